@@ -1,0 +1,1 @@
+// Command line entry of the bench app.

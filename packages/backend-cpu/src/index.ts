@@ -1,0 +1,1 @@
+// Entry point @polygrad/backend-cpu: lists what the package exports.

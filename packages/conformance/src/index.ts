@@ -1,0 +1,1 @@
+// Entry point @polygrad/conformance: lists what the package exports.

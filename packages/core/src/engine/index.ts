@@ -1,0 +1,1 @@
+// Entry point @polygrad/core/engine: lists what the package exports.

@@ -1,0 +1,1 @@
+// Entry point @polygrad/core: lists what the package exports.

@@ -1,0 +1,1 @@
+// Entry point @polygrad/core/kernel: lists what the package exports.

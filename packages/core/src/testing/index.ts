@@ -1,0 +1,1 @@
+// Entry point @polygrad/core/testing: lists what the package exports.

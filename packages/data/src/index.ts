@@ -1,0 +1,1 @@
+// Entry point @polygrad/data: lists what the package exports.

@@ -1,0 +1,1 @@
+// Entry point @polygrad/nn: lists what the package exports.
