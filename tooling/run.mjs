@@ -1,0 +1,44 @@
+/**
+ * The commands of the repository: `node tooling/run.mjs NAME [arguments]`, called by the scripts of package.json.
+ * Each one does the set-up it needs first, passes its arguments on, and ends with its target's exit code.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, install, root, runNode } from './workspace.mjs';
+
+/** `target` is a file run with Node; `build` says whether the workspace must be compiled before. */
+const commands = {
+  start: { target: 'apps/mnist/dist/main.js', build: true },
+  conformance: { target: 'packages/conformance/dist/cli.js', build: true },
+  bench: { target: 'apps/bench/dist/main.js', build: true },
+  playground: { target: 'apps/playground/dist/serve.js', build: true },
+  test: { target: 'tooling/test.mjs', build: false },
+  'test:long': { target: 'tooling/test.mjs', build: false, args: ['--long'] },
+  build: { build: true },
+  setup: { build: true },
+};
+
+function main([name, ...args]) {
+  if (name === 'doctor') return runNode(join(root, 'tooling/doctor.mjs'), args);
+  const command = Object.hasOwn(commands, name ?? '') ? commands[name] : undefined;
+  if (command === undefined) {
+    process.stderr.write(`Unknown command ${name ?? ''}: one of ${Object.keys(commands).join(', ')}, doctor\n`);
+    return 2;
+  }
+  if (install() !== 0) {
+    process.stderr.write('Installing the dependencies failed: see the lines above.\n');
+    return 1;
+  }
+  if (command.build && build() !== 0) {
+    process.stderr.write('The build failed: see the lines above.\n');
+    return 1;
+  }
+  if (command.target === undefined) return 0;
+  if (!existsSync(join(root, command.target))) {
+    process.stderr.write(`npm run ${name}: not there yet (${command.target} does not exist)\n`);
+    return 2;
+  }
+  return runNode(join(root, command.target), [...(command.args ?? []), ...args]);
+}
+
+process.exitCode = main(process.argv.slice(2));

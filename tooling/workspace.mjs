@@ -1,0 +1,63 @@
+/**
+ * Brings a checkout into a state where its commands can run: dependencies installed, sources built. Needs only Node and
+ * npm, does nothing (and says nothing) where there is nothing to do.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Root folder of the checkout. */
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const read = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : null);
+
+/** Runs a program in the root folder; returns its exit code. With `quiet`, its output is shown only if it fails. */
+export function run(program, args, { quiet = false, env = {}, cwd = root } = {}) {
+  const result = spawnSync(program, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: quiet ? ['ignore', 'pipe', 'pipe'] : 'inherit',
+    shell: process.platform === 'win32' && !program.endsWith('.exe'),
+    maxBuffer: 1 << 28,
+  });
+  const code = result.status ?? (result.signal ? 1 : 127);
+  if (quiet && code !== 0) process.stderr.write(`${result.stdout ?? ''}${result.stderr ?? ''}`);
+  if (result.error) process.stderr.write(`${program}: ${result.error.message}\n`);
+  return code;
+}
+
+/** Runs a JavaScript file with this Node. */
+export function runNode(script, args = [], options = {}) {
+  return run(process.execPath, [script, ...args], options);
+}
+
+/** Runs the pnpm version named in package.json, fetched by npm where it is not there yet. */
+export function runPnpm(args, options = {}) {
+  const { packageManager } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const npm = process.env.npm_execpath ?? '';
+  const words = ['exec', '--yes', '--', packageManager, ...args];
+  const env = { CI: 'true', npm_config_loglevel: 'error', ...options.env };
+  return npm.endsWith('npm-cli.js')
+    ? runNode(npm, words, { ...options, env })
+    : run('npm', words, { ...options, env });
+}
+
+/** True where node_modules is what the lock file says (pnpm leaves a copy of the lock file it installed). */
+export function isInstalled() {
+  const lock = read(join(root, 'pnpm-lock.yaml'));
+  return lock !== null && lock === read(join(root, 'node_modules/.pnpm/lock.yaml'));
+}
+
+/** Installs the dependencies if the lock file has changed since; returns an exit code. */
+export function install() {
+  if (isInstalled()) return 0;
+  process.stderr.write('Installing dependencies ...\n');
+  return runPnpm(['install', '--frozen-lockfile'], { quiet: true });
+}
+
+/** Compiles what has changed; returns an exit code. `project` is a solution file in the root folder. */
+export function build(project = 'tsconfig.build.json') {
+  if (!existsSync(join(root, 'packages/core/dist'))) process.stderr.write('Building ...\n');
+  return runNode(join(root, 'node_modules/typescript/bin/tsc'), ['-b', project]);
+}
