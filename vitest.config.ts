@@ -1,16 +1,25 @@
-/** Unit tests run from sources: the condition `@polygrad/source` maps every workspace package to its `src`. */
+/**
+ * Tests run from sources: the condition `@polygrad/source` maps every workspace package to its `src`.
+ *
+ * POLYGRAD_TESTS chooses what runs: `unit` (the default), `long` (files named *.long.test.ts too) or `docs` (the
+ * examples of the documentation, written by tooling/doc-examples.mjs).
+ */
 import { defineConfig } from 'vitest/config';
 
 const conditions = ['@polygrad/source', 'module', 'node', 'import', 'default'];
+const kind = process.env.POLYGRAD_TESTS ?? 'unit';
+const units = ['packages/*/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'tooling/*.test.mjs'];
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'tooling/**/*.test.{ts,mjs}'],
+    include: kind === 'docs' ? ['.cache/doc-examples/*.test.ts'] : units,
+    exclude: ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.long.test.ts'] : [])],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: kind === 'long' ? 600_000 : 30_000,
+    hookTimeout: 60_000,
+    passWithNoTests: true,
   },
 });

@@ -1,0 +1,210 @@
+/**
+ * Import rules of the house (docs/architecture.md), checked over the sources of packages and apps.
+ *
+ * Reads import statements with a small scanner, not a parser: TypeScript sources keep them at the top and simple.
+ * Exits with 1 and one line per violation, or prints how many files are in order.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+/** Folders of core that may not import others: [from, to, why]. */
+const layers = [
+  ...['kernel', 'templates'].flatMap((from) =>
+    ['graph', 'tensor', 'ops', 'autodiff', 'schedule'].map((to) => [
+      from,
+      to,
+      'kernels know loops and memory, no tensors and no gradients',
+    ]),
+  ),
+  ['graph', 'engine', 'the graph knows no device'],
+  ['graph', 'tensor', 'tensors are handles on graph nodes, not the other way round'],
+  ['shape', 'graph', 'shapes come before everything else'],
+  ['shape', 'kernel', 'shapes come before everything else'],
+];
+
+/** Packages whose sources also run in browsers: node: modules only through a dynamic import. */
+const portable = new Set(['core', 'backend-cpu', 'nn', 'emit-c']);
+
+const isTest = (path) => /\.(test|bench)\.ts$/.test(path) || /(^|\/)(test|fixtures)\//.test(path);
+const isBackend = (specifier) => /^@polygrad\/backend-[a-z]+/.test(specifier);
+const mayImportBackends = (path) =>
+  path.startsWith('apps/') ||
+  path.startsWith('packages/auto-detect/') ||
+  path.startsWith('packages/conformance/src/cli') ||
+  isTest(path);
+
+/** All files below `folder` with one of the endings, as paths relative to `root` with forward slashes. */
+function filesBelow(root, folder, endings) {
+  const found = [];
+  const pending = [folder];
+  while (pending.length > 0) {
+    const at = pending.pop();
+    if (!existsSync(join(root, at))) continue;
+    for (const entry of readdirSync(join(root, at), { withFileTypes: true })) {
+      if (['node_modules', 'dist', '.turbo', '.cache'].includes(entry.name)) continue;
+      const path = `${at}/${entry.name}`;
+      if (entry.isDirectory()) pending.push(path);
+      else if (endings.some((ending) => entry.name.endsWith(ending))) found.push(path);
+    }
+  }
+  return found.sort();
+}
+
+/** Replaces comments by blanks, so that an import in an example is not taken for one. Keeps line numbers. */
+export function withoutComments(source) {
+  // Strings first in the alternation: what looks like a comment inside one stays.
+  return source.replace(
+    /'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g,
+    (text) => (text.startsWith('/') ? text.replace(/[^\n]/g, ' ') : text),
+  );
+}
+
+/**
+ * Import and export-from statements and dynamic imports of one source text.
+ * `value` is false for statements that type checking alone needs (`import type`).
+ */
+export function importsOf(source) {
+  const code = withoutComments(source);
+  const found = [];
+  const add = (match, specifier, kind, value) =>
+    found.push({ specifier, kind, value, line: code.slice(0, match.index + match[0].length).split('\n').length });
+  for (const match of code.matchAll(/(?:^|;)[ \t]*(import|export)\b([^;'"`]*?)\bfrom\s*(['"])([^'"\n]+)\3/gm)) {
+    const names = match[2].trim();
+    const allTypes = /^\{[^}]*\}$/.test(names) && names.slice(1, -1).split(',').every((n) => /^\s*(type\s|$)/.test(n));
+    add(match, match[4], match[1], !/^type\b/.test(names) && !allTypes);
+  }
+  for (const match of code.matchAll(/(?:^|;)[ \t]*import\s*(['"])([^'"\n]+)\1/gm)) add(match, match[2], 'import', true);
+  for (const match of code.matchAll(/\bimport\s*\(\s*(['"])([^'"\n]+)\1/g)) add(match, match[2], 'dynamic', true);
+  return found;
+}
+
+/** True for a file that does nothing but pass names of other files on. */
+export function isBarrel(source) {
+  const rest = withoutComments(source)
+    .replace(/^\s*(?:import|export)\b[^;'"]*?\bfrom\s*(['"])[^'"]+\1\s*;?/gm, '')
+    .trim();
+  return rest === '' && importsOf(source).some((i) => i.kind === 'export');
+}
+
+/** Cycles in a graph given as node -> successors: one list of nodes for each strongly connected part (Tarjan). */
+export function cyclesOf(graph) {
+  const index = new Map();
+  const low = new Map();
+  const stack = [];
+  const onStack = new Set();
+  const cycles = [];
+  for (const start of graph.keys()) {
+    if (index.has(start)) continue;
+    const work = [{ node: start, next: 0 }];
+    while (work.length > 0) {
+      const frame = work.at(-1);
+      const { node } = frame;
+      if (frame.next === 0) {
+        index.set(node, index.size);
+        low.set(node, index.get(node));
+        stack.push(node);
+        onStack.add(node);
+      }
+      const target = (graph.get(node) ?? [])[frame.next++];
+      if (target !== undefined) {
+        if (!index.has(target)) work.push({ node: target, next: 0 });
+        else if (onStack.has(target)) low.set(node, Math.min(low.get(node), index.get(target)));
+        continue;
+      }
+      work.pop();
+      if (work.length > 0) low.set(work.at(-1).node, Math.min(low.get(work.at(-1).node), low.get(node)));
+      if (low.get(node) !== index.get(node)) continue;
+      const part = stack.splice(stack.indexOf(node));
+      for (const member of part) onStack.delete(member);
+      if (part.length > 1 || (graph.get(node) ?? []).includes(node)) cycles.push(part.reverse());
+    }
+  }
+  return cycles;
+}
+
+/** What a package says about itself, as the rules need it. */
+function readPackage(root, folder) {
+  const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+  const entries = new Set();
+  for (const target of Object.values(manifest.exports ?? {}))
+    if (typeof target === 'object') entries.add(`${folder}/${target['@polygrad/source'].replace(/^\.\//, '')}`);
+  const runtime = { ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.optionalDependencies };
+  return { name: manifest.name, folder, entries, runtime: new Set(Object.keys(runtime)) };
+}
+
+/** Violations of the rules below `root`: `{ violations: string[], files: number }`. */
+export function checkImports(root) {
+  const violations = [];
+  const folders = ['packages', 'apps'].flatMap((group) =>
+    existsSync(join(root, group))
+      ? readdirSync(join(root, group))
+          .map((name) => `${group}/${name}`)
+          .filter((folder) => existsSync(join(root, folder, 'package.json')))
+      : [],
+  );
+  const valueGraph = new Map();
+  let files = 0;
+  for (const folder of folders) {
+    const self = readPackage(root, folder);
+    const short = folder.split('/')[1];
+    for (const path of filesBelow(root, `${folder}/src`, ['.ts'])) {
+      files++;
+      const source = readFileSync(join(root, path), 'utf8');
+      const say = (line, what) => violations.push(`${path}:${line} ${what}`);
+      const edges = [];
+      valueGraph.set(path, edges);
+      if (isBarrel(source) && !self.entries.has(path)) say(1, 'only passes names on: import from where they are defined');
+      for (const { specifier, kind, value, line } of importsOf(source)) {
+        if (specifier.startsWith('.')) {
+          const target = relative(root, resolve(root, dirname(path), specifier)).split(sep).join('/');
+          if (!target.startsWith(`${folder}/`)) {
+            say(line, `imports ${specifier}, outside its package: use the package's name`);
+            continue;
+          }
+          if (!existsSync(join(root, target))) say(line, `imports ${specifier}, which does not exist`);
+          if (value && kind !== 'dynamic') edges.push(target);
+          if (self.entries.has(target) && !self.entries.has(path) && !isTest(path))
+            say(line, `imports the package's entry ${specifier}: import from where the names are defined`);
+          if (short === 'core') {
+            const [from, to] = [path, target].map((p) => p.split('/')[3]);
+            for (const [a, b, why] of layers)
+              if (a === from && b === to && !isTest(path)) say(line, `${a} must not import ${b} (${specifier}): ${why}`);
+          }
+          continue;
+        }
+        if (isBackend(specifier) && !mayImportBackends(path))
+          say(line, `imports ${specifier}: only apps, tests, the conformance command and auto-detect know backends`);
+        if (isTest(path)) continue;
+        if (specifier.startsWith('node:')) {
+          if (portable.has(short) && value && kind !== 'dynamic')
+            say(line, `imports ${specifier} statically, but runs in browsers: use a dynamic import`);
+          continue;
+        }
+        const name = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
+        if (name !== self.name && !self.runtime.has(name)) say(line, `imports ${name}, which package.json does not list`);
+        if (name === self.name) say(line, `imports its own package by name (${specifier}): use a relative path`);
+      }
+      for (const match of withoutComments(source).matchAll(/(['"`])((?:\.\.\/)+[^'"`\n]*)\1/g)) {
+        const outside = [dirname(path), folder, '.'].some((base) =>
+          relative(root, resolve(root, base, match[2])).startsWith(`..${sep}shared`),
+        );
+        if (outside) say(source.slice(0, match.index).split('\n').length, `names ${match[2]}, outside the repository`);
+      }
+    }
+  }
+  for (const [path, edges] of valueGraph)
+    valueGraph.set(path, edges.filter((target) => valueGraph.has(target)));
+  for (const cycle of cyclesOf(valueGraph)) violations.push(`import cycle: ${cycle.join(' -> ')}`);
+  const lock = join(root, 'pnpm-lock.yaml');
+  if (existsSync(lock) && /https?:\/\//.test(readFileSync(lock, 'utf8')))
+    violations.push('pnpm-lock.yaml holds download addresses: make it again with the default settings');
+  return { violations, files };
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const { violations, files } = checkImports(dirname(dirname(fileURLToPath(import.meta.url))));
+  for (const violation of violations) process.stdout.write(`${violation}\n`);
+  if (violations.length === 0) process.stdout.write(`import rules hold in ${files} files\n`);
+  process.exitCode = violations.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,118 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { checkImports, cyclesOf, importsOf, isBarrel } from './check-imports.mjs';
+
+const made = [];
+afterEach(() => {
+  for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
+});
+
+/** Writes a small workspace and returns the violations found in it. */
+function violationsOf(files) {
+  const root = mkdtempSync(join(tmpdir(), 'imports-'));
+  made.push(root);
+  const exports = { '.': { '@polygrad/source': './src/index.ts' } };
+  for (const name of ['core', 'nn', 'backend-cpu', 'conformance']) {
+    const peers = name === 'core' ? {} : { '@polygrad/core': '*' };
+    files[`packages/${name}/package.json`] ??= JSON.stringify({
+      name: `@polygrad/${name}`,
+      exports,
+      peerDependencies: peers,
+    });
+  }
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return checkImports(root).violations;
+}
+
+describe('importsOf', () => {
+  it('reads every form and knows which ones are erased', () => {
+    const source = [
+      `import { a } from './a.ts';`,
+      `import type { B } from './b.ts';`,
+      `import { type C, type D } from './c.ts';`,
+      `import {\n  e,\n  type F,\n} from './e.ts';`,
+      `import './side.ts';`,
+      `export { g } from './g.ts';`,
+      `export * from './h.ts';`,
+      `const i = await import('./i.ts');`,
+      `// import { no } from './comment.ts';`,
+      `/** import { no } from './doc.ts'; */`,
+    ].join('\n');
+    const seen = Object.fromEntries(importsOf(source).map((i) => [i.specifier, i.value]));
+    expect(seen).toEqual({
+      './a.ts': true,
+      './b.ts': false,
+      './c.ts': false,
+      './e.ts': true,
+      './side.ts': true,
+      './g.ts': true,
+      './h.ts': true,
+      './i.ts': true,
+    });
+  });
+});
+
+it('isBarrel tells passing on from defining', () => {
+  expect(isBarrel(`// all of it\nexport { a } from './a.ts';\nexport * from './b.ts';\n`)).toBe(true);
+  expect(isBarrel(`export { a } from './a.ts';\nexport const b = 1;\n`)).toBe(false);
+  expect(isBarrel(`import { a } from './a.ts';\nconsole.log(a);\n`)).toBe(false);
+});
+
+it('cyclesOf finds each cycle once and no more', () => {
+  const graph = new Map([
+    ['a', ['b', 'd']],
+    ['b', ['c']],
+    ['c', ['a']],
+    ['d', ['e']],
+    ['e', []],
+    ['f', ['f']],
+  ]);
+  expect(cyclesOf(graph).map((cycle) => cycle.sort().join(''))).toEqual(['abc', 'f']);
+});
+
+describe('checkImports', () => {
+  it('accepts what the plan allows', () => {
+    const files = {
+      'packages/core/src/index.ts': `export { a } from './kernel/a.ts';\n`,
+      'packages/core/src/kernel/a.ts': `import type { B } from './b.ts';\nexport const a: B = 1;\n`,
+      'packages/core/src/kernel/b.ts': `import { a } from './a.ts';\nexport type B = number;\nexport const b: B = a;\n`,
+      'packages/nn/src/x.test.ts': `import { cpu } from '@polygrad/backend-cpu';\n`,
+      'packages/conformance/src/cli.ts': `const cpu = await import('@polygrad/backend-cpu');\n`,
+      'packages/conformance/package.json': JSON.stringify({
+        name: '@polygrad/conformance',
+        peerDependencies: { '@polygrad/backend-cpu': '*' },
+      }),
+    };
+    expect(violationsOf(files)).toEqual([]);
+  });
+
+  const cases = [
+    ['kernel knows the graph', 'core/src/kernel/a.ts', `import type { N } from '../graph/n.ts';`, /kernel must not import graph/],
+    ['templates know tensors', 'core/src/templates/a.ts', `import { t } from '../tensor/t.ts';`, /templates must not import tensor/],
+    ['graph knows engines', 'core/src/graph/a.ts', `import { e } from '../engine/e.ts';`, /graph must not import engine/],
+    ['a library knows a backend', 'nn/src/a.ts', `import { c } from '@polygrad/backend-cpu';`, /know backends/],
+    ['a way round the package name', 'nn/src/a.ts', `import { c } from '../../core/src/index.ts';`, /outside its package/],
+    ['something not declared', 'nn/src/a.ts', `import c from 'left';`, /does not list/],
+    ['a built-in module in core', 'core/src/a.ts', `import { readFileSync } from 'node:fs';`, /dynamic import/],
+    ['the own entry', 'core/src/ops/a.ts', `import { t } from '../index.ts';`, /package's entry/],
+    ['a barrel', 'core/src/ops/all.ts', `export { a } from './a.ts';`, /only passes names on/],
+    ['a file outside', 'core/src/a.ts', `const p = '../../../../${'sha'}${'red'}/x.json';`, /outside the repository/],
+    ['a missing file', 'core/src/a.ts', `import { b } from './b.ts';`, /does not exist/],
+  ];
+  it.each(cases)('refuses %s', (_, path, source, message) => {
+    expect(violationsOf({ [`packages/${path}`]: `${source}\n` }).join('\n')).toMatch(message);
+  });
+
+  it('refuses cycles', () => {
+    const files = {
+      'packages/core/src/a.ts': `import { b } from './b.ts';\nexport const a = () => b();\n`,
+      'packages/core/src/b.ts': `import { a } from './a.ts';\nexport const b = () => a();\n`,
+    };
+    expect(violationsOf(files)).toEqual([expect.stringMatching(/^import cycle: .*a\.ts.*b\.ts|b\.ts.*a\.ts/)]);
+  });
+});
