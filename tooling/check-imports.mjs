@@ -71,7 +71,12 @@ export function importsOf(source) {
     found.push({ specifier, kind, value, line: code.slice(0, match.index + match[0].length).split('\n').length });
   for (const match of code.matchAll(/(?:^|;)[ \t]*(import|export)\b([^;'"`]*?)\bfrom\s*(['"])([^'"\n]+)\3/gm)) {
     const names = match[2].trim();
-    const allTypes = /^\{[^}]*\}$/.test(names) && names.slice(1, -1).split(',').every((n) => /^\s*(type\s|$)/.test(n));
+    const allTypes =
+      /^\{[^}]*\}$/.test(names) &&
+      names
+        .slice(1, -1)
+        .split(',')
+        .every((n) => /^\s*(type\s|$)/.test(n));
     add(match, match[4], match[1], !/^type\b/.test(names) && !allTypes);
   }
   for (const match of code.matchAll(/(?:^|;)[ \t]*import\s*(['"])([^'"\n]+)\1/gm)) add(match, match[2], 'import', true);
@@ -154,10 +159,13 @@ export function checkImports(root) {
       const say = (line, what) => violations.push(`${path}:${line} ${what}`);
       const edges = [];
       valueGraph.set(path, edges);
-      if (isBarrel(source) && !self.entries.has(path)) say(1, 'only passes names on: import from where they are defined');
+      if (isBarrel(source) && !self.entries.has(path))
+        say(1, 'only passes names on: import from where they are defined');
       for (const { specifier, kind, value, line } of importsOf(source)) {
         if (specifier.startsWith('.')) {
-          const target = relative(root, resolve(root, dirname(path), specifier)).split(sep).join('/');
+          const target = relative(root, resolve(root, dirname(path), specifier))
+            .split(sep)
+            .join('/');
           if (!target.startsWith(`${folder}/`)) {
             say(line, `imports ${specifier}, outside its package: use the package's name`);
             continue;
@@ -169,7 +177,8 @@ export function checkImports(root) {
           if (short === 'core') {
             const [from, to] = [path, target].map((p) => p.split('/')[3]);
             for (const [a, b, why] of layers)
-              if (a === from && b === to && !isTest(path)) say(line, `${a} must not import ${b} (${specifier}): ${why}`);
+              if (a === from && b === to && !isTest(path))
+                say(line, `${a} must not import ${b} (${specifier}): ${why}`);
           }
           continue;
         }
@@ -181,8 +190,12 @@ export function checkImports(root) {
             say(line, `imports ${specifier} statically, but runs in browsers: use a dynamic import`);
           continue;
         }
-        const name = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/');
-        if (name !== self.name && !self.runtime.has(name)) say(line, `imports ${name}, which package.json does not list`);
+        const name = specifier
+          .split('/')
+          .slice(0, specifier.startsWith('@') ? 2 : 1)
+          .join('/');
+        if (name !== self.name && !self.runtime.has(name))
+          say(line, `imports ${name}, which package.json does not list`);
         if (name === self.name) say(line, `imports its own package by name (${specifier}): use a relative path`);
       }
       for (const match of withoutComments(source).matchAll(/(['"`])((?:\.\.\/)+[^'"`\n]*)\1/g)) {
@@ -194,7 +207,10 @@ export function checkImports(root) {
     }
   }
   for (const [path, edges] of valueGraph)
-    valueGraph.set(path, edges.filter((target) => valueGraph.has(target)));
+    valueGraph.set(
+      path,
+      edges.filter((target) => valueGraph.has(target)),
+    );
   for (const cycle of cyclesOf(valueGraph)) violations.push(`import cycle: ${cycle.join(' -> ')}`);
   const lock = join(root, 'pnpm-lock.yaml');
   if (existsSync(lock) && /https?:\/\//.test(readFileSync(lock, 'utf8')))

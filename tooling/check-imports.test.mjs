@@ -92,11 +92,31 @@ describe('checkImports', () => {
   });
 
   const cases = [
-    ['kernel knows the graph', 'core/src/kernel/a.ts', `import type { N } from '../graph/n.ts';`, /kernel must not import graph/],
-    ['templates know tensors', 'core/src/templates/a.ts', `import { t } from '../tensor/t.ts';`, /templates must not import tensor/],
-    ['graph knows engines', 'core/src/graph/a.ts', `import { e } from '../engine/e.ts';`, /graph must not import engine/],
+    [
+      'kernel knows the graph',
+      'core/src/kernel/a.ts',
+      `import type { N } from '../graph/n.ts';`,
+      /kernel must not import graph/,
+    ],
+    [
+      'templates know tensors',
+      'core/src/templates/a.ts',
+      `import { t } from '../tensor/t.ts';`,
+      /templates must not import tensor/,
+    ],
+    [
+      'graph knows engines',
+      'core/src/graph/a.ts',
+      `import { e } from '../engine/e.ts';`,
+      /graph must not import engine/,
+    ],
     ['a library knows a backend', 'nn/src/a.ts', `import { c } from '@polygrad/backend-cpu';`, /know backends/],
-    ['a way round the package name', 'nn/src/a.ts', `import { c } from '../../core/src/index.ts';`, /outside its package/],
+    [
+      'a way round the package name',
+      'nn/src/a.ts',
+      `import { c } from '../../core/src/index.ts';`,
+      /outside its package/,
+    ],
     ['something not declared', 'nn/src/a.ts', `import c from 'left';`, /does not list/],
     ['a built-in module in core', 'core/src/a.ts', `import { readFileSync } from 'node:fs';`, /dynamic import/],
     ['the own entry', 'core/src/ops/a.ts', `import { t } from '../index.ts';`, /package's entry/],

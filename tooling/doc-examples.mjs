@@ -93,11 +93,16 @@ export function writeExamples(root) {
   const problems = [];
   let count = 0;
   for (const document of documents(root)) {
-    for (const { code, line, skip } of examplesIn(readFileSync(join(root, document), 'utf8'), document.endsWith('.ts'))) {
+    for (const { code, line, skip } of examplesIn(
+      readFileSync(join(root, document), 'utf8'),
+      document.endsWith('.ts'),
+    )) {
       count++;
       if (skip === '') problems.push(`${document}:${line - 1} no-run needs a reason: "\`\`\`ts no-run: why"`);
       const stem = `${document.replace(/[^A-Za-z0-9]+/g, '_')}_${line}`;
-      const expected = [...code.matchAll(/\bconsole\.log\(.*\);?\s*\/\/=>[ ]?(.*)$/gm)].map((match) => match[1].trimEnd());
+      const expected = [...code.matchAll(/\bconsole\.log\(.*\);?\s*\/\/=>[ ]?(.*)$/gm)].map((match) =>
+        match[1].trimEnd(),
+      );
       const name = `${document}:${line}${skip ? ` (not run: ${skip})` : ''}`;
       writeFileSync(join(folder, `${stem}.ts`), `${'\n'.repeat(line - 1)}${code}\nexport {};\n`);
       writeFileSync(join(folder, `${stem}.test.ts`), testOf(name, `${stem}.ts`, expected, skip));

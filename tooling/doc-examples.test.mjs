@@ -48,5 +48,7 @@ it('finds only @example blocks in sources', () => {
     ' */',
     `import 'code';`,
   ].join('\n');
-  expect(examplesIn(text, true)).toEqual([{ code: `import { a } from 'b';\nif (a) {\n  a();\n}`, line: 8, skip: null }]);
+  expect(examplesIn(text, true)).toEqual([
+    { code: `import { a } from 'b';\nif (a) {\n  a();\n}`, line: 8, skip: null },
+  ]);
 });

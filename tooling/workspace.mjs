@@ -38,9 +38,7 @@ export function runPnpm(args, options = {}) {
   const npm = process.env.npm_execpath ?? '';
   const words = ['exec', '--yes', '--', packageManager, ...args];
   const env = { CI: 'true', npm_config_loglevel: 'error', ...options.env };
-  return npm.endsWith('npm-cli.js')
-    ? runNode(npm, words, { ...options, env })
-    : run('npm', words, { ...options, env });
+  return npm.endsWith('npm-cli.js') ? runNode(npm, words, { ...options, env }) : run('npm', words, { ...options, env });
 }
 
 /** True where node_modules is what the lock file says (pnpm leaves a copy of the lock file it installed). */

@@ -1,0 +1,139 @@
+/**
+ * Packs every public package as it would be published, checks the tarballs with publint, installs each one into an
+ * empty project and uses it there: every entry imports, types resolve, and its small program in tooling/pack runs.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { root, runPnpm } from './workspace.mjs';
+
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
+
+/** Runs a command in `cwd`; returns null, or its output if it fails. */
+function failureOf(command, args, cwd) {
+  const env = { ...process.env, npm_config_loglevel: 'error' };
+  delete env.npm_config_local_prefix;
+  delete env.INIT_CWD;
+  const shell = process.platform === 'win32' && command === 'npm';
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, shell, encoding: 'utf8' });
+  return status === 0 ? null : `${error?.message ?? ''}${stdout}${stderr}`.trim();
+}
+
+/** Removes compiled files whose source is gone, which would otherwise be packed. */
+function pruneDist(folder) {
+  const dist = join(folder, 'dist');
+  if (!existsSync(dist)) return;
+  for (const entry of readdirSync(dist, { recursive: true })) {
+    const path = String(entry).replaceAll('\\', '/');
+    const stem = /^(.*?)(?:\.d\.ts|\.js)(?:\.map)?$/.exec(path)?.[1];
+    if (stem !== undefined && !existsSync(join(folder, 'src', `${stem}.ts`))) rmSync(join(dist, path));
+  }
+}
+
+/** Public packages: `{ folder, manifest }`. */
+function publicPackages() {
+  return readdirSync(join(root, 'packages'))
+    .map((name) => join(root, 'packages', name))
+    .filter((folder) => existsSync(join(folder, 'package.json')))
+    .map((folder) => ({ folder, manifest: readJson(join(folder, 'package.json')) }))
+    .filter(({ manifest }) => manifest.private !== true);
+}
+
+/** Names of workspace packages that `manifest` needs at run time, itself included, transitively. */
+function closure(manifest, byName) {
+  const names = new Set();
+  const pending = [manifest.name];
+  while (pending.length > 0) {
+    const name = pending.pop();
+    if (names.has(name) || !byName.has(name)) continue;
+    names.add(name);
+    const { dependencies, peerDependencies, optionalDependencies } = byName.get(name).manifest;
+    pending.push(...Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }));
+  }
+  return [...names];
+}
+
+/** A program that imports every entry of a package; `types` adds a use that needs its declarations. */
+function importAll(manifest, types) {
+  const entries = Object.entries(manifest.exports)
+    .filter(([, target]) => typeof target === 'object')
+    .map(([path]) => manifest.name + path.slice(1));
+  const lines = entries.map((entry, i) => `import * as m${i} from '${entry}';`);
+  const names = entries.map((_, i) => `m${i}`).join(', ');
+  const check = `for (const m of [${names}]) if (typeof m !== 'object') throw new Error('not a module');`;
+  return `${lines.join('\n')}\n${types ? `export const all: readonly object[] = [${names}];` : check}\n`;
+}
+
+function problemsOf(pack, tarballs, byName, work) {
+  const { manifest } = pack;
+  const short = manifest.name.split('/')[1];
+  const project = join(work, short);
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true, type: 'module' }));
+  const wanted = closure(manifest, byName).map((name) => tarballs.get(name));
+  const install = ['install', '--prefix', project, '--prefer-offline', '--no-audit', '--no-fund', ...wanted];
+  const failed = failureOf('npm', install, project);
+  if (failed !== null) return [`npm install: ${failed}`];
+  const problems = [];
+  const attempt = (what, failure) => failure !== null && problems.push(`${what}: ${failure}`);
+
+  writeFileSync(join(project, 'entries.mjs'), importAll(manifest, false));
+  attempt('importing the entries', failureOf(process.execPath, ['entries.mjs'], project));
+
+  writeFileSync(join(project, 'entries.ts'), importAll(manifest, true));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  for (const [module, moduleResolution] of [
+    ['NodeNext', 'NodeNext'],
+    ['ESNext', 'Bundler'],
+  ]) {
+    const options = ['--ignoreConfig', '--noEmit', '--strict', '--target', 'ES2022', '--lib', 'ESNext,DOM'];
+    options.push('--types', '', '--module', module, '--moduleResolution', moduleResolution, 'entries.ts');
+    attempt(`types (${moduleResolution})`, failureOf(process.execPath, [tsc, ...options], project));
+  }
+
+  const program = join(root, 'tooling/pack', `${short}.mjs`);
+  if (existsSync(program)) {
+    writeFileSync(join(project, 'use.mjs'), readFileSync(program));
+    attempt('its program', failureOf(process.execPath, ['use.mjs'], project));
+  }
+  return problems;
+}
+
+/** Runs the whole check; returns `{ passed, failed }` counted in packages and prints one line for each. */
+export async function packTest(print = (text) => process.stdout.write(`${text}\n`)) {
+  const packages = publicPackages();
+  const byName = new Map(packages.map((pack) => [pack.manifest.name, pack]));
+  const work = mkdtempSync(join(tmpdir(), 'polygrad-pack-'));
+  const counts = { passed: 0, failed: 0 };
+  try {
+    for (const { folder } of packages) pruneDist(folder);
+    const filters = packages.flatMap(({ manifest }) => ['--filter', manifest.name]);
+    if (runPnpm(['-r', ...filters, 'pack', '--pack-destination', work], { quiet: true }) !== 0)
+      return { passed: 0, failed: packages.length };
+    const tarballs = new Map(
+      packages.map(({ manifest: { name, version } }) => [
+        name,
+        join(work, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`),
+      ]),
+    );
+    for (const pack of packages) {
+      const { name } = pack.manifest;
+      const tarball = new Uint8Array(readFileSync(tarballs.get(name))).buffer;
+      const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
+      const problems = messages
+        .filter((message) => message.type !== 'suggestion')
+        .map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
+      problems.push(...problemsOf(pack, tarballs, byName, work));
+      counts[problems.length === 0 ? 'passed' : 'failed']++;
+      print(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${name}${problems.map((p) => `\n     ${p}`).join('')}`);
+    }
+    return counts;
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+if (process.argv[1]?.endsWith('pack-test.mjs')) process.exitCode = (await packTest()).failed > 0 ? 1 : 0;

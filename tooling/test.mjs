@@ -1,0 +1,144 @@
+/**
+ * `npm test`: everything that must hold, as a list of steps, ending in `N passed, N failed, N skipped`.
+ *
+ * Options: `--long` adds the files named *.long.test.ts and sets POLYGRAD_LONG=1 for the conformance suite; `--only a,b`
+ * runs only the named steps. POLYGRAD_REQUIRE names engines (comma-separated) that must be there: their absence is then
+ * a failure instead of a skip. A step that checks one thing counts as one test.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkImports } from './check-imports.mjs';
+import { outputFolder, writeExamples } from './doc-examples.mjs';
+import { build, root, runNode } from './workspace.mjs';
+
+const bin = (path) => join(root, 'node_modules', path);
+const say = (text) => process.stdout.write(`${text}\n`);
+const counts = (passed, failed, skipped = 0, note = '') => ({ passed, failed, skipped, note });
+const one = (good, note) => counts(good ? 1 : 0, good ? 0 : 1, 0, note);
+
+/** Runs a Node program showing its output; resolves with its exit code and what it wrote to stdout. */
+function runShown(script, args, env) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [script, ...args], {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      output += text;
+      process.stdout.write(text);
+    });
+    child.on('close', (code) => resolve({ code: code ?? 1, output }));
+  });
+}
+
+/** Runs vitest on one kind of tests (see vitest.config.ts) and reads its totals. */
+function vitest(kind) {
+  const report = join(root, '.cache', `vitest-${kind}.json`);
+  mkdirSync(join(root, '.cache'), { recursive: true });
+  rmSync(report, { force: true });
+  const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, '--silent=passed-only'];
+  const code = runNode(bin('vitest/vitest.mjs'), args, { env: { POLYGRAD_TESTS: kind } });
+  if (!existsSync(report)) return one(code === 0, 'no report');
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(report, 'utf8'));
+  const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
+  return counts(numPassedTests, failed, numPendingTests + numTodoTests);
+}
+
+/** Engines the conformance suite runs on. An engine without its package is not there yet and not counted. */
+const engines = [
+  { engine: 'reference', folder: 'packages/core' },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1 },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
+  { engine: 'webgpu', folder: 'packages/backend-webgpu' },
+  { engine: 'opencl', folder: 'packages/backend-opencl' },
+  { engine: 'cuda', folder: 'packages/backend-cuda' },
+];
+const required = new Set((process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean));
+
+function conformance({ engine, folder, threads }, long) {
+  const name = `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}`;
+  const run = async () => {
+    const cli = join(root, 'packages/conformance/dist/cli.js');
+    if (!existsSync(cli)) return one(false, 'the conformance command is not there');
+    const args = ['--engine', engine, ...(threads === undefined ? [] : ['--threads', String(threads)])];
+    const { code, output } = await runShown(cli, args, long ? { POLYGRAD_LONG: '1' } : {});
+    const totals = [...output.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/gm)].at(-1);
+    if (totals !== undefined) {
+      const [passed, failed, skipped] = totals.slice(1).map((n) => Number(n ?? 0));
+      return counts(passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
+    }
+    const absent = code === 2 && !required.has(engine) && engine !== 'reference' && engine !== 'cpu';
+    return absent ? counts(0, 0, 1, 'engine not available here') : one(false, `exit code ${code}`);
+  };
+  return existsSync(join(root, folder)) || required.has(engine) ? [{ name, run }] : [];
+}
+
+function steps(long) {
+  return [
+    { name: 'types', run: () => one(build('tsconfig.json') === 0) },
+    {
+      name: 'lint',
+      run: () =>
+        one(runNode(bin('@biomejs/biome/bin/biome'), ['check', '--error-on-warnings', '--max-diagnostics=60']) === 0),
+    },
+    {
+      name: 'imports',
+      run: () => {
+        const { violations, files } = checkImports(root);
+        for (const violation of violations) say(violation);
+        return one(violations.length === 0, `${files} files`);
+      },
+    },
+    { name: 'unit', run: () => vitest(long ? 'long' : 'unit') },
+    {
+      name: 'examples',
+      run: () => {
+        const { count, problems } = writeExamples(root);
+        for (const problem of problems) say(problem);
+        const types = runNode(bin('typescript/bin/tsc'), ['-p', outputFolder]);
+        const { passed, failed, skipped } = vitest('docs');
+        return counts(passed, failed + problems.length + (types === 0 ? 0 : 1), skipped, `${count} examples`);
+      },
+    },
+    ...engines.flatMap((entry) => conformance(entry, long)),
+    {
+      name: 'pack',
+      run: async () => {
+        const { packTest } = await import('./pack-test.mjs');
+        const { passed, failed } = await packTest(say);
+        return counts(passed, failed);
+      },
+    },
+  ];
+}
+
+async function main(args) {
+  const only = args.includes('--only') ? (args[args.indexOf('--only') + 1] ?? '').split(',') : null;
+  const all = steps(args.includes('--long'));
+  const chosen = only === null ? all : all.filter(({ name }) => only.some((word) => name.startsWith(word)));
+  if (chosen.length === 0) {
+    process.stderr.write(`--only: no such step; there are ${all.map(({ name }) => name).join(', ')}\n`);
+    return 2;
+  }
+  const rows = [];
+  for (const { name, run } of chosen) {
+    say(`\n== ${name}`);
+    const start = performance.now();
+    const result = await run();
+    rows.push({ name, seconds: (performance.now() - start) / 1000, ...result });
+  }
+  const total = (key) => rows.reduce((sum, row) => sum + row[key], 0);
+  say('');
+  for (const { name, seconds, passed, failed, skipped, note } of rows)
+    say(
+      `${failed > 0 ? 'FAIL' : 'ok  '} ${name.padEnd(26)} ${`${seconds.toFixed(1)} s`.padStart(8)}` +
+        `  passed: ${passed}  failed: ${failed}  skipped: ${skipped}${note ? `  (${note})` : ''}`,
+    );
+  say(`\n${total('passed')} passed, ${total('failed')} failed, ${total('skipped')} skipped`);
+  return total('failed') > 0 ? 1 : 0;
+}
+
+process.exitCode = await main(process.argv.slice(2));
