@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Installs the software devices that tests of real engines run on. Debian, as root; run again at no cost.
+#
+#   tooling/devices/install.sh [vulkan] [opencl] [browser]     (all three without arguments)
+#
+#   vulkan   the Vulkan loader and Mesa's lavapipe 25, beside the system's own drivers
+#   opencl   PoCL, the ICD loader, clinfo, Oclgrind
+#   browser  Chromium
+#
+# lavapipe goes to $POLYGRAD_DEVICES (default ~/.cache/polygrad/devices); its driver file is lvp25.json in that folder,
+# to be used as VK_DRIVER_FILES. Nothing in the system's package configuration changes.
+set -euo pipefail
+
+devices="${POLYGRAD_DEVICES:-${HOME:-/root}/.cache/polygrad/devices}"
+updated=""
+
+say() { printf 'devices: %s\n' "$*"; }
+fail() { printf 'devices: %s\n' "$*" >&2; exit 1; }
+
+quiet() {
+  local log
+  log="$(mktemp)"
+  if ! "$@" >"$log" 2>&1; then
+    cat "$log" >&2
+    rm -f "$log"
+    return 1
+  fi
+  rm -f "$log"
+}
+
+need_apt() {
+  command -v apt-get >/dev/null || fail 'apt-get is missing: this script knows Debian only'
+  [ "$(id -u)" = 0 ] || fail 'run it as root: it installs packages'
+}
+
+# Installs those of the named packages that are missing.
+packages() {
+  local missing=() name
+  for name in "$@"; do
+    dpkg-query -W -f='${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  need_apt
+  say "installing ${missing[*]}"
+  if [ -z "$updated" ]; then
+    quiet apt-get update
+    updated=yes
+  fi
+  DEBIAN_FRONTEND=noninteractive quiet apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+# The archive this system installs Debian from, as configured: "[options] URI" for a one-line source.
+debian_archive() {
+  local codename="$1"
+  {
+    # deb822 files: stanzas with URIs and Suites.
+    awk -v want="$codename" 'BEGIN { RS = ""; FS = "\n" } {
+        uri = ""; key = ""; ok = 0
+        for (i = 1; i <= NF; i++) {
+          if ($i ~ /^URIs:/) { split($i, a, /[ \t]+/); uri = a[2] }
+          if ($i ~ /^Signed-By:/) { split($i, a, /[ \t]+/); key = a[2] }
+          if ($i ~ /^Suites:/) { n = split($i, a, /[ \t]+/); for (j = 2; j <= n; j++) if (a[j] == want) ok = 1 }
+        }
+        if (ok && uri != "") print (key == "" ? "" : "[signed-by=" key "] ") uri
+      }' /etc/apt/sources.list.d/*.sources 2>/dev/null || true
+    # One-line files.
+    sed -nE "s/^deb +(\[[^]]*\] +)?([^ ]+) +$codename +.*/\1\2/p" \
+      /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null || true
+  } | head -n 1
+}
+
+# Mesa's lavapipe 25: bookworm's own 22.3 has no adapter WebGPU accepts.
+vulkan() {
+  packages libvulkan1 mesa-vulkan-drivers
+  local driver="$devices/lvp25.json"
+  if [ -s "$driver" ]; then
+    return 0
+  fi
+  need_apt
+  mkdir -p "$devices"
+  local codename library
+  codename="$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")"
+  if [ "$codename" = bookworm ]; then
+    local work archive
+    work="$(mktemp -d)"
+    archive="$(debian_archive "$codename")"
+    [ -n "$archive" ] || fail "no Debian archive for $codename among the apt sources"
+    printf 'deb %s %s-backports main\n' "$archive" "$codename" >"$work/backports.list"
+    mkdir -p "$work/lists/partial"
+    local apt=(apt-get -o "Dir::Etc::sourcelist=$work/backports.list" -o 'Dir::Etc::sourceparts=-'
+      -o "Dir::State::lists=$work/lists" -o 'APT::Sandbox::User=root')
+    say 'fetching lavapipe 25'
+    quiet "${apt[@]}" update
+    (cd "$work" && quiet "${apt[@]}" download "mesa-vulkan-drivers/$codename-backports")
+    rm -rf "$devices/lavapipe"
+    mkdir -p "$devices/lavapipe"
+    dpkg-deb -x "$work"/mesa-vulkan-drivers_*.deb "$devices/lavapipe"
+    rm -rf "$work"
+    library="$(find "$devices/lavapipe" -name libvulkan_lvp.so | head -n 1)"
+  else
+    library="$(dpkg -L mesa-vulkan-drivers | grep -m 1 'libvulkan_lvp\.so$' || true)"
+  fi
+  [ -n "$library" ] || fail 'mesa-vulkan-drivers holds no libvulkan_lvp.so'
+  if ldd "$library" | grep 'not found' >&2; then
+    fail "$library lacks the libraries above"
+  fi
+  local icd
+  icd="$(find "$devices/lavapipe" /usr/share/vulkan/icd.d -name 'lvp_icd*.json' 2>/dev/null | head -n 1)"
+  [ -n "$icd" ] || fail 'mesa-vulkan-drivers holds no lvp_icd.json'
+  sed -E "s#(\"library_path\"[^\"]*)\"[^\"]*\"#\1\"$library\"#" "$icd" >"$driver.new"
+  mv "$driver.new" "$driver"
+}
+
+opencl() { packages pocl-opencl-icd ocl-icd-libopencl1 clinfo oclgrind; }
+
+browser() { packages chromium; }
+
+[ $# -gt 0 ] || set -- vulkan opencl browser
+for group in "$@"; do
+  case "$group" in
+    vulkan | opencl | browser)
+      "$group"
+      say "$group ready"
+      ;;
+    *) fail "unknown group $group: one of vulkan, opencl, browser" ;;
+  esac
+done
