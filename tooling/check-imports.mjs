@@ -31,7 +31,7 @@ const isBackend = (specifier) => /^@polygrad\/backend-[a-z]+/.test(specifier);
 const mayImportBackends = (path) =>
   path.startsWith('apps/') ||
   path.startsWith('packages/auto-detect/') ||
-  path.startsWith('packages/conformance/src/cli') ||
+  /^packages\/conformance\/src\/(cli|engines)/.test(path) ||
   isTest(path);
 
 /** All files below `folder` with one of the endings, as paths relative to `root` with forward slashes. */
