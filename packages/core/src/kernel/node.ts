@@ -1,0 +1,143 @@
+/**
+ * The concrete node class behind KNode and the table that makes equal pure nodes identical.
+ *
+ * Besides what the IR shows, a node remembers its number, its hash and, for integers and bool, bounds of its value.
+ * Nothing outside this folder needs to know this class: use `idOf`, `lowOf` and `highOf`.
+ */
+import type { DType } from '../shape/dtype.ts';
+import type { KArg, KNode, KOp } from './ir.ts';
+
+/** A linear form `sum(coefs[i] * terms[i]) + offset` of int32 expressions, in wrapping arithmetic. Terms are sorted by node number. */
+export interface Linear {
+  readonly terms: readonly KNode[];
+  readonly coefs: readonly number[];
+  readonly offset: number;
+}
+
+/** What distinguishes arguments of interned nodes. */
+export type ArgKey = number | bigint | string;
+
+let counter = 0;
+
+/** A number never given before, for RANGE ids. */
+export function freshId(): number {
+  return ++counter;
+}
+
+export class NodeObject {
+  readonly op: KOp;
+  readonly dtype: DType | 'void';
+  readonly lanes: number;
+  readonly src: readonly KNode[];
+  readonly arg: KArg<KOp>;
+  readonly id: number;
+  readonly key: ArgKey;
+  readonly hash: number;
+  /** Bounds of the value where it is a small integer or bool; may be tightened after construction. */
+  lo = Number.NEGATIVE_INFINITY;
+  hi = Number.POSITIVE_INFINITY;
+  linear: Linear | null = null;
+
+  constructor(op: KOp, dtype: DType | 'void', lanes: number, src: readonly KNode[], arg: KArg<KOp>, key: ArgKey, hash: number) {
+    this.op = op;
+    this.dtype = dtype;
+    this.lanes = lanes;
+    this.src = src;
+    this.arg = arg;
+    this.id = ++counter;
+    this.key = key;
+    this.hash = hash;
+  }
+}
+
+/** The hidden part of a node. Every node is made by this folder's factories, so the cast holds. */
+export function inner(n: KNode): NodeObject {
+  return n as unknown as NodeObject;
+}
+
+/** A number unique to the node in this process; later nodes have larger numbers than their sources. */
+export function idOf(n: KNode): number {
+  return inner(n).id;
+}
+
+/** Least possible value of an integer or bool expression; -Infinity if unknown. */
+export function lowOf(n: KNode): number {
+  return inner(n).lo;
+}
+
+/** Largest possible value of an integer or bool expression; Infinity if unknown. */
+export function highOf(n: KNode): number {
+  return inner(n).hi;
+}
+
+const opCodes = new Map<KOp, number>();
+
+function opCode(op: KOp): number {
+  let code = opCodes.get(op);
+  if (code === undefined) opCodes.set(op, (code = opCodes.size + 1));
+  return code;
+}
+
+const bits = new DataView(new ArrayBuffer(8));
+
+function hashKey(key: ArgKey): number {
+  if (typeof key === 'number') {
+    if ((key | 0) === key) return key;
+    bits.setFloat64(0, key);
+    return bits.getInt32(0) ^ bits.getInt32(4);
+  }
+  if (typeof key === 'bigint') return Number(BigInt.asIntN(32, key));
+  let h = key.length;
+  for (let i = 0; i < key.length; i++) h = (Math.imul(h, 31) + key.charCodeAt(i)) | 0;
+  return h;
+}
+
+/** Hash-consing table: open addressing over nodes, compared field by field. */
+export class InternTable {
+  #slots: (NodeObject | undefined)[] = new Array(256);
+  #mask = 255;
+  #count = 0;
+  readonly #onNew: (n: NodeObject) => void;
+
+  constructor(onNew: (n: NodeObject) => void) {
+    this.#onNew = onNew;
+  }
+
+  /** The node with these fields; made on first request. `arg` is read only when a node is made. */
+  intern(op: KOp, dtype: DType | 'void', lanes: number, src: readonly KNode[], key: ArgKey, arg: KArg<KOp>): NodeObject {
+    let h = Math.imul(opCode(op), 0x9e3779b1) ^ Math.imul(lanes, 0x85ebca6b) ^ (dtype.length + dtype.charCodeAt(0));
+    for (let i = 0; i < src.length; i++) h = Math.imul(h ^ inner(src[i] as KNode).id, 0x01000193) ^ (h >>> 15);
+    h = Math.imul(h ^ hashKey(key), 0xc2b2ae35);
+    h ^= h >>> 13;
+    const slots = this.#slots;
+    let i = h & this.#mask;
+    for (let n = slots[i]; n !== undefined; n = slots[(i = (i + 1) & this.#mask)]) {
+      if (n.hash === h && n.op === op && n.dtype === dtype && n.lanes === lanes && Object.is(n.key, key) && sameList(n.src, src)) {
+        return n;
+      }
+    }
+    const node = new NodeObject(op, dtype, lanes, src, arg, key, h);
+    slots[i] = node;
+    this.#onNew(node);
+    if (++this.#count * 2 > this.#mask) this.#grow();
+    return node;
+  }
+
+  #grow(): void {
+    const old = this.#slots;
+    this.#mask = old.length * 2 - 1;
+    this.#slots = new Array(old.length * 2);
+    for (const n of old) {
+      if (n === undefined) continue;
+      let i = n.hash & this.#mask;
+      while (this.#slots[i] !== undefined) i = (i + 1) & this.#mask;
+      this.#slots[i] = n;
+    }
+  }
+}
+
+function sameList(a: readonly KNode[], b: readonly KNode[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}

@@ -1,0 +1,196 @@
+/**
+ * Integer rules: sums in normal form, division and remainder by constants, comparisons, all with bounds.
+ *
+ * Full strength for int32 scalars (index arithmetic); other integer dtypes and vectors get the local rules only. Every
+ * function takes the factory and returns the simplified node, or null for "no rule applies, make it as asked".
+ */
+import type { Exprs } from './expr.ts';
+import type { BinaryOp, KNode } from './ir.ts';
+import { highOf, idOf, inner, type Linear, lowOf } from './node.ts';
+import { combine, fitsInt32, linearHigh, linearLow, linearOf, recombine, scale, splitByDivisor } from './simplify-linear.ts';
+
+/** The literal of a constant, else null. */
+export function literalOf(n: KNode): number | bigint | null {
+  return n.op === 'CONST' ? n.arg.value : null;
+}
+
+/** True for a constant with this value, bigint or number. */
+export function isLiteral(n: KNode, value: number): boolean {
+  // biome-ignore lint/suspicious/noDoubleEquals: 0n == 0 is wanted
+  return n.op === 'CONST' && n.arg.value == value;
+}
+
+/** The node of a linear form, in normal form; bounds of the whole sum are tighter than those of its parts. */
+export function fromLinear(e: Exprs, form: Linear): KNode {
+  const { terms, coefs, offset } = form;
+  if (terms.length === 0) return e.i32(offset);
+  if (terms.length === 1 && coefs[0] === 1 && offset === 0) return terms[0] as KNode;
+  let sum: KNode | null = null;
+  for (let i = 0; i < terms.length; i++) {
+    const c = coefs[i] as number;
+    if (c <= 0) continue;
+    const term: KNode = c === 1 ? (terms[i] as KNode) : e.intern('MUL', 'int32', 1, [terms[i] as KNode, e.i32(c)]);
+    sum = sum === null ? term : e.intern('ADD', 'int32', 1, [sum, term]);
+  }
+  let rest = offset;
+  for (let i = 0; i < terms.length; i++) {
+    const c = coefs[i] as number;
+    if (c > 0) continue;
+    const t = terms[i] as KNode;
+    if (sum === null) {
+      if (rest === 0) {
+        sum = c === -1 ? e.intern('NEG', 'int32', 1, [t]) : e.intern('MUL', 'int32', 1, [t, e.i32(c)]);
+        continue;
+      }
+      sum = e.i32(rest);
+      rest = 0;
+    }
+    const term = c === -1 ? t : e.intern('MUL', 'int32', 1, [t, e.i32(-c)]);
+    sum = e.intern('SUB', 'int32', 1, [sum, term]);
+  }
+  if (rest !== 0) sum = e.intern('ADD', 'int32', 1, [sum as KNode, e.i32(rest)]);
+  const node = sum as KNode;
+  const obj = inner(node);
+  if (obj.op !== 'CONST') obj.linear = form;
+  const low = linearLow(form);
+  const high = linearHigh(form);
+  if (fitsInt32(low, high)) {
+    obj.lo = Math.max(obj.lo, low);
+    obj.hi = Math.min(obj.hi, high);
+  }
+  return node;
+}
+
+/** a + k * b for int32 scalars. */
+export function addScaled(e: Exprs, a: KNode, b: KNode, k: number): KNode | null {
+  const form = combine(linearOf(a), 1, linearOf(b), k);
+  if (form === null) return null;
+  return fromLinear(e, form.terms.length > 1 ? recombine(form, (y, c) => e.idiv(y, c)) : form);
+}
+
+/** x * k for an int32 scalar. */
+export function scaleBy(e: Exprs, x: KNode, k: number): KNode {
+  return fromLinear(e, scale(linearOf(x), k));
+}
+
+function gcd(a: number, b: number): number {
+  let x = Math.abs(a);
+  let y = Math.abs(b);
+  while (y !== 0) [x, y] = [y, x % y];
+  return x;
+}
+
+/** x / c or x % c for an int32 scalar and a constant c > 1, where x is known not to be negative. */
+export function divideByConstant(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
+  if (lowOf(x) < 0) return null;
+  if (highOf(x) < c) return op === 'IDIV' ? e.i32(0) : x;
+  const form = linearOf(x);
+  if (fitsInt32(linearLow(form), linearHigh(form))) {
+    const { quotient, rest } = splitByDivisor(form, c);
+    const low = linearLow(rest);
+    const high = linearHigh(rest);
+    const changed = quotient.terms.length > 0 || quotient.offset !== 0;
+    if (low >= 0 && high <= 2147483647 && changed && fitsInt32(linearLow(quotient), linearHigh(quotient))) {
+      const r = fromLinear(e, rest);
+      if (op === 'IREM') return high < c ? r : e.irem(r, e.i32(c));
+      const q = fromLinear(e, quotient);
+      return high < c ? q : e.add(q, e.idiv(r, e.i32(c)));
+    }
+    let g = c;
+    for (const k of form.coefs) g = gcd(g, k);
+    if (g > 1 && form.terms.length > 0) {
+      const parts = splitByDivisor(form, g); // rest is the offset modulo g, below g: it never carries
+      const y = fromLinear(e, parts.quotient);
+      if (lowOf(y) >= 0) {
+        if (op === 'IDIV') return e.idiv(y, e.i32(c / g));
+        return e.add(e.mul(e.irem(y, e.i32(c / g)), e.i32(g)), e.i32(parts.rest.offset));
+      }
+    }
+  }
+  return nestedDivision(e, op, x, c);
+}
+
+function nestedDivision(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
+  if (x.op !== 'IDIV' && x.op !== 'IREM') return null;
+  const [y, by] = x.src as readonly [KNode, KNode];
+  const d = literalOf(by) as number | null;
+  if (d === null || lowOf(y) < 0) return null;
+  if (x.op === 'IDIV') return op === 'IDIV' && d * c <= 2147483647 ? e.idiv(y, e.i32(d * c)) : null;
+  if (d % c !== 0) return null;
+  return op === 'IREM' ? e.irem(y, e.i32(c)) : e.irem(e.idiv(y, e.i32(c)), e.i32(d / c));
+}
+
+/** a < b for integers with bounds; int32 scalars also compare their linear forms. */
+export function lessThan(e: Exprs, a: KNode, b: KNode): KNode | null {
+  if (highOf(a) < lowOf(b)) return e.bool(true);
+  if (lowOf(a) >= highOf(b) && Number.isFinite(lowOf(a))) return e.bool(false);
+  if (a === b) return e.bool(false);
+  if (a.dtype !== 'int32' || a.lanes !== 1) return null;
+  const fa = linearOf(a);
+  const fb = linearOf(b);
+  if (!isExact(fa) || !isExact(fb)) return null;
+  const d = combine(fa, 1, fb, -1);
+  if (d === null) return null;
+  const low = linearLow(d);
+  const high = linearHigh(d);
+  if (!fitsInt32(low, high)) return null;
+  if (high < 0) return e.bool(true);
+  if (low >= 0) return e.bool(false);
+  return compareToZero(e, d);
+}
+
+/** sum(coefs * terms) + offset < 0 as a comparison with the constant on one side and coefficients divided by their gcd. */
+function compareToZero(e: Exprs, d: Linear): KNode | null {
+  let g = 0;
+  for (const c of d.coefs) g = gcd(g, c);
+  // sum < -offset  <=>  sum / g < ceil(-offset / g)
+  const bound = Math.ceil(-d.offset / g) + 0;
+  if (Math.abs(bound) > 2147483647) return null;
+  const positive = { terms: [] as KNode[], coefs: [] as number[], offset: 0 };
+  const negative = { terms: [] as KNode[], coefs: [] as number[], offset: 0 };
+  for (let i = 0; i < d.terms.length; i++) {
+    const c = (d.coefs[i] as number) / g;
+    const part = c > 0 ? positive : negative;
+    part.terms.push(d.terms[i] as KNode);
+    part.coefs.push(Math.abs(c));
+  }
+  if (!isExact(positive) || !isExact(negative)) return null;
+  const p = fromLinear(e, positive);
+  const n = fromLinear(e, negative);
+  if (negative.terms.length === 0) return e.intern('LT', 'bool', 1, [p, e.i32(bound)]);
+  if (positive.terms.length === 0) return e.intern('LT', 'bool', 1, [e.i32(-bound), n]);
+  if (bound === 0) return e.intern('LT', 'bool', 1, [p, n]);
+  const low = linearLow(negative) + bound;
+  const high = linearHigh(negative) + bound;
+  if (!fitsInt32(low, high)) return null;
+  return e.intern('LT', 'bool', 1, [p, fromLinear(e, { ...negative, offset: bound })]);
+}
+
+function isExact(f: Linear): boolean {
+  return fitsInt32(linearLow(f), linearHigh(f));
+}
+
+/** a == b for integers, by bounds and by the difference of linear forms. */
+export function equal(e: Exprs, a: KNode, b: KNode): KNode | null {
+  if (a === b) return e.bool(true);
+  if (highOf(a) < lowOf(b) || highOf(b) < lowOf(a)) return e.bool(false);
+  if (a.dtype !== 'int32' || a.lanes !== 1) return null;
+  const fa = linearOf(a);
+  const fb = linearOf(b);
+  if (!isExact(fa) || !isExact(fb)) return null;
+  const d = combine(fa, 1, fb, -1);
+  if (d === null) return null;
+  if (d.terms.length === 0) return e.bool(d.offset === 0);
+  let g = 0;
+  for (const c of d.coefs) g = gcd(g, c);
+  return d.offset % g !== 0 || linearLow(d) > 0 || linearHigh(d) < 0 ? e.bool(false) : null;
+}
+
+const commutative: ReadonlySet<string> = new Set(['ADD', 'MUL', 'MAX', 'MIN', 'AND', 'OR', 'XOR', 'EQ', 'MULHI']);
+
+/** True if operands of an operation on integers may be exchanged: constants go right, otherwise older nodes go left. */
+export function mustSwap(op: BinaryOp, a: KNode, b: KNode): boolean {
+  if (!commutative.has(op) || a === b) return false;
+  if (a.op === 'CONST' || b.op === 'CONST') return a.op === 'CONST' && b.op !== 'CONST';
+  return idOf(a) > idOf(b);
+}
