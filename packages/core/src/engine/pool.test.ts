@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import type { EngineBuffer, IEngine } from './engine.ts';
+import { BufferPool, classBytes, sizeClass } from './pool.ts';
+
+function fakeEngine(limit = Number.POSITIVE_INFINITY): { engine: IEngine; held: Set<EngineBuffer> } {
+  const held = new Set<EngineBuffer>();
+  let total = 0;
+  const engine = {
+    alloc(bytes: number): EngineBuffer {
+      if (total + bytes > limit) throw new Error('out of memory');
+      const buffer = { bytes };
+      total += bytes;
+      held.add(buffer);
+      return buffer;
+    },
+    free(buffer: EngineBuffer): void {
+      if (!held.delete(buffer)) throw new Error('freed twice');
+      total -= buffer.bytes;
+    },
+  };
+  return { engine: engine as unknown as IEngine, held };
+}
+
+describe('size classes', () => {
+  it('hold the request and waste at most an eighth', () => {
+    for (let bytes = 0; bytes < 5000; bytes++) check(bytes);
+    for (let k = 13; k < 40; k++) for (const d of [-1, 0, 1, 2 ** (k - 4)]) check(2 ** k + d);
+    function check(bytes: number): void {
+      const got = classBytes(sizeClass(bytes));
+      expect(got).toBeGreaterThanOrEqual(bytes);
+      if (bytes > 64) expect(got - bytes).toBeLessThanOrEqual(bytes / 8);
+      expect(sizeClass(got)).toBe(sizeClass(bytes));
+    }
+  });
+});
+
+describe('BufferPool', () => {
+  it('counts and reuses', () => {
+    const { engine, held } = fakeEngine();
+    const pool = new BufferPool(engine);
+    const a = pool.alloc(1000);
+    a.retain();
+    a.release();
+    expect(pool.memory()).toEqual({ numBuffers: 1, bytes: 1000, peakBytes: 1000, pooledBytes: 0 });
+    a.release();
+    expect(pool.memory()).toEqual({ numBuffers: 0, bytes: 0, peakBytes: 1000, pooledBytes: 1024 });
+    const b = pool.alloc(990);
+    expect(b.memory).toBe(a.memory);
+    expect(held.size).toBe(1);
+    expect(() => a.release()).toThrow(/twice/);
+    expect(() => a.retain()).toThrow(/after/);
+  });
+
+  it('keeps only up to the limit and trims', () => {
+    const { engine, held } = fakeEngine();
+    const pool = new BufferPool(engine);
+    pool.pooledLimit = 4096;
+    const many = Array.from({ length: 6 }, () => pool.alloc(1024));
+    for (const b of many) b.release();
+    expect(held.size).toBe(4);
+    pool.trim(0);
+    expect(held.size).toBe(0);
+    expect(pool.memory().pooledBytes).toBe(0);
+  });
+
+  it('gives kept memory back and tries again when the engine has no more', () => {
+    const { engine } = fakeEngine(8192);
+    const pool = new BufferPool(engine);
+    const a = pool.alloc(4096);
+    const b = pool.alloc(2048);
+    a.release();
+    expect(pool.alloc(6144).bytes).toBe(6144);
+    expect(() => pool.alloc(6144)).toThrow(/out of memory/);
+    b.release();
+  });
+});

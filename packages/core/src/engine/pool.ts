@@ -1,0 +1,156 @@
+/**
+ * Counted buffers over an engine: who holds device memory, and what becomes of it when nobody does.
+ *
+ * A PoolBuffer is shared by counting (`retain`, `release`); at zero its memory goes to a free list of its size class and
+ * serves the next request of that class. Engines run commands in order, so memory may be handed on while commands that
+ * use it are still queued. This file knows no tensor; arenas inside one plan are the business of schedule/memory.ts.
+ */
+import type { StorageBuffer } from '../graph/node.ts';
+import type { EngineBuffer, IEngine } from './engine.ts';
+
+/** What `memory()` reports for one engine. */
+export interface PoolMemory {
+  /** Buffers that something holds. */
+  readonly numBuffers: number;
+  /** Bytes asked for by those buffers. */
+  readonly bytes: number;
+  /** Largest value `bytes` ever had since the start or `resetPeak`. */
+  readonly peakBytes: number;
+  /** Bytes kept for reuse. */
+  readonly pooledBytes: number;
+}
+
+/** Smallest block; also the alignment every block has at least on all engines. */
+const minBlock = 64;
+
+/** Number of the size class of a request: eight classes per power of two, so at most one eighth is wasted. */
+export function sizeClass(bytes: number): number {
+  if (bytes <= minBlock) return 0;
+  const exponent = Math.floor(Math.log2(bytes - 1));
+  const step = 2 ** (exponent - 3);
+  return (exponent - 6) * 8 + Math.ceil((bytes - 2 ** exponent) / step);
+}
+
+/** Bytes of the blocks of a class. */
+export function classBytes(index: number): number {
+  if (index === 0) return minBlock;
+  const exponent = Math.floor((index - 1) / 8) + 6;
+  const eighths = index - (exponent - 6) * 8;
+  return 2 ** exponent + eighths * 2 ** (exponent - 3);
+}
+
+let nextId = 1;
+
+/** A counted buffer. Made with a count of one. */
+export class PoolBuffer implements StorageBuffer {
+  readonly id: number;
+  readonly pool: BufferPool;
+  readonly memory: EngineBuffer;
+  /** Bytes asked for; the block behind it may be larger. */
+  readonly bytes: number;
+  readonly classIndex: number;
+  refs: number;
+
+  constructor(pool: BufferPool, memory: EngineBuffer, bytes: number, classIndex: number) {
+    this.id = nextId++;
+    this.pool = pool;
+    this.memory = memory;
+    this.bytes = bytes;
+    this.classIndex = classIndex;
+    this.refs = 1;
+  }
+
+  retain(): void {
+    if (this.refs <= 0) throw new Error(`[pool] buffer ${this.id} is used after it was given back`);
+    this.refs++;
+  }
+
+  release(): void {
+    if (this.refs <= 0) throw new Error(`[pool] buffer ${this.id} is given back twice`);
+    if (--this.refs === 0) this.pool.recycle(this);
+  }
+}
+
+/** All buffers of one engine. */
+export class BufferPool {
+  readonly engine: IEngine;
+  /** Blocks are kept for reuse only up to this many bytes. */
+  pooledLimit: number = 1 << 30;
+  #free: (EngineBuffer[] | undefined)[] = [];
+  #live = 0;
+  #bytes = 0;
+  #peak = 0;
+  #pooled = 0;
+
+  constructor(engine: IEngine) {
+    this.engine = engine;
+  }
+
+  /** Uninitialised memory with a count of one. Throws the engine's OutOfMemoryError when a trimmed pool does not help either. */
+  alloc(bytes: number): PoolBuffer {
+    const index = sizeClass(bytes);
+    const kept = this.#free[index];
+    let memory = kept?.pop();
+    if (memory === undefined) memory = this.#fresh(index);
+    else this.#pooled -= classBytes(index);
+    this.#live++;
+    this.#bytes += bytes;
+    if (this.#bytes > this.#peak) this.#peak = this.#bytes;
+    return new PoolBuffer(this, memory, bytes, index);
+  }
+
+  #fresh(index: number): EngineBuffer {
+    const bytes = classBytes(index);
+    try {
+      return this.engine.alloc(bytes);
+    } catch (error) {
+      if (this.#pooled === 0) throw error;
+      this.trim(0);
+      return this.engine.alloc(bytes);
+    }
+  }
+
+  /** Called by `release` when the count reaches zero. */
+  recycle(buffer: PoolBuffer): void {
+    this.#live--;
+    this.#bytes -= buffer.bytes;
+    const bytes = classBytes(buffer.classIndex);
+    if (this.#pooled + bytes > this.pooledLimit) {
+      this.engine.free(buffer.memory);
+      return;
+    }
+    this.#pooled += bytes;
+    const kept = this.#free[buffer.classIndex];
+    if (kept === undefined) this.#free[buffer.classIndex] = [buffer.memory];
+    else kept.push(buffer.memory);
+  }
+
+  /** Gives kept blocks back to the engine, largest first, until at most `limit` bytes are kept. */
+  trim(limit: number): void {
+    for (let index = this.#free.length - 1; index >= 0 && this.#pooled > limit; index--) {
+      const kept = this.#free[index];
+      while (kept !== undefined && kept.length > 0 && this.#pooled > limit) {
+        this.engine.free(kept.pop() as EngineBuffer);
+        this.#pooled -= classBytes(index);
+      }
+    }
+  }
+
+  memory(): PoolMemory {
+    return { numBuffers: this.#live, bytes: this.#bytes, peakBytes: this.#peak, pooledBytes: this.#pooled };
+  }
+
+  /** Starts a new peak at what is held now. */
+  resetPeak(): void {
+    this.#peak = this.#bytes;
+  }
+}
+
+const pools = new WeakMap<IEngine, BufferPool>();
+
+/** The pool of an engine; made on first use. */
+export function poolOf(engine: IEngine): BufferPool {
+  let pool = pools.get(engine);
+  if (pool === undefined) pools.set(engine, (pool = new BufferPool(engine)));
+  return pool;
+}
