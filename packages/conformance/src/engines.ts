@@ -1,0 +1,45 @@
+/**
+ * Engines the command line can make by name. An engine that is not there is skipped out loud, unless POLYGRAD_REQUIRE
+ * names it: then it is a failure.
+ */
+import type { IEngine } from '@polygrad/core/engine';
+import type { Skip } from './run.ts';
+
+export interface EngineChoice {
+  readonly engine: IEngine;
+  readonly skip: readonly Skip[];
+}
+
+type Maker = (options: { threads?: number }) => Promise<EngineChoice>;
+
+const makers: Readonly<Record<string, Maker>> = {
+  reference: async () => {
+    const { createReferenceEngine } = await import('@polygrad/core/testing');
+    return { engine: createReferenceEngine(), skip: [] };
+  },
+  cpu: async (options) => {
+    const { createCpuEngine } = await import('@polygrad/backend-cpu');
+    return { engine: await createCpuEngine(options), skip: [] };
+  },
+};
+
+export const engineNames: readonly string[] = Object.keys(makers);
+
+/** Makes an engine, or says why it is not there. */
+export async function makeEngine(
+  name: string,
+  options: { threads?: number },
+): Promise<EngineChoice | { readonly missing: string }> {
+  const make = makers[name];
+  if (!make) return { missing: `unknown engine '${name}'; known are ${engineNames.join(', ')}` };
+  try {
+    return await make(options);
+  } catch (error) {
+    return { missing: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** True if the environment variable POLYGRAD_REQUIRE (a comma-separated list) names the engine. */
+export function isRequired(name: string): boolean {
+  return (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes(name);
+}

@@ -1,0 +1,245 @@
+/** Turns operation specs into cases: forward values per dtype and layout, gradients, gradients of gradients, fused against eager. */
+import { type DType, type Tensor, grads, mul, sum } from '@polygrad/core';
+import type { ConformanceCase, SkipReason } from './case.ts';
+import { assertClose, gamma, type Tolerances } from './compare.ts';
+import { type Layout, layoutApplies, layouts, makeTensor } from './layouts.ts';
+import { count, map, type NDArray, nd } from './oracle/ndarray.ts';
+import { makeRandom, sample, seedOf, uniform } from './oracle/random.ts';
+import type { Instance, OpSpec } from './spec.ts';
+
+/** What cases need to know of the engine under test. */
+export interface Target {
+  readonly holds: (dtype: DType) => boolean;
+  readonly tolerances: Tolerances;
+  /** Runs `f` with every operation flushed at once. */
+  readonly eagerly: <T>(f: () => Promise<T>) => Promise<T>;
+}
+
+export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
+  const cases: ConformanceCase[] = [];
+  for (const instance of spec.instances) {
+    for (const dtype of spec.dtypes) {
+      for (const layout of layouts) {
+        const inputs = draw(spec, instance);
+        if (layout !== 'plain' && !inputs.some((a) => layoutApplies(layout, a.shape))) continue;
+        cases.push({
+          name: `${spec.name} / ${instance.label} / ${dtype} / ${layout}`,
+          run: guarded(target, dtype, () => checkForward(spec, instance, dtype, layout, target)),
+        });
+      }
+    }
+    cases.push({
+      name: `${spec.name} / ${instance.label} / ${spec.dtypes[0]} / eager equals fused`,
+      run: guarded(target, spec.dtypes[0] as DType, () => checkEager(spec, instance, spec.dtypes[0] as DType, target)),
+    });
+    if (!spec.gradient || !instance.small) continue;
+    cases.push({
+      name: `${spec.name} / ${instance.label} / float64 / gradient`,
+      run: guarded(target, 'float64', () => checkGradient(spec, instance, target)),
+    });
+    cases.push({
+      name: `${spec.name} / ${instance.label} / float32 / gradient`,
+      run: guarded(target, 'float32', () => checkGradient32(spec, instance, target)),
+    });
+    if (spec.gradient.order === 2) {
+      cases.push({
+        name: `${spec.name} / ${instance.label} / float64 / gradient of gradient`,
+        run: guarded(target, 'float64', () => checkSecond(spec, instance, target)),
+      });
+    }
+  }
+  return cases;
+}
+
+function guarded(target: Target, dtype: DType, run: () => Promise<void>): () => Promise<undefined | SkipReason> {
+  return async () => {
+    if (!target.holds(dtype)) return { skip: `the engine does not hold ${dtype}` };
+    await run();
+    return undefined;
+  };
+}
+
+function draw(spec: OpSpec, instance: Instance): NDArray[] {
+  return instance.draw(makeRandom(seedOf(`${spec.name}/${instance.label}`)));
+}
+
+function tensors(spec: OpSpec, inputs: NDArray[], dtype: DType, layout: Layout): Tensor[] {
+  return inputs.map((a, i) =>
+    makeTensor(a, spec.inputDTypes?.[i] ?? dtype, layoutApplies(layout, a.shape) ? layout : 'plain'),
+  );
+}
+
+/** Runs the operation and disposes everything it made. */
+async function evaluate(spec: OpSpec, instance: Instance, inputs: NDArray[], dtype: DType, layout: Layout) {
+  const given = tensors(spec, inputs, dtype, layout);
+  const result = spec.run(given, instance.options ?? {});
+  const values = await result.data();
+  const out = {
+    values: Array.from(values as ArrayLike<number>, Number),
+    shape: [...result.shape],
+    dtype: result.dtype,
+  };
+  for (const t of given) t.dispose();
+  result.dispose();
+  return out;
+}
+
+async function checkForward(
+  spec: OpSpec,
+  instance: Instance,
+  dtype: DType,
+  layout: Layout,
+  target: Target,
+): Promise<void> {
+  const inputs = draw(spec, instance);
+  const options = instance.options ?? {};
+  const actual = await evaluate(spec, instance, inputs, dtype, layout);
+  const wanted = spec.result ?? dtype;
+  if (actual.dtype !== wanted) throw new Error(`result dtype ${actual.dtype} where ${wanted} is expected`);
+  const tolerance = target.tolerances.forward[wanted];
+  if (!tolerance) throw new Error(`no forward tolerance for ${wanted}`);
+  let slack: NDArray | undefined;
+  if (spec.terms && dtype === 'float32') {
+    const bound = gamma(spec.terms(inputs, options));
+    slack = map(
+      spec.oracle(
+        inputs.map((a) => map(a, Math.abs)),
+        options,
+      ),
+      (m) => bound * Math.abs(m),
+    );
+  }
+  assertClose('value', actual.values, actual.shape, spec.oracle(inputs, options), tolerance, slack);
+}
+
+async function checkEager(spec: OpSpec, instance: Instance, dtype: DType, target: Target): Promise<void> {
+  const inputs = draw(spec, instance);
+  const fused = await evaluate(spec, instance, inputs, dtype, 'plain');
+  const eager = await target.eagerly(() => evaluate(spec, instance, inputs, dtype, 'plain'));
+  const tolerance = target.tolerances.forward[spec.result ?? dtype] ?? { rtol: 0, atol: 0 };
+  assertClose('eager value', eager.values, eager.shape, nd(fused.shape, fused.values), tolerance);
+}
+
+/** Fixed weights that make a scalar of any result, so that every element's derivative is seen. */
+function weights(spec: OpSpec, shape: readonly number[], salt: string): NDArray {
+  return sample(makeRandom(seedOf(`${spec.name}/${shape}/${salt}`)), shape, uniform(0.5, 1.5));
+}
+
+/** sum(op(inputs) * weights) and its gradients by the library, as host arrays. */
+async function libraryGradients(spec: OpSpec, instance: Instance, inputs: NDArray[], dtype: DType): Promise<NDArray[]> {
+  const of = spec.gradient?.of ?? [];
+  const options = instance.options ?? {};
+  const w = weights(spec, spec.oracle(inputs, options).shape, 'w');
+  const given = tensors(spec, inputs, dtype, 'plain');
+  const weight = makeTensor(w, dtype);
+  const loss = (...xs: Tensor[]): Tensor => {
+    const all = [...given];
+    of.forEach((position, i) => {
+      all[position] = xs[i] as Tensor;
+    });
+    return sum(mul(spec.run(all, options), weight));
+  };
+  const result = grads(loss)(...of.map((position) => given[position] as Tensor)) as Tensor[];
+  const arrays: NDArray[] = [];
+  for (const g of result) {
+    arrays.push(nd([...g.shape], Array.from((await g.data()) as ArrayLike<number>, Number)));
+    g.dispose();
+  }
+  for (const t of [...given, weight]) t.dispose();
+  return arrays;
+}
+
+async function checkGradient(spec: OpSpec, instance: Instance, target: Target): Promise<void> {
+  const inputs = draw(spec, instance);
+  const options = instance.options ?? {};
+  const w = weights(spec, spec.oracle(inputs, options).shape, 'w');
+  const actual = await libraryGradients(spec, instance, inputs, 'float64');
+  const tolerance = target.tolerances.finiteDifference.float64;
+  if (!tolerance) throw new Error('no finite-difference tolerance for float64');
+  const value = (arrays: NDArray[]): number =>
+    spec.oracle(arrays, options).data.reduce((total, y, i) => total + y * (w.data[i] as number), 0);
+  const step = 1e-6;
+  for (const [i, position] of (spec.gradient?.of ?? []).entries()) {
+    const input = inputs[position] as NDArray;
+    const expected = input.data.map((x, at) => {
+      const moved = (delta: number): NDArray[] =>
+        inputs.map((a, j) =>
+          j === position
+            ? nd(
+                a.shape,
+                a.data.map((v, q) => (q === at ? x + delta : v)),
+              )
+            : a,
+        );
+      return (value(moved(step)) - value(moved(-step))) / (2 * step);
+    });
+    const gradient = actual[i] as NDArray;
+    assertClose(`gradient by input ${position}`, gradient.data, gradient.shape, nd(input.shape, expected), tolerance);
+  }
+}
+
+async function checkGradient32(spec: OpSpec, instance: Instance, target: Target): Promise<void> {
+  if (!target.holds('float64')) return;
+  const inputs = draw(spec, instance);
+  const wide = await libraryGradients(spec, instance, inputs, 'float64');
+  const narrow = await libraryGradients(spec, instance, inputs, 'float32');
+  const { rtol, atol } = target.tolerances.gradient.float32 ?? { rtol: 0, atol: 0 };
+  wide.forEach((expected, i) => {
+    const actual = narrow[i] as NDArray;
+    const largest = expected.data.reduce((m, x) => Math.max(m, Math.abs(x)), 0);
+    assertClose(`float32 gradient ${i}`, actual.data, actual.shape, expected, { rtol, atol: atol * largest });
+  });
+}
+
+/** <d/dx <grad L(x), v>, d> against the central difference of <grad L, v> along a random direction d. */
+async function checkSecond(spec: OpSpec, instance: Instance, target: Target): Promise<void> {
+  const inputs = draw(spec, instance);
+  const options = instance.options ?? {};
+  const of = spec.gradient?.of ?? [];
+  if (count((inputs[of[0] as number] as NDArray).shape) === 0) return;
+  const w = weights(spec, spec.oracle(inputs, options).shape, 'w');
+  const probes = of.map((p) => weights(spec, (inputs[p] as NDArray).shape, `v${p}`));
+  const directions = of.map((p) => weights(spec, (inputs[p] as NDArray).shape, `d${p}`));
+  const given = tensors(spec, inputs, 'float64', 'plain');
+  const weight = makeTensor(w, 'float64');
+  const probeTensors = probes.map((p) => makeTensor(p, 'float64'));
+  const loss = (...xs: Tensor[]): Tensor => {
+    const all = [...given];
+    of.forEach((position, i) => {
+      all[position] = xs[i] as Tensor;
+    });
+    return sum(mul(spec.run(all, options), weight));
+  };
+  const slope = (...xs: Tensor[]): Tensor =>
+    (grads(loss)(...xs) as Tensor[]).map((g, i) => sum(mul(g, probeTensors[i] as Tensor))).reduce((a, b) => a.add(b));
+  const second = grads(slope)(...of.map((p) => given[p] as Tensor)) as Tensor[];
+  let actual = 0;
+  for (const [i, g] of second.entries()) {
+    const values = (await g.data()) as ArrayLike<number>;
+    (directions[i] as NDArray).data.forEach((d, q) => {
+      actual += d * Number(values[q]);
+    });
+    g.dispose();
+  }
+  const step = 1e-6;
+  const slopeAt = async (sign: number): Promise<number> => {
+    const moved = inputs.map((a, j) => {
+      const i = of.indexOf(j);
+      return i < 0
+        ? a
+        : nd(
+            a.shape,
+            a.data.map((x, q) => x + sign * step * ((directions[i] as NDArray).data[q] as number)),
+          );
+    });
+    const gradients = await libraryGradients(spec, instance, moved, 'float64');
+    return gradients.reduce(
+      (total, g, i) => total + g.data.reduce((s, x, q) => s + x * ((probes[i] as NDArray).data[q] as number), 0),
+      0,
+    );
+  };
+  const expected = ((await slopeAt(1)) - (await slopeAt(-1))) / (2 * step);
+  for (const t of [...given, weight, ...probeTensors]) t.dispose();
+  const tolerance = target.tolerances.finiteDifference.float64 ?? { rtol: 0, atol: 0 };
+  assertClose('second derivative along a direction', [actual], [], nd([], [expected]), tolerance);
+}

@@ -1,0 +1,103 @@
+/**
+ * runConformance: every case on one engine, with the outcome of each.
+ *
+ * After every case the live buffers must be back where they were: a case that leaks fails even if its values are right.
+ */
+import { type DType, memory, setEager, setEngine } from '@polygrad/core';
+import type { IEngine } from '@polygrad/core/engine';
+import { asyncOnly } from './async-only.ts';
+import type { CaseResult, ConformanceCase } from './case.ts';
+import { defaultTolerances, type Tolerances } from './compare.ts';
+import type { Target } from './expand.ts';
+import { allCases } from './suites/all.ts';
+
+/** Tests an engine cannot pass, with the reason that is reported. `tests` match by substring or pattern. */
+export interface Skip {
+  readonly reason: string;
+  readonly tests: readonly (string | RegExp)[];
+}
+
+export interface ConformanceOptions {
+  readonly engine: IEngine;
+  readonly skip?: readonly Skip[];
+  /** Replaces entries of the contract's tolerances; reported with the results. */
+  readonly tolerances?: Partial<Tolerances>;
+  /** Only cases whose name contains this text. */
+  readonly filter?: string;
+  readonly onResult?: (result: CaseResult) => void;
+}
+
+export interface ConformanceReport {
+  readonly engine: string;
+  readonly device: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly results: readonly CaseResult[];
+}
+
+/**
+ * Runs the suite on an engine.
+ *
+ * @param options engine under test, cases to skip with reasons, changed tolerances, a name filter, a listener
+ * @returns counts and the outcome of every case; a failing case does not stop the run
+ */
+export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
+  const { engine, skip = [], tolerances, filter, onResult } = options;
+  await setEngine(asyncOnly(engine));
+  const target: Target = {
+    holds: (dtype: DType) => engine.caps.dtypes.has(dtype),
+    tolerances: { ...defaultTolerances, ...tolerances },
+    eagerly,
+  };
+  const results: CaseResult[] = [];
+  for (const item of allCases(target)) {
+    if (filter && !item.name.includes(filter)) continue;
+    const result = await runCase(item, skip);
+    results.push(result);
+    onResult?.(result);
+  }
+  const tally = (outcome: CaseResult['outcome']): number => results.filter((r) => r.outcome === outcome).length;
+  return {
+    engine: engine.name,
+    device: engine.device,
+    passed: tally('passed'),
+    failed: tally('failed'),
+    skipped: tally('skipped'),
+    results,
+  };
+}
+
+async function eagerly<T>(run: () => Promise<T>): Promise<T> {
+  setEager(true);
+  try {
+    return await run();
+  } finally {
+    setEager(false);
+  }
+}
+
+async function runCase(item: ConformanceCase, skip: readonly Skip[]): Promise<CaseResult> {
+  const skipped = skip.find(({ tests }) =>
+    tests.some((t) => (typeof t === 'string' ? item.name.includes(t) : t.test(item.name))),
+  );
+  if (skipped) return { name: item.name, outcome: 'skipped', detail: skipped.reason, milliseconds: 0 };
+  const start = performance.now();
+  const finish = (outcome: CaseResult['outcome'], detail: string): CaseResult => ({
+    name: item.name,
+    outcome,
+    detail,
+    milliseconds: performance.now() - start,
+  });
+  const before = memory().numBuffers;
+  try {
+    const reason = await item.run();
+    if (reason) return finish('skipped', reason.skip);
+    const left = memory().numBuffers - before;
+    if (left !== 0)
+      return finish('failed', `${left} buffers were left behind (${before} before, ${before + left} after)`);
+    return finish('passed', '');
+  } catch (error) {
+    return finish('failed', error instanceof Error ? error.message : String(error));
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * How an operation is described to the suite: data, the library call, the oracle, and how many orders of derivative hold.
+ *
+ * `expand.ts` turns each spec into cases over dtypes, shapes and layouts.
+ */
+import type { DType, Tensor } from '@polygrad/core';
+import type { NDArray } from './oracle/ndarray.ts';
+import type { Random } from './oracle/random.ts';
+
+export interface OpSpec {
+  readonly name: string;
+  readonly dtypes: readonly DType[];
+  /** Instances: a label and the inputs it draws. */
+  readonly instances: readonly Instance[];
+  /** Dtype of the inputs that do not follow the case's dtype, by position (indices, masks). */
+  readonly inputDTypes?: Readonly<Record<number, DType>>;
+  readonly run: (inputs: Tensor[], options: Options) => Tensor;
+  readonly oracle: (inputs: NDArray[], options: Options) => NDArray;
+  /** Dtype of the result; the case's dtype if left out. */
+  readonly result?: DType;
+  /** Positions of inputs to differentiate, and to which order (0, 1 or 2). */
+  readonly gradient?: { readonly of: readonly number[]; readonly order: 1 | 2 };
+  /** Number of terms each result element sums, for the gamma_K allowance of float32. */
+  readonly terms?: (inputs: NDArray[], options: Options) => number;
+}
+
+export type Options = Readonly<Record<string, unknown>>;
+
+export interface Instance {
+  readonly label: string;
+  readonly draw: (random: Random) => NDArray[];
+  readonly options?: Options;
+  /** Small enough for finite differences element by element. */
+  readonly small?: boolean;
+}

@@ -1,0 +1,16 @@
+/** All cases of the suite, in the order they run. */
+import type { ConformanceCase } from '../case.ts';
+import { expand, type Target } from '../expand.ts';
+import { contractionSpecs } from './contraction.ts';
+import { elementwiseSpecs } from './elementwise.ts';
+import { errorCases } from './errors.ts';
+import { lossSpecs } from './loss.ts';
+import { memoryCases } from './memory.ts';
+import { movementSpecs } from './movement.ts';
+import { reductionSpecs } from './reduction.ts';
+import { specialCases } from './special.ts';
+
+export function allCases(target: Target): ConformanceCase[] {
+  const specs = [...elementwiseSpecs(), ...reductionSpecs(), ...movementSpecs(), ...contractionSpecs(), ...lossSpecs()];
+  return [...specs.flatMap((spec) => expand(spec, target)), ...specialCases(target), ...errorCases(), ...memoryCases()];
+}

@@ -1,0 +1,184 @@
+/** Special values of docs/numerics.md: NaN, infinities, signed zeros, ties, zeros in products, branches not taken. */
+import * as pg from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
+import type { ConformanceCase } from '../case.ts';
+import { assertClose } from '../compare.ts';
+import type { Target } from '../expand.ts';
+import { nd } from '../oracle/ndarray.ts';
+
+const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
+const exact = { rtol: 0, atol: 0 };
+
+interface Value {
+  readonly name: string;
+  readonly run: () => Tensor;
+  readonly expected: readonly number[];
+  readonly shape?: readonly number[];
+  readonly tolerance?: { readonly rtol: number; readonly atol: number };
+}
+
+function f32(...data: number[]): Tensor {
+  return pg.tensor(data, { dtype: 'float32' });
+}
+
+function of(dtype: DType, ...data: number[]): Tensor {
+  return pg.tensor(data, { dtype });
+}
+
+const values: readonly Value[] = [
+  {
+    name: 'maximum propagates NaN',
+    run: () => pg.maximum(f32(nan, 1, nan), f32(1, nan, nan)),
+    expected: [nan, nan, nan],
+  },
+  { name: 'minimum propagates NaN', run: () => pg.minimum(f32(nan, 1), f32(1, nan)), expected: [nan, nan] },
+  { name: 'max reduction propagates NaN', run: () => pg.max(f32(1, nan, 3)), expected: [nan], shape: [] },
+  { name: 'max of -inf', run: () => pg.max(f32(-inf, -inf)), expected: [-inf], shape: [] },
+  { name: 'relu propagates NaN', run: () => pg.relu(f32(nan, -1, 2)), expected: [nan, 0, 2] },
+  { name: 'clip propagates NaN', run: () => pg.clip(f32(nan, -5, 5), -1, 1), expected: [nan, -1, 1] },
+  { name: 'argMax takes the first NaN', run: () => pg.argMax(f32(5, nan, 9, nan)), expected: [1], shape: [] },
+  { name: 'argMax takes the first of equals', run: () => pg.argMax(f32(1, 7, 7, 3)), expected: [1], shape: [] },
+  {
+    name: 'exp of large and small arguments',
+    run: () => pg.exp(f32(1000, -1000, inf, -inf, nan)),
+    expected: [inf, 0, inf, 0, nan],
+  },
+  { name: 'tanh of large arguments', run: () => pg.tanh(f32(100, -100, inf, -inf)), expected: [1, -1, 1, -1] },
+  {
+    name: 'sigmoid of large arguments',
+    run: () => pg.sigmoid(f32(200, -200)),
+    expected: [1, 0],
+    tolerance: { rtol: 0, atol: 1e-30 },
+  },
+  {
+    name: 'softplus of large arguments',
+    run: () => pg.softplus(f32(200, -200)),
+    expected: [200, 0],
+    tolerance: { rtol: 0, atol: 1e-30 },
+  },
+  { name: 'log at and below zero', run: () => pg.log(f32(0, -1, inf)), expected: [-inf, nan, inf] },
+  { name: 'sqrt at and below zero', run: () => pg.sqrt(f32(0, -1, inf)), expected: [0, nan, inf] },
+  { name: 'division by zero', run: () => pg.div(f32(1, -1, 0), f32(0, 0, 0)), expected: [inf, -inf, nan] },
+  {
+    name: 'pow at its corners',
+    run: () => pg.pow(f32(0, 1, 1, -2, -2, inf), f32(0, inf, nan, 3, 0.5, -1)),
+    expected: [1, 1, 1, -8, nan, 0],
+  },
+  {
+    name: 'softmax of a huge row',
+    run: () => pg.softmax(f32(1e30, 1e30, -inf)),
+    expected: [0.5, 0.5, 0],
+    tolerance: { rtol: 1e-6, atol: 0 },
+  },
+  { name: 'isNaN is a bit test', run: () => pg.isNaN(f32(nan, inf, 0, -0)), expected: [1, 0, 0, 0] },
+  {
+    name: 'x minus x keeps NaN and infinity',
+    run: () => pipe(f32(inf, nan, 1), (x) => pg.sub(x, x)),
+    expected: [nan, nan, 0],
+  },
+  { name: 'x times zero keeps NaN and infinity', run: () => pg.mul(f32(inf, nan, 1), 0), expected: [nan, nan, 0] },
+  {
+    name: 'where drops NaN of the side not taken',
+    run: () => pg.where(of('bool', 1, 0), f32(1, nan), f32(nan, 2)),
+    expected: [1, 2],
+  },
+  {
+    name: 'float to int saturates',
+    run: () => pg.cast(f32(1e20, -1e20, nan, -1.9), 'int32'),
+    expected: [2147483647, -2147483648, 0, -1],
+  },
+  { name: 'int overflow wraps', run: () => pg.add(of('int32', 2147483647), of('int32', 1)), expected: [-2147483648] },
+  {
+    name: 'int product wraps',
+    run: () => pg.mul(of('int32', 123456789), of('int32', 987654321)),
+    expected: [Math.imul(123456789, 987654321)],
+  },
+  { name: 'uint32 wraps', run: () => pg.sub(of('uint32', 0), of('uint32', 1)), expected: [4294967295] },
+  { name: 'round is half to even', run: () => pg.round(f32(0.5, 1.5, 2.5, -0.5)), expected: [0, 2, 2, 0] },
+  {
+    name: 'denormals survive',
+    run: () => pg.mul(of('float32', 1e-40), of('float32', 1)),
+    expected: [Math.fround(1e-40)],
+  },
+  { name: 'sum over nothing is zero', run: () => pg.sum(pg.zeros([0, 3]), { axis: 0 }), expected: [0, 0, 0] },
+  { name: 'prod over nothing is one', run: () => pg.prod(pg.zeros([0])), expected: [1], shape: [] },
+];
+
+function pipe(x: Tensor, f: (x: Tensor) => Tensor): Tensor {
+  return f(x);
+}
+
+interface Slope {
+  readonly name: string;
+  readonly f: (x: Tensor) => Tensor;
+  readonly x: readonly number[];
+  readonly expected: readonly number[];
+}
+
+const slopes: readonly Slope[] = [
+  { name: 'max shares its gradient among equals', f: (x) => pg.max(x), x: [3, 1, 3], expected: [0.5, 0, 0.5] },
+  {
+    name: 'maximum shares its gradient at a tie',
+    f: (x) => pg.sum(pg.maximum(x, f32(2, 2))),
+    x: [2, 3],
+    expected: [0.5, 1],
+  },
+  {
+    name: 'max pooling gives the first of equals everything',
+    f: (x) => pg.sum(pg.maxPool2d(pg.reshape(x, [1, 1, 2, 2]), 2)),
+    x: [5, 5, 1, 5],
+    expected: [1, 0, 0, 0],
+  },
+  { name: 'relu at zero', f: (x) => pg.sum(pg.relu(x)), x: [0, 1, -1], expected: [0, 1, 0] },
+  { name: 'abs at zero', f: (x) => pg.sum(pg.abs(x)), x: [0, -2], expected: [0, -1] },
+  { name: 'sign has slope zero', f: (x) => pg.sum(pg.sign(x)), x: [2, -1], expected: [0, 0] },
+  { name: 'floor has slope zero', f: (x) => pg.sum(pg.floor(x)), x: [2.5], expected: [0] },
+  { name: 'prod with one zero', f: (x) => pg.prod(x), x: [2, 0, 3], expected: [0, 6, 0] },
+  { name: 'prod with two zeros', f: (x) => pg.prod(x), x: [0, 0, 3], expected: [0, 0, 0] },
+  { name: 'norm at zero', f: (x) => pg.norm(x), x: [0, 0], expected: [0, 0] },
+  { name: 'sqrt at zero', f: (x) => pg.sum(pg.sqrt(x)), x: [0], expected: [inf] },
+  { name: 'pow(0, 0) by its base', f: (x) => pg.sum(pg.pow(x, 0)), x: [0], expected: [0] },
+  {
+    name: 'where stops NaN of the side not taken',
+    f: (x) => pg.sum(pg.where(pg.greater(x, 0), pg.log(x), 0)),
+    x: [1, 0, -1],
+    expected: [1, 0, 0],
+  },
+];
+
+export function specialCases(target: Target): ConformanceCase[] {
+  const cases: ConformanceCase[] = values.map(({ name, run, expected, shape, tolerance }) => ({
+    name: `special / ${name}`,
+    run: async () => {
+      const [result, data] = await inScope(run);
+      assertClose('value', data, result, nd(shape ?? [expected.length], expected), tolerance ?? exact);
+      return undefined;
+    },
+  }));
+  for (const { name, f, x, expected } of slopes) {
+    cases.push({
+      name: `special gradient / ${name}`,
+      run: async () => {
+        const [shape, data] = await inScope(() => pg.grad(f)(f32(...x)) as Tensor);
+        assertClose(
+          'gradient',
+          data,
+          shape,
+          nd([expected.length], expected),
+          target.tolerances.forward.float32 ?? exact,
+        );
+        return undefined;
+      },
+    });
+  }
+  return cases;
+}
+
+/** Records in a scope so that operands made inline are released, reads the result, releases it too. */
+async function inScope(run: () => Tensor): Promise<[readonly number[], ArrayLike<number>]> {
+  const result = pg.scope(run);
+  const shape = [...result.shape];
+  const data = Array.from((await result.data()) as ArrayLike<number>, Number);
+  result.dispose();
+  return [shape, data];
+}

@@ -1,0 +1,110 @@
+/**
+ * The engine interface: everything a backend implements, and all that the library knows about devices.
+ *
+ * An engine stores bytes, compiles kernel programs and runs batches of commands in order. It knows no tensor, no shape
+ * and no operation. What it can do is in `caps`; optional members exist only where the device can serve them.
+ */
+import type { DType } from '../shape/dtype.ts';
+import type { KOp, Program } from '../kernel/ir.ts';
+
+/** Static facts about an engine, read by the scheduler and by kernel lowering. */
+export interface EngineCaps {
+  /** Dtypes that tensors may have on this engine. */
+  readonly dtypes: ReadonlySet<DType>;
+  /** Bytes of one element in device memory where that differs from the host (bool on engines that store words). */
+  readonly storageBytes?: Partial<Readonly<Record<DType, number>>>;
+  /** Value operations the emitter prints itself besides BASE_OPS; all others are decomposed in the IR. */
+  readonly nativeOps: ReadonlySet<KOp>;
+  /** True where a group has several threads, workgroup memory and barriers. */
+  readonly simt: boolean;
+  /** Bytes of one hardware vector the emitter handles (16 for SIMD128), or the element size for scalar engines. */
+  readonly vectorBytes: number;
+  /** Bytes of group-private memory a kernel may declare (SHARED). */
+  readonly sharedBytes: number;
+  /** Most threads in a group. */
+  readonly maxGroup: number;
+  /** Most tensors one kernel may bind. */
+  readonly maxBindings: number;
+  /** Largest buffer and largest binding in bytes. */
+  readonly maxBufferBytes: number;
+  /** Alignment in bytes of a binding's offset. */
+  readonly bindAlign: number;
+  /** True where several bindings of one dispatch may lie in one buffer, one of them written (arenas work). */
+  readonly arena: boolean;
+  /** Parallel workers that take groups (CPU threads, compute units): a hint for choosing grid sizes, never for results. */
+  readonly parallelism: number;
+  readonly atomics: ReadonlySet<'add' | 'max' | 'min' | 'or'>;
+}
+
+/** Opaque device memory. Only the engine that made it may look inside. */
+export interface EngineBuffer {
+  readonly bytes: number;
+}
+
+/** A part of a buffer, in bytes. */
+export interface Binding {
+  readonly buffer: EngineBuffer;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** A kernel ready to dispatch, or becoming ready: engines that compile asynchronously queue behind it. */
+export interface CompiledKernel {
+  readonly program: Program;
+}
+
+export type Command =
+  | {
+      readonly kind: 'dispatch';
+      readonly kernel: CompiledKernel;
+      /** One per PARAM slot. */
+      readonly bindings: readonly Binding[];
+      /** One per SCALAR slot. */
+      readonly scalars: readonly number[];
+    }
+  | { readonly kind: 'copy'; readonly from: Binding; readonly to: Binding }
+  /** Fills with a repeated 32-bit pattern; `bytes` of the binding is a multiple of 4. */
+  | { readonly kind: 'fill'; readonly to: Binding; readonly pattern: number };
+
+export interface EngineMemory {
+  /** Bytes handed out by `alloc` and not yet freed. */
+  readonly bytes: number;
+  readonly buffers: number;
+  /** Bytes reserved from the system or driver. */
+  readonly reservedBytes: number;
+}
+
+export interface EngineLostInfo {
+  readonly reason: 'disposed' | 'lost' | 'out-of-memory';
+  readonly message: string;
+}
+
+/** An execution engine. Commands run in the order they are submitted; `free` takes effect after them. */
+export interface IEngine {
+  /** Registered name: 'cpu', 'webgpu', 'opencl', 'cuda', 'reference' ... */
+  readonly name: string;
+  /** What a person would call the device, for reports. */
+  readonly device: string;
+  readonly caps: EngineCaps;
+  /** Uninitialised memory of at least `bytes` bytes. Throws OutOfMemoryError. */
+  alloc(bytes: number): EngineBuffer;
+  free(buffer: EngineBuffer): void;
+  /** Copies host bytes into device memory, in order with submitted commands. The source may change right after. */
+  upload(to: Binding, data: ArrayBufferView): void;
+  /** Reads device memory after everything submitted before; fills `into` from its start and resolves with it. */
+  download(from: Binding, into: Uint8Array): Promise<Uint8Array>;
+  /** The same without waiting for a task turn, where the device can. */
+  downloadSync?(from: Binding, into: Uint8Array): Uint8Array;
+  /** Makes programs ready. Returns at once; throws CompileError for programs the engine refuses. */
+  compile(programs: readonly Program[]): readonly CompiledKernel[];
+  /** Drops compiled kernels that no plan holds any longer. */
+  release(kernels: readonly CompiledKernel[]): void;
+  /** Starts a batch of commands, in order. Never waits for the device unless the device has no other way. */
+  submit(commands: readonly Command[]): void;
+  /** Resolves when everything submitted has finished. */
+  idle(): Promise<void>;
+  memory(): EngineMemory;
+  /** Resolves when the engine can no longer be used. */
+  readonly lost: Promise<EngineLostInfo>;
+  dispose(): void;
+}

@@ -1,0 +1,155 @@
+/**
+ * The closed list of graph primitives and the attributes each one carries.
+ *
+ * A primitive has a shape rule, a gradient rule, a lowering and traits, in exhaustive tables keyed by this list. An
+ * operation that can be written with these belongs in `ops/`, not here.
+ */
+import type { DType } from '../shape/dtype.ts';
+import type { BinaryOp, UnaryOp } from '../kernel/ir.ts';
+
+// biome-ignore-start format: tables of operations read better grouped
+/** Elementwise primitives map one to one to kernel IR value operations. */
+export type UnaryPrimitive =
+  | 'neg'
+  | 'not'
+  | 'abs'
+  | 'sign'
+  | 'sqrt'
+  | 'rsqrt'
+  | 'reciprocal'
+  | 'floor'
+  | 'ceil'
+  | 'trunc'
+  | 'round'
+  | 'exp'
+  | 'exp2'
+  | 'expm1'
+  | 'log'
+  | 'log2'
+  | 'log1p'
+  | 'sin'
+  | 'cos'
+  | 'tan'
+  | 'asin'
+  | 'acos'
+  | 'atan'
+  | 'sinh'
+  | 'cosh'
+  | 'tanh'
+  | 'erf'
+  | 'isNaN';
+export type BinaryPrimitive =
+  | 'add'
+  | 'sub'
+  | 'mul'
+  | 'div'
+  | 'idiv'
+  | 'irem'
+  | 'fmod'
+  | 'pow'
+  | 'atan2'
+  | 'maximum'
+  | 'minimum'
+  | 'and'
+  | 'or'
+  | 'xor'
+  | 'shl'
+  | 'shr'
+  | 'lt'
+  | 'le'
+  | 'eq';
+
+// biome-ignore-end format: end of the tables
+/** Kernel operation behind each elementwise primitive ('sign' is lowered as a small expression). */
+export type ElementwiseKernelOp = UnaryOp | BinaryOp;
+
+/** A window of `conv`-like operations along the spatial axes; arrays have one entry per spatial axis. */
+export interface ConvAttr {
+  readonly stride: readonly number[];
+  /** Zeros added before and after, may be negative (cropping). */
+  readonly padLow: readonly number[];
+  readonly padHigh: readonly number[];
+  /** Zeros inserted between elements of the input (transposed convolution) and of the kernel (dilation). */
+  readonly lhsDilation: readonly number[];
+  readonly rhsDilation: readonly number[];
+  /** Groups of features; lhs [N, C, ...], rhs [O, C / groups, ...], result [N, O, ...]. */
+  readonly groups: number;
+  /**
+   * Groups of the batch (needed to differentiate grouped convolution by its kernel): lhs batch is split in this many
+   * groups, each convolved with its own slice of rhs's O; result batch is N / batchGroups. 1 for ordinary use.
+   */
+  readonly batchGroups: number;
+}
+
+/** Attributes by primitive. All arrays are frozen plain number arrays. */
+export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimitive, null> {
+  // leaves
+  /** Realised data given from outside. */
+  buffer: null;
+  /** A number bound at each run: 0-d, not part of the plan key. The only mutable attribute value of the graph is none: new value, new node. */
+  scalar: { readonly value: number };
+  /** A number baked into kernels, broadcast to the node's shape. */
+  constant: { readonly value: number };
+  /** 0, 1, 2 ... along the last axis of shape [n], int32. */
+  iota: { readonly length: number };
+  /** Threefry-2x32 bits (uint32) of counters 0 .. size-1 under key = two uint32 scalars in src. */
+  randomBits: { readonly shape: readonly number[] };
+  // elementwise besides unary and binary
+  where: null;
+  cast: { readonly dtype: DType };
+  bitcast: { readonly dtype: DType };
+  // reductions: axes sorted ascending, result keeps no reduced axis (ops reshape for keepDims)
+  /** `ties` matters for gradients of max and min: 'share' divides equally among equals, 'first' gives all to the first. */
+  reduce: {
+    readonly op: 'sum' | 'prod' | 'max' | 'min';
+    readonly axes: readonly number[];
+    readonly ties: 'share' | 'first';
+  };
+  /** int32 row-major position over `axes` of the first winner; NaN wins. */
+  argReduce: { readonly op: 'max' | 'min'; readonly axes: readonly number[] };
+  // movement: index arithmetic only
+  reshape: { readonly shape: readonly number[] };
+  permute: { readonly axes: readonly number[] };
+  /** Broadcast of size-1 axes to `shape` of the same rank. */
+  expand: { readonly shape: readonly number[] };
+  /** Per axis start, number of elements, step (step may be negative). */
+  slice: { readonly start: readonly number[]; readonly length: readonly number[]; readonly step: readonly number[] };
+  pad: { readonly low: readonly number[]; readonly high: readonly number[]; readonly value: number };
+  concat: { readonly axis: number };
+  /**
+   * Sliding windows over the last `size.length` axes: [..., H, W] -> [..., outH, outW, kh, kw]. Linear; transpose of `fold`.
+   */
+  window: {
+    readonly size: readonly number[];
+    readonly stride: readonly number[];
+    readonly dilation: readonly number[];
+  };
+  /** Sum of windows back to `spatial`: [..., outH, outW, kh, kw] -> [..., H, W], computed in gather form. */
+  fold: {
+    readonly size: readonly number[];
+    readonly stride: readonly number[];
+    readonly dilation: readonly number[];
+    readonly spatial: readonly number[];
+  };
+  // contractions
+  /** lhs [...batch, M..., K...], axes given explicitly; result [batch..., lhs free..., rhs free...]. */
+  dotGeneral: {
+    readonly lhsBatch: readonly number[];
+    readonly rhsBatch: readonly number[];
+    readonly lhsContract: readonly number[];
+    readonly rhsContract: readonly number[];
+  };
+  conv: ConvAttr;
+  // indexing
+  /** src [x, index(int32)]: result shape = x.shape with `axis` replaced by index.shape. Out of range is undefined for lowering; ops check or clamp. */
+  gather: { readonly axis: number };
+  /** src [base, index(int32), updates]: base with updates added at index along axis. */
+  scatterAdd: { readonly axis: number };
+  // barriers
+  /** Same value, no gradient. */
+  stopGradient: null;
+  /** Same value, must be materialised in row-major order. */
+  contiguous: null;
+}
+
+export type PrimitiveName = keyof Attrs;

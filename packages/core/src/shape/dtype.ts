@@ -1,0 +1,74 @@
+/**
+ * The number types of Polygrad: names, sizes, kinds, typed arrays.
+ *
+ * Everything that must know "what is a float16" asks this table; nothing else in the library lists dtypes.
+ * Promotion between dtypes lives in `promotion.ts`; what an engine can hold is in its `caps.dtypes`.
+ */
+
+/** Name of an element type, as in NumPy and the Python Array API. */
+export type DType =
+  | 'float32'
+  | 'float64'
+  | 'float16'
+  | 'bfloat16'
+  | 'int8'
+  | 'int16'
+  | 'int32'
+  | 'int64'
+  | 'uint8'
+  | 'uint16'
+  | 'uint32'
+  | 'uint64'
+  | 'bool';
+
+/** What family of arithmetic a dtype follows. */
+export type DTypeKind = 'float' | 'int' | 'uint' | 'bool';
+
+/** Typed arrays that hold tensor data on the host. 16-bit floats travel as their raw bits. */
+export type TypedArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Int16Array
+  | Int32Array
+  | BigInt64Array
+  | Uint8Array
+  | Uint16Array
+  | Uint32Array
+  | BigUint64Array;
+
+/** Facts about one dtype. `bytes` is the size of one element on the host. */
+export interface DTypeInfo {
+  readonly kind: DTypeKind;
+  readonly bytes: 1 | 2 | 4 | 8;
+  /** Small dense number used in plan signatures; never shown to users. */
+  readonly id: number;
+}
+
+/** The table. Order of `id` is part of nothing persistent. */
+export const dtypeInfo: Readonly<Record<DType, DTypeInfo>> = {
+  float32: { kind: 'float', bytes: 4, id: 0 },
+  float64: { kind: 'float', bytes: 8, id: 1 },
+  float16: { kind: 'float', bytes: 2, id: 2 },
+  bfloat16: { kind: 'float', bytes: 2, id: 3 },
+  int8: { kind: 'int', bytes: 1, id: 4 },
+  int16: { kind: 'int', bytes: 2, id: 5 },
+  int32: { kind: 'int', bytes: 4, id: 6 },
+  int64: { kind: 'int', bytes: 8, id: 7 },
+  uint8: { kind: 'uint', bytes: 1, id: 8 },
+  uint16: { kind: 'uint', bytes: 2, id: 9 },
+  uint32: { kind: 'uint', bytes: 4, id: 10 },
+  uint64: { kind: 'uint', bytes: 8, id: 11 },
+  bool: { kind: 'bool', bytes: 1, id: 12 },
+};
+
+/** True for the four floating-point dtypes. */
+export function isFloat(dtype: DType): boolean {
+  return dtypeInfo[dtype].kind === 'float';
+}
+
+/** True for signed and unsigned integers, not for bool. */
+export function isInteger(dtype: DType): boolean {
+  const { kind } = dtypeInfo[dtype];
+  return kind === 'int' || kind === 'uint';
+}

@@ -1,0 +1,68 @@
+/**
+ * What the scheduler gives a template and what it gets back.
+ *
+ * The scheduler always describes work as a plain loop nest (LoopKernel); that description is complete and correct by itself.
+ * For work a template may know better, it adds a hint that says which node is the contraction and how its ranges are
+ * classified. A template returns dispatches, or null: then the loop nest is lowered as it stands.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import type { KNode, KNodeOf, LoopKernel, Program } from '../kernel/ir.ts';
+import type { Exprs } from '../kernel/expr.ts';
+
+type Range = KNodeOf<'RANGE'>;
+
+/**
+ * A contraction inside a LoopKernel: `reduce` = REDUCE sum of MUL(a, b) over the k ranges. Every store's value depends on
+ * the contraction only through `reduce` (that is the epilogue), and every store's ranges are batch + m + n in some order
+ * (several stores share the same range objects). `a` depends on batch, m, k ranges only, `b` on batch, n, k only; both are
+ * arbitrary expressions (views, gates for padding, fused elementwise prologues).
+ */
+export interface ContractionHint {
+  readonly reduce: KNodeOf<'REDUCE'>;
+  readonly a: KNode;
+  readonly b: KNode;
+  readonly batch: readonly Range[];
+  readonly m: readonly Range[];
+  readonly n: readonly Range[];
+  readonly k: readonly Range[];
+  /** Present for convolutions: the roles of the ranges, for templates that use the spatial structure. */
+  readonly conv?: ConvRoles;
+}
+
+/** Ranges of a convolution and its geometry; spatial arrays have one entry per spatial axis. */
+export interface ConvRoles {
+  readonly image: Range | null;
+  readonly outFeature: Range | null;
+  readonly group: Range | null;
+  readonly inFeature: Range | null;
+  readonly outSpatial: readonly Range[];
+  readonly kernelSpatial: readonly Range[];
+  readonly stride: readonly number[];
+  readonly padLow: readonly number[];
+  readonly lhsDilation: readonly number[];
+  readonly rhsDilation: readonly number[];
+  readonly inSpatial: readonly number[];
+  /** The PARAM of the input and of the kernel where they are plain row-major tensors, else null. */
+  readonly lhs: KNodeOf<'PARAM'> | null;
+  readonly rhs: KNodeOf<'PARAM'> | null;
+}
+
+/** One dispatch of a lowered kernel. Binding i of the program is the LoopKernel's PARAM slot, or a temporary. */
+export interface LoweredDispatch {
+  readonly program: Program;
+  readonly bindings: readonly ({ readonly param: number } | { readonly temp: number })[];
+}
+
+/** A kernel lowered to dispatches that run in order, with the temporaries (bytes) they need between them. */
+export interface Lowered {
+  readonly dispatches: readonly LoweredDispatch[];
+  readonly temps: readonly number[];
+}
+
+/** Lowers a hinted kernel for an engine, or returns null to decline. `e` is the factory that made the kernel's nodes. */
+export type ContractionTemplate = (
+  kernel: LoopKernel,
+  hint: ContractionHint,
+  e: Exprs,
+  caps: EngineCaps,
+) => Lowered | null;
