@@ -7,59 +7,17 @@
 import type { DType } from '../shape/dtype.ts';
 import type { BinaryOp, UnaryOp } from '../kernel/ir.ts';
 
-// biome-ignore-start format: tables of operations read better grouped
 /** Elementwise primitives map one to one to kernel IR value operations. */
+// biome-ignore format: a table of operations reads better grouped
 export type UnaryPrimitive =
-  | 'neg'
-  | 'not'
-  | 'abs'
-  | 'sign'
-  | 'sqrt'
-  | 'rsqrt'
-  | 'reciprocal'
-  | 'floor'
-  | 'ceil'
-  | 'trunc'
-  | 'round'
-  | 'exp'
-  | 'exp2'
-  | 'expm1'
-  | 'log'
-  | 'log2'
-  | 'log1p'
-  | 'sin'
-  | 'cos'
-  | 'tan'
-  | 'asin'
-  | 'acos'
-  | 'atan'
-  | 'sinh'
-  | 'cosh'
-  | 'tanh'
-  | 'erf'
-  | 'isNaN';
+  | 'neg' | 'not' | 'abs' | 'sign' | 'sqrt' | 'rsqrt' | 'reciprocal' | 'floor' | 'ceil' | 'trunc' | 'round'
+  | 'exp' | 'exp2' | 'expm1' | 'log' | 'log2' | 'log1p'
+  | 'sin' | 'cos' | 'tan' | 'asin' | 'acos' | 'atan' | 'sinh' | 'cosh' | 'tanh' | 'erf' | 'isNaN';
+// biome-ignore format: a table of operations reads better grouped
 export type BinaryPrimitive =
-  | 'add'
-  | 'sub'
-  | 'mul'
-  | 'div'
-  | 'idiv'
-  | 'irem'
-  | 'fmod'
-  | 'pow'
-  | 'atan2'
-  | 'maximum'
-  | 'minimum'
-  | 'and'
-  | 'or'
-  | 'xor'
-  | 'shl'
-  | 'shr'
-  | 'lt'
-  | 'le'
-  | 'eq';
+  | 'add' | 'sub' | 'mul' | 'div' | 'idiv' | 'irem' | 'fmod' | 'pow' | 'atan2' | 'maximum' | 'minimum'
+  | 'and' | 'or' | 'xor' | 'shl' | 'shr' | 'lt' | 'le' | 'eq';
 
-// biome-ignore-end format: end of the tables
 /** Kernel operation behind each elementwise primitive ('sign' is lowered as a small expression). */
 export type ElementwiseKernelOp = UnaryOp | BinaryOp;
 

@@ -20,59 +20,24 @@ export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'unrol
 /** Combining operations of REDUCE. The arg variants yield the int32 position of the first winner (NaN wins). */
 export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
 
-// biome-ignore-start format: tables of operations read better grouped
-/** Unary value operations every engine's emitter or `decompose.ts` provides. */
+/** Unary value operations every engine's emitter or `decompose.ts` provides. ROUND: half to even. NOT: bitwise, logical on bool. */
+// biome-ignore format: a table of operations reads better grouped
 export type UnaryOp =
-  | 'NEG'
-  | 'NOT'
-  | 'ABS'
-  | 'SQRT'
-  | 'FLOOR'
-  | 'CEIL'
-  | 'TRUNC'
-  | 'ROUND' // ROUND: half to even. NOT: bitwise, logical on bool
-  | 'EXP'
-  | 'EXP2'
-  | 'EXPM1'
-  | 'LOG'
-  | 'LOG2'
-  | 'LOG1P'
-  | 'SIN'
-  | 'COS'
-  | 'TAN'
-  | 'ASIN'
-  | 'ACOS'
-  | 'ATAN'
-  | 'SINH'
-  | 'COSH'
-  | 'TANH'
-  | 'ERF'
-  | 'RSQRT'
-  | 'RECIP'
-  | 'ISNAN'; // ISNAN: bool result
+  | 'NEG' | 'NOT' | 'ABS' | 'SQRT' | 'FLOOR' | 'CEIL' | 'TRUNC' | 'ROUND'
+  | 'EXP' | 'EXP2' | 'EXPM1' | 'LOG' | 'LOG2' | 'LOG1P'
+  | 'SIN' | 'COS' | 'TAN' | 'ASIN' | 'ACOS' | 'ATAN' | 'SINH' | 'COSH' | 'TANH'
+  | 'ERF' | 'RSQRT' | 'RECIP' | 'ISNAN'; // ISNAN: bool result
 
-/** Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints. */
+/**
+ * Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints. FREM
+ * is C's fmod; MULHI the high 32 bits of a uint32 product.
+ */
+// biome-ignore format: a table of operations reads better grouped
 export type BinaryOp =
-  | 'ADD'
-  | 'SUB'
-  | 'MUL'
-  | 'DIV'
-  | 'IDIV'
-  | 'IREM'
-  | 'FREM' // FREM: C fmod
-  | 'MAX'
-  | 'MIN'
-  | 'POW'
-  | 'ATAN2'
-  | 'AND'
-  | 'OR'
-  | 'XOR'
-  | 'SHL'
-  | 'SHR'
-  | 'LT'
-  | 'LE'
-  | 'EQ'
-  | 'MULHI'; // high 32 bits of a uint32 product
+  | 'ADD' | 'SUB' | 'MUL' | 'DIV' | 'IDIV' | 'IREM' | 'FREM'
+  | 'MAX' | 'MIN' | 'POW' | 'ATAN2'
+  | 'AND' | 'OR' | 'XOR' | 'SHL' | 'SHR' | 'LT' | 'LE' | 'EQ'
+  | 'MULHI';
 
 /**
  * Ternary value operations. WHERE(cond, a, b) never lets NaN through from the side not taken.
@@ -82,30 +47,11 @@ export type BinaryOp =
 export type TernaryOp = 'WHERE' | 'FMA' | 'MULADD';
 
 /** The operations an emitter must print itself; everything else in the value operations is decomposed unless native. */
+// biome-ignore format: a table of operations reads better grouped
 export const BASE_OPS: ReadonlySet<string> = new Set([
-  'NEG',
-  'NOT',
-  'SQRT',
-  'FLOOR',
-  'ADD',
-  'SUB',
-  'MUL',
-  'DIV',
-  'IDIV',
-  'IREM',
-  'MAX',
-  'MIN',
-  'AND',
-  'OR',
-  'XOR',
-  'SHL',
-  'SHR',
-  'LT',
-  'LE',
-  'EQ',
-  'WHERE',
+  'NEG', 'NOT', 'SQRT', 'FLOOR', 'ADD', 'SUB', 'MUL', 'DIV', 'IDIV', 'IREM', 'MAX', 'MIN',
+  'AND', 'OR', 'XOR', 'SHL', 'SHR', 'LT', 'LE', 'EQ', 'WHERE',
 ]);
-// biome-ignore-end format: end of the tables
 
 /** Where a block of memory declared inside a kernel lives. On engines without SIMT a group is one thread. */
 export interface SharedArg {
