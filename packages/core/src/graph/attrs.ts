@@ -3,6 +3,10 @@
  *
  * A primitive has a shape rule, a gradient rule, a lowering and traits, in exhaustive tables keyed by this list. An
  * operation that can be written with these belongs in `ops/`, not here.
+ *
+ * Elementwise primitives (unary, binary, where) broadcast like NumPy: sources of different shapes align at the trailing axes
+ * and axes of size 1 (or missing ones) stretch. Their sources have one dtype (but for where's condition); dtypes never mix, `cast` is
+ * explicit. All other primitives take shapes exactly as described. Any axis may have size 0.
  */
 import type { DType } from '../shape/dtype.ts';
 import type { BinaryOp, UnaryOp } from '../kernel/ir.ts';
@@ -30,11 +34,11 @@ export interface ConvAttr {
   /** Zeros inserted between elements of the input (transposed convolution) and of the kernel (dilation). */
   readonly lhsDilation: readonly number[];
   readonly rhsDilation: readonly number[];
-  /** Groups of features; lhs [N, C, ...], rhs [O, C / groups, ...], result [N, O, ...]. */
+  /** Groups of features; lhs [N, C, ...], rhs [O, C / groups, ...], result [N, O, ...]. Correlation: the kernel is not flipped. */
   readonly groups: number;
   /**
    * Groups of the batch (needed to differentiate grouped convolution by its kernel): lhs batch is split in this many
-   * groups, each convolved with its own slice of rhs's O; result batch is N / batchGroups. 1 for ordinary use.
+   * groups, group j convolved with slice j of rhs's O; result [N / batchGroups, O, ...]. 1 for ordinary use and where groups > 1.
    */
   readonly batchGroups: number;
 }
@@ -42,15 +46,18 @@ export interface ConvAttr {
 /** Attributes by primitive. All arrays are frozen plain number arrays. */
 export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimitive, null> {
   // leaves
-  /** Realised data given from outside. */
-  buffer: null;
+  /** Realised data given from outside: storage is there from the start. */
+  buffer: { readonly shape: readonly number[]; readonly dtype: DType };
   /** A number bound at each run: 0-d, not part of the plan key. The only mutable attribute value of the graph is none: new value, new node. */
-  scalar: { readonly value: number };
-  /** A number baked into kernels, broadcast to the node's shape. */
-  constant: { readonly value: number };
-  /** 0, 1, 2 ... along the last axis of shape [n], int32. */
+  scalar: { readonly value: number; readonly dtype: DType };
+  /** A number baked into kernels, the same for every element. bool is 0 or 1. */
+  constant: { readonly value: number; readonly shape: readonly number[]; readonly dtype: DType };
+  /** 0, 1, 2 ... of shape [length], int32. */
   iota: { readonly length: number };
-  /** Threefry-2x32 bits (uint32) of counters 0 .. size-1 under key = two uint32 scalars in src. */
+  /**
+   * Random bits (uint32): element i (row-major) is the first word of Threefry-2x32-20 of counter (i, 0) under key = two
+   * uint32 scalars in src. Nodes of this kind are never merged.
+   */
   randomBits: { readonly shape: readonly number[] };
   // elementwise besides unary and binary
   where: null;
@@ -72,6 +79,7 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   expand: { readonly shape: readonly number[] };
   /** Per axis start, number of elements, step (step may be negative). */
   slice: { readonly start: readonly number[]; readonly length: readonly number[]; readonly step: readonly number[] };
+  /** Elements of `value` before and after each axis; never negative. */
   pad: { readonly low: readonly number[]; readonly high: readonly number[]; readonly value: number };
   concat: { readonly axis: number };
   /**
@@ -90,7 +98,10 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
     readonly spatial: readonly number[];
   };
   // contractions
-  /** lhs [...batch, M..., K...], axes given explicitly; result [batch..., lhs free..., rhs free...]. */
+  /**
+   * Sums products over the contracted axes; paired axes have equal sizes. Result [batch..., lhs free..., rhs free...]: batch
+   * axes in the order of lhsBatch, free axes in the operands' own order.
+   */
   dotGeneral: {
     readonly lhsBatch: readonly number[];
     readonly rhsBatch: readonly number[];
@@ -104,7 +115,7 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   /** src [base, index(int32), updates]: base with updates added at index along axis. */
   scatterAdd: { readonly axis: number };
   // barriers
-  /** Same value, no gradient. */
+  /** Same value as src[0], no gradient. Further sources are there for a custom gradient only and are not computed from. */
   stopGradient: null;
   /** Same value, must be materialised in row-major order. */
   contiguous: null;

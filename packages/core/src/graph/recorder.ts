@@ -1,0 +1,234 @@
+/**
+ * Who needs which node: counting, the list of handles waiting for a flush, and the limits that start one.
+ *
+ * The rules: a Tensor holds its node (`retain`, `release`). A node that somebody needs holds its sources, until it is
+ * realised without history (`realise`) or dead. A node without handles and uses is dead at once: its storage goes
+ * back and its sources are let go in turn. Nothing here runs kernels; schedule/runtime.ts does, through hooks.
+ */
+import { dtypeInfo } from '../shape/dtype.ts';
+import { sizeOf } from '../shape/view.ts';
+import type { Handle, Node, NodeStorage } from './node.ts';
+
+const noNodes: readonly Node[] = [];
+
+/** A handle as the recorder tracks it: Tensor adds two fields of book-keeping. */
+export interface TrackedHandle extends Handle {
+  /** True while the finalisation backstop watches the handle. */
+  watched: boolean;
+  /** True once `keep` took it out of every scope. */
+  kept: boolean;
+  /** Number of the scope exit that lets it survive. */
+  stamp: number;
+  dispose(): void;
+}
+
+/** What the recorder asks of the scheduler. */
+export interface FlushHooks {
+  /** Too much is pending: realise every pending handle now. Called between operations, never inside one. */
+  onLimit(): void;
+  /** The outermost user scope ended: submit what is pending. */
+  onScopeEnd(): void;
+}
+
+/** Handles recorded since the last global flush. Strong references until then. May contain disposed ones. */
+export const pendingHandles: TrackedHandle[] = [];
+
+let hooks: FlushHooks = { onLimit: () => undefined, onScopeEnd: () => undefined };
+let pendingNodes = 0;
+let pendingBytes = 0;
+let nodeLimit = 4096;
+let byteLimit = 512 * 2 ** 20;
+let eager = false;
+let epoch = 0;
+
+/** Connects the scheduler. */
+export function setFlushHooks(next: FlushHooks): void {
+  hooks = next;
+}
+
+/** How many nodes and how many bytes of results may wait before a flush starts by itself. */
+export function setPendingLimits(limits: { readonly nodes?: number; readonly bytes?: number }): void {
+  nodeLimit = limits.nodes ?? nodeLimit;
+  byteLimit = limits.bytes ?? byteLimit;
+}
+
+/**
+ * With `true`, every operation is flushed as soon as it is recorded: the same path, for debugging and differential tests.
+ *
+ * @example
+ * setEager(true);
+ * const y = ones([2]).add(1); // computed here, not when it is read
+ * setEager(false);
+ */
+export function setEager(on: boolean): void {
+  eager = on;
+}
+
+/** Called by makeNode. */
+export function countNode(): void {
+  pendingNodes++;
+}
+
+/** Number of global flushes so far. */
+export function flushEpoch(): number {
+  return epoch;
+}
+
+/** Nodes recorded since the last global flush. */
+export function pendingCount(): number {
+  return pendingNodes;
+}
+
+function bytesOf(node: Node): number {
+  return sizeOf(node.shape) * dtypeInfo[node.dtype].bytes;
+}
+
+/** A Tensor has been made: waits for the next flush. Does not retain the node. */
+export function trackHandle(handle: TrackedHandle): void {
+  pendingHandles.push(handle);
+  pendingBytes += bytesOf(handle.node);
+}
+
+/** Takes disposed handles recorded since `from` (a length of the list in the same epoch) off the list. */
+export function sweepPending(from: number): void {
+  let write = from;
+  for (let read = from; read < pendingHandles.length; read++) {
+    const handle = pendingHandles[read] as TrackedHandle;
+    if (handle.disposed) pendingBytes -= bytesOf(handle.node);
+    else pendingHandles[write++] = handle;
+  }
+  pendingHandles.length = write;
+}
+
+/** Starts a flush if too much is pending. Only called where no operation is half recorded. */
+export function checkLimits(): void {
+  if (eager || pendingNodes >= nodeLimit || pendingBytes >= byteLimit) hooks.onLimit();
+}
+
+/** The end of the outermost user scope. */
+export function scopeEnded(): void {
+  if (pendingHandles.length > 0) hooks.onScopeEnd();
+}
+
+/** Backstop for Tensors that nobody disposed: collects a forgotten handle's count when JavaScript collects the handle. */
+const backstop = new FinalizationRegistry<Node>((node) => release(node));
+
+/**
+ * The scheduler calls this at the end of a global flush: nothing is pending any more, and handles that survive are no
+ * longer held strongly.
+ */
+export function finishFlush(): void {
+  for (const handle of pendingHandles) {
+    if (handle.disposed || handle.watched) continue;
+    handle.watched = true;
+    backstop.register(handle, handle.node, handle);
+  }
+  pendingHandles.length = 0;
+  pendingNodes = 0;
+  pendingBytes = 0;
+  epoch++;
+}
+
+/** The handle has been disposed or points to another node now. */
+export function unwatch(handle: TrackedHandle): void {
+  if (handle.watched) {
+    handle.watched = false;
+    backstop.unregister(handle);
+  }
+}
+
+/** True if the node must keep its sources after it is realised. */
+export function keepsHistory(node: Node): boolean {
+  return node.requiresGrad || node.pins !== 0;
+}
+
+/** One more handle needs the node. */
+export function retain(node: Node): void {
+  node.handles++;
+  if (node.edges === 'floating') own(node);
+  else if (node.edges === 'dead') throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
+}
+
+/** A floating node becomes needed: it counts in its sources from now on. */
+function own(start: Node): void {
+  const stack = [start];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (node.edges !== 'floating') continue;
+    const history = keepsHistory(node);
+    node.edges = history ? 'handles' : 'uses';
+    // A leaf brings the count it was made with; a realised view of another node's buffer takes its own.
+    if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
+    for (const src of node.src) {
+      if (history) src.handles++;
+      else src.uses++;
+      if (src.edges === 'floating') stack.push(src);
+      else if (src.edges === 'dead') throw new Error(`[recorder] node ${src.id} (${src.op}) was released while node ${node.id} (${node.op}) needs it`);
+    }
+  }
+}
+
+/** One handle less needs the node. */
+export function release(node: Node): void {
+  if (--node.handles === 0 && node.uses === 0) bury(node);
+}
+
+/** Nobody needs the node: gives its storage back and lets its sources go. */
+function bury(start: Node): void {
+  let node: Node | undefined = start;
+  let stack: Node[] | null = null;
+  while (node !== undefined) {
+    const { edges, src } = node;
+    node.edges = 'dead';
+    if (node.storage !== null) {
+      node.storage.buffer.release();
+      node.storage = null;
+    }
+    if (src.length > 0 && edges !== 'dead') {
+      node.src = noNodes;
+      for (const source of src) {
+        if (edges === 'handles') source.handles--;
+        else source.uses--;
+        if (source.handles === 0 && source.uses === 0) (stack ??= []).push(source);
+      }
+    }
+    node = stack?.pop();
+  }
+}
+
+/**
+ * The scheduler calls this for every node whose value is in memory now. Takes over one count of the buffer. The node lets
+ * its sources go unless it keeps its history.
+ */
+export function realise(node: Node, storage: NodeStorage): void {
+  node.storage = storage;
+  if (!keepsHistory(node)) dropSources(node);
+}
+
+/** Lets the sources of a realised node go. */
+function dropSources(node: Node): void {
+  const { edges, src } = node;
+  node.src = noNodes;
+  if (edges === 'floating') return;
+  for (const source of src) {
+    if (edges === 'handles') source.handles--;
+    else source.uses--;
+    if (source.handles === 0 && source.uses === 0) bury(source);
+  }
+}
+
+/**
+ * The node keeps no history any more (its tape ended, or backward() has used it): realised, it lets its sources go;
+ * otherwise they stay for computing only.
+ */
+export function forgetHistory(node: Node): void {
+  if (keepsHistory(node) || node.edges !== 'handles') return;
+  if (node.storage !== null) {
+    dropSources(node);
+    return;
+  }
+  node.edges = 'uses';
+  for (const source of node.src) {
+    source.handles--;
+    source.uses++;
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * Scopes: which handles live on when an operation or a user's `scope` returns, and the name errors are told under.
+ *
+ * Handles made inside a scope wait on one stack. `compose` is the scope of one library operation, `scope` (tensor/scope.ts)
+ * the user's, `holding` that of a gradient function. Nothing is allocated per recorded operation but the stack entry.
+ */
+import { checkLimits, flushEpoch, pendingHandles, scopeEnded, sweepPending, trackHandle, type TrackedHandle } from './recorder.ts';
+import { hasRecordings } from './tracking.ts';
+
+const stack: TrackedHandle[] = [];
+/** Scopes of all kinds that are open. */
+let depth = 0;
+/** Scopes of users that are open. */
+let userDepth = 0;
+/** Library operations in progress, one inside the other: numbers are the library's own and errors carry the outermost name. */
+let composing = 0;
+/** Above zero no flush may start: nodes exist that no handle holds yet, or a graph should stay in one piece. */
+let holding = 0;
+let label = '';
+let stamps = 0;
+
+/** Name of the operation the user called, or the given primitive's where none is in progress. */
+export function opName(primitive: string): string {
+  return label === '' ? primitive : label;
+}
+
+/** Every public operation names itself first; inside a composite the outermost name stays. */
+export function beginOp(name: string): void {
+  if (composing === 0) label = name;
+}
+
+/** True while a library operation is in progress: JavaScript numbers are the library's own then. */
+export function isComposing(): boolean {
+  return composing !== 0;
+}
+
+/** Puts a new handle where it will be released and flushed in time. */
+export function adopt(handle: TrackedHandle): void {
+  if (depth !== 0) stack.push(handle);
+  trackHandle(handle);
+  if (holding === 0) checkLimits();
+}
+
+/** True for Tensors, by their brand: handles of another copy of this library count too. */
+export function isHandle(value: unknown): value is TrackedHandle {
+  return typeof value === 'object' && value !== null && handleBrand in value;
+}
+
+/** The property every handle has. */
+export const handleBrand: unique symbol = Symbol.for('polygrad.tensor');
+
+/** Marks every handle inside nested arrays and plain objects as surviving the scope exit `stamp`. */
+function markSurvivors(value: unknown, stamp: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (isHandle(value)) value.stamp = stamp;
+  else if (Array.isArray(value)) for (const item of value) markSurvivors(item, stamp);
+  else if (value instanceof Map) for (const item of value.values()) markSurvivors(item, stamp);
+  else {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype === Object.prototype || prototype === null) for (const key in value) markSurvivors((value as Record<string, unknown>)[key], stamp);
+  }
+}
+
+/** Releases the handles above `bottom` that do not carry `stamp`; survivors go to the enclosing scope. */
+function close(bottom: number, pendingBottom: number, epoch: number, stamp: number): void {
+  depth--;
+  let write = bottom;
+  for (let read = bottom; read < stack.length; read++) {
+    const handle = stack[read] as TrackedHandle;
+    if (handle.disposed || handle.kept) continue;
+    if (handle.stamp !== stamp) handle.dispose();
+    else if (depth !== 0) stack[write++] = handle;
+  }
+  stack.length = write;
+  if (flushEpoch() === epoch) sweepPending(pendingBottom);
+}
+
+/** Runs `body` as a scope and returns its result; tensors inside the result survive. */
+function run<T>(body: () => T): T {
+  const bottom = stack.length;
+  const pendingBottom = pendingHandles.length;
+  const epoch = flushEpoch();
+  depth++;
+  let result: T;
+  try {
+    result = body();
+  } catch (error) {
+    close(bottom, pendingBottom, epoch, -1);
+    throw error;
+  }
+  markSurvivors(result, ++stamps);
+  close(bottom, pendingBottom, epoch, stamps);
+  return result;
+}
+
+/**
+ * Runs the body of a library operation made of other operations, under its name. Handles made inside and not returned are
+ * released, also if it throws; numbers given to operations inside are baked into kernels (see tensor/operand.ts).
+ */
+export function compose<T>(name: string, body: () => T): T {
+  const outer = label;
+  if (composing === 0) label = name;
+  composing++;
+  holding++;
+  let result: T;
+  try {
+    result = run(body);
+  } finally {
+    composing--;
+    holding--;
+    label = outer;
+  }
+  if (holding === 0) checkLimits();
+  return result;
+}
+
+/** Runs the body of a gradient function: a scope in which operations are the user's own. */
+export function traceScope<T>(body: () => T): T {
+  return run(body);
+}
+
+/** Runs `body` with flushes held back: it makes nodes that no handle holds yet. */
+export function holdFlushes<T>(body: () => T): T {
+  holding++;
+  try {
+    return body();
+  } finally {
+    holding--;
+  }
+}
+
+/** Runs a user's function inside a library operation as if it were called outside of one. */
+export function callUser<T>(body: () => T): T {
+  const saved = composing;
+  const outer = label;
+  composing = 0;
+  try {
+    return body();
+  } finally {
+    composing = saved;
+    label = outer;
+  }
+}
+
+/** Runs a user's scope; when the outermost one ends, everything pending is submitted. */
+export function userScope<T>(body: () => T): T {
+  userDepth++;
+  let result: T;
+  try {
+    result = run(body);
+  } finally {
+    userDepth--;
+  }
+  if (userDepth === 0 && holding === 0 && !hasRecordings()) scopeEnded();
+  return result;
+}

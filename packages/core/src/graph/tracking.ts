@@ -1,0 +1,122 @@
+/**
+ * What is being differentiated right now: whether requiresGrad propagates, and which tapes record.
+ *
+ * A tape or gradient function that is active owns one bit. A node gets the bits of its sources (as far as those tapes are
+ * still recording) and goes on the list of every tape whose bit it has; creation order makes each list topological.
+ */
+import { isFloat } from '../shape/dtype.ts';
+import { ArgumentError } from '../shape/errors.ts';
+import type { Node } from './node.ts';
+import { forgetHistory } from './recorder.ts';
+
+/** False inside noGrad and inside gradient functions that do not build a graph for requiresGrad leaves. */
+let leavesEnabled = true;
+/** Bits of tapes that record now. */
+let recording = 0;
+/** Bits among them of tapes that watch every requiresGrad leaf by themselves. */
+let watchingLeaves = 0;
+/** Bits of tapes that exist. */
+let taken = 0;
+
+/** One recording. `nodes` are the recorded nodes in creation order; `watched` those named by the user. */
+export interface Recording {
+  readonly bit: number;
+  readonly nodes: Node[];
+  readonly watched: Node[];
+}
+
+const recordings: (Recording | null)[] = new Array<Recording | null>(31).fill(null);
+
+/** True while any tape or gradient function exists: a flush now would cut its graph in two. */
+export function hasRecordings(): boolean {
+  return taken !== 0;
+}
+
+/** True if requiresGrad propagates to new nodes. */
+export function gradEnabled(): boolean {
+  return leavesEnabled;
+}
+
+/** Starts a recording. `watchLeaves`: it also follows everything that comes from requiresGrad leaves. */
+export function startRecording(op: string, watchLeaves: boolean): Recording {
+  for (let i = 0; i < 31; i++) {
+    const bit = 1 << i;
+    if ((taken & bit) !== 0) continue;
+    taken |= bit;
+    recording |= bit;
+    if (watchLeaves) watchingLeaves |= bit;
+    return (recordings[i] = { bit, nodes: [], watched: [] });
+  }
+  throw new ArgumentError(op, 'too many tapes are open: 31; call gradient() or dispose() on tapes that are no longer needed');
+}
+
+/** The recording sees operations on this node from now on. */
+export function watchNode(recordingOf: Recording, node: Node): void {
+  if ((node.pins & recordingOf.bit) !== 0) return;
+  node.pins |= recordingOf.bit;
+  recordingOf.watched.push(node);
+}
+
+/** New nodes are no longer recorded; what was recorded stays. */
+export function pauseRecording({ bit }: Recording): void {
+  recording &= ~bit;
+}
+
+/** Recording goes on after a pause. */
+export function resumeRecording({ bit }: Recording): void {
+  recording |= bit & taken;
+}
+
+/** Ends a recording: its nodes keep their history only if something else needs it. */
+export function endRecording({ bit, nodes, watched }: Recording): void {
+  recording &= ~bit;
+  watchingLeaves &= ~bit;
+  taken &= ~bit;
+  recordings[31 - Math.clz32(bit)] = null;
+  for (const node of watched) {
+    node.pins &= ~bit;
+    forgetHistory(node);
+  }
+  // Latest first, so that a chain nobody needs goes link by link.
+  for (let i = nodes.length - 1; i >= 0; i--) {
+    const node = nodes[i] as Node;
+    node.pins &= ~bit;
+    forgetHistory(node);
+  }
+  nodes.length = 0;
+  watched.length = 0;
+}
+
+/** Called by makeNode for a node some source of which is tracked. */
+export function track(node: Node, fromLeaf: boolean, pins: number): void {
+  if (!isFloat(node.dtype)) return;
+  let bits = pins & recording;
+  if (fromLeaf) bits |= watchingLeaves & recording;
+  node.requiresGrad = fromLeaf && leavesEnabled;
+  node.pins = bits;
+  while (bits !== 0) {
+    const index = 31 - Math.clz32(bits);
+    (recordings[index] as Recording).nodes.push(node);
+    bits &= ~(1 << index);
+  }
+}
+
+/** State of tracking, to be put back with `restoreTracking`. */
+export interface TrackingState {
+  readonly leaves: boolean;
+  readonly recording: number;
+}
+
+/** Turns requiresGrad propagation off, and all recordings but `keep` too. */
+export function suspendTracking(keep: 'recordings' | 'nothing'): TrackingState {
+  const state = { leaves: leavesEnabled, recording };
+  leavesEnabled = false;
+  if (keep === 'nothing') recording = 0;
+  return state;
+}
+
+/** Puts the state before a suspension back; recordings that ended meanwhile stay ended. */
+export function restoreTracking(state: TrackingState): void {
+  leavesEnabled = state.leaves;
+  recording = state.recording & taken;
+}

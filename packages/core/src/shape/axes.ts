@@ -1,0 +1,71 @@
+/** Axis arguments: negative axes, lists of axes, and the shapes they leave. */
+import { ArgumentError, ShapeError } from './errors.ts';
+import type { Shape } from './view.ts';
+
+/** Axis in 0 .. rank-1 for an axis in -rank .. rank-1. Throws ShapeError in the name of `op`. */
+export function normalizeAxis(op: string, axis: number, rank: number): number {
+  if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
+    const range = rank === 0 ? 'a scalar has no axes' : `must be an integer from ${-rank} to ${rank - 1}`;
+    throw new ShapeError(op, `axis out of range: ${axis} for ${rank} axes; ${range}`);
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+/** Sorted distinct axes; all axes if `axis` is undefined. Throws in the name of `op` for repeated axes. */
+export function normalizeAxes(op: string, axis: number | readonly number[] | undefined, rank: number): number[] {
+  if (axis === undefined) return Array.from({ length: rank }, (_, i) => i);
+  if (typeof axis === 'number') return [normalizeAxis(op, axis, rank)];
+  const axes = axis.map((a) => normalizeAxis(op, a, rank)).sort((a, b) => a - b);
+  for (let i = 1; i < axes.length; i++) {
+    if (axes[i] === axes[i - 1]) {
+      throw new ShapeError(op, `axis named twice: ${axes[i]} in [${axis.join(', ')}]; name each axis once`);
+    }
+  }
+  return axes;
+}
+
+/** The shape without `axes` (sorted). */
+export function dropAxes(shape: Shape, axes: readonly number[]): number[] {
+  const kept: number[] = [];
+  let next = 0;
+  for (let i = 0; i < shape.length; i++) {
+    if (axes[next] === i) next++;
+    else kept.push(shape[i] as number);
+  }
+  return kept;
+}
+
+/** The shape with `axes` (sorted) set to 1. */
+export function keepAxes(shape: Shape, axes: readonly number[]): number[] {
+  const kept = [...shape];
+  for (const axis of axes) kept[axis] = 1;
+  return kept;
+}
+
+/** Throws unless every size is a non-negative integer and the number of elements fits 31 bits. */
+export function checkShape(op: string, shape: Shape): void {
+  let size = 1;
+  for (const n of shape) {
+    if (!Number.isInteger(n) || n < 0) {
+      throw new ArgumentError(op, `bad size in shape [${shape.join(', ')}]: ${n}; sizes are non-negative integers`);
+    }
+    size *= n;
+  }
+  if (size >= 2 ** 31) {
+    throw new ShapeError(op, `too many elements: shape [${shape.join(', ')}] has ${size}; the limit is ${2 ** 31 - 1}`);
+  }
+}
+
+/** Expands a number to one entry per spatial axis. */
+export function perAxis(op: string, name: string, value: number | readonly number[], rank: number, least: number): number[] {
+  const list = typeof value === 'number' ? new Array<number>(rank).fill(value) : [...value];
+  if (list.length !== rank) {
+    throw new ArgumentError(op, `wrong number of entries in ${name}: ${list.length} for ${rank} axes; give a number or one entry per axis`);
+  }
+  for (const n of list) {
+    if (!Number.isInteger(n) || n < least) {
+      throw new ArgumentError(op, `bad ${name}: ${n}; must be an integer of at least ${least}`);
+    }
+  }
+  return list;
+}

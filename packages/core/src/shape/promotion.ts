@@ -1,0 +1,55 @@
+/**
+ * Promotion: the dtype two operands meet in, by the table of the Python Array API.
+ *
+ * https://data-apis.org/array-api/latest/API_specification/type_promotion.html. What that table leaves undefined (floats
+ * with integers, bool with numbers, uint64 with signed integers) is an error. JavaScript numbers are weak: they take the
+ * dtype of the tensor they meet.
+ */
+import { type DType, dtypeInfo, isFloat, isInteger } from './dtype.ts';
+import { DTypeError } from './errors.ts';
+
+const signedOf: Readonly<Record<1 | 2 | 4 | 8, DType>> = { 1: 'int8', 2: 'int16', 4: 'int32', 8: 'int64' };
+
+/** Result dtype of two dtypes, or null where the table defines none. float16 with bfloat16 gives float32. */
+export function promoteOrNull(a: DType, b: DType): DType | null {
+  if (a === b) return a;
+  const x = dtypeInfo[a];
+  const y = dtypeInfo[b];
+  if (x.kind === 'bool' || y.kind === 'bool') return null;
+  if (x.kind === 'float' || y.kind === 'float') {
+    if (x.kind !== y.kind) return null;
+    if (x.bytes === y.bytes) return 'float32';
+    return x.bytes > y.bytes ? a : b;
+  }
+  if (x.kind === y.kind) return x.bytes > y.bytes ? a : b;
+  const unsigned = x.kind === 'uint' ? x : y;
+  const signed = x.kind === 'uint' ? y : x;
+  if (signed.bytes > unsigned.bytes) return signedOf[signed.bytes];
+  if (unsigned.bytes === 8) return null;
+  return signedOf[(unsigned.bytes * 2) as 2 | 4 | 8];
+}
+
+/** Result dtype of two dtypes. Throws DTypeError in the name of `op` where the table defines none. */
+export function promoteTypes(op: string, a: DType, b: DType): DType {
+  const dtype = promoteOrNull(a, b);
+  if (dtype === null) {
+    throw new DTypeError(op, `no common dtype: ${a} and ${b}; convert one operand with cast()`, [a, b]);
+  }
+  return dtype;
+}
+
+/** Throws DTypeError in the name of `op` unless a JavaScript number can stand for an element of `dtype`. */
+export function checkWeak(op: string, value: number | boolean, dtype: DType): void {
+  if (typeof value === 'boolean') {
+    if (dtype !== 'bool') throw new DTypeError(op, `no common dtype: boolean ${value} and ${dtype}; use a number`, [dtype]);
+  } else if (dtype === 'bool') {
+    throw new DTypeError(op, `no common dtype: number ${value} and bool; convert the tensor with cast() or use true and false`, [dtype]);
+  } else if (isInteger(dtype) && !Number.isInteger(value)) {
+    throw new DTypeError(op, `number ${value} is no ${dtype}: the tensor holds ${dtype}; convert the tensor with cast() first`, [dtype]);
+  }
+}
+
+/** Float dtype for operations that need one: floats stay, everything else becomes float32. */
+export function floatFor(dtype: DType): DType {
+  return isFloat(dtype) ? dtype : 'float32';
+}
