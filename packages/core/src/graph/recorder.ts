@@ -137,9 +137,9 @@ export function unwatch(handle: TrackedHandle): void {
   }
 }
 
-/** True if the node must keep its sources after it is realised. */
+/** True if the node must keep its sources after it is realised. A leaf has no history of its own. */
 export function keepsHistory(node: Node): boolean {
-  return node.requiresGrad || node.pins !== 0;
+  return node.pins !== 0 || (node.requiresGrad && node.slot === null);
 }
 
 /** One more handle needs the node. */
@@ -149,21 +149,27 @@ export function retain(node: Node): void {
   else if (node.edges === 'dead') throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
 }
 
-/** A floating node becomes needed: it counts in its sources from now on. */
+/** A floating node becomes needed: it counts in its sources from now on, and floating sources become needed too. */
 function own(start: Node): void {
-  const stack = [start];
-  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-    if (node.edges !== 'floating') continue;
+  let node: Node | undefined = start;
+  let stack: Node[] | null = null;
+  while (node !== undefined) {
+    const { src } = node;
     const history = keepsHistory(node);
     node.edges = history ? 'handles' : 'uses';
     // A leaf brings the count it was made with; a realised view of another node's buffer takes its own.
     if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
-    for (const src of node.src) {
-      if (history) src.handles++;
-      else src.uses++;
-      if (src.edges === 'floating') stack.push(src);
-      else if (src.edges === 'dead') throw new Error(`[recorder] node ${src.id} (${src.op}) was released while node ${node.id} (${node.op}) needs it`);
+    for (let i = 0; i < src.length; i++) {
+      const source = src[i] as Node;
+      if (source.edges === 'dead') throw new Error(`[recorder] node ${source.id} (${source.op}) was released while node ${node.id} (${node.op}) needs it`);
+      if (source.edges === 'floating') {
+        source.edges = 'uses';
+        (stack ??= []).push(source);
+      }
+      if (history) source.handles++;
+      else source.uses++;
     }
+    node = stack?.pop();
   }
 }
 
@@ -185,7 +191,8 @@ function bury(start: Node): void {
     }
     if (src.length > 0 && edges !== 'dead') {
       node.src = noNodes;
-      for (const source of src) {
+      for (let i = 0; i < src.length; i++) {
+        const source = src[i] as Node;
         if (edges === 'handles') source.handles--;
         else source.uses--;
         if (source.handles === 0 && source.uses === 0) (stack ??= []).push(source);
@@ -208,7 +215,7 @@ export function realise(node: Node, storage: NodeStorage): void {
 function dropSources(node: Node): void {
   const { edges, src } = node;
   node.src = noNodes;
-  if (edges === 'floating') return;
+  if (edges !== 'uses' && edges !== 'handles') return;
   for (const source of src) {
     if (edges === 'handles') source.handles--;
     else source.uses--;
@@ -221,11 +228,12 @@ function dropSources(node: Node): void {
  * otherwise they stay for computing only.
  */
 export function forgetHistory(node: Node): void {
-  if (keepsHistory(node) || node.edges !== 'handles') return;
+  if (keepsHistory(node)) return;
   if (node.storage !== null) {
     dropSources(node);
     return;
   }
+  if (node.edges !== 'handles') return;
   node.edges = 'uses';
   for (const source of node.src) {
     source.handles--;

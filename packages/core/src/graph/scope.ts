@@ -29,9 +29,9 @@ export function beginOp(name: string): void {
   if (composing === 0) label = name;
 }
 
-/** True while a library operation is in progress: JavaScript numbers are the library's own then. */
-export function isComposing(): boolean {
-  return composing !== 0;
+/** How many library operations are in progress, one inside the other. Above zero, JavaScript numbers are the library's own. */
+export function composingDepth(): number {
+  return composing;
 }
 
 /** Puts a new handle where it will be released and flushed in time. */

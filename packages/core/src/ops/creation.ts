@@ -1,0 +1,236 @@
+/** Tensors from data and from a single value. Ranges and matrices of a pattern are in ranges.ts, random numbers in random.ts. */
+import { constant, scalar } from '../graph/primitives.ts';
+import { beginOp, compose, composingDepth } from '../graph/scope.ts';
+import { broadcastTo } from '../graph/primitives.ts';
+import { checkShape } from '../shape/axes.ts';
+import { type DType, type TypedArray, isFloat } from '../shape/dtype.ts';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { hostArray, hostArrays, setElement } from '../shape/host.ts';
+import { checkWeak } from '../shape/promotion.ts';
+import { type Shape, sizeOf } from '../shape/view.ts';
+import { runtime } from '../tensor/device.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
+import type { CreationOptions, NestedInput, Tensor } from '../tensor/types.ts';
+
+export interface TensorOptions extends CreationOptions {
+  /** Shape to give flat data, or to check nested data against. */
+  readonly shape?: Shape;
+}
+
+/** Dtype a typed array stands for by itself. */
+function dtypeOfArray(data: ArrayBufferView): DType {
+  if (data instanceof Float32Array) return 'float32';
+  if (data instanceof Float64Array) return 'float64';
+  if (data instanceof Int32Array) return 'int32';
+  if (data instanceof Uint32Array) return 'uint32';
+  if (data instanceof Uint8Array || data instanceof Uint8ClampedArray) return 'uint8';
+  if (data instanceof Int8Array) return 'int8';
+  if (data instanceof Int16Array) return 'int16';
+  if (data instanceof Uint16Array) return 'uint16';
+  if (data instanceof BigInt64Array) return 'int64';
+  if (data instanceof BigUint64Array) return 'uint64';
+  throw new ArgumentError('tensor', `data is a ${data.constructor.name}: not an array of numbers; pass a typed array or nested arrays`);
+}
+
+type Flat = ArrayLike<number | boolean | bigint>;
+
+/** Shape of nested arrays, and their elements in order. */
+function flatten(data: readonly NestedInput[]): { shape: number[]; values: (number | boolean | bigint)[] } {
+  const shape: number[] = [];
+  for (let level: NestedInput = data; Array.isArray(level) || ArrayBuffer.isView(level); level = (level as readonly NestedInput[])[0] as NestedInput) {
+    shape.push((level as { length: number }).length);
+    if ((level as { length: number }).length === 0) break;
+  }
+  const values: (number | boolean | bigint)[] = [];
+  const visit = (item: NestedInput, depth: number): void => {
+    const isArray = Array.isArray(item) || ArrayBuffer.isView(item);
+    if (isArray !== depth < shape.length || (isArray && (item as { length: number }).length !== shape[depth])) {
+      const found = isArray ? `length ${(item as { length: number }).length}` : `the value ${String(item)}`;
+      throw new ShapeError('tensor', `nested arrays are ragged: ${found} at depth ${depth} where shape ${showShape(shape)} has ${depth < shape.length ? `length ${shape[depth]}` : 'a number'}; make all rows equal`);
+    }
+    if (!isArray) {
+      if (typeof item !== 'number' && typeof item !== 'boolean' && typeof item !== 'bigint') {
+        throw new ArgumentError('tensor', `element is no number: ${String(item)}; elements are numbers, booleans or bigints`);
+      }
+      values.push(item);
+      return;
+    }
+    const list = item as ArrayLike<NestedInput>;
+    for (let i = 0; i < list.length; i++) visit(list[i] as NestedInput, depth + 1);
+  };
+  visit(data, 0);
+  return { shape, values };
+}
+
+function dtypeOfValues(values: Flat): DType {
+  let kind: DType | null = null;
+  for (let i = 0; i < values.length; i++) {
+    const type = typeof values[i];
+    const next: DType = type === 'boolean' ? 'bool' : type === 'bigint' ? 'int64' : 'float32';
+    if (kind !== null && kind !== next) {
+      throw new DTypeError('tensor', `values of different types: ${kind} and ${next}; give all values one type`, [kind, next]);
+    }
+    kind = next;
+  }
+  return kind ?? 'float32';
+}
+
+function toHost(values: Flat, dtype: DType): TypedArray {
+  const host = hostArray(dtype, values.length);
+  if (dtype === 'float32' || dtype === 'float64' || dtype === 'int32' || dtype === 'uint32') {
+    for (let i = 0; i < values.length; i++) host[i] = Number(values[i]);
+  } else {
+    for (let i = 0; i < values.length; i++) setElement(host, dtype, i, values[i] as number);
+  }
+  return host;
+}
+
+/**
+ * A tensor of the given data: a number, nested arrays of numbers, booleans or bigints, or a typed array (which is copied).
+ *
+ * @param data elements; nested arrays must be rectangular
+ * @param options dtype: float32 for numbers, bool for booleans, int64 for bigints, a typed array's own unless given;
+ *   16-bit floats are converted from numbers. shape: for flat data. requiresGrad: make a leaf for `backward()`
+ * @returns a tensor of the data's shape, or of `shape`
+ * @throws ShapeError for ragged arrays and shapes that do not fit; DTypeError for mixed values
+ *
+ * @example
+ * const x = tensor([[1, 2], [3, 4]]);
+ * const i = tensor([0, 1, 2], { dtype: 'int32' });
+ * const m = tensor(new Float32Array(6), { shape: [2, 3] });
+ */
+export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
+  beginOp('tensor');
+  let shape: Shape;
+  let host: TypedArray;
+  let dtype: DType;
+  if (ArrayBuffer.isView(data)) {
+    const typed = data as TypedArray;
+    dtype = options.dtype ?? dtypeOfArray(typed);
+    shape = [typed.length];
+    const direct = typed instanceof hostArrays[dtype] && (dtype !== 'bool' || options.dtype === undefined) && dtype !== 'float16' && dtype !== 'bfloat16';
+    host = direct ? typed : toHost(typed, dtype);
+  } else {
+    const flat = Array.isArray(data) ? flatten(data as readonly NestedInput[]) : flatten([data]);
+    dtype = options.dtype ?? dtypeOfValues(flat.values);
+    shape = Array.isArray(data) ? flat.shape : [];
+    host = toHost(flat.values, dtype);
+  }
+  if (options.shape !== undefined) {
+    checkShape('tensor', options.shape);
+    if (sizeOf(options.shape) !== host.length) {
+      throw new ShapeError('tensor', `number of elements differs: ${host.length} given and ${sizeOf(options.shape)} in shape ${showShape(options.shape)}; they must be equal`, [options.shape]);
+    }
+    shape = [...options.shape];
+  }
+  return leaf(wrap(runtime().uploadNode(host, shape, dtype)), options);
+}
+
+/** Makes a tensor a leaf for backward() if the options ask for it. */
+export function leaf(t: Tensor, options: CreationOptions): Tensor {
+  if (options.requiresGrad) t.requiresGrad = true;
+  return t;
+}
+
+function filled(op: string, shape: Shape, value: number, dtype: DType, options: CreationOptions): Tensor {
+  beginOp(op);
+  checkShape(op, shape);
+  return leaf(wrap(constant(value, dtype, [...shape])), options);
+}
+
+/**
+ * Zeros.
+ *
+ * @param shape sizes of the axes
+ * @param options dtype (float32), requiresGrad
+ *
+ * @example
+ * zeros([2, 3]); // [[0, 0, 0], [0, 0, 0]]
+ */
+export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
+  return filled('zeros', shape, 0, options.dtype ?? 'float32', options);
+}
+
+/**
+ * Ones.
+ *
+ * @param shape sizes of the axes
+ * @param options dtype (float32), requiresGrad
+ *
+ * @example
+ * ones([2]); // [1, 1]
+ */
+export function ones(shape: Shape, options: CreationOptions = {}): Tensor {
+  return filled('ones', shape, 1, options.dtype ?? 'float32', options);
+}
+
+/**
+ * A tensor whose elements do not matter. They are zeros here.
+ *
+ * @param shape sizes of the axes
+ * @param options dtype (float32), requiresGrad
+ *
+ * @example
+ * empty([2, 2]).shape; // [2, 2]
+ */
+export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
+  return filled('empty', shape, 0, options.dtype ?? 'float32', options);
+}
+
+/**
+ * A tensor of one value.
+ *
+ * @param shape sizes of the axes
+ * @param value a number, or a boolean for dtype bool
+ * @param options dtype (float32, bool for booleans), requiresGrad
+ *
+ * @example
+ * full([2], 7); // [7, 7]
+ */
+export function full(shape: Shape, value: number | boolean, options: CreationOptions = {}): Tensor {
+  const dtype = options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32');
+  if (composingDepth() > 0) return filled('full', shape, Number(value), dtype, options);
+  return compose('full', () => {
+    checkShape('full', shape);
+    if (dtype !== 'bool') checkWeak('full', value, dtype);
+    return leaf(wrap(broadcastTo(scalar(Number(value), dtype), [...shape])), options);
+  });
+}
+
+/**
+ * Zeros of the shape and dtype of another tensor.
+ *
+ * @example
+ * zerosLike(ones([2])); // [0, 0]
+ */
+export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
+  const node = nodeOf(x, 'zerosLike');
+  return filled('zerosLike', node.shape, 0, options.dtype ?? node.dtype, options);
+}
+
+/**
+ * Ones of the shape and dtype of another tensor.
+ *
+ * @example
+ * onesLike(zeros([2])); // [1, 1]
+ */
+export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
+  const node = nodeOf(x, 'onesLike');
+  return filled('onesLike', node.shape, 1, options.dtype ?? node.dtype, options);
+}
+
+/**
+ * A tensor of one value in the shape and dtype of another.
+ *
+ * @example
+ * fullLike(zeros([2]), 3); // [3, 3]
+ */
+export function fullLike(x: Tensor, value: number | boolean, options: CreationOptions = {}): Tensor {
+  const node = nodeOf(x, 'fullLike');
+  return full(node.shape, value, { dtype: node.dtype, ...options });
+}
+
+/** Throws unless the dtype is a float. */
+export function needFloat(op: string, dtype: DType): void {
+  if (!isFloat(dtype)) throw new DTypeError(op, `dtype not accepted: ${dtype}; needs a floating-point dtype; convert with cast()`, [dtype]);
+}

@@ -1,0 +1,109 @@
+/** Host arrays: which typed array holds a dtype, and how numbers become its elements and back. */
+import type { DType, TypedArray } from './dtype.ts';
+
+interface HostArray {
+  new (length: number): TypedArray;
+  new (buffer: ArrayBufferLike, byteOffset?: number, length?: number): TypedArray;
+}
+
+/** Typed array of each dtype. bool holds 0 and 1; 16-bit floats hold their bits. */
+export const hostArrays: Readonly<Record<DType, HostArray>> = {
+  float32: Float32Array,
+  float64: Float64Array,
+  float16: Uint16Array,
+  bfloat16: Uint16Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
+  bool: Uint8Array,
+};
+
+/** Zeroed host array of a dtype. */
+export function hostArray(dtype: DType, length: number): TypedArray {
+  return new hostArrays[dtype](length);
+}
+
+const f32 = new Float32Array(1);
+const u32 = new Uint32Array(f32.buffer);
+
+/** Bits of a number as bfloat16, rounded to nearest even. */
+export function toBFloat16(value: number): number {
+  f32[0] = value;
+  const bits = u32[0] as number;
+  if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fc0;
+  return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
+}
+
+/** Number of bfloat16 bits. */
+export function fromBFloat16(bits: number): number {
+  u32[0] = bits << 16;
+  return f32[0] as number;
+}
+
+/** Bits of a number as float16, rounded to nearest even. */
+export function toFloat16(value: number): number {
+  const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;
+  const size = Math.abs(value);
+  if (Number.isNaN(size)) return 0x7e00;
+  if (size >= 65520) return sign | 0x7c00;
+  // Round to a multiple of the spacing at this magnitude: 2^-24 for subnormals, 2^(exponent - 10) above.
+  const exponent = Math.max(-14, Math.floor(Math.log2(size || 2 ** -30)));
+  const spacing = 2 ** (exponent - 10);
+  const scaled = size / spacing;
+  let steps = Math.floor(scaled);
+  const rest = scaled - steps;
+  if (rest > 0.5 || (rest === 0.5 && steps % 2 === 1)) steps++;
+  if (steps < 1024) return sign | steps;
+  const biased = exponent + 15;
+  return sign | (steps === 2048 ? (biased + 1) << 10 : (biased << 10) | (steps - 1024));
+}
+
+/** Number of float16 bits. */
+export function fromFloat16(bits: number): number {
+  const sign = bits & 0x8000 ? -1 : 1;
+  const exponent = (bits >> 10) & 31;
+  const fraction = bits & 1023;
+  if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
+  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+}
+
+/** Stores a number, boolean or bigint as an element. Fractions are cut off for integers; large values wrap. */
+export function setElement(array: TypedArray, dtype: DType, index: number, value: number | boolean | bigint): void {
+  switch (dtype) {
+    case 'int64':
+    case 'uint64':
+      (array as BigInt64Array)[index] = typeof value === 'bigint' ? value : BigInt(Math.trunc(Number(value)));
+      return;
+    case 'bool':
+      (array as Uint8Array)[index] = value ? 1 : 0;
+      return;
+    case 'float16':
+      (array as Uint16Array)[index] = toFloat16(Number(value));
+      return;
+    case 'bfloat16':
+      (array as Uint16Array)[index] = toBFloat16(Number(value));
+      return;
+    default:
+      (array as Float64Array)[index] = Number(value);
+  }
+}
+
+/** Reads an element: a boolean for bool, a bigint for 64-bit integers, otherwise a number. */
+export function getElement(array: TypedArray, dtype: DType, index: number): number | boolean | bigint {
+  const raw = array[index] as number | bigint;
+  switch (dtype) {
+    case 'bool':
+      return raw !== 0;
+    case 'float16':
+      return fromFloat16(raw as number);
+    case 'bfloat16':
+      return fromBFloat16(raw as number);
+    default:
+      return raw;
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * TensorHandle: the object behind every Tensor - a counted name for a node - and `wrap`, which makes one.
+ *
+ * Only lifetime and what concerns the handle itself is here. The operations that Tensors have as methods are listed in
+ * types.ts and put on this class's prototype by methods.ts, so that operations can import `wrap` without a cycle.
+ */
+import type { GradientSlot, Node } from '../graph/node.ts';
+import { type TrackedHandle, release, retain, trackHandle, unwatch } from '../graph/recorder.ts';
+import { adopt, handleBrand, isHandle, opName } from '../graph/scope.ts';
+import { identity, stopGradient } from '../graph/primitives.ts';
+import { sameShape } from '../shape/broadcast.ts';
+import { type DType, isFloat } from '../shape/dtype.ts';
+import { DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
+import { type Shape, sizeOf } from '../shape/view.ts';
+import type { Tensor } from './types.ts';
+
+/** A tensor was used after `dispose()` or after its scope ended. */
+export class DisposedError extends OperationError {
+  override readonly name: string = 'DisposedError';
+  /** The operation that made the tensor. */
+  readonly madeBy: string;
+
+  constructor(op: string, handle: TensorHandle) {
+    const { node, label } = handle;
+    const where = handle.origin ? `\nIt was made here:\n${handle.origin}` : '';
+    super(
+      op,
+      `tensor used after it was disposed: ${node.dtype} ${showShape(node.shape)} made by ${label}; return it from its scope, keep() it, or dispose it later${where}`,
+    );
+    this.madeBy = label;
+  }
+}
+
+let withOrigins = false;
+
+/**
+ * Makes every tensor remember the stack trace of the call that made it, for messages. Slow; for finding a lifetime bug.
+ *
+ * @example
+ * traceOrigins(true);
+ * const t = ones([2]);
+ * t.dispose();
+ * // t.add(1) would now throw a DisposedError that shows where `t` was made
+ * traceOrigins(false);
+ */
+export function traceOrigins(on: boolean): void {
+  withOrigins = on;
+}
+
+/** What all Tensors are made of. */
+export class TensorHandle implements TrackedHandle {
+  node: Node;
+  disposed: boolean = false;
+  watched: boolean = false;
+  kept: boolean = false;
+  stamp: number = 0;
+  /** Name of the operation that made the tensor. */
+  readonly label: string;
+  /** Stack trace, while traceOrigins is on. */
+  readonly origin: string;
+
+  constructor(node: Node) {
+    this.node = node;
+    this.label = opName(node.op);
+    this.origin = withOrigins ? (new Error().stack ?? '') : '';
+  }
+
+  get [handleBrand](): true {
+    return true;
+  }
+
+  get shape(): Shape {
+    return this.node.shape;
+  }
+
+  get ndim(): number {
+    return this.node.shape.length;
+  }
+
+  get size(): number {
+    return sizeOf(this.node.shape);
+  }
+
+  get dtype(): DType {
+    return this.node.dtype;
+  }
+
+  get requiresGrad(): boolean {
+    return this.node.requiresGrad;
+  }
+
+  set requiresGrad(wanted: boolean) {
+    if (wanted === this.node.requiresGrad) return;
+    const node = nodeOf(this as unknown as Tensor, 'requiresGrad');
+    if (wanted && !isFloat(node.dtype)) {
+      throw new DTypeError('requiresGrad', `dtype not accepted: ${node.dtype}; only floating-point tensors have gradients; convert with cast()`, [node.dtype]);
+    }
+    // Other handles of the same node keep what they have.
+    if (!wanted) this.rebind(stopGradient(node), null);
+    else this.rebind(node.handles + node.uses > 1 ? identity(node) : node, { grad: null });
+  }
+
+  get grad(): Tensor | null {
+    return (this.node.slot?.grad ?? null) as Tensor | null;
+  }
+
+  set grad(value: Tensor | null) {
+    const { slot } = this.node;
+    if (slot === null) {
+      throw new OperationError('grad', 'this tensor is no leaf with requiresGrad, so it has no gradient to set; set requiresGrad = true first');
+    }
+    const old = slot.grad as TensorHandle | null;
+    if (old === (value as unknown)) return;
+    slot.grad = value;
+    old?.dispose();
+  }
+
+  /** Points the handle at another node; `slot` makes it a requiresGrad leaf. */
+  rebind(node: Node, slot: GradientSlot | null): void {
+    if (slot !== null) {
+      node.slot = slot;
+      node.requiresGrad = true;
+    }
+    if (node === this.node) return;
+    retain(node);
+    const old = this.node;
+    this.node = node;
+    unwatch(this);
+    trackHandle(this);
+    release(old);
+  }
+
+  assign(value: Tensor): Tensor {
+    const target = nodeOf(this as unknown as Tensor, 'assign');
+    const node = nodeOf(value, 'assign');
+    if (!sameShape(target.shape, node.shape)) {
+      throw new ShapeError('assign', `shapes differ: ${showShape(target.shape)} and ${showShape(node.shape)}; reshape or broadcast the value first`, [target.shape, node.shape]);
+    }
+    if (target.dtype !== node.dtype) {
+      throw new DTypeError('assign', `dtypes differ: ${target.dtype} and ${node.dtype}; convert the value with cast()`, [target.dtype, node.dtype]);
+    }
+    // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
+    if (target.slot !== null) this.rebind(stopGradient(node), target.slot);
+    else this.rebind(node, null);
+    return this as unknown as Tensor;
+  }
+
+  dispose(): void {
+    if (this.disposed) return;
+    this.disposed = true;
+    unwatch(this);
+    const { node } = this;
+    if (node.slot !== null && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
+    release(node);
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  toString(): string {
+    return `Tensor ${this.node.dtype} ${showShape(this.node.shape)}${this.disposed ? ' (disposed)' : ''}`;
+  }
+}
+
+/** A new Tensor on a node. It lives until its scope ends, it is disposed, or JavaScript forgets it. */
+export function wrap(node: Node): Tensor {
+  retain(node);
+  const handle = new TensorHandle(node);
+  adopt(handle);
+  return handle as unknown as Tensor;
+}
+
+/** The node of a tensor that is still alive. Throws DisposedError. */
+export function nodeOf(tensor: Tensor, op: string = ''): Node {
+  const handle = tensor as unknown as TensorHandle;
+  if (handle.disposed === false) return handle.node;
+  if (isHandle(tensor)) throw new DisposedError(opName(op || handle.node.op), handle);
+  throw new OperationError(opName(op || 'tensor'), `not a tensor: ${describe(tensor)}; make one with tensor()`);
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? `an object of type ${value.constructor?.name ?? 'Object'}` : `${typeof value} ${String(value)}`;
+}
+
+/**
+ * True if the value is a Tensor.
+ *
+ * @example
+ * isTensor(ones([2])); // true
+ */
+export function isTensor(value: unknown): value is Tensor {
+  return isHandle(value);
+}

@@ -1,0 +1,76 @@
+/**
+ * Operands: how the arguments of an operation - tensors and JavaScript numbers - become nodes of one dtype.
+ *
+ * A number is weak: it takes the dtype of the tensor it meets. Numbers of users become scalars bound at each run, so that a
+ * changing learning rate makes no new kernel; numbers written inside the library become constants of the kernel.
+ */
+import type { Node } from '../graph/node.ts';
+import { cast, constant, scalar } from '../graph/primitives.ts';
+import { composingDepth, opName } from '../graph/scope.ts';
+import type { DType } from '../shape/dtype.ts';
+import { checkWeak, floatFor, promoteTypes } from '../shape/promotion.ts';
+import { nodeOf, wrap } from './handle.ts';
+import type { Tensor, TensorLike } from './types.ts';
+
+/** Dtype of a number that meets no tensor. */
+function weakDefault(value: number | boolean): DType {
+  return typeof value === 'boolean' ? 'bool' : 'float32';
+}
+
+/** Node of a number as `dtype`. */
+export function weak(value: number | boolean, dtype: DType, fromUser: boolean = composingDepth() === 0): Node {
+  checkWeak(opName('number'), value, dtype);
+  return fromUser ? scalar(Number(value), dtype) : constant(Number(value), dtype);
+}
+
+/** Node of an operand that meets no other. */
+export function operand(value: TensorLike): Node {
+  return typeof value === 'object' ? nodeOf(value) : weak(value, weakDefault(value));
+}
+
+/** Node of a tensor or number as a floating-point operand: integers and bool become float32. */
+export function floatOperand(value: TensorLike): Node {
+  const node = operand(value);
+  return cast(node, floatFor(node.dtype));
+}
+
+/** Nodes of two operands in their common dtype. Throws DTypeError where there is none. */
+export function operands(a: TensorLike, b: TensorLike): [Node, Node] {
+  if (typeof a === 'object') {
+    const x = nodeOf(a);
+    if (typeof b !== 'object') return [x, weak(b, x.dtype)];
+    const y = nodeOf(b);
+    if (x.dtype === y.dtype) return [x, y];
+    const dtype = promoteTypes(opName('promote'), x.dtype, y.dtype);
+    return [cast(x, dtype), cast(y, dtype)];
+  }
+  if (typeof b === 'object') {
+    const y = nodeOf(b);
+    return [weak(a, y.dtype), y];
+  }
+  const dtype = weakDefault(a);
+  return [weak(a, dtype), weak(b, dtype)];
+}
+
+/** The same, in a floating-point dtype. A number next to an integer tensor meets it as a float. */
+export function floatOperands(a: TensorLike, b: TensorLike): [Node, Node] {
+  if (typeof a === 'object' && typeof b === 'object') {
+    const [x, y] = operands(a, b);
+    const dtype = floatFor(x.dtype);
+    return [cast(x, dtype), cast(y, dtype)];
+  }
+  if (typeof a === 'object') {
+    const x = floatOperand(a);
+    return [x, weak(b as number, x.dtype)];
+  }
+  const y = floatOperand(b);
+  return [weak(a, y.dtype), y];
+}
+
+/**
+ * Inside a composite: an argument of the user's as a tensor in the dtype of `x`, so that a number given by the user stays
+ * a scalar although the composite's own numbers are constants.
+ */
+export function given(value: TensorLike, x: Tensor): Tensor {
+  return typeof value === 'object' ? value : wrap(weak(value, x.dtype, composingDepth() <= 1));
+}
