@@ -1,1 +1,30 @@
-// Entry point @polygrad/core/engine: lists what the package exports.
+/** Entry point @polygrad/core/engine: what a backend implements, and where it registers. */
+export type {
+  Binding,
+  Command,
+  CompiledKernel,
+  EngineBuffer,
+  EngineCaps,
+  EngineLostInfo,
+  EngineMemory,
+  IEngine,
+} from './engine.ts';
+export {
+  CompileError,
+  DeviceLostError,
+  EngineDisposedError,
+  EngineMissingError,
+  OutOfMemoryError,
+  PolygradError,
+  type PolygradErrorCode,
+  UnsupportedError,
+} from './errors.ts';
+export {
+  type BackendProvider,
+  getBackend,
+  getEngine,
+  listBackends,
+  type Probe,
+  registerBackend,
+  setEngine,
+} from './registry.ts';

@@ -1,0 +1,113 @@
+/**
+ * Errors of engines and of the runtime: out of memory, refused kernels, lost or disposed devices, missing backends.
+ *
+ * Every message reads `[where] what is wrong: the two values; what to do`, and every class carries the values as fields.
+ * Errors of shapes, dtypes and arguments live in shape/errors.ts.
+ */
+
+/** Names of the conditions, stable for programs. */
+export type PolygradErrorCode =
+  | 'OUT_OF_MEMORY'
+  | 'COMPILE'
+  | 'ENGINE_DISPOSED'
+  | 'DEVICE_LOST'
+  | 'ENGINE_MISSING'
+  | 'UNSUPPORTED';
+
+/** Base of the errors that engines and the runtime throw. */
+export class PolygradError extends Error {
+  override readonly name: string = 'PolygradError';
+  readonly code: PolygradErrorCode;
+
+  constructor(code: PolygradErrorCode, where: string, message: string, options?: ErrorOptions) {
+    super(`[${where}] ${message}`, options);
+    this.code = code;
+  }
+}
+
+/** The engine has no room for an allocation. All figures are bytes. */
+export class OutOfMemoryError extends PolygradError {
+  override readonly name: string = 'OutOfMemoryError';
+  readonly requested: number;
+  readonly live: number;
+  readonly reserved: number;
+  readonly limit: number;
+
+  constructor(
+    where: string,
+    sizes: { requested: number; live: number; reserved: number; limit: number },
+    hint?: string,
+  ) {
+    super(
+      'OUT_OF_MEMORY',
+      where,
+      `out of memory: ${sizes.requested} bytes requested with ${sizes.live} bytes live and ${sizes.reserved} reserved of at most ` +
+        `${sizes.limit}; ${hint ?? 'dispose tensors you no longer need, use a smaller batch, or wrap steps in scope()'}`,
+    );
+    this.requested = sizes.requested;
+    this.live = sizes.live;
+    this.reserved = sizes.reserved;
+    this.limit = sizes.limit;
+  }
+}
+
+/** An engine or a compiler pass refuses a kernel. `ir` is the printed program. */
+export class CompileError extends PolygradError {
+  override readonly name: string = 'CompileError';
+  readonly kernel: string;
+  readonly ir: string;
+
+  constructor(where: string, kernel: string, reason: string, ir: string, options?: ErrorOptions) {
+    super('COMPILE', where, `kernel '${kernel}' cannot be compiled: ${reason}\n${ir}`, options);
+    this.kernel = kernel;
+    this.ir = ir;
+  }
+}
+
+/** Something was asked of an engine after `dispose()`. */
+export class EngineDisposedError extends PolygradError {
+  override readonly name: string = 'EngineDisposedError';
+  readonly engine: string;
+
+  constructor(engine: string, action: string) {
+    super(
+      'ENGINE_DISPOSED',
+      engine,
+      `${action} was asked of an engine that is disposed; make a new engine with setEngine('${engine}')`,
+    );
+    this.engine = engine;
+  }
+}
+
+/** The device stopped working; what lived only there is lost. */
+export class DeviceLostError extends PolygradError {
+  override readonly name: string = 'DeviceLostError';
+  readonly engine: string;
+
+  constructor(engine: string, reason: string) {
+    super(
+      'DEVICE_LOST',
+      engine,
+      `the device is lost: ${reason}; tensors that lived only there are gone, set an engine again`,
+    );
+    this.engine = engine;
+  }
+}
+
+/** No engine of that name is there, or none at all. */
+export class EngineMissingError extends PolygradError {
+  override readonly name: string = 'EngineMissingError';
+
+  constructor(where: string, message: string, options?: ErrorOptions) {
+    super('ENGINE_MISSING', where, message, options);
+  }
+}
+
+/** The engine cannot do this, and says what can be done instead. */
+export class UnsupportedError extends PolygradError {
+  override readonly name: string = 'UnsupportedError';
+
+  constructor(where: string, message: string) {
+    super('UNSUPPORTED', where, message);
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * The registry of backends and the current engine.
+ *
+ * Backend packages register a provider when they are imported. The registry lives under a global symbol, so two copies of
+ * this package in one program meet in one place. Nothing here imports a backend.
+ */
+import type { IEngine } from './engine.ts';
+import { EngineMissingError } from './errors.ts';
+
+/** What a backend found on this machine. Higher scores are chosen first; 0 or less means: not usable here. */
+export interface Probe {
+  readonly score: number;
+  /** Why the score is what it is, in words for a person. */
+  readonly reason: string;
+  readonly device: string;
+}
+
+/** A backend package as the registry sees it. `Options` are the engine's own (threads, device index ...). */
+export interface BackendProvider {
+  readonly name: string;
+  probe(): Promise<Probe>;
+  create(options?: Readonly<Record<string, unknown>>): Promise<IEngine> | IEngine;
+}
+
+interface Registry {
+  readonly providers: Map<string, BackendProvider>;
+  current: IEngine | null;
+}
+
+const key = Symbol.for('polygrad.registry');
+const globals = globalThis as { [key]?: Registry };
+
+function registry(): Registry {
+  let found = globals[key];
+  if (!found) {
+    found = { providers: new Map(), current: null };
+    globals[key] = found;
+  }
+  return found;
+}
+
+/**
+ * Makes a backend available under its name. Registering the same name again is silent and keeps the first.
+ *
+ * @example
+ * import { listBackends, registerBackend } from '@polygrad/core/engine';
+ * import { createReferenceEngine } from '@polygrad/core/testing';
+ * registerBackend({
+ *   name: 'mine',
+ *   probe: async () => ({ score: 1, reason: 'always there', device: 'interpreter' }),
+ *   create: () => createReferenceEngine(),
+ * });
+ * console.log(listBackends().includes('mine')); //=> true
+ */
+export function registerBackend(provider: BackendProvider): void {
+  const { providers } = registry();
+  if (!providers.has(provider.name)) providers.set(provider.name, provider);
+}
+
+/** Names of the registered backends, in order of registration. */
+export function listBackends(): string[] {
+  return [...registry().providers.keys()];
+}
+
+/** The provider registered under a name, or undefined. */
+export function getBackend(name: string): BackendProvider | undefined {
+  return registry().providers.get(name);
+}
+
+/**
+ * Makes an engine the one that new work runs on, and returns it. The engine set before is not disposed.
+ *
+ * @param engine a registered name, or an engine
+ * @param options given to the backend where it is made by name
+ * @throws EngineMissingError if no backend of that name is registered
+ */
+export async function setEngine(
+  engine: string | IEngine,
+  options?: Readonly<Record<string, unknown>>,
+): Promise<IEngine> {
+  const state = registry();
+  if (typeof engine !== 'string') {
+    state.current = engine;
+    return engine;
+  }
+  const provider = state.providers.get(engine);
+  if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`);
+  const made = await provider.create(options);
+  state.current = made;
+  return made;
+}
+
+/**
+ * The engine that work runs on. Where none was set, the CPU backend is made if it is registered.
+ *
+ * @throws EngineMissingError where no engine was set and no CPU backend is registered
+ */
+export function getEngine(): IEngine {
+  const state = registry();
+  if (state.current) return state.current;
+  const provider = state.providers.get('cpu');
+  if (!provider) throw missing('getEngine', 'no engine is set');
+  const made = provider.create();
+  if (made instanceof Promise) {
+    throw new EngineMissingError(
+      'getEngine',
+      "the cpu backend starts asynchronously here; call await setEngine('cpu') first",
+    );
+  }
+  state.current = made;
+  return made;
+}
+
+function missing(where: string, what: string): EngineMissingError {
+  const names = listBackends();
+  return new EngineMissingError(
+    where,
+    `${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-cpu'`,
+  );
+}
