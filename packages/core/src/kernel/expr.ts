@@ -15,6 +15,10 @@ import { foldBitcast, foldCast, type Literal, normalize } from './simplify-fold.
 export type Range = KNodeOf<'RANGE'>;
 export type Memory = KNode;
 
+function isTrue(gate: KNode): boolean {
+  return gate.op === 'CONST' && gate.arg.value !== 0;
+}
+
 function fail(op: string, what: string): never {
   throw new Error(`[kernel.${op}] ${what}`);
 }
@@ -88,12 +92,19 @@ export class Exprs {
   load(mem: KNode, index: KNode, gate?: KNode, alt?: KNode, lanes = 1): KNode {
     const dtype = mem.dtype as DType;
     if (index.dtype !== 'int32' || index.lanes !== 1) fail('load', `index must be an int32 scalar: got ${index.dtype} x ${index.lanes}`);
-    if (gate === undefined || (gate.op === 'CONST' && gate.arg.value !== 0)) return this.intern('LOAD', dtype, lanes, [mem, index]);
+    if (gate === undefined || isTrue(gate)) return this.intern('LOAD', dtype, lanes, [mem, index]);
     if (gate.dtype !== 'bool' || gate.lanes !== 1) fail('load', `gate must be a bool scalar: got ${gate.dtype} x ${gate.lanes}`);
     const other = this.splat(alt ?? this.constant(dtype, 0), lanes);
     if (other.dtype !== dtype) fail('load', `alt must have the memory's dtype ${dtype}: got ${other.dtype}`);
     if (gate.op === 'CONST') return other;
     return this.intern('LOAD', dtype, lanes, [mem, index, gate, other]);
+  }
+
+  /** The store of a loop nest (LoopStore). Programs get their stores from ProgramBuilder. */
+  store(mem: KNode, index: KNode, value: KNode, gate?: KNode): KNodeOf<'STORE'> {
+    if (value.dtype !== mem.dtype) fail('store', `value must have the memory's dtype ${mem.dtype}: got ${value.dtype}`);
+    const src = gate === undefined || isTrue(gate) ? [mem, index, value] : [mem, index, value, gate];
+    return uniqueNode('STORE', 'void', 1, src, null);
   }
 
   // --- arithmetic

@@ -4,3 +4,6 @@ export { Exprs } from './expr.ts';
 export { highOf, idOf, lowOf } from './node.ts';
 export { type BuildOptions, ProgramBuilder } from './builder.ts';
 export { verifyProgram } from './verify.ts';
+export { linearize } from './linearize.ts';
+export { printLoopKernel, printNode, printProgram } from './print.ts';
+export { evaluateNest } from './evaluate-nest.ts';

@@ -1,0 +1,44 @@
+/**
+ * Rough cost of one group of a program: arithmetic operations and bytes moved to and from device memory.
+ *
+ * Counted from the text of the program with the largest trip counts of its loops; used for placement, work splitting and
+ * profiles, never for results.
+ */
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { isArithmetic } from './arithmetic.ts';
+import type { KNode, Program } from './ir.ts';
+import { highOf } from './node.ts';
+
+/** Cost of a body. `shares` gives, for conditions of IFs, the part of all groups that enter. */
+export function costOf(body: readonly KNode[], shares: ReadonlyMap<KNode, number>): Program['cost'] {
+  let flops = 0;
+  let bytes = 0;
+  let weight = 1;
+  const outer: number[] = [];
+  for (const n of body) {
+    switch (n.op) {
+      case 'LOOP':
+        outer.push(weight);
+        weight *= Math.max(0, Math.min(highOf(n.src[0] as KNode), 2 ** 24));
+        break;
+      case 'IF':
+        outer.push(weight);
+        weight *= shares.get(n.src[0] as KNode) ?? 1;
+        break;
+      case 'ENDLOOP':
+      case 'ENDIF':
+        weight = outer.pop() as number;
+        break;
+      case 'LOAD':
+      case 'STORE':
+      case 'ATOMIC': {
+        const [mem, , value] = n.src as readonly [KNode, KNode, KNode?];
+        if (mem.op === 'PARAM') bytes += weight * dtypeInfo[mem.dtype as DType].bytes * (n.op === 'LOAD' ? n.lanes : (value?.lanes ?? 1));
+        break;
+      }
+      default:
+        if (isArithmetic(n.op)) flops += weight * n.lanes * (n.op === 'FMA' || n.op === 'MULADD' ? 2 : 1);
+    }
+  }
+  return { flops: Math.round(flops), bytes: Math.round(bytes) };
+}

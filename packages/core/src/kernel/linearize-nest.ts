@@ -1,0 +1,256 @@
+/**
+ * Loops of a kernel: which statement runs in which loop, and where reductions are computed.
+ *
+ * A job is a list of ranges and something to run inside them. Jobs with the same next range share its loop. Before a loop
+ * is opened, every REDUCE and STAGE whose ranges are open already is computed: so each is computed once, at the outermost
+ * point where it can be. Reductions over the same ranges at the same point become jobs that share loops again.
+ */
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { ownRanges, type Range } from './free-ranges.ts';
+import type { KNode, KNodeOf, LoopStore } from './ir.ts';
+import { Reduction } from './linearize-reduce.ts';
+import { copiesOf, lanesOf, type Scope } from './linearize-scope.ts';
+import type { Values } from './linearize-values.ts';
+import { isFixed, type Mode, runModes, vectorModes } from './linearize-vector.ts';
+
+interface Job {
+  /** Ranges still to be opened. */
+  readonly ranges: readonly Range[];
+  /** Expressions needed inside. */
+  readonly roots: readonly KNode[];
+  /** Statements at the innermost point. The returned function is called when all jobs at this point have read their inputs. */
+  readonly run: () => (() => void) | undefined;
+  /** True if `run` must be called once per combination of open tiles. */
+  readonly perCopy: boolean;
+}
+
+export interface NestOptions {
+  readonly lanes: number;
+  readonly muladd: boolean;
+  readonly sharedBytes: number;
+}
+
+export class Nest {
+  readonly #values: Values;
+  readonly #scope: Scope;
+  readonly #options: NestOptions;
+  readonly #reductions = new Map<KNode, readonly KNode[]>();
+  readonly #modes = new Map<Range, readonly Mode[]>();
+  readonly #memory = new Map<KNode, { node: KNode; length: number }>();
+
+  constructor(values: Values, options: NestOptions) {
+    this.#values = values;
+    this.#scope = values.scope;
+    this.#options = options;
+  }
+
+  /** Writes the stores under the ranges that are open now; ranges opened by the caller are skipped. */
+  writeStores(stores: readonly LoopStore[]): void {
+    this.#emit(
+      stores.map(({ store, ranges }): Job => {
+        const [mem, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+        return {
+          ranges: ranges.filter((r) => !this.#scope.isOpen(r)),
+          roots: gate === undefined ? [value, index] : [value, index, gate],
+          run: () => this.#values.prepareStore(mem, index, value, gate),
+          perCopy: true,
+        };
+      }),
+    );
+  }
+
+  #emit(jobs: readonly Job[]): void {
+    const added = this.#computeReady(jobs);
+    this.#runHere(jobs.filter((j) => j.ranges.length === 0));
+    const groups = new Map<Range, Job[]>();
+    for (const job of jobs) {
+      const next = job.ranges[0];
+      if (next === undefined) continue;
+      const group = groups.get(next);
+      const inside = { ...job, ranges: job.ranges.slice(1) };
+      if (group === undefined) groups.set(next, [inside]);
+      else group.push(inside);
+    }
+    for (const [range, group] of groups) this.#open(range, group);
+    for (const n of added) this.#values.results.delete(n);
+  }
+
+  #runHere(jobs: readonly Job[]): void {
+    const each = jobs.filter((j) => j.perCopy);
+    for (const j of jobs) if (!j.perCopy) j.run();
+    if (each.length === 0) return;
+    this.#scope.forEach(this.#scope.tiles, () => {
+      const writes = each.map((j) => j.run());
+      for (const write of writes) write?.();
+    });
+  }
+
+  #open(range: Range, jobs: readonly Job[]): void {
+    const { b } = this.#values;
+    const scope = this.#scope;
+    const limit = range.src[0];
+    const extent = limit === undefined ? b.e.i32(range.arg.extent) : this.#values.lower(limit);
+    const inside = (): void => this.#emit(jobs);
+    switch (range.arg.kind) {
+      case 'loop':
+      case 'serial':
+      case 'reduce':
+        b.loop(extent, (i) => scope.withLoop(range, i, inside));
+        return;
+      case 'unroll':
+        if (!isFixed(extent)) throw new Error('[linearize] an unrolled range needs a constant extent');
+        if (range.arg.extent > 0) scope.withTile(range, b.e.i32(0), range.arg.extent, 1, inside);
+        return;
+      case 'vector':
+        runModes(b, extent, this.#modesOf(range, jobs), (mode, first) => {
+          if (mode.count * mode.lanes === 1) scope.withLoop(range, first, inside);
+          else scope.withTile(range, first, mode.count, mode.lanes, inside);
+        });
+        return;
+      case 'grid':
+      case 'local':
+        throw new Error(`[linearize] a ${range.arg.kind} range must come before all loops of its nest`);
+      default:
+        range.arg.kind satisfies never;
+    }
+  }
+
+  /** Modes of a vector range: those fixed for a reduction, or chosen by how much is computed for each element. */
+  #modesOf(range: Range, jobs: readonly Job[]): readonly Mode[] {
+    const fixed = this.#modes.get(range);
+    if (fixed !== undefined) return fixed;
+    if (this.#scope.tiles.some((t) => t.lanes > 1)) return vectorModes(range.arg.extent, range.src.length === 0, 1, 1);
+    let nodes = 0;
+    const seen = new Set<KNode>();
+    const stack = jobs.flatMap((j) => j.roots);
+    let reduces = false;
+    for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+      if (seen.has(n) || !this.#scope.free.has(n, range)) continue;
+      seen.add(n);
+      nodes++;
+      reduces ||= n.op === 'REDUCE';
+      stack.push(...n.src);
+    }
+    const unroll = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
+    return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll);
+  }
+
+  // --- reductions and stages
+
+  /** Computes what the jobs need and what depends on open ranges only. Returns what is new. */
+  #computeReady(jobs: readonly Job[]): KNode[] {
+    const scope = this.#scope;
+    const wave = new Map<KNode, number>();
+    const waves: KNode[][] = [];
+    for (const job of jobs) {
+      for (const root of job.roots) {
+        for (const n of this.#reductionsIn(root)) {
+          if (wave.has(n) || this.#values.results.has(n) || !scope.allOpen(scope.free.of(n))) continue;
+          let at = 0;
+          for (const dep of this.#reductionsIn(n.src[0] as KNode)) at = Math.max(at, (wave.get(dep) ?? -1) + 1);
+          wave.set(n, at);
+          (waves[at] ??= []).push(n);
+        }
+      }
+    }
+    for (const nodes of waves) this.#computeTogether(nodes);
+    return [...wave.keys()];
+  }
+
+  /** Every REDUCE and STAGE in an expression, inner ones first. */
+  #reductionsIn(root: KNode): readonly KNode[] {
+    const known = this.#reductions.get(root);
+    if (known !== undefined) return known;
+    const found: KNode[] = [];
+    const seen = new Set<KNode>();
+    const stack: KNode[] = [root];
+    while (stack.length > 0) {
+      const n = stack[stack.length - 1] as KNode;
+      if (!seen.has(n)) {
+        seen.add(n);
+        for (const s of n.src) if (!seen.has(s)) stack.push(s);
+        continue;
+      }
+      stack.pop();
+      if ((n.op === 'REDUCE' || n.op === 'STAGE') && !found.includes(n)) found.push(n);
+    }
+    this.#reductions.set(root, found);
+    return found;
+  }
+
+  #computeTogether(nodes: readonly KNode[]): void {
+    const { lanes, muladd } = this.#options;
+    const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r) as readonly Mode[];
+    const own = new Set(nodes.flatMap((n) => ownRanges(n)));
+    for (const r of own) {
+      if (r.arg.kind !== 'vector') continue;
+      const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
+      const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 4 ? 2 : 1;
+      this.#modes.set(r, vectorModes(r.arg.extent, r.src.length === 0, blocked ? 1 : lanes, unroll));
+    }
+    const finishers: (() => void)[] = [];
+    const jobs = nodes.map((n): Job => {
+      if (n.op === 'STAGE') return this.#stageJob(n);
+      const reduction = new Reduction(this.#values, n as KNodeOf<'REDUCE'>, modesOf, muladd);
+      finishers.push(() => reduction.finish());
+      return {
+        ranges: reduction.own,
+        roots: [reduction.value],
+        run: () => void reduction.update(),
+        perCopy: false,
+      };
+    });
+    this.#emit(jobs);
+    for (const finish of finishers) finish();
+    for (const r of own) this.#modes.delete(r);
+  }
+
+  #keptTiles(n: KNode): Scope['tiles'] {
+    const free = this.#scope.free.of(n);
+    return this.#scope.tiles.filter((t) => free.includes(t.range));
+  }
+
+  /** Fills group memory with the staged value; one section per kept copy, lanes of a kept vector side by side. */
+  #stageJob(stage: KNodeOf<'STAGE'>): Job {
+    const { b, results } = this.#values;
+    const scope = this.#scope;
+    const { e } = b;
+    const own = ownRanges(stage);
+    const value = stage.src[0] as KNode;
+    const tiles = this.#keptTiles(stage);
+    const lanes = lanesOf(tiles);
+    let flat: KNode = e.i32(0);
+    for (const r of own) flat = e.add(e.mul(flat, e.i32(r.arg.extent)), r);
+    const length = own.reduce((n, r) => n * r.arg.extent, 1);
+    const memory = this.#memoryFor(stage, length * copiesOf(tiles) * lanes);
+    results.set(stage, { kind: 'memory', tiles, memory, length, lanes });
+    return {
+      ranges: own,
+      roots: [value],
+      perCopy: false,
+      run: () => {
+        const ownTiles = scope.tiles.filter((t) => own.includes(t.range));
+        let section = 0;
+        scope.forEach([...tiles, ...ownTiles], () => {
+          section = tiles.reduce((n, t) => n * t.count + t.copy, 0) * length;
+          const at = e.add(flat, e.i32(section));
+          if (lanes === 1) this.#values.prepareStore(memory, at, value, undefined)();
+          else b.store(memory, e.mul(this.#values.lower(at), e.i32(lanes)), e.splat(this.#values.lower(value), lanes));
+        });
+        return undefined;
+      },
+    };
+  }
+
+  #memoryFor(stage: KNodeOf<'STAGE'>, length: number): KNode {
+    const known = this.#memory.get(stage);
+    if (known !== undefined && known.length >= length) return known.node;
+    const bytes = length * dtypeInfo[stage.dtype as DType].bytes;
+    if (bytes > this.#options.sharedBytes) {
+      throw new Error(`[linearize] STAGE of ${bytes} bytes: the engine has ${this.#options.sharedBytes} bytes of group memory`);
+    }
+    const node = this.#values.b.shared(`stage${this.#memory.size}`, stage.dtype as DType, length);
+    this.#memory.set(stage, { node, length });
+    return node;
+  }
+}

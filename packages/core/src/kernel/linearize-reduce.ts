@@ -1,0 +1,228 @@
+/**
+ * One REDUCE being computed: its accumulators, the update inside the loops, the combination at the end.
+ *
+ * Accumulators exist per kept copy (copies of open tiles the value depends on), per own copy (unrolled or vectorised
+ * ranges of the REDUCE itself) and per width: vector parts and scalar remainders accumulate apart and are combined at
+ * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
+ */
+import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
+import type { Exprs } from './expr.ts';
+import { ownRanges, type Range } from './free-ranges.ts';
+import type { KNode, KNodeOf, ReduceOp } from './ir.ts';
+import { copiesOf, copyIndex, lanesOf, type Tile } from './linearize-scope.ts';
+import type { Values } from './linearize-values.ts';
+import type { Mode } from './linearize-vector.ts';
+import { dtypeRange } from './simplify-fold.ts';
+
+/** The numbers a reduction carries: the value, and for argument reductions its position. */
+type State = readonly KNode[];
+
+interface Group {
+  readonly lanes: number;
+  /** Own copies: accumulators side by side for each kept copy. */
+  readonly copies: number;
+  readonly regs: readonly KNode[];
+}
+
+/** The dtype a reduction computes in. */
+export function accumulatorDtype(dtype: DType): DType {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (bytes >= 4) return dtype;
+  return kind === 'float' ? 'float32' : 'int32';
+}
+
+function isArg(op: ReduceOp): boolean {
+  return op === 'argmax' || op === 'argmin';
+}
+
+/** What a reduction of nothing gives. */
+export function identityOf(e: Exprs, op: ReduceOp, dtype: DType): KNode {
+  switch (op) {
+    case 'sum':
+      return e.constant(dtype, 0);
+    case 'prod':
+      return e.constant(dtype, 1);
+    case 'max':
+    case 'argmax':
+      return e.constant(dtype, lowest(dtype, -1));
+    case 'min':
+    case 'argmin':
+      return e.constant(dtype, lowest(dtype, 1));
+    default:
+      return op satisfies never;
+  }
+}
+
+function lowest(dtype: DType, sign: 1 | -1): number | bigint {
+  if (dtype === 'int64') return sign < 0 ? -(2n ** 63n) : 2n ** 63n - 1n;
+  if (dtype === 'uint64') return sign < 0 ? 0n : 2n ** 64n - 1n;
+  return dtypeRange[dtype][sign < 0 ? 0 : 1];
+}
+
+export class Reduction {
+  readonly node: KNodeOf<'REDUCE'>;
+  readonly own: readonly Range[];
+  readonly value: KNode;
+  readonly #values: Values;
+  readonly #muladd: boolean;
+  readonly #kept: readonly Tile[];
+  readonly #keptLanes: number;
+  readonly #dtype: DType;
+  readonly #groups: Group[] = [];
+  /** Position of an argument reduction as a stage A expression. */
+  readonly #position: KNode | null;
+  /** All own ranges are unrolled: no loop and no accumulators. */
+  readonly #direct: boolean;
+  #directStates: State[] = [];
+
+  constructor(values: Values, node: KNodeOf<'REDUCE'>, modesOf: (r: Range) => readonly Mode[], muladd: boolean) {
+    const { scope, b } = values;
+    const { e } = scope;
+    this.node = node;
+    this.own = ownRanges(node);
+    this.value = node.src[0] as KNode;
+    this.#values = values;
+    this.#muladd = muladd;
+    const free = scope.free.of(node);
+    this.#kept = scope.tiles.filter((t) => free.includes(t.range));
+    this.#keptLanes = lanesOf(this.#kept);
+    this.#dtype = accumulatorDtype(this.value.dtype as DType);
+    let position: KNode = e.i32(0);
+    for (const r of this.own) position = e.add(e.mul(position, e.i32(r.arg.extent)), r);
+    this.#position = isArg(node.arg.op) ? position : null;
+    this.#direct = this.own.every((r) => r.arg.kind === 'unroll');
+    if (this.#direct) return;
+    let unrolled = 1;
+    let modes: readonly Mode[] = [{ count: 1, lanes: 1 }];
+    for (const r of this.own) {
+      if (r.arg.kind === 'unroll') unrolled *= r.arg.extent;
+      if (r.arg.kind === 'vector') modes = modesOf(r);
+    }
+    if (modes.length === 0) modes = [{ count: 1, lanes: 1 }];
+    const copiesByLanes = new Map<number, number>();
+    for (const m of modes) {
+      const lanes = Math.max(m.lanes, this.#keptLanes);
+      copiesByLanes.set(lanes, Math.max(copiesByLanes.get(lanes) ?? 0, m.count * unrolled));
+    }
+    for (const [lanes, copies] of copiesByLanes) {
+      const length = copies * copiesOf(this.#kept);
+      const regs = [b.reg(node.arg.op, this.#dtype, lanes, length)];
+      if (this.#position !== null) regs.push(b.reg('position', 'int32', lanes, length));
+      for (let k = 0; k < length; k++) {
+        b.store(regs[0] as KNode, k, e.splat(identityOf(e, node.arg.op, this.#dtype), lanes));
+        if (regs[1] !== undefined) b.store(regs[1], k, e.constant('int32', 0, lanes));
+      }
+      this.#groups.push({ lanes, copies, regs });
+    }
+  }
+
+  /** Takes the value under the open loops into the accumulators; called in the innermost loop. */
+  update(): void {
+    const { scope, b } = this.#values;
+    const { e } = scope;
+    const ownTiles = scope.tiles.filter((t) => this.own.includes(t.range));
+    const lanes = Math.max(lanesOf(ownTiles), this.#keptLanes);
+    if (this.#direct) {
+      scope.forEach([...this.#kept, ...ownTiles], () => {
+        const at = copyIndex(this.#kept);
+        const state = this.#state();
+        const before = this.#directStates[at];
+        this.#directStates[at] = before === undefined ? state : this.#combine(before, state, true);
+      });
+      return;
+    }
+    const group = this.#groups.find((g) => g.lanes === lanes) as Group;
+    scope.forEach([...this.#kept, ...ownTiles], () => {
+      const slot = copyIndex(this.#kept) * group.copies + copyIndex(ownTiles);
+      const before = group.regs.map((r) => b.load(r, slot));
+      const after = this.#step(before);
+      group.regs.forEach((r, i) => {
+        b.store(r, slot, e.splat(after[i] as KNode, lanes));
+      });
+    });
+  }
+
+  /** Combines the accumulators and makes the result available. */
+  finish(): void {
+    const { scope, b, results } = this.#values;
+    const { e } = scope;
+    const values: KNode[] = [];
+    for (let kept = 0; kept < copiesOf(this.#kept); kept++) {
+      const parts: State[] = [];
+      if (this.#direct) parts.push(this.#directStates[kept] ?? [identityOf(e, this.node.arg.op, this.#dtype), e.i32(0)]);
+      for (const { lanes, copies, regs } of this.#groups) {
+        const states = Array.from({ length: copies }, (_, k): State => regs.map((r) => b.load(r, kept * copies + k)));
+        const whole = this.#tree(states);
+        if (lanes === this.#keptLanes) parts.push(whole);
+        else parts.push(this.#tree(Array.from({ length: lanes }, (_, k): State => whole.map((x) => e.lane(x, k)))));
+      }
+      const all = parts.reduce((x, y) => this.#combine(x, y, false));
+      values.push(this.#position !== null ? (all[1] as KNode) : e.cast(all[0] as KNode, this.node.dtype as DType));
+    }
+    results.set(this.node, { kind: 'values', tiles: this.#kept, values });
+  }
+
+  /** Pairwise: the first half with the second, until one is left. */
+  #tree(states: readonly State[]): State {
+    let all = states;
+    while (all.length > 1) {
+      const half = Math.ceil(all.length / 2);
+      const now = all;
+      all = now.slice(0, half).map((x, k) => {
+        const other = now[k + half];
+        return other === undefined ? x : this.#combine(x, other, false);
+      });
+    }
+    return all[0] as State;
+  }
+
+  /** The state of one element. */
+  #state(): State {
+    const { e } = this.#values.scope;
+    const x = e.cast(this.#values.lower(this.value), this.#dtype);
+    return this.#position === null ? [x] : [x, this.#values.lower(this.#position)];
+  }
+
+  /** The state after the current element. */
+  #step(before: State): State {
+    const { e } = this.#values.scope;
+    const v = this.value;
+    if (this.node.arg.op === 'sum' && v.op === 'MUL' && isFloat(this.#dtype) && this.#muladd) {
+      const [x, y] = v.src.map((s) => e.cast(this.#values.lower(s), this.#dtype)) as [KNode, KNode];
+      return [e.ternary('MULADD', x, y, before[0] as KNode)];
+    }
+    return this.#combine(before, this.#state(), true);
+  }
+
+  /** Two states into one. `later`: every position of `y` comes after those of `x`, so that ties stay with `x`. */
+  #combine(x: State, y: State, later: boolean): State {
+    const { e } = this.#values.scope;
+    const { op } = this.node.arg;
+    const [a, b] = [x[0] as KNode, y[0] as KNode];
+    switch (op) {
+      case 'sum':
+        return [e.add(a, b)];
+      case 'prod':
+        return [e.mul(a, b)];
+      case 'max':
+        return [e.max(a, b)];
+      case 'min':
+        return [e.min(a, b)];
+      case 'argmax':
+      case 'argmin': {
+        const [ia, ib] = [x[1] as KNode, y[1] as KNode];
+        let take = op === 'argmax' ? e.lt(a, b) : e.lt(b, a);
+        let tie = e.eq(a, b);
+        if (isFloat(this.#dtype)) {
+          const [nanA, nanB] = [e.not(e.eq(a, a)), e.not(e.eq(b, b))];
+          take = e.or(take, e.and(nanB, e.not(nanA)));
+          tie = e.or(tie, e.and(nanA, nanB));
+        }
+        if (!later) take = e.or(take, e.and(tie, e.lt(ib, ia)));
+        return [e.where(take, b, a), e.where(take, ib, ia)];
+      }
+      default:
+        return op satisfies never;
+    }
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Readable text of programs and loop nests, for error messages, snapshots and people.
+ *
+ * Nodes are numbered %0, %1 ... in order of appearance, so the text of equal kernels is equal.
+ */
+import type { KNode, LoopKernel, Program } from './ir.ts';
+
+type Names = Map<KNode, string>;
+
+function typeOf(n: KNode): string {
+  return n.lanes === 1 ? n.dtype : `${n.dtype}x${n.lanes}`;
+}
+
+function argText(n: KNode): string {
+  switch (n.op) {
+    case 'PARAM':
+      return `slot ${n.arg.slot} ${n.arg.access} [${n.arg.length}]`;
+    case 'SCALAR':
+      return `slot ${n.arg.slot}`;
+    case 'SHARED':
+    case 'REG':
+      return `${n.arg.name}[${n.arg.length}]`;
+    case 'CONST':
+      return Object.is(n.arg.value, -0) ? '-0' : String(n.arg.value);
+    case 'SPECIAL':
+      return `${n.arg.kind}.${n.arg.axis}`;
+    case 'RANGE':
+      return `${n.arg.extent} ${n.arg.kind}`;
+    case 'REDUCE':
+    case 'ATOMIC':
+      return n.arg.op;
+    case 'STAGE':
+      return n.arg.space;
+    case 'LANE':
+      return String(n.arg.lane);
+    default:
+      return '';
+  }
+}
+
+function line(n: KNode, names: Names): string {
+  const parts = [n.op, argText(n), n.src.map((s) => names.get(s) ?? '?').join(' ')].filter((s) => s !== '');
+  return n.dtype === 'void' ? parts.join(' ') : `${names.get(n)}: ${typeOf(n)} = ${parts.join(' ')}`;
+}
+
+function nameOf(n: KNode, names: Names): void {
+  if (n.dtype !== 'void' && !names.has(n)) names.set(n, `%${names.size}`);
+}
+
+/** The program as text, one node a line. */
+export function printProgram(p: Program): string {
+  const lines = [`program ${p.name} grid ${p.grid.join('x')} group ${p.group.join('x')}`];
+  const names: Names = new Map();
+  let indent = '  ';
+  for (const n of p.body) {
+    if (n.op === 'ENDLOOP' || n.op === 'ENDIF') indent = indent.slice(2);
+    nameOf(n, names);
+    lines.push(indent + line(n, names));
+    if (n.op === 'LOOP' || n.op === 'IF') indent += '  ';
+  }
+  return lines.join('\n');
+}
+
+/** Adds the lines of everything `root` needs and has not been written, sources first. */
+function writeValue(root: KNode, names: Names, lines: string[]): void {
+  const stack: KNode[] = [root];
+  while (stack.length > 0) {
+    const n = stack[stack.length - 1] as KNode;
+    if (names.has(n)) {
+      stack.pop();
+      continue;
+    }
+    const before = stack.length;
+    for (let i = n.src.length - 1; i >= 0; i--) if (!names.has(n.src[i] as KNode)) stack.push(n.src[i] as KNode);
+    if (stack.length > before) continue;
+    stack.pop();
+    nameOf(n, names);
+    lines.push(`  ${line(n, names)}`);
+  }
+}
+
+/** The loop nest as text: values in order of need, then each store with its loops. */
+export function printLoopKernel(k: LoopKernel): string {
+  const lines = [`kernel ${k.name}`];
+  const names: Names = new Map();
+  for (const { store, ranges } of k.stores) {
+    for (const r of ranges) writeValue(r, names, lines);
+    for (const s of store.src) writeValue(s, names, lines);
+    lines.push(`  for ${ranges.map((r) => `${names.get(r)} in ${r.arg.extent} ${r.arg.kind}`).join(', ') || 'once'}: ${line(store, names)}`);
+  }
+  return lines.join('\n');
+}
+
+/** One expression as text, for messages. */
+export function printNode(n: KNode): string {
+  const lines: string[] = [];
+  const names: Names = new Map();
+  for (const s of n.src) writeValue(s, names, lines);
+  nameOf(n, names);
+  lines.push(`  ${line(n, names)}`);
+  return lines.join('\n');
+}
