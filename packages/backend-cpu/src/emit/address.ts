@@ -1,0 +1,143 @@
+/**
+ * Addresses: from a memory object and an index to a base value and a constant offset for the instruction's immediate.
+ *
+ * The index is taken apart into terms; terms are added to the pointer outer loops first, so each partial sum is computed in
+ * the outermost loop possible and shared by all accesses that agree so far. A loop counter times a power of two is shifted
+ * (one shift shared by all pointers of the loop); with other factors a pointer of its own runs along. Measured on x64 with
+ * V8 11.3: for several streams `base + (i << k)` beats a running pointer per stream, because V8 extends every running
+ * 32-bit pointer to 64 bits again in each iteration.
+ */
+import { type KNode, lowOf } from '@polygrad/core/kernel';
+import { ValType, W } from '../asm/opcodes.ts';
+import type { Block, Val } from './lir.ts';
+import type { Context } from './context.ts';
+import type { LinearForms } from './live.ts';
+
+/** How the counter of a loop looks while its body is lowered: `val + shift`, or just `shift` where it is fully unrolled. */
+export interface LoopVar {
+  readonly block: Block | null;
+  readonly val: Val | null;
+  readonly shift: number;
+  /** First value of the counter. */
+  readonly start: number;
+}
+
+export interface Address {
+  readonly base: Val;
+  readonly offset: number;
+}
+
+/** Running pointers one loop may have; further ones are multiplied out. */
+const maxInductions = 8;
+
+export class Addresses {
+  private readonly ctx: Context;
+  private readonly forms: LinearForms;
+  private readonly loops: ReadonlyMap<KNode, LoopVar>;
+  private readonly running = new Map<string, Val>();
+
+  constructor(ctx: Context, forms: LinearForms, loops: ReadonlyMap<KNode, LoopVar>) {
+    this.ctx = ctx;
+    this.forms = forms;
+    this.loops = loops;
+  }
+
+  /**
+   * Address of element `index` of `bytes` bytes behind `pointer + extra`. `small`: the offset stays below `lowBytes`, so that
+   * a base of zero with this offset still lies in the zero bytes at the start of memory.
+   */
+  of(pointer: Val, extra: number, index: KNode, bytes: number, small: boolean): Address {
+    const form = this.forms.of(index);
+    let offset = form.offset;
+    let positive = true;
+    const terms: { val: Val; coef: number; loop: LoopVar | null }[] = [];
+    for (const [term, coef] of form.terms) {
+      const loop = this.loops.get(term) ?? null;
+      if (loop !== null) offset = (offset + Math.imul(coef, loop.shift)) | 0;
+      if (coef < 0 || lowOf(term) < 0) positive = false;
+      if (loop === null || loop.val !== null) terms.push({ val: loop?.val ?? this.ctx.get(term).parts[0]!, coef: coef * bytes, loop });
+    }
+    // Outer blocks first; within a block the counter first, since running pointers start in the block around it.
+    terms.sort((a, b) => a.val.block.depth - b.val.block.depth || Number(b.loop !== null) - Number(a.loop !== null) || a.val.id - b.val.id);
+    const { lowBytes } = this.ctx.target;
+    let fixed = offset * bytes + extra;
+    let high = 0;
+    if (fixed < 0 || (fixed >= lowBytes && (small || !positive)) || fixed > 0x7fff0000) {
+      high = Math.floor(fixed / lowBytes) * lowBytes;
+      fixed -= high;
+    }
+    const base = this.ctx.fn.speculate(() => {
+      let sum = high === 0 ? pointer : this.add(pointer, this.constant(high));
+      for (const { val, coef, loop } of terms) sum = this.addTerm(sum, val, coef, loop);
+      return sum;
+    });
+    return { base, offset: fixed };
+  }
+
+  /** Value of an index that is constant once unrolled loops are counted in, else null. */
+  constantIndex(index: KNode): number | null {
+    const form = this.forms.of(index);
+    let { offset } = form;
+    for (const [term, coef] of form.terms) {
+      const loop = this.loops.get(term);
+      if (loop === undefined || loop.val !== null) return null;
+      offset = (offset + Math.imul(coef, loop.shift)) | 0;
+    }
+    return offset;
+  }
+
+  private get wide(): boolean {
+    return this.ctx.target.addressBits === 64;
+  }
+
+  private constant(value: number): Val {
+    return this.wide ? this.ctx.fn.i64(value) : this.ctx.fn.i32(value);
+  }
+
+  private add(a: Val, b: Val): Val {
+    return this.wide ? this.ctx.fn.int(W.i64Add, ValType.i64, a, b) : this.ctx.fn.int(W.i32Add, ValType.i32, a, b);
+  }
+
+  private addTerm(base: Val, val: Val, coef: number, loop: LoopVar | null): Val {
+    const { fn } = this.ctx;
+    const size = Math.abs(coef);
+    const isPowerOfTwo = Number.isInteger(Math.log2(size));
+    if (loop !== null && !isPowerOfTwo && base.block.depth < loop.block!.depth) {
+      const { block } = loop;
+      const key = `${block!.loop!.counter.index} ${base.id} ${coef}`;
+      const old = this.running.get(key);
+      if (old !== undefined) return old;
+      if (block!.loop!.inductions.length < maxInductions) {
+        const init = loop.start === 0 ? base : this.add(base, this.constant(loop.start * coef));
+        const pointer = fn.induction(block!, init, coef * block!.loop!.step);
+        this.running.set(key, pointer);
+        return pointer;
+      }
+    }
+    const [type, mul, shl, sub] = this.wide
+      ? [ValType.i64, W.i64Mul, W.i64Shl, W.i64Sub] as const
+      : [ValType.i32, W.i32Mul, W.i32Shl, W.i32Sub] as const;
+    const x = this.wide ? this.extend(val) : val;
+    if (!isPowerOfTwo) return this.add(base, fn.int(mul, type, x, this.constant(coef)));
+    const scaled = size === 1 ? x : fn.int(shl, type, x, this.constant(Math.log2(size)));
+    return coef > 0 ? this.add(base, scaled) : fn.int(sub, type, base, scaled);
+  }
+
+  private readonly extended = new Map<Val, Val>();
+
+  private extend(val: Val): Val {
+    let wide = this.extended.get(val);
+    if (wide === undefined || !wide.block.open) {
+      wide = this.ctx.fn.op(W.i64ExtendI32S, ValType.i64, [val]);
+      this.extended.set(val, wide);
+    }
+    return wide;
+  }
+
+  /** The base where the gate holds, zero elsewhere. */
+  gated(base: Val, gate: Val): Val {
+    const { fn } = this.ctx;
+    const mask = fn.int(W.i32Sub, ValType.i32, fn.i32(0), gate);
+    return this.wide ? fn.int(W.i64And, ValType.i64, base, this.extend(mask)) : fn.int(W.i32And, ValType.i32, base, mask);
+  }
+}

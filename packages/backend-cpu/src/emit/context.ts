@@ -1,0 +1,105 @@
+/**
+ * What the lowering functions share: the function under construction and the values found so far.
+ */
+import type { KNode } from '@polygrad/core/kernel';
+import { S, ValType, W } from '../asm/opcodes.ts';
+import type { Fn, Val } from './lir.ts';
+import { type EmitTarget, type Reg, refuse } from './target.ts';
+
+/**
+ * A lowered IR value: one Val for a scalar, ceil(lanes * width / 16) vectors of 16 bytes otherwise. Vectors shorter than
+ * 16 bytes use the low lanes. `width` is the size of a lane; masks (vectors of bool) come in both.
+ */
+export interface Lowered {
+  readonly parts: readonly Val[];
+  readonly width: 4 | 8;
+}
+
+export interface Context {
+  readonly fn: Fn;
+  readonly target: EmitTarget;
+  /** The lowered form of a source that stands earlier in the body. */
+  get(node: KNode): Lowered;
+  /** How many live nodes use this one (index arithmetic that became addresses does not count). */
+  uses(node: KNode): number;
+}
+
+/** Number of 16-byte vectors that hold `lanes` lanes; throws for vectors no register holds. */
+export function partCount(lanes: number, width: number): number {
+  if ((lanes & (lanes - 1)) !== 0) refuse(`vectors must have a power of two lanes: got ${lanes}`);
+  return Math.max(1, (lanes * width) / 16);
+}
+
+/** Applies `make` to each part of equally wide operands; operands that are the same in all parts are computed once. */
+export function mapParts(operands: readonly (readonly Val[])[], make: (vals: Val[]) => Val): Val[] {
+  const out: Val[] = [];
+  const count = operands[0]!.length;
+  for (let p = 0; p < count; p++) {
+    if (p > 0 && operands.every((o) => o[p] === o[p - 1])) out.push(out[p - 1]!);
+    else out.push(make(operands.map((o) => o[p]!)));
+  }
+  return out;
+}
+
+/** A vector instruction. */
+export function vop(ctx: Context, code: number, ...args: Val[]): Val {
+  return ctx.fn.op(code, ValType.v128, args);
+}
+
+/** `i8x16.shuffle` choosing 32-bit lanes 0-3 of `a` and 4-7 of `b`. */
+export function shuffle32(ctx: Context, a: Val, b: Val, lanes: readonly [number, number, number, number]): Val {
+  const pattern = new Uint8Array(16);
+  for (let i = 0; i < 16; i++) pattern[i] = lanes[i >> 2]! * 4 + (i & 3);
+  return ctx.fn.op(S.shuffle, ValType.v128, [a, b], 0, pattern);
+}
+
+/** The upper 8 bytes moved to the lower half. */
+export function highHalf(ctx: Context, v: Val): Val {
+  return shuffle32(ctx, v, v, [2, 3, 2, 3]);
+}
+
+/** A scalar constant of this register kind. */
+export function scalarConst(ctx: Context, reg: Reg, value: number): Val {
+  if (reg.kind === 'f32') return ctx.fn.f32(value);
+  if (reg.kind === 'f64') return ctx.fn.f64(value);
+  return ctx.fn.i32(value);
+}
+
+const lanes = new DataView(new ArrayBuffer(16));
+
+/** A vector constant; `valueAt` gives lane i of the part. On masks 1 means all bits set. */
+export function vectorConst(ctx: Context, reg: Reg, width: 4 | 8, valueAt: (lane: number) => number): Val {
+  for (let i = 0; i * width < 16; i++) {
+    const value = valueAt(i);
+    if (reg.kind === 'f32') lanes.setFloat32(i * 4, value, true);
+    else if (reg.kind === 'f64') lanes.setFloat64(i * 8, value, true);
+    else if (reg.kind === 'bool') for (let b = 0; b < width; b += 4) lanes.setInt32(i * width + b, value === 0 ? 0 : -1, true);
+    else lanes.setInt32(i * 4, value, true);
+  }
+  return ctx.fn.v128(new Uint8Array(lanes.buffer.slice(0)));
+}
+
+/** All lanes equal. */
+export function splatConst(ctx: Context, reg: Reg, value: number): Val {
+  return vectorConst(ctx, reg, reg.width, () => value);
+}
+
+/** Masks with lanes of the wanted width. */
+export function maskOfWidth(ctx: Context, mask: Lowered, laneCount: number, width: 4 | 8): readonly Val[] {
+  if (mask.width === width) return mask.parts;
+  const count = partCount(laneCount, width);
+  const out: Val[] = [];
+  for (let p = 0; p < count; p++) {
+    if (width === 8) out.push(vop(ctx, p & 1 ? S.i64ExtendHighI32S : S.i64ExtendLowI32S, mask.parts[p >> 1]!));
+    else {
+      const low = mask.parts[2 * p]!;
+      out.push(shuffle32(ctx, low, mask.parts[2 * p + 1] ?? low, [0, 2, 4, 6]));
+    }
+  }
+  return out;
+}
+
+/** `a ? b : c` on scalars. */
+export function select(ctx: Context, cond: Val, a: Val, b: Val): Val {
+  return ctx.fn.op(W.select, a.type, [a, b, cond]);
+}

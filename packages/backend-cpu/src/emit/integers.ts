@@ -1,0 +1,66 @@
+/**
+ * Integer division, remainder and high products, which WebAssembly has for scalars with traps, or not at all.
+ *
+ * The contract: division truncates, x / 0 and x % 0 give 0, INT_MIN / -1 wraps.
+ */
+import { highOf, type KNode, lowOf } from '@polygrad/core/kernel';
+import { S, ValType, W } from '../asm/opcodes.ts';
+import { type Context, highHalf, select, shuffle32, vectorConst, vop } from './context.ts';
+import type { Val } from './lir.ts';
+import { regOf } from './target.ts';
+
+/** Scalar IDIV or IREM. `n` is the IR node where there is one; its bounds allow cheaper forms. */
+export function divideScalar(ctx: Context, op: 'IDIV' | 'IREM', kind: 'i32' | 'u32', a: Val, b: Val, n: KNode | null): Val {
+  const { fn } = ctx;
+  const by = n?.src[1];
+  const nonNegative = n !== null && lowOf(n.src[0]!) >= 0 && lowOf(n.src[1]!) >= 0 && highOf(n.src[0]!) <= 0x7fffffff;
+  const unsigned = kind === 'u32' || nonNegative;
+  const code = op === 'IDIV' ? (unsigned ? W.i32DivU : W.i32DivS) : unsigned ? W.i32RemU : W.i32RemS;
+  const div = (x: Val, y: Val): Val => fn.int(code, ValType.i32, x, y);
+  if (by?.op === 'CONST') {
+    const d = Number(by.arg.value) | 0;
+    if (d === 0) return fn.i32(0);
+    if (d === -1 && !unsigned) return op === 'IDIV' ? fn.int(W.i32Sub, ValType.i32, fn.i32(0), a) : fn.i32(0);
+    return div(a, b);
+  }
+  if (n !== null && lowOf(n.src[1]!) > 0) return div(a, b);
+  if (unsigned) {
+    const isZero = fn.op(W.i32Eqz, ValType.i32, [b]);
+    return select(ctx, b, div(a, fn.int(W.i32Or, ValType.i32, b, isZero)), fn.i32(0));
+  }
+  // Divisors 0 and -1 are replaced by 1; then the quotient is a * b and the remainder 0.
+  const regular = fn.op(W.i32GtU, ValType.i32, [fn.int(W.i32Add, ValType.i32, b, fn.i32(1)), fn.i32(1)]);
+  const quotient = div(a, select(ctx, regular, b, fn.i32(1)));
+  return select(ctx, regular, quotient, op === 'IDIV' ? fn.int(W.i32Mul, ValType.i32, a, b) : fn.i32(0));
+}
+
+/** 1.5 * 2^52: adding it to an integer below 2^51 in size leaves that integer's low 32 bits in the low word of the double. */
+const toLowBits = 6755399441055744;
+
+/**
+ * Vector IDIV or IREM through doubles: a quotient of 32-bit integers rounded to 53 bits truncates to the exact integer quotient,
+ * because a quotient that is no integer is at least 2^-32 (relative) away from the next one.
+ */
+export function divideVector(ctx: Context, op: 'IDIV' | 'IREM', kind: 'i32' | 'u32', a: Val, b: Val): Val {
+  const convert = kind === 'i32' ? S.f64ConvertLowI32S : S.f64ConvertLowI32U;
+  const magic = vectorConst(ctx, regOf('float64'), 8, () => toLowBits);
+  const half = (x: Val, y: Val): Val => {
+    const q = vop(ctx, S.f64Div, vop(ctx, convert, x), vop(ctx, convert, y));
+    return vop(ctx, S.f64Add, vop(ctx, S.f64Trunc, q), magic);
+  };
+  const quotient = shuffle32(ctx, half(a, b), half(highHalf(ctx, a), highHalf(ctx, b)), [0, 2, 4, 6]);
+  const result = op === 'IDIV' ? quotient : vop(ctx, S.i32Sub, a, vop(ctx, S.i32Mul, quotient, b));
+  return vop(ctx, S.and, result, vop(ctx, S.i32Ne, b, ctx.fn.zero128()));
+}
+
+/** High half of a uint32 product. */
+export function mulHighScalar(ctx: Context, a: Val, b: Val): Val {
+  const { fn } = ctx;
+  const wide = [a, b].map((x) => fn.op(W.i64ExtendI32U, ValType.i64, [x]));
+  const product = fn.op(W.i64Mul, ValType.i64, wide);
+  return fn.op(W.i32WrapI64, ValType.i32, [fn.op(W.i64ShrU, ValType.i64, [product, fn.i64(32)])]);
+}
+
+export function mulHighVector(ctx: Context, a: Val, b: Val): Val {
+  return shuffle32(ctx, vop(ctx, S.i64ExtmulLowI32U, a, b), vop(ctx, S.i64ExtmulHighI32U, a, b), [1, 3, 5, 7]);
+}

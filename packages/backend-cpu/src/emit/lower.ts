@@ -1,0 +1,194 @@
+/**
+ * From a linear program to a function `(args, groupStart, groupEnd, scratch)`: walks the body once, in order.
+ *
+ * args: address of the args block - 8 bytes per PARAM slot (address of the bound bytes), then 8 bytes per SCALAR slot.
+ * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
+ * scratch: address of the running thread's memory for SHARED.
+ */
+import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
+import { ValType, W } from '../asm/opcodes.ts';
+import { Addresses, type LoopVar } from './address.ts';
+import type { Context, Lowered } from './context.ts';
+import { Fn, type Val } from './lir.ts';
+import { findLive, LinearForms, type Liveness } from './live.ts';
+import { Memory } from './memory.ts';
+import { type EmitTarget, refuse } from './target.ts';
+import { unrollFactor } from './unroll.ts';
+import { lowerValue } from './values.ts';
+
+/** Lowers one program; throws Refusal for what this engine does not execute. */
+export function lowerProgram(program: Program, target: EmitTarget): Fn {
+  if (program.group.some((g) => g !== 1)) refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
+  const lowering = new Lowering(program, target);
+  lowering.run();
+  return lowering.fn;
+}
+
+class Lowering implements Context {
+  readonly fn = new Fn([ValType.i32, ValType.i32, ValType.i32, ValType.i32]);
+  readonly target: EmitTarget;
+  private readonly program: Program;
+  private readonly values = new Map<KNode, Lowered>();
+  private readonly loops = new Map<KNode, LoopVar>();
+  private readonly ends: Int32Array;
+  private readonly live: Liveness;
+  private readonly memory: Memory;
+  private groupIndex: Val | null = null;
+
+  constructor(program: Program, target: EmitTarget) {
+    this.program = program;
+    this.target = target;
+    this.ends = matchBlocks(program);
+    const forms = new LinearForms();
+    this.live = findLive(program.body, forms);
+    const { fn } = this;
+    const pointer = (index: number): Val => {
+      const v = fn.read(fn.param(index), fn.root);
+      return target.addressBits === 64 ? fn.op(W.i64ExtendI32U, ValType.i64, [v]) : v;
+    };
+    this.memory = new Memory(this, new Addresses(this, forms, this.loops), pointer(0), pointer(3));
+  }
+
+  run(): void {
+    const { fn } = this;
+    const counter = fn.param(1);
+    const block = fn.openLoop(fn.read(fn.param(2), fn.root), 1, true, null, counter);
+    this.groupIndex = fn.read(counter, block);
+    this.walk(0, this.program.body.length);
+    fn.close();
+  }
+
+  uses(node: KNode): number {
+    return this.live.uses.get(node) ?? 0;
+  }
+
+  get(node: KNode): Lowered {
+    let v = this.values.get(node);
+    if (v === undefined) {
+      v = this.fn.speculate(() => this.leaf(node));
+      this.values.set(node, v);
+    }
+    return v;
+  }
+
+  private leaf(n: KNode): Lowered {
+    switch (n.op) {
+      case 'SPECIAL':
+        return { parts: [n.arg.kind === 'local' ? this.fn.i32(0) : this.groupAxis(n.arg.axis)], width: 4 };
+      case 'SCALAR':
+        return { parts: [this.memory.scalar(n.dtype, this.program.params.length + n.arg.slot)], width: 4 };
+      case 'LOOP': {
+        const { val, shift } = this.loops.get(n) ?? refuse(`a loop counter is used outside its loop`);
+        const { fn } = this;
+        if (val === null) return { parts: [fn.i32(shift)], width: 4 };
+        return { parts: [shift === 0 ? val : fn.int(W.i32Add, ValType.i32, val, fn.i32(shift))], width: 4 };
+      }
+      case 'CONST':
+      case 'IOTA':
+        return lowerValue(this, n);
+      default:
+        return refuse(`${n.op} is used before it stands in the body`);
+    }
+  }
+
+  private groupAxis(axis: 0 | 1 | 2): Val {
+    const { fn, program: { grid } } = this;
+    const [x, y, z] = grid;
+    if (grid[axis] === 1) return fn.i32(0);
+    const op = (code: number, a: Val, b: number): Val => (b === 1 ? a : fn.int(code, ValType.i32, a, fn.i32(b)));
+    const flat = this.groupIndex!;
+    if (axis === 0) return y * z === 1 ? flat : op(W.i32RemU, flat, x);
+    const above = op(W.i32DivU, flat, axis === 1 ? x : x * y);
+    return axis === 1 && z !== 1 ? op(W.i32RemU, above, y) : above;
+  }
+
+  private walk(from: number, to: number): void {
+    const { body } = this.program;
+    for (let i = from; i < to; i++) {
+      const n = body[i]!;
+      switch (n.op) {
+        case 'PARAM':
+        case 'REG':
+        case 'SHARED':
+        case 'SCALAR':
+        case 'SPECIAL':
+        case 'CONST':
+        case 'IOTA':
+          break;
+        case 'STORE':
+          this.memory.store(n);
+          break;
+        case 'ATOMIC':
+          this.memory.atomic(n);
+          break;
+        case 'LOOP':
+          this.loop(n, i + 1, this.ends[i]!);
+          i = this.ends[i]!;
+          break;
+        case 'IF':
+          this.fn.openIf(this.get(n.src[0]!).parts[0]!);
+          this.walk(i + 1, this.ends[i]!);
+          this.fn.close();
+          i = this.ends[i]!;
+          break;
+        case 'BARRIER':
+          break;
+        case 'ENDLOOP':
+        case 'ENDIF':
+        case 'RANGE':
+        case 'REDUCE':
+        case 'STAGE':
+          refuse(`${n.op} has no place in a linear program here`);
+          break;
+        case 'LOAD':
+          if (this.live.uses.has(n)) this.values.set(n, this.memory.load(n, this.live.splatLoads.has(n) && this.uses(n) === 1));
+          break;
+        default:
+          if (this.live.uses.has(n)) this.values.set(n, lowerValue(this, n));
+      }
+    }
+  }
+
+  private loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {
+    const extent = n.src[0]!;
+    if (extent.op !== 'CONST') return this.oneLoop(n, from, to, 0, this.get(extent).parts[0]!, 1, false);
+    const count = Number(extent.arg.value);
+    if (count <= 0) return;
+    const factor = unrollFactor(n, this.program.body, from, to, count);
+    if (factor >= count) {
+      for (let k = 0; k < count; k++) this.copy(n, from, to, { block: null, val: null, shift: k, start: 0 });
+      return;
+    }
+    const whole = count - (count % factor);
+    this.oneLoop(n, from, to, 0, this.fn.i32(whole), factor, true);
+    if (whole < count) this.oneLoop(n, from, to, whole, this.fn.i32(count), 1, true);
+  }
+
+  private oneLoop(n: KNode, from: number, to: number, start: number, limit: Val, step: number, certain: boolean): void {
+    const { fn } = this;
+    const block = fn.openLoop(limit, step, certain, fn.i32(start));
+    const val = fn.read(block.loop!.counter, block);
+    for (let k = 0; k < step; k++) this.copy(n, from, to, { block, val, shift: k, start });
+    fn.close();
+  }
+
+  /** Lowers a loop's body once, with this meaning of its counter. */
+  private copy(n: KNode, from: number, to: number, loop: LoopVar): void {
+    this.loops.set(n, loop);
+    this.values.delete(n);
+    this.walk(from, to);
+    this.loops.delete(n);
+  }
+}
+
+/** For every LOOP and IF, where its end is. */
+function matchBlocks(program: Program): Int32Array {
+  const ends = new Int32Array(program.body.length);
+  const open: number[] = [];
+  program.body.forEach((n, i) => {
+    if (n.op === 'LOOP' || n.op === 'IF') open.push(i);
+    else if (n.op === 'ENDLOOP' || n.op === 'ENDIF') ends[open.pop() ?? refuse(`${n.op} without a beginning`)] = i;
+  });
+  if (open.length > 0) refuse(`${open.length} blocks are not closed`);
+  return ends;
+}

@@ -1,0 +1,218 @@
+/**
+ * LOAD, STORE and ATOMIC: pointers of memory objects, storage forms of dtypes, registers of the IR, gates.
+ */
+import type { KNode, KNodeOf } from '@polygrad/core/kernel';
+import { A, S, ValType, W } from '../asm/opcodes.ts';
+import type { Address, Addresses } from './address.ts';
+import { type Context, type Lowered, maskOfWidth, partCount, select, vop } from './context.ts';
+import type { Cell, MemoryClass, Val } from './lir.ts';
+import { binaryCodes } from './tables.ts';
+import { type Reg, type RegKind, refuse, regOf } from './target.ts';
+
+/** How a register kind lies in memory. */
+const storage: Readonly<Record<RegKind, { bytes: number; load: number; store: number; splat: number }>> = {
+  f32: { bytes: 4, load: W.f32Load, store: W.f32Store, splat: S.load32Splat },
+  f64: { bytes: 8, load: W.f64Load, store: W.f64Store, splat: S.load64Splat },
+  i32: { bytes: 4, load: W.i32Load, store: W.i32Store, splat: S.load32Splat },
+  u32: { bytes: 4, load: W.i32Load, store: W.i32Store, splat: S.load32Splat },
+  bool: { bytes: 1, load: W.i32Load8U, store: W.i32Store8, splat: 0 },
+};
+
+/** Where a memory object starts and what orders its accesses. */
+interface Place {
+  readonly pointer: Val;
+  readonly extra: number;
+  readonly cls: MemoryClass | null;
+}
+
+export class Memory {
+  private readonly ctx: Context;
+  private readonly addresses: Addresses;
+  private readonly args: Val;
+  private readonly scratch: Val;
+  private readonly places = new Map<KNode, Place>();
+  private readonly slotClasses = new Map<number, MemoryClass>();
+  private readonly registers = new Map<KNode, Cell[][]>();
+  private scratchBytes = 0;
+
+  constructor(ctx: Context, addresses: Addresses, args: Val, scratch: Val) {
+    this.ctx = ctx;
+    this.addresses = addresses;
+    this.args = args;
+    this.scratch = scratch;
+  }
+
+  /** Value of SCALAR number `slot`, stored in the args block behind the parameters. */
+  scalar(dtype: KNode['dtype'], position: number): Val {
+    const reg = regOf(dtype);
+    return this.ctx.fn.op(reg.kind === 'bool' ? W.i32Load : storage[reg.kind].load, reg.type, [this.args], position * 8);
+  }
+
+  load(n: KNodeOf<'LOAD'>, splat: boolean): Lowered {
+    const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const reg = regOf(n.dtype);
+    if (mem.op === 'REG') return { parts: this.register(mem, index).map((c) => this.ctx.fn.readNow(c)), width: reg.width };
+    const { fn } = this.ctx;
+    const { pointer, extra, cls } = this.place(mem);
+    const { bytes, load, splat: splatCode } = storage[reg.kind];
+    const gateVal = gate === undefined ? null : this.ctx.get(gate).parts[0]!;
+    const address = this.addresses.of(pointer, extra, index, bytes, gateVal !== null);
+    const base = gateVal === null ? address.base : this.addresses.gated(address.base, gateVal);
+    const at: Address = { base, offset: address.offset };
+    const otherwise = gateVal === null || alt === undefined || isZero(alt) ? null : this.ctx.get(alt);
+    if (n.lanes === 1) {
+      if (splat && splatCode !== 0 && otherwise === null) return { parts: [fn.load(splatCode, ValType.v128, base, at.offset, cls)], width: reg.width };
+      const v = fn.load(load, reg.type, base, at.offset, cls);
+      return { parts: [otherwise === null ? v : select(this.ctx, gateVal!, v, otherwise.parts[0]!)], width: reg.width };
+    }
+    const parts = this.loadVector(reg, n.lanes, at, cls);
+    if (otherwise === null) return { parts, width: reg.width };
+    const mask = vop(this.ctx, S.i32Splat, fn.op(W.i32Sub, ValType.i32, [fn.i32(0), gateVal!]));
+    const other = n.dtype === 'bool' ? maskOfWidth(this.ctx, otherwise, n.lanes, 4) : otherwise.parts;
+    return { parts: parts.map((v, p) => vop(this.ctx, S.bitselect, v, other[p]!, mask)), width: reg.width };
+  }
+
+  store(n: KNodeOf<'STORE'>): void {
+    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const { fn } = this.ctx;
+    const reg = regOf(mem.dtype);
+    const v = this.ctx.get(value);
+    const parts = reg.kind === 'bool' && value.lanes > 1 ? maskOfWidth(this.ctx, v, value.lanes, 4) : v.parts;
+    if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
+    if (mem.op === 'REG') {
+      const cells = this.register(mem, index);
+      if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
+      for (let p = 0; p < parts.length; p++) fn.assign(cells[p]!, parts[p]!);
+    } else {
+      const { pointer, extra, cls } = this.place(mem);
+      if (cls === null) refuse(`PARAM ${slotOf(mem)} is read-only but stored to`);
+      const { bytes, store } = storage[reg.kind];
+      const at = this.addresses.of(pointer, extra, index, bytes, false);
+      if (value.lanes === 1) fn.store(store, at.base, parts[0]!, at.offset, cls);
+      else this.storeVector(reg, value.lanes, at, parts, cls);
+    }
+    if (gate !== undefined) fn.close();
+  }
+
+  atomic(n: KNodeOf<'ATOMIC'>): void {
+    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const { fn, target } = this.ctx;
+    const reg = regOf(mem.dtype);
+    const { pointer, extra, cls } = this.place(mem);
+    if (cls === null || storage[reg.kind].bytes !== 4) refuse(`atomic ${n.arg.op} needs a written memory of 4-byte numbers: got ${mem.dtype}`);
+    const v = this.ctx.get(value).parts[0]!;
+    if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
+    const { base, offset } = this.addresses.of(pointer, extra, index, 4, false);
+    const combine = (old: Val): Val => this.combine(n.arg.op, reg, old, v);
+    const isInt = reg.type === ValType.i32;
+    if (!target.shared || mem.op === 'SHARED') {
+      fn.store(storage[reg.kind].store, base, combine(fn.load(storage[reg.kind].load, reg.type, base, offset, cls)), offset, cls);
+    } else if (isInt && n.arg.op === 'add') fn.effect(A.i32RmwAdd, ValType.i32, [base, v], offset, cls);
+    else if (isInt && n.arg.op === 'or') fn.effect(A.i32RmwOr, ValType.i32, [base, v], offset, cls);
+    else {
+      const seen = fn.newCell(ValType.i32);
+      fn.assign(seen, fn.load(W.i32Load, ValType.i32, base, offset, cls));
+      fn.openRepeat();
+      const old = fn.readNow(seen);
+      const next = combine(isInt ? old : fn.op(W.f32ReinterpretI32, ValType.f32, [old]));
+      const bits = isInt ? next : fn.op(W.i32ReinterpretF32, ValType.i32, [next]);
+      const found = fn.effect(A.i32RmwCmpxchg, ValType.i32, [base, old, bits], offset, cls);
+      const goOn = fn.op(W.i32Ne, ValType.i32, [found, old]);
+      fn.assign(seen, found);
+      fn.closeRepeat(goOn);
+    }
+    if (gate !== undefined) fn.close();
+  }
+
+  private combine(op: 'add' | 'max' | 'min' | 'or', reg: Reg, a: Val, b: Val): Val {
+    const name = op === 'add' ? 'ADD' : op === 'or' ? 'OR' : op === 'max' ? 'MAX' : 'MIN';
+    const code = binaryCodes[name]![reg.kind];
+    if (code !== undefined) return this.ctx.fn.op(code[0], reg.type, [a, b]);
+    if (reg.type !== ValType.i32) refuse(`atomic ${op} on floats`);
+    const greater = reg.kind === 'i32' ? W.i32GtS : W.i32GtU;
+    const first = this.ctx.fn.op(greater, ValType.i32, op === 'max' ? [a, b] : [b, a]);
+    return select(this.ctx, first, a, b);
+  }
+
+  private loadVector(reg: Reg, lanes: number, at: Address, cls: MemoryClass | null): Val[] {
+    const { fn } = this.ctx;
+    const one = (code: number, offset: number): Val => fn.load(code, ValType.v128, at.base, offset, cls);
+    const count = partCount(lanes, reg.width);
+    return Array.from({ length: count }, (_, p) => {
+      if (reg.kind !== 'bool') return one(lanes * reg.width < 16 ? S.load64Zero : S.load, at.offset + p * 16);
+      const raw = lanes === 2
+        ? vop(this.ctx, S.i32Splat, fn.load(W.i32Load16U, ValType.i32, at.base, at.offset, cls))
+        : one(S.load32Zero, at.offset + p * 4);
+      return vop(this.ctx, S.i32Neg, vop(this.ctx, S.i32ExtendLowI16U, vop(this.ctx, S.i16ExtendLowI8U, raw)));
+    });
+  }
+
+  private storeVector(reg: Reg, lanes: number, at: Address, parts: readonly Val[], cls: MemoryClass): void {
+    const { fn } = this.ctx;
+    parts.forEach((v, p) => {
+      if (reg.kind !== 'bool') {
+        if (lanes * reg.width < 16) fn.store(S.store64Lane, at.base, v, at.offset, cls, 0);
+        else fn.store(S.store, at.base, v, at.offset + p * 16, cls);
+        return;
+      }
+      // The lowest byte of each lane, as 0 or 1.
+      const ones = fn.v128(new Uint8Array(16).fill(1));
+      const pattern = new Uint8Array(16).map((_, i) => (i & 3) * 4);
+      const bytes = vop(this.ctx, S.and, fn.op(S.shuffle, ValType.v128, [v, v], 0, pattern), ones);
+      fn.store(lanes === 2 ? S.store16Lane : S.store32Lane, at.base, bytes, at.offset + p * 4, cls, 0);
+    });
+  }
+
+  private place(mem: KNode): Place {
+    let place = this.places.get(mem);
+    if (place === undefined) {
+      place = this.ctx.fn.speculate(() => this.findPlace(mem));
+      this.places.set(mem, place);
+    }
+    return place;
+  }
+
+  private findPlace(mem: KNode): Place {
+    const { fn, target } = this.ctx;
+    if (mem.op === 'PARAM') {
+      const { slot, access } = mem.arg;
+      const wide = target.addressBits === 64;
+      const pointer = fn.op(wide ? W.i64Load : W.i32Load, wide ? ValType.i64 : ValType.i32, [this.args], slot * 8);
+      let cls: MemoryClass | null = null;
+      if (access !== 'read') {
+        cls = this.slotClasses.get(slot) ?? {};
+        this.slotClasses.set(slot, cls);
+      }
+      return { pointer, extra: 0, cls };
+    }
+    if (mem.op === 'SHARED') {
+      const extra = this.scratchBytes;
+      this.scratchBytes += Math.ceil((mem.arg.length * storage[regOf(mem.dtype).kind].bytes) / 64) * 64;
+      if (this.scratchBytes > target.sharedBytes) {
+        refuse(`SHARED memory of ${this.scratchBytes} bytes is more than a thread's scratch of ${target.sharedBytes} bytes`);
+      }
+      return { pointer: this.scratch, extra, cls: mem };
+    }
+    return refuse(`${mem.op} is no memory that programs access`);
+  }
+
+  /** The cells of one register: as many as its lanes need. */
+  private register(mem: KNodeOf<'REG'>, index: KNode): readonly Cell[] {
+    const at = this.addresses.constantIndex(index);
+    if (at === null || at < 0 || at >= mem.arg.length) refuse(`register ${mem.arg.name}[${mem.arg.length}] needs a constant index in range: got ${at ?? index.op}`);
+    let all = this.registers.get(mem);
+    if (all === undefined) this.registers.set(mem, (all = []));
+    const reg = regOf(mem.dtype);
+    const type = mem.lanes === 1 ? reg.type : ValType.v128;
+    const count = mem.lanes === 1 ? 1 : partCount(mem.lanes, reg.width);
+    return (all[at] ??= Array.from({ length: count }, () => this.ctx.fn.newCell(type)));
+  }
+}
+
+function slotOf(mem: KNode): number {
+  return mem.op === 'PARAM' ? mem.arg.slot : -1;
+}
+
+function isZero(n: KNode): boolean {
+  return n.op === 'CONST' && Object.is(Number(n.arg.value), 0);
+}

@@ -1,0 +1,293 @@
+/**
+ * Value operations of the IR as instructions: arithmetic, comparisons, selection, vectors. Casts are in casts.ts, memory in memory.ts.
+ */
+import type { KNode } from '@polygrad/core/kernel';
+import { S, ValType, W } from '../asm/opcodes.ts';
+import { lowerBitcast, lowerCast } from './casts.ts';
+import { type Context, type Lowered, mapParts, maskOfWidth, partCount, scalarConst, select, splatConst, vectorConst, vop } from './context.ts';
+import { divideScalar, divideVector, mulHighScalar, mulHighVector } from './integers.ts';
+import type { Val } from './lir.ts';
+import { binaryCodes, compareCodes, laneCodes, shiftCodes, unaryCodes } from './tables.ts';
+import { type DType, type Reg, type RegKind, refuse, regOf } from './target.ts';
+
+/** Lowers a pure node that is no load and no declaration. */
+export function lowerValue(ctx: Context, n: KNode): Lowered {
+  switch (n.op) {
+    case 'CONST':
+      return constant(ctx, n.dtype as DType, n.lanes, Number(n.arg.value));
+    case 'IOTA':
+      return { parts: parts(n.lanes, 4, (p) => vectorConst(ctx, regOf('int32'), 4, (i) => p * 4 + i)), width: 4 };
+    case 'VEC':
+      return vec(ctx, n);
+    case 'LANE':
+      return { parts: [extract(ctx, regOf(n.dtype), ctx.get(n.src[0]!), n.arg.lane)], width: 4 };
+    case 'CAST':
+      return lowerCast(ctx, n, ctx.get(n.src[0]!));
+    case 'BITCAST':
+      return lowerBitcast(ctx, n, ctx.get(n.src[0]!));
+    default:
+      return operation(ctx, n);
+  }
+}
+
+function parts(lanes: number, width: 4 | 8, make: (p: number) => Val): Val[] {
+  return Array.from({ length: partCount(lanes, width) }, (_, p) => make(p));
+}
+
+function constant(ctx: Context, dtype: DType, lanes: number, value: number): Lowered {
+  const reg = regOf(dtype);
+  if (lanes === 1) return { parts: [scalarConst(ctx, reg, value)], width: reg.width };
+  const one = splatConst(ctx, reg, value);
+  return { parts: parts(lanes, reg.width, () => one), width: reg.width };
+}
+
+/** A vector from scalars: one splat, or lane by lane. */
+function vec(ctx: Context, n: KNode): Lowered {
+  const reg = regOf(n.dtype);
+  const { splat, replace } = laneCodes[reg.kind];
+  const laneOf = (s: KNode): Val => {
+    const v = ctx.get(s).parts[0]!;
+    return reg.kind === 'bool' ? ctx.fn.op(W.i32Sub, ValType.i32, [ctx.fn.i32(0), v]) : v;
+  };
+  if (n.src.length === 1) {
+    const scalar = ctx.get(n.src[0]!).parts[0]!;
+    // Loaded as a splat already (memory.ts).
+    const one = scalar.type === ValType.v128 ? scalar : vop(ctx, splat, laneOf(n.src[0]!));
+    return { parts: parts(n.lanes, reg.width, () => one), width: reg.width };
+  }
+  const perPart = Math.min(16 / reg.width, n.lanes);
+  return {
+    parts: parts(n.lanes, reg.width, (p) => {
+      const src = n.src.slice(p * perPart, (p + 1) * perPart);
+      let v = vop(ctx, splat, laneOf(src[0]!));
+      for (let i = 1; i < src.length; i++) {
+        if (src[i] !== src[0]) v = ctx.fn.op(replace, ValType.v128, [v, laneOf(src[i]!)], i);
+      }
+      return v;
+    }),
+    width: reg.width,
+  };
+}
+
+/** Lane `lane` as a scalar. */
+export function extract(ctx: Context, reg: Reg, v: Lowered, lane: number): Val {
+  const perPart = 16 / v.width;
+  const part = v.parts[Math.floor(lane / perPart)]!;
+  const at = lane % perPart;
+  if (reg.kind !== 'bool') return ctx.fn.op(laneCodes[reg.kind].extract, reg.type, [part], at);
+  const bits = ctx.fn.op(S.i32Extract, ValType.i32, [part], (at * v.width) / 4);
+  return ctx.fn.op(W.i32And, ValType.i32, [bits, ctx.fn.i32(1)]);
+}
+
+function operation(ctx: Context, n: KNode): Lowered {
+  const operands = n.src.map((s) => ctx.get(s));
+  const reg = regOf(n.src[n.op === 'WHERE' ? 1 : 0]!.dtype);
+  if (n.lanes === 1) return { parts: [scalar(ctx, n.op, n.dtype, reg, operands.map((o) => o.parts[0]!), n)], width: reg.width };
+  let { width } = reg;
+  if (reg.kind === 'bool' && n.op !== 'WHERE') width = operands[0]!.width;
+  const same = operands.map((o, i) => (n.src[i]!.dtype === 'bool' ? maskOfWidth(ctx, o, n.lanes, width) : o.parts));
+  const make = vector(ctx, n.op, reg, n);
+  if (make === null) return laneByLane(ctx, n, reg, operands);
+  return { parts: mapParts(same, make), width };
+}
+
+/** `NE` for NOT(EQ(a, b)), which has instructions of its own. */
+function isNotEqual(ctx: Context, op: string, n: KNode): boolean {
+  const x = n.src[0]!;
+  return op === 'NOT' && x.op === 'EQ' && x.src[0]!.dtype !== 'bool' && ctx.uses(x) === 1;
+}
+
+function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args: readonly Val[], n: KNode | null): Val {
+  const { fn } = ctx;
+  const { kind, type } = reg;
+  const [a, b, c] = args as [Val, Val, Val];
+  const simple = unaryCodes[op]?.[kind] ?? binaryCodes[op]?.[kind] ?? shiftCodes[op]?.[kind];
+  if (simple !== undefined) return type === ValType.i32 && args.length === 2 ? fn.int(simple[0], type, a, b) : fn.op(simple[0], type, args);
+  const compare = compareCodes[op]?.[kind];
+  if (compare !== undefined) return fn.op(compare[0], ValType.i32, args);
+  const isInt = kind === 'i32' || kind === 'u32';
+  switch (op) {
+    case 'WHERE':
+      return select(ctx, a, b, c);
+    case 'NOT': {
+      if (n !== null && isNotEqual(ctx, op, n)) {
+        const [x, y] = n.src[0]!.src as [KNode, KNode];
+        return fn.op(compareCodes['NE']![regOf(x.dtype).kind]![0], ValType.i32, [ctx.get(x).parts[0]!, ctx.get(y).parts[0]!]);
+      }
+      if (kind === 'bool') return fn.op(W.i32Eqz, ValType.i32, [a]);
+      if (isInt) return fn.int(W.i32Xor, type, a, fn.i32(-1));
+      break;
+    }
+    case 'NEG':
+      if (isInt) return fn.int(W.i32Sub, type, fn.i32(0), a);
+      break;
+    case 'ABS': {
+      if (kind !== 'i32') return a;
+      const sign = fn.int(W.i32ShrS, type, a, fn.i32(31));
+      return fn.int(W.i32Sub, type, fn.int(W.i32Xor, type, a, sign), sign);
+    }
+    case 'FLOOR':
+    case 'CEIL':
+    case 'TRUNC':
+    case 'ROUND':
+      return a;
+    case 'MAX':
+    case 'MIN': {
+      const code = kind === 'i32' ? (op === 'MAX' ? W.i32GtS : W.i32LtS) : op === 'MAX' ? W.i32GtU : W.i32LtU;
+      return select(ctx, fn.int(code, ValType.i32, a, b), a, b);
+    }
+    case 'IDIV':
+    case 'IREM':
+      if (isInt) return divideScalar(ctx, op, kind, a, b, n);
+      break;
+    case 'MULHI':
+      if (kind === 'u32') return mulHighScalar(ctx, a, b);
+      break;
+    case 'ISNAN':
+      return isInt || kind === 'bool' ? fn.i32(0) : fn.op(compareCodes['NE']![kind]![0], ValType.i32, [a, a]);
+    case 'RECIP':
+      if (!isInt && kind !== 'bool') return fn.op(binaryCodes['DIV']![kind]![0], type, [scalarConst(ctx, reg, 1), a]);
+      break;
+    case 'MULADD':
+    case 'FMA':
+      return multiplyAddScalar(ctx, op, reg, a, b, c);
+  }
+  return refuse(`${op} on ${dtype} is not an instruction of this engine; decompose it first`);
+}
+
+/** A scalar goes through lane 0 of a vector where that makes it round once, so that scalars and vectors agree. */
+function multiplyAddScalar(ctx: Context, op: string, reg: Reg, a: Val, b: Val, c: Val): Val {
+  const { fn, target } = ctx;
+  if ((reg.kind === 'f32' || reg.kind === 'f64') && target.fusedMadd) {
+    const { splat, extract: lane } = laneCodes[reg.kind];
+    const wide = [a, b, c].map((x) => vop(ctx, splat, x));
+    return fn.op(lane, reg.type, [vop(ctx, maddCode(reg.kind), ...wide)], 0);
+  }
+  checkFusable(ctx, op, reg);
+  const product = scalar(ctx, 'MUL', 'void', reg, [a, b], null);
+  return scalar(ctx, 'ADD', 'void', reg, [product, c], null);
+}
+
+function maddCode(kind: RegKind): number {
+  return kind === 'f32' ? S.f32RelaxedMadd : S.f64RelaxedMadd;
+}
+
+function checkFusable(ctx: Context, op: string, reg: Reg): void {
+  if (op === 'FMA' && !ctx.target.fusedMadd && reg.kind[0] === 'f') refuse('FMA with one rounding is not available here; decompose it first');
+}
+
+/** The vector form of an operation, applied part by part; null if it must be done lane by lane. */
+function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Val) | null {
+  const { kind } = reg;
+  const limit = constantLimit(ctx, op, reg, n);
+  if (limit !== null) return limit;
+  const simple = unaryCodes[op]?.[kind] ?? binaryCodes[op]?.[kind];
+  if (simple !== undefined) return (v) => vop(ctx, simple[1], ...v);
+  if (shiftCodes[op]?.[kind] !== undefined) {
+    const count = uniformScalar(ctx, n.src[1]!);
+    return count === null ? null : ([a]) => vop(ctx, shiftCodes[op]![kind]![1], a!, count);
+  }
+  const compare = compareCodes[op]?.[kind];
+  if (compare !== undefined && compare[1] !== 0) return (v) => vop(ctx, compare[1], ...v);
+  const isInt = kind === 'i32' || kind === 'u32';
+  switch (op) {
+    case 'EQ':
+      return ([a, b]) => vop(ctx, S.not, vop(ctx, S.xor, a!, b!));
+    case 'LT':
+      return ([a, b]) => vop(ctx, S.andnot, b!, a!);
+    case 'LE':
+      return ([a, b]) => vop(ctx, S.or, vop(ctx, S.not, a!), b!);
+    case 'WHERE':
+      return ([m, a, b]) => selectVector(ctx, reg, m!, a!, b!);
+    case 'NOT':
+      return ([a]) => vop(ctx, S.not, a!);
+    case 'NEG':
+      return isInt ? ([a]) => vop(ctx, S.i32Neg, a!) : null;
+    case 'ABS':
+      return ([a]) => (kind === 'i32' ? vop(ctx, S.i32Abs, a!) : a!);
+    case 'FLOOR':
+    case 'CEIL':
+    case 'TRUNC':
+    case 'ROUND':
+      return ([a]) => a!;
+    case 'MAX':
+      return ([a, b]) => vop(ctx, kind === 'i32' ? S.i32MaxS : S.i32MaxU, a!, b!);
+    case 'MIN':
+      return ([a, b]) => vop(ctx, kind === 'i32' ? S.i32MinS : S.i32MinU, a!, b!);
+    case 'IDIV':
+    case 'IREM':
+      return isInt ? ([a, b]) => divideVector(ctx, op, kind, a!, b!) : null;
+    case 'MULHI':
+      return kind === 'u32' ? ([a, b]) => mulHighVector(ctx, a!, b!) : null;
+    case 'ISNAN':
+      return isInt || kind === 'bool' ? () => ctx.fn.zero128() : ([a]) => vop(ctx, compareCodes['NE']![kind]![1], a!, a!);
+    case 'RECIP': {
+      if (isInt || kind === 'bool') return null;
+      const one = splatConst(ctx, reg, 1);
+      return ([a]) => vop(ctx, binaryCodes['DIV']![kind]![1], one, a!);
+    }
+    case 'MULADD':
+    case 'FMA': {
+      if ((kind === 'f32' || kind === 'f64') && ctx.target.fusedMadd) return (v) => vop(ctx, maddCode(kind), ...v);
+      checkFusable(ctx, op, reg);
+      const [mul, add] = [binaryCodes['MUL']![kind]![1], binaryCodes['ADD']![kind]![1]];
+      return ([a, b, c]) => vop(ctx, add, vop(ctx, mul, a!, b!), c!);
+    }
+  }
+  return null;
+}
+
+/**
+ * MAX and MIN against a constant that is no NaN in one or two instructions. `pmax(x, c)` is `x < c ? c : x`, which keeps a
+ * NaN in x; it differs from the contract only in giving -0 for max(-0, +0), which adding zero repairs.
+ */
+function constantLimit(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Val) | null {
+  if ((op !== 'MAX' && op !== 'MIN') || (reg.kind !== 'f32' && reg.kind !== 'f64')) return null;
+  const at = n.src[1]!.op === 'CONST' ? 1 : 0;
+  const limit = n.src[at]!;
+  if (limit.op !== 'CONST') return null;
+  const c = Number(limit.arg.value);
+  if (Number.isNaN(c) || (op === 'MIN' && Object.is(c, -0))) return null;
+  const f32 = reg.kind === 'f32';
+  const code = op === 'MAX' ? (f32 ? S.f32Pmax : S.f64Pmax) : f32 ? S.f32Pmin : S.f64Pmin;
+  const addZero = op === 'MAX' && Object.is(c, 0);
+  return (v) => {
+    const r = vop(ctx, code, v[1 - at]!, v[at]!);
+    return addZero ? vop(ctx, f32 ? S.f32Add : S.f64Add, r, v[at]!) : r;
+  };
+}
+
+function selectVector(ctx: Context, reg: Reg, mask: Val, a: Val, b: Val): Val {
+  if (!ctx.target.laneSelect) return vop(ctx, S.bitselect, a, b, mask);
+  return vop(ctx, reg.width === 8 ? S.i64RelaxedLaneselect : S.i32RelaxedLaneselect, a, b, mask);
+}
+
+/** The scalar all lanes of a vector have, if that is known. */
+function uniformScalar(ctx: Context, n: KNode): Val | null {
+  if (n.op === 'CONST') return ctx.fn.i32(Number(n.arg.value));
+  if (n.op === 'VEC' && n.src.length === 1) {
+    const v = ctx.get(n.src[0]!).parts[0]!;
+    return v.type === ValType.v128 ? ctx.fn.op(S.i32Extract, ValType.i32, [v], 0) : v;
+  }
+  return null;
+}
+
+/** Operations without a vector instruction: take the lanes apart, compute scalars, put them together. */
+function laneByLane(ctx: Context, n: KNode, reg: Reg, operands: readonly Lowered[]): Lowered {
+  const out = regOf(n.dtype);
+  const perPart = Math.min(16 / out.width, n.lanes);
+  const { splat, replace } = laneCodes[out.kind];
+  const lane = (i: number): Val => {
+    const v = scalar(ctx, n.op, n.dtype, reg, operands.map((o, k) => extract(ctx, regOf(n.src[k]!.dtype), o, i)), null);
+    return out.kind === 'bool' ? ctx.fn.op(W.i32Sub, ValType.i32, [ctx.fn.i32(0), v]) : v;
+  };
+  return {
+    parts: parts(n.lanes, out.width, (p) => {
+      let v = vop(ctx, splat, lane(p * perPart));
+      for (let i = 1; i < perPart; i++) v = ctx.fn.op(replace, ValType.v128, [v, lane(p * perPart + i)], i);
+      return v;
+    }),
+    width: out.width,
+  };
+}
+
