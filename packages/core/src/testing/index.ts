@@ -1,1 +1,3 @@
-// Entry point @polygrad/core/testing: lists what the package exports.
+/** Entry point @polygrad/core/testing: engines for tests, without a device. */
+export { createNullEngine, type NullEngine, type NullEngineCounts } from './null-engine.ts';
+export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';

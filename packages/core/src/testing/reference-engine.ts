@@ -1,0 +1,130 @@
+/**
+ * The reference engine: an IEngine over the IR interpreter. Slow, checked, and the definition of what every other engine
+ * must compute.
+ */
+import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
+import { interpret } from '../kernel/interpret.ts';
+import type { KOp, Program } from '../kernel/ir.ts';
+import { verifyProgram } from '../kernel/verify.ts';
+import type { DType } from '../shape/dtype.ts';
+import { hostArrays } from '../shape/host.ts';
+import { HostMemory, liveBuffer } from './host-memory.ts';
+
+export interface ReferenceEngineOptions {
+  /** Lower kernels for groups of several threads with barriers, as for a GPU. Default false. */
+  readonly simt?: boolean;
+  /** Evaluate functions (exp, sin ...) directly instead of through their decompositions. Default false. */
+  readonly nativeFunctions?: boolean;
+}
+
+const dtypes: ReadonlySet<DType> = new Set<DType>(['float32', 'float64', 'int32', 'uint32', 'bool']);
+// biome-ignore format: a table of operations reads better grouped
+const functions: readonly KOp[] = [
+  'ABS', 'CEIL', 'TRUNC', 'ROUND', 'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN',
+  'SINH', 'COSH', 'TANH', 'ERF', 'RSQRT', 'RECIP', 'ISNAN', 'FREM', 'POW', 'ATAN2', 'MULHI', 'FMA', 'MULADD',
+];
+
+/**
+ * An engine that interprets kernels with every access checked.
+ *
+ * @example
+ * import { setEngine, tensor } from '@polygrad/core';
+ * import { createReferenceEngine } from '@polygrad/core/testing';
+ * await setEngine(createReferenceEngine());
+ * console.log(await tensor([1, 2]).add(1).array()); //=> [ 2, 3 ]
+ */
+export function createReferenceEngine({ simt = false, nativeFunctions = false }: ReferenceEngineOptions = {}): IEngine {
+  const name = 'reference';
+  const memory = new HostMemory(name, true);
+  let setLost: (info: { reason: 'disposed'; message: string }) => void = () => {};
+  const lost = new Promise<{ reason: 'disposed'; message: string }>((resolve) => {
+    setLost = resolve;
+  });
+  const caps: EngineCaps = {
+    dtypes,
+    nativeOps: new Set<KOp>(nativeFunctions ? functions : ['FMA', 'MULADD']),
+    simt,
+    vectorBytes: 16,
+    sharedBytes: simt ? 16384 : 1 << 20,
+    maxGroup: simt ? 256 : 1,
+    maxBindings: 4096,
+    maxBufferBytes: 2 ** 31,
+    bindAlign: 8,
+    arena: true,
+    parallelism: 1,
+    atomics: new Set(['add', 'max', 'min', 'or'] as const),
+  };
+
+  const bytesOf = (binding: Binding): Uint8Array =>
+    new Uint8Array(liveBuffer(name, binding).data, binding.offset, binding.bytes);
+  const run = (command: Command): void => {
+    switch (command.kind) {
+      case 'copy':
+        bytesOf(command.to).set(bytesOf(command.from));
+        return;
+      case 'fill': {
+        const { data } = liveBuffer(name, command.to);
+        new Uint32Array(data, command.to.offset, command.to.bytes / 4).fill(command.pattern);
+        return;
+      }
+      case 'dispatch':
+        dispatch(command.kernel.program, command.bindings, command.scalars);
+        return;
+      default:
+        command satisfies never;
+    }
+  };
+  const dispatch = (program: Program, bindings: readonly Binding[], scalars: readonly number[]): void => {
+    const buffers = program.params.map((p) => {
+      const binding = bindings[p.arg.slot];
+      if (!binding) throw new Error(`[${name}] kernel ${program.name} has no binding for parameter ${p.arg.slot}`);
+      const dtype = p.dtype as DType;
+      const { data } = liveBuffer(name, binding);
+      const Host = hostArrays[dtype];
+      return {
+        slot: p.arg.slot,
+        array: new Host(data, binding.offset, Math.floor(binding.bytes / Host.prototype.BYTES_PER_ELEMENT)),
+      };
+    });
+    const bySlot = new Array(Math.max(0, ...buffers.map((b) => b.slot + 1)));
+    for (const { slot, array } of buffers) bySlot[slot] = array;
+    interpret(program, bySlot, scalars);
+  };
+  const read = (from: Binding, into: Uint8Array): Uint8Array => {
+    memory.check('download');
+    into.set(bytesOf(from));
+    return into;
+  };
+
+  return {
+    name,
+    device: simt ? 'IR interpreter with thread groups' : 'IR interpreter',
+    caps,
+    alloc: (bytes: number): EngineBuffer => memory.alloc(bytes),
+    free: (buffer: EngineBuffer) => memory.free(buffer),
+    upload: (to: Binding, data: ArrayBufferView) => {
+      memory.check('upload');
+      bytesOf(to).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    },
+    download: async (from: Binding, into: Uint8Array) => read(from, into),
+    downloadSync: read,
+    compile: (programs: readonly Program[]): readonly CompiledKernel[] => {
+      memory.check('compile');
+      for (const program of programs) verifyProgram(program);
+      return programs.map((program) => ({ program }));
+    },
+    release: () => {},
+    submit: (commands: readonly Command[]) => {
+      memory.check('submit');
+      for (const command of commands) run(command);
+    },
+    idle: async () => {},
+    memory: () => ({ bytes: memory.bytes, buffers: memory.buffers, reservedBytes: memory.bytes }),
+    lost,
+    dispose: () => {
+      if (memory.disposed) return;
+      memory.disposed = true;
+      setLost({ reason: 'disposed', message: 'the reference engine was disposed' });
+    },
+  };
+}
