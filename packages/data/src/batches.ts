@@ -1,0 +1,125 @@
+/**
+ * Batches: rows of a data set in the order of an epoch, so many at a time, the next ones made ready ahead of need.
+ *
+ * The order of epoch `n` depends on the seed and on `n` alone. Batches are host arrays; putting them on a device is
+ * the training loop's business.
+ */
+import type { Batch, Dataset } from './dataset.ts';
+import { DataError } from './errors.ts';
+import { permutation } from './random.ts';
+
+export interface BatchOptions {
+  /** Rows in a batch. */
+  readonly batchSize: number;
+  /** A new order each epoch (default false: the rows' own order). */
+  readonly shuffle?: boolean;
+  /** Determines the order of every epoch (default 0). */
+  readonly seed?: number;
+  /** Leave out a last batch that has fewer rows (default false). */
+  readonly dropLast?: boolean;
+  /** Batches to make ready ahead of the one asked for (default 1; 0 makes each when it is asked for). */
+  readonly prefetch?: number;
+}
+
+/** An endless supply of epochs. Iterating it gives epoch 0, iterating it again epoch 1, and so on. */
+export interface Batches<Names extends string = string> extends AsyncIterable<Batch<Names>> {
+  /** Batches in one epoch. */
+  readonly length: number;
+  /** Rows in one epoch. */
+  readonly rows: number;
+  readonly batchSize: number;
+  /** The batches of one epoch by its number, without counting it as iterated. */
+  epoch(number: number): AsyncIterableIterator<Batch<Names>>;
+}
+
+function checkInteger(name: string, value: number, least: number): void {
+  if (!Number.isSafeInteger(value) || value < least) {
+    throw new DataError('argument', name, `[batches] ${name} is ${value}; it must be an integer of at least ${least}`);
+  }
+}
+
+class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch<Names>> {
+  readonly #dataset: Dataset<Names>;
+  readonly #order: Uint32Array;
+  readonly #batchSize: number;
+  readonly #rows: number;
+  readonly #prefetch: number;
+  #next = 0;
+  #ready: Promise<Batch<Names>>[] = [];
+
+  constructor(dataset: Dataset<Names>, order: Uint32Array, rows: number, batchSize: number, prefetch: number) {
+    this.#dataset = dataset;
+    this.#order = order;
+    this.#rows = rows;
+    this.#batchSize = batchSize;
+    this.#prefetch = prefetch;
+  }
+
+  /** Starts as many batches as may wait. A failure waits in its promise until its batch is asked for. */
+  #fill(): void {
+    while (this.#next < this.#rows && this.#ready.length <= this.#prefetch) {
+      const start = this.#next;
+      const end = Math.min(start + this.#batchSize, this.#rows);
+      this.#next = end;
+      const batch = (async () => this.#dataset.gather(this.#order, start, end))();
+      batch.catch(() => {});
+      this.#ready.push(batch);
+    }
+  }
+
+  async next(): Promise<IteratorResult<Batch<Names>, undefined>> {
+    this.#fill();
+    const batch = this.#ready.shift();
+    if (batch === undefined) return { done: true, value: undefined };
+    try {
+      return { done: false, value: await batch };
+    } catch (error) {
+      await this.return();
+      throw error;
+    }
+  }
+
+  async return(): Promise<IteratorResult<Batch<Names>, undefined>> {
+    this.#next = this.#rows;
+    this.#ready = [];
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+}
+
+/**
+ * Cuts a data set into batches, shuffled anew each epoch if asked.
+ *
+ * @param dataset rows to take
+ * @param options see `BatchOptions`
+ * @returns an async iterable; the last batch of an epoch has the rows that are left, unless `dropLast`
+ * @throws DataError `argument` for sizes that are not positive integers
+ * @example
+ * const loader = batches(train, { batchSize: 64, shuffle: true, seed: 1 });
+ * for await (const { x, y } of loader) console.log(x.shape, y.shape);
+ */
+export function batches<Names extends string>(dataset: Dataset<Names>, options: BatchOptions): Batches<Names> {
+  const { batchSize, shuffle = false, seed = 0, dropLast = false, prefetch = 1 } = options;
+  checkInteger('batchSize', batchSize, 1);
+  checkInteger('seed', seed, 0);
+  checkInteger('prefetch', prefetch, 0);
+  const rows = dropLast ? dataset.size - (dataset.size % batchSize) : dataset.size;
+  let straight: Uint32Array | undefined;
+  let iterated = 0;
+  const ownOrder = (): Uint32Array => new Uint32Array(dataset.size).map((_, row) => row);
+  const epoch = (number: number): AsyncIterableIterator<Batch<Names>> => {
+    checkInteger('epoch', number, 0);
+    const order = shuffle ? permutation(dataset.size, seed, number) : (straight ??= ownOrder());
+    return new EpochIterator(dataset, order, rows, batchSize, prefetch);
+  };
+  return {
+    length: Math.ceil(rows / batchSize),
+    rows,
+    batchSize,
+    epoch,
+    [Symbol.asyncIterator]: () => epoch(iterated++),
+  };
+}

@@ -1,0 +1,44 @@
+/**
+ * The one error class of this package. It is thrown for data that cannot be used as it is: files that are missing,
+ * damaged or of another kind, and arrays that do not fit together. The message says what to do about it.
+ */
+
+/** What went wrong, for programs that decide by it. */
+export type DataErrorCode =
+  /** A file or package is not there, or cannot be read. */
+  | 'missing'
+  /** The bytes are not of the format they should be of. */
+  | 'format'
+  /** The file ends before its header says it should. */
+  | 'truncated'
+  /** The file goes on after its header says it should end. */
+  | 'oversized'
+  /** The checksum differs from the published one. */
+  | 'checksum'
+  /** Parts that must agree (images and labels, data and shape) do not. */
+  | 'mismatch'
+  /** An option or argument has a value it cannot have. */
+  | 'argument';
+
+const BRAND = 'polygrad.DataError';
+
+/** Data that cannot be used: `code` says how, `source` names the file or array. */
+export class DataError extends Error {
+  override readonly name: string = 'DataError';
+  readonly code: DataErrorCode;
+  /** The file, package or array that is wrong. */
+  readonly source: string;
+  /** Marks the class across copies of this package; see `isDataError`. */
+  readonly brand: string = BRAND;
+
+  constructor(code: DataErrorCode, source: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.source = source;
+  }
+}
+
+/** True for a DataError of this or another copy of the package. */
+export function isDataError(error: unknown): error is DataError {
+  return error instanceof Error && (error as Partial<DataError>).brand === BRAND;
+}

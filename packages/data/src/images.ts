@@ -1,0 +1,99 @@
+/**
+ * Image classification sets in the shape of MNIST: a stack of grey images and one class label for each, checked
+ * against each other. Where the bytes come from is node/mnist.ts (or a fetch, in a browser).
+ */
+import type { HostArray } from './arrays.ts';
+import { type MemoryDataset, memoryDataset } from './dataset.ts';
+import { DataError } from './errors.ts';
+import { parseIdx } from './idx.ts';
+
+/** Rows of `x`: float32 images [rows, 1, height, width], and `y`: int32 labels [rows]. */
+export interface ImageDataset extends MemoryDataset<'x' | 'y'> {
+  /** The pixels as stored, [rows, height, width]. */
+  readonly images: HostArray<'uint8'>;
+  /** The labels as stored, [rows]. */
+  readonly labels: HostArray<'uint8'>;
+  readonly height: number;
+  readonly width: number;
+  /** Number of classes. */
+  readonly classes: number;
+}
+
+export interface ImageOptions {
+  /** Mean of the pixels over the training images, black being 0 and white 1 (default MNIST's, 0.1307). */
+  readonly mean?: number;
+  /** Their standard deviation (default MNIST's, 0.3081). */
+  readonly std?: number;
+  /** Number of classes; labels must be below (default 10). */
+  readonly classes?: number;
+}
+
+function expectBytes(array: HostArray, dimensions: number, what: string, source: string): HostArray<'uint8'> {
+  if (array.dtype !== 'uint8' || array.shape.length !== dimensions) {
+    throw new DataError(
+      'format',
+      source,
+      `[images] ${source} is not a file of ${what}: it holds ${array.dtype} of ${array.shape.length} dimensions, not uint8 of ${dimensions}`,
+    );
+  }
+  return array as HostArray<'uint8'>;
+}
+
+/**
+ * A data set of images and labels that are in memory.
+ *
+ * @param images uint8 [rows, height, width]
+ * @param labels uint8 [rows], each below `options.classes`
+ * @param sources what to call the two in errors
+ * @throws DataError `format` for arrays of another kind, `mismatch` if counts differ or a label is no class
+ */
+export function imageDataset(
+  images: HostArray,
+  labels: HostArray,
+  options: ImageOptions = {},
+  sources: { readonly images: string; readonly labels: string } = { images: 'images', labels: 'labels' },
+): ImageDataset {
+  const { mean = 0.1307, std = 0.3081, classes = 10 } = options;
+  const pixels = expectBytes(images, 3, 'images', sources.images);
+  const marks = expectBytes(labels, 1, 'labels', sources.labels);
+  const [rows, height, width] = pixels.shape as [number, number, number];
+  if (marks.shape[0] !== rows) {
+    throw new DataError(
+      'mismatch',
+      sources.labels,
+      `[images] ${sources.images} has ${rows} images, ${sources.labels} has ${marks.shape[0]} labels; they must be of one set`,
+    );
+  }
+  const stray = marks.data.findIndex((label) => label >= classes);
+  if (stray >= 0) {
+    throw new DataError(
+      'mismatch',
+      sources.labels,
+      `[images] ${sources.labels} has label ${marks.data[stray]} at row ${stray}; with ${classes} classes labels are 0 to ${classes - 1}`,
+    );
+  }
+  const dataset = memoryDataset({
+    x: { array: { ...pixels, shape: [rows, 1, height, width] }, as: 'float32', mean, std },
+    y: { array: marks, as: 'int32' },
+  });
+  return { ...dataset, images: pixels, labels: marks, height, width, classes };
+}
+
+/**
+ * A data set from the bytes of an IDX image file and an IDX label file.
+ *
+ * @throws DataError `format`, `truncated`, `oversized`, `mismatch`
+ * @example
+ * const bytes = async (url: string) => new Uint8Array(await (await fetch(url)).arrayBuffer());
+ * const test = imageDatasetFromIdx(await bytes('t10k-images-idx3-ubyte'), await bytes('t10k-labels-idx1-ubyte'));
+ */
+export function imageDatasetFromIdx(
+  imageBytes: Uint8Array,
+  labelBytes: Uint8Array,
+  options: ImageOptions = {},
+  sources: { readonly images: string; readonly labels: string } = { images: 'images', labels: 'labels' },
+): ImageDataset {
+  const images = parseIdx(imageBytes, sources.images);
+  const labels = parseIdx(labelBytes, sources.labels);
+  return imageDataset(images, labels, options, sources);
+}

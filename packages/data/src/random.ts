@@ -1,0 +1,82 @@
+/**
+ * Counter-based random numbers for shuffling: Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw: "Parallel
+ * random numbers: as easy as 1, 2, 3", 2011). The n-th number depends on the key and on n alone, so an epoch's order
+ * can be made without making those before it. Random tensors are the core package's business, not this file's.
+ */
+
+const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
+const PARITY = 0x1bd11bda;
+
+/** Encrypts the counter (c0, c1) under the key (k0, k1) into `out[0]`, `out[1]`, all 32-bit words. */
+export function threefry2x32(k0: number, k1: number, c0: number, c1: number, out: Uint32Array): void {
+  const keys = [k0 | 0, k1 | 0, (k0 ^ k1 ^ PARITY) | 0];
+  let x0 = (c0 + keys[0]!) | 0;
+  let x1 = (c1 + keys[1]!) | 0;
+  for (let round = 0; round < 20; round++) {
+    const turn = ROTATIONS[round & 7]!;
+    x0 = (x0 + x1) | 0;
+    x1 = ((x1 << turn) | (x1 >>> (32 - turn))) ^ x0;
+    if ((round & 3) === 3) {
+      const injection = (round >> 2) + 1;
+      x0 = (x0 + keys[injection % 3]!) | 0;
+      x1 = (x1 + keys[(injection + 1) % 3]! + injection) | 0;
+    }
+  }
+  out[0] = x0;
+  out[1] = x1;
+}
+
+/** A stream of uniform 32-bit words that a seed and a stream number determine. */
+export class RandomStream {
+  readonly #key: Uint32Array = new Uint32Array(2);
+  readonly #words: Uint32Array = new Uint32Array(2);
+  #counter = 0;
+  #spare = false;
+
+  /** @param seed an integer, safe in a double; @param stream which of the seed's streams (for instance the epoch) */
+  constructor(seed: number, stream = 0) {
+    const low = seed >>> 0;
+    const high = Math.floor(seed / 0x100000000) >>> 0;
+    threefry2x32(low, high, stream >>> 0, Math.floor(stream / 0x100000000) >>> 0, this.#key);
+  }
+
+  /** The next word: an integer from 0 to 2^32 - 1. */
+  next(): number {
+    if (this.#spare) {
+      this.#spare = false;
+      return this.#words[1]!;
+    }
+    const counter = this.#counter++;
+    threefry2x32(this.#key[0]!, this.#key[1]!, counter >>> 0, Math.floor(counter / 0x100000000), this.#words);
+    this.#spare = true;
+    return this.#words[0]!;
+  }
+
+  /** An integer from 0 to `bound - 1`, each exactly as likely (words that would favour some are drawn again). */
+  below(bound: number): number {
+    const limit = 0x100000000 - (0x100000000 % bound);
+    let word = this.next();
+    while (word >= limit) word = this.next();
+    return word % bound;
+  }
+}
+
+/**
+ * The numbers 0 to `size - 1` in an order that `seed` and `stream` determine (Fisher and Yates, as in Knuth's
+ * Algorithm P).
+ *
+ * @example
+ * const order = permutation(60_000, 42, 3); // the order of epoch 3 under seed 42
+ */
+export function permutation(size: number, seed: number, stream = 0): Uint32Array {
+  const order = new Uint32Array(size);
+  for (let index = 0; index < size; index++) order[index] = index;
+  const random = new RandomStream(seed, stream);
+  for (let last = size - 1; last > 0; last--) {
+    const other = random.below(last + 1);
+    const kept = order[last]!;
+    order[last] = order[other]!;
+    order[other] = kept;
+  }
+  return order;
+}
