@@ -50,6 +50,9 @@ export class PoolBuffer implements StorageBuffer {
   readonly bytes: number;
   readonly classIndex: number;
   refs: number;
+  /** Scratch of a walk over buffers, as on graph nodes: `index` is valid only under the walk's own `mark`. */
+  mark = 0;
+  index = 0;
 
   constructor(pool: BufferPool, memory: EngineBuffer, bytes: number, classIndex: number) {
     this.id = nextId++;

@@ -1,0 +1,188 @@
+/**
+ * The cone of a flush: every node its outputs need, numbered, and the integers that identify its structure.
+ *
+ * One iterative walk numbers the nodes (sources before users), names buffers by first appearance, so that aliasing is part of
+ * the key and buffers are not, and writes the key of the plan cache. A Cone is reused from flush to flush; it holds
+ * nodes only between `collect` and `clear`.
+ */
+import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
+import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
+import { dtypeInfo } from '../shape/dtype.ts';
+import { encodeAttr, IntWriter, intsPerAxis } from './encode.ts';
+import { traits } from './traits.ts';
+
+/** What a collection needs to know besides the outputs. */
+export interface ConeOptions {
+  readonly pool: BufferPool;
+  /** Bytes of one element of each dtype id in device memory. */
+  readonly elementBytes: readonly number[];
+  readonly bindAlign: number;
+  /** True if memory of leaves that nobody can name any more may be given to outputs. */
+  readonly donate: boolean;
+  /** True for an unrealised node on the way that is too dear to compute again; asked only of nodes that may be needed later. */
+  readonly keep: (node: Node) => boolean;
+  /** Brings a leaf's data to this pool's engine. */
+  readonly bringHome: (node: Node) => void;
+}
+
+const leafKind = 1 << 16;
+
+/** First element of the buffer that a view of this shape touches. */
+export function viewBase(shape: readonly number[], strides: readonly number[], offset: number): number {
+  let base = offset;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const stride = strides[axis] as number;
+    if (stride < 0) base += stride * ((shape[axis] as number) - 1);
+  }
+  return base;
+}
+
+export class Cone {
+  /** By local number. Realised nodes ('leaves') and scalars are among them. */
+  readonly nodes: Node[] = [];
+  /** Local numbers of realised nodes, by first appearance. */
+  readonly leaves: number[] = [];
+  /** Local numbers of the outputs: those asked for, then those kept. */
+  readonly outputs: number[] = [];
+  /** Local numbers of leaves over which outputs may be written. */
+  readonly donatable: number[] = [];
+  /** The structure as integers; `key.length` of them count. */
+  readonly key: IntWriter = new IntWriter();
+  hash = 0;
+  readonly #stack: Node[] = [];
+  readonly #cursor: number[] = [];
+  /** Edges to each node from inside the cone. */
+  readonly #edges: number[] = [];
+  #mark = 0;
+  #bufferCount = 0;
+
+  /** Walks from the nodes asked for, which have no storage yet. */
+  collect(wanted: readonly Node[], options: ConeOptions): void {
+    this.clear();
+    this.#mark = nextMark();
+    for (const node of wanted) {
+      if (node.mark !== this.#mark) this.#visit(node, options);
+      this.outputs.push(node.index);
+    }
+    const heldBehind = this.#keepDear(options);
+    if (options.donate && !heldBehind) this.#findDonatable();
+    this.key.reserve(this.outputs.length + this.donatable.length + 2);
+    this.key.list(this.outputs);
+    this.key.list(this.donatable);
+    this.hash = hashInts(this.key.data, this.key.length);
+  }
+
+  /** Lets go of all nodes. */
+  clear(): void {
+    this.nodes.length = 0;
+    this.leaves.length = 0;
+    this.outputs.length = 0;
+    this.donatable.length = 0;
+    this.key.length = 0;
+    this.#edges.length = 0;
+    this.#bufferCount = 0;
+  }
+
+  #visit(root: Node, options: ConeOptions): void {
+    const mark = this.#mark;
+    const stack = this.#stack;
+    const cursor = this.#cursor;
+    let top = 0;
+    stack[0] = root;
+    cursor[0] = 0;
+    while (top >= 0) {
+      const node = stack[top] as Node;
+      const at = cursor[top] as number;
+      if (node.storage === null && at < node.src.length) {
+        cursor[top] = at + 1;
+        const source = node.src[at] as Node;
+        if (source.mark !== mark) {
+          stack[++top] = source;
+          cursor[top] = 0;
+        }
+        continue;
+      }
+      node.mark = mark;
+      node.index = this.nodes.length;
+      if (node.storage !== null) this.#writeLeaf(node, options);
+      else this.#writeComputed(node);
+      this.nodes.push(node);
+      this.#edges.push(0);
+      top--;
+    }
+    stack.length = 0;
+  }
+
+  #writeComputed(node: Node): void {
+    const { key } = this;
+    const { op, src, shape } = node;
+    key.reserve(shape.length * intsPerAxis + src.length + 64);
+    key.push(traits[op].id | (dtypeInfo[node.dtype].id << 8));
+    if (node.attr !== null) encodeAttr(op, node.attr, key);
+    if (src.length === 0) {
+      if (op === 'buffer') throw new Error(`[flush] the data of a tensor of shape [${shape}] was given back while it is needed; this is a bug in lifetimes`);
+      key.list(shape);
+    }
+    for (let i = 0; i < src.length; i++) {
+      const { index } = src[i] as Node;
+      this.#edges[index] = (this.#edges[index] as number) + 1;
+      key.push(index);
+    }
+  }
+
+  #writeLeaf(node: Node, options: ConeOptions): void {
+    let storage = node.storage as NodeStorage;
+    if ((storage.buffer as PoolBuffer).pool !== options.pool) {
+      options.bringHome(node);
+      storage = node.storage as NodeStorage;
+    }
+    const buffer = storage.buffer as PoolBuffer;
+    const { key } = this;
+    const { shape } = node;
+    const { strides, offset } = storage.view;
+    key.reserve(shape.length * 2 + 8);
+    const typeId = dtypeInfo[node.dtype].id;
+    key.push(leafKind | typeId);
+    key.list(shape);
+    for (let axis = 0; axis < shape.length; axis++) key.push(strides[axis] as number);
+    if (buffer.mark !== this.#mark) {
+      buffer.mark = this.#mark;
+      buffer.index = this.#bufferCount++;
+    }
+    key.push(buffer.index);
+    const base = viewBase(shape, strides, offset) * (options.elementBytes[typeId] as number);
+    key.push(base % options.bindAlign);
+    this.leaves.push(this.nodes.length);
+  }
+
+  /** Adds nodes worth keeping to the outputs; true if others stay behind that may be asked for later. */
+  #keepDear(options: ConeOptions): boolean {
+    let heldBehind = false;
+    const asked = new Set(this.outputs);
+    for (let i = 0; i < this.nodes.length; i++) {
+      const node = this.nodes[i] as Node;
+      if ((node.handles === 0 && node.pins === 0) || node.storage !== null || asked.has(i)) continue;
+      if (options.keep(node)) this.outputs.push(i);
+      else if (node.src.length > 0) heldBehind = true;
+    }
+    return heldBehind;
+  }
+
+  /** Leaves that nobody can name, whose users are all in this cone, and whose memory no other node shares. */
+  #findDonatable(): void {
+    for (const local of this.leaves) {
+      const node = this.nodes[local] as Node;
+      const buffer = (node.storage as NodeStorage).buffer as PoolBuffer;
+      if (node.handles === 0 && node.pins === 0 && buffer.refs === 1 && node.uses === this.#edges[local]) this.donatable.push(local);
+    }
+  }
+}
+
+function hashInts(data: Int32Array, length: number): number {
+  let a = 0x2545f491;
+  for (let i = 0; i < length; i++) {
+    a = Math.imul(a ^ (data[i] as number), 0x9e3779b1);
+    a ^= a >>> 15;
+  }
+  return a;
+}

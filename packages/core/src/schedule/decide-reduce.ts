@@ -1,0 +1,100 @@
+/**
+ * Reductions: inside the kernel that uses the result, if that computes each result once, else in a kernel of their own.
+ *
+ * This is what makes softmax, layer norm and losses one kernel: the reduction's index depends only on the outer loops of
+ * the kernel, so it runs between them and the inner loops.
+ */
+import { fewestRows, longestRow, smallWork } from './cost.ts';
+import { type Demand, extentOf, type KernelDraft } from './draft.ts';
+import type { Range } from '../kernel/expr.ts';
+import type { Partition } from './partition.ts';
+import type { PlanNode } from './plan-graph.ts';
+
+/** A place where a reduction may be computed: all loops of the kernel, its outer ones, or inside another reduction. */
+interface Place {
+  readonly demand: Demand;
+  /** Loops of the kernel around it, or null inside another reduction. */
+  readonly ranges: readonly Range[] | null;
+}
+
+export function decideReduce(p: Partition, node: PlanNode): void {
+  const demands = p.demandsOf(node);
+  const kernels = new Set(demands.map((d) => d.kernel));
+  const places: Place[] = [];
+  for (const kernel of kernels) {
+    const demand = p.onlyDemand(kernel, node);
+    const place = demand === null ? null : placeFor(p, demand);
+    if (place !== null) places.push(place);
+  }
+  const everywhere = places.length === kernels.size;
+  const stored = p.mustStore(node);
+  if (!stored && everywhere && (kernels.size === 1 || kernels.size * workOf(p, node) <= smallWork)) {
+    for (const place of places) take(p, place);
+    return;
+  }
+  if (!p.alone.has(node)) {
+    // Kernels made later in the sweep run earlier.
+    places.sort((a, b) => b.demand.kernel.id - a.demand.kernel.id);
+    for (const place of places) {
+      if (place.ranges === null || !p.mayStoreAt(place.demand) || !p.canServe(place.demand.kernel, node)) continue;
+      take(p, place);
+      p.store(place.demand, place.ranges);
+      return;
+    }
+  }
+  const source = node.src[0] as PlanNode;
+  const key = `reduce ${node.shape.join()} of ${source.shape.join()} ${p.facts.component[source.index]}`;
+  p.storeWithKin(node, key, (kernel) => !kernel.closed && kernel.contraction === null).kernel.reduces = true;
+}
+
+function workOf(p: Partition, node: PlanNode): number {
+  return node.size * (p.facts.cost[node.index] as number);
+}
+
+function take(p: Partition, place: Place): void {
+  const { kernel } = place.demand;
+  kernel.reduces = true;
+  if (place.ranges !== null) p.addRow(kernel, place.ranges);
+  p.inline(place.demand);
+}
+
+function placeFor(p: Partition, demand: Demand): Place | null {
+  const { kernel, node } = demand;
+  if (kernel.closed || kernel.contraction !== null || demand.operand) return null;
+  const ranges = p.rangesOf(demand);
+  if (ranges === null) return null;
+  if (!ranges.every((range) => kernel.axes.includes(range))) {
+    const once = p.evaluations(demand) <= node.size;
+    return once && workOf(p, node) <= smallWork ? { demand, ranges: null } : null;
+  }
+  if (kernel.anchor !== null && !dependsOn(node, kernel.anchor)) return null;
+  if (ranges.length === kernel.axes.length) return { demand, ranges };
+  return isRow(p, kernel, ranges, node) ? { demand, ranges } : null;
+}
+
+/** True if the reduction can run once per turn of the outer loops `ranges`, and the inner loops are worth it. */
+function isRow(p: Partition, kernel: KernelDraft, ranges: readonly Range[], node: PlanNode): boolean {
+  if (!p.rowFits(kernel, ranges)) return false;
+  const rows = extentOf(ranges);
+  const size = p.sizeOf(kernel);
+  const reduced = p.facts.reduced[node.index] as number;
+  if (size + rows * reduced <= smallWork) return true;
+  const innermost = kernel.axes[kernel.axes.length - 1] as Range;
+  return rows >= fewestRows && size / rows <= longestRow && reduced <= longestRow && !ranges.includes(innermost);
+}
+
+/** True if computing `node` needs `other`. */
+function dependsOn(node: PlanNode, other: PlanNode): boolean {
+  const seen = new Set<PlanNode>([node]);
+  const stack = [node];
+  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+    if (at === other) return true;
+    for (const s of at.src) {
+      if (s.index >= other.index && !seen.has(s)) {
+        seen.add(s);
+        stack.push(s);
+      }
+    }
+  }
+  return false;
+}

@@ -1,0 +1,55 @@
+/**
+ * Outputs written over dead inputs: which leaf's memory serves which output.
+ *
+ * A leaf may give its memory to an output if nobody can name the leaf afterwards (the cone says so), the output is stored
+ * by the last kernel that reads the leaf, and that kernel reads each element of it only where it writes it.
+ */
+import type { Demand, KernelDraft } from './draft.ts';
+import { flatten } from './index-map.ts';
+import type { Unit } from './order.ts';
+import type { Partition } from './partition.ts';
+import type { PlanNode } from './plan-graph.ts';
+
+/** From output to the leaf whose memory it takes. */
+export type Donations = ReadonlyMap<PlanNode, PlanNode>;
+
+/** Finds donations. `outputs` get buffers of their own; `log` is told why a leaf that could be donated is not. */
+export function findDonations(
+  p: Partition,
+  units: readonly Unit[],
+  outputs: ReadonlySet<PlanNode>,
+  pinned: ReadonlySet<PlanNode>,
+  log?: (leaf: PlanNode, why: string) => void,
+): Donations {
+  const donations = new Map<PlanNode, PlanNode>();
+  const position = new Map(units.flatMap((unit, i) => unit.map((kernel): [KernelDraft, number] => [kernel, i])));
+  for (const leaf of p.graph.nodes) {
+    if (leaf.leaf === null || !leaf.leaf.donatable) continue;
+    const found = pinned.has(leaf) ? 'an output is a view of it' : outputFor(p, leaf, position, outputs, donations);
+    if (typeof found === 'string') log?.(leaf, found);
+    else donations.set(found, leaf);
+  }
+  return donations;
+}
+
+/** The output that may take the leaf's memory, or the reason why there is none. */
+function outputFor(p: Partition, leaf: PlanNode, position: ReadonlyMap<KernelDraft, number>, outputs: ReadonlySet<PlanNode>, taken: Donations): PlanNode | string {
+  const demands = p.demandsOf(leaf);
+  let last: Demand | null = null;
+  const at = (kernel: KernelDraft): number => position.get(kernel) as number;
+  for (const demand of demands) if (last === null || at(demand.kernel) > at(last.kernel)) last = demand;
+  if (last === null) return 'it is not read by index';
+  const { kernel } = last;
+  for (const demand of demands) if (demand.kernel !== kernel && at(demand.kernel) === at(kernel)) return 'kernels that run side by side read it';
+  for (const reader of p.readersOf(leaf)) if (at(reader) >= at(kernel)) return 'it is gathered from';
+  if (last.gate !== null || last.operand || p.onlyDemand(kernel, leaf) !== last) return 'its last kernel reads it in several places';
+  const { e } = p.context;
+  const info = leaf.leaf as NonNullable<PlanNode['leaf']>;
+  const read = flatten(e, leaf.shape, last.index, info.strides, info.shift);
+  for (const { demand } of kernel.stores) {
+    const { node } = demand;
+    if (!outputs.has(node) || taken.has(node) || node.dtype !== leaf.dtype || node.size !== info.span) continue;
+    if (flatten(e, node.shape, demand.index) === read) return node;
+  }
+  return 'no output of its last kernel has its size and order';
+}

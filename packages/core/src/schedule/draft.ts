@@ -1,0 +1,129 @@
+/**
+ * Kernels while they are being decided: which nodes they store, and at which indices they need which others.
+ *
+ * A Demand is "kernel K needs node N at index I (where gate G holds)". Equal demands are one object. A demand is either
+ * computed in place, from demands on the node's sources, or loaded from memory that another kernel (or nobody) wrote.
+ */
+import type { Exprs, Range } from '../kernel/expr.ts';
+import type { FreeRanges } from '../kernel/free-ranges.ts';
+import type { KNode } from '../kernel/ir.ts';
+import { idOf } from '../kernel/node.ts';
+import type { Shape } from '../shape/view.ts';
+import type { Index } from './index-map.ts';
+import type { PlanNode } from './plan-graph.ts';
+
+export interface Demand {
+  readonly node: PlanNode;
+  readonly kernel: KernelDraft;
+  readonly index: Index;
+  /** Where false, the value may be anything and memory must not be touched. */
+  readonly gate: KNode | null;
+  /** Loops around the place of use, outermost first; loops of reductions come after those of the store. */
+  readonly scope: readonly Range[];
+  /** True inside the operands of a contraction. */
+  readonly operand: boolean;
+  /** Decided later: computed here from `parts`, or loaded. */
+  inline: boolean;
+  /** Demands on sources, in the order the node's rule gives them. */
+  parts: readonly Demand[];
+  /** Ranges of the node's own reduction, and conditions its rule wants back when it makes the value. */
+  ranges: readonly Range[];
+  notes: readonly KNode[];
+  value: KNode | null;
+}
+
+/** One store of a kernel: the node's value at `demand.index`, for every point of `ranges`. */
+export interface StoreDraft {
+  readonly demand: Demand;
+  readonly ranges: readonly Range[];
+}
+
+/** What all kernels of one plan share. */
+export interface DraftContext {
+  readonly e: Exprs;
+  readonly free: FreeRanges;
+}
+
+let nextId = 1;
+
+export class KernelDraft {
+  readonly id: number = nextId++;
+  readonly context: DraftContext;
+  /** The loops of full stores, outermost first. */
+  readonly axes: readonly Range[];
+  readonly stores: StoreDraft[] = [];
+  readonly demands: Map<string, Demand> = new Map();
+  /** Kernels that read what this one writes. */
+  readonly readers: Set<KernelDraft> = new Set();
+  /** Sets of axes over which reductions or smaller stores are computed once, each containing the one before. */
+  rows: ReadonlySet<Range>[] = [];
+  /** The contraction whose loops these are, if any. */
+  contraction: Demand | null = null;
+  /** True if a reduction is computed in this kernel. */
+  reduces = false;
+  /** A contraction that could become this kernel's, found beforehand. */
+  anchor: PlanNode | null = null;
+  /** True for kernels that are not loop nests of their own and take nothing in (scatter). */
+  closed = false;
+  /** Reduction loops by extents and place. */
+  readonly loops: Map<string, readonly Range[]> = new Map();
+
+  constructor(context: DraftContext, axes: readonly Range[]) {
+    this.context = context;
+    this.axes = axes;
+  }
+
+  /** The demand with this index and gate; made on first request. The caller adds new ones to the node's list. */
+  demand(node: PlanNode, index: Index, gate: KNode | null, scope: readonly Range[], operand: boolean): { demand: Demand; isNew: boolean } {
+    let key = `${node.index}:${gate === null ? '' : idOf(gate)}`;
+    for (const i of index) key += `,${idOf(i)}`;
+    const known = this.demands.get(key);
+    if (known !== undefined) return { demand: known, isNew: false };
+    const demand: Demand = { node, kernel: this, index, gate, scope, operand, inline: false, parts: [], ranges: [], notes: [], value: null };
+    this.demands.set(key, demand);
+    return { demand, isNew: true };
+  }
+
+  /** Loops for a reduction over `extents` at a place: shared by reductions that may run together. */
+  reductionLoops(extents: readonly number[], place: string): readonly Range[] {
+    const key = `${place}|${extents.join()}`;
+    let loops = this.loops.get(key);
+    if (loops === undefined) this.loops.set(key, (loops = extents.map((n) => this.context.e.range(n, 'reduce'))));
+    return loops;
+  }
+}
+
+/** Loops over a shape (none for axes of size 1), and the index they make. */
+export function loopsOver(e: Exprs, shape: Shape): { axes: Range[]; index: KNode[] } {
+  const axes: Range[] = [];
+  const index = shape.map((n): KNode => {
+    if (n === 1) return e.i32(0);
+    const range = e.range(n);
+    axes.push(range);
+    return range;
+  });
+  return { axes, index };
+}
+
+/** True if `to` reads, directly or through others, what `from` writes. */
+export function reaches(from: KernelDraft, to: KernelDraft): boolean {
+  const seen = new Set([from]);
+  const stack = [from];
+  for (let kernel = stack.pop(); kernel !== undefined; kernel = stack.pop()) {
+    if (kernel === to) return true;
+    for (const next of kernel.readers) {
+      if (!seen.has(next)) {
+        seen.add(next);
+        stack.push(next);
+      }
+    }
+  }
+  return false;
+}
+
+export function extentOf(ranges: Iterable<Range>): number {
+  let product = 1;
+  for (const range of ranges) product *= range.arg.extent;
+  return product;
+}
+

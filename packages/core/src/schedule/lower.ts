@@ -1,0 +1,145 @@
+/**
+ * From decided kernels to loop nests: expressions are made sources first, loads and stores get their slots.
+ *
+ * What is computed where was decided by the partition; here demands become kernel expressions. Slots say which node's
+ * memory each PARAM is, scalars which number is bound.
+ */
+import type { Exprs, Range } from '../kernel/expr.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../kernel/ir.ts';
+import type { DType } from '../shape/dtype.ts';
+import type { ContractionHint } from '../templates/contract.ts';
+import type { Donations } from './donate.ts';
+import type { Demand, KernelDraft } from './draft.ts';
+import { hintFor } from './hint.ts';
+import { flatten, type Index } from './index-map.ts';
+import type { Unit } from './order.ts';
+import type { Partition } from './partition.ts';
+import type { PlanNode } from './plan-graph.ts';
+import { valueOf } from './values.ts';
+
+/** What a PARAM stands for: memory of a node that is read, written, or written over a leaf that is read. */
+export interface Slot {
+  readonly node: PlanNode;
+  readonly access: 'read' | 'write' | 'readwrite';
+}
+
+export interface LoweredKernel {
+  readonly unit: Unit;
+  /** The factory of its nodes. */
+  readonly e: Exprs;
+  readonly loop: LoopKernel;
+  readonly hint: ContractionHint | null;
+  readonly slots: readonly Slot[];
+  /** Positions in the cone of the scalars, one per SCALAR slot. */
+  readonly scalars: readonly number[];
+}
+
+/** Slots of one kernel while it is written. */
+class Slots {
+  readonly params: KNodeOf<'PARAM'>[] = [];
+  readonly slots: Slot[] = [];
+  readonly scalars: number[] = [];
+  readonly scalarTypes: DType[] = [];
+  readonly #known = new Map<PlanNode, KNodeOf<'PARAM'>>();
+  readonly #e: Exprs;
+
+  constructor(e: Exprs) {
+    this.#e = e;
+  }
+
+  of(node: PlanNode, access: Slot['access']): KNodeOf<'PARAM'> {
+    let param = this.#known.get(node);
+    if (param === undefined) {
+      param = this.#e.param(this.params.length, node.dtype, access, node.leaf?.span ?? node.size);
+      this.#known.set(node, param);
+      this.params.push(param);
+      this.slots.push({ node, access });
+    }
+    return param;
+  }
+
+  /** The output and the leaf it is written over are one slot. */
+  inPlace(output: PlanNode, leaf: PlanNode): void {
+    const param = this.of(output, 'readwrite');
+    this.#known.set(leaf, param);
+  }
+
+  scalar(local: number, dtype: DType): KNode {
+    let slot = this.scalars.indexOf(local);
+    if (slot < 0) {
+      slot = this.scalars.length;
+      this.scalars.push(local);
+      this.scalarTypes.push(dtype);
+    }
+    return this.#e.scalar(slot, dtype);
+  }
+}
+
+/** Loop nests of all units but closed ones, in the given order; null for closed ones. */
+export function lowerKernels(p: Partition, units: readonly Unit[], donations: Donations): (LoweredKernel | null)[] {
+  const { e } = p.context;
+  const slots = new Map<KernelDraft, Slots>();
+  for (const unit of units) {
+    const shared = new Slots(e);
+    for (const kernel of unit) slots.set(kernel, shared);
+  }
+  for (const [output, leaf] of donations) slots.get((p.homes[output.index] as Demand).kernel)?.inPlace(output, leaf);
+
+  const load = (demand: Demand, node: PlanNode, index: Index, gate: KNode | null): KNode => {
+    const param = (slots.get(demand.kernel) as Slots).of(node, 'read');
+    const at = flatten(e, node.shape, index, node.leaf?.strides, node.leaf?.shift);
+    return e.load(param, at, gate ?? undefined);
+  };
+  const scalar = (demand: Demand): KNode => (slots.get(demand.kernel) as Slots).scalar(demand.node.scalar, demand.node.dtype);
+  const context = { e, load, scalar };
+  for (const node of p.graph.nodes) {
+    for (const demand of p.demandsOf(node)) {
+      if (demand.kernel.closed) continue;
+      if (demand.inline || (node.role === 'leaf' && node.leaf === null)) demand.value = node.scalar >= 0 ? scalar(demand) : valueOf(context, demand);
+      else demand.value = load(demand, node, demand.index, demand.gate);
+    }
+    // A home demand is on the node's list only if its kernel asked for it.
+    const home = p.homes[node.index];
+    if (home != null && home.value === null && !home.kernel.closed) home.value = valueOf(context, home);
+  }
+  return units.map((unit) => (unit.some((kernel) => kernel.closed) ? null : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots)));
+}
+
+/** Loops of outer rows first, each group in the order of the axes. */
+function orderedAxes(kernel: KernelDraft): Range[] {
+  const axes: Range[] = [];
+  for (const group of [...kernel.rows, new Set(kernel.axes)]) {
+    for (const axis of kernel.axes) if (group.has(axis) && !axes.includes(axis)) axes.push(axis);
+  }
+  return axes;
+}
+
+function finish(e: Exprs, unit: Unit, slots: Slots): LoweredKernel {
+  const stores = unit.flatMap((kernel) => storesOf(e, kernel, slots));
+  const loop: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
+  const [kernel] = unit as readonly [KernelDraft];
+  const hint = unit.length === 1 ? hintFor(kernel.context.free, kernel, slots.slots, slots.params) : null;
+  return { unit, e, loop, hint, slots: slots.slots, scalars: slots.scalars };
+}
+
+function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots): LoopStore[] {
+  const axes = orderedAxes(kernel);
+  const stores = kernel.stores.map(({ demand, ranges }): LoopStore => {
+    const { node } = demand;
+    const store = e.store(slots.of(node, 'write'), flatten(e, node.shape, demand.index), demand.value as KNode);
+    return { store, ranges: axes.filter((axis) => ranges.includes(axis)) };
+  });
+  // Outer stores first, as they run.
+  return stores.sort((a, b) => a.ranges.length - b.ranges.length);
+}
+
+/** What a profile shows: the operations at the ends of the kernel and its extents. */
+function nameOf(unit: Unit): string {
+  const [kernel] = unit as readonly [KernelDraft];
+  const ends = kernel.stores.map((s) => s.demand.node.op);
+  const first = kernel.contraction?.node.op;
+  const names = first === undefined || ends.includes(first) ? ends : [first, ...ends];
+  const shown = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3}more`] : names;
+  const name = `${shown.join('_')}_${kernel.axes.map((axis) => axis.arg.extent).join('x') || '1'}`;
+  return unit.length > 1 ? `${name}_and${unit.length - 1}` : name;
+}

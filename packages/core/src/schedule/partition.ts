@@ -1,0 +1,285 @@
+/**
+ * Which nodes share a kernel, and which are written to memory.
+ *
+ * One sweep, consumers before producers: when a node's turn comes, every kernel that needs it, and the index at which it
+ * does, is known. Then the node is either computed in place by those kernels, or stored: by a kernel that runs through
+ * its elements anyway, by one that computes something like it, or by a new one. Kernels never come to wait for each
+ * other in a circle, because every join is checked against the readers known so far and later ones only add to the
+ * front. The rules for each role are in decide-*.ts; this file has the sweep and what the rules share.
+ */
+import { Exprs, type Range } from '../kernel/expr.ts';
+import { FreeRanges } from '../kernel/free-ranges.ts';
+import type { KNode } from '../kernel/ir.ts';
+import { idOf } from '../kernel/node.ts';
+import { type Facts, factsOf } from './cost.ts';
+import { decideContraction } from './decide-contraction.ts';
+import { decideElementwise } from './decide-elementwise.ts';
+import { decideReduce } from './decide-reduce.ts';
+import { type Demand, type DraftContext, extentOf, KernelDraft, loopsOver, reaches } from './draft.ts';
+import { bothGates, flatten, type Index, injectiveRanges } from './index-map.ts';
+import type { PlanGraph, PlanNode } from './plan-graph.ts';
+import { needSources } from './sources.ts';
+
+export class Partition {
+  readonly graph: PlanGraph;
+  readonly facts: Facts;
+  readonly context: DraftContext = { e: new Exprs(), free: new FreeRanges() };
+  readonly kernels: KernelDraft[] = [];
+  /** Demands on each node, by its index. */
+  readonly demands: readonly Demand[][];
+  /** Where a node in memory is stored. */
+  readonly homes: (Demand | null)[];
+  /** Nodes that must not be stored by a kernel of others (it would bind too much). */
+  readonly alone: ReadonlySet<PlanNode>;
+  /** Kernels that need a node in memory without saying where (gather). */
+  readonly #readers: Set<KernelDraft>[];
+  /** Kernels by what they compute, for nodes that may be stored beside their like. */
+  readonly #kin = new Map<string, KernelDraft[]>();
+
+  constructor(graph: PlanGraph, alone: ReadonlySet<PlanNode> = new Set()) {
+    this.graph = graph;
+    this.alone = alone;
+    this.facts = factsOf(graph);
+    this.demands = graph.nodes.map(() => []);
+    this.homes = graph.nodes.map(() => null);
+    this.#readers = graph.nodes.map(() => new Set());
+    for (let i = graph.nodes.length - 1; i >= 0; i--) this.#decide(graph.nodes[i] as PlanNode);
+  }
+
+  #decide(node: PlanNode): void {
+    switch (node.role) {
+      case 'leaf':
+        return;
+      case 'generate':
+      case 'movement':
+      case 'elementwise':
+      case 'materialize':
+      case 'gather':
+      case 'pass':
+        return decideElementwise(this, node);
+      case 'reduce':
+        return decideReduce(this, node);
+      case 'contraction':
+        return decideContraction(this, node);
+      case 'scatter':
+        return this.#storeScatter(node);
+      default:
+        return node.role satisfies never;
+    }
+  }
+
+  /** True if the node must be in memory whatever its rule would choose. */
+  mustStore(node: PlanNode): boolean {
+    return node.forced || (this.#readers[node.index] as Set<KernelDraft>).size > 0;
+  }
+
+  /** Kernels that read the node from memory at indices known only to them. */
+  readersOf(node: PlanNode): ReadonlySet<KernelDraft> {
+    return this.#readers[node.index] as Set<KernelDraft>;
+  }
+
+  demandsOf(node: PlanNode): readonly Demand[] {
+    return this.demands[node.index] as Demand[];
+  }
+
+  /** The kernel's only demand on the node, or null if it has several or none. */
+  onlyDemand(kernel: KernelDraft, node: PlanNode): Demand | null {
+    let only: Demand | null = null;
+    for (const demand of this.demandsOf(node)) {
+      if (demand.kernel !== kernel) continue;
+      if (only !== null) return null;
+      only = demand;
+    }
+    return only;
+  }
+
+  /** True if no kernel that needs the node has to run before this one. */
+  canServe(kernel: KernelDraft, node: PlanNode): boolean {
+    for (const demand of this.demandsOf(node)) if (demand.kernel !== kernel && reaches(demand.kernel, kernel)) return false;
+    for (const reader of this.#readers[node.index] as Set<KernelDraft>) if (reader === kernel || reaches(reader, kernel)) return false;
+    return true;
+  }
+
+  /** Ranges that the demand's position runs through without repetition, or null. */
+  rangesOf(demand: Demand): readonly Range[] | null {
+    return injectiveRanges(flatten(this.context.e, demand.node.shape, demand.index));
+  }
+
+  /** How often a demand's value is computed: once for every turn of the innermost loop it depends on. */
+  evaluations(demand: Demand): number {
+    const free = new Set<Range>();
+    for (const at of demand.index) for (const range of this.context.free.of(at)) free.add(range);
+    if (demand.gate !== null) for (const range of this.context.free.of(demand.gate)) free.add(range);
+    let product = 1;
+    let last = 1;
+    for (const range of demand.scope) {
+      product *= range.arg.extent;
+      if (free.has(range)) last = product;
+    }
+    return last;
+  }
+
+  /** Computes the demand in place. */
+  inline(demand: Demand): void {
+    if (demand.inline) return;
+    demand.inline = true;
+    const { kernel, node } = demand;
+    const { e } = this.context;
+    const parts: Demand[] = [];
+    const notes: KNode[] = [];
+    let own: readonly KNode[] = [];
+    const need = (source: PlanNode, index: Index, gate: KNode | null, scope: readonly Range[], operand: boolean): void => {
+      const made = kernel.demand(source, index, bothGates(e, demand.gate, gate), scope, operand);
+      if (made.isNew) (this.demands[source.index] as Demand[]).push(made.demand);
+      parts.push(made.demand);
+    };
+    const loops = (extents: readonly number[], place: string): readonly KNode[] => {
+      const real = kernel.reductionLoops(
+        extents.filter((n) => n !== 1),
+        place,
+      );
+      let at = 0;
+      own = real;
+      return extents.map((n) => (n === 1 ? e.i32(0) : (real[at++] as KNode)));
+    };
+    needSources({
+      e,
+      demand,
+      need: (source, index, gate = null) => need(source, index, gate, demand.scope, demand.operand),
+      needInside: (source, index, gate, ranges, operand) => need(source, index, gate, [...demand.scope, ...ranges], operand || demand.operand),
+      loops: (extents) => loops(extents, this.#placeOf(demand)),
+      ownLoops: (extents) => loops(extents, `own${node.index}.${kernel.demands.size}`),
+      note: (condition) => notes.push(condition),
+      needInMemory: (source) => {
+        (this.#readers[source.index] as Set<KernelDraft>).add(kernel);
+      },
+    });
+    demand.parts = parts;
+    demand.notes = notes;
+    demand.ranges = own as readonly Range[];
+  }
+
+  /** Reductions at one place with loops of equal extents may share them: same outer loops, and neither needs the other. */
+  #placeOf(demand: Demand): string {
+    const ids = new Set<number>();
+    for (const at of demand.index) for (const range of this.context.free.of(at)) ids.add(idOf(range));
+    return `${this.facts.depth[demand.node.index]}:${[...ids].sort((a, b) => a - b).join()}`;
+  }
+
+  inlineAll(node: PlanNode): void {
+    for (const demand of this.demandsOf(node)) this.inline(demand);
+  }
+
+  /** Adds a store for a demand that is computed in place; everyone else reads what it writes. */
+  store(demand: Demand, ranges: readonly Range[]): Demand {
+    const { kernel, node } = demand;
+    kernel.stores.push({ demand, ranges: kernel.axes.filter((axis) => ranges.includes(axis)) });
+    this.homes[node.index] = demand;
+    for (const other of this.demandsOf(node)) if (other.kernel !== kernel) kernel.readers.add(other.kernel);
+    for (const reader of this.#readers[node.index] as Set<KernelDraft>) kernel.readers.add(reader);
+    this.inline(demand);
+    return demand;
+  }
+
+  /** Stores the node in a kernel of its own. */
+  storeInNewKernel(node: PlanNode): Demand {
+    const { axes, index } = loopsOver(this.context.e, node.shape);
+    const kernel = new KernelDraft(this.context, axes);
+    this.kernels.push(kernel);
+    kernel.anchor = this.facts.anchor[node.index] as PlanNode | null;
+    const { demand } = kernel.demand(node, index, null, axes, false);
+    return this.store(demand, axes);
+  }
+
+  /** A scatter is a kernel by itself, written by hand (scatter.ts): its operands are in memory. */
+  #storeScatter(node: PlanNode): void {
+    const { axes, index } = loopsOver(this.context.e, node.shape);
+    const kernel = new KernelDraft(this.context, axes);
+    kernel.closed = true;
+    this.kernels.push(kernel);
+    const { demand } = kernel.demand(node, index, null, axes, false);
+    for (const source of node.src) (this.#readers[source.index] as Set<KernelDraft>).add(kernel);
+    demand.inline = true;
+    this.store(demand, axes);
+  }
+
+  /** Stores the node beside its like if there is such a kernel, else in a new one that others like it may join. */
+  storeWithKin(node: PlanNode, key: string, fits: (kernel: KernelDraft) => boolean): Demand {
+    const kin = this.#kin.get(key) ?? [];
+    if (!this.alone.has(node)) {
+      for (const kernel of kin) {
+        const first = kernel.stores[0] as { demand: Demand; ranges: readonly Range[] };
+        const whole = first.ranges.length === kernel.axes.length && first.demand.node.size === node.size;
+        if (!whole || !fits(kernel) || this.demandsOf(node).some((d) => d.kernel === kernel) || !this.canServe(kernel, node)) continue;
+        const { demand } = kernel.demand(node, first.demand.index, null, kernel.axes, false);
+        return this.store(demand, kernel.axes);
+      }
+    }
+    const demand = this.storeInNewKernel(node);
+    kin.push(demand.kernel);
+    this.#kin.set(key, kin);
+    return demand;
+  }
+
+  /**
+   * For a kernel that binds too much: next time its further outputs are stored elsewhere, or part of what it computes is in
+   * memory. Adds to `alone`, or forces a node.
+   */
+  relieve(kernel: KernelDraft, maxBindings: number, alone: Set<PlanNode>): void {
+    const joined = kernel.stores.slice(1).map((s) => s.demand.node);
+    if (joined.some((node) => !alone.has(node))) {
+      for (const node of joined) alone.add(node);
+      return;
+    }
+    // Largest part of the kernel's expressions that fits a kernel of its own.
+    const below = new Map<Demand, Set<PlanNode>>();
+    let best: Demand | null = null;
+    const inKernel = [...kernel.demands.values()].sort((a, b) => a.node.index - b.node.index);
+    for (const demand of inKernel) {
+      const bound = new Set<PlanNode>();
+      if (!demand.inline) bound.add(demand.node);
+      for (const part of demand.parts) for (const node of below.get(part) ?? []) bound.add(node);
+      below.set(demand, bound);
+      const { node } = demand;
+      if (!demand.inline || node.forced || node.role === 'movement' || bound.size >= maxBindings) continue;
+      if (bound.size >= 2 && (best === null || bound.size >= (below.get(best) as Set<PlanNode>).size)) best = demand;
+    }
+    if (best === null) throw new Error(`[plan] ${kernel.stores[0]?.demand.node.op} needs more tensors at once than the ${maxBindings} this engine can bind`);
+    best.node.forced = true;
+  }
+
+  /** True if the demand's kernel runs through every element of the node exactly once, in loops where it may store it. */
+  mayStoreAt(demand: Demand): boolean {
+    const { kernel, node } = demand;
+    if (kernel.closed || demand.operand || demand.gate !== null || this.onlyDemand(kernel, node) !== demand) return false;
+    const ranges = this.rangesOf(demand);
+    if (ranges === null || extentOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range))) return false;
+    if (ranges.length === kernel.axes.length) return true;
+    // A smaller store cannot be part of a contraction's epilogue.
+    return kernel.contraction === null && kernel.anchor === null && this.rowFits(kernel, ranges);
+  }
+
+  /** True if a smaller loop nest over `ranges` may run outside the kernel's other loops. */
+  rowFits(kernel: KernelDraft, ranges: readonly Range[]): boolean {
+    const inside = new Set(ranges);
+    return kernel.rows.every((row) => contains(row, inside) || contains(inside, row));
+  }
+
+  addRow(kernel: KernelDraft, ranges: readonly Range[]): void {
+    if (ranges.length === kernel.axes.length) return;
+    const inside = new Set(ranges);
+    if (kernel.rows.some((row) => row.size === inside.size && contains(row, inside))) return;
+    kernel.rows.push(inside);
+    kernel.rows.sort((a, b) => a.size - b.size);
+  }
+
+  /** Elements of the kernel's full loop nest. */
+  sizeOf(kernel: KernelDraft): number {
+    return extentOf(kernel.axes);
+  }
+}
+
+function contains(outer: ReadonlySet<Range>, inner: ReadonlySet<Range>): boolean {
+  for (const range of inner) if (!outer.has(range)) return false;
+  return true;
+}

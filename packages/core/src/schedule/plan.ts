@@ -1,0 +1,199 @@
+/**
+ * Plans: everything about a flush that depends on structure alone - compiled kernels, and what each of their slots is
+ * bound to - and how one is made from a cone.
+ */
+import type { CompiledKernel, IEngine } from '../engine/engine.ts';
+import { linearize } from '../kernel/linearize.ts';
+import { optimize } from '../kernel/axes.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { Lowered } from '../templates/contract.ts';
+import { lowerContraction } from '../templates/select.ts';
+import type { Cone } from './cone.ts';
+import { findDonations } from './donate.ts';
+import { ingest } from './ingest.ts';
+import { type LoweredKernel, lowerKernels, type Slot } from './lower.ts';
+import { type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
+import { bindingsOf, type Unit, unitsOf } from './order.ts';
+import { Partition } from './partition.ts';
+import type { PlanGraph, PlanNode } from './plan-graph.ts';
+import { lowerScatter } from './scatter.ts';
+
+/** What a slot of a dispatch is bound to. `shift` is how far the binding starts before the leaf's first element, in bytes. */
+export type BindingPlan =
+  | { readonly kind: 'leaf'; readonly local: number; readonly shift: number; readonly bytes: number }
+  | { readonly kind: 'output'; readonly buffer: number; readonly bytes: number }
+  | { readonly kind: 'temp'; readonly block: number; readonly offset: number; readonly bytes: number };
+
+export interface DispatchPlan {
+  readonly kernel: CompiledKernel;
+  readonly bindings: readonly BindingPlan[];
+  /** Positions in the cone of scalar nodes. */
+  readonly scalars: readonly number[];
+}
+
+/** Memory of an output: fresh, or that of the leaf at `donor`. */
+export interface BufferPlan {
+  readonly bytes: number;
+  readonly donor: number;
+}
+
+/** Where an output's value is: a view of an output buffer, or of a leaf (offsets count from the leaf's own), or nowhere. */
+export interface OutputPlan {
+  readonly kind: 'buffer' | 'leaf' | 'empty';
+  readonly at: number;
+  readonly strides: readonly number[];
+  readonly offset: number;
+}
+
+export interface Plan {
+  readonly dispatches: readonly DispatchPlan[];
+  readonly buffers: readonly BufferPlan[];
+  /** One per output of the cone. */
+  readonly outputs: readonly OutputPlan[];
+  /** Bytes of blocks for temporaries. */
+  readonly blocks: readonly number[];
+  /** Loop nests by kernel, for printing and tests. */
+  readonly kernels: readonly CompiledKernel[];
+}
+
+export interface PlanOptions {
+  readonly engine: IEngine;
+  readonly elementBytes: readonly number[];
+  /** Told why memory that could be reused is not, and the like. */
+  readonly log?: ((message: string) => void) | undefined;
+}
+
+/** Makes the plan of a cone. Throws CompileError where the engine refuses a kernel; nothing is kept then. */
+export function makePlan(cone: Cone, options: PlanOptions): Plan {
+  const { engine, elementBytes } = options;
+  const { caps } = engine;
+  const { graph, places } = ingest(cone, { elementBytes, bindAlign: caps.bindAlign });
+  const bytesOf = (node: PlanNode): number => (node.leaf?.span ?? node.size) * elementSize(node.dtype, elementBytes);
+
+  const bases = new Set<PlanNode>();
+  const viewed = new Set<PlanNode>();
+  for (const { base } of places) if (base !== null) (base.leaf === null ? bases : viewed).add(base);
+  const { partition, units } = partitionWithin(graph, caps.maxBindings);
+  const donations = findDonations(partition, units, bases, viewed, (leaf, why) => options.log?.(`[donation] ${leaf.dtype} [${leaf.shape}]: ${why}`));
+  const kernels = lowerKernels(partition, units, donations);
+  const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, options));
+
+  const compiled = engine.compile(lowered.flatMap(({ programs }) => programs.dispatches.map((d) => d.program)));
+  const outputIndex = new Map([...bases].map((node, i) => [node, i]));
+  const memory = placeTemporaries(lowered, outputIndex, bytesOf, options);
+  let at = 0;
+  const dispatches = lowered.flatMap(({ slots, scalars, programs }, u) =>
+    programs.dispatches.map(({ bindings }): DispatchPlan => {
+      const bound = bindings.map((b): BindingPlan => {
+        if ('temp' in b) return memory.scratch(u, b.temp);
+        return bindNode((slots[b.param] as Slot).node);
+      });
+      return { kernel: compiled[at++] as CompiledKernel, bindings: bound, scalars };
+    }),
+  );
+
+  function bindNode(node: PlanNode): BindingPlan {
+    const bytes = bytesOf(node);
+    if (node.leaf !== null) return { kind: 'leaf', local: node.leaf.local, shift: alignment(node), bytes };
+    const buffer = outputIndex.get(node);
+    return buffer === undefined ? memory.node(node) : { kind: 'output', buffer, bytes };
+  }
+
+  /** Bytes between the aligned start of a leaf's binding and the first element it touches. */
+  function alignment(node: PlanNode): number {
+    const { leaf } = node;
+    if (leaf === null) return 0;
+    const back = leaf.strides.reduce((sum, stride, axis) => sum + Math.max(0, -stride) * ((node.shape[axis] as number) - 1), 0);
+    return (leaf.shift - back) * elementSize(node.dtype, elementBytes);
+  }
+
+  return {
+    dispatches,
+    buffers: [...bases].map((node) => ({ bytes: bytesOf(node), donor: donations.get(node)?.leaf?.local ?? -1 })),
+    outputs: places.map(({ base, view }): OutputPlan => {
+      const { strides, offset } = view;
+      if (base === null) return { kind: 'empty', at: 0, strides, offset: 0 };
+      if (base.leaf !== null) return { kind: 'leaf', at: base.leaf.local, strides, offset };
+      return { kind: 'buffer', at: outputIndex.get(base) as number, strides, offset };
+    }),
+    blocks: memory.blocks,
+    kernels: compiled,
+  };
+}
+
+function elementSize(dtype: DType, elementBytes: readonly number[]): number {
+  return elementBytes[dtypeInfo[dtype].id] as number;
+}
+
+/** Partitions so that no kernel binds more than the engine allows: where one would, part of it goes to memory. */
+function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Partition; units: Unit[] } {
+  const alone = new Set<PlanNode>();
+  for (let attempt = 0; ; attempt++) {
+    const partition = new Partition(graph, alone);
+    let relieved = false;
+    for (const [kernel, bound] of bindingsOf(partition)) {
+      if (bound.size <= maxBindings) continue;
+      relieved = true;
+      partition.relieve(kernel, maxBindings, alone);
+    }
+    if (!relieved) return { partition, units: unitsOf(partition, maxBindings) };
+    if (attempt > graph.nodes.length) throw new Error(`[plan] a kernel needs more than the ${maxBindings} bindings this engine has; split the operation`);
+  }
+}
+
+interface Programs {
+  readonly slots: readonly Slot[];
+  readonly scalars: readonly number[];
+  readonly programs: Lowered;
+}
+
+function toPrograms(unit: Unit, kernel: LoweredKernel | null, options: PlanOptions): Programs {
+  const { caps } = options.engine;
+  if (kernel === null) return { ...lowerScatter(unit, caps), scalars: [] };
+  const { loop, hint, e, slots, scalars } = kernel;
+  const special = hint === null ? null : lowerContraction(loop, hint, e, caps);
+  if (special !== null) return { slots, scalars, programs: special };
+  const program = linearize(optimize(loop, caps), caps);
+  const bindings = loop.params.map((_, param) => ({ param }));
+  return { slots, scalars, programs: { dispatches: [{ program, bindings }], temps: [] } };
+}
+
+interface Temporaries {
+  readonly blocks: readonly number[];
+  node(node: PlanNode): BindingPlan;
+  scratch(unit: number, temp: number): BindingPlan;
+}
+
+/** Places of everything that lives only within the plan: nodes between kernels, and what templates ask for inside one. */
+function placeTemporaries(
+  lowered: readonly Programs[],
+  outputs: ReadonlyMap<PlanNode, number>,
+  bytesOf: (node: PlanNode) => number,
+  { engine }: PlanOptions,
+): Temporaries {
+  const items: { bytes: number; first: number; last: number }[] = [];
+  const nodes = new Map<PlanNode, number>();
+  const scratch: number[][] = [];
+  lowered.forEach(({ slots, programs }, u) => {
+    scratch.push(programs.temps.map((bytes) => items.push({ bytes, first: u, last: u }) - 1));
+    for (const { node } of slots) {
+      if (node.leaf !== null || outputs.has(node)) continue;
+      const known = nodes.get(node);
+      if (known === undefined) nodes.set(node, items.push({ bytes: bytesOf(node), first: u, last: u }) - 1);
+      else (items[known] as { last: number }).last = u;
+    }
+  });
+  const { caps } = engine;
+  const align = Math.max(64, caps.bindAlign);
+  const { blocks, places } = caps.arena ? placeInArena(items, align) : placeInBlocks(items);
+  const bind = (item: number): BindingPlan => {
+    const { block, offset } = places[item] as { block: number; offset: number };
+    return { kind: 'temp', block, offset, bytes: (items[item] as Lifetime).bytes };
+  };
+  return {
+    blocks,
+    node: (node) => bind(nodes.get(node) as number),
+    scratch: (unit, temp) => bind((scratch[unit] as number[])[temp] as number),
+  };
+}
+

@@ -1,0 +1,108 @@
+/**
+ * Large reductions with few results, in two steps: partial results of a fixed number of chunks, then their combination.
+ *
+ * The decomposition depends on shapes alone, never on threads or devices, so results are the same bits whoever computes
+ * them. Only the graph changes here: the second step may fuse with whatever uses the result.
+ */
+import type { Attrs } from '../graph/attrs.ts';
+import { type DType, isFloat } from '../shape/dtype.ts';
+import { dropAxes } from '../shape/axes.ts';
+import type { Shape } from '../shape/view.ts';
+import type { PlanGraph, PlanNode } from './plan-graph.ts';
+
+type ReduceAttr = Attrs['reduce'];
+
+/** Reductions below this many elements per result stay whole. */
+export const splitLeast = 8192;
+/** No chunk is smaller than this. */
+const chunkLeast = 512;
+/** Chunks times results that are enough for any number of threads. */
+const enough = 1024;
+/** Results that are enough parallel work by themselves. */
+const manyResults = 256;
+
+/** Value that changes nothing when combined. */
+export function identityOf(op: ReduceAttr['op'], dtype: DType): number {
+  switch (op) {
+    case 'sum':
+      return 0;
+    case 'prod':
+      return 1;
+    case 'max':
+    case 'min':
+      break;
+    default:
+      return op satisfies never;
+  }
+  if (isFloat(dtype)) return op === 'max' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  if (dtype === 'bool') return op === 'max' ? 0 : 1;
+  const bits = Number(/\d+$/.exec(dtype)?.[0] ?? 32);
+  if (dtype.startsWith('u')) return op === 'max' ? 0 : 2 ** bits - 1;
+  return op === 'max' ? -(2 ** (bits - 1)) : 2 ** (bits - 1) - 1;
+}
+
+/** Neighbouring reduced axes: they count as one. */
+interface Run {
+  readonly first: number;
+  readonly last: number;
+  readonly extent: number;
+}
+
+function runsOf(shape: Shape, axes: readonly number[]): Run[] {
+  const runs: Run[] = [];
+  for (const axis of axes) {
+    const previous = runs.at(-1);
+    const n = shape[axis] as number;
+    if (previous !== undefined && previous.last === axis - 1) runs[runs.length - 1] = { first: previous.first, last: axis, extent: previous.extent * n };
+    else runs.push({ first: axis, last: axis, extent: n });
+  }
+  return runs;
+}
+
+/** The two-step form of a reduction, or null if it is better left whole. */
+export function splitReduce(graph: PlanGraph, x: PlanNode, attr: ReduceAttr, shape: Shape, size: number): PlanNode | null {
+  const total = x.size / Math.max(1, size);
+  if (size === 0 || total < splitLeast || size >= manyResults) return null;
+  const target = Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size)));
+  const runs = runsOf(x.shape, attr.axes);
+  const outer = runs[0] as Run;
+  const whole = outer.extent >= 8 && outer.extent <= 2 * target && runs.length > 1;
+  const run = whole ? outer : runs.reduce((a, b) => (b.extent > a.extent ? b : a));
+  const chunks = whole ? run.extent : chunkCount(run.extent, target);
+  if (chunks < 2) return null;
+  const length = Math.ceil(run.extent / chunks);
+
+  // Merge the run, fill it up to chunks * length, split it, reduce everything but the chunks, then the chunks.
+  const merged = [...x.shape.slice(0, run.first), run.extent, ...x.shape.slice(run.last + 1)];
+  let value = graph.reshape(x, merged);
+  const missing = chunks * length - run.extent;
+  if (missing > 0) {
+    const high = merged.map((_, axis) => (axis === run.first ? missing : 0));
+    const low = merged.map(() => 0);
+    const filled = merged.map((n, axis) => n + (high[axis] as number));
+    value = graph.make('pad', { low, high, value: identityOf(attr.op, x.dtype) }, [value], filled, x.dtype);
+  }
+  const split = [...x.shape.slice(0, run.first), chunks, length, ...x.shape.slice(run.last + 1)];
+  value = graph.reshape(value, split);
+  const removed = run.last - run.first + 1;
+  const axes: number[] = [];
+  for (const axis of attr.axes) {
+    if (axis < run.first) axes.push(axis);
+    else if (axis > run.last) axes.push(axis - removed + 2);
+  }
+  axes.push(run.first + 1);
+  axes.sort((a, b) => a - b);
+  const partialShape = dropAxes(split, axes);
+  const partial = graph.exactly('reduce', { ...attr, axes }, [value], partialShape, x.dtype);
+  partial.forced = true;
+  const chunkAxis = run.first - axes.filter((axis) => axis < run.first).length;
+  return graph.exactly('reduce', { ...attr, axes: [chunkAxis] }, [partial], shape, x.dtype);
+}
+
+/** A number of chunks near the target, one that divides if there is one. */
+function chunkCount(extent: number, target: number): number {
+  if (extent <= target) return extent;
+  for (let n = target; n * 2 > target && n > 1; n--) if (extent % n === 0) return n;
+  for (let n = target + 1; n < target * 2; n++) if (extent % n === 0) return n;
+  return target;
+}

@@ -1,0 +1,141 @@
+/**
+ * What each primitive computes from its sources' values: one rule per primitive, from values to a kernel expression.
+ *
+ * The other half of sources.ts: `parts` of the demand are the sources in the order that file asked for them. Rules run
+ * sources first. Where a demand's gate is false its value may be anything, so only padding and sums look at gates.
+ */
+import type { PrimitiveName } from '../graph/attrs.ts';
+import type { Exprs } from '../kernel/expr.ts';
+import type { KNode } from '../kernel/ir.ts';
+import { type DType, isFloat } from '../shape/dtype.ts';
+import type { Demand } from './draft.ts';
+import { bothGates, flatten, type Index } from './index-map.ts';
+import type { PlanNode } from './plan-graph.ts';
+import { moveIndex, movedFrom } from './sources.ts';
+import { threefry } from './threefry.ts';
+import { traits } from './traits.ts';
+
+export interface ValueContext {
+  readonly e: Exprs;
+  /** Loads an element of a node in memory for the kernel of this demand. */
+  load(demand: Demand, node: PlanNode, index: Index, gate: KNode | null): KNode;
+  /** A number bound at each run. */
+  scalar(demand: Demand): KNode;
+}
+
+type Rule<P extends PrimitiveName> = (c: ValueContext, demand: Demand, node: PlanNode<P>) => KNode;
+
+const part = (demand: Demand, i = 0): KNode => (demand.parts[i] as Demand).value as KNode;
+
+const same = (_: ValueContext, demand: Demand): KNode => part(demand);
+
+/** `value` where the gate holds, else `other`; a gated load takes the other value in without a selection. */
+function gated(e: Exprs, gate: KNode | null | undefined, outer: KNode | null, value: KNode, other: number): KNode {
+  if (gate === undefined || gate === null) return value;
+  const alt = e.constant(value.dtype as DType, other);
+  if (value.op === 'LOAD' && value.src[2] !== undefined && value.src[2] === bothGates(e, outer, gate)) {
+    return e.load(value.src[0] as KNode, value.src[1] as KNode, value.src[2], alt);
+  }
+  return e.where(gate, value, alt);
+}
+
+/** 16-bit floats are summed in 32 bits. */
+function widened(dtype: DType): DType {
+  return dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype;
+}
+
+function sum(e: Exprs, demand: Demand, value: KNode): KNode {
+  return e.reduce('sum', value, demand.ranges);
+}
+
+function contraction(c: ValueContext, demand: Demand, node: PlanNode): KNode {
+  const { e } = c;
+  const wide = widened(node.dtype);
+  const lhs = e.cast(gated(e, demand.notes[0], demand.gate, part(demand, 0), 0), wide);
+  const rhs = e.cast(part(demand, 1), wide);
+  return e.cast(sum(e, demand, e.mul(lhs, rhs)), node.dtype);
+}
+
+type Unnamed = 'buffer' | 'scalar' | 'constant' | 'iota' | 'randomBits' | 'sign' | 'where' | 'cast' | 'bitcast';
+type Structured = 'reduce' | 'argReduce' | 'reshape' | 'permute' | 'expand' | 'slice' | 'pad' | 'concat' | 'window' | 'fold';
+type Special = Unnamed | Structured | 'dotGeneral' | 'conv' | 'gather' | 'scatterAdd' | 'stopGradient' | 'contiguous';
+
+const rules: { readonly [P in Special]: Rule<P> } = {
+  buffer: (c, demand, node) => c.load(demand, node, demand.index, demand.gate),
+  scalar: (c, demand) => c.scalar(demand),
+  constant: (c, _, node) => c.e.constant(node.dtype, node.attr.value),
+  iota: (_, demand) => demand.index[0] as KNode,
+  randomBits: (c, demand, node) => {
+    const at = c.e.cast(flatten(c.e, node.shape, demand.index), 'uint32');
+    return threefry(c.e, part(demand, 0), part(demand, 1), at);
+  },
+  sign: ({ e }, demand, node) => {
+    const x = part(demand);
+    const of = (value: number): KNode => e.constant(node.dtype, value);
+    const negative = isFloat(node.dtype) || node.dtype.startsWith('int') ? e.where(e.lt(x, of(0)), of(-1), x) : x;
+    return e.where(e.lt(of(0), x), of(1), negative);
+  },
+  where: ({ e }, demand) => e.where(part(demand, 0), part(demand, 1), part(demand, 2)),
+  cast: ({ e }, demand, node) => e.cast(part(demand), node.attr.dtype),
+  bitcast: ({ e }, demand, node) => e.bitcast(part(demand), node.attr.dtype),
+
+  reduce: ({ e }, demand, node) => {
+    const wide = node.attr.op === 'sum' || node.attr.op === 'prod' ? widened(node.dtype) : node.dtype;
+    return e.cast(e.reduce(node.attr.op, e.cast(part(demand), wide), demand.ranges), node.dtype);
+  },
+  argReduce: ({ e }, demand, node) => e.reduce(node.attr.op === 'max' ? 'argmax' : 'argmin', part(demand), demand.ranges),
+
+  reshape: same,
+  permute: same,
+  expand: same,
+  slice: same,
+  window: same,
+  pad: ({ e }, demand, node) => gated(e, demand.notes[0], demand.gate, part(demand), node.attr.value),
+  concat: ({ e }, demand) => {
+    let value = part(demand, demand.parts.length - 1);
+    for (let i = demand.parts.length - 2; i >= 0; i--) value = e.where(demand.notes[i] as KNode, part(demand, i), value);
+    return value;
+  },
+  fold: ({ e }, demand, node) => {
+    const wide = widened(node.dtype);
+    const value = gated(e, demand.notes[0], demand.gate, part(demand), 0);
+    return demand.ranges.length === 0 ? value : e.cast(sum(e, demand, e.cast(value, wide)), node.dtype);
+  },
+
+  dotGeneral: contraction,
+  conv: contraction,
+
+  gather: (c, demand, node) => {
+    const [x, which] = node.src as [PlanNode, PlanNode];
+    const { axis } = node.attr;
+    let index: Index = [...demand.index.slice(0, axis), part(demand), ...demand.index.slice(axis + which.shape.length)];
+    index = index.map((at, i) => (x.shape[i] === 1 ? c.e.i32(0) : at));
+    const base = movedFrom(x);
+    for (let at = x; at !== base; at = at.src[0] as PlanNode) index = moveIndex(c.e, at, index);
+    return c.load(demand, base, index, demand.gate);
+  },
+  scatterAdd: ({ e }, demand, node) => {
+    const [base, which, update] = [part(demand, 0), part(demand, 1), part(demand, 2)];
+    const wide = widened(node.dtype);
+    const here = e.eq(which, demand.index[node.attr.axis] as KNode);
+    const added = e.where(here, e.cast(update, wide), e.constant(wide, 0));
+    return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
+  },
+  stopGradient: same,
+  contiguous: same,
+};
+
+function isSpecial(op: PrimitiveName): op is Special {
+  return Object.hasOwn(rules, op);
+}
+
+/** The expression of a demand that is computed in place. */
+export function valueOf(c: ValueContext, demand: Demand): KNode {
+  const { node } = demand;
+  if (isSpecial(node.op)) return (rules[node.op] as Rule<PrimitiveName>)(c, demand, node);
+  const { kernelOp } = traits[node.op];
+  if (kernelOp === undefined) throw new Error(`[lower] primitive ${node.op} has no rule for its value`);
+  const { e } = c;
+  if (demand.parts.length === 1) return e.unary(kernelOp as Parameters<Exprs['unary']>[0], part(demand));
+  return e.binary(kernelOp as Parameters<Exprs['binary']>[0], part(demand, 0), part(demand, 1));
+}
