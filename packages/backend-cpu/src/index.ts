@@ -1,1 +1,8 @@
-// Entry point @polygrad/backend-cpu: lists what the package exports.
+/** Entry point @polygrad/backend-cpu: importing it registers the backend under the name 'cpu'. */
+import { registerBackend } from '@polygrad/core/engine';
+import { cpuProvider } from './provider.ts';
+
+export { CpuEngine, type CpuEngineOptions, createCpuEngine } from './engine.ts';
+export { cpuProvider } from './provider.ts';
+
+registerBackend(cpuProvider);

@@ -1,0 +1,194 @@
+/** The engine: memory, commands, threads, release, dispose, and that Node exits by itself. */
+import { execFileSync } from 'node:child_process';
+import { type Binding, CompileError, EngineDisposedError, type IEngine, OutOfMemoryError } from '@polygrad/core/engine';
+import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type CpuEngine, createCpuEngine } from './engine.ts';
+
+const engines: CpuEngine[] = [];
+function make(options: { threads?: number; memory?: number } = {}): CpuEngine {
+  const engine = createCpuEngine(options);
+  engines.push(engine);
+  return engine;
+}
+afterEach(() => {
+  for (const e of engines.splice(0)) e.dispose();
+});
+
+function put(engine: IEngine, data: Float32Array | Int32Array): Binding {
+  const binding = { buffer: engine.alloc(data.byteLength), offset: 0, bytes: data.byteLength };
+  engine.upload(binding, data);
+  return binding;
+}
+const floats = (engine: IEngine, b: Binding): Float32Array => new Float32Array(engine.downloadSync!(b, new Uint8Array(b.bytes)).buffer);
+
+/** out[i] = x[i] * s + i, in groups of `size` elements. */
+function scaleProgram(n: number, size: number, cost = { flops: 0, bytes: 0 }): Program {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const [x, out] = [e.param(0, 'float32', 'read', n), e.param(1, 'float32', 'write', n)];
+  const s = e.scalar(0, 'float32');
+  const g = e.special('group', 0, n / size);
+  b.loop(size, (i) => {
+    const at = e.add(e.mul(g, e.i32(size)), i);
+    b.store(out, at, e.add(e.mul(b.load(x, at), s), e.cast(at, 'float32')));
+  });
+  return b.build({ name: 'scale', grid: [n / size, 1, 1], cost });
+}
+
+async function workersReady(engine: CpuEngine, count: number): Promise<void> {
+  for (let i = 0; engine.readyWorkers < count; i++) {
+    if (i > 1000) throw new Error('workers did not start');
+    await new Promise((r) => setTimeout(r, 5));
+  }
+}
+
+describe('CpuEngine', () => {
+  it('uploads, runs and downloads', async () => {
+    const engine = make({ threads: 1 });
+    const x = put(engine, Float32Array.of(1, 2, 3, 4));
+    const out = put(engine, new Float32Array(4));
+    const [kernel] = engine.compile([scaleProgram(4, 2)]);
+    engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [10] }]);
+    expect([...floats(engine, out)]).toEqual([10, 21, 32, 43]);
+    const bytes = await engine.download({ ...out, offset: 4, bytes: 8 }, new Uint8Array(8));
+    expect([...new Float32Array(bytes.buffer)]).toEqual([21, 32]);
+    await engine.idle();
+  });
+
+  it('copies and fills, also overlapping and large ranges', () => {
+    for (const threads of [1, 2]) {
+      const engine = make({ threads });
+      const n = 300_000;
+      const a = put(engine, Float32Array.from({ length: n }, (_, i) => i));
+      const b = put(engine, new Float32Array(n));
+      engine.submit([{ kind: 'copy', from: a, to: b }]);
+      expect(floats(engine, b)).toEqual(floats(engine, a));
+      // Shifted by one element inside one buffer.
+      engine.submit([{ kind: 'copy', from: { ...a, bytes: a.bytes - 4 }, to: { ...a, offset: 4, bytes: a.bytes - 4 } }]);
+      expect(floats(engine, a)).toEqual(Float32Array.from({ length: n }, (_, i) => Math.max(0, i - 1)));
+      const part = { ...b, offset: 8, bytes: 4 * (n - 5) };
+      engine.submit([{ kind: 'fill', to: part, pattern: 0x3f800000 }]);
+      expect(floats(engine, b)).toEqual(Float32Array.from({ length: n }, (_, i) => (i < 2 || i >= n - 3 ? i : 1)));
+      engine.submit([{ kind: 'fill', to: { ...b, bytes: 0 }, pattern: 7 }]);
+    }
+  });
+
+  it('gives the same results on one and on two threads', async () => {
+    const n = 1 << 18;
+    const data = Float32Array.from({ length: n }, (_, i) => Math.sin(i));
+    const results = [];
+    for (const threads of [1, 2, 3]) {
+      const engine = make({ threads });
+      const x = put(engine, data);
+      const out = put(engine, new Float32Array(n));
+      const [kernel] = engine.compile([scaleProgram(n, 256, { flops: 1024, bytes: 2048 })]);
+      await workersReady(engine, threads - 1);
+      for (let round = 0; round < 50; round++) {
+        engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: round & 1 ? [out, x] : [x, out], scalars: [0.5] }]);
+      }
+      // Let the workers fall asleep, then use them again.
+      await new Promise((r) => setTimeout(r, 20));
+      for (let round = 0; round < 2; round++) engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [0.25] }]);
+      results.push(floats(engine, out));
+    }
+    expect(results[1]).toEqual(results[0]);
+    expect(results[2]).toEqual(results[0]);
+  });
+
+  it('shares code between equal programs and drops it after the last release', async () => {
+    const engine = make({ threads: 2 });
+    const x = put(engine, Float32Array.of(1, 2));
+    const out = put(engine, new Float32Array(2));
+    const [a] = engine.compile([scaleProgram(2, 1)]);
+    const [b] = engine.compile([scaleProgram(2, 1)]);
+    expect((a as { code?: unknown }).code).toBe((b as { code?: unknown }).code);
+    engine.release([a!]);
+    engine.release([a!]);
+    engine.submit([{ kind: 'dispatch', kernel: b!, bindings: [x, out], scalars: [3] }]);
+    expect([...floats(engine, out)]).toEqual([3, 7]);
+    engine.release([b!]);
+    const [c] = engine.compile([scaleProgram(2, 1)]);
+    expect((c as { code?: unknown }).code).not.toBe((b as { code?: unknown }).code);
+    engine.submit([{ kind: 'dispatch', kernel: c!, bindings: [x, out], scalars: [4] }]);
+    expect([...floats(engine, out)]).toEqual([4, 9]);
+  });
+
+  it('survives many modules coming and going while workers look at them', async () => {
+    const engine = make({ threads: 2 });
+    const n = 4096;
+    const x = put(engine, new Float32Array(n).fill(1));
+    const out = put(engine, new Float32Array(n));
+    for (let round = 0; round < 60; round++) {
+      const size = 2 ** (1 + (round % 8));
+      const [kernel] = engine.compile([scaleProgram(n, size, { flops: 1e6, bytes: 0 })]);
+      engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [round] }]);
+      const got = floats(engine, out);
+      for (let i = 0; i < n; i += 97) expect(got[i]).toBe(round + i);
+      engine.release([kernel!]);
+      if (round === 10) await workersReady(engine, 1);
+    }
+  });
+
+  it('counts memory and says when there is no more', () => {
+    const engine = make({ threads: 1, memory: 32 << 20 });
+    expect(engine.memory()).toMatchObject({ bytes: 0, buffers: 0 });
+    const a = engine.alloc(1000);
+    const b = engine.alloc(8 << 20);
+    expect(engine.memory()).toMatchObject({ bytes: 1000 + (8 << 20), buffers: 2 });
+    expect(() => engine.alloc(30 << 20)).toThrow(OutOfMemoryError);
+    expect(() => engine.alloc(2 ** 33)).toThrow(/out of memory: 8589934592 bytes requested/);
+    engine.free(a);
+    engine.free(b);
+    expect(engine.memory()).toMatchObject({ bytes: 0, buffers: 0 });
+    engine.alloc(20 << 20);
+    expect(() => engine.upload({ buffer: a, offset: 0, bytes: 4 }, new Uint8Array(4))).toThrow(/was freed/);
+  });
+
+  it('keeps data when memory grows', () => {
+    for (const threads of [1, 2]) {
+      const engine = make({ threads });
+      const x = put(engine, Float32Array.of(5));
+      const [kernel] = engine.compile([scaleProgram(1, 1)]);
+      const big = put(engine, new Float32Array(20 << 20));
+      engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, big], scalars: [2] }]);
+      expect(floats(engine, { ...big, bytes: 4 })[0]).toBe(10);
+    }
+  });
+
+  it('refuses bindings outside their buffer and wrong arguments', () => {
+    const engine = make({ threads: 1 });
+    const x = put(engine, Float32Array.of(1, 2));
+    const [kernel] = engine.compile([scaleProgram(2, 1)]);
+    const bad = { ...x, offset: 4 };
+    expect(() => engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [bad, x], scalars: [1] }])).toThrow(/outside its buffer/);
+    expect(() => engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x], scalars: [1] }])).toThrow(/takes 2 tensors and 1 scalars: got 1 and 1/);
+    expect(() => make({ threads: 0 })).toThrow(/threads must be/);
+    expect(() => make({ threads: 1 }).free(x.buffer)).toThrow(/another engine/);
+  });
+
+  it('refuses programs it cannot run with the program in the message', () => {
+    const engine = make({ threads: 1 });
+    const b = new ProgramBuilder();
+    const x = b.e.param(0, 'float32', 'write', 4);
+    b.store(x, 0, b.e.unary('EXP', b.load(b.e.param(1, 'float32', 'read', 4), 0)));
+    expect(() => engine.compile([b.build({ name: 'bad' })])).toThrow(CompileError);
+    const c = new ProgramBuilder();
+    c.store(c.e.param(0, 'int8', 'write', 4), 0, c.e.constant('int8', 1));
+    expect(() => engine.compile([c.build({ name: 'bad' })])).toThrow(/kernel 'bad' cannot be compiled: dtype int8/);
+  });
+
+  it('throws after dispose, which may come twice', async () => {
+    const engine = make({ threads: 2 });
+    const x = put(engine, Float32Array.of(1));
+    engine.compile([scaleProgram(1, 1)]);
+    engine.dispose();
+    engine.dispose();
+    expect(await engine.lost).toMatchObject({ reason: 'disposed' });
+    for (const f of [() => engine.alloc(1), () => engine.submit([]), () => engine.compile([]), () => engine.upload(x, new Uint8Array(4)), () => engine.downloadSync(x, new Uint8Array(4))]) {
+      expect(f).toThrow(EngineDisposedError);
+    }
+    await expect(engine.download(x, new Uint8Array(4))).rejects.toThrow(EngineDisposedError);
+    engine.free(x.buffer);
+  });
+});

@@ -1,0 +1,364 @@
+/**
+ * The CPU engine: one WebAssembly memory, kernels compiled from programs, worker threads that share it all.
+ *
+ * `submit` runs everything before it returns, so there is never anything to wait for, and `downloadSync` always works.
+ */
+import {
+  type Binding,
+  type Command,
+  CompileError,
+  type CompiledKernel,
+  type EngineBuffer,
+  type EngineCaps,
+  EngineDisposedError,
+  type EngineLostInfo,
+  type EngineMemory,
+  type IEngine,
+} from '@polygrad/core/engine';
+import type { KOp, Program } from '@polygrad/core/kernel';
+import { assembleModule, type MemoryImport } from './asm/module.ts';
+import { blockBytes, builtinModule, copyIndex, fillIndex } from './builtins.ts';
+import { emitFunction } from './emit/emit.ts';
+import { type EmitTarget, emittedDtypes } from './emit/target.ts';
+import { detectFeatures } from './features.ts';
+import { chunkFor, Code, CodeModule, CpuKernel, runGroups } from './kernel.ts';
+import { type Block, Heap } from './memory/heap.ts';
+import { argSlots, argsAt, heapAt, lowBytes } from './memory/layout.ts';
+import { programKey } from './program-key.ts';
+import { canShareMemory, coreCount, environment, processorName } from './threads/host.ts';
+import { WorkerPool } from './threads/pool.ts';
+
+/** Options of `createCpuEngine`. */
+export interface CpuEngineOptions {
+  /** Threads that compute, the main thread included. Default: POLYGRAD_THREADS, else the cores, at most 8. */
+  readonly threads?: number;
+  /** Most bytes the engine may take from the system: 4 GiB less one page unless told. */
+  readonly memory?: number;
+}
+
+const pageBytes = 65536;
+/** 32-bit addresses reach 4 GiB; the last page stays unused so that the end of a block is an address too. */
+const addressLimit = 2 ** 32 - pageBytes;
+/** SHARED memory of each thread. */
+const sharedBytes = 1 << 20;
+/** Work below this (estimated nanoseconds of a whole batch) wakes no sleeping thread. */
+const wakeAboveNs = 60_000;
+
+class CpuBuffer implements EngineBuffer {
+  readonly bytes: number;
+  readonly heap: Heap;
+  readonly address: number;
+  block: Block | null;
+
+  constructor(bytes: number, heap: Heap, block: Block) {
+    this.bytes = bytes;
+    this.heap = heap;
+    this.block = block;
+    this.address = block.address;
+  }
+}
+
+/** An engine on WebAssembly. Make one with `createCpuEngine`. */
+export class CpuEngine implements IEngine {
+  readonly name = 'cpu';
+  readonly device: string;
+  readonly caps: EngineCaps;
+  readonly lost: Promise<EngineLostInfo>;
+  readonly #threads: number;
+  readonly #memory: WebAssembly.Memory;
+  readonly #import: MemoryImport;
+  readonly #target: EmitTarget;
+  readonly #heap: Heap;
+  readonly #scratch: number;
+  readonly #pool: WorkerPool | null;
+  readonly #codes = new Map<string, Code>();
+  #builtins: readonly [copy: Code, fill: Code] | null = null;
+  #disposed = false;
+  #bytes = 0;
+  #buffers = 0;
+  #onLost!: (info: EngineLostInfo) => void;
+  // Views of the start of memory, where the args block lies.
+  #i32!: Int32Array;
+  #f32!: Float32Array;
+  #f64!: Float64Array;
+
+  constructor(options: CpuEngineOptions = {}) {
+    const threads = canShareMemory() ? threadCount(options.threads) : 1;
+    const shared = threads > 1;
+    const limit = Math.min(addressLimit, Math.floor((options.memory ?? addressLimit) / pageBytes) * pageBytes);
+    const initial = Math.ceil((heapAt + threads * sharedBytes) / pageBytes) + 1;
+    const maximum = Math.max(initial, limit / pageBytes);
+    const features = detectFeatures();
+    this.#threads = threads;
+    this.#memory = new WebAssembly.Memory({ initial, maximum, shared });
+    this.#import = { minPages: initial, maxPages: maximum, shared, addressBits: 32 };
+    this.#target = { addressBits: 32, shared, ...features, sharedBytes, lowBytes };
+    this.#heap = new Heap(this.#memory, heapAt, maximum * pageBytes, () => this.#refreshViews());
+    this.#refreshViews();
+    const scratch = Array.from({ length: threads }, () => this.#heap.alloc(sharedBytes).address);
+    this.#scratch = scratch[0]!;
+    this.#pool = shared ? new WorkerPool(this.#memory, this.#heap, scratch.slice(1)) : null;
+    this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
+    this.caps = {
+      dtypes: new Set(emittedDtypes),
+      nativeOps: nativeOps(features.fusedMadd),
+      simt: false,
+      vectorBytes: 16,
+      sharedBytes,
+      maxGroup: 1,
+      maxBindings: 512,
+      maxBufferBytes: maximum * pageBytes - heapAt,
+      bindAlign: 4,
+      arena: true,
+      parallelism: threads,
+      // Programs may use ATOMIC, but the order of float additions would depend on the threads; results here never do.
+      atomics: new Set(),
+    };
+    this.lost = new Promise((resolve) => {
+      this.#onLost = resolve;
+    });
+  }
+
+  /** Workers that have started so far; for tests and reports. */
+  get readyWorkers(): number {
+    return this.#pool?.ready ?? 0;
+  }
+
+  alloc(bytes: number): EngineBuffer {
+    this.#use('alloc');
+    const buffer = new CpuBuffer(bytes, this.#heap, this.#heap.alloc(bytes));
+    this.#bytes += bytes;
+    this.#buffers++;
+    return buffer;
+  }
+
+  free(buffer: EngineBuffer): void {
+    if (this.#disposed) return;
+    const own = this.#own(buffer);
+    this.#heap.free(own.block!);
+    own.block = null;
+    this.#bytes -= own.bytes;
+    this.#buffers--;
+  }
+
+  upload(to: Binding, data: ArrayBufferView): void {
+    this.#use('upload');
+    this.#bytesOf(to, data.byteLength).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  }
+
+  download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
+    try {
+      return Promise.resolve(this.downloadSync(from, into));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  downloadSync(from: Binding, into: Uint8Array): Uint8Array {
+    this.#use('download');
+    into.set(this.#bytesOf(from, from.bytes));
+    return into;
+  }
+
+  compile(programs: readonly Program[]): readonly CompiledKernel[] {
+    this.#use('compile');
+    const keys = programs.map(programKey);
+    const fresh = new Map<string, Program>();
+    programs.forEach((p, i) => {
+      if (!this.#codes.has(keys[i]!)) fresh.set(keys[i]!, p);
+    });
+    if (fresh.size > 0) {
+      this.#pool?.start();
+      const bodies = [...fresh.values()].map((p) => emitFunction(checkSlots(p), this.#target));
+      const module = this.#load(assembleModule(this.#import, bodies));
+      let index = 0;
+      for (const key of fresh.keys()) this.#codes.set(key, new Code(key, module, index++));
+      module.users = fresh.size;
+    }
+    return programs.map((p, i) => {
+      const code = this.#codes.get(keys[i]!)!;
+      code.users++;
+      return new CpuKernel(p, code, this.#threads);
+    });
+  }
+
+  release(kernels: readonly CompiledKernel[]): void {
+    if (this.#disposed) return;
+    for (const kernel of kernels as readonly CpuKernel[]) {
+      if (kernel.released) continue;
+      kernel.released = true;
+      const { code } = kernel;
+      if (--code.users > 0) continue;
+      this.#codes.delete(code.key);
+      const { module } = code;
+      if (--module.users === 0 && module.published !== null) this.#pool!.withdraw(module.published);
+    }
+  }
+
+  submit(commands: readonly Command[]): void {
+    this.#use('submit');
+    const pool = this.#pool;
+    if (pool !== null && pool.ready > 0) {
+      let work = 0;
+      for (const c of commands) if (c.kind === 'dispatch' && (c.kernel as CpuKernel).chunk > 0) work += (c.kernel as CpuKernel).estimate;
+      if (work > wakeAboveNs) pool.wake();
+    }
+    for (const c of commands) {
+      switch (c.kind) {
+        case 'dispatch':
+          this.#dispatch(c.kernel as CpuKernel, c.bindings, c.scalars);
+          break;
+        case 'copy':
+          this.#copy(c.from, c.to);
+          break;
+        case 'fill':
+          this.#fill(c.to, c.pattern);
+          break;
+        default:
+          c satisfies never;
+      }
+    }
+  }
+
+  idle(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  memory(): EngineMemory {
+    return { bytes: this.#bytes, buffers: this.#buffers, reservedBytes: this.#disposed ? 0 : this.#heap.reserved };
+  }
+
+  /** Stops the workers; every later call throws EngineDisposedError. */
+  dispose(): void {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    this.#pool?.dispose();
+    this.#codes.clear();
+    this.#bytes = this.#buffers = 0;
+    this.#onLost({ reason: 'disposed', message: 'the CPU engine was disposed' });
+  }
+
+  #use(action: string): void {
+    if (this.#disposed) throw new EngineDisposedError('cpu', action);
+  }
+
+  #own(buffer: EngineBuffer): CpuBuffer {
+    const own = buffer as CpuBuffer;
+    if (own.heap !== this.#heap) throw new Error('[cpu] the buffer belongs to another engine: allocate it from this one');
+    if (own.block === null) throw new Error('[cpu] the buffer was freed: its memory may hold something else by now');
+    return own;
+  }
+
+  /** Address of a binding that is known to lie inside its buffer. */
+  #addressOf(b: Binding, bytes: number): number {
+    const own = this.#own(b.buffer);
+    if (!(b.offset >= 0 && b.offset + bytes <= own.bytes)) {
+      throw new Error(`[cpu] a binding lies outside its buffer: offset ${b.offset} and ${bytes} bytes of ${own.bytes}`);
+    }
+    return own.address + b.offset;
+  }
+
+  #bytesOf(b: Binding, bytes: number): Uint8Array {
+    return new Uint8Array(this.#memory.buffer, this.#addressOf(b, bytes), bytes);
+  }
+
+  #refreshViews(): void {
+    const { buffer } = this.#memory;
+    this.#i32 = new Int32Array(buffer, 0, heapAt / 4);
+    this.#f32 = new Float32Array(buffer, 0, heapAt / 4);
+    this.#f64 = new Float64Array(buffer, 0, heapAt / 8);
+  }
+
+  #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): void {
+    const { paramCount, scalarKinds, groups } = kernel;
+    if (bindings.length !== paramCount || scalars.length !== scalarKinds.length) throw wrongArguments(kernel, bindings, scalars);
+    const i32 = this.#i32;
+    let at = argsAt / 8;
+    for (let i = 0; i < paramCount; i++) {
+      const b = bindings[i]!;
+      i32[2 * at++] = this.#addressOf(b, b.bytes);
+    }
+    for (let i = 0; i < scalarKinds.length; i++, at++) {
+      const value = scalars[i]!;
+      const kind = scalarKinds[i]!;
+      if (kind === 0) this.#f32[2 * at] = value;
+      else if (kind === 1) this.#f64[at] = value;
+      else i32[2 * at] = kind === 2 ? value : value === 0 ? 0 : 1;
+    }
+    if (groups > 0) runGroups(this.#pool, kernel.code, groups, kernel.chunk, kernel.step, argsAt, this.#scratch);
+  }
+
+  #copy(from: Binding, to: Binding): void {
+    const source = this.#addressOf(from, from.bytes);
+    const target = this.#addressOf(to, from.bytes);
+    this.#i32[argsAt / 4 + 2] = source;
+    // Overlapping ranges are right only when copied in one call.
+    const overlap = source < target + from.bytes && target < source + from.bytes;
+    this.#runBuiltin(copyIndex, target, from.bytes, !overlap);
+  }
+
+  #fill(to: Binding, pattern: number): void {
+    this.#i32[argsAt / 4 + 2] = pattern;
+    this.#runBuiltin(fillIndex, this.#addressOf(to, to.bytes), to.bytes, true);
+  }
+
+  #runBuiltin(index: 0 | 1, target: number, bytes: number, divisible: boolean): void {
+    if (bytes === 0) return;
+    if (this.#builtins === null) {
+      const module = this.#load(builtinModule(this.#import));
+      this.#builtins = [new Code('copy', module, copyIndex), new Code('fill', module, fillIndex)];
+    }
+    this.#i32[argsAt / 4] = target;
+    this.#i32[argsAt / 4 + 4] = bytes;
+    const groups = Math.ceil(bytes / blockBytes);
+    const chunk = divisible ? chunkFor(bytes / 8, groups, this.#threads) : 0;
+    runGroups(this.#pool, this.#builtins[index]!, groups, chunk, groups, argsAt, this.#scratch);
+  }
+
+  #load(bytes: Uint8Array<ArrayBuffer>): CodeModule {
+    const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { m: this.#memory } });
+    return new CodeModule(instance.exports, this.#pool?.publish(bytes) ?? null);
+  }
+}
+
+/**
+ * Makes a CPU engine.
+ *
+ * @example
+ * import { createCpuEngine } from '@polygrad/backend-cpu';
+ * const engine = createCpuEngine({ threads: 1 });
+ * const buffer = engine.alloc(8);
+ * engine.upload({ buffer, offset: 0, bytes: 8 }, Float32Array.of(1, 2));
+ * const bytes = engine.downloadSync({ buffer, offset: 4, bytes: 4 }, new Uint8Array(4));
+ * console.log(new Float32Array(bytes.buffer)[0]); //=> 2
+ * engine.dispose();
+ */
+export function createCpuEngine(options: CpuEngineOptions = {}): CpuEngine {
+  return new CpuEngine(options);
+}
+
+function threadCount(asked: number | undefined): number {
+  const wish = asked ?? Number(environment('POLYGRAD_THREADS') || Math.min(coreCount(), 8));
+  if (!Number.isInteger(wish) || wish < 1 || wish > 64) {
+    throw new Error(`[cpu] threads must be a whole number from 1 to 64: got ${asked ?? environment('POLYGRAD_THREADS')}; leave it out for a good choice`);
+  }
+  return wish;
+}
+
+function nativeOps(fusedMadd: boolean): EngineCaps['nativeOps'] {
+  const ops: KOp[] = ['ABS', 'CEIL', 'TRUNC', 'ROUND', 'ISNAN', 'RECIP', 'MULADD', 'MULHI'];
+  if (fusedMadd) ops.push('FMA');
+  return new Set(ops);
+}
+
+function checkSlots(p: Program): Program {
+  if (p.params.length + p.scalars.length <= argSlots) return p;
+  throw new CompileError('cpu', p.name, `${p.params.length} tensors and ${p.scalars.length} scalars are more than ${argSlots}`, '');
+}
+
+function wrongArguments(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): Error {
+  return new Error(
+    `[cpu.submit] kernel '${kernel.program.name}' takes ${kernel.paramCount} tensors and ${kernel.scalarKinds.length} scalars: ` +
+      `got ${bindings.length} and ${scalars.length}`,
+  );
+}

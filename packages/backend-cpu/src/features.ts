@@ -1,0 +1,71 @@
+/**
+ * What this JavaScript engine's WebAssembly can do, found by validating and running small modules once.
+ */
+import { assembleModule } from './asm/module.ts';
+import { S, ValType, W } from './asm/opcodes.ts';
+import { ByteWriter } from './asm/writer.ts';
+import { nodeModule } from './threads/host.ts';
+
+export interface Features {
+  /** relaxed_madd exists and rounds once. */
+  readonly fusedMadd: boolean;
+  /** relaxed_laneselect exists. */
+  readonly laneSelect: boolean;
+}
+
+let found: Features | null = null;
+
+/** The features of this process; the first call may turn on an engine flag (relaxed SIMD on Node 20). */
+export function detectFeatures(): Features {
+  if (found !== null) return found;
+  const probe = maddProbe();
+  let valid = WebAssembly.validate(probe);
+  if (!valid && nodeModule('node:v8') !== undefined && process.versions.v8.startsWith('11.')) {
+    nodeModule('node:v8')?.setFlagsFromString('--experimental-wasm-relaxed-simd');
+    valid = WebAssembly.validate(probe);
+  }
+  found = { fusedMadd: valid && roundsOnce(probe), laneSelect: valid };
+  return found;
+}
+
+/** A module whose function writes a * b + c of two doubles and two floats at addresses 0 and 16. */
+function maddProbe(): Uint8Array<ArrayBuffer> {
+  const w = new ByteWriter();
+  const op = (code: number): void => {
+    if (code > 0xff) {
+      w.u8(code >> 16);
+      w.uleb(code & 0xffff);
+    } else w.u8(code);
+  };
+  const load = (at: number): void => {
+    op(W.i32Const);
+    w.sleb(at);
+    op(S.load);
+    w.uleb(0);
+    w.uleb(0);
+  };
+  for (const [madd, at] of [[S.f64RelaxedMadd, 0], [S.f32RelaxedMadd, 64]] as const) {
+    op(W.i32Const);
+    w.sleb(at);
+    for (let i = 1; i <= 3; i++) load(at + 16 * i);
+    op(madd);
+    op(S.store);
+    w.uleb(0);
+    w.uleb(0);
+  }
+  return assembleModule({ minPages: 1, shared: false, addressBits: 32 }, [{ params: [], results: [], locals: [ValType.v128], code: w.take() }]);
+}
+
+function roundsOnce(probe: Uint8Array<ArrayBuffer>): boolean {
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const instance = new WebAssembly.Instance(new WebAssembly.Module(probe), { m: { m: memory } });
+  // (1 + u)^2 - (1 + 2u) is u^2 with one rounding and 0 with two.
+  const f64 = new Float64Array(memory.buffer);
+  const u = 2 ** -40;
+  f64.fill(1 + u, 2, 6).fill(-(1 + 2 * u), 6, 8);
+  const f32 = new Float32Array(memory.buffer);
+  const v = 2 ** -20;
+  f32.fill(1 + v, 20, 28).fill(-(1 + 2 * v), 28, 32);
+  (instance.exports['0'] as () => void)();
+  return f64[0] === u * u && f32[16] === v * v;
+}

@@ -1,0 +1,220 @@
+/**
+ * The allocator over a growing WebAssembly memory: two-level segregated fit, blocks of whole cache lines, immediate merging.
+ *
+ * All bookkeeping is on the JavaScript side, so the memory itself stays untouched by allocation. Allocation and freeing take
+ * constant time but for growth. Blocks start at multiples of 64 bytes.
+ */
+import { OutOfMemoryError } from '@polygrad/core/engine';
+
+const unit = 64;
+const pageBytes = 65536;
+const binsPerPower = 8;
+
+/** A stretch of memory, free or handed out. */
+export class Block {
+  /** Byte address and size; both multiples of 64. */
+  address: number;
+  size: number;
+  free = true;
+  /** Neighbours by address. */
+  before: Block | null = null;
+  after: Block | null = null;
+  /** Neighbours in the free list of `bin`. */
+  previous: Block | null = null;
+  next: Block | null = null;
+  bin = -1;
+
+  constructor(address: number, size: number) {
+    this.address = address;
+    this.size = size;
+  }
+}
+
+/** Bin of a block of `units`: eight bins per power of two. */
+function binOf(units: number): number {
+  if (units < binsPerPower) return units;
+  const power = 31 - Math.clz32(units);
+  return (power - 2) * binsPerPower + ((units >>> (power - 3)) & 7);
+}
+
+/** First bin all of whose blocks have at least `units`. */
+function binAbove(units: number): number {
+  if (units < binsPerPower) return units;
+  const power = 31 - Math.clz32(units);
+  return binOf(units + (1 << (power - 3)) - 1);
+}
+
+export class Heap {
+  readonly #memory: WebAssembly.Memory;
+  readonly #limit: number;
+  readonly #bins: (Block | null)[] = new Array(256).fill(null);
+  readonly #filled = new Int32Array(8);
+  #last: Block | null = null;
+  #end: number;
+  #live = 0;
+  #count = 0;
+  readonly #onGrow: () => void;
+
+  /** Manages the memory from `start` on, growing it up to `limit` bytes. `onGrow` runs after each growth. */
+  constructor(memory: WebAssembly.Memory, start: number, limit: number, onGrow: () => void = () => {}) {
+    this.#memory = memory;
+    this.#limit = limit;
+    this.#onGrow = onGrow;
+    this.#end = memory.buffer.byteLength;
+    const first = Math.ceil(start / unit) * unit;
+    if (this.#end > first) {
+      this.#last = new Block(first, this.#end - first);
+      this.#insert(this.#last);
+    } else this.#end = first;
+  }
+
+  /** Bytes handed out. */
+  get live(): number {
+    return this.#live;
+  }
+
+  /** Blocks handed out. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Bytes taken from the system. */
+  get reserved(): number {
+    return this.#end;
+  }
+
+  /**
+   * A block of at least `bytes` bytes.
+   *
+   * @throws OutOfMemoryError if the memory cannot grow enough
+   */
+  alloc(bytes: number): Block {
+    const units = Math.max(1, Math.ceil(bytes / unit));
+    if (units * unit > this.#limit) throw this.#exhausted(bytes);
+    const block = this.#find(units) ?? this.#grow(units, bytes);
+    this.#remove(block);
+    const rest = block.size - units * unit;
+    if (rest > 0) this.#split(block, units * unit);
+    block.free = false;
+    this.#live += block.size;
+    this.#count++;
+    return block;
+  }
+
+  /** Takes a block back; it merges with free neighbours. */
+  free(block: Block): void {
+    if (block.free) throw new Error(`[cpu.free] block at ${block.address} is free already`);
+    block.free = true;
+    this.#live -= block.size;
+    this.#count--;
+    let merged = block;
+    const { before, after } = block;
+    if (after?.free) {
+      this.#remove(after);
+      this.#join(merged, after);
+    }
+    if (before?.free) {
+      this.#remove(before);
+      this.#join(before, merged);
+      merged = before;
+    }
+    this.#insert(merged);
+  }
+
+  #find(units: number): Block | null {
+    // A block of this very bin may fit too: sizes repeat from step to step, so look at a few.
+    let tries = 0;
+    for (let b = this.#bins[binOf(units)] ?? null; b !== null && tries < 8; b = b.next, tries++) {
+      if (b.size >= units * unit) return b;
+    }
+    const bin = binAbove(units);
+    let word = bin >>> 5;
+    let bits = this.#filled[word]! & (-1 << (bin & 31));
+    while (bits === 0) {
+      if (++word >= this.#filled.length) return null;
+      bits = this.#filled[word]!;
+    }
+    return this.#bins[word * 32 + (31 - Math.clz32(bits & -bits))]!;
+  }
+
+  #grow(units: number, requested: number): Block {
+    const tail = this.#last?.free ? this.#last : null;
+    const missing = units * unit - (tail?.size ?? 0);
+    const pages = Math.ceil(missing / pageBytes);
+    // A quarter more than there is, at most 64 MiB at once: few growths, little unused.
+    const wished = Math.max(pages, Math.min(this.#end / 4, 0x4000000) / pageBytes, 16);
+    const room = Math.floor((this.#limit - this.#end) / pageBytes);
+    if (pages > room) throw this.#exhausted(requested);
+    const added = this.#tryGrow(Math.floor(Math.min(wished, room))) || this.#tryGrow(pages);
+    if (added === 0) throw this.#exhausted(requested);
+    const start = this.#end;
+    this.#end = start + added * pageBytes;
+    this.#onGrow();
+    if (tail !== null) {
+      this.#remove(tail);
+      tail.size += added * pageBytes;
+      this.#insert(tail);
+      return tail;
+    }
+    const block = new Block(start, added * pageBytes);
+    block.before = this.#last;
+    if (this.#last !== null) this.#last.after = block;
+    this.#last = block;
+    this.#insert(block);
+    return block;
+  }
+
+  #tryGrow(pages: number): number {
+    try {
+      this.#memory.grow(pages);
+      return pages;
+    } catch {
+      return 0;
+    }
+  }
+
+  #exhausted(requested: number): OutOfMemoryError {
+    return new OutOfMemoryError('cpu.alloc', { requested, live: this.#live, reserved: this.#end, limit: this.#limit });
+  }
+
+  #split(block: Block, size: number): void {
+    const rest = new Block(block.address + size, block.size - size);
+    block.size = size;
+    rest.before = block;
+    rest.after = block.after;
+    if (block.after !== null) block.after.before = rest;
+    else this.#last = rest;
+    block.after = rest;
+    this.#insert(rest);
+  }
+
+  /** Makes `second` part of `first`. */
+  #join(first: Block, second: Block): void {
+    first.size += second.size;
+    first.after = second.after;
+    if (second.after !== null) second.after.before = first;
+    else this.#last = first;
+  }
+
+  #insert(block: Block): void {
+    const bin = binOf(block.size / unit);
+    const head = this.#bins[bin] ?? null;
+    block.bin = bin;
+    block.previous = null;
+    block.next = head;
+    if (head !== null) head.previous = block;
+    this.#bins[bin] = block;
+    this.#filled[bin >>> 5]! |= 1 << (bin & 31);
+  }
+
+  #remove(block: Block): void {
+    const { bin, previous, next } = block;
+    if (next !== null) next.previous = previous;
+    if (previous !== null) previous.next = next;
+    else {
+      this.#bins[bin] = next;
+      if (next === null) this.#filled[bin >>> 5]! &= ~(1 << (bin & 31));
+    }
+    block.bin = -1;
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * What the engine needs from its surroundings, found at run time: Node's modules, worker threads, the number of cores.
+ *
+ * Nothing is imported from Node, so that bundles for browsers stay clean; Node's modules come from `process.getBuiltinModule`.
+ */
+
+interface NodeWorker {
+  unref(): void;
+  terminate(): Promise<number>;
+  on(event: 'error', listener: (error: Error) => void): void;
+}
+
+interface Builtins {
+  'node:worker_threads': { Worker: new (source: string, options: object) => NodeWorker };
+  'node:os': { availableParallelism?(): number; cpus(): { model: string }[] };
+  'node:v8': { setFlagsFromString(flags: string): void };
+}
+
+interface Surroundings {
+  readonly process?: {
+    readonly versions?: { readonly node?: string };
+    readonly env?: Readonly<Record<string, string | undefined>>;
+    getBuiltinModule?<K extends keyof Builtins>(name: K): Builtins[K] | undefined;
+  };
+  readonly crossOriginIsolated?: boolean;
+  readonly navigator?: { readonly hardwareConcurrency?: number };
+  /** Present in browser workers only. */
+  readonly WorkerGlobalScope?: unknown;
+}
+
+const here = globalThis as unknown as Surroundings;
+
+export const isNode: boolean = typeof here.process?.versions?.node === 'string';
+
+/** A module of Node, or undefined elsewhere (and on Node before 20.16). */
+export function nodeModule<K extends keyof Builtins>(name: K): Builtins[K] | undefined {
+  return isNode ? here.process?.getBuiltinModule?.(name) : undefined;
+}
+
+export function environment(name: string): string | undefined {
+  return here.process?.env?.[name];
+}
+
+/** Cores this process may use. */
+export function coreCount(): number {
+  const os = nodeModule('node:os');
+  return os?.availableParallelism?.() ?? os?.cpus().length ?? here.navigator?.hardwareConcurrency ?? 1;
+}
+
+/** A name for the processor. */
+export function processorName(): string {
+  return nodeModule('node:os')?.cpus()[0]?.model.trim() ?? 'CPU';
+}
+
+/** True where memory can be shared with worker threads. */
+export function canShareMemory(): boolean {
+  if (typeof SharedArrayBuffer === 'undefined') return false;
+  if (isNode) return nodeModule('node:worker_threads') !== undefined;
+  return here.crossOriginIsolated === true && typeof Worker !== 'undefined';
+}
+
+/** True where this thread may block: everywhere but on a browser's main thread. */
+export function mayBlock(): boolean {
+  return isNode || here.WorkerGlobalScope !== undefined;
+}
+
+/** A started thread. */
+export interface Thread {
+  terminate(): void;
+}
+
+/**
+ * Starts a thread that calls `main(data)`, where `main` refers to nothing outside itself. On Node the thread does not keep
+ * the process alive.
+ */
+export function startThread<T>(main: (data: T) => void, data: T): Thread {
+  // Some build tools wrap inner functions in a helper of this name.
+  const source = `const __name = (f) => f; const main = ${main.toString()};`;
+  const threads = nodeModule('node:worker_threads');
+  if (threads !== undefined) {
+    const worker = new threads.Worker(`${source} main(require('node:worker_threads').workerData);`, {
+      eval: true,
+      workerData: data,
+      execArgv: [],
+      env: {},
+      name: 'polygrad-cpu',
+    });
+    worker.unref();
+    // A failing thread only takes no more work.
+    worker.on('error', () => {});
+    return { terminate: () => void worker.terminate() };
+  }
+  const url = URL.createObjectURL(new Blob([`${source} onmessage = (event) => main(event.data);`], { type: 'text/javascript' }));
+  const worker = new Worker(url, { name: 'polygrad-cpu' });
+  URL.revokeObjectURL(url);
+  worker.postMessage(data);
+  return { terminate: () => worker.terminate() };
+}

@@ -1,0 +1,103 @@
+/**
+ * The code of a worker thread: one function without references to anything outside it, because it travels as text.
+ *
+ * A worker shares the memory and takes chunks of the posted dispatch from the ticket word until none is left; then it spins
+ * for a while and goes to sleep on that word. It never returns to its event loop, so modules come as bytes in the memory.
+ */
+import type { control } from '../memory/layout.ts';
+
+/** What a worker is started with. */
+export interface WorkerStart {
+  readonly memory: WebAssembly.Memory;
+  readonly control: typeof control;
+  readonly chunkBits: number;
+  readonly tableAt: number;
+  readonly tableSlots: number;
+  readonly ringAt: number;
+  readonly ringSlots: number;
+  readonly argsAt: number;
+  /** This worker's memory for SHARED. */
+  readonly scratch: number;
+  /** Looks at the ticket before sleeping. */
+  readonly spins: number;
+}
+
+/** Runs until the engine is disposed. */
+export function workerMain(start: WorkerStart): void {
+  const { memory, control, chunkBits, tableAt, tableSlots, ringAt, ringSlots, argsAt, scratch, spins } = start;
+  // Only words at the start of memory are used through this view; it stays valid when shared memory grows.
+  const words = new Int32Array(memory.buffer);
+  const chunkMask = (1 << chunkBits) - 1;
+  const modules: (WebAssembly.Exports | null)[] = new Array(tableSlots).fill(null);
+  const versions = new Int32Array(tableSlots);
+  let events = 0;
+
+  /** Brings the module of a slot up to date with the table; the bytes may be replaced while they are read. */
+  const load = (slot: number): WebAssembly.Exports | null => {
+    const at = (tableAt >> 2) + slot * 4;
+    for (;;) {
+      const version = Atomics.load(words, at + 2);
+      if (version === versions[slot]) return modules[slot]!;
+      const address = words[at]! >>> 0;
+      const length = words[at + 1]!;
+      let exports: WebAssembly.Exports | null = null;
+      if (length > 0) {
+        // A thread may not have noticed yet that another one made the memory larger.
+        if (memory.buffer.byteLength < address + length) memory.grow(0);
+        const bytes = new Uint8Array(length);
+        bytes.set(new Uint8Array(memory.buffer, address, length));
+        if (Atomics.load(words, at + 2) !== version) continue;
+        exports = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { m: memory } }).exports;
+      }
+      modules[slot] = exports;
+      versions[slot] = version;
+      return exports;
+    }
+  };
+
+  const loadChanged = (): void => {
+    const now = Atomics.load(words, control.events);
+    // Entries older than the ring are loaded when a dispatch needs them.
+    for (let i = Math.max(events, now - ringSlots); i < now; i++) {
+      try {
+        load(words[(ringAt >> 2) + (i % ringSlots)]!);
+      } catch {
+        // Tried again, and reported, when a dispatch needs the module.
+      }
+    }
+    events = now;
+  };
+
+  const runChunk = (remaining: number): void => {
+    const chunk = words[control.chunks]! - remaining;
+    const size = words[control.chunkGroups]!;
+    const from = chunk * size;
+    const to = Math.min(words[control.groups]!, from + size);
+    try {
+      const exports = load(words[control.slot]!)!;
+      const fn = exports[words[control.fn]!.toString(36)] as (args: number, from: number, to: number, scratch: number) => void;
+      fn(argsAt, from, to, scratch);
+    } catch {
+      Atomics.store(words, control.failed, 1);
+    }
+    Atomics.add(words, control.done, 1);
+    if (Atomics.load(words, control.mainWaits) === 1) Atomics.notify(words, control.done);
+  };
+
+  Atomics.add(words, control.ready, 1);
+  let idle = 0;
+  for (;;) {
+    const ticket = Atomics.load(words, control.ticket);
+    const remaining = ticket & chunkMask;
+    if (remaining !== 0) {
+      if (Atomics.compareExchange(words, control.ticket, ticket, ticket - 1) === ticket) runChunk(remaining);
+      idle = 0;
+    } else if (++idle > spins) {
+      if (Atomics.load(words, control.stop) === 1) return;
+      Atomics.add(words, control.sleepers, 1);
+      Atomics.wait(words, control.ticket, ticket);
+      Atomics.sub(words, control.sleepers, 1);
+      idle = 0;
+    } else if ((idle & 255) === 1 && Atomics.load(words, control.events) !== events) loadChanged();
+  }
+}
