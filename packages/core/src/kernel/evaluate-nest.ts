@@ -2,11 +2,11 @@
  * Direct evaluation of loop nests: what a LoopKernel means, one element at a time, without lowering.
  *
  * Independent of linearize and of programs; tests compare the two. Slow by design. Values are JS numbers (bigint for 64-bit
- * integers) rounded to their dtype after every operation; sums add in order in the accumulator's dtype.
+ * integers) rounded to their dtype after every operation; float reductions run in float64 and round once, at the end.
  */
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { type Literal, dtypeRange, foldBinary, foldCast, foldUnary, normalize } from './simplify-fold.ts';
-import { ownRanges, type Range } from './free-ranges.ts';
+import { FreeRanges, ownRanges, type Range } from './free-ranges.ts';
 import { isArithmetic } from './arithmetic.ts';
 import type { BinaryOp, KNode, KNodeOf, LoopKernel, UnaryOp } from './ir.ts';
 
@@ -35,6 +35,9 @@ export function evaluateNest(kernel: LoopKernel, buffers: readonly TypedArray[],
 class Evaluation {
   readonly #buffers: readonly TypedArray[];
   readonly #scalars: readonly number[];
+  readonly #free = new FreeRanges();
+  /** Values of REDUCEs by the values of their free ranges: recomputing them would be exponential in their nesting. */
+  readonly #reduced = new Map<KNode, Map<string, Literal>>();
 
   constructor(buffers: readonly TypedArray[], scalars: readonly number[]) {
     this.#buffers = buffers;
@@ -75,8 +78,14 @@ class Evaluation {
         const p = mem as KNodeOf<'PARAM'>;
         return (this.#buffers[p.arg.slot] as TypedArray)[this.index(p, index, env)] as Literal;
       }
-      case 'REDUCE':
-        return this.#reduce(n, env);
+      case 'REDUCE': {
+        let known = this.#reduced.get(n);
+        if (known === undefined) this.#reduced.set(n, (known = new Map()));
+        const key = this.#free.of(n).map((r) => env.get(r)).join();
+        let value = known.get(key);
+        if (value === undefined) known.set(key, (value = this.#reduce(n, env)));
+        return value;
+      }
       case 'CAST':
         return foldCast(n.src[0]?.dtype as DType, dtype, at(0));
       case 'WHERE':
@@ -111,7 +120,7 @@ class Evaluation {
     const value = n.src[0] as KNode;
     const dtype = value.dtype as DType;
     const { op } = n.arg;
-    const wide: DType = isFloat(dtype) ? (dtype === 'float64' ? 'float64' : 'float32') : dtype.endsWith('64') ? dtype : 'int32';
+    const wide: DType = isFloat(dtype) ? 'float64' : dtype.endsWith('64') ? dtype : 'int32';
     const flip = op === 'min' || op === 'argmin';
     let best: Literal = op === 'sum' ? 0 : op === 'prod' ? 1 : isFloat(dtype) ? (flip ? 1 / 0 : -1 / 0) : (dtypeRange[wide][flip ? 1 : 0] as number);
     if (wide.endsWith('64') && wide !== 'float64') best = BigInt(best);

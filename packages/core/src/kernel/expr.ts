@@ -67,11 +67,14 @@ export class Exprs {
     return n as KNodeOf<'SPECIAL'>;
   }
 
-  /** A new loop variable; never the same node twice. */
-  range(extent: number, kind: RangeKind = 'loop'): Range {
+  /**
+   * A new loop variable; never the same node twice. `limit`, an int32 expression of outer ranges, lets the range end
+   * before its extent (the last chunk of a split range).
+   */
+  range(extent: number, kind: RangeKind = 'loop', limit?: KNode): Range {
     if (!Number.isInteger(extent) || extent < 0) fail('range', `extent must be an integer of at least 0: got ${extent}`);
     const id = freshId();
-    return this.intern('RANGE', 'int32', 1, [], id, { id, extent, kind }) as Range;
+    return this.intern('RANGE', 'int32', 1, limit === undefined ? [] : [limit], id, { id, extent, kind }) as Range;
   }
 
   // --- stage A

@@ -7,3 +7,4 @@ export { verifyProgram } from './verify.ts';
 export { linearize } from './linearize.ts';
 export { printLoopKernel, printNode, printProgram } from './print.ts';
 export { evaluateNest } from './evaluate-nest.ts';
+export { optimize } from './axes.ts';

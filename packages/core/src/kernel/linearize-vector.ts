@@ -7,7 +7,7 @@
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { EngineCaps } from '../engine/engine.ts';
 import type { ProgramBuilder } from './builder.ts';
-import type { KNode, LoopKernel } from './ir.ts';
+import type { KNode, LoopStore } from './ir.ts';
 import { highOf, lowOf } from './node.ts';
 
 /** One way of running through a stretch of the range. */
@@ -50,40 +50,36 @@ export function isFixed(total: KNode): boolean {
 }
 
 /**
- * Lanes a kernel's vectors have: what fits the hardware vector if all numbers in the kernel have one size (comparisons
- * and index arithmetic do not count), else 1. Vectors of mixed sizes would need conversions no emitter does well.
+ * Lanes of the vectors in some stores: what fits the hardware vector if all numbers computed there have one size, else
+ * 1. Vectors of mixed sizes would need conversions no emitter does well. Indices and gates are scalars and do not count.
  */
-export function vectorLanes(kernel: LoopKernel, caps: EngineCaps): number {
+export function vectorLanes(stores: readonly LoopStore[], caps: EngineCaps): number {
   let bytes = 0;
   const seen = new Set<KNode>();
   const stack: KNode[] = [];
-  const check = (dtype: DType | 'void'): boolean => {
-    if (dtype === 'void') return true;
-    const size = dtype === 'bool' ? (caps.storageBytes?.bool ?? 1) : dtypeInfo[dtype].bytes;
+  const agrees = (size: number): boolean => {
     if (bytes === 0) bytes = size;
     return bytes === size;
   };
-  for (const { store } of kernel.stores) stack.push(store);
+  const sizeOf = (dtype: DType): number => caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
+  for (const { store } of stores) {
+    const [mem, , value] = store.src as readonly [KNode, KNode, KNode];
+    if (!agrees(sizeOf(mem.dtype as DType))) return 1;
+    stack.push(value);
+  }
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);
-    switch (n.op) {
-      case 'PARAM':
-      case 'STAGE':
-      case 'SHARED':
-        if (!check(n.dtype)) return 1;
-        break;
-      case 'STORE':
-      case 'RANGE':
-      case 'CONST':
-        break;
-      case 'LOAD':
-        break;
-      default:
-        if (n.dtype !== 'bool' && n.dtype !== 'int32' && !check(n.dtype)) return 1;
-        if (n.op === 'CAST' && !check(n.dtype)) return 1;
-    }
-    for (const s of n.src) stack.push(s);
+    const dtype = n.dtype as DType;
+    const memory = n.op === 'LOAD' || n.op === 'STAGE';
+    if ((memory || dtype !== 'bool') && !agrees(memory ? sizeOf(dtype) : dtypeInfo[dtype].bytes)) return 1;
+    if (n.op === 'REDUCE' && n.dtype === 'bool') return 1;
+    if (n.op === 'LOAD') {
+      const [mem, , , alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+      if (mem.op === 'STAGE') stack.push(mem);
+      if (alt !== undefined) stack.push(alt);
+    } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0] as KNode);
+    else stack.push(...n.src);
   }
   return bytes === 4 || bytes === 8 ? Math.max(1, Math.floor(caps.vectorBytes / bytes)) : 1;
 }

@@ -8,6 +8,7 @@
 import type { EngineCaps } from '../engine/engine.ts';
 import { ProgramBuilder } from './builder.ts';
 import { costOf } from './cost.ts';
+import { decompose } from './decompose.ts';
 import { assumeBounds, Exprs } from './expr.ts';
 import { FreeRanges, type Range } from './free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Program } from './ir.ts';
@@ -17,12 +18,9 @@ import { Values } from './linearize-values.ts';
 import { vectorLanes } from './linearize-vector.ts';
 import { splitNests } from './nests.ts';
 
-const decompose = (nodes: readonly KNode[], _e: Exprs, _caps: EngineCaps): readonly KNode[] => nodes;
-
 /** Lowers a loop nest to a program for an engine. The nest is taken as it stands: call `optimize` before. */
 export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
   const e = new Exprs();
-  const lanes = vectorLanes(kernel, caps);
   const flat = kernel.stores.flatMap(({ store }) => store.src.slice(1));
   const lowered = decompose(flat, e, caps);
   let at = 0;
@@ -33,13 +31,16 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
   });
 
   const b = new ProgramBuilder(e);
-  const options = { lanes, muladd: caps.nativeOps.has('MULADD'), sharedBytes: caps.sharedBytes };
+  const muladd = caps.nativeOps.has('MULADD');
   const nests = splitNests(stores);
   const grids = nests.map(gridOf);
   const counts = grids.map((g) => g.reduce((n, r) => n * r.arg.extent, 1));
   const onGrid = grids.some((g) => g.length > 0);
   const total = onGrid ? counts.reduce((x, y) => x + y, 0) : 1;
   const group = e.special('group', 0, total);
+  const locals = nests.map(localOf);
+  const threads = Math.max(1, ...locals.map((r) => r?.arg.extent ?? 1));
+  const thread = threads === 1 ? e.i32(0) : e.special('local', 0, threads);
   const shares = new Map<KNode, number>();
   let first = 0;
   nests.forEach((nest, i) => {
@@ -48,8 +49,17 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
       const scope = new Scope(e, new FreeRanges());
       const values = new Values(b, scope);
       const index = onGrid ? e.sub(group, e.i32(first)) : e.i32(0);
-      if (index.op !== 'CONST') assumeBounds(index, 0, count - 1);
-      openGrid(scope, grids[i] as readonly Range[], index, () => new Nest(values, options).writeStores(nest));
+      if (index !== group && index.op !== 'CONST') assumeBounds(index, 0, count - 1);
+      const options = { lanes: vectorLanes(nest, caps), muladd, sharedBytes: caps.sharedBytes };
+      openGrid(scope, grids[i] as readonly Range[], index, () => {
+        const inside = (): void => new Nest(values, options).writeStores(nest);
+        const local = locals[i];
+        if (local === undefined) return b.ifThen(e.eq(thread, e.i32(0)), inside);
+        scope.withLoop(local, thread, () => {
+          const limit = local.src[0];
+          b.ifThen(e.lt(thread, limit === undefined ? e.i32(local.arg.extent) : values.lower(limit)), inside);
+        });
+      });
     };
     if (count === 0) return;
     if (!onGrid || nests.length === 1) write();
@@ -60,7 +70,7 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
     }
     first += count;
   });
-  const program = b.build({ name: kernel.name, grid: [total, 1, 1], params: kernel.params, scalars: kernel.scalars });
+  const program = b.build({ name: kernel.name, grid: [total, 1, 1], group: [threads, 1, 1], params: kernel.params, scalars: kernel.scalars });
   return { ...program, cost: costOf(program.body, shares) };
 }
 
@@ -72,6 +82,13 @@ function gridOf(nest: readonly LoopStore[]): readonly Range[] {
     throw new Error('[linearize] stores that share loops must have the same grid ranges');
   }
   return list;
+}
+
+/** The range of a nest that runs over the threads of a group, if there is one. */
+function localOf(nest: readonly LoopStore[]): Range | undefined {
+  const found = new Set(nest.map(({ ranges }) => ranges.find((r) => r.arg.kind === 'local')));
+  if (found.size > 1) throw new Error('[linearize] stores that share loops must have the same local range');
+  return [...found][0];
 }
 
 /** Opens the grid ranges as parts of one flat index, the last varying fastest. */

@@ -1,0 +1,110 @@
+/**
+ * Fewer, longer loops: ranges of one element vanish, neighbouring ranges that walk memory as one are merged.
+ *
+ * Ranges a (outer) and b (inner) are one range a * |b| + b if every index in which they occur has them in that proportion
+ * and every list that binds one of them binds both, next to each other. Most elementwise kernels become one loop.
+ */
+import type { Exprs } from './expr.ts';
+import { ownRanges, type Range } from './free-ranges.ts';
+import type { KNode, LoopKernel } from './ir.ts';
+import type { Linear } from './node.ts';
+import { type Replacement, Rewriter } from './rewrite.ts';
+import { linearOf } from './simplify-linear.ts';
+
+interface Uses {
+  /** Linear forms with ranges among their terms, one for each place where a range's value is used. */
+  readonly forms: readonly Linear[];
+  /** Lists of ranges bound together. */
+  readonly lists: readonly (readonly Range[])[];
+}
+
+function isIndex(n: KNode): boolean {
+  return n.dtype === 'int32' && n.lanes === 1;
+}
+
+/** True for a node that is only a part of a larger linear form. */
+function isLinearPart(n: KNode): boolean {
+  if (!isIndex(n)) return false;
+  return n.op === 'ADD' || n.op === 'SUB' || n.op === 'NEG' || n.op === 'MUL' ? !linearOf(n).terms.includes(n) : false;
+}
+
+function findUses(kernel: LoopKernel): Uses {
+  const forms = new Set<Linear>();
+  const lists: (readonly Range[])[] = kernel.stores.map((s) => s.ranges);
+  const seen = new Set<KNode>();
+  const stack: KNode[] = kernel.stores.map((s) => s.store);
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    const binds = n.op === 'REDUCE' || n.op === 'STAGE';
+    if (binds) lists.push(ownRanges(n));
+    const part = isLinearPart(n);
+    for (let i = 0; i < (binds ? 1 : n.src.length); i++) {
+      const s = n.src[i] as KNode;
+      stack.push(s);
+      if (part || !isIndex(s)) continue;
+      const form = linearOf(s);
+      if (form.terms.some((t) => t.op === 'RANGE')) forms.add(form);
+    }
+  }
+  return { forms: [...forms], lists };
+}
+
+function coefficient(f: Linear, r: Range): number {
+  const i = f.terms.indexOf(r);
+  return i < 0 ? 0 : (f.coefs[i] as number);
+}
+
+function isPlain(r: Range): boolean {
+  return r.src.length === 0 && (r.arg.kind === 'loop' || r.arg.kind === 'reduce');
+}
+
+/** True if `b` always comes right after `a`, and indices take them as one range. */
+function mergeable(a: Range, b: Range, uses: Uses): boolean {
+  if (!isPlain(a) || !isPlain(b) || a.arg.kind !== b.arg.kind || a.arg.extent * b.arg.extent > 2 ** 30) return false;
+  for (const list of uses.lists) {
+    const i = list.indexOf(a);
+    const j = list.indexOf(b);
+    if (i < 0 ? j >= 0 : j !== i + 1) return false;
+  }
+  return uses.forms.every((f) => coefficient(f, a) === b.arg.extent * coefficient(f, b));
+}
+
+/** The kernel without loops of one element and with mergeable loops merged. */
+export function mergeRanges(kernel: LoopKernel, e: Exprs): LoopKernel {
+  const dropped = new Map<Range, Replacement>();
+  let uses = findUses(kernel);
+  for (const list of uses.lists) {
+    for (const r of list) if (r.arg.extent === 1 && isPlain(r)) dropped.set(r, { value: e.i32(0), ranges: [] });
+  }
+  let now = kernel;
+  if (dropped.size > 0) {
+    now = new Rewriter(e, dropped).kernel(kernel);
+    uses = findUses(now);
+  }
+  const changes = new Map<Range, Replacement>();
+  for (const list of uses.lists) {
+    let from = 0;
+    for (let i = 1; i <= list.length; i++) {
+      if (i < list.length && mergeable(list[i - 1] as Range, list[i] as Range, uses)) continue;
+      if (i - from > 1 && !changes.has(list[from] as Range)) mergeChain(e, list.slice(from, i), changes);
+      from = i;
+    }
+  }
+  return changes.size > 0 || now === kernel ? new Rewriter(e, changes).kernel(now) : now;
+}
+
+function mergeChain(e: Exprs, chain: readonly Range[], changes: Map<Range, Replacement>): void {
+  const first = chain[0] as Range;
+  const merged = e.range(
+    chain.reduce((n, r) => n * r.arg.extent, 1),
+    first.arg.kind,
+  );
+  let rest: KNode = merged;
+  for (let i = chain.length - 1; i >= 0; i--) {
+    const r = chain[i] as Range;
+    const extent = e.i32(r.arg.extent);
+    changes.set(r, { value: i === 0 ? rest : e.irem(rest, extent), ranges: i === 0 ? [merged] : [] });
+    rest = e.idiv(rest, extent);
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * What a nest computes, as far as choosing loops needs it: loads and arithmetic with the ranges each depends on.
+ *
+ * Index arithmetic does not count. Every value is assumed to be computed once for each combination of the ranges it
+ * depends on, which is what linearize does when loops are ordered well.
+ */
+import { isArithmetic } from './arithmetic.ts';
+import { FreeRanges, ownRanges, type Range, type RangeList } from './free-ranges.ts';
+import type { KNode, LoopStore } from './ir.ts';
+import { linearOf } from './simplify-linear.ts';
+
+/** A load, an operation or a store. */
+interface Item {
+  readonly free: RangeList;
+  readonly weight: number;
+  /** For memory accesses: the index, the gate. */
+  readonly index: KNode | null;
+  readonly gate: KNode | null;
+}
+
+/** A REDUCE or STAGE. */
+export interface Binder {
+  readonly node: KNode;
+  readonly own: readonly Range[];
+  readonly free: RangeList;
+  /** Work of one instance. */
+  readonly work: number;
+}
+
+const heavy: ReadonlySet<string> = new Set([
+  'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN', 'SINH', 'COSH', 'TANH', 'ERF', 'POW',
+  'ATAN2', 'FREM',
+]);
+
+function weightOf(n: KNode): number {
+  if (heavy.has(n.op)) return 16;
+  if (n.op === 'DIV' || n.op === 'SQRT' || n.op === 'RECIP' || n.op === 'RSQRT' || n.op === 'IDIV' || n.op === 'IREM') return 4;
+  return isArithmetic(n.op) || n.op === 'CAST' || n.op === 'LOAD' || n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : 0;
+}
+
+function sizeOf(ranges: RangeList): number {
+  return ranges.reduce((n, r) => n * r.arg.extent, 1);
+}
+
+export class NestWork {
+  readonly stores: readonly LoopStore[];
+  readonly free = new FreeRanges();
+  readonly binders: Binder[] = [];
+  readonly #items: Item[] = [];
+
+  constructor(stores: readonly LoopStore[]) {
+    this.stores = stores;
+    const seen = new Set<KNode>();
+    const stack: KNode[] = [];
+    const pending: KNode[] = [];
+    for (const { store } of stores) {
+      const [, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+      this.#items.push({ free: this.free.of(store), weight: 1, index, gate: gate ?? null });
+      stack.push(value);
+    }
+    for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+      if (seen.has(n)) continue;
+      seen.add(n);
+      const weight = weightOf(n);
+      if (n.op === 'LOAD') {
+        const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+        this.#items.push({ free: this.free.of(n), weight, index, gate: gate ?? null });
+        if (mem.op === 'STAGE') stack.push(mem);
+        if (alt !== undefined) stack.push(alt);
+        continue;
+      }
+      if (n.op === 'REDUCE' || n.op === 'STAGE') {
+        pending.push(n);
+        const value = n.src[0] as KNode;
+        this.#items.push({ free: this.free.of(value), weight, index: null, gate: null });
+        stack.push(value);
+        continue;
+      }
+      if (weight > 0) this.#items.push({ free: this.free.of(n), weight, index: null, gate: null });
+      stack.push(...n.src);
+    }
+    for (const node of pending) {
+      const free = this.free.of(node);
+      const own = ownRanges(node);
+      const inside = this.#items.filter((x) => own.some((r) => x.free.includes(r)));
+      const work = inside.reduce((sum, x) => sum + x.weight * sizeOf(x.free.filter((r) => !free.includes(r))), 0);
+      this.binders.push({ node, own, free, work });
+    }
+  }
+
+  /** Everything, in scalar operations. */
+  total(): number {
+    return this.#items.reduce((sum, x) => sum + x.weight * sizeOf(x.free), 0);
+  }
+
+  /** How many values are computed in the loop over a range. */
+  countIn(r: Range): number {
+    return this.#items.filter((x) => x.free.includes(r)).length;
+  }
+
+  /** Cost when each value is a vector along `choose` of its ranges (null: scalar). */
+  cost(lanes: number, choose: (free: RangeList) => Range | null): number {
+    let sum = 0;
+    for (const x of this.#items) {
+      const v = choose(x.free);
+      sum += x.weight * sizeOf(x.free) * (v === null ? 1 : this.#factor(x, v, lanes));
+    }
+    return sum;
+  }
+
+  #factor(x: Item, v: Range, lanes: number): number {
+    const n = v.arg.extent;
+    const whole = Math.floor(n / lanes);
+    const packed = n === 0 ? 1 : (whole + (n - whole * lanes)) / n;
+    if (x.gate !== null && this.free.has(x.gate, v)) return 1.5;
+    if (x.index === null || !this.free.has(x.index, v)) return packed;
+    return this.strideOf(x.index, v) === 1 ? packed : 1.25;
+  }
+
+  /** Stride of an index along a range, or null where the index is not linear in it. */
+  strideOf(index: KNode, r: Range): number | null {
+    if (!this.free.has(index, r)) return 0;
+    const form = linearOf(index);
+    const at = form.terms.indexOf(r);
+    if (at < 0 || form.terms.some((t, i) => i !== at && this.free.has(t, r))) return null;
+    return form.coefs[at] as number;
+  }
+}

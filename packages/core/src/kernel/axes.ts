@@ -1,0 +1,22 @@
+/**
+ * `optimize`: shapes a loop nest for an engine before it is linearized.
+ *
+ * Merges loops, then lets the engine's kind choose vectors, order and groups (axes-cpu.ts, axes-simt.ts). The meaning of
+ * the kernel does not change; the order in which a reduction adds does.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import { shapeNest } from './axes-cpu.ts';
+import { mergeRanges } from './axes-merge.ts';
+import { shapeNestSimt } from './axes-simt.ts';
+import { inlineStages } from './axes-stage.ts';
+import { Exprs } from './expr.ts';
+import type { LoopKernel } from './ir.ts';
+import { splitNests } from './nests.ts';
+
+/** The kernel with the kinds, order and splits of its ranges chosen for the engine. Ranges must all be undecided. */
+export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
+  const e = new Exprs();
+  const merged = mergeRanges(inlineStages(kernel, e, caps), e);
+  const shape = caps.simt ? shapeNestSimt : shapeNest;
+  return { ...merged, stores: splitNests(merged.stores).flatMap((nest) => shape(nest, e, caps)) };
+}

@@ -1,0 +1,106 @@
+/**
+ * Rebuilding stage A expressions with other ranges: the tool of every pass over loop nests.
+ *
+ * Each replaced range has a value (what stands for it in expressions) and a list (what stands for it where it is bound:
+ * the loops of a store, the ranges of REDUCE and STAGE). Everything is simplified again on the way.
+ */
+import type { DType } from '../shape/dtype.ts';
+import type { Exprs } from './expr.ts';
+import { type FreeRanges, ownRanges, type Range } from './free-ranges.ts';
+import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, UnaryOp } from './ir.ts';
+import { highOf } from './node.ts';
+
+export interface Replacement {
+  readonly value: KNode;
+  readonly ranges: readonly Range[];
+}
+
+export class Rewriter {
+  readonly e: Exprs;
+  readonly #ranges: ReadonlyMap<Range, Replacement>;
+  readonly #done = new Map<KNode, KNode>();
+
+  readonly #free: FreeRanges | null;
+
+  /** With `free`, ranges are replaced only where they are free: a REDUCE that binds one of them keeps it. */
+  constructor(e: Exprs, ranges: ReadonlyMap<Range, Replacement>, free: FreeRanges | null = null) {
+    this.e = e;
+    this.#ranges = ranges;
+    this.#free = free;
+  }
+
+  /** Fixes the result for a node before the rewrite reaches it. */
+  set(from: KNode, to: KNode): void {
+    this.#done.set(from, to);
+  }
+
+  /** The expression with all ranges replaced. */
+  node(root: KNode): KNode {
+    const stack: KNode[] = [root];
+    while (stack.length > 0) {
+      const n = stack[stack.length - 1] as KNode;
+      const before = stack.length;
+      if (this.#free?.of(n).every((r) => !this.#ranges.has(r))) this.#done.set(n, n);
+      if (!this.#done.has(n)) {
+        const bound = n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : n.src.length;
+        for (let i = 0; i < bound; i++) if (!this.#done.has(n.src[i] as KNode)) stack.push(n.src[i] as KNode);
+      }
+      if (stack.length > before) continue;
+      stack.pop();
+      if (!this.#done.has(n)) this.#done.set(n, this.#one(n));
+    }
+    return this.#done.get(root) as KNode;
+  }
+
+  /** A list of bound ranges with all ranges replaced. */
+  list(ranges: readonly Range[]): Range[] {
+    return ranges.flatMap((r) => this.#ranges.get(r)?.ranges ?? [r]);
+  }
+
+  store({ store, ranges }: LoopStore): LoopStore {
+    const [mem, index, value, gate] = store.src.map((s) => this.node(s)) as [KNode, KNode, KNode, KNode?];
+    return { store: this.e.store(mem, index, value, gate), ranges: this.list(ranges) };
+  }
+
+  kernel(k: LoopKernel): LoopKernel {
+    return { ...k, stores: k.stores.map((s) => this.store(s)) };
+  }
+
+  #one(n: KNode): KNode {
+    const { e } = this;
+    const at = (i: number): KNode => this.#done.get(n.src[i] as KNode) as KNode;
+    switch (n.op) {
+      case 'PARAM':
+      case 'SCALAR':
+      case 'SHARED':
+        return n;
+      case 'CONST':
+        return e.constant(n.dtype as DType, n.arg.value, n.lanes);
+      case 'SPECIAL':
+        return e.special(n.arg.kind, n.arg.axis, highOf(n) + 1);
+      case 'RANGE':
+        return this.#ranges.get(n)?.value ?? n;
+      case 'REDUCE':
+        return e.reduce(n.arg.op, at(0), vectorLast(n.arg.op, this.list(ownRanges(n))));
+      case 'STAGE':
+        return e.stage(n.arg.space, at(0), this.list(ownRanges(n)));
+      case 'LOAD':
+        return n.src.length > 2 ? e.load(at(0), at(1), at(2), at(3)) : e.load(at(0), at(1));
+      case 'CAST':
+        return e.cast(at(0), n.dtype as DType);
+      case 'BITCAST':
+        return e.bitcast(at(0), n.dtype as DType);
+      default:
+        if (n.src.length === 1) return e.unary(n.op as UnaryOp, at(0));
+        if (n.src.length === 2) return e.binary(n.op as BinaryOp, at(0), at(1));
+        if (n.src.length === 3) return e.ternary(n.op as TernaryOp, at(0), at(1), at(2));
+        throw new Error(`[kernel.rewrite] ${n.op} cannot be part of a loop nest's value`);
+    }
+  }
+}
+
+/** Vector ranges innermost, where the order of a reduction's ranges does not matter. */
+function vectorLast(op: ReduceOp, ranges: Range[]): Range[] {
+  if (op === 'argmax' || op === 'argmin') return ranges;
+  return ranges.sort((a, b) => Number(a.arg.kind === 'vector') - Number(b.arg.kind === 'vector'));
+}
