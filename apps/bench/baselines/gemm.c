@@ -1,7 +1,8 @@
 // float32 matrix product C = A B for WebAssembly, the algorithm the generated GEMM is measured against: both operands are
 // packed into panels, blocks of MC x KC x NC, a register tile of MR rows times NV vectors. Row-major, leading dimensions
 // in elements. Rows m0..m1 only, so that threads can share one product. `scratch` is private to a thread:
-// (MC + MR) * KC + (NC + 4 * NV) * KC floats. Built by build.sh; nothing of the library is used here.
+// (MC + MR) * KC + (NC + NR) * KC + MR * NR floats (threads share C's stack, so nothing of size may lie there). Built by
+// build.sh; nothing of the library is used here.
 #include <wasm_simd128.h>
 
 #ifndef MR
@@ -45,7 +46,8 @@ static void packB(int depth, int columns, const float *b, int ldb, float *to) {
     }
 }
 
-static void tile(int depth, const float *a, const float *b, float *c, int ldc, int rows, int columns, int add) {
+static void tile(int depth, const float *a, const float *b, float *c, int ldc, int rows, int columns, int add,
+                 float *edge) {
   v128_t acc[MR][NV];
   EACH for (int i = 0; i < MR; i++) EACH for (int j = 0; j < NV; j++) acc[i][j] = wasm_f32x4_splat(0);
   for (int k = 0; k < depth; k++) {
@@ -65,7 +67,6 @@ static void tile(int depth, const float *a, const float *b, float *c, int ldc, i
     }
     return;
   }
-  float edge[MR * NR];
   EACH for (int i = 0; i < MR; i++) EACH for (int j = 0; j < NV; j++) wasm_v128_store(edge + i * NR + 4 * j, acc[i][j]);
   for (int i = 0; i < rows; i++)
     for (int j = 0; j < columns; j++) c[i * ldc + j] = (add ? c[i * ldc + j] : 0) + edge[i * NR + j];
@@ -73,7 +74,7 @@ static void tile(int depth, const float *a, const float *b, float *c, int ldc, i
 
 __attribute__((export_name("gemm"))) void gemm(int m0, int m1, int n, int depth, const float *a, const float *b, float *c,
                                                float *scratch) {
-  float *packedB = scratch + (MC + MR) * KC;
+  float *packedB = scratch + (MC + MR) * KC, *edge = packedB + (NC + NR) * KC;
   for (int j = 0; j < n; j += NC)
     for (int k = 0; k < depth; k += KC) {
       int columns = least(NC, n - j), kc = least(KC, depth - k);
@@ -84,7 +85,7 @@ __attribute__((export_name("gemm"))) void gemm(int m0, int m1, int n, int depth,
         for (int jj = 0; jj < columns; jj += NR)
           for (int ii = 0; ii < rows; ii += MR)
             tile(kc, scratch + ii * kc, packedB + jj * kc, c + (i + ii) * n + j + jj, n, least(MR, rows - ii),
-                 least(NR, columns - jj), k > 0);
+                 least(NR, columns - jj), k > 0, edge);
       }
     }
 }

@@ -1,3 +1,139 @@
-// Command line entry of the bench app.
-process.stderr.write('The bench app is not written yet.\n');
-process.exitCode = 2;
+/**
+ * `npm run bench -- --suite NAME [--engine NAME] [--quick] [--json FILE]`: measures Polygrad and its peers in one run.
+ *
+ * Exit code 0 if Polygrad gave right results everywhere, 1 if it did not, 2 for bad arguments.
+ */
+import { accessSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { ArgumentError, type Options, readArgs, usage } from './args.ts';
+import { describeMachine, describeRevision, load } from './machine.ts';
+import { type Attendance, fullPace, measureCase, openMeeting, type Pace, quickPace } from './measure.ts';
+import { labelOf, participantsOf } from './participants.ts';
+import { attendanceLines, goalLines, remarks, suiteTables } from './report.ts';
+import type { Goal, Suite, SuiteResult } from './suite.ts';
+import { elementwise } from './suites/elementwise.ts';
+import { gemm } from './suites/gemm.ts';
+import { latency } from './suites/latency.ts';
+import { cnn, mlp } from './suites/training.ts';
+
+const suites: Readonly<Record<Suite['name'], Suite>> = { gemm, elementwise, latency, mlp, cnn };
+
+interface SuiteRecord extends SuiteResult {
+  readonly seconds: number;
+  readonly load: { readonly before: number; readonly after: number };
+  readonly attendance: readonly Attendance[];
+  readonly goals: readonly Goal[];
+}
+
+function print(...lines: readonly string[]): void {
+  for (const line of lines) process.stdout.write(`${line}\n`);
+}
+
+async function runSuite(suite: Suite, options: Options, threads: readonly number[], pace: Pace): Promise<SuiteRecord> {
+  const started = performance.now();
+  const before = load();
+  const cases = suite.cases(options.quick).filter(({ id }) => options.filter === null || id.includes(options.filter));
+  const peers = suite.peers.filter((peer) => options.peers.includes(peer));
+  const participants = participantsOf(peers, threads);
+  print('', `== ${suite.name}: ${suite.title}`);
+  const meeting = await openMeeting(participants, options.engine);
+  const attendance = meeting.attendance();
+  print(...attendanceLines(attendance));
+  const results = [];
+  try {
+    for (const [at, one] of cases.entries()) {
+      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${suite.name} ${at + 1}/${cases.length} ${one.id}`);
+      results.push(await measureCase(meeting, one, pace, options.engine));
+    }
+  } finally {
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+    await meeting.close();
+  }
+  const result: SuiteResult = { suite: suite.name, cases: results };
+  const goals = suite.goals(result);
+  const seconds = (performance.now() - started) / 1000;
+  for (const table of suiteTables(suite, result, participants)) print('', table);
+  const remarked = remarks(result);
+  if (remarked.length > 0) print('', 'Remarks', ...remarked);
+  if (goals.length > 0) print('', 'Goals of the project', ...goalLines(goals));
+  print('', `${suite.name} took ${seconds.toFixed(0)} s`);
+  return { ...result, seconds: Math.round(seconds), load: { before, after: load() }, attendance, goals };
+}
+
+/** Samples with as many digits as the clock has. */
+function rounded(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value;
+}
+
+function checkWritable(file: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    accessSync(dirname(file), constants.W_OK);
+  } catch {
+    throw new ArgumentError(`--json is '${file}'; its folder cannot be written to`);
+  }
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new ArgumentError(`--json is '${file}'; that is a folder, give a file name`);
+  }
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const options = readArgs(argv);
+  if (options.help) {
+    print(usage);
+    return 0;
+  }
+  // npm runs scripts in the root folder; what the person typed is relative to where they are.
+  const file = options.json === null ? null : resolve(process.env.INIT_CWD ?? '.', options.json);
+  if (file !== null) checkWritable(file);
+  const machine = describeMachine();
+  const revision = describeRevision();
+  const pace = options.quick ? quickPace : fullPace;
+  const wanted = options.engine === 'cpu' ? options.threads : [1];
+  const threads = wanted.filter((count) => count <= machine.cores);
+  print(
+    `Polygrad, engine ${options.engine}, commit ${revision.commit?.slice(0, 10) ?? 'unknown'}${revision.modified ? ' with changes' : ''}`,
+  );
+  print(`${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.platform}, Node ${machine.node}`);
+  for (const count of wanted) {
+    if (count > machine.cores) print(`SKIPPED ${count} threads: this machine has ${machine.cores} cores`);
+  }
+  const head = {
+    schema: 1,
+    date: new Date().toISOString(),
+    command: `npm run bench -- ${argv.join(' ')}`,
+    machine,
+    revision,
+    engine: options.engine,
+    quick: options.quick,
+    pace: { ...pace, ...(options.rounds === null ? {} : { rounds: options.rounds }) },
+  };
+  const records: SuiteRecord[] = [];
+  for (const name of options.suites) {
+    records.push(await runSuite(suites[name], options, threads, head.pace));
+    if (file !== null) writeFileSync(file, `${JSON.stringify({ ...head, suites: records }, rounded)}\n`);
+  }
+  if (file !== null) print('', `Raw figures are in ${file}`);
+  const ours = records.flatMap(({ cases }) => cases.flatMap(({ entries }) => entries)).filter(isOurs);
+  const failed = records.flatMap(({ cases }) => cases.flatMap(({ absent }) => absent)).filter(isOurs);
+  const wrong = ours.filter((entry) => entry.wrong !== undefined);
+  if (failed.length + wrong.length > 0) {
+    print(`Polygrad gave no figures in ${failed.length} cases and wrong results in ${wrong.length}`);
+    for (const label of new Set(failed.map(({ participant, reason }) => `${labelOf(participant)}: ${reason}`)))
+      print(`  ${label}`);
+    return 1;
+  }
+  return 0;
+}
+
+function isOurs(one: { readonly participant: { readonly name: string } }): boolean {
+  return one.participant.name === 'polygrad';
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof ArgumentError)) throw error;
+  process.stderr.write(`bench: ${error.message}\n`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,206 @@
+"""PyTorch as a peer: takes requests as JSON lines (apps/bench/src/protocol.ts), answers with JSON behind a mark.
+
+Argument: the number of threads.
+"""
+
+import json
+import sys
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+LEARNING_RATE = {"sgd": 0.1, "adam": 1e-3}
+SAMPLE_NS = 200_000
+SLOW_NS = 1e9
+
+
+class Unsupported(Exception):
+    pass
+
+
+def fill(seed, n, low, high):
+    """The same sequence as fill() in apps/bench/src/inputs.ts."""
+    u = np.arange(n, dtype=np.uint32) + np.uint32(seed * 0x9E3779B1 & 0xFFFFFFFF)
+    u ^= u >> np.uint32(16)
+    u *= np.uint32(0x7FEB352D)
+    u ^= u >> np.uint32(15)
+    u *= np.uint32(0x846CA68B)
+    u ^= u >> np.uint32(16)
+    unit = (u >> np.uint32(8)).astype(np.float64) * 2.0**-24
+    return torch.from_numpy((low + (high - low) * unit).astype(np.float32))
+
+
+def labels(batch):
+    return [torch.tensor([(i * (s + 1) + 3 * s) % 10 for i in range(batch)]) for s in range(4)]
+
+
+def probe_of(values):
+    flat = values.reshape(-1)
+    n = flat.shape[0]
+    return [float(flat[j * (n - 1) // 7]) for j in range(8)]
+
+
+def gemm(work):
+    m, n, k = work["m"], work["n"], work["k"]
+    a = fill(1, m * k, -1, 1).reshape(m, k)
+    b = fill(2, k * n, -1, 1).reshape(k, n)
+    return (lambda: a @ b), (lambda: probe_of(a @ b))
+
+
+def elementwise(work):
+    n, kind = work["n"], work["kind"]
+    if kind == "sum":
+        a = fill(3, n, 0, 1)
+        return (lambda: a.sum()), (lambda: [float(a.sum())])
+    a, b = fill(1, n, -1, 1), fill(2, n, -1, 1)
+    if kind == "add":
+        step = lambda: a + b
+    else:
+        step = lambda: torch.relu(a * b + a) * 0.5 - b
+    return step, (lambda: probe_of(step()))
+
+
+def latency(work):
+    a, b = fill(1, work["n"], -1, 1), fill(2, work["n"], -1, 1)
+    if work["kind"] == "small-add":
+        return (lambda: a + b), (lambda: probe_of(a + b))
+    if work["kind"] == "round-trip":
+        return (lambda: (a + b).numpy()), (lambda: probe_of(a + b))
+    raise Unsupported("computes at once: there is nothing to record")
+
+
+def network(work):
+    if work["kind"] == "mlp":
+        model = torch.nn.Sequential(torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+        weights = {0: (11, 784), 2: (12, 128)}
+        x = fill(10, work["batch"] * 784, 0, 1).reshape(work["batch"], 784)
+    else:
+        model = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 8, 3, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Conv2d(8, 16, 3, padding=1),
+            torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Flatten(),
+            torch.nn.Linear(784, 10),
+        )
+        weights = {0: (21, 9), 3: (22, 72), 7: (23, 784)}
+        x = fill(20, work["batch"] * 784, 0, 1).reshape(work["batch"], 1, 28, 28)
+    with torch.no_grad():
+        for at, (seed, fan_in) in weights.items():
+            layer = model[at]
+            bound = fan_in**-0.5
+            layer.weight.copy_(fill(seed, layer.weight.numel(), -bound, bound).reshape(layer.weight.shape))
+            layer.bias.zero_()
+    return model, x
+
+
+def training(work):
+    model, x = network(work)
+    targets = labels(work["batch"])
+    rate = LEARNING_RATE[work["optimizer"]]
+    adam = work["optimizer"] == "adam"
+    optimizer = (torch.optim.Adam if adam else torch.optim.SGD)(model.parameters(), lr=rate)
+    at = 0
+
+    def step():
+        nonlocal at
+        optimizer.zero_grad(set_to_none=True)
+        loss = F.cross_entropy(model(x), targets[at % 4])
+        at += 1
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, (lambda: [float(step()) for _ in range(4)])
+
+
+MAKERS = {
+    "gemm": gemm,
+    "add": elementwise,
+    "chain": elementwise,
+    "sum": elementwise,
+    "small-add": latency,
+    "round-trip": latency,
+    "record": latency,
+    "plan-hit": latency,
+    "mlp": training,
+    "cnn": training,
+}
+
+
+def sample(step, count):
+    start = time.perf_counter_ns()
+    for _ in range(count):
+        step()
+    return (time.perf_counter_ns() - start) / count
+
+
+def warm_up(step, warm_ms):
+    op_ns = sample(step, 1)
+    if op_ns > SLOW_NS:
+        return 1, op_ns
+    count = 1
+    end = time.perf_counter() + warm_ms / 1e3
+    while True:
+        op_ns = min(op_ns, sample(step, count))
+        count = max(1, min(100_000, round(SAMPLE_NS / op_ns)))
+        if time.perf_counter() >= end:
+            return count, op_ns
+
+
+def say(reply):
+    sys.stdout.write("@bench " + json.dumps(reply) + "\n")
+    sys.stdout.flush()
+
+
+def blas():
+    """Which library multiplies matrices: Debian's torch takes the one that the system offers, the slow reference too."""
+    torch.ones(64, 64) @ torch.ones(64, 64)
+    try:
+        with open("/proc/self/maps") as maps:
+            names = {line.rsplit("/", 1)[-1].strip() for line in maps}
+    except OSError:
+        return "unknown"
+    fast = sorted(name for name in names if any(word in name for word in ("openblas", "mkl", "blis", "atlas")))
+    return ", ".join(fast) or "reference, slow (Debian: apt-get install libopenblas0-pthread)"
+
+
+def main():
+    torch.set_num_threads(int(sys.argv[1]))
+    say({"version": torch.__version__, "note": "BLAS: " + blas()})
+    step, count = None, 1
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            if request["op"] == "prepare":
+                work = request["work"]
+                training_work = work["kind"] in ("mlp", "cnn")
+                torch.set_grad_enabled(training_work)
+                step, probe = MAKERS[work["kind"]](work)
+                probed = probe()
+                count, op_ns = warm_up(step, request["warmMs"])
+                say({"probe": probed, "count": count, "opNs": op_ns})
+            elif request["op"] == "measure":
+                samples = []
+                end = time.perf_counter() + request["budgetMs"] / 1e3
+                while True:
+                    samples.append(sample(step, count))
+                    if time.perf_counter() >= end or len(samples) >= request["maxSamples"]:
+                        break
+                say({"samples": samples})
+            elif request["op"] == "finish":
+                step = probe = None
+                say({})
+            else:
+                return
+        except Unsupported as reason:
+            say({"unsupported": str(reason)})
+        except Exception as error:  # the harness reports it
+            say({"error": f"{type(error).__name__}: {error}"})
+
+
+main()

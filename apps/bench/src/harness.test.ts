@@ -1,0 +1,151 @@
+/** The harness without any peer: sampling, tables, inputs, expected values, and the processes' protocol. */
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { type Command, startChild } from './child.ts';
+import { difference, expectedProbe } from './expected.ts';
+import { element, fill, probePositions } from './inputs.ts';
+import { jsonRequest, mark, wordRequest } from './protocol.ts';
+import { measureRound, warmUp } from './sampling.ts';
+import { gemmCases, roundedUp } from './suites/gemm.ts';
+import { formatNumber, formatTable } from './table.ts';
+
+describe('inputs', () => {
+  it('are the same numbers as ever: C and Python make them too', () => {
+    expect([...fill(1, 4, -1, 1)]).toEqual([0, 1, 2, 3].map((i) => element(1, i, -1, 1)));
+    expect(element(1, 0, -1, 1)).toBe(-0.1459285020828247);
+    const mean = fill(3, 10_000, 0, 1).reduce((sum, x) => sum + x, 0) / 10_000;
+    expect(Math.abs(mean - 0.5)).toBeLessThan(0.01);
+    expect(probePositions(8)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  });
+});
+
+describe('expected values', () => {
+  it('are those of a plain matrix product', () => {
+    const [m, n, k] = [3, 4, 5];
+    const [a, b] = [fill(1, m * k, -1, 1), fill(2, k * n, -1, 1)];
+    const product = Array.from({ length: m * n }, (_, at) => {
+      const [row, column] = [Math.floor(at / n), at % n];
+      return Array.from({ length: k }, (_, i) => (a[row * k + i] as number) * (b[i * n + column] as number)).reduce(
+        (x, y) => x + y,
+      );
+    });
+    const expected = expectedProbe({ kind: 'gemm', m, n, k });
+    expect(expected?.values).toEqual(probePositions(m * n).map((at) => expect.closeTo(product[at] as number, 10)));
+  });
+
+  it('catch what differs', () => {
+    expect(difference([1, 2], [1, 2.05], 0.1)).toBeNull();
+    expect(difference([1, 2], [1, 2.5], 0.1)).toContain('value 1 is 2, expected 2.5');
+    expect(difference([Number.NaN], [0], 1)).toContain('NaN');
+    expect(difference([], [0], 1)).toContain('0 values where 1');
+  });
+});
+
+describe('sampling', () => {
+  const work = (
+    ns: number,
+  ): {
+    calls: number[];
+    run(count: number): void;
+    timed(count: number): number;
+    probe(): number[];
+    dispose(): void;
+  } => {
+    const calls: number[] = [];
+    return {
+      calls,
+      run: () => undefined,
+      timed: (count) => {
+        calls.push(count);
+        return ns * count;
+      },
+      probe: () => [],
+      dispose: () => undefined,
+    };
+  };
+
+  it('makes samples long enough to be timed', async () => {
+    expect(await warmUp(work(100), 5)).toEqual({ count: 2000, opNs: 100 });
+    expect(await warmUp(work(1e6), 5)).toEqual({ count: 1, opNs: 1e6 });
+  });
+
+  it('does not repeat slow work, and takes at least one sample', async () => {
+    const slow = work(2e9);
+    expect(await warmUp(slow, 1000)).toEqual({ count: 1, opNs: 2e9 });
+    expect(slow.calls).toEqual([1]);
+    expect(await measureRound(work(7), 10, 0, 5)).toEqual([7]);
+    expect(await measureRound(work(7), 10, 1000, 5)).toEqual([7, 7, 7, 7, 7]);
+  });
+});
+
+describe('tables', () => {
+  it('align columns', () => {
+    expect(
+      formatTable(
+        ['case', 'x'],
+        [
+          ['a', '1.5'],
+          ['long name', ''],
+        ],
+      ),
+    ).toBe(['case         x', '---------  ---', 'a          1.5', 'long name'].join('\n'));
+    expect([1234.5, 12.345, 1.2345, 0.012345, Number.NaN].map(formatNumber)).toEqual([
+      '1235',
+      '12.3',
+      '1.23',
+      '0.012',
+      '-',
+    ]);
+  });
+});
+
+describe('matrix sizes', () => {
+  it('have round neighbours, and short sides keep their length', () => {
+    expect(roundedUp([61, 65, 1000])).toEqual([64, 128, 1024]);
+    expect(roundedUp([1, 64, 8])).toEqual([1, 64, 8]);
+    const cases = gemmCases([[65, 65, 65]]);
+    expect(cases.map(({ id }) => id)).toEqual(['128x128x128', '65x65x65']);
+    expect(cases[1]?.rounded).toBe('128x128x128');
+    expect(cases[0]?.rounded).toBeUndefined();
+  });
+});
+
+describe('processes of participants', () => {
+  const script = (code: string): Command => ({ program: process.execPath, args: ['-e', code], encode: jsonRequest });
+
+  it('answer in turn, whatever else they print', async () => {
+    const child = await startChild(
+      script(`console.log('hello'); console.log('${mark}{"version":"1"}');
+        process.stdin.on('data', (line) => {
+          if (JSON.parse(line).op === 'quit') process.exit(0);
+          console.log('noise'); console.log('${mark}{"samples":[1]}');
+        });`),
+    );
+    expect(child.ready).toEqual({ version: '1' });
+    expect(await child.ask({ op: 'finish' }, 5000)).toEqual({ samples: [1] });
+    expect(await child.ask({ op: 'finish' }, 5000)).toEqual({ samples: [1] });
+    await child.quit();
+    expect(child.alive()).toBe(false);
+  });
+
+  it('are given up when they die, refuse or say nothing', async () => {
+    await expect(startChild(script("console.error('no such thing'); process.exit(3)"))).rejects.toThrow(
+      'ended with exit code 3: no such thing',
+    );
+    await expect(startChild(script(`console.log('${mark}{"unsupported":"not here"}')`))).rejects.toThrow('not here');
+    const silent = await startChild(script(`console.log('${mark}{"version":"1"}'); process.stdin.resume()`));
+    await expect(silent.ask({ op: 'finish' }, 50)).rejects.toThrow('no answer within 0 s');
+    expect(silent.alive()).toBe(false);
+    await expect(
+      startChild({ program: fileURLToPath(new URL('nothing-there', import.meta.url)), args: [], encode: jsonRequest }),
+    ).rejects.toThrow('ENOENT');
+  });
+
+  it('get requests as JSON or as words', () => {
+    const prepare = { op: 'prepare', work: { kind: 'add', n: 5 }, warmMs: 2 } as const;
+    expect(JSON.parse(jsonRequest(prepare))).toEqual(prepare);
+    expect(wordRequest(prepare)).toBe('prepare add 5 2');
+    expect(wordRequest({ op: 'measure', budgetMs: 3, maxSamples: 4 })).toBe('measure 3 4');
+    expect(wordRequest({ op: 'quit' })).toBe('quit');
+  });
+});

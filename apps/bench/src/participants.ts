@@ -1,0 +1,74 @@
+/** Who takes part: Polygrad and its peers, each at a thread count, and how to start each one's process. */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { EngineName, PeerName } from './args.ts';
+import type { Command } from './child.ts';
+import { buildLoops, buildWasmBaseline, findTorch, installPackages, type Made } from './install.ts';
+import { appFolder } from './paths.ts';
+import { jsonRequest, wordRequest } from './protocol.ts';
+
+export interface Participant {
+  readonly name: 'polygrad' | PeerName;
+  readonly threads: number;
+}
+
+/** For tables and files: `jax-js@2`. */
+export function labelOf(participant: Participant): string {
+  return `${participant.name}@${participant.threads}`;
+}
+
+/** Peers that have one thread only. */
+const singleThreaded: ReadonlySet<Participant['name']> = new Set<Participant['name']>(['tfjs-wasm']);
+
+/** Polygrad and the peers at every thread count they know, in the order they take turns. */
+export function participantsOf(peers: readonly PeerName[], threads: readonly number[]): Participant[] {
+  const names: readonly Participant['name'][] = ['polygrad', ...peers];
+  return threads.flatMap((count) =>
+    names.filter((name) => count === 1 || !singleThreaded.has(name)).map((name) => ({ name, threads: count })),
+  );
+}
+
+function node(file: string, engine: EngineName, threads: number, folder: string): Command {
+  const url = pathToFileURL(join(appFolder, file)).href;
+  return {
+    program: process.execPath,
+    args: ['--expose-gc', join(appFolder, 'dist/worker.js'), url, JSON.stringify({ threads, engine, folder })],
+    encode: jsonRequest,
+  };
+}
+
+/** The command that starts a participant's process, or why there is none. */
+export function commandOf(participant: Participant, engine: EngineName): Command | { readonly missing: string } {
+  const { name, threads } = participant;
+  const withPath = (made: Made, make: (path: string) => Command): Command | { readonly missing: string } =>
+    'missing' in made ? made : make(made.path);
+  switch (name) {
+    case 'polygrad':
+      return node('dist/runners/polygrad.js', engine, threads, '');
+    case 'c-wasm':
+      return withPath(buildWasmBaseline(), (path) => node('dist/runners/c-wasm.js', engine, threads, path));
+    case 'c-wasm-relaxed':
+      return withPath(buildWasmBaseline(), (path) => node('dist/runners/c-wasm-relaxed.js', engine, threads, path));
+    case 'c-native':
+      return withPath(buildLoops(), (path) => ({ program: path, args: [String(threads)], encode: wordRequest }));
+    case 'tfjs-wasm':
+      return withPath(installPackages(), (path) => node('peers/tfjs_peer.mjs', engine, threads, path));
+    case 'jax-js':
+      return withPath(installPackages(), (path) => node('peers/jax_peer.mjs', engine, threads, path));
+    case 'torch':
+      return withPath(findTorch(), (path) => ({
+        program: path,
+        args: [join(appFolder, 'peers/torch_peer.py'), String(threads)],
+        env: {
+          OMP_NUM_THREADS: String(threads),
+          OPENBLAS_NUM_THREADS: String(threads),
+          PYTHONDONTWRITEBYTECODE: '1',
+          // Large results from the heap, as other participants' pools give them, not in fresh pages each time.
+          MALLOC_MMAP_MAX_: '0',
+          MALLOC_TRIM_THRESHOLD_: String(2 ** 40),
+        },
+        encode: jsonRequest,
+      }));
+  }
+  return name satisfies never;
+}

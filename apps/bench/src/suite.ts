@@ -1,0 +1,73 @@
+/** What a suite is made of, and what comes out of measuring it. */
+import type { PeerName, SuiteName } from './args.ts';
+import type { BenchCase } from './cases.ts';
+import type { Participant } from './participants.ts';
+import type { Ratio, Summary } from './stats.ts';
+
+export interface Suite {
+  readonly name: SuiteName;
+  readonly title: string;
+  /** Peers that have something to say in this suite, in the order of columns. */
+  readonly peers: readonly PeerName[];
+  cases(quick: boolean): readonly BenchCase[];
+  /** What the project promises of the results. */
+  goals(result: SuiteResult): readonly Goal[];
+}
+
+/** One participant's figures in one case. */
+export interface Entry {
+  readonly participant: Participant;
+  /** Nanoseconds per operation: the samples of every round. */
+  readonly rounds: readonly (readonly number[])[];
+  /** Operations per sample. */
+  readonly count: number;
+  readonly ns: Summary;
+  /** The metric of the case: at the median and at the best time. */
+  readonly value: { readonly median: number; readonly best: number };
+  readonly note?: string;
+  /** Why the results are not what they should be. */
+  readonly wrong?: string;
+}
+
+export interface CaseResult {
+  readonly case: BenchCase;
+  readonly unit: string;
+  readonly entries: readonly Entry[];
+  /** Participants that gave no figures, and why. */
+  readonly absent: readonly { readonly participant: Participant; readonly reason: string }[];
+}
+
+export interface SuiteResult {
+  readonly suite: SuiteName;
+  readonly cases: readonly CaseResult[];
+}
+
+export interface Goal {
+  readonly text: string;
+  readonly value: number;
+  readonly limit: number;
+  readonly met: boolean;
+}
+
+/** The entry of a participant, if it gave figures. */
+export function entryOf(result: CaseResult | undefined, name: Participant['name'], threads: number): Entry | undefined {
+  return result?.entries.find((entry) => entry.participant.name === name && entry.participant.threads === threads);
+}
+
+export function caseOf(result: SuiteResult, id: string): CaseResult | undefined {
+  return result.cases.find((found) => found.case.id === id);
+}
+
+/** Thread counts at which Polygrad has figures. */
+export function threadsOf(result: SuiteResult): number[] {
+  const found = new Set<number>();
+  for (const { entries } of result.cases) {
+    for (const { participant } of entries) if (participant.name === 'polygrad') found.add(participant.threads);
+  }
+  return [...found].sort((a, b) => a - b);
+}
+
+/** Speed of `ours` as a part of the speed of `theirs`, of different cases: rounds do not pair, metrics do. */
+export function metricRatio(ours: Entry, theirs: Entry): Ratio {
+  return { median: ours.value.median / theirs.value.median, best: ours.value.best / theirs.value.best };
+}

@@ -1,0 +1,66 @@
+/**
+ * The process of a participant written in JavaScript: loads its module, answers requests until told to quit.
+ * Arguments: the module's URL and RunnerOptions without tools, as JSON.
+ */
+import { createInterface } from 'node:readline';
+import { tools } from './inputs.ts';
+import { type FailureReply, mark, type Request } from './protocol.ts';
+import type { Prepared, Runner, RunnerModule, RunnerOptions } from './runners/runner.ts';
+import { measureRound, warmUp } from './sampling.ts';
+
+function say(reply: object): void {
+  process.stdout.write(`${mark}${JSON.stringify(reply)}\n`);
+}
+
+function failure(error: unknown): FailureReply {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof Error && error.name === 'Unsupported' ? { unsupported: message } : { error: message };
+}
+
+let prepared: Prepared | null = null;
+let count = 1;
+
+function finish(): void {
+  prepared?.dispose();
+  prepared = null;
+}
+
+async function answer(runner: Runner, request: Exclude<Request, { op: 'quit' }>): Promise<object> {
+  switch (request.op) {
+    case 'prepare': {
+      finish();
+      prepared = await runner.prepare(request.work);
+      const probe = await prepared.probe();
+      const warm = await warmUp(prepared, request.warmMs);
+      count = warm.count;
+      return { probe, ...warm, ...(prepared.note === undefined ? {} : { note: prepared.note }) };
+    }
+    case 'measure':
+      if (prepared === null) return { error: 'nothing is prepared' };
+      return { samples: await measureRound(prepared, count, request.budgetMs, request.maxSamples) };
+    case 'finish':
+      finish();
+      return {};
+  }
+  return request satisfies never;
+}
+
+const [url = '', json = '{}'] = process.argv.slice(2);
+try {
+  const module = (await import(url)) as RunnerModule;
+  const runner = await module.createRunner({ ...(JSON.parse(json) as Omit<RunnerOptions, 'tools'>), tools });
+  say({ version: runner.version, ...(runner.note === undefined ? {} : { note: runner.note }) });
+  for await (const line of createInterface({ input: process.stdin })) {
+    const request = JSON.parse(line) as Request;
+    if (request.op === 'quit') break;
+    try {
+      say(await answer(runner, request));
+    } catch (error) {
+      say(failure(error));
+    }
+  }
+  process.exit(0);
+} catch (error) {
+  say(failure(error));
+  process.exit(1);
+}
