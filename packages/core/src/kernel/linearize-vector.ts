@@ -50,30 +50,26 @@ export function isFixed(total: KNode): boolean {
 }
 
 /**
- * Lanes of the vectors in some stores: what fits the hardware vector if all numbers computed there have one size, else
- * 1. Vectors of mixed sizes would need conversions no emitter does well. Indices and gates are scalars and do not count.
+ * Lanes of the vectors in some stores: as many as the smallest numbers computed there fill the hardware vector with (of 4
+ * bytes at least; masks do not count). Wider numbers then take several registers. Indices and gates are scalars anyway.
  */
 export function vectorLanes(stores: readonly LoopStore[], caps: EngineCaps): number {
-  let bytes = 0;
+  let bytes = 8;
   const seen = new Set<KNode>();
   const stack: KNode[] = [];
-  const agrees = (size: number): boolean => {
-    if (bytes === 0) bytes = size;
-    return bytes === size;
-  };
-  const sizeOf = (dtype: DType): number => caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
   for (const { store } of stores) {
     const [mem, , value] = store.src as readonly [KNode, KNode, KNode];
-    if (!agrees(sizeOf(mem.dtype as DType))) return 1;
     stack.push(value);
+    if (mem.dtype !== 'bool') bytes = Math.min(bytes, dtypeInfo[mem.dtype as DType].bytes);
   }
+  let masks = true;
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);
-    const dtype = n.dtype as DType;
-    const memory = n.op === 'LOAD' || n.op === 'STAGE';
-    if ((memory || dtype !== 'bool') && !agrees(memory ? sizeOf(dtype) : dtypeInfo[dtype].bytes)) return 1;
-    if (n.op === 'REDUCE' && n.dtype === 'bool') return 1;
+    if (n.dtype !== 'bool') {
+      masks = false;
+      bytes = Math.min(bytes, dtypeInfo[n.dtype as DType].bytes);
+    }
     if (n.op === 'LOAD') {
       const [mem, , , alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
       if (mem.op === 'STAGE') stack.push(mem);
@@ -81,5 +77,5 @@ export function vectorLanes(stores: readonly LoopStore[], caps: EngineCaps): num
     } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0] as KNode);
     else stack.push(...n.src);
   }
-  return bytes === 4 || bytes === 8 ? Math.max(1, Math.floor(caps.vectorBytes / bytes)) : 1;
+  return Math.max(1, Math.floor(caps.vectorBytes / (masks ? 4 : Math.max(4, bytes))));
 }
