@@ -40,6 +40,25 @@ function expectBytes(array: HostArray, dimensions: number, what: string, source:
 }
 
 /**
+ * Mean and standard deviation of pixels, black being 0 and white 1: what `ImageOptions` normalises by.
+ *
+ * @param images uint8 of any shape, at least one element
+ * @throws DataError `argument` if there are no pixels
+ * @example
+ * const { mean, std } = pixelStatistics({ dtype: 'uint8', shape: [2], data: new Uint8Array([0, 255]) }); // 0.5 and 0.5
+ */
+export function pixelStatistics(images: HostArray<'uint8'>): { mean: number; std: number } {
+  const counts = new Float64Array(256);
+  for (const pixel of images.data) counts[pixel]!++;
+  const pixels = images.data.length;
+  if (pixels === 0) throw new DataError('argument', 'images', '[images] there are no pixels to measure');
+  const mean = counts.reduce((sum, count, pixel) => sum + count * pixel, 0) / (255 * pixels);
+  const variance = counts.reduce((sum, count, pixel) => sum + count * (pixel / 255 - mean) ** 2, 0) / pixels;
+  // Images of one colour have no deviation to divide by.
+  return { mean, std: variance > 0 ? Math.sqrt(variance) : 1 };
+}
+
+/**
  * A data set of images and labels that are in memory.
  *
  * @param images uint8 [rows, height, width]

