@@ -9,7 +9,7 @@ import type { Shape } from '../shape/view.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import { type InferRule, inferRules } from './infer.ts';
 import type { Node, NodeStorage } from './node.ts';
-import { countNode } from './recorder.ts';
+import { countNode, releasedSlot } from './recorder.ts';
 import { track } from './tracking.ts';
 
 let nextId = 1;
@@ -55,7 +55,8 @@ export function record<P extends PrimitiveName>(op: P, src: readonly Node[], att
   // The value behind a stopGradient is no source of gradients; a custom gradient's inputs follow it.
   for (let i = op === 'stopGradient' ? 1 : 0; i < src.length; i++) {
     const source = src[i] as Node;
-    if (source.requiresGrad) fromLeaf = true;
+    // What an earlier backward() released counts as a constant, unless it meets something live (then backward() says so).
+    if (source.requiresGrad && source.slot !== releasedSlot) fromLeaf = true;
     pins |= source.pins;
   }
   if (fromLeaf || pins !== 0) track(node, fromLeaf, pins);

@@ -7,9 +7,12 @@
  */
 import { dtypeInfo } from '../shape/dtype.ts';
 import { sizeOf } from '../shape/view.ts';
-import type { Handle, Node, NodeStorage } from './node.ts';
+import type { GradientSlot, Handle, Node, NodeStorage } from './node.ts';
 
 const noNodes: readonly Node[] = [];
+
+/** Stands in a node whose history `backward()` has used up: it still says requiresGrad, but cannot be walked again. */
+export const releasedSlot: GradientSlot = { grad: null };
 
 /** A handle as the recorder tracks it: Tensor adds two fields of book-keeping. */
 export interface TrackedHandle extends Handle {

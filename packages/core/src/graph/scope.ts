@@ -7,7 +7,15 @@
 import { checkLimits, flushEpoch, pendingHandles, scopeEnded, sweepPending, trackHandle, type TrackedHandle } from './recorder.ts';
 import { hasRecordings } from './tracking.ts';
 
-const stack: TrackedHandle[] = [];
+/** What a scope can end: handles, and tapes. */
+export interface ScopedResource {
+  readonly disposed: boolean;
+  readonly kept: boolean;
+  readonly stamp: number;
+  dispose(): void;
+}
+
+const stack: ScopedResource[] = [];
 /** Scopes of all kinds that are open. */
 let depth = 0;
 /** Scopes of users that are open. */
@@ -41,6 +49,11 @@ export function adopt(handle: TrackedHandle): void {
   if (holding === 0) checkLimits();
 }
 
+/** Lets the scope in progress, if there is one, end something that is no tensor. */
+export function adoptResource(resource: ScopedResource): void {
+  if (depth !== 0) stack.push(resource);
+}
+
 /** True for Tensors, by their brand: handles of another copy of this library count too. */
 export function isHandle(value: unknown): value is TrackedHandle {
   return typeof value === 'object' && value !== null && handleBrand in value;
@@ -49,16 +62,25 @@ export function isHandle(value: unknown): value is TrackedHandle {
 /** The property every handle has. */
 export const handleBrand: unique symbol = Symbol.for('polygrad.tensor');
 
-/** Marks every handle inside nested arrays and plain objects as surviving the scope exit `stamp`. */
-function markSurvivors(value: unknown, stamp: number): void {
+/** Calls `visit` for every handle inside nested arrays, Maps and plain objects. */
+export function markAll(value: unknown, visit: (handle: TrackedHandle) => void): void {
   if (typeof value !== 'object' || value === null) return;
-  if (isHandle(value)) value.stamp = stamp;
-  else if (Array.isArray(value)) for (const item of value) markSurvivors(item, stamp);
-  else if (value instanceof Map) for (const item of value.values()) markSurvivors(item, stamp);
+  if (isHandle(value)) visit(value);
+  else if (Array.isArray(value)) for (const item of value) markAll(item, visit);
+  else if (value instanceof Map) for (const item of value.values()) markAll(item, visit);
   else {
     const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype === Object.prototype || prototype === null) for (const key in value) markSurvivors((value as Record<string, unknown>)[key], stamp);
+    if (prototype === Object.prototype || prototype === null) for (const key in value) markAll((value as Record<string, unknown>)[key], visit);
   }
+}
+
+/** Marks every handle in the result of a scope as surviving the exit `stamp`. */
+function markSurvivors(value: unknown, stamp: number): void {
+  if (isHandle(value)) value.stamp = stamp;
+  else if (typeof value === 'object')
+    markAll(value, (handle) => {
+      handle.stamp = stamp;
+    });
 }
 
 /** Releases the handles above `bottom` that do not carry `stamp`; survivors go to the enclosing scope. */
@@ -66,7 +88,7 @@ function close(bottom: number, pendingBottom: number, epoch: number, stamp: numb
   depth--;
   let write = bottom;
   for (let read = bottom; read < stack.length; read++) {
-    const handle = stack[read] as TrackedHandle;
+    const handle = stack[read] as ScopedResource;
     if (handle.disposed || handle.kept) continue;
     if (handle.stamp !== stamp) handle.dispose();
     else if (depth !== 0) stack[write++] = handle;

@@ -1,19 +1,396 @@
-/** Arithmetic of one, two and three operands. Operands broadcast; numbers take the dtype of the tensor they meet. */
-import type { BinaryPrimitive } from '../graph/attrs.ts';
+/**
+ * Arithmetic of one, two and three operands.
+ *
+ * Operands broadcast (trailing axes align, axes of size 1 stretch) and meet in their common dtype by the table of the Python
+ * Array API; JavaScript numbers take the dtype of the tensor they meet. All functions here throw ShapeError where shapes do not
+ * broadcast and DTypeError where dtypes have no common one.
+ */
 import { makeNode } from '../graph/build.ts';
-import { beginOp } from '../graph/scope.ts';
-import { wrap } from '../tensor/handle.ts';
-import { operands } from '../tensor/operand.ts';
+import { cast as castNode } from '../graph/primitives.ts';
+import { beginOp, compose } from '../graph/scope.ts';
+import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
+import { given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
+import { equal, greaterEqual, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
+import { binaryOp, floatBinaryOp, floatUnaryOp, unaryOp } from './recording.ts';
+import { fullLike, onesLike } from './creation.ts';
 
-function pairwise(op: string, primitive: BinaryPrimitive, a: TensorLike, b: TensorLike): Tensor {
-  beginOp(op);
-  return wrap(makeNode(primitive, operands(a, b), null));
-}
-
+/**
+ * a + b. Source: Array API `add`.
+ *
+ * @param a tensor or number, any dtype but bool
+ * @param b tensor or number
+ * @returns the broadcast shape, the common dtype
+ *
+ * @example
+ * add(tensor([1, 2]), 10); // [11, 12]
+ */
 export function add(a: TensorLike, b: TensorLike): Tensor {
-  return pairwise('add', 'add', a, b);
+  return binaryOp('add', 'add', a, b);
 }
+
+/**
+ * a - b. Source: Array API `subtract`. Unsigned integers wrap.
+ *
+ * @example
+ * sub(tensor([5, 7]), tensor([1, 2])); // [4, 5]
+ */
+export function sub(a: TensorLike, b: TensorLike): Tensor {
+  return binaryOp('sub', 'sub', a, b);
+}
+
+/**
+ * a * b. Source: Array API `multiply`.
+ *
+ * @example
+ * mul(tensor([1, 2]), tensor([[3], [4]])); // [[3, 6], [4, 8]]
+ */
 export function mul(a: TensorLike, b: TensorLike): Tensor {
-  return pairwise('mul', 'mul', a, b);
+  return binaryOp('mul', 'mul', a, b);
+}
+
+/**
+ * a / b, as a floating-point number: integers become float32. Source: Array API `divide`.
+ *
+ * @example
+ * div(tensor([1, 2]), 4); // [0.25, 0.5]
+ */
+export function div(a: TensorLike, b: TensorLike): Tensor {
+  return floatBinaryOp('div', 'div', a, b);
+}
+
+/**
+ * The largest integer not above a / b. Source: Array API `floor_divide`. Keeps the dtype; integer division by zero is 0.
+ *
+ * @example
+ * floorDivide(tensor([7, -7]), 2); // [3, -4]
+ */
+export function floorDivide(a: TensorLike, b: TensorLike): Tensor {
+  return compose('floorDivide', () => {
+    const [x, y] = pair(a, b);
+    if (!isInteger(x.dtype)) return unaryOp('floorDivide', 'floor', div(x, y));
+    const quotient = binaryOp('floorDivide', 'idiv', x, y);
+    if (x.dtype.startsWith('u')) return quotient;
+    const rest = binaryOp('floorDivide', 'irem', x, y);
+    const below = logicalAnd(notEqual(rest, 0), notEqual(less(rest, 0), less(y, 0)));
+    return where(below, sub(quotient, 1), quotient);
+  });
+}
+
+/**
+ * a - b * floor(a / b): the rest with the sign of b. Source: Array API `remainder`. Keeps the dtype.
+ *
+ * @example
+ * remainder(tensor([7, -7]), 3); // [1, 2]
+ */
+export function remainder(a: TensorLike, b: TensorLike): Tensor {
+  return compose('remainder', () => {
+    const [x, y] = pair(a, b);
+    const rest = binaryOp('remainder', isInteger(x.dtype) ? 'irem' : 'fmod', x, y);
+    if (x.dtype.startsWith('u')) return rest;
+    const wrong = logicalAnd(notEqual(rest, 0), notEqual(less(rest, 0), less(y, 0)));
+    return where(wrong, add(rest, y), rest);
+  });
+}
+
+/**
+ * The rest of a / b with the sign of a. Source: C `fmod`, PyTorch `torch.fmod`. Keeps the dtype.
+ *
+ * @example
+ * fmod(tensor([7, -7]), 3); // [1, -1]
+ */
+export function fmod(a: TensorLike, b: TensorLike): Tensor {
+  beginOp('fmod');
+  const [x, y] = operands(a, b);
+  return wrap(makeNode(isInteger(x.dtype) ? 'irem' : 'fmod', [x, y], null));
+}
+
+/**
+ * a to the power b. Source: Array API `pow`, C `pow`: pow(x, 0) and pow(1, x) are 1 for every x.
+ *
+ * An exponent given as the number 0, 1, 2, 3, -1, 0.5 or -0.5 becomes a product, a root or a reciprocal. Integers are
+ * multiplied and wrap; negative exponents of integers give 0 (or the base's sign for 1 and -1).
+ *
+ * @example
+ * pow(tensor([1, 2, 3]), 2); // [1, 4, 9]
+ */
+export function pow(a: TensorLike, b: TensorLike): Tensor {
+  return compose('pow', () => {
+    if (typeof b === 'number' && typeof a === 'object') {
+      const easy = powOfNumber(a, b);
+      if (easy !== null) return easy;
+    }
+    const [x, y] = pair(a, b);
+    return isInteger(x.dtype) ? integerPow(x, y) : floatBinaryOp('pow', 'pow', x, y);
+  });
+}
+
+function powOfNumber(x: Tensor, exponent: number): Tensor | null {
+  switch (exponent) {
+    case 0:
+      return onesLike(x);
+    case 1:
+      return wrap(nodeOf(x));
+    case 2:
+      return mul(x, x);
+    case 3:
+      return mul(mul(x, x), x);
+    default:
+  }
+  if (!isFloat(x.dtype)) return null;
+  switch (exponent) {
+    case -1:
+      return floatUnaryOp('pow', 'reciprocal', x);
+    case 0.5:
+      // C pow and sqrt differ at negative infinity and negative zero only.
+      return where(equal(x, Number.NEGATIVE_INFINITY), Number.POSITIVE_INFINITY, floatUnaryOp('pow', 'sqrt', x));
+    case -0.5:
+      return where(equal(x, Number.NEGATIVE_INFINITY), 0, floatUnaryOp('pow', 'rsqrt', x));
+    default:
+      return null;
+  }
+}
+
+/** Squaring and multiplying, one step per bit of the exponent. */
+function integerPow(x: Tensor, y: Tensor): Tensor {
+  let result = onesLike(add(x, y));
+  let base = x;
+  for (let bit = 0; bit < 31; bit++) {
+    const set = notEqual(binaryOp('pow', 'and', binaryOp('pow', 'shr', y, bit), 1), 0);
+    result = where(set, mul(result, base), result);
+    base = mul(base, base);
+  }
+  if (x.dtype.startsWith('u')) return result;
+  const odd = notEqual(binaryOp('pow', 'and', y, 1), 0);
+  const negative = where(equal(x, 1), 1, where(equal(x, -1), where(odd, fullLike(x, -1), 1), 0));
+  return where(less(y, 0), negative, result);
+}
+
+/** Both arguments as tensors of their common dtype. */
+function pair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
+  if (typeof a === 'object' && typeof b === 'object') {
+    const [x, y] = operands(a, b);
+    return [wrap(x), wrap(y)];
+  }
+  if (typeof a === 'object') return [a, given(b, a)];
+  if (typeof b === 'object') return [given(a, b), b];
+  return [wrap(operand(a)), wrap(operand(b))];
+}
+
+/**
+ * -x. Source: Array API `negative`. An operation of its own, not 0 - x: the sign of zero changes.
+ *
+ * @example
+ * neg(tensor([1, -2])); // [-1, 2]
+ */
+export function neg(x: TensorLike): Tensor {
+  return unaryOp('neg', 'neg', x);
+}
+
+/**
+ * 1 / x. Integers become float32. Source: Array API `reciprocal`.
+ *
+ * @example
+ * reciprocal(tensor([2, 4])); // [0.5, 0.25]
+ */
+export function reciprocal(x: TensorLike): Tensor {
+  return floatUnaryOp('reciprocal', 'reciprocal', x);
+}
+
+/**
+ * The magnitude of x. Source: Array API `abs`. The gradient at 0 is 0.
+ *
+ * @example
+ * abs(tensor([-3, 3])); // [3, 3]
+ */
+export function abs(x: TensorLike): Tensor {
+  return unaryOp('abs', 'abs', x);
+}
+
+/**
+ * -1, 0 or 1; NaN for NaN. Source: Array API `sign`. The gradient is 0.
+ *
+ * @example
+ * sign(tensor([-3, 0, 2])); // [-1, 0, 1]
+ */
+export function sign(x: TensorLike): Tensor {
+  return unaryOp('sign', 'sign', x);
+}
+
+/**
+ * x * x. Source: Array API `square`.
+ *
+ * @example
+ * square(tensor([1, -2])); // [1, 4]
+ */
+export function square(x: TensorLike): Tensor {
+  beginOp('square');
+  const node = operand(x);
+  return wrap(makeNode('mul', [node, node], null));
+}
+
+/**
+ * The larger of a and b; NaN if either is NaN. Source: Array API `maximum`. Equals share the gradient.
+ *
+ * @example
+ * maximum(tensor([1, 5]), 3); // [3, 5]
+ */
+export function maximum(a: TensorLike, b: TensorLike): Tensor {
+  return binaryOp('maximum', 'maximum', a, b);
+}
+
+/**
+ * The smaller of a and b; NaN if either is NaN. Source: Array API `minimum`. Equals share the gradient.
+ *
+ * @example
+ * minimum(tensor([1, 5]), 3); // [1, 3]
+ */
+export function minimum(a: TensorLike, b: TensorLike): Tensor {
+  return binaryOp('minimum', 'minimum', a, b);
+}
+
+/**
+ * x limited to low .. high; NaN stays. Source: Array API `clip`. The gradient at a bound is that of x.
+ *
+ * @param low smallest result; none if null
+ * @param high largest result; none if null
+ *
+ * @example
+ * clip(tensor([-5, 0.5, 5]), -1, 1); // [-1, 0.5, 1]
+ */
+export function clip(x: TensorLike, low: TensorLike | null, high: TensorLike | null): Tensor {
+  return compose('clip', () => {
+    let result = wrap(operand(x));
+    if (low !== null) {
+      const bound = given(low, result);
+      result = where(less(result, bound), bound, result);
+    }
+    if (high !== null) {
+      const bound = given(high, result);
+      result = where(less(bound, result), bound, result);
+    }
+    return result;
+  });
+}
+
+/**
+ * a + weight * (b - a): a at weight 0, b at weight 1. Source: PyTorch `torch.lerp`.
+ *
+ * @example
+ * lerp(tensor([0, 10]), tensor([10, 20]), 0.5); // [5, 15]
+ */
+export function lerp(a: TensorLike, b: TensorLike, weight: TensorLike): Tensor {
+  return compose('lerp', () => {
+    const [x, y] = pair(a, b);
+    return add(x, mul(given(weight, x), sub(y, x)));
+  });
+}
+
+/**
+ * The length of the hypotenuse, without overflow on the way. Source: C `hypot`: infinite if either side is.
+ *
+ * @example
+ * hypot(tensor([3]), 4); // [5]
+ */
+export function hypot(a: TensorLike, b: TensorLike): Tensor {
+  return compose('hypot', () => {
+    const [p, q] = pair(a, b);
+    const x = abs(p);
+    const y = abs(q);
+    const large = maximum(x, y);
+    // Scale by the larger side, but not by 0 or infinity. The scale cancels, so it carries no gradient.
+    const usable = logicalAnd(notEqual(large, 0), less(large, Number.POSITIVE_INFINITY));
+    const node = nodeOf(where(usable, large, 1));
+    const scale = wrap(makeNode('stopGradient', [node], null));
+    const u = div(x, scale);
+    const v = div(y, scale);
+    const squares = add(mul(u, u), mul(v, v));
+    const zero = equal(squares, 0);
+    const root = where(zero, 0, mul(scale, floatUnaryOp('hypot', 'sqrt', where(zero, 1, squares))));
+    // An infinite side wins over NaN.
+    return where(isInf(x), x, where(isInf(y), y, root));
+  });
+}
+
+/**
+ * The magnitude of a with the sign of b, the sign of zero included. Source: IEEE 754 `copySign`.
+ *
+ * @example
+ * copysign(tensor([1, 2]), tensor([-1, 1])); // [-1, 2]
+ */
+export function copysign(a: TensorLike, b: TensorLike): Tensor {
+  return compose('copysign', () => {
+    const [x, y] = pair(a, b);
+    const size = abs(x);
+    // 1 / -0 is -infinity: that tells the zeros apart.
+    const negative = where(equal(y, 0), less(reciprocal(y), 0), less(y, 0));
+    return where(negative, neg(size), size);
+  });
+}
+
+/**
+ * a * b + c. Source: IEEE 754 `fusedMultiplyAdd`, but rounding once is not promised.
+ *
+ * @example
+ * fma(tensor([2]), tensor([3]), tensor([4])); // [10]
+ */
+export function fma(a: TensorLike, b: TensorLike, c: TensorLike): Tensor {
+  return compose('fma', () => {
+    const [x, y] = pair(a, b);
+    const product = mul(x, y);
+    return add(product, given(c, product));
+  });
+}
+
+/**
+ * input + value * a * b. Source: PyTorch `torch.addcmul`.
+ *
+ * @example
+ * addcmul(tensor([1]), tensor([2]), tensor([3]), { value: 10 }); // [61]
+ */
+export function addcmul(input: Tensor, a: TensorLike, b: TensorLike, options: { readonly value?: TensorLike } = {}): Tensor {
+  return compose('addcmul', () => {
+    const product = mul(given(a, input), given(b, input));
+    return add(input, options.value === undefined ? product : mul(given(options.value, input), product));
+  });
+}
+
+/**
+ * input + value * a / b. Source: PyTorch `torch.addcdiv`.
+ *
+ * @example
+ * addcdiv(tensor([1]), tensor([6]), tensor([3]), { value: 10 }); // [21]
+ */
+export function addcdiv(input: Tensor, a: TensorLike, b: TensorLike, options: { readonly value?: TensorLike } = {}): Tensor {
+  return compose('addcdiv', () => {
+    const quotient = div(given(a, input), given(b, input));
+    return add(input, options.value === undefined ? quotient : mul(given(options.value, input), quotient));
+  });
+}
+
+/**
+ * 0 below zero, `value` at zero, 1 above. Source: NumPy `heaviside`.
+ *
+ * @example
+ * heaviside(tensor([-1, 0, 2]), 0.5); // [0, 0.5, 1]
+ */
+export function heaviside(x: Tensor, value: TensorLike): Tensor {
+  return compose('heaviside', () => {
+    const at = given(value, x);
+    const step = where(greaterEqual(x, 0), onesLike(x), 0);
+    return where(equal(x, 0), at, where(notEqual(x, x), x, step));
+  });
+}
+
+/**
+ * x in another dtype. Fractions are cut off for integers, which saturate, NaN becomes 0; bool is true where x is not 0. int32 and
+ * uint32 wrap into each other. The gradient is cast back.
+ *
+ * @example
+ * cast(tensor([1.7, -2.2]), 'int32'); // [1, -2]
+ */
+export function cast(x: Tensor, dtype: DType): Tensor {
+  beginOp('cast');
+  return wrap(castNode(nodeOf(x), dtype));
 }

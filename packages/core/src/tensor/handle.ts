@@ -5,7 +5,7 @@
  * types.ts and put on this class's prototype by methods.ts, so that operations can import `wrap` without a cycle.
  */
 import type { GradientSlot, Node } from '../graph/node.ts';
-import { type TrackedHandle, release, retain, trackHandle, unwatch } from '../graph/recorder.ts';
+import { type TrackedHandle, release, releasedSlot, retain, trackHandle, unwatch } from '../graph/recorder.ts';
 import { adopt, handleBrand, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
@@ -106,7 +106,7 @@ export class TensorHandle implements TrackedHandle {
 
   set grad(value: Tensor | null) {
     const { slot } = this.node;
-    if (slot === null) {
+    if (slot === null || slot === releasedSlot) {
       throw new OperationError('grad', 'this tensor is no leaf with requiresGrad, so it has no gradient to set; set requiresGrad = true first');
     }
     const old = slot.grad as TensorHandle | null;
@@ -140,7 +140,7 @@ export class TensorHandle implements TrackedHandle {
       throw new DTypeError('assign', `dtypes differ: ${target.dtype} and ${node.dtype}; convert the value with cast()`, [target.dtype, node.dtype]);
     }
     // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
-    if (target.slot !== null) this.rebind(stopGradient(node), target.slot);
+    if (target.slot !== null && target.slot !== releasedSlot) this.rebind(stopGradient(node), target.slot);
     else this.rebind(node, null);
     return this as unknown as Tensor;
   }
@@ -150,7 +150,7 @@ export class TensorHandle implements TrackedHandle {
     this.disposed = true;
     unwatch(this);
     const { node } = this;
-    if (node.slot !== null && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
+    if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
     release(node);
   }
 

@@ -1,0 +1,115 @@
+/**
+ * backward(): gradients by all requiresGrad leaves, added to their `grad`, as in PyTorch.
+ *
+ * The graph is followed through the sources that nodes keep while they require a gradient. After the walk it is released unless
+ * asked otherwise, so that a training loop holds nothing from step to step.
+ */
+import type { Node } from '../graph/node.ts';
+import { nextMark } from '../graph/node.ts';
+import { add, cast, constant } from '../graph/primitives.ts';
+import { forgetHistory, release, releasedSlot } from '../graph/recorder.ts';
+import { beginOp, holdFlushes, traceScope } from '../graph/scope.ts';
+import { restoreTracking, suspendTracking } from '../graph/tracking.ts';
+import { sameShape } from '../shape/broadcast.ts';
+import { OperationError, ShapeError, showShape } from '../shape/errors.ts';
+import { sizeOf } from '../shape/view.ts';
+import { nodeOf, type TensorHandle, wrap } from '../tensor/handle.ts';
+import type { BackwardOptions, Tensor } from '../tensor/types.ts';
+import { type Gradients, walk } from './walk.ts';
+
+/** There is no gradient to compute here. */
+export class GradientError extends OperationError {
+  override readonly name: string = 'GradientError';
+}
+
+/** All nodes between the result and its leaves that require gradients, in creation order; and the leaves. */
+function collect(root: Node): { nodes: Node[]; leaves: Node[] } {
+  const nodes: Node[] = [];
+  const leaves: Node[] = [];
+  const mark = nextMark();
+  const stack = [root];
+  root.mark = mark;
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (node.slot === releasedSlot) {
+      throw new GradientError('backward', `the graph of a ${node.op} ${showShape(node.shape)} was released by an earlier backward(): call that one with retainGraph: true, or compute the value again`);
+    }
+    if (node.slot !== null) {
+      leaves.push(node);
+      continue;
+    }
+    nodes.push(node);
+    for (const source of node.src) {
+      if (source.mark === mark || !source.requiresGrad) continue;
+      source.mark = mark;
+      stack.push(source);
+    }
+  }
+  nodes.sort((a, b) => a.id - b.id);
+  return { nodes, leaves };
+}
+
+/**
+ * Computes the gradients of a tensor by all requiresGrad leaves it depends on and adds them to the leaves' `grad`.
+ *
+ * @param t a tensor with one element, unless options.gradient is given
+ * @param options gradient: to start from, of the shape of t; retainGraph: allow another backward(); createGraph: let the gradients be
+ *   differentiated
+ * @throws GradientError if t depends on no leaf, or its graph was released; ShapeError if t has several elements
+ *
+ * @example
+ * const w = tensor([1, 2], { requiresGrad: true });
+ * w.mul(w).sum().backward();
+ * w.grad; // [2, 4]
+ */
+export function backward(t: Tensor, options: BackwardOptions = {}): void {
+  beginOp('backward');
+  const node = nodeOf(t, 'backward');
+  if (!node.requiresGrad) {
+    throw new GradientError('backward', `no gradient: the ${node.dtype} ${showShape(node.shape)} depends on no leaf with requiresGrad, or was made under noGrad or by detach`);
+  }
+  const seed = options.gradient === undefined ? null : nodeOf(options.gradient, 'backward');
+  if (seed === null && sizeOf(node.shape) !== 1) {
+    throw new ShapeError('backward', `several elements: ${showShape(node.shape)}; use sum() or mean(), or give options.gradient`, [node.shape]);
+  }
+  if (seed !== null && !sameShape(seed.shape, node.shape)) {
+    throw new ShapeError('backward', `shapes differ: ${showShape(node.shape)} and its gradient ${showShape(seed.shape)}; make them equal`, [node.shape, seed.shape]);
+  }
+  const { createGraph = false, retainGraph = createGraph } = options;
+  traceScope(() => {
+    const state = createGraph ? null : suspendTracking('recordings');
+    try {
+      const { nodes, leaves } = collect(node);
+      const start = seed === null ? constant(1, node.dtype, node.shape) : cast(seed, node.dtype);
+      const gradients: Gradients = new Map([[node, start]]);
+      holdFlushes(() => {
+        walk(nodes, nodes.length, gradients, (source) => source.requiresGrad);
+        for (const leaf of leaves) deposit(leaf, gradients.get(leaf));
+        if (!retainGraph) releaseGraph(nodes);
+      });
+    } finally {
+      if (state !== null) restoreTracking(state);
+    }
+  });
+}
+
+/** Adds a gradient to what the leaf has. */
+function deposit(leaf: Node, gradient: Node | undefined): void {
+  const { slot } = leaf;
+  if (slot === null || gradient === undefined) return;
+  const before = slot.grad as Tensor | null;
+  const total = wrap(before === null || before.disposed ? gradient : add(nodeOf(before), gradient));
+  (total as unknown as TensorHandle).kept = true;
+  slot.grad = total;
+  before?.dispose();
+}
+
+/** Nobody may walk these nodes again; what only they needed goes. */
+function releaseGraph(nodes: readonly Node[]): void {
+  // A count of their own keeps them from dying one by one while this list is worked through.
+  for (const node of nodes) node.handles++;
+  for (const node of nodes) {
+    node.slot = releasedSlot;
+    forgetHistory(node);
+  }
+  for (let i = nodes.length - 1; i >= 0; i--) release(nodes[i] as Node);
+}

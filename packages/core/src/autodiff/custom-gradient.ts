@@ -1,0 +1,70 @@
+/**
+ * Gradients given by the user: customGradient and checkpoint.
+ *
+ * The node of such a function is a stopGradient whose further sources are the function's inputs; its rule is kept beside the graph,
+ * by node, so that the graph itself stays plain data.
+ */
+import { makeNode } from '../graph/build.ts';
+import type { Node } from '../graph/node.ts';
+import { callUser, compose } from '../graph/scope.ts';
+import { sameShape } from '../shape/broadcast.ts';
+import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { noGrad } from './no-grad.ts';
+
+/** Rules by node: the gradients of src, from the gradient of the result. */
+export const customRules: WeakMap<Node, (grad: Node, node: Node) => readonly (Node | null)[]> = new WeakMap();
+
+/** What a custom backward function is given besides the gradient of the result. */
+export interface CustomContext {
+  readonly inputs: readonly Tensor[];
+  readonly output: Tensor;
+}
+
+/** Returns the gradient of the only input, or one (or null) per input. */
+export type CustomBackward = (grad: Tensor, context: CustomContext) => Tensor | readonly (Tensor | null)[];
+
+/**
+ * A function whose gradient is computed by another function. The backward function uses ordinary operations, so its result can be
+ * differentiated again.
+ *
+ * @param forward from tensors to one tensor; its own operations are not differentiated
+ * @param backward from the gradient of the result to those of the inputs, in the inputs' shapes
+ *
+ * @example
+ * // A step whose gradient is passed straight through.
+ * const step = customGradient((x) => x.greater(0).cast('float32'), (g) => g);
+ * grad((x: Tensor) => step(x).sum())(tensor([1, -1])); // [1, 1]
+ */
+export function customGradient(forward: (...inputs: Tensor[]) => Tensor, backward: CustomBackward): (...inputs: Tensor[]) => Tensor {
+  return (...inputs) =>
+    compose('customGradient', () => {
+      const nodes = inputs.map((input) => nodeOf(input));
+      const result = noGrad(() => callUser(() => forward(...inputs)));
+      if (!isTensor(result)) throw new ArgumentError('customGradient', 'the forward function returned no tensor: it must return exactly one');
+      const node: Node = makeNode('stopGradient', [nodeOf(result), ...nodes], null);
+      customRules.set(node, (grad, self) => [null, ...runBackward(backward, grad, self)]);
+      return wrap(node);
+    });
+}
+
+function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | null)[] {
+  const sources = node.src.slice(1);
+  // These handles live until the enclosing gradient function ends: the walk uses their nodes until then.
+  const context: CustomContext = { inputs: sources.map(wrap), output: wrap(node) };
+  const result = callUser(() => backward(wrap(grad), context));
+  const list = isTensor(result) ? [result] : result;
+  if (!Array.isArray(list) || list.length !== sources.length) {
+    throw new ArgumentError('customGradient', `the backward function returned ${Array.isArray(list) ? list.length : 'no'} gradients: there are ${sources.length} inputs; return one (or null) per input`);
+  }
+  return (list as readonly (Tensor | null)[]).map((gradient, i) => {
+    if (gradient === null) return null;
+    const g = nodeOf(gradient, 'customGradient');
+    const { shape } = sources[i] as Node;
+    if (!sameShape(g.shape, shape)) {
+      throw new ShapeError('customGradient', `gradient ${i} has shape ${showShape(g.shape)}: its input has ${showShape(shape)}; make them equal`, [g.shape, shape]);
+    }
+    return g;
+  });
+}

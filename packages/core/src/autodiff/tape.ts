@@ -1,0 +1,128 @@
+/** GradientTape: records what happens to watched tensors while ordinary code runs, and gives gradients afterwards. */
+import { constant, cast } from '../graph/primitives.ts';
+import { adoptResource, holdFlushes, traceScope } from '../graph/scope.ts';
+import { endRecording, pauseRecording, type Recording, restoreTracking, resumeRecording, startRecording, suspendTracking, watchNode } from '../graph/tracking.ts';
+import { sameShape } from '../shape/broadcast.ts';
+import { isFloat } from '../shape/dtype.ts';
+import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { nodeOf } from '../tensor/handle.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { GradientError } from './backward.ts';
+import { gradientsOf } from './trace.ts';
+import type { TensorTree } from './trees.ts';
+import { type Gradients, walk } from './walk.ts';
+
+export interface TapeOptions {
+  /** Allow several calls of gradient(); end the tape with dispose(). Default false. */
+  readonly persistent?: boolean;
+}
+
+export interface TapeGradientOptions {
+  /** Keep recording while gradients are computed, so that they can be differentiated too. Needs a persistent tape for another call. Default false. */
+  readonly createGraph?: boolean;
+  /** Gradient of the target to start from, of its shape. Default: ones. */
+  readonly outputGradient?: Tensor;
+}
+
+/**
+ * Records operations from its construction on: those on watched tensors, and those on requiresGrad leaves. Source: TensorFlow
+ * `GradientTape`.
+ *
+ * A tape ends with its first gradient(), or if persistent with dispose() (or `using`); one made inside a scope ends with the scope.
+ *
+ * @example
+ * const x = tensor([1, 2]);
+ * const tape = new GradientTape();
+ * tape.watch(x);
+ * const y = x.mul(x).sum();
+ * const slope = tape.gradient(y, x); // [2, 4]
+ */
+export class GradientTape {
+  readonly persistent: boolean;
+  /** For scopes. */
+  kept: boolean = false;
+  stamp: number = 0;
+  #recording: Recording | null;
+
+  constructor(options: TapeOptions = {}) {
+    this.persistent = options.persistent ?? false;
+    this.#recording = startRecording('GradientTape', true);
+    adoptResource(this);
+  }
+
+  /** True once the tape has ended. */
+  get disposed(): boolean {
+    return this.#recording === null;
+  }
+
+  /**
+   * Follows tensors from now on.
+   *
+   * @throws DTypeError for tensors that are no floats
+   */
+  watch(...tensors: Tensor[]): void {
+    const recording = this.#active('watch');
+    for (const t of tensors) {
+      const node = nodeOf(t, 'watch');
+      if (!isFloat(node.dtype)) throw new DTypeError('watch', `dtype not accepted: ${node.dtype}; only floating-point tensors have gradients`, [node.dtype]);
+      watchNode(recording, node);
+    }
+  }
+
+  /** Runs a function without recording it. */
+  stopRecording<T>(body: () => T): T {
+    const recording = this.#active('stopRecording');
+    pauseRecording(recording);
+    try {
+      return body();
+    } finally {
+      if (this.#recording !== null) resumeRecording(recording);
+    }
+  }
+
+  /**
+   * The gradients of `target` (summed, if it has several elements) by tensors on the tape, in their structure; zeros for tensors the target does not depend on.
+   *
+   * @param sources a tensor, or nested arrays and plain objects of tensors: watched, requiresGrad leaves, or computed on the tape
+   * @throws GradientError if the tape has ended
+   */
+  gradient<S extends TensorTree>(target: Tensor, sources: S, options: TapeGradientOptions = {}): S {
+    const recording = this.#active('gradient');
+    const node = nodeOf(target, 'gradient');
+    const { createGraph = false, outputGradient } = options;
+    return traceScope(() => {
+      const state = createGraph ? null : suspendTracking('recordings');
+      if (!createGraph) pauseRecording(recording);
+      try {
+        return holdFlushes(() => {
+          const seed = outputGradient === undefined ? constant(1, node.dtype, node.shape) : cast(nodeOf(outputGradient, 'gradient'), node.dtype);
+          if (!sameShape(seed.shape, node.shape)) throw new ShapeError('gradient', `shapes differ: ${showShape(node.shape)} and outputGradient ${showShape(seed.shape)}; make them equal`, [node.shape, seed.shape]);
+          const gradients: Gradients = new Map([[node, seed]]);
+          const { bit, nodes } = recording;
+          walk(nodes, nodes.length, gradients, (source) => (source.pins & bit) !== 0 || source.slot !== null);
+          return gradientsOf('gradient', gradients, sources) as S;
+        });
+      } finally {
+        if (!this.persistent && !createGraph) this.dispose();
+        else if (!createGraph) resumeRecording(recording);
+        if (state !== null) restoreTracking(state);
+      }
+    });
+  }
+
+  /** Ends the tape: nothing is recorded any more and what it held goes. Calling it again does nothing. */
+  dispose(): void {
+    if (this.#recording === null) return;
+    endRecording(this.#recording);
+    this.#recording = null;
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+
+  #active(op: string): Recording {
+    if (this.#recording === null) throw new GradientError(op, 'the tape has ended: it gives one gradient unless made with { persistent: true }, and ends with its scope');
+    return this.#recording;
+  }
+}

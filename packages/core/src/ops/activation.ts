@@ -1,0 +1,295 @@
+/**
+ * Activation functions, element by element. Integer operands become float32; NaN stays NaN.
+ *
+ * Softmax and its relatives work along an axis and are in softmax.ts.
+ */
+import { compose } from '../graph/scope.ts';
+import { slice as sliceNode } from '../graph/primitives.ts';
+import { normalizeAxis } from '../shape/axes.ts';
+import { ShapeError, showShape } from '../shape/errors.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
+import { floatOperand, given } from '../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../tensor/types.ts';
+import { abs, add, clip, div, mul, neg, sub } from './arithmetic.ts';
+import { exp, expm1, log1p } from './exponential.ts';
+import { greater, less, lessEqual, where } from './logic.ts';
+import { erf, tanh } from './trigonometric.ts';
+
+/** Runs an activation on its argument as a floating-point tensor. */
+function activation(op: string, x: TensorLike, body: (x: Tensor) => Tensor): Tensor {
+  return compose(op, () => body(wrap(floatOperand(x))));
+}
+
+/**
+ * max(x, 0). The gradient at 0 is 0. Source: PyTorch `relu`.
+ *
+ * @example
+ * relu(tensor([-1, 2])); // [0, 2]
+ */
+export function relu(x: TensorLike): Tensor {
+  return activation('relu', x, (t) => where(lessEqual(t, 0), 0, t));
+}
+
+/**
+ * x limited to 0 .. 6. Source: PyTorch `relu6`.
+ *
+ * @example
+ * relu6(tensor([-1, 3, 9])); // [0, 3, 6]
+ */
+export function relu6(x: TensorLike): Tensor {
+  return activation('relu6', x, (t) => where(lessEqual(t, 0), 0, where(less(t, 6), t, where(lessEqual(t, t), 6, t))));
+}
+
+/**
+ * x above zero, slope * x below. Source: PyTorch `leaky_relu`.
+ *
+ * @param options slope below zero, 0.01
+ *
+ * @example
+ * leakyRelu(tensor([-1, 2]), { slope: 0.1 }); // [-0.1, 2]
+ */
+export function leakyRelu(x: TensorLike, options: { readonly slope?: number } = {}): Tensor {
+  return activation('leakyRelu', x, (t) => where(greater(t, 0), t, mul(t, given(options.slope ?? 0.01, t))));
+}
+
+/**
+ * x above zero, weight * x below, with a learned weight. Source: PyTorch `prelu`.
+ *
+ * @param weight number or tensor that broadcasts with x
+ *
+ * @example
+ * prelu(tensor([-2, 2]), tensor([0.25])); // [-0.5, 2]
+ */
+export function prelu(x: TensorLike, weight: TensorLike): Tensor {
+  return activation('prelu', x, (t) => where(greater(t, 0), t, mul(t, given(weight, t))));
+}
+
+/**
+ * x above zero, alpha * (exp(x) - 1) below. Source: PyTorch `elu`.
+ *
+ * @param options alpha, 1
+ *
+ * @example
+ * elu(tensor([0, 2])); // [0, 2]
+ */
+export function elu(x: TensorLike, options: { readonly alpha?: number } = {}): Tensor {
+  return activation('elu', x, (t) => {
+    const below = expm1(where(greater(t, 0), 0, t));
+    return where(greater(t, 0), t, options.alpha === undefined ? below : mul(below, given(options.alpha, t)));
+  });
+}
+
+/**
+ * The self-normalising exponential unit: 1.0507 * elu(x, 1.6733). Source: PyTorch `selu`.
+ *
+ * @example
+ * selu(tensor([0])); // [0]
+ */
+export function selu(x: TensorLike): Tensor {
+  return activation('selu', x, (t) => {
+    const below = mul(expm1(where(greater(t, 0), 0, t)), 1.6732632423543772);
+    return mul(where(greater(t, 0), t, below), 1.0507009873554805);
+  });
+}
+
+/**
+ * max(0, x) + min(0, alpha * (exp(x / alpha) - 1)). Source: PyTorch `celu`.
+ *
+ * @param options alpha, 1
+ *
+ * @example
+ * celu(tensor([0, 2])); // [0, 2]
+ */
+export function celu(x: TensorLike, options: { readonly alpha?: number } = {}): Tensor {
+  return activation('celu', x, (t) => {
+    const alpha = given(options.alpha ?? 1, t);
+    const below = mul(expm1(div(where(greater(t, 0), 0, t), alpha)), alpha);
+    return where(greater(t, 0), t, below);
+  });
+}
+
+/**
+ * 1 / (1 + exp(-x)), in 0 .. 1. Source: PyTorch `sigmoid`.
+ *
+ * @example
+ * sigmoid(tensor([0])); // [0.5]
+ */
+export function sigmoid(x: TensorLike): Tensor {
+  return activation('sigmoid', x, logistic);
+}
+
+/** exp(-x) may overflow to infinity: then the result is 0, as it should be. */
+function logistic(t: Tensor): Tensor {
+  return div(1, add(1, exp(neg(t))));
+}
+
+/**
+ * A sigmoid of three lines: x / 6 + 1 / 2, limited to 0 .. 1. Source: PyTorch `hardsigmoid`.
+ *
+ * @example
+ * hardSigmoid(tensor([-3, 0, 3])); // [0, 0.5, 1]
+ */
+export function hardSigmoid(x: TensorLike): Tensor {
+  return activation('hardSigmoid', x, (t) => clip(add(mul(t, 1 / 6), 0.5), 0, 1));
+}
+
+/**
+ * log(sigmoid(x)), without underflow. Source: PyTorch `logsigmoid`.
+ *
+ * @example
+ * logSigmoid(tensor([0])); // [-0.6931472]
+ */
+export function logSigmoid(x: TensorLike): Tensor {
+  return activation('logSigmoid', x, (t) => neg(softplus(neg(t))));
+}
+
+/**
+ * x limited to low .. high. Source: PyTorch `hardtanh`.
+ *
+ * @param options low -1, high 1
+ *
+ * @example
+ * hardTanh(tensor([-5, 0.5])); // [-1, 0.5]
+ */
+export function hardTanh(x: TensorLike, options: { readonly low?: number; readonly high?: number } = {}): Tensor {
+  return activation('hardTanh', x, (t) => clip(t, given(options.low ?? -1, t), given(options.high ?? 1, t)));
+}
+
+/**
+ * x - tanh(x). Source: PyTorch `tanhshrink`.
+ *
+ * @example
+ * tanhShrink(tensor([0])); // [0]
+ */
+export function tanhShrink(x: TensorLike): Tensor {
+  return activation('tanhShrink', x, (t) => sub(t, tanh(t)));
+}
+
+/**
+ * x moved towards zero by lambda, zero within it. Source: PyTorch `softshrink`.
+ *
+ * @param options lambda, 0.5
+ *
+ * @example
+ * softShrink(tensor([-1, 0.2, 1])); // [-0.5, 0, 0.5]
+ */
+export function softShrink(x: TensorLike, options: { readonly lambda?: number } = {}): Tensor {
+  return activation('softShrink', x, (t) => {
+    const lambda = given(options.lambda ?? 0.5, t);
+    return where(greater(t, lambda), sub(t, lambda), where(less(t, neg(lambda)), add(t, lambda), mul(t, 0)));
+  });
+}
+
+/**
+ * x outside -lambda .. lambda, zero within. Source: PyTorch `hardshrink`.
+ *
+ * @param options lambda, 0.5
+ *
+ * @example
+ * hardShrink(tensor([-1, 0.2, 1])); // [-1, 0, 1]
+ */
+export function hardShrink(x: TensorLike, options: { readonly lambda?: number } = {}): Tensor {
+  return activation('hardShrink', x, (t) => where(lessEqual(abs(t), given(options.lambda ?? 0.5, t)), 0, t));
+}
+
+/**
+ * x above the threshold, `value` elsewhere. Source: PyTorch `threshold`.
+ *
+ * @example
+ * threshold(tensor([1, 3]), { threshold: 2, value: -1 }); // [-1, 3]
+ */
+export function threshold(x: TensorLike, options: { readonly threshold: number; readonly value: number }): Tensor {
+  return activation('threshold', x, (t) => where(lessEqual(t, given(options.threshold, t)), given(options.value, t), t));
+}
+
+/**
+ * log(1 + exp(x)), without overflow. Source: PyTorch `softplus` with beta 1.
+ *
+ * @example
+ * softplus(tensor([0])); // [0.6931472]
+ */
+export function softplus(x: TensorLike): Tensor {
+  // The first term's gradient is 1 above zero, the second's then -sigmoid(-x): together sigmoid(x), also at 0 by halves.
+  return activation('softplus', x, (t) => add(where(less(t, 0), 0, t), log1p(exp(where(less(t, 0), t, neg(t))))));
+}
+
+/**
+ * x / (1 + |x|). Source: PyTorch `softsign`.
+ *
+ * @example
+ * softsign(tensor([1])); // [0.5]
+ */
+export function softsign(x: TensorLike): Tensor {
+  return activation('softsign', x, (t) => div(t, add(1, abs(t))));
+}
+
+/**
+ * x times the normal distribution function of x. Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
+ *
+ * @param options approximate: 'none' (with erf, default) or 'tanh'
+ *
+ * @example
+ * gelu(tensor([0, 1])); // [0, 0.8413447]
+ */
+export function gelu(x: TensorLike, options: { readonly approximate?: 'none' | 'tanh' } = {}): Tensor {
+  return activation('gelu', x, (t) => {
+    if (options.approximate === 'tanh') {
+      const inner = mul(add(t, mul(mul(mul(t, t), t), 0.044715)), Math.sqrt(2 / Math.PI));
+      return mul(mul(t, 0.5), add(1, tanh(inner)));
+    }
+    return mul(mul(t, 0.5), add(1, erf(mul(t, Math.SQRT1_2))));
+  });
+}
+
+/**
+ * x * sigmoid(x), also called swish. Source: PyTorch `silu`.
+ *
+ * @example
+ * silu(tensor([0, 1])); // [0, 0.7310586]
+ */
+export function silu(x: TensorLike): Tensor {
+  return activation('silu', x, (t) => mul(t, logistic(t)));
+}
+
+/**
+ * x * tanh(softplus(x)). Source: PyTorch `mish`.
+ *
+ * @example
+ * mish(tensor([0])); // [0]
+ */
+export function mish(x: TensorLike): Tensor {
+  return activation('mish', x, (t) => mul(t, tanh(softplus(t))));
+}
+
+/**
+ * x * hardSigmoid(x). Source: PyTorch `hardswish`.
+ *
+ * @example
+ * hardSwish(tensor([-3, 3])); // [0, 3]
+ */
+export function hardSwish(x: TensorLike): Tensor {
+  return activation('hardSwish', x, (t) => mul(t, clip(add(mul(t, 1 / 6), 0.5), 0, 1)));
+}
+
+/**
+ * The first half of an axis times the sigmoid of the second. Source: PyTorch `glu`.
+ *
+ * @param options axis, -1; its size must be even (ShapeError)
+ *
+ * @example
+ * glu(tensor([3, 0])); // [1.5]
+ */
+export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor {
+  return activation('glu', x, (t) => {
+    const { shape } = t;
+    const axis = normalizeAxis('glu', options.axis ?? -1, shape.length);
+    const half = (shape[axis] as number) / 2;
+    if (!Number.isInteger(half)) {
+      throw new ShapeError('glu', `odd axis: size ${shape[axis]} of axis ${axis} in ${showShape(shape)}; needs an even size`, [shape]);
+    }
+    const length = shape.map((n, i) => (i === axis ? half : n));
+    const step = shape.map(() => 1);
+    const part = (start: number): Tensor => wrap(sliceNode(nodeOf(t), shape.map((_, i) => (i === axis ? start : 0)), length, step));
+    return mul(part(0), logistic(part(half)));
+  });
+}

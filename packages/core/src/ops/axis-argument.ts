@@ -1,0 +1,26 @@
+/** The axis argument of reductions: a number, several, or options - as one record. */
+import { normalizeAxes, normalizeAxis } from '../shape/axes.ts';
+import type { AxisArgument } from '../tensor/types.ts';
+
+export interface Axes {
+  /** Sorted, distinct, non-negative. */
+  readonly axes: number[];
+  readonly keepDims: boolean;
+}
+
+/** Reads an axis argument for a tensor of `rank` axes. Throws ShapeError in the name of `op`. */
+export function readAxes(op: string, argument: AxisArgument | undefined, rank: number): Axes {
+  if (typeof argument === 'object' && !Array.isArray(argument)) {
+    const { axis, keepDims } = argument as { axis?: number | readonly number[]; keepDims?: boolean };
+    return { axes: normalizeAxes(op, axis, rank), keepDims: keepDims ?? false };
+  }
+  return { axes: normalizeAxes(op, argument as number | readonly number[] | undefined, rank), keepDims: false };
+}
+
+/** Reads an argument that names one axis, by itself or as `{ axis }`. */
+export function readAxis(op: string, argument: number | { readonly axis?: number | undefined } | undefined, fallback: number, rank: number): number {
+  const axis = typeof argument === 'number' ? argument : (argument?.axis ?? fallback);
+  // A scalar counts as one element along one axis.
+  if (rank === 0 && (axis === 0 || axis === -1)) return 0;
+  return normalizeAxis(op, axis, rank);
+}

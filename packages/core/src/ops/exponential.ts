@@ -1,0 +1,151 @@
+/**
+ * Exponentials, logarithms and roots. Integer operands become float32; every function works element by element.
+ */
+import { compose } from '../graph/scope.ts';
+import { wrap } from '../tensor/handle.ts';
+import { floatOperand, floatOperands } from '../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../tensor/types.ts';
+import { abs, add, div, maximum, mul, neg, sub } from './arithmetic.ts';
+import { equal, less, where } from './logic.ts';
+import { floatUnaryOp } from './recording.ts';
+
+/**
+ * The square root; NaN below zero. Source: Array API `sqrt`. The gradient at 0 is infinite.
+ *
+ * @example
+ * sqrt(tensor([4, 9])); // [2, 3]
+ */
+export function sqrt(x: TensorLike): Tensor {
+  return floatUnaryOp('sqrt', 'sqrt', x);
+}
+
+/**
+ * 1 / sqrt(x). Source: PyTorch `torch.rsqrt`.
+ *
+ * @example
+ * rsqrt(tensor([4])); // [0.5]
+ */
+export function rsqrt(x: TensorLike): Tensor {
+  return floatUnaryOp('rsqrt', 'rsqrt', x);
+}
+
+/**
+ * The cube root, of negative numbers too. Source: C `cbrt`.
+ *
+ * @example
+ * cbrt(tensor([8, -27])); // [2, -3]
+ */
+export function cbrt(x: TensorLike): Tensor {
+  return compose('cbrt', () => {
+    const t = wrap(floatOperand(x));
+    const size = abs(t);
+    // One Newton step takes exp(log(x) / 3) to full accuracy; 0, infinity and NaN stay what they are.
+    const plain = equal(mul(size, 0), 0);
+    const safe = where(equal(size, 0), 1, where(plain, size, 1));
+    const first = exp(mul(log(safe), 1 / 3));
+    const root = sub(first, mul(sub(first, div(safe, mul(first, first))), 1 / 3));
+    const signed = where(less(t, 0), neg(root), root);
+    return where(equal(size, 0), t, where(plain, signed, t));
+  });
+}
+
+/**
+ * e to the power x. Source: Array API `exp`.
+ *
+ * @example
+ * exp(tensor([0, 1])); // [1, 2.7182817]
+ */
+export function exp(x: TensorLike): Tensor {
+  return floatUnaryOp('exp', 'exp', x);
+}
+
+/**
+ * 2 to the power x. Source: C `exp2`.
+ *
+ * @example
+ * exp2(tensor([3])); // [8]
+ */
+export function exp2(x: TensorLike): Tensor {
+  return floatUnaryOp('exp2', 'exp2', x);
+}
+
+/**
+ * exp(x) - 1, accurate near zero. Source: Array API `expm1`.
+ *
+ * @example
+ * expm1(tensor([0])); // [0]
+ */
+export function expm1(x: TensorLike): Tensor {
+  return floatUnaryOp('expm1', 'expm1', x);
+}
+
+/**
+ * The natural logarithm. Source: Array API `log`.
+ *
+ * @example
+ * log(tensor([1])); // [0]
+ */
+export function log(x: TensorLike): Tensor {
+  return floatUnaryOp('log', 'log', x);
+}
+
+/**
+ * The logarithm to base 2. Source: Array API `log2`.
+ *
+ * @example
+ * log2(tensor([8])); // [3]
+ */
+export function log2(x: TensorLike): Tensor {
+  return floatUnaryOp('log2', 'log2', x);
+}
+
+/**
+ * log(1 + x), accurate near zero. Source: Array API `log1p`.
+ *
+ * @example
+ * log1p(tensor([0])); // [0]
+ */
+export function log1p(x: TensorLike): Tensor {
+  return floatUnaryOp('log1p', 'log1p', x);
+}
+
+/**
+ * The logarithm to base 10. Source: Array API `log10`.
+ *
+ * @example
+ * log10(tensor([100])); // [2]
+ */
+export function log10(x: TensorLike): Tensor {
+  return compose('log10', () => mul(log2(x), Math.LN2 / Math.LN10));
+}
+
+/**
+ * log(exp(a) + exp(b)) without overflow. Source: Array API `logaddexp`.
+ *
+ * @example
+ * logAddExp(tensor([0]), tensor([0])); // [0.6931472]
+ */
+export function logAddExp(a: TensorLike, b: TensorLike): Tensor {
+  return compose('logAddExp', () => {
+    const [p, q] = floatOperands(a, b);
+    const [x, y] = [wrap(p), wrap(q)];
+    const distance = abs(sub(x, y));
+    const result = add(maximum(x, y), log1p(exp(neg(distance))));
+    // Equal infinities: their distance is NaN.
+    return where(equal(x, y), add(x, Math.LN2), result);
+  });
+}
+
+/**
+ * x * log(y), and 0 where x is 0. Source: SciPy `xlogy`.
+ *
+ * @example
+ * xlogy(tensor([0, 1]), tensor([0, 1])); // [0, 0]
+ */
+export function xlogy(a: TensorLike, b: TensorLike): Tensor {
+  return compose('xlogy', () => {
+    const [p, q] = floatOperands(a, b);
+    const [x, y] = [wrap(p), wrap(q)];
+    return where(equal(x, 0), 0, mul(x, log(y)));
+  });
+}

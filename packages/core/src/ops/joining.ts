@@ -1,0 +1,133 @@
+/** Tensors put together and taken apart along an axis. */
+import type { Node } from '../graph/node.ts';
+import * as p from '../graph/primitives.ts';
+import { beginOp } from '../graph/scope.ts';
+import { normalizeAxis } from '../shape/axes.ts';
+import { sameShape } from '../shape/broadcast.ts';
+import type { DType } from '../shape/dtype.ts';
+import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { promoteTypes } from '../shape/promotion.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
+import type { Tensor } from '../tensor/types.ts';
+
+/** One axis, by itself or in options. */
+export type JoinAxis = number | { readonly axis?: number };
+
+const axisOf = (argument: JoinAxis | undefined): number => (typeof argument === 'number' ? argument : (argument?.axis ?? 0));
+
+/** The nodes of a list of tensors in their common dtype. */
+function parts(op: string, tensors: readonly Tensor[]): Node[] {
+  if (tensors.length === 0) throw new ArgumentError(op, 'no tensors: the list is empty; give at least one');
+  const nodes = tensors.map((t) => nodeOf(t));
+  const dtype = nodes.reduce<DType>((common, node) => promoteTypes(op, common, node.dtype), (nodes[0] as Node).dtype);
+  return nodes.map((node) => p.cast(node, dtype));
+}
+
+/**
+ * Tensors one after the other along an axis; all other sizes are equal. Source: Array API `concat`.
+ *
+ * @param axis one axis, or { axis }; 0
+ * @throws ShapeError where other sizes differ
+ *
+ * @example
+ * concat([tensor([1, 2]), tensor([3])]); // [1, 2, 3]
+ */
+export function concat(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
+  beginOp('concat');
+  const nodes = parts('concat', tensors);
+  return wrap(p.concat(nodes, normalizeAxis('concat', axisOf(axis), (nodes[0] as Node).shape.length)));
+}
+
+/**
+ * Tensors of one shape side by side along a new axis. Source: Array API `stack`.
+ *
+ * @param axis position of the new axis, or { axis }; 0
+ * @throws ShapeError where shapes differ
+ *
+ * @example
+ * stack([tensor([1, 2]), tensor([3, 4])]); // [[1, 2], [3, 4]]
+ */
+export function stack(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
+  beginOp('stack');
+  const nodes = parts('stack', tensors);
+  const { shape } = nodes[0] as Node;
+  for (const node of nodes) {
+    if (!sameShape(node.shape, shape)) throw new ShapeError('stack', `shapes differ: ${showShape(shape)} and ${showShape(node.shape)}; all must be equal`, [shape, node.shape]);
+  }
+  const at = normalizeAxis('stack', axisOf(axis), shape.length + 1);
+  return wrap(p.concat(nodes.map((node) => p.insertAxes(node, [at])), at));
+}
+
+function cutAt(op: string, x: Tensor, axis: number, sizes: (n: number) => number[]): Tensor[] {
+  beginOp(op);
+  const node = nodeOf(x);
+  const which = normalizeAxis(op, axis, node.shape.length);
+  const step = node.shape.map(() => 1);
+  let from = 0;
+  return sizes(node.shape[which] as number).map((size) => {
+    const start = node.shape.map((_, i) => (i === which && size > 0 ? from : 0));
+    from += size;
+    return wrap(p.slice(node, start, node.shape.map((n, i) => (i === which ? size : n)), step));
+  });
+}
+
+/**
+ * A tensor cut along an axis, in parts of `size` (the last may be smaller) or of the sizes listed. Source: PyTorch `split`.
+ *
+ * @param axis one axis, or { axis }; 0
+ * @throws ShapeError if listed sizes do not add up
+ *
+ * @example
+ * split(arange(5), 2); // [0, 1], [2, 3], [4]
+ */
+export function split(x: Tensor, size: number | readonly number[], axis?: JoinAxis): Tensor[] {
+  return cutAt('split', x, axisOf(axis), (n) => {
+    if (typeof size !== 'number') {
+      const total = size.reduce((a, b) => a + b, 0);
+      if (total !== n) throw new ShapeError('split', `sizes do not add up: [${size.join(', ')}] makes ${total}, the axis has ${n}; make them equal`);
+      return [...size];
+    }
+    if (!Number.isInteger(size) || size < 1) throw new ArgumentError('split', `bad size: ${size}; must be a positive integer`);
+    const sizes: number[] = [];
+    for (let from = 0; from < n; from += size) sizes.push(Math.min(size, n - from));
+    return n === 0 ? [0] : sizes;
+  });
+}
+
+/**
+ * A tensor cut along an axis in at most `count` parts of equal size (the last may be smaller). Source: PyTorch `chunk`.
+ *
+ * @param axis one axis, or { axis }; 0
+ *
+ * @example
+ * chunk(arange(5), 2); // [0, 1, 2], [3, 4]
+ */
+export function chunk(x: Tensor, count: number, axis?: JoinAxis): Tensor[] {
+  return cutAt('chunk', x, axisOf(axis), (n) => {
+    if (!Number.isInteger(count) || count < 1) throw new ArgumentError('chunk', `bad count: ${count}; must be a positive integer`);
+    const size = Math.max(1, Math.ceil(n / count));
+    const sizes: number[] = [];
+    for (let from = 0; from < n; from += size) sizes.push(Math.min(size, n - from));
+    return n === 0 ? [0] : sizes;
+  });
+}
+
+/**
+ * The slices of a tensor along an axis, which disappears. Source: PyTorch `unbind`.
+ *
+ * @param axis one axis, or { axis }; 0
+ *
+ * @example
+ * unbind(tensor([[1, 2], [3, 4]])); // [1, 2], [3, 4]
+ */
+export function unbind(x: Tensor, axis?: JoinAxis): Tensor[] {
+  beginOp('unbind');
+  const node = nodeOf(x);
+  const which = normalizeAxis('unbind', axisOf(axis), node.shape.length);
+  const step = node.shape.map(() => 1);
+  const rest = node.shape.filter((_, i) => i !== which);
+  return Array.from({ length: node.shape[which] as number }, (_, index) => {
+    const start = node.shape.map((_n, i) => (i === which ? index : 0));
+    return wrap(p.reshape(p.slice(node, start, node.shape.map((n, i) => (i === which ? 1 : n)), step), rest));
+  });
+}

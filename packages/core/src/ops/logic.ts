@@ -1,0 +1,244 @@
+/**
+ * Comparisons, logic and choice. Results of comparisons are bool; operands broadcast and meet in their common dtype.
+ *
+ * Nothing here has a gradient but `where` and `nanToNum`, which pass it to the side taken.
+ */
+import { makeNode } from '../graph/build.ts';
+import { cast, constant, eq, not, where as whereNode } from '../graph/primitives.ts';
+import type { Node } from '../graph/node.ts';
+import { beginOp, compose } from '../graph/scope.ts';
+import { isFloat } from '../shape/dtype.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
+import { operand, operands, weak } from '../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../tensor/types.ts';
+
+/** Integers for bool, so that they can be ordered. */
+function orderable(node: Node): Node {
+  return node.dtype === 'bool' ? cast(node, 'int32') : node;
+}
+
+function ordered(op: string, primitive: 'lt' | 'le', a: TensorLike, b: TensorLike, swap: boolean): Tensor {
+  beginOp(op);
+  const [p, q] = operands(a, b);
+  const [x, y] = [orderable(p), orderable(q)];
+  return wrap(makeNode(primitive, swap ? [y, x] : [x, y], null));
+}
+
+/**
+ * a == b, element by element; false for NaN. Source: Array API `equal`.
+ *
+ * @example
+ * equal(tensor([1, 2]), 2); // [false, true]
+ */
+export function equal(a: TensorLike, b: TensorLike): Tensor {
+  beginOp('equal');
+  return wrap(makeNode('eq', operands(a, b), null));
+}
+
+/**
+ * a != b, element by element; true for NaN. Source: Array API `not_equal`.
+ *
+ * @example
+ * notEqual(tensor([1, 2]), 2); // [true, false]
+ */
+export function notEqual(a: TensorLike, b: TensorLike): Tensor {
+  beginOp('notEqual');
+  const [x, y] = operands(a, b);
+  return wrap(not(eq(x, y)));
+}
+
+/**
+ * a < b. Source: Array API `less`.
+ *
+ * @example
+ * less(tensor([1, 2]), 2); // [true, false]
+ */
+export function less(a: TensorLike, b: TensorLike): Tensor {
+  return ordered('less', 'lt', a, b, false);
+}
+
+/**
+ * a <= b. Source: Array API `less_equal`.
+ *
+ * @example
+ * lessEqual(tensor([1, 3]), 2); // [true, false]
+ */
+export function lessEqual(a: TensorLike, b: TensorLike): Tensor {
+  return ordered('lessEqual', 'le', a, b, false);
+}
+
+/**
+ * a > b. Source: Array API `greater`.
+ *
+ * @example
+ * greater(tensor([1, 3]), 2); // [false, true]
+ */
+export function greater(a: TensorLike, b: TensorLike): Tensor {
+  return ordered('greater', 'lt', a, b, true);
+}
+
+/**
+ * a >= b. Source: Array API `greater_equal`.
+ *
+ * @example
+ * greaterEqual(tensor([1, 2]), 2); // [false, true]
+ */
+export function greaterEqual(a: TensorLike, b: TensorLike): Tensor {
+  return ordered('greaterEqual', 'le', a, b, true);
+}
+
+/** bool: true where the element is not 0. */
+function truth(node: Node): Node {
+  return node.dtype === 'bool' ? node : not(eq(node, constant(0, node.dtype)));
+}
+
+/** Node of an operand as bool. */
+function truthOf(value: TensorLike): Node {
+  return typeof value === 'object' ? truth(nodeOf(value)) : weak(value !== 0 && value !== false, 'bool');
+}
+
+/**
+ * True where both are (a number counts as true unless it is 0). Source: Array API `logical_and`.
+ *
+ * @example
+ * logicalAnd(tensor([true, true]), tensor([true, false])); // [true, false]
+ */
+export function logicalAnd(a: TensorLike, b: TensorLike): Tensor {
+  beginOp('logicalAnd');
+  return wrap(makeNode('and', [truthOf(a), truthOf(b)], null));
+}
+
+/**
+ * True where at least one is. Source: Array API `logical_or`.
+ *
+ * @example
+ * logicalOr(tensor([false, true]), tensor([false, false])); // [false, true]
+ */
+export function logicalOr(a: TensorLike, b: TensorLike): Tensor {
+  beginOp('logicalOr');
+  return wrap(makeNode('or', [truthOf(a), truthOf(b)], null));
+}
+
+/**
+ * True where exactly one is. Source: Array API `logical_xor`.
+ *
+ * @example
+ * logicalXor(tensor([true, true]), tensor([true, false])); // [false, true]
+ */
+export function logicalXor(a: TensorLike, b: TensorLike): Tensor {
+  beginOp('logicalXor');
+  return wrap(makeNode('xor', [truthOf(a), truthOf(b)], null));
+}
+
+/**
+ * True where x is not (is 0). Source: Array API `logical_not`.
+ *
+ * @example
+ * logicalNot(tensor([true, false])); // [false, true]
+ */
+export function logicalNot(x: TensorLike): Tensor {
+  beginOp('logicalNot');
+  return wrap(not(truthOf(x)));
+}
+
+/**
+ * True where x is NaN; never for integers. Source: Array API `isnan`.
+ *
+ * @example
+ * isNaN(tensor([1, NaN])); // [false, true]
+ */
+export function isNaN(x: TensorLike): Tensor {
+  beginOp('isNaN');
+  const node = operand(x);
+  return wrap(isFloat(node.dtype) ? makeNode('isNaN', [node], null) : constant(0, 'bool', node.shape));
+}
+
+/**
+ * True where x is infinite. Source: Array API `isinf`.
+ *
+ * @example
+ * isInf(tensor([1, -Infinity])); // [false, true]
+ */
+export function isInf(x: TensorLike): Tensor {
+  beginOp('isInf');
+  const node = operand(x);
+  if (!isFloat(node.dtype)) return wrap(constant(0, 'bool', node.shape));
+  return wrap(eq(makeNode('abs', [node], null), constant(Number.POSITIVE_INFINITY, node.dtype)));
+}
+
+/**
+ * True where x is neither infinite nor NaN. Source: Array API `isfinite`.
+ *
+ * @example
+ * isFinite(tensor([1, Infinity, NaN])); // [true, false, false]
+ */
+export function isFinite(x: TensorLike): Tensor {
+  beginOp('isFinite');
+  const node = operand(x);
+  if (!isFloat(node.dtype)) return wrap(constant(1, 'bool', node.shape));
+  return wrap(makeNode('lt', [makeNode('abs', [node], null), constant(Number.POSITIVE_INFINITY, node.dtype)], null));
+}
+
+/**
+ * Elements of a where the condition is true, else of b. Source: Array API `where`. The side not taken leaves no trace, NaN and
+ * infinite gradients included.
+ *
+ * @param condition bool (numbers count as true unless they are 0); broadcasts with a and b
+ * @returns the broadcast shape, the common dtype of a and b
+ *
+ * @example
+ * where(tensor([true, false]), tensor([1, 2]), 0); // [1, 0]
+ */
+export function where(condition: TensorLike, a: TensorLike, b: TensorLike): Tensor {
+  beginOp('where');
+  const [x, y] = operands(a, b);
+  return wrap(whereNode(truthOf(condition), x, y));
+}
+
+/**
+ * True where |a - b| <= atol + rtol * |b|, or both are the same infinity. Source: NumPy `isclose`.
+ *
+ * @param options rtol 1e-5, atol 1e-8, equalNaN false
+ *
+ * @example
+ * isClose(tensor([1, 2]), tensor([1, 2.1])); // [true, false]
+ */
+export function isClose(
+  a: TensorLike,
+  b: TensorLike,
+  options: { readonly rtol?: number; readonly atol?: number; readonly equalNaN?: boolean } = {},
+): Tensor {
+  return compose('isClose', () => {
+    const { rtol = 1e-5, atol = 1e-8, equalNaN = false } = options;
+    beginOp('isClose');
+    let [x, y] = operands(a, b);
+    if (!isFloat(x.dtype)) [x, y] = [cast(x, 'float32'), cast(y, 'float32')];
+    const number = (value: number): Node => constant(value, x.dtype);
+    const distance = makeNode('abs', [makeNode('sub', [x, y], null)], null);
+    const room = makeNode('add', [number(atol), makeNode('mul', [number(rtol), makeNode('abs', [y], null)], null)], null);
+    const finite = makeNode('lt', [makeNode('abs', [y], null), number(Number.POSITIVE_INFINITY)], null);
+    const near = makeNode('and', [finite, makeNode('le', [distance, room], null)], null);
+    let close: Node = makeNode('or', [near, eq(x, y)], null);
+    if (equalNaN) close = makeNode('or', [close, makeNode('and', [makeNode('isNaN', [x], null), makeNode('isNaN', [y], null)], null)], null);
+    return wrap(close);
+  });
+}
+
+/**
+ * NaN and infinities replaced by numbers. Source: NumPy `nan_to_num`.
+ *
+ * @param options nan 0; posInf and negInf: the largest and smallest number of the dtype
+ *
+ * @example
+ * nanToNum(tensor([NaN, 1]), { nan: 7 }); // [7, 1]
+ */
+export function nanToNum(x: Tensor, options: { readonly nan?: number; readonly posInf?: number; readonly negInf?: number } = {}): Tensor {
+  return compose('nanToNum', () => {
+    if (!isFloat(x.dtype)) return wrap(nodeOf(x));
+    const limits: Readonly<Record<string, number>> = { float64: Number.MAX_VALUE, float32: 3.4028234663852886e38, float16: 65504, bfloat16: 3.3895313892515355e38 };
+    const largest = limits[x.dtype] as number;
+    const high = where(equal(x, Number.POSITIVE_INFINITY), options.posInf ?? largest, x);
+    const low = where(equal(x, Number.NEGATIVE_INFINITY), options.negInf ?? -largest, high);
+    return where(isNaN(x), options.nan ?? 0, low);
+  });
+}

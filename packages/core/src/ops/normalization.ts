@@ -1,0 +1,186 @@
+/**
+ * Normalisation: elements moved to mean 0 and variance 1 over some axes, then scaled and shifted.
+ *
+ * Variances are taken in two passes from the mean (no cancellation). Written as reductions and arithmetic over whole rows, so
+ * that layer norms are one kernel.
+ */
+import { noGrad } from '../autodiff/no-grad.ts';
+import { compose } from '../graph/scope.ts';
+import { normalizeAxis } from '../shape/axes.ts';
+import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import type { Shape } from '../shape/view.ts';
+import { wrap } from '../tensor/handle.ts';
+import { floatOperand, given } from '../tensor/operand.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { add, div, mul, square, sub } from './arithmetic.ts';
+import { rsqrt } from './exponential.ts';
+import { sum } from './reduction.ts';
+import { reshape } from './shape.ts';
+
+interface Affine {
+  /** Scale after normalising; none if left out. */
+  readonly weight?: Tensor | null;
+  /** Shift after scaling; none if left out. */
+  readonly bias?: Tensor | null;
+  /** Added to the variance. Default 1e-5. */
+  readonly eps?: number;
+}
+
+/** Mean and variance over the axes, axes kept. */
+function moments(x: Tensor, axes: readonly number[]): { centered: Tensor; mean: Tensor; variance: Tensor; count: number } {
+  const count = axes.reduce((n, axis) => n * (x.shape[axis] as number), 1);
+  const over = { axis: axes, keepDims: true };
+  const mean = div(sum(x, over), count);
+  const centered = sub(x, mean);
+  return { centered, mean, variance: div(sum(square(centered), over), count), count };
+}
+
+/** Normalised, scaled and shifted; weight and bias are reshaped to `shape`, which broadcasts with x. */
+function affine(normal: Tensor, { weight, bias }: Affine, shape: Shape, op: string): Tensor {
+  const size = shape.reduce((a, b) => a * b, 1);
+  const fit = (t: Tensor, what: string): Tensor => {
+    if (t.size !== size) throw new ShapeError(op, `${what} has shape ${showShape(t.shape)}: needs ${size} elements`, [t.shape]);
+    return reshape(t, shape);
+  };
+  const scaled = weight ? mul(normal, fit(weight, 'weight')) : normal;
+  return bias ? add(scaled, fit(bias, 'bias')) : scaled;
+}
+
+export interface BatchNormOptions extends Affine {
+  /** Use the batch's own statistics (and update the running ones); otherwise the running ones. Default false. */
+  readonly training?: boolean;
+  /** Running mean and variance per channel, updated by `assign` in training. Needed unless training. */
+  readonly runningMean?: Tensor | null;
+  readonly runningVar?: Tensor | null;
+  /** Share of the batch's statistics in the running ones. Default 0.1. */
+  readonly momentum?: number;
+  /** Axis of the channels. Default 1. */
+  readonly axis?: number;
+}
+
+/**
+ * Normalises every channel over the batch and all other axes. Source: Ioffe and Szegedy (2015); PyTorch `batch_norm`, whose
+ * running variance is the unbiased one.
+ *
+ * @param x shape [N, C, ...]
+ * @param options weight, bias, runningMean, runningVar ([C] each), training, momentum, eps, axis
+ * @returns the shape of x
+ * @throws ArgumentError if there are no statistics to use
+ *
+ * @example
+ * batchNorm(tensor([[1], [3]]), { training: true }); // about [[-1], [1]]
+ */
+export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
+  return compose('batchNorm', () => {
+    const t = wrap(floatOperand(x));
+    const channel = normalizeAxis('batchNorm', options.axis ?? 1, t.ndim);
+    const shape = t.shape.map((n, i) => (i === channel ? n : 1));
+    const eps = given(options.eps ?? 1e-5, t);
+    const { runningMean, runningVar } = options;
+    if (!options.training) {
+      if (!runningMean || !runningVar) throw new ArgumentError('batchNorm', 'no statistics: neither training nor runningMean and runningVar; give one of them');
+      const normal = mul(sub(t, reshape(runningMean, shape)), rsqrt(add(reshape(runningVar, shape), eps)));
+      return affine(normal, options, shape, 'batchNorm');
+    }
+    const axes = t.shape.map((_, i) => i).filter((i) => i !== channel);
+    const { centered, mean, variance, count } = moments(t, axes);
+    noGrad(() => {
+      const momentum = given(options.momentum ?? 0.1, t);
+      const update = (running: Tensor, value: Tensor): void => {
+        running.assign(add(running, mul(momentum, sub(reshape(value, running.shape), running))));
+      };
+      if (runningMean) update(runningMean, mean);
+      if (runningVar) update(runningVar, mul(variance, count / Math.max(1, count - 1)));
+    });
+    return affine(mul(centered, rsqrt(add(variance, eps))), options, shape, 'batchNorm');
+  });
+}
+
+export interface LayerNormOptions extends Affine {
+  /** Sizes of the last axes, which are normalised together. Default: the last axis. */
+  readonly normalizedShape?: number | readonly number[];
+}
+
+function lastAxes(op: string, x: Tensor, normalized: number | readonly number[] | undefined): { axes: number[]; shape: number[] } {
+  const shape = typeof normalized === 'number' ? [normalized] : [...(normalized ?? x.shape.slice(-1))];
+  const first = x.ndim - shape.length;
+  if (first < 0 || shape.length === 0 || shape.some((n, i) => n !== x.shape[first + i])) {
+    throw new ShapeError(op, `normalizedShape ${showShape(shape)} is not the end of shape ${showShape(x.shape)}; name the sizes of the last axes`, [x.shape, shape]);
+  }
+  return { axes: shape.map((_, i) => first + i), shape };
+}
+
+/**
+ * Normalises the last axes of every element of the others. Source: Ba, Kiros and Hinton (2016); PyTorch `layer_norm`.
+ *
+ * @param options normalizedShape (the last axis), weight and bias of that shape, eps
+ * @returns the shape of x
+ *
+ * @example
+ * layerNorm(tensor([[1, 3]])); // about [[-1, 1]]
+ */
+export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
+  return compose('layerNorm', () => {
+    const t = wrap(floatOperand(x));
+    const { axes, shape } = lastAxes('layerNorm', t, options.normalizedShape);
+    const { centered, variance } = moments(t, axes);
+    return affine(mul(centered, rsqrt(add(variance, given(options.eps ?? 1e-5, t)))), options, shape, 'layerNorm');
+  });
+}
+
+/**
+ * Divides by the root of the mean square over the last axes. Source: Zhang and Sennrich (2019); PyTorch `rms_norm`.
+ *
+ * @param options normalizedShape (the last axis), weight, bias, eps
+ *
+ * @example
+ * rmsNorm(tensor([[3, 3]])); // about [[1, 1]]
+ */
+export function rmsNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
+  return compose('rmsNorm', () => {
+    const t = wrap(floatOperand(x));
+    const { axes, shape } = lastAxes('rmsNorm', t, options.normalizedShape);
+    const count = shape.reduce((a, b) => a * b, 1);
+    const meanSquare = div(sum(square(t), { axis: axes, keepDims: true }), count);
+    return affine(mul(t, rsqrt(add(meanSquare, given(options.eps ?? 1e-5, t)))), options, shape, 'rmsNorm');
+  });
+}
+
+function grouped(op: string, x: Tensor, groups: number, options: Affine): Tensor {
+  return compose(op, () => {
+    const t = wrap(floatOperand(x));
+    const [batch, channels, ...spatial] = t.shape as [number, number, ...number[]];
+    if (t.ndim < 2 || !Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
+      throw new ShapeError(op, `groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`, [t.shape]);
+    }
+    const split = reshape(t, [batch, groups, channels / groups, ...spatial]);
+    const { centered, variance } = moments(split, [2, ...spatial.map((_, i) => i + 3)]);
+    const normal = reshape(mul(centered, rsqrt(add(variance, given(options.eps ?? 1e-5, t)))), t.shape);
+    return affine(normal, options, [channels, ...spatial.map(() => 1)], op);
+  });
+}
+
+/**
+ * Normalises groups of channels of each element of the batch. Source: Wu and He (2018); PyTorch `group_norm`.
+ *
+ * @param x shape [N, C, ...]
+ * @param options groups (divides C), weight and bias [C], eps
+ *
+ * @example
+ * groupNorm(tensor([[1, 3]]), { groups: 1 }); // about [[-1, 1]]
+ */
+export function groupNorm(x: Tensor, options: Affine & { readonly groups: number }): Tensor {
+  return grouped('groupNorm', x, options.groups, options);
+}
+
+/**
+ * Normalises every channel of each element of the batch. Source: Ulyanov et al. (2016); PyTorch `instance_norm`.
+ *
+ * @param x shape [N, C, ...]
+ *
+ * @example
+ * instanceNorm(tensor([[[1, 3]]])); // about [[[-1, 1]]]
+ */
+export function instanceNorm(x: Tensor, options: Affine = {}): Tensor {
+  return grouped('instanceNorm', x, x.shape[1] ?? 1, options);
+}

@@ -1,0 +1,81 @@
+/**
+ * Keys of random numbers, on the host: Threefry-2x32-20 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+ *
+ * A key names a whole stream: the same key gives the same bits on every engine. Without a key, calls take keys from one
+ * generator that `seed` starts, in the order of the calls.
+ */
+import { ArgumentError } from '../shape/errors.ts';
+
+/** Two 32-bit words. */
+export type RandomKey = readonly [number, number];
+
+const rotations = [13, 15, 26, 6, 17, 29, 16, 24] as const;
+
+/** Two words of Threefry-2x32 with 20 rounds, for a key and a counter. */
+export function threefry(key: RandomKey, counter: RandomKey): [number, number] {
+  const k0 = key[0] >>> 0;
+  const k1 = key[1] >>> 0;
+  const schedule = [k0, k1, (k0 ^ k1 ^ 0x1bd11bda) >>> 0] as const;
+  let x0 = (counter[0] + k0) >>> 0;
+  let x1 = (counter[1] + k1) >>> 0;
+  for (let round = 0; round < 20; round++) {
+    x0 = (x0 + x1) >>> 0;
+    const r = rotations[round % 8] as number;
+    x1 = (((x1 << r) | (x1 >>> (32 - r))) ^ x0) >>> 0;
+    if (round % 4 === 3) {
+      const s = (round + 1) / 4;
+      x0 = (x0 + (schedule[s % 3] as number)) >>> 0;
+      x1 = (x1 + (schedule[(s + 1) % 3] as number) + s) >>> 0;
+    }
+  }
+  return [x0, x1];
+}
+
+/**
+ * The key of a seed.
+ *
+ * @param value any integer; its low 53 bits count
+ *
+ * @example
+ * rand([2], { key: randomKey(7) }); // always the same two numbers
+ */
+export function randomKey(value: number): RandomKey {
+  if (!Number.isSafeInteger(value)) throw new ArgumentError('randomKey', `bad seed: ${value}; must be an integer below 2^53`);
+  const low = value >>> 0;
+  return [Math.floor((value - low) / 2 ** 32) >>> 0, low];
+}
+
+/**
+ * Independent keys made from one.
+ *
+ * @example
+ * const [a, b] = splitKey(randomKey(7), 2);
+ */
+export function splitKey(key: RandomKey, count: number = 2): RandomKey[] {
+  return Array.from({ length: count }, (_, i) => threefry(key, [i, 1]));
+}
+
+let root: RandomKey = [0, 0];
+let calls = 0;
+
+/**
+ * Starts the generator behind random functions that are given no key. Without a call it starts at seed 0.
+ *
+ * @example
+ * seed(42);
+ * const a = rand([3]);
+ * seed(42);
+ * const b = rand([3]); // equal to a
+ */
+export function seed(value: number): void {
+  root = randomKey(value);
+  calls = 0;
+}
+
+/** Key of an option: given, made of a seed, or the generator's next. */
+export function resolveKey(key: RandomKey | number | undefined): RandomKey {
+  if (typeof key === 'number') return randomKey(key);
+  if (key !== undefined) return key;
+  const n = calls++;
+  return threefry(root, [n >>> 0, (Math.floor(n / 2 ** 32) | 0x80000000) >>> 0]);
+}

@@ -1,0 +1,35 @@
+/**
+ * The three forms in which an elementwise operation is recorded: one operand, two operands, two floating-point operands.
+ *
+ * Every public elementwise operation is one call of these, or a composite of such.
+ */
+import type { BinaryPrimitive, UnaryPrimitive } from '../graph/attrs.ts';
+import { makeNode } from '../graph/build.ts';
+import { beginOp } from '../graph/scope.ts';
+import { wrap } from '../tensor/handle.ts';
+import { floatOperand, floatOperands, operand, operands } from '../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../tensor/types.ts';
+
+/** One operand of any dtype the primitive takes. */
+export function unaryOp(op: string, primitive: UnaryPrimitive, x: TensorLike): Tensor {
+  beginOp(op);
+  return wrap(makeNode(primitive, [operand(x)], null));
+}
+
+/** One operand that becomes float32 if it is no float. */
+export function floatUnaryOp(op: string, primitive: UnaryPrimitive, x: TensorLike): Tensor {
+  beginOp(op);
+  return wrap(makeNode(primitive, [floatOperand(x)], null));
+}
+
+/** Two operands that meet in their common dtype. */
+export function binaryOp(op: string, primitive: BinaryPrimitive, a: TensorLike, b: TensorLike): Tensor {
+  beginOp(op);
+  return wrap(makeNode(primitive, operands(a, b), null));
+}
+
+/** Two operands that meet in their common dtype, or float32 if that is no float. */
+export function floatBinaryOp(op: string, primitive: BinaryPrimitive, a: TensorLike, b: TensorLike): Tensor {
+  beginOp(op);
+  return wrap(makeNode(primitive, floatOperands(a, b), null));
+}

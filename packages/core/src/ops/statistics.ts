@@ -1,0 +1,173 @@
+/**
+ * Statistics: reductions made of others. Integer operands become float32; `axis` and `keepDims` as in reduction.ts.
+ */
+import { reshape, stopGradient } from '../graph/primitives.ts';
+import { compose } from '../graph/scope.ts';
+import { ArgumentError } from '../shape/errors.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
+import { floatOperand } from '../tensor/operand.ts';
+import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../tensor/types.ts';
+import { abs, add, cast, div, mul, pow, square, sub } from './arithmetic.ts';
+import { type Axes, readAxes } from './axis-argument.ts';
+import { exp, log, sqrt } from './exponential.ts';
+import { equal, isFinite, isNaN, logicalNot, notEqual, where } from './logic.ts';
+import { max, min, sum } from './reduction.ts';
+
+/** Options of variance and std. */
+export interface VarianceOptions extends AxisOptions {
+  /** Subtracted from the number of elements; 0 (default) for the population, 1 for the unbiased estimate. */
+  readonly correction?: number;
+}
+
+function prepared(op: string, x: TensorLike, argument: AxisArgument | undefined): { t: Tensor; axes: Axes; count: number } {
+  const t = wrap(floatOperand(x));
+  const axes = readAxes(op, argument, t.ndim);
+  return { t, axes, count: axes.axes.reduce((n, axis) => n * (t.shape[axis] as number), 1) };
+}
+
+/** Result of the final shape from one that kept the reduced axes. */
+function dropKept(t: Tensor, { axes, keepDims }: Axes): Tensor {
+  if (keepDims) return t;
+  const node = nodeOf(t);
+  return wrap(reshape(node, node.shape.filter((_, axis) => !axes.includes(axis))));
+}
+
+/**
+ * The mean; NaN of no elements. Source: Array API `mean`.
+ *
+ * @example
+ * mean(tensor([[1, 2], [3, 5]]), { axis: 1 }); // [1.5, 4]
+ */
+export function mean(x: TensorLike, axis?: AxisArgument): Tensor {
+  return compose('mean', () => {
+    const { t, axes, count } = prepared('mean', x, axis);
+    const total = sum(t, { axis: axes.axes, keepDims: axes.keepDims });
+    // Division by the count, not multiplication by its inverse: exact for sums that are multiples of it.
+    return div(total, count);
+  });
+}
+
+function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisArgument | undefined): Tensor {
+  const { t, axes, count } = prepared(op, x, argument);
+  const correction = typeof argument === 'object' && !Array.isArray(argument) ? ((argument as VarianceOptions).correction ?? 0) : 0;
+  const center = div(sum(t, { axis: axes.axes, keepDims: true }), count);
+  const total = sum(square(sub(t, center)), { axis: axes.axes, keepDims: axes.keepDims });
+  return div(total, Math.max(0, count - correction));
+}
+
+/**
+ * The mean squared distance from the mean, computed in two passes. Source: Array API `var`.
+ *
+ * @param options axis, keepDims, correction (0)
+ *
+ * @example
+ * variance(tensor([1, 3])); // 1
+ */
+export function variance(x: TensorLike, options?: VarianceOptions | AxisArgument): Tensor {
+  return compose('variance', () => varianceOf('variance', x, options));
+}
+
+/**
+ * The square root of the variance. Source: Array API `std`. Its gradient where all elements are equal is 0.
+ *
+ * @param options axis, keepDims, correction (0)
+ *
+ * @example
+ * std(tensor([1, 3])); // 1
+ */
+export function std(x: TensorLike, options?: VarianceOptions | AxisArgument): Tensor {
+  return compose('std', () => rootOrZero(varianceOf('std', x, options)));
+}
+
+/** sqrt with the subgradient 0 at 0. */
+function rootOrZero(x: Tensor): Tensor {
+  const zero = equal(x, 0);
+  return where(zero, 0, sqrt(where(zero, 1, x)));
+}
+
+/**
+ * log(sum(exp(x))) without overflow; -infinity of rows that are all -infinity. Source: SciPy `logsumexp`.
+ *
+ * @throws ShapeError for empty axes
+ *
+ * @example
+ * logSumExp(tensor([0, 0])); // 0.6931472
+ */
+export function logSumExp(x: TensorLike, axis?: AxisArgument): Tensor {
+  return compose('logSumExp', () => {
+    const { t, axes } = prepared('logSumExp', x, axis);
+    const largest = max(t, { axis: axes.axes, keepDims: true });
+    // Infinite maxima are not subtracted: infinity minus itself would be NaN.
+    const shift = wrap(stopGradient(nodeOf(where(isFinite(largest), largest, 0))));
+    const total = sum(exp(sub(t, shift)), { axis: axes.axes, keepDims: true });
+    return dropKept(add(log(total), shift), axes);
+  });
+}
+
+/** Options of norm. */
+export interface NormOptions extends AxisOptions {
+  /** Order of the norm: 2 (default), 1, 0 (count of non-zeros), Infinity, -Infinity or any other number. */
+  readonly p?: number;
+}
+
+/**
+ * The p-norm of the elements as one vector. Source: Array API `linalg.vector_norm`. The gradient at 0 is 0.
+ *
+ * @param options axis, keepDims, p (2)
+ *
+ * @example
+ * norm(tensor([3, 4])); // 5
+ */
+export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tensor {
+  return compose('norm', () => {
+    const { t, axes } = prepared('norm', x, options);
+    const p = typeof options === 'object' && !Array.isArray(options) ? ((options as NormOptions).p ?? 2) : 2;
+    const over = { axis: axes.axes, keepDims: axes.keepDims };
+    if (typeof p !== 'number' || Number.isNaN(p)) throw new ArgumentError('norm', `bad order p: ${String(p)}; must be a number`);
+    switch (p) {
+      case 1:
+        return sum(abs(t), over);
+      case 2:
+        return rootOrZero(sum(square(t), over));
+      case 0:
+        return sum(where(notEqual(t, 0), 1, mul(t, 0)), over);
+      case Number.POSITIVE_INFINITY:
+        return max(abs(t), over);
+      case Number.NEGATIVE_INFINITY:
+        return min(abs(t), over);
+      default: {
+        const total = sum(pow(abs(t), p), over);
+        const zero = equal(total, 0);
+        return where(zero, 0, pow(where(zero, 1, total), 1 / p));
+      }
+    }
+  });
+}
+
+/**
+ * The sum of the elements that are not NaN. Source: NumPy `nansum`.
+ *
+ * @example
+ * nanSum(tensor([1, NaN])); // 1
+ */
+export function nanSum(x: TensorLike, axis?: AxisArgument): Tensor {
+  return compose('nanSum', () => {
+    const { t, axes } = prepared('nanSum', x, axis);
+    return sum(where(isNaN(t), 0, t), { axis: axes.axes, keepDims: axes.keepDims });
+  });
+}
+
+/**
+ * The mean of the elements that are not NaN. Source: NumPy `nanmean`.
+ *
+ * @example
+ * nanMean(tensor([1, NaN, 3])); // 2
+ */
+export function nanMean(x: TensorLike, axis?: AxisArgument): Tensor {
+  return compose('nanMean', () => {
+    const { t, axes } = prepared('nanMean', x, axis);
+    const over = { axis: axes.axes, keepDims: axes.keepDims };
+    const total = sum(where(isNaN(t), 0, t), over);
+    return div(total, sum(cast(logicalNot(isNaN(t)), t.dtype), over));
+  });
+}

@@ -1,0 +1,193 @@
+/** Trigonometric and hyperbolic functions, and the error function. Angles are radians; integer operands become float32. */
+import { compose } from '../graph/scope.ts';
+import { wrap } from '../tensor/handle.ts';
+import { floatOperand } from '../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../tensor/types.ts';
+import { abs, add, copysign, div, mul, sub } from './arithmetic.ts';
+import { log, log1p, sqrt } from './exponential.ts';
+import { equal, greater, where } from './logic.ts';
+import { floatBinaryOp, floatUnaryOp } from './recording.ts';
+
+/**
+ * The sine. Source: Array API `sin`.
+ *
+ * @example
+ * sin(tensor([0])); // [0]
+ */
+export function sin(x: TensorLike): Tensor {
+  return floatUnaryOp('sin', 'sin', x);
+}
+
+/**
+ * The cosine. Source: Array API `cos`.
+ *
+ * @example
+ * cos(tensor([0])); // [1]
+ */
+export function cos(x: TensorLike): Tensor {
+  return floatUnaryOp('cos', 'cos', x);
+}
+
+/**
+ * The tangent. Source: Array API `tan`.
+ *
+ * @example
+ * tan(tensor([0])); // [0]
+ */
+export function tan(x: TensorLike): Tensor {
+  return floatUnaryOp('tan', 'tan', x);
+}
+
+/**
+ * The arc sine, in -pi/2 .. pi/2. Source: Array API `asin`.
+ *
+ * @example
+ * asin(tensor([1])); // [1.5707964]
+ */
+export function asin(x: TensorLike): Tensor {
+  return floatUnaryOp('asin', 'asin', x);
+}
+
+/**
+ * The arc cosine, in 0 .. pi. Source: Array API `acos`.
+ *
+ * @example
+ * acos(tensor([1])); // [0]
+ */
+export function acos(x: TensorLike): Tensor {
+  return floatUnaryOp('acos', 'acos', x);
+}
+
+/**
+ * The arc tangent, in -pi/2 .. pi/2. Source: Array API `atan`.
+ *
+ * @example
+ * atan(tensor([0])); // [0]
+ */
+export function atan(x: TensorLike): Tensor {
+  return floatUnaryOp('atan', 'atan', x);
+}
+
+/**
+ * The hyperbolic sine. Source: Array API `sinh`.
+ *
+ * @example
+ * sinh(tensor([0])); // [0]
+ */
+export function sinh(x: TensorLike): Tensor {
+  return floatUnaryOp('sinh', 'sinh', x);
+}
+
+/**
+ * The hyperbolic cosine. Source: Array API `cosh`.
+ *
+ * @example
+ * cosh(tensor([0])); // [1]
+ */
+export function cosh(x: TensorLike): Tensor {
+  return floatUnaryOp('cosh', 'cosh', x);
+}
+
+/**
+ * The hyperbolic tangent; 1 and -1 for large arguments. Source: Array API `tanh`.
+ *
+ * @example
+ * tanh(tensor([0])); // [0]
+ */
+export function tanh(x: TensorLike): Tensor {
+  return floatUnaryOp('tanh', 'tanh', x);
+}
+
+/**
+ * The error function 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x. Source: C `erf`.
+ *
+ * @example
+ * erf(tensor([0])); // [0]
+ */
+export function erf(x: TensorLike): Tensor {
+  return floatUnaryOp('erf', 'erf', x);
+}
+
+/**
+ * The angle of the point (x, y) = (b, a), in -pi .. pi. Source: Array API `atan2`.
+ *
+ * @example
+ * atan2(tensor([1]), tensor([1])); // [0.7853982]
+ */
+export function atan2(a: TensorLike, b: TensorLike): Tensor {
+  return floatBinaryOp('atan2', 'atan2', a, b);
+}
+
+/**
+ * The inverse hyperbolic sine. Source: Array API `asinh`.
+ *
+ * @example
+ * asinh(tensor([0])); // [0]
+ */
+export function asinh(x: TensorLike): Tensor {
+  return compose('asinh', () => {
+    const t = wrap(floatOperand(x));
+    const size = abs(t);
+    // log1p(s + s^2 / (1 + sqrt(1 + s^2))) near zero; log(s) + log(2) where the square would overflow.
+    const large = greater(size, 1e8);
+    const s = where(large, 1, size);
+    const squared = mul(s, s);
+    const near = log1p(add(s, div(squared, add(1, sqrt(add(squared, 1))))));
+    const far = add(log(where(large, size, 1)), Math.LN2);
+    return copysign(where(large, far, near), t);
+  });
+}
+
+/**
+ * The inverse hyperbolic cosine, of x >= 1. Source: Array API `acosh`.
+ *
+ * @example
+ * acosh(tensor([1])); // [0]
+ */
+export function acosh(x: TensorLike): Tensor {
+  return compose('acosh', () => {
+    const t = wrap(floatOperand(x));
+    const large = greater(t, 1e8);
+    const s = sub(where(large, 2, t), 1);
+    const near = log1p(add(s, sqrt(add(mul(s, 2), mul(s, s)))));
+    return where(large, add(log(where(large, t, 1)), Math.LN2), near);
+  });
+}
+
+/**
+ * The inverse hyperbolic tangent, of x in -1 .. 1. Source: Array API `atanh`.
+ *
+ * @example
+ * atanh(tensor([0])); // [0]
+ */
+export function atanh(x: TensorLike): Tensor {
+  return compose('atanh', () => {
+    const t = wrap(floatOperand(x));
+    return mul(log1p(div(mul(t, 2), sub(1, t))), 0.5);
+  });
+}
+
+/**
+ * 1 - erf(x). Source: C `erfc`. Computed as that difference, so relative accuracy is lost for large x.
+ *
+ * @example
+ * erfc(tensor([0])); // [1]
+ */
+export function erfc(x: TensorLike): Tensor {
+  return compose('erfc', () => sub(1, erf(x)));
+}
+
+/**
+ * sin(pi x) / (pi x), and 1 at 0. Source: NumPy `sinc`.
+ *
+ * @example
+ * sinc(tensor([0])); // [1]
+ */
+export function sinc(x: TensorLike): Tensor {
+  return compose('sinc', () => {
+    const t = wrap(floatOperand(x));
+    const zero = equal(t, 0);
+    const angle = mul(where(zero, 1, t), Math.PI);
+    return where(zero, 1, div(sin(angle), angle));
+  });
+}

@@ -1,0 +1,57 @@
+/** Reading values back: the only operations of tensors that wait for the engine. */
+import { ShapeError, showShape } from '../shape/errors.ts';
+import { getElement } from '../shape/host.ts';
+import { sizeOf } from '../shape/view.ts';
+import type { Node } from '../graph/node.ts';
+import type { TypedArray } from '../shape/dtype.ts';
+import { runtime } from './device.ts';
+import { formatArray, nest } from './format.ts';
+import { nodeOf } from './handle.ts';
+import type { NestedValues, Tensor } from './types.ts';
+
+export async function readData(t: Tensor): Promise<TypedArray> {
+  return runtime().readNode(nodeOf(t, 'data'));
+}
+
+export function readDataSync(t: Tensor): TypedArray {
+  return runtime().readNodeSync(nodeOf(t, 'dataSync'));
+}
+
+export async function readArray(t: Tensor): Promise<NestedValues> {
+  const { shape, dtype } = nodeOf(t, 'array');
+  return nest(await readData(t), shape, dtype);
+}
+
+export function readArraySync(t: Tensor): NestedValues {
+  const { shape, dtype } = nodeOf(t, 'arraySync');
+  return nest(readDataSync(t), shape, dtype);
+}
+
+function onlyElement(op: string, node: Node): void {
+  if (sizeOf(node.shape) !== 1) {
+    throw new ShapeError(op, `not one element: ${showShape(node.shape)} has ${sizeOf(node.shape)}; use data() or array()`, [node.shape]);
+  }
+}
+
+export async function readItem(t: Tensor): Promise<number> {
+  const node = nodeOf(t, 'item');
+  onlyElement('item', node);
+  const { dtype } = node;
+  return Number(getElement(await readData(t), dtype, 0));
+}
+
+export function readItemSync(t: Tensor): number {
+  const node = nodeOf(t, 'itemSync');
+  onlyElement('itemSync', node);
+  const { dtype } = node;
+  return Number(getElement(readDataSync(t), dtype, 0));
+}
+
+export async function printTensor(t: Tensor): Promise<void> {
+  const { shape, dtype } = nodeOf(t, 'print');
+  console.log(formatArray(await readData(t), shape, dtype));
+}
+
+export function deviceOf(t: Tensor): string {
+  return runtime().deviceOf(nodeOf(t, 'device'));
+}

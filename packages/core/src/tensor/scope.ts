@@ -1,0 +1,55 @@
+/** Scopes for users: what is made inside and not returned is given back at the end. */
+import { beginOp, markAll, userScope } from '../graph/scope.ts';
+import { ArgumentError } from '../shape/errors.ts';
+import { nodeOf, type TensorHandle } from './handle.ts';
+import type { Tensor } from './types.ts';
+
+/**
+ * Runs a function; tensors made inside are disposed when it returns or throws, except those it returns (also inside arrays, Maps and
+ * plain objects) and those given to keep(). When the outermost scope ends, everything recorded is submitted to the engine.
+ *
+ * @param body a synchronous function: recording never waits; read values after the scope
+ * @returns what the function returns
+ * @throws ArgumentError if the function returns a promise
+ *
+ * @example
+ * const y = scope(() => {
+ *   const x = ones([1000]);
+ *   return x.mul(2).sum(); // x and x * 2 are given back, the sum stays
+ * });
+ */
+export function scope<T>(body: () => T): T {
+  return userScope(() => {
+    const result = body();
+    if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
+      throw new ArgumentError('scope', 'the function returned a promise: a scope ends before it settles; record inside the scope and await values after it');
+    }
+    return result;
+  });
+}
+
+/**
+ * Takes a tensor out of every scope: it lives until it is disposed. Returns the tensor.
+ *
+ * @example
+ * let best: Tensor | undefined;
+ * scope(() => {
+ *   best = keep(ones([2]));
+ * });
+ */
+export function keep(t: Tensor): Tensor {
+  beginOp('keep');
+  nodeOf(t);
+  (t as unknown as TensorHandle).kept = true;
+  return t;
+}
+
+/**
+ * Disposes all tensors inside arrays, Maps and plain objects; other values are left alone.
+ *
+ * @example
+ * dispose([ones([1]), { bias: zeros([1]) }]);
+ */
+export function dispose(value: unknown): void {
+  markAll(value, (handle) => handle.dispose());
+}
