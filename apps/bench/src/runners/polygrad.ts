@@ -1,6 +1,154 @@
-/** Polygrad as a participant. */
-import { type Runner, type RunnerOptions, Unsupported } from './runner.ts';
+/**
+ * Polygrad as a participant, through its public functions alone. Every operation is flushed by itself, as a user's program
+ * that looks at each result would have it; training steps are written as `fit` writes them.
+ */
+import { add, flush, getEngine, matmul, relu, scope, setEngine, stats, sum, type Tensor } from '@polygrad/core';
+import type { IEngine } from '@polygrad/core/engine';
+import type { GemmWork, LatencyWork, Work } from '../cases.ts';
+import { longestProbe } from '../expected.ts';
+import type { Tools } from '../inputs.ts';
+import { input, settled } from './polygrad-input.ts';
+import { prepareTraining } from './polygrad-training.ts';
+import { type Prepared, type Runner, type RunnerOptions, Unsupported } from './runner.ts';
 
-export async function createRunner(_options: RunnerOptions): Promise<Runner> {
-  throw new Unsupported('not wired yet');
+async function probeOf(tools: Tools, y: Tensor): Promise<number[]> {
+  const values = await y.data();
+  const at = values.length === 1 ? [0] : tools.probePositions(values.length);
+  y.dispose();
+  return at.map((position) => Number(values[position]));
+}
+
+/** Work that is one function of some operands. */
+function operation(tools: Tools, operands: readonly Tensor[], compute: () => Tensor): Prepared {
+  return {
+    run: async (count) => {
+      for (let i = 0; i < count; i++) {
+        const y = compute();
+        flush();
+        y.dispose();
+      }
+      await settled();
+    },
+    probe: () => probeOf(tools, compute()),
+    dispose: () => {
+      for (const operand of operands) operand.dispose();
+    },
+  };
+}
+
+function gemm(tools: Tools, { m, n, k }: GemmWork): Prepared {
+  const [a, b] = [input(tools, 1, -1, 1, m, k), input(tools, 2, -1, 1, k, n)];
+  return operation(tools, [a, b], () => matmul(a, b));
+}
+
+function pair(tools: Tools, n: number, f: (a: Tensor, b: Tensor) => Tensor): Prepared {
+  const [a, b] = [input(tools, 1, -1, 1, n), input(tools, 2, -1, 1, n)];
+  return operation(tools, [a, b], () => f(a, b));
+}
+
+/** A chain of additions, recorded; what lies between is given back, so it is one kernel. */
+function chainOf(a: Tensor, b: Tensor, length: number): Tensor {
+  let x = a;
+  for (let i = 0; i < length; i++) {
+    const next = add(x, b);
+    if (x !== a) x.dispose();
+    x = next;
+  }
+  return x;
+}
+
+function latency(tools: Tools, { kind, n, ops }: LatencyWork): Prepared {
+  const [a, b] = [input(tools, 1, -1, 1, n), input(tools, 2, -1, 1, n)];
+  const base = operation(tools, [a, b], () => add(a, b));
+  const probe = (): Promise<number[]> => probeOf(tools, chainOf(a, b, Math.min(ops, longestProbe)));
+  const sync = getEngine().downloadSync !== undefined;
+  switch (kind) {
+    case 'small-add':
+      return base;
+    case 'round-trip':
+      return {
+        ...base,
+        run: async (count) => {
+          for (let i = 0; i < count; i++) {
+            const y = add(a, b);
+            if (sync) y.dataSync();
+            else await y.data();
+            y.dispose();
+          }
+        },
+      };
+    case 'record':
+      return {
+        ...base,
+        probe,
+        count: ops,
+        // Nobody asks for the result, so the end of the scope has nothing to compute: recording is all there is.
+        timed: (count) =>
+          scope(() => {
+            const start = performance.now();
+            let x = a;
+            for (let i = 0; i < count; i++) x = add(x, b);
+            return (performance.now() - start) * 1e6;
+          }),
+      };
+    case 'plan-hit':
+      return {
+        ...base,
+        probe,
+        timed: (count) => {
+          let ns = 0;
+          const before = stats().planMisses;
+          for (let i = 0; i < count; i++) {
+            const y = chainOf(a, b, ops);
+            const start = performance.now();
+            flush();
+            ns += (performance.now() - start) * 1e6;
+            y.dispose();
+          }
+          if (stats().planMisses - before > 1) throw new Error('plans were made anew: nothing was hit');
+          return ns;
+        },
+      };
+  }
+  return kind satisfies never;
+}
+
+function prepare(tools: Tools, work: Work): Promise<Prepared> | Prepared {
+  switch (work.kind) {
+    case 'gemm':
+      return gemm(tools, work);
+    case 'add':
+      return pair(tools, work.n, (a, b) => add(a, b));
+    case 'chain':
+      return pair(tools, work.n, (a, b) => scope(() => relu(a.mul(b).add(a)).mul(0.5).sub(b)));
+    case 'sum': {
+      const a = input(tools, 3, 0, 1, work.n);
+      return operation(tools, [a], () => sum(a));
+    }
+    case 'small-add':
+    case 'round-trip':
+    case 'record':
+    case 'plan-hit':
+      return latency(tools, work);
+    case 'mlp':
+    case 'cnn':
+      return prepareTraining(tools, work);
+  }
+  return work satisfies never;
+}
+
+async function makeEngine(name: string, threads: number): Promise<IEngine> {
+  switch (name) {
+    case 'cpu':
+      return (await import('@polygrad/backend-cpu')).createCpuEngine({ threads });
+    case 'reference':
+      return (await import('@polygrad/core/testing')).createReferenceEngine();
+    default:
+      throw new Unsupported(`no engine '${name}'`);
+  }
+}
+
+export async function createRunner(options: RunnerOptions): Promise<Runner> {
+  const engine = await setEngine(await makeEngine(options.engine, options.threads));
+  return { version: engine.device, prepare: (work) => prepare(options.tools, work) };
 }
