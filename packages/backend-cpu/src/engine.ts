@@ -23,7 +23,7 @@ import { type EmitTarget, emittedDtypes } from './emit/target.ts';
 import { detectFeatures } from './features.ts';
 import { chunkFor, Code, CodeModule, CpuKernel, runGroups } from './kernel.ts';
 import { type Block, Heap } from './memory/heap.ts';
-import { argSlots, argsAt, heapAt, lowBytes } from './memory/layout.ts';
+import { argSlots, argsAt, heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
 import { programKey } from './program-key.ts';
 import { canShareMemory, coreCount, environment, processorName } from './threads/host.ts';
 import { WorkerPool } from './threads/pool.ts';
@@ -92,7 +92,7 @@ export class CpuEngine implements IEngine {
     this.#threads = threads;
     this.#memory = new WebAssembly.Memory({ initial, maximum, shared });
     this.#import = { minPages: initial, maxPages: maximum, shared, addressBits: 32 };
-    this.#target = { addressBits: 32, shared, ...features, sharedBytes, lowBytes };
+    this.#target = { addressBits: 32, shared, ...features, sharedBytes, lowBytes, scalarOffset };
     this.#heap = new Heap(this.#memory, heapAt, maximum * pageBytes, () => this.#refreshViews());
     this.#refreshViews();
     const scratch = Array.from({ length: threads }, () => this.#heap.alloc(sharedBytes).address);
@@ -278,6 +278,7 @@ export class CpuEngine implements IEngine {
       const b = bindings[i]!;
       i32[2 * at++] = this.#addressOf(b, b.bytes);
     }
+    at = (argsAt + scalarOffset) / 8;
     for (let i = 0; i < scalarKinds.length; i++, at++) {
       const value = scalars[i]!;
       const kind = scalarKinds[i]!;
@@ -352,8 +353,8 @@ function nativeOps(fusedMadd: boolean): EngineCaps['nativeOps'] {
 }
 
 function checkSlots(p: Program): Program {
-  if (p.params.length + p.scalars.length <= argSlots) return p;
-  throw new CompileError('cpu', p.name, `${p.params.length} tensors and ${p.scalars.length} scalars are more than ${argSlots}`, '');
+  if (p.params.length <= argSlots && p.scalars.length <= argSlots) return p;
+  throw new CompileError('cpu', p.name, `${p.params.length} tensors or ${p.scalars.length} scalars are more than ${argSlots}`, '');
 }
 
 function wrongArguments(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): Error {

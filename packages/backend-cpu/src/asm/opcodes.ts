@@ -10,9 +10,6 @@
 export const ValType = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b } as const;
 export type ValType = (typeof ValType)[keyof typeof ValType];
 
-const sat = (n: number): number => (0xfc << 16) | n;
-const simd = (n: number): number => (0xfd << 16) | n;
-const atomic = (n: number): number => (0xfe << 16) | n;
 
 /** Plain instructions. */
 export const W = {
@@ -40,43 +37,43 @@ export const W = {
   f64ConvertI32S: 0xb7, f64ConvertI32U: 0xb8, f64PromoteF32: 0xbb,
   i32ReinterpretF32: 0xbc, i64ReinterpretF64: 0xbd, f32ReinterpretI32: 0xbe, f64ReinterpretI64: 0xbf,
   i32Extend8S: 0xc0, i32Extend16S: 0xc1,
-  i32TruncSatF32S: sat(0), i32TruncSatF32U: sat(1), i32TruncSatF64S: sat(2), i32TruncSatF64U: sat(3),
-  memoryCopy: sat(10), memoryFill: sat(11),
+  i32TruncSatF32S: 0xfc0000, i32TruncSatF32U: 0xfc0001, i32TruncSatF64S: 0xfc0002, i32TruncSatF64U: 0xfc0003,
+  memoryCopy: 0xfc000a, memoryFill: 0xfc000b,
 } as const;
 
 /** SIMD128 instructions (prefix 0xfd). The 64-bit float group lies 12 after the 32-bit one where both are regular. */
 export const S = {
-  load: simd(0), load8x8S: simd(1), load8x8U: simd(2), load16x4S: simd(3), load16x4U: simd(4), load32Splat: simd(9), load64Splat: simd(10),
-  store: simd(11), const: simd(12), shuffle: simd(13),
-  i32Splat: simd(17), i64Splat: simd(18), f32Splat: simd(19), f64Splat: simd(20),
-  i32Extract: simd(27), i32Replace: simd(28), i64Extract: simd(29), i64Replace: simd(30),
-  f32Extract: simd(31), f32Replace: simd(32), f64Extract: simd(33), f64Replace: simd(34),
-  i32Eq: simd(55), i32Ne: simd(56), i32LtS: simd(57), i32LtU: simd(58), i32GtS: simd(59), i32GtU: simd(60), i32LeS: simd(61), i32LeU: simd(62),
-  f32Eq: simd(65), f32Ne: simd(66), f32Lt: simd(67), f32Gt: simd(68), f32Le: simd(69), f32Ge: simd(70),
-  f64Eq: simd(71), f64Ne: simd(72), f64Lt: simd(73), f64Gt: simd(74), f64Le: simd(75), f64Ge: simd(76),
-  not: simd(77), and: simd(78), andnot: simd(79), or: simd(80), xor: simd(81), bitselect: simd(82),
-  load32Lane: simd(86), load64Lane: simd(87), store8Lane: simd(88), store16Lane: simd(89), store32Lane: simd(90), store64Lane: simd(91),
-  load32Zero: simd(92), load64Zero: simd(93),
-  f32DemoteF64Zero: simd(94), f64PromoteLowF32: simd(95),
-  i8NarrowI16U: simd(102), f32Ceil: simd(103), f32Floor: simd(104), f32Trunc: simd(105), f32Nearest: simd(106),
-  f64Ceil: simd(116), f64Floor: simd(117), f64Trunc: simd(122), f64Nearest: simd(148),
-  i16ExtendLowI8S: simd(135), i16ExtendLowI8U: simd(137),
-  i32Abs: simd(160), i32Neg: simd(161), i32ExtendLowI16S: simd(167), i32ExtendHighI16S: simd(168), i32ExtendLowI16U: simd(169),
-  i32ExtendHighI16U: simd(170), i32Shl: simd(171), i32ShrS: simd(172), i32ShrU: simd(173), i32Add: simd(174), i32Sub: simd(177),
-  i32Mul: simd(181), i32MinS: simd(182), i32MinU: simd(183), i32MaxS: simd(184), i32MaxU: simd(185),
-  i64ExtendLowI32S: simd(199), i64ExtendHighI32S: simd(200), i64ExtendLowI32U: simd(201), i64ExtendHighI32U: simd(202),
-  i64Add: simd(206), i64Sub: simd(209), i64Mul: simd(213),
-  i64ExtmulLowI32U: simd(222), i64ExtmulHighI32U: simd(223),
-  f32Abs: simd(224), f32Neg: simd(225), f32Sqrt: simd(227), f32Add: simd(228), f32Sub: simd(229), f32Mul: simd(230), f32Div: simd(231),
-  f32Min: simd(232), f32Max: simd(233), f32Pmin: simd(234), f32Pmax: simd(235),
-  f64Abs: simd(236), f64Neg: simd(237), f64Sqrt: simd(239), f64Add: simd(240), f64Sub: simd(241), f64Mul: simd(242), f64Div: simd(243),
-  f64Min: simd(244), f64Max: simd(245), f64Pmin: simd(246), f64Pmax: simd(247),
-  i32TruncSatF32S: simd(248), i32TruncSatF32U: simd(249), f32ConvertI32S: simd(250), f32ConvertI32U: simd(251),
-  i32TruncSatF64SZero: simd(252), i32TruncSatF64UZero: simd(253), f64ConvertLowI32S: simd(254), f64ConvertLowI32U: simd(255),
-  f32RelaxedMadd: simd(0x105), f64RelaxedMadd: simd(0x107), i32RelaxedLaneselect: simd(0x10b), i64RelaxedLaneselect: simd(0x10c),
+  load: 0xfd0000, load8x8S: 0xfd0001, load8x8U: 0xfd0002, load16x4S: 0xfd0003, load16x4U: 0xfd0004, load32Splat: 0xfd0009, load64Splat: 0xfd000a,
+  store: 0xfd000b, const: 0xfd000c, shuffle: 0xfd000d,
+  i32Splat: 0xfd0011, i64Splat: 0xfd0012, f32Splat: 0xfd0013, f64Splat: 0xfd0014,
+  i32Extract: 0xfd001b, i32Replace: 0xfd001c, i64Extract: 0xfd001d, i64Replace: 0xfd001e,
+  f32Extract: 0xfd001f, f32Replace: 0xfd0020, f64Extract: 0xfd0021, f64Replace: 0xfd0022,
+  i32Eq: 0xfd0037, i32Ne: 0xfd0038, i32LtS: 0xfd0039, i32LtU: 0xfd003a, i32GtS: 0xfd003b, i32GtU: 0xfd003c, i32LeS: 0xfd003d, i32LeU: 0xfd003e,
+  f32Eq: 0xfd0041, f32Ne: 0xfd0042, f32Lt: 0xfd0043, f32Gt: 0xfd0044, f32Le: 0xfd0045, f32Ge: 0xfd0046,
+  f64Eq: 0xfd0047, f64Ne: 0xfd0048, f64Lt: 0xfd0049, f64Gt: 0xfd004a, f64Le: 0xfd004b, f64Ge: 0xfd004c,
+  not: 0xfd004d, and: 0xfd004e, andnot: 0xfd004f, or: 0xfd0050, xor: 0xfd0051, bitselect: 0xfd0052,
+  load32Lane: 0xfd0056, load64Lane: 0xfd0057, store8Lane: 0xfd0058, store16Lane: 0xfd0059, store32Lane: 0xfd005a, store64Lane: 0xfd005b,
+  load32Zero: 0xfd005c, load64Zero: 0xfd005d,
+  f32DemoteF64Zero: 0xfd005e, f64PromoteLowF32: 0xfd005f,
+  i8NarrowI16U: 0xfd0066, f32Ceil: 0xfd0067, f32Floor: 0xfd0068, f32Trunc: 0xfd0069, f32Nearest: 0xfd006a,
+  f64Ceil: 0xfd0074, f64Floor: 0xfd0075, f64Trunc: 0xfd007a, f64Nearest: 0xfd0094,
+  i16ExtendLowI8S: 0xfd0087, i16ExtendLowI8U: 0xfd0089,
+  i32Abs: 0xfd00a0, i32Neg: 0xfd00a1, i32ExtendLowI16S: 0xfd00a7, i32ExtendHighI16S: 0xfd00a8, i32ExtendLowI16U: 0xfd00a9,
+  i32ExtendHighI16U: 0xfd00aa, i32Shl: 0xfd00ab, i32ShrS: 0xfd00ac, i32ShrU: 0xfd00ad, i32Add: 0xfd00ae, i32Sub: 0xfd00b1,
+  i32Mul: 0xfd00b5, i32MinS: 0xfd00b6, i32MinU: 0xfd00b7, i32MaxS: 0xfd00b8, i32MaxU: 0xfd00b9,
+  i64ExtendLowI32S: 0xfd00c7, i64ExtendHighI32S: 0xfd00c8, i64ExtendLowI32U: 0xfd00c9, i64ExtendHighI32U: 0xfd00ca,
+  i64Add: 0xfd00ce, i64Sub: 0xfd00d1, i64Mul: 0xfd00d5,
+  i64ExtmulLowI32U: 0xfd00de, i64ExtmulHighI32U: 0xfd00df,
+  f32Abs: 0xfd00e0, f32Neg: 0xfd00e1, f32Sqrt: 0xfd00e3, f32Add: 0xfd00e4, f32Sub: 0xfd00e5, f32Mul: 0xfd00e6, f32Div: 0xfd00e7,
+  f32Min: 0xfd00e8, f32Max: 0xfd00e9, f32Pmin: 0xfd00ea, f32Pmax: 0xfd00eb,
+  f64Abs: 0xfd00ec, f64Neg: 0xfd00ed, f64Sqrt: 0xfd00ef, f64Add: 0xfd00f0, f64Sub: 0xfd00f1, f64Mul: 0xfd00f2, f64Div: 0xfd00f3,
+  f64Min: 0xfd00f4, f64Max: 0xfd00f5, f64Pmin: 0xfd00f6, f64Pmax: 0xfd00f7,
+  i32TruncSatF32S: 0xfd00f8, i32TruncSatF32U: 0xfd00f9, f32ConvertI32S: 0xfd00fa, f32ConvertI32U: 0xfd00fb,
+  i32TruncSatF64SZero: 0xfd00fc, i32TruncSatF64UZero: 0xfd00fd, f64ConvertLowI32S: 0xfd00fe, f64ConvertLowI32U: 0xfd00ff,
+  f32RelaxedMadd: 0xfd0105, f64RelaxedMadd: 0xfd0107, i32RelaxedLaneselect: 0xfd010b, i64RelaxedLaneselect: 0xfd010c,
 } as const;
 
 /** Atomic instructions on 32-bit words (prefix 0xfe). */
 export const A = {
-  i32Load: atomic(0x10), i32Store: atomic(0x17), i32RmwAdd: atomic(0x1e), i32RmwOr: atomic(0x33), i32RmwCmpxchg: atomic(0x48),
+  i32Load: 0xfe0010, i32Store: 0xfe0017, i32RmwAdd: 0xfe001e, i32RmwOr: 0xfe0033, i32RmwCmpxchg: 0xfe0048,
 } as const;

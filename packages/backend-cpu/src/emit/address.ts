@@ -11,7 +11,7 @@ import { type KNode, lowOf } from '@polygrad/core/kernel';
 import { ValType, W } from '../asm/opcodes.ts';
 import type { Block, Val } from './lir.ts';
 import type { Context } from './context.ts';
-import type { LinearForms } from './live.ts';
+import type { NodeInfos } from './live.ts';
 
 /** How the counter of a loop looks while its body is lowered: `val + shift`, or just `shift` where it is fully unrolled. */
 export interface LoopVar {
@@ -32,13 +32,13 @@ const maxInductions = 8;
 
 export class Addresses {
   private readonly ctx: Context;
-  private readonly forms: LinearForms;
+  private readonly infos: NodeInfos;
   private readonly loops: ReadonlyMap<KNode, LoopVar>;
   private readonly running = new Map<string, Val>();
 
-  constructor(ctx: Context, forms: LinearForms, loops: ReadonlyMap<KNode, LoopVar>) {
+  constructor(ctx: Context, infos: NodeInfos, loops: ReadonlyMap<KNode, LoopVar>) {
     this.ctx = ctx;
-    this.forms = forms;
+    this.infos = infos;
     this.loops = loops;
   }
 
@@ -47,18 +47,20 @@ export class Addresses {
    * a base of zero with this offset still lies in the zero bytes at the start of memory.
    */
   of(pointer: Val, extra: number, index: KNode, bytes: number, small: boolean): Address {
-    const form = this.forms.of(index);
+    const form = this.infos.form(index);
     let offset = form.offset;
     let positive = true;
     const terms: { val: Val; coef: number; loop: LoopVar | null }[] = [];
-    for (const [term, coef] of form.terms) {
-      const loop = this.loops.get(term) ?? null;
+    for (let i = 0; i < form.terms.length; i++) {
+      const term = form.terms[i]!;
+      const coef = form.coefs[i]!;
+      const loop = term.op === 'LOOP' ? (this.loops.get(term) ?? null) : null;
       if (loop !== null) offset = (offset + Math.imul(coef, loop.shift)) | 0;
       if (coef < 0 || lowOf(term) < 0) positive = false;
       if (loop === null || loop.val !== null) terms.push({ val: loop?.val ?? this.ctx.get(term).parts[0]!, coef: coef * bytes, loop });
     }
     // Outer blocks first; within a block the counter first, since running pointers start in the block around it.
-    terms.sort((a, b) => a.val.block.depth - b.val.block.depth || Number(b.loop !== null) - Number(a.loop !== null) || a.val.id - b.val.id);
+    if (terms.length > 1) terms.sort((a, b) => a.val.block.depth - b.val.block.depth || Number(b.loop !== null) - Number(a.loop !== null) || a.val.id - b.val.id);
     const { lowBytes } = this.ctx.target;
     let fixed = offset * bytes + extra;
     let high = 0;
@@ -76,12 +78,12 @@ export class Addresses {
 
   /** Value of an index that is constant once unrolled loops are counted in, else null. */
   constantIndex(index: KNode): number | null {
-    const form = this.forms.of(index);
+    const form = this.infos.form(index);
     let { offset } = form;
-    for (const [term, coef] of form.terms) {
-      const loop = this.loops.get(term);
+    for (let i = 0; i < form.terms.length; i++) {
+      const loop = this.loops.get(form.terms[i]!);
       if (loop === undefined || loop.val !== null) return null;
-      offset = (offset + Math.imul(coef, loop.shift)) | 0;
+      offset = (offset + Math.imul(form.coefs[i]!, loop.shift)) | 0;
     }
     return offset;
   }

@@ -26,14 +26,16 @@ export interface Context {
 
 /** Number of 16-byte vectors that hold `lanes` lanes; throws for vectors no register holds. */
 export function partCount(lanes: number, width: number): number {
+  if (lanes * width === 16) return 1;
   if ((lanes & (lanes - 1)) !== 0) refuse(`vectors must have a power of two lanes: got ${lanes}`);
   return Math.max(1, (lanes * width) / 16);
 }
 
 /** Applies `make` to each part of equally wide operands; operands that are the same in all parts are computed once. */
 export function mapParts(operands: readonly (readonly Val[])[], make: (vals: Val[]) => Val): Val[] {
-  const out: Val[] = [];
   const count = operands[0]!.length;
+  if (count === 1) return [make(operands.map((o) => o[0]!))];
+  const out: Val[] = [];
   for (let p = 0; p < count; p++) {
     if (p > 0 && operands.every((o) => o[p] === o[p - 1])) out.push(out[p - 1]!);
     else out.push(make(operands.map((o) => o[p]!)));
@@ -65,18 +67,22 @@ export function scalarConst(ctx: Context, reg: Reg, value: number): Val {
   return ctx.fn.i32(value);
 }
 
-const lanes = new DataView(new ArrayBuffer(16));
+const bytes16 = new Uint8Array(16);
+const f32Lanes = new Float32Array(bytes16.buffer);
+const f64Lanes = new Float64Array(bytes16.buffer);
+const i32Lanes = new Int32Array(bytes16.buffer);
 
 /** A vector constant; `valueAt` gives lane i of the part. On masks 1 means all bits set. */
 export function vectorConst(ctx: Context, reg: Reg, width: 4 | 8, valueAt: (lane: number) => number): Val {
-  for (let i = 0; i * width < 16; i++) {
+  const count = 16 / width;
+  for (let i = 0; i < count; i++) {
     const value = valueAt(i);
-    if (reg.kind === 'f32') lanes.setFloat32(i * 4, value, true);
-    else if (reg.kind === 'f64') lanes.setFloat64(i * 8, value, true);
-    else if (reg.kind === 'bool') for (let b = 0; b < width; b += 4) lanes.setInt32(i * width + b, value === 0 ? 0 : -1, true);
-    else lanes.setInt32(i * 4, value, true);
+    if (reg.kind === 'f32') f32Lanes[i] = value;
+    else if (reg.kind === 'f64') f64Lanes[i] = value;
+    else if (reg.kind !== 'bool') i32Lanes[i] = value;
+    else for (let w = 0; w < width / 4; w++) i32Lanes[(i * width) / 4 + w] = value === 0 ? 0 : -1;
   }
-  return ctx.fn.v128(new Uint8Array(lanes.buffer.slice(0)));
+  return ctx.fn.v128(bytes16.slice());
 }
 
 /** All lanes equal. */

@@ -5,39 +5,57 @@
  * dissolve into addresses are not computed a second time.
  */
 import type { KNode } from '@polygrad/core/kernel';
+import type { Lowered } from './context.ts';
 
-/** An int32 expression as `sum of coef * term + offset`, wrapping. */
+/** An int32 expression as `sum of coefs[i] * terms[i] + offset`, wrapping. */
 export interface LinearForm {
-  readonly terms: ReadonlyMap<KNode, number>;
+  readonly terms: readonly KNode[];
+  readonly coefs: readonly number[];
   readonly offset: number;
 }
 
-/** Linear forms of index expressions, each taken apart once. */
-export class LinearForms {
-  private readonly forms = new Map<KNode, LinearForm>();
+/** What the emitter knows about one node of the body. */
+export class NodeInfo {
+  /** Live nodes that use its value. */
+  uses = 0;
+  /** A LOAD that a VEC splat reads. */
+  splat = false;
+  form: LinearForm | null = null;
+  value: Lowered | null = null;
+}
 
-  of(n: KNode): LinearForm {
-    let form = this.forms.get(n);
-    if (form === undefined) {
-      const terms = new Map<KNode, number>();
-      const offset = collect(n, 1, terms);
-      for (const [term, coef] of terms) if (coef === 0) terms.delete(term);
-      form = { terms, offset };
-      this.forms.set(n, form);
+/** Facts by node. */
+export class NodeInfos {
+  private readonly infos = new Map<KNode, NodeInfo>();
+
+  of(n: KNode): NodeInfo {
+    let info = this.infos.get(n);
+    if (info === undefined) {
+      info = new NodeInfo();
+      this.infos.set(n, info);
     }
-    return form;
+    return info;
+  }
+
+  /** The linear form of an index expression; made once. */
+  form(n: KNode): LinearForm {
+    const info = this.of(n);
+    return (info.form ??= collect(n));
   }
 }
 
-/** Adds `scale * n` to the terms and returns its constant part. Iterative: sums may be long. */
-function collect(n: KNode, scale: number, terms: Map<KNode, number>): number {
+/** Iterative: sums may be long. */
+function collect(n: KNode): LinearForm {
+  const terms: KNode[] = [];
+  const coefs: number[] = [];
   let offset = 0;
   const stack: KNode[] = [n];
-  const scales: number[] = [scale];
+  const scales: number[] = [1];
   while (stack.length > 0) {
     const x = stack.pop()!;
     const k = scales.pop()!;
-    const [a, b] = x.src as readonly [KNode, KNode];
+    const a = x.src[0]!;
+    const b = x.src[1]!;
     if (x.op === 'CONST') offset = (offset + Math.imul(k, Number(x.arg.value))) | 0;
     else if (x.op === 'ADD' || x.op === 'SUB') {
       stack.push(b, a);
@@ -45,22 +63,29 @@ function collect(n: KNode, scale: number, terms: Map<KNode, number>): number {
     } else if (x.op === 'NEG') {
       stack.push(a);
       scales.push(-k | 0);
-    } else if (x.op === 'MUL' && (a.op === 'CONST' || b.op === 'CONST')) {
-      const [rest, by] = b.op === 'CONST' ? [a, b] : [b, a];
-      stack.push(rest);
-      scales.push(Math.imul(k, Number((by as typeof by & { op: 'CONST' }).arg.value)));
+    } else if (x.op === 'MUL' && b.op === 'CONST') {
+      stack.push(a);
+      scales.push(Math.imul(k, Number(b.arg.value)));
+    } else if (x.op === 'MUL' && a.op === 'CONST') {
+      stack.push(b);
+      scales.push(Math.imul(k, Number(a.arg.value)));
     } else if (x.op === 'SHL' && b.op === 'CONST') {
       stack.push(a);
       scales.push(k << Number(b.arg.value));
-    } else terms.set(x, ((terms.get(x) ?? 0) + k) | 0);
+    } else {
+      const at = terms.indexOf(x);
+      if (at < 0) {
+        terms.push(x);
+        coefs.push(k);
+      } else coefs[at] = (coefs[at]! + k) | 0;
+    }
   }
-  return offset;
-}
-
-export interface Liveness {
-  readonly uses: ReadonlyMap<KNode, number>;
-  /** Loads that one VEC splat reads. */
-  readonly splatLoads: ReadonlySet<KNode>;
+  for (let i = terms.length - 1; i >= 0; i--) {
+    if (coefs[i] !== 0) continue;
+    terms.splice(i, 1);
+    coefs.splice(i, 1);
+  }
+  return { terms, coefs, offset };
 }
 
 /** True for nodes that do something besides giving a value. */
@@ -79,26 +104,22 @@ export function isStatement(n: KNode): boolean {
   }
 }
 
-export function findLive(body: readonly KNode[], forms: LinearForms): Liveness {
-  const uses = new Map<KNode, number>();
-  const splatLoads = new Set<KNode>();
-  const need = (n: KNode): void => {
-    uses.set(n, (uses.get(n) ?? 0) + 1);
-  };
+/** Counts the uses of every live node. */
+export function findLive(body: readonly KNode[], infos: NodeInfos): void {
   for (let i = body.length - 1; i >= 0; i--) {
     const n = body[i]!;
-    if (!isStatement(n) && !uses.has(n)) continue;
+    if (!isStatement(n) && infos.of(n).uses === 0) continue;
+    const { src } = n;
     switch (n.op) {
       case 'LOAD':
       case 'STORE':
       case 'ATOMIC':
-        if (n.src[0]!.op !== 'REG') for (const term of forms.of(n.src[1]!).terms.keys()) need(term);
-        for (let k = 2; k < n.src.length; k++) need(n.src[k]!);
+        if (src[0]!.op !== 'REG') for (const term of infos.form(src[1]!).terms) infos.of(term).uses++;
+        for (let k = 2; k < src.length; k++) infos.of(src[k]!).uses++;
         break;
       default:
-        if (n.op === 'VEC' && n.src.length === 1 && n.src[0]!.op === 'LOAD') splatLoads.add(n.src[0]!);
-        for (const s of n.src) need(s);
+        for (const s of src) infos.of(s).uses++;
+        if (n.op === 'VEC' && src.length === 1 && src[0]!.op === 'LOAD') infos.of(src[0]!).splat = true;
     }
   }
-  return { uses, splatLoads };
 }

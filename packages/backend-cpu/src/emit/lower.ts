@@ -1,7 +1,7 @@
 /**
  * From a linear program to a function `(args, groupStart, groupEnd, scratch)`: walks the body once, in order.
  *
- * args: address of the args block - 8 bytes per PARAM slot (address of the bound bytes), then 8 bytes per SCALAR slot.
+ * args: address of the args block - 8 bytes per PARAM slot (address of the bound bytes); at `scalarOffset` 8 bytes per SCALAR slot.
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
@@ -10,7 +10,7 @@ import { ValType, W } from '../asm/opcodes.ts';
 import { Addresses, type LoopVar } from './address.ts';
 import type { Context, Lowered } from './context.ts';
 import { Fn, type Val } from './lir.ts';
-import { findLive, LinearForms, type Liveness } from './live.ts';
+import { findLive, NodeInfos } from './live.ts';
 import { Memory } from './memory.ts';
 import { type EmitTarget, refuse } from './target.ts';
 import { unrollFactor } from './unroll.ts';
@@ -28,10 +28,9 @@ class Lowering implements Context {
   readonly fn = new Fn([ValType.i32, ValType.i32, ValType.i32, ValType.i32]);
   readonly target: EmitTarget;
   private readonly program: Program;
-  private readonly values = new Map<KNode, Lowered>();
+  private readonly infos = new NodeInfos();
   private readonly loops = new Map<KNode, LoopVar>();
   private readonly ends: Int32Array;
-  private readonly live: Liveness;
   private readonly memory: Memory;
   private groupIndex: Val | null = null;
 
@@ -39,14 +38,13 @@ class Lowering implements Context {
     this.program = program;
     this.target = target;
     this.ends = matchBlocks(program);
-    const forms = new LinearForms();
-    this.live = findLive(program.body, forms);
+    findLive(program.body, this.infos);
     const { fn } = this;
     const pointer = (index: number): Val => {
       const v = fn.read(fn.param(index), fn.root);
       return target.addressBits === 64 ? fn.op(W.i64ExtendI32U, ValType.i64, [v]) : v;
     };
-    this.memory = new Memory(this, new Addresses(this, forms, this.loops), pointer(0), pointer(3));
+    this.memory = new Memory(this, new Addresses(this, this.infos, this.loops), pointer(0), pointer(3));
   }
 
   run(): void {
@@ -59,16 +57,12 @@ class Lowering implements Context {
   }
 
   uses(node: KNode): number {
-    return this.live.uses.get(node) ?? 0;
+    return this.infos.of(node).uses;
   }
 
   get(node: KNode): Lowered {
-    let v = this.values.get(node);
-    if (v === undefined) {
-      v = this.fn.speculate(() => this.leaf(node));
-      this.values.set(node, v);
-    }
-    return v;
+    const info = this.infos.of(node);
+    return (info.value ??= this.fn.speculate(() => this.leaf(node)));
   }
 
   private leaf(n: KNode): Lowered {
@@ -76,7 +70,7 @@ class Lowering implements Context {
       case 'SPECIAL':
         return { parts: [n.arg.kind === 'local' ? this.fn.i32(0) : this.groupAxis(n.arg.axis)], width: 4 };
       case 'SCALAR':
-        return { parts: [this.memory.scalar(n.dtype, this.program.params.length + n.arg.slot)], width: 4 };
+        return { parts: [this.memory.scalar(n.dtype, n.arg.slot)], width: 4 };
       case 'LOOP': {
         const { val, shift } = this.loops.get(n) ?? refuse(`a loop counter is used outside its loop`);
         const { fn } = this;
@@ -140,11 +134,11 @@ class Lowering implements Context {
         case 'STAGE':
           refuse(`${n.op} has no place in a linear program here`);
           break;
-        case 'LOAD':
-          if (this.live.uses.has(n)) this.values.set(n, this.memory.load(n, this.live.splatLoads.has(n) && this.uses(n) === 1));
-          break;
-        default:
-          if (this.live.uses.has(n)) this.values.set(n, lowerValue(this, n));
+        default: {
+          const info = this.infos.of(n);
+          if (info.uses === 0) break;
+          info.value = n.op === 'LOAD' ? this.memory.load(n, info.splat && info.uses === 1) : lowerValue(this, n);
+        }
       }
     }
   }
@@ -175,7 +169,7 @@ class Lowering implements Context {
   /** Lowers a loop's body once, with this meaning of its counter. */
   private copy(n: KNode, from: number, to: number, loop: LoopVar): void {
     this.loops.set(n, loop);
-    this.values.delete(n);
+    this.infos.of(n).value = null;
     this.walk(from, to);
     this.loops.delete(n);
   }

@@ -42,10 +42,10 @@ export class Memory {
     this.scratch = scratch;
   }
 
-  /** Value of SCALAR number `slot`, stored in the args block behind the parameters. */
-  scalar(dtype: KNode['dtype'], position: number): Val {
+  /** Value of SCALAR number `slot`. */
+  scalar(dtype: KNode['dtype'], slot: number): Val {
     const reg = regOf(dtype);
-    return this.ctx.fn.op(reg.kind === 'bool' ? W.i32Load : storage[reg.kind].load, reg.type, [this.args], position * 8);
+    return this.ctx.fn.op(reg.kind === 'bool' ? W.i32Load : storage[reg.kind].load, reg.type, [this.args], this.ctx.target.scalarOffset + slot * 8);
   }
 
   load(n: KNodeOf<'LOAD'>, splat: boolean): Lowered {

@@ -23,6 +23,8 @@ export interface EmitTarget {
    * gate is false read them, and constant parts of indices below it may be added to an address after it was cut to its width.
    */
   readonly lowBytes: number;
+  /** Byte offset of the scalars in the args block. */
+  readonly scalarOffset: number;
 }
 
 /** How a value is held in registers. */

@@ -31,7 +31,10 @@ export function lowerValue(ctx: Context, n: KNode): Lowered {
 }
 
 function parts(lanes: number, width: 4 | 8, make: (p: number) => Val): Val[] {
-  return Array.from({ length: partCount(lanes, width) }, (_, p) => make(p));
+  const count = partCount(lanes, width);
+  const out: Val[] = [];
+  for (let p = 0; p < count; p++) out.push(make(p));
+  return out;
 }
 
 function constant(ctx: Context, dtype: DType, lanes: number, value: number): Lowered {

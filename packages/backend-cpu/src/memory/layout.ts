@@ -2,7 +2,7 @@
  * Where things lie at the start of the engine's WebAssembly memory. Numbers are byte addresses.
  *
  *     0            zero bytes, read by loads whose gate is false
- *     controlAt    words that threads use to hand out work, one cache line each
+ *     66560        words that threads use to hand out work, one cache line each
  *     argsAt       the args block of the running dispatch
  *     tableAt      per module: address, length and version of its bytes, for worker threads
  *     ringAt       numbers of the modules that changed last
@@ -12,40 +12,40 @@
 /** Emitted code may add constants below this to addresses after they were cut to 32 bits. */
 export const lowBytes = 65536;
 
-export const controlAt = 66560;
 export const argsAt = 67584;
-/** Most PARAM and SCALAR slots together. */
-export const argSlots = 2048;
-export const tableAt: number = argsAt + argSlots * 8;
+/** Most PARAM slots, and most SCALAR slots; 8 bytes each, scalars behind all parameters. */
+export const argSlots = 1024;
+export const scalarOffset: number = argSlots * 8;
+export const tableAt: number = argsAt + 2 * scalarOffset;
 export const tableSlots = 4096;
 export const ringAt: number = tableAt + tableSlots * 16;
 export const ringSlots = 1024;
 export const heapAt: number = ringAt + ringSlots * 4;
 
-/** Control words as indices into an Int32Array over the memory; 64 bytes apart so that they do not share a cache line. */
+/** Control words as indices into an Int32Array over the memory; those that threads spin on lie on cache lines of their own. */
 export const control = {
-  /** Number of the dispatch in the upper 19 bits, chunks not yet taken in the lower 13. */
-  ticket: controlAt / 4,
+  /** Number of the dispatch in the upper bits, chunks not yet taken in the lower 13. */
+  ticket: 16640,
   /** Chunks finished. */
-  done: controlAt / 4 + 16,
+  done: 16656,
   /** Workers blocked in Atomics.wait. */
-  sleepers: controlAt / 4 + 32,
+  sleepers: 16672,
   /** Workers that have started. */
-  ready: controlAt / 4 + 48,
+  ready: 16688,
   /** Count of entries ever written to the ring. */
-  events: controlAt / 4 + 64,
+  events: 16704,
   /** 1 while the main thread is blocked waiting for `done`. */
-  mainWaits: controlAt / 4 + 80,
+  mainWaits: 16720,
   /** 1 once the engine is disposed. */
-  stop: controlAt / 4 + 96,
+  stop: 16736,
   /** 1 if a chunk failed in a worker. */
-  failed: controlAt / 4 + 112,
+  failed: 16752,
   /** The running dispatch: module slot, function, number of chunks, groups per chunk, groups. */
-  slot: controlAt / 4 + 128,
-  fn: controlAt / 4 + 129,
-  chunks: controlAt / 4 + 130,
-  chunkGroups: controlAt / 4 + 131,
-  groups: controlAt / 4 + 132,
+  slot: 16768,
+  fn: 16769,
+  chunks: 16770,
+  chunkGroups: 16771,
+  groups: 16772,
 } as const;
 
 /** Bits of the ticket that count chunks. */

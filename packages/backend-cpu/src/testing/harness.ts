@@ -16,6 +16,7 @@ export const plainTarget: EmitTarget = {
   laneSelect: false,
   sharedBytes: 65536,
   lowBytes: 65536,
+  scalarOffset: 2048,
 };
 
 const argsAt = 65536 + 1024;
@@ -51,7 +52,7 @@ export function runProgram(program: Program, data: readonly Data[], scalars: rea
     all.set(new Uint8Array(d.buffer, d.byteOffset, d.byteLength), at[i]!);
   });
   scalars.forEach((s, i) => {
-    const where = argsAt + (program.params.length + i) * 8;
+    const where = argsAt + target.scalarOffset + i * 8;
     const dtype = program.scalars[i]!;
     if (dtype === 'float32') view.setFloat32(where, s, true);
     else if (dtype === 'float64') view.setFloat64(where, s, true);
