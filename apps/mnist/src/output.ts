@@ -1,0 +1,41 @@
+/** The folder of results: made and tried before the training, so that hours of work do not end at a closed door. */
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { oneLine, UsageError } from './errors.ts';
+
+/** Where results go. */
+export class OutputFolder {
+  readonly path: string;
+
+  private constructor(path: string) {
+    this.path = path;
+  }
+
+  /**
+   * Makes the folder if it is not there and writes a file to see that it can.
+   *
+   * @throws UsageError
+   */
+  static async open(path: string): Promise<OutputFolder> {
+    const trial = join(path, `.trial-${process.pid}`);
+    try {
+      await mkdir(path, { recursive: true });
+      await writeFile(trial, '');
+      await rm(trial);
+    } catch (error) {
+      throw new UsageError(`cannot write to the folder ${path}: ${oneLine(error)}`);
+    }
+    return new OutputFolder(path);
+  }
+
+  /** Writes one file and returns its path. */
+  async write(name: string, content: string | Uint8Array): Promise<string> {
+    const path = join(this.path, name);
+    try {
+      await writeFile(path, content);
+    } catch (error) {
+      throw new UsageError(`cannot write ${path}: ${oneLine(error)}`);
+    }
+    return path;
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Errors of this package: a module, optimizer or training loop was given something that does not fit it.
+ * Errors about shapes and dtypes inside a layer come from the operations themselves.
+ */
+
+const BRAND = 'polygrad.NnError';
+
+/** Something does not fit: `op` says who noticed, `keys` names the entries concerned, if any. */
+export class NnError extends Error {
+  override readonly name: string = 'NnError';
+  /** The function or class that refused. */
+  readonly op: string;
+  /** Names of parameters, options or metrics that are wrong. */
+  readonly keys: readonly string[];
+  /** Marks the class across copies of this package. */
+  readonly brand: string = BRAND;
+
+  constructor(op: string, message: string, keys: readonly string[] = []) {
+    super(`[${op}] ${message}`);
+    this.op = op;
+    this.keys = keys;
+  }
+}
+
+/** Throws unless `value` is a finite number of at least `least`. */
+export function checkNumber(op: string, name: string, value: number, least: number = Number.NEGATIVE_INFINITY): void {
+  if (!Number.isFinite(value) || value < least) {
+    const bound = least === Number.NEGATIVE_INFINITY ? 'a finite number' : `a finite number of at least ${least}`;
+    throw new NnError(op, `${name} is ${value}; it must be ${bound}`, [name]);
+  }
+}
+
+/** Throws unless `value` is an integer of at least `least`. */
+export function checkInteger(op: string, name: string, value: number, least: number): void {
+  if (!Number.isSafeInteger(value) || value < least) {
+    throw new NnError(op, `${name} is ${value}; it must be an integer of at least ${least}`, [name]);
+  }
+}
+
+/** Throws unless `value` is a probability that leaves something: 0 <= value < 1. */
+export function checkFraction(op: string, name: string, value: number): void {
+  if (!(value >= 0 && value < 1)) {
+    throw new NnError(op, `${name} is ${value}; it must be at least 0 and below 1`, [name]);
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * Initialisers: first values of parameters. Each is a function of a shape; random ones draw from the core package's
+ * generator, so `seed(n)` before a model is built determines it.
+ *
+ * Weights have their outputs on axis 0 and their inputs on axis 1, further axes being the kernel of a convolution.
+ */
+import { type DType, full, ones, rand, randn, type Tensor, zeros } from '@polygrad/core';
+import { NnError } from '../errors.ts';
+
+/** Makes a tensor of a shape. */
+export type Initializer = (shape: readonly number[], dtype?: DType) => Tensor;
+
+/** Inputs that feed one output, and outputs that one input feeds. */
+export interface Fans {
+  readonly fanIn: number;
+  readonly fanOut: number;
+}
+
+/**
+ * Fans of a weight.
+ *
+ * @throws NnError for shapes with fewer than two axes, which have none
+ * @example
+ * fansOf([16, 8, 3, 3]); // { fanIn: 72, fanOut: 144 }
+ */
+export function fansOf(shape: readonly number[]): Fans {
+  const [outputs, inputs, ...kernel] = shape;
+  if (outputs === undefined || inputs === undefined) {
+    throw new NnError('fansOf', `shape (${shape.join(', ')}) has no inputs and outputs; it needs at least two axes`);
+  }
+  const taps = kernel.reduce((product, extent) => product * extent, 1);
+  return { fanIn: inputs * taps, fanOut: outputs * taps };
+}
+
+/** Activations whose gain is known: by how much they shrink the deviation of what passes through. */
+export type Nonlinearity = 'linear' | 'sigmoid' | 'tanh' | 'relu' | 'leakyRelu' | 'selu';
+
+/**
+ * The recommended gain of an activation (PyTorch, `torch.nn.init.calculate_gain`).
+ *
+ * @param slope of leakyRelu for negative inputs (default 0.01)
+ */
+export function gainOf(nonlinearity: Nonlinearity, slope: number = 0.01): number {
+  switch (nonlinearity) {
+    case 'linear':
+    case 'sigmoid':
+      return 1;
+    case 'tanh':
+      return 5 / 3;
+    case 'relu':
+      return Math.SQRT2;
+    case 'leakyRelu':
+      return Math.sqrt(2 / (1 + slope * slope));
+    case 'selu':
+      return 3 / 4;
+    default:
+      return nonlinearity satisfies never;
+  }
+}
+
+/** All zeros. */
+export function zerosInit(): Initializer {
+  return (shape, dtype = 'float32') => zeros(shape, { dtype });
+}
+
+/** All ones. */
+export function onesInit(): Initializer {
+  return (shape, dtype = 'float32') => ones(shape, { dtype });
+}
+
+/** All the same value. */
+export function constantInit(value: number): Initializer {
+  return (shape, dtype = 'float32') => full(shape, value, { dtype });
+}
+
+/** Uniform in [low, high). */
+export function uniformInit(low: number, high: number): Initializer {
+  return (shape, dtype = 'float32') =>
+    rand(shape, { dtype })
+      .mul(high - low)
+      .add(low);
+}
+
+/** Normal with the given mean and standard deviation. */
+export function normalInit(mean: number = 0, std: number = 1): Initializer {
+  return (shape, dtype = 'float32') => randn(shape, { dtype }).mul(std).add(mean);
+}
+
+/** Options of the Kaiming initialisers. */
+export interface KaimingOptions {
+  /** Which fan keeps its deviation: 'in' the forward pass (default), 'out' the backward pass. */
+  readonly mode?: 'in' | 'out';
+  /** The activation that follows (default leakyRelu, as in PyTorch). */
+  readonly nonlinearity?: Nonlinearity;
+  /** Slope of leakyRelu (default 0). */
+  readonly slope?: number;
+}
+
+function kaimingStd(shape: readonly number[], options: KaimingOptions): number {
+  const { mode = 'in', nonlinearity = 'leakyRelu', slope = 0 } = options;
+  const { fanIn, fanOut } = fansOf(shape);
+  return gainOf(nonlinearity, slope) / Math.sqrt(mode === 'in' ? fanIn : fanOut);
+}
+
+/** Uniform with the deviation of He et al., "Delving deep into rectifiers", 2015. */
+export function kaimingUniform(options: KaimingOptions = {}): Initializer {
+  return (shape, dtype) => {
+    const bound = Math.sqrt(3) * kaimingStd(shape, options);
+    return uniformInit(-bound, bound)(shape, dtype);
+  };
+}
+
+/** Normal with the deviation of He et al., 2015. */
+export function kaimingNormal(options: KaimingOptions = {}): Initializer {
+  return (shape, dtype) => normalInit(0, kaimingStd(shape, options))(shape, dtype);
+}
+
+function xavierStd(shape: readonly number[], gain: number): number {
+  const { fanIn, fanOut } = fansOf(shape);
+  return gain * Math.sqrt(2 / (fanIn + fanOut));
+}
+
+/** Uniform with the deviation of Glorot and Bengio, "Understanding the difficulty of training deep networks", 2010. */
+export function xavierUniform(gain: number = 1): Initializer {
+  return (shape, dtype) => {
+    const bound = Math.sqrt(3) * xavierStd(shape, gain);
+    return uniformInit(-bound, bound)(shape, dtype);
+  };
+}
+
+/** Normal with the deviation of Glorot and Bengio, 2010. */
+export function xavierNormal(gain: number = 1): Initializer {
+  return (shape, dtype) => normalInit(0, xavierStd(shape, gain))(shape, dtype);
+}
+
+/**
+ * PyTorch's default for weights and biases of Linear and Conv: uniform between -1 and 1 over the square root of the
+ * weight's inputs (Kaiming with slope sqrt(5)).
+ *
+ * @param fanIn inputs that feed one output
+ */
+export function fanInUniform(fanIn: number): Initializer {
+  const bound = fanIn > 0 ? 1 / Math.sqrt(fanIn) : 0;
+  return uniformInit(-bound, bound);
+}

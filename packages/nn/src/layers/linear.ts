@@ -1,0 +1,52 @@
+/** Linear: a matrix product and a bias. */
+import { type DType, matmul, type Tensor, transpose } from '@polygrad/core';
+import { checkInteger } from '../errors.ts';
+import { fanInUniform, type Initializer } from '../init/init.ts';
+import { Module } from '../module/module.ts';
+import { parameter } from '../module/parameter.ts';
+
+/** Options that layers with a weight and a bias share. */
+export interface WeightOptions {
+  /** Whether there is a bias (default true). */
+  readonly bias?: boolean;
+  /** First value of the weight (default PyTorch's: uniform within 1 / sqrt(inputs)). */
+  readonly weightInit?: Initializer;
+  /** First value of the bias (default PyTorch's, the same). */
+  readonly biasInit?: Initializer;
+  /** Dtype of the parameters (default float32). */
+  readonly dtype?: DType;
+}
+
+/**
+ * `x W^T + b` over the last axis. Source: PyTorch `nn.Linear`, whose weights it can load.
+ *
+ * @example
+ * const layer = new Linear(3, 2);
+ * layer.forward(ones([5, 3])).shape; // [5, 2]
+ */
+export class Linear extends Module {
+  /** Shape [outputs, inputs]. */
+  readonly weight: Tensor;
+  /** Shape [outputs], or null without one. */
+  readonly bias: Tensor | null;
+
+  /**
+   * @param inputs size of the last axis of what comes in
+   * @param outputs size of the last axis of what goes out
+   */
+  constructor(inputs: number, outputs: number, options: WeightOptions = {}) {
+    super();
+    checkInteger('Linear', 'inputs', inputs, 1);
+    checkInteger('Linear', 'outputs', outputs, 1);
+    const { bias = true, dtype = 'float32' } = options;
+    const { weightInit = fanInUniform(inputs), biasInit = fanInUniform(inputs) } = options;
+    this.weight = parameter(weightInit([outputs, inputs], dtype));
+    this.bias = bias ? parameter(biasInit([outputs], dtype)) : null;
+  }
+
+  /** @param x shape [..., inputs] */
+  forward(x: Tensor): Tensor {
+    const product = matmul(x, transpose(this.weight));
+    return this.bias === null ? product : product.add(this.bias);
+  }
+}

@@ -1,0 +1,127 @@
+/** Normalisation layers: batch norm with its running statistics, layer norm and RMS norm. */
+import { batchNorm, type DType, layerNorm, ones, rmsNorm, type Tensor, zeros } from '@polygrad/core';
+import { checkInteger, checkNumber } from '../errors.ts';
+import { Module } from '../module/module.ts';
+import { buffer, parameter } from '../module/parameter.ts';
+
+export interface BatchNormLayerOptions {
+  /** Added to the variance (default 1e-5). */
+  readonly eps?: number;
+  /** Share of a batch's statistics in the running ones (default 0.1). */
+  readonly momentum?: number;
+  /** Learn a scale and a shift per channel (default true). */
+  readonly affine?: boolean;
+  readonly dtype?: DType;
+}
+
+/**
+ * Normalises every channel over the batch: by the batch's own mean and variance in training, by running ones in
+ * evaluation. Source: Ioffe and Szegedy (2015); PyTorch `nn.BatchNorm2d`.
+ *
+ * @example
+ * const layer = new BatchNorm2d(8);
+ * layer.forward(ones([4, 8, 5, 5])).shape; // [4, 8, 5, 5]
+ */
+export class BatchNorm2d extends Module {
+  /** Scale, [channels], or null when not affine. */
+  readonly weight: Tensor | null;
+  /** Shift, [channels], or null when not affine. */
+  readonly bias: Tensor | null;
+  /** Buffers [channels]. Names as in PyTorch's state dictionaries. */
+  readonly running_mean: Tensor;
+  readonly running_var: Tensor;
+  readonly eps: number;
+  readonly momentum: number;
+
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    super();
+    checkInteger('BatchNorm2d', 'channels', channels, 1);
+    const { eps = 1e-5, momentum = 0.1, affine = true, dtype = 'float32' } = options;
+    checkNumber('BatchNorm2d', 'eps', eps, 0);
+    checkNumber('BatchNorm2d', 'momentum', momentum, 0);
+    this.weight = affine ? parameter(ones([channels], { dtype })) : null;
+    this.bias = affine ? parameter(zeros([channels], { dtype })) : null;
+    this.running_mean = buffer(zeros([channels], { dtype }));
+    this.running_var = buffer(ones([channels], { dtype }));
+    this.eps = eps;
+    this.momentum = momentum;
+  }
+
+  /** @param x shape [N, channels, ...] */
+  forward(x: Tensor): Tensor {
+    return batchNorm(x, {
+      weight: this.weight,
+      bias: this.bias,
+      runningMean: this.running_mean,
+      runningVar: this.running_var,
+      training: this.training,
+      eps: this.eps,
+      momentum: this.momentum,
+    });
+  }
+}
+
+export interface LayerNormLayerOptions {
+  /** Added to the variance (default 1e-5). */
+  readonly eps?: number;
+  /** Learn a scale and a shift per element (default true). */
+  readonly affine?: boolean;
+  readonly dtype?: DType;
+}
+
+/**
+ * Normalises the last axes of every element of the others. Source: Ba, Kiros and Hinton (2016); PyTorch `nn.LayerNorm`.
+ *
+ * @example
+ * new LayerNorm(16).forward(ones([2, 3, 16])).shape; // [2, 3, 16]
+ */
+export class LayerNorm extends Module {
+  readonly weight: Tensor | null;
+  readonly bias: Tensor | null;
+  readonly normalizedShape: readonly number[];
+  readonly eps: number;
+
+  /** @param normalizedShape sizes of the last axes, or of the last axis */
+  constructor(normalizedShape: number | readonly number[], options: LayerNormLayerOptions = {}) {
+    super();
+    const shape = typeof normalizedShape === 'number' ? [normalizedShape] : [...normalizedShape];
+    for (const extent of shape) checkInteger('LayerNorm', 'normalizedShape', extent, 1);
+    const { eps = 1e-5, affine = true, dtype = 'float32' } = options;
+    this.weight = affine ? parameter(ones(shape, { dtype })) : null;
+    this.bias = affine ? parameter(zeros(shape, { dtype })) : null;
+    this.normalizedShape = shape;
+    this.eps = eps;
+  }
+
+  /** @param x shape [..., ...normalizedShape] */
+  forward(x: Tensor): Tensor {
+    return layerNorm(x, { normalizedShape: this.normalizedShape, weight: this.weight, bias: this.bias, eps: this.eps });
+  }
+}
+
+/**
+ * Divides by the root of the mean square over the last axis. Source: Zhang and Sennrich (2019); PyTorch `nn.RMSNorm`.
+ *
+ * @example
+ * new RMSNorm(16).forward(ones([2, 16])).shape; // [2, 16]
+ */
+export class RMSNorm extends Module {
+  readonly weight: Tensor | null;
+  readonly width: number;
+  readonly eps: number;
+
+  /** @param width size of the last axis */
+  constructor(width: number, options: LayerNormLayerOptions = {}) {
+    super();
+    checkInteger('RMSNorm', 'width', width, 1);
+    const { eps = 1e-5, affine = true, dtype = 'float32' } = options;
+    this.weight = affine ? parameter(ones([width], { dtype })) : null;
+    this.width = width;
+    this.eps = eps;
+  }
+
+  /** @param x shape [..., width] */
+  forward(x: Tensor): Tensor {
+    return rmsNorm(x, { normalizedShape: this.width, weight: this.weight, eps: this.eps });
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * Module: what has parameters and a forward function. Layers are modules, and modules made of modules are networks.
+ *
+ * Nothing is registered: a module's properties are looked through when its parameters are asked for. Properties that
+ * hold a parameter, a buffer, another module, or an array, Map or plain object of these count, in the order they were
+ * made, and a name is the path of property names joined by dots, as in PyTorch ('features.0.weight'). Private `#fields`
+ * are not looked at.
+ */
+import { isTensor, type Tensor } from '@polygrad/core';
+import { roleOf, type TensorRole } from './parameter.ts';
+import { assignState, type StateDict, type StateValues } from './state.ts';
+
+const MODULE = Symbol.for('polygrad.nn.module');
+
+/** How `loadStateDict` treats names that are missing or unknown. */
+export interface LoadOptions {
+  /** Refuse states whose names are not exactly the module's (default true). */
+  readonly strict?: boolean;
+}
+
+interface Member {
+  readonly name: string;
+  readonly tensor: Tensor;
+  readonly role: TensorRole;
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** What can hold members: the entries of a module, array, Map or plain object; undefined for anything else. */
+function entriesOf(value: object): Iterable<readonly [string, unknown]> | undefined {
+  if (isModule(value) || isPlain(value)) return Object.entries(value);
+  if (Array.isArray(value)) return value.map((item, index) => [String(index), item] as const);
+  if (value instanceof Map) return [...value].map(([key, item]) => [String(key), item] as const);
+  return undefined;
+}
+
+/** A place in the tree of members, with the way back to the root. */
+interface Place {
+  readonly name: string;
+  readonly value: unknown;
+  readonly parent: Place | undefined;
+}
+
+/** True if the place's value holds itself, directly or through others. */
+function isCycle(place: Place): boolean {
+  for (let above = place.parent; above !== undefined; above = above.parent)
+    if (above.value === place.value) return true;
+  return false;
+}
+
+/** Visits everything below `root`, depth first, in order. What is in two places is visited under both names. */
+function walk(
+  root: object,
+  onTensor: (name: string, tensor: Tensor) => void,
+  onModule: (name: string, module: AnyModule) => void,
+): void {
+  const pending: Place[] = [{ name: '', value: root, parent: undefined }];
+  while (pending.length > 0) {
+    const place = pending.pop()!;
+    const { name, value } = place;
+    if (typeof value !== 'object' || value === null) continue;
+    if (isTensor(value)) {
+      onTensor(name, value);
+      continue;
+    }
+    const entries = entriesOf(value);
+    if (entries === undefined || isCycle(place)) continue;
+    if (isModule(value)) onModule(name, value);
+    const children = [...entries].map(
+      ([key, item]): Place => ({ name: name === '' ? key : `${name}.${key}`, value: item, parent: place }),
+    );
+    pending.push(...children.reverse());
+  }
+}
+
+/** A module whatever it takes and gives. */
+export type AnyModule = Module<never[], unknown>;
+
+/** True for a Module of this or another copy of the package. */
+export function isModule(value: unknown): value is AnyModule {
+  return typeof value === 'object' && value !== null && MODULE in value;
+}
+
+/**
+ * Base class of layers and networks. `Inputs` are the arguments of `forward`, `Output` is its result.
+ *
+ * @example
+ * class Net extends Module {
+ *   readonly hidden = new Linear(4, 8);
+ *   readonly out = new Linear(8, 2);
+ *   forward(x: Tensor): Tensor {
+ *     return this.out.forward(this.hidden.forward(x).relu());
+ *   }
+ * }
+ */
+export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Tensor> {
+  /** True while the module is being trained: dropout drops and batch norm measures. Set by `train` and `eval`. */
+  training: boolean = true;
+
+  /** Marks the class across copies of this package. */
+  get [MODULE](): true {
+    return true;
+  }
+
+  /** The module's function of its inputs. */
+  abstract forward(...inputs: Inputs): Output;
+
+  #members(role: TensorRole): Member[] {
+    const found: Member[] = [];
+    walk(
+      this,
+      (name, tensor) => {
+        const own = roleOf(tensor);
+        if (own === role) found.push({ name, tensor, role: own });
+      },
+      () => undefined,
+    );
+    return found;
+  }
+
+  /** Parameters by name, in order. A parameter used in two places is listed under both names. */
+  namedParameters(): [name: string, parameter: Tensor][] {
+    return this.#members('parameter').map(({ name, tensor }) => [name, tensor]);
+  }
+
+  /** Buffers (running statistics and the like) by name, in order. */
+  namedBuffers(): [name: string, buffer: Tensor][] {
+    return this.#members('buffer').map(({ name, tensor }) => [name, tensor]);
+  }
+
+  /** Every parameter once, in order. */
+  parameters(): Tensor[] {
+    return [...new Set(this.namedParameters().map(([, tensor]) => tensor))];
+  }
+
+  /** This module (under the name '') and every module inside it. */
+  namedModules(): [name: string, module: AnyModule][] {
+    const found: [string, AnyModule][] = [];
+    walk(
+      this,
+      () => undefined,
+      (name, module) => found.push([name, module]),
+    );
+    return found;
+  }
+
+  /** How many numbers an optimizer can change. */
+  parameterCount(): number {
+    return this.parameters().reduce((count, { size }) => count + size, 0);
+  }
+
+  /** Puts this module and all inside it into training mode; `train(false)` is `eval()`. */
+  train(on: boolean = true): this {
+    for (const [, module] of this.namedModules()) module.training = on;
+    return this;
+  }
+
+  /** Puts this module and all inside it into evaluation mode. */
+  eval(): this {
+    return this.train(false);
+  }
+
+  /** Keeps the parameters as they are from now on, or lets them learn again with `freeze(false)`. */
+  freeze(on: boolean = true): this {
+    for (const tensor of this.parameters()) tensor.requiresGrad = !on;
+    return this;
+  }
+
+  /**
+   * Parameters and buffers by name: the tensors themselves, not copies. `hostState` (state.ts) gives numbers to save.
+   */
+  stateDict(): StateDict {
+    return Object.fromEntries([...this.namedParameters(), ...this.namedBuffers()]);
+  }
+
+  /**
+   * Takes over the values of a state, from another module's `stateDict()` or from a file. Either everything fits and
+   * is taken over, or the module stays as it was.
+   *
+   * @param state tensors or host arrays by name
+   * @param options see `LoadOptions`
+   * @returns names that were missing and names that are unknown; both empty when strict
+   * @throws NnError for missing or unknown names when strict, and for shapes or dtypes that differ
+   * @example
+   * model.loadStateDict(other.stateDict());
+   */
+  loadStateDict(state: StateValues, options: LoadOptions = {}): { missing: string[]; unexpected: string[] } {
+    return assignState(this.stateDict(), state, options.strict ?? true);
+  }
+
+  /** Clears what `backward()` accumulated in the parameters. */
+  zeroGrad(): void {
+    for (const tensor of this.parameters()) if (tensor.requiresGrad) tensor.grad = null;
+  }
+
+  /** Gives the memory of all parameters and buffers back; the module cannot be used afterwards. */
+  dispose(): void {
+    for (const tensor of Object.values(this.stateDict())) tensor.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * State dictionaries: the values of a module's parameters and buffers by name, taken over from tensors or host arrays,
+ * and brought to the host for saving. File formats are the data package's business.
+ */
+import { type DType, isTensor, keep, type Tensor, tensor, type TypedArray } from '@polygrad/core';
+import { NnError } from '../errors.ts';
+
+/** Tensors by name. */
+export type StateDict = Record<string, Tensor>;
+
+/** An array in host memory; what `@polygrad/data` reads from files has this form. */
+export interface StateArray {
+  readonly dtype: DType;
+  readonly shape: readonly number[];
+  readonly data: TypedArray;
+}
+
+/** Values to take over, by name. */
+export type StateValues = Readonly<Record<string, Tensor | StateArray>> | ReadonlyMap<string, Tensor | StateArray>;
+
+function sameShape(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((extent, axis) => extent === b[axis]);
+}
+
+function list(names: readonly string[]): string {
+  const shown = names.slice(0, 6).map((name) => `'${name}'`);
+  return names.length > 6 ? `${shown.join(', ')} and ${names.length - 6} more` : shown.join(', ');
+}
+
+/**
+ * Assigns values to the tensors of the same names, all of them or, if anything does not fit, none.
+ *
+ * @returns names without a value and values without a name
+ * @throws NnError
+ */
+export function assignState(
+  targets: StateDict,
+  state: StateValues,
+  strict: boolean,
+): { missing: string[]; unexpected: string[] } {
+  const op = 'loadStateDict';
+  const values = new Map(state instanceof Map ? state : Object.entries(state as Record<string, Tensor | StateArray>));
+  const missing = Object.keys(targets).filter((name) => !values.has(name));
+  const unexpected = [...values.keys()].filter((name) => !Object.hasOwn(targets, name));
+  if (strict && missing.length + unexpected.length > 0) {
+    const parts = [
+      ...(missing.length > 0 ? [`the state lacks ${list(missing)}`] : []),
+      ...(unexpected.length > 0 ? [`the module has no ${list(unexpected)}`] : []),
+    ];
+    throw new NnError(op, `${parts.join('; ')}; pass { strict: false } to load what there is`, [
+      ...missing,
+      ...unexpected,
+    ]);
+  }
+  const fitting = Object.keys(targets).filter((name) => values.has(name));
+  for (const name of fitting) {
+    const target = targets[name]!;
+    const value = values.get(name)!;
+    if (!sameShape(target.shape, value.shape)) {
+      const shapes = `(${target.shape.join(', ')}) in the module and (${value.shape.join(', ')}) in the state`;
+      throw new NnError(op, `'${name}' has shape ${shapes}; the state is of another architecture`, [name]);
+    }
+    if (target.dtype !== value.dtype) {
+      const dtypes = `${target.dtype} in the module and ${value.dtype} in the state`;
+      throw new NnError(op, `'${name}' is ${dtypes}; convert it first`, [name]);
+    }
+  }
+  for (const name of fitting) {
+    const value = values.get(name)!;
+    if (isTensor(value)) targets[name]!.assign(value);
+    else {
+      const uploaded = tensor(value.data, { shape: value.shape, dtype: value.dtype });
+      targets[name]!.assign(uploaded);
+      uploaded.dispose();
+    }
+  }
+  return { missing, unexpected };
+}
+
+/**
+ * The values of a state in host memory, ready for `encodeSafetensors` of `@polygrad/data`.
+ *
+ * @param state tensors by name, for instance `model.stateDict()`
+ * @example
+ * const file = encodeSafetensors(await hostState(model.stateDict()));
+ */
+export async function hostState(state: StateDict): Promise<Record<string, StateArray>> {
+  const found: Record<string, StateArray> = {};
+  for (const [name, value] of Object.entries(state)) {
+    found[name] = { dtype: value.dtype, shape: value.shape, data: await value.data() };
+  }
+  return found;
+}
+
+/**
+ * A copy of a state that later changes of the module leave alone, without moving anything to the host.
+ *
+ * @example
+ * const best = snapshot(model.stateDict());
+ */
+export function snapshot(state: StateDict): StateDict {
+  return Object.fromEntries(Object.entries(state).map(([name, value]) => [name, keep(value.detach())]));
+}

@@ -1,0 +1,96 @@
+/** Adam and AdamW: steps scaled by running means of the gradient and of its square. */
+import { sqrt, square, type Tensor } from '@polygrad/core';
+import { checkFraction, checkNumber } from '../errors.ts';
+import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+
+export interface AdamOptions extends OptimizerOptions {
+  /** Decay of the two running means (default 0.9 and 0.999). */
+  readonly betas?: readonly [number, number];
+  /** Added to the denominator (default 1e-8). */
+  readonly eps?: number;
+  /** Weight decay (default 0 for Adam, 0.01 for AdamW). */
+  readonly weightDecay?: number;
+}
+
+type AdamNames = 'beta1' | 'rest1' | 'beta2' | 'rest2' | 'rate' | 'rootCorrection' | 'eps' | 'decay' | 'keep';
+
+/** Where weight decay acts: on the gradient (Adam) or on the parameter itself (AdamW). */
+type Decay = 'gradient' | 'parameter';
+
+/** What Adam and AdamW have in common. */
+abstract class AdamBase extends Optimizer<AdamNames> {
+  readonly #betas: readonly [number, number];
+  readonly #eps: number;
+  readonly #weightDecay: number;
+  readonly #decay: Decay;
+
+  constructor(name: string, parameters: Iterable<Tensor>, options: AdamOptions, decay: Decay, weightDecay: number) {
+    const { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8 } = options;
+    for (const beta of betas) checkFraction(name, 'betas', beta);
+    checkNumber(name, 'eps', eps, 0);
+    checkNumber(name, 'weightDecay', weightDecay, 0);
+    super(name, parameters, lr, ['mean', 'square']);
+    this.#betas = betas;
+    this.#eps = eps;
+    this.#weightDecay = weightDecay;
+    this.#decay = decay;
+  }
+
+  protected scalars(step: number, rate: number): Record<AdamNames, number> {
+    const [beta1, beta2] = this.#betas;
+    return {
+      beta1,
+      rest1: 1 - beta1,
+      beta2,
+      rest2: 1 - beta2,
+      rate: rate / (1 - beta1 ** step),
+      rootCorrection: 1 / Math.sqrt(1 - beta2 ** step),
+      eps: this.#eps,
+      decay: this.#weightDecay,
+      keep: 1 - rate * this.#weightDecay,
+    };
+  }
+
+  protected update(
+    p: Tensor,
+    gradient: Tensor,
+    [mean, meanSquare]: readonly Tensor[],
+    s: Scalars<AdamNames>,
+  ): { parameter: Tensor; state: Tensor[] } {
+    const decays = this.#weightDecay !== 0;
+    const g = decays && this.#decay === 'gradient' ? gradient.add(p.mul(s.decay)) : gradient;
+    const m = mean!.mul(s.beta1).add(g.mul(s.rest1));
+    const v = meanSquare!.mul(s.beta2).add(square(g).mul(s.rest2));
+    const step = m.mul(s.rate).div(sqrt(v).mul(s.rootCorrection).add(s.eps));
+    const kept = decays && this.#decay === 'parameter' ? p.mul(s.keep) : p;
+    return { parameter: kept.sub(step), state: [m, v] };
+  }
+}
+
+/**
+ * Adam. Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015; PyTorch `Adam`.
+ *
+ * `m = beta1 m + (1 - beta1) g`, `v = beta2 v + (1 - beta2) g^2`, then
+ * `p -= lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps)`. Weight decay adds `weightDecay p` to the gradient.
+ *
+ * @example
+ * const optimizer = new Adam(model.parameters(), { lr: 1e-3 });
+ */
+export class Adam extends AdamBase {
+  constructor(parameters: Iterable<Tensor>, options: AdamOptions = {}) {
+    super('Adam', parameters, options, 'gradient', options.weightDecay ?? 0);
+  }
+}
+
+/**
+ * Adam with weight decay of its own: every step first takes `lr weightDecay p` away from the parameter. Source:
+ * Loshchilov and Hutter, "Decoupled weight decay regularization", 2019; PyTorch `AdamW`.
+ *
+ * @example
+ * const optimizer = new AdamW(model.parameters(), { lr: 3e-4, weightDecay: 0.1 });
+ */
+export class AdamW extends AdamBase {
+  constructor(parameters: Iterable<Tensor>, options: AdamOptions = {}) {
+    super('AdamW', parameters, options, 'parameter', options.weightDecay ?? 0.01);
+  }
+}

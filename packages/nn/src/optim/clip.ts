@@ -1,0 +1,45 @@
+/** Gradient clipping: keeps one bad batch from throwing the parameters far away. On the device, nothing is read. */
+import { clip, minimum, noGrad, scope, sqrt, square, sum, type Tensor } from '@polygrad/core';
+import { checkNumber, NnError } from '../errors.ts';
+import type { Gradients } from './optimizer.ts';
+
+/**
+ * Scales all gradients by one factor so that their norm, taken as one vector, is at most `limit`. Source: Pascanu,
+ * Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2013; PyTorch `clip_grad_norm_`.
+ *
+ * @param gradients changed in place: each handle stands for the scaled gradient afterwards
+ * @param limit largest norm
+ * @returns the norm before clipping, a scalar tensor that the caller disposes (or its scope does)
+ * @example
+ * const { grads } = valueAndGrad(model, loss);
+ * clipGradNorm(grads, 1);
+ * optimizer.step(grads);
+ */
+export function clipGradNorm(gradients: Gradients, limit: number): Tensor {
+  checkNumber('clipGradNorm', 'limit', limit, 0);
+  const present = gradients.filter((gradient) => gradient !== null);
+  if (present.length === 0) throw new NnError('clipGradNorm', 'there are no gradients to clip');
+  return scope(() =>
+    noGrad(() => {
+      const norm = sqrt(present.map((gradient) => sum(square(gradient))).reduce((total, part) => total.add(part)));
+      // PyTorch adds 1e-6 to the norm, so that gradients of zero are left as they are.
+      const factor = minimum(norm.add(1e-6).reciprocal().mul(limit), 1);
+      for (const gradient of present) gradient.assign(gradient.mul(factor));
+      return norm;
+    }),
+  );
+}
+
+/**
+ * Cuts every element of every gradient off at `-limit` and `limit`. Source: PyTorch `clip_grad_value_`.
+ *
+ * @param gradients changed in place
+ */
+export function clipGradValue(gradients: Gradients, limit: number): void {
+  checkNumber('clipGradValue', 'limit', limit, 0);
+  scope(() =>
+    noGrad(() => {
+      for (const gradient of gradients) gradient?.assign(clip(gradient, -limit, limit));
+    }),
+  );
+}

@@ -1,0 +1,198 @@
+/**
+ * Optimizer: what all optimizers share - state per parameter, the step as one scope of graph operations, numbers that
+ * change from step to step as scalars. Each optimizer is a formula: new parameter and new state from old ones and the
+ * gradient (sgd.ts, adam.ts, adaptive.ts).
+ */
+import { type DType, flush, full, keep, noGrad, scope, type Tensor, tensor } from '@polygrad/core';
+import { checkNumber, NnError } from '../errors.ts';
+import type { StateArray } from '../module/state.ts';
+import type { Schedule } from './schedule.ts';
+
+/** Gradients in the order of the parameters; null where there is none. */
+export type Gradients = readonly (Tensor | null)[];
+
+/** Numbers of one step as scalars on the device, by name. */
+export type Scalars<Names extends string> = { readonly [Name in Names]: Tensor };
+
+/** Options that all optimizers share. */
+export interface OptimizerOptions {
+  /** Learning rate, or a schedule of it. */
+  readonly lr?: number | Schedule;
+}
+
+/** The state of an optimizer in host memory: arrays by name, and the number of steps taken. */
+export interface OptimizerState {
+  readonly steps: number;
+  /** `'<index of the parameter>.<slot>'` to array. */
+  readonly slots: Readonly<Record<string, StateArray>>;
+}
+
+function zerosFor(parameter: Tensor): Tensor {
+  // Uploaded, not `zeros`: state that has memory of its own from the start makes the first step the plan of all others.
+  return keep(tensor(new Float32Array(parameter.size), { shape: parameter.shape, dtype: parameter.dtype }));
+}
+
+/** Base class. `Names` are the scalars of a step, `Slots` the tensors of state that each parameter has. */
+export abstract class Optimizer<Names extends string = string> {
+  /** What is optimised, in the order gradients are given in. */
+  readonly parameters: readonly Tensor[];
+  /** Learning rate or its schedule. May be changed between steps. */
+  learningRate: number | Schedule;
+  #steps = 0;
+  readonly #state: readonly Tensor[][];
+  readonly #slots: readonly string[];
+
+  /**
+   * @param name of the optimizer, for errors
+   * @param parameters the tensors to optimise, for instance `model.parameters()`
+   * @param slots names of the state tensors of each parameter
+   */
+  constructor(name: string, parameters: Iterable<Tensor>, learningRate: number | Schedule, slots: readonly string[]) {
+    this.parameters = [...parameters];
+    if (this.parameters.length === 0)
+      throw new NnError(name, 'there are no parameters to optimise; pass model.parameters()');
+    if (new Set(this.parameters).size !== this.parameters.length) {
+      throw new NnError(name, 'a parameter is listed twice; pass each one once');
+    }
+    if (typeof learningRate === 'number') checkNumber(name, 'lr', learningRate, 0);
+    this.learningRate = learningRate;
+    this.#slots = slots;
+    this.#state = this.parameters.map((parameter) => slots.map(() => zerosFor(parameter)));
+    // First values of parameters are still to be computed; a step of their own keeps them out of the first step's plan.
+    flush();
+  }
+
+  /** Steps taken. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** The learning rate of the next step. */
+  get currentRate(): number {
+    return typeof this.learningRate === 'number' ? this.learningRate : this.learningRate(this.#steps);
+  }
+
+  /** The numbers of step `step` (1 for the first) at learning rate `rate`. */
+  protected abstract scalars(step: number, rate: number): Record<Names, number>;
+
+  /** The new parameter and its new state. */
+  protected abstract update(
+    parameter: Tensor,
+    gradient: Tensor,
+    state: readonly Tensor[],
+    scalars: Scalars<Names>,
+  ): { readonly parameter: Tensor; readonly state: readonly Tensor[] };
+
+  /**
+   * Takes one step: every parameter that has a gradient gets a new value. The work is submitted, not waited for.
+   *
+   * Without an argument the gradients are those that `backward()` left in `parameter.grad`, which are cleared.
+   *
+   * @param gradients one per parameter, or null; they are consumed: disposed, and not to be used afterwards
+   * @throws NnError if there are more or fewer gradients than parameters, or none at all
+   * @example
+   * const { value, grads } = valueAndGrad(model, () => crossEntropy(model.forward(x), y));
+   * optimizer.step(grads);
+   */
+  step(gradients?: Gradients): void {
+    const given = gradients ?? this.parameters.map((parameter) => parameter.grad);
+    if (given.length !== this.parameters.length) {
+      throw new NnError(
+        'step',
+        `${given.length} gradients for ${this.parameters.length} parameters; pass one for each, or null`,
+      );
+    }
+    if (given.every((gradient) => gradient === null)) {
+      throw new NnError('step', 'no parameter has a gradient; pass gradients or call backward() on a loss first');
+    }
+    const numbers = this.scalars(this.#steps + 1, this.currentRate);
+    scope(() => {
+      noGrad(() => {
+        const byDType = new Map<DType, Scalars<Names>>();
+        for (const [index, gradient] of given.entries()) {
+          if (gradient === null) continue;
+          const parameter = this.parameters[index]!;
+          const state = this.#state[index]!;
+          let scalars = byDType.get(parameter.dtype);
+          if (scalars === undefined) byDType.set(parameter.dtype, (scalars = scalarsOf(numbers, parameter.dtype)));
+          const next = this.update(parameter, gradient, state, scalars);
+          parameter.assign(next.parameter);
+          for (const [slot, value] of next.state.entries()) state[slot]!.assign(value);
+        }
+      });
+      if (gradients === undefined) this.zeroGrad();
+      else for (const gradient of gradients) gradient?.dispose();
+    });
+    this.#steps++;
+  }
+
+  /** Clears what `backward()` accumulated. */
+  zeroGrad(): void {
+    for (const parameter of this.parameters) if (parameter.requiresGrad) parameter.grad = null;
+  }
+
+  /** The state in host memory, to save beside a model's. */
+  async state(): Promise<OptimizerState> {
+    const slots: Record<string, StateArray> = {};
+    for (const [index, tensors] of this.#state.entries()) {
+      for (const [slot, value] of tensors.entries()) {
+        slots[`${index}.${this.#slots[slot]}`] = { dtype: value.dtype, shape: value.shape, data: await value.data() };
+      }
+    }
+    return { steps: this.#steps, slots };
+  }
+
+  /**
+   * Goes on from a saved state.
+   *
+   * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
+   */
+  loadState({ steps, slots }: OptimizerState): void {
+    const targets = new Map<string, Tensor>(
+      this.#state.flatMap((tensors, index) =>
+        tensors.map((value, slot) => [`${index}.${this.#slots[slot]}`, value] as const),
+      ),
+    );
+    const unknown = Object.keys(slots).filter((name) => !targets.has(name));
+    const lacking = [...targets.keys()].filter((name) => !Object.hasOwn(slots, name));
+    if (unknown.length + lacking.length > 0) {
+      throw new NnError('loadState', 'the state is of other parameters or of another optimizer', [
+        ...unknown,
+        ...lacking,
+      ]);
+    }
+    for (const [name, target] of targets) {
+      const { shape, dtype } = slots[name]!;
+      if (dtype !== target.dtype || shape.join() !== target.shape.join()) {
+        throw new NnError(
+          'loadState',
+          `'${name}' is ${dtype} (${shape.join(', ')}) in the state and ${target.dtype} (${target.shape.join(', ')}) here`,
+          [name],
+        );
+      }
+    }
+    for (const [name, target] of targets) {
+      const { shape, dtype, data } = slots[name]!;
+      const value = tensor(data, { shape, dtype });
+      target.assign(value);
+      value.dispose();
+    }
+    this.#steps = steps;
+  }
+
+  /** Gives the memory of the state back. The parameters stay. */
+  dispose(): void {
+    for (const tensors of this.#state) for (const value of tensors) value.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+/** Numbers as scalars of a dtype: bound when a plan runs, so that no value makes a plan of its own. */
+function scalarsOf<Names extends string>(numbers: Record<Names, number>, dtype: DType): Scalars<Names> {
+  const found: Partial<Record<Names, Tensor>> = {};
+  for (const name of Object.keys(numbers) as Names[]) found[name] = full([], numbers[name], { dtype });
+  return found as Scalars<Names>;
+}

@@ -1,0 +1,101 @@
+/** SGD: steps along the gradient, with momentum. And Lion: steps along the sign of a momentum. */
+import { sign, type Tensor } from '@polygrad/core';
+import { checkFraction, checkNumber, NnError } from '../errors.ts';
+import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+
+export interface SGDOptions extends OptimizerOptions {
+  /** Share of the last step's direction that is kept (default 0). */
+  readonly momentum?: number;
+  /** Look ahead along the momentum (default false). */
+  readonly nesterov?: boolean;
+  /** Weight of the squared parameters in the loss (default 0). */
+  readonly weightDecay?: number;
+}
+
+type SGDNames = 'rate' | 'momentum' | 'decay';
+
+/**
+ * Stochastic gradient descent. Source: PyTorch `SGD` (Sutskever et al., 2013, for the momentum).
+ *
+ * With gradient `g` plus `weightDecay p`: `b = momentum b + g`, then `p -= lr b`, or with Nesterov's momentum
+ * `p -= lr (g + momentum b)`.
+ *
+ * @example
+ * const optimizer = new SGD(model.parameters(), { lr: 0.1, momentum: 0.9 });
+ */
+export class SGD extends Optimizer<SGDNames> {
+  readonly #options: Required<Omit<SGDOptions, 'lr'>>;
+
+  constructor(parameters: Iterable<Tensor>, options: SGDOptions = {}) {
+    const { lr = 1e-3, momentum = 0, nesterov = false, weightDecay = 0 } = options;
+    checkFraction('SGD', 'momentum', momentum);
+    checkNumber('SGD', 'weightDecay', weightDecay, 0);
+    if (nesterov && momentum === 0)
+      throw new NnError('SGD', 'nesterov needs a momentum; set momentum above 0', ['nesterov']);
+    super('SGD', parameters, lr, momentum === 0 ? [] : ['momentum']);
+    this.#options = { momentum, nesterov, weightDecay };
+  }
+
+  protected scalars(_step: number, rate: number): Record<SGDNames, number> {
+    return { rate, momentum: this.#options.momentum, decay: this.#options.weightDecay };
+  }
+
+  protected update(
+    p: Tensor,
+    gradient: Tensor,
+    [buffer]: readonly Tensor[],
+    s: Scalars<SGDNames>,
+  ): { parameter: Tensor; state: Tensor[] } {
+    const g = this.#options.weightDecay === 0 ? gradient : gradient.add(p.mul(s.decay));
+    if (buffer === undefined) return { parameter: p.sub(g.mul(s.rate)), state: [] };
+    const next = buffer.mul(s.momentum).add(g);
+    const direction = this.#options.nesterov ? g.add(next.mul(s.momentum)) : next;
+    return { parameter: p.sub(direction.mul(s.rate)), state: [next] };
+  }
+}
+
+export interface LionOptions extends OptimizerOptions {
+  /** Decay of the momentum in the step and in the state (default 0.9 and 0.99). */
+  readonly betas?: readonly [number, number];
+  /** Share of the parameters that each step takes away, times lr (default 0). */
+  readonly weightDecay?: number;
+}
+
+type LionNames = 'rate' | 'beta1' | 'rest1' | 'beta2' | 'rest2' | 'keep';
+
+/**
+ * Lion. Source: Chen et al., "Symbolic discovery of optimization algorithms", 2023, algorithm 2:
+ * `p -= lr (sign(beta1 m + (1 - beta1) g) + weightDecay p)`, then `m = beta2 m + (1 - beta2) g`.
+ *
+ * @example
+ * const optimizer = new Lion(model.parameters(), { lr: 1e-4, weightDecay: 0.1 });
+ */
+export class Lion extends Optimizer<LionNames> {
+  readonly #betas: readonly [number, number];
+  readonly #weightDecay: number;
+
+  constructor(parameters: Iterable<Tensor>, options: LionOptions = {}) {
+    const { lr = 1e-4, betas = [0.9, 0.99], weightDecay = 0 } = options;
+    for (const beta of betas) checkFraction('Lion', 'betas', beta);
+    checkNumber('Lion', 'weightDecay', weightDecay, 0);
+    super('Lion', parameters, lr, ['momentum']);
+    this.#betas = betas;
+    this.#weightDecay = weightDecay;
+  }
+
+  protected scalars(_step: number, rate: number): Record<LionNames, number> {
+    const [beta1, beta2] = this.#betas;
+    return { rate, beta1, rest1: 1 - beta1, beta2, rest2: 1 - beta2, keep: 1 - rate * this.#weightDecay };
+  }
+
+  protected update(
+    p: Tensor,
+    g: Tensor,
+    [m]: readonly Tensor[],
+    s: Scalars<LionNames>,
+  ): { parameter: Tensor; state: Tensor[] } {
+    const direction = sign(m!.mul(s.beta1).add(g.mul(s.rest1)));
+    const kept = this.#weightDecay === 0 ? p : p.mul(s.keep);
+    return { parameter: kept.sub(direction.mul(s.rate)), state: [m!.mul(s.beta2).add(g.mul(s.rest2))] };
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * Batches as the training loop takes them: host arrays or tensors `x` and `y`, from anything that can be iterated. What
+ * `@polygrad/data` gives has this form; so has a plain array of batches.
+ */
+import { isTensor, type Tensor, tensor } from '@polygrad/core';
+import { NnError } from '../errors.ts';
+import type { StateArray } from '../module/state.ts';
+
+/** One batch: inputs and targets with the same leading extent. */
+export interface TrainBatch {
+  readonly x: Tensor | StateArray;
+  readonly y: Tensor | StateArray;
+}
+
+/** Batches of one pass. */
+export type BatchSequence = Iterable<TrainBatch> | AsyncIterable<TrainBatch>;
+
+/** A source of passes: `epoch(n)` where it has that, otherwise itself, iterated again for every pass. */
+export type BatchSource = BatchSequence & {
+  /** Batches in a pass, if known; for progress. */
+  readonly length?: number;
+  epoch?(number: number): BatchSequence;
+};
+
+/** The batches of pass `number`. */
+export function passOf(source: BatchSource, number: number): BatchSequence {
+  return source.epoch === undefined ? source : source.epoch(number);
+}
+
+/** Number of batches in a pass, if the source knows. */
+export function lengthOf(source: BatchSource): number | undefined {
+  return typeof source.length === 'number' ? source.length : undefined;
+}
+
+/** A batch on the device. Tensors pass through; arrays are uploaded and belong to the scope that is open. */
+export function toDevice(op: string, batch: TrainBatch): { x: Tensor; y: Tensor; rows: number } {
+  const put = (value: Tensor | StateArray): Tensor =>
+    isTensor(value) ? value : tensor(value.data, { shape: value.shape, dtype: value.dtype });
+  const [x, y] = [put(batch.x), put(batch.y)];
+  const rows = x.shape[0];
+  if (rows === undefined || rows !== y.shape[0]) {
+    throw new NnError(
+      op,
+      `a batch has x (${x.shape.join(', ')}) and y (${y.shape.join(', ')}); both need the same number of rows first`,
+    );
+  }
+  return { x, y, rows };
+}

@@ -1,0 +1,83 @@
+/** Callbacks: what a training loop tells those who follow it, and how they stop it. */
+import type { AnyModule } from '../module/module.ts';
+
+/** The numbers of one epoch. Losses and metrics are means over rows. */
+export interface EpochReport {
+  /** From 0. */
+  readonly epoch: number;
+  /** Loss on the training batches, while their parameters were changing. */
+  readonly loss: number;
+  /** Metrics on the training batches. */
+  readonly metrics: Readonly<Record<string, number>>;
+  /** Loss and metrics on the validation batches; null without any. */
+  readonly validation: { readonly loss: number; readonly metrics: Readonly<Record<string, number>> } | null;
+  /** Time of the training batches, without validation. */
+  readonly seconds: number;
+  /** Optimizer steps taken in this epoch. */
+  readonly steps: number;
+}
+
+/** Where a training loop is. */
+export interface StepReport {
+  readonly epoch: number;
+  /** Steps of this epoch, counted from 1. */
+  readonly step: number;
+  /** Steps of an epoch, if known. */
+  readonly steps: number | undefined;
+  /** Running mean of the loss, as of the last time it was read from the device; null until then. */
+  readonly loss: number | null;
+  /** Running means of the metrics, likewise. */
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** What callbacks are given besides the report. */
+export interface LoopControl {
+  readonly model: AnyModule;
+  readonly epochs: number;
+  /** Ends the training after the current epoch's report. */
+  stop(): void;
+}
+
+/** Functions called at points of the training; each may be asynchronous and is waited for. */
+export interface Callback {
+  onTrainBegin?(control: LoopControl): void | Promise<void>;
+  onEpochBegin?(epoch: number, control: LoopControl): void | Promise<void>;
+  /** After every step. Cheap calls only: it is on the way of every batch. */
+  onStep?(report: StepReport, control: LoopControl): void | Promise<void>;
+  onEpochEnd?(report: EpochReport, control: LoopControl): void | Promise<void>;
+  /** Also called when the training fails. */
+  onTrainEnd?(control: LoopControl): void | Promise<void>;
+}
+
+/**
+ * Stops when a number of the report has not improved for some epochs.
+ *
+ * @param options what to watch (default the validation loss, or the loss without validation), how many epochs to wait
+ *   (default 3), and by how much counts as better (default 0)
+ * @example
+ * await fit(model, batches, { optimizer, loss, epochs: 100, validation, callbacks: [earlyStopping({ patience: 5 })] });
+ */
+export function earlyStopping(
+  options: {
+    readonly watch?: (report: EpochReport) => number;
+    readonly patience?: number;
+    readonly minDelta?: number;
+  } = {},
+): Callback {
+  const { watch = (report) => report.validation?.loss ?? report.loss, patience = 3, minDelta = 0 } = options;
+  let best = Number.POSITIVE_INFINITY;
+  let waited = 0;
+  return {
+    onTrainBegin() {
+      best = Number.POSITIVE_INFINITY;
+      waited = 0;
+    },
+    onEpochEnd(report, control) {
+      const value = watch(report);
+      if (value < best - minDelta) {
+        best = value;
+        waited = 0;
+      } else if (++waited >= patience) control.stop();
+    },
+  };
+}

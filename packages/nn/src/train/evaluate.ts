@@ -1,0 +1,60 @@
+/** evaluate: loss and metrics of a model over batches, with everything in evaluation mode and no gradients. */
+import { noGrad, scope, type Tensor } from '@polygrad/core';
+import { NnError } from '../errors.ts';
+import type { Module } from '../module/module.ts';
+import { type BatchSource, passOf, toDevice } from './batch.ts';
+import { Meter, type Metrics } from './meter.ts';
+
+/** A loss of a batch: the mean over its rows, a scalar. */
+export type LossFunction = (prediction: Tensor, target: Tensor) => Tensor;
+
+export interface EvaluateOptions {
+  readonly loss: LossFunction;
+  readonly metrics?: Metrics;
+}
+
+/** Means over all rows. */
+export interface Evaluation {
+  readonly loss: number;
+  readonly metrics: Readonly<Record<string, number>>;
+  readonly rows: number;
+}
+
+/**
+ * Loss and metrics of a model over one pass of batches. The model is put into evaluation mode and back as it was.
+ *
+ * @param model a module from inputs `x` to predictions
+ * @param data batches with `x` and `y`
+ * @param options the loss (a mean over rows) and metrics
+ * @throws NnError if there are no batches, or `x` and `y` differ in rows
+ * @example
+ * const { loss, metrics } = await evaluate(model, batches(test, { batchSize: 500 }), {
+ *   loss: crossEntropy,
+ *   metrics: { accuracy },
+ * });
+ */
+export async function evaluate(model: Module, data: BatchSource, options: EvaluateOptions): Promise<Evaluation> {
+  const { loss, metrics = {} } = options;
+  const names = Object.keys(metrics);
+  const meter = new Meter(['loss', ...names]);
+  const modes = model.namedModules().map(([, module]) => [module, module.training] as const);
+  model.eval();
+  try {
+    for await (const batch of passOf(data, 0)) {
+      scope(() =>
+        noGrad(() => {
+          const { x, y, rows } = toDevice('evaluate', batch);
+          const prediction = model.forward(x);
+          const scores = names.map((name) => metrics[name]!(prediction, y));
+          meter.add([loss(prediction, y).mul(rows), ...scores], rows);
+        }),
+      );
+    }
+    if (meter.batches === 0) throw new NnError('evaluate', 'there are no batches; give at least one');
+    const { loss: mean, ...values } = await meter.read();
+    return { loss: mean!, metrics: values, rows: meter.rows };
+  } finally {
+    for (const [module, training] of modes) module.training = training;
+    meter.dispose();
+  }
+}

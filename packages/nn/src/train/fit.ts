@@ -1,0 +1,174 @@
+/**
+ * fit: the training loop. Every step is one scope - upload, loss, gradients, optimizer, sums of the loss - and so one
+ * submission; the sums are read every few steps, so the loop seldom waits for the device.
+ */
+import { scope, type Tensor } from '@polygrad/core';
+import { checkInteger, NnError } from '../errors.ts';
+import type { Module } from '../module/module.ts';
+import { clipGradNorm } from '../optim/clip.ts';
+import type { Optimizer } from '../optim/optimizer.ts';
+import { type BatchSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
+import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
+import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
+import { Meter, type Metrics } from './meter.ts';
+import { type ProgressStyle, progress } from './progress.ts';
+import { valueAndGrad } from './value-and-grad.ts';
+
+export interface FitOptions {
+  /** Made over the model's parameters. */
+  readonly optimizer: Optimizer;
+  /** Loss of a batch: the mean over its rows. */
+  readonly loss: LossFunction;
+  /** Passes over the batches. */
+  readonly epochs: number;
+  /** What to measure on training and validation batches besides the loss. */
+  readonly metrics?: Metrics;
+  /** Batches to evaluate after every epoch. */
+  readonly validation?: BatchSource;
+  readonly callbacks?: readonly Callback[];
+  /** How to show progress (default 'none'); `progress(...)` among the callbacks does the same with more choice. */
+  readonly progress?: ProgressStyle;
+  /** Largest norm of all gradients together (default: no limit). */
+  readonly clipNorm?: number;
+  /** Steps between two reads of the running loss (default 50). */
+  readonly readEvery?: number;
+  /** Number of the first epoch: for going on with a training (default 0). */
+  readonly firstEpoch?: number;
+  /** Ends the training with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a training left behind. */
+export interface History {
+  readonly epochs: readonly EpochReport[];
+  /** True if a callback stopped it. */
+  readonly stopped: boolean;
+}
+
+type Hook = Exclude<keyof Callback, 'onStep'>;
+
+async function tell<H extends Hook>(
+  callbacks: readonly Callback[],
+  hook: H,
+  ...args: Parameters<NonNullable<Callback[H]>>
+): Promise<void> {
+  for (const callback of callbacks) {
+    const call = callback[hook] as ((...given: unknown[]) => void | Promise<void>) | undefined;
+    await call?.apply(callback, args);
+  }
+}
+
+/** One optimizer step on one batch, and its loss and metrics into the meter. */
+function trainStep(
+  model: Module,
+  batch: TrainBatch,
+  options: FitOptions,
+  names: readonly string[],
+  meter: Meter,
+): void {
+  scope(() => {
+    const { x, y, rows } = toDevice('fit', batch);
+    const { value, grads, aux } = valueAndGrad(model, (): [Tensor, Tensor] => {
+      const prediction = model.forward(x);
+      return [options.loss(prediction, y), prediction];
+    });
+    const scores = names.map((name) => options.metrics![name]!(aux, y));
+    meter.add([value.mul(rows), ...scores], rows);
+    if (options.clipNorm !== undefined) clipGradNorm(grads, options.clipNorm);
+    options.optimizer.step(grads);
+  });
+}
+
+/**
+ * Trains a model: for every batch of every epoch, one step of the optimizer along the gradient of the loss.
+ *
+ * @param model a module from inputs `x` to predictions; put into training mode for the steps
+ * @param data batches with `x` and `y`, as `batches(...)` of `@polygrad/data` gives them; pass `n` is `data.epoch(n)`
+ *   where there is that
+ * @param options see `FitOptions`
+ * @returns a report per epoch
+ * @throws NnError for options that do not fit, empty data, and a loss that is not finite when it is read
+ * @example
+ * const history = await fit(model, batches(train, { batchSize: 64, shuffle: true }), {
+ *   optimizer: new Adam(model.parameters()),
+ *   loss: crossEntropy,
+ *   epochs: 3,
+ *   metrics: { accuracy },
+ *   progress: 'auto',
+ * });
+ */
+export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
+  const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, signal } = options;
+  checkInteger('fit', 'epochs', epochs, 0);
+  checkInteger('fit', 'readEvery', readEvery, 1);
+  checkInteger('fit', 'firstEpoch', firstEpoch, 0);
+  const names = Object.keys(metrics);
+  if (names.includes('loss')) throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
+  const callbacks = [...(options.callbacks ?? []), progress(options.progress ?? 'none')];
+  const steps = lengthOf(data);
+  const reports: EpochReport[] = [];
+  const meter = new Meter(['loss', ...names]);
+  let stopped = false;
+  const control: LoopControl = {
+    model,
+    epochs: firstEpoch + epochs,
+    stop: () => {
+      stopped = true;
+    },
+  };
+
+  const readMeter = async (epoch: number): Promise<Record<string, number>> => {
+    const means = await meter.read();
+    if (Number.isFinite(means.loss)) return means;
+    const where = `epoch ${epoch + 1}, within the first ${meter.batches} steps`;
+    throw new NnError('fit', `the loss became ${means.loss} (${where}); lower the learning rate or set clipNorm`, [
+      'loss',
+    ]);
+  };
+
+  const trainEpoch = async (
+    epoch: number,
+  ): Promise<{ loss: number; metrics: Record<string, number>; seconds: number; steps: number }> => {
+    meter.reset();
+    model.train();
+    const start = performance.now();
+    let current: Pick<StepReport, 'loss' | 'metrics'> = { loss: null, metrics: {} };
+    for await (const batch of passOf(data, epoch)) {
+      signal?.throwIfAborted();
+      trainStep(model, batch, options, names, meter);
+      if (meter.batches % readEvery === 0) {
+        const { loss, ...values } = await readMeter(epoch);
+        current = { loss: loss!, metrics: values };
+      }
+      const report: StepReport = { epoch, step: meter.batches, steps, ...current };
+      for (const callback of callbacks) {
+        const waiting = callback.onStep?.(report, control);
+        if (waiting !== undefined) await waiting;
+      }
+    }
+    if (meter.batches === 0) throw new NnError('fit', 'there are no batches; give at least one');
+    const { loss, ...values } = await readMeter(epoch);
+    return { loss: loss!, metrics: values, seconds: (performance.now() - start) / 1000, steps: meter.batches };
+  };
+
+  try {
+    await tell(callbacks, 'onTrainBegin', control);
+    for (let epoch = firstEpoch; epoch < firstEpoch + epochs && !stopped; epoch++) {
+      await tell(callbacks, 'onEpochBegin', epoch, control);
+      const trained = await trainEpoch(epoch);
+      let checked: Evaluation | null = null;
+      if (validation !== undefined) checked = await evaluate(model, validation, { loss: options.loss, metrics });
+      const report: EpochReport = {
+        epoch,
+        ...trained,
+        validation: checked === null ? null : { loss: checked.loss, metrics: checked.metrics },
+      };
+      reports.push(report);
+      await tell(callbacks, 'onEpochEnd', report, control);
+    }
+  } finally {
+    meter.dispose();
+    await tell(callbacks, 'onTrainEnd', control);
+  }
+  return { epochs: reports, stopped };
+}

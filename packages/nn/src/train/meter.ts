@@ -1,0 +1,79 @@
+/**
+ * Meters: sums over batches that stay on the device until they are read, so that following a loss costs no wait.
+ * And metrics: what can be measured besides the loss.
+ */
+import { argMax, cast, equal, keep, noGrad, sum, type Tensor, tensor } from '@polygrad/core';
+
+/** A score for every row of a batch: any tensor whose sum over the rows is the sum of scores. */
+export type Metric = (prediction: Tensor, target: Tensor) => Tensor;
+
+/** Metrics by the name they are reported under. */
+export type Metrics = Readonly<Record<string, Metric>>;
+
+/**
+ * 1 where the largest of the predictions [rows, classes] is the target class [rows], else 0.
+ *
+ * @example
+ * const { metrics } = await evaluate(model, batches, { loss: crossEntropy, metrics: { accuracy } });
+ */
+export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor =>
+  cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
+
+/** Sums of named values over batches, and the rows they are of. */
+export class Meter {
+  readonly #names: readonly string[];
+  readonly #totals: readonly Tensor[];
+  #rows = 0;
+  #batches = 0;
+
+  constructor(names: readonly string[]) {
+    this.#names = names;
+    // Uploaded, so that the first addition is planned like all others.
+    this.#totals = names.map(() => keep(tensor(new Float32Array(1), { shape: [] })));
+  }
+
+  /** Rows added since the last reset. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** Batches added since the last reset. */
+  get batches(): number {
+    return this.#batches;
+  }
+
+  /** Adds one batch: sums over its `rows` rows, in the order of the names. Recorded, not computed. */
+  add(sums: readonly Tensor[], rows: number): void {
+    noGrad(() => {
+      for (const [index, value] of sums.entries()) {
+        const total = this.#totals[index]!;
+        total.assign(total.add(sum(value.detach())));
+      }
+    });
+    this.#rows += rows;
+    this.#batches++;
+  }
+
+  /** The means per row. Waits for everything that was added. */
+  async read(): Promise<Record<string, number>> {
+    const found: Record<string, number> = {};
+    const values = await Promise.all(this.#totals.map((total) => total.item()));
+    for (const [index, name] of this.#names.entries()) found[name] = values[index]! / this.#rows;
+    return found;
+  }
+
+  /** Starts from zero again. */
+  reset(): void {
+    for (const total of this.#totals) {
+      const zero = tensor(new Float32Array(1), { shape: [] });
+      total.assign(zero);
+      zero.dispose();
+    }
+    this.#rows = 0;
+    this.#batches = 0;
+  }
+
+  dispose(): void {
+    for (const total of this.#totals) total.dispose();
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * Progress of a training: a bar in terminals (the library cli-progress, loaded only then and only if installed), a line
+ * per epoch elsewhere. Runs where there is no process, too: there it writes to the console.
+ */
+import type { Callback, EpochReport, StepReport } from './callback.ts';
+
+/** 'auto': a bar in terminals, else lines. */
+export type ProgressStyle = 'auto' | 'bar' | 'lines' | 'none';
+
+/** The little that is used of cli-progress. */
+interface Bar {
+  start(total: number, value: number, payload: Record<string, string>): void;
+  update(value: number, payload: Record<string, string>): void;
+  stop(): void;
+}
+
+interface BarLibrary {
+  SingleBar: new (options: Record<string, unknown>) => Bar;
+}
+
+interface ProcessLike {
+  readonly stdout?: { readonly isTTY?: boolean; write(text: string): unknown };
+}
+
+const host: ProcessLike | undefined = (globalThis as { process?: ProcessLike }).process;
+
+function print(line: string): void {
+  if (host?.stdout === undefined) console.log(line);
+  else host.stdout.write(`${line}\n`);
+}
+
+/** Loads the library under a name that bundlers do not follow: it is optional, and of no use in browsers. */
+async function loadBars(): Promise<BarLibrary | null> {
+  const name = 'cli-progress';
+  try {
+    const loaded = (await import(/* @vite-ignore */ name)) as BarLibrary & { default?: BarLibrary };
+    return loaded.default ?? loaded;
+  } catch {
+    return null;
+  }
+}
+
+function numbers(values: Readonly<Record<string, number>>, prefix: string = ''): string[] {
+  return Object.entries(values).map(([name, value]) => `${prefix}${name} ${value.toFixed(4)}`);
+}
+
+/** One line about an epoch. */
+export function epochLine(report: EpochReport, epochs: number): string {
+  const parts = [`loss ${report.loss.toFixed(4)}`, ...numbers(report.metrics)];
+  if (report.validation !== null) {
+    parts.push(
+      `validation loss ${report.validation.loss.toFixed(4)}`,
+      ...numbers(report.validation.metrics, 'validation '),
+    );
+  }
+  return `epoch ${report.epoch + 1}/${epochs}  ${parts.join('  ')}  ${report.seconds.toFixed(1)} s`;
+}
+
+function barText(report: StepReport): string {
+  return report.loss === null ? '' : [`loss ${report.loss.toFixed(4)}`, ...numbers(report.metrics)].join('  ');
+}
+
+/**
+ * A callback that shows progress.
+ *
+ * @param style see `ProgressStyle`; 'bar' falls back to lines where cli-progress is not installed
+ * @param line what to print for an epoch (default `epochLine`)
+ */
+export function progress(
+  style: ProgressStyle = 'auto',
+  line: (report: EpochReport, epochs: number) => string = epochLine,
+): Callback {
+  if (style === 'none') return {};
+  const wantsBar = style === 'bar' || (style === 'auto' && host?.stdout?.isTTY === true);
+  let library: BarLibrary | null = null;
+  let bar: Bar | null = null;
+  const stop = (): void => {
+    bar?.stop();
+    bar = null;
+  };
+  return {
+    async onTrainBegin() {
+      if (wantsBar) library = await loadBars();
+    },
+    onStep(report, { epochs }) {
+      if (library === null || report.steps === undefined) return;
+      const payload = { epoch: `epoch ${report.epoch + 1}/${epochs}`, text: barText(report) };
+      if (bar === null) {
+        bar = new library.SingleBar({
+          format: '{epoch} [{bar}] {value}/{total}  {text}  {eta} s left',
+          barCompleteChar: '=',
+          barIncompleteChar: ' ',
+          hideCursor: true,
+          clearOnComplete: true,
+          stopOnComplete: false,
+          fps: 10,
+        });
+        bar.start(report.steps, report.step, payload);
+      } else bar.update(report.step, payload);
+      if (report.step === report.steps) stop();
+    },
+    onEpochEnd(report, { epochs }) {
+      stop();
+      print(line(report, epochs));
+    },
+    onTrainEnd: stop,
+  };
+}

@@ -1,0 +1,59 @@
+/** valueAndGrad over a module: a loss, and its gradients by the module's parameters. */
+import { valueAndGrad as coreValueAndGrad, isTensor, type Tensor } from '@polygrad/core';
+import { NnError } from '../errors.ts';
+import type { AnyModule } from '../module/module.ts';
+import type { Gradients } from '../optim/optimizer.ts';
+
+/** A value with its gradients. */
+export interface ModelGradients<Aux = undefined> {
+  /** What the loss function returned, as a constant. */
+  readonly value: Tensor;
+  /** One gradient per entry of `model.parameters()`, null for frozen ones. An optimizer's `step` consumes them. */
+  readonly grads: Gradients;
+  /** What the loss function returned beside the loss, as constants. */
+  readonly aux: Aux;
+}
+
+/** Runs `body` while every parameter stands for the tensor of the same place in `inputs`. */
+function standingFor<T>(parameters: readonly Tensor[], inputs: readonly Tensor[], body: () => T): T {
+  const own = parameters.map((parameter) => parameter.node);
+  for (const [index, parameter] of parameters.entries()) parameter.node = inputs[index]!.node;
+  try {
+    return body();
+  } finally {
+    for (const [index, parameter] of parameters.entries()) parameter.node = own[index]!;
+  }
+}
+
+/**
+ * The value of a loss and its gradients by the parameters of a module, recorded and not computed until needed. A scope of
+ * its own: what the loss function makes and does not return is released.
+ *
+ * @param model parameters that are not frozen are differentiated by
+ * @param loss computes a scalar with the model, or the pair of a scalar and anything else to return (`aux`)
+ * @returns value, gradients in the order of `model.parameters()`, aux
+ * @throws NnError if every parameter is frozen; ShapeError if the loss is not one number
+ * @example
+ * const { value, grads } = valueAndGrad(model, () => crossEntropy(model.forward(x), y));
+ * optimizer.step(grads);
+ */
+export function valueAndGrad<Aux>(model: AnyModule, loss: () => readonly [loss: Tensor, aux: Aux]): ModelGradients<Aux>;
+export function valueAndGrad(model: AnyModule, loss: () => Tensor): ModelGradients;
+export function valueAndGrad(
+  model: AnyModule,
+  loss: () => Tensor | readonly [Tensor, unknown],
+): ModelGradients<unknown> {
+  const parameters = model.parameters();
+  const trained = parameters.filter((parameter) => parameter.requiresGrad);
+  if (trained.length === 0) {
+    throw new NnError('valueAndGrad', 'the module has no parameters that learn; check that it is not frozen');
+  }
+  const run = (inputs: readonly Tensor[]): [Tensor, unknown] =>
+    standingFor(trained, inputs, () => {
+      const result = loss();
+      return isTensor(result) ? [result, undefined] : [result[0], result[1]];
+    });
+  const [[value, aux], gradients] = coreValueAndGrad(run, { hasAux: true })(trained);
+  const byParameter = new Map(trained.map((parameter, index) => [parameter, gradients[index]!]));
+  return { value, aux, grads: parameters.map((parameter) => byParameter.get(parameter) ?? null) };
+}
