@@ -1,0 +1,80 @@
+/**
+ * Collects the dispatches of one lowered kernel and the temporaries between them.
+ *
+ * Expressions name temporaries as PARAMs with slots behind those of the kernel; each dispatch then gets slots of its own
+ * for what it really binds.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import { optimize } from '../kernel/axes.ts';
+import type { Exprs } from '../kernel/expr.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../kernel/ir.ts';
+import { linearize } from '../kernel/linearize.ts';
+import { Rewriter } from '../kernel/rewrite.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { Lowered, LoweredDispatch } from './contract.ts';
+
+/** A temporary tensor: one PARAM to write it, one to read it. */
+export interface Temporary {
+  readonly write: KNode;
+  readonly read: KNode;
+}
+
+export class Assembly {
+  readonly #kernel: LoopKernel;
+  readonly #e: Exprs;
+  readonly #caps: EngineCaps;
+  readonly #temps: number[] = [];
+  readonly #dispatches: LoweredDispatch[] = [];
+
+  constructor(kernel: LoopKernel, e: Exprs, caps: EngineCaps) {
+    this.#kernel = kernel;
+    this.#e = e;
+    this.#caps = caps;
+  }
+
+  /** Memory for `length` elements that lives until the last dispatch. */
+  temporary(dtype: DType, length: number): Temporary {
+    const slot = this.#kernel.params.length + this.#temps.length;
+    this.#temps.push(length * (this.#caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes));
+    return { write: this.#e.param(slot, dtype, 'write', length), read: this.#e.param(slot, dtype, 'read', length) };
+  }
+
+  /** Adds a dispatch. `shaped`: the kinds of all ranges are chosen; otherwise the default choices are made. */
+  add(suffix: string, stores: readonly LoopStore[], shaped: boolean): void {
+    const used = paramsOf(stores);
+    const rewriter = new Rewriter(this.#e, new Map());
+    const params = used.map((p, slot) => {
+      const own = this.#e.param(slot, p.dtype as DType, p.arg.access, p.arg.length);
+      rewriter.set(p, own);
+      return own;
+    });
+    const kernel: LoopKernel = {
+      name: this.#kernel.name + suffix,
+      params,
+      scalars: this.#kernel.scalars,
+      stores: stores.map((s) => rewriter.store(s)),
+    };
+    const program = linearize(shaped ? kernel : optimize(kernel, this.#caps), this.#caps);
+    const first = this.#kernel.params.length;
+    const bindings = used.map(({ arg }) => (arg.slot < first ? { param: arg.slot } : { temp: arg.slot - first }));
+    this.#dispatches.push({ program, bindings });
+  }
+
+  result(): Lowered {
+    return { dispatches: this.#dispatches, temps: this.#temps };
+  }
+}
+
+/** The PARAMs that stores use, by slot. */
+function paramsOf(stores: readonly LoopStore[]): KNodeOf<'PARAM'>[] {
+  const bySlot = new Map<number, KNodeOf<'PARAM'>>();
+  const seen = new Set<KNode>();
+  const stack: KNode[] = stores.map((s) => s.store);
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    if (n.op === 'PARAM') bySlot.set(n.arg.slot, n);
+    stack.push(...n.src);
+  }
+  return [...bySlot.values()].sort((x, y) => x.arg.slot - y.arg.slot);
+}

@@ -1,0 +1,82 @@
+/**
+ * A contraction as the templates see it: the two factors, and every loop with its role.
+ *
+ * Made from the scheduler's hint after neighbouring loops were merged, so a product of two matrices has one range of each
+ * role whatever the ranks of the tensors were.
+ */
+import { mergeRanges } from '../kernel/axes-merge.ts';
+import type { Exprs } from '../kernel/expr.ts';
+import { FreeRanges, ownRanges, type Range } from '../kernel/free-ranges.ts';
+import type { KNode, KNodeOf, LoopKernel } from '../kernel/ir.ts';
+
+/** One factor of the product with the loops that only it has. */
+export interface Factor {
+  readonly value: KNode;
+  readonly own: readonly Range[];
+}
+
+export interface Contraction {
+  readonly kernel: LoopKernel;
+  readonly reduce: KNodeOf<'REDUCE'>;
+  readonly factors: readonly [Factor, Factor];
+  /** Loops that both factors have. */
+  readonly batch: readonly Range[];
+  readonly k: readonly Range[];
+  readonly free: FreeRanges;
+}
+
+/** The one sum of a product in a kernel whose stores all run over the same loops; null if the kernel is not of that form. */
+export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | null {
+  const merged = mergeRanges(kernel, e);
+  const reduce = onlySum(merged);
+  const product = reduce?.src[0];
+  if (reduce === null || product?.op !== 'MUL') return null;
+  const free = new FreeRanges();
+  const [x, y] = product.src as readonly [KNode, KNode];
+  const ofX = new Set(free.of(x));
+  const ofY = new Set(free.of(y));
+  const loops = merged.stores[0]?.ranges ?? [];
+  if (merged.stores.some((s) => s.ranges.length !== loops.length || s.ranges.some((r) => !loops.includes(r))))
+    return null;
+  const k = ownRanges(reduce);
+  const plain = (r: Range): boolean => r.src.length === 0 && r.arg.extent > 0;
+  if (!loops.every(plain) || !k.every((r) => plain(r) && ofX.has(r) && ofY.has(r))) return null;
+  const batch = loops.filter((r) => ofX.has(r) && ofY.has(r));
+  const ownX = loops.filter((r) => ofX.has(r) && !ofY.has(r));
+  const ownY = loops.filter((r) => ofY.has(r) && !ofX.has(r));
+  if (batch.length + ownX.length + ownY.length !== loops.length) return null;
+  return {
+    kernel: merged,
+    reduce,
+    factors: [
+      { value: x, own: ownX },
+      { value: y, own: ownY },
+    ],
+    batch,
+    k,
+    free,
+  };
+}
+
+/** The REDUCE of a kernel if it has exactly one and that is a sum. */
+function onlySum(kernel: LoopKernel): KNodeOf<'REDUCE'> | null {
+  const seen = new Set<KNode>();
+  const stack: KNode[] = kernel.stores.map((s) => s.store);
+  let found: KNodeOf<'REDUCE'> | null = null;
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    if (n.op === 'STAGE') return null;
+    if (n.op === 'REDUCE') {
+      if (found !== null || n.arg.op !== 'sum') return null;
+      found = n;
+    }
+    stack.push(...n.src);
+  }
+  return found;
+}
+
+/** Product of extents. */
+export function sizeOf(ranges: readonly Range[]): number {
+  return ranges.reduce((n, r) => n * r.arg.extent, 1);
+}

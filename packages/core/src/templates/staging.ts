@@ -1,0 +1,147 @@
+/**
+ * Copies of a factor in the layout tiles read best, made by a dispatch of their own.
+ *
+ * Panels: for every tile the elements of one step of the sum lie side by side. Domain copies: the factor over its domain
+ * (access.ts), padding included, so that no gate remains and unit strides stay unit strides.
+ */
+import type { Exprs } from '../kernel/expr.ts';
+import type { Range } from '../kernel/free-ranges.ts';
+import type { KNode, LoopStore } from '../kernel/ir.ts';
+import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
+import type { DType } from '../shape/dtype.ts';
+import { type Axis, type LinearAccess, representative } from './access.ts';
+import type { Assembly } from './assembly.ts';
+import type { Segment } from './tiles.ts';
+
+/**
+ * Where the tiles of one segment find a factor: element `element` of tile `tile` at
+ * `offset + tile * perTile + element * perElement + sum of strides * other ranges`.
+ */
+export interface TileLayout {
+  readonly memory: KNode;
+  readonly offset: number;
+  readonly perTile: number;
+  readonly perElement: number;
+  readonly strides: ReadonlyMap<Range, number>;
+}
+
+/** The layout of a factor that is read where it lies; `along` null: the factor has no range of its own. */
+export function layoutInPlace(access: LinearAccess, along: Range | null, segment: Segment): TileLayout {
+  const { memory, offset, strides } = access;
+  const stride = along === null ? 0 : (strides.get(along) ?? 0);
+  return {
+    memory,
+    offset: offset + stride * segment.start,
+    perTile: stride * segment.width,
+    perElement: stride,
+    strides,
+  };
+}
+
+/** An axis as a loop of a copy, with what it puts for the factor's ranges. */
+interface CopyAxis {
+  readonly loop: Range;
+  readonly axis: Axis;
+}
+
+function copyAxes(e: Exprs, axes: readonly Axis[]): CopyAxis[] {
+  return axes.map((axis) => ({ axis, loop: e.range(axis.extent) }));
+}
+
+function replacements(e: Exprs, axes: readonly CopyAxis[]): Map<Range, Replacement> {
+  const map = new Map<Range, Replacement>();
+  for (const { axis, loop } of axes) {
+    for (const { range } of axis.members) map.set(range, { value: e.i32(0), ranges: [] });
+    const { range, step } = representative(axis);
+    const at = e.add(loop, e.i32(axis.low));
+    map.set(range, { value: step < 0 ? e.neg(at) : at, ranges: [loop] });
+  }
+  return map;
+}
+
+/** Adds what an axis with this stride contributes to a layout. */
+function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): number {
+  for (const { range, step } of axis.members) strides.set(range, step * stride);
+  return -axis.low * stride;
+}
+
+/** Copies a factor over its domain, axes in the order given, the last one `pitch` apart from row to row. */
+export function stageDomain(
+  assembly: Assembly,
+  e: Exprs,
+  value: KNode,
+  axes: readonly Axis[],
+  pitch: number,
+): LinearAccess {
+  const strides = new Map<Range, number>();
+  const copies = copyAxes(e, axes);
+  let offset = 0;
+  let size = 1;
+  let index: KNode = e.i32(0);
+  for (let i = copies.length - 1; i >= 0; i--) {
+    const { axis, loop } = copies[i] as CopyAxis;
+    offset += addAxis(strides, axis, size);
+    index = e.add(index, e.mul(loop, e.i32(size)));
+    size *= i === copies.length - 1 ? pitch : axis.extent;
+  }
+  const temp = assembly.temporary(value.dtype as DType, size);
+  const rewriter = new Rewriter(e, replacements(e, copies));
+  const store = e.store(temp.write, index, rewriter.node(value));
+  assembly.add('_pad', [{ store, ranges: copies.map((c) => c.loop) }], false);
+  return { memory: temp.read, offset, strides };
+}
+
+/**
+ * Copies a factor into panels along its range `along`, an axis of its own: for each position of `outer` and each tile, the
+ * tile's elements for every position of `inner`. Elements past the end repeat the last one.
+ */
+export function stagePanels(
+  assembly: Assembly,
+  e: Exprs,
+  value: KNode,
+  along: Range,
+  segments: readonly Segment[],
+  outer: readonly Axis[],
+  inner: readonly Axis[],
+): TileLayout[] {
+  const extents = (axes: readonly Axis[]): number => axes.reduce((n, a) => n * a.extent, 1);
+  const depth = extents(inner);
+  let total = 0;
+  const starts = segments.map((s) => {
+    const start = total;
+    total += extents(outer) * s.count * depth * s.width;
+    return start;
+  });
+  const temp = assembly.temporary(value.dtype as DType, total);
+  const stores: LoopStore[] = [];
+  const layouts = segments.map((s, i): TileLayout => {
+    const strides = new Map<Range, number>();
+    const [outside, inside] = [copyAxes(e, outer), copyAxes(e, inner)];
+    const [tile, element] = [e.range(s.count), e.range(s.width)];
+    let offset = starts[i] as number;
+    let index = e.add(e.i32(offset), element);
+    let size = s.width;
+    const add = ({ axis, loop }: CopyAxis): void => {
+      offset += addAxis(strides, axis, size);
+      index = e.add(index, e.mul(loop, e.i32(size)));
+      size *= axis.extent;
+    };
+    for (const c of [...inside].reverse()) add(c);
+    const perTile = size;
+    index = e.add(index, e.mul(tile, e.i32(size)));
+    size *= s.count;
+    for (const c of [...outside].reverse()) add(c);
+
+    const at = e.add(e.add(e.mul(tile, e.i32(s.width)), element), e.i32(s.start));
+    const last = along.arg.extent - 1;
+    const clamped = s.start + s.count * s.width - 1 > last ? e.min(at, e.i32(last)) : at;
+    const changes = replacements(e, [...outside, ...inside]);
+    changes.set(along, { value: clamped, ranges: [] });
+    const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));
+    const loops = (axes: readonly CopyAxis[]): Range[] => axes.map((c) => c.loop);
+    stores.push({ store, ranges: [...loops(outside), tile, ...loops(inside), element] });
+    return { memory: temp.read, offset, perTile, perElement: 1, strides };
+  });
+  assembly.add('_pack', stores, false);
+  return layouts;
+}

@@ -1,0 +1,71 @@
+/**
+ * How an extent is cut into register tiles: whole tiles first, then one narrower or overlapping tile for the rest.
+ *
+ * A tile that overlaps its predecessor computes some elements twice (with the same bits) and keeps only the new ones, so no
+ * code for single elements is needed. On V8 (x64, 15 vector registers, loads of a loop body come first) 4 rows x 2 vectors
+ * is the largest tile that does not spill.
+ */
+
+/** `count` tiles of `width` elements from `start`, `width` apart; of each, elements `from` to `to` - 1 are kept. */
+export interface Segment {
+  readonly start: number;
+  readonly width: number;
+  readonly count: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Shape of a register tile: rows, vectors per row, elements per vector. */
+export interface TileShape {
+  readonly rows: number;
+  readonly vectors: number;
+  readonly lanes: number;
+}
+
+/** Largest vectors per row for a number of rows: accumulators + loads of one step stay within 15 registers. */
+const vectorsFor = [0, 6, 4, 2, 2];
+
+/** The tile for a contraction with `rows` x `columns` results. */
+export function tileShape(rows: number, columns: number, lanes: number): TileShape {
+  const r = Math.min(4, rows);
+  const most = Math.max(1, Math.floor(columns / lanes));
+  return { rows: r, vectors: Math.min(vectorsFor[r] as number, most), lanes };
+}
+
+/** Rows: whole tiles, then the rest as one tile of its own height. */
+export function rowSegments(extent: number, rows: number): Segment[] {
+  const count = Math.floor(extent / rows);
+  const rest = extent - count * rows;
+  const segments: Segment[] = [];
+  if (count > 0) segments.push(whole(0, rows, count));
+  if (rest > 0) segments.push(whole(count * rows, rest, 1));
+  return segments;
+}
+
+/**
+ * Columns, of which there are at least `lanes`: whole tiles, then a tile of as few vectors as cover the rest. `aligned`: tiles
+ * start at multiples and may reach past the end (the operand is padded); otherwise the last tile ends at the end.
+ */
+export function columnSegments(extent: number, { vectors, lanes }: TileShape, aligned: boolean): Segment[] {
+  const width = vectors * lanes;
+  const count = Math.floor(extent / width);
+  const rest = extent - count * width;
+  const segments: Segment[] = [];
+  if (count > 0) segments.push(whole(0, width, count));
+  if (rest === 0) return segments;
+  const start = count * width;
+  const narrow = Math.ceil(rest / lanes) * lanes;
+  if (narrow === rest) segments.push(whole(start, rest, 1));
+  else if (aligned) segments.push({ start, width: narrow, count: 1, from: 0, to: rest });
+  else segments.push({ start: extent - narrow, width: narrow, count: 1, from: narrow - rest, to: narrow });
+  return segments;
+}
+
+function whole(start: number, width: number, count: number): Segment {
+  return { start, width, count, from: 0, to: width };
+}
+
+/** True if every computed element is kept. */
+export function isWhole(s: Segment): boolean {
+  return s.from === 0 && s.to === s.width;
+}
