@@ -163,7 +163,8 @@ export class ProgramBuilder {
       }
       const terms = sumTerms(n);
       const before = stack.length;
-      for (const s of terms ?? n.src) if (this.#visible(s) === null) stack.push(s);
+      const needed = terms ?? n.src;
+      for (let i = needed.length - 1; i >= 0; i--) if (this.#visible(needed[i] as KNode) === null) stack.push(needed[i] as KNode);
       if (stack.length > before) continue;
       stack.pop();
       this.#placed.set(n, terms === null ? this.#placeOne(n) : this.#placeSum(n));

@@ -3,6 +3,7 @@ export * from './ir.ts';
 export { Exprs } from './expr.ts';
 export { highOf, idOf, lowOf } from './node.ts';
 export { type BuildOptions, ProgramBuilder } from './builder.ts';
+export { verifyLoopKernel } from './verify-nest.ts';
 export { verifyProgram } from './verify.ts';
 export { linearize } from './linearize.ts';
 export { printLoopKernel, printNode, printProgram } from './print.ts';

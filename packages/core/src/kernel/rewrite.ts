@@ -85,6 +85,8 @@ export class Rewriter {
       case 'STAGE':
         return e.stage(n.arg.space, at(0), this.list(ownRanges(n)));
       case 'LOAD':
+        // A stage whose ranges have all gone is its value.
+        if (at(0).op === 'STAGE' && at(0).src.length === 1) return at(0).src[0] as KNode;
         return n.src.length > 2 ? e.load(at(0), at(1), at(2), at(3)) : e.load(at(0), at(1));
       case 'CAST':
         return e.cast(at(0), n.dtype as DType);

@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest';
+import type { EngineCaps } from '../engine/engine.ts';
+import type { TypedArray } from '../shape/dtype.ts';
+import { optimize } from './axes.ts';
+import { evaluateNest } from './evaluate-nest.ts';
+import { interpret } from './interpret.ts';
+import type { KNode, LoopKernel, Program, ReduceOp } from './ir.ts';
+import { linearize } from './linearize.ts';
+import { elementwise, flat, layerNorm, matmul, maxPool, optimizerStep, reduction, softmax } from './nest.fixture.ts';
+import { printProgram } from './print.ts';
+import { verifyProgram } from './verify.ts';
+import { verifyLoopKernel } from './verify-nest.ts';
+
+const base: EngineCaps = {
+  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
+  nativeOps: new Set(['MULADD', 'ABS']),
+  simt: false,
+  vectorBytes: 16,
+  sharedBytes: 65536,
+  maxGroup: 1,
+  maxBindings: 64,
+  maxBufferBytes: 2 ** 30,
+  bindAlign: 4,
+  arena: true,
+  parallelism: 4,
+  atomics: new Set(),
+};
+const engines: Record<string, EngineCaps> = {
+  simd: base,
+  scalar: { ...base, vectorBytes: 4, nativeOps: new Set() },
+  simt: { ...base, simt: true, vectorBytes: 4, maxGroup: 64, sharedBytes: 16384 },
+};
+
+/** Numbers without structure, magnitude up to about 3, the same in every run. */
+function fill(length: number, seed: number): Float32Array {
+  return Float32Array.from({ length }, (_, i) => Math.sin((i + 1) * 12.9898 + seed * 78.233) * 3);
+}
+
+function buffers(k: LoopKernel, special?: (a: Float32Array, slot: number) => void): TypedArray[] {
+  return k.params.map((p) => {
+    if (p.dtype !== 'float32') return new Int32Array(p.arg.length);
+    const a = fill(p.arg.length, p.arg.slot);
+    special?.(a, p.arg.slot);
+    return a;
+  });
+}
+
+/** Lowers for an engine, interprets, and compares with the nest evaluated directly (reductions there in float64). */
+function check(k: LoopKernel, caps: EngineCaps, tolerance = 2e-6, special?: (a: Float32Array, slot: number) => void): Program {
+  verifyLoopKernel(k);
+  const shaped = optimize(k, caps);
+  verifyLoopKernel(shaped);
+  const program = linearize(shaped, caps);
+  verifyProgram(program);
+  const [want, got] = [buffers(k, special), buffers(k, special)];
+  evaluateNest(k, want, [0.5]);
+  interpret(program, got, [0.5]);
+  want.forEach((a, slot) => {
+    for (let i = 0; i < a.length; i++) {
+      const [x, y] = [Number(a[i]), Number((got[slot] as TypedArray)[i])];
+      if (Object.is(x, y) || Math.abs(x - y) <= tolerance * Math.max(1, Math.abs(x))) continue;
+      throw new Error(`slot ${slot}[${i}]: want ${x}, got ${y}\n${printProgram(program)}`);
+    }
+  });
+  return program;
+}
+
+function loops(p: Program): number {
+  return p.body.filter((n) => n.op === 'LOOP').length;
+}
+
+for (const [name, caps] of Object.entries(engines)) {
+  describe(`optimize and linearize, ${name} engine`, () => {
+    test('elementwise over every tail length', () => {
+      for (let n = 1; n <= 37; n++) check(elementwise([n], (e, [i], x) => e.add(x(1, i as KNode, n), e.f32(1))), caps);
+    });
+    test('broadcast, transpose, flip and slices', () => {
+      check(elementwise([5, 21], (e, [i, j], x) => e.mul(x(1, flat(e, [i!, j!], [5, 21]), 105), x(2, j!, 21))), caps);
+      check(elementwise([5, 21], (e, [i, j], x) => e.mul(x(1, i!, 5), x(2, flat(e, [j!, i!], [21, 5]), 105))), caps);
+      check(elementwise([5, 21], (e, [i, j], x) => x(1, e.sub(e.i32(104), flat(e, [i!, j!], [5, 21])), 105)), caps);
+      check(elementwise([3, 4, 5], (e, [i, j, k], x) => x(1, flat(e, [e.add(i!, e.i32(1)), k!, e.mul(j!, e.i32(2))], [5, 5, 8]), 200)), caps);
+    });
+    test('indices that are data, and reshapes that do not cancel', () => {
+      check(elementwise([4, 9], (e, [i, j]) => e.cast(e.sub(j!, i!), 'float32')), caps);
+      check(elementwise([37], (e, [i], x) => e.add(x(1, e.irem(i!, e.i32(5)), 5), x(2, e.idiv(i!, e.i32(5)), 8))), caps);
+      check(elementwise([6, 8], (e, [i, j]) => e.where(e.lt(i!, j!), e.f32(1), e.cast(i!, 'float32'))), caps);
+    });
+    test('gates: padding and pooling', () => {
+      const pad = elementwise([9, 12], (e, [i, j], _) => {
+        const [y, x] = [e.sub(i!, e.i32(2)), e.sub(j!, e.i32(1))];
+        const inside = [e.le(e.i32(0), y), e.lt(y, e.i32(5)), e.le(e.i32(0), x), e.lt(x, e.i32(10))].reduce((a, b) => e.and(a, b));
+        return e.load(e.param(1, 'float32', 'read', 50), flat(e, [y, x], [5, 10]), inside, e.f32(7));
+      });
+      check(pad, caps);
+      check(maxPool(9, 13, 2, 0), caps);
+      check(maxPool(8, 11, 3, 1), caps);
+      check(maxPool(12, 17, 5, 2), caps);
+    });
+    test('gather through an index tensor', () => {
+      const k = elementwise([11, 6], (e, [i, j], x) => {
+        const row = e.min(e.max(e.load(e.param(2, 'int32', 'read', 11), i!), e.i32(0)), e.i32(3));
+        return x(1, flat(e, [row, j!], [4, 6]), 24);
+      });
+      check(k, caps);
+    });
+    for (const op of ['sum', 'prod', 'max', 'min', 'argmax', 'argmin'] as ReduceOp[]) {
+      test(`${op} over each axis and all of them`, () => {
+        for (const shape of [[1], [5], [4, 9], [9, 18], [3, 5, 6], [2, 40], [40, 3]]) {
+          const axes = shape.map((_, i) => i);
+          for (const subset of [...axes.map((a) => [a]), axes, axes.slice(1), axes.slice(0, -1)]) {
+            check(reduction(op, shape, subset), caps, 1e-5);
+          }
+        }
+      });
+    }
+    test('reduction tails of every residue', () => {
+      for (let n = 1; n <= 40; n++) check(reduction('sum', [2, n], [1], true), caps, 1e-5);
+    });
+    test('ties and NaN in argument reductions: the first winner, NaN before all', () => {
+      for (const op of ['argmax', 'argmin', 'max', 'min'] as ReduceOp[]) {
+        for (const n of [7, 32, 50]) {
+          check(reduction(op, [3, n], [1]), caps, 0, (a) => a.fill(1));
+          check(reduction(op, [3, n], [1]), caps, 0, (a) => a.forEach((_, i) => (a[i] = i % 4)));
+          check(reduction(op, [3, n], [1]), caps, 0, (a, slot) => {
+            if (slot === 1) for (const i of [5, 6, n + 3, 2 * n]) a[i] = Number.NaN;
+          });
+          check(reduction(op, [n, 5], [0]), caps, 0, (a, slot) => {
+            if (slot === 1) for (const i of [5, 12, 31]) a[i] = Number.NaN;
+          });
+          check(reduction(op, [3, n], [1]), caps, 0, (a) => a.fill(op.endsWith('max') ? -Infinity : Infinity));
+        }
+      }
+    });
+    test('softmax over rows and columns, with and without a stage', () => {
+      for (const [r, c] of [[3, 10], [5, 37], [19, 6], [1, 4]] as const) {
+        for (const axis of [0, 1] as const) for (const staged of [false, true]) check(softmax(r, c, axis, staged), caps);
+      }
+    });
+    test('layer norm: nested reductions, two outputs of different shape', () => {
+      check(layerNorm(3, 7), caps, 1e-5);
+      check(layerNorm(5, 48), caps, 1e-5);
+    });
+    test('contractions as plain nests', () => {
+      check(matmul(5, 19, 7, false), caps, 1e-5);
+      check(matmul(6, 5, 23, true), caps, 1e-5);
+    });
+    test('independent nests side by side, in place', () => {
+      check(optimizerStep([10, 3, 100]), caps);
+      check(optimizerStep([70000, 5]), caps);
+    });
+    test('work in several groups with uneven last ones', () => {
+      check(elementwise([50_021], (e, [i], x) => e.mul(x(1, i!, 50_021), e.f32(2))), caps);
+      check(elementwise([37, 2001], (e, [i, j], x) => e.add(x(1, flat(e, [i!, j!], [37, 2001]), 37 * 2001), x(2, i!, 37))), caps);
+      check(reduction('sum', [300, 257], [1]), caps, 1e-5);
+      check(reduction('sum', [257, 300], [0]), caps, 1e-5);
+    });
+    test('empty tensors and empty reductions', () => {
+      check(elementwise([0, 4], (e, [i, j], x) => x(1, flat(e, [i!, j!], [0, 4]), 0)), caps);
+      for (const op of ['sum', 'prod'] as ReduceOp[]) check(reduction(op, [3, 0], [1]), caps);
+    });
+  });
+}
+
+describe('shape of programs', () => {
+  test('contiguous elementwise kernels become one loop over vectors and a tail', () => {
+    const k = elementwise([4, 5, 7], (e, at, x) => e.add(x(1, flat(e, at, [4, 5, 7]), 140), e.f32(1)));
+    const p = check(k, base);
+    expect(loops(p)).toBe(2); // eight times four vectors, three single vectors
+    expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
+    expect(p.body.filter((n) => n.op === 'LOAD').map((n) => n.lanes)).toEqual([4, 4, 4, 4, 4]);
+  });
+  test('reductions at the same place share loops', () => {
+    const p = check(softmax(3, 64, 1, false), base);
+    expect(loops(p)).toBe(4); // rows, max, sum, quotient
+  });
+  test('a column reduction keeps columns as vectors', () => {
+    const p = check(reduction('sum', [33, 16], [0]), base, 1e-5);
+    expect(p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM').every((n) => n.lanes === 4)).toBe(true);
+  });
+  test('inner loops have no division', () => {
+    const p = check(elementwise([7, 33, 100], (e, [a, b, c], x) => x(1, flat(e, [b!, a!, c!], [33, 7, 100]), 23100)), base);
+    expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
+  });
+  test('results do not depend on the number of workers', () => {
+    const k = reduction('sum', [300, 257], [1]);
+    const [one, many] = [1, 64].map((parallelism) => printProgram(linearize(optimize(k, { ...base, parallelism }), { ...base, parallelism })));
+    expect(one).toBe(many);
+  });
+  test('long float32 sums stay within their bound', () => {
+    const n = 200_000;
+    const k = reduction('sum', [n], [0]);
+    const x = fill(n, 1);
+    const out = new Float32Array(1);
+    interpret(linearize(optimize(k, base), base), [out, x]);
+    const magnitude = x.reduce((s, v) => s + Math.abs(v), 0);
+    const exact = x.reduce((s, v) => s + v, 0);
+    const u = 2 ** -24;
+    expect(Math.abs((out[0] as number) - exact)).toBeLessThan((n * u * magnitude) / (1 - n * u));
+  });
+});
