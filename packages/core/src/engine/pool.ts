@@ -84,22 +84,27 @@ export class BufferPool {
   #bytes = 0;
   #peak = 0;
   #pooled = 0;
+  /** Bytes of the blocks of classes seen so far. */
+  readonly #blockBytes: number[] = [];
 
   constructor(engine: IEngine) {
     this.engine = engine;
   }
 
-  /** Uninitialised memory with a count of one. Throws the engine's OutOfMemoryError when a trimmed pool does not help either. */
-  alloc(bytes: number): PoolBuffer {
-    const index = sizeClass(bytes);
+  /** Uninitialised memory with a count of one; `index` is the size class where the caller knows it. Throws the engine's OutOfMemoryError when a trimmed pool does not help either. */
+  alloc(bytes: number, index: number = sizeClass(bytes)): PoolBuffer {
     const kept = this.#free[index];
     let memory = kept?.pop();
     if (memory === undefined) memory = this.#fresh(index);
-    else this.#pooled -= classBytes(index);
+    else this.#pooled -= this.#blockOf(index);
     this.#live++;
     this.#bytes += bytes;
     if (this.#bytes > this.#peak) this.#peak = this.#bytes;
     return new PoolBuffer(this, memory, bytes, index);
+  }
+
+  #blockOf(index: number): number {
+    return (this.#blockBytes[index] ??= classBytes(index));
   }
 
   #fresh(index: number): EngineBuffer {
@@ -117,7 +122,7 @@ export class BufferPool {
   recycle(buffer: PoolBuffer): void {
     this.#live--;
     this.#bytes -= buffer.bytes;
-    const bytes = classBytes(buffer.classIndex);
+    const bytes = this.#blockOf(buffer.classIndex);
     if (this.#pooled + bytes > this.pooledLimit) {
       this.engine.free(buffer.memory);
       return;

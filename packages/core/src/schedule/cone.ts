@@ -25,7 +25,7 @@ export interface ConeOptions {
   readonly bringHome: (node: Node) => void;
 }
 
-const leafKind = 1 << 16;
+const leafKind = 1 << 30;
 
 /** First element of the buffer that a view of this shape touches. */
 export function viewBase(shape: readonly number[], strides: readonly number[], offset: number): number {
@@ -38,8 +38,9 @@ export function viewBase(shape: readonly number[], strides: readonly number[], o
 }
 
 export class Cone {
-  /** By local number. Realised nodes ('leaves') and scalars are among them. */
+  /** By local number, `count` of them. Realised nodes ('leaves') and scalars are among them. */
   readonly nodes: Node[] = [];
+  count = 0;
   /** Local numbers of realised nodes, by first appearance. */
   readonly leaves: number[] = [];
   /** Local numbers of the outputs: those asked for, then those kept. */
@@ -52,7 +53,7 @@ export class Cone {
   readonly #stack: Node[] = [];
   readonly #cursor: number[] = [];
   /** Edges to each node from inside the cone. */
-  readonly #edges: number[] = [];
+  #edges = new Int32Array(256);
   #mark = 0;
   #bufferCount = 0;
 
@@ -60,11 +61,17 @@ export class Cone {
   collect(wanted: readonly Node[], options: ConeOptions): void {
     this.clear();
     this.#mark = nextMark();
+    let needed = 0;
     for (const node of wanted) {
       if (node.mark !== this.#mark) this.#visit(node, options);
       this.outputs.push(node.index);
     }
-    const heldBehind = this.#keepDear(options);
+    for (let i = 0; i < this.count; i++) {
+      const node = this.nodes[i] as Node;
+      if ((node.handles !== 0 || node.pins !== 0) && node.storage === null) needed++;
+    }
+    // Usually exactly the outputs are needed by somebody.
+    const heldBehind = needed > wanted.length && this.#keepDear(options);
     if (options.donate && !heldBehind) this.#findDonatable();
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
     this.key.list(this.outputs);
@@ -75,11 +82,12 @@ export class Cone {
   /** Lets go of all nodes. */
   clear(): void {
     this.nodes.length = 0;
+    this.count = 0;
     this.leaves.length = 0;
     this.outputs.length = 0;
     this.donatable.length = 0;
     this.key.length = 0;
-    this.#edges.length = 0;
+    this.#stack.length = 0;
     this.#bufferCount = 0;
   }
 
@@ -87,45 +95,65 @@ export class Cone {
     const mark = this.#mark;
     const stack = this.#stack;
     const cursor = this.#cursor;
+    const { nodes } = this;
+    let { count } = this;
     let top = 0;
     stack[0] = root;
     cursor[0] = 0;
     while (top >= 0) {
       const node = stack[top] as Node;
-      const at = cursor[top] as number;
-      if (node.storage === null && at < node.src.length) {
-        cursor[top] = at + 1;
-        const source = node.src[at] as Node;
-        if (source.mark !== mark) {
-          stack[++top] = source;
+      if (node.storage === null) {
+        const { src } = node;
+        let at = cursor[top] as number;
+        while (at < src.length && (src[at] as Node).mark === mark) at++;
+        if (at < src.length) {
+          cursor[top] = at + 1;
+          stack[++top] = src[at] as Node;
           cursor[top] = 0;
+          continue;
         }
-        continue;
       }
       node.mark = mark;
-      node.index = this.nodes.length;
-      if (node.storage !== null) this.#writeLeaf(node, options);
-      else this.#writeComputed(node);
-      this.nodes.push(node);
-      this.#edges.push(0);
+      node.index = count;
+      if (count >= this.#edges.length) this.#growEdges();
+      this.#edges[count] = 0;
+      if (node.storage === null) this.#writeComputed(node);
+      else {
+        this.leaves.push(count);
+        this.#writeLeaf(node, options);
+      }
+      nodes[count++] = node;
       top--;
     }
-    stack.length = 0;
+    this.count = count;
+  }
+
+  #growEdges(): void {
+    const bigger = new Int32Array(this.#edges.length * 2);
+    bigger.set(this.#edges);
+    this.#edges = bigger;
   }
 
   #writeComputed(node: Node): void {
     const { key } = this;
-    const { op, src, shape } = node;
-    key.reserve(shape.length * intsPerAxis + src.length + 64);
-    key.push(traits[op].id | (dtypeInfo[node.dtype].id << 8));
-    if (node.attr !== null) encodeAttr(op, node.attr, key);
-    if (src.length === 0) {
-      if (op === 'buffer') throw new Error(`[flush] the data of a tensor of shape [${shape}] was given back while it is needed; this is a bug in lifetimes`);
+    const { op, src, shape, attr } = node;
+    const sources = src.length;
+    key.reserve(shape.length * intsPerAxis + sources + 64);
+    key.push(traits[op].id | (dtypeInfo[node.dtype].id << 8) | (sources << 12));
+    if (attr !== null) encodeAttr(op, attr, key);
+    if (sources === 0) {
+      if (op === 'buffer') {
+        throw new Error(
+          `[flush] the data of a tensor of shape [${shape}] was given back while it is needed; this is a bug in lifetimes`,
+        );
+      }
       key.list(shape);
+      return;
     }
-    for (let i = 0; i < src.length; i++) {
+    const edges = this.#edges;
+    for (let i = 0; i < sources; i++) {
       const { index } = src[i] as Node;
-      this.#edges[index] = (this.#edges[index] as number) + 1;
+      edges[index] = (edges[index] as number) + 1;
       key.push(index);
     }
   }
@@ -152,14 +180,13 @@ export class Cone {
     key.push(buffer.index);
     const base = viewBase(shape, strides, offset) * (options.elementBytes[typeId] as number);
     key.push(base % options.bindAlign);
-    this.leaves.push(this.nodes.length);
   }
 
   /** Adds nodes worth keeping to the outputs; true if others stay behind that may be asked for later. */
   #keepDear(options: ConeOptions): boolean {
     let heldBehind = false;
     const asked = new Set(this.outputs);
-    for (let i = 0; i < this.nodes.length; i++) {
+    for (let i = 0; i < this.count; i++) {
       const node = this.nodes[i] as Node;
       if ((node.handles === 0 && node.pins === 0) || node.storage !== null || asked.has(i)) continue;
       if (options.keep(node)) this.outputs.push(i);
@@ -173,7 +200,8 @@ export class Cone {
     for (const local of this.leaves) {
       const node = this.nodes[local] as Node;
       const buffer = (node.storage as NodeStorage).buffer as PoolBuffer;
-      if (node.handles === 0 && node.pins === 0 && buffer.refs === 1 && node.uses === this.#edges[local]) this.donatable.push(local);
+      const unnamed = node.handles === 0 && node.pins === 0;
+      if (unnamed && buffer.refs === 1 && node.uses === this.#edges[local]) this.donatable.push(local);
     }
   }
 }

@@ -63,7 +63,10 @@ export function factsOf(graph: PlanGraph): Facts {
     const reduces = node.role === 'reduce' || node.role === 'contraction';
     depth[i] = below + (reduces ? 1 : 0);
     if (reduces) reduced[i] = elementsPerResult(node);
-    cost[i] = Math.min(costLimit, node.role === 'reduce' ? sum * (reduced[i] as number) : node.role === 'contraction' ? costLimit : sum);
+    cost[i] = Math.min(
+      costLimit,
+      node.role === 'reduce' ? sum * (reduced[i] as number) : node.role === 'contraction' ? costLimit : sum,
+    );
     anchor.push(anchorOf(node, anchor));
     if (node.role === 'elementwise' || node.role === 'materialize') {
       for (const s of node.src) if (sameShape(s.shape, node.shape)) join(parent, i, s.index);
@@ -74,22 +77,36 @@ export function factsOf(graph: PlanGraph): Facts {
 }
 
 function elementsPerResult(node: PlanNode): number {
-  if (isPlanOp(node, 'reduce') || isPlanOp(node, 'argReduce')) return (node.src[0] as PlanNode).size / Math.max(1, node.size);
-  if (isPlanOp(node, 'fold')) return node.attr.size.reduce((n, size, i) => n * (node.attr.dilation[i] === 1 ? Math.ceil(size / (node.attr.stride[i] as number)) : size), 1);
+  if (isPlanOp(node, 'reduce') || isPlanOp(node, 'argReduce'))
+    return (node.src[0] as PlanNode).size / Math.max(1, node.size);
+  if (isPlanOp(node, 'fold'))
+    return node.attr.size.reduce(
+      (n, size, i) => n * (node.attr.dilation[i] === 1 ? Math.ceil(size / (node.attr.stride[i] as number)) : size),
+      1,
+    );
   if (isPlanOp(node, 'scatterAdd')) return (node.src[1] as PlanNode).size;
-  if (isPlanOp(node, 'dotGeneral')) return node.attr.lhsContract.reduce((n, axis) => n * ((node.src[0] as PlanNode).shape[axis] as number), 1);
+  if (isPlanOp(node, 'dotGeneral'))
+    return node.attr.lhsContract.reduce((n, axis) => n * ((node.src[0] as PlanNode).shape[axis] as number), 1);
   if (isPlanOp(node, 'conv')) return (node.src[1] as PlanNode).size / ((node.src[1] as PlanNode).shape[0] as number);
   return 1;
 }
 
 function anchorOf(node: PlanNode, anchor: readonly (PlanNode | null)[]): PlanNode | null {
   if (node.role === 'contraction') return node;
-  const passes = node.role === 'elementwise' || node.role === 'materialize' || node.op === 'reshape' || node.op === 'permute';
+  const passes =
+    node.role === 'elementwise' || node.role === 'materialize' || node.op === 'reshape' || node.op === 'permute';
   if (!passes) return null;
   let best: PlanNode | null = null;
   for (const s of node.src) {
     const found = anchor[s.index];
-    if (s.size === node.size && s.users === 1 && !s.forced && found != null && (best === null || found.index > best.index)) best = found;
+    if (
+      s.size === node.size &&
+      s.users === 1 &&
+      !s.forced &&
+      found != null &&
+      (best === null || found.index > best.index)
+    )
+      best = found;
   }
   return best;
 }

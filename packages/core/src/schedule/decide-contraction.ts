@@ -25,7 +25,8 @@ function epilogueFor(p: Partition, node: PlanNode): Demand | null {
   let best: Demand | null = null;
   for (const demand of p.demandsOf(node)) {
     const { kernel } = demand;
-    if (kernel.closed || kernel.reduces || kernel.contraction !== null || demand.operand || demand.gate !== null) continue;
+    if (kernel.closed || kernel.reduces || kernel.contraction !== null || demand.operand || demand.gate !== null)
+      continue;
     if (best !== null && best.kernel.id > kernel.id) continue;
     if (p.sizeOf(kernel) !== node.size || kernel.stores.some((s) => s.ranges.length !== kernel.axes.length)) continue;
     if (p.onlyDemand(kernel, node) !== demand) continue;

@@ -31,15 +31,23 @@ function isFree(p: Partition, node: PlanNode): boolean {
   const cost = p.facts.cost[node.index] as number;
   if (node.role === 'movement' && node.src.length === 1) return true;
   if (node.role === 'generate') return cost <= 1;
-  return node.size === 1 && cost <= 64 && madeOfNumbers(node);
+  return cost <= (node.size === 1 ? 64 : 8) && madeOfNumbers(node);
 }
 
-/** True if only scalars and constants are behind the node; such chains are short. */
+/** True if only numbers and positions are behind the node, nothing in memory; such chains are short. */
 function madeOfNumbers(node: PlanNode): boolean {
   const stack = [node];
   for (let count = 0; stack.length > 0; count++) {
     const at = stack.pop() as PlanNode;
-    if (at.leaf !== null || at.role === 'reduce' || at.role === 'contraction' || at.role === 'gather' || at.forced || count > 64) return false;
+    if (
+      at.leaf !== null ||
+      at.role === 'reduce' ||
+      at.role === 'contraction' ||
+      at.role === 'gather' ||
+      at.forced ||
+      count > 64
+    )
+      return false;
     stack.push(...at.src);
   }
   return true;

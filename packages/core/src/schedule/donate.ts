@@ -33,16 +33,24 @@ export function findDonations(
 }
 
 /** The output that may take the leaf's memory, or the reason why there is none. */
-function outputFor(p: Partition, leaf: PlanNode, position: ReadonlyMap<KernelDraft, number>, outputs: ReadonlySet<PlanNode>, taken: Donations): PlanNode | string {
+function outputFor(
+  p: Partition,
+  leaf: PlanNode,
+  position: ReadonlyMap<KernelDraft, number>,
+  outputs: ReadonlySet<PlanNode>,
+  taken: Donations,
+): PlanNode | string {
   const demands = p.demandsOf(leaf);
   let last: Demand | null = null;
   const at = (kernel: KernelDraft): number => position.get(kernel) as number;
   for (const demand of demands) if (last === null || at(demand.kernel) > at(last.kernel)) last = demand;
   if (last === null) return 'it is not read by index';
   const { kernel } = last;
-  for (const demand of demands) if (demand.kernel !== kernel && at(demand.kernel) === at(kernel)) return 'kernels that run side by side read it';
+  for (const demand of demands)
+    if (demand.kernel !== kernel && at(demand.kernel) === at(kernel)) return 'kernels that run side by side read it';
   for (const reader of p.readersOf(leaf)) if (at(reader) >= at(kernel)) return 'it is gathered from';
-  if (last.gate !== null || last.operand || p.onlyDemand(kernel, leaf) !== last) return 'its last kernel reads it in several places';
+  if (last.gate !== null || last.operand || p.onlyDemand(kernel, leaf) !== last)
+    return 'its last kernel reads it in several places';
   const { e } = p.context;
   const info = leaf.leaf as NonNullable<PlanNode['leaf']>;
   const read = flatten(e, leaf.shape, last.index, info.strides, info.shift);

@@ -74,12 +74,30 @@ export class KernelDraft {
   }
 
   /** The demand with this index and gate; made on first request. The caller adds new ones to the node's list. */
-  demand(node: PlanNode, index: Index, gate: KNode | null, scope: readonly Range[], operand: boolean): { demand: Demand; isNew: boolean } {
+  demand(
+    node: PlanNode,
+    index: Index,
+    gate: KNode | null,
+    scope: readonly Range[],
+    operand: boolean,
+  ): { demand: Demand; isNew: boolean } {
     let key = `${node.index}:${gate === null ? '' : idOf(gate)}`;
     for (const i of index) key += `,${idOf(i)}`;
     const known = this.demands.get(key);
     if (known !== undefined) return { demand: known, isNew: false };
-    const demand: Demand = { node, kernel: this, index, gate, scope, operand, inline: false, parts: [], ranges: [], notes: [], value: null };
+    const demand: Demand = {
+      node,
+      kernel: this,
+      index,
+      gate,
+      scope,
+      operand,
+      inline: false,
+      parts: [],
+      ranges: [],
+      notes: [],
+      value: null,
+    };
     this.demands.set(key, demand);
     return { demand, isNew: true };
   }
@@ -126,4 +144,3 @@ export function extentOf(ranges: Iterable<Range>): number {
   for (const range of ranges) product *= range.arg.extent;
   return product;
 }
-

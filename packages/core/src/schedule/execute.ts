@@ -19,13 +19,13 @@ export function execute(plan: Plan, cone: Cone, pool: BufferPool, elementBytes: 
   const buffers: PoolBuffer[] = [];
   const blocks: PoolBuffer[] = [];
   try {
-    for (const { bytes, donor } of plan.buffers) {
-      const buffer = donor < 0 ? pool.alloc(bytes) : shared((nodes[donor] as Node).storage);
+    for (const { bytes, sizeClass, donor } of plan.buffers) {
+      const buffer = donor < 0 ? pool.alloc(bytes, sizeClass) : shared((nodes[donor] as Node).storage);
       buffers.push(buffer);
       taken.push(buffer);
     }
-    for (const bytes of plan.blocks) {
-      const block = pool.alloc(bytes);
+    for (const { bytes, sizeClass } of plan.blocks) {
+      const block = pool.alloc(bytes, sizeClass);
       blocks.push(block);
       taken.push(block);
     }
@@ -56,7 +56,13 @@ function shared(storage: NodeStorage | null): PoolBuffer {
   return retained((storage as NodeStorage).buffer as PoolBuffer);
 }
 
-function commandsOf(plan: Plan, nodes: readonly Node[], buffers: readonly PoolBuffer[], blocks: readonly PoolBuffer[], elementBytes: readonly number[]): Command[] {
+function commandsOf(
+  plan: Plan,
+  nodes: readonly Node[],
+  buffers: readonly PoolBuffer[],
+  blocks: readonly PoolBuffer[],
+  elementBytes: readonly number[],
+): Command[] {
   const bind = (b: BindingPlan): Binding => {
     switch (b.kind) {
       case 'leaf': {

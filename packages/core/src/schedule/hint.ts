@@ -15,7 +15,12 @@ interface NodeSlot {
 }
 
 /** The hint of a kernel with a contraction whose expression still has the form templates know; else null. */
-export function hintFor(free: FreeRanges, kernel: KernelDraft, slots: readonly NodeSlot[], params: readonly KNodeOf<'PARAM'>[]): ContractionHint | null {
+export function hintFor(
+  free: FreeRanges,
+  kernel: KernelDraft,
+  slots: readonly NodeSlot[],
+  params: readonly KNodeOf<'PARAM'>[],
+): ContractionHint | null {
   const { contraction } = kernel;
   if (contraction === null) return null;
   const reduce = findReduce(contraction.value as KNode, contraction.ranges);
@@ -59,7 +64,11 @@ function convRoles(demand: Demand, slots: readonly NodeSlot[], params: readonly 
   const plain = (x: PlanNode): KNodeOf<'PARAM'> | null => {
     const slot = slots.findIndex((s) => s.node === x);
     if (slot < 0) return null;
-    const rowMajor = x.leaf === null || (x.leaf.shift === 0 && x.leaf.span === sizeOf(x.shape) && isRowMajor(x.shape, { strides: x.leaf.strides, offset: 0 }));
+    const rowMajor =
+      x.leaf === null ||
+      (x.leaf.shift === 0 &&
+        x.leaf.span === sizeOf(x.shape) &&
+        isRowMajor(x.shape, { strides: x.leaf.strides, offset: 0 }));
     return rowMajor ? (params[slot] as KNodeOf<'PARAM'>) : null;
   };
   return {

@@ -17,6 +17,7 @@ export function toDevice(engine: IEngine, dtype: DType, data: TypedArray): Array
 /** A host array from bytes of the engine's memory; takes the bytes over where it can. */
 export function fromDevice(engine: IEngine, dtype: DType, bytes: Uint8Array, length: number): TypedArray {
   const own = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-  if (storageBytes(engine, dtype) === dtypeInfo[dtype].bytes) return new hostArrays[dtype](own.buffer, own.byteOffset, length);
+  if (storageBytes(engine, dtype) === dtypeInfo[dtype].bytes)
+    return new hostArrays[dtype](own.buffer, own.byteOffset, length);
   return Uint8Array.from(new Uint32Array(own.buffer, own.byteOffset, length));
 }

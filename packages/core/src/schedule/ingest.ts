@@ -45,7 +45,14 @@ export function ingest(cone: Cone, options: IngestOptions): Ingested {
   return { graph, places };
 }
 
-function ingestNode(graph: PlanGraph, node: Node, local: number, made: readonly PlanNode[], donatable: boolean, options: IngestOptions): PlanNode {
+function ingestNode(
+  graph: PlanGraph,
+  node: Node,
+  local: number,
+  made: readonly PlanNode[],
+  donatable: boolean,
+  options: IngestOptions,
+): PlanNode {
   const { op, attr, shape, dtype, storage } = node;
   if (storage !== null) return leaf(graph, node, local, storage, donatable, options);
   if (op === 'scalar') return graph.scalar(dtype, local);
@@ -58,7 +65,14 @@ function ingestNode(graph: PlanGraph, node: Node, local: number, made: readonly 
   );
 }
 
-function leaf(graph: PlanGraph, node: Node, local: number, storage: NodeStorage, donatable: boolean, options: IngestOptions): PlanNode {
+function leaf(
+  graph: PlanGraph,
+  node: Node,
+  local: number,
+  storage: NodeStorage,
+  donatable: boolean,
+  options: IngestOptions,
+): PlanNode {
   const { shape, dtype } = node;
   if (shape.includes(0)) return graph.constant(0, shape, dtype);
   const { strides, offset } = storage.view;

@@ -15,7 +15,7 @@ import { flatten, type Index } from './index-map.ts';
 import type { Unit } from './order.ts';
 import type { Partition } from './partition.ts';
 import type { PlanNode } from './plan-graph.ts';
-import { valueOf } from './values.ts';
+import { makeValue } from './values.ts';
 
 /** What a PARAM stands for: memory of a node that is read, written, or written over a leaf that is read. */
 export interface Slot {
@@ -90,19 +90,23 @@ export function lowerKernels(p: Partition, units: readonly Unit[], donations: Do
     const at = flatten(e, node.shape, index, node.leaf?.strides, node.leaf?.shift);
     return e.load(param, at, gate ?? undefined);
   };
-  const scalar = (demand: Demand): KNode => (slots.get(demand.kernel) as Slots).scalar(demand.node.scalar, demand.node.dtype);
+  const scalar = (demand: Demand): KNode =>
+    (slots.get(demand.kernel) as Slots).scalar(demand.node.scalar, demand.node.dtype);
   const context = { e, load, scalar };
   for (const node of p.graph.nodes) {
     for (const demand of p.demandsOf(node)) {
       if (demand.kernel.closed) continue;
-      if (demand.inline || (node.role === 'leaf' && node.leaf === null)) demand.value = node.scalar >= 0 ? scalar(demand) : valueOf(context, demand);
+      if (demand.inline || (node.role === 'leaf' && node.leaf === null))
+        demand.value = node.scalar >= 0 ? scalar(demand) : makeValue(context, demand);
       else demand.value = load(demand, node, demand.index, demand.gate);
     }
     // A home demand is on the node's list only if its kernel asked for it.
     const home = p.homes[node.index];
-    if (home != null && home.value === null && !home.kernel.closed) home.value = valueOf(context, home);
+    if (home != null && home.value === null && !home.kernel.closed) home.value = makeValue(context, home);
   }
-  return units.map((unit) => (unit.some((kernel) => kernel.closed) ? null : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots)));
+  return units.map((unit) =>
+    unit.some((kernel) => kernel.closed) ? null : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots),
+  );
 }
 
 /** Loops of outer rows first, each group in the order of the axes. */

@@ -36,7 +36,10 @@ export function placeInArena(items: readonly Lifetime[], align: number): Placeme
     const item = items[i] as Lifetime;
     const taken = placed
       .filter((j) => overlaps(item, items[j] as Lifetime))
-      .map((j) => ({ from: (places[j] as { offset: number }).offset, to: (places[j] as { offset: number }).offset + (items[j] as Lifetime).bytes }))
+      .map((j) => ({
+        from: (places[j] as { offset: number }).offset,
+        to: (places[j] as { offset: number }).offset + (items[j] as Lifetime).bytes,
+      }))
       .sort((a, b) => a.from - b.from);
     let offset = 0;
     for (const { from, to } of taken) {

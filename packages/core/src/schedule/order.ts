@@ -2,7 +2,7 @@
  * The order in which kernels run, and which independent small ones run as one.
  *
  * A unit is one or more drafts that become one kernel side by side: many small kernels of an optimizer step cost a few
- * launches that way. Only drafts at the same distance from the inputs are put together, so units never wait in a circle.
+ * launches that way. Drafts are put together only where no way leads from one unit to the other.
  */
 import { type KernelDraft, extentOf } from './draft.ts';
 import type { Partition } from './partition.ts';
@@ -27,58 +27,87 @@ export function bindingsOf(p: Partition): Map<KernelDraft, Set<PlanNode>> {
   return bindings;
 }
 
-/** Longest way from the inputs, counted in kernels. */
-function levelsOf(order: readonly KernelDraft[]): Map<KernelDraft, number> {
-  const levels = new Map(order.map((kernel) => [kernel, 0]));
-  for (const kernel of order) {
-    const next = (levels.get(kernel) as number) + 1;
-    for (const reader of kernel.readers) if ((levels.get(reader) as number) < next) levels.set(reader, next);
-  }
-  return levels;
-}
-
 /** Puts small independent kernels together as far as `maxBindings` allows, and orders the result. */
 export function unitsOf(p: Partition, maxBindings: number): Unit[] {
-  const alone = order(p.kernels.map((kernel) => [kernel])).flat();
-  const levels = levelsOf(alone);
-  const bindings = bindingsOf(p);
-  const open = new Map<number, { drafts: KernelDraft[]; bound: Set<PlanNode> }>();
   const units: KernelDraft[][] = [];
-  for (const kernel of alone) {
-    const work = extentOf(kernel.axes) * kernel.stores.reduce((sum, s) => sum + 1 + (p.facts.cost[s.demand.node.index] as number), 0);
+  const unitOf = new Map<KernelDraft, KernelDraft[]>();
+  const open: { drafts: KernelDraft[]; bound: Set<PlanNode> }[] = [];
+  const bindings = bindingsOf(p);
+  for (const [kernel] of order(p.kernels.map((kernel): [KernelDraft] => [kernel])) as [KernelDraft][]) {
+    const drafts = [kernel];
+    unitOf.set(kernel, drafts);
+    units.push(drafts);
+  }
+  for (const drafts of [...units]) {
+    const [kernel] = drafts as [KernelDraft];
     const own = bindings.get(kernel) as Set<PlanNode>;
-    if (kernel.closed || kernel.contraction !== null || work > smallKernel) {
-      units.push([kernel]);
+    if (kernel.closed || kernel.contraction !== null || workOf(p, kernel) > smallKernel) continue;
+    const home = open.find((unit) => {
+      if (unit.drafts.length >= mostNests) return false;
+      let count = unit.bound.size;
+      for (const node of own) if (!unit.bound.has(node)) count++;
+      return count <= maxBindings && !connected(unit.drafts, drafts, unitOf);
+    });
+    if (home === undefined) {
+      open.push({ drafts, bound: new Set(own) });
       continue;
     }
-    const level = levels.get(kernel) as number;
-    const unit = open.get(level);
-    const bound = unit === undefined ? own : new Set([...unit.bound, ...own]);
-    if (unit !== undefined && bound.size <= maxBindings && unit.drafts.length < mostNests) {
-      unit.drafts.push(kernel);
-      unit.bound = bound;
-    } else {
-      const drafts = [kernel];
-      units.push(drafts);
-      open.set(level, { drafts, bound: new Set(own) });
-    }
+    home.drafts.push(kernel);
+    for (const node of own) home.bound.add(node);
+    unitOf.set(kernel, home.drafts);
+    units.splice(units.indexOf(drafts), 1);
   }
   return order(units);
+}
+
+function workOf(p: Partition, kernel: KernelDraft): number {
+  const perElement = kernel.stores.reduce((sum, s) => sum + 1 + (p.facts.cost[s.demand.node.index] as number), 0);
+  return extentOf(kernel.axes) * perElement;
+}
+
+/** True if one of the units waits, directly or through others, for the other. */
+function connected(a: Unit, b: Unit, unitOf: ReadonlyMap<KernelDraft, Unit>): boolean {
+  const search = (from: Unit, to: Unit): boolean => {
+    const seen = new Set<Unit>([from]);
+    const stack = [from];
+    for (let unit = stack.pop(); unit !== undefined; unit = stack.pop()) {
+      for (const kernel of unit) {
+        for (const reader of kernel.readers) {
+          const next = unitOf.get(reader) as Unit;
+          if (next === to) return true;
+          if (seen.has(next)) continue;
+          seen.add(next);
+          stack.push(next);
+        }
+      }
+    }
+    return false;
+  };
+  return search(a, b) || search(b, a);
 }
 
 /** Producers first, otherwise as the nodes were recorded. */
 function order(units: readonly Unit[]): Unit[] {
   const unitOf = new Map<KernelDraft, Unit>();
   for (const unit of units) for (const kernel of unit) unitOf.set(kernel, unit);
-  const readers = new Map(units.map((unit) => [unit, new Set(unit.flatMap((kernel) => [...kernel.readers].map((r) => unitOf.get(r) as Unit)))]));
+  const readers = new Map(
+    units.map((unit) => [
+      unit,
+      new Set(unit.flatMap((kernel) => [...kernel.readers].map((r) => unitOf.get(r) as Unit))),
+    ]),
+  );
   const waiting = new Map(units.map((unit) => [unit, 0]));
-  for (const unit of units) for (const reader of readers.get(unit) as Set<Unit>) waiting.set(reader, (waiting.get(reader) as number) + 1);
-  const rank = new Map(units.map((unit) => [unit, Math.min(...unit.flatMap((kernel) => kernel.stores.map((s) => s.demand.node.index)))]));
+  for (const unit of units)
+    for (const reader of readers.get(unit) as Set<Unit>) waiting.set(reader, (waiting.get(reader) as number) + 1);
+  const rank = new Map(
+    units.map((unit) => [unit, Math.min(...unit.flatMap((kernel) => kernel.stores.map((s) => s.demand.node.index)))]),
+  );
   const ready = units.filter((unit) => waiting.get(unit) === 0);
   const result: Unit[] = [];
   while (ready.length > 0) {
     let best = 0;
-    for (let i = 1; i < ready.length; i++) if ((rank.get(ready[i] as Unit) as number) < (rank.get(ready[best] as Unit) as number)) best = i;
+    for (let i = 1; i < ready.length; i++)
+      if ((rank.get(ready[i] as Unit) as number) < (rank.get(ready[best] as Unit) as number)) best = i;
     const unit = ready[best] as Unit;
     ready[best] = ready[ready.length - 1] as Unit;
     ready.pop();
@@ -89,6 +118,9 @@ function order(units: readonly Unit[]): Unit[] {
       if (left === 0) ready.push(reader);
     }
   }
-  if (result.length !== units.length) throw new Error(`[plan] ${units.length - result.length} kernels wait for each other; this is a bug in the partition`);
+  if (result.length !== units.length)
+    throw new Error(
+      `[plan] ${units.length - result.length} kernels wait for each other; this is a bug in the partition`,
+    );
   return result;
 }

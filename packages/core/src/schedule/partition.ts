@@ -95,8 +95,10 @@ export class Partition {
 
   /** True if no kernel that needs the node has to run before this one. */
   canServe(kernel: KernelDraft, node: PlanNode): boolean {
-    for (const demand of this.demandsOf(node)) if (demand.kernel !== kernel && reaches(demand.kernel, kernel)) return false;
-    for (const reader of this.#readers[node.index] as Set<KernelDraft>) if (reader === kernel || reaches(reader, kernel)) return false;
+    for (const demand of this.demandsOf(node))
+      if (demand.kernel !== kernel && reaches(demand.kernel, kernel)) return false;
+    for (const reader of this.#readers[node.index] as Set<KernelDraft>)
+      if (reader === kernel || reaches(reader, kernel)) return false;
     return true;
   }
 
@@ -107,9 +109,7 @@ export class Partition {
 
   /** How often a demand's value is computed: once for every turn of the innermost loop it depends on. */
   evaluations(demand: Demand): number {
-    const free = new Set<Range>();
-    for (const at of demand.index) for (const range of this.context.free.of(at)) free.add(range);
-    if (demand.gate !== null) for (const range of this.context.free.of(demand.gate)) free.add(range);
+    const free = this.#freeIn(demand);
     let product = 1;
     let last = 1;
     for (const range of demand.scope) {
@@ -128,7 +128,14 @@ export class Partition {
     const parts: Demand[] = [];
     const notes: KNode[] = [];
     let own: readonly KNode[] = [];
-    const need = (source: PlanNode, index: Index, gate: KNode | null, scope: readonly Range[], operand: boolean): void => {
+    const around = this.#around(demand);
+    const need = (
+      source: PlanNode,
+      index: Index,
+      gate: KNode | null,
+      scope: readonly Range[],
+      operand: boolean,
+    ): void => {
       const made = kernel.demand(source, index, bothGates(e, demand.gate, gate), scope, operand);
       if (made.isNew) (this.demands[source.index] as Demand[]).push(made.demand);
       parts.push(made.demand);
@@ -146,7 +153,8 @@ export class Partition {
       e,
       demand,
       need: (source, index, gate = null) => need(source, index, gate, demand.scope, demand.operand),
-      needInside: (source, index, gate, ranges, operand) => need(source, index, gate, [...demand.scope, ...ranges], operand || demand.operand),
+      needInside: (source, index, gate, ranges, operand) =>
+        need(source, index, gate, [...around, ...ranges], operand || demand.operand),
       loops: (extents) => loops(extents, this.#placeOf(demand)),
       ownLoops: (extents) => loops(extents, `own${node.index}.${kernel.demands.size}`),
       note: (condition) => notes.push(condition),
@@ -157,6 +165,25 @@ export class Partition {
     demand.parts = parts;
     demand.notes = notes;
     demand.ranges = own as readonly Range[];
+  }
+
+  /** Loops in which a reduction runs: those of the store that it depends on, or, inside another one, up to the last of them. */
+  #around(demand: Demand): readonly Range[] {
+    const free = this.#freeIn(demand);
+    const { axes } = demand.kernel;
+    if ([...free].every((range) => axes.includes(range))) return axes.filter((range) => free.has(range));
+    let last = 0;
+    demand.scope.forEach((range, i) => {
+      if (free.has(range)) last = i + 1;
+    });
+    return demand.scope.slice(0, last);
+  }
+
+  #freeIn(demand: Demand): Set<Range> {
+    const free = new Set<Range>();
+    for (const at of demand.index) for (const range of this.context.free.of(at)) free.add(range);
+    if (demand.gate !== null) for (const range of this.context.free.of(demand.gate)) free.add(range);
+    return free;
   }
 
   /** Reductions at one place with loops of equal extents may share them: same outer loops, and neither needs the other. */
@@ -210,7 +237,13 @@ export class Partition {
       for (const kernel of kin) {
         const first = kernel.stores[0] as { demand: Demand; ranges: readonly Range[] };
         const whole = first.ranges.length === kernel.axes.length && first.demand.node.size === node.size;
-        if (!whole || !fits(kernel) || this.demandsOf(node).some((d) => d.kernel === kernel) || !this.canServe(kernel, node)) continue;
+        if (
+          !whole ||
+          !fits(kernel) ||
+          this.demandsOf(node).some((d) => d.kernel === kernel) ||
+          !this.canServe(kernel, node)
+        )
+          continue;
         const { demand } = kernel.demand(node, first.demand.index, null, kernel.axes, false);
         return this.store(demand, kernel.axes);
       }
@@ -244,16 +277,21 @@ export class Partition {
       if (!demand.inline || node.forced || node.role === 'movement' || bound.size >= maxBindings) continue;
       if (bound.size >= 2 && (best === null || bound.size >= (below.get(best) as Set<PlanNode>).size)) best = demand;
     }
-    if (best === null) throw new Error(`[plan] ${kernel.stores[0]?.demand.node.op} needs more tensors at once than the ${maxBindings} this engine can bind`);
+    if (best === null)
+      throw new Error(
+        `[plan] ${kernel.stores[0]?.demand.node.op} needs more tensors at once than the ${maxBindings} this engine can bind`,
+      );
     best.node.forced = true;
   }
 
   /** True if the demand's kernel runs through every element of the node exactly once, in loops where it may store it. */
   mayStoreAt(demand: Demand): boolean {
     const { kernel, node } = demand;
-    if (kernel.closed || demand.operand || demand.gate !== null || this.onlyDemand(kernel, node) !== demand) return false;
+    if (kernel.closed || demand.operand || demand.gate !== null || this.onlyDemand(kernel, node) !== demand)
+      return false;
     const ranges = this.rangesOf(demand);
-    if (ranges === null || extentOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range))) return false;
+    if (ranges === null || extentOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range)))
+      return false;
     if (ranges.length === kernel.axes.length) return true;
     // A smaller store cannot be part of a contraction's epilogue.
     return kernel.contraction === null && kernel.anchor === null && this.rowFits(kernel, ranges);

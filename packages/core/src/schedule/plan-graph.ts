@@ -48,7 +48,14 @@ export function isPlanOp<P extends PrimitiveName>(node: PlanNode, op: P): node i
 }
 
 /** What to try before a node is made: a node that serves as well, or null. */
-export type Rewrite = (graph: PlanGraph, op: PrimitiveName, attr: Attrs[PrimitiveName], src: readonly PlanNode[], shape: Shape, dtype: DType) => PlanNode | null;
+export type Rewrite = (
+  graph: PlanGraph,
+  op: PrimitiveName,
+  attr: Attrs[PrimitiveName],
+  src: readonly PlanNode[],
+  shape: Shape,
+  dtype: DType,
+) => PlanNode | null;
 
 export class PlanGraph {
   readonly nodes: PlanNode[] = [];
@@ -74,7 +81,13 @@ export class PlanGraph {
   }
 
   /** The node as asked for; merged with an equal one, except random bits, which are never merged. */
-  exactly<P extends PrimitiveName>(op: P, attr: Attrs[P], src: readonly PlanNode[], shape: Shape, dtype: DType): PlanNode {
+  exactly<P extends PrimitiveName>(
+    op: P,
+    attr: Attrs[P],
+    src: readonly PlanNode[],
+    shape: Shape,
+    dtype: DType,
+  ): PlanNode {
     if (op === 'randomBits') return this.#append(op, attr, src, shape, dtype, null, -1);
     const out = this.#writer;
     out.length = 0;
@@ -131,7 +144,20 @@ export class PlanGraph {
     scalar: number,
   ): PlanNode {
     const role = roleOf(op, attr, src);
-    const node = { index: this.nodes.length, op, attr, src, shape, dtype, size: sizeOf(shape), role, leaf, scalar, forced: false, users: 0 };
+    const node = {
+      index: this.nodes.length,
+      op,
+      attr,
+      src,
+      shape,
+      dtype,
+      size: sizeOf(shape),
+      role,
+      leaf,
+      scalar,
+      forced: false,
+      users: 0,
+    };
     this.nodes.push(node);
     return node;
   }

@@ -3,6 +3,7 @@
  * bound to - and how one is made from a cone.
  */
 import type { CompiledKernel, IEngine } from '../engine/engine.ts';
+import { sizeClass } from '../engine/pool.ts';
 import { linearize } from '../kernel/linearize.ts';
 import { optimize } from '../kernel/axes.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
@@ -34,6 +35,7 @@ export interface DispatchPlan {
 /** Memory of an output: fresh, or that of the leaf at `donor`. */
 export interface BufferPlan {
   readonly bytes: number;
+  readonly sizeClass: number;
   readonly donor: number;
 }
 
@@ -50,8 +52,8 @@ export interface Plan {
   readonly buffers: readonly BufferPlan[];
   /** One per output of the cone. */
   readonly outputs: readonly OutputPlan[];
-  /** Bytes of blocks for temporaries. */
-  readonly blocks: readonly number[];
+  /** Blocks for temporaries. */
+  readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
   /** Loop nests by kernel, for printing and tests. */
   readonly kernels: readonly CompiledKernel[];
 }
@@ -74,7 +76,9 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
   const viewed = new Set<PlanNode>();
   for (const { base } of places) if (base !== null) (base.leaf === null ? bases : viewed).add(base);
   const { partition, units } = partitionWithin(graph, caps.maxBindings);
-  const donations = findDonations(partition, units, bases, viewed, (leaf, why) => options.log?.(`[donation] ${leaf.dtype} [${leaf.shape}]: ${why}`));
+  const donations = findDonations(partition, units, bases, viewed, (leaf, why) =>
+    options.log?.(`[donation] ${leaf.dtype} [${leaf.shape}]: ${why}`),
+  );
   const kernels = lowerKernels(partition, units, donations);
   const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, options));
 
@@ -103,22 +107,29 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
   function alignment(node: PlanNode): number {
     const { leaf } = node;
     if (leaf === null) return 0;
-    const back = leaf.strides.reduce((sum, stride, axis) => sum + Math.max(0, -stride) * ((node.shape[axis] as number) - 1), 0);
+    const back = leaf.strides.reduce(
+      (sum, stride, axis) => sum + Math.max(0, -stride) * ((node.shape[axis] as number) - 1),
+      0,
+    );
     return (leaf.shift - back) * elementSize(node.dtype, elementBytes);
   }
 
   return {
     dispatches,
-    buffers: [...bases].map((node) => ({ bytes: bytesOf(node), donor: donations.get(node)?.leaf?.local ?? -1 })),
+    buffers: [...bases].map((node) => ({ ...sized(bytesOf(node)), donor: donations.get(node)?.leaf?.local ?? -1 })),
     outputs: places.map(({ base, view }): OutputPlan => {
       const { strides, offset } = view;
       if (base === null) return { kind: 'empty', at: 0, strides, offset: 0 };
       if (base.leaf !== null) return { kind: 'leaf', at: base.leaf.local, strides, offset };
       return { kind: 'buffer', at: outputIndex.get(base) as number, strides, offset };
     }),
-    blocks: memory.blocks,
+    blocks: memory.blocks.map(sized),
     kernels: compiled,
   };
+}
+
+function sized(bytes: number): { bytes: number; sizeClass: number } {
+  return { bytes, sizeClass: sizeClass(bytes) };
 }
 
 function elementSize(dtype: DType, elementBytes: readonly number[]): number {
@@ -137,7 +148,10 @@ function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Pa
       partition.relieve(kernel, maxBindings, alone);
     }
     if (!relieved) return { partition, units: unitsOf(partition, maxBindings) };
-    if (attempt > graph.nodes.length) throw new Error(`[plan] a kernel needs more than the ${maxBindings} bindings this engine has; split the operation`);
+    if (attempt > graph.nodes.length)
+      throw new Error(
+        `[plan] a kernel needs more than the ${maxBindings} bindings this engine has; split the operation`,
+      );
   }
 }
 
@@ -196,4 +210,3 @@ function placeTemporaries(
     scratch: (unit, temp) => bind((scratch[unit] as number[])[temp] as number),
   };
 }
-

@@ -8,7 +8,13 @@ import { isRowMajor, type Shape, sizeOf } from '../shape/view.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { identityOf, splitReduce } from './split-reduce.ts';
 
-type Rule<P extends PrimitiveName> = (graph: PlanGraph, attr: Attrs[P], src: readonly PlanNode[], shape: Shape, dtype: DType) => PlanNode | null;
+type Rule<P extends PrimitiveName> = (
+  graph: PlanGraph,
+  attr: Attrs[P],
+  src: readonly PlanNode[],
+  shape: Shape,
+  dtype: DType,
+) => PlanNode | null;
 
 const first = (src: readonly PlanNode[]): PlanNode => src[0] as PlanNode;
 
@@ -81,7 +87,12 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   cast: (graph, attr, src, shape) => {
     const x = first(src);
     if (x.dtype === attr.dtype) return x;
-    if (isPlanOp(x, 'constant') && Number.isInteger(x.attr.value) && !Object.is(x.attr.value, -0) && Math.abs(x.attr.value) <= 127) {
+    if (
+      isPlanOp(x, 'constant') &&
+      Number.isInteger(x.attr.value) &&
+      !Object.is(x.attr.value, -0) &&
+      Math.abs(x.attr.value) <= 127
+    ) {
       const value = attr.dtype === 'bool' ? Number(x.attr.value !== 0) : x.attr.value;
       if (value >= 0 || !attr.dtype.startsWith('uint')) return graph.constant(value, shape, attr.dtype);
     }
@@ -123,18 +134,39 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
 };
 
 /** Product of two sources and a reduction: better than a contraction where one side has no axes of its own. */
-function dotAsReduce(graph: PlanGraph, attr: Attrs['dotGeneral'], lhs: PlanNode, rhs: PlanNode, shape: Shape, dtype: DType): PlanNode {
-  const free = (x: PlanNode, used: readonly number[]): number[] => x.shape.map((_, axis) => axis).filter((axis) => !used.includes(axis));
+function dotAsReduce(
+  graph: PlanGraph,
+  attr: Attrs['dotGeneral'],
+  lhs: PlanNode,
+  rhs: PlanNode,
+  shape: Shape,
+  dtype: DType,
+): PlanNode {
+  const free = (x: PlanNode, used: readonly number[]): number[] =>
+    x.shape.map((_, axis) => axis).filter((axis) => !used.includes(axis));
   const lhsFree = free(lhs, [...attr.lhsBatch, ...attr.lhsContract]);
   const rhsFree = free(rhs, [...attr.rhsBatch, ...attr.rhsContract]);
   const wide: DType = dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype;
 
-  function arrange(x: PlanNode, batch: readonly number[], before: number, own: readonly number[], after: number, contract: readonly number[]): PlanNode {
+  function arrange(
+    x: PlanNode,
+    batch: readonly number[],
+    before: number,
+    own: readonly number[],
+    after: number,
+    contract: readonly number[],
+  ): PlanNode {
     const axes = [...batch, ...own, ...contract];
     const sizes = (list: readonly number[]): number[] => list.map((axis) => x.shape[axis] as number);
     const moved = graph.make('permute', { axes }, [x], sizes(axes), x.dtype);
     const ones = (count: number): number[] => new Array<number>(count).fill(1);
-    const spread = graph.reshape(moved, [...sizes(batch), ...ones(before), ...sizes(own), ...ones(after), ...sizes(contract)]);
+    const spread = graph.reshape(moved, [
+      ...sizes(batch),
+      ...ones(before),
+      ...sizes(own),
+      ...ones(after),
+      ...sizes(contract),
+    ]);
     return graph.make('cast', { dtype: wide }, [spread], spread.shape, wide);
   }
 

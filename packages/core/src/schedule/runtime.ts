@@ -83,7 +83,15 @@ function stateOf(engine: IEngine): EngineState {
     const options = { pool, elementBytes, bindAlign, keep: isDear, bringHome: (node: Node) => bringHome(node, pool) };
     const plans = new PlanCache<Plan>(planLimit, (plan) => engine.release(plan.kernels));
     const counts = { flushes: 0, planHits: 0, planMisses: 0, kernels: 0, inFlight: 0, idling: null };
-    state = { engine, pool, plans, elementBytes, global: { ...options, donate: true }, partial: { ...options, donate: false }, ...counts };
+    state = {
+      engine,
+      pool,
+      plans,
+      elementBytes,
+      global: { ...options, donate: true },
+      partial: { ...options, donate: false },
+      ...counts,
+    };
     states.set(engine, state);
   }
   last = state;
@@ -129,7 +137,10 @@ function run(state: EngineState, wanted: readonly Node[], options: ConeOptions):
     let plan = state.plans.find(hash, key);
     if (plan === undefined) {
       state.planMisses++;
-      if (state.planMisses > suspiciousMisses) log?.(`[plan] miss ${state.planMisses} after ${state.planHits} hits, ${cone.nodes.length} nodes: do shapes change at every step?`);
+      if (state.planMisses > suspiciousMisses)
+        log?.(
+          `[plan] miss ${state.planMisses} after ${state.planHits} hits, ${cone.count} nodes: do shapes change at every step?`,
+        );
       plan = makePlan(cone, { engine: state.engine, elementBytes: state.elementBytes, log: log ?? undefined });
       state.plans.add(hash, key, plan);
     } else state.planHits++;
@@ -176,7 +187,10 @@ export function readNodeSync(node: Node): TypedArray {
   const { engine, binding, done } = prepareRead(node, size);
   try {
     if (engine.downloadSync === undefined) {
-      throw new UnsupportedError('dataSync', `engine '${engine.name}' cannot read at once: its device answers later; use await t.data()`);
+      throw new UnsupportedError(
+        'dataSync',
+        `engine '${engine.name}' cannot read at once: its device answers later; use await t.data()`,
+      );
     }
     return fromDevice(engine, node.dtype, engine.downloadSync(binding, new Uint8Array(binding.bytes)), size);
   } finally {
@@ -223,7 +237,11 @@ export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
   const size = sizeOf(shape);
   const buffer = allocForUpload(pool, size * storageBytes(engine, dtype));
   try {
-    if (size > 0) engine.upload({ buffer: buffer.memory, offset: 0, bytes: size * storageBytes(engine, dtype) }, toDevice(engine, dtype, data));
+    if (size > 0)
+      engine.upload(
+        { buffer: buffer.memory, offset: 0, bytes: size * storageBytes(engine, dtype) },
+        toDevice(engine, dtype, data),
+      );
   } catch (error) {
     buffer.release();
     throw error;
@@ -248,15 +266,26 @@ function bringHome(node: Node, pool: BufferPool): void {
   const { buffer, view } = node.storage as NodeStorage;
   const from = (buffer as PoolBuffer).pool.engine;
   if (from.downloadSync === undefined) {
-    throw new UnsupportedError('flush', `a tensor of shape [${node.shape}] is on engine '${from.name}', which cannot read at once, and is needed on '${pool.engine.name}'; read it with await t.data() and make it again`);
+    throw new UnsupportedError(
+      'flush',
+      `a tensor of shape [${node.shape}] is on engine '${from.name}', which cannot read at once, and is needed on '${pool.engine.name}'; read it with await t.data() and make it again`,
+    );
   }
   const base = viewBase(node.shape, view.strides, view.offset);
-  const span = node.shape.includes(0) ? 0 : node.shape.reduce((sum, n, axis) => sum + Math.abs(view.strides[axis] as number) * (n - 1), 1);
+  const span = node.shape.includes(0)
+    ? 0
+    : node.shape.reduce((sum, n, axis) => sum + Math.abs(view.strides[axis] as number) * (n - 1), 1);
   const element = storageBytes(from, node.dtype);
-  const bytes = from.downloadSync({ buffer: (buffer as PoolBuffer).memory, offset: base * element, bytes: span * element }, new Uint8Array(span * element));
+  const bytes = from.downloadSync(
+    { buffer: (buffer as PoolBuffer).memory, offset: base * element, bytes: span * element },
+    new Uint8Array(span * element),
+  );
   const size = span * storageBytes(pool.engine, node.dtype);
   const fresh = pool.alloc(size);
-  pool.engine.upload({ buffer: fresh.memory, offset: 0, bytes: size }, toDevice(pool.engine, node.dtype, fromDevice(from, node.dtype, bytes, span)));
+  pool.engine.upload(
+    { buffer: fresh.memory, offset: 0, bytes: size },
+    toDevice(pool.engine, node.dtype, fromDevice(from, node.dtype, bytes, span)),
+  );
   node.storage = { buffer: fresh, view: { strides: view.strides, offset: view.offset - base } };
   buffer.release();
 }

@@ -47,7 +47,8 @@ export function lowerScatter(unit: Unit, _caps: EngineCaps): { slots: Slot[]; pr
   const group = e.special('group', 0, groups);
   const outer = e.idiv(group, e.i32(pieces));
   const start = e.mul(e.irem(group, e.i32(pieces)), e.i32(width));
-  const place = (of: PlanNode, index: readonly KNode[]): KNode => flatten(e, of.shape, index, of.leaf?.strides, of.leaf?.shift);
+  const place = (of: PlanNode, index: readonly KNode[]): KNode =>
+    flatten(e, of.shape, index, of.leaf?.strides, of.leaf?.shift);
   const within = (j: KNode): { at: KNode; gate: KNode | undefined } => {
     const at = e.add(start, j);
     return { at, gate: inner % width === 0 ? undefined : e.lt(at, e.i32(inner)) };

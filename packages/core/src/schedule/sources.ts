@@ -121,7 +121,11 @@ function fold(c: SourceContext, node: PlanNode<'fold'>, index: Index): void {
     } else {
       const from = e.sub(at, e.mul(k, e.i32(dilation[i] as number)));
       const start = e.idiv(from, step);
-      gate = bothGates(e, gate, e.and(within(e, from, 0, windows * (stride[i] as number)), e.eq(e.irem(from, step), e.i32(0))));
+      gate = bothGates(
+        e,
+        gate,
+        e.and(within(e, from, 0, windows * (stride[i] as number)), e.eq(e.irem(from, step), e.i32(0))),
+      );
       starts.push(start);
       offsets.push(k);
     }
@@ -159,7 +163,8 @@ function conv(c: SourceContext, node: PlanNode<'conv'>, index: Index): void {
   let image = index[0] as KNode;
   let from = channel;
   if (attr.groups > 1) from = e.add(e.mul(e.idiv(feature, e.i32(features / attr.groups)), e.i32(depth)), channel);
-  if (attr.batchGroups > 1) image = e.add(e.mul(e.idiv(feature, e.i32(features / attr.batchGroups)), e.i32(node.shape[0] as number)), image);
+  if (attr.batchGroups > 1)
+    image = e.add(e.mul(e.idiv(feature, e.i32(features / attr.batchGroups)), e.i32(node.shape[0] as number)), image);
   let gate: KNode | null = null;
   const spatial = attr.stride.map((stride, i) => {
     const n = lhs.shape[i + 2] as number;
@@ -238,7 +243,23 @@ function scatterAdd(c: SourceContext, node: PlanNode<'scatterAdd'>, index: Index
 }
 
 type Single = 'buffer' | 'scalar' | 'constant' | 'iota' | 'stopGradient';
-type Special = Single | 'randomBits' | 'reduce' | 'argReduce' | 'reshape' | 'permute' | 'expand' | 'slice' | 'pad' | 'concat' | 'window' | 'fold' | 'dotGeneral' | 'conv' | 'gather' | 'scatterAdd';
+type Special =
+  | Single
+  | 'randomBits'
+  | 'reduce'
+  | 'argReduce'
+  | 'reshape'
+  | 'permute'
+  | 'expand'
+  | 'slice'
+  | 'pad'
+  | 'concat'
+  | 'window'
+  | 'fold'
+  | 'dotGeneral'
+  | 'conv'
+  | 'gather'
+  | 'scatterAdd';
 
 const special: { readonly [P in Special]: Rule<P> } = {
   buffer: nothing,

@@ -53,14 +53,21 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
   for (const axis of axes) {
     const previous = runs.at(-1);
     const n = shape[axis] as number;
-    if (previous !== undefined && previous.last === axis - 1) runs[runs.length - 1] = { first: previous.first, last: axis, extent: previous.extent * n };
+    if (previous !== undefined && previous.last === axis - 1)
+      runs[runs.length - 1] = { first: previous.first, last: axis, extent: previous.extent * n };
     else runs.push({ first: axis, last: axis, extent: n });
   }
   return runs;
 }
 
 /** The two-step form of a reduction, or null if it is better left whole. */
-export function splitReduce(graph: PlanGraph, x: PlanNode, attr: ReduceAttr, shape: Shape, size: number): PlanNode | null {
+export function splitReduce(
+  graph: PlanGraph,
+  x: PlanNode,
+  attr: ReduceAttr,
+  shape: Shape,
+  size: number,
+): PlanNode | null {
   const total = x.size / Math.max(1, size);
   if (size === 0 || total < splitLeast || size >= manyResults) return null;
   const target = Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size)));

@@ -131,9 +131,17 @@ export const traits: Readonly<Record<PrimitiveName, Trait>> = {
 const smallScatter = 1 << 22;
 
 /** The part a particular node plays: a few primitives play different ones by their attributes or sizes. */
-export function roleOf<P extends PrimitiveName>(op: P, attr: Attrs[P], src: readonly { readonly shape: Shape }[]): Role {
+export function roleOf<P extends PrimitiveName>(
+  op: P,
+  attr: Attrs[P],
+  src: readonly { readonly shape: Shape }[],
+): Role {
   if (op === 'fold' && foldIsMovement(attr as Attrs['fold'])) return 'movement';
-  if (op === 'scatterAdd' && sizeOf((src[0] as { shape: Shape }).shape) * sizeOf((src[1] as { shape: Shape }).shape) <= smallScatter) return 'reduce';
+  if (
+    op === 'scatterAdd' &&
+    sizeOf((src[0] as { shape: Shape }).shape) * sizeOf((src[1] as { shape: Shape }).shape) <= smallScatter
+  )
+    return 'reduce';
   return traits[op].role;
 }
 

@@ -57,7 +57,17 @@ function contraction(c: ValueContext, demand: Demand, node: PlanNode): KNode {
 }
 
 type Unnamed = 'buffer' | 'scalar' | 'constant' | 'iota' | 'randomBits' | 'sign' | 'where' | 'cast' | 'bitcast';
-type Structured = 'reduce' | 'argReduce' | 'reshape' | 'permute' | 'expand' | 'slice' | 'pad' | 'concat' | 'window' | 'fold';
+type Structured =
+  | 'reduce'
+  | 'argReduce'
+  | 'reshape'
+  | 'permute'
+  | 'expand'
+  | 'slice'
+  | 'pad'
+  | 'concat'
+  | 'window'
+  | 'fold';
 type Special = Unnamed | Structured | 'dotGeneral' | 'conv' | 'gather' | 'scatterAdd' | 'stopGradient' | 'contiguous';
 
 const rules: { readonly [P in Special]: Rule<P> } = {
@@ -83,7 +93,8 @@ const rules: { readonly [P in Special]: Rule<P> } = {
     const wide = node.attr.op === 'sum' || node.attr.op === 'prod' ? widened(node.dtype) : node.dtype;
     return e.cast(e.reduce(node.attr.op, e.cast(part(demand), wide), demand.ranges), node.dtype);
   },
-  argReduce: ({ e }, demand, node) => e.reduce(node.attr.op === 'max' ? 'argmax' : 'argmin', part(demand), demand.ranges),
+  argReduce: ({ e }, demand, node) =>
+    e.reduce(node.attr.op === 'max' ? 'argmax' : 'argmin', part(demand), demand.ranges),
 
   reshape: same,
   permute: same,
@@ -93,7 +104,8 @@ const rules: { readonly [P in Special]: Rule<P> } = {
   pad: ({ e }, demand, node) => gated(e, demand.notes[0], demand.gate, part(demand), node.attr.value),
   concat: ({ e }, demand) => {
     let value = part(demand, demand.parts.length - 1);
-    for (let i = demand.parts.length - 2; i >= 0; i--) value = e.where(demand.notes[i] as KNode, part(demand, i), value);
+    for (let i = demand.parts.length - 2; i >= 0; i--)
+      value = e.where(demand.notes[i] as KNode, part(demand, i), value);
     return value;
   },
   fold: ({ e }, demand, node) => {
@@ -130,7 +142,7 @@ function isSpecial(op: PrimitiveName): op is Special {
 }
 
 /** The expression of a demand that is computed in place. */
-export function valueOf(c: ValueContext, demand: Demand): KNode {
+export function makeValue(c: ValueContext, demand: Demand): KNode {
   const { node } = demand;
   if (isSpecial(node.op)) return (rules[node.op] as Rule<PrimitiveName>)(c, demand, node);
   const { kernelOp } = traits[node.op];

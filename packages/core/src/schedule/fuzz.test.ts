@@ -1,0 +1,87 @@
+/** Random graphs: what is computed fused, and flushed after every node, against values by definition. */
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { setEngine } from '../engine/registry.ts';
+import { makeNode } from '../graph/build.ts';
+import type { Node } from '../graph/node.ts';
+import { release, retain } from '../graph/recorder.ts';
+import { rowMajorStrides, sizeOf } from '../shape/view.ts';
+import { type Values, valuesOf } from '../testing/graph-values.ts';
+import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { growGraph } from './random-graph.ts';
+import { flushNodes, readNode, stats, uploadNode } from './runtime.ts';
+
+const runs = Number(process.env.FUZZ_RUNS ?? 150);
+
+beforeAll(async () => {
+  await setEngine(createReferenceEngine({ nativeFunctions: true }));
+});
+
+/** Copies of a graph, so that one description can be computed twice in different ways. */
+function build(choices: readonly number[]): { nodes: Node[]; outputs: Node[]; leaves: Map<Node, Values> } {
+  const leaves = new Map<Node, Values>();
+  const leaf = (values: readonly number[], shape: readonly number[], dtype: 'float32' | 'int32'): Node => {
+    const node = uploadNode(dtype === 'float32' ? Float32Array.from(values) : Int32Array.from(values), shape, dtype);
+    leaves.set(node, Float64Array.from(values));
+    return node;
+  };
+  return { ...growGraph(choices, leaf), leaves };
+}
+
+function compare(got: ArrayLike<number>, want: Values, what: string): void {
+  expect(got.length).toBe(want.length);
+  for (let i = 0; i < want.length; i++) {
+    const [a, b] = [got[i] as number, want[i] as number];
+    const close = Object.is(a, b) || a === b || Math.abs(a - b) <= 1e-4 + 1e-4 * Math.abs(b);
+    if (!close) console.log(what, Array.from(got).slice(0, 20).join(), '|', want.slice(0, 20).join());
+    if (!close) throw new Error(`${what}: element ${i} is ${a}, should be ${b}`);
+  }
+}
+
+describe('random graphs', () => {
+  it('give the values of their definition, all at once and node by node', async () => {
+    const choices = fc.array(fc.nat({ max: 9999 }), { minLength: 20, maxLength: 160 });
+    await fc.assert(
+      fc.asyncProperty(choices, async (list) => {
+        const before = stats().bytes;
+        const fused = build(list);
+        const want = valuesOf(fused.outputs, fused.leaves);
+        for (const node of [...fused.leaves.keys(), ...fused.outputs]) retain(node);
+        flushNodes(fused.outputs);
+        for (const [i, node] of fused.outputs.entries()) {
+          compare((await readNode(node)) as Float32Array, want[i] as Values, `fused ${node.op} [${node.shape}]`);
+        }
+        for (const node of [...fused.outputs, ...fused.leaves.keys()]) release(node);
+
+        const single = build(list);
+        for (const node of single.nodes) retain(node);
+        for (const node of single.nodes) if (node.op !== 'scalar') flushNodes([node]);
+        for (const [i, node] of single.outputs.entries()) {
+          compare((await readNode(node)) as Float32Array, want[i] as Values, `alone ${node.op} [${node.shape}]`);
+        }
+        for (const node of single.nodes) release(node);
+        expect(stats().bytes).toBe(before);
+      }),
+      { numRuns: runs, ...(process.env.FUZZ_SEED ? { seed: Number(process.env.FUZZ_SEED) } : {}) },
+    );
+  });
+});
+
+describe('views', () => {
+  it('of strided leaves are read in place', async () => {
+    const base = uploadNode(
+      Float32Array.from({ length: 24 }, (_, i) => i),
+      [4, 6],
+      'float32',
+    );
+    retain(base);
+    const flipped = makeNode('slice', [base], { start: [3, 5], length: [2, 3], step: [-2, -2] });
+    const sum = makeNode('add', [flipped, flipped], null);
+    retain(sum);
+    expect(rowMajorStrides(sum.shape)).toEqual([3, 1]);
+    expect(sizeOf(sum.shape)).toBe(6);
+    expect(Array.from((await readNode(sum)) as Float32Array)).toEqual([46, 42, 38, 22, 18, 14]);
+    release(sum);
+    release(base);
+  });
+});
