@@ -1,1 +1,250 @@
-// Entry point @polygrad/core: lists what the package exports.
+/** Entry point @polygrad/core: tensors, operations, gradients, engines. */
+import './tensor/methods.ts';
+
+export type { DType, DTypeKind, TypedArray } from './shape/dtype.ts';
+export type { Shape } from './shape/view.ts';
+export { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from './shape/errors.ts';
+export { checkWeak, floatFor, promoteOrNull, promoteTypes } from './shape/promotion.ts';
+export type {
+  AxisArgument,
+  AxisOptions,
+  BackwardOptions,
+  CreationOptions,
+  NestedInput,
+  NestedValues,
+  Tensor,
+  TensorLike,
+} from './tensor/types.ts';
+export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
+export { dispose, keep, scope } from './tensor/scope.ts';
+export { type MemoryInfo, memory } from './tensor/memory.ts';
+export {
+  celu,
+  elu,
+  gelu,
+  glu,
+  hardShrink,
+  hardSigmoid,
+  hardSwish,
+  hardTanh,
+  leakyRelu,
+  logSigmoid,
+  mish,
+  prelu,
+  relu,
+  relu6,
+  selu,
+  sigmoid,
+  silu,
+  softShrink,
+  softplus,
+  softsign,
+  tanhShrink,
+  threshold,
+} from './ops/activation.ts';
+export {
+  abs,
+  add,
+  addcdiv,
+  addcmul,
+  cast,
+  clip,
+  copysign,
+  div,
+  floorDivide,
+  fma,
+  fmod,
+  heaviside,
+  hypot,
+  lerp,
+  maximum,
+  minimum,
+  mul,
+  neg,
+  pow,
+  reciprocal,
+  remainder,
+  sign,
+  square,
+  sub,
+} from './ops/arithmetic.ts';
+export { bitwiseAnd, bitwiseNot, bitwiseOr, bitwiseXor, leftShift, rightShift } from './ops/bitwise.ts';
+export {
+  type ConvOptions,
+  type ConvTransposeOptions,
+  type Layout,
+  type Padding,
+  type PerAxis,
+  conv1d,
+  conv2d,
+  conv3d,
+  convTranspose1d,
+  convTranspose2d,
+  convTranspose3d,
+  depthwiseConv2d,
+} from './ops/convolution.ts';
+export { type TensorOptions, empty, full, fullLike, ones, onesLike, tensor, zeros, zerosLike } from './ops/creation.ts';
+export { einsum } from './ops/einsum.ts';
+export { cbrt, exp, exp2, expm1, log, log10, log1p, log2, logAddExp, rsqrt, sqrt, xlogy } from './ops/exponential.ts';
+export {
+  type IndexAxis,
+  embedding,
+  gather,
+  indexAdd,
+  indexSelect,
+  maskedFill,
+  scatterAdd,
+  take,
+  takeAlongAxis,
+} from './ops/indexing.ts';
+export { type JoinAxis, chunk, concat, split, stack, unbind } from './ops/joining.ts';
+export {
+  equal,
+  greater,
+  greaterEqual,
+  isClose,
+  isFinite,
+  isInf,
+  isNaN,
+  less,
+  lessEqual,
+  logicalAnd,
+  logicalNot,
+  logicalOr,
+  logicalXor,
+  nanToNum,
+  notEqual,
+  where,
+} from './ops/logic.ts';
+export {
+  type ClassLossOptions,
+  type CrossEntropyOptions,
+  type LossOptions,
+  type Reduction,
+  binaryCrossEntropy,
+  binaryCrossEntropyWithLogits,
+  crossEntropy,
+  huberLoss,
+  klDiv,
+  l1Loss,
+  mseLoss,
+  nllLoss,
+  smoothL1Loss,
+} from './ops/loss.ts';
+export { type GemmOptions, dot, gemm, gemv, inner, matmul, outer, tensordot, vdot } from './ops/matmul.ts';
+export {
+  type BatchNormOptions,
+  type LayerNormOptions,
+  batchNorm,
+  groupNorm,
+  instanceNorm,
+  layerNorm,
+  rmsNorm,
+} from './ops/normalization.ts';
+export {
+  type PoolOptions,
+  type PoolSettings,
+  type PoolWindow,
+  type WithIndices,
+  avgPool1d,
+  avgPool2d,
+  avgPool3d,
+  globalAvgPool2d,
+  maxPool1d,
+  maxPool2d,
+  maxPool3d,
+} from './ops/pooling.ts';
+export { type RandomKey, randomKey, seed, splitKey } from './ops/random-key.ts';
+export { type RandomOptions, bernoulli, dropout, permutation, rand, randint, randn } from './ops/random.ts';
+export { type EyeOptions, arange, diagonal, eye, linspace, oneHot, trace, tri, tril, triu } from './ops/ranges.ts';
+export { all, any, argMax, argMin, countNonZero, max, min, prod, sum } from './ops/reduction.ts';
+export { ceil, floor, frac, round, trunc } from './ops/rounding.ts';
+export {
+  broadcastTo,
+  contiguous,
+  expand,
+  flatten,
+  moveAxis,
+  permute,
+  repeat,
+  repeatInterleave,
+  reshape,
+  squeeze,
+  tile,
+  transpose,
+  unflatten,
+  unsqueeze,
+} from './ops/shape.ts';
+export {
+  type PadOptions,
+  type PadWidths,
+  type SliceRange,
+  type SliceSpec,
+  at,
+  flip,
+  narrow,
+  pad,
+  roll,
+  select,
+  slice,
+} from './ops/slicing.ts';
+export { type OneAxis, logSoftmax, softmax, softmin } from './ops/softmax.ts';
+export {
+  type NormOptions,
+  type VarianceOptions,
+  logSumExp,
+  mean,
+  nanMean,
+  nanSum,
+  norm,
+  std,
+  variance,
+} from './ops/statistics.ts';
+export {
+  acos,
+  acosh,
+  asin,
+  asinh,
+  atan,
+  atan2,
+  atanh,
+  cos,
+  cosh,
+  erf,
+  erfc,
+  sin,
+  sinc,
+  sinh,
+  tan,
+  tanh,
+} from './ops/trigonometric.ts';
+export { GradientError } from './autodiff/backward.ts';
+export { checkpoint } from './autodiff/checkpoint.ts';
+export { type CustomBackward, type CustomContext, customGradient } from './autodiff/custom-gradient.ts';
+export { type GradCheckOptions, gradCheck } from './autodiff/grad-check.ts';
+export { type AuxOptions, type GradOptions, grad, grads, valueAndGrad } from './autodiff/grad.ts';
+export { detach, noGrad } from './autodiff/no-grad.ts';
+export { hessian, hvp, jacobian, jvp, vjp } from './autodiff/products.ts';
+export { type TapeGradientOptions, type TapeOptions, GradientTape } from './autodiff/tape.ts';
+export type { TensorTree } from './autodiff/trees.ts';
+export { setEager, setPendingLimits } from './graph/recorder.ts';
+export { clearPlans, flush, type ScheduleStats, stats, throttle } from './schedule/runtime.ts';
+export {
+  type BackendProvider,
+  getBackend,
+  getEngine,
+  listBackends,
+  type Probe,
+  registerBackend,
+  setEngine,
+} from './engine/registry.ts';
+export type { EngineCaps, IEngine } from './engine/engine.ts';
+export {
+  CompileError,
+  DeviceLostError,
+  EngineDisposedError,
+  EngineMissingError,
+  OutOfMemoryError,
+  PolygradError,
+  UnsupportedError,
+} from './engine/errors.ts';
