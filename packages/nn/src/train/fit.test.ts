@@ -1,0 +1,276 @@
+import { crossEntropy, memory, mseLoss, seed, setEngine, type Tensor, tensor } from '@polygrad/core';
+import { createReferenceEngine } from '@polygrad/core/testing';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { NnError } from '../errors.ts';
+import { ReLU } from '../layers/activation.ts';
+import { Dropout } from '../layers/dropout.ts';
+import { Linear } from '../layers/linear.ts';
+import { BatchNorm2d } from '../layers/norm.ts';
+import { Module } from '../module/module.ts';
+import { parameter } from '../module/parameter.ts';
+import { Sequential } from '../module/sequential.ts';
+import { hostState } from '../module/state.ts';
+import { Adam } from '../optim/adam.ts';
+import { SGD } from '../optim/sgd.ts';
+import type { TrainBatch } from './batch.ts';
+import { type Callback, type EpochReport, earlyStopping, type StepReport } from './callback.ts';
+import { evaluate } from './evaluate.ts';
+import { fit } from './fit.ts';
+import { accuracy } from './meter.ts';
+import { epochLine } from './progress.ts';
+import { valueAndGrad } from './value-and-grad.ts';
+
+beforeAll(async () => {
+  await setEngine(createReferenceEngine());
+});
+
+/** Rows of y = 2 a - 3 b + 1, in batches of four and a last one of two. */
+const LINE: TrainBatch[] = [
+  [0, 4],
+  [4, 8],
+  [8, 10],
+].map(([from, to]) => {
+  const rows = Array.from({ length: to! - from! }, (_, index) => [
+    Math.sin(from! + index),
+    Math.cos(3 * (from! + index)),
+  ]);
+  const targets = rows.map(([a, b]) => 2 * a! - 3 * b! + 1);
+  return {
+    x: { dtype: 'float32', shape: [rows.length, 2], data: new Float32Array(rows.flat()) },
+    y: { dtype: 'float32', shape: [rows.length, 1], data: new Float32Array(targets) },
+  } as const;
+});
+
+/** The exclusive or, which no linear model knows. */
+const XOR: TrainBatch[] = [
+  {
+    x: { dtype: 'float32', shape: [4, 2], data: new Float32Array([0, 0, 0, 1, 1, 0, 1, 1]) },
+    y: { dtype: 'int32', shape: [4], data: new Int32Array([0, 1, 1, 0]) },
+  },
+];
+
+describe('fit', () => {
+  it('finds a line', async () => {
+    seed(1);
+    using model = new Linear(2, 1);
+    using optimizer = new SGD(model.parameters(), { lr: 0.1, momentum: 0.9 });
+    const { epochs } = await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 60 });
+    expect(epochs.at(-1)!.loss).toBeLessThan(1e-6);
+    expect(epochs.length).toBe(60);
+    const { weight, bias } = await hostState(model.stateDict());
+    const found = [...(weight!.data as Float32Array), ...(bias!.data as Float32Array)];
+    for (const [index, value] of [2, -3, 1].entries()) expect(found[index]).toBeCloseTo(value, 2);
+  });
+
+  it('learns what needs a hidden layer, and measures it', async () => {
+    seed(3);
+    using model = new Sequential(new Linear(2, 8), new ReLU(), new Linear(8, 2));
+    using optimizer = new Adam(model.parameters(), { lr: 0.05 });
+    const { epochs } = await fit(model, XOR, {
+      optimizer,
+      loss: crossEntropy,
+      epochs: 60,
+      metrics: { accuracy },
+      validation: XOR,
+    });
+    expect(epochs.at(-1)!.validation).toEqual({ loss: expect.closeTo(0, 1), metrics: { accuracy: 1 } });
+  });
+
+  it('gives the same bits for the same seed', async () => {
+    const run = async (): Promise<unknown> => {
+      seed(5);
+      using model = new Sequential(new Linear(2, 4), new Dropout(0.25), new ReLU(), new Linear(4, 1));
+      using optimizer = new Adam(model.parameters(), { lr: 0.01 });
+      const { epochs } = await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 3 });
+      return [epochs.map(({ loss }) => loss), await hostState(model.stateDict())];
+    };
+    expect(await run()).toEqual(await run());
+  });
+
+  it('weighs batches by their rows', async () => {
+    using model = new Linear(2, 1);
+    using optimizer = new SGD(model.parameters(), { lr: 0 });
+    const { epochs } = await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 1, readEvery: 1 });
+    const { weight, bias } = await hostState(model.stateDict());
+    let total = 0;
+    for (const { x, y } of LINE as { x: { data: Float32Array }; y: { data: Float32Array } }[]) {
+      y.data.forEach((target, row) => {
+        const [a, b] = [x.data[2 * row]!, x.data[2 * row + 1]!];
+        const output = a * Number(weight!.data[0]) + b * Number(weight!.data[1]) + Number(bias!.data[0]);
+        total += (output - target) ** 2;
+      });
+    }
+    expect(epochs[0]!.loss).toBeCloseTo(total / 10, 5);
+  });
+
+  it('tells callbacks what happens, in order, and lets them stop', async () => {
+    const events: string[] = [];
+    const seen: StepReport[] = [];
+    const watcher: Callback = {
+      onTrainBegin: () => void events.push('begin'),
+      onEpochBegin: async (epoch) => void events.push(`epoch ${epoch}`),
+      onStep: (report) => {
+        events.push(`step ${report.step}/${report.steps}`);
+        seen.push(report);
+      },
+      onEpochEnd: (report, control) => {
+        events.push(`end ${report.epoch} of ${control.epochs}`);
+        if (report.epoch === 1) control.stop();
+      },
+      onTrainEnd: () => void events.push('done'),
+    };
+    using model = new Linear(2, 1);
+    using optimizer = new SGD(model.parameters(), { lr: 0.01 });
+    const history = await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 9, callbacks: [watcher], readEvery: 2 });
+    const steps = ['step 1/3', 'step 2/3', 'step 3/3'];
+    expect(events).toEqual(['begin', 'epoch 0', ...steps, 'end 0 of 9', 'epoch 1', ...steps, 'end 1 of 9', 'done']);
+    expect(history.stopped).toBe(true);
+    expect(history.epochs.length).toBe(2);
+    expect(seen.slice(0, 3).map(({ loss }) => typeof loss)).toEqual(['object', 'number', 'number']);
+  });
+
+  it('stops early when nothing improves', async () => {
+    using model = new Linear(2, 1);
+    using optimizer = new SGD(model.parameters(), { lr: 0 });
+    const callbacks = [earlyStopping({ patience: 2 })];
+    const history = await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 50, validation: LINE, callbacks });
+    expect(history.epochs.length).toBe(3);
+  });
+
+  it('asks a source for the pass by its number', async () => {
+    const asked: number[] = [];
+    const source = {
+      length: 1,
+      epoch: (number: number) => {
+        asked.push(number);
+        return XOR;
+      },
+      [Symbol.iterator]: () => XOR[Symbol.iterator](),
+    };
+    using model = new Linear(2, 2);
+    using optimizer = new SGD(model.parameters(), { lr: 0 });
+    await fit(model, source, { optimizer, loss: crossEntropy, epochs: 2, firstEpoch: 5 });
+    expect(asked).toEqual([5, 6]);
+  });
+
+  it('clips gradients if asked', async () => {
+    using model = new Linear(2, 1);
+    const before = await hostState(model.stateDict());
+    using optimizer = new SGD(model.parameters(), { lr: 1 });
+    await fit(model, LINE.slice(0, 1), { optimizer, loss: mseLoss, epochs: 1, clipNorm: 1e-3 });
+    const after = await hostState(model.stateDict());
+    const moved = Object.keys(before).flatMap((name) =>
+      Array.from(after[name]!.data as Float32Array, (value, index) => value - Number(before[name]!.data[index])),
+    );
+    expect(Math.hypot(...moved)).toBeCloseTo(1e-3, 5);
+  });
+
+  it('refuses a loss that is not finite, empty data and bad options', async () => {
+    using model = new Linear(2, 1);
+    using optimizer = new SGD(model.parameters(), { lr: 1e30 });
+    const options = { optimizer, loss: mseLoss, epochs: 3 };
+    await expect(fit(model, LINE, options)).rejects.toThrow(/the loss became (NaN|Infinity) \(epoch 1/);
+    await expect(fit(model, [], options)).rejects.toThrow(/there are no batches/);
+    await expect(fit(model, LINE, { ...options, epochs: -1 })).rejects.toThrow(NnError);
+    await expect(fit(model, LINE, { ...options, metrics: { loss: accuracy } })).rejects.toThrow(/the name 'loss'/);
+    const uneven = [{ x: LINE[0]!.x, y: LINE[2]!.y }];
+    await expect(fit(model, uneven, options)).rejects.toThrow(/x \(4, 2\) and y \(2, 1\)/);
+  });
+
+  it('ends when its signal says so', async () => {
+    using model = new Linear(2, 1);
+    using optimizer = new SGD(model.parameters(), { lr: 0.01 });
+    const controller = new AbortController();
+    const callbacks: Callback[] = [
+      { onStep: ({ step }) => (step === 2 ? controller.abort(new Error('enough')) : undefined) },
+    ];
+    const options = { optimizer, loss: mseLoss, epochs: 3, callbacks, signal: controller.signal };
+    await expect(fit(model, LINE, options)).rejects.toThrow('enough');
+  });
+
+  it('holds memory flat', async () => {
+    using model = new Sequential(new Linear(2, 4), new ReLU(), new Linear(4, 1));
+    using optimizer = new Adam(model.parameters());
+    const options = { optimizer, loss: mseLoss, epochs: 2 };
+    await fit(model, LINE, options);
+    const before = memory();
+    await fit(model, LINE, { ...options, epochs: 5 });
+    const after = memory();
+    expect([after.numTensors, after.numBuffers, after.bytes]).toEqual([
+      before.numTensors,
+      before.numBuffers,
+      before.bytes,
+    ]);
+  });
+});
+
+describe('evaluate', () => {
+  it('uses evaluation mode and puts modes back', async () => {
+    const modes: boolean[] = [];
+    class Spy extends Module {
+      forward(x: Tensor): Tensor {
+        modes.push(this.training);
+        return x;
+      }
+    }
+    using model = new Sequential(new Spy(), new Linear(2, 2));
+    const { rows } = await evaluate(model, XOR, { loss: crossEntropy });
+    expect([rows, modes, model.training]).toEqual([4, [false], true]);
+  });
+
+  it('leaves running statistics alone', async () => {
+    using model = new Sequential(new BatchNorm2d(2), (x) => x);
+    const before = await hostState(model.stateDict());
+    await evaluate(model, [{ x: XOR[0]!.x, y: XOR[0]!.x }], { loss: mseLoss });
+    expect(await hostState(model.stateDict())).toEqual(before);
+  });
+});
+
+describe('valueAndGrad', () => {
+  it('differentiates by the parameters, and by nothing that is frozen', async () => {
+    class Product extends Module<[], Tensor> {
+      readonly a: Tensor = parameter(tensor([2, 3]));
+      readonly b: Tensor = parameter(tensor([5, 7]));
+      forward(): Tensor {
+        return this.a.mul(this.b).sum();
+      }
+    }
+    using model = new Product();
+    model.b.requiresGrad = false;
+    const { value, grads, aux } = valueAndGrad(model, (): [Tensor, Tensor] => [model.forward(), model.a.add(1)]);
+    expect(await value.item()).toBe(31);
+    expect(value.requiresGrad).toBe(false);
+    expect(grads[1]).toBeNull();
+    expect([...(await grads[0]!.data())]).toEqual([5, 7]);
+    expect([...(await aux.data())]).toEqual([3, 4]);
+    expect(model.a.requiresGrad).toBe(true);
+    model.freeze();
+    expect(() => valueAndGrad(model, () => model.forward())).toThrow(/no parameters that learn/);
+    for (const made of [value, aux, grads[0]]) made?.dispose();
+  });
+
+  it('leaves the parameters as they were when the loss throws', async () => {
+    using model = new Linear(2, 1);
+    const before = model.parameters().map(({ node }) => node);
+    expect(() =>
+      valueAndGrad(model, () => {
+        throw new Error('no loss');
+      }),
+    ).toThrow('no loss');
+    expect(model.parameters().map(({ node }) => node)).toEqual(before);
+  });
+});
+
+it('epochLine says what there is', () => {
+  const report: EpochReport = {
+    epoch: 1,
+    loss: 0.25,
+    metrics: { accuracy: 0.5 },
+    validation: { loss: 0.75, metrics: { accuracy: 0.125 } },
+    seconds: 1.26,
+    steps: 10,
+  };
+  expect(epochLine(report, 3)).toBe(
+    'epoch 2/3  loss 0.2500  accuracy 0.5000  validation loss 0.7500  validation accuracy 0.1250  1.3 s',
+  );
+});
