@@ -22,6 +22,8 @@ export interface PrepareReply {
   readonly count: number;
   /** Nanoseconds of one operation, roughly. */
   readonly opNs: number;
+  /** True if the first run was so slow that it is to be the only one: `opNs` is its time. */
+  readonly once?: boolean;
   readonly note?: string;
 }
 

@@ -17,12 +17,16 @@ function failure(error: unknown): FailureReply {
   return error instanceof Error && error.name === 'Unsupported' ? { unsupported: message } : { error: message };
 }
 
+/** Work whose first run takes longer is not repeated. */
+const onceNs = 4e9;
+
 let prepared: Prepared | null = null;
 let count = 1;
 
 function finish(): void {
   prepared?.dispose();
   prepared = null;
+  globalThis.gc?.(); // so that one case's garbage is not another's pause
 }
 
 async function answer(runner: Runner, request: Exclude<Request, { op: 'quit' }>): Promise<object> {
@@ -30,10 +34,15 @@ async function answer(runner: Runner, request: Exclude<Request, { op: 'quit' }>)
     case 'prepare': {
       finish();
       prepared = await runner.prepare(request.work);
+      const start = performance.now();
       const probe = await prepared.probe();
+      const probeNs = (performance.now() - start) * 1e6;
+      const note = prepared.note === undefined ? {} : { note: prepared.note };
+      // What takes seconds is not done again and again: the first run is the figure, compilation included.
+      if (probeNs > onceNs) return { probe, count: 1, opNs: probeNs, once: true, ...note };
       const warm = await warmUp(prepared, request.warmMs);
       count = warm.count;
-      return { probe, ...warm, ...(prepared.note === undefined ? {} : { note: prepared.note }) };
+      return { probe, ...warm, ...note };
     }
     case 'measure':
       if (prepared === null) return { error: 'nothing is prepared' };
