@@ -3,8 +3,8 @@
  *
  * Statements go where they are called. Pure expressions are placed lazily, when a statement needs them, in the outermost
  * block where their sources are available; equal expressions are computed once per open block. Reads of mutable memory
- * (REG, SHARED, written PARAMs) made with `load` happen where they are called. A read of a read-only PARAM without gate
- * never leaves an IF or a loop that may run zero times.
+ * (REG, SHARED, written PARAMs) made with `load` happen where they are called. A read of a read-only PARAM never leaves an
+ * IF or a loop that may run zero times: its index and its gate may rest on what holds there.
  */
 import type { DType } from '../shape/dtype.ts';
 import { depthOrdered, sumTerms } from './builder-order.ts';
@@ -209,7 +209,7 @@ export class ProgramBuilder {
         break;
       case 'LOAD':
         if (isMutable(n.src[0] as KNode)) block = this.#block;
-        else if (n.src.length < 3) block = this.#guarded(block);
+        else block = this.#guarded(block);
         break;
       case 'IDIV':
       case 'IREM':
@@ -237,10 +237,14 @@ export class ProgramBuilder {
     return placed;
   }
 
-  /** The outermost block from `block` inwards that is entered only if the current one is. */
-  #guarded(block: Block): Block {
+  /**
+   * The outermost block from `block` inwards that is entered only if the current one is. A gated load need not wait for loops, but
+   * its gate may have been simplified with what an IF around it promises.
+   */
+  #guarded(block: Block, gated = false): Block {
+    const stops = (b: Block): boolean => (gated ? (b.items[0] as KNode | undefined)?.op === 'IF' : b.maybe);
     let limit = this.#block;
-    while (limit.depth > block.depth && !limit.maybe) limit = limit.parent as Block;
+    while (limit.depth > block.depth && !stops(limit)) limit = limit.parent as Block;
     return limit.depth > block.depth ? limit : block;
   }
 
