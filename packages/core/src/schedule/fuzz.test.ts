@@ -1,6 +1,7 @@
 /** Random graphs: what is computed fused, and flushed after every node, against values by definition. */
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { IEngine } from '../engine/engine.ts';
 import { setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
@@ -11,11 +12,19 @@ import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { growGraph } from './random-graph.ts';
 import { flushNodes, readNode, stats, uploadNode } from './runtime.ts';
 
-const runs = Number(process.env.FUZZ_RUNS ?? 150);
+const runs = Number(process.env.FUZZ_RUNS ?? 60);
 
-beforeAll(async () => {
-  await setEngine(createReferenceEngine({ nativeFunctions: true }));
-});
+const engines: readonly [string, () => IEngine][] = [
+  ['reference', () => createReferenceEngine({ nativeFunctions: true })],
+  ['reference with groups', () => createReferenceEngine({ nativeFunctions: true, simt: true })],
+  [
+    'reference with 6 bindings and no arenas',
+    () => {
+      const engine = createReferenceEngine({ nativeFunctions: true });
+      return { ...engine, caps: { ...engine.caps, maxBindings: 6, arena: false, bindAlign: 256 } };
+    },
+  ],
+];
 
 /** Copies of a graph, so that one description can be computed twice in different ways. */
 function build(choices: readonly number[]): { nodes: Node[]; outputs: Node[]; leaves: Map<Node, Values> } {
@@ -33,12 +42,15 @@ function compare(got: ArrayLike<number>, want: Values, what: string): void {
   for (let i = 0; i < want.length; i++) {
     const [a, b] = [got[i] as number, want[i] as number];
     const close = Object.is(a, b) || a === b || Math.abs(a - b) <= 1e-4 + 1e-4 * Math.abs(b);
-    if (!close) console.log(what, Array.from(got).slice(0, 20).join(), '|', want.slice(0, 20).join());
     if (!close) throw new Error(`${what}: element ${i} is ${a}, should be ${b}`);
   }
 }
 
-describe('random graphs', () => {
+describe.each(engines)('random graphs on %s', (_, make) => {
+  beforeAll(async () => {
+    await setEngine(make());
+  });
+
   it('give the values of their definition, all at once and node by node', async () => {
     const choices = fc.array(fc.nat({ max: 9999 }), { minLength: 20, maxLength: 160 });
     await fc.assert(

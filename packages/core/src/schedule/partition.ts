@@ -56,13 +56,17 @@ export class Partition {
       case 'materialize':
       case 'gather':
       case 'pass':
-        return decideElementwise(this, node);
+        decideElementwise(this, node);
+        return;
       case 'reduce':
-        return decideReduce(this, node);
+        decideReduce(this, node);
+        return;
       case 'contraction':
-        return decideContraction(this, node);
+        decideContraction(this, node);
+        return;
       case 'scatter':
-        return this.#storeScatter(node);
+        this.#storeScatter(node);
+        return;
       default:
         return node.role satisfies never;
     }

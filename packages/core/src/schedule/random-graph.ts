@@ -315,6 +315,6 @@ export function growGraph(choices: readonly number[], leaf: MakeLeaf): { nodes: 
     (steps[g.pick(steps.length)] as Step)(g, x);
   }
   const made = g.nodes.filter((n) => n.storage === null && n.op !== 'scalar');
-  const outputs = made.filter((n, i) => i >= made.length - 2 || i % 5 === 0);
+  const outputs = made.filter((_, i) => i >= made.length - 2 || i % 5 === 0);
   return { nodes: g.nodes, outputs: [...new Set(outputs)] };
 }

@@ -98,7 +98,7 @@ export function adam(state: AdamState, grad: Node, rate: Node, correction1: Node
   return { value: p.sub(state.value, p.mul(rate, direction)), m, v };
 }
 
-/** conv8 - pool - conv16 - pool - linear on [batch, 1, 28, 28]: shapes of its parameters. */
+/** conv8 - pool - conv16 - pool - linear on [batch, 1, 28, 28]: shapes of its parameters. Any size divisible by 4 works. */
 export const cnnShapes: readonly (readonly number[])[] = [[8, 1, 3, 3], [8], [16, 8, 3, 3], [16], [784, 10], [10]];
 
 export function cnnLoss(x: Node, labels: Node, params: readonly Node[]): Node {
@@ -107,6 +107,6 @@ export function cnnLoss(x: Node, labels: Node, params: readonly Node[]): Node {
   const channel = (b: Node): Node => makeNode('reshape', [b], { shape: [b.shape[0] as number, 1, 1] });
   const first = maxPool(relu(p.add(conv(x, w1, 1), channel(b1))));
   const second = maxPool(relu(p.add(conv(first, w2, 1), channel(b2))));
-  const flat = p.reshape(second, [x.shape[0] as number, 784]);
+  const flat = p.reshape(second, [x.shape[0] as number, w3.shape[0] as number]);
   return crossEntropy(p.add(matmul(flat, w3), b3), labels);
 }

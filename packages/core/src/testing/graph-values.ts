@@ -5,7 +5,7 @@
  * between operations. Slow by design. Leaves are given by `leaves`.
  */
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
-import type { Node } from '../graph/node.ts';
+import type { Node, NodeStorage } from '../graph/node.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { type Shape, rowMajorStrides, sizeOf } from '../shape/view.ts';
 
@@ -348,7 +348,8 @@ export function valuesOf(wanted: readonly Node[], leaves: ReadonlyMap<Node, Valu
   const stack = [...wanted];
   while (stack.length > 0) {
     const node = stack[stack.length - 1] as Node;
-    const missing = node.src.filter((s) => !known.has(s));
+    if (!known.has(node) && node.storage !== null) known.set(node, viewed(node, leaves));
+    const missing = known.has(node) ? [] : node.src.filter((s) => !known.has(s));
     if (!known.has(node) && missing.length > 0) {
       stack.push(...missing);
       continue;
@@ -357,6 +358,18 @@ export function valuesOf(wanted: readonly Node[], leaves: ReadonlyMap<Node, Valu
     if (!known.has(node)) known.set(node, wrapped(node, compute(node, known)));
   }
   return wanted.map((node) => known.get(node) as Values);
+}
+
+/** A realised view of a leaf's memory. */
+function viewed(node: Node, leaves: ReadonlyMap<Node, Values>): Values {
+  const { buffer, view } = node.storage as NodeStorage;
+  for (const [leaf, values] of leaves) {
+    if (leaf.storage?.buffer !== buffer) continue;
+    return build(node.shape, (index) => {
+      return values[index.reduce((sum, i, axis) => sum + i * (view.strides[axis] as number), view.offset)] as number;
+    });
+  }
+  throw new Error(`[valuesOf] node ${node.id} ${node.op} is in memory and no view of a leaf given`);
 }
 
 function compute(node: Node, known: ReadonlyMap<Node, Values>): Values {

@@ -1,0 +1,124 @@
+/** Values of whole models, fused, against their definition in float64. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { EngineCaps, IEngine } from '../engine/engine.ts';
+import { setEngine } from '../engine/registry.ts';
+import type { Node } from '../graph/node.ts';
+import * as p from '../graph/primitives.ts';
+import { release, retain } from '../graph/recorder.ts';
+import { sizeOf } from '../shape/view.ts';
+import { type Values, valuesOf } from '../testing/graph-values.ts';
+import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { flushNodes, readNode, stats, uploadNode } from './runtime.ts';
+import { adam, type AdamState, cnnLoss, gradients, layerNorm, softmax } from './test-models.ts';
+
+const leaves = new Map<Node, Values>();
+let seed = 1;
+
+function random(): number {
+  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+  return seed / 2 ** 32 - 0.5;
+}
+
+function leaf(
+  shape: readonly number[],
+  of: (i: number) => number = random,
+  dtype: 'float32' | 'int32' = 'float32',
+): Node {
+  const values = Float64Array.from({ length: sizeOf(shape) }, (_, i) => of(i));
+  const data = dtype === 'float32' ? Float32Array.from(values) : Int32Array.from(values);
+  const node = uploadNode(data, shape, dtype);
+  retain(node);
+  leaves.set(node, Float64Array.from(data));
+  return node;
+}
+
+function limited(engine: IEngine, caps: Partial<EngineCaps>): IEngine {
+  return { ...engine, caps: { ...engine.caps, ...caps } };
+}
+
+const engines: readonly [string, () => IEngine][] = [
+  ['reference', () => createReferenceEngine({ nativeFunctions: true })],
+  ['reference with groups', () => createReferenceEngine({ nativeFunctions: true, simt: true })],
+  [
+    'reference with 8 bindings and no arenas',
+    () => limited(createReferenceEngine({ nativeFunctions: true }), { maxBindings: 8, arena: false, bindAlign: 256 }),
+  ],
+];
+
+async function check(outputs: readonly Node[], tolerance = 1e-5): Promise<void> {
+  const want = valuesOf(outputs, leaves);
+  const before = stats().bytes;
+  for (const node of outputs) retain(node);
+  flushNodes(outputs);
+  for (const [i, node] of outputs.entries()) {
+    const got = (await readNode(node)) as Float32Array;
+    const expected = want[i] as Values;
+    const scale = expected.reduce((m, v) => Math.max(m, Math.abs(v)), 1e-3);
+    let worst = 0;
+    for (let j = 0; j < expected.length; j++)
+      worst = Math.max(worst, Math.abs((got[j] as number) - (expected[j] as number)));
+    expect(worst / scale, `output ${i}: ${node.op} [${node.shape}]`).toBeLessThan(tolerance);
+  }
+  for (const node of outputs) release(node);
+  expect(stats().bytes).toBe(before);
+}
+
+describe.each(engines)('%s', (_, make) => {
+  beforeEach(async () => {
+    leaves.clear();
+    seed = 1;
+    await setEngine(make());
+  });
+
+  it('trains a CNN for one step', async () => {
+    const shapes = [[8, 1, 3, 3], [8], [16, 8, 3, 3], [16], [144, 10], [10]];
+    const state = shapes.map(
+      (shape): AdamState => ({ value: leaf(shape), m: leaf(shape), v: leaf(shape, () => random() + 0.6) }),
+    );
+    const x = leaf([3, 1, 12, 12]);
+    const labels = leaf([3], (i) => (i * 3) % 10, 'int32');
+    const step = (): { loss: Node; grads: Node[]; next: Node[] } => {
+      const params = state.map((s) => s.value);
+      const loss = cnnLoss(x, labels, params);
+      const grads = gradients(loss, params);
+      const numbers = [p.scalar(0.01, 'float32'), p.scalar(0.1, 'float32'), p.scalar(0.001, 'float32')] as const;
+      const next = state.map((s, i) => adam(s, grads[i] as Node, ...numbers));
+      return { loss, grads, next: next.flatMap(({ value, m, v }) => [value, m, v]) };
+    };
+    const first = step();
+    await check([first.loss, ...first.grads], 3e-5);
+    await check(step().next, 3e-5);
+  });
+
+  it('normalises rows, and differentiates that', async () => {
+    const x = leaf([6, 40]);
+    const [gain, bias] = [leaf([40]), leaf([40])];
+    const y = softmax(layerNorm(x, gain, bias));
+    const weights = leaf([6, 40]);
+    const total = p.reduce(p.mul(y, weights), 'sum', [0, 1]);
+    await check([y, total, ...gradients(total, [x, gain, bias])], 3e-5);
+  });
+
+  it('reduces much to little in two steps', async () => {
+    const x = leaf([7, 5000]);
+    await check([
+      p.reduce(x, 'sum', [0, 1]),
+      p.reduce(x, 'max', [1]),
+      p.reduce(p.mul(x, x), 'sum', [1]),
+      p.reduce(p.reshape(x, [35000]), 'min', [0]),
+    ]);
+    const images = leaf([32, 3, 20, 21]);
+    await check([p.reduce(images, 'sum', [0, 2, 3]), p.reduce(images, 'sum', [0, 1, 2, 3])]);
+    const tall = leaf([20011, 3]);
+    const sum = p.reduce(tall, 'sum', [0]);
+    await check([sum, p.sub(tall, p.div(sum, p.constant(20011, 'float32')))]);
+  });
+
+  it('scatters large updates in order', async () => {
+    const base = leaf([3, 50, 70]);
+    const which = leaf([600], (i) => (i * i) % 50, 'int32');
+    const updates = leaf([3, 600, 70]);
+    const { makeNode } = await import('../graph/build.ts');
+    await check([makeNode('scatterAdd', [base, which, updates], { axis: 1 })]);
+  });
+});
