@@ -1,101 +1,82 @@
 /**
- * The two kernels that no program describes: copying bytes and filling with a pattern. Same call as emitted kernels, groups of 64 KiB.
+ * The two kernels the engine brings itself: copying bytes and filling with a pattern. Called like any kernel, groups of 64 KiB.
  */
-import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
-import { S, ValType, W } from './asm/opcodes.ts';
+import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
+import type { FunctionBody } from './asm/module.ts';
+import { ValType, W } from './asm/opcodes.ts';
 import { ByteWriter } from './asm/writer.ts';
 
 /** Bytes one group copies or fills. */
 export const blockBytes = 65536;
-export const copyIndex = 0;
-export const fillIndex = 1;
 
-const [args, from, to, scratch] = [0, 1, 2, 3];
-const memoryIndex = 0;
+const words = blockBytes / 4;
 
-class Writer extends ByteWriter {
-  op(code: number): this {
-    if (code > 0xff) {
-      this.u8(code >> 16);
-      this.uleb(code & 0xffff);
-    } else this.u8(code);
-    return this;
-  }
-  get(local: number): this {
-    this.u8(W.localGet);
-    this.uleb(local);
-    return this;
-  }
-  set(local: number): this {
-    this.u8(W.localSet);
-    this.uleb(local);
-    return this;
-  }
-  const(value: number): this {
-    this.u8(W.i32Const);
-    this.sleb(value);
-    return this;
-  }
-  memory(code: number, align: number, offset: number): this {
-    this.op(code);
-    this.uleb(align);
-    this.uleb(offset);
-    return this;
-  }
+/** Binding 0: the words to fill. Scalars: the pattern, the number of words. The grid is the largest there can be. */
+export function fillProgram(): Program {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const out = e.param(0, 'uint32', 'write', 2 ** 30);
+  const pattern = e.scalar(0, 'uint32');
+  const first = e.mul(e.special('group', 0), e.i32(words));
+  const count = e.min(e.sub(e.scalar(1, 'int32'), first), e.i32(words));
+  const whole = e.shr(count, e.i32(4));
+  b.loop(whole, (i) => b.store(out, e.add(first, e.mul(i, e.i32(16))), e.splat(pattern, 16)));
+  const rest = e.shl(whole, e.i32(4));
+  b.loop(e.sub(count, rest), (i) => b.store(out, e.add(e.add(first, rest), i), pattern));
+  return b.build({ name: 'fill', grid: [2 ** 16, 1, 1] });
 }
 
-/** Sets local `from` to the first byte and `to` to the number of bytes of the groups to run; the byte count is in slot 2. */
-function byteRange(w: Writer): void {
-  w.get(from).const(16).op(W.i32Shl).set(from);
-  // to = min(to << 16, bytes); a block count that reaches 4 GiB does not occur.
-  w.get(to).const(16).op(W.i32Shl).set(to);
-  w.get(args).memory(W.i32Load, 2, 16).get(to).get(args).memory(W.i32Load, 2, 16).get(to).op(W.i32LtU).op(W.select).set(to);
-  w.get(to).get(from).op(W.i32Sub).set(to);
-}
-
-/** args: destination, source, bytes. */
-function copyBody(): FunctionBody {
-  const w = new Writer();
-  byteRange(w);
-  w.get(args).memory(W.i32Load, 2, 0).get(from).op(W.i32Add);
-  w.get(args).memory(W.i32Load, 2, 8).get(from).op(W.i32Add);
-  w.get(to).op(W.memoryCopy);
-  w.u8(memoryIndex);
-  w.u8(memoryIndex);
-  return body(w, []);
-}
-
-/** args: destination, pattern, bytes (a multiple of 4). */
-function fillBody(): FunctionBody {
-  const w = new Writer();
-  const vector = 4;
-  byteRange(w);
-  w.get(args).memory(W.i32Load, 2, 8).op(S.i32Splat).set(vector);
-  w.get(args).memory(W.i32Load, 2, 0).get(from).op(W.i32Add).set(from);
-  w.get(from).get(to).op(W.i32Add).set(to);
-  const loop = (step: number, store: () => void): void => {
-    w.op(W.block).u8(0x40);
-    w.op(W.loop).u8(0x40);
-    w.get(from).const(step).op(W.i32Add).get(to).op(W.i32GtU).op(W.brIf).u8(1);
-    store();
-    w.get(from).const(step).op(W.i32Add).set(from);
-    w.op(0x0c).u8(0);
-    w.op(W.end).op(W.end);
+/** Args block of the copy: destination, source and bytes, in the places of three bindings. */
+export function copyFunction(addressBits: 32 | 64): FunctionBody {
+  const wide = addressBits === 64;
+  const w = new ByteWriter();
+  const [args, from, to] = [0, 1, 2];
+  const [start, size] = [4, 5];
+  const type = wide ? ValType.i64 : ValType.i32;
+  const get = (local: number): void => {
+    w.u8(W.localGet);
+    w.uleb(local);
   };
-  loop(64, () => {
-    for (let i = 0; i < 64; i += 16) w.get(from).get(vector).memory(S.store, 2, i);
-  });
-  loop(4, () => {
-    w.get(from).get(vector).op(S.i32Extract).u8(0);
-    w.memory(W.i32Store, 2, 0);
-  });
-  return body(w, [ValType.v128]);
-}
-
-function body(w: ByteWriter, locals: readonly ValType[]): FunctionBody {
-  return { params: [args, from, to, scratch].map(() => ValType.i32), results: [], locals, code: w.take() };
-}
-
-export function builtinModule(memory: MemoryImport): Uint8Array<ArrayBuffer> {
-  return assembleModule(memory, [copyBody(), fillBody()]);
+  const set = (local: number): void => {
+    w.u8(W.localSet);
+    w.uleb(local);
+  };
+  const argument = (slot: number): void => {
+    get(args);
+    w.u8(wide ? W.i64Load : W.i32Load);
+    w.uleb(wide ? 3 : 2);
+    w.uleb(slot * 8);
+  };
+  const byteOf = (group: number): void => {
+    get(group);
+    if (wide) w.u8(W.i64ExtendI32U);
+    w.u8(wide ? W.i64Const : W.i32Const);
+    w.sleb(16);
+    w.u8(wide ? W.i64Shl : W.i32Shl);
+  };
+  byteOf(from);
+  set(start);
+  // size = min(to << 16, bytes) - start
+  byteOf(to);
+  set(size);
+  get(size);
+  argument(2);
+  get(size);
+  argument(2);
+  w.u8(wide ? W.i64LtU : W.i32LtU);
+  w.u8(W.select);
+  get(start);
+  w.u8(wide ? W.i64Sub : W.i32Sub);
+  set(size);
+  for (const slot of [0, 1]) {
+    argument(slot);
+    get(start);
+    w.u8(wide ? W.i64Add : W.i32Add);
+  }
+  get(size);
+  w.u8(W.memoryCopy >> 16);
+  w.uleb(W.memoryCopy & 0xffff);
+  w.u8(0);
+  w.u8(0);
+  return { params: [ValType.i32, ValType.i32, ValType.i32, ValType.i32], results: [], locals: [type, type], code: w.take() };
 }

@@ -22,6 +22,13 @@ function put(engine: IEngine, data: Float32Array | Int32Array): Binding {
 }
 const floats = (engine: IEngine, b: Binding): Float32Array => new Float32Array(engine.downloadSync!(b, new Uint8Array(b.bytes)).buffer);
 
+/** Large arrays, without a report of every element. */
+function same(got: Float32Array, want: Float32Array): void {
+  expect(got.length).toBe(want.length);
+  const at = got.findIndex((x, i) => x !== want[i]);
+  if (at >= 0) expect.fail(`element ${at} is ${got[at]}, expected ${want[at]}`);
+}
+
 /** out[i] = x[i] * s + i, in groups of `size` elements. */
 function scaleProgram(n: number, size: number, cost = { flops: 0, bytes: 0 }): Program {
   const b = new ProgramBuilder();
@@ -63,13 +70,13 @@ describe('CpuEngine', () => {
       const a = put(engine, Float32Array.from({ length: n }, (_, i) => i));
       const b = put(engine, new Float32Array(n));
       engine.submit([{ kind: 'copy', from: a, to: b }]);
-      expect(floats(engine, b)).toEqual(floats(engine, a));
+      same(floats(engine, b), floats(engine, a));
       // Shifted by one element inside one buffer.
       engine.submit([{ kind: 'copy', from: { ...a, bytes: a.bytes - 4 }, to: { ...a, offset: 4, bytes: a.bytes - 4 } }]);
-      expect(floats(engine, a)).toEqual(Float32Array.from({ length: n }, (_, i) => Math.max(0, i - 1)));
+      same(floats(engine, a), Float32Array.from({ length: n }, (_, i) => Math.max(0, i - 1)));
       const part = { ...b, offset: 8, bytes: 4 * (n - 5) };
       engine.submit([{ kind: 'fill', to: part, pattern: 0x3f800000 }]);
-      expect(floats(engine, b)).toEqual(Float32Array.from({ length: n }, (_, i) => (i < 2 || i >= n - 3 ? i : 1)));
+      same(floats(engine, b), Float32Array.from({ length: n }, (_, i) => (i < 2 || i >= n - 3 ? i : 1)));
       engine.submit([{ kind: 'fill', to: { ...b, bytes: 0 }, pattern: 7 }]);
     }
   });
@@ -77,7 +84,7 @@ describe('CpuEngine', () => {
   it('gives the same results on one and on two threads', async () => {
     const n = 1 << 18;
     const data = Float32Array.from({ length: n }, (_, i) => Math.sin(i));
-    const results = [];
+    const results: Float32Array[] = [];
     for (const threads of [1, 2, 3]) {
       const engine = make({ threads });
       const x = put(engine, data);
@@ -92,8 +99,8 @@ describe('CpuEngine', () => {
       for (let round = 0; round < 2; round++) engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [0.25] }]);
       results.push(floats(engine, out));
     }
-    expect(results[1]).toEqual(results[0]);
-    expect(results[2]).toEqual(results[0]);
+    same(results[1]!, results[0]!);
+    same(results[2]!, results[0]!);
   });
 
   it('shares code between equal programs and drops it after the last release', async () => {

@@ -16,11 +16,11 @@ import {
   type IEngine,
 } from '@polygrad/core/engine';
 import type { KOp, Program } from '@polygrad/core/kernel';
-import { assembleModule, type MemoryImport } from './asm/module.ts';
-import { blockBytes, builtinModule, copyIndex, fillIndex } from './builtins.ts';
+import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
+import { blockBytes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
 import { type EmitTarget, emittedDtypes } from './emit/target.ts';
-import { detectFeatures } from './features.ts';
+import { detectFeatures, makeMemory } from './features.ts';
 import { chunkFor, Code, CodeModule, CpuKernel, runGroups } from './kernel.ts';
 import { type Block, Heap } from './memory/heap.ts';
 import { argSlots, argsAt, heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
@@ -32,13 +32,18 @@ import { WorkerPool } from './threads/pool.ts';
 export interface CpuEngineOptions {
   /** Threads that compute, the main thread included. Default: POLYGRAD_THREADS, else the cores, at most 8. */
   readonly threads?: number;
-  /** Most bytes the engine may take from the system: 4 GiB less one page unless told. */
+  /**
+   * Most bytes the engine may take from the system: 4 GiB less one page unless told. More needs 64-bit WebAssembly memory
+   * (Node 24 and current browsers), whose accesses cost more.
+   */
   readonly memory?: number;
 }
 
 const pageBytes = 65536;
 /** 32-bit addresses reach 4 GiB; the last page stays unused so that the end of a block is an address too. */
 const addressLimit = 2 ** 32 - pageBytes;
+/** Largest 64-bit memory that current engines allow. */
+const wideLimit = 16 * 2 ** 30;
 /** SHARED memory of each thread. */
 const sharedBytes = 1 << 20;
 /** Work below this (estimated nanoseconds of a whole batch) wakes no sleeping thread. */
@@ -72,7 +77,7 @@ export class CpuEngine implements IEngine {
   readonly #scratch: number;
   readonly #pool: WorkerPool | null;
   readonly #codes = new Map<string, Code>();
-  #builtins: readonly [copy: Code, fill: Code] | null = null;
+  #builtins: { readonly copy: Code; readonly fill: Code } | null = null;
   #disposed = false;
   #bytes = 0;
   #buffers = 0;
@@ -85,19 +90,21 @@ export class CpuEngine implements IEngine {
   constructor(options: CpuEngineOptions = {}) {
     const threads = canShareMemory() ? threadCount(options.threads) : 1;
     const shared = threads > 1;
-    const limit = Math.min(addressLimit, Math.floor((options.memory ?? addressLimit) / pageBytes) * pageBytes);
-    const initial = Math.ceil((heapAt + threads * sharedBytes) / pageBytes) + 1;
-    const maximum = Math.max(initial, limit / pageBytes);
     const features = detectFeatures();
+    const wished = options.memory ?? addressLimit;
+    const addressBits = wished > addressLimit && features.memory64 ? 64 : 32;
+    const limit = addressBits === 64 ? Math.min(wished, wideLimit) : Math.min(wished, addressLimit);
+    const initial = Math.ceil((heapAt + threads * sharedBytes) / pageBytes) + 1;
+    const maximum = Math.max(initial, Math.floor(limit / pageBytes));
     this.#threads = threads;
-    this.#memory = new WebAssembly.Memory({ initial, maximum, shared });
-    this.#import = { minPages: initial, maxPages: maximum, shared, addressBits: 32 };
-    this.#target = { addressBits: 32, shared, ...features, sharedBytes, lowBytes, scalarOffset };
-    this.#heap = new Heap(this.#memory, heapAt, maximum * pageBytes, () => this.#refreshViews());
+    this.#memory = makeMemory(initial, maximum, shared, addressBits);
+    this.#import = { minPages: initial, maxPages: maximum, shared, addressBits };
+    this.#target = { addressBits, shared, fusedMadd: features.fusedMadd, laneSelect: features.laneSelect, sharedBytes, lowBytes, scalarOffset };
+    this.#heap = new Heap(this.#memory, heapAt, maximum * pageBytes, () => this.#refreshViews(), addressBits === 64);
     this.#refreshViews();
     const scratch = Array.from({ length: threads }, () => this.#heap.alloc(sharedBytes).address);
     this.#scratch = scratch[0]!;
-    this.#pool = shared ? new WorkerPool(this.#memory, this.#heap, scratch.slice(1)) : null;
+    this.#pool = shared ? new WorkerPool(this.#memory, this.#heap, scratch.slice(1), addressBits === 64) : null;
     this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
     this.caps = {
       dtypes: new Set(emittedDtypes),
@@ -170,7 +177,7 @@ export class CpuEngine implements IEngine {
     if (fresh.size > 0) {
       this.#pool?.start();
       const bodies = [...fresh.values()].map((p) => emitFunction(checkSlots(p), this.#target));
-      const module = this.#load(assembleModule(this.#import, bodies));
+      const module = this.#load(bodies);
       let index = 0;
       for (const key of fresh.keys()) this.#codes.set(key, new Code(key, module, index++));
       module.users = fresh.size;
@@ -269,16 +276,22 @@ export class CpuEngine implements IEngine {
     this.#f64 = new Float64Array(buffer, 0, heapAt / 8);
   }
 
+  /** Writes an address (or a size) into a slot of the args block. */
+  #setPointer(slot: number, value: number): void {
+    const at = argsAt / 4 + 2 * slot;
+    this.#i32[at] = value;
+    if (this.#target.addressBits === 64) this.#i32[at + 1] = value / 2 ** 32;
+  }
+
   #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): void {
     const { paramCount, scalarKinds, groups } = kernel;
     if (bindings.length !== paramCount || scalars.length !== scalarKinds.length) throw wrongArguments(kernel, bindings, scalars);
     const i32 = this.#i32;
-    let at = argsAt / 8;
     for (let i = 0; i < paramCount; i++) {
       const b = bindings[i]!;
-      i32[2 * at++] = this.#addressOf(b, b.bytes);
+      this.#setPointer(i, this.#addressOf(b, b.bytes));
     }
-    at = (argsAt + scalarOffset) / 8;
+    let at = (argsAt + scalarOffset) / 8;
     for (let i = 0; i < scalarKinds.length; i++, at++) {
       const value = scalars[i]!;
       const kind = scalarKinds[i]!;
@@ -290,33 +303,42 @@ export class CpuEngine implements IEngine {
   }
 
   #copy(from: Binding, to: Binding): void {
-    const source = this.#addressOf(from, from.bytes);
-    const target = this.#addressOf(to, from.bytes);
-    this.#i32[argsAt / 4 + 2] = source;
+    const { bytes } = from;
+    if (bytes === 0) return;
+    const source = this.#addressOf(from, bytes);
+    const target = this.#addressOf(to, bytes);
+    this.#setPointer(0, target);
+    this.#setPointer(1, source);
+    this.#setPointer(2, bytes);
     // Overlapping ranges are right only when copied in one call.
-    const overlap = source < target + from.bytes && target < source + from.bytes;
-    this.#runBuiltin(copyIndex, target, from.bytes, !overlap);
+    const overlap = source < target + bytes && target < source + bytes;
+    this.#runBlocks(this.#builtin('copy'), bytes, !overlap);
   }
 
   #fill(to: Binding, pattern: number): void {
-    this.#i32[argsAt / 4 + 2] = pattern;
-    this.#runBuiltin(fillIndex, this.#addressOf(to, to.bytes), to.bytes, true);
+    if (to.bytes === 0) return;
+    this.#setPointer(0, this.#addressOf(to, to.bytes));
+    this.#i32[(argsAt + scalarOffset) / 4] = pattern;
+    this.#i32[(argsAt + scalarOffset) / 4 + 2] = to.bytes / 4;
+    this.#runBlocks(this.#builtin('fill'), to.bytes, true);
   }
 
-  #runBuiltin(index: 0 | 1, target: number, bytes: number, divisible: boolean): void {
-    if (bytes === 0) return;
-    if (this.#builtins === null) {
-      const module = this.#load(builtinModule(this.#import));
-      this.#builtins = [new Code('copy', module, copyIndex), new Code('fill', module, fillIndex)];
-    }
-    this.#i32[argsAt / 4] = target;
-    this.#i32[argsAt / 4 + 4] = bytes;
+  #runBlocks(code: Code, bytes: number, divisible: boolean): void {
     const groups = Math.ceil(bytes / blockBytes);
     const chunk = divisible ? chunkFor(bytes / 8, groups, this.#threads) : 0;
-    runGroups(this.#pool, this.#builtins[index]!, groups, chunk, groups, argsAt, this.#scratch);
+    runGroups(this.#pool, code, groups, chunk, groups, argsAt, this.#scratch);
   }
 
-  #load(bytes: Uint8Array<ArrayBuffer>): CodeModule {
+  #builtin(name: 'copy' | 'fill'): Code {
+    if (this.#builtins === null) {
+      const module = this.#load([copyFunction(this.#target.addressBits), emitFunction(fillProgram(), this.#target)]);
+      this.#builtins = { copy: new Code('copy', module, 0), fill: new Code('fill', module, 1) };
+    }
+    return this.#builtins[name];
+  }
+
+  #load(functions: readonly FunctionBody[]): CodeModule {
+    const bytes = assembleModule(this.#import, functions);
     const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { m: this.#memory } });
     return new CodeModule(instance.exports, this.#pool?.publish(bytes) ?? null);
   }

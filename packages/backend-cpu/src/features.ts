@@ -11,6 +11,8 @@ export interface Features {
   readonly fusedMadd: boolean;
   /** relaxed_laneselect exists. */
   readonly laneSelect: boolean;
+  /** Memories with 64-bit addresses can be made. */
+  readonly memory64: boolean;
 }
 
 let found: Features | null = null;
@@ -24,8 +26,26 @@ export function detectFeatures(): Features {
     nodeModule('node:v8')?.setFlagsFromString('--experimental-wasm-relaxed-simd');
     valid = WebAssembly.validate(probe);
   }
-  found = { fusedMadd: valid && roundsOnce(probe), laneSelect: valid };
+  found = { fusedMadd: valid && roundsOnce(probe), laneSelect: valid, memory64: hasMemory64() };
   return found;
+}
+
+/** A memory of the engine's kind. 64-bit memories count their pages in BigInt. */
+export function makeMemory(initial: number, maximum: number, shared: boolean, addressBits: 32 | 64): WebAssembly.Memory {
+  if (addressBits === 32) return new WebAssembly.Memory({ initial, maximum, shared });
+  const descriptor = { initial: BigInt(initial), maximum: BigInt(maximum), shared, address: 'i64' };
+  return new WebAssembly.Memory(descriptor as unknown as WebAssembly.MemoryDescriptor);
+}
+
+function hasMemory64(): boolean {
+  try {
+    const memory = makeMemory(1, 2, false, 64);
+    const module = assembleModule({ minPages: 1, maxPages: 2, shared: false, addressBits: 64 }, []);
+    new WebAssembly.Instance(new WebAssembly.Module(module), { m: { m: memory } });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A module whose function writes a * b + c of two doubles and two floats at addresses 0 and 16. */

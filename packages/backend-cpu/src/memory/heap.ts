@@ -53,12 +53,14 @@ export class Heap {
   #end: number;
   #live = 0;
   #count = 0;
+  readonly #wide: boolean;
   readonly #onGrow: () => void;
 
-  /** Manages the memory from `start` on, growing it up to `limit` bytes. `onGrow` runs after each growth. */
-  constructor(memory: WebAssembly.Memory, start: number, limit: number, onGrow: () => void = () => {}) {
+  /** Manages the memory from `start` on, growing it up to `limit` bytes. `onGrow` runs after each growth. `wide`: 64-bit memory. */
+  constructor(memory: WebAssembly.Memory, start: number, limit: number, onGrow: () => void = () => {}, wide: boolean = false) {
     this.#memory = memory;
     this.#limit = limit;
+    this.#wide = wide;
     this.#onGrow = onGrow;
     this.#end = memory.buffer.byteLength;
     const first = Math.ceil(start / unit) * unit;
@@ -166,7 +168,7 @@ export class Heap {
 
   #tryGrow(pages: number): number {
     try {
-      this.#memory.grow(pages);
+      this.#memory.grow((this.#wide ? BigInt(pages) : pages) as number);
       return pages;
     } catch {
       return 0;

@@ -21,6 +21,7 @@ export class WorkerPool {
   readonly #heap: Heap;
   readonly #memory: WebAssembly.Memory;
   readonly #words: Int32Array;
+  readonly #wide: boolean;
   readonly #scratch: readonly number[];
   readonly #blocking = mayBlock();
   #threads: Thread[] = [];
@@ -30,7 +31,8 @@ export class WorkerPool {
   #nextSlot = 0;
 
   /** `scratch` has one address per worker. */
-  constructor(memory: WebAssembly.Memory, heap: Heap, scratch: readonly number[]) {
+  constructor(memory: WebAssembly.Memory, heap: Heap, scratch: readonly number[], wide: boolean) {
+    this.#wide = wide;
     this.#memory = memory;
     this.#heap = heap;
     this.#scratch = scratch;
@@ -42,7 +44,7 @@ export class WorkerPool {
     if (this.#started) return;
     this.#started = true;
     for (const scratch of this.#scratch) {
-      const data: WorkerStart = { memory: this.#memory, control, chunkBits, tableAt, tableSlots, ringAt, ringSlots, argsAt, scratch, spins };
+      const data: WorkerStart = { memory: this.#memory, control, chunkBits, tableAt, tableSlots, ringAt, ringSlots, argsAt, wide: this.#wide, scratch, spins };
       this.#threads.push(startThread(workerMain, data));
     }
   }
@@ -137,6 +139,7 @@ export class WorkerPool {
     // Twice: a worker that reads while the entry changes sees another version afterwards and reads again.
     Atomics.add(words, at + 2, 1);
     Atomics.store(words, at, address | 0);
+    Atomics.store(words, at + 3, Math.floor(address / 2 ** 32));
     Atomics.store(words, at + 1, length);
     Atomics.add(words, at + 2, 1);
     const events = Atomics.load(words, control.events);

@@ -16,6 +16,8 @@ export interface WorkerStart {
   readonly ringAt: number;
   readonly ringSlots: number;
   readonly argsAt: number;
+  /** The memory has 64-bit addresses. */
+  readonly wide: boolean;
   /** This worker's memory for SHARED. */
   readonly scratch: number;
   /** Looks at the ticket before sleeping. */
@@ -24,7 +26,7 @@ export interface WorkerStart {
 
 /** Runs until the engine is disposed. */
 export function workerMain(start: WorkerStart): void {
-  const { memory, control, chunkBits, tableAt, tableSlots, ringAt, ringSlots, argsAt, scratch, spins } = start;
+  const { memory, control, chunkBits, tableAt, tableSlots, ringAt, ringSlots, argsAt, wide, scratch, spins } = start;
   // Only words at the start of memory are used through this view; it stays valid when shared memory grows.
   const words = new Int32Array(memory.buffer);
   const chunkMask = (1 << chunkBits) - 1;
@@ -38,12 +40,12 @@ export function workerMain(start: WorkerStart): void {
     for (;;) {
       const version = Atomics.load(words, at + 2);
       if (version === versions[slot]) return modules[slot]!;
-      const address = words[at]! >>> 0;
+      const address = (words[at]! >>> 0) + words[at + 3]! * 2 ** 32;
       const length = words[at + 1]!;
       let exports: WebAssembly.Exports | null = null;
       if (length > 0) {
         // A thread may not have noticed yet that another one made the memory larger.
-        if (memory.buffer.byteLength < address + length) memory.grow(0);
+        if (memory.buffer.byteLength < address + length) memory.grow((wide ? 0n : 0) as number);
         const bytes = new Uint8Array(length);
         bytes.set(new Uint8Array(memory.buffer, address, length));
         if (Atomics.load(words, at + 2) !== version) continue;
