@@ -2,6 +2,7 @@
 import type { BinaryOp, KOp, TernaryOp, UnaryOp } from './ir.ts';
 
 /** Kinds of operand and result a unary operation takes: see verify.ts. */
+// biome-ignore format: grouped like the types in ir.ts
 export const unaryOps: Readonly<Record<UnaryOp, 'float' | 'number' | 'any'>> = {
   NEG: 'number', NOT: 'any', ABS: 'number', SQRT: 'float', FLOOR: 'float', CEIL: 'float', TRUNC: 'float', ROUND: 'float',
   EXP: 'float', EXP2: 'float', EXPM1: 'float', LOG: 'float', LOG2: 'float', LOG1P: 'float',
@@ -10,6 +11,7 @@ export const unaryOps: Readonly<Record<UnaryOp, 'float' | 'number' | 'any'>> = {
 };
 
 /** What a binary operation takes: floats, integers (and bool for the logical ones), or any number. */
+// biome-ignore format: grouped like the types in ir.ts
 export const binaryOps: Readonly<Record<BinaryOp, 'float' | 'integer' | 'logical' | 'number' | 'compare'>> = {
   ADD: 'number', SUB: 'number', MUL: 'number', DIV: 'float', IDIV: 'integer', IREM: 'integer', FREM: 'float',
   MAX: 'number', MIN: 'number', POW: 'float', ATAN2: 'float',

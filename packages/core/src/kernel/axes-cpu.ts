@@ -5,6 +5,7 @@
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
 import type { EngineCaps } from '../engine/engine.ts';
+import { tileTransposes } from './axes-tile.ts';
 import { type Binder, NestWork } from './axes-work.ts';
 import { assumeBounds, type Exprs } from './expr.ts';
 import type { Range, RangeList } from './free-ranges.ts';
@@ -20,7 +21,8 @@ const repeatable = 2048;
 const vectorChunk = 64;
 
 /** One nest with its loops chosen. */
-export function shapeNest(stores: readonly LoopStore[], e: Exprs, caps: EngineCaps): LoopStore[] {
+export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: EngineCaps): LoopStore[] {
+  const stores = tileTransposes(given, e);
   const work = new NestWork(stores);
   const lanes = vectorLanes(stores, caps);
   const changes = new Map<Range, Replacement>();
@@ -67,7 +69,9 @@ function chooseVectors(work: NestWork, lanes: number): VectorChoice {
     found = false;
     for (const r of candidates) {
       if (best.along.has(r)) continue;
-      const others = [...best.along].filter((o) => !work.stores.some((s) => s.ranges.includes(o) && s.ranges.includes(r)));
+      const others = [...best.along].filter(
+        (o) => !work.stores.some((s) => s.ranges.includes(o) && s.ranges.includes(r)),
+      );
       const next = weigh(work, new Set([...others, r]), lanes);
       if (next.cost < best.cost) [best, found] = [next, true];
     }
@@ -128,9 +132,16 @@ function orderRanges(work: NestWork, along: ReadonlySet<Range>): Range[] {
 }
 
 /** Chooses grid ranges and chunks so that a group has about `groupWork` operations. */
-function cutIntoGroups(work: NestWork, order: readonly Range[], along: ReadonlySet<Range>, e: Exprs, changes: Map<Range, Replacement>): void {
+function cutIntoGroups(
+  work: NestWork,
+  order: readonly Range[],
+  along: ReadonlySet<Range>,
+  e: Exprs,
+  changes: Map<Range, Replacement>,
+): void {
   const keep = (r: Range): void => {
-    const now = e.range(r.arg.extent, along.has(r) ? 'vector' : 'serial');
+    const limit = r.src[0] === undefined ? undefined : new Rewriter(e, changes).node(r.src[0]);
+    const now = e.range(r.arg.extent, along.has(r) ? 'vector' : 'serial', limit);
     changes.set(r, { value: now, ranges: [now] });
   };
   let rest = work.total();
@@ -139,7 +150,7 @@ function cutIntoGroups(work: NestWork, order: readonly Range[], along: ReadonlyS
     const n = r.arg.extent;
     const shared = work.stores.every((s) => s.ranges.includes(r));
     const cheap = work.binders.every((b) => b.free.includes(r) || b.work <= repeatable || isInner(b, work));
-    if (done || !shared || !cheap || n === 0) {
+    if (done || !shared || !cheap || n === 0 || r.src.length > 0) {
       done = true;
       keep(r);
       continue;

@@ -27,6 +27,7 @@ export interface Binder {
   readonly work: number;
 }
 
+// biome-ignore format: a list
 const heavy: ReadonlySet<string> = new Set([
   'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN', 'SINH', 'COSH', 'TANH', 'ERF', 'POW',
   'ATAN2', 'FREM',
@@ -34,7 +35,8 @@ const heavy: ReadonlySet<string> = new Set([
 
 function weightOf(n: KNode): number {
   if (heavy.has(n.op)) return 16;
-  if (n.op === 'DIV' || n.op === 'SQRT' || n.op === 'RECIP' || n.op === 'RSQRT' || n.op === 'IDIV' || n.op === 'IREM') return 4;
+  if (n.op === 'DIV' || n.op === 'SQRT' || n.op === 'RECIP' || n.op === 'RSQRT' || n.op === 'IDIV' || n.op === 'IREM')
+    return 4;
   return isArithmetic(n.op) || n.op === 'CAST' || n.op === 'LOAD' || n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : 0;
 }
 
@@ -44,7 +46,7 @@ function sizeOf(ranges: RangeList): number {
 
 export class NestWork {
   readonly stores: readonly LoopStore[];
-  readonly free = new FreeRanges();
+  readonly free: FreeRanges = new FreeRanges();
   readonly binders: Binder[] = [];
   readonly #items: Item[] = [];
 

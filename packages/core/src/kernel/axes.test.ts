@@ -28,7 +28,7 @@ const base: EngineCaps = {
 const engines: Record<string, EngineCaps> = {
   simd: base,
   scalar: { ...base, vectorBytes: 4, nativeOps: new Set() },
-  simt: { ...base, simt: true, vectorBytes: 4, maxGroup: 64, sharedBytes: 16384 },
+  simt: { ...base, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 },
 };
 
 /** Numbers without structure, magnitude up to about 3, the same in every run. */
@@ -46,7 +46,12 @@ function buffers(k: LoopKernel, special?: (a: Float32Array, slot: number) => voi
 }
 
 /** Lowers for an engine, interprets, and compares with the nest evaluated directly (reductions there in float64). */
-function check(k: LoopKernel, caps: EngineCaps, tolerance = 2e-6, special?: (a: Float32Array, slot: number) => void): Program {
+function check(
+  k: LoopKernel,
+  caps: EngineCaps,
+  tolerance = 2e-6,
+  special?: (a: Float32Array, slot: number) => void,
+): Program {
   verifyLoopKernel(k);
   const shaped = optimize(k, caps);
   verifyLoopKernel(shaped);
@@ -72,23 +77,64 @@ function loops(p: Program): number {
 for (const [name, caps] of Object.entries(engines)) {
   describe(`optimize and linearize, ${name} engine`, () => {
     test('elementwise over every tail length', () => {
-      for (let n = 1; n <= 37; n++) check(elementwise([n], (e, [i], x) => e.add(x(1, i as KNode, n), e.f32(1))), caps);
+      for (let n = 1; n <= 37; n++)
+        check(
+          elementwise([n], (e, [i], x) => e.add(x(1, i as KNode, n), e.f32(1))),
+          caps,
+        );
     });
     test('broadcast, transpose, flip and slices', () => {
-      check(elementwise([5, 21], (e, [i, j], x) => e.mul(x(1, flat(e, [i!, j!], [5, 21]), 105), x(2, j!, 21))), caps);
-      check(elementwise([5, 21], (e, [i, j], x) => e.mul(x(1, i!, 5), x(2, flat(e, [j!, i!], [21, 5]), 105))), caps);
-      check(elementwise([5, 21], (e, [i, j], x) => x(1, e.sub(e.i32(104), flat(e, [i!, j!], [5, 21])), 105)), caps);
-      check(elementwise([3, 4, 5], (e, [i, j, k], x) => x(1, flat(e, [e.add(i!, e.i32(1)), k!, e.mul(j!, e.i32(2))], [5, 5, 8]), 200)), caps);
+      check(
+        elementwise([5, 21], (e, [i, j], x) => e.mul(x(1, flat(e, [i!, j!], [5, 21]), 105), x(2, j!, 21))),
+        caps,
+      );
+      check(
+        elementwise([5, 21], (e, [i, j], x) => e.mul(x(1, i!, 5), x(2, flat(e, [j!, i!], [21, 5]), 105))),
+        caps,
+      );
+      check(
+        elementwise([5, 21], (e, [i, j], x) => x(1, e.sub(e.i32(104), flat(e, [i!, j!], [5, 21])), 105)),
+        caps,
+      );
+      check(
+        elementwise([3, 4, 5], (e, [i, j, k], x) =>
+          x(1, flat(e, [e.add(i!, e.i32(1)), k!, e.mul(j!, e.i32(2))], [5, 5, 8]), 200),
+        ),
+        caps,
+      );
+    });
+    test('transposes large enough for tiles', () => {
+      check(
+        elementwise([20, 67], (e, [i, j], x) => x(1, flat(e, [j!, i!], [67, 20]), 1340)),
+        caps,
+      );
+      check(
+        elementwise([3, 9, 64], (e, [i, j, k], x) =>
+          e.add(x(1, flat(e, [k!, j!, i!], [64, 9, 3]), 1728), x(2, k!, 64)),
+        ),
+        caps,
+      );
     });
     test('indices that are data, and reshapes that do not cancel', () => {
-      check(elementwise([4, 9], (e, [i, j]) => e.cast(e.sub(j!, i!), 'float32')), caps);
-      check(elementwise([37], (e, [i], x) => e.add(x(1, e.irem(i!, e.i32(5)), 5), x(2, e.idiv(i!, e.i32(5)), 8))), caps);
-      check(elementwise([6, 8], (e, [i, j]) => e.where(e.lt(i!, j!), e.f32(1), e.cast(i!, 'float32'))), caps);
+      check(
+        elementwise([4, 9], (e, [i, j]) => e.cast(e.sub(j!, i!), 'float32')),
+        caps,
+      );
+      check(
+        elementwise([37], (e, [i], x) => e.add(x(1, e.irem(i!, e.i32(5)), 5), x(2, e.idiv(i!, e.i32(5)), 8))),
+        caps,
+      );
+      check(
+        elementwise([6, 8], (e, [i, j]) => e.where(e.lt(i!, j!), e.f32(1), e.cast(i!, 'float32'))),
+        caps,
+      );
     });
     test('gates: padding and pooling', () => {
       const pad = elementwise([9, 12], (e, [i, j], _) => {
         const [y, x] = [e.sub(i!, e.i32(2)), e.sub(j!, e.i32(1))];
-        const inside = [e.le(e.i32(0), y), e.lt(y, e.i32(5)), e.le(e.i32(0), x), e.lt(x, e.i32(10))].reduce((a, b) => e.and(a, b));
+        const inside = [e.le(e.i32(0), y), e.lt(y, e.i32(5)), e.le(e.i32(0), x), e.lt(x, e.i32(10))].reduce((a, b) =>
+          e.and(a, b),
+        );
         return e.load(e.param(1, 'float32', 'read', 50), flat(e, [y, x], [5, 10]), inside, e.f32(7));
       });
       check(pad, caps);
@@ -120,7 +166,7 @@ for (const [name, caps] of Object.entries(engines)) {
       for (const op of ['argmax', 'argmin', 'max', 'min'] as ReduceOp[]) {
         for (const n of [7, 32, 50]) {
           check(reduction(op, [3, n], [1]), caps, 0, (a) => a.fill(1));
-          check(reduction(op, [3, n], [1]), caps, 0, (a) => a.forEach((_, i) => (a[i] = i % 4)));
+          check(reduction(op, [3, n], [1]), caps, 0, (a) => a.set(a.map((_, i) => i % 4)));
           check(reduction(op, [3, n], [1]), caps, 0, (a, slot) => {
             if (slot === 1) for (const i of [5, 6, n + 3, 2 * n]) a[i] = Number.NaN;
           });
@@ -131,9 +177,26 @@ for (const [name, caps] of Object.entries(engines)) {
         }
       }
     });
+    test('reductions long enough for a group of threads', () => {
+      for (const op of ['sum', 'max', 'argmin'] as ReduceOp[]) {
+        check(reduction(op, [300], [0]), caps, 1e-5);
+        check(reduction(op, [3, 517], [1]), caps, 1e-5);
+        check(reduction(op, [256, 3], [0]), caps, 1e-5);
+      }
+      check(softmax(3, 301, 1, true), caps);
+      check(softmax(260, 5, 0, false), caps);
+      check(layerNorm(2, 260), caps, 1e-5);
+      check(matmul(3, 4, 200, false), caps, 1e-5);
+    });
     test('softmax over rows and columns, with and without a stage', () => {
-      for (const [r, c] of [[3, 10], [5, 37], [19, 6], [1, 4]] as const) {
-        for (const axis of [0, 1] as const) for (const staged of [false, true]) check(softmax(r, c, axis, staged), caps);
+      for (const [r, c] of [
+        [3, 10],
+        [5, 37],
+        [19, 6],
+        [1, 4],
+      ] as const) {
+        for (const axis of [0, 1] as const)
+          for (const staged of [false, true]) check(softmax(r, c, axis, staged), caps);
       }
     });
     test('layer norm: nested reductions, two outputs of different shape', () => {
@@ -149,13 +212,22 @@ for (const [name, caps] of Object.entries(engines)) {
       check(optimizerStep([70000, 5]), caps);
     });
     test('work in several groups with uneven last ones', () => {
-      check(elementwise([50_021], (e, [i], x) => e.mul(x(1, i!, 50_021), e.f32(2))), caps);
-      check(elementwise([37, 2001], (e, [i, j], x) => e.add(x(1, flat(e, [i!, j!], [37, 2001]), 37 * 2001), x(2, i!, 37))), caps);
+      check(
+        elementwise([50_021], (e, [i], x) => e.mul(x(1, i!, 50_021), e.f32(2))),
+        caps,
+      );
+      check(
+        elementwise([37, 2001], (e, [i, j], x) => e.add(x(1, flat(e, [i!, j!], [37, 2001]), 37 * 2001), x(2, i!, 37))),
+        caps,
+      );
       check(reduction('sum', [300, 257], [1]), caps, 1e-5);
       check(reduction('sum', [257, 300], [0]), caps, 1e-5);
     });
     test('empty tensors and empty reductions', () => {
-      check(elementwise([0, 4], (e, [i, j], x) => x(1, flat(e, [i!, j!], [0, 4]), 0)), caps);
+      check(
+        elementwise([0, 4], (e, [i, j], x) => x(1, flat(e, [i!, j!], [0, 4]), 0)),
+        caps,
+      );
       for (const op of ['sum', 'prod'] as ReduceOp[]) check(reduction(op, [3, 0], [1]), caps);
     });
   });
@@ -178,12 +250,17 @@ describe('shape of programs', () => {
     expect(p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM').every((n) => n.lanes === 4)).toBe(true);
   });
   test('inner loops have no division', () => {
-    const p = check(elementwise([7, 33, 100], (e, [a, b, c], x) => x(1, flat(e, [b!, a!, c!], [33, 7, 100]), 23100)), base);
+    const p = check(
+      elementwise([7, 33, 100], (e, [a, b, c], x) => x(1, flat(e, [b!, a!, c!], [33, 7, 100]), 23100)),
+      base,
+    );
     expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
   });
   test('results do not depend on the number of workers', () => {
     const k = reduction('sum', [300, 257], [1]);
-    const [one, many] = [1, 64].map((parallelism) => printProgram(linearize(optimize(k, { ...base, parallelism }), { ...base, parallelism })));
+    const [one, many] = [1, 64].map((parallelism) =>
+      printProgram(linearize(optimize(k, { ...base, parallelism }), { ...base, parallelism })),
+    );
     expect(one).toBe(many);
   });
   test('long float32 sums stay within their bound', () => {

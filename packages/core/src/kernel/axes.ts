@@ -7,7 +7,7 @@
 import type { EngineCaps } from '../engine/engine.ts';
 import { shapeNest } from './axes-cpu.ts';
 import { mergeRanges } from './axes-merge.ts';
-import { shapeNestSimt } from './axes-simt.ts';
+import { shapeSimt } from './axes-simt.ts';
 import { inlineStages } from './axes-stage.ts';
 import { Exprs } from './expr.ts';
 import type { LoopKernel } from './ir.ts';
@@ -17,6 +17,9 @@ import { splitNests } from './nests.ts';
 export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
   const e = new Exprs();
   const merged = mergeRanges(inlineStages(kernel, e, caps), e);
-  const shape = caps.simt ? shapeNestSimt : shapeNest;
-  return { ...merged, stores: splitNests(merged.stores).flatMap((nest) => shape(nest, e, caps)) };
+  const nests = splitNests(merged.stores);
+  return {
+    ...merged,
+    stores: caps.simt ? shapeSimt(nests, e, caps) : nests.flatMap((nest) => shapeNest(nest, e, caps)),
+  };
 }

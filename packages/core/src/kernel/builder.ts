@@ -7,19 +7,11 @@
  * IF or a loop that may run zero times: its index and its gate may rest on what holds there.
  */
 import type { DType } from '../shape/dtype.ts';
+import { type Block, newBlock, writeBlock } from './builder-blocks.ts';
 import { depthOrdered, sumTerms } from './builder-order.ts';
 import { Exprs, uniqueNode } from './expr.ts';
 import type { KArgs, KNode, KNodeOf, Program } from './ir.ts';
 import { inner, lowOf } from './node.ts';
-
-export interface Block {
-  readonly parent: Block | null;
-  readonly depth: number;
-  /** True where entering is not certain: IF, and loops that may run zero times. */
-  readonly maybe: boolean;
-  readonly items: (KNode | Block)[];
-  open: boolean;
-}
 
 /** Where an expression has been placed, and as which node of the body. */
 interface Placed {
@@ -35,10 +27,6 @@ export interface BuildOptions {
   /** All parameters in slot order; by default those the body uses. */
   readonly params?: readonly KNodeOf<'PARAM'>[];
   readonly scalars?: readonly DType[];
-}
-
-function newBlock(parent: Block | null, maybe: boolean): Block {
-  return { parent, depth: parent === null ? 0 : parent.depth + 1, maybe, items: [], open: true };
 }
 
 /** True for memory whose contents a kernel may change. */
@@ -67,7 +55,10 @@ export class ProgramBuilder {
     if (count.op === 'CONST') {
       const n = count.arg.value as number;
       if (n <= 0) return;
-      if (n === 1) return body(this.e.i32(0));
+      if (n === 1) {
+        body(this.e.i32(0));
+        return;
+      }
     }
     const limit = this.place(count);
     const loop = uniqueNode('LOOP', 'int32', 1, [limit], arg);
@@ -124,7 +115,13 @@ export class ProgramBuilder {
     const at = typeof index === 'number' ? this.e.i32(index) : index;
     const n = this.e.load(mem, at, gate, alt, lanes ?? mem.lanes);
     if (n.op !== 'LOAD' || !isMutable(mem)) return n;
-    const fresh = uniqueNode('LOAD', n.dtype, n.lanes, n.src.map((s) => this.place(s)), null);
+    const fresh = uniqueNode(
+      'LOAD',
+      n.dtype,
+      n.lanes,
+      n.src.map((s) => this.place(s)),
+      null,
+    );
     this.#block.items.push(fresh);
     this.#placed.set(fresh, { block: this.#block, node: fresh });
     return fresh;
@@ -138,13 +135,27 @@ export class ProgramBuilder {
     this.#write('ATOMIC', { op }, mem, index, value, gate);
   }
 
-  #write<O extends 'STORE' | 'ATOMIC'>(op: O, arg: KArgs[O], mem: KNode, index: KNode | number, value: KNode, gate?: KNode): void {
-    if (value.dtype !== mem.dtype) throw new Error(`[kernel.store] value must have the memory's dtype ${mem.dtype}: got ${value.dtype}`);
+  #write<O extends 'STORE' | 'ATOMIC'>(
+    op: O,
+    arg: KArgs[O],
+    mem: KNode,
+    index: KNode | number,
+    value: KNode,
+    gate?: KNode,
+  ): void {
+    if (value.dtype !== mem.dtype)
+      throw new Error(`[kernel.store] value must have the memory's dtype ${mem.dtype}: got ${value.dtype}`);
     if (gate?.op === 'CONST' && gate.arg.value === 0) return;
     const at = typeof index === 'number' ? this.e.i32(index) : index;
     const src = [mem, at, value];
     if (gate !== undefined && gate.op !== 'CONST') src.push(gate);
-    const n = uniqueNode('STORE', 'void', 1, src.map((s) => this.place(s)), null);
+    const n = uniqueNode(
+      'STORE',
+      'void',
+      1,
+      src.map((s) => this.place(s)),
+      null,
+    );
     this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg as KArgs['ATOMIC']));
   }
 
@@ -164,7 +175,8 @@ export class ProgramBuilder {
       const terms = sumTerms(n);
       const before = stack.length;
       const needed = terms ?? n.src;
-      for (let i = needed.length - 1; i >= 0; i--) if (this.#visible(needed[i] as KNode) === null) stack.push(needed[i] as KNode);
+      for (let i = needed.length - 1; i >= 0; i--)
+        if (this.#visible(needed[i] as KNode) === null) stack.push(needed[i] as KNode);
       if (stack.length > before) continue;
       stack.pop();
       this.#placed.set(n, terms === null ? this.#placeOne(n) : this.#placeSum(n));
@@ -259,7 +271,7 @@ export class ProgramBuilder {
   build(options: BuildOptions): Program {
     if (this.#block !== this.#root) throw new Error('[kernel.build] a loop or IF is still open');
     const body: KNode[] = [];
-    collect(this.#root, new Set(), body);
+    writeBlock(this.#root, new Set(), body);
     body.reverse();
     const bySlot = <T>(m: Map<number, T>): T[] => [...m.entries()].sort((a, b) => a[0] - b[0]).map((x) => x[1]);
     return {
@@ -272,31 +284,4 @@ export class ProgramBuilder {
       cost: options.cost ?? { flops: 0, bytes: 0 },
     };
   }
-}
-
-/**
- * Writes the block backwards into `out`, leaving out values that nothing uses and blocks without effect. Recursion goes
- * as deep as loops are nested.
- */
-function collect(block: Block, used: Set<KNode>, out: KNode[]): boolean {
-  const start = out.length;
-  let effect = false;
-  for (let i = block.items.length - 1; i >= 0; i--) {
-    const item = block.items[i] as KNode | Block;
-    if ('items' in item) {
-      if (collect(item, used, out)) effect = true;
-      continue;
-    }
-    const { op } = item;
-    if (op === 'STORE' || op === 'ATOMIC' || op === 'BARRIER') effect = true;
-    else if (op === 'LOOP' || op === 'IF' || op === 'ENDLOOP' || op === 'ENDIF') {
-      if (i === 0 && !effect) {
-        out.length = start;
-        return false;
-      }
-    } else if (!used.has(item)) continue;
-    for (const s of item.src) used.add(s);
-    out.push(item);
-  }
-  return effect;
 }

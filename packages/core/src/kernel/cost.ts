@@ -33,7 +33,8 @@ export function costOf(body: readonly KNode[], shares: ReadonlyMap<KNode, number
       case 'STORE':
       case 'ATOMIC': {
         const [mem, , value] = n.src as readonly [KNode, KNode, KNode?];
-        if (mem.op === 'PARAM') bytes += weight * dtypeInfo[mem.dtype as DType].bytes * (n.op === 'LOAD' ? n.lanes : (value?.lanes ?? 1));
+        if (mem.op === 'PARAM')
+          bytes += weight * dtypeInfo[mem.dtype as DType].bytes * (n.op === 'LOAD' ? n.lanes : (value?.lanes ?? 1));
         break;
       }
       default:

@@ -12,6 +12,7 @@ import type { BinaryOp, KNode, KNodeOf, LoopKernel, UnaryOp } from './ir.ts';
 
 type Env = ReadonlyMap<Range, number>;
 
+// biome-ignore format: a table
 const unaryByMath: Partial<Record<UnaryOp, (x: number) => number>> = {
   EXP: Math.exp, EXP2: (x) => 2 ** x, EXPM1: Math.expm1, LOG: Math.log, LOG2: Math.log2, LOG1P: Math.log1p,
   SIN: Math.sin, COS: Math.cos, TAN: Math.tan, TANH: Math.tanh, RSQRT: (x) => 1 / Math.sqrt(x), RECIP: (x) => 1 / x,
@@ -19,7 +20,11 @@ const unaryByMath: Partial<Record<UnaryOp, (x: number) => number>> = {
 };
 
 /** Runs the kernel on host arrays, one per slot. All stores see the memory as it was before. */
-export function evaluateNest(kernel: LoopKernel, buffers: readonly TypedArray[], scalars: readonly number[] = []): void {
+export function evaluateNest(
+  kernel: LoopKernel,
+  buffers: readonly TypedArray[],
+  scalars: readonly number[] = [],
+): void {
   const run = new Evaluation(buffers, scalars);
   const writes: [number, number, Literal][] = [];
   for (const { store, ranges } of kernel.stores) {
@@ -46,7 +51,10 @@ class Evaluation {
 
   over(ranges: readonly Range[], env: Env, body: (env: Env) => void): void {
     const [first, ...rest] = ranges;
-    if (first === undefined) return body(env);
+    if (first === undefined) {
+      body(env);
+      return;
+    }
     const limit = first.src[0];
     const n = limit === undefined ? first.arg.extent : Number(this.value(limit, env));
     for (let i = 0; i < n; i++) this.over(rest, new Map(env).set(first, i), body);
@@ -54,7 +62,8 @@ class Evaluation {
 
   index(mem: KNodeOf<'PARAM'>, index: KNode, env: Env): number {
     const at = this.value(index, env) as number;
-    if (at < 0 || at >= mem.arg.length) throw new Error(`[evaluateNest] index ${at} of PARAM ${mem.arg.slot} with ${mem.arg.length} elements`);
+    if (at < 0 || at >= mem.arg.length)
+      throw new Error(`[evaluateNest] index ${at} of PARAM ${mem.arg.slot} with ${mem.arg.length} elements`);
     return at;
   }
 
@@ -81,7 +90,10 @@ class Evaluation {
       case 'REDUCE': {
         let known = this.#reduced.get(n);
         if (known === undefined) this.#reduced.set(n, (known = new Map()));
-        const key = this.#free.of(n).map((r) => env.get(r)).join();
+        const key = this.#free
+          .of(n)
+          .map((r) => env.get(r))
+          .join();
         let value = known.get(key);
         if (value === undefined) known.set(key, (value = this.#reduce(n, env)));
         return value;
@@ -99,7 +111,9 @@ class Evaluation {
         if (n.src.length === 1) {
           const math = unaryByMath[n.op as UnaryOp];
           const x = at(0);
-          return (math === undefined ? foldUnary(n.op as UnaryOp, from, x) : normalize(dtype, math(x as number))) as Literal;
+          return (
+            math === undefined ? foldUnary(n.op as UnaryOp, from, x) : normalize(dtype, math(x as number))
+          ) as Literal;
         }
         return foldBinary(n.op as BinaryOp, from, at(0), at(1)) ?? 0;
       }
@@ -122,17 +136,30 @@ class Evaluation {
     const { op } = n.arg;
     const wide: DType = isFloat(dtype) ? 'float64' : dtype.endsWith('64') ? dtype : 'int32';
     const flip = op === 'min' || op === 'argmin';
-    let best: Literal = op === 'sum' ? 0 : op === 'prod' ? 1 : isFloat(dtype) ? (flip ? 1 / 0 : -1 / 0) : (dtypeRange[wide][flip ? 1 : 0] as number);
+    let best: Literal =
+      op === 'sum'
+        ? 0
+        : op === 'prod'
+          ? 1
+          : isFloat(dtype)
+            ? flip
+              ? 1 / 0
+              : -1 / 0
+            : (dtypeRange[wide][flip ? 1 : 0] as number);
     if (wide.endsWith('64') && wide !== 'float64') best = BigInt(best);
     let position = 0;
     let winner = 0;
     this.over(ownRanges(n), env, (inner) => {
       const x = foldCast(dtype, wide, this.value(value, inner));
-      const better = x !== x ? best === best : flip ? x < best : x > best;
+      const better = isNan(x) || (flip ? x < best : x > best);
       if (op === 'sum' || op === 'prod') best = foldBinary(op === 'sum' ? 'ADD' : 'MUL', wide, best, x) as Literal;
-      else if (better && !(best !== best)) [best, winner] = [x, position];
+      else if (better && !isNan(best)) [best, winner] = [x, position];
       position++;
     });
     return op === 'argmax' || op === 'argmin' ? winner : foldCast(wide, n.dtype as DType, best);
   }
+}
+
+function isNan(x: Literal): boolean {
+  return typeof x === 'number' && Number.isNan(x);
 }

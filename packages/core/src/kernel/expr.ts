@@ -28,7 +28,14 @@ export class Exprs {
   readonly #table = new InternTable(setBounds);
 
   /** The node exactly as asked, without simplification. For the rules themselves and for builders. */
-  intern(op: KOp, dtype: DType | 'void', lanes: number, src: readonly KNode[], key: ArgKey = 0, arg: KArg<KOp> = null): KNode {
+  intern(
+    op: KOp,
+    dtype: DType | 'void',
+    lanes: number,
+    src: readonly KNode[],
+    key: ArgKey = 0,
+    arg: KArg<KOp> = null,
+  ): KNode {
     return this.#table.intern(op, dtype, lanes, src, key, arg) as unknown as KNode;
   }
 
@@ -53,7 +60,11 @@ export class Exprs {
   }
 
   param(slot: number, dtype: DType, access: 'read' | 'write' | 'readwrite', length: number): KNodeOf<'PARAM'> {
-    return this.intern('PARAM', dtype, 1, [], `${slot} ${access} ${length}`, { slot, access, length }) as KNodeOf<'PARAM'>;
+    return this.intern('PARAM', dtype, 1, [], `${slot} ${access} ${length}`, {
+      slot,
+      access,
+      length,
+    }) as KNodeOf<'PARAM'>;
   }
 
   scalar(slot: number, dtype: DType): KNodeOf<'SCALAR'> {
@@ -72,7 +83,8 @@ export class Exprs {
    * before its extent (the last chunk of a split range).
    */
   range(extent: number, kind: RangeKind = 'loop', limit?: KNode): Range {
-    if (!Number.isInteger(extent) || extent < 0) fail('range', `extent must be an integer of at least 0: got ${extent}`);
+    if (!Number.isInteger(extent) || extent < 0)
+      fail('range', `extent must be an integer of at least 0: got ${extent}`);
     const id = freshId();
     return this.intern('RANGE', 'int32', 1, limit === undefined ? [] : [limit], id, { id, extent, kind }) as Range;
   }
@@ -94,9 +106,11 @@ export class Exprs {
   /** A false gate gives `alt` (zero unless told) without touching memory. */
   load(mem: KNode, index: KNode, gate?: KNode, alt?: KNode, lanes = 1): KNode {
     const dtype = mem.dtype as DType;
-    if (index.dtype !== 'int32' || index.lanes !== 1) fail('load', `index must be an int32 scalar: got ${index.dtype} x ${index.lanes}`);
+    if (index.dtype !== 'int32' || index.lanes !== 1)
+      fail('load', `index must be an int32 scalar: got ${index.dtype} x ${index.lanes}`);
     if (gate === undefined || isTrue(gate)) return this.intern('LOAD', dtype, lanes, [mem, index]);
-    if (gate.dtype !== 'bool' || gate.lanes !== 1) fail('load', `gate must be a bool scalar: got ${gate.dtype} x ${gate.lanes}`);
+    if (gate.dtype !== 'bool' || gate.lanes !== 1)
+      fail('load', `gate must be a bool scalar: got ${gate.dtype} x ${gate.lanes}`);
     const other = this.splat(alt ?? this.constant(dtype, 0), lanes);
     if (other.dtype !== dtype) fail('load', `alt must have the memory's dtype ${dtype}: got ${other.dtype}`);
     if (gate.op === 'CONST') return other;
@@ -118,7 +132,8 @@ export class Exprs {
   }
 
   binary(op: BinaryOp, x: KNode, y: KNode): KNode {
-    if (x.dtype !== y.dtype) fail('binary', `${op} needs operands of one dtype: got ${x.dtype} and ${y.dtype}; cast one of them`);
+    if (x.dtype !== y.dtype)
+      fail('binary', `${op} needs operands of one dtype: got ${x.dtype} and ${y.dtype}; cast one of them`);
     const [a, b] = x.lanes === y.lanes ? [x, y] : this.#match(op, x, y);
     const simpler = simplifyBinary(this, op, a, b);
     if (simpler !== null) return simpler;
@@ -137,7 +152,8 @@ export class Exprs {
   }
 
   #match(op: string, a: KNode, b: KNode): [KNode, KNode] {
-    if (a.lanes !== 1 && b.lanes !== 1) fail('binary', `${op} needs operands of equal lanes: got ${a.lanes} and ${b.lanes}`);
+    if (a.lanes !== 1 && b.lanes !== 1)
+      fail('binary', `${op} needs operands of equal lanes: got ${a.lanes} and ${b.lanes}`);
     return a.lanes === 1 ? [this.splat(a, b.lanes), b] : [a, this.splat(b, a.lanes)];
   }
 
@@ -259,7 +275,13 @@ export class Exprs {
 }
 
 /** A node that is never shared: statements, declarations of memory, reads of mutable memory. */
-export function uniqueNode<O extends KOp>(op: O, dtype: DType | 'void', lanes: number, src: readonly KNode[], arg: KArg<O>): KNodeOf<O> {
+export function uniqueNode<O extends KOp>(
+  op: O,
+  dtype: DType | 'void',
+  lanes: number,
+  src: readonly KNode[],
+  arg: KArg<O>,
+): KNodeOf<O> {
   const n = new NodeObject(op, dtype, lanes, src, arg as KArg<KOp>, 0, 0);
   setBounds(n);
   return n as unknown as KNodeOf<O>;

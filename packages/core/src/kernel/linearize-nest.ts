@@ -28,6 +28,8 @@ export interface NestOptions {
   readonly lanes: number;
   readonly muladd: boolean;
   readonly sharedBytes: number;
+  /** Threads of a group. */
+  readonly threads: number;
 }
 
 export class Nest {
@@ -49,8 +51,11 @@ export class Nest {
     this.#emit(
       stores.map(({ store, ranges }): Job => {
         const [mem, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+        // One thread writes what no local range spreads over the group.
+        const alone = this.#options.threads > 1 && ranges.every((r) => r.arg.kind !== 'local');
+        const all = alone ? [...ranges, this.#values.b.e.range(1, 'local')] : ranges;
         return {
-          ranges: ranges.filter((r) => !this.#scope.isOpen(r)),
+          ranges: all.filter((r) => !this.#scope.isOpen(r)),
           roots: gate === undefined ? [value, index] : [value, index, gate],
           run: () => this.#values.prepareStore(mem, index, value, gate),
           perCopy: true,
@@ -107,9 +112,14 @@ export class Nest {
           else scope.withTile(range, first, mode.count, mode.lanes, inside);
         });
         return;
+      case 'local': {
+        const { threads } = this.#options;
+        const thread = b.e.special('local', 0, threads);
+        b.ifThen(b.e.lt(thread, extent), () => scope.withLoop(range, thread, inside));
+        return;
+      }
       case 'grid':
-      case 'local':
-        throw new Error(`[linearize] a ${range.arg.kind} range must come before all loops of its nest`);
+        throw new Error('[linearize] a grid range cannot be bound inside a nest');
       default:
         range.arg.kind satisfies never;
     }
@@ -179,7 +189,7 @@ export class Nest {
   }
 
   #computeTogether(nodes: readonly KNode[]): void {
-    const { lanes, muladd } = this.#options;
+    const { lanes, muladd, threads } = this.#options;
     const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r) as readonly Mode[];
     const own = new Set(nodes.flatMap((n) => ownRanges(n)));
     for (const r of own) {
@@ -192,9 +202,9 @@ export class Nest {
     const jobs = nodes.map((n): Job => {
       if (n.op === 'STAGE') return this.#stageJob(n);
       const reduction = new Reduction(this.#values, n as KNodeOf<'REDUCE'>, modesOf, muladd);
-      finishers.push(() => reduction.finish());
+      finishers.push(() => reduction.finish(threads));
       return {
-        ranges: reduction.own,
+        ranges: [...reduction.own].sort((x, y) => Number(y.arg.kind === 'local') - Number(x.arg.kind === 'local')),
         roots: [reduction.value],
         run: () => void reduction.update(),
         perCopy: false,
@@ -247,7 +257,9 @@ export class Nest {
     if (known !== undefined && known.length >= length) return known.node;
     const bytes = length * dtypeInfo[stage.dtype as DType].bytes;
     if (bytes > this.#options.sharedBytes) {
-      throw new Error(`[linearize] STAGE of ${bytes} bytes: the engine has ${this.#options.sharedBytes} bytes of group memory`);
+      throw new Error(
+        `[linearize] STAGE of ${bytes} bytes: the engine has ${this.#options.sharedBytes} bytes of group memory`,
+      );
     }
     const node = this.#values.b.shared(`stage${this.#memory.size}`, stage.dtype as DType, length);
     this.#memory.set(stage, { node, length });

@@ -142,24 +142,55 @@ export class Reduction {
     });
   }
 
-  /** Combines the accumulators and makes the result available. */
-  finish(): void {
+  /** Combines the accumulators, of all threads of the group where a local range is reduced, and makes the result available. */
+  finish(threads: number): void {
+    const local = this.own.find((r) => r.arg.kind === 'local');
+    if (local !== undefined && local.arg.extent !== threads) {
+      throw new Error(
+        `[linearize] a reduction by ${local.arg.extent} threads in a group of ${threads}: they must be equal`,
+      );
+    }
     const { scope, b, results } = this.#values;
     const { e } = scope;
     const values: KNode[] = [];
     for (let kept = 0; kept < copiesOf(this.#kept); kept++) {
       const parts: State[] = [];
-      if (this.#direct) parts.push(this.#directStates[kept] ?? [identityOf(e, this.node.arg.op, this.#dtype), e.i32(0)]);
+      if (this.#direct)
+        parts.push(this.#directStates[kept] ?? [identityOf(e, this.node.arg.op, this.#dtype), e.i32(0)]);
       for (const { lanes, copies, regs } of this.#groups) {
         const states = Array.from({ length: copies }, (_, k): State => regs.map((r) => b.load(r, kept * copies + k)));
         const whole = this.#tree(states);
         if (lanes === this.#keptLanes) parts.push(whole);
         else parts.push(this.#tree(Array.from({ length: lanes }, (_, k): State => whole.map((x) => e.lane(x, k)))));
       }
-      const all = parts.reduce((x, y) => this.#combine(x, y, false));
+      let all = parts.reduce((x, y) => this.#combine(x, y, false));
+      if (local !== undefined) all = this.#acrossThreads(all, threads);
       values.push(this.#position !== null ? (all[1] as KNode) : e.cast(all[0] as KNode, this.node.dtype as DType));
     }
     results.set(this.node, { kind: 'values', tiles: this.#kept, values });
+  }
+
+  /** Combines the states of all threads through shared memory, always in the same order. */
+  #acrossThreads(mine: State, threads: number): State {
+    const { b, scope } = this.#values;
+    const { e } = scope;
+    const thread = e.special('local', 0, threads);
+    const cells = mine.map((x) => b.shared('partial', x.dtype as DType, threads));
+    const read = (at: KNode): State => cells.map((c) => b.load(c, at));
+    const write = (s: State): void => {
+      for (const [i, c] of cells.entries()) b.store(c, thread, s[i] as KNode);
+    };
+    write(mine);
+    b.barrier();
+    for (let half = threads / 2; half >= 1; half /= 2) {
+      b.ifThen(e.lt(thread, e.i32(half)), () =>
+        write(this.#combine(read(thread), read(e.add(thread, e.i32(half))), false)),
+      );
+      b.barrier();
+    }
+    const whole = read(e.i32(0));
+    b.barrier();
+    return whole;
   }
 
   /** Pairwise: the first half with the second, until one is left. */

@@ -86,7 +86,10 @@ export class Scope {
   }
 
   #enter(r: Range, level: number): void {
-    if (this.#levels.has(r)) throw new Error(`[linearize] range ${r.arg.id} is opened inside itself: nested reductions need ranges of their own`);
+    if (this.#levels.has(r))
+      throw new Error(
+        `[linearize] range ${r.arg.id} is opened inside itself: nested reductions need ranges of their own`,
+      );
     this.#levels.set(r, level);
   }
 
@@ -126,7 +129,8 @@ export class Scope {
   /** Value of an open range: scalar, or its first lane for the vector tile. */
   valueOf(r: Range): KNode {
     const v = this.#values.get(r);
-    if (v === undefined) throw new Error(`[linearize] range ${r.arg.id} (extent ${r.arg.extent}, ${r.arg.kind}) is used outside its loop`);
+    if (v === undefined)
+      throw new Error(`[linearize] range ${r.arg.id} (extent ${r.arg.extent}, ${r.arg.kind}) is used outside its loop`);
     return v;
   }
 

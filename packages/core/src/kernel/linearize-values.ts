@@ -14,7 +14,13 @@ import { copyIndex, type Scope, type Tile } from './linearize-scope.ts';
 /** A finished REDUCE (one value per kept copy) or STAGE (memory with one section per kept copy). */
 export type Result =
   | { readonly kind: 'values'; readonly tiles: readonly Tile[]; readonly values: readonly KNode[] }
-  | { readonly kind: 'memory'; readonly tiles: readonly Tile[]; readonly memory: KNode; readonly length: number; readonly lanes: number };
+  | {
+      readonly kind: 'memory';
+      readonly tiles: readonly Tile[];
+      readonly memory: KNode;
+      readonly length: number;
+      readonly lanes: number;
+    };
 
 /** How an index moves over the lanes of the vector tile. */
 export type Address =
@@ -24,7 +30,7 @@ export type Address =
 export class Values {
   readonly b: ProgramBuilder;
   readonly scope: Scope;
-  readonly results = new Map<KNode, Result>();
+  readonly results: Map<KNode, Result> = new Map();
 
   constructor(b: ProgramBuilder, scope: Scope) {
     this.b = b;
@@ -106,7 +112,8 @@ export class Values {
     const memory = staged === null ? mem : staged.memory;
     const width = staged === null ? 1 : staged.lanes; // lanes stored side by side for every element
     const section = staged === null ? 0 : copyIndex(staged.tiles) * staged.length;
-    const place = (i: KNode, lane: number): KNode => e.add(e.mul(i, e.i32(width)), e.i32(section * width + (width > 1 ? lane : 0)));
+    const place = (i: KNode, lane: number): KNode =>
+      e.add(e.mul(i, e.i32(width)), e.i32(section * width + (width > 1 ? lane : 0)));
 
     const vector = scope.isVector(scope.free.of(index)) || (gate !== undefined && scope.isVector(scope.free.of(gate)));
     if (!vector && (width === 1 || scope.lane >= 0)) {
@@ -123,7 +130,9 @@ export class Values {
     if (uniform && address.kind === 'same') return this.#gated(memory, place(address.base, 0), gates?.[0], alt);
     const each: KNode[] = [];
     for (let k = 0; k < lanes; k++) {
-      each.push(e.load(memory, place(laneOf(e, address, k), k), gates?.[k], alt && (alt.lanes > 1 ? e.lane(alt, k) : alt)));
+      each.push(
+        e.load(memory, place(laneOf(e, address, k), k), gates?.[k], alt && (alt.lanes > 1 ? e.lane(alt, k) : alt)),
+      );
     }
     return e.vec(each);
   }
@@ -187,7 +196,8 @@ export class Values {
       return () => b.store(mem, address.base, e.splat(v, vector.lanes), gates?.[0]);
     }
     return () => {
-      for (let k = 0; k < vector.lanes; k++) b.store(mem, laneOf(e, address, k), v.lanes > 1 ? e.lane(v, k) : v, gates?.[k]);
+      for (let k = 0; k < vector.lanes; k++)
+        b.store(mem, laneOf(e, address, k), v.lanes > 1 ? e.lane(v, k) : v, gates?.[k]);
     };
   }
 }

@@ -32,7 +32,12 @@ export function vectorModes(extent: number, exact: boolean, lanes: number, unrol
 }
 
 /** Writes the loops of the modes over `total` elements; `body` gets the mode and the first element of its stretch. */
-export function runModes(b: ProgramBuilder, total: KNode, modes: readonly Mode[], body: (mode: Mode, first: KNode) => void): void {
+export function runModes(
+  b: ProgramBuilder,
+  total: KNode,
+  modes: readonly Mode[],
+  body: (mode: Mode, first: KNode) => void,
+): void {
   const { e } = b;
   let done: KNode = e.i32(0);
   for (const mode of modes) {

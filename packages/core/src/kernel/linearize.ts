@@ -16,7 +16,10 @@ import { Nest } from './linearize-nest.ts';
 import { Scope } from './linearize-scope.ts';
 import { Values } from './linearize-values.ts';
 import { vectorLanes } from './linearize-vector.ts';
-import { splitNests } from './nests.ts';
+import { reduceRanges, splitNests } from './nests.ts';
+
+/** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
+const gridLimit = 65535;
 
 /** Lowers a loop nest to a program for an engine. The nest is taken as it stands: call `optimize` before. */
 export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
@@ -37,10 +40,10 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
   const counts = grids.map((g) => g.reduce((n, r) => n * r.arg.extent, 1));
   const onGrid = grids.some((g) => g.length > 0);
   const total = onGrid ? counts.reduce((x, y) => x + y, 0) : 1;
-  const group = e.special('group', 0, total);
-  const locals = nests.map(localOf);
-  const threads = Math.max(1, ...locals.map((r) => r?.arg.extent ?? 1));
-  const thread = threads === 1 ? e.i32(0) : e.special('local', 0, threads);
+  const columns = caps.simt ? Math.min(total, gridLimit) : total;
+  const rows = columns === 0 ? 1 : Math.ceil(total / columns);
+  const group = groupIndex(e, columns, rows);
+  const threads = threadsOf(stores);
   const shares = new Map<KNode, number>();
   let first = 0;
   nests.forEach((nest, i) => {
@@ -50,19 +53,11 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
       const values = new Values(b, scope);
       const index = onGrid ? e.sub(group, e.i32(first)) : e.i32(0);
       if (index !== group && index.op !== 'CONST') assumeBounds(index, 0, count - 1);
-      const options = { lanes: vectorLanes(nest, caps), muladd, sharedBytes: caps.sharedBytes };
-      openGrid(scope, grids[i] as readonly Range[], index, () => {
-        const inside = (): void => new Nest(values, options).writeStores(nest);
-        const local = locals[i];
-        if (local === undefined) return b.ifThen(e.eq(thread, e.i32(0)), inside);
-        scope.withLoop(local, thread, () => {
-          const limit = local.src[0];
-          b.ifThen(e.lt(thread, limit === undefined ? e.i32(local.arg.extent) : values.lower(limit)), inside);
-        });
-      });
+      const options = { lanes: vectorLanes(nest, caps), muladd, sharedBytes: caps.sharedBytes, threads };
+      openGrid(scope, grids[i] as readonly Range[], index, () => new Nest(values, options).writeStores(nest));
     };
     if (count === 0) return;
-    if (!onGrid || nests.length === 1) write();
+    if (!onGrid || (nests.length === 1 && columns * rows === total)) write();
     else {
       const inside = e.and(e.le(e.i32(first), group), e.lt(group, e.i32(first + count)));
       shares.set(inside, count / total);
@@ -70,8 +65,20 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
     }
     first += count;
   });
-  const program = b.build({ name: kernel.name, grid: [total, 1, 1], group: [threads, 1, 1], params: kernel.params, scalars: kernel.scalars });
+  const program = b.build({
+    name: kernel.name,
+    grid: [columns, rows, 1],
+    group: [threads, 1, 1],
+    params: kernel.params,
+    scalars: kernel.scalars,
+  });
   return { ...program, cost: costOf(program.body, shares) };
+}
+
+/** Number of the running group; large grids are folded over two axes, where the last row may have groups to spare. */
+function groupIndex(e: Exprs, columns: number, rows: number): KNode {
+  const column = e.special('group', 0, columns);
+  return rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows), e.i32(columns)), column);
 }
 
 /** The leading grid ranges of a nest; all its stores must have the same. */
@@ -84,17 +91,23 @@ function gridOf(nest: readonly LoopStore[]): readonly Range[] {
   return list;
 }
 
-/** The range of a nest that runs over the threads of a group, if there is one. */
-function localOf(nest: readonly LoopStore[]): Range | undefined {
-  const found = new Set(nest.map(({ ranges }) => ranges.find((r) => r.arg.kind === 'local')));
-  if (found.size > 1) throw new Error('[linearize] stores that share loops must have the same local range');
-  return [...found][0];
+/** Threads of a group: the largest local range among loops and reductions. */
+function threadsOf(stores: readonly LoopStore[]): number {
+  let threads = 1;
+  for (const { store, ranges } of stores) {
+    for (const r of [...ranges, ...reduceRanges(store)])
+      if (r.arg.kind === 'local') threads = Math.max(threads, r.arg.extent);
+  }
+  return threads;
 }
 
 /** Opens the grid ranges as parts of one flat index, the last varying fastest. */
 function openGrid(scope: Scope, ranges: readonly Range[], index: KNode, body: () => void): void {
   const last = ranges[ranges.length - 1];
-  if (last === undefined) return body();
+  if (last === undefined) {
+    body();
+    return;
+  }
   const { e } = scope;
   const extent = e.i32(last.arg.extent);
   const outer = ranges.slice(0, -1);

@@ -59,7 +59,8 @@ export function softmax(rows: number, columns: number, axis: 0 | 1, staged: bool
   const e = new Exprs();
   const [i, j] = [e.range(rows), e.range(columns)];
   const r = e.range(axis === 1 ? columns : rows, 'reduce');
-  const input = (p: KNode, q: KNode): KNode => e.load(e.param(1, 'float32', 'read', rows * columns), flat(e, [p, q], [rows, columns]));
+  const input = (p: KNode, q: KNode): KNode =>
+    e.load(e.param(1, 'float32', 'read', rows * columns), flat(e, [p, q], [rows, columns]));
   const along = axis === 1 ? input(i, r) : input(r, j);
   const top = e.reduce('max', along, [r]);
   const exp = e.unary('EXP', e.sub(along, top));
@@ -67,7 +68,9 @@ export function softmax(rows: number, columns: number, axis: 0 | 1, staged: bool
   const sum = e.reduce('sum', staged ? e.load(stage, r) : exp, [r]);
   const own = staged ? e.load(stage, axis === 1 ? j : i) : e.unary('EXP', e.sub(input(i, j), top));
   const out = e.param(0, 'float32', 'write', rows * columns);
-  return kernel('softmax', [{ store: e.store(out, flat(e, [i, j], [rows, columns]), e.div(own, sum)), ranges: [i, j] }]);
+  return kernel('softmax', [
+    { store: e.store(out, flat(e, [i, j], [rows, columns]), e.div(own, sum)), ranges: [i, j] },
+  ]);
 }
 
 /** Layer norm over rows with the row means as second output; the variance is a reduction that contains another. */
@@ -75,7 +78,8 @@ export function layerNorm(rows: number, columns: number): LoopKernel {
   const e = new Exprs();
   const [i, j] = [e.range(rows), e.range(columns)];
   const r = e.range(columns, 'reduce');
-  const input = (q: KNode): KNode => e.load(e.param(2, 'float32', 'read', rows * columns), flat(e, [i, q], [rows, columns]));
+  const input = (q: KNode): KNode =>
+    e.load(e.param(2, 'float32', 'read', rows * columns), flat(e, [i, q], [rows, columns]));
   const scale = e.load(e.param(3, 'float32', 'read', columns), j);
   const mean = e.mul(e.reduce('sum', input(r), [r]), e.f32(1 / columns));
   const d = e.sub(input(r), mean);
@@ -84,7 +88,10 @@ export function layerNorm(rows: number, columns: number): LoopKernel {
   const value = e.mul(e.mul(e.sub(input(j), mean), factor), scale);
   return kernel('layerNorm', [
     { store: e.store(e.param(1, 'float32', 'write', rows), i, mean), ranges: [i] },
-    { store: e.store(e.param(0, 'float32', 'write', rows * columns), flat(e, [i, j], [rows, columns]), value), ranges: [i, j] },
+    {
+      store: e.store(e.param(0, 'float32', 'write', rows * columns), flat(e, [i, j], [rows, columns]), value),
+      ranges: [i, j],
+    },
   ]);
 }
 
@@ -93,9 +100,14 @@ export function matmul(m: number, n: number, k: number, transposed: boolean): Lo
   const e = new Exprs();
   const [i, j, l] = [e.range(m), e.range(n), e.range(k, 'reduce')];
   const a = e.load(e.param(1, 'float32', 'read', m * k), flat(e, [i, l], [m, k]));
-  const b = e.load(e.param(2, 'float32', 'read', k * n), transposed ? flat(e, [j, l], [n, k]) : flat(e, [l, j], [k, n]));
+  const b = e.load(
+    e.param(2, 'float32', 'read', k * n),
+    transposed ? flat(e, [j, l], [n, k]) : flat(e, [l, j], [k, n]),
+  );
   const out = e.param(0, 'float32', 'write', m * n);
-  return kernel('matmul', [{ store: e.store(out, flat(e, [i, j], [m, n]), e.reduce('sum', e.mul(a, b), [l])), ranges: [i, j] }]);
+  return kernel('matmul', [
+    { store: e.store(out, flat(e, [i, j], [m, n]), e.reduce('sum', e.mul(a, b), [l])), ranges: [i, j] },
+  ]);
 }
 
 /** Zero-padded windows of a row-major image: max pooling with padding, gates on loads. */
@@ -107,9 +119,16 @@ export function maxPool(height: number, width: number, window: number, pad: numb
   const [iy, ix] = [e.sub(e.add(y, ky), e.i32(pad)), e.sub(e.add(x, kx), e.i32(pad))];
   const inside = (v: KNode, n: number): KNode => e.and(e.le(e.i32(0), v), e.lt(v, e.i32(n)));
   const gate = e.and(inside(iy, height), inside(ix, width));
-  const value = e.load(e.param(1, 'float32', 'read', height * width), flat(e, [iy, ix], [height, width]), gate, e.f32(Number.NEGATIVE_INFINITY));
+  const value = e.load(
+    e.param(1, 'float32', 'read', height * width),
+    flat(e, [iy, ix], [height, width]),
+    gate,
+    e.f32(Number.NEGATIVE_INFINITY),
+  );
   const out = e.param(0, 'float32', 'write', oh * ow);
-  return kernel('maxPool', [{ store: e.store(out, flat(e, [y, x], [oh, ow]), e.reduce('max', value, [ky, kx])), ranges: [y, x] }]);
+  return kernel('maxPool', [
+    { store: e.store(out, flat(e, [y, x], [oh, ow]), e.reduce('max', value, [ky, kx])), ranges: [y, x] },
+  ]);
 }
 
 /** w and m of several parameters of different sizes updated in place: independent nests in one kernel. */

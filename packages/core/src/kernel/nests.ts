@@ -26,7 +26,8 @@ export function splitNests(stores: readonly LoopStore[]): LoopStore[][] {
   return nests.map((n) => n.stores);
 }
 
-function reduceRanges(store: KNode): Range[] {
+/** Ranges bound by the reductions of a store. */
+export function reduceRanges(store: KNode): Range[] {
   const seen = new Set<KNode>();
   const found: Range[] = [];
   const stack: KNode[] = [store];

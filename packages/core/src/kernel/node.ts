@@ -34,11 +34,19 @@ export class NodeObject {
   readonly key: ArgKey;
   readonly hash: number;
   /** Bounds of the value where it is a small integer or bool; may be tightened after construction. */
-  lo = Number.NEGATIVE_INFINITY;
-  hi = Number.POSITIVE_INFINITY;
+  lo: number = Number.NEGATIVE_INFINITY;
+  hi: number = Number.POSITIVE_INFINITY;
   linear: Linear | null = null;
 
-  constructor(op: KOp, dtype: DType | 'void', lanes: number, src: readonly KNode[], arg: KArg<KOp>, key: ArgKey, hash: number) {
+  constructor(
+    op: KOp,
+    dtype: DType | 'void',
+    lanes: number,
+    src: readonly KNode[],
+    arg: KArg<KOp>,
+    key: ArgKey,
+    hash: number,
+  ) {
     this.op = op;
     this.dtype = dtype;
     this.lanes = lanes;
@@ -104,7 +112,14 @@ export class InternTable {
   }
 
   /** The node with these fields; made on first request. `arg` is read only when a node is made. */
-  intern(op: KOp, dtype: DType | 'void', lanes: number, src: readonly KNode[], key: ArgKey, arg: KArg<KOp>): NodeObject {
+  intern(
+    op: KOp,
+    dtype: DType | 'void',
+    lanes: number,
+    src: readonly KNode[],
+    key: ArgKey,
+    arg: KArg<KOp>,
+  ): NodeObject {
     let h = Math.imul(opCode(op), 0x9e3779b1) ^ Math.imul(lanes, 0x85ebca6b) ^ (dtype.length + dtype.charCodeAt(0));
     for (let i = 0; i < src.length; i++) h = Math.imul(h ^ inner(src[i] as KNode).id, 0x01000193) ^ (h >>> 15);
     h = Math.imul(h ^ hashKey(key), 0xc2b2ae35);
@@ -112,7 +127,14 @@ export class InternTable {
     const slots = this.#slots;
     let i = h & this.#mask;
     for (let n = slots[i]; n !== undefined; n = slots[(i = (i + 1) & this.#mask)]) {
-      if (n.hash === h && n.op === op && n.dtype === dtype && n.lanes === lanes && Object.is(n.key, key) && sameList(n.src, src)) {
+      if (
+        n.hash === h &&
+        n.op === op &&
+        n.dtype === dtype &&
+        n.lanes === lanes &&
+        Object.is(n.key, key) &&
+        sameList(n.src, src)
+      ) {
         return n;
       }
     }

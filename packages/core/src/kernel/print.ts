@@ -86,7 +86,9 @@ export function printLoopKernel(k: LoopKernel): string {
   for (const { store, ranges } of k.stores) {
     for (const r of ranges) writeValue(r, names, lines);
     for (const s of store.src) writeValue(s, names, lines);
-    lines.push(`  for ${ranges.map((r) => `${names.get(r)} in ${r.arg.extent} ${r.arg.kind}`).join(', ') || 'once'}: ${line(store, names)}`);
+    lines.push(
+      `  for ${ranges.map((r) => `${names.get(r)} in ${r.arg.extent} ${r.arg.kind}`).join(', ') || 'once'}: ${line(store, names)}`,
+    );
   }
   return lines.join('\n');
 }

@@ -7,7 +7,16 @@
 import type { Exprs } from './expr.ts';
 import type { BinaryOp, KNode } from './ir.ts';
 import { highOf, idOf, inner, type Linear, lowOf } from './node.ts';
-import { combine, fitsInt32, linearHigh, linearLow, linearOf, recombine, scale, splitByDivisor } from './simplify-linear.ts';
+import {
+  combine,
+  fitsInt32,
+  linearHigh,
+  linearLow,
+  linearOf,
+  recombine,
+  scale,
+  splitByDivisor,
+} from './simplify-linear.ts';
 
 /** The literal of a constant, else null. */
 export function literalOf(n: KNode): number | bigint | null {

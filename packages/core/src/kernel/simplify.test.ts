@@ -7,10 +7,7 @@ import { highOf, lowOf } from './node.ts';
 import { printNode } from './print.ts';
 
 /** An expression as it was asked for: built node, and its value computed without the factory. */
-type Tree =
-  | { op: 'var'; i: number }
-  | { op: 'const'; v: number }
-  | { op: string; a: Tree; b: Tree };
+type Tree = { op: 'var'; i: number } | { op: 'const'; v: number } | { op: string; a: Tree; b: Tree };
 
 const extents = [1, 4, 7, 64];
 const truth: Record<string, (a: number, b: number) => number> = {
@@ -18,7 +15,7 @@ const truth: Record<string, (a: number, b: number) => number> = {
   sub: (a, b) => (a - b) | 0,
   mul: (a, b) => Math.imul(a, b),
   idiv: (a, b) => (b === 0 ? 0 : Math.trunc(a / b) | 0),
-  irem: (a, b) => (b === 0 ? 0 : a % b | 0),
+  irem: (a, b) => (b === 0 ? 0 : (a % b) | 0),
   min: (a, b) => Math.min(a, b),
   max: (a, b) => Math.max(a, b),
   and: (a, b) => a & b,
@@ -69,8 +66,8 @@ function build(e: Exprs, t: Tree, vars: readonly Range[]): KNode {
 }
 
 /** Value of a simplified node. Division by zero gives 0. */
-function valueOf(n: KNode, env: ReadonlyMap<KNode, number>): number {
-  const at = (i: number): number => valueOf(n.src[i] as KNode, env);
+function evaluate(n: KNode, env: ReadonlyMap<KNode, number>): number {
+  const at = (i: number): number => evaluate(n.src[i] as KNode, env);
   switch (n.op) {
     case 'RANGE':
       return env.get(n) as number;
@@ -98,11 +95,21 @@ const leaf: fc.Arbitrary<Tree> = fc.oneof(
     v: fc.oneof(fc.integer({ min: -9, max: 9 }), fc.constantFrom(2147483647, -2147483648, 1 << 20, 64, 100)),
   }),
 );
-const factor: fc.Arbitrary<Tree> = fc.record({ op: fc.constant('const' as const), v: fc.constantFrom(1, 2, 3, 4, 6, 7, 8, 12, 28, 64) });
+const factor: fc.Arbitrary<Tree> = fc.record({
+  op: fc.constant('const' as const),
+  v: fc.constantFrom(1, 2, 3, 4, 6, 7, 8, 12, 28, 64),
+});
 const anyTree = fc.letrec<{ t: Tree }>((tie) => ({
-  t: fc.oneof({ maxDepth: 5 }, leaf, fc.record({ op: fc.constantFrom(...Object.keys(truth)), a: tie('t'), b: tie('t') })),
+  t: fc.oneof(
+    { maxDepth: 5 },
+    leaf,
+    fc.record({ op: fc.constantFrom(...Object.keys(truth)), a: tie('t'), b: tie('t') }),
+  ),
 })).t;
-const variable: fc.Arbitrary<Tree> = fc.record({ op: fc.constant('var' as const), i: fc.integer({ min: 0, max: extents.length - 1 }) });
+const variable: fc.Arbitrary<Tree> = fc.record({
+  op: fc.constant('var' as const),
+  i: fc.integer({ min: 0, max: extents.length - 1 }),
+});
 const indexTree = fc.letrec<{ t: Tree }>((tie) => ({
   t: fc.oneof(
     { maxDepth: 8 },
@@ -115,7 +122,9 @@ const indexTree = fc.letrec<{ t: Tree }>((tie) => ({
 function withConstants(t: Tree, constants: readonly Tree[], used = { n: 0 }): Tree {
   if (t.op === 'var' || t.op === 'const') return t;
   const { a, b } = t as { op: string; a: Tree; b: Tree };
-  const second = t.op.endsWith('Const') ? (constants[used.n++ % constants.length] as Tree) : withConstants(b, constants, used);
+  const second = t.op.endsWith('Const')
+    ? (constants[used.n++ % constants.length] as Tree)
+    : withConstants(b, constants, used);
   return { op: t.op, a: withConstants(a, constants, used), b: second };
 }
 
@@ -126,18 +135,24 @@ function check(t: Tree, envs: readonly (readonly number[])[]): void {
   for (const raw of envs) {
     const env = raw.map((x, i) => x % (extents[i] as number));
     const want = direct(t, env);
-    const got = valueOf(n, new Map(vars.map((v, i) => [v, env[i] as number])));
+    const got = evaluate(n, new Map(vars.map((v, i) => [v, env[i] as number])));
     if (got !== want || want < lowOf(n) || want > highOf(n)) {
       throw new Error(`at ${env}: want ${want}, got ${got}, bounds ${lowOf(n)} .. ${highOf(n)}\n${printNode(n)}`);
     }
   }
 }
 
-const environments = fc.array(fc.tuple(fc.nat(1000), fc.nat(1000), fc.nat(1000), fc.nat(1000)), { minLength: 3, maxLength: 6 });
+const environments = fc.array(fc.tuple(fc.nat(1000), fc.nat(1000), fc.nat(1000), fc.nat(1000)), {
+  minLength: 3,
+  maxLength: 6,
+});
 
 describe('integer simplification keeps values and bounds', () => {
   test('random expressions with all operations and wrapping constants', () => {
-    fc.assert(fc.property(anyTree, environments, (t, envs) => check(t, envs)), { numRuns: 1500 });
+    fc.assert(
+      fc.property(anyTree, environments, (t, envs) => check(t, envs)),
+      { numRuns: 1500 },
+    );
   });
   test('index arithmetic of views: sums, factors, division and remainder by constants', () => {
     fc.assert(
@@ -206,7 +221,14 @@ describe('floats', () => {
     expect(e.mul(x, e.f32(1))).toBe(x);
     expect(e.div(x, e.f32(1))).toBe(x);
     expect(e.neg(e.neg(x))).toBe(x);
-    for (const n of [e.mul(x, e.f32(0)), e.add(x, e.f32(0)), e.sub(x, x), e.eq(x, x), e.max(x, x), e.neg(e.sub(x, e.f32(1)))]) {
+    for (const n of [
+      e.mul(x, e.f32(0)),
+      e.add(x, e.f32(0)),
+      e.sub(x, x),
+      e.eq(x, x),
+      e.max(x, x),
+      e.neg(e.sub(x, e.f32(1))),
+    ]) {
       expect(n.op).not.toBe('CONST');
       expect(n).not.toBe(x);
     }

@@ -9,7 +9,16 @@ import type { Exprs } from './expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from './ir.ts';
 import { highOf, lowOf } from './node.ts';
 import { foldBinary, foldUnary } from './simplify-fold.ts';
-import { addScaled, divideByConstant, equal, isLiteral, lessThan, literalOf, mustSwap, scaleBy } from './simplify-int.ts';
+import {
+  addScaled,
+  divideByConstant,
+  equal,
+  isLiteral,
+  lessThan,
+  literalOf,
+  mustSwap,
+  scaleBy,
+} from './simplify-int.ts';
 
 /** A simpler node for a unary operation, or null. */
 export function simplifyUnary(e: Exprs, op: UnaryOp, x: KNode): KNode | null {
@@ -46,7 +55,8 @@ export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNod
     const v = foldBinary(op, dtype, a.arg.value, b.arg.value);
     if (v !== undefined) return e.constant(op === 'LT' || op === 'LE' || op === 'EQ' ? 'bool' : dtype, v, a.lanes);
   }
-  if (isFloat(dtype)) return (op === 'MUL' || op === 'DIV') && isLiteral(b, 1) ? a : op === 'MUL' && isLiteral(a, 1) ? b : null;
+  if (isFloat(dtype))
+    return (op === 'MUL' || op === 'DIV') && isLiteral(b, 1) ? a : op === 'MUL' && isLiteral(a, 1) ? b : null;
   if (mustSwap(op, a, b)) return e.binary(op, b, a);
   if (dtype === 'bool') return simplifyBool(e, op, a, b);
   const index = dtype === 'int32' && a.lanes === 1;
@@ -54,7 +64,9 @@ export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNod
     case 'ADD':
       if (isLiteral(b, 0)) return a;
       if (index) return addScaled(e, a, b, 1);
-      return a.op === 'ADD' && b.op === 'CONST' && a.src[1]?.op === 'CONST' ? e.add(a.src[0] as KNode, e.add(a.src[1], b)) : null;
+      return a.op === 'ADD' && b.op === 'CONST' && a.src[1]?.op === 'CONST'
+        ? e.add(a.src[0] as KNode, e.add(a.src[1], b))
+        : null;
     case 'SUB':
       if (isLiteral(b, 0)) return a;
       if (a === b) return e.constant(dtype, 0, a.lanes);
@@ -64,7 +76,9 @@ export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNod
       if (isLiteral(b, 0)) return b;
       if (index && b.op === 'CONST') return scaleBy(e, a, b.arg.value as number);
       if (a.op === 'MUL' && a.src[1]?.op === 'CONST') {
-        return b.op === 'CONST' ? e.mul(a.src[0] as KNode, e.mul(a.src[1], b)) : e.mul(e.mul(a.src[0] as KNode, b), a.src[1]);
+        return b.op === 'CONST'
+          ? e.mul(a.src[0] as KNode, e.mul(a.src[1], b))
+          : e.mul(e.mul(a.src[0] as KNode, b), a.src[1]);
       }
       return null;
     case 'IDIV':
@@ -95,8 +109,10 @@ export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNod
     case 'LT':
       return resize(e, lessThan(e, a, b), a.lanes);
     case 'LE': {
-      if (b.op === 'CONST' && highOf(b) < 2147483647 && a.lanes === 1 && dtype === 'int32') return e.lt(a, e.add(b, e.i32(1)));
-      if (a.op === 'CONST' && lowOf(a) > -2147483648 && a.lanes === 1 && dtype === 'int32') return e.lt(e.add(a, e.i32(-1)), b);
+      if (b.op === 'CONST' && highOf(b) < 2147483647 && a.lanes === 1 && dtype === 'int32')
+        return e.lt(a, e.add(b, e.i32(1)));
+      if (a.op === 'CONST' && lowOf(a) > -2147483648 && a.lanes === 1 && dtype === 'int32')
+        return e.lt(e.add(a, e.i32(-1)), b);
       const inverse = lessThan(e, b, a);
       return inverse !== null && inverse.op === 'CONST' ? e.bool(inverse.arg.value === 0, a.lanes) : null;
     }
@@ -139,7 +155,11 @@ function simplifyBool(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNode | null 
 function isNegation(a: KNode, b: KNode): boolean {
   if ((a.op === 'NOT' && a.src[0] === b) || (b.op === 'NOT' && b.src[0] === a)) return true;
   if (isFloat(a.src[0]?.dtype as DType)) return false; // NaN is neither less nor greater
-  return ((a.op === 'LT' && b.op === 'LE') || (a.op === 'LE' && b.op === 'LT')) && a.src[0] === b.src[1] && a.src[1] === b.src[0];
+  return (
+    ((a.op === 'LT' && b.op === 'LE') || (a.op === 'LE' && b.op === 'LT')) &&
+    a.src[0] === b.src[1] &&
+    a.src[1] === b.src[0]
+  );
 }
 
 /** A simpler node for a ternary operation, or null. */

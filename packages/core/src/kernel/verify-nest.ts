@@ -40,7 +40,9 @@ function stageError(n: KNode, k: LoopKernel, slots: ReadonlySet<number>): string
     case 'PARAM':
       return slots.has(n.arg.slot) ? null : `slot ${n.arg.slot} is not among the kernel's parameters`;
     case 'SCALAR':
-      return k.scalars[n.arg.slot] === n.dtype ? null : `scalar ${n.arg.slot} is declared as ${k.scalars[n.arg.slot] ?? 'nothing'}`;
+      return k.scalars[n.arg.slot] === n.dtype
+        ? null
+        : `scalar ${n.arg.slot} is declared as ${k.scalars[n.arg.slot] ?? 'nothing'}`;
     default:
       return n.dtype !== 'void' && n.lanes !== 1 ? 'has several lanes: vectors belong to programs' : null;
   }
@@ -50,7 +52,8 @@ function stageError(n: KNode, k: LoopKernel, slots: ReadonlySet<number>): string
 function checkBinding({ store, ranges }: LoopStore, free: FreeRanges, fail: (n: KNode, what: string) => never): void {
   const outer = new Set<Range>(ranges);
   if (outer.size !== ranges.length) fail(store, 'a range appears twice among the loops of a store');
-  for (const r of free.of(store)) if (!outer.has(r)) fail(store, `range of extent ${r.arg.extent} is used but not bound by the store`);
+  for (const r of free.of(store))
+    if (!outer.has(r)) fail(store, `range of extent ${r.arg.extent} is used but not bound by the store`);
   const seen = new Set<KNode>();
   const stack: KNode[] = [store];
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {

@@ -29,7 +29,9 @@ function accepts(kind: Kind, dtype: DType | 'void'): boolean {
 
 function count(n: KNode, low: number, high: number = low): string | null {
   const { length } = n.src;
-  return length >= low && length <= high ? null : `takes ${low}${high === low ? '' : ` to ${high}`} sources: has ${length}`;
+  return length >= low && length <= high
+    ? null
+    : `takes ${low}${high === low ? '' : ` to ${high}`} sources: has ${length}`;
 }
 
 function isIndex(n: KNode): boolean {
@@ -50,7 +52,9 @@ export function nodeError(n: KNode): string | null {
     case 'REG':
       return n.arg.length > 0 ? count(n, 0) : 'has no registers';
     case 'CONST':
-      return (typeof n.arg.value === 'bigint') === (n.dtype === 'int64' || n.dtype === 'uint64') ? count(n, 0) : 'has a value of another dtype';
+      return (typeof n.arg.value === 'bigint') === (n.dtype === 'int64' || n.dtype === 'uint64')
+        ? count(n, 0)
+        : 'has a value of another dtype';
     case 'SPECIAL':
       return isIndex(n) ? count(n, 0) : 'is an int32 scalar';
     case 'RANGE':
@@ -58,7 +62,9 @@ export function nodeError(n: KNode): string | null {
     case 'LOOP':
       return count(n, 1) ?? (isIndex(n) && isIndex(a) ? null : 'and its extent are int32 scalars');
     case 'IF':
-      return count(n, 1) ?? (a.dtype === 'bool' && a.lanes === 1 ? null : `takes a bool scalar: got ${a.dtype} x ${a.lanes}`);
+      return (
+        count(n, 1) ?? (a.dtype === 'bool' && a.lanes === 1 ? null : `takes a bool scalar: got ${a.dtype} x ${a.lanes}`)
+      );
     case 'REDUCE': {
       const arg = n.arg.op === 'argmax' || n.arg.op === 'argmin';
       if (n.dtype !== (arg ? 'int32' : a.dtype)) return `of ${a.dtype} cannot be ${n.dtype}`;
@@ -78,7 +84,8 @@ export function nodeError(n: KNode): string | null {
       return count(n, 1) ?? (fits ? sameLanes(n) : `from ${a.dtype} to ${n.dtype}: sizes differ`);
     }
     case 'VEC':
-      if (n.src.length !== 1 && n.src.length !== n.lanes) return `of ${n.lanes} lanes takes 1 or ${n.lanes} sources: has ${n.src.length}`;
+      if (n.src.length !== 1 && n.src.length !== n.lanes)
+        return `of ${n.lanes} lanes takes 1 or ${n.lanes} sources: has ${n.src.length}`;
       return n.src.every((s) => s.lanes === 1 && s.dtype === n.dtype) ? null : 'takes scalars of its dtype';
     case 'LANE':
       if (n.arg.lane < 0 || n.arg.lane >= a.lanes) return `${n.arg.lane} of a vector of ${a.lanes} lanes`;
@@ -135,12 +142,14 @@ function accessError(n: KNode, lanes: number): string | null {
   const [mem, index, value] = n.src as readonly [KNode, KNode, KNode?];
   const gate = n.op === 'LOAD' ? n.src[2] : n.src[3];
   if (!isIndex(index)) return `index must be an int32 scalar: got ${index.dtype} x ${index.lanes}`;
-  if (gate !== undefined && (gate.dtype !== 'bool' || gate.lanes !== 1)) return `gate must be a bool scalar: got ${gate.dtype} x ${gate.lanes}`;
+  if (gate !== undefined && (gate.dtype !== 'bool' || gate.lanes !== 1))
+    return `gate must be a bool scalar: got ${gate.dtype} x ${gate.lanes}`;
   if (n.op === 'LOAD') {
     const alt = n.src[3];
     if (n.dtype !== mem.dtype) return `of ${mem.dtype} cannot be ${n.dtype}`;
     if (gate !== undefined && alt === undefined) return 'with a gate needs an alternative';
-    if (alt !== undefined && (alt.dtype !== n.dtype || alt.lanes !== lanes)) return `has ${lanes} lanes but its alternative ${alt.dtype} x ${alt.lanes}`;
+    if (alt !== undefined && (alt.dtype !== n.dtype || alt.lanes !== lanes))
+      return `has ${lanes} lanes but its alternative ${alt.dtype} x ${alt.lanes}`;
   } else if (value?.dtype !== mem.dtype) return `stores ${value?.dtype} to ${mem.dtype}`;
   if (mem.op === 'PARAM' && mem.arg.length === 0) return null; // in a loop that never runs
   if (mem.op === 'PARAM') {
@@ -151,7 +160,9 @@ function accessError(n: KNode, lanes: number): string | null {
   if (mem.op === 'SHARED') return gate === undefined ? outOfRange(index, mem.arg.length - lanes) : null;
   if (mem.op === 'REG') {
     if (index.op !== 'CONST') return 'of registers needs a constant index';
-    return lanes === mem.lanes ? outOfRange(index, mem.arg.length - 1) : `of registers of ${mem.lanes} lanes has ${lanes}`;
+    return lanes === mem.lanes
+      ? outOfRange(index, mem.arg.length - 1)
+      : `of registers of ${mem.lanes} lanes has ${lanes}`;
   }
   return mem.op === 'STAGE' ? null : `${mem.op} is no memory`;
 }

@@ -8,7 +8,15 @@ import { verifyProgram } from './verify.ts';
 import { verifyLoopKernel } from './verify-nest.ts';
 
 function program(body: readonly KNode[]): Program {
-  return { name: 'bad', params: [], scalars: [], grid: [1, 1, 1], group: [1, 1, 1], body, cost: { flops: 0, bytes: 0 } };
+  return {
+    name: 'bad',
+    params: [],
+    scalars: [],
+    grid: [1, 1, 1],
+    group: [1, 1, 1],
+    body,
+    cost: { flops: 0, bytes: 0 },
+  };
 }
 
 /** A program with one store, and its body to break. */
@@ -29,16 +37,24 @@ describe('verifyProgram names what is wrong', () => {
     expect(() => verifyProgram({ ...whole, body: [...body].reverse() })).toThrow(/not defined before it|ends/);
     expect(() => verifyProgram({ ...whole, body: body.slice(0, -1) })).toThrow('1 blocks are not closed');
     const load = body.find((n) => n.op === 'LOAD') as KNode;
-    expect(() => verifyProgram({ ...whole, body: [...body, uniqueNode('NEG', 'float32', 1, [load], null)] })).toThrow('source 0 (LOAD)');
+    expect(() => verifyProgram({ ...whole, body: [...body, uniqueNode('NEG', 'float32', 1, [load], null)] })).toThrow(
+      'source 0 (LOAD)',
+    );
   });
   test('dtypes and lanes', () => {
     const e = new Exprs();
     const [f, i] = [e.f32(1), e.i32(1)];
-    expect(() => verifyProgram(program([f, i, uniqueNode('ADD', 'float32', 1, [f, i], null)]))).toThrow('one dtype: got float32 and int32');
+    expect(() => verifyProgram(program([f, i, uniqueNode('ADD', 'float32', 1, [f, i], null)]))).toThrow(
+      'one dtype: got float32 and int32',
+    );
     expect(() => verifyProgram(program([i, uniqueNode('DIV', 'int32', 1, [i, i], null)]))).toThrow('DIV');
-    expect(() => verifyProgram(program([f, uniqueNode('LT', 'float32', 1, [f, f], null)]))).toThrow('cannot be float32');
+    expect(() => verifyProgram(program([f, uniqueNode('LT', 'float32', 1, [f, f], null)]))).toThrow(
+      'cannot be float32',
+    );
     const v = e.constant('float32', 1, 4);
-    expect(() => verifyProgram(program([f, v, uniqueNode('ADD', 'float32', 4, [v, f], null)]))).toThrow('4 lanes but a source has 1');
+    expect(() => verifyProgram(program([f, v, uniqueNode('ADD', 'float32', 4, [v, f], null)]))).toThrow(
+      '4 lanes but a source has 1',
+    );
   });
   test('memory: constant indices out of range, writes to read-only parameters, gates', () => {
     const b = new ProgramBuilder();
@@ -57,9 +73,13 @@ describe('verifyLoopKernel', () => {
     const k = reduction('sum', [3, 4], [1]);
     verifyLoopKernel(k);
     const [entry] = k.stores;
-    expect(() => verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [] }] })).toThrow('not bound by the store');
+    expect(() => verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [] }] })).toThrow(
+      'not bound by the store',
+    );
     const own = (entry!.store.src[2] as KNode).src[1] as (typeof entry & object)['ranges'][number];
-    expect(() => verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [...entry!.ranges, own] }] })).toThrow('loop of its store');
+    expect(() =>
+      verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [...entry!.ranges, own] }] }),
+    ).toThrow('loop of its store');
   });
 });
 

@@ -19,14 +19,16 @@ export function verifyProgram(p: Program): void {
   const params = new Map(p.params.map((x) => [x.arg.slot, x]));
   p.body.forEach((n, at) => {
     const wrong = checkNode(n, p, open, params) ?? nodeError(n);
-    if (wrong !== null) throw new Error(`[verify] ${p.name}, node ${at}: ${wrong}\n${printNode(n)}\nin\n${printProgram(p)}`);
+    if (wrong !== null)
+      throw new Error(`[verify] ${p.name}, node ${at}: ${wrong}\n${printNode(n)}\nin\n${printProgram(p)}`);
     if (n.op === 'LOOP' || n.op === 'IF') open.push({ opener: n, defined: new Set([n]) });
     else if (n.op === 'ENDLOOP' || n.op === 'ENDIF') open.pop();
     else open[open.length - 1]?.defined.add(n);
   });
   if (open.length !== 1) throw new Error(`[verify] ${p.name}: ${open.length - 1} blocks are not closed`);
   for (const size of [...p.grid, ...p.group]) {
-    if (!Number.isInteger(size) || size < 0) throw new Error(`[verify] ${p.name}: grid ${p.grid} and group ${p.group} must be whole numbers`);
+    if (!Number.isInteger(size) || size < 0)
+      throw new Error(`[verify] ${p.name}: grid ${p.grid} and group ${p.group} must be whole numbers`);
   }
 }
 
@@ -50,18 +52,36 @@ function checkNode(n: KNode, p: Program, open: readonly Open[], params: Readonly
     case 'PARAM': {
       const declared = params.get(n.arg.slot);
       if (declared === undefined) return `slot ${n.arg.slot} is not among the program's ${p.params.length} parameters`;
-      return declared === n || (declared.dtype === n.dtype && declared.op === 'PARAM' && declared.arg.access === n.arg.access)
+      return declared === n ||
+        (declared.dtype === n.dtype && declared.op === 'PARAM' && declared.arg.access === n.arg.access)
         ? null
         : `slot ${n.arg.slot} is declared as another parameter`;
     }
     case 'SCALAR':
-      return p.scalars[n.arg.slot] === n.dtype ? null : `scalar ${n.arg.slot} is declared as ${p.scalars[n.arg.slot] ?? 'nothing'}`;
+      return p.scalars[n.arg.slot] === n.dtype
+        ? null
+        : `scalar ${n.arg.slot} is declared as ${p.scalars[n.arg.slot] ?? 'nothing'}`;
     case 'REG':
     case 'SHARED':
       return open.length === 1 ? null : 'memory must be declared outside all blocks';
     case 'BARRIER':
-      return open.some((b) => b.opener?.op === 'IF') ? 'is inside an IF: not all threads may arrive' : null;
+      return open.every((b) => b.opener === null || isUniform(b.opener))
+        ? null
+        : 'is in a block that not all threads may enter';
     default:
       return null;
   }
+}
+
+/** True if all threads of a group agree on a block's condition or trip count: it depends on no thread index and no memory. */
+function isUniform(opener: KNode): boolean {
+  const seen = new Set<KNode>();
+  const stack: KNode[] = [...opener.src];
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    if (n.op === 'LOAD' || (n.op === 'SPECIAL' && n.arg.kind === 'local')) return false;
+    stack.push(...n.src);
+  }
+  return true;
 }

@@ -1,0 +1,60 @@
+/**
+ * Tiles for transposing kernels: loops cut so that strided reads use whole cache lines.
+ *
+ * A kernel that writes along j and reads along i touches another line with every element. Taking j in blocks of one line,
+ * with i between the blocks and the elements, every line read serves as many elements as it holds before it is left.
+ */
+import { NestWork } from './axes-work.ts';
+import { assumeBounds, type Exprs } from './expr.ts';
+import type { Range } from './free-ranges.ts';
+import type { KNode, LoopStore } from './ir.ts';
+import { type Replacement, Rewriter } from './rewrite.ts';
+
+/** Elements of a block: a cache line of 4-byte numbers. */
+const blockSize = 16;
+/** Extents from which a block pays. */
+const least = { along: 64, across: 8 };
+
+/** The stores of a nest with its loops tiled where that helps; reductions are left alone. */
+export function tileTransposes(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
+  const work = new NestWork(stores);
+  const list = stores[0]?.ranges ?? [];
+  if (
+    work.binders.length > 0 ||
+    stores.some((s) => s.ranges.length !== list.length || s.ranges.some((r, i) => r !== list[i]))
+  )
+    return stores;
+  const along = list.find((r) => stores.every(({ store }) => work.strideOf(store.src[1] as KNode, r) === 1));
+  if (along === undefined || along.arg.extent < least.along || along.src.length > 0) return stores;
+  const across = findAcross(stores, list, along, work);
+  if (across === null) return stores;
+
+  const n = along.arg.extent;
+  const block = e.range(Math.ceil(n / blockSize));
+  const start = e.mul(block, e.i32(blockSize));
+  const limit = n % blockSize === 0 ? undefined : e.min(e.sub(e.i32(n), start), e.i32(blockSize));
+  const element = e.range(blockSize, 'loop', limit);
+  const value = e.add(start, element);
+  assumeBounds(value, 0, n - 1);
+  const rewriter = new Rewriter(e, new Map<Range, Replacement>([[along, { value, ranges: [] }]]));
+  const ranges = [...list.filter((r) => r !== along && r !== across), block, across, element];
+  return stores.map(({ store }) => ({ store: rewriter.store({ store, ranges: [] }).store, ranges }));
+}
+
+/** The range along which loads that jump along `along` read consecutive elements, if there is one. */
+function findAcross(stores: readonly LoopStore[], list: readonly Range[], along: Range, work: NestWork): Range | null {
+  const seen = new Set<KNode>();
+  const stack: KNode[] = stores.map((s) => s.store);
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    stack.push(...n.src);
+    if (n.op !== 'LOAD') continue;
+    const index = n.src[1] as KNode;
+    const stride = work.strideOf(index, along);
+    if (stride === null || Math.abs(stride) < blockSize) continue;
+    const across = list.find((r) => r !== along && r.arg.extent >= least.across && work.strideOf(index, r) === 1);
+    if (across !== undefined) return across;
+  }
+  return null;
+}
