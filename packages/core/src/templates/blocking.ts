@@ -1,45 +1,10 @@
 /**
- * Order and grouping of a contraction's loops: which sums run innermost, and what a group computes.
+ * What a group computes: cuts of the loops around the tiles, and of the sum where there are too few tiles.
  *
  * Decided by shapes alone, so that results do not depend on the number of threads.
  */
+import type { Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
-
-/** One loop of the sum with the strides both factors walk at. */
-export interface Depth {
-  readonly extent: number;
-  readonly row: number;
-  readonly column: number;
-}
-
-/** The loops of the sum, merged where both factors walk two of them as one, the best one last. */
-export function mergeDepth(
-  k: readonly Range[],
-  row: ReadonlyMap<Range, number>,
-  column: ReadonlyMap<Range, number>,
-): Depth[] {
-  const all: Depth[] = k.map((r) => ({ extent: r.arg.extent, row: row.get(r) ?? 0, column: column.get(r) ?? 0 }));
-  for (let merged = true; merged; ) {
-    merged = false;
-    for (let i = 0; i < all.length && !merged; i++) {
-      for (let j = 0; j < all.length && !merged; j++) {
-        const [x, y] = [all[i] as Depth, all[j] as Depth];
-        if (i === j || x.row !== y.row * y.extent || x.column !== y.column * y.extent) continue;
-        all[Math.min(i, j)] = { extent: x.extent * y.extent, row: y.row, column: y.column };
-        all.splice(Math.max(i, j), 1);
-        merged = true;
-      }
-    }
-  }
-  const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
-  all.sort((x, y) => reach(y) - reach(x));
-  const long = all.filter((d) => d.extent >= 8);
-  const inner =
-    long.length > 0
-      ? long[long.length - 1]
-      : all.reduce((best, d) => (d.extent >= best.extent ? d : best), all[0] as Depth);
-  return [...all.filter((d) => d !== inner), inner as Depth];
-}
 
 /** How many iterations of each loop a group takes; the whole extent where a loop is not cut. */
 export interface GroupPlan {
@@ -85,4 +50,37 @@ export function planGroups(
     columns = even(columnTiles, now * Math.ceil(wanted / groups));
   }
   return { outer, rows, columns };
+}
+
+/** A loop of the sum taken in parts, each by groups of its own. */
+export interface Split {
+  readonly range: Range;
+  readonly chunk: number;
+  /** Which part: 0 .. number of parts - 1. */
+  readonly part: Range;
+}
+
+/** Tiles enough for this many groups need no split. */
+const enoughTiles = 24;
+
+/**
+ * Splits the sum where there are too few tiles for several threads and enough work for each: the loop with the largest
+ * steps in memory, so that a part reads a part of memory. `tiles`: tiles of the whole contraction, `work` its operations.
+ */
+export function planSplit(
+  k: readonly Range[],
+  strides: readonly ReadonlyMap<Range, number>[],
+  tiles: number,
+  work: number,
+  e: Exprs,
+): Split | null {
+  const wanted = Math.min(enoughTiles, Math.floor(work / groupWork));
+  if (tiles * 2 > wanted) return null;
+  const reach = (r: Range): number => strides.reduce((n, s) => n + Math.abs(s.get(r) ?? 0), 0);
+  const candidates = k.filter((r) => r.arg.extent >= 2).sort((x, y) => reach(y) - reach(x));
+  const [range] = candidates;
+  if (range === undefined) return null;
+  const chunk = Math.ceil(range.arg.extent / Math.min(range.arg.extent, Math.ceil(wanted / tiles)));
+  const parts = Math.ceil(range.arg.extent / chunk);
+  return parts < 2 ? null : { range, chunk, part: e.range(parts) };
 }

@@ -3,7 +3,6 @@
  * template made of one with the direct evaluation of the loop nest in float64.
  */
 import type { EngineCaps } from '../engine/engine.ts';
-import { evaluateNest } from '../kernel/evaluate-nest.ts';
 import { Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import { interpret } from '../kernel/interpret.ts';
@@ -11,6 +10,7 @@ import type { KNode, KNodeOf, LoopKernel } from '../kernel/ir.ts';
 import { verifyProgram } from '../kernel/verify.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import type { ContractionHint, Lowered } from './contract.ts';
+import { evaluateExactly } from './exact-nest.ts';
 import { lowerContraction } from './select.ts';
 
 export const vectorCaps: EngineCaps = {
@@ -147,14 +147,14 @@ export function checkCase(dtype: DType, build: (m: Making) => Parts, caps: Engin
   runLowered(lowered, got);
   const exact = makeCase('float64', build).kernel;
   const want = buffersOf(exact, (x) => x);
-  evaluateNest(exact, want);
+  evaluateExactly(exact, want);
   const size = buffersOf(exact, Math.abs);
-  evaluateNest(exact, size);
+  evaluateExactly(exact, size);
   const roundings = hint.k.reduce((n, r) => n * r.arg.extent, 1) + 4;
   const unit = dtype === 'float32' ? 2 ** -24 : 2 ** -53;
   const gamma = (roundings * unit) / (1 - roundings * unit);
   let worst = 0;
-  kernel.params.forEach((p, slot) => {
+  kernel.params.forEach((_, slot) => {
     const [g, w, s] = [got[slot], want[slot], size[slot]] as [Float64Array, Float64Array, Float64Array];
     for (let i = 0; i < g.length; i++) {
       const error = Math.abs((g[i] as number) - (w[i] as number));

@@ -2,16 +2,18 @@
  * Loop nests of register tiles: the stores of a contraction's kernel, with every range split, ordered and given its kind.
  *
  * A nest covers one segment of rows times one segment of columns. Its sum reads both factors through layouts; its
- * epilogue is the kernel's own stores with the sum put in. Tiles that keep only some of their elements go through
- * group memory and finish one element at a time, so that nothing outside the tensors is touched.
+ * epilogue is the kernel's own stores with the sum put in. A tile that overlaps the one before stores only what is new. A
+ * tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
+ * tensors is touched.
  */
 import { assumeBounds, type Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
-import { type GroupPlan, mergeDepth } from './blocking.ts';
+import type { GroupPlan, Split } from './blocking.ts';
+import { type Depth, planDepth, sumLoops } from './depth.ts';
 import type { TileLayout } from './staging.ts';
-import { isWhole, type Segment } from './tiles.ts';
+import type { Segment } from './tiles.ts';
 
 /** Rows or columns of one nest. */
 export interface NestSide {
@@ -30,6 +32,8 @@ export interface NestSpec {
   readonly columns: NestSide;
   readonly lanes: number;
   readonly k: readonly Range[];
+  /** The part of the sum that a nest computes; its loop is the first of `groups.outer`. */
+  readonly split: Split | null;
   readonly groups: GroupPlan;
 }
 
@@ -71,7 +75,9 @@ export function tileNest(e: Exprs, spec: NestSpec): LoopStore[] {
     loops.push(...c.loops);
     return c.value;
   };
-  spec.outer.forEach((r, i) => {
+  const { split } = spec;
+  const outer = split === null ? spec.outer : [split.part, ...spec.outer];
+  outer.forEach((r, i) => {
     changes.set(r, { value: open(cut(e, r.arg.extent, groups.outer[i] as number)), ranges: [] });
   });
   const columnTile = cut(e, columns.segment.count, groups.columns);
@@ -88,23 +94,36 @@ export function tileNest(e: Exprs, spec: NestSpec): LoopStore[] {
   const tile = [row, vector, lane].filter((r) => r !== null);
   const element = e.add(e.mul(vector ?? i32(0), i32(lanes)), lane ?? i32(0));
 
-  const depth = mergeDepth(spec.k, rows.layout.strides, columns.layout.strides);
-  const kRanges = depth.map((d) => e.range(d.extent, 'reduce'));
-  const load = (side: NestSide, tileAt: KNode, elementAt: KNode, which: 'row' | 'column'): KNode => {
+  const first = split === null ? i32(0) : e.mul((changes.get(split.part) as Replacement).value, i32(split.chunk));
+  const k = sumLoops(
+    e,
+    planDepth(
+      spec.k.map((r): Depth => {
+        const strides = {
+          row: rows.layout.strides.get(r) ?? 0,
+          column: columns.layout.strides.get(r) ?? 0,
+        };
+        const { extent } = r.arg;
+        if (r !== split?.range) return { extent, ...strides };
+        if (extent % split.chunk === 0) return { extent: split.chunk, ...strides };
+        const limit = e.min(e.sub(i32(extent), first), i32(split.chunk));
+        assumeBounds(limit, 1, split.chunk);
+        return { extent: split.chunk, limit, ...strides };
+      }),
+    ),
+  );
+  const load = (side: NestSide, tileAt: KNode, elementAt: KNode, depthAt: KNode): KNode => {
     const { memory, offset, perTile, perElement, strides } = side.layout;
     let index = e.add(i32(offset), e.add(e.mul(tileAt, i32(perTile)), e.mul(elementAt, i32(perElement))));
-    for (const [r, stride] of strides) {
-      const to = changes.get(r);
-      if (to !== undefined) index = e.add(index, e.mul(to.value, i32(stride)));
+    for (const r of spec.outer) {
+      index = e.add(index, e.mul((changes.get(r) as Replacement).value, i32(strides.get(r) ?? 0)));
     }
-    depth.forEach((d, i) => {
-      index = e.add(index, e.mul(kRanges[i] as Range, i32(d[which])));
-    });
-    return e.load(memory, index);
+    if (split !== null) index = e.add(index, e.mul(first, i32(strides.get(split.range) ?? 0)));
+    return e.load(memory, e.add(index, depthAt));
   };
-  const a = load(rows, rowTile.value, row ?? i32(0), 'row');
-  const b = load(columns, columnTile.value, element, 'column');
-  const sum = e.reduce('sum', e.mul(a, b), kRanges);
+  const a = load(rows, rowTile.value, row ?? i32(0), k.row);
+  const b = load(columns, columnTile.value, element, k.column);
+  const sum = e.reduce('sum', e.mul(a, b), k.ranges);
 
   const place = (side: NestSide, tileAt: KNode, at: KNode): void => {
     if (side.range === null) return;
@@ -113,21 +132,28 @@ export function tileNest(e: Exprs, spec: NestSpec): LoopStore[] {
   };
   let result = sum;
   let inner: Range[] = tile;
-  if (isWhole(columns.segment)) {
+  let kept: KNode | null = null;
+  const { from, to, width } = columns.segment;
+  if (to === width) {
     place(rows, rowTile.value, row ?? i32(0));
     place(columns, columnTile.value, element);
+    if (from > 0) kept = e.le(i32(from), element);
   } else {
-    const { from, to, width } = columns.segment;
     const stage = e.stage('shared', sum, tile);
     const [i, j] = [e.range(height, 'serial'), e.range(to - from, 'serial')];
-    const kept = e.add(j, i32(from));
-    result = e.load(stage, e.add(e.mul(i, i32(width)), kept));
+    const at = e.add(j, i32(from));
+    result = e.load(stage, e.add(e.mul(i, i32(width)), at));
     place(rows, rowTile.value, i);
-    place(columns, columnTile.value, kept);
+    place(columns, columnTile.value, at);
     inner = [i, j];
   }
   const rewriter = new Rewriter(e, changes);
   rewriter.set(spec.reduce, result);
-  const order = [...grid, ...loops, ...inner];
-  return spec.stores.map((s) => ({ store: rewriter.store(s).store, ranges: order }));
+  const ranges = [...grid, ...loops, ...inner];
+  return spec.stores.map((s) => {
+    const { store } = rewriter.store(s);
+    if (kept === null) return { store, ranges };
+    const [memory, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+    return { store: e.store(memory, index, value, gate === undefined ? kept : e.and(gate, kept)), ranges };
+  });
 }

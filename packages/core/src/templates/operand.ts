@@ -7,6 +7,7 @@ import type { KNode } from '../kernel/ir.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { type Axis, domainOf, type LinearAccess, linearAccess } from './access.ts';
 import type { Assembly } from './assembly.ts';
+import { isFlat, wantsTable } from './depth.ts';
 import { layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
 
@@ -24,13 +25,13 @@ export class Operand {
   readonly access: LinearAccess | null;
   readonly axes: readonly Axis[];
   readonly bytes: number;
-  readonly #k: readonly Range[];
+  readonly k: readonly Range[];
 
   constructor(value: KNode, k: readonly Range[], free: FreeRanges) {
     this.value = value;
     this.access = linearAccess(value);
     this.axes = domainOf(value, free);
-    this.#k = k;
+    this.k = k;
     this.bytes = this.size * dtypeInfo[value.dtype as DType].bytes;
   }
 
@@ -58,7 +59,7 @@ export class Operand {
 
   /** True if the axis holds no range but those of the sum. */
   isDeep(axis: Axis): boolean {
-    return axis.members.every((m) => this.#k.includes(m.range));
+    return axis.members.every((m) => this.k.includes(m.range));
   }
 
   get depth(): number {
@@ -102,6 +103,11 @@ export function planRows(x: Operand, along: Range | null, height: number, reuse:
   const domain: OperandPlan = { way: 'domain', cost: x.copyCost(null) };
   const canPanel = along === null || x.isAlone(along);
   if (x.access === null) return x.hasWindows || !canPanel ? domain : panels;
+  // A factor that fits the sum into one loop is worth a copy where loops are short.
+  const loops = x.k.map((r) => ({ extent: r.arg.extent, row: x.strideOf(r) ?? 0 }));
+  if (wantsTable(loops) && !isFlat(loops.filter((d) => d.extent > 1)) && !x.hasWindows && reuse >= 16) {
+    return canPanel ? panels : domain;
+  }
   if (along === null) return { way: 'inPlace', cost: 0 };
   // Reading in place costs little unless lines collide or every step is on a new line and the whole is large.
   const deep = x.axes.filter((a) => x.isDeep(a));

@@ -64,8 +64,3 @@ export function columnSegments(extent: number, { vectors, lanes }: TileShape, al
 function whole(start: number, width: number, count: number): Segment {
   return { start, width, count, from: 0, to: width };
 }
-
-/** True if every computed element is kept. */
-export function isWhole(s: Segment): boolean {
-  return s.from === 0 && s.to === s.width;
-}

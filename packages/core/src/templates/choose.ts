@@ -1,0 +1,74 @@
+/**
+ * Roles of the ranges of a contraction: which become columns (vectors), which rows, and how both factors are read.
+ *
+ * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
+ */
+import type { Range } from '../kernel/free-ranges.ts';
+import type { KNode } from '../kernel/ir.ts';
+import { linearOf } from '../kernel/simplify-linear.ts';
+import { type Contraction, sizeOf } from './contraction.ts';
+import { Operand, type OperandPlan, planColumns, planRows } from './operand.ts';
+import { type TileShape, tileShape } from './tiles.ts';
+
+/** One choice of roles. */
+export interface Choice {
+  readonly columns: Operand;
+  readonly column: Range;
+  readonly rows: Operand;
+  readonly row: Range | null;
+  readonly shape: TileShape;
+  readonly columnPlan: OperandPlan;
+  readonly rowPlan: OperandPlan;
+  readonly outer: readonly Range[];
+  readonly cost: number;
+}
+
+/** Operations a nanosecond of a well-fed tile, as the unit of all costs here. */
+const speed = 30;
+
+/** All roles the ranges can take, the cheapest of them. */
+export function choose(c: Contraction, lanes: number): Choice | null {
+  let best: Choice | null = null;
+  const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
+  const order = c.kernel.stores[0]?.ranges ?? [];
+  for (const side of [0, 1] as const) {
+    const [columns, rows] = [operands[side], operands[1 - side] as Operand];
+    const rowRanges = (c.factors[1 - side] as Contraction['factors'][number]).own;
+    for (const column of c.factors[side].own) {
+      if (column.arg.extent < lanes) continue;
+      for (const row of rowRanges.length === 0 ? [null] : rowRanges) {
+        const shape = tileShape(row?.arg.extent ?? 1, column.arg.extent, lanes);
+        const columnPlan = planColumns(columns, column, sizeOf(rowRanges));
+        if (columnPlan === null) continue;
+        const rowPlan = planRows(rows, row, shape.rows, sizeOf(c.factors[side].own));
+        const outer = order.filter((r) => r !== column && r !== row);
+        const cost = columnPlan.cost + rowPlan.cost + computeCost(c, shape, row, column) + storeCost(c, column);
+        if (best === null || cost < best.cost)
+          best = { columns, column, rows, row, shape, columnPlan, rowPlan, outer, cost };
+      }
+    }
+  }
+  return best;
+}
+
+/** Slowdown of tiles with fewer than four rows. */
+const heightCost = [0, 2, 1.4, 1.25, 1];
+
+function computeCost(c: Contraction, shape: TileShape, row: Range | null, column: Range): number {
+  const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
+  const waste =
+    padded(row?.arg.extent ?? 1, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
+  const narrow = shape.vectors === 1 && shape.rows > 1 ? 1.3 : 1;
+  const all = sizeOf(c.k) * sizeOf(c.kernel.stores[0]?.ranges ?? []);
+  return ((2 * all) / speed) * waste * narrow * (heightCost[shape.rows] as number);
+}
+
+/** Vectors are stored as they are only along a range of unit stride. */
+function storeCost(c: Contraction, column: Range): number {
+  const size = sizeOf(c.kernel.stores[0]?.ranges ?? []);
+  return c.kernel.stores.reduce((sum, { store }) => {
+    const form = linearOf(store.src[1] as KNode);
+    const at = form.terms.indexOf(column);
+    return sum + size * (at >= 0 && form.coefs[at] === 1 ? 0.2 : 1);
+  }, 0);
+}
