@@ -43,6 +43,7 @@ export function copyFunction(addressBits: 32 | 64): FunctionBody {
   };
   const argument = (slot: number): void => {
     get(args);
+    if (wide) w.u8(W.i64ExtendI32U);
     w.u8(wide ? W.i64Load : W.i32Load);
     w.uleb(wide ? 3 : 2);
     w.uleb(slot * 8);

@@ -4,6 +4,7 @@ import { type Binding, CompileError, EngineDisposedError, type IEngine, OutOfMem
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type CpuEngine, createCpuEngine } from './engine.ts';
+import { detectFeatures } from './features.ts';
 
 const engines: CpuEngine[] = [];
 function make(options: { threads?: number; memory?: number } = {}): CpuEngine {
@@ -160,6 +161,23 @@ describe('CpuEngine', () => {
       const big = put(engine, new Float32Array(20 << 20));
       engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, big], scalars: [2] }]);
       expect(floats(engine, { ...big, bytes: 4 })[0]).toBe(10);
+    }
+  });
+
+  it.runIf(detectFeatures().memory64)('reaches beyond 4 GiB where memories have 64-bit addresses', () => {
+    for (const threads of [1, 2]) {
+      const engine = make({ threads, memory: 6 * 2 ** 30 });
+      const low = put(engine, Float32Array.of(1, 2, 3, 4));
+      const big = engine.alloc(4.5 * 2 ** 30);
+      const high = { buffer: big, offset: 4.2 * 2 ** 30 - ((4.2 * 2 ** 30) % 4), bytes: 16 };
+      const [kernel] = engine.compile([scaleProgram(4, 2)]);
+      engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [low, high], scalars: [10] }]);
+      expect([...floats(engine, high)]).toEqual([10, 21, 32, 43]);
+      engine.submit([{ kind: 'copy', from: high, to: low }]);
+      expect([...floats(engine, low)]).toEqual([10, 21, 32, 43]);
+      engine.submit([{ kind: 'fill', to: high, pattern: 0x40000000 }]);
+      expect([...floats(engine, high)]).toEqual([2, 2, 2, 2]);
+      expect(() => engine.alloc(2 * 2 ** 30)).toThrow(OutOfMemoryError);
     }
   });
 

@@ -1,7 +1,7 @@
 /** Programs with loops, conditions, registers, shared memory, gates and grids, against plain loops. */
 import { ProgramBuilder } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
-import { runProgram } from '../testing/harness.ts';
+import { plainTarget, runProgram } from '../testing/harness.ts';
 
 const f32 = (n: number, make: (i: number) => number): Float32Array => Float32Array.from({ length: n }, (_, i) => make(i));
 
@@ -159,6 +159,41 @@ describe('structure', () => {
       const data = new Float32Array(n);
       runProgram(b.build({ name: 'unroll' }), [f32(n, (i) => i), data]);
       expect([...data]).toEqual(Array.from({ length: n }, (_, i) => n - 1 - i + i * i));
+    }
+  });
+
+  it('combines atomically, in plain and in shared memory', () => {
+    for (const shared of [false, true]) {
+      const n = 50;
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const where = e.param(0, 'int32', 'read', n);
+      const i32 = e.param(1, 'int32', 'readwrite', 12);
+      const f32 = e.param(2, 'float32', 'readwrite', 9);
+      const i = e.special('group', 0, n);
+      const at = b.load(where, i);
+      const value = e.sub(e.i32(20), i);
+      (['add', 'max', 'min', 'or'] as const).forEach((op, k) => b.atomic(op, i32, e.add(at, e.i32(3 * k)), value));
+      (['add', 'max', 'min'] as const).forEach((op, k) => b.atomic(op, f32, e.add(at, e.i32(3 * k)), e.cast(value, 'float32'), e.lt(i, e.i32(40))));
+      const places = Int32Array.from({ length: n }, (_, q) => (q * 7) % 3);
+      const ints = new Int32Array(12);
+      const reals = new Float32Array(9);
+      runProgram(b.build({ name: 'atomic', grid: [n, 1, 1] }), [places, ints, reals], [], { ...plainTarget, shared });
+      const want = new Int32Array(12);
+      const real = new Float32Array(9);
+      for (let q = 0; q < n; q++) {
+        const [p, v] = [places[q]!, 20 - q];
+        want[p]! += v;
+        want[3 + p] = Math.max(want[3 + p]!, v);
+        want[6 + p] = Math.min(want[6 + p]!, v);
+        want[9 + p]! |= v;
+        if (q >= 40) continue;
+        real[p]! += v;
+        real[3 + p] = Math.max(real[3 + p]!, v);
+        real[6 + p] = Math.min(real[6 + p]!, v);
+      }
+      expect(ints).toEqual(want);
+      expect(reals).toEqual(real);
     }
   });
 

@@ -1,8 +1,12 @@
 /** Every operation on every dtype, scalar and vectors of several widths, on special values, against plain TypeScript. */
 import { type BinaryOp, type KNode, type KOp, ProgramBuilder, type TernaryOp, type UnaryOp } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
+import { detectFeatures } from '../features.ts';
 import { plainTarget, runProgram } from '../testing/harness.ts';
 import type { DType, EmitTarget } from './target.ts';
+
+const features = detectFeatures();
+const fused: EmitTarget = { ...plainTarget, fusedMadd: features.fusedMadd, laneSelect: features.laneSelect };
 
 type Data = Float32Array | Float64Array | Int32Array | Uint32Array | Uint8Array;
 const arrays = { float32: Float32Array, float64: Float64Array, int32: Int32Array, uint32: Uint32Array, bool: Uint8Array } as const;
@@ -164,6 +168,33 @@ describe('ternary operations', () => {
         const keys = cond.map((c) => (c ? 5 : -5));
         const mixed = run(d, lanes, [[other, keys], [d, x], [d, y]], (b, [c, p, q]) => b.e.where(b.e.lt(b.e.constant(other, 0, lanes), c!), p!, q!));
         same(mixed, x.map((v, i) => (cond[i] ? v : y[i]!)), `WHERE ${d} x ${lanes}, condition on ${other}`);
+      }
+    }
+  });
+
+  it.runIf(features.fusedMadd)('FMA and MULADD round once, scalars like vectors', () => {
+    for (const d of ['float32', 'float64'] as const) {
+      // Few enough bits that the sum is exact in float64 (float32), or a case where two roundings give zero (float64).
+      const bits = d === 'float32' ? 24 : 53;
+      const xs = d === 'float32' ? Array.from({ length: 64 }, (_, i) => Math.fround(1 + ((i * 2654435761) % 2 ** 23) / 2 ** 23)) : [1 + 2 ** -40, 1 - 2 ** -45, 3 + 2 ** -30];
+      const ys = [...xs].reverse();
+      const zs = xs.map((x, i) => as(d, -x * ys[i]!));
+      for (const op of ['FMA', 'MULADD'] as const) {
+        const all = lanesOf(d).map((lanes) => run(d, lanes, [[d, xs], [d, ys], [d, zs]], (b, [x, y, z]) => b.e.intern(op, d, lanes, [x!, y!, z!]), fused));
+        for (const got of all) same(got, all[0]!, `${op} ${d}`);
+        if (d === 'float32') same(all[0]!, xs.map((x, i) => Math.fround(x * ys[i]! + zs[i]!)), `${op} ${bits}`);
+        else expect(all[0]!.some((x) => x !== 0)).toBe(true);
+      }
+    }
+  });
+
+  it.runIf(features.laneSelect)('WHERE with relaxed lane selection', () => {
+    for (const d of Object.keys(arrays) as Tested[]) {
+      const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
+      const cond = x.map((_, i) => (i % 3 === 0 ? 1 : 0));
+      for (const lanes of lanesOf(d)) {
+        const got = run(d, lanes, [['bool', cond], [d, x], [d, y]], (b, [c, p, q]) => b.e.where(c!, p!, q!), fused);
+        same(got, x.map((v, i) => (cond[i] ? v : y[i]!)), `WHERE ${d} x ${lanes}`);
       }
     }
   });
