@@ -1,5 +1,5 @@
 /** Turns operation specs into cases: forward values per dtype and layout, gradients, gradients of gradients, fused against eager. */
-import { type DType, type Tensor, grads, mul, sum } from '@polygrad/core';
+import { type DType, type Tensor, grads, mul, scope, sum } from '@polygrad/core';
 import type { ConformanceCase, SkipReason } from './case.ts';
 import { assertClose, gamma, type Tolerances } from './compare.ts';
 import { type Layout, layoutApplies, layouts, makeTensor } from './layouts.ts';
@@ -72,7 +72,7 @@ function tensors(spec: OpSpec, inputs: NDArray[], dtype: DType, layout: Layout):
 /** Runs the operation and disposes everything it made. */
 async function evaluate(spec: OpSpec, instance: Instance, inputs: NDArray[], dtype: DType, layout: Layout) {
   const given = tensors(spec, inputs, dtype, layout);
-  const result = spec.run(given, instance.options ?? {});
+  const result = scope(() => spec.run(given, instance.options ?? {}));
   const values = await result.data();
   const out = {
     values: Array.from(values as ArrayLike<number>, Number),

@@ -2,7 +2,7 @@
  * The ways a tensor's values can lie in memory. Each layout builds a library tensor whose logical values are those of the
  * oracle array, through a view that kernels must follow: transposed, every second element of a larger buffer, reversed.
  */
-import { type DType, type Tensor, flip, permute, slice, tensor } from '@polygrad/core';
+import { type DType, type Tensor, flip, permute, scope, slice, tensor } from '@polygrad/core';
 import { count, flip as flipArray, type NDArray, permute as permuteArray } from './oracle/ndarray.ts';
 
 export type Layout = 'plain' | 'transposed' | 'strided' | 'flipped';
@@ -18,6 +18,10 @@ export function layoutApplies(layout: Layout, shape: readonly number[]): boolean
 
 /** A library tensor with the values of `a`. Float data is float32-rounded by the caller. */
 export function makeTensor(a: NDArray, dtype: DType, layout: Layout = 'plain'): Tensor {
+  return scope(() => arrange(a, dtype, layout));
+}
+
+function arrange(a: NDArray, dtype: DType, layout: Layout): Tensor {
   const axes = a.shape.map((_, i) => i);
   switch (layout) {
     case 'plain':

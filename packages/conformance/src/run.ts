@@ -3,7 +3,7 @@
  *
  * After every case the live buffers must be back where they were: a case that leaks fails even if its values are right.
  */
-import { type DType, memory, setEager, setEngine } from '@polygrad/core';
+import { type DType, flush, memory, setEager, setEngine } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
 import { asyncOnly } from './async-only.ts';
 import type { CaseResult, ConformanceCase } from './case.ts';
@@ -93,6 +93,7 @@ async function runCase(item: ConformanceCase, skip: readonly Skip[]): Promise<Ca
   try {
     const reason = await item.run();
     if (reason) return finish('skipped', reason.skip);
+    flush(); // Gives back what was disposed while work was pending.
     const left = memory().numBuffers - before;
     if (left !== 0)
       return finish('failed', `${left} buffers were left behind (${before} before, ${before + left} after)`);

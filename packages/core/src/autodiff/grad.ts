@@ -30,8 +30,8 @@ function scalarOf(op: string, value: unknown): Node {
   return node;
 }
 
-/** Runs f on followed arguments; gives its value, its other results and the gradients. */
-function differentiate(op: string, f: (...args: never[]) => unknown, args: readonly unknown[], positions: readonly number[], hasAux: boolean, options: GradientOptions): { value: Tensor; aux: unknown; gradients: unknown[] } {
+/** Runs f on followed arguments; gives its value where it is wanted (nobody would dispose it otherwise), its other results and the gradients. */
+function differentiate(op: string, f: (...args: never[]) => unknown, args: readonly unknown[], positions: readonly number[], hasAux: boolean, options: GradientOptions, wantsValue = false): { value: Tensor | null; aux: unknown; gradients: unknown[] } {
   return tracing(op, options, (trace) => {
     const inputs = [...args];
     for (const position of positions) {
@@ -47,7 +47,7 @@ function differentiate(op: string, f: (...args: never[]) => unknown, args: reado
     trace.stop();
     return holdFlushes(() => {
       const gradients = trace.walk(new Map([[node, constant(1, node.dtype, node.shape)]]));
-      return { value: wrap(node), aux, gradients: positions.map((position) => gradientsOf(op, gradients, inputs[position])) };
+      return { value: wantsValue ? wrap(node) : null, aux, gradients: positions.map((position) => gradientsOf(op, gradients, inputs[position])) };
     });
   });
 }
@@ -104,7 +104,7 @@ export function valueAndGrad<A extends readonly unknown[]>(f: (...args: A) => Te
 export function valueAndGrad<A extends readonly unknown[]>(f: (...args: A) => Tensor, options: GradOptions<readonly number[]>): (...args: A) => [Tensor, A[number][]];
 export function valueAndGrad<A extends readonly unknown[]>(f: (...args: A) => unknown, options: GradOptions & { readonly hasAux?: boolean } = {}): (...args: A) => unknown {
   return (...args) => {
-    const { value, aux, gradients } = differentiate('valueAndGrad', f, args, positionsOf(options.argnums), options.hasAux ?? false, options);
+    const { value, aux, gradients } = differentiate('valueAndGrad', f, args, positionsOf(options.argnums), options.hasAux ?? false, options, true);
     return [options.hasAux ? [value, aux] : value, typeof options.argnums === 'object' ? gradients : gradients[0]];
   };
 }

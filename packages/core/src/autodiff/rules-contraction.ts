@@ -77,7 +77,7 @@ export const convRule: GradientRule<'conv'> = ({ grad, src, attr, needs }) => {
   let byRhs: Node | null = null;
   if (needs[1]) {
     // The input correlated with the gradient: the batch becomes the axis that is summed.
-    const high = lhsExtent.map((n, i) => n - (outExtent[i] as number) + (rhsExtent[i] as number) - (padLow[i] as number) - 1);
+    const high = lhsExtent.map((n, i) => (outExtent[i] as number) - n + (rhsExtent[i] as number) - (padLow[i] as number) - 1);
     const g = empty
       ? p.zerosLike(rhs)
       : makeNode('conv', [swapFirst(lhs), swapFirst(grad)], {

@@ -5,7 +5,7 @@
  * types.ts and put on this class's prototype by methods.ts, so that operations can import `wrap` without a cycle.
  */
 import type { GradientSlot, Node } from '../graph/node.ts';
-import { type TrackedHandle, release, releasedSlot, retain, trackHandle, unwatch } from '../graph/recorder.ts';
+import { countHandle, type TrackedHandle, release, releasedSlot, retain, trackHandle, unwatch } from '../graph/recorder.ts';
 import { adopt, handleBrand, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
@@ -63,10 +63,6 @@ export class TensorHandle implements TrackedHandle {
     this.node = node;
     this.label = opName(node.op);
     this.origin = withOrigins ? (new Error().stack ?? '') : '';
-  }
-
-  get [handleBrand](): true {
-    return true;
   }
 
   get shape(): Shape {
@@ -148,6 +144,7 @@ export class TensorHandle implements TrackedHandle {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
+    countHandle(-1);
     unwatch(this);
     const { node } = this;
     if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
@@ -163,9 +160,12 @@ export class TensorHandle implements TrackedHandle {
   }
 }
 
+Object.defineProperty(TensorHandle.prototype, handleBrand, { value: true });
+
 /** A new Tensor on a node. It lives until its scope ends, it is disposed, or JavaScript forgets it. */
 export function wrap(node: Node): Tensor {
   retain(node);
+  countHandle(1);
   const handle = new TensorHandle(node);
   adopt(handle);
   return handle as unknown as Tensor;
