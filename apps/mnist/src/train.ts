@@ -94,15 +94,19 @@ export async function train(options: Options, print: (line: string) => void): Pr
   print(`${parameters} parameters, engine ${engine.name} (${engine.device}), seed ${options.seed}`);
 
   const points: LossPoint[] = [];
-  const history = await fit(model, batches(trainSet, { batchSize: options.batch, shuffle: true, seed: options.seed }), {
-    optimizer: new Adam(model.parameters(), { lr: 1e-3 }),
-    loss: crossEntropy,
-    epochs: options.epochs,
-    metrics: { accuracy },
-    validation: batches(testSet, { batchSize: TEST_BATCH }),
-    readEvery: READ_EVERY,
-    callbacks: [lossCurve(points), progress('auto', epochLine)],
-  });
+  const history = await fit(
+    model,
+    batches(trainSet, { batchSize: options.batch, shuffle: true, seed: options.seed, reuse: true }),
+    {
+      optimizer: new Adam(model.parameters(), { lr: 1e-3 }),
+      loss: crossEntropy,
+      epochs: options.epochs,
+      metrics: { accuracy },
+      validation: batches(testSet, { batchSize: TEST_BATCH, reuse: true }),
+      readEvery: READ_EVERY,
+      callbacks: [lossCurve(points), progress('auto', epochLine)],
+    },
+  );
   const summary: Summary = {
     engine: engine.name,
     device: engine.device,

@@ -114,6 +114,23 @@ describe('batches', () => {
     expect(results.map(({ value }) => value?.row.data[0])).toEqual([0, 1, 2, undefined]);
   });
 
+  it('fills arrays again if asked, never one that is still in use', async () => {
+    const expected = (await collect(batches(numbered(50), { batchSize: 8, shuffle: true }))).flat();
+    for (const prefetch of [0, 1, 3]) {
+      const loader = batches(numbered(50), { batchSize: 8, shuffle: true, prefetch, reuse: true });
+      const arrays = new Set<unknown>();
+      const found: number[] = [];
+      for await (const { row } of loader) {
+        await Promise.resolve();
+        arrays.add(row.data);
+        found.push(...Array.from(row.data as Float32Array).filter((_, index) => index % 2 === 0));
+      }
+      expect(found).toEqual(expected);
+      // Seven batches: the last one is smaller and has an array of its own.
+      expect(arrays.size).toBe(prefetch + 2);
+    }
+  });
+
   it('refuses sizes that are none', () => {
     for (const batchSize of [0, -1, 1.5, Number.NaN]) {
       expect(() => batches(numbered(3), { batchSize })).toThrow(DataError);

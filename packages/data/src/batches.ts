@@ -19,6 +19,11 @@ export interface BatchOptions {
   readonly dropLast?: boolean;
   /** Batches to make ready ahead of the one asked for (default 1; 0 makes each when it is asked for). */
   readonly prefetch?: number;
+  /**
+   * Fill the arrays of a batch again once the next one is asked for (default false). Saves the allocation of every
+   * batch; for loops that copy a batch to a device and are done with it.
+   */
+  readonly reuse?: boolean;
 }
 
 /** An endless supply of epochs. Iterating it gives epoch 0, iterating it again epoch 1, and so on. */
@@ -44,15 +49,20 @@ class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch
   readonly #batchSize: number;
   readonly #rows: number;
   readonly #prefetch: number;
+  readonly #reuse: boolean;
   #next = 0;
   #ready: Promise<Batch<Names>>[] = [];
+  /** The batch that was asked for last, and those before it that may be filled again. */
+  #given: Batch<Names> | undefined;
+  #spare: Batch<Names>[] = [];
 
-  constructor(dataset: Dataset<Names>, order: Uint32Array, rows: number, batchSize: number, prefetch: number) {
+  constructor(dataset: Dataset<Names>, order: Uint32Array, rows: number, options: Required<BatchOptions>) {
     this.#dataset = dataset;
     this.#order = order;
     this.#rows = rows;
-    this.#batchSize = batchSize;
-    this.#prefetch = prefetch;
+    this.#batchSize = options.batchSize;
+    this.#prefetch = options.prefetch;
+    this.#reuse = options.reuse;
   }
 
   /** Starts as many batches as may wait. A failure waits in its promise until its batch is asked for. */
@@ -61,18 +71,23 @@ class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch
       const start = this.#next;
       const end = Math.min(start + this.#batchSize, this.#rows);
       this.#next = end;
-      const batch = (async () => this.#dataset.gather(this.#order, start, end))();
+      const spare = this.#spare.pop();
+      const batch = (async () => this.#dataset.gather(this.#order, start, end, spare))();
       batch.catch(() => {});
       this.#ready.push(batch);
     }
   }
 
   async next(): Promise<IteratorResult<Batch<Names>, undefined>> {
+    if (this.#given !== undefined) this.#spare.push(this.#given);
+    this.#given = undefined;
     this.#fill();
     const batch = this.#ready.shift();
     if (batch === undefined) return { done: true, value: undefined };
     try {
-      return { done: false, value: await batch };
+      const value = await batch;
+      if (this.#reuse) this.#given = value;
+      return { done: false, value };
     } catch (error) {
       await this.return();
       throw error;
@@ -82,6 +97,7 @@ class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch
   async return(): Promise<IteratorResult<Batch<Names>, undefined>> {
     this.#next = this.#rows;
     this.#ready = [];
+    this.#spare = [];
     return { done: true, value: undefined };
   }
 
@@ -102,7 +118,8 @@ class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch
  * for await (const { x, y } of loader) console.log(x.shape, y.shape);
  */
 export function batches<Names extends string>(dataset: Dataset<Names>, options: BatchOptions): Batches<Names> {
-  const { batchSize, shuffle = false, seed = 0, dropLast = false, prefetch = 1 } = options;
+  const { batchSize, shuffle = false, seed = 0, dropLast = false, prefetch = 1, reuse = false } = options;
+  const settings = { batchSize, shuffle, seed, dropLast, prefetch, reuse };
   checkInteger('batchSize', batchSize, 1);
   checkInteger('seed', seed, 0);
   checkInteger('prefetch', prefetch, 0);
@@ -113,7 +130,7 @@ export function batches<Names extends string>(dataset: Dataset<Names>, options: 
   const epoch = (number: number): AsyncIterableIterator<Batch<Names>> => {
     checkInteger('epoch', number, 0);
     const order = shuffle ? permutation(dataset.size, seed, number) : (straight ??= ownOrder());
-    return new EpochIterator(dataset, order, rows, batchSize, prefetch);
+    return new EpochIterator(dataset, order, rows, settings);
   };
   return {
     length: Math.ceil(rows / batchSize),

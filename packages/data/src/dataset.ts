@@ -38,16 +38,24 @@ export interface Dataset<Names extends string = string> {
   /** Number of rows. */
   readonly size: number;
   readonly columns: readonly Names[];
-  /** The rows `order[start]` to `order[end - 1]`, in that order, in arrays the caller owns. */
-  gather(order: Uint32Array, start: number, end: number): Batch<Names> | Promise<Batch<Names>>;
+  /**
+   * The rows `order[start]` to `order[end - 1]`, in that order, in arrays the caller owns. `reuse` is a batch the caller
+   * no longer needs: its arrays may be filled again.
+   */
+  gather(order: Uint32Array, start: number, end: number, reuse?: Batch<Names>): Batch<Names> | Promise<Batch<Names>>;
 }
 
 /** A data set whose rows are in memory: `gather` answers at once. */
 export interface MemoryDataset<Names extends string = string> extends Dataset<Names> {
-  gather(order: Uint32Array, start: number, end: number): Batch<Names>;
+  gather(order: Uint32Array, start: number, end: number, reuse?: Batch<Names>): Batch<Names>;
 }
 
-type RowReader = (order: Uint32Array, start: number, end: number) => HostArray;
+/** How a column is delivered: its element type, and the writing of rows into an array of that type. */
+interface RowReader {
+  readonly dtype: HostDType;
+  readonly rowShape: readonly number[];
+  read(order: Uint32Array, start: number, end: number, out: HostTypedArray): void;
+}
 
 /** The part of a typed array that copying rows needs, whatever its elements. */
 interface Rows {
@@ -55,64 +63,65 @@ interface Rows {
   subarray(from: number, to: number): Rows;
 }
 
-/** Copies rows of any type; runs of neighbouring rows are one copy. */
-function plainReader(array: HostArray, rowSize: number): RowReader {
-  const { dtype, shape } = array;
-  const rowShape = shape.slice(1);
+/** Copies rows; runs of neighbouring rows are one copy. Bytes may be copied into an array of wider numbers. */
+function copyingReader(array: HostArray, dtype: HostDType, rowShape: readonly number[]): RowReader {
   const source = array.data as unknown as Rows;
-  return (order, start, end) => {
-    const data: HostTypedArray = allocateHost<HostDType>(dtype, (end - start) * rowSize);
-    const out = data as unknown as Rows;
-    for (let at = start; at < end; ) {
-      const first = order[at]!;
-      let run = 1;
-      while (at + run < end && order[at + run] === first + run) run++;
-      out.set(source.subarray(first * rowSize, (first + run) * rowSize), (at - start) * rowSize);
-      at += run;
-    }
-    return { dtype, shape: [end - start, ...rowShape], data };
+  const rowSize = sizeOf(rowShape);
+  return {
+    dtype,
+    rowShape,
+    read(order, start, end, data) {
+      const out = data as unknown as Rows;
+      for (let at = start; at < end; ) {
+        const first = order[at]!;
+        let run = 1;
+        while (at + run < end && order[at + run] === first + run) run++;
+        out.set(source.subarray(first * rowSize, (first + run) * rowSize), (at - start) * rowSize);
+        at += run;
+      }
+    },
   };
 }
 
 /** Bytes as float32 through a table of values. */
-function scaledReader(array: HostArray<'uint8'>, rowSize: number, table: Float32Array): RowReader {
-  const rowShape = array.shape.slice(1);
+function scaledReader(array: HostArray<'uint8'>, table: Float32Array, rowShape: readonly number[]): RowReader {
+  const rowSize = sizeOf(rowShape);
   const map = byteMapper(array.data, table, rowSize);
-  return (order, start, end) => {
-    const data = new Float32Array((end - start) * rowSize);
-    for (let at = start; at < end; at++) map(order[at]! * rowSize, rowSize, data, (at - start) * rowSize);
-    return { dtype: 'float32', shape: [end - start, ...rowShape], data };
+  return {
+    dtype: 'float32',
+    rowShape,
+    read(order, start, end, data) {
+      const out = data as Float32Array;
+      for (let at = start; at < end; at++) map(order[at]! * rowSize, rowSize, out, (at - start) * rowSize);
+    },
   };
 }
 
-/** Bytes as int32. */
-function labelReader(array: HostArray<'uint8'>, rowSize: number): RowReader {
-  const rowShape = array.shape.slice(1);
-  return (order, start, end) => {
-    const data = new Int32Array((end - start) * rowSize);
-    for (let at = start; at < end; at++) {
-      const from = order[at]! * rowSize;
-      data.set(array.data.subarray(from, from + rowSize), (at - start) * rowSize);
-    }
-    return { dtype: 'int32', shape: [end - start, ...rowShape], data };
-  };
-}
-
-function columnReader(column: Column, rowSize: number): RowReader {
+function columnReader(column: Column): RowReader {
+  const rowShape = column.array.shape.slice(1);
   switch (column.as) {
     case undefined:
     case 'stored':
-      return plainReader(column.array, rowSize);
+      return copyingReader(column.array, column.array.dtype, rowShape);
     case 'int32':
-      return labelReader(column.array, rowSize);
+      return copyingReader(column.array, 'int32', rowShape);
     case 'float32': {
       const { mean = 0, std = 1 } = column;
       const table = Float32Array.from({ length: 256 }, (_, byte) => (byte / 255 - mean) / std);
-      return scaledReader(column.array, rowSize, table);
+      return scaledReader(column.array, table, rowShape);
     }
     default:
       return column satisfies never;
   }
+}
+
+/** The rows of one column, in the elements of `reuse` if that has as many. */
+function readRows(reader: RowReader, order: Uint32Array, start: number, end: number, reuse?: HostArray): HostArray {
+  const { dtype, rowShape } = reader;
+  const size = (end - start) * sizeOf(rowShape);
+  const data = reuse?.dtype === dtype && reuse.data.length === size ? reuse.data : allocateHost<HostDType>(dtype, size);
+  reader.read(order, start, end, data);
+  return { dtype, shape: [end - start, ...rowShape], data };
 }
 
 /**
@@ -159,14 +168,14 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
         `[dataset] column '${name}': std is ${column.std}; it must be finite and not 0`,
       );
     }
-    return [name, columnReader(column, sizeOf(shape.slice(1)))];
+    return [name, columnReader(column)];
   });
   return {
     size: size ?? 0,
     columns: names,
-    gather(order, start, end) {
+    gather(order, start, end, reuse) {
       const batch: Partial<Record<Names, HostArray>> = {};
-      for (const [name, read] of readers) batch[name] = read(order, start, end);
+      for (const [name, reader] of readers) batch[name] = readRows(reader, order, start, end, reuse?.[name]);
       return batch as Batch<Names>;
     },
   };
@@ -190,13 +199,10 @@ export function slice<Names extends string>(dataset: Dataset<Names>, start: numb
   return {
     size: end - start,
     columns: dataset.columns,
-    gather(order, from, to) {
-      if (start === 0) return dataset.gather(order, from, to);
-      return dataset.gather(
-        order.subarray(from, to).map((row) => row + start),
-        0,
-        to - from,
-      );
+    gather(order, from, to, reuse) {
+      if (start === 0) return dataset.gather(order, from, to, reuse);
+      const rows = order.subarray(from, to).map((row) => row + start);
+      return dataset.gather(rows, 0, rows.length, reuse);
     },
   };
 }

@@ -10,7 +10,7 @@ import { isTensor, type Tensor } from '@polygrad/core';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type StateDict, type StateValues } from './state.ts';
 
-const MODULE = Symbol.for('polygrad.nn.module');
+const MODULE: unique symbol = Symbol.for('polygrad.nn.module');
 
 /** How `loadStateDict` treats names that are missing or unknown. */
 export interface LoadOptions {
@@ -99,11 +99,6 @@ export function isModule(value: unknown): value is AnyModule {
 export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Tensor> {
   /** True while the module is being trained: dropout drops and batch norm measures. Set by `train` and `eval`. */
   training: boolean = true;
-
-  /** Marks the class across copies of this package. */
-  get [MODULE](): true {
-    return true;
-  }
 
   /** The module's function of its inputs. */
   abstract forward(...inputs: Inputs): Output;
@@ -205,3 +200,6 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
     this.dispose();
   }
 }
+
+// Marks the class across copies of this package.
+Object.defineProperty(Module.prototype, MODULE, { value: true });
