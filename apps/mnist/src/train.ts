@@ -1,7 +1,8 @@
 /** The job: data, network, training with a test after every epoch, results. */
 import { seed } from '@polygrad/core';
+import type { IEngine } from '@polygrad/core/engine';
 import { batches, type Dataset, encodeSafetensors, slice } from '@polygrad/data';
-import { loadIdxFolder, loadMnist } from '@polygrad/data/node';
+import { loadIdxFolder, loadMnist, type MnistSplits } from '@polygrad/data/node';
 import { Adam, accuracy, type Callback, crossEntropy, type EpochReport, fit, hostState, progress } from '@polygrad/nn';
 import { chooseEngine } from './engine.ts';
 import { UsageError } from './errors.ts';
@@ -73,40 +74,55 @@ function lossCurve(points: LossPoint[]): Callback {
   };
 }
 
+/** The part of a split that is used. */
+function part(set: Images, name: string, limit: number | undefined): Images {
+  if (set.size === 0) throw new UsageError(`the ${name} set has no images`);
+  return slice(set, 0, Math.min(limit ?? set.size, set.size));
+}
+
 /** Trains as the options say, tells `print` about it, writes the results, and returns what is in summary.json. */
 export async function train(options: Options, print: (line: string) => void): Promise<Summary> {
   const folder = await OutputFolder.open(options.out);
-  const engine = await chooseEngine(options.engine, options.threads);
   const sets = options.data === undefined ? await loadMnist() : await loadIdxFolder(options.data);
+  const engine = await chooseEngine(options.engine, options.threads);
+  try {
+    return await trainOn(engine, sets, folder, options, print);
+  } finally {
+    engine.dispose();
+  }
+}
+
+async function trainOn(
+  engine: IEngine,
+  sets: MnistSplits,
+  folder: OutputFolder,
+  options: Options,
+  print: (line: string) => void,
+): Promise<Summary> {
   const { height, width, classes } = sets.train;
   if (height < 4 || width < 4)
     throw new UsageError(`images are ${height} x ${width}; the network needs 4 x 4 at least`);
-  const part = (set: Images, name: string): Images => {
-    if (set.size === 0) throw new UsageError(`the ${name} set has no images`);
-    return slice(set, 0, Math.min(options.limit ?? set.size, set.size));
-  };
-  const [trainSet, testSet] = [part(sets.train, 'training'), part(sets.test, 'test')];
+  const trainSet = part(sets.train, 'training', options.limit);
+  const testSet = part(sets.test, 'test', options.limit);
 
   seed(options.seed);
-  const model = new DigitNet(height, width, classes);
+  using model = new DigitNet(height, width, classes);
+  using optimizer = new Adam(model.parameters(), { lr: 1e-3 });
   const parameters = model.parameterCount();
   print(`${trainSet.size} training and ${testSet.size} test images of ${height} x ${width}, ${classes} classes`);
   print(`${parameters} parameters, engine ${engine.name} (${engine.device}), seed ${options.seed}`);
 
   const points: LossPoint[] = [];
-  const history = await fit(
-    model,
-    batches(trainSet, { batchSize: options.batch, shuffle: true, seed: options.seed, reuse: true }),
-    {
-      optimizer: new Adam(model.parameters(), { lr: 1e-3 }),
-      loss: crossEntropy,
-      epochs: options.epochs,
-      metrics: { accuracy },
-      validation: batches(testSet, { batchSize: TEST_BATCH, reuse: true }),
-      readEvery: READ_EVERY,
-      callbacks: [lossCurve(points), progress('auto', epochLine)],
-    },
-  );
+  const loader = { batchSize: options.batch, shuffle: true, seed: options.seed, reuse: true };
+  const history = await fit(model, batches(trainSet, loader), {
+    optimizer,
+    loss: crossEntropy,
+    epochs: options.epochs,
+    metrics: { accuracy },
+    validation: batches(testSet, { batchSize: TEST_BATCH, reuse: true }),
+    readEvery: READ_EVERY,
+    callbacks: [lossCurve(points), progress('auto', epochLine, print)],
+  });
   const summary: Summary = {
     engine: engine.name,
     device: engine.device,

@@ -65,10 +65,12 @@ function barText(report: StepReport): string {
  *
  * @param style see `ProgressStyle`; 'bar' falls back to lines where cli-progress is not installed
  * @param line what to print for an epoch (default `epochLine`)
+ * @param write prints a line (default: to standard output, or the console where there is none)
  */
 export function progress(
   style: ProgressStyle = 'auto',
   line: (report: EpochReport, epochs: number) => string = epochLine,
+  write: (line: string) => void = print,
 ): Callback {
   if (style === 'none') return {};
   const wantsBar = style === 'bar' || (style === 'auto' && host?.stdout?.isTTY === true);
@@ -101,7 +103,7 @@ export function progress(
     },
     onEpochEnd(report, { epochs }) {
       stop();
-      print(line(report, epochs));
+      write(line(report, epochs));
     },
     onTrainEnd: stop,
   };
