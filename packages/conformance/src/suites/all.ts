@@ -7,10 +7,17 @@ import { errorCases } from './errors.ts';
 import { lossSpecs } from './loss.ts';
 import { memoryCases } from './memory.ts';
 import { movementSpecs } from './movement.ts';
+import { randomCases } from './random.ts';
 import { reductionSpecs } from './reduction.ts';
 import { specialCases } from './special.ts';
 
 export function allCases(target: Target): ConformanceCase[] {
   const specs = [...elementwiseSpecs(), ...reductionSpecs(), ...movementSpecs(), ...contractionSpecs(), ...lossSpecs()];
-  return [...specs.flatMap((spec) => expand(spec, target)), ...specialCases(target), ...errorCases(), ...memoryCases()];
+  return [
+    ...specs.flatMap((spec) => expand(spec, target)),
+    ...specialCases(target),
+    ...errorCases(),
+    ...memoryCases(),
+    ...randomCases(),
+  ];
 }

@@ -86,5 +86,58 @@ export function memoryCases(): ConformanceCase[] {
         return undefined;
       },
     },
+    {
+      name: 'memory / a training loop of 2000 steps holds bytes and the JavaScript heap flat',
+      run: trainNaively,
+    },
   ];
+}
+
+/** Gradient descent whose user disposes only what gradient functions returned; everything recorded on the way is the library's to release. */
+async function trainNaively(): Promise<undefined> {
+  const start = pg.memory().numBuffers;
+  const x = pg.rand([16, 8], { key: 1 });
+  const y = pg.rand([16, 1], { key: 2 });
+  const w1 = pg.randn([8, 16], { key: 3 });
+  const w2 = pg.randn([16, 1], { key: 4 });
+  const step = pg.valueAndGrad((a: Tensor, b: Tensor) => pg.mseLoss(pg.tanh(x.matmul(a)).matmul(b), y), {
+    argnums: [0, 1],
+  });
+  const train = async (count: number): Promise<number> => {
+    let last = Number.NaN;
+    for (let i = 0; i < count; i++) {
+      const [loss, gradients] = step(w1, w2);
+      pg.scope(() => {
+        [w1, w2].forEach((w, k) => {
+          w.assign(w.sub((gradients[k] as Tensor).mul(0.05)));
+        });
+      });
+      if (i % 10 === 9) last = Number(await loss.item());
+      for (const t of [loss, ...gradients]) t.dispose();
+    }
+    return last;
+  };
+  const before = await train(200);
+  const early = pg.memory();
+  const heapEarly = heapUsed();
+  const after = await train(1800);
+  const late = pg.memory();
+  const grown = heapUsed() - heapEarly;
+  equal('buffers after 2000 steps', late.numBuffers, early.numBuffers);
+  equal('bytes after 2000 steps', late.bytes, early.bytes);
+  equal('tensors after 2000 steps', late.numTensors, early.numTensors);
+  if (!(after < before)) throw new Error(`the loss went from ${before} to ${after}`);
+  // Without a forced collection the heap is only bounded by what a leak of one node per step would far exceed.
+  if (grown > 64 * 2 ** 20) throw new Error(`the JavaScript heap grew by ${grown} bytes`);
+  for (const t of [x, y, w1, w2]) t.dispose();
+  pg.flush();
+  equal('buffers at the end', pg.memory().numBuffers, start);
+  return undefined;
+}
+
+function heapUsed(): number {
+  const { gc } = globalThis as { gc?: () => void };
+  gc?.();
+  const { process } = globalThis as { process?: { memoryUsage(): { heapUsed: number } } };
+  return process?.memoryUsage().heapUsed ?? 0;
 }

@@ -1,0 +1,96 @@
+/** Random numbers: the same bits on every engine, checked against Threefry written out here and its published answers. */
+import * as pg from '@polygrad/core';
+import type { ConformanceCase } from '../case.ts';
+
+/** Threefry-2x32-20 (Salmon et al., SC 2011, section 4.1 and table 2), both words. */
+function threefry(key: readonly [number, number], counter: readonly [number, number]): [number, number] {
+  const rotations = [13, 15, 26, 6, 17, 29, 16, 24];
+  const words = [key[0], key[1], key[0] ^ key[1] ^ 0x1bd11bda];
+  let a = (counter[0] + (words[0] as number)) | 0;
+  let b = (counter[1] + (words[1] as number)) | 0;
+  for (let round = 0; round < 20; round++) {
+    const r = rotations[round % 8] as number;
+    a = (a + b) | 0;
+    b = ((b << r) | (b >>> (32 - r))) ^ a;
+    if (round % 4 !== 3) continue;
+    const injection = (round + 1) / 4;
+    a = (a + (words[injection % 3] as number)) | 0;
+    b = (b + (words[(injection + 1) % 3] as number) + injection) | 0;
+  }
+  return [a >>> 0, b >>> 0];
+}
+
+async function values(t: pg.Tensor): Promise<number[]> {
+  const data = Array.from((await t.data()) as ArrayLike<number>, Number);
+  t.dispose();
+  return data;
+}
+
+function sameBits(what: string, actual: readonly number[], expected: readonly number[]): void {
+  const bad = actual.findIndex((x, i) => x !== expected[i]);
+  if (bad >= 0 || actual.length !== expected.length) {
+    throw new Error(`${what}: element ${bad} is ${actual[bad]} where ${expected[bad]} is expected`);
+  }
+}
+
+export function randomCases(): ConformanceCase[] {
+  return [
+    {
+      name: 'random / the generator of the suite gives the published answers (Random123, kat_vectors)',
+      run: async () => {
+        sameBits('zeros', threefry([0, 0], [0, 0]), [0x6b200159, 0x99ba4efe]);
+        sameBits('ones', threefry([0xffffffff, 0xffffffff], [0xffffffff, 0xffffffff]), [0x1cb996fc, 0xbb002be7]);
+        sameBits('pi', threefry([0x13198a2e, 0x03707344], [0x243f6a88, 0x85a308d3]), [0xc4923a9c, 0x483df7a0]);
+        return undefined;
+      },
+    },
+    ...[1, 7, 130, 1000].map((size) => ({
+      name: `random / rand of ${size} elements has the bits of its key`,
+      run: async () => {
+        const key: [number, number] = [3, 0x12345678];
+        const actual = await values(pg.rand([size], { key }));
+        const expected = Array.from({ length: size }, (_, i) =>
+          Math.fround((threefry(key, [i, 0])[0] >>> 8) * 2 ** -24),
+        );
+        sameBits('rand', actual, expected);
+        return undefined;
+      },
+    })),
+    {
+      name: 'random / a seed repeats, the next call differs',
+      run: async () => {
+        pg.seed(5);
+        const first = await values(pg.rand([9]));
+        const second = await values(pg.rand([9]));
+        pg.seed(5);
+        sameBits('after the same seed', await values(pg.rand([9])), first);
+        if (second.join() === first.join()) throw new Error('two calls gave the same numbers');
+        return undefined;
+      },
+    },
+    {
+      name: 'random / randn has the moments of the normal distribution',
+      run: async () => {
+        const x = await values(pg.randn([4000], { key: 11 }));
+        const mean = x.reduce((a, b) => a + b, 0) / x.length;
+        const variance = x.reduce((a, b) => a + (b - mean) ** 2, 0) / x.length;
+        // Four standard errors: 1/sqrt(n) for the mean, sqrt(2/n) for the variance.
+        if (Math.abs(mean) > 4 / Math.sqrt(4000)) throw new Error(`mean ${mean}`);
+        if (Math.abs(variance - 1) > 4 * Math.sqrt(2 / 4000)) throw new Error(`variance ${variance}`);
+        return undefined;
+      },
+    },
+    {
+      name: 'random / a permutation holds every index once',
+      run: async () => {
+        const x = await values(pg.permutation(67, { key: 3 }));
+        sameBits(
+          'sorted',
+          [...x].sort((a, b) => a - b),
+          Array.from({ length: 67 }, (_, i) => i),
+        );
+        return undefined;
+      },
+    },
+  ];
+}
