@@ -4,6 +4,7 @@ import type { TypedArray } from '../shape/dtype.ts';
 import { optimize } from './axes.ts';
 import { evaluateNest } from './evaluate-nest.ts';
 import { interpret } from './interpret.ts';
+import type { Exprs } from './expr.ts';
 import type { KNode, LoopKernel, Program, ReduceOp } from './ir.ts';
 import { linearize } from './linearize.ts';
 import { elementwise, flat, layerNorm, matmul, maxPool, optimizerStep, reduction, softmax } from './nest.fixture.ts';
@@ -142,6 +143,48 @@ for (const [name, caps] of Object.entries(engines)) {
       check(maxPool(8, 11, 3, 1), caps);
       check(maxPool(12, 17, 5, 2), caps);
     });
+    test('conditions that cut a long loop: padding, concatenation, a window over the border', () => {
+      const concat = (e: Exprs, i: KNode | null, j: KNode, n: readonly [number, number]): KNode => {
+        const first = e.lt(j, e.i32(n[0]));
+        const rows = i === null ? [] : [i];
+        const [a, b] = n.map((w) => (i === null ? [w] : [3, w])) as [number[], number[]];
+        const x = e.load(
+          e.param(
+            1,
+            'float32',
+            'read',
+            a.reduce((p, q) => p * q),
+          ),
+          flat(e, [...rows, j], a),
+          first,
+        );
+        const rest = flat(e, [...rows, e.sub(j, e.i32(n[0]))], b);
+        return e.where(
+          first,
+          x,
+          e.load(
+            e.param(
+              2,
+              'float32',
+              'read',
+              b.reduce((p, q) => p * q),
+            ),
+            rest,
+            e.not(first),
+          ),
+        );
+      };
+      check(
+        elementwise([3, 50], (e, [i, j]) => concat(e, i as KNode, j as KNode, [21, 29])),
+        caps,
+      );
+      check(
+        elementwise([90], (e, [j]) => concat(e, null, j as KNode, [33, 57])),
+        caps,
+      );
+      check(maxPool(6, 41, 3, 1), caps);
+      check(maxPool(5, 33, 5, 2), caps);
+    });
     test('gather through an index tensor', () => {
       const k = elementwise([11, 6], (e, [i, j], x) => {
         const row = e.min(e.max(e.load(e.param(2, 'int32', 'read', 11), i!), e.i32(0)), e.i32(3));
@@ -248,6 +291,15 @@ describe('shape of programs', () => {
   test('a column reduction keeps columns as vectors', () => {
     const p = check(reduction('sum', [33, 16], [0]), base, 1e-5);
     expect(p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM').every((n) => n.lanes === 4)).toBe(true);
+  });
+  test('padding leaves no gate inside', () => {
+    const k = elementwise([4, 40], (e, [i, j]) => {
+      const x = e.sub(j as KNode, e.i32(3));
+      const inside = e.and(e.le(e.i32(0), x), e.lt(x, e.i32(30)));
+      return e.load(e.param(1, 'float32', 'read', 120), flat(e, [i as KNode, x], [4, 30]), inside, e.f32(0));
+    });
+    const p = check(k, base);
+    expect(p.body.filter((n) => n.op === 'LOAD').every((n) => n.src.length === 2)).toBe(true);
   });
   test('inner loops have no division', () => {
     const p = check(

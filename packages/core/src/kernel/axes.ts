@@ -8,6 +8,7 @@ import type { EngineCaps } from '../engine/engine.ts';
 import { shapeNest } from './axes-cpu.ts';
 import { mergeRanges } from './axes-merge.ts';
 import { shapeSimt } from './axes-simt.ts';
+import { cutSegments } from './axes-segments.ts';
 import { inlineStages } from './axes-stage.ts';
 import { Exprs } from './expr.ts';
 import type { LoopKernel } from './ir.ts';
@@ -20,6 +21,8 @@ export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
   const nests = splitNests(merged.stores);
   return {
     ...merged,
-    stores: caps.simt ? shapeSimt(nests, e, caps) : nests.flatMap((nest) => shapeNest(nest, e, caps)),
+    stores: caps.simt
+      ? shapeSimt(nests, e, caps)
+      : nests.flatMap((nest) => splitNests(cutSegments(nest, e)).flatMap((part) => shapeNest(part, e, caps))),
   };
 }

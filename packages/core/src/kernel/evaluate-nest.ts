@@ -161,5 +161,5 @@ class Evaluation {
 }
 
 function isNan(x: Literal): boolean {
-  return typeof x === 'number' && Number.isNan(x);
+  return typeof x === 'number' && Number.isNaN(x);
 }

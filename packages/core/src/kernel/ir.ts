@@ -75,7 +75,11 @@ export interface KArgs {
   /** Index of the running group or of the thread in the group (int32). */
   SPECIAL: { readonly kind: 'group' | 'local'; readonly axis: 0 | 1 | 2 };
   // --- stage A only
-  /** Loop variable (int32), counts 0 .. extent-1. `id` is unique. Kind 'vector' makes values depending on it vectors. */
+  /**
+   * Loop variable (int32), counts 0 .. extent-1. `id` is unique. src = [limit?]: an int32 expression of outer ranges that ends
+   * the range before its extent (the last chunk of a split range). Kind 'vector' makes values depending on it vectors; the
+   * extent may be any: linearize writes whole vectors, then the rest one by one.
+   */
   RANGE: { readonly id: number; readonly extent: number; readonly kind: RangeKind };
   /** src = [value, ...ranges]. Position for arg variants is row-major over the ranges in that order. */
   REDUCE: { readonly op: ReduceOp };

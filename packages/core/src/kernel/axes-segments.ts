@@ -1,0 +1,67 @@
+/**
+ * Loops cut where conditions change: borders of padding, joints of concatenation.
+ *
+ * If an index condition is known to hold from some iteration on, the loop is cut there. In each segment the condition is
+ * a constant and disappears, with it the gates of loads, so that the long inner segments run as plain vector code.
+ */
+import { NestWork } from './axes-work.ts';
+import type { Exprs } from './expr.ts';
+import type { Range } from './free-ranges.ts';
+import type { KNode, LoopStore } from './ir.ts';
+import { Rewriter } from './rewrite.ts';
+import { combine, linearHigh, linearLow, linearOf } from './simplify-linear.ts';
+
+/** A cut pays if the longest segment has this many elements and there are not too many of them. */
+const leastSegment = 16;
+const mostSegments = 5;
+
+/** The stores of a nest, each repeated for the segments of its unit-stride loop where conditions cut that loop. */
+export function cutSegments(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
+  const list = stores[0]?.ranges ?? [];
+  if (stores.some((s) => s.ranges.length !== list.length || s.ranges.some((r, i) => r !== list[i]))) return stores;
+  const work = new NestWork(stores);
+  const along = list.find((r) => stores.every(({ store }) => work.strideOf(store.src[1] as KNode, r) === 1));
+  if (along === undefined || along.arg.extent < leastSegment || along.src.length > 0) return stores;
+  if (work.binders.some((b) => !b.free.includes(along) && list.length === 1)) return stores;
+  const cuts = findCuts(stores, along, work);
+  if (cuts.length === 0 || cuts.length >= mostSegments) return stores;
+  const edges = [0, ...cuts, along.arg.extent];
+  const lengths = edges.slice(1).map((x, i) => x - (edges[i] as number));
+  if (Math.max(...lengths) < leastSegment) return stores;
+
+  const outer = list.filter((r) => r !== along);
+  return lengths.flatMap((n, i) => {
+    const segment = e.range(n, along.arg.kind);
+    const value = e.add(segment, e.i32(edges[i] as number));
+    const rewriter = new Rewriter(e, new Map([[along, { value, ranges: [segment] }]]));
+    return stores.map(({ store }) => ({
+      store: rewriter.store({ store, ranges: [] }).store,
+      ranges: [...outer, segment],
+    }));
+  });
+}
+
+/** Iterations before which a condition changes for certain, in order. */
+function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): number[] {
+  const cuts = new Set<number>();
+  const seen = new Set<KNode>();
+  const stack: KNode[] = stores.map((s) => s.store);
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n) || !work.free.has(n, along)) continue;
+    seen.add(n);
+    stack.push(...n.src);
+    if (n.op !== 'LT' || n.src[0]?.dtype !== 'int32') continue;
+    const d = combine(linearOf(n.src[0]), 1, linearOf(n.src[1] as KNode), -1);
+    const at = d === null ? -1 : d.terms.indexOf(along);
+    if (d === null || at < 0 || d.terms.some((t, i) => i !== at && work.free.has(t, along))) continue;
+    // c * along + rest < 0, with the rest between low and high.
+    const c = d.coefs[at] as number;
+    const keep = (_: unknown, i: number): boolean => i !== at;
+    const rest = { terms: d.terms.filter(keep), coefs: d.coefs.filter(keep), offset: d.offset };
+    for (const bound of [linearLow(rest), linearHigh(rest)]) {
+      const cut = c > 0 ? Math.ceil(-bound / c) : Math.floor(bound / -c) + 1;
+      if (cut > 0 && cut < along.arg.extent) cuts.add(cut);
+    }
+  }
+  return [...cuts].sort((a, b) => a - b);
+}
