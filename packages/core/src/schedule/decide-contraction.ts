@@ -2,8 +2,9 @@
  * Contractions: their loops are those of a kernel that uses every result once (that kernel is then their epilogue), or
  * their own.
  */
-import type { Demand } from './draft.ts';
+import { type Demand, extentOf } from './draft.ts';
 import type { Partition } from './partition.ts';
+import { rangesOf } from './places.ts';
 import type { PlanNode } from './plan-graph.ts';
 
 export function decideContraction(p: Partition, node: PlanNode): void {
@@ -28,9 +29,10 @@ function epilogueFor(p: Partition, node: PlanNode): Demand | null {
     if (kernel.closed || kernel.reduces || kernel.contraction !== null || demand.operand || demand.gate !== null)
       continue;
     if (best !== null && best.kernel.id > kernel.id) continue;
-    if (p.sizeOf(kernel) !== node.size || kernel.stores.some((s) => s.ranges.length !== kernel.axes.length)) continue;
+    if (extentOf(kernel.axes) !== node.size || kernel.stores.some((s) => s.ranges.length !== kernel.axes.length))
+      continue;
     if (p.onlyDemand(kernel, node) !== demand) continue;
-    const ranges = p.rangesOf(demand);
+    const ranges = rangesOf(p.context, demand);
     if (ranges === null || ranges.length !== kernel.axes.length || !p.canServe(kernel, node)) continue;
     best = demand;
   }

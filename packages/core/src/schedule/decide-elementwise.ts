@@ -4,9 +4,11 @@
  * In place wins where recomputing is cheaper than writing and reading, or where memory would cut a kernel in two. A node
  * that must be in memory is stored by a kernel that runs through its elements anyway, if there is one.
  */
+import type { Range } from '../kernel/expr.ts';
 import { kernelCost, loadCost, operandReads, storeCost } from './cost.ts';
 import type { Demand } from './draft.ts';
 import type { Partition } from './partition.ts';
+import { addRow, evaluations, rangesOf } from './places.ts';
 import type { PlanNode } from './plan-graph.ts';
 
 /** Work per element that one kernel may do a few times over rather than be cut in two. */
@@ -59,7 +61,9 @@ function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]
   let reads = 0;
   const kernels = new Set(demands.map((d) => d.kernel));
   for (const demand of demands) {
-    const turns = demand.operand ? Math.min(p.evaluations(demand), operandReads * node.size) : p.evaluations(demand);
+    const turns = demand.operand
+      ? Math.min(evaluations(p.context, demand), operandReads * node.size)
+      : evaluations(p.context, demand);
     again += turns * cost;
     reads += turns * loadCost;
   }
@@ -78,8 +82,8 @@ function storeSomewhere(p: Partition, node: PlanNode): void {
   if (!p.alone.has(node)) {
     for (const demand of p.demandsOf(node)) {
       if (!p.mayStoreAt(demand) || !p.canServe(demand.kernel, node)) continue;
-      const ranges = p.rangesOf(demand) as NonNullable<ReturnType<Partition['rangesOf']>>;
-      p.addRow(demand.kernel, ranges);
+      const ranges = rangesOf(p.context, demand) as readonly Range[];
+      addRow(demand.kernel, ranges);
       p.store(demand, ranges);
       return;
     }

@@ -4,10 +4,11 @@
  * This is what makes softmax, layer norm and losses one kernel: the reduction's index depends only on the outer loops of
  * the kernel, so it runs between them and the inner loops.
  */
-import { fewestRows, longestRow, smallWork } from './cost.ts';
-import { type Demand, extentOf, type KernelDraft } from './draft.ts';
 import type { Range } from '../kernel/expr.ts';
+import { smallWork } from './cost.ts';
+import type { Demand } from './draft.ts';
 import type { Partition } from './partition.ts';
+import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
 import type { PlanNode } from './plan-graph.ts';
 
 /** A place where a reduction may be computed: all loops of the kernel, its outer ones, or inside another reduction. */
@@ -54,33 +55,22 @@ function workOf(p: Partition, node: PlanNode): number {
 function take(p: Partition, place: Place): void {
   const { kernel } = place.demand;
   kernel.reduces = true;
-  if (place.ranges !== null) p.addRow(kernel, place.ranges);
+  if (place.ranges !== null) addRow(kernel, place.ranges);
   p.inline(place.demand);
 }
 
 function placeFor(p: Partition, demand: Demand): Place | null {
   const { kernel, node } = demand;
   if (kernel.closed || kernel.contraction !== null || demand.operand) return null;
-  const ranges = p.rangesOf(demand);
+  const ranges = rangesOf(p.context, demand);
   if (ranges === null) return null;
   if (!ranges.every((range) => kernel.axes.includes(range))) {
-    const once = p.evaluations(demand) <= node.size;
+    const once = evaluations(p.context, demand) <= node.size;
     return once && workOf(p, node) <= smallWork ? { demand, ranges: null } : null;
   }
   if (kernel.anchor !== null && !dependsOn(node, kernel.anchor)) return null;
   if (ranges.length === kernel.axes.length) return { demand, ranges };
-  return isRow(p, kernel, ranges, node) ? { demand, ranges } : null;
-}
-
-/** True if the reduction can run once per turn of the outer loops `ranges`, and the inner loops are worth it. */
-function isRow(p: Partition, kernel: KernelDraft, ranges: readonly Range[], node: PlanNode): boolean {
-  if (!p.rowFits(kernel, ranges)) return false;
-  const rows = extentOf(ranges);
-  const size = p.sizeOf(kernel);
-  const reduced = p.facts.reduced[node.index] as number;
-  if (size + rows * reduced <= smallWork) return true;
-  const innermost = kernel.axes[kernel.axes.length - 1] as Range;
-  return rows >= fewestRows && size / rows <= longestRow && reduced <= longestRow && !ranges.includes(innermost);
+  return rowFits(kernel, ranges, p.facts.reduced[node.index] as number) ? { demand, ranges } : null;
 }
 
 /** True if computing `node` needs `other`. */

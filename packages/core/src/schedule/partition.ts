@@ -10,13 +10,13 @@
 import { Exprs, type Range } from '../kernel/expr.ts';
 import { FreeRanges } from '../kernel/free-ranges.ts';
 import type { KNode } from '../kernel/ir.ts';
-import { idOf } from '../kernel/node.ts';
 import { type Facts, factsOf } from './cost.ts';
 import { decideContraction } from './decide-contraction.ts';
 import { decideElementwise } from './decide-elementwise.ts';
 import { decideReduce } from './decide-reduce.ts';
 import { type Demand, type DraftContext, extentOf, KernelDraft, loopsOver, reaches } from './draft.ts';
-import { bothGates, flatten, type Index, injectiveRanges } from './index-map.ts';
+import { bothGates, type Index } from './index-map.ts';
+import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 import type { PlanGraph, PlanNode } from './plan-graph.ts';
 import { needSources } from './sources.ts';
 
@@ -68,7 +68,7 @@ export class Partition {
         this.#storeScatter(node);
         return;
       default:
-        return node.role satisfies never;
+        node.role satisfies never;
     }
   }
 
@@ -106,23 +106,6 @@ export class Partition {
     return true;
   }
 
-  /** Ranges that the demand's position runs through without repetition, or null. */
-  rangesOf(demand: Demand): readonly Range[] | null {
-    return injectiveRanges(flatten(this.context.e, demand.node.shape, demand.index));
-  }
-
-  /** How often a demand's value is computed: once for every turn of the innermost loop it depends on. */
-  evaluations(demand: Demand): number {
-    const free = this.#freeIn(demand);
-    let product = 1;
-    let last = 1;
-    for (const range of demand.scope) {
-      product *= range.arg.extent;
-      if (free.has(range)) last = product;
-    }
-    return last;
-  }
-
   /** Computes the demand in place. */
   inline(demand: Demand): void {
     if (demand.inline) return;
@@ -132,7 +115,7 @@ export class Partition {
     const parts: Demand[] = [];
     const notes: KNode[] = [];
     let own: readonly KNode[] = [];
-    const around = this.#around(demand);
+    const around = loopsAround(this.context, demand);
     const need = (
       source: PlanNode,
       index: Index,
@@ -159,7 +142,7 @@ export class Partition {
       need: (source, index, gate = null) => need(source, index, gate, demand.scope, demand.operand),
       needInside: (source, index, gate, ranges, operand) =>
         need(source, index, gate, [...around, ...ranges], operand || demand.operand),
-      loops: (extents) => loops(extents, this.#placeOf(demand)),
+      loops: (extents) => loops(extents, placeOf(this.context, demand, this.facts.depth[node.index] as number)),
       ownLoops: (extents) => loops(extents, `own${node.index}.${kernel.demands.size}`),
       note: (condition) => notes.push(condition),
       needInMemory: (source) => {
@@ -169,32 +152,6 @@ export class Partition {
     demand.parts = parts;
     demand.notes = notes;
     demand.ranges = own as readonly Range[];
-  }
-
-  /** Loops in which a reduction runs: those of the store that it depends on, or, inside another one, up to the last of them. */
-  #around(demand: Demand): readonly Range[] {
-    const free = this.#freeIn(demand);
-    const { axes } = demand.kernel;
-    if ([...free].every((range) => axes.includes(range))) return axes.filter((range) => free.has(range));
-    let last = 0;
-    demand.scope.forEach((range, i) => {
-      if (free.has(range)) last = i + 1;
-    });
-    return demand.scope.slice(0, last);
-  }
-
-  #freeIn(demand: Demand): Set<Range> {
-    const free = new Set<Range>();
-    for (const at of demand.index) for (const range of this.context.free.of(at)) free.add(range);
-    if (demand.gate !== null) for (const range of this.context.free.of(demand.gate)) free.add(range);
-    return free;
-  }
-
-  /** Reductions at one place with loops of equal extents may share them: same outer loops, and neither needs the other. */
-  #placeOf(demand: Demand): string {
-    const ids = new Set<number>();
-    for (const at of demand.index) for (const range of this.context.free.of(at)) ids.add(idOf(range));
-    return `${this.facts.depth[demand.node.index]}:${[...ids].sort((a, b) => a - b).join()}`;
   }
 
   inlineAll(node: PlanNode): void {
@@ -258,70 +215,16 @@ export class Partition {
     return demand;
   }
 
-  /**
-   * For a kernel that binds too much: next time its further outputs are stored elsewhere, or part of what it computes is in
-   * memory. Adds to `alone`, or forces a node.
-   */
-  relieve(kernel: KernelDraft, maxBindings: number, alone: Set<PlanNode>): void {
-    const joined = kernel.stores.slice(1).map((s) => s.demand.node);
-    if (joined.some((node) => !alone.has(node))) {
-      for (const node of joined) alone.add(node);
-      return;
-    }
-    // Largest part of the kernel's expressions that fits a kernel of its own.
-    const below = new Map<Demand, Set<PlanNode>>();
-    let best: Demand | null = null;
-    const inKernel = [...kernel.demands.values()].sort((a, b) => a.node.index - b.node.index);
-    for (const demand of inKernel) {
-      const bound = new Set<PlanNode>();
-      if (!demand.inline) bound.add(demand.node);
-      for (const part of demand.parts) for (const node of below.get(part) ?? []) bound.add(node);
-      below.set(demand, bound);
-      const { node } = demand;
-      if (!demand.inline || node.forced || node.role === 'movement' || bound.size >= maxBindings) continue;
-      if (bound.size >= 2 && (best === null || bound.size >= (below.get(best) as Set<PlanNode>).size)) best = demand;
-    }
-    if (best === null)
-      throw new Error(
-        `[plan] ${kernel.stores[0]?.demand.node.op} needs more tensors at once than the ${maxBindings} this engine can bind`,
-      );
-    best.node.forced = true;
-  }
-
   /** True if the demand's kernel runs through every element of the node exactly once, in loops where it may store it. */
   mayStoreAt(demand: Demand): boolean {
     const { kernel, node } = demand;
     if (kernel.closed || demand.operand || demand.gate !== null || this.onlyDemand(kernel, node) !== demand)
       return false;
-    const ranges = this.rangesOf(demand);
+    const ranges = rangesOf(this.context, demand);
     if (ranges === null || extentOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range)))
       return false;
     if (ranges.length === kernel.axes.length) return true;
     // A smaller store cannot be part of a contraction's epilogue.
-    return kernel.contraction === null && kernel.anchor === null && this.rowFits(kernel, ranges);
+    return kernel.contraction === null && kernel.anchor === null && rowFits(kernel, ranges, 1);
   }
-
-  /** True if a smaller loop nest over `ranges` may run outside the kernel's other loops. */
-  rowFits(kernel: KernelDraft, ranges: readonly Range[]): boolean {
-    const inside = new Set(ranges);
-    return kernel.rows.every((row) => contains(row, inside) || contains(inside, row));
-  }
-
-  addRow(kernel: KernelDraft, ranges: readonly Range[]): void {
-    if (ranges.length === kernel.axes.length) return;
-    const inside = new Set(ranges);
-    if (kernel.rows.some((row) => row.size === inside.size && contains(row, inside))) return;
-    kernel.rows.push(inside);
-    kernel.rows.sort((a, b) => a.size - b.size);
-  }
-
-  /** Elements of the kernel's full loop nest. */
-  sizeOf(kernel: KernelDraft): number {
-    return extentOf(kernel.axes);
-  }
-}
-
-function contains(outer: ReadonlySet<Range>, inner: ReadonlySet<Range>): boolean {
-  for (const range of inner) if (!outer.has(range)) return false;
-  return true;
 }

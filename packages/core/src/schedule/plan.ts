@@ -17,6 +17,7 @@ import { type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
 import { bindingsOf, type Unit, unitsOf } from './order.ts';
 import { Partition } from './partition.ts';
 import type { PlanGraph, PlanNode } from './plan-graph.ts';
+import { relieve } from './relieve.ts';
 import { lowerScatter } from './scatter.ts';
 
 /** What a slot of a dispatch is bound to. `shift` is how far the binding starts before the leaf's first element, in bytes. */
@@ -145,7 +146,7 @@ function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Pa
     for (const [kernel, bound] of bindingsOf(partition)) {
       if (bound.size <= maxBindings) continue;
       relieved = true;
-      partition.relieve(kernel, maxBindings, alone);
+      relieve(kernel, maxBindings, alone);
     }
     if (!relieved) return { partition, units: unitsOf(partition, maxBindings) };
     if (attempt > graph.nodes.length)

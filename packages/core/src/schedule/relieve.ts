@@ -1,0 +1,44 @@
+/**
+ * Kernels that bind more than an engine allows: what to change before the partition is tried again.
+ *
+ * First the kernel's further outputs are stored elsewhere; then part of what it computes is forced into memory.
+ */
+import type { Demand, KernelDraft } from './draft.ts';
+import type { PlanNode } from './plan-graph.ts';
+
+/** Adds to `alone` (nodes not to be stored by kernels of others), or forces a node. */
+export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<PlanNode>): void {
+  const joined = kernel.stores.slice(1).map((s) => s.demand.node);
+  if (joined.some((node) => !alone.has(node))) {
+    for (const node of joined) alone.add(node);
+    return;
+  }
+  const part = largestPart(kernel, maxBindings);
+  if (part === null) {
+    const { node } = (kernel.stores[0] as { demand: Demand }).demand;
+    throw new Error(
+      `[plan] ${node.op} needs more tensors at once than the ${maxBindings} this engine can bind; join or split in steps`,
+    );
+  }
+  part.node.forced = true;
+}
+
+/** The largest part of the kernel's expressions that fits a kernel of its own. */
+function largestPart(kernel: KernelDraft, maxBindings: number): Demand | null {
+  const below = new Map<Demand, ReadonlySet<PlanNode>>();
+  let best: Demand | null = null;
+  let most = 2;
+  for (const demand of [...kernel.demands.values()].sort((a, b) => a.node.index - b.node.index)) {
+    const { node } = demand;
+    const bound = new Set<PlanNode>();
+    if (!demand.inline) bound.add(node);
+    for (const part of demand.parts) for (const source of below.get(part) ?? []) bound.add(source);
+    below.set(demand, bound);
+    const movable = demand.inline && !node.forced && node.role !== 'movement' && node.role !== 'leaf';
+    if (movable && bound.size < maxBindings && bound.size >= most) {
+      best = demand;
+      most = bound.size;
+    }
+  }
+  return best;
+}
