@@ -79,5 +79,10 @@ export function copyFunction(addressBits: 32 | 64): FunctionBody {
   w.uleb(W.memoryCopy & 0xffff);
   w.u8(0);
   w.u8(0);
-  return { params: [ValType.i32, ValType.i32, ValType.i32, ValType.i32], results: [], locals: [type, type], code: w.take() };
+  return {
+    params: [ValType.i32, ValType.i32, ValType.i32, ValType.i32],
+    results: [],
+    locals: [type, type],
+    code: w.take(),
+  };
 }

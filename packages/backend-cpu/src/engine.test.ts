@@ -1,5 +1,3 @@
-/** The engine: memory, commands, threads, release, dispose, and that Node exits by itself. */
-import { execFileSync } from 'node:child_process';
 import { type Binding, CompileError, EngineDisposedError, type IEngine, OutOfMemoryError } from '@polygrad/core/engine';
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -21,7 +19,8 @@ function put(engine: IEngine, data: Float32Array | Int32Array): Binding {
   engine.upload(binding, data);
   return binding;
 }
-const floats = (engine: IEngine, b: Binding): Float32Array => new Float32Array(engine.downloadSync!(b, new Uint8Array(b.bytes)).buffer);
+const floats = (engine: IEngine, b: Binding): Float32Array =>
+  new Float32Array(engine.downloadSync!(b, new Uint8Array(b.bytes)).buffer);
 
 /** Large arrays, without a report of every element. */
 function same(got: Float32Array, want: Float32Array): void {
@@ -68,16 +67,27 @@ describe('CpuEngine', () => {
     for (const threads of [1, 2]) {
       const engine = make({ threads });
       const n = 300_000;
-      const a = put(engine, Float32Array.from({ length: n }, (_, i) => i));
+      const a = put(
+        engine,
+        Float32Array.from({ length: n }, (_, i) => i),
+      );
       const b = put(engine, new Float32Array(n));
       engine.submit([{ kind: 'copy', from: a, to: b }]);
       same(floats(engine, b), floats(engine, a));
       // Shifted by one element inside one buffer.
-      engine.submit([{ kind: 'copy', from: { ...a, bytes: a.bytes - 4 }, to: { ...a, offset: 4, bytes: a.bytes - 4 } }]);
-      same(floats(engine, a), Float32Array.from({ length: n }, (_, i) => Math.max(0, i - 1)));
+      engine.submit([
+        { kind: 'copy', from: { ...a, bytes: a.bytes - 4 }, to: { ...a, offset: 4, bytes: a.bytes - 4 } },
+      ]);
+      same(
+        floats(engine, a),
+        Float32Array.from({ length: n }, (_, i) => Math.max(0, i - 1)),
+      );
       const part = { ...b, offset: 8, bytes: 4 * (n - 5) };
       engine.submit([{ kind: 'fill', to: part, pattern: 0x3f800000 }]);
-      same(floats(engine, b), Float32Array.from({ length: n }, (_, i) => (i < 2 || i >= n - 3 ? i : 1)));
+      same(
+        floats(engine, b),
+        Float32Array.from({ length: n }, (_, i) => (i < 2 || i >= n - 3 ? i : 1)),
+      );
       engine.submit([{ kind: 'fill', to: { ...b, bytes: 0 }, pattern: 7 }]);
     }
   });
@@ -93,11 +103,14 @@ describe('CpuEngine', () => {
       const [kernel] = engine.compile([scaleProgram(n, 256, { flops: 1024, bytes: 2048 })]);
       await workersReady(engine, threads - 1);
       for (let round = 0; round < 50; round++) {
-        engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: round & 1 ? [out, x] : [x, out], scalars: [0.5] }]);
+        engine.submit([
+          { kind: 'dispatch', kernel: kernel!, bindings: round & 1 ? [out, x] : [x, out], scalars: [0.5] },
+        ]);
       }
       // Let the workers fall asleep, then use them again.
       await new Promise((r) => setTimeout(r, 20));
-      for (let round = 0; round < 2; round++) engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [0.25] }]);
+      for (let round = 0; round < 2; round++)
+        engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [0.25] }]);
       results.push(floats(engine, out));
     }
     same(results[1]!, results[0]!);
@@ -186,8 +199,12 @@ describe('CpuEngine', () => {
     const x = put(engine, Float32Array.of(1, 2));
     const [kernel] = engine.compile([scaleProgram(2, 1)]);
     const bad = { ...x, offset: 4 };
-    expect(() => engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [bad, x], scalars: [1] }])).toThrow(/outside its buffer/);
-    expect(() => engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x], scalars: [1] }])).toThrow(/takes 2 tensors and 1 scalars: got 1 and 1/);
+    expect(() => engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [bad, x], scalars: [1] }])).toThrow(
+      /outside its buffer/,
+    );
+    expect(() => engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x], scalars: [1] }])).toThrow(
+      /takes 2 tensors and 1 scalars: got 1 and 1/,
+    );
     expect(() => make({ threads: 0 })).toThrow(/threads must be/);
     expect(() => make({ threads: 1 }).free(x.buffer)).toThrow(/another engine/);
   });
@@ -210,7 +227,13 @@ describe('CpuEngine', () => {
     engine.dispose();
     engine.dispose();
     expect(await engine.lost).toMatchObject({ reason: 'disposed' });
-    for (const f of [() => engine.alloc(1), () => engine.submit([]), () => engine.compile([]), () => engine.upload(x, new Uint8Array(4)), () => engine.downloadSync(x, new Uint8Array(4))]) {
+    for (const f of [
+      () => engine.alloc(1),
+      () => engine.submit([]),
+      () => engine.compile([]),
+      () => engine.upload(x, new Uint8Array(4)),
+      () => engine.downloadSync(x, new Uint8Array(4)),
+    ]) {
       expect(f).toThrow(EngineDisposedError);
     }
     await expect(engine.download(x, new Uint8Array(4))).rejects.toThrow(EngineDisposedError);

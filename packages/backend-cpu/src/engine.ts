@@ -15,37 +15,19 @@ import {
   type EngineMemory,
   type IEngine,
 } from '@polygrad/core/engine';
-import type { KOp, Program } from '@polygrad/core/kernel';
+import type { Program } from '@polygrad/core/kernel';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
 import { blockBytes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
-import { type EmitTarget, emittedDtypes } from './emit/target.ts';
-import { detectFeatures, makeMemory } from './features.ts';
+import type { EmitTarget } from './emit/target.ts';
 import { chunkFor, Code, CodeModule, CpuKernel, runGroups } from './kernel.ts';
 import { type Block, Heap } from './memory/heap.ts';
-import { argSlots, argsAt, heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
+import { argSlots, argsAt, heapAt, scalarOffset } from './memory/layout.ts';
 import { programKey } from './program-key.ts';
-import { canShareMemory, coreCount, environment, processorName } from './threads/host.ts';
+import { type CpuEngineOptions, setUp, sharedBytes } from './setup.ts';
+import { processorName } from './threads/host.ts';
 import { WorkerPool } from './threads/pool.ts';
 
-/** Options of `createCpuEngine`. */
-export interface CpuEngineOptions {
-  /** Threads that compute, the main thread included. Default: POLYGRAD_THREADS, else the cores, at most 8. */
-  readonly threads?: number;
-  /**
-   * Most bytes the engine may take from the system: 4 GiB less one page unless told. More needs 64-bit WebAssembly memory
-   * (Node 24 and current browsers), whose accesses cost more.
-   */
-  readonly memory?: number;
-}
-
-const pageBytes = 65536;
-/** 32-bit addresses reach 4 GiB; the last page stays unused so that the end of a block is an address too. */
-const addressLimit = 2 ** 32 - pageBytes;
-/** Largest 64-bit memory that current engines allow. */
-const wideLimit = 16 * 2 ** 30;
-/** SHARED memory of each thread. */
-const sharedBytes = 1 << 20;
 /** Work below this (estimated nanoseconds of a whole batch) wakes no sleeping thread. */
 const wakeAboveNs = 60_000;
 
@@ -88,39 +70,19 @@ export class CpuEngine implements IEngine {
   #f64!: Float64Array;
 
   constructor(options: CpuEngineOptions = {}) {
-    const threads = canShareMemory() ? threadCount(options.threads) : 1;
-    const shared = threads > 1;
-    const features = detectFeatures();
-    const wished = options.memory ?? addressLimit;
-    const addressBits = wished > addressLimit && features.memory64 ? 64 : 32;
-    const limit = addressBits === 64 ? Math.min(wished, wideLimit) : Math.min(wished, addressLimit);
-    const initial = Math.ceil((heapAt + threads * sharedBytes) / pageBytes) + 1;
-    const maximum = Math.max(initial, Math.floor(limit / pageBytes));
+    const setup = setUp(options);
+    const { threads, memory, target } = setup;
     this.#threads = threads;
-    this.#memory = makeMemory(initial, maximum, shared, addressBits);
-    this.#import = { minPages: initial, maxPages: maximum, shared, addressBits };
-    this.#target = { addressBits, shared, fusedMadd: features.fusedMadd, laneSelect: features.laneSelect, sharedBytes, lowBytes, scalarOffset };
-    this.#heap = new Heap(this.#memory, heapAt, maximum * pageBytes, () => this.#refreshViews(), addressBits === 64);
+    this.#memory = memory;
+    this.#import = setup.memoryImport;
+    this.#target = target;
+    this.#heap = new Heap(memory, heapAt, setup.limit, () => this.#refreshViews(), target.addressBits === 64);
     this.#refreshViews();
     const scratch = Array.from({ length: threads }, () => this.#heap.alloc(sharedBytes).address);
     this.#scratch = scratch[0]!;
-    this.#pool = shared ? new WorkerPool(this.#memory, this.#heap, scratch.slice(1), addressBits === 64) : null;
+    this.#pool = target.shared ? new WorkerPool(memory, this.#heap, scratch.slice(1), target.addressBits === 64) : null;
     this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
-    this.caps = {
-      dtypes: new Set(emittedDtypes),
-      nativeOps: nativeOps(features.fusedMadd),
-      simt: false,
-      vectorBytes: 16,
-      sharedBytes,
-      maxGroup: 1,
-      maxBindings: 512,
-      maxBufferBytes: maximum * pageBytes - heapAt,
-      bindAlign: 4,
-      arena: true,
-      parallelism: threads,
-      // Programs may use ATOMIC, but the order of float additions would depend on the threads; results here never do.
-      atomics: new Set(),
-    };
+    this.caps = setup.caps;
     this.lost = new Promise((resolve) => {
       this.#onLost = resolve;
     });
@@ -207,7 +169,8 @@ export class CpuEngine implements IEngine {
     const pool = this.#pool;
     if (pool !== null && pool.ready > 0) {
       let work = 0;
-      for (const c of commands) if (c.kind === 'dispatch' && (c.kernel as CpuKernel).chunk > 0) work += (c.kernel as CpuKernel).estimate;
+      for (const c of commands)
+        if (c.kind === 'dispatch' && (c.kernel as CpuKernel).chunk > 0) work += (c.kernel as CpuKernel).estimate;
       if (work > wakeAboveNs) pool.wake();
     }
     for (const c of commands) {
@@ -251,7 +214,8 @@ export class CpuEngine implements IEngine {
 
   #own(buffer: EngineBuffer): CpuBuffer {
     const own = buffer as CpuBuffer;
-    if (own.heap !== this.#heap) throw new Error('[cpu] the buffer belongs to another engine: allocate it from this one');
+    if (own.heap !== this.#heap)
+      throw new Error('[cpu] the buffer belongs to another engine: allocate it from this one');
     if (own.block === null) throw new Error('[cpu] the buffer was freed: its memory may hold something else by now');
     return own;
   }
@@ -285,7 +249,8 @@ export class CpuEngine implements IEngine {
 
   #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): void {
     const { paramCount, scalarKinds, groups } = kernel;
-    if (bindings.length !== paramCount || scalars.length !== scalarKinds.length) throw wrongArguments(kernel, bindings, scalars);
+    if (bindings.length !== paramCount || scalars.length !== scalarKinds.length)
+      throw wrongArguments(kernel, bindings, scalars);
     const i32 = this.#i32;
     for (let i = 0; i < paramCount; i++) {
       const b = bindings[i]!;
@@ -360,23 +325,14 @@ export function createCpuEngine(options: CpuEngineOptions = {}): CpuEngine {
   return new CpuEngine(options);
 }
 
-function threadCount(asked: number | undefined): number {
-  const wish = asked ?? Number(environment('POLYGRAD_THREADS') || Math.min(coreCount(), 8));
-  if (!Number.isInteger(wish) || wish < 1 || wish > 64) {
-    throw new Error(`[cpu] threads must be a whole number from 1 to 64: got ${asked ?? environment('POLYGRAD_THREADS')}; leave it out for a good choice`);
-  }
-  return wish;
-}
-
-function nativeOps(fusedMadd: boolean): EngineCaps['nativeOps'] {
-  const ops: KOp[] = ['ABS', 'CEIL', 'TRUNC', 'ROUND', 'ISNAN', 'RECIP', 'MULADD', 'MULHI'];
-  if (fusedMadd) ops.push('FMA');
-  return new Set(ops);
-}
-
 function checkSlots(p: Program): Program {
   if (p.params.length <= argSlots && p.scalars.length <= argSlots) return p;
-  throw new CompileError('cpu', p.name, `${p.params.length} tensors or ${p.scalars.length} scalars are more than ${argSlots}`, '');
+  throw new CompileError(
+    'cpu',
+    p.name,
+    `${p.params.length} tensors or ${p.scalars.length} scalars are more than ${argSlots}`,
+    '',
+  );
 }
 
 function wrongArguments(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): Error {

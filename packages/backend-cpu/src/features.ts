@@ -31,7 +31,12 @@ export function detectFeatures(): Features {
 }
 
 /** A memory of the engine's kind. 64-bit memories count their pages in BigInt. */
-export function makeMemory(initial: number, maximum: number, shared: boolean, addressBits: 32 | 64): WebAssembly.Memory {
+export function makeMemory(
+  initial: number,
+  maximum: number,
+  shared: boolean,
+  addressBits: 32 | 64,
+): WebAssembly.Memory {
   if (addressBits === 32) return new WebAssembly.Memory({ initial, maximum, shared });
   const descriptor = { initial: BigInt(initial), maximum: BigInt(maximum), shared, address: 'i64' };
   return new WebAssembly.Memory(descriptor as unknown as WebAssembly.MemoryDescriptor);
@@ -64,7 +69,10 @@ function maddProbe(): Uint8Array<ArrayBuffer> {
     w.uleb(0);
     w.uleb(0);
   };
-  for (const [madd, at] of [[S.f64RelaxedMadd, 0], [S.f32RelaxedMadd, 64]] as const) {
+  for (const [madd, at] of [
+    [S.f64RelaxedMadd, 0],
+    [S.f32RelaxedMadd, 64],
+  ] as const) {
     op(W.i32Const);
     w.sleb(at);
     for (let i = 1; i <= 3; i++) load(at + 16 * i);
@@ -73,7 +81,9 @@ function maddProbe(): Uint8Array<ArrayBuffer> {
     w.uleb(0);
     w.uleb(0);
   }
-  return assembleModule({ minPages: 1, shared: false, addressBits: 32 }, [{ params: [], results: [], locals: [ValType.v128], code: w.take() }]);
+  return assembleModule({ minPages: 1, shared: false, addressBits: 32 }, [
+    { params: [], results: [], locals: [ValType.v128], code: w.take() },
+  ]);
 }
 
 function roundsOnce(probe: Uint8Array<ArrayBuffer>): boolean {

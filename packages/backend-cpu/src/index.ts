@@ -2,7 +2,8 @@
 import { registerBackend } from '@polygrad/core/engine';
 import { cpuProvider } from './provider.ts';
 
-export { CpuEngine, type CpuEngineOptions, createCpuEngine } from './engine.ts';
+export { CpuEngine, createCpuEngine } from './engine.ts';
 export { cpuProvider } from './provider.ts';
+export type { CpuEngineOptions } from './setup.ts';
 
 registerBackend(cpuProvider);

@@ -92,8 +92,18 @@ export class CpuKernel implements CompiledKernel {
 }
 
 /** Runs groups 0 .. groups-1 of a function whose args block is written. */
-export function runGroups(pool: WorkerPool | null, code: Code, groups: number, chunk: number, step: number, args: number, scratch: number): void {
-  if (chunk > 0 && pool !== null && pool.ready > 0) return pool.run(code.fn, code.module.published!, code.index, groups, chunk, scratch);
-  if (step >= groups) return code.fn(args, 0, groups, scratch);
-  for (let from = 0; from < groups; from += step) code.fn(args, from, Math.min(groups, from + step), scratch);
+export function runGroups(
+  pool: WorkerPool | null,
+  code: Code,
+  groups: number,
+  chunk: number,
+  step: number,
+  args: number,
+  scratch: number,
+): void {
+  if (chunk > 0 && pool !== null && pool.ready > 0) {
+    pool.run(code.fn, code.module.published!, code.index, groups, chunk, scratch);
+  } else {
+    for (let from = 0; from < groups; from += step) code.fn(args, from, Math.min(groups, from + step), scratch);
+  }
 }

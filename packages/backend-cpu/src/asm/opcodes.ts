@@ -7,11 +7,12 @@
  */
 
 /** Value types; the numbers are their binary encoding. */
+// biome-ignore format: a table reads better grouped
 export const ValType = { i32: 0x7f, i64: 0x7e, f32: 0x7d, f64: 0x7c, v128: 0x7b } as const;
 export type ValType = (typeof ValType)[keyof typeof ValType];
 
-
 /** Plain instructions. */
+// biome-ignore format: a table reads better grouped
 export const W = {
   block: 0x02, loop: 0x03, if: 0x04, else: 0x05, end: 0x0b, br: 0x0c, brIf: 0x0d, return: 0x0f, drop: 0x1a, select: 0x1b,
   localGet: 0x20, localSet: 0x21, localTee: 0x22,
@@ -42,6 +43,7 @@ export const W = {
 } as const;
 
 /** SIMD128 instructions (prefix 0xfd). The 64-bit float group lies 12 after the 32-bit one where both are regular. */
+// biome-ignore format: a table reads better grouped
 export const S = {
   load: 0xfd0000, load8x8S: 0xfd0001, load8x8U: 0xfd0002, load16x4S: 0xfd0003, load16x4U: 0xfd0004, load32Splat: 0xfd0009, load64Splat: 0xfd000a,
   store: 0xfd000b, const: 0xfd000c, shuffle: 0xfd000d,
@@ -74,6 +76,7 @@ export const S = {
 } as const;
 
 /** Atomic instructions on 32-bit words (prefix 0xfe). */
+// biome-ignore format: a table reads better grouped
 export const A = {
   i32Load: 0xfe0010, i32Store: 0xfe0017, i32RmwAdd: 0xfe001e, i32RmwOr: 0xfe0033, i32RmwCmpxchg: 0xfe0048,
 } as const;

@@ -28,7 +28,6 @@ export class ByteWriter {
 
   /** Unsigned LEB128 of an integer below 2^53. */
   uleb(value: number): void {
-    if (value < 0x80) return this.u8(value);
     while (value >= 0x80) {
       this.u8((value % 0x80) | 0x80);
       value = Math.floor(value / 0x80);
@@ -41,7 +40,10 @@ export class ByteWriter {
     for (;;) {
       const low = value & 0x7f;
       value >>= 7;
-      if ((value === 0 && (low & 0x40) === 0) || (value === -1 && (low & 0x40) !== 0)) return this.u8(low);
+      if ((value === 0 && (low & 0x40) === 0) || (value === -1 && (low & 0x40) !== 0)) {
+        this.u8(low);
+        return;
+      }
       this.u8(low | 0x80);
     }
   }
@@ -51,7 +53,10 @@ export class ByteWriter {
     for (;;) {
       const low = Number(value & 0x7fn);
       value >>= 7n;
-      if ((value === 0n && (low & 0x40) === 0) || (value === -1n && (low & 0x40) !== 0)) return this.u8(low);
+      if ((value === 0n && (low & 0x40) === 0) || (value === -1n && (low & 0x40) !== 0)) {
+        this.u8(low);
+        return;
+      }
       this.u8(low | 0x80);
     }
   }

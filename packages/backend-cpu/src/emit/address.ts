@@ -57,10 +57,17 @@ export class Addresses {
       const loop = term.op === 'LOOP' ? (this.loops.get(term) ?? null) : null;
       if (loop !== null) offset = (offset + Math.imul(coef, loop.shift)) | 0;
       if (coef < 0 || lowOf(term) < 0) positive = false;
-      if (loop === null || loop.val !== null) terms.push({ val: loop?.val ?? this.ctx.get(term).parts[0]!, coef: coef * bytes, loop });
+      if (loop === null || loop.val !== null)
+        terms.push({ val: loop?.val ?? this.ctx.get(term).parts[0]!, coef: coef * bytes, loop });
     }
     // Outer blocks first; within a block the counter first, since running pointers start in the block around it.
-    if (terms.length > 1) terms.sort((a, b) => a.val.block.depth - b.val.block.depth || Number(b.loop !== null) - Number(a.loop !== null) || a.val.id - b.val.id);
+    if (terms.length > 1)
+      terms.sort(
+        (a, b) =>
+          a.val.block.depth - b.val.block.depth ||
+          Number(b.loop !== null) - Number(a.loop !== null) ||
+          a.val.id - b.val.id,
+      );
     const { lowBytes } = this.ctx.target;
     let fixed = offset * bytes + extra;
     let high = 0;
@@ -117,8 +124,8 @@ export class Addresses {
       }
     }
     const [type, mul, shl, sub] = this.wide
-      ? [ValType.i64, W.i64Mul, W.i64Shl, W.i64Sub] as const
-      : [ValType.i32, W.i32Mul, W.i32Shl, W.i32Sub] as const;
+      ? ([ValType.i64, W.i64Mul, W.i64Shl, W.i64Sub] as const)
+      : ([ValType.i32, W.i32Mul, W.i32Shl, W.i32Sub] as const);
     const x = this.wide ? this.extend(val) : val;
     if (!isPowerOfTwo) return this.add(base, fn.int(mul, type, x, this.constant(coef)));
     const scaled = size === 1 ? x : fn.int(shl, type, x, this.constant(Math.log2(size)));
@@ -140,6 +147,8 @@ export class Addresses {
   gated(base: Val, gate: Val): Val {
     const { fn } = this.ctx;
     const mask = fn.int(W.i32Sub, ValType.i32, fn.i32(0), gate);
-    return this.wide ? fn.int(W.i64And, ValType.i64, base, this.extend(mask)) : fn.int(W.i32And, ValType.i32, base, mask);
+    return this.wide
+      ? fn.int(W.i64And, ValType.i64, base, this.extend(mask))
+      : fn.int(W.i32And, ValType.i32, base, mask);
   }
 }

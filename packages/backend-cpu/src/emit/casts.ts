@@ -4,7 +4,18 @@
  */
 import type { KNode } from '@polygrad/core/kernel';
 import { S, ValType, W } from '../asm/opcodes.ts';
-import { type Context, highHalf, type Lowered, maskOfWidth, mapParts, partCount, scalarConst, shuffle32, splatConst, vop } from './context.ts';
+import {
+  type Context,
+  highHalf,
+  type Lowered,
+  maskOfWidth,
+  mapParts,
+  partCount,
+  scalarConst,
+  shuffle32,
+  splatConst,
+  vop,
+} from './context.ts';
 import type { Val } from './lir.ts';
 import { compareCodes } from './tables.ts';
 import { type Reg, type RegKind, refuse, regOf } from './target.ts';
@@ -12,6 +23,7 @@ import { type Reg, type RegKind, refuse, regOf } from './target.ts';
 type Pair = `${RegKind}>${RegKind}`;
 
 /** Scalar conversions of one instruction; 0 means the bits stay. */
+// biome-ignore format: a table reads better grouped
 const scalarCasts: Readonly<Partial<Record<Pair, number>>> = {
   'f32>f64': W.f64PromoteF32, 'f32>i32': W.i32TruncSatF32S, 'f32>u32': W.i32TruncSatF32U,
   'f64>f32': W.f32DemoteF64, 'f64>i32': W.i32TruncSatF64S, 'f64>u32': W.i32TruncSatF64U,
@@ -21,16 +33,19 @@ const scalarCasts: Readonly<Partial<Record<Pair, number>>> = {
 };
 
 /** Vector conversions between lanes of 4 bytes. */
+// biome-ignore format: a table reads better grouped
 const sameWidth: Readonly<Partial<Record<Pair, number>>> = {
   'f32>i32': S.i32TruncSatF32S, 'f32>u32': S.i32TruncSatF32U, 'i32>f32': S.f32ConvertI32S, 'u32>f32': S.f32ConvertI32U, 'i32>u32': 0, 'u32>i32': 0,
 };
 
 /** From two low lanes of 4 bytes to lanes of 8 bytes. */
+// biome-ignore format: a table reads better grouped
 const widening: Readonly<Partial<Record<Pair, number>>> = {
   'f32>f64': S.f64PromoteLowF32, 'i32>f64': S.f64ConvertLowI32S, 'u32>f64': S.f64ConvertLowI32U,
 };
 
 /** From lanes of 8 bytes to two low lanes of 4 bytes. */
+// biome-ignore format: a table reads better grouped
 const narrowing: Readonly<Partial<Record<Pair, number>>> = {
   'f64>f32': S.f32DemoteF64Zero, 'f64>i32': S.i32TruncSatF64SZero, 'f64>u32': S.i32TruncSatF64UZero,
 };
@@ -42,15 +57,22 @@ export function lowerCast(ctx: Context, n: KNode, x: Lowered): Lowered {
   if (n.lanes === 1) return { parts: [castScalar(ctx, from, to, x.parts[0]!)], width: to.width };
   if (to.kind === 'bool') {
     const zero = splatConst(ctx, from, 0);
-    return { parts: mapParts([x.parts], ([v]) => vop(ctx, compareCodes['NE']![from.kind]![1], v!, zero)), width: x.width };
+    return {
+      parts: mapParts([x.parts], ([v]) => vop(ctx, compareCodes.NE![from.kind]![1], v!, zero)),
+      width: x.width,
+    };
   }
   if (from.kind === 'bool') {
     const one = splatConst(ctx, to, 1);
-    return { parts: mapParts([maskOfWidth(ctx, x, n.lanes, to.width)], ([m]) => vop(ctx, S.and, m!, one)), width: to.width };
+    return {
+      parts: mapParts([maskOfWidth(ctx, x, n.lanes, to.width)], ([m]) => vop(ctx, S.and, m!, one)),
+      width: to.width,
+    };
   }
   const pair: Pair = `${from.kind}>${to.kind}`;
   const same = sameWidth[pair];
-  if (same !== undefined) return { parts: same === 0 ? x.parts : mapParts([x.parts], ([v]) => vop(ctx, same, v!)), width: 4 };
+  if (same !== undefined)
+    return { parts: same === 0 ? x.parts : mapParts([x.parts], ([v]) => vop(ctx, same, v!)), width: 4 };
   const widen = widening[pair];
   const parts: Val[] = [];
   const count = partCount(n.lanes, to.width);
@@ -69,11 +91,13 @@ export function lowerCast(ctx: Context, n: KNode, x: Lowered): Lowered {
 }
 
 function castScalar(ctx: Context, from: Reg, to: Reg, x: Val): Val {
-  if (to.kind === 'bool') return ctx.fn.op(compareCodes['NE']![from.kind]![0], ValType.i32, [x, scalarConst(ctx, from, 0)]);
+  if (to.kind === 'bool')
+    return ctx.fn.op(compareCodes.NE![from.kind]![0], ValType.i32, [x, scalarConst(ctx, from, 0)]);
   const code = scalarCasts[`${from.kind}>${to.kind}`] ?? refuse(`no cast from ${from.kind} to ${to.kind}`);
   return code === 0 ? x : ctx.fn.op(code, to.type, [x]);
 }
 
+// biome-ignore format: a table reads better grouped
 const reinterpret: Readonly<Partial<Record<Pair, number>>> = {
   'f32>i32': W.i32ReinterpretF32, 'f32>u32': W.i32ReinterpretF32, 'i32>f32': W.f32ReinterpretI32, 'u32>f32': W.f32ReinterpretI32, 'i32>u32': 0, 'u32>i32': 0,
 };

@@ -3,7 +3,8 @@
  */
 import type { KNode } from '@polygrad/core/kernel';
 import { S, ValType, W } from '../asm/opcodes.ts';
-import type { Fn, Val } from './lir.ts';
+import type { Fn } from './fn.ts';
+import type { Val } from './lir.ts';
 import { type EmitTarget, type Reg, refuse } from './target.ts';
 
 /**

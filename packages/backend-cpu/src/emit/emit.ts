@@ -23,6 +23,13 @@ export function emitFunction(program: Program, target: EmitTarget): FunctionBody
 }
 
 /** A module with one exported function per program, in order. */
-export function emitModule(programs: readonly Program[], target: EmitTarget, memory: MemoryImport): Uint8Array<ArrayBuffer> {
-  return assembleModule(memory, programs.map((p) => emitFunction(p, target)));
+export function emitModule(
+  programs: readonly Program[],
+  target: EmitTarget,
+  memory: MemoryImport,
+): Uint8Array<ArrayBuffer> {
+  return assembleModule(
+    memory,
+    programs.map((p) => emitFunction(p, target)),
+  );
 }

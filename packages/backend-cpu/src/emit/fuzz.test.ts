@@ -33,12 +33,25 @@ class Generator {
   constructor(seed: number) {
     this.random = numbers(seed);
     const { e } = this.b;
-    this.reads = [e.param(0, 'float32', 'read', length), e.param(1, 'int32', 'read', length), e.param(2, 'bool', 'read', length)];
-    this.writes = [e.param(3, 'float32', 'readwrite', groups * length), e.param(4, 'int32', 'readwrite', groups * length)];
-    this.regs = [this.b.reg('f', 'float32', 1, 2), this.b.reg('v', 'float32', 4, 2), this.b.reg('i', 'int32', 1, 2), this.b.reg('w', 'int32', 8, 1)];
+    this.reads = [
+      e.param(0, 'float32', 'read', length),
+      e.param(1, 'int32', 'read', length),
+      e.param(2, 'bool', 'read', length),
+    ];
+    this.writes = [
+      e.param(3, 'float32', 'readwrite', groups * length),
+      e.param(4, 'int32', 'readwrite', groups * length),
+    ];
+    this.regs = [
+      this.b.reg('f', 'float32', 1, 2),
+      this.b.reg('v', 'float32', 4, 2),
+      this.b.reg('i', 'int32', 1, 2),
+      this.b.reg('w', 'int32', 8, 1),
+    ];
     this.shared = [this.b.shared('s', 'float32', length), this.b.shared('t', 'int32', length)];
     for (const r of this.regs) {
-      for (let k = 0; k < (r.arg as { length: number }).length; k++) this.b.store(r, k, e.constant(r.dtype as Kind, k, r.lanes));
+      for (let k = 0; k < (r.arg as { length: number }).length; k++)
+        this.b.store(r, k, e.constant(r.dtype as Kind, k, r.lanes));
     }
     this.b.loop(length, (i) => {
       this.b.store(this.shared[0]!, i, e.cast(i, 'float32'));
@@ -49,7 +62,12 @@ class Generator {
 
   program(): Program {
     this.block(0);
-    return this.b.build({ name: 'fuzz', grid: [groups, 1, 1], params: [...this.reads, ...this.writes] as never, scalars: ['float32', 'int32'] });
+    return this.b.build({
+      name: 'fuzz',
+      grid: [groups, 1, 1],
+      params: [...this.reads, ...this.writes] as never,
+      scalars: ['float32', 'int32'],
+    });
   }
 
   private block(depth: number): void {
@@ -57,11 +75,16 @@ class Generator {
     const count = 3 + this.random(5);
     for (let s = 0; s < count; s++) {
       const what = this.random(10);
-      if (what < 2 && depth < 3) this.b.loop(this.random(3) === 0 ? this.bounded(this.value('int32', 1), 4) : 1 + this.random(5), (i) => {
-        this.scopes.push([i]);
-        this.block(depth + 1);
-        this.scopes.pop();
-      }, this.random(3) === 0 ? { unrollHint: true } : null);
+      if (what < 2 && depth < 3)
+        this.b.loop(
+          this.random(3) === 0 ? this.bounded(this.value('int32', 1), 4) : 1 + this.random(5),
+          (i) => {
+            this.scopes.push([i]);
+            this.block(depth + 1);
+            this.scopes.pop();
+          },
+          this.random(3) === 0 ? { unrollHint: true } : null,
+        );
       else if (what === 2 && depth < 3) this.b.ifThen(this.value('bool', 1), () => this.block(depth + 1));
       else if (what < 5) this.storeReg();
       else this.storeMemory();
@@ -71,13 +94,23 @@ class Generator {
 
   private storeReg(): void {
     const r = this.regs[this.random(this.regs.length)]!;
-    this.b.store(r, this.random((r.arg as { length: number }).length), this.value(r.dtype as Kind, r.lanes), this.random(6) === 0 ? this.value('bool', 1) : undefined);
+    this.b.store(
+      r,
+      this.random((r.arg as { length: number }).length),
+      this.value(r.dtype as Kind, r.lanes),
+      this.random(6) === 0 ? this.value('bool', 1) : undefined,
+    );
   }
 
   private storeMemory(): void {
     const mem = [...this.writes, ...this.shared][this.random(4)]!;
     const lanes = [1, 1, 4, 8][this.random(4)]!;
-    this.b.store(mem, this.index(lanes, mem), this.value(mem.dtype as Kind, lanes), this.random(4) === 0 ? this.value('bool', 1) : undefined);
+    this.b.store(
+      mem,
+      this.index(lanes, mem),
+      this.value(mem.dtype as Kind, lanes),
+      this.random(4) === 0 ? this.value('bool', 1) : undefined,
+    );
   }
 
   /** A value from 0 to below `n`. */
@@ -99,7 +132,10 @@ class Generator {
     const { e } = this.b;
     const known = this.scopes.flat().filter((v) => v.dtype === kind && v.lanes === lanes);
     if (known.length > 0 && this.random(3) === 0) return known[this.random(known.length)]!;
-    const v = depth > 3 ? e.constant(kind, kind === 'bool' ? this.random(2) : this.random(20) - 5, lanes) : this.fresh(kind, lanes, depth + 1);
+    const v =
+      depth > 3
+        ? e.constant(kind, kind === 'bool' ? this.random(2) : this.random(20) - 5, lanes)
+        : this.fresh(kind, lanes, depth + 1);
     this.scopes[this.scopes.length - 1]!.push(v);
     return v;
   }
@@ -133,7 +169,11 @@ class Generator {
     if (kind === 'bool') return e.binary(pick(['LT', 'LE', 'EQ'] as const), sub('float32'), sub('float32'));
     if (kind === 'int32') {
       if (this.random(4) === 0) return e.cast(sub('float32'), 'int32');
-      return e.binary(pick(['ADD', 'SUB', 'MUL', 'MAX', 'MIN', 'AND', 'OR', 'XOR'] as const), sub('int32'), sub('int32'));
+      return e.binary(
+        pick(['ADD', 'SUB', 'MUL', 'MAX', 'MIN', 'AND', 'OR', 'XOR'] as const),
+        sub('int32'),
+        sub('int32'),
+      );
     }
     if (this.random(4) === 0) return e.cast(sub('int32'), 'float32');
     if (this.random(4) === 0) return e.unary(pick(['NEG', 'ABS', 'FLOOR', 'SQRT'] as const), sub('float32'));
@@ -153,12 +193,14 @@ describe('random programs', () => {
         const data = [
           Float32Array.from({ length }, (_, i) => (i % 7 === 0 ? -i : i / 3)),
           Int32Array.from({ length }, (_, i) => i * 3 - 20),
-          Uint8Array.from({ length }, (_, i) => i % 3 & 1),
+          Uint8Array.from({ length }, (_, i) => (i % 3) & 1),
           new Float32Array(groups * length),
           new Int32Array(groups * length),
         ];
         const bindings = data.map((d) => {
-          const bytes = d.length * (engine.caps.storageBytes?.bool !== undefined && d instanceof Uint8Array ? 4 : d.BYTES_PER_ELEMENT);
+          const bytes =
+            d.length *
+            (engine.caps.storageBytes?.bool !== undefined && d instanceof Uint8Array ? 4 : d.BYTES_PER_ELEMENT);
           const binding = { buffer: engine.alloc(bytes), offset: 0, bytes };
           engine.upload(binding, d);
           return binding;
@@ -171,7 +213,10 @@ describe('random programs', () => {
         return [...new Float32Array(out[0]!.buffer), ...new Int32Array(out[1]!.buffer)];
       });
       const at = results[0]!.findIndex((x, i) => !Object.is(x, results[1]![i]));
-      if (at >= 0) expect.fail(`seed ${seed}: element ${at} is ${results[0]![at]}, expected ${results[1]![at]}\n${printProgram(program)}`);
+      if (at >= 0)
+        expect.fail(
+          `seed ${seed}: element ${at} is ${results[0]![at]}, expected ${results[1]![at]}\n${printProgram(program)}`,
+        );
     }
     expect(ops.size).toBeGreaterThan(25);
     cpu.dispose();

@@ -10,7 +10,14 @@ import type { Val } from './lir.ts';
 import { regOf } from './target.ts';
 
 /** Scalar IDIV or IREM. `n` is the IR node where there is one; its bounds allow cheaper forms. */
-export function divideScalar(ctx: Context, op: 'IDIV' | 'IREM', kind: 'i32' | 'u32', a: Val, b: Val, n: KNode | null): Val {
+export function divideScalar(
+  ctx: Context,
+  op: 'IDIV' | 'IREM',
+  kind: 'i32' | 'u32',
+  a: Val,
+  b: Val,
+  n: KNode | null,
+): Val {
   const { fn } = ctx;
   const by = n?.src[1];
   const nonNegative = n !== null && lowOf(n.src[0]!) >= 0 && lowOf(n.src[1]!) >= 0 && highOf(n.src[0]!) <= 0x7fffffff;

@@ -9,7 +9,8 @@ import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
 import { ValType, W } from '../asm/opcodes.ts';
 import { Addresses, type LoopVar } from './address.ts';
 import type { Context, Lowered } from './context.ts';
-import { Fn, type Val } from './lir.ts';
+import { Fn } from './fn.ts';
+import type { Val } from './lir.ts';
 import { findLive, NodeInfos } from './live.ts';
 import { Memory } from './memory.ts';
 import { type EmitTarget, refuse } from './target.ts';
@@ -18,7 +19,8 @@ import { lowerValue } from './values.ts';
 
 /** Lowers one program; throws Refusal for what this engine does not execute. */
 export function lowerProgram(program: Program, target: EmitTarget): Fn {
-  if (program.group.some((g) => g !== 1)) refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
+  if (program.group.some((g) => g !== 1))
+    refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
   const lowering = new Lowering(program, target);
   lowering.run();
   return lowering.fn;
@@ -86,7 +88,10 @@ class Lowering implements Context {
   }
 
   private groupAxis(axis: 0 | 1 | 2): Val {
-    const { fn, program: { grid } } = this;
+    const {
+      fn,
+      program: { grid },
+    } = this;
     const [x, y, z] = grid;
     if (grid[axis] === 1) return fn.i32(0);
     const op = (code: number, a: Val, b: number): Val => (b === 1 ? a : fn.int(code, ValType.i32, a, fn.i32(b)));
@@ -145,7 +150,10 @@ class Lowering implements Context {
 
   private loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {
     const extent = n.src[0]!;
-    if (extent.op !== 'CONST') return this.oneLoop(n, from, to, 0, this.get(extent).parts[0]!, 1, false);
+    if (extent.op !== 'CONST') {
+      this.oneLoop(n, from, to, 0, this.get(extent).parts[0]!, 1, false);
+      return;
+    }
     const count = Number(extent.arg.value);
     if (count <= 0) return;
     const factor = unrollFactor(n, this.program.body, from, to, count);

@@ -45,13 +45,19 @@ export class Memory {
   /** Value of SCALAR number `slot`. */
   scalar(dtype: KNode['dtype'], slot: number): Val {
     const reg = regOf(dtype);
-    return this.ctx.fn.op(reg.kind === 'bool' ? W.i32Load : storage[reg.kind].load, reg.type, [this.args], this.ctx.target.scalarOffset + slot * 8);
+    return this.ctx.fn.op(
+      reg.kind === 'bool' ? W.i32Load : storage[reg.kind].load,
+      reg.type,
+      [this.args],
+      this.ctx.target.scalarOffset + slot * 8,
+    );
   }
 
   load(n: KNodeOf<'LOAD'>, splat: boolean): Lowered {
     const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
     const reg = regOf(n.dtype);
-    if (mem.op === 'REG') return { parts: this.register(mem, index).map((c) => this.ctx.fn.readNow(c)), width: reg.width };
+    if (mem.op === 'REG')
+      return { parts: this.register(mem, index).map((c) => this.ctx.fn.readNow(c)), width: reg.width };
     const { fn } = this.ctx;
     const { pointer, extra, cls } = this.place(mem);
     const { bytes, load, splat: splatCode } = storage[reg.kind];
@@ -61,7 +67,8 @@ export class Memory {
     const at: Address = { base, offset: address.offset };
     const otherwise = gateVal === null || alt === undefined || isZero(alt) ? null : this.ctx.get(alt);
     if (n.lanes === 1) {
-      if (splat && splatCode !== 0 && otherwise === null) return { parts: [fn.load(splatCode, ValType.v128, base, at.offset, cls)], width: reg.width };
+      if (splat && splatCode !== 0 && otherwise === null)
+        return { parts: [fn.load(splatCode, ValType.v128, base, at.offset, cls)], width: reg.width };
       const v = fn.load(load, reg.type, base, at.offset, cls);
       return { parts: [otherwise === null ? v : select(this.ctx, gateVal!, v, otherwise.parts[0]!)], width: reg.width };
     }
@@ -99,14 +106,21 @@ export class Memory {
     const { fn, target } = this.ctx;
     const reg = regOf(mem.dtype);
     const { pointer, extra, cls } = this.place(mem);
-    if (cls === null || storage[reg.kind].bytes !== 4) refuse(`atomic ${n.arg.op} needs a written memory of 4-byte numbers: got ${mem.dtype}`);
+    if (cls === null || storage[reg.kind].bytes !== 4)
+      refuse(`atomic ${n.arg.op} needs a written memory of 4-byte numbers: got ${mem.dtype}`);
     const v = this.ctx.get(value).parts[0]!;
     if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
     const { base, offset } = this.addresses.of(pointer, extra, index, 4, false);
     const combine = (old: Val): Val => this.combine(n.arg.op, reg, old, v);
     const isInt = reg.type === ValType.i32;
     if (!target.shared || mem.op === 'SHARED') {
-      fn.store(storage[reg.kind].store, base, combine(fn.load(storage[reg.kind].load, reg.type, base, offset, cls)), offset, cls);
+      fn.store(
+        storage[reg.kind].store,
+        base,
+        combine(fn.load(storage[reg.kind].load, reg.type, base, offset, cls)),
+        offset,
+        cls,
+      );
     } else if (isInt && n.arg.op === 'add') fn.effect(A.i32RmwAdd, ValType.i32, [base, v], offset, cls);
     else if (isInt && n.arg.op === 'or') fn.effect(A.i32RmwOr, ValType.i32, [base, v], offset, cls);
     else {
@@ -140,9 +154,10 @@ export class Memory {
     const count = partCount(lanes, reg.width);
     return Array.from({ length: count }, (_, p) => {
       if (reg.kind !== 'bool') return one(lanes * reg.width < 16 ? S.load64Zero : S.load, at.offset + p * 16);
-      const raw = lanes === 2
-        ? vop(this.ctx, S.i32Splat, fn.load(W.i32Load16U, ValType.i32, at.base, at.offset, cls))
-        : one(S.load32Zero, at.offset + p * 4);
+      const raw =
+        lanes === 2
+          ? vop(this.ctx, S.i32Splat, fn.load(W.i32Load16U, ValType.i32, at.base, at.offset, cls))
+          : one(S.load32Zero, at.offset + p * 4);
       return vop(this.ctx, S.i32Neg, vop(this.ctx, S.i32ExtendLowI16U, vop(this.ctx, S.i16ExtendLowI8U, raw)));
     });
   }
@@ -189,7 +204,9 @@ export class Memory {
       const extra = this.scratchBytes;
       this.scratchBytes += Math.ceil((mem.arg.length * storage[regOf(mem.dtype).kind].bytes) / 64) * 64;
       if (this.scratchBytes > target.sharedBytes) {
-        refuse(`SHARED memory of ${this.scratchBytes} bytes is more than a thread's scratch of ${target.sharedBytes} bytes`);
+        refuse(
+          `SHARED memory of ${this.scratchBytes} bytes is more than a thread's scratch of ${target.sharedBytes} bytes`,
+        );
       }
       return { pointer: this.scratch, extra, cls: mem };
     }
@@ -199,7 +216,8 @@ export class Memory {
   /** The cells of one register: as many as its lanes need. */
   private register(mem: KNodeOf<'REG'>, index: KNode): readonly Cell[] {
     const at = this.addresses.constantIndex(index);
-    if (at === null || at < 0 || at >= mem.arg.length) refuse(`register ${mem.arg.name}[${mem.arg.length}] needs a constant index in range: got ${at ?? index.op}`);
+    if (at === null || at < 0 || at >= mem.arg.length)
+      refuse(`register ${mem.arg.name}[${mem.arg.length}] needs a constant index in range: got ${at ?? index.op}`);
     let all = this.registers.get(mem);
     if (all === undefined) this.registers.set(mem, (all = []));
     const reg = regOf(mem.dtype);

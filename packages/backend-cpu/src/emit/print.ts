@@ -8,12 +8,14 @@
 import type { FunctionBody } from '../asm/module.ts';
 import { A, S, type ValType, W } from '../asm/opcodes.ts';
 import { ByteWriter } from '../asm/writer.ts';
-import { type Block, CELL, type Fn, isCheap, type MemoryClass, type Val } from './lir.ts';
+import type { Fn } from './fn.ts';
+import { type Block, CELL, isCheap, type MemoryClass, type Val } from './lir.ts';
 import { countUses } from './uses.ts';
 
 const VOID_BLOCK = 0x40;
 
 /** log2 of the access size of memory instructions, which is also the alignment promised. SIMD loads promise that of their lanes. */
+// biome-ignore format: a table reads better grouped
 const alignment: ReadonlyMap<number, number> = new Map<number, number>([
   [W.i32Load, 2], [W.i64Load, 3], [W.f32Load, 2], [W.f64Load, 3], [W.i32Load8S, 0], [W.i32Load8U, 0], [W.i32Load16S, 1], [W.i32Load16U, 1],
   [W.i32Store, 2], [W.i64Store, 3], [W.f32Store, 2], [W.f64Store, 3], [W.i32Store8, 0], [W.i32Store16, 1],
@@ -24,6 +26,7 @@ const alignment: ReadonlyMap<number, number> = new Map<number, number>([
 ]);
 
 /** Instructions whose immediate is a lane number. */
+// biome-ignore format: a table reads better grouped
 const laneOps: ReadonlySet<number> = new Set<number>([
   S.i32Extract, S.i32Replace, S.i64Extract, S.i64Replace, S.f32Extract, S.f32Replace, S.f64Extract, S.f64Replace,
 ]);
@@ -226,23 +229,32 @@ class Printer {
 
   private instruction(v: Val): void {
     const { code } = v;
-    if (code === CELL) return this.local(W.localGet, v.imm);
+    if (code === CELL) {
+      this.local(W.localGet, v.imm);
+      return;
+    }
     this.code(code);
     switch (code) {
       case W.i32Const:
-        return writer.sleb(v.imm);
+        writer.sleb(v.imm);
+        break;
       case W.i64Const:
-        return writer.sleb64(BigInt(v.imm));
+        writer.sleb64(BigInt(v.imm));
+        break;
       case W.f32Const:
-        return writer.f32(v.imm);
+        writer.f32(v.imm);
+        break;
       case W.f64Const:
-        return writer.f64(v.imm);
+        writer.f64(v.imm);
+        break;
       case S.const:
       case S.shuffle:
-        return writer.bytes(v.bytes!);
+        writer.bytes(v.bytes!);
+        break;
+      default:
+        if (laneOps.has(code)) writer.u8(v.imm);
+        else if (alignment.has(code)) this.memarg(code, v.imm);
     }
-    if (laneOps.has(code)) writer.u8(v.imm);
-    else if (alignment.has(code)) this.memarg(code, v.imm);
   }
 
   private memarg(code: number, offset: number): void {

@@ -3,7 +3,8 @@ import { ProgramBuilder } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
 import { plainTarget, runProgram } from '../testing/harness.ts';
 
-const f32 = (n: number, make: (i: number) => number): Float32Array => Float32Array.from({ length: n }, (_, i) => make(i));
+const f32 = (n: number, make: (i: number) => number): Float32Array =>
+  Float32Array.from({ length: n }, (_, i) => make(i));
 
 describe('structure', () => {
   it('adds two vectors with lanes 4, 8 and 16 and a scalar tail', () => {
@@ -11,7 +12,11 @@ describe('structure', () => {
       const n = 77;
       const b = new ProgramBuilder();
       const { e } = b;
-      const [x, y, z] = [e.param(0, 'float32', 'read', n), e.param(1, 'float32', 'read', n), e.param(2, 'float32', 'write', n)];
+      const [x, y, z] = [
+        e.param(0, 'float32', 'read', n),
+        e.param(1, 'float32', 'read', n),
+        e.param(2, 'float32', 'write', n),
+      ];
       const whole = Math.floor(n / lanes);
       b.loop(whole, (i) => {
         const at = e.mul(i, e.i32(lanes));
@@ -33,7 +38,11 @@ describe('structure', () => {
     const [m, n, k] = [7, 12, 9];
     const b = new ProgramBuilder();
     const { e } = b;
-    const [x, y, z] = [e.param(0, 'float32', 'read', m * k), e.param(1, 'float32', 'read', k * n), e.param(2, 'float32', 'write', m * n)];
+    const [x, y, z] = [
+      e.param(0, 'float32', 'read', m * k),
+      e.param(1, 'float32', 'read', k * n),
+      e.param(2, 'float32', 'write', m * n),
+    ];
     const acc = b.reg('acc', 'float32', 4, 3);
     const row = e.special('group', 0, m);
     for (let j = 0; j < 3; j++) b.store(acc, j, e.constant('float32', 0, 4));
@@ -107,7 +116,9 @@ describe('structure', () => {
     b.store(out, at, e.add(e.mul(z, e.i32(100)), e.add(e.mul(y, e.i32(10)), x)));
     const data = new Int32Array(24);
     runProgram(b.build({ name: 'grid', grid: [2, 3, 4] }), [data], [], undefined, 5);
-    expect([...data]).toEqual(Array.from({ length: 24 }, (_, i) => Math.floor(i / 6) * 100 + (Math.floor(i / 2) % 3) * 10 + (i % 2)));
+    expect([...data]).toEqual(
+      Array.from({ length: 24 }, (_, i) => Math.floor(i / 6) * 100 + (Math.floor(i / 2) % 3) * 10 + (i % 2)),
+    );
   });
 
   it('masks gated loads and stores', () => {
@@ -155,7 +166,9 @@ describe('structure', () => {
       const { e } = b;
       const x = e.param(0, 'float32', 'read', n);
       const out = e.param(1, 'float32', 'write', n);
-      b.loop(n, (i) => b.store(out, i, e.add(b.load(x, e.sub(e.i32(n - 1), i)), e.cast(e.mul(i, i), 'float32'))), { unrollHint: true });
+      b.loop(n, (i) => b.store(out, i, e.add(b.load(x, e.sub(e.i32(n - 1), i)), e.cast(e.mul(i, i), 'float32'))), {
+        unrollHint: true,
+      });
       const data = new Float32Array(n);
       runProgram(b.build({ name: 'unroll' }), [f32(n, (i) => i), data]);
       expect([...data]).toEqual(Array.from({ length: n }, (_, i) => n - 1 - i + i * i));
@@ -173,8 +186,12 @@ describe('structure', () => {
       const i = e.special('group', 0, n);
       const at = b.load(where, i);
       const value = e.sub(e.i32(20), i);
-      (['add', 'max', 'min', 'or'] as const).forEach((op, k) => b.atomic(op, i32, e.add(at, e.i32(3 * k)), value));
-      (['add', 'max', 'min'] as const).forEach((op, k) => b.atomic(op, f32, e.add(at, e.i32(3 * k)), e.cast(value, 'float32'), e.lt(i, e.i32(40))));
+      (['add', 'max', 'min', 'or'] as const).forEach((op, k) => {
+        b.atomic(op, i32, e.add(at, e.i32(3 * k)), value);
+      });
+      (['add', 'max', 'min'] as const).forEach((op, k) => {
+        b.atomic(op, f32, e.add(at, e.i32(3 * k)), e.cast(value, 'float32'), e.lt(i, e.i32(40)));
+      });
       const places = Int32Array.from({ length: n }, (_, q) => (q * 7) % 3);
       const ints = new Int32Array(12);
       const reals = new Float32Array(9);
@@ -201,7 +218,9 @@ describe('structure', () => {
     const b = new ProgramBuilder();
     const { e } = b;
     const out = e.param(0, 'float64', 'write', 5);
-    (['float32', 'float64', 'int32', 'uint32', 'bool'] as const).forEach((d, i) => b.store(out, i, e.cast(e.scalar(i, d), 'float64')));
+    (['float32', 'float64', 'int32', 'uint32', 'bool'] as const).forEach((d, i) => {
+      b.store(out, i, e.cast(e.scalar(i, d), 'float64'));
+    });
     const data = new Float64Array(5);
     runProgram(b.build({ name: 'scalars' }), [data], [0.1, 0.1, -5, 4294967295, 1]);
     expect([...data]).toEqual([Math.fround(0.1), 0.1, -5, 4294967295, 1]);

@@ -11,6 +11,7 @@ type Codes = Readonly<Partial<Record<RegKind, readonly [scalar: number, vector: 
 const sameForInts = (scalar: number, vector: number): Codes => ({ i32: [scalar, vector], u32: [scalar, vector] });
 
 /** One operand in, same kind out. */
+// biome-ignore format: a table reads better grouped
 export const unaryCodes: Readonly<Record<string, Codes>> = {
   NEG: { f32: [W.f32Neg, S.f32Neg], f64: [W.f64Neg, S.f64Neg] },
   ABS: { f32: [W.f32Abs, S.f32Abs], f64: [W.f64Abs, S.f64Abs] },
@@ -22,6 +23,7 @@ export const unaryCodes: Readonly<Record<string, Codes>> = {
 };
 
 /** Two operands of one kind in, the same kind out. On bool, sums and maxima are OR, products and minima AND. */
+// biome-ignore format: a table reads better grouped
 export const binaryCodes: Readonly<Record<string, Codes>> = {
   ADD: { f32: [W.f32Add, S.f32Add], f64: [W.f64Add, S.f64Add], ...sameForInts(W.i32Add, S.i32Add), bool: [W.i32Or, S.or] },
   SUB: { f32: [W.f32Sub, S.f32Sub], f64: [W.f64Sub, S.f64Sub], ...sameForInts(W.i32Sub, S.i32Sub) },
@@ -41,6 +43,7 @@ export const shiftCodes: Readonly<Record<string, Codes>> = {
 };
 
 /** Comparisons: bool out. Vectors of bool are masks, compared in values.ts. */
+// biome-ignore format: a table reads better grouped
 export const compareCodes: Readonly<Record<string, Codes>> = {
   LT: {
     f32: [W.f32Lt, S.f32Lt], f64: [W.f64Lt, S.f64Lt], i32: [W.i32LtS, S.i32LtS], u32: [W.i32LtU, S.i32LtU], bool: [W.i32LtU, 0],

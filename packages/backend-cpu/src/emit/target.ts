@@ -52,7 +52,8 @@ export const emittedDtypes: readonly DType[] = Object.keys(regs) as DType[];
 /** The register form of a dtype; throws for dtypes this engine does not compute with. */
 export function regOf(dtype: DType | 'void'): Reg {
   const reg = dtype === 'void' ? undefined : regs[dtype];
-  if (reg === undefined) refuse(`dtype ${dtype} is not executed by the CPU engine; cast to one of ${emittedDtypes.join(', ')}`);
+  if (reg === undefined)
+    refuse(`dtype ${dtype} is not executed by the CPU engine; cast to one of ${emittedDtypes.join(', ')}`);
   return reg;
 }
 

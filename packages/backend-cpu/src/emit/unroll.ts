@@ -11,7 +11,13 @@ import type { KNode, KNodeOf } from '@polygrad/core/kernel';
 const maxNodes = 192;
 
 /** Copies of the body (nodes `from` to `to`) per iteration; `count` means no loop remains. */
-export function unrollFactor(n: KNodeOf<'LOOP'>, body: readonly KNode[], from: number, to: number, count: number): number {
+export function unrollFactor(
+  n: KNodeOf<'LOOP'>,
+  body: readonly KNode[],
+  from: number,
+  to: number,
+  count: number,
+): number {
   if (n.arg?.unrollHint === true) {
     const nodes = to - from;
     if (nodes * count <= maxNodes) return count;

@@ -1,5 +1,12 @@
 /** Every operation on every dtype, scalar and vectors of several widths, on special values, against plain TypeScript. */
-import { type BinaryOp, type KNode, type KOp, ProgramBuilder, type TernaryOp, type UnaryOp } from '@polygrad/core/kernel';
+import {
+  type BinaryOp,
+  type KNode,
+  type KOp,
+  ProgramBuilder,
+  type TernaryOp,
+  type UnaryOp,
+} from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
 import { detectFeatures } from '../features.ts';
 import { plainTarget, runProgram } from '../testing/harness.ts';
@@ -9,10 +16,38 @@ const features = detectFeatures();
 const fused: EmitTarget = { ...plainTarget, fusedMadd: features.fusedMadd, laneSelect: features.laneSelect };
 
 type Data = Float32Array | Float64Array | Int32Array | Uint32Array | Uint8Array;
-const arrays = { float32: Float32Array, float64: Float64Array, int32: Int32Array, uint32: Uint32Array, bool: Uint8Array } as const;
+const arrays = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  bool: Uint8Array,
+} as const;
 type Tested = keyof typeof arrays;
 
-const floats = [0, -0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 1e10, -1e10, 1e-40, 3e38, Infinity, -Infinity, NaN, 2147483648, 4294967296, 123456.789];
+const floats = [
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  -0.5,
+  1.5,
+  2.5,
+  -2.5,
+  3.7,
+  -3.7,
+  1e10,
+  -1e10,
+  1e-40,
+  3e38,
+  Infinity,
+  -Infinity,
+  NaN,
+  2147483648,
+  4294967296,
+  123456.789,
+];
 const special: Record<Tested, number[]> = {
   float32: floats,
   float64: [...floats, 1e300, 5e-324],
@@ -24,10 +59,17 @@ const special: Record<Tested, number[]> = {
 const isFloat = (d: Tested): boolean => d === 'float32' || d === 'float64';
 const lanesOf = (d: Tested): number[] => (d === 'float64' ? [1, 2, 4, 8] : [1, 2, 4, 8, 16]);
 /** Rounds or wraps to the dtype. */
-const as = (d: Tested, x: number): number => (d === 'float32' ? Math.fround(x) : d === 'int32' ? x | 0 : d === 'uint32' ? x >>> 0 : x);
+const as = (d: Tested, x: number): number =>
+  d === 'float32' ? Math.fround(x) : d === 'int32' ? x | 0 : d === 'uint32' ? x >>> 0 : x;
 
 /** Runs `make` on whole arrays, `lanes` elements at a time, and returns the result array. */
-function run(out: Tested, lanes: number, inputs: [Tested, number[]][], make: (b: ProgramBuilder, xs: KNode[]) => KNode, target: EmitTarget = plainTarget): number[] {
+function run(
+  out: Tested,
+  lanes: number,
+  inputs: [Tested, number[]][],
+  make: (b: ProgramBuilder, xs: KNode[]) => KNode,
+  target: EmitTarget = plainTarget,
+): number[] {
   const count = Math.ceil(inputs[0]![1].length / lanes) * lanes;
   const b = new ProgramBuilder();
   const { e } = b;
@@ -35,9 +77,18 @@ function run(out: Tested, lanes: number, inputs: [Tested, number[]][], make: (b:
   const result = e.param(inputs.length, out, 'write', count);
   b.loop(count / lanes, (i) => {
     const at = e.mul(i, e.i32(lanes));
-    b.store(result, at, make(b, params.map((p) => b.load(p, at, lanes))));
+    b.store(
+      result,
+      at,
+      make(
+        b,
+        params.map((p) => b.load(p, at, lanes)),
+      ),
+    );
   });
-  const data: Data[] = inputs.map(([d, values]) => arrays[d].from({ length: count }, (_, i) => values[i % values.length]!));
+  const data: Data[] = inputs.map(([d, values]) =>
+    arrays[d].from({ length: count }, (_, i) => values[i % values.length]!),
+  );
   const output = new arrays[out](count);
   runProgram(b.build({ name: 'test', params: [...params, result] }), [...data, output], [], target);
   return [...output].slice(0, inputs[0]![1].length);
@@ -52,7 +103,8 @@ function pairs(d: Tested): [number[], number[]] {
 /** Equal numbers, NaN to NaN, and zeros with their signs. */
 function same(got: number[], want: number[], what: string): void {
   expect(got.length, what).toBe(want.length);
-  for (let i = 0; i < got.length; i++) if (!Object.is(got[i], want[i])) expect.fail(`${what}: element ${i} is ${got[i]}, expected ${want[i]}`);
+  for (let i = 0; i < got.length; i++)
+    if (!Object.is(got[i], want[i])) expect.fail(`${what}: element ${i} is ${got[i]}, expected ${want[i]}`);
 }
 
 const roundEven = (x: number): number => {
@@ -101,7 +153,11 @@ describe('unary operations', () => {
         const to = out ?? d;
         for (const lanes of lanesOf(d)) {
           const got = run(to, lanes, [[d, xs]], (b, [x]) => b.e.unary(op as UnaryOp, x!));
-          same(got, xs.map((x) => (int(to) ? as(to, f(x)) : as(to, f(x)))), `${op} ${d} x ${lanes}`);
+          same(
+            got,
+            xs.map((x) => (int(to) ? as(to, f(x)) : as(to, f(x)))),
+            `${op} ${d} x ${lanes}`,
+          );
         }
       }
     });
@@ -109,11 +165,31 @@ describe('unary operations', () => {
 
   it('NOT', () => {
     for (const lanes of [1, 4, 8]) {
-      same(run('int32', lanes, [['int32', special.int32]], (b, [x]) => b.e.not(x!)), special.int32.map((x) => ~x), 'NOT int32');
-      same(run('bool', lanes, [['bool', [0, 1]]], (b, [x]) => b.e.not(x!)), [1, 0], 'NOT bool');
+      same(
+        run('int32', lanes, [['int32', special.int32]], (b, [x]) => b.e.not(x!)),
+        special.int32.map((x) => ~x),
+        'NOT int32',
+      );
+      same(
+        run('bool', lanes, [['bool', [0, 1]]], (b, [x]) => b.e.not(x!)),
+        [1, 0],
+        'NOT bool',
+      );
       for (const d of ['float32', 'float64', 'int32'] as const) {
         const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
-        same(run('bool', lanes, [[d, x], [d, y]], (b, [p, q]) => b.e.ne(p!, q!)), x.map((v, i) => Number(v !== y[i])), `NE ${d} x ${lanes}`);
+        same(
+          run(
+            'bool',
+            lanes,
+            [
+              [d, x],
+              [d, y],
+            ],
+            (b, [p, q]) => b.e.ne(p!, q!),
+          ),
+          x.map((v, i) => Number(v !== y[i])),
+          `NE ${d} x ${lanes}`,
+        );
       }
     }
   });
@@ -126,8 +202,20 @@ describe('binary operations', () => {
         const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
         const to = out ?? d;
         for (const lanes of lanesOf(d)) {
-          const got = run(to, lanes, [[d, x], [d, y]], (b, [p, q]) => b.e.binary(op as BinaryOp, p!, q!));
-          same(got, x.map((v, i) => as(to, f(v, y[i]!, d))), `${op} ${d} x ${lanes}`);
+          const got = run(
+            to,
+            lanes,
+            [
+              [d, x],
+              [d, y],
+            ],
+            (b, [p, q]) => b.e.binary(op as BinaryOp, p!, q!),
+          );
+          same(
+            got,
+            x.map((v, i) => as(to, f(v, y[i]!, d))),
+            `${op} ${d} x ${lanes}`,
+          );
         }
       }
     });
@@ -138,7 +226,11 @@ describe('binary operations', () => {
       const xs = special[d].map((x) => as(d, x));
       const ops = isFloat(d) ? ['MAX', 'MIN'] : ['MAX', 'MIN', 'IDIV', 'IREM', 'SHL', 'SHR'];
       for (const op of ops) {
-        for (const c of isFloat(d) ? [0, -0, 1.5, -1, Infinity, -Infinity] : d === 'int32' ? [0, 1, -1, 3, 8, -8, -2147483648] : [0, 1, 3, 8, 4294967295]) {
+        for (const c of isFloat(d)
+          ? [0, -0, 1.5, -1, Infinity, -Infinity]
+          : d === 'int32'
+            ? [0, 1, -1, 3, 8, -8, -2147483648]
+            : [0, 1, 3, 8, 4294967295]) {
           for (const lanes of lanesOf(d)) {
             for (const swap of [false, true]) {
               if (swap && op !== 'MAX' && op !== 'MIN') continue;
@@ -146,7 +238,11 @@ describe('binary operations', () => {
                 const k = b.e.constant(d, c, lanes);
                 return b.e.intern(op as KOp, d, lanes, swap ? [k, x!] : [x!, k]);
               });
-              same(got, xs.map((x) => as(d, binary[op as KOp]!.f(x, c, d))), `${op} ${d} x ${lanes} with ${c}`);
+              same(
+                got,
+                xs.map((x) => as(d, binary[op as KOp]!.f(x, c, d))),
+                `${op} ${d} x ${lanes} with ${c}`,
+              );
             }
           }
         }
@@ -161,13 +257,39 @@ describe('ternary operations', () => {
       const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
       const cond = x.map((_, i) => (i % 3 === 0 ? 1 : 0));
       for (const lanes of lanesOf(d)) {
-        const got = run(d, lanes, [['bool', cond], [d, x], [d, y]], (b, [c, p, q]) => b.e.where(c!, p!, q!));
-        same(got, x.map((v, i) => (cond[i] ? v : y[i]!)), `WHERE ${d} x ${lanes}`);
+        const got = run(
+          d,
+          lanes,
+          [
+            ['bool', cond],
+            [d, x],
+            [d, y],
+          ],
+          (b, [c, p, q]) => b.e.where(c!, p!, q!),
+        );
+        same(
+          got,
+          x.map((v, i) => (cond[i] ? v : y[i]!)),
+          `WHERE ${d} x ${lanes}`,
+        );
         // Condition computed on the other width of lanes.
         const other = d === 'float64' ? 'float32' : 'float64';
         const keys = cond.map((c) => (c ? 5 : -5));
-        const mixed = run(d, lanes, [[other, keys], [d, x], [d, y]], (b, [c, p, q]) => b.e.where(b.e.lt(b.e.constant(other, 0, lanes), c!), p!, q!));
-        same(mixed, x.map((v, i) => (cond[i] ? v : y[i]!)), `WHERE ${d} x ${lanes}, condition on ${other}`);
+        const mixed = run(
+          d,
+          lanes,
+          [
+            [other, keys],
+            [d, x],
+            [d, y],
+          ],
+          (b, [c, p, q]) => b.e.where(b.e.lt(b.e.constant(other, 0, lanes), c!), p!, q!),
+        );
+        same(
+          mixed,
+          x.map((v, i) => (cond[i] ? v : y[i]!)),
+          `WHERE ${d} x ${lanes}, condition on ${other}`,
+        );
       }
     }
   });
@@ -176,13 +298,33 @@ describe('ternary operations', () => {
     for (const d of ['float32', 'float64'] as const) {
       // Few enough bits that the sum is exact in float64 (float32), or a case where two roundings give zero (float64).
       const bits = d === 'float32' ? 24 : 53;
-      const xs = d === 'float32' ? Array.from({ length: 64 }, (_, i) => Math.fround(1 + ((i * 2654435761) % 2 ** 23) / 2 ** 23)) : [1 + 2 ** -40, 1 - 2 ** -45, 3 + 2 ** -30];
+      const xs =
+        d === 'float32'
+          ? Array.from({ length: 64 }, (_, i) => Math.fround(1 + ((i * 2654435761) % 2 ** 23) / 2 ** 23))
+          : [1 + 2 ** -40, 1 - 2 ** -45, 3 + 2 ** -30];
       const ys = [...xs].reverse();
       const zs = xs.map((x, i) => as(d, -x * ys[i]!));
       for (const op of ['FMA', 'MULADD'] as const) {
-        const all = lanesOf(d).map((lanes) => run(d, lanes, [[d, xs], [d, ys], [d, zs]], (b, [x, y, z]) => b.e.intern(op, d, lanes, [x!, y!, z!]), fused));
+        const all = lanesOf(d).map((lanes) =>
+          run(
+            d,
+            lanes,
+            [
+              [d, xs],
+              [d, ys],
+              [d, zs],
+            ],
+            (b, [x, y, z]) => b.e.intern(op, d, lanes, [x!, y!, z!]),
+            fused,
+          ),
+        );
         for (const got of all) same(got, all[0]!, `${op} ${d}`);
-        if (d === 'float32') same(all[0]!, xs.map((x, i) => Math.fround(x * ys[i]! + zs[i]!)), `${op} ${bits}`);
+        if (d === 'float32')
+          same(
+            all[0]!,
+            xs.map((x, i) => Math.fround(x * ys[i]! + zs[i]!)),
+            `${op} ${bits}`,
+          );
         else expect(all[0]!.some((x) => x !== 0)).toBe(true);
       }
     }
@@ -193,8 +335,22 @@ describe('ternary operations', () => {
       const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
       const cond = x.map((_, i) => (i % 3 === 0 ? 1 : 0));
       for (const lanes of lanesOf(d)) {
-        const got = run(d, lanes, [['bool', cond], [d, x], [d, y]], (b, [c, p, q]) => b.e.where(c!, p!, q!), fused);
-        same(got, x.map((v, i) => (cond[i] ? v : y[i]!)), `WHERE ${d} x ${lanes}`);
+        const got = run(
+          d,
+          lanes,
+          [
+            ['bool', cond],
+            [d, x],
+            [d, y],
+          ],
+          (b, [c, p, q]) => b.e.where(c!, p!, q!),
+          fused,
+        );
+        same(
+          got,
+          x.map((v, i) => (cond[i] ? v : y[i]!)),
+          `WHERE ${d} x ${lanes}`,
+        );
       }
     }
   });
@@ -203,16 +359,30 @@ describe('ternary operations', () => {
     for (const d of ['float32', 'float64', 'int32'] as const) {
       const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
       for (const lanes of lanesOf(d)) {
-        const got = run(d, lanes, [[d, x], [d, y], [d, y]], (b, [p, q, r]) => b.e.intern('MULADD' as TernaryOp, d, lanes, [p!, q!, r!]));
+        const got = run(
+          d,
+          lanes,
+          [
+            [d, x],
+            [d, y],
+            [d, y],
+          ],
+          (b, [p, q, r]) => b.e.intern('MULADD' as TernaryOp, d, lanes, [p!, q!, r!]),
+        );
         const product = (a: number, c: number): number => (d === 'int32' ? Math.imul(a, c) : as(d, a * c));
-        same(got, x.map((v, i) => as(d, product(v, y[i]!) + y[i]!)), `MULADD ${d} x ${lanes}`);
+        same(
+          got,
+          x.map((v, i) => as(d, product(v, y[i]!) + y[i]!)),
+          `MULADD ${d} x ${lanes}`,
+        );
       }
     }
   });
 });
 
 describe('casts', () => {
-  const clamp = (x: number, lo: number, hi: number): number => (Number.isNaN(x) ? 0 : Math.min(hi, Math.max(lo, Math.trunc(x))) + 0);
+  const clamp = (x: number, lo: number, hi: number): number =>
+    Number.isNaN(x) ? 0 : Math.min(hi, Math.max(lo, Math.trunc(x))) + 0;
   const convert = (from: Tested, to: Tested, x: number): number => {
     if (to === 'bool') return Number(x !== 0);
     if (isFloat(to)) return as(to, x);
@@ -225,7 +395,11 @@ describe('casts', () => {
         const xs = special[from].map((x) => as(from, x));
         for (const lanes of [1, 2, 4, 8]) {
           const got = run(to, lanes, [[from, xs]], (b, [x]) => b.e.intern('CAST', to as DType, lanes, [x!]));
-          same(got, xs.map((x) => convert(from, to, x)), `CAST ${from} to ${to} x ${lanes}`);
+          same(
+            got,
+            xs.map((x) => convert(from, to, x)),
+            `CAST ${from} to ${to} x ${lanes}`,
+          );
         }
       }
     }
@@ -235,7 +409,11 @@ describe('casts', () => {
     for (const lanes of [1, 4, 8]) {
       const bits = run('int32', lanes, [['float32', special.float32]], (b, [x]) => b.e.bitcast(x!, 'int32'));
       same(bits, [...new Int32Array(Float32Array.from(special.float32).buffer)], 'BITCAST to int32');
-      same(run('float32', lanes, [['uint32', bits.map((x) => x >>> 0)]], (b, [x]) => b.e.bitcast(x!, 'float32')), special.float32.map(Math.fround), 'BITCAST back');
+      same(
+        run('float32', lanes, [['uint32', bits.map((x) => x >>> 0)]], (b, [x]) => b.e.bitcast(x!, 'float32')),
+        special.float32.map(Math.fround),
+        'BITCAST back',
+      );
     }
   });
 });
@@ -244,17 +422,30 @@ describe('vectors', () => {
   it('builds, splits and counts lanes', () => {
     for (const d of Object.keys(arrays) as Tested[]) {
       for (const lanes of [2, 4, 8]) {
-        const xs = special[d].slice(0, 2).concat(special[d]).map((x) => as(d, x));
-        const reversed = run(d, lanes, [[d, xs]], (b, [x]) => b.e.vec(Array.from({ length: lanes }, (_, i) => b.e.lane(x!, lanes - 1 - i))));
+        const xs = special[d]
+          .slice(0, 2)
+          .concat(special[d])
+          .map((x) => as(d, x));
+        const reversed = run(d, lanes, [[d, xs]], (b, [x]) =>
+          b.e.vec(Array.from({ length: lanes }, (_, i) => b.e.lane(x!, lanes - 1 - i))),
+        );
         const want = xs.map((_, i) => xs[(Math.floor(i / lanes) * lanes + (lanes - 1 - (i % lanes))) % xs.length]!);
         same(reversed, want, `reverse ${d} x ${lanes}`);
         const first = run(d, lanes, [[d, xs]], (b, [x]) => b.e.splat(b.e.lane(x!, 1), lanes));
-        same(first, xs.map((_, i) => xs[(Math.floor(i / lanes) * lanes + 1) % xs.length]!), `splat ${d} x ${lanes}`);
+        same(
+          first,
+          xs.map((_, i) => xs[(Math.floor(i / lanes) * lanes + 1) % xs.length]!),
+          `splat ${d} x ${lanes}`,
+        );
       }
     }
     for (const lanes of [2, 4, 8]) {
       const got = run('int32', lanes, [['int32', special.int32]], (b, [x]) => b.e.add(x!, b.e.iota(lanes)));
-      same(got, special.int32.map((x, i) => (x + (i % lanes)) | 0), `IOTA x ${lanes}`);
+      same(
+        got,
+        special.int32.map((x, i) => (x + (i % lanes)) | 0),
+        `IOTA x ${lanes}`,
+      );
     }
   });
 
@@ -269,7 +460,11 @@ describe('vectors', () => {
       const data = arrays[d].from(special[d]);
       const result = new arrays[d](4 * n);
       runProgram(b.build({ name: 'splat' }), [data, result]);
-      same([...result], [...result].map((_, i) => data[i >> 2]!), `splat ${d}`);
+      same(
+        [...result],
+        [...result].map((_, i) => data[i >> 2]!),
+        `splat ${d}`,
+      );
     }
   });
 });

@@ -4,10 +4,21 @@
 import type { KNode } from '@polygrad/core/kernel';
 import { S, ValType, W } from '../asm/opcodes.ts';
 import { lowerBitcast, lowerCast } from './casts.ts';
-import { type Context, type Lowered, mapParts, maskOfWidth, partCount, scalarConst, select, splatConst, vectorConst, vop } from './context.ts';
+import {
+  type Context,
+  type Lowered,
+  mapParts,
+  maskOfWidth,
+  scalarConst,
+  select,
+  splatConst,
+  vectorConst,
+  vop,
+} from './context.ts';
 import { divideScalar, divideVector, mulHighScalar, mulHighVector } from './integers.ts';
 import type { Val } from './lir.ts';
 import { binaryCodes, compareCodes, laneCodes, shiftCodes, unaryCodes } from './tables.ts';
+import { extract, gather, lowerVec, makeParts, uniformScalar } from './vectors.ts';
 import { type DType, type Reg, type RegKind, refuse, regOf } from './target.ts';
 
 /** Lowers a pure node that is no load and no declaration. */
@@ -16,9 +27,9 @@ export function lowerValue(ctx: Context, n: KNode): Lowered {
     case 'CONST':
       return constant(ctx, n.dtype as DType, n.lanes, Number(n.arg.value));
     case 'IOTA':
-      return { parts: parts(n.lanes, 4, (p) => vectorConst(ctx, regOf('int32'), 4, (i) => p * 4 + i)), width: 4 };
+      return { parts: makeParts(n.lanes, 4, (p) => vectorConst(ctx, regOf('int32'), 4, (i) => p * 4 + i)), width: 4 };
     case 'VEC':
-      return vec(ctx, n);
+      return lowerVec(ctx, n);
     case 'LANE':
       return { parts: [extract(ctx, regOf(n.dtype), ctx.get(n.src[0]!), n.arg.lane)], width: 4 };
     case 'CAST':
@@ -30,62 +41,30 @@ export function lowerValue(ctx: Context, n: KNode): Lowered {
   }
 }
 
-function parts(lanes: number, width: 4 | 8, make: (p: number) => Val): Val[] {
-  const count = partCount(lanes, width);
-  const out: Val[] = [];
-  for (let p = 0; p < count; p++) out.push(make(p));
-  return out;
-}
-
 function constant(ctx: Context, dtype: DType, lanes: number, value: number): Lowered {
   const reg = regOf(dtype);
   if (lanes === 1) return { parts: [scalarConst(ctx, reg, value)], width: reg.width };
   const one = splatConst(ctx, reg, value);
-  return { parts: parts(lanes, reg.width, () => one), width: reg.width };
-}
-
-/** A vector from scalars: one splat, or lane by lane. */
-function vec(ctx: Context, n: KNode): Lowered {
-  const reg = regOf(n.dtype);
-  const { splat, replace } = laneCodes[reg.kind];
-  const laneOf = (s: KNode): Val => {
-    const v = ctx.get(s).parts[0]!;
-    return reg.kind === 'bool' ? ctx.fn.op(W.i32Sub, ValType.i32, [ctx.fn.i32(0), v]) : v;
-  };
-  if (n.src.length === 1) {
-    const scalar = ctx.get(n.src[0]!).parts[0]!;
-    // Loaded as a splat already (memory.ts).
-    const one = scalar.type === ValType.v128 ? scalar : vop(ctx, splat, laneOf(n.src[0]!));
-    return { parts: parts(n.lanes, reg.width, () => one), width: reg.width };
-  }
-  const perPart = Math.min(16 / reg.width, n.lanes);
-  return {
-    parts: parts(n.lanes, reg.width, (p) => {
-      const src = n.src.slice(p * perPart, (p + 1) * perPart);
-      let v = vop(ctx, splat, laneOf(src[0]!));
-      for (let i = 1; i < src.length; i++) {
-        if (src[i] !== src[0]) v = ctx.fn.op(replace, ValType.v128, [v, laneOf(src[i]!)], i);
-      }
-      return v;
-    }),
-    width: reg.width,
-  };
-}
-
-/** Lane `lane` as a scalar. */
-export function extract(ctx: Context, reg: Reg, v: Lowered, lane: number): Val {
-  const perPart = 16 / v.width;
-  const part = v.parts[Math.floor(lane / perPart)]!;
-  const at = lane % perPart;
-  if (reg.kind !== 'bool') return ctx.fn.op(laneCodes[reg.kind].extract, reg.type, [part], at);
-  const bits = ctx.fn.op(S.i32Extract, ValType.i32, [part], (at * v.width) / 4);
-  return ctx.fn.op(W.i32And, ValType.i32, [bits, ctx.fn.i32(1)]);
+  return { parts: makeParts(lanes, reg.width, () => one), width: reg.width };
 }
 
 function operation(ctx: Context, n: KNode): Lowered {
   const operands = n.src.map((s) => ctx.get(s));
   const reg = regOf(n.src[n.op === 'WHERE' ? 1 : 0]!.dtype);
-  if (n.lanes === 1) return { parts: [scalar(ctx, n.op, n.dtype, reg, operands.map((o) => o.parts[0]!), n)], width: reg.width };
+  if (n.lanes === 1)
+    return {
+      parts: [
+        scalar(
+          ctx,
+          n.op,
+          n.dtype,
+          reg,
+          operands.map((o) => o.parts[0]!),
+          n,
+        ),
+      ],
+      width: reg.width,
+    };
   let { width } = reg;
   if (reg.kind === 'bool' && n.op !== 'WHERE') width = operands[0]!.width;
   const same = operands.map((o, i) => (n.src[i]!.dtype === 'bool' ? maskOfWidth(ctx, o, n.lanes, width) : o.parts));
@@ -105,7 +84,8 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
   const { kind, type } = reg;
   const [a, b, c] = args as [Val, Val, Val];
   const simple = unaryCodes[op]?.[kind] ?? binaryCodes[op]?.[kind] ?? shiftCodes[op]?.[kind];
-  if (simple !== undefined) return type === ValType.i32 && args.length === 2 ? fn.int(simple[0], type, a, b) : fn.op(simple[0], type, args);
+  if (simple !== undefined)
+    return type === ValType.i32 && args.length === 2 ? fn.int(simple[0], type, a, b) : fn.op(simple[0], type, args);
   const compare = compareCodes[op]?.[kind];
   if (compare !== undefined) return fn.op(compare[0], ValType.i32, args);
   const isInt = kind === 'i32' || kind === 'u32';
@@ -115,7 +95,10 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
     case 'NOT': {
       if (n !== null && isNotEqual(ctx, op, n)) {
         const [x, y] = n.src[0]!.src as [KNode, KNode];
-        return fn.op(compareCodes['NE']![regOf(x.dtype).kind]![0], ValType.i32, [ctx.get(x).parts[0]!, ctx.get(y).parts[0]!]);
+        return fn.op(compareCodes.NE![regOf(x.dtype).kind]![0], ValType.i32, [
+          ctx.get(x).parts[0]!,
+          ctx.get(y).parts[0]!,
+        ]);
       }
       if (kind === 'bool') return fn.op(W.i32Eqz, ValType.i32, [a]);
       if (isInt) return fn.int(W.i32Xor, type, a, fn.i32(-1));
@@ -147,9 +130,9 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
       if (kind === 'u32') return mulHighScalar(ctx, a, b);
       break;
     case 'ISNAN':
-      return isInt || kind === 'bool' ? fn.i32(0) : fn.op(compareCodes['NE']![kind]![0], ValType.i32, [a, a]);
+      return isInt || kind === 'bool' ? fn.i32(0) : fn.op(compareCodes.NE![kind]![0], ValType.i32, [a, a]);
     case 'RECIP':
-      if (!isInt && kind !== 'bool') return fn.op(binaryCodes['DIV']![kind]![0], type, [scalarConst(ctx, reg, 1), a]);
+      if (!isInt && kind !== 'bool') return fn.op(binaryCodes.DIV![kind]![0], type, [scalarConst(ctx, reg, 1), a]);
       break;
     case 'MULADD':
     case 'FMA':
@@ -176,7 +159,8 @@ function maddCode(kind: RegKind): number {
 }
 
 function checkFusable(ctx: Context, op: string, reg: Reg): void {
-  if (op === 'FMA' && !ctx.target.fusedMadd && reg.kind[0] === 'f') refuse('FMA with one rounding is not available here; decompose it first');
+  if (op === 'FMA' && !ctx.target.fusedMadd && reg.kind[0] === 'f')
+    refuse('FMA with one rounding is not available here; decompose it first');
 }
 
 /** The vector form of an operation, applied part by part; null if it must be done lane by lane. */
@@ -223,17 +207,17 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
     case 'MULHI':
       return kind === 'u32' ? ([a, b]) => mulHighVector(ctx, a!, b!) : null;
     case 'ISNAN':
-      return isInt || kind === 'bool' ? () => ctx.fn.zero128() : ([a]) => vop(ctx, compareCodes['NE']![kind]![1], a!, a!);
+      return isInt || kind === 'bool' ? () => ctx.fn.zero128() : ([a]) => vop(ctx, compareCodes.NE![kind]![1], a!, a!);
     case 'RECIP': {
       if (isInt || kind === 'bool') return null;
       const one = splatConst(ctx, reg, 1);
-      return ([a]) => vop(ctx, binaryCodes['DIV']![kind]![1], one, a!);
+      return ([a]) => vop(ctx, binaryCodes.DIV![kind]![1], one, a!);
     }
     case 'MULADD':
     case 'FMA': {
       if ((kind === 'f32' || kind === 'f64') && ctx.target.fusedMadd) return (v) => vop(ctx, maddCode(kind), ...v);
       checkFusable(ctx, op, reg);
-      const [mul, add] = [binaryCodes['MUL']![kind]![1], binaryCodes['ADD']![kind]![1]];
+      const [mul, add] = [binaryCodes.MUL![kind]![1], binaryCodes.ADD![kind]![1]];
       return ([a, b, c]) => vop(ctx, add, vop(ctx, mul, a!, b!), c!);
     }
   }
@@ -265,32 +249,11 @@ function selectVector(ctx: Context, reg: Reg, mask: Val, a: Val, b: Val): Val {
   return vop(ctx, reg.width === 8 ? S.i64RelaxedLaneselect : S.i32RelaxedLaneselect, a, b, mask);
 }
 
-/** The scalar all lanes of a vector have, if that is known. */
-function uniformScalar(ctx: Context, n: KNode): Val | null {
-  if (n.op === 'CONST') return ctx.fn.i32(Number(n.arg.value));
-  if (n.op === 'VEC' && n.src.length === 1) {
-    const v = ctx.get(n.src[0]!).parts[0]!;
-    return v.type === ValType.v128 ? ctx.fn.op(S.i32Extract, ValType.i32, [v], 0) : v;
-  }
-  return null;
-}
-
 /** Operations without a vector instruction: take the lanes apart, compute scalars, put them together. */
 function laneByLane(ctx: Context, n: KNode, reg: Reg, operands: readonly Lowered[]): Lowered {
-  const out = regOf(n.dtype);
-  const perPart = Math.min(16 / out.width, n.lanes);
-  const { splat, replace } = laneCodes[out.kind];
   const lane = (i: number): Val => {
-    const v = scalar(ctx, n.op, n.dtype, reg, operands.map((o, k) => extract(ctx, regOf(n.src[k]!.dtype), o, i)), null);
-    return out.kind === 'bool' ? ctx.fn.op(W.i32Sub, ValType.i32, [ctx.fn.i32(0), v]) : v;
+    const args = operands.map((o, k) => extract(ctx, regOf(n.src[k]!.dtype), o, i));
+    return scalar(ctx, n.op, n.dtype, reg, args, null);
   };
-  return {
-    parts: parts(n.lanes, out.width, (p) => {
-      let v = vop(ctx, splat, lane(p * perPart));
-      for (let i = 1; i < perPart; i++) v = ctx.fn.op(replace, ValType.v128, [v, lane(p * perPart + i)], i);
-      return v;
-    }),
-    width: out.width,
-  };
+  return gather(ctx, regOf(n.dtype), n.lanes, lane);
 }
-

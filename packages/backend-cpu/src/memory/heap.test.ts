@@ -25,7 +25,9 @@ describe('heap', () => {
             expect(block.size).toBeGreaterThanOrEqual(a.alloc);
             expect(block.address + block.size).toBeLessThanOrEqual(memory.buffer.byteLength);
             for (const other of live) {
-              expect(block.address + block.size <= other.address || other.address + other.size <= block.address).toBe(true);
+              expect(block.address + block.size <= other.address || other.address + other.size <= block.address).toBe(
+                true,
+              );
             }
             live.push(block);
           } else if (live.length > 0) heap.free(live.splice(a.free % live.length, 1)[0]!);

@@ -57,7 +57,13 @@ export class Heap {
   readonly #onGrow: () => void;
 
   /** Manages the memory from `start` on, growing it up to `limit` bytes. `onGrow` runs after each growth. `wide`: 64-bit memory. */
-  constructor(memory: WebAssembly.Memory, start: number, limit: number, onGrow: () => void = () => {}, wide: boolean = false) {
+  constructor(
+    memory: WebAssembly.Memory,
+    start: number,
+    limit: number,
+    onGrow: () => void = () => {},
+    wide: boolean = false,
+  ) {
     this.#memory = memory;
     this.#limit = limit;
     this.#wide = wide;

@@ -26,7 +26,13 @@ const scratchAt = 131072;
  * Runs all groups of `program`, reading and writing `data` (one array per PARAM slot) in place. `split` runs the groups
  * in calls of that many.
  */
-export function runProgram(program: Program, data: readonly Data[], scalars: readonly number[] = [], target: EmitTarget = plainTarget, split = 0): void {
+export function runProgram(
+  program: Program,
+  data: readonly Data[],
+  scalars: readonly number[] = [],
+  target: EmitTarget = plainTarget,
+  split = 0,
+): void {
   let end = scratchAt + target.sharedBytes;
   const at = data.map((d) => {
     const start = end;

@@ -90,7 +90,9 @@ export function startThread<T>(main: (data: T) => void, data: T): Thread {
     worker.on('error', () => {});
     return { terminate: () => void worker.terminate() };
   }
-  const url = URL.createObjectURL(new Blob([`${source} onmessage = (event) => main(event.data);`], { type: 'text/javascript' }));
+  const url = URL.createObjectURL(
+    new Blob([`${source} onmessage = (event) => main(event.data);`], { type: 'text/javascript' }),
+  );
   const worker = new Worker(url, { name: 'polygrad-cpu' });
   URL.revokeObjectURL(url);
   worker.postMessage(data);

@@ -44,7 +44,19 @@ export class WorkerPool {
     if (this.#started) return;
     this.#started = true;
     for (const scratch of this.#scratch) {
-      const data: WorkerStart = { memory: this.#memory, control, chunkBits, tableAt, tableSlots, ringAt, ringSlots, argsAt, wide: this.#wide, scratch, spins };
+      const data: WorkerStart = {
+        memory: this.#memory,
+        control,
+        chunkBits,
+        tableAt,
+        tableSlots,
+        ringAt,
+        ringSlots,
+        argsAt,
+        wide: this.#wide,
+        scratch,
+        spins,
+      };
       this.#threads.push(startThread(workerMain, data));
     }
   }
@@ -81,7 +93,14 @@ export class WorkerPool {
    * Runs all groups of a kernel on the workers and this thread. `error` of the first failing chunk is thrown after all
    * chunks have ended.
    */
-  run(fn: KernelFunction, published: Published, index: number, groups: number, chunkGroups: number, scratch: number): void {
+  run(
+    fn: KernelFunction,
+    published: Published,
+    index: number,
+    groups: number,
+    chunkGroups: number,
+    scratch: number,
+  ): void {
     const words = this.#words;
     const chunks = Math.ceil(groups / chunkGroups);
     words[control.slot] = published.slot;

@@ -77,7 +77,12 @@ export function workerMain(start: WorkerStart): void {
     const to = Math.min(words[control.groups]!, from + size);
     try {
       const exports = load(words[control.slot]!)!;
-      const fn = exports[words[control.fn]!.toString(36)] as (args: number, from: number, to: number, scratch: number) => void;
+      const fn = exports[words[control.fn]!.toString(36)] as (
+        args: number,
+        from: number,
+        to: number,
+        scratch: number,
+      ) => void;
       fn(argsAt, from, to, scratch);
     } catch {
       Atomics.store(words, control.failed, 1);

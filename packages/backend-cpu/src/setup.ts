@@ -1,0 +1,92 @@
+/**
+ * What a new engine is made of: its options, the memory, the emitter's target and the capabilities it reports.
+ */
+import type { EngineCaps } from '@polygrad/core/engine';
+import type { KOp } from '@polygrad/core/kernel';
+import type { MemoryImport } from './asm/module.ts';
+import { type EmitTarget, emittedDtypes } from './emit/target.ts';
+import { detectFeatures, makeMemory } from './features.ts';
+import { heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
+import { canShareMemory, coreCount, environment } from './threads/host.ts';
+
+/** Options of `createCpuEngine`. */
+export interface CpuEngineOptions {
+  /** Threads that compute, the main thread included. Default: POLYGRAD_THREADS, else the cores, at most 8. */
+  readonly threads?: number;
+  /**
+   * Most bytes the engine may take from the system: 4 GiB less one page unless told. More needs 64-bit WebAssembly memory
+   * (Node 24 and current browsers), whose accesses cost more.
+   */
+  readonly memory?: number;
+}
+
+const pageBytes = 65536;
+/** 32-bit addresses reach 4 GiB; the last page stays unused so that the end of a block is an address too. */
+const addressLimit = 2 ** 32 - pageBytes;
+/** Largest 64-bit memory that current engines allow. */
+const wideLimit = 16 * 2 ** 30;
+/** Scratch memory of each thread, for SHARED. */
+export const sharedBytes: number = 1 << 20;
+
+export interface Setup {
+  readonly threads: number;
+  readonly memory: WebAssembly.Memory;
+  readonly memoryImport: MemoryImport;
+  /** Bytes the memory may grow to. */
+  readonly limit: number;
+  readonly target: EmitTarget;
+  readonly caps: EngineCaps;
+}
+
+/** Makes the memory and decides everything that stays as it is. */
+export function setUp(options: CpuEngineOptions): Setup {
+  const threads = canShareMemory() ? threadCount(options.threads) : 1;
+  const shared = threads > 1;
+  const { fusedMadd, laneSelect, memory64 } = detectFeatures();
+  const wished = options.memory ?? addressLimit;
+  const addressBits = wished > addressLimit && memory64 ? 64 : 32;
+  const minPages = Math.ceil((heapAt + threads * sharedBytes) / pageBytes) + 1;
+  const most = Math.min(wished, addressBits === 64 ? wideLimit : addressLimit);
+  const maxPages = Math.max(minPages, Math.floor(most / pageBytes));
+  const limit = maxPages * pageBytes;
+  return {
+    threads,
+    memory: makeMemory(minPages, maxPages, shared, addressBits),
+    memoryImport: { minPages, maxPages, shared, addressBits },
+    limit,
+    target: { addressBits, shared, fusedMadd, laneSelect, sharedBytes, lowBytes, scalarOffset },
+    caps: {
+      dtypes: new Set(emittedDtypes),
+      nativeOps: nativeOps(fusedMadd),
+      simt: false,
+      vectorBytes: 16,
+      sharedBytes,
+      maxGroup: 1,
+      maxBindings: 512,
+      maxBufferBytes: limit - heapAt - threads * sharedBytes,
+      bindAlign: 4,
+      arena: true,
+      parallelism: threads,
+      // Programs may use ATOMIC, but the order of float additions would depend on the threads; results here never do.
+      atomics: new Set(),
+    },
+  };
+}
+
+function threadCount(asked: number | undefined): number {
+  const text = environment('POLYGRAD_THREADS');
+  const wish = asked ?? (text ? Number(text) : Math.min(coreCount(), 8));
+  if (!Number.isInteger(wish) || wish < 1 || wish > 64) {
+    throw new Error(
+      `[cpu] threads must be a whole number from 1 to 64: got ${asked ?? text}; leave it out for a good choice`,
+    );
+  }
+  return wish;
+}
+
+/** What the emitter prints besides BASE_OPS. */
+function nativeOps(fusedMadd: boolean): ReadonlySet<KOp> {
+  const ops: KOp[] = ['ABS', 'CEIL', 'TRUNC', 'ROUND', 'ISNAN', 'RECIP', 'MULADD', 'MULHI'];
+  if (fusedMadd) ops.push('FMA');
+  return new Set(ops);
+}
