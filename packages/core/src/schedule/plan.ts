@@ -4,14 +4,11 @@
  */
 import type { CompiledKernel, IEngine } from '../engine/engine.ts';
 import { sizeClass } from '../engine/pool.ts';
-import { linearize } from '../kernel/linearize.ts';
-import { optimize } from '../kernel/axes.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import type { Lowered } from '../templates/contract.ts';
-import { lowerContraction } from '../templates/select.ts';
 import type { Cone } from './cone.ts';
 import { findDonations } from './donate.ts';
 import { ingest } from './ingest.ts';
+import type { KernelCache, KernelEntry } from './kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lower.ts';
 import { type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
 import { bindingsOf, type Unit, unitsOf } from './order.ts';
@@ -55,12 +52,13 @@ export interface Plan {
   readonly outputs: readonly OutputPlan[];
   /** Blocks for temporaries. */
   readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
-  /** Loop nests by kernel, for printing and tests. */
-  readonly kernels: readonly CompiledKernel[];
+  /** What the plan holds in the kernel cache. */
+  readonly kernels: readonly KernelEntry[];
 }
 
 export interface PlanOptions {
   readonly engine: IEngine;
+  readonly kernels: KernelCache;
   readonly elementBytes: readonly number[];
   /** Told why memory that could be reused is not, and the like. */
   readonly log?: ((message: string) => void) | undefined;
@@ -83,17 +81,17 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
   const kernels = lowerKernels(partition, units, donations);
   const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, options));
 
-  const compiled = engine.compile(lowered.flatMap(({ programs }) => programs.dispatches.map((d) => d.program)));
+  const entries = lowered.map(({ entry }) => entry);
   const outputIndex = new Map([...bases].map((node, i) => [node, i]));
   const memory = placeTemporaries(lowered, outputIndex, bytesOf, options);
-  let at = 0;
-  const dispatches = lowered.flatMap(({ slots, scalars, programs }, u) =>
-    programs.dispatches.map(({ bindings }): DispatchPlan => {
+  options.kernels.take(entries);
+  const dispatches = lowered.flatMap(({ slots, scalars, entry }, u) =>
+    entry.programs.dispatches.map(({ bindings }, i): DispatchPlan => {
       const bound = bindings.map((b): BindingPlan => {
         if ('temp' in b) return memory.scratch(u, b.temp);
         return bindNode((slots[b.param] as Slot).node);
       });
-      return { kernel: compiled[at++] as CompiledKernel, bindings: bound, scalars };
+      return { kernel: entry.compiled[i] as CompiledKernel, bindings: bound, scalars };
     }),
   );
 
@@ -125,7 +123,7 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
       return { kind: 'buffer', at: outputIndex.get(base) as number, strides, offset };
     }),
     blocks: memory.blocks.map(sized),
-    kernels: compiled,
+    kernels: entries,
   };
 }
 
@@ -159,18 +157,13 @@ function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Pa
 interface Programs {
   readonly slots: readonly Slot[];
   readonly scalars: readonly number[];
-  readonly programs: Lowered;
+  readonly entry: KernelEntry;
 }
 
-function toPrograms(unit: Unit, kernel: LoweredKernel | null, options: PlanOptions): Programs {
-  const { caps } = options.engine;
-  if (kernel === null) return { ...lowerScatter(unit, caps), scalars: [] };
-  const { loop, hint, e, slots, scalars } = kernel;
-  const special = hint === null ? null : lowerContraction(loop, hint, e, caps);
-  if (special !== null) return { slots, scalars, programs: special };
-  const program = linearize(optimize(loop, caps), caps);
-  const bindings = loop.params.map((_, param) => ({ param }));
-  return { slots, scalars, programs: { dispatches: [{ program, bindings }], temps: [] } };
+function toPrograms(unit: Unit, kernel: LoweredKernel | null, { engine, kernels }: PlanOptions): Programs {
+  if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
+  const { slots, programs } = lowerScatter(unit, engine.caps);
+  return { slots, scalars: [], entry: { key: null, programs, compiled: [], uses: 0 } };
 }
 
 interface Temporaries {
@@ -189,8 +182,8 @@ function placeTemporaries(
   const items: { bytes: number; first: number; last: number }[] = [];
   const nodes = new Map<PlanNode, number>();
   const scratch: number[][] = [];
-  lowered.forEach(({ slots, programs }, u) => {
-    scratch.push(programs.temps.map((bytes) => items.push({ bytes, first: u, last: u }) - 1));
+  lowered.forEach(({ slots, entry }, u) => {
+    scratch.push(entry.programs.temps.map((bytes) => items.push({ bytes, first: u, last: u }) - 1));
     for (const { node } of slots) {
       if (node.leaf !== null || outputs.has(node)) continue;
       const known = nodes.get(node);

@@ -19,6 +19,7 @@ import { PlanCache } from './cache.ts';
 import { Cone, type ConeOptions, viewBase } from './cone.ts';
 import { execute } from './execute.ts';
 import { fromDevice, storageBytes, toDevice } from './host-data.ts';
+import { KernelCache } from './kernel-cache.ts';
 import { makePlan, type Plan } from './plan.ts';
 import { traits } from './traits.ts';
 
@@ -39,6 +40,7 @@ interface EngineState {
   readonly engine: IEngine;
   readonly pool: BufferPool;
   readonly plans: PlanCache<Plan>;
+  readonly kernelCache: KernelCache;
   readonly elementBytes: readonly number[];
   readonly global: ConeOptions;
   readonly partial: ConeOptions;
@@ -81,12 +83,14 @@ function stateOf(engine: IEngine): EngineState {
     }, []);
     const { bindAlign } = engine.caps;
     const options = { pool, elementBytes, bindAlign, keep: isDear, bringHome: (node: Node) => bringHome(node, pool) };
-    const plans = new PlanCache<Plan>(planLimit, (plan) => engine.release(plan.kernels));
+    const kernelCache = new KernelCache(engine);
+    const plans = new PlanCache<Plan>(planLimit, (plan) => kernelCache.drop(plan.kernels));
     const counts = { flushes: 0, planHits: 0, planMisses: 0, kernels: 0, inFlight: 0, idling: null };
     state = {
       engine,
       pool,
       plans,
+      kernelCache,
       elementBytes,
       global: { ...options, donate: true },
       partial: { ...options, donate: false },
@@ -141,7 +145,12 @@ function run(state: EngineState, wanted: readonly Node[], options: ConeOptions):
         log?.(
           `[plan] miss ${state.planMisses} after ${state.planHits} hits, ${cone.count} nodes: do shapes change at every step?`,
         );
-      plan = makePlan(cone, { engine: state.engine, elementBytes: state.elementBytes, log: log ?? undefined });
+      plan = makePlan(cone, {
+        engine: state.engine,
+        kernels: state.kernelCache,
+        elementBytes: state.elementBytes,
+        log: log ?? undefined,
+      });
       state.plans.add(hash, key, plan);
     } else state.planHits++;
     execute(plan, cone, state.pool, state.elementBytes);

@@ -1,0 +1,72 @@
+/**
+ * Compiled kernels shared by plans: plans that differ a little, such as the first and second step of a training, have
+ * most kernels in common, and lowering a kernel is most of what a new plan costs.
+ *
+ * Kernels are known by their loop nest as text. An entry lives as long as some plan holds it.
+ */
+import type { CompiledKernel, EngineCaps, IEngine } from '../engine/engine.ts';
+import { optimize } from '../kernel/axes.ts';
+import type { LoopKernel } from '../kernel/ir.ts';
+import { linearize } from '../kernel/linearize.ts';
+import { printLoopKernel } from '../kernel/print.ts';
+import type { Lowered } from '../templates/contract.ts';
+import { lowerContraction } from '../templates/select.ts';
+import type { LoweredKernel } from './lower.ts';
+
+/** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
+export interface KernelEntry {
+  readonly key: string | null;
+  readonly programs: Lowered;
+  compiled: readonly CompiledKernel[];
+  /** Plans that hold it. */
+  uses: number;
+}
+
+export class KernelCache {
+  readonly #engine: IEngine;
+  readonly #known = new Map<string, KernelEntry>();
+
+  constructor(engine: IEngine) {
+    this.#engine = engine;
+  }
+
+  /** The entry of a loop nest; lowered but not compiled if it is new. */
+  find({ loop, hint, e }: LoweredKernel): KernelEntry {
+    const text = printLoopKernel(loop);
+    // The name on the first line is for people.
+    const key = `${hint === null ? 'loops' : 'contraction'}${text.slice(text.indexOf('\n'))}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const { caps } = this.#engine;
+    const special = hint === null ? null : lowerContraction(loop, hint, e, caps);
+    const programs = special ?? plain(loop, caps);
+    const entry: KernelEntry = { key, programs, compiled: [], uses: 0 };
+    this.#known.set(key, entry);
+    return entry;
+  }
+
+  /** Compiles what is new, at once, and counts one use of each entry. */
+  take(entries: readonly KernelEntry[]): void {
+    const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
+    const compiled = this.#engine.compile(fresh.flatMap((entry) => entry.programs.dispatches.map((d) => d.program)));
+    let at = 0;
+    for (const entry of fresh) {
+      entry.compiled = compiled.slice(at, (at += entry.programs.dispatches.length));
+    }
+    for (const entry of entries) entry.uses++;
+  }
+
+  /** One plan less holds the entries; those that no plan holds are released by the engine. */
+  drop(entries: readonly KernelEntry[]): void {
+    for (const entry of entries) {
+      if (--entry.uses > 0) continue;
+      if (entry.key !== null) this.#known.delete(entry.key);
+      this.#engine.release(entry.compiled);
+    }
+  }
+}
+
+function plain(loop: LoopKernel, caps: EngineCaps): Lowered {
+  const program = linearize(optimize(loop, caps), caps);
+  return { dispatches: [{ program, bindings: loop.params.map((_, param) => ({ param })) }], temps: [] };
+}
