@@ -86,8 +86,8 @@ function run(
       ),
     );
   });
-  const data: Data[] = inputs.map(([d, values]) =>
-    arrays[d].from({ length: count }, (_, i) => values[i % values.length]!),
+  const data: Data[] = inputs.map(
+    ([d, values]) => new arrays[d](Array.from({ length: count }, (_, i) => values[i % values.length]!)),
   );
   const output = new arrays[out](count);
   runProgram(b.build({ name: 'test', params: [...params, result] }), [...data, output], [], target);
