@@ -105,7 +105,7 @@ export function jacobian<A extends readonly unknown[]>(f: (...args: A) => Tensor
       const inputs: unknown[] = [...args];
       const [input] = leavesOf('jacobian', (inputs[position] = trace.follow(args[position])));
       if (input === undefined || !isTensor(inputs[position])) throw new ArgumentError('jacobian', `argument ${position} is no tensor: needs one tensor; use vjp() for trees`);
-      const output = (f as (...args: unknown[]) => unknown)(...inputs);
+      const output = (f as unknown as (...args: unknown[]) => unknown)(...inputs);
       if (!isTensor(output)) throw new ArgumentError('jacobian', 'the function returned no tensor: it must return one');
       trace.stop();
       return holdFlushes(() => {

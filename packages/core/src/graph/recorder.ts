@@ -43,6 +43,7 @@ let nodeLimit = 4096;
 let byteLimit = 512 * 2 ** 20;
 let eager = false;
 let epoch = 0;
+let live = 0;
 
 /** Connects the scheduler. */
 export function setFlushHooks(next: FlushHooks): void {
@@ -86,6 +87,16 @@ function bytesOf(node: Node): number {
   return sizeOf(node.shape) * dtypeInfo[node.dtype].bytes;
 }
 
+/** Tensors that exist and are not disposed. */
+export function liveHandles(): number {
+  return live;
+}
+
+/** Counts Tensors made (1) and disposed (-1). */
+export function countHandle(change: 1 | -1): void {
+  live += change;
+}
+
 /** A Tensor has been made: waits for the next flush. Does not retain the node. */
 export function trackHandle(handle: TrackedHandle): void {
   pendingHandles.push(handle);
@@ -114,7 +125,10 @@ export function scopeEnded(): void {
 }
 
 /** Backstop for Tensors that nobody disposed: collects a forgotten handle's count when JavaScript collects the handle. */
-const backstop = new FinalizationRegistry<Node>((node) => release(node));
+const backstop = new FinalizationRegistry<Node>((node) => {
+  live--;
+  release(node);
+});
 
 /**
  * The scheduler calls this at the end of a global flush: nothing is pending any more, and handles that survive are no
