@@ -73,17 +73,21 @@ export function constantInit(value: number): Initializer {
   return (shape, dtype = 'float32') => full(shape, value, { dtype });
 }
 
+/** `x scale + shift`; `x` is given up. */
+function moved(x: Tensor, scale: number, shift: number): Tensor {
+  using scaled = x.mul(scale);
+  x.dispose();
+  return scaled.add(shift);
+}
+
 /** Uniform in [low, high). */
 export function uniformInit(low: number, high: number): Initializer {
-  return (shape, dtype = 'float32') =>
-    rand(shape, { dtype })
-      .mul(high - low)
-      .add(low);
+  return (shape, dtype = 'float32') => moved(rand(shape, { dtype }), high - low, low);
 }
 
 /** Normal with the given mean and standard deviation. */
 export function normalInit(mean: number = 0, std: number = 1): Initializer {
-  return (shape, dtype = 'float32') => randn(shape, { dtype }).mul(std).add(mean);
+  return (shape, dtype = 'float32') => moved(randn(shape, { dtype }), std, mean);
 }
 
 /** Options of the Kaiming initialisers. */

@@ -4,6 +4,7 @@ import { NnError } from '../errors.ts';
 import type { Module } from '../module/module.ts';
 import { type BatchSource, passOf, toDevice } from './batch.ts';
 import { Meter, type Metrics } from './meter.ts';
+import { Pace } from './pace.ts';
 
 /** A loss of a batch: the mean over its rows, a scalar. */
 export type LossFunction = (prediction: Tensor, target: Tensor) => Tensor;
@@ -37,6 +38,7 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
   const { loss, metrics = {} } = options;
   const names = Object.keys(metrics);
   const meter = new Meter(['loss', ...names]);
+  const pace = new Pace();
   const modes = model.namedModules().map(([, module]) => [module, module.training] as const);
   model.eval();
   try {
@@ -49,6 +51,7 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
           meter.add([loss(prediction, y).mul(rows), ...scores], rows);
         }),
       );
+      await pace.next();
     }
     if (meter.batches === 0) throw new NnError('evaluate', 'there are no batches; give at least one');
     const { loss: mean, ...values } = await meter.read();

@@ -177,6 +177,20 @@ describe('fit', () => {
     await expect(fit(model, uneven, options)).rejects.toThrow(/x \(4, 2\) and y \(2, 1\)/);
   });
 
+  it('lets timers have their turn', async () => {
+    using model = new Linear(2, 1);
+    using optimizer = new SGD(model.parameters(), { lr: 0.01 });
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(new Error('time is up')), 100);
+    const endless = {
+      *[Symbol.iterator]() {
+        while (true) yield LINE[0]!;
+      },
+    };
+    const options = { optimizer, loss: mseLoss, epochs: 1, signal: controller.signal };
+    await expect(fit(model, endless, options)).rejects.toThrow('time is up');
+  });
+
   it('ends when its signal says so', async () => {
     using model = new Linear(2, 1);
     using optimizer = new SGD(model.parameters(), { lr: 0.01 });

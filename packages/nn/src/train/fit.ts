@@ -11,6 +11,7 @@ import { type BatchSource, lengthOf, passOf, toDevice, type TrainBatch } from '.
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
 import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
 import { Meter, type Metrics } from './meter.ts';
+import { Pace } from './pace.ts';
 import { type ProgressStyle, progress } from './progress.ts';
 import { valueAndGrad } from './value-and-grad.ts';
 
@@ -108,6 +109,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const steps = lengthOf(data);
   const reports: EpochReport[] = [];
   const meter = new Meter(['loss', ...names]);
+  const pace = new Pace();
   let stopped = false;
   const control: LoopControl = {
     model,
@@ -145,6 +147,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         const waiting = callback.onStep?.(report, control);
         if (waiting !== undefined) await waiting;
       }
+      await pace.next();
     }
     if (meter.batches === 0) throw new NnError('fit', 'there are no batches; give at least one');
     const { loss, ...values } = await readMeter(epoch);
