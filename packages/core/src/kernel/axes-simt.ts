@@ -88,12 +88,16 @@ function shapeTogether({ stores, binders, spread }: Plan, e: Exprs, threads: num
   const changes = new Map<Range, Replacement>();
   const grid = e.range(sizeOf(spread), 'grid');
   decode(e, spread, grid, changes);
-  for (const { own, node } of binders) {
-    const last = own[own.length - 1];
-    if (last === undefined || changes.has(last) || node.op !== 'REDUCE') continue;
+  // Positions of argument reductions are row-major over their ranges: only the first may be rounded up to whole turns.
+  const isArg = (n: KNode): boolean => n.op === 'REDUCE' && (n.arg.op === 'argmax' || n.arg.op === 'argmin');
+  for (const { own, node } of [...binders].sort((x, y) => Number(isArg(y.node)) - Number(isArg(x.node)))) {
+    const taken = isArg(node) ? own[0] : own[own.length - 1];
+    if (taken === undefined || node.op !== 'REDUCE') continue;
+    const others = binders.filter((b) => b.own.includes(taken));
+    if (others.some((b) => b.own.some((r) => changes.has(r)) || (isArg(b.node) && b.own[0] !== taken))) continue;
     const local = e.range(threads, 'local');
-    const { value, turn } = takeTurns(e, local, last.arg.extent, threads, 'reduce');
-    changes.set(last, { value, ranges: [turn, local] });
+    const { value, turn } = takeTurns(e, local, taken.arg.extent, threads, 'reduce');
+    changes.set(taken, { value, ranges: [turn, local] });
   }
   return stores.map((s) => {
     const inner = s.ranges.filter((r) => !spread.includes(r));

@@ -1,0 +1,195 @@
+/** Random loop nests: optimize and linearize must keep their meaning on every kind of engine. */
+import fc from 'fast-check';
+import { describe, test } from 'vitest';
+import type { EngineCaps } from '../engine/engine.ts';
+import { optimize } from './axes.ts';
+import { evaluateNest } from './evaluate-nest.ts';
+import { Exprs } from './expr.ts';
+import type { Range } from './free-ranges.ts';
+import { interpret } from './interpret.ts';
+import type { KNode, LoopKernel, LoopStore, ReduceOp } from './ir.ts';
+import { linearize } from './linearize.ts';
+import { flat } from './nest.fixture.ts';
+import { printLoopKernel, printProgram } from './print.ts';
+import { verifyProgram } from './verify.ts';
+import { verifyLoopKernel } from './verify-nest.ts';
+
+const base: EngineCaps = {
+  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
+  nativeOps: new Set(['MULADD', 'ABS']),
+  simt: false,
+  vectorBytes: 16,
+  sharedBytes: 4096,
+  maxGroup: 1,
+  maxBindings: 64,
+  maxBufferBytes: 2 ** 30,
+  bindAlign: 4,
+  arena: true,
+  parallelism: 4,
+  atomics: new Set(),
+};
+const engines: Record<string, EngineCaps> = {
+  simd: base,
+  wide: { ...base, vectorBytes: 32 },
+  simt: { ...base, simt: true, vectorBytes: 4, maxGroup: 32 },
+};
+
+/** How an input is read: which axes it has, in which order, flipped, padded by how much, cut into a reshape. */
+interface View {
+  readonly keep: readonly boolean[];
+  readonly order: number;
+  readonly flip: boolean;
+  readonly pad: number;
+  readonly split: boolean;
+}
+
+interface Recipe {
+  readonly shape: readonly number[];
+  readonly reduced: readonly boolean[];
+  readonly op: ReduceOp;
+  readonly second: ReduceOp;
+  readonly views: readonly [View, View];
+  readonly combine: 'add' | 'mul' | 'max' | 'where';
+  /** What happens with the reduction: stored, combined with an element along the reduced axes again, reduced once more, staged. */
+  readonly use: 'store' | 'spread' | 'nested' | 'staged';
+  readonly both: boolean;
+}
+
+const extent = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(7, 9, 16, 17, 21, 33, 70));
+const view: fc.Arbitrary<View> = fc.record({
+  keep: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
+  order: fc.nat(5),
+  flip: fc.boolean(),
+  pad: fc.constantFrom(0, 0, 1, 3),
+  split: fc.boolean(),
+});
+const op = fc.constantFrom<ReduceOp>('sum', 'max', 'min', 'argmax', 'argmin', 'prod');
+const recipe: fc.Arbitrary<Recipe> = fc.record({
+  shape: fc.array(extent, { minLength: 1, maxLength: 3 }).filter((s) => s.reduce((a, b) => a * b) <= 2500),
+  reduced: fc.array(fc.boolean(), { minLength: 3, maxLength: 3 }),
+  op,
+  second: op,
+  views: fc.tuple(view, view),
+  combine: fc.constantFrom('add', 'mul', 'max', 'where'),
+  use: fc.constantFrom('store', 'spread', 'nested', 'staged'),
+  both: fc.boolean(),
+});
+
+/** A read of an input of the view's own shape at the given position. */
+function read(e: Exprs, slot: number, at: readonly KNode[], shape: readonly number[], v: View): KNode {
+  let axes = shape.map((_, i) => i).filter((i) => v.keep[i]);
+  if (v.order % 2 === 1) axes = axes.reverse();
+  if (v.order > 3 && axes.length > 1) axes = [...axes.slice(1), axes[0] as number];
+  const sizes = axes.map((i) => shape[i] as number);
+  let index = axes.map((i) => at[i] as KNode);
+  if (v.flip && index.length > 0) index[0] = e.sub(e.i32((sizes[0] as number) - 1), index[0] as KNode);
+  let gate: KNode | undefined;
+  if (v.pad > 0 && index.length > 0) {
+    const last = index.length - 1;
+    const n = Math.max(1, (sizes[last] as number) - 2 * v.pad);
+    const x = e.sub(index[last] as KNode, e.i32(v.pad));
+    gate = e.and(e.le(e.i32(0), x), e.lt(x, e.i32(n)));
+    index[last] = x;
+    sizes[last] = n;
+  }
+  if (v.split && gate === undefined && index.length > 0) {
+    // Through a reshape into columns of three: floor and remainder that do not cancel.
+    const whole = flat(e, index, sizes);
+    const total = sizes.reduce((a, b) => a * b, 1);
+    index = [e.irem(whole, e.i32(3)), e.idiv(whole, e.i32(3))];
+    sizes.splice(0, sizes.length, 3, Math.ceil(total / 3));
+  }
+  const length = sizes.reduce((a, b) => a * b, 1);
+  return e.load(e.param(slot, 'float32', 'read', length), flat(e, index, sizes), gate, e.f32(0.25));
+}
+
+function build(r: Recipe): LoopKernel {
+  const e = new Exprs();
+  const { shape } = r;
+  const axes = shape.map((_, i) => i);
+  const outer = shape.map((n) => e.range(n));
+  const own = shape.map((n) => e.range(n, 'reduce'));
+  const isOwn = (i: number): boolean => r.reduced[i] === true;
+  const value = (at: readonly KNode[]): KNode => {
+    const [x, y] = [read(e, 1, at, shape, r.views[0]), read(e, 2, at, shape, r.views[1])];
+    return r.combine === 'where' ? e.where(e.lt(x, y), x, e.neg(y)) : e[r.combine](x, y);
+  };
+  const inside = axes.map((i) => (isOwn(i) ? own[i] : outer[i]) as KNode);
+  const bound = axes.filter(isOwn).map((i) => own[i] as Range);
+  const asFloat = (x: KNode): KNode => e.cast(x, 'float32');
+  const reduced = asFloat(e.reduce(r.op, value(inside), bound));
+  const stores: LoopStore[] = [];
+  const write = (slot: number, ranges: readonly Range[], x: KNode): void => {
+    const sizes = ranges.map((q) => q.arg.extent);
+    const out = e.param(
+      slot,
+      'float32',
+      'write',
+      sizes.reduce((a, b) => a * b, 1),
+    );
+    stores.push({ store: e.store(out, flat(e, ranges, sizes), x), ranges });
+  };
+  const kept = axes.filter((i) => !isOwn(i)).map((i) => outer[i] as Range);
+  if (r.use === 'store' || bound.length === 0) write(0, kept, reduced);
+  else if (r.use === 'spread') write(0, outer, e.sub(value(outer), reduced));
+  else if (r.use === 'nested') write(0, kept, asFloat(e.reduce(r.second, e.sub(value(inside), reduced), bound)));
+  else {
+    const stage = e.stage('shared', e.mul(value(inside), reduced), bound);
+    const sizes = bound.map((q) => q.arg.extent);
+    const total = asFloat(e.reduce(r.second, e.load(stage, flat(e, bound, sizes)), bound));
+    const at = axes.filter(isOwn).map((i) => outer[i] as KNode);
+    write(0, outer, e.add(e.load(stage, flat(e, at, sizes)), total));
+  }
+  if (r.both) write(3, kept, e.add(reduced, e.f32(1)));
+  const params = new Map<number, LoopKernel['params'][number]>();
+  const seen = new Set<KNode>();
+  const stack: KNode[] = stores.map((s) => s.store);
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    if (n.op === 'PARAM') params.set(n.arg.slot, n);
+    stack.push(...n.src);
+  }
+  return { name: 'fuzz', params: [...params.values()].sort((a, b) => a.arg.slot - b.arg.slot), scalars: [], stores };
+}
+
+/** Few distinct values, so that ties and exact sums and products are common; a NaN now and then. */
+function data(k: LoopKernel): Float32Array[] {
+  const all: Float32Array[] = [];
+  for (const p of k.params) {
+    const fill = (_: unknown, i: number): number =>
+      (i * 7 + p.arg.slot * 3) % 11 === 10 ? 1 : [1, -1, 0.5, 2, -0.5, 1, 1][(i * 5) % 7]!;
+    all[p.arg.slot] = Float32Array.from({ length: p.arg.length }, fill);
+  }
+  return all;
+}
+
+function check(k: LoopKernel, caps: EngineCaps): void {
+  verifyLoopKernel(k);
+  const shaped = optimize(k, caps);
+  verifyLoopKernel(shaped);
+  const program = linearize(shaped, caps);
+  verifyProgram(program);
+  const [want, got] = [data(k), data(k)];
+  evaluateNest(k, want);
+  interpret(program, got);
+  for (const { arg } of k.params) {
+    const [a, b] = [want[arg.slot] as Float32Array, got[arg.slot] as Float32Array];
+    for (let i = 0; i < a.length; i++) {
+      const [x, y] = [a[i] as number, b[i] as number];
+      if (Object.is(x, y) || x === y || Math.abs(x - y) <= 1e-4 * Math.max(1, Math.abs(x))) continue;
+      throw new Error(`slot ${arg.slot}[${i}]: want ${x}, got ${y}\n${printLoopKernel(k)}\n${printProgram(program)}`);
+    }
+  }
+}
+
+describe('random loop nests keep their meaning', () => {
+  for (const [name, caps] of Object.entries(engines)) {
+    test(`${name} engine`, () => {
+      fc.assert(
+        fc.property(recipe, (r) => check(build(r), caps)),
+        { numRuns: Number(process.env.FUZZ_RUNS ?? 120) },
+      );
+    });
+  }
+});
