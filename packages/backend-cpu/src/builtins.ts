@@ -80,6 +80,7 @@ export function copyFunction(addressBits: 32 | 64): FunctionBody {
   w.u8(0);
   w.u8(0);
   return {
+    name: 'copy',
     params: [ValType.i32, ValType.i32, ValType.i32, ValType.i32],
     results: [],
     locals: [type, type],

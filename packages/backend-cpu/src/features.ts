@@ -82,7 +82,7 @@ function maddProbe(): Uint8Array<ArrayBuffer> {
     w.uleb(0);
   }
   return assembleModule({ minPages: 1, shared: false, addressBits: 32 }, [
-    { params: [], results: [], locals: [ValType.v128], code: w.take() },
+    { name: 'madd', params: [], results: [], locals: [ValType.v128], code: w.take() },
   ]);
 }
 

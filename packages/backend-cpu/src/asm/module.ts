@@ -19,6 +19,8 @@ export interface MemoryImport {
 
 /** One function: what it takes and gives, its locals after the parameters, and its instructions without the final `end`. */
 export interface FunctionBody {
+  /** Shown by profilers. */
+  readonly name: string;
   readonly params: readonly ValType[];
   readonly results: readonly ValType[];
   readonly locals: readonly ValType[];
@@ -96,6 +98,19 @@ export function assembleModule(memory: MemoryImport, functions: readonly Functio
     section.u8(0x0b);
   }
   flush(10);
+
+  // Custom section "name", subsection 1: function names.
+  item.clear();
+  item.uleb(functions.length);
+  for (let i = 0; i < functions.length; i++) {
+    item.uleb(i);
+    item.name(functions[i]!.name);
+  }
+  section.name('name');
+  section.u8(1);
+  section.uleb(item.length);
+  section.bytes(item.view());
+  flush(0);
   return out.take();
 }
 

@@ -15,7 +15,7 @@ import { type EmitTarget, Refusal } from './target.ts';
  */
 export function emitFunction(program: Program, target: EmitTarget): FunctionBody {
   try {
-    return printFunction(lowerProgram(program, target));
+    return printFunction(lowerProgram(program, target), program.name);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     throw new CompileError('cpu', program.name, error.message, printProgram(program));

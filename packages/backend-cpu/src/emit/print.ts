@@ -34,12 +34,12 @@ const laneOps: ReadonlySet<number> = new Set<number>([
 const writer = new ByteWriter(4096);
 
 /** The finished function. */
-export function printFunction(fn: Fn): FunctionBody {
+export function printFunction(fn: Fn, name: string): FunctionBody {
   countUses(fn.root);
   writer.clear();
   const printer = new Printer(fn);
   printer.block(fn.root);
-  return { params: fn.params, results: [], locals: printer.locals, code: writer.take() };
+  return { name, params: fn.params, results: [], locals: printer.locals, code: writer.take() };
 }
 
 class Printer {
