@@ -7,8 +7,8 @@ import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode } from '../kernel/ir.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
 import { type Contraction, sizeOf } from './contraction.ts';
-import { Operand, type OperandPlan, planColumns, planRows } from './operand.ts';
-import { type TileShape, tileShape } from './tiles.ts';
+import { Operand, type OperandPlan, planAlong, planColumns, planRows } from './operand.ts';
+import { dotShape, type TileShape, tileShape } from './tiles.ts';
 
 /** One choice of roles. */
 export interface Choice {
@@ -17,6 +17,8 @@ export interface Choice {
   readonly rows: Operand;
   readonly row: Range | null;
   readonly shape: TileShape;
+  /** Products of the sum side by side in a vector: columns are no vectors then. */
+  readonly sumLanes: number;
   readonly columnPlan: OperandPlan;
   readonly rowPlan: OperandPlan;
   readonly outer: readonly Range[];
@@ -28,27 +30,46 @@ const speed = 30;
 
 /** All roles the ranges can take, the cheapest of them. */
 export function choose(c: Contraction, lanes: number): Choice | null {
-  let best: Choice | null = null;
+  let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];
   for (const side of [0, 1] as const) {
     const [columns, rows] = [operands[side], operands[1 - side] as Operand];
     const rowRanges = (c.factors[1 - side] as Contraction['factors'][number]).own;
+    const consider = (choice: Choice): void => {
+      if (best === null || choice.cost < best.cost) best = choice;
+    };
     for (const column of c.factors[side].own) {
-      if (column.arg.extent < lanes) continue;
       for (const row of rowRanges.length === 0 ? [null] : rowRanges) {
-        const shape = tileShape(row?.arg.extent ?? 1, column.arg.extent, lanes);
-        const columnPlan = planColumns(columns, column, sizeOf(rowRanges));
-        if (columnPlan === null) continue;
-        const rowPlan = planRows(rows, row, shape.rows, sizeOf(c.factors[side].own));
         const outer = order.filter((r) => r !== column && r !== row);
-        const cost = columnPlan.cost + rowPlan.cost + computeCost(c, shape, row, column) + storeCost(c, column);
-        if (best === null || cost < best.cost)
-          best = { columns, column, rows, row, shape, columnPlan, rowPlan, outer, cost };
+        const roles = { columns, column, rows, row, outer };
+        const height = row?.arg.extent ?? 1;
+        for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 8 * lanes)) {
+          const [columnPlan, rowPlan] = [planAlong(columns, k), planAlong(rows, k)];
+          if (columnPlan === null || rowPlan === null) continue;
+          const shape = dotShape(height, column.arg.extent);
+          const compute = computeCost(c, shape, row, column) * dotCost;
+          const cost = compute + columnPlan.cost + rowPlan.cost + resultsOf(c) * (2 + lanes / 2);
+          consider({ ...roles, shape, sumLanes: lanes, columnPlan, rowPlan, cost });
+        }
+        const columnPlan = column.arg.extent < lanes ? null : planColumns(columns, column, sizeOf(rowRanges));
+        if (columnPlan === null) continue;
+        const shape = tileShape(height, column.arg.extent, lanes);
+        const compute = computeCost(c, shape, row, column);
+        const rowPlan = planRows(rows, row, shape.rows, sizeOf(c.factors[side].own), compute);
+        const cost = columnPlan.cost + rowPlan.cost + compute + storeCost(c, column);
+        consider({ ...roles, shape, sumLanes: 1, columnPlan, rowPlan, cost });
       }
     }
   }
   return best;
+}
+
+/** Reading both factors as vectors along the sum costs this much more than a broadcast tile. */
+const dotCost = 1.15;
+
+function resultsOf(c: Contraction): number {
+  return sizeOf(c.kernel.stores[0]?.ranges ?? []);
 }
 
 /** Slowdown of tiles with fewer than four rows. */
@@ -59,13 +80,13 @@ function computeCost(c: Contraction, shape: TileShape, row: Range | null, column
   const waste =
     padded(row?.arg.extent ?? 1, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
   const narrow = shape.vectors === 1 && shape.rows > 1 ? 1.3 : 1;
-  const all = sizeOf(c.k) * sizeOf(c.kernel.stores[0]?.ranges ?? []);
+  const all = sizeOf(c.k) * resultsOf(c);
   return ((2 * all) / speed) * waste * narrow * (heightCost[shape.rows] as number);
 }
 
 /** Vectors are stored as they are only along a range of unit stride. */
 function storeCost(c: Contraction, column: Range): number {
-  const size = sizeOf(c.kernel.stores[0]?.ranges ?? []);
+  const size = resultsOf(c);
   return c.kernel.stores.reduce((sum, { store }) => {
     const form = linearOf(store.src[1] as KNode);
     const at = form.terms.indexOf(column);

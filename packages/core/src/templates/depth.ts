@@ -81,23 +81,53 @@ function merged(loops: readonly Depth[]): Depth[] {
   return all;
 }
 
-/** The ranges of the sum and where they are in both factors. */
+/** Ranges of a sum, or of a part of one, and where they are in both factors. */
 export interface SumLoops {
   readonly ranges: readonly Range[];
   readonly row: KNode;
   readonly column: KNode;
 }
 
-/** Makes the loops. */
+function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], which: 'row' | 'column'): KNode {
+  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(ranges[i] as KNode, e.i32(d[which]))), e.i32(0));
+}
+
+/** Makes the loops of a sum. */
 export function sumLoops(e: Exprs, depths: Depths): SumLoops {
-  const along = (loops: readonly Depth[], ranges: readonly Range[], which: 'row' | 'column'): KNode =>
-    loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(ranges[i] as Range, e.i32(d[which]))), e.i32(0));
   if (depths.kind === 'loops') {
     const ranges = depths.loops.map((d) => e.range(d.extent, 'reduce', d.limit));
-    return { ranges, row: along(depths.loops, ranges, 'row'), column: along(depths.loops, ranges, 'column') };
+    return {
+      ranges,
+      row: position(e, depths.loops, ranges, 'row'),
+      column: position(e, depths.loops, ranges, 'column'),
+    };
   }
   const entries = depths.entries.map((d) => e.range(d.extent, 'serial'));
-  const table = e.stage('shared', along(depths.entries, entries, 'column'), entries);
+  const table = e.stage('shared', position(e, depths.entries, entries, 'column'), entries);
   const k = e.range(depths.extent, 'reduce');
   return { ranges: [k], row: e.mul(k, e.i32(depths.row)), column: e.load(table, k) };
+}
+
+/** Makes the loops of a sum whose innermost loop runs over vectors of both factors; what is left over is a sum of its own. */
+export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoops[] {
+  const loops = depths.kind === 'loops' ? depths.loops : depths.entries;
+  const outer = loops.slice(0, -1);
+  const { extent } = loops[loops.length - 1] as Depth;
+  const parts: SumLoops[] = [];
+  const add = (inner: KNode, own: readonly Range[]): void => {
+    const around = outer.map((d) => e.range(d.extent, 'reduce'));
+    const all = [...around, inner];
+    const at = (which: 'row' | 'column'): KNode => position(e, loops, all, which);
+    parts.push({ ranges: [...around, ...own], row: at('row'), column: at('column') });
+  };
+  const whole = Math.floor(extent / lanes);
+  if (whole > 0) {
+    const [step, lane] = [e.range(whole, 'reduce'), e.range(lanes, 'vector')];
+    add(e.add(e.mul(step, e.i32(lanes)), lane), [step, lane]);
+  }
+  if (whole * lanes < extent) {
+    const rest = e.range(extent - whole * lanes, 'reduce');
+    add(e.add(rest, e.i32(whole * lanes)), [rest]);
+  }
+  return parts;
 }

@@ -29,18 +29,21 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const choice = choose(c, lanes);
   if (choice === null) return null;
   const assembly = new Assembly(c.kernel, e, caps);
-  const { columns, column, rows, row, shape, outer } = choice;
+  const { columns, column, rows, row, shape, outer, sumLanes } = choice;
   const columnSegs = columnSegments(column.arg.extent, shape, choice.columnPlan.way === 'panels');
   const rowSegs = rowSegments(row?.arg.extent ?? 1, shape.rows);
-  const columnLayouts = stageOperand(assembly, e, columns, choice.columnPlan, column, columnSegs, true);
-  const rowLayouts = stageOperand(assembly, e, rows, choice.rowPlan, row, rowSegs, false);
+  const columnLayouts = stageOperand(assembly, e, columns, choice.columnPlan, column, columnSegs);
+  const rowLayouts = stageOperand(assembly, e, rows, choice.rowPlan, row, rowSegs);
 
   const extents = outer.map((r) => r.arg.extent);
   const depth = sizeOf(c.k);
   const tiles = (segments: typeof rowSegs): number => segments.reduce((n, s) => n + s.count, 0);
   const most = extents.reduce((n, x) => n * x, tiles(rowSegs) * tiles(columnSegs));
   const strides = [rowLayouts[0], columnLayouts[0]].map((l) => (l as TileLayout).strides);
-  const split = planSplit(c.k, strides, most, 2 * sizeOf([...outer, column]) * (row?.arg.extent ?? 1) * depth, e);
+  const split =
+    sumLanes > 1
+      ? null
+      : planSplit(c.k, strides, most, 2 * sizeOf([...outer, column]) * (row?.arg.extent ?? 1) * depth, e);
 
   const separate = split !== null || vectorLanes(c.kernel.stores, caps) !== lanes;
   const order = row === null ? [...outer, column] : [...outer, row, column];
@@ -57,7 +60,8 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
         outer,
         rows: { range: row, segment: rowSeg, layout: rowLayouts[i] as TileLayout },
         columns: { range: column, segment: columnSeg, layout: columnLayouts[j] as TileLayout },
-        lanes,
+        lanes: shape.lanes,
+        sumLanes,
         k: c.k,
         split,
         groups: planGroups(around, rowSeg.count, columnSeg.count, work, columnSeg.width * share * bytes),

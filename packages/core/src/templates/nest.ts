@@ -11,7 +11,7 @@ import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { GroupPlan, Split } from './blocking.ts';
-import { type Depth, planDepth, sumLoops } from './depth.ts';
+import { type Depth, planDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import type { TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
 
@@ -30,7 +30,10 @@ export interface NestSpec {
   readonly outer: readonly Range[];
   readonly rows: NestSide;
   readonly columns: NestSide;
+  /** Lanes of columns: 1 where the sum itself runs over vectors. */
   readonly lanes: number;
+  /** Products of the sum side by side in a vector, both factors being consecutive there; else 1. */
+  readonly sumLanes: number;
   readonly k: readonly Range[];
   /** The part of the sum that a nest computes; its loop is the first of `groups.outer`. */
   readonly split: Split | null;
@@ -95,22 +98,19 @@ export function tileNest(e: Exprs, spec: NestSpec): LoopStore[] {
   const element = e.add(e.mul(vector ?? i32(0), i32(lanes)), lane ?? i32(0));
 
   const first = split === null ? i32(0) : e.mul((changes.get(split.part) as Replacement).value, i32(split.chunk));
-  const k = sumLoops(
-    e,
-    planDepth(
-      spec.k.map((r): Depth => {
-        const strides = {
-          row: rows.layout.strides.get(r) ?? 0,
-          column: columns.layout.strides.get(r) ?? 0,
-        };
-        const { extent } = r.arg;
-        if (r !== split?.range) return { extent, ...strides };
-        if (extent % split.chunk === 0) return { extent: split.chunk, ...strides };
-        const limit = e.min(e.sub(i32(extent), first), i32(split.chunk));
-        assumeBounds(limit, 1, split.chunk);
-        return { extent: split.chunk, limit, ...strides };
-      }),
-    ),
+  const depths = planDepth(
+    spec.k.map((r): Depth => {
+      const strides = {
+        row: rows.layout.strides.get(r) ?? 0,
+        column: columns.layout.strides.get(r) ?? 0,
+      };
+      const { extent } = r.arg;
+      if (r !== split?.range) return { extent, ...strides };
+      if (extent % split.chunk === 0) return { extent: split.chunk, ...strides };
+      const limit = e.min(e.sub(i32(extent), first), i32(split.chunk));
+      assumeBounds(limit, 1, split.chunk);
+      return { extent: split.chunk, limit, ...strides };
+    }),
   );
   const load = (side: NestSide, tileAt: KNode, elementAt: KNode, depthAt: KNode): KNode => {
     const { memory, offset, perTile, perElement, strides } = side.layout;
@@ -121,9 +121,13 @@ export function tileNest(e: Exprs, spec: NestSpec): LoopStore[] {
     if (split !== null) index = e.add(index, e.mul(first, i32(strides.get(split.range) ?? 0)));
     return e.load(memory, e.add(index, depthAt));
   };
-  const a = load(rows, rowTile.value, row ?? i32(0), k.row);
-  const b = load(columns, columnTile.value, element, k.column);
-  const sum = e.reduce('sum', e.mul(a, b), k.ranges);
+  const sumOver = (k: SumLoops): KNode => {
+    const a = load(rows, rowTile.value, row ?? i32(0), k.row);
+    const b = load(columns, columnTile.value, element, k.column);
+    return e.reduce('sum', e.mul(a, b), k.ranges);
+  };
+  const parts = spec.sumLanes > 1 ? vectorSumLoops(e, depths, spec.sumLanes) : [sumLoops(e, depths)];
+  const sum = parts.map(sumOver).reduce((x, y) => e.add(x, y));
 
   const place = (side: NestSide, tileAt: KNode, at: KNode): void => {
     if (side.range === null) return;

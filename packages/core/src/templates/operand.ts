@@ -15,6 +15,8 @@ export type Way = 'inPlace' | 'domain' | 'panels';
 
 export interface OperandPlan {
   readonly way: Way;
+  /** The range whose axis a copy over the domain has innermost; null: the order of the original. */
+  readonly innermost: Range | null;
   /** Rough cost in nanoseconds of one thread. */
   readonly cost: number;
 }
@@ -96,11 +98,14 @@ function collide(stride: number, bytes: number, streams: number): boolean {
   return false;
 }
 
-/** Cheapest way for the factor that is broadcast: single elements, any strides, `height` rows at a time. */
-export function planRows(x: Operand, along: Range | null, height: number, reuse: number): OperandPlan {
+/**
+ * Cheapest way for the factor that is broadcast: single elements, any strides, `height` rows at a time. `reuse`: how often
+ * each element is read; `work`: nanoseconds of the whole contraction.
+ */
+export function planRows(x: Operand, along: Range | null, height: number, reuse: number, work: number): OperandPlan {
   const bytes = dtypeInfo[x.value.dtype as DType].bytes;
-  const panels: OperandPlan = { way: 'panels', cost: x.copyCost(along) };
-  const domain: OperandPlan = { way: 'domain', cost: x.copyCost(null) };
+  const panels: OperandPlan = { way: 'panels', innermost: null, cost: x.copyCost(along) };
+  const domain: OperandPlan = { way: 'domain', innermost: null, cost: x.copyCost(null) };
   const canPanel = along === null || x.isAlone(along);
   if (x.access === null) return x.hasWindows || !canPanel ? domain : panels;
   // A factor that fits the sum into one loop is worth a copy where loops are short.
@@ -108,30 +113,47 @@ export function planRows(x: Operand, along: Range | null, height: number, reuse:
   if (wantsTable(loops) && !isFlat(loops.filter((d) => d.extent > 1)) && !x.hasWindows && reuse >= 16) {
     return canPanel ? panels : domain;
   }
-  if (along === null) return { way: 'inPlace', cost: 0 };
-  // Reading in place costs little unless lines collide or every step is on a new line and the whole is large.
-  const deep = x.axes.filter((a) => x.isDeep(a));
-  const innermost = deep[deep.length - 1];
-  const step =
-    innermost === undefined ? 0 : Math.min(...innermost.members.map((m) => Math.abs(x.strideOf(m.range) ?? 0)));
+  if (along === null) return { way: 'inPlace', innermost: null, cost: 0 };
+  // In place, rows side by side in memory are streams that must not share cache sets; rows one below the other touch a new
+  // line in every step, which only a small factor has all in the first-level cache.
   const stride = x.strideOf(along) ?? 0;
-  const slow = x.depth >= 256 && (step <= 4 ? collide(stride, bytes, height) : x.bytes > 65536);
-  if (!slow || reuse < 16) return { way: 'inPlace', cost: 0 };
-  return canPanel ? panels : domain;
+  const slow = deepStep(x) <= 4 ? x.depth >= 256 && collide(stride, bytes, height) : x.bytes > 16384;
+  const copy = canPanel ? panels : domain;
+  const inPlace: OperandPlan = { way: 'inPlace', innermost: null, cost: slow ? work * 0.7 : 0 };
+  return copy.cost < inPlace.cost ? copy : inPlace;
+}
+
+/** The smallest step between two products of the sum. */
+function deepStep(x: Operand): number {
+  const steps = x.k.map((r) => Math.abs(x.strideOf(r) ?? 0)).filter((s) => s > 0);
+  return steps.length === 0 ? 0 : Math.min(...steps);
 }
 
 /** Cheapest way for the factor that is read as vectors along `along`; null if there is none here. */
 export function planColumns(x: Operand, along: Range, reuse: number): OperandPlan | null {
   const axis = x.axisOf(along);
   if (axis === null) return null;
-  const panels: OperandPlan | null = x.isAlone(along) ? { way: 'panels', cost: x.copyCost(along) } : null;
-  if (x.access !== null && x.strideOf(along) === 1 && (x.bytes <= 98304 || reuse < 12))
-    return { way: 'inPlace', cost: 0 };
+  const panels: OperandPlan | null = x.isAlone(along)
+    ? { way: 'panels', innermost: null, cost: x.copyCost(along) }
+    : null;
+  if (x.access !== null && x.strideOf(along) === 1) {
+    const bytes = dtypeInfo[x.value.dtype as DType].bytes;
+    const crowded = x.depth > 8 && collide(deepStep(x), bytes, 2);
+    if (x.hasWindows || reuse < 12 || (x.bytes <= 32768 && !crowded))
+      return { way: 'inPlace', innermost: null, cost: 0 };
+  }
   if (panels !== null && !x.hasWindows) return panels;
   // Over a domain the range stays contiguous if it is the window's own unit step.
   const step = axis.members.find((m) => m.range === along)?.step;
-  if (step === 1) return { way: 'domain', cost: x.copyCost(null) };
+  if (step === 1) return { way: 'domain', innermost: along, cost: x.copyCost(null) };
   return panels;
+}
+
+/** Cheapest way to have consecutive elements along a range of the sum; null if there is none. */
+export function planAlong(x: Operand, k: Range): OperandPlan | null {
+  if (x.strideOf(k) === 1) return { way: 'inPlace', innermost: null, cost: 0 };
+  const step = x.axisOf(k)?.members.find((m) => m.range === k)?.step;
+  return step === 1 ? { way: 'domain', innermost: k, cost: x.copyCost(k) } : null;
 }
 
 /** Layouts of a factor for the segments of a side, made the planned way. */
@@ -142,7 +164,6 @@ export function stageOperand(
   plan: OperandPlan,
   along: Range | null,
   segments: readonly Segment[],
-  unitLast: boolean,
 ): TileLayout[] {
   const inPlace = (access: LinearAccess): TileLayout[] => segments.map((s) => layoutInPlace(access, along, s));
   switch (plan.way) {
@@ -150,10 +171,10 @@ export function stageOperand(
       return inPlace(x.access as LinearAccess);
     case 'domain': {
       const axes = [...x.axes];
-      if (unitLast && along !== null) {
-        const axis = x.axisOf(along) as Axis;
-        axes.splice(axes.indexOf(axis), 1);
-        axes.push(axis);
+      const innermost = plan.innermost === null ? null : x.axisOf(plan.innermost);
+      if (innermost !== null) {
+        axes.splice(axes.indexOf(innermost), 1);
+        axes.push(innermost);
       }
       const last = axes[axes.length - 1];
       return inPlace(stageDomain(assembly, e, x.value, axes, last === undefined ? 1 : last.extent));

@@ -32,6 +32,12 @@ export function tileShape(rows: number, columns: number, lanes: number): TileSha
   return { rows: r, vectors: Math.min(vectorsFor[r] as number, most), lanes };
 }
 
+/** The tile where the sum runs over vectors: every result is a vector accumulator of its own. */
+export function dotShape(rows: number, columns: number): TileShape {
+  const r = Math.min(4, rows);
+  return { rows: r, vectors: Math.min(vectorsFor[r] as number, columns), lanes: 1 };
+}
+
 /** Rows: whole tiles, then the rest as one tile of its own height. */
 export function rowSegments(extent: number, rows: number): Segment[] {
   const count = Math.floor(extent / rows);
