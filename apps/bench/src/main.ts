@@ -3,7 +3,7 @@
  *
  * Exit code 0 if Polygrad gave right results everywhere, 1 if it did not, 2 for bad arguments.
  */
-import { accessSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ArgumentError, type Options, readArgs, usage } from './args.ts';
 import { describeMachine, describeRevision, load } from './machine.ts';
@@ -67,10 +67,9 @@ function rounded(_key: string, value: unknown): unknown {
 
 function checkWritable(file: string): void {
   try {
-    mkdirSync(dirname(file), { recursive: true });
     accessSync(dirname(file), constants.W_OK);
   } catch {
-    throw new ArgumentError(`--json is '${file}'; its folder cannot be written to`);
+    throw new ArgumentError(`--json is '${file}'; its folder is not there or cannot be written to`);
   }
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
     throw new ArgumentError(`--json is '${file}'; that is a folder, give a file name`);

@@ -32,22 +32,25 @@ interface Pool {
   close(): Promise<void>;
 }
 
-/** Words of the control block: a ticket that rises with each job, threads still working, and the arguments. */
-const control = { ticket: 0, left: 1, args: 2 } as const;
+/**
+ * Words of the control block: a ticket that rises with each job, helpers that still work, then for each thread its claim and
+ * arguments. A part belongs to whoever first turns its claim from twice the ticket into one more: its helper, or the main thread
+ * when the helper sleeps longer than the main thread's own part takes.
+ */
+const control = { ticket: 0, left: 1, parts: 2, partWords: 9 } as const;
 
 const helperSource = `
 const { workerData, parentPort } = require('node:worker_threads');
-const { module, memory, words, thread, spins } = workerData;
+const { module, memory, words, part, spins } = workerData;
 const { gemm } = new WebAssembly.Instance(module, { env: { memory } }).exports;
 parentPort.postMessage('ready');
 for (let ticket = 0; ; ) {
   for (let i = 0; i < spins && Atomics.load(words, 0) === ticket; i++);
   while (Atomics.load(words, 0) === ticket) Atomics.wait(words, 0, ticket);
   ticket = Atomics.load(words, 0);
-  const from = 2 + 8 * thread;
-  const [m0, m1, n, k, a, b, c, scratch] = words.subarray(from, from + 8);
-  if (n < 0) break;
-  if (m1 > m0) gemm(m0, m1, n, k, a, b, c, scratch);
+  if (ticket < 0) break;
+  if (Atomics.compareExchange(words, part, 2 * ticket, 2 * ticket + 1) !== 2 * ticket) continue;
+  gemm(...words.subarray(part + 1, part + 9));
   Atomics.sub(words, 1, 1);
 }
 `;
@@ -74,38 +77,47 @@ async function openPool(build: Build, threads: number, bytes: number): Promise<P
   const scratch = firstByte + Math.ceil(bytes / 4096) * 4096;
   const pages = Math.ceil((scratch + threads * build.scratchBytes) / 65536);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: 65536, shared: true });
-  const words = new Int32Array(new SharedArrayBuffer(4 * (2 + 8 * threads)));
+  const words = new Int32Array(new SharedArrayBuffer(4 * (control.parts + control.partWords * threads)));
   const gemm = new WebAssembly.Instance(build.module, { env: { memory } }).exports.gemm as Gemm;
+  const partOf = (thread: number): number => control.parts + control.partWords * thread;
   const helpers = Array.from({ length: threads - 1 }, (_, i) => {
-    const workerData = { module: build.module, memory, words, thread: i + 1, spins };
+    const workerData = { module: build.module, memory, words, part: partOf(i + 1), spins };
     return new Worker(helperSource, { eval: true, workerData });
   });
   await Promise.all(helpers.map((helper) => new Promise((resolve) => helper.once('message', resolve))));
-  const start = (): void => {
-    Atomics.add(words, control.ticket, 1);
+  const announce = (ticket: number): void => {
+    Atomics.store(words, control.ticket, ticket);
     Atomics.notify(words, control.ticket);
   };
+  let ticket = 0;
   return {
     memory,
     multiply(m, n, k) {
       const [a, b, c] = [firstByte, firstByte + 4 * m * k, firstByte + 4 * (m * k + k * n)];
       const chunk = Math.ceil(m / threads / build.rows) * build.rows;
-      if (chunk >= m) {
+      const parts = Math.ceil(m / chunk);
+      if (parts === 1) {
         gemm(0, m, n, k, a, b, c, scratch);
         return;
       }
-      for (let t = 1; t < threads; t++) {
-        const rows = [Math.min(m, t * chunk), Math.min(m, (t + 1) * chunk)];
-        words.set([...rows, n, k, a, b, c, scratch + t * build.scratchBytes], control.args + 8 * t);
+      ticket++;
+      for (let t = 1; t < parts; t++) {
+        const rows = [t * chunk, Math.min(m, (t + 1) * chunk)];
+        words.set([...rows, n, k, a, b, c, scratch + t * build.scratchBytes], partOf(t) + 1);
+        Atomics.store(words, partOf(t), 2 * ticket);
       }
-      Atomics.store(words, control.left, threads - 1);
-      start();
+      Atomics.store(words, control.left, parts - 1);
+      announce(ticket);
       gemm(0, chunk, n, k, a, b, c, scratch);
+      for (let t = 1; t < parts; t++) {
+        if (Atomics.compareExchange(words, partOf(t), 2 * ticket, 2 * ticket + 1) !== 2 * ticket) continue;
+        gemm(t * chunk, Math.min(m, (t + 1) * chunk), n, k, a, b, c, scratch);
+        Atomics.sub(words, control.left, 1);
+      }
       while (Atomics.load(words, control.left) > 0);
     },
     async close() {
-      for (let t = 1; t < threads; t++) words[control.args + 8 * t + 2] = -1;
-      start();
+      announce(-1);
       await Promise.all(helpers.map((helper) => helper.terminate()));
     },
   };
