@@ -164,7 +164,8 @@ async function prepareGemm(build: Build, threads: number, work: Work, tools: Too
   };
 }
 
-async function create(options: RunnerOptions, relaxed: boolean): Promise<Runner> {
+/** The baseline, compiled with or without relaxed SIMD. */
+export async function createBaseline(options: RunnerOptions, relaxed: boolean): Promise<Runner> {
   const [major = 0] = process.versions.node.split('.').map(Number);
   if (relaxed && major < 22) v8.setFlagsFromString('--experimental-wasm-relaxed-simd');
   const build = await fastest(readBuilds(options.folder, relaxed));
@@ -175,9 +176,5 @@ async function create(options: RunnerOptions, relaxed: boolean): Promise<Runner>
 }
 
 export function createRunner(options: RunnerOptions): Promise<Runner> {
-  return create(options, false);
-}
-
-export function createRelaxedRunner(options: RunnerOptions): Promise<Runner> {
-  return create(options, true);
+  return createBaseline(options, false);
 }

@@ -3,6 +3,8 @@ import { speedRatio } from '../stats.ts';
 import { entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../suite.ts';
 
 const elements = 2 ** 24;
+/** "At the bandwidth of the C loop", with room for noise. */
+const limit = 0.95;
 
 function goals(result: SuiteResult): Goal[] {
   return result.cases.flatMap((one) =>
@@ -10,7 +12,7 @@ function goals(result: SuiteResult): Goal[] {
       const [ours, loop] = [entryOf(one, 'polygrad', threads), entryOf(one, 'c-native', threads)];
       if (!ours || !loop || one.case.id === 'add') return [];
       const value = speedRatio(ours.rounds, loop.rounds).best;
-      return [{ text: `${one.case.id} against a C loop, ${threads} thread(s)`, value, limit: 1, met: value >= 0.95 }];
+      return [{ text: `${one.case.id} against a C loop, ${threads} thread(s)`, value, limit, met: value >= limit }];
     }),
   );
 }
