@@ -16,6 +16,7 @@ export type {
   TensorLike,
 } from './tensor/types.ts';
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
+export { formatArray } from './tensor/format.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
 export { type MemoryInfo, memory } from './tensor/memory.ts';
 export {
@@ -45,18 +46,10 @@ export {
 export {
   abs,
   add,
-  addcdiv,
-  addcmul,
   cast,
-  clip,
-  copysign,
   div,
   floorDivide,
-  fma,
   fmod,
-  heaviside,
-  hypot,
-  lerp,
   maximum,
   minimum,
   mul,
@@ -68,6 +61,7 @@ export {
   square,
   sub,
 } from './ops/arithmetic.ts';
+export { addcdiv, addcmul, clip, copysign, fma, heaviside, hypot, lerp } from './ops/compound.ts';
 export { bitwiseAnd, bitwiseNot, bitwiseOr, bitwiseXor, leftShift, rightShift } from './ops/bitwise.ts';
 export {
   type ConvOptions,
@@ -117,20 +111,17 @@ export {
   where,
 } from './ops/logic.ts';
 export {
-  type ClassLossOptions,
-  type CrossEntropyOptions,
   type LossOptions,
   type Reduction,
   binaryCrossEntropy,
   binaryCrossEntropyWithLogits,
-  crossEntropy,
   huberLoss,
   klDiv,
   l1Loss,
   mseLoss,
-  nllLoss,
   smoothL1Loss,
 } from './ops/loss.ts';
+export { type ClassLossOptions, type CrossEntropyOptions, crossEntropy, nllLoss } from './ops/class-loss.ts';
 export { type GemmOptions, dot, gemm, gemv, inner, matmul, outer, tensordot, vdot } from './ops/matmul.ts';
 export {
   type BatchNormOptions,
@@ -160,34 +151,19 @@ export { type EyeOptions, arange, diagonal, eye, linspace, oneHot, trace, tri, t
 export { all, any, argMax, argMin, countNonZero, max, min, prod, sum } from './ops/reduction.ts';
 export { ceil, floor, frac, round, trunc } from './ops/rounding.ts';
 export {
-  broadcastTo,
   contiguous,
-  expand,
   flatten,
   moveAxis,
   permute,
-  repeat,
-  repeatInterleave,
   reshape,
   squeeze,
-  tile,
   transpose,
   unflatten,
   unsqueeze,
 } from './ops/shape.ts';
-export {
-  type PadOptions,
-  type PadWidths,
-  type SliceRange,
-  type SliceSpec,
-  at,
-  flip,
-  narrow,
-  pad,
-  roll,
-  select,
-  slice,
-} from './ops/slicing.ts';
+export { broadcastTo, expand, repeat, repeatInterleave, tile } from './ops/repeating.ts';
+export { type SliceRange, type SliceSpec, at, flip, narrow, roll, select, slice } from './ops/slicing.ts';
+export { type PadOptions, type PadWidths, pad } from './ops/padding.ts';
 export { type OneAxis, logSoftmax, softmax, softmin } from './ops/softmax.ts';
 export {
   type NormOptions,

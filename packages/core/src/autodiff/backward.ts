@@ -31,7 +31,10 @@ function collect(root: Node): { nodes: Node[]; leaves: Node[] } {
   root.mark = mark;
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
     if (node.slot === releasedSlot) {
-      throw new GradientError('backward', `the graph of a ${node.op} ${showShape(node.shape)} was released by an earlier backward(): call that one with retainGraph: true, or compute the value again`);
+      throw new GradientError(
+        'backward',
+        `the graph of a ${node.op} ${showShape(node.shape)} was released by an earlier backward(): call that one with retainGraph: true, or compute the value again`,
+      );
     }
     if (node.slot !== null) {
       leaves.push(node);
@@ -65,14 +68,25 @@ export function backward(t: Tensor, options: BackwardOptions = {}): void {
   beginOp('backward');
   const node = nodeOf(t, 'backward');
   if (!node.requiresGrad) {
-    throw new GradientError('backward', `no gradient: the ${node.dtype} ${showShape(node.shape)} depends on no leaf with requiresGrad, or was made under noGrad or by detach`);
+    throw new GradientError(
+      'backward',
+      `no gradient: the ${node.dtype} ${showShape(node.shape)} depends on no leaf with requiresGrad, or was made under noGrad or by detach`,
+    );
   }
   const seed = options.gradient === undefined ? null : nodeOf(options.gradient, 'backward');
   if (seed === null && sizeOf(node.shape) !== 1) {
-    throw new ShapeError('backward', `several elements: ${showShape(node.shape)}; use sum() or mean(), or give options.gradient`, [node.shape]);
+    throw new ShapeError(
+      'backward',
+      `several elements: ${showShape(node.shape)}; use sum() or mean(), or give options.gradient`,
+      [node.shape],
+    );
   }
   if (seed !== null && !sameShape(seed.shape, node.shape)) {
-    throw new ShapeError('backward', `shapes differ: ${showShape(node.shape)} and its gradient ${showShape(seed.shape)}; make them equal`, [node.shape, seed.shape]);
+    throw new ShapeError(
+      'backward',
+      `shapes differ: ${showShape(node.shape)} and its gradient ${showShape(seed.shape)}; make them equal`,
+      [node.shape, seed.shape],
+    );
   }
   const { createGraph = false, retainGraph = createGraph } = options;
   traceScope(() => {

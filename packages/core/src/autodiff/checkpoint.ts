@@ -17,7 +17,12 @@ import { vjp } from './products.ts';
  * const y = checkpoint((x: Tensor) => x.mul(x), tensor([3]));
  */
 export function checkpoint(f: (...inputs: Tensor[]) => Tensor, ...args: Tensor[]): Tensor {
-  for (const arg of args) if (!isTensor(arg)) throw new ArgumentError('checkpoint', 'an argument is no tensor: pass tensors, and let the function close over the rest');
+  for (const arg of args)
+    if (!isTensor(arg))
+      throw new ArgumentError(
+        'checkpoint',
+        'an argument is no tensor: pass tensors, and let the function close over the rest',
+      );
   const run = customGradient(f, (grad, { inputs }) => vjp(f, [...inputs], grad)[1]);
   return run(...args);
 }

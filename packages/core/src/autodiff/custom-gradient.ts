@@ -37,12 +37,19 @@ export type CustomBackward = (grad: Tensor, context: CustomContext) => Tensor | 
  * const step = customGradient((x) => x.greater(0).cast('float32'), (g) => g);
  * grad((x: Tensor) => step(x).sum())(tensor([1, -1])); // [1, 1]
  */
-export function customGradient(forward: (...inputs: Tensor[]) => Tensor, backward: CustomBackward): (...inputs: Tensor[]) => Tensor {
+export function customGradient(
+  forward: (...inputs: Tensor[]) => Tensor,
+  backward: CustomBackward,
+): (...inputs: Tensor[]) => Tensor {
   return (...inputs) =>
     compose('customGradient', () => {
       const nodes = inputs.map((input) => nodeOf(input));
       const result = noGrad(() => callUser(() => forward(...inputs)));
-      if (!isTensor(result)) throw new ArgumentError('customGradient', 'the forward function returned no tensor: it must return exactly one');
+      if (!isTensor(result))
+        throw new ArgumentError(
+          'customGradient',
+          'the forward function returned no tensor: it must return exactly one',
+        );
       const node: Node = makeNode('stopGradient', [nodeOf(result), ...nodes], null);
       customRules.set(node, (grad, self) => [null, ...runBackward(backward, grad, self)]);
       return wrap(node);
@@ -56,14 +63,21 @@ function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | 
   const result = callUser(() => backward(wrap(grad), context));
   const list = isTensor(result) ? [result] : result;
   if (!Array.isArray(list) || list.length !== sources.length) {
-    throw new ArgumentError('customGradient', `the backward function returned ${Array.isArray(list) ? list.length : 'no'} gradients: there are ${sources.length} inputs; return one (or null) per input`);
+    throw new ArgumentError(
+      'customGradient',
+      `the backward function returned ${Array.isArray(list) ? list.length : 'no'} gradients: there are ${sources.length} inputs; return one (or null) per input`,
+    );
   }
   return (list as readonly (Tensor | null)[]).map((gradient, i) => {
     if (gradient === null) return null;
     const g = nodeOf(gradient, 'customGradient');
     const { shape } = sources[i] as Node;
     if (!sameShape(g.shape, shape)) {
-      throw new ShapeError('customGradient', `gradient ${i} has shape ${showShape(g.shape)}: its input has ${showShape(shape)}; make them equal`, [g.shape, shape]);
+      throw new ShapeError(
+        'customGradient',
+        `gradient ${i} has shape ${showShape(g.shape)}: its input has ${showShape(shape)}; make them equal`,
+        [g.shape, shape],
+      );
     }
     return g;
   });

@@ -27,7 +27,11 @@ export interface GradCheckOptions {
  * @example
  * await gradCheck((x) => x.exp(), [tensor([0.5, 1])]); // true
  */
-export async function gradCheck(f: (...inputs: Tensor[]) => Tensor, inputs: readonly Tensor[], options: GradCheckOptions = {}): Promise<true> {
+export async function gradCheck(
+  f: (...inputs: Tensor[]) => Tensor,
+  inputs: readonly Tensor[],
+  options: GradCheckOptions = {},
+): Promise<true> {
   const { step = 1e-6, rtol = 1e-3, atol = 1e-5 } = options;
   const total = (...xs: Tensor[]): Tensor => sum(f(...xs));
   const values: Float64Array[] = [];
@@ -37,7 +41,8 @@ export async function gradCheck(f: (...inputs: Tensor[]) => Tensor, inputs: read
     wide.dispose();
   }
   const shapes = inputs.map((input) => input.shape);
-  const make = (): Tensor[] => values.map((data, i) => tensor(data, { dtype: 'float64', shape: shapes[i] as readonly number[] }));
+  const make = (): Tensor[] =>
+    values.map((data, i) => tensor(data, { dtype: 'float64', shape: shapes[i] as readonly number[] }));
   const slopes = scope(() => [...grads(total)(...make())]);
   const evaluate = async (): Promise<number> => {
     const result = scope(() => cast(total(...make()), 'float64'));
@@ -58,7 +63,10 @@ export async function gradCheck(f: (...inputs: Tensor[]) => Tensor, inputs: read
         const expected = (high - low) / (2 * step);
         const actual = analytic[at] as number;
         if (!(Math.abs(actual - expected) <= atol + rtol * Math.abs(expected))) {
-          throw new GradientError('gradCheck', `gradient is off: ${actual} where differences give ${expected}, at element ${at} of input ${i}; check the rules of the operations used`);
+          throw new GradientError(
+            'gradCheck',
+            `gradient is off: ${actual} where differences give ${expected}, at element ${at} of input ${i}; check the rules of the operations used`,
+          );
         }
       }
     }

@@ -10,7 +10,8 @@ import type { Tensor } from '../tensor/types.ts';
 import { type GradientOptions, gradientsOf, tracing } from './trace.ts';
 
 /** Options that say by which arguments to differentiate. */
-export interface GradOptions<N extends number | readonly number[] = number | readonly number[]> extends GradientOptions {
+export interface GradOptions<N extends number | readonly number[] = number | readonly number[]>
+  extends GradientOptions {
   /** Position of one argument, or of several; 0 if left out. */
   readonly argnums?: N;
 }
@@ -22,37 +23,62 @@ export interface AuxOptions<N extends number | readonly number[] = number | read
 }
 
 function scalarOf(op: string, value: unknown): Node {
-  if (!isTensor(value)) throw new ArgumentError(op, `the function returned ${value === null ? 'null' : `a ${typeof value}`}: it must return a tensor with one element`);
+  if (!isTensor(value))
+    throw new ArgumentError(
+      op,
+      `the function returned ${value === null ? 'null' : `a ${typeof value}`}: it must return a tensor with one element`,
+    );
   const node = nodeOf(value, op);
   if (sizeOf(node.shape) !== 1 || !isFloat(node.dtype)) {
-    throw new ShapeError(op, `the function returned ${node.dtype} ${showShape(node.shape)}: needs one floating-point element; use sum() or mean(), or vjp() or jacobian()`, [node.shape]);
+    throw new ShapeError(
+      op,
+      `the function returned ${node.dtype} ${showShape(node.shape)}: needs one floating-point element; use sum() or mean(), or vjp() or jacobian()`,
+      [node.shape],
+    );
   }
   return node;
 }
 
 /** Runs f on followed arguments; gives its value where it is wanted (nobody would dispose it otherwise), its other results and the gradients. */
-function differentiate(op: string, f: (...args: never[]) => unknown, args: readonly unknown[], positions: readonly number[], hasAux: boolean, options: GradientOptions, wantsValue = false): { value: Tensor | null; aux: unknown; gradients: unknown[] } {
+function differentiate(
+  op: string,
+  f: (...args: never[]) => unknown,
+  args: readonly unknown[],
+  positions: readonly number[],
+  hasAux: boolean,
+  options: GradientOptions,
+  wantsValue = false,
+): { value: Tensor | null; aux: unknown; gradients: unknown[] } {
   return tracing(op, options, (trace) => {
     const inputs = [...args];
     for (const position of positions) {
       if (!Number.isInteger(position) || position < 0 || position >= args.length) {
-        throw new ArgumentError(op, `no argument ${position}: the function was called with ${args.length}; check argnums`);
+        throw new ArgumentError(
+          op,
+          `no argument ${position}: the function was called with ${args.length}; check argnums`,
+        );
       }
       inputs[position] = trace.follow(args[position]);
     }
     const result = (f as (...args: unknown[]) => unknown)(...inputs);
-    if (hasAux && !(Array.isArray(result) && result.length === 2)) throw new ArgumentError(op, 'the function returned no pair: with hasAux it must return [number, anything]');
+    if (hasAux && !(Array.isArray(result) && result.length === 2))
+      throw new ArgumentError(op, 'the function returned no pair: with hasAux it must return [number, anything]');
     const [output, aux] = hasAux ? (result as [unknown, unknown]) : [result, undefined];
     const node = scalarOf(op, output);
     trace.stop();
     return holdFlushes(() => {
       const gradients = trace.walk(new Map([[node, constant(1, node.dtype, node.shape)]]));
-      return { value: wantsValue ? wrap(node) : null, aux, gradients: positions.map((position) => gradientsOf(op, gradients, inputs[position])) };
+      return {
+        value: wantsValue ? wrap(node) : null,
+        aux,
+        gradients: positions.map((position) => gradientsOf(op, gradients, inputs[position])),
+      };
     });
   });
 }
 
-const positionsOf = (argnums: number | readonly number[] | undefined): readonly number[] => (typeof argnums === 'object' ? argnums : [argnums ?? 0]);
+const positionsOf = (argnums: number | readonly number[] | undefined): readonly number[] =>
+  typeof argnums === 'object' ? argnums : [argnums ?? 0];
 
 /**
  * The function that computes the gradient of `f` by its first argument.
@@ -66,9 +92,18 @@ const positionsOf = (argnums: number | readonly number[] | undefined): readonly 
  * const slope = grad((x: Tensor) => x.mul(x).sum());
  * slope(tensor([1, 2])); // [2, 4]
  */
-export function grad<A extends readonly unknown[]>(f: (...args: A) => Tensor, options?: GradOptions<number>): (...args: A) => A[0];
-export function grad<A extends readonly unknown[]>(f: (...args: A) => Tensor, options: GradOptions<readonly number[]>): (...args: A) => A[number][];
-export function grad<A extends readonly unknown[]>(f: (...args: A) => Tensor, options: GradOptions = {}): (...args: A) => unknown {
+export function grad<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  options?: GradOptions<number>,
+): (...args: A) => A[0];
+export function grad<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  options: GradOptions<readonly number[]>,
+): (...args: A) => A[number][];
+export function grad<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  options: GradOptions = {},
+): (...args: A) => unknown {
   return (...args) => {
     const { gradients } = differentiate('grad', f, args, positionsOf(options.argnums), false, options);
     return typeof options.argnums === 'object' ? gradients : gradients[0];
@@ -84,8 +119,19 @@ export function grad<A extends readonly unknown[]>(f: (...args: A) => Tensor, op
  * const slopes = grads((a: Tensor, b: Tensor) => a.mul(b).sum());
  * slopes(tensor([1, 2]), tensor([3, 4])); // [[3, 4], [1, 2]]
  */
-export function grads<A extends readonly unknown[]>(f: (...args: A) => Tensor, options: GradientOptions = {}): (...args: A) => A {
-  return (...args) => differentiate('grads', f, args, args.map((_, i) => i), false, options).gradients as unknown as A;
+export function grads<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  options: GradientOptions = {},
+): (...args: A) => A {
+  return (...args) =>
+    differentiate(
+      'grads',
+      f,
+      args,
+      args.map((_, i) => i),
+      false,
+      options,
+    ).gradients as unknown as A;
 }
 
 /**
@@ -98,13 +144,36 @@ export function grads<A extends readonly unknown[]>(f: (...args: A) => Tensor, o
  * @example
  * const [value, slope] = valueAndGrad((x: Tensor) => x.mul(x).sum())(tensor([1, 2])); // 5, [2, 4]
  */
-export function valueAndGrad<A extends readonly unknown[], X>(f: (...args: A) => readonly [Tensor, X], options: AuxOptions<number>): (...args: A) => [[Tensor, X], A[0]];
-export function valueAndGrad<A extends readonly unknown[], X>(f: (...args: A) => readonly [Tensor, X], options: AuxOptions<readonly number[]>): (...args: A) => [[Tensor, X], A[number][]];
-export function valueAndGrad<A extends readonly unknown[]>(f: (...args: A) => Tensor, options?: GradOptions<number>): (...args: A) => [Tensor, A[0]];
-export function valueAndGrad<A extends readonly unknown[]>(f: (...args: A) => Tensor, options: GradOptions<readonly number[]>): (...args: A) => [Tensor, A[number][]];
-export function valueAndGrad<A extends readonly unknown[]>(f: (...args: A) => unknown, options: GradOptions & { readonly hasAux?: boolean } = {}): (...args: A) => unknown {
+export function valueAndGrad<A extends readonly unknown[], X>(
+  f: (...args: A) => readonly [Tensor, X],
+  options: AuxOptions<number>,
+): (...args: A) => [[Tensor, X], A[0]];
+export function valueAndGrad<A extends readonly unknown[], X>(
+  f: (...args: A) => readonly [Tensor, X],
+  options: AuxOptions<readonly number[]>,
+): (...args: A) => [[Tensor, X], A[number][]];
+export function valueAndGrad<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  options?: GradOptions<number>,
+): (...args: A) => [Tensor, A[0]];
+export function valueAndGrad<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  options: GradOptions<readonly number[]>,
+): (...args: A) => [Tensor, A[number][]];
+export function valueAndGrad<A extends readonly unknown[]>(
+  f: (...args: A) => unknown,
+  options: GradOptions & { readonly hasAux?: boolean } = {},
+): (...args: A) => unknown {
   return (...args) => {
-    const { value, aux, gradients } = differentiate('valueAndGrad', f, args, positionsOf(options.argnums), options.hasAux ?? false, options, true);
+    const { value, aux, gradients } = differentiate(
+      'valueAndGrad',
+      f,
+      args,
+      positionsOf(options.argnums),
+      options.hasAux ?? false,
+      options,
+      true,
+    );
     return [options.hasAux ? [value, aux] : value, typeof options.argnums === 'object' ? gradients : gradients[0]];
   };
 }

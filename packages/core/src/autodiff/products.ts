@@ -15,20 +15,34 @@ import { accumulate, type Gradients } from './walk.ts';
 
 /** Gradients to start from: `given` for `results`, leaf by leaf. */
 function seedsFor(op: string, results: readonly Tensor[], given: readonly Tensor[]): Gradients {
-  if (results.length !== given.length) throw new ArgumentError(op, `numbers differ: ${results.length} tensors and ${given.length} directions for them; give one per tensor`);
+  if (results.length !== given.length)
+    throw new ArgumentError(
+      op,
+      `numbers differ: ${results.length} tensors and ${given.length} directions for them; give one per tensor`,
+    );
   const seeds: Gradients = new Map();
   results.forEach((result, i) => {
     const node = nodeOf(result);
     const seed = nodeOf(given[i] as Tensor);
     if (!sameShape(seed.shape, node.shape)) {
-      throw new ShapeError(op, `shapes differ: ${showShape(node.shape)} and its direction ${showShape(seed.shape)}; make them equal`, [node.shape, seed.shape]);
+      throw new ShapeError(
+        op,
+        `shapes differ: ${showShape(node.shape)} and its direction ${showShape(seed.shape)}; make them equal`,
+        [node.shape, seed.shape],
+      );
     }
     if (isFloat(node.dtype)) accumulate(seeds, node, p.cast(seed, node.dtype));
   });
   return seeds;
 }
 
-function pullback(op: string, trace: Trace, f: (...args: never[]) => unknown, primals: readonly unknown[], directions: (outputs: Tensor[]) => readonly Tensor[]): [unknown, Tensor[][], unknown[]] {
+function pullback(
+  op: string,
+  trace: Trace,
+  f: (...args: never[]) => unknown,
+  primals: readonly unknown[],
+  directions: (outputs: Tensor[]) => readonly Tensor[],
+): [unknown, Tensor[][], unknown[]] {
   const inputs = primals.map((primal) => trace.follow(primal));
   const output = (f as (...args: unknown[]) => unknown)(...inputs);
   trace.stop();
@@ -52,7 +66,12 @@ function pullback(op: string, trace: Trace, f: (...args: never[]) => unknown, pr
  * @example
  * const [y, [g]] = vjp((x: Tensor) => x.mul(x), [tensor([1, 2])], tensor([1, 10])); // [1, 4], [2, 40]
  */
-export function vjp<A extends readonly unknown[], R extends TensorTree>(f: (...args: A) => R, primals: A, cotangents: TensorTree, options: GradientOptions = {}): [R, A] {
+export function vjp<A extends readonly unknown[], R extends TensorTree>(
+  f: (...args: A) => R,
+  primals: A,
+  cotangents: TensorTree,
+  options: GradientOptions = {},
+): [R, A] {
   return tracing('vjp', options, (trace) => {
     const [output, , trees] = pullback('vjp', trace, f, primals, () => leavesOf('vjp', cotangents));
     return [output as R, trees as unknown as A];
@@ -69,7 +88,12 @@ export function vjp<A extends readonly unknown[], R extends TensorTree>(f: (...a
  * @example
  * const [y, dy] = jvp((x: Tensor) => x.mul(x), [tensor([1, 2])], [tensor([1, 10])]); // [1, 4], [2, 40]
  */
-export function jvp<A extends readonly unknown[], R extends Tensor | readonly Tensor[]>(f: (...args: A) => R, primals: A, tangents: A, options: GradientOptions = {}): [R, R] {
+export function jvp<A extends readonly unknown[], R extends Tensor | readonly Tensor[]>(
+  f: (...args: A) => R,
+  primals: A,
+  tangents: A,
+  options: GradientOptions = {},
+): [R, R] {
   return tracing('jvp', options, (outer) => {
     const [output, gradients, probes] = tracing('jvp', options, (inner): [R, Tensor[], Tensor[]] => {
       let zeros: Tensor[] = [];
@@ -98,13 +122,17 @@ export function jvp<A extends readonly unknown[], R extends Tensor | readonly Te
  * @example
  * jacobian((x: Tensor) => x.mul(x))(tensor([1, 2])); // [[2, 0], [0, 4]]
  */
-export function jacobian<A extends readonly unknown[]>(f: (...args: A) => Tensor, options: GradientOptions & { readonly argnum?: number } = {}): (...args: A) => Tensor {
+export function jacobian<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  options: GradientOptions & { readonly argnum?: number } = {},
+): (...args: A) => Tensor {
   return (...args) =>
     tracing('jacobian', options, (trace) => {
       const position = options.argnum ?? 0;
       const inputs: unknown[] = [...args];
       const [input] = leavesOf('jacobian', (inputs[position] = trace.follow(args[position])));
-      if (input === undefined || !isTensor(inputs[position])) throw new ArgumentError('jacobian', `argument ${position} is no tensor: needs one tensor; use vjp() for trees`);
+      if (input === undefined || !isTensor(inputs[position]))
+        throw new ArgumentError('jacobian', `argument ${position} is no tensor: needs one tensor; use vjp() for trees`);
       const output = (f as unknown as (...args: unknown[]) => unknown)(...inputs);
       if (!isTensor(output)) throw new ArgumentError('jacobian', 'the function returned no tensor: it must return one');
       trace.stop();
@@ -138,7 +166,10 @@ function rowsOf(trace: Trace, output: Node, input: Node): Node[] {
  * @example
  * hessian((x: Tensor) => x.mul(x).mul(x).sum())(tensor([1, 2])); // [[6, 0], [0, 12]]
  */
-export function hessian<A extends readonly unknown[]>(f: (...args: A) => Tensor, options: GradientOptions & { readonly argnum?: number } = {}): (...args: A) => Tensor {
+export function hessian<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  options: GradientOptions & { readonly argnum?: number } = {},
+): (...args: A) => Tensor {
   const slope = grad(f, { ...options, argnums: options.argnum ?? 0 }) as unknown as (...args: A) => Tensor;
   return jacobian(slope, options);
 }
@@ -154,7 +185,12 @@ export function hessian<A extends readonly unknown[]>(f: (...args: A) => Tensor,
  * @example
  * const [product] = hvp((x: Tensor) => x.mul(x).mul(x).sum(), [tensor([1, 2])], [tensor([1, 1])]); // [6, 12]
  */
-export function hvp<A extends readonly unknown[]>(f: (...args: A) => Tensor, primals: A, vectors: A, options: GradientOptions = {}): A {
+export function hvp<A extends readonly unknown[]>(
+  f: (...args: A) => Tensor,
+  primals: A,
+  vectors: A,
+  options: GradientOptions = {},
+): A {
   const slopes = (...args: A): TensorTree => {
     const all = grad(f, { ...options, argnums: primals.map((_, i) => i) })(...args);
     return all as TensorTree;
@@ -164,4 +200,3 @@ export function hvp<A extends readonly unknown[]>(f: (...args: A) => Tensor, pri
     return trees as unknown as A;
   });
 }
-

@@ -11,7 +11,8 @@ import * as p from '../graph/primitives.ts';
 import type { GradientRule } from './rule.ts';
 
 const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
-const freeAxes = (node: Node, ...used: (readonly number[])[]): number[] => node.shape.map((_, i) => i).filter((i) => !used.some((list) => list.includes(i)));
+const freeAxes = (node: Node, ...used: (readonly number[])[]): number[] =>
+  node.shape.map((_, i) => i).filter((i) => !used.some((list) => list.includes(i)));
 
 export const dotGeneralRule: GradientRule<'dotGeneral'> = ({ grad, src, attr, needs }) => {
   const [lhs, rhs] = src as [Node, Node];
@@ -24,15 +25,29 @@ export const dotGeneralRule: GradientRule<'dotGeneral'> = ({ grad, src, attr, ne
   // What the products below leave over of the other operand: its contracted axes, in its own order.
   const pairedWith = (from: readonly number[], to: readonly number[]): number[] =>
     [...from].sort((a, b) => a - b).map((axis) => to[from.indexOf(axis)] as number);
-  const arrange = (node: Node, axes: readonly number[]): Node => p.permute(node, axes.map((_, axis) => axes.indexOf(axis)));
+  const arrange = (node: Node, axes: readonly number[]): Node =>
+    p.permute(
+      node,
+      axes.map((_, axis) => axes.indexOf(axis)),
+    );
   let byLhs: Node | null = null;
   if (needs[0]) {
-    const g = makeNode('dotGeneral', [grad, rhs], { lhsBatch: batch, rhsBatch, lhsContract: rhsOfGrad, rhsContract: rhsFree });
+    const g = makeNode('dotGeneral', [grad, rhs], {
+      lhsBatch: batch,
+      rhsBatch,
+      lhsContract: rhsOfGrad,
+      rhsContract: rhsFree,
+    });
     byLhs = arrange(g, [...lhsBatch, ...lhsFree, ...pairedWith(rhsContract, lhsContract)]);
   }
   let byRhs: Node | null = null;
   if (needs[1]) {
-    const g = makeNode('dotGeneral', [lhs, grad], { lhsBatch, rhsBatch: batch, lhsContract: lhsFree, rhsContract: lhsOfGrad });
+    const g = makeNode('dotGeneral', [lhs, grad], {
+      lhsBatch,
+      rhsBatch: batch,
+      lhsContract: lhsFree,
+      rhsContract: lhsOfGrad,
+    });
     byRhs = arrange(g, [...rhsBatch, ...pairedWith(lhsContract, rhsContract), ...rhsFree]);
   }
   return [byLhs, byRhs];
@@ -68,16 +83,28 @@ export const convRule: GradientRule<'conv'> = ({ grad, src, attr, needs }) => {
     const features = groups > 1 ? groups : batchGroups;
     const kernel = p.flip(swapFirst(moveGroups(rhs, features, 0, 1)), spatial);
     const low = rhsExtent.map((n, i) => n - (padLow[i] as number) - 1);
-    const high = lhsExtent.map((n, i) => n + (rhsExtent[i] as number) - 1 - (outExtent[i] as number) - (low[i] as number));
+    const high = lhsExtent.map(
+      (n, i) => n + (rhsExtent[i] as number) - 1 - (outExtent[i] as number) - (low[i] as number),
+    );
     const g = empty
       ? p.zerosLike(lhs)
-      : makeNode('conv', [grad, kernel], { stride: lhsDilation, padLow: low, padHigh: high, lhsDilation: stride, rhsDilation, groups: features, batchGroups: 1 });
+      : makeNode('conv', [grad, kernel], {
+          stride: lhsDilation,
+          padLow: low,
+          padHigh: high,
+          lhsDilation: stride,
+          rhsDilation,
+          groups: features,
+          batchGroups: 1,
+        });
     byLhs = empty ? g : moveGroups(g, batchGroups, 1, 0);
   }
   let byRhs: Node | null = null;
   if (needs[1]) {
     // The input correlated with the gradient: the batch becomes the axis that is summed.
-    const high = lhsExtent.map((n, i) => (outExtent[i] as number) - n + (rhsExtent[i] as number) - (padLow[i] as number) - 1);
+    const high = lhsExtent.map(
+      (n, i) => (outExtent[i] as number) - n + (rhsExtent[i] as number) - (padLow[i] as number) - 1,
+    );
     const g = empty
       ? p.zerosLike(rhs)
       : makeNode('conv', [swapFirst(lhs), swapFirst(grad)], {

@@ -63,7 +63,10 @@ function winner<P extends 'maximum' | 'minimum'>(aWins: (a: Node, b: Node) => No
 export const binaryRules: { readonly [P in BinaryPrimitive]: GradientRule<P> } = {
   add: ({ grad }) => [grad, grad],
   sub: ({ grad, needs }) => [grad, needs[1] ? neg(grad) : null],
-  mul: ({ grad, src, needs }) => [needs[0] ? mul(grad, src[1] as Node) : null, needs[1] ? mul(grad, src[0] as Node) : null],
+  mul: ({ grad, src, needs }) => [
+    needs[0] ? mul(grad, src[1] as Node) : null,
+    needs[1] ? mul(grad, src[0] as Node) : null,
+  ],
   div: ({ grad, src, node, needs }) => {
     const b = src[1] as Node;
     const quotient = div(grad, b);
@@ -71,7 +74,10 @@ export const binaryRules: { readonly [P in BinaryPrimitive]: GradientRule<P> } =
   },
   idiv: flatTwo,
   irem: flatTwo,
-  fmod: ({ grad, src, needs }) => [grad, needs[1] ? neg(mul(grad, unary('trunc', div(src[0] as Node, src[1] as Node)))) : null],
+  fmod: ({ grad, src, needs }) => [
+    grad,
+    needs[1] ? neg(mul(grad, unary('trunc', div(src[0] as Node, src[1] as Node)))) : null,
+  ],
   pow: ({ grad, src, node, needs }) => {
     const [x, y] = src as [Node, Node];
     const zero = like(grad, 0);

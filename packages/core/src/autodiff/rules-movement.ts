@@ -6,14 +6,22 @@ import type { GradientRule } from './rule.ts';
 
 export const reshapeRule: GradientRule<'reshape'> = ({ grad, src }) => [p.reshape(grad, (src[0] as Node).shape)];
 
-export const permuteRule: GradientRule<'permute'> = ({ grad, attr }) => [p.permute(grad, attr.axes.map((_, i) => attr.axes.indexOf(i)))];
+export const permuteRule: GradientRule<'permute'> = ({ grad, attr }) => [
+  p.permute(
+    grad,
+    attr.axes.map((_, i) => attr.axes.indexOf(i)),
+  ),
+];
 
 export const expandRule: GradientRule<'expand'> = ({ grad, src }) => [p.sumTo(grad, (src[0] as Node).shape)];
 
 export const sliceRule: GradientRule<'slice'> = ({ grad, src, attr }) => {
   const x = src[0] as Node;
   const backwards = attr.step.map((step, i) => step < 0 && (attr.length[i] as number) > 1);
-  let g = p.flip(grad, backwards.flatMap((is, i) => (is ? [i] : [])));
+  let g = p.flip(
+    grad,
+    backwards.flatMap((is, i) => (is ? [i] : [])),
+  );
   const low: number[] = [];
   const high: number[] = [];
   x.shape.forEach((n, axis) => {
@@ -35,16 +43,35 @@ function spread(g: Node, axis: number, stride: number): Node {
   const n = g.shape[axis] as number;
   const lifted = p.insertAxes(g, [axis + 1]);
   const none = lifted.shape.map(() => 0);
-  const padded = p.pad(lifted, none, none.map((_, i) => (i === axis + 1 ? stride - 1 : 0)));
-  const merged = p.reshape(padded, g.shape.map((size, i) => (i === axis ? size * stride : size)));
-  return p.slice(merged, g.shape.map(() => 0), g.shape.map((size, i) => (i === axis ? (n - 1) * stride + 1 : size)), g.shape.map(() => 1));
+  const padded = p.pad(
+    lifted,
+    none,
+    none.map((_, i) => (i === axis + 1 ? stride - 1 : 0)),
+  );
+  const merged = p.reshape(
+    padded,
+    g.shape.map((size, i) => (i === axis ? size * stride : size)),
+  );
+  return p.slice(
+    merged,
+    g.shape.map(() => 0),
+    g.shape.map((size, i) => (i === axis ? (n - 1) * stride + 1 : size)),
+    g.shape.map(() => 1),
+  );
 }
 
 export const padRule: GradientRule<'pad'> = ({ grad, src, attr }) => {
   const { shape } = src[0] as Node;
   // An empty axis has no first element to start from.
   const start = attr.low.map((n, i) => (shape[i] === 0 ? 0 : n));
-  return [p.slice(grad, start, shape, shape.map(() => 1))];
+  return [
+    p.slice(
+      grad,
+      start,
+      shape,
+      shape.map(() => 1),
+    ),
+  ];
 };
 
 export const concatRule: GradientRule<'concat'> = ({ grad, src, attr, needs }) => {
@@ -53,7 +80,14 @@ export const concatRule: GradientRule<'concat'> = ({ grad, src, attr, needs }) =
     const n = part.shape[attr.axis] as number;
     const start = part.shape.map((_, axis) => (axis === attr.axis && n > 0 ? from : 0));
     from += n;
-    return needs[i] ? p.slice(grad, start, part.shape, part.shape.map(() => 1)) : null;
+    return needs[i]
+      ? p.slice(
+          grad,
+          start,
+          part.shape,
+          part.shape.map(() => 1),
+        )
+      : null;
   });
 };
 

@@ -35,7 +35,10 @@ function firstWinner(x: Node, op: 'max' | 'min', axes: readonly number[]): Node 
   for (let i = axes.length - 1; i >= 0; i--) {
     const axis = axes[i] as number;
     const n = x.shape[axis] as number;
-    const along = p.reshape(p.iota(n), x.shape.map((_, at) => (at === axis ? n : 1)));
+    const along = p.reshape(
+      p.iota(n),
+      x.shape.map((_, at) => (at === axis ? n : 1)),
+    );
     const scaled = step === 1 ? along : p.mul(along, p.constant(step, 'int32'));
     position = position === null ? scaled : p.add(position, scaled);
     step *= n;
@@ -53,9 +56,15 @@ function productOfOthers(x: Node, axes: readonly number[]): Node {
   const moved = p.permute(x, order);
   const count = axes.reduce((n, axis) => n * (x.shape[axis] as number), 1);
   const flat = p.reshape(moved, [...rest.map((i) => x.shape[i] as number), count]);
-  const others = p.mul(productBefore(flat, count), p.flip(productBefore(p.flip(flat, [rest.length]), count), [rest.length]));
+  const others = p.mul(
+    productBefore(flat, count),
+    p.flip(productBefore(p.flip(flat, [rest.length]), count), [rest.length]),
+  );
   const back = p.reshape(others, moved.shape);
-  return p.permute(back, x.shape.map((_, i) => order.indexOf(i)));
+  return p.permute(
+    back,
+    x.shape.map((_, i) => order.indexOf(i)),
+  );
 }
 
 /** Product of all elements before each one along the last axis. */
@@ -71,7 +80,12 @@ function shifted(x: Node, by: number, count: number): Node {
   const rank = x.shape.length;
   const zeros = x.shape.map(() => 0);
   const keep = Math.max(0, count - by);
-  const cut = p.slice(x, zeros, [...x.shape.slice(0, rank - 1), keep], x.shape.map(() => 1));
+  const cut = p.slice(
+    x,
+    zeros,
+    [...x.shape.slice(0, rank - 1), keep],
+    x.shape.map(() => 1),
+  );
   return p.pad(cut, [...zeros.slice(1), count - keep], zeros, 1);
 }
 

@@ -2,7 +2,16 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { dotGeneralRule, convRule } from './rules-contraction.ts';
 import { binaryRules, castRule, unaryRules, whereRule } from './rules-elementwise.ts';
-import { concatRule, expandRule, gatherRule, padRule, permuteRule, reshapeRule, scatterAddRule, sliceRule } from './rules-movement.ts';
+import {
+  concatRule,
+  expandRule,
+  gatherRule,
+  padRule,
+  permuteRule,
+  reshapeRule,
+  scatterAddRule,
+  sliceRule,
+} from './rules-movement.ts';
 import { foldRule, reduceRule, windowRule } from './rules-reduction.ts';
 import type { GradientRule } from './rule.ts';
 

@@ -1,7 +1,16 @@
 /** GradientTape: records what happens to watched tensors while ordinary code runs, and gives gradients afterwards. */
 import { constant, cast } from '../graph/primitives.ts';
 import { adoptResource, holdFlushes, traceScope } from '../graph/scope.ts';
-import { endRecording, pauseRecording, type Recording, restoreTracking, resumeRecording, startRecording, suspendTracking, watchNode } from '../graph/tracking.ts';
+import {
+  endRecording,
+  pauseRecording,
+  type Recording,
+  restoreTracking,
+  resumeRecording,
+  startRecording,
+  suspendTracking,
+  watchNode,
+} from '../graph/tracking.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
@@ -64,7 +73,10 @@ export class GradientTape {
     const recording = this.#active('watch');
     for (const t of tensors) {
       const node = nodeOf(t, 'watch');
-      if (!isFloat(node.dtype)) throw new DTypeError('watch', `dtype not accepted: ${node.dtype}; only floating-point tensors have gradients`, [node.dtype]);
+      if (!isFloat(node.dtype))
+        throw new DTypeError('watch', `dtype not accepted: ${node.dtype}; only floating-point tensors have gradients`, [
+          node.dtype,
+        ]);
       watchNode(recording, node);
     }
   }
@@ -95,8 +107,16 @@ export class GradientTape {
       if (!createGraph) pauseRecording(recording);
       try {
         return holdFlushes(() => {
-          const seed = outputGradient === undefined ? constant(1, node.dtype, node.shape) : cast(nodeOf(outputGradient, 'gradient'), node.dtype);
-          if (!sameShape(seed.shape, node.shape)) throw new ShapeError('gradient', `shapes differ: ${showShape(node.shape)} and outputGradient ${showShape(seed.shape)}; make them equal`, [node.shape, seed.shape]);
+          const seed =
+            outputGradient === undefined
+              ? constant(1, node.dtype, node.shape)
+              : cast(nodeOf(outputGradient, 'gradient'), node.dtype);
+          if (!sameShape(seed.shape, node.shape))
+            throw new ShapeError(
+              'gradient',
+              `shapes differ: ${showShape(node.shape)} and outputGradient ${showShape(seed.shape)}; make them equal`,
+              [node.shape, seed.shape],
+            );
           const gradients: Gradients = new Map([[node, seed]]);
           const { bit, nodes } = recording;
           walk(nodes, nodes.length, gradients, (source) => (source.pins & bit) !== 0 || source.slot !== null);
@@ -122,7 +142,11 @@ export class GradientTape {
   }
 
   #active(op: string): Recording {
-    if (this.#recording === null) throw new GradientError(op, 'the tape has ended: it gives one gradient unless made with { persistent: true }, and ends with its scope');
+    if (this.#recording === null)
+      throw new GradientError(
+        op,
+        'the tape has ended: it gives one gradient unless made with { persistent: true }, and ends with its scope',
+      );
     return this.#recording;
   }
 }

@@ -5,7 +5,15 @@
 import type { Node } from '../graph/node.ts';
 import { constant, identity } from '../graph/primitives.ts';
 import { traceScope } from '../graph/scope.ts';
-import { endRecording, pauseRecording, type Recording, restoreTracking, startRecording, suspendTracking, watchNode } from '../graph/tracking.ts';
+import {
+  endRecording,
+  pauseRecording,
+  type Recording,
+  restoreTracking,
+  startRecording,
+  suspendTracking,
+  watchNode,
+} from '../graph/tracking.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { DTypeError } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -38,7 +46,11 @@ export class Trace {
     return mapTree(this.op, tree, (t) => {
       const node = nodeOf(t);
       if (!isFloat(node.dtype)) {
-        throw new DTypeError(this.op, `cannot differentiate by a tensor of dtype ${node.dtype}: needs floating-point tensors; pass integers as other arguments (argnums)`, [node.dtype]);
+        throw new DTypeError(
+          this.op,
+          `cannot differentiate by a tensor of dtype ${node.dtype}: needs floating-point tensors; pass integers as other arguments (argnums)`,
+          [node.dtype],
+        );
       }
       const named = wrap(identity(node));
       watchNode(this.#recording, named.node);
@@ -83,4 +95,3 @@ export function gradientOf(gradients: Gradients, node: Node): Tensor {
 export function gradientsOf(op: string, gradients: Gradients, followed: unknown): unknown {
   return mapTree(op, followed, (t) => gradientOf(gradients, t.node));
 }
-

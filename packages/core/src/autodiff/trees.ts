@@ -18,7 +18,10 @@ export function mapTree(op: string, tree: unknown, f: (t: Tensor) => unknown): u
   if (typeof tree === 'object' && tree !== null && isPlain(tree)) {
     return Object.fromEntries(Object.entries(tree).map(([key, item]) => [key, mapTree(op, item, f)]));
   }
-  throw new ArgumentError(op, `argument holds ${tree === null ? 'null' : `a ${typeof tree}`}: needs tensors, or arrays and plain objects of tensors`);
+  throw new ArgumentError(
+    op,
+    `argument holds ${tree === null ? 'null' : `a ${typeof tree}`}: needs tensors, or arrays and plain objects of tensors`,
+  );
 }
 
 /** All tensors of a tree, in order. */

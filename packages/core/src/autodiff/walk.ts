@@ -28,7 +28,12 @@ export function accumulate(gradients: Gradients, node: Node, gradient: Node): vo
  * @param gradients gradients of results to start with; those of all nodes reached are added
  * @param follow whether gradients flow into a node
  */
-export function walk(nodes: readonly Node[], count: number, gradients: Gradients, follow: (node: Node) => boolean): void {
+export function walk(
+  nodes: readonly Node[],
+  count: number,
+  gradients: Gradients,
+  follow: (node: Node) => boolean,
+): void {
   for (let i = count - 1; i >= 0; i--) {
     const node = nodes[i] as Node;
     const grad = gradients.get(node);
@@ -61,7 +66,8 @@ const mostMasks = 2;
 function applyRule(node: Node, grad: Node, needs: readonly boolean[]): readonly (Node | null)[] {
   if (node.op === 'stopGradient') return customRules.get(node)?.(grad, node) ?? [];
   const rule = gradientRules[node.op] as GradientRule<PrimitiveName>;
-  if (!elementwise.has(node.op) || node.op === 'add') return rule({ node, src: node.src, attr: node.attr, grad, needs });
+  if (!elementwise.has(node.op) || node.op === 'add')
+    return rule({ node, src: node.src, attr: node.attr, grad, needs });
   // where(c, g, 0) times an infinite slope would be NaN where c is false. So the mask goes around the rule's result instead: the rule sees g.
   const masks: { readonly condition: Node; readonly zero: Node; readonly first: boolean }[] = [];
   let inner = grad;

@@ -32,7 +32,13 @@ export function makeNode<P extends PrimitiveName>(op: P, src: readonly Node[], a
 }
 
 /** Records a node whose shape and dtype are known to be right. */
-export function record<P extends PrimitiveName>(op: P, src: readonly Node[], attr: Attrs[P], shape: Shape, dtype: DType): Node<P> {
+export function record<P extends PrimitiveName>(
+  op: P,
+  src: readonly Node[],
+  attr: Attrs[P],
+  shape: Shape,
+  dtype: DType,
+): Node<P> {
   const node: Node<P> = {
     id: nextId++,
     op,

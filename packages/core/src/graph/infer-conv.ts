@@ -17,20 +17,43 @@ export function dilated(n: number, dilation: number): number {
 export function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
   const rank = lhs.length - 2;
   if (rank < 1 || rhs.length !== lhs.length || attr.stride.length !== rank) {
-    fail('conv', `ranks do not fit: input ${showShape(lhs)}, kernel ${showShape(rhs)}, ${attr.stride.length} spatial axes; needs [N, C, ...] and [O, C / groups, ...]`, lhs, rhs);
+    fail(
+      'conv',
+      `ranks do not fit: input ${showShape(lhs)}, kernel ${showShape(rhs)}, ${attr.stride.length} spatial axes; needs [N, C, ...] and [O, C / groups, ...]`,
+      lhs,
+      rhs,
+    );
   }
   const [batch, channels] = [lhs[0] as number, lhs[1] as number];
   const [features, depth] = [rhs[0] as number, rhs[1] as number];
   const { groups, batchGroups } = attr;
   if (channels !== depth * groups) {
-    fail('conv', `channels do not fit: input ${showShape(lhs)} has ${channels}, kernel ${showShape(rhs)} with ${groups} groups needs ${depth * groups}`, lhs, rhs);
+    fail(
+      'conv',
+      `channels do not fit: input ${showShape(lhs)} has ${channels}, kernel ${showShape(rhs)} with ${groups} groups needs ${depth * groups}`,
+      lhs,
+      rhs,
+    );
   }
-  if (features % groups !== 0 || features % batchGroups !== 0 || batch % batchGroups !== 0 || (groups > 1 && batchGroups > 1)) {
-    fail('conv', `groups do not divide: ${features} output features in ${groups * batchGroups} groups; choose a divisor`, lhs, rhs);
+  if (
+    features % groups !== 0 ||
+    features % batchGroups !== 0 ||
+    batch % batchGroups !== 0 ||
+    (groups > 1 && batchGroups > 1)
+  ) {
+    fail(
+      'conv',
+      `groups do not divide: ${features} output features in ${groups * batchGroups} groups; choose a divisor`,
+      lhs,
+      rhs,
+    );
   }
   const shape = [batch / batchGroups, features];
   for (let i = 0; i < rank; i++) {
-    const size = dilated(lhs[i + 2] as number, attr.lhsDilation[i] as number) + (attr.padLow[i] as number) + (attr.padHigh[i] as number);
+    const size =
+      dilated(lhs[i + 2] as number, attr.lhsDilation[i] as number) +
+      (attr.padLow[i] as number) +
+      (attr.padHigh[i] as number);
     const extent = dilated(rhs[i + 2] as number, attr.rhsDilation[i] as number);
     if (extent === 0) fail('conv', `empty kernel: ${showShape(rhs)}; spatial sizes must be at least 1`, rhs);
     shape.push(size < extent ? 0 : Math.floor((size - extent) / (attr.stride[i] as number)) + 1);
@@ -56,7 +79,12 @@ export function foldShape(shape: Shape, attr: Attrs['fold']): Shape {
   const lead = shape.length - 2 * attr.size.length;
   const expected = lead < 0 ? [] : windowShape([...shape.slice(0, lead), ...attr.spatial], attr);
   if (expected.length !== shape.length || expected.some((n, i) => n !== shape[i])) {
-    fail('fold', `shape ${showShape(shape)} is not what windows over ${showShape(attr.spatial)} give: ${showShape(expected)}`, shape, expected);
+    fail(
+      'fold',
+      `shape ${showShape(shape)} is not what windows over ${showShape(attr.spatial)} give: ${showShape(expected)}`,
+      shape,
+      expected,
+    );
   }
   return [...shape.slice(0, lead), ...attr.spatial];
 }

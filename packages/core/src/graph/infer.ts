@@ -6,11 +6,12 @@
  */
 import { dropAxes } from '../shape/axes.ts';
 import { broadcastShapes } from '../shape/broadcast.ts';
-import { type DType, dtypeInfo, isFloat, isInteger } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import type { Attrs, BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
 import { convShape, foldShape, windowShape } from './infer-conv.ts';
+import { type Accepts, checkDType, common } from './infer-dtype.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
 
@@ -24,48 +25,6 @@ const first = (src: readonly Node[]): Node => src[0] as Node;
 const second = (src: readonly Node[]): Node => src[1] as Node;
 const shapeOfFirst = (src: readonly Node[]): Shape => first(src).shape;
 const dtypeOfFirst = (src: readonly Node[]): DType => first(src).dtype;
-
-type Accepts = 'float' | 'number' | 'integer' | 'bits' | 'any';
-
-function accepted(kind: Accepts, dtype: DType): boolean {
-  switch (kind) {
-    case 'float':
-      return isFloat(dtype);
-    case 'number':
-      return dtype !== 'bool';
-    case 'integer':
-      return isInteger(dtype);
-    case 'bits':
-      return !isFloat(dtype);
-    case 'any':
-      return true;
-    default:
-      return kind satisfies never;
-  }
-}
-
-const wanted: Readonly<Record<Accepts, string>> = {
-  float: 'a floating-point dtype',
-  number: 'numbers, not bool',
-  integer: 'an integer dtype',
-  bits: 'integers or bool',
-  any: 'any dtype',
-};
-
-function checkDType(kind: Accepts, primitive: PrimitiveName, dtype: DType): void {
-  if (!accepted(kind, dtype)) {
-    throw new DTypeError(opName(primitive), `dtype not accepted: ${dtype}; needs ${wanted[kind]}; convert with cast()`, [dtype]);
-  }
-}
-
-/** Dtype shared by both operands. */
-function common(primitive: PrimitiveName, kind: Accepts, a: Node, b: Node): DType {
-  if (a.dtype !== b.dtype) {
-    throw new DTypeError(opName(primitive), `dtypes differ: ${a.dtype} and ${b.dtype}; convert one with cast()`, [a.dtype, b.dtype]);
-  }
-  checkDType(kind, primitive, a.dtype);
-  return a.dtype;
-}
 
 function unary<P extends UnaryPrimitive>(op: P, kind: Accepts, result?: DType): InferRule<P> {
   return {
@@ -109,7 +68,8 @@ function sortedDistinct(op: PrimitiveName, axes: readonly number[], shape: Shape
 }
 
 function checkIndex(op: PrimitiveName, index: Node): void {
-  if (index.dtype !== 'int32') throw new DTypeError(opName(op), `index dtype is ${index.dtype}: needs int32; convert with cast()`, [index.dtype]);
+  if (index.dtype !== 'int32')
+    throw new DTypeError(opName(op), `index dtype is ${index.dtype}: needs int32; convert with cast()`, [index.dtype]);
 }
 
 function spliced(shape: Shape, axis: number, middle: Shape): number[] {
@@ -126,7 +86,10 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
     shape: (_, attr) => attr.shape,
     dtype: (src) => {
       if (src.length !== 2 || src.some((key) => key.dtype !== 'uint32' || key.shape.length !== 0)) {
-        fail('randomBits', `a key is two uint32 scalars: got ${src.map((key) => key.dtype + showShape(key.shape)).join(', ')}`);
+        fail(
+          'randomBits',
+          `a key is two uint32 scalars: got ${src.map((key) => key.dtype + showShape(key.shape)).join(', ')}`,
+        );
       }
       return 'uint32';
     },
@@ -188,7 +151,10 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
     },
     dtype: (src) => {
       const condition = first(src).dtype;
-      if (condition !== 'bool') throw new DTypeError(opName('where'), `condition is ${condition}: needs bool; compare or cast first`, [condition]);
+      if (condition !== 'bool')
+        throw new DTypeError(opName('where'), `condition is ${condition}: needs bool; compare or cast first`, [
+          condition,
+        ]);
       return common('where', 'any', second(src), src[2] as Node);
     },
   },
@@ -198,7 +164,11 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
     dtype: (src, attr) => {
       const from = first(src).dtype;
       if (dtypeInfo[from].bytes !== dtypeInfo[attr.dtype].bytes || from === 'bool' || attr.dtype === 'bool') {
-        throw new DTypeError(opName('bitcast'), `sizes differ: ${from} and ${attr.dtype}; both must have the same number of bytes`, [from, attr.dtype]);
+        throw new DTypeError(
+          opName('bitcast'),
+          `sizes differ: ${from} and ${attr.dtype}; both must have the same number of bytes`,
+          [from, attr.dtype],
+        );
       }
       return attr.dtype;
     },
@@ -248,7 +218,11 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
     shape: (src, attr) => {
       const { shape } = first(src);
       checkRank('permute', 'axes', attr.axes, shape);
-      sortedDistinct('permute', [...attr.axes].sort((a, b) => a - b), shape);
+      sortedDistinct(
+        'permute',
+        [...attr.axes].sort((a, b) => a - b),
+        shape,
+      );
       return attr.axes.map((axis) => shape[axis] as number);
     },
     dtype: dtypeOfFirst,
@@ -257,7 +231,12 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
     shape: (src, attr) => {
       const { shape } = first(src);
       if (shape.length !== attr.shape.length || shape.some((n, i) => n !== 1 && n !== attr.shape[i])) {
-        fail('expand', `cannot stretch ${showShape(shape)} to ${showShape(attr.shape)}; only axes of size 1 stretch`, shape, attr.shape);
+        fail(
+          'expand',
+          `cannot stretch ${showShape(shape)} to ${showShape(attr.shape)}; only axes of size 1 stretch`,
+          shape,
+          attr.shape,
+        );
       }
       return attr.shape;
     },
@@ -273,7 +252,11 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
         const last = start + (n - 1) * (attr.step[i] as number);
         const inside = (at: number): boolean => at >= 0 && at < (shape[i] as number);
         if (n < 0 || (n > 0 && !(inside(start) && inside(last)))) {
-          fail('slice', `range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${(shape[i] as number) - 1}`, shape);
+          fail(
+            'slice',
+            `range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${(shape[i] as number) - 1}`,
+            shape,
+          );
         }
       }
       return attr.length;
@@ -286,7 +269,8 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
       checkRank('pad', 'pad widths', attr.low, shape);
       checkRank('pad', 'pad widths', attr.high, shape);
       const result = shape.map((n, i) => n + (attr.low[i] as number) + (attr.high[i] as number));
-      if (attr.low.some((n) => n < 0) || attr.high.some((n) => n < 0)) fail('pad', `negative width: low ${showShape(attr.low)}, high ${showShape(attr.high)}`, shape);
+      if (attr.low.some((n) => n < 0) || attr.high.some((n) => n < 0))
+        fail('pad', `negative width: low ${showShape(attr.low)}, high ${showShape(attr.high)}`, shape);
       return result;
     },
     dtype: dtypeOfFirst,
@@ -297,7 +281,12 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
       let total = 0;
       for (const part of src) {
         if (part.shape.length !== shape.length || part.shape.some((n, i) => i !== attr.axis && n !== shape[i])) {
-          fail('concat', `shapes differ besides axis ${attr.axis}: ${showShape(shape)} and ${showShape(part.shape)}; make the other sizes equal`, shape, part.shape);
+          fail(
+            'concat',
+            `shapes differ besides axis ${attr.axis}: ${showShape(shape)} and ${showShape(part.shape)}; make the other sizes equal`,
+            shape,
+            part.shape,
+          );
         }
         total += part.shape[attr.axis] as number;
       }
@@ -314,10 +303,18 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
   dotGeneral: {
     shape: (src, attr) => {
       const [lhs, rhs] = [first(src).shape, second(src).shape];
-      const pairs = [...attr.lhsBatch.map((axis, i) => [axis, attr.rhsBatch[i]]), ...attr.lhsContract.map((axis, i) => [axis, attr.rhsContract[i]])];
+      const pairs = [
+        ...attr.lhsBatch.map((axis, i) => [axis, attr.rhsBatch[i]]),
+        ...attr.lhsContract.map((axis, i) => [axis, attr.rhsContract[i]]),
+      ];
       for (const [m, n] of pairs) {
         if (m === undefined || n === undefined || lhs[m] === undefined || lhs[m] !== rhs[n]) {
-          fail('dotGeneral', `sizes differ: axis ${m} of ${showShape(lhs)} and axis ${n} of ${showShape(rhs)}; paired axes must be equal`, lhs, rhs);
+          fail(
+            'dotGeneral',
+            `sizes differ: axis ${m} of ${showShape(lhs)} and axis ${n} of ${showShape(rhs)}; paired axes must be equal`,
+            lhs,
+            rhs,
+          );
         }
       }
       const lhsUsed = [...attr.lhsBatch, ...attr.lhsContract];
@@ -338,7 +335,8 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
   gather: {
     shape: (src, attr) => {
       const { shape } = first(src);
-      if (attr.axis < 0 || attr.axis >= shape.length) fail('gather', `no axis ${attr.axis} in shape ${showShape(shape)}`, shape);
+      if (attr.axis < 0 || attr.axis >= shape.length)
+        fail('gather', `no axis ${attr.axis} in shape ${showShape(shape)}`, shape);
       return spliced(shape, attr.axis, second(src).shape);
     },
     dtype: (src) => {
@@ -351,7 +349,12 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
       const [base, index, updates] = [first(src).shape, second(src).shape, (src[2] as Node).shape];
       const expected = spliced(base, attr.axis, index);
       if (updates.length !== expected.length || updates.some((n, i) => n !== expected[i])) {
-        fail('scatterAdd', `updates have shape ${showShape(updates)}: needs ${showShape(expected)} for base ${showShape(base)} and index ${showShape(index)}`, updates, expected);
+        fail(
+          'scatterAdd',
+          `updates have shape ${showShape(updates)}: needs ${showShape(expected)} for base ${showShape(base)} and index ${showShape(index)}`,
+          updates,
+          expected,
+        );
       }
       return base;
     },
@@ -368,7 +371,11 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
 function checkNotEmpty(op: PrimitiveName, shape: Shape, axes: readonly number[]): void {
   for (const axis of axes) {
     if (shape[axis] === 0) {
-      fail(op, `reduction over nothing: axis ${axis} of ${showShape(shape)} is empty and this reduction has no value for it; check the size first`, shape);
+      fail(
+        op,
+        `reduction over nothing: axis ${axis} of ${showShape(shape)} is empty and this reduction has no value for it; check the size first`,
+        shape,
+      );
     }
   }
 }

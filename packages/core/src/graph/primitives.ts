@@ -70,7 +70,12 @@ export function cast(x: Node, dtype: DType): Node {
 
 // Reductions
 
-export function reduce(x: Node, op: Attrs['reduce']['op'], axes: readonly number[], ties: Attrs['reduce']['ties'] = 'share'): Node {
+export function reduce(
+  x: Node,
+  op: Attrs['reduce']['op'],
+  axes: readonly number[],
+  ties: Attrs['reduce']['ties'] = 'share',
+): Node {
   return axes.length === 0 ? x : makeNode('reduce', [x], { op, axes, ties });
 }
 
@@ -108,7 +113,11 @@ export function expand(x: Node, shape: Shape): Node {
 
 export function slice(x: Node, start: readonly number[], length: readonly number[], step: readonly number[]): Node {
   if (sameShape(x.shape, length) && step.every((s, i) => s === 1 || length[i] === 1)) return x;
-  return aliased(makeNode('slice', [x], { start, length, step }), x, x.storage && sliceView(x.storage.view, start, step));
+  return aliased(
+    makeNode('slice', [x], { start, length, step }),
+    x,
+    x.storage && sliceView(x.storage.view, start, step),
+  );
 }
 
 export function pad(x: Node, low: readonly number[], high: readonly number[], value = 0): Node {
@@ -122,12 +131,12 @@ export function concat(parts: readonly Node[], axis: number): Node {
 
 /** The same value as a node of its own: a place where differentiation can start. */
 export function identity(x: Node): Node {
-  return aliased(makeNode('reshape', [x], { shape: x.shape }), x, x.storage && x.storage.view);
+  return aliased(makeNode('reshape', [x], { shape: x.shape }), x, x.storage?.view ?? null);
 }
 
 /** The same value without its history. */
 export function stopGradient(x: Node): Node {
-  return aliased(makeNode('stopGradient', [x], null), x, x.storage && x.storage.view);
+  return aliased(makeNode('stopGradient', [x], null), x, x.storage?.view ?? null);
 }
 
 /** The same value in row-major order of its own. */
@@ -158,7 +167,8 @@ export function sumTo(x: Node, shape: Shape): Node {
   if (sameShape(x.shape, shape)) return x;
   const missing = x.shape.length - shape.length;
   const axes: number[] = [];
-  for (let i = 0; i < x.shape.length; i++) if (i < missing || (shape[i - missing] === 1 && x.shape[i] !== 1)) axes.push(i);
+  for (let i = 0; i < x.shape.length; i++)
+    if (i < missing || (shape[i - missing] === 1 && x.shape[i] !== 1)) axes.push(i);
   return reshape(reduce(x, 'sum', axes), shape);
 }
 

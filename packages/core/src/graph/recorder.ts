@@ -163,7 +163,8 @@ export function keepsHistory(node: Node): boolean {
 export function retain(node: Node): void {
   node.handles++;
   if (node.edges === 'floating') own(node);
-  else if (node.edges === 'dead') throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
+  else if (node.edges === 'dead')
+    throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
 }
 
 /** A floating node becomes needed: it counts in its sources from now on, and floating sources become needed too. */
@@ -178,7 +179,10 @@ function own(start: Node): void {
     if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
     for (let i = 0; i < src.length; i++) {
       const source = src[i] as Node;
-      if (source.edges === 'dead') throw new Error(`[recorder] node ${source.id} (${source.op}) was released while node ${node.id} (${node.op}) needs it`);
+      if (source.edges === 'dead')
+        throw new Error(
+          `[recorder] node ${source.id} (${source.op}) was released while node ${node.id} (${node.op}) needs it`,
+        );
       if (source.edges === 'floating') {
         source.edges = 'uses';
         (stack ??= []).push(source);

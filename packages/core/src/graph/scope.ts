@@ -4,7 +4,15 @@
  * Handles made inside a scope wait on one stack. `compose` is the scope of one library operation, `scope` (tensor/scope.ts)
  * the user's, `holding` that of a gradient function. Nothing is allocated per recorded operation but the stack entry.
  */
-import { checkLimits, flushEpoch, pendingHandles, scopeEnded, sweepPending, trackHandle, type TrackedHandle } from './recorder.ts';
+import {
+  checkLimits,
+  flushEpoch,
+  pendingHandles,
+  scopeEnded,
+  sweepPending,
+  trackHandle,
+  type TrackedHandle,
+} from './recorder.ts';
 import { hasRecordings } from './tracking.ts';
 
 /** What a scope can end: handles, and tapes. */
@@ -70,7 +78,8 @@ export function markAll(value: unknown, visit: (handle: TrackedHandle) => void):
   else if (value instanceof Map) for (const item of value.values()) markAll(item, visit);
   else {
     const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype === Object.prototype || prototype === null) for (const key in value) markAll((value as Record<string, unknown>)[key], visit);
+    if (prototype === Object.prototype || prototype === null)
+      for (const key in value) markAll((value as Record<string, unknown>)[key], visit);
   }
 }
 

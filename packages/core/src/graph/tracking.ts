@@ -47,7 +47,10 @@ export function startRecording(op: string, watchLeaves: boolean): Recording {
     if (watchLeaves) watchingLeaves |= bit;
     return (recordings[i] = { bit, nodes: [], watched: [] });
   }
-  throw new ArgumentError(op, 'too many tapes are open: 31; call gradient() or dispose() on tapes that are no longer needed');
+  throw new ArgumentError(
+    op,
+    'too many tapes are open: 31; call gradient() or dispose() on tapes that are no longer needed',
+  );
 }
 
 /** The recording sees operations on this node from now on. */

@@ -10,7 +10,8 @@ import { ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, clip, div, mul, neg, sub } from './arithmetic.ts';
+import { abs, add, div, mul, neg, sub } from './arithmetic.ts';
+import { clip } from './compound.ts';
 import { exp, expm1, log1p } from './exponential.ts';
 import { greater, less, lessEqual, where } from './logic.ts';
 import { erf, tanh } from './trigonometric.ts';
@@ -199,7 +200,9 @@ export function hardShrink(x: TensorLike, options: { readonly lambda?: number } 
  * threshold(tensor([1, 3]), { threshold: 2, value: -1 }); // [-1, 3]
  */
 export function threshold(x: TensorLike, options: { readonly threshold: number; readonly value: number }): Tensor {
-  return activation('threshold', x, (t) => where(lessEqual(t, given(options.threshold, t)), given(options.value, t), t));
+  return activation('threshold', x, (t) =>
+    where(lessEqual(t, given(options.threshold, t)), given(options.value, t), t),
+  );
 }
 
 /**
@@ -285,11 +288,23 @@ export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor
     const axis = normalizeAxis('glu', options.axis ?? -1, shape.length);
     const half = (shape[axis] as number) / 2;
     if (!Number.isInteger(half)) {
-      throw new ShapeError('glu', `odd axis: size ${shape[axis]} of axis ${axis} in ${showShape(shape)}; needs an even size`, [shape]);
+      throw new ShapeError(
+        'glu',
+        `odd axis: size ${shape[axis]} of axis ${axis} in ${showShape(shape)}; needs an even size`,
+        [shape],
+      );
     }
     const length = shape.map((n, i) => (i === axis ? half : n));
     const step = shape.map(() => 1);
-    const part = (start: number): Tensor => wrap(sliceNode(nodeOf(t), shape.map((_, i) => (i === axis ? start : 0)), length, step));
+    const part = (start: number): Tensor =>
+      wrap(
+        sliceNode(
+          nodeOf(t),
+          shape.map((_, i) => (i === axis ? start : 0)),
+          length,
+          step,
+        ),
+      );
     return mul(part(0), logistic(part(half)));
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Arithmetic of one, two and three operands.
+ * Arithmetic of one and two operands.
  *
  * Operands broadcast (trailing axes align, axes of size 1 stretch) and meet in their common dtype by the table of the Python
  * Array API; JavaScript numbers take the dtype of the tensor they meet. All functions here throw ShapeError where shapes do not
@@ -12,9 +12,9 @@ import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { equal, greaterEqual, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
-import { binaryOp, floatBinaryOp, floatUnaryOp, unaryOp } from './recording.ts';
 import { fullLike, onesLike } from './creation.ts';
+import { equal, less, logicalAnd, notEqual, where } from './logic.ts';
+import { binaryOp, floatBinaryOp, floatUnaryOp, unaryOp } from './recording.ts';
 
 /**
  * a + b. Source: Array API `add`.
@@ -168,7 +168,7 @@ function integerPow(x: Tensor, y: Tensor): Tensor {
 }
 
 /** Both arguments as tensors of their common dtype. */
-function pair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
+export function pair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
   if (typeof a === 'object' && typeof b === 'object') {
     const [x, y] = operands(a, b);
     return [wrap(x), wrap(y)];
@@ -248,139 +248,6 @@ export function maximum(a: TensorLike, b: TensorLike): Tensor {
  */
 export function minimum(a: TensorLike, b: TensorLike): Tensor {
   return binaryOp('minimum', 'minimum', a, b);
-}
-
-/**
- * x limited to low .. high; NaN stays. Source: Array API `clip`. The gradient at a bound is that of x.
- *
- * @param low smallest result; none if null
- * @param high largest result; none if null
- *
- * @example
- * clip(tensor([-5, 0.5, 5]), -1, 1); // [-1, 0.5, 1]
- */
-export function clip(x: TensorLike, low: TensorLike | null, high: TensorLike | null): Tensor {
-  return compose('clip', () => {
-    let result = wrap(operand(x));
-    if (low !== null) {
-      const bound = given(low, result);
-      result = where(less(result, bound), bound, result);
-    }
-    if (high !== null) {
-      const bound = given(high, result);
-      result = where(less(bound, result), bound, result);
-    }
-    return result;
-  });
-}
-
-/**
- * a + weight * (b - a): a at weight 0, b at weight 1. Source: PyTorch `torch.lerp`.
- *
- * @example
- * lerp(tensor([0, 10]), tensor([10, 20]), 0.5); // [5, 15]
- */
-export function lerp(a: TensorLike, b: TensorLike, weight: TensorLike): Tensor {
-  return compose('lerp', () => {
-    const [x, y] = pair(a, b);
-    return add(x, mul(given(weight, x), sub(y, x)));
-  });
-}
-
-/**
- * The length of the hypotenuse, without overflow on the way. Source: C `hypot`: infinite if either side is.
- *
- * @example
- * hypot(tensor([3]), 4); // [5]
- */
-export function hypot(a: TensorLike, b: TensorLike): Tensor {
-  return compose('hypot', () => {
-    const [p, q] = pair(a, b);
-    const x = abs(p);
-    const y = abs(q);
-    const large = maximum(x, y);
-    // Scale by the larger side, but not by 0 or infinity. The scale cancels, so it carries no gradient.
-    const usable = logicalAnd(notEqual(large, 0), less(large, Number.POSITIVE_INFINITY));
-    const node = nodeOf(where(usable, large, 1));
-    const scale = wrap(makeNode('stopGradient', [node], null));
-    const u = div(x, scale);
-    const v = div(y, scale);
-    const squares = add(mul(u, u), mul(v, v));
-    const zero = equal(squares, 0);
-    const root = where(zero, 0, mul(scale, floatUnaryOp('hypot', 'sqrt', where(zero, 1, squares))));
-    // An infinite side wins over NaN.
-    return where(isInf(x), x, where(isInf(y), y, root));
-  });
-}
-
-/**
- * The magnitude of a with the sign of b, the sign of zero included. Source: IEEE 754 `copySign`.
- *
- * @example
- * copysign(tensor([1, 2]), tensor([-1, 1])); // [-1, 2]
- */
-export function copysign(a: TensorLike, b: TensorLike): Tensor {
-  return compose('copysign', () => {
-    const [x, y] = pair(a, b);
-    const size = abs(x);
-    // 1 / -0 is -infinity: that tells the zeros apart.
-    const negative = where(equal(y, 0), less(reciprocal(y), 0), less(y, 0));
-    return where(negative, neg(size), size);
-  });
-}
-
-/**
- * a * b + c. Source: IEEE 754 `fusedMultiplyAdd`, but rounding once is not promised.
- *
- * @example
- * fma(tensor([2]), tensor([3]), tensor([4])); // [10]
- */
-export function fma(a: TensorLike, b: TensorLike, c: TensorLike): Tensor {
-  return compose('fma', () => {
-    const [x, y] = pair(a, b);
-    const product = mul(x, y);
-    return add(product, given(c, product));
-  });
-}
-
-/**
- * input + value * a * b. Source: PyTorch `torch.addcmul`.
- *
- * @example
- * addcmul(tensor([1]), tensor([2]), tensor([3]), { value: 10 }); // [61]
- */
-export function addcmul(input: Tensor, a: TensorLike, b: TensorLike, options: { readonly value?: TensorLike } = {}): Tensor {
-  return compose('addcmul', () => {
-    const product = mul(given(a, input), given(b, input));
-    return add(input, options.value === undefined ? product : mul(given(options.value, input), product));
-  });
-}
-
-/**
- * input + value * a / b. Source: PyTorch `torch.addcdiv`.
- *
- * @example
- * addcdiv(tensor([1]), tensor([6]), tensor([3]), { value: 10 }); // [21]
- */
-export function addcdiv(input: Tensor, a: TensorLike, b: TensorLike, options: { readonly value?: TensorLike } = {}): Tensor {
-  return compose('addcdiv', () => {
-    const quotient = div(given(a, input), given(b, input));
-    return add(input, options.value === undefined ? quotient : mul(given(options.value, input), quotient));
-  });
-}
-
-/**
- * 0 below zero, `value` at zero, 1 above. Source: NumPy `heaviside`.
- *
- * @example
- * heaviside(tensor([-1, 0, 2]), 0.5); // [0, 0.5, 1]
- */
-export function heaviside(x: Tensor, value: TensorLike): Tensor {
-  return compose('heaviside', () => {
-    const at = given(value, x);
-    const step = where(greaterEqual(x, 0), onesLike(x), 0);
-    return where(equal(x, 0), at, where(notEqual(x, x), x, step));
-  });
 }
 
 /**

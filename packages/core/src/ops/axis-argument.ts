@@ -18,7 +18,12 @@ export function readAxes(op: string, argument: AxisArgument | undefined, rank: n
 }
 
 /** Reads an argument that names one axis, by itself or as `{ axis }`. */
-export function readAxis(op: string, argument: number | { readonly axis?: number | undefined } | undefined, fallback: number, rank: number): number {
+export function readAxis(
+  op: string,
+  argument: number | { readonly axis?: number | undefined } | undefined,
+  fallback: number,
+  rank: number,
+): number {
   const axis = typeof argument === 'number' ? argument : (argument?.axis ?? fallback);
   // A scalar counts as one element along one axis.
   if (rank === 0 && (axis === 0 || axis === -1)) return 0;

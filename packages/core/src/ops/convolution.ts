@@ -63,10 +63,26 @@ export function readPadding(
     });
     return { low: total.map((n) => Math.floor(n / 2)), high: total.map((n) => Math.ceil(n / 2)) };
   }
-  if (typeof padding === 'string') throw new ArgumentError(op, `bad padding: '${String(padding)}'; must be numbers, pairs, 'same' or 'valid'`);
+  if (typeof padding === 'string')
+    throw new ArgumentError(op, `bad padding: '${String(padding)}'; must be numbers, pairs, 'same' or 'valid'`);
   if (typeof padding !== 'number' && Array.isArray(padding[0])) {
     const pairs = padding as readonly (readonly [number, number])[];
-    return { low: perAxis(op, 'padding', pairs.map(([low]) => low), rank, 0), high: perAxis(op, 'padding', pairs.map(([, high]) => high), rank, 0) };
+    return {
+      low: perAxis(
+        op,
+        'padding',
+        pairs.map(([low]) => low),
+        rank,
+        0,
+      ),
+      high: perAxis(
+        op,
+        'padding',
+        pairs.map(([, high]) => high),
+        rank,
+        0,
+      ),
+    };
   }
   const both = perAxis(op, 'padding', padding as PerAxis, rank, 0);
   return { low: both, high: [...both] };
@@ -86,7 +102,11 @@ export function fromChannelsFirst(x: Node, layout: Layout): Node {
 
 function checkRank(op: string, x: Node, kernel: Node, rank: number): void {
   if (x.shape.length !== rank + 2 || kernel.shape.length !== rank + 2) {
-    throw new ShapeError(op, `ranks do not fit: input ${showShape(x.shape)} and kernel ${showShape(kernel.shape)}; both need ${rank + 2} axes`, [x.shape, kernel.shape]);
+    throw new ShapeError(
+      op,
+      `ranks do not fit: input ${showShape(x.shape)} and kernel ${showShape(kernel.shape)}; both need ${rank + 2} axes`,
+      [x.shape, kernel.shape],
+    );
   }
 }
 
@@ -94,7 +114,11 @@ function withBias(result: Node, bias: Tensor | null | undefined, rank: number, o
   if (bias === null || bias === undefined) return result;
   const node = nodeOf(bias);
   if (node.shape.length !== 1 || node.shape[0] !== result.shape[1]) {
-    throw new ShapeError(op, `bias has shape ${showShape(node.shape)}: needs [${result.shape[1]}], one per output feature`, [node.shape]);
+    throw new ShapeError(
+      op,
+      `bias has shape ${showShape(node.shape)}: needs [${result.shape[1]}], one per output feature`,
+      [node.shape],
+    );
   }
   return p.add(result, p.reshape(node, [node.shape[0] as number, ...new Array<number>(rank).fill(1)]));
 }
@@ -107,7 +131,14 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
     const lhs = toChannelsFirst(input, layout);
     const stride = perAxis(op, 'stride', options.stride ?? 1, rank, 1);
     const dilation = perAxis(op, 'dilation', options.dilation ?? 1, rank, 1);
-    const { low, high } = readPadding(op, options.padding ?? 0, lhs.shape.slice(2), weight.shape.slice(2), stride, dilation);
+    const { low, high } = readPadding(
+      op,
+      options.padding ?? 0,
+      lhs.shape.slice(2),
+      weight.shape.slice(2),
+      stride,
+      dilation,
+    );
     const result = makeNode('conv', [lhs, weight], {
       stride,
       padLow: low,
@@ -193,12 +224,19 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
     const extra = perAxis(op, 'outputPadding', options.outputPadding ?? 0, rank, 0);
     const [channels, perGroup, ...size] = weight.shape as [number, number, ...number[]];
     if (lhs.shape[1] !== channels || channels % groups !== 0) {
-      throw new ShapeError(op, `channels do not fit: input ${showShape(input.shape)} has ${lhs.shape[1]}, kernel ${showShape(weight.shape)} with ${groups} groups needs ${channels}`, [input.shape, weight.shape]);
+      throw new ShapeError(
+        op,
+        `channels do not fit: input ${showShape(input.shape)} has ${lhs.shape[1]}, kernel ${showShape(weight.shape)} with ${groups} groups needs ${channels}`,
+        [input.shape, weight.shape],
+      );
     }
     // [C, O / g, k] to [O, C / g, k] with every tap at the opposite place: the transpose of the matrix that conv applies.
     const split = p.reshape(weight, [groups, channels / groups, perGroup, ...size]);
     const swapped = p.permute(split, [0, 2, 1, ...size.map((_, i) => i + 3)]);
-    const rhs = p.flip(p.reshape(swapped, [groups * perGroup, channels / groups, ...size]), size.map((_, i) => i + 2));
+    const rhs = p.flip(
+      p.reshape(swapped, [groups * perGroup, channels / groups, ...size]),
+      size.map((_, i) => i + 2),
+    );
     const low = size.map((k, i) => (dilation[i] as number) * (k - 1) - (padding[i] as number));
     const result = makeNode('conv', [lhs, rhs], {
       stride: stride.map(() => 1),

@@ -29,7 +29,10 @@ function dtypeOfArray(data: ArrayBufferView): DType {
   if (data instanceof Uint16Array) return 'uint16';
   if (data instanceof BigInt64Array) return 'int64';
   if (data instanceof BigUint64Array) return 'uint64';
-  throw new ArgumentError('tensor', `data is a ${data.constructor.name}: not an array of numbers; pass a typed array or nested arrays`);
+  throw new ArgumentError(
+    'tensor',
+    `data is a ${data.constructor.name}: not an array of numbers; pass a typed array or nested arrays`,
+  );
 }
 
 type Flat = ArrayLike<number | boolean | bigint>;
@@ -37,7 +40,11 @@ type Flat = ArrayLike<number | boolean | bigint>;
 /** Shape of nested arrays, and their elements in order. */
 function flatten(data: readonly NestedInput[]): { shape: number[]; values: (number | boolean | bigint)[] } {
   const shape: number[] = [];
-  for (let level: NestedInput = data; Array.isArray(level) || ArrayBuffer.isView(level); level = (level as readonly NestedInput[])[0] as NestedInput) {
+  for (
+    let level: NestedInput = data;
+    Array.isArray(level) || ArrayBuffer.isView(level);
+    level = (level as readonly NestedInput[])[0] as NestedInput
+  ) {
     shape.push((level as { length: number }).length);
     if ((level as { length: number }).length === 0) break;
   }
@@ -46,11 +53,17 @@ function flatten(data: readonly NestedInput[]): { shape: number[]; values: (numb
     const isArray = Array.isArray(item) || ArrayBuffer.isView(item);
     if (isArray !== depth < shape.length || (isArray && (item as { length: number }).length !== shape[depth])) {
       const found = isArray ? `length ${(item as { length: number }).length}` : `the value ${String(item)}`;
-      throw new ShapeError('tensor', `nested arrays are ragged: ${found} at depth ${depth} where shape ${showShape(shape)} has ${depth < shape.length ? `length ${shape[depth]}` : 'a number'}; make all rows equal`);
+      throw new ShapeError(
+        'tensor',
+        `nested arrays are ragged: ${found} at depth ${depth} where shape ${showShape(shape)} has ${depth < shape.length ? `length ${shape[depth]}` : 'a number'}; make all rows equal`,
+      );
     }
     if (!isArray) {
       if (typeof item !== 'number' && typeof item !== 'boolean' && typeof item !== 'bigint') {
-        throw new ArgumentError('tensor', `element is no number: ${String(item)}; elements are numbers, booleans or bigints`);
+        throw new ArgumentError(
+          'tensor',
+          `element is no number: ${String(item)}; elements are numbers, booleans or bigints`,
+        );
       }
       values.push(item);
       return;
@@ -68,7 +81,10 @@ function dtypeOfValues(values: Flat): DType {
     const type = typeof values[i];
     const next: DType = type === 'boolean' ? 'bool' : type === 'bigint' ? 'int64' : 'float32';
     if (kind !== null && kind !== next) {
-      throw new DTypeError('tensor', `values of different types: ${kind} and ${next}; give all values one type`, [kind, next]);
+      throw new DTypeError('tensor', `values of different types: ${kind} and ${next}; give all values one type`, [
+        kind,
+        next,
+      ]);
     }
     kind = next;
   }
@@ -108,7 +124,11 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
     const typed = data as TypedArray;
     dtype = options.dtype ?? dtypeOfArray(typed);
     shape = [typed.length];
-    const direct = typed instanceof hostArrays[dtype] && (dtype !== 'bool' || options.dtype === undefined) && dtype !== 'float16' && dtype !== 'bfloat16';
+    const direct =
+      typed instanceof hostArrays[dtype] &&
+      (dtype !== 'bool' || options.dtype === undefined) &&
+      dtype !== 'float16' &&
+      dtype !== 'bfloat16';
     host = direct ? typed : toHost(typed, dtype);
   } else {
     const flat = Array.isArray(data) ? flatten(data as readonly NestedInput[]) : flatten([data]);
@@ -119,7 +139,11 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
   if (options.shape !== undefined) {
     checkShape('tensor', options.shape);
     if (sizeOf(options.shape) !== host.length) {
-      throw new ShapeError('tensor', `number of elements differs: ${host.length} given and ${sizeOf(options.shape)} in shape ${showShape(options.shape)}; they must be equal`, [options.shape]);
+      throw new ShapeError(
+        'tensor',
+        `number of elements differs: ${host.length} given and ${sizeOf(options.shape)} in shape ${showShape(options.shape)}; they must be equal`,
+        [options.shape],
+      );
     }
     shape = [...options.shape];
   }
@@ -232,5 +256,8 @@ export function fullLike(x: Tensor, value: number | boolean, options: CreationOp
 
 /** Throws unless the dtype is a float. */
 export function needFloat(op: string, dtype: DType): void {
-  if (!isFloat(dtype)) throw new DTypeError(op, `dtype not accepted: ${dtype}; needs a floating-point dtype; convert with cast()`, [dtype]);
+  if (!isFloat(dtype))
+    throw new DTypeError(op, `dtype not accepted: ${dtype}; needs a floating-point dtype; convert with cast()`, [
+      dtype,
+    ]);
 }

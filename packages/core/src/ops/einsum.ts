@@ -19,17 +19,24 @@ function parse(equation: string, count: number): { inputs: string[][]; output: s
   const [left = '', right, more] = equation.replaceAll(/\s+/g, '').split('->');
   const inputs = left.split(',').map((part) => [...part]);
   if (more !== undefined || inputs.length !== count) {
-    throw new ArgumentError('einsum', `equation '${equation}' names ${inputs.length} operands: ${count} are given; separate them by commas`);
+    throw new ArgumentError(
+      'einsum',
+      `equation '${equation}' names ${inputs.length} operands: ${count} are given; separate them by commas`,
+    );
   }
   const seen = new Map<string, number>();
   for (const name of inputs.flat()) {
-    if (!/^[A-Za-z]$/.test(name)) throw new ArgumentError('einsum', `bad axis name '${name}' in '${equation}': names are single letters`);
+    if (!/^[A-Za-z]$/.test(name))
+      throw new ArgumentError('einsum', `bad axis name '${name}' in '${equation}': names are single letters`);
     seen.set(name, (seen.get(name) ?? 0) + 1);
   }
   const output = right === undefined ? [...seen.keys()].filter((name) => seen.get(name) === 1).sort() : [...right];
   for (const name of output) {
     if (!seen.has(name) || output.indexOf(name) !== output.lastIndexOf(name)) {
-      throw new ArgumentError('einsum', `bad result axis '${name}' in '${equation}': each must appear once in the result and in an operand`);
+      throw new ArgumentError(
+        'einsum',
+        `bad result axis '${name}' in '${equation}': each must appear once in the result and in an operand`,
+      );
     }
   }
   return { inputs, output };
@@ -40,7 +47,12 @@ function withoutRepeats({ node, names }: Named): Named {
   for (let i = 0; i < names.length; i++) {
     const again = names.indexOf(names[i] as string, i + 1);
     if (again < 0) continue;
-    if (node.shape[i] !== node.shape[again]) throw new ShapeError('einsum', `sizes differ: axis '${names[i]}' has ${node.shape[i]} and ${node.shape[again]} in ${showShape(node.shape)}`, [node.shape]);
+    if (node.shape[i] !== node.shape[again])
+      throw new ShapeError(
+        'einsum',
+        `sizes differ: axis '${names[i]}' has ${node.shape[i]} and ${node.shape[again]} in ${showShape(node.shape)}`,
+        [node.shape],
+      );
     const rest = names.filter((_, axis) => axis !== i && axis !== again);
     return withoutRepeats({ node: diagonalNode('einsum', node, 0, i, again), names: [...rest, names[i] as string] });
   }
@@ -59,7 +71,12 @@ function product(a: Named, b: Named, needed: ReadonlySet<string>): Named {
   const shared = left.names.filter((name) => right.names.includes(name));
   for (const name of shared) {
     const [m, n] = [left.node.shape[left.names.indexOf(name)], right.node.shape[right.names.indexOf(name)]];
-    if (m !== n) throw new ShapeError('einsum', `sizes differ: axis '${name}' has ${m} in ${showShape(left.node.shape)} and ${n} in ${showShape(right.node.shape)}`, [left.node.shape, right.node.shape]);
+    if (m !== n)
+      throw new ShapeError(
+        'einsum',
+        `sizes differ: axis '${name}' has ${m} in ${showShape(left.node.shape)} and ${n} in ${showShape(right.node.shape)}`,
+        [left.node.shape, right.node.shape],
+      );
   }
   const batch = shared.filter((name) => needed.has(name));
   const summed = shared.filter((name) => !needed.has(name));
@@ -91,7 +108,11 @@ export function einsum(equation: string, ...tensors: readonly Tensor[]): Tensor 
     const named = nodes.map((node, i): Named => {
       const names = inputs[i] as string[];
       if (names.length !== node.shape.length) {
-        throw new ShapeError('einsum', `axes do not match: '${names.join('')}' names ${names.length} for shape ${showShape(node.shape)}`, [node.shape]);
+        throw new ShapeError(
+          'einsum',
+          `axes do not match: '${names.join('')}' names ${names.length} for shape ${showShape(node.shape)}`,
+          [node.shape],
+        );
       }
       return withoutRepeats({ node: p.cast(node, dtype), names });
     });
@@ -101,6 +122,11 @@ export function einsum(equation: string, ...tensors: readonly Tensor[]): Tensor 
       result = product(result, named[i] as Named, new Set([...output, ...later]));
     }
     result = sumUnused(result, new Set(output));
-    return wrap(p.permute(result.node, output.map((name) => result.names.indexOf(name))));
+    return wrap(
+      p.permute(
+        result.node,
+        output.map((name) => result.names.indexOf(name)),
+      ),
+    );
   });
 }

@@ -25,16 +25,20 @@ function axisOf(op: string, argument: IndexAxis | undefined, fallback: number, r
 
 /** Indices as int32 in 0 .. n-1. */
 export function safeIndex(op: string, index: Node, n: number): Node {
-  if (!isInteger(index.dtype)) throw new DTypeError(op, `index dtype is ${index.dtype}: needs integers; convert with cast()`, [index.dtype]);
+  if (!isInteger(index.dtype))
+    throw new DTypeError(op, `index dtype is ${index.dtype}: needs integers; convert with cast()`, [index.dtype]);
   const number = (value: number): Node => p.constant(value, 'int32');
   const plain = p.cast(index, 'int32');
-  const wrapped = dtypeInfo[index.dtype].kind === 'uint' ? plain : p.where(p.lt(plain, number(0)), p.add(plain, number(n)), plain);
+  const wrapped =
+    dtypeInfo[index.dtype].kind === 'uint' ? plain : p.where(p.lt(plain, number(0)), p.add(plain, number(n)), plain);
   return p.binary('minimum', p.binary('maximum', wrapped, number(0)), number(Math.max(0, n - 1)));
 }
 
 function checkSource(op: string, node: Node, axis: number, index: Node): void {
   if (node.shape[axis] === 0 && sizeOf(index.shape) > 0) {
-    throw new ShapeError(op, `nothing to take from: axis ${axis} of shape ${showShape(node.shape)} is empty`, [node.shape]);
+    throw new ShapeError(op, `nothing to take from: axis ${axis} of shape ${showShape(node.shape)} is empty`, [
+      node.shape,
+    ]);
   }
 }
 
@@ -68,7 +72,12 @@ export function take(x: Tensor, indices: Tensor, axis?: IndexAxis): Tensor {
  */
 export function indexSelect(x: Tensor, indices: Tensor, axis?: IndexAxis): Tensor {
   return compose('indexSelect', () => {
-    if (indices.ndim > 1) throw new ShapeError('indexSelect', `indices have shape ${showShape(indices.shape)}: needs one axis; use take() for more`, [indices.shape]);
+    if (indices.ndim > 1)
+      throw new ShapeError(
+        'indexSelect',
+        `indices have shape ${showShape(indices.shape)}: needs one axis; use take() for more`,
+        [indices.shape],
+      );
     return wrap(taken('indexSelect', x, indices, axis));
   });
 }
@@ -86,13 +95,19 @@ export function indexSelect(x: Tensor, indices: Tensor, axis?: IndexAxis): Tenso
  */
 export function embedding(indices: Tensor, weight: Tensor, options: { readonly paddingIndex?: number } = {}): Tensor {
   return compose('embedding', () => {
-    if (weight.ndim < 1) throw new ShapeError('embedding', `weight has shape ${showShape(weight.shape)}: needs a table with rows`, [weight.shape]);
+    if (weight.ndim < 1)
+      throw new ShapeError('embedding', `weight has shape ${showShape(weight.shape)}: needs a table with rows`, [
+        weight.shape,
+      ]);
     const rows = taken('embedding', weight, indices, 0);
     if (options.paddingIndex === undefined) return wrap(rows);
     const count = weight.shape[0] as number;
     const pad = options.paddingIndex < 0 ? options.paddingIndex + count : options.paddingIndex;
     const index = safeIndex('embedding', nodeOf(indices), count);
-    const isPad = p.reshape(p.eq(index, p.constant(pad, 'int32')), [...index.shape, ...new Array<number>(weight.ndim - 1).fill(1)]);
+    const isPad = p.reshape(p.eq(index, p.constant(pad, 'int32')), [
+      ...index.shape,
+      ...new Array<number>(weight.ndim - 1).fill(1),
+    ]);
     return wrap(p.where(isPad, p.stopGradient(rows), rows));
   });
 }
@@ -109,7 +124,11 @@ function flatPositions(index: Node, full: readonly number[], axis: number): Node
     let along: Node;
     if (i === axis) along = index;
     else if (index.shape[i] === 1) along = p.constant(0, 'int32');
-    else along = p.reshape(p.iota(index.shape[i] as number), index.shape.map((size, at) => (at === i ? size : 1)));
+    else
+      along = p.reshape(
+        p.iota(index.shape[i] as number),
+        index.shape.map((size, at) => (at === i ? size : 1)),
+      );
     const scaled = step === 1 ? along : p.mul(along, p.constant(step, 'int32'));
     total = total === null ? scaled : p.add(total, scaled);
     step *= n;
@@ -124,7 +143,11 @@ function along(op: string, x: Tensor, indices: Tensor, axis: IndexAxis | undefin
   const which = axisOf(op, axis, rank === 0 ? 0 : -1, Math.max(1, rank));
   const lead = node.shape.map((n, i) => (i === which ? (index.shape[i] ?? 1) : n));
   if (index.shape.length !== rank || !broadcastsTo(index.shape, lead)) {
-    throw new ShapeError(op, `shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; sizes other than axis ${which} must be equal or 1`, [node.shape, index.shape]);
+    throw new ShapeError(
+      op,
+      `shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; sizes other than axis ${which} must be equal or 1`,
+      [node.shape, index.shape],
+    );
   }
   checkSource(op, node, which, index);
   const safe = p.broadcastTo(safeIndex(op, index, node.shape[which] as number), lead);
@@ -169,8 +192,15 @@ export function gather(x: Tensor, indices: Tensor, axis?: IndexAxis): Tensor {
 }
 
 function checkElementwise(op: string, node: Node, index: Node, axis: number): void {
-  if (index.shape.length !== node.shape.length || index.shape.some((n, i) => i !== axis && n > (node.shape[i] as number))) {
-    throw new ShapeError(op, `shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; ranks must be equal and sizes other than axis ${axis} not larger`, [node.shape, index.shape]);
+  if (
+    index.shape.length !== node.shape.length ||
+    index.shape.some((n, i) => i !== axis && n > (node.shape[i] as number))
+  ) {
+    throw new ShapeError(
+      op,
+      `shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; ranks must be equal and sizes other than axis ${axis} not larger`,
+      [node.shape, index.shape],
+    );
   }
 }
 
@@ -196,15 +226,24 @@ export function scatterAdd(x: Tensor, indices: Tensor, updates: Tensor, axis?: I
     const positions = flatPositions(safeIndex('scatterAdd', index, node.shape[which] as number), node.shape, which);
     const count = sizeOf(index.shape);
     const flat = p.reshape(node, [sizeOf(node.shape)]);
-    const added = makeNode('scatterAdd', [flat, p.reshape(positions, [count]), p.reshape(values, [count])], { axis: 0 });
+    const added = makeNode('scatterAdd', [flat, p.reshape(positions, [count]), p.reshape(values, [count])], {
+      axis: 0,
+    });
     return wrap(p.reshape(added, node.shape));
   });
 }
 
 function updatesFor(op: string, node: Node, updates: Node, shape: readonly number[]): Node {
-  if (updates.dtype !== node.dtype) throw new DTypeError(op, `dtypes differ: ${node.dtype} and updates ${updates.dtype}; convert with cast()`, [node.dtype, updates.dtype]);
+  if (updates.dtype !== node.dtype)
+    throw new DTypeError(op, `dtypes differ: ${node.dtype} and updates ${updates.dtype}; convert with cast()`, [
+      node.dtype,
+      updates.dtype,
+    ]);
   if (!broadcastsTo(updates.shape, shape)) {
-    throw new ShapeError(op, `updates have shape ${showShape(updates.shape)}: needs ${showShape(shape)}`, [updates.shape, shape]);
+    throw new ShapeError(op, `updates have shape ${showShape(updates.shape)}: needs ${showShape(shape)}`, [
+      updates.shape,
+      shape,
+    ]);
   }
   return p.broadcastTo(updates, shape);
 }
@@ -225,11 +264,16 @@ export function indexAdd(x: Tensor, indices: Tensor, updates: Tensor, axis?: Ind
     const node = nodeOf(x);
     const index = nodeOf(indices);
     const which = axisOf('indexAdd', axis, 0, node.shape.length);
-    if (index.shape.length !== 1) throw new ShapeError('indexAdd', `indices have shape ${showShape(index.shape)}: needs one axis`, [index.shape]);
+    if (index.shape.length !== 1)
+      throw new ShapeError('indexAdd', `indices have shape ${showShape(index.shape)}: needs one axis`, [index.shape]);
     checkSource('indexAdd', node, which, index);
     const shape = node.shape.map((n, i) => (i === which ? (index.shape[0] as number) : n));
     const values = updatesFor('indexAdd', node, nodeOf(updates), shape);
-    return wrap(makeNode('scatterAdd', [node, safeIndex('indexAdd', index, node.shape[which] as number), values], { axis: which }));
+    return wrap(
+      makeNode('scatterAdd', [node, safeIndex('indexAdd', index, node.shape[which] as number), values], {
+        axis: which,
+      }),
+    );
   });
 }
 
@@ -245,7 +289,8 @@ export function maskedFill(x: Tensor, mask: Tensor, value: number): Tensor {
   return compose('maskedFill', () => {
     const node = nodeOf(x);
     const m = nodeOf(mask);
-    if (m.dtype !== 'bool') throw new DTypeError('maskedFill', `mask is ${m.dtype}: needs bool; compare or cast first`, [m.dtype]);
+    if (m.dtype !== 'bool')
+      throw new DTypeError('maskedFill', `mask is ${m.dtype}: needs bool; compare or cast first`, [m.dtype]);
     return wrap(p.where(m, p.constant(value, node.dtype), node));
   });
 }

@@ -13,7 +13,8 @@ import type { Tensor } from '../tensor/types.ts';
 /** One axis, by itself or in options. */
 export type JoinAxis = number | { readonly axis?: number };
 
-const axisOf = (argument: JoinAxis | undefined): number => (typeof argument === 'number' ? argument : (argument?.axis ?? 0));
+const axisOf = (argument: JoinAxis | undefined): number =>
+  typeof argument === 'number' ? argument : (argument?.axis ?? 0);
 
 /** The nodes of a list of tensors in their common dtype. */
 function parts(op: string, tensors: readonly Tensor[]): Node[] {
@@ -52,10 +53,20 @@ export function stack(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
   const nodes = parts('stack', tensors);
   const { shape } = nodes[0] as Node;
   for (const node of nodes) {
-    if (!sameShape(node.shape, shape)) throw new ShapeError('stack', `shapes differ: ${showShape(shape)} and ${showShape(node.shape)}; all must be equal`, [shape, node.shape]);
+    if (!sameShape(node.shape, shape))
+      throw new ShapeError(
+        'stack',
+        `shapes differ: ${showShape(shape)} and ${showShape(node.shape)}; all must be equal`,
+        [shape, node.shape],
+      );
   }
   const at = normalizeAxis('stack', axisOf(axis), shape.length + 1);
-  return wrap(p.concat(nodes.map((node) => p.insertAxes(node, [at])), at));
+  return wrap(
+    p.concat(
+      nodes.map((node) => p.insertAxes(node, [at])),
+      at,
+    ),
+  );
 }
 
 function cutAt(op: string, x: Tensor, axis: number, sizes: (n: number) => number[]): Tensor[] {
@@ -67,7 +78,14 @@ function cutAt(op: string, x: Tensor, axis: number, sizes: (n: number) => number
   return sizes(node.shape[which] as number).map((size) => {
     const start = node.shape.map((_, i) => (i === which && size > 0 ? from : 0));
     from += size;
-    return wrap(p.slice(node, start, node.shape.map((n, i) => (i === which ? size : n)), step));
+    return wrap(
+      p.slice(
+        node,
+        start,
+        node.shape.map((n, i) => (i === which ? size : n)),
+        step,
+      ),
+    );
   });
 }
 
@@ -84,10 +102,15 @@ export function split(x: Tensor, size: number | readonly number[], axis?: JoinAx
   return cutAt('split', x, axisOf(axis), (n) => {
     if (typeof size !== 'number') {
       const total = size.reduce((a, b) => a + b, 0);
-      if (total !== n) throw new ShapeError('split', `sizes do not add up: [${size.join(', ')}] makes ${total}, the axis has ${n}; make them equal`);
+      if (total !== n)
+        throw new ShapeError(
+          'split',
+          `sizes do not add up: [${size.join(', ')}] makes ${total}, the axis has ${n}; make them equal`,
+        );
       return [...size];
     }
-    if (!Number.isInteger(size) || size < 1) throw new ArgumentError('split', `bad size: ${size}; must be a positive integer`);
+    if (!Number.isInteger(size) || size < 1)
+      throw new ArgumentError('split', `bad size: ${size}; must be a positive integer`);
     const sizes: number[] = [];
     for (let from = 0; from < n; from += size) sizes.push(Math.min(size, n - from));
     return n === 0 ? [0] : sizes;
@@ -104,7 +127,8 @@ export function split(x: Tensor, size: number | readonly number[], axis?: JoinAx
  */
 export function chunk(x: Tensor, count: number, axis?: JoinAxis): Tensor[] {
   return cutAt('chunk', x, axisOf(axis), (n) => {
-    if (!Number.isInteger(count) || count < 1) throw new ArgumentError('chunk', `bad count: ${count}; must be a positive integer`);
+    if (!Number.isInteger(count) || count < 1)
+      throw new ArgumentError('chunk', `bad count: ${count}; must be a positive integer`);
     const size = Math.max(1, Math.ceil(n / count));
     const sizes: number[] = [];
     for (let from = 0; from < n; from += size) sizes.push(Math.min(size, n - from));
@@ -128,6 +152,16 @@ export function unbind(x: Tensor, axis?: JoinAxis): Tensor[] {
   const rest = node.shape.filter((_, i) => i !== which);
   return Array.from({ length: node.shape[which] as number }, (_, index) => {
     const start = node.shape.map((_n, i) => (i === which ? index : 0));
-    return wrap(p.reshape(p.slice(node, start, node.shape.map((n, i) => (i === which ? 1 : n)), step), rest));
+    return wrap(
+      p.reshape(
+        p.slice(
+          node,
+          start,
+          node.shape.map((n, i) => (i === which ? 1 : n)),
+          step,
+        ),
+        rest,
+      ),
+    );
   });
 }

@@ -147,7 +147,7 @@ export function logicalNot(x: TensorLike): Tensor {
  * @example
  * isNaN(tensor([1, NaN])); // [false, true]
  */
-export function isNaN(x: TensorLike): Tensor {
+function areNaN(x: TensorLike): Tensor {
   beginOp('isNaN');
   const node = operand(x);
   return wrap(isFloat(node.dtype) ? makeNode('isNaN', [node], null) : constant(0, 'bool', node.shape));
@@ -172,7 +172,7 @@ export function isInf(x: TensorLike): Tensor {
  * @example
  * isFinite(tensor([1, Infinity, NaN])); // [true, false, false]
  */
-export function isFinite(x: TensorLike): Tensor {
+function areFinite(x: TensorLike): Tensor {
   beginOp('isFinite');
   const node = operand(x);
   if (!isFloat(node.dtype)) return wrap(constant(1, 'bool', node.shape));
@@ -215,11 +215,20 @@ export function isClose(
     if (!isFloat(x.dtype)) [x, y] = [cast(x, 'float32'), cast(y, 'float32')];
     const number = (value: number): Node => constant(value, x.dtype);
     const distance = makeNode('abs', [makeNode('sub', [x, y], null)], null);
-    const room = makeNode('add', [number(atol), makeNode('mul', [number(rtol), makeNode('abs', [y], null)], null)], null);
+    const room = makeNode(
+      'add',
+      [number(atol), makeNode('mul', [number(rtol), makeNode('abs', [y], null)], null)],
+      null,
+    );
     const finite = makeNode('lt', [makeNode('abs', [y], null), number(Number.POSITIVE_INFINITY)], null);
     const near = makeNode('and', [finite, makeNode('le', [distance, room], null)], null);
     let close: Node = makeNode('or', [near, eq(x, y)], null);
-    if (equalNaN) close = makeNode('or', [close, makeNode('and', [makeNode('isNaN', [x], null), makeNode('isNaN', [y], null)], null)], null);
+    if (equalNaN)
+      close = makeNode(
+        'or',
+        [close, makeNode('and', [makeNode('isNaN', [x], null), makeNode('isNaN', [y], null)], null)],
+        null,
+      );
     return wrap(close);
   });
 }
@@ -232,13 +241,24 @@ export function isClose(
  * @example
  * nanToNum(tensor([NaN, 1]), { nan: 7 }); // [7, 1]
  */
-export function nanToNum(x: Tensor, options: { readonly nan?: number; readonly posInf?: number; readonly negInf?: number } = {}): Tensor {
+export function nanToNum(
+  x: Tensor,
+  options: { readonly nan?: number; readonly posInf?: number; readonly negInf?: number } = {},
+): Tensor {
   return compose('nanToNum', () => {
     if (!isFloat(x.dtype)) return wrap(nodeOf(x));
-    const limits: Readonly<Record<string, number>> = { float64: Number.MAX_VALUE, float32: 3.4028234663852886e38, float16: 65504, bfloat16: 3.3895313892515355e38 };
+    const limits: Readonly<Record<string, number>> = {
+      float64: Number.MAX_VALUE,
+      float32: 3.4028234663852886e38,
+      float16: 65504,
+      bfloat16: 3.3895313892515355e38,
+    };
     const largest = limits[x.dtype] as number;
     const high = where(equal(x, Number.POSITIVE_INFINITY), options.posInf ?? largest, x);
     const low = where(equal(x, Number.NEGATIVE_INFINITY), options.negInf ?? -largest, high);
-    return where(isNaN(x), options.nan ?? 0, low);
+    return where(areNaN(x), options.nan ?? 0, low);
   });
 }
+
+// Under the names of the Array API, which are also names of JavaScript's own globals.
+export { areFinite as isFinite, areNaN as isNaN };

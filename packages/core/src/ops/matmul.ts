@@ -21,7 +21,11 @@ function both(a: Tensor, b: Tensor): [Node, Node] {
 /** NumPy's matmul on nodes. */
 export function matmulNode(op: string, a: Node, b: Node): Node {
   const [m, n] = [a.shape.length, b.shape.length];
-  if (m === 0 || n === 0) throw new ShapeError(op, `scalars are no matrices: ${showShape(a.shape)} and ${showShape(b.shape)}; use mul()`, [a.shape, b.shape]);
+  if (m === 0 || n === 0)
+    throw new ShapeError(op, `scalars are no matrices: ${showShape(a.shape)} and ${showShape(b.shape)}; use mul()`, [
+      a.shape,
+      b.shape,
+    ]);
   const lhsAxis = m - 1;
   const rhsAxis = n === 1 ? 0 : n - 2;
   if (a.shape[lhsAxis] !== b.shape[rhsAxis]) {
@@ -32,7 +36,13 @@ export function matmulNode(op: string, a: Node, b: Node): Node {
     );
   }
   // Without batches on the right, all leading axes on the left are rows of one product.
-  if (n <= 2) return makeNode('dotGeneral', [a, b], { lhsBatch: [], rhsBatch: [], lhsContract: [lhsAxis], rhsContract: [rhsAxis] });
+  if (n <= 2)
+    return makeNode('dotGeneral', [a, b], {
+      lhsBatch: [],
+      rhsBatch: [],
+      lhsContract: [lhsAxis],
+      rhsContract: [rhsAxis],
+    });
   const batch = broadcastShapes(op, a.shape.slice(0, Math.max(0, m - 2)), b.shape.slice(0, n - 2));
   const axes = range(0, batch.length);
   const left = p.broadcastTo(a, [...batch, ...a.shape.slice(Math.max(0, m - 2))]);
@@ -91,7 +101,8 @@ export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
     const [x, y] = both(a, b);
     const turned = (node: Node, turn: boolean | undefined): Node => {
       const rank = node.shape.length;
-      if (rank < 2) throw new ShapeError('gemm', `no matrix: ${showShape(node.shape)}; needs at least two axes`, [node.shape]);
+      if (rank < 2)
+        throw new ShapeError('gemm', `no matrix: ${showShape(node.shape)}; needs at least two axes`, [node.shape]);
       return turn ? p.permute(node, [...range(0, rank - 2), rank - 1, rank - 2]) : node;
     };
     let result = wrap(matmulNode('gemm', turned(x, options.transA), turned(y, options.transB)));
@@ -117,12 +128,21 @@ export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
 export function gemv(
   a: Tensor,
   x: Tensor,
-  options: { readonly alpha?: TensorLike; readonly beta?: TensorLike; readonly y?: TensorLike; readonly transA?: boolean } = {},
+  options: {
+    readonly alpha?: TensorLike;
+    readonly beta?: TensorLike;
+    readonly y?: TensorLike;
+    readonly transA?: boolean;
+  } = {},
 ): Tensor {
   return compose('gemv', () => {
     const [matrix, vector] = both(a, x);
     if (matrix.shape.length !== 2 || vector.shape.length !== 1) {
-      throw new ShapeError('gemv', `not a matrix and a vector: ${showShape(matrix.shape)} and ${showShape(vector.shape)}`, [matrix.shape, vector.shape]);
+      throw new ShapeError(
+        'gemv',
+        `not a matrix and a vector: ${showShape(matrix.shape)} and ${showShape(vector.shape)}`,
+        [matrix.shape, vector.shape],
+      );
     }
     let result = wrap(matmulNode('gemv', options.transA ? p.permute(matrix, [1, 0]) : matrix, vector));
     if (options.alpha !== undefined && options.alpha !== 1) result = mul(result, given(options.alpha, result));
@@ -154,7 +174,11 @@ function contract(op: string, a: Node, b: Node, lhsContract: readonly number[], 
   lhsContract.forEach((axis, i) => {
     const other = rhsContract[i] as number;
     if (a.shape[axis] !== b.shape[other]) {
-      throw new ShapeError(op, `sizes differ: axis ${axis} of ${showShape(a.shape)} has ${a.shape[axis]}, axis ${other} of ${showShape(b.shape)} has ${b.shape[other]}; they must be equal`, [a.shape, b.shape]);
+      throw new ShapeError(
+        op,
+        `sizes differ: axis ${axis} of ${showShape(a.shape)} has ${a.shape[axis]}, axis ${other} of ${showShape(b.shape)} has ${b.shape[other]}; they must be equal`,
+        [a.shape, b.shape],
+      );
     }
   });
   return makeNode('dotGeneral', [a, b], { lhsBatch: [], rhsBatch: [], lhsContract, rhsContract });
@@ -212,18 +236,36 @@ export function outer(a: Tensor, b: Tensor): Tensor {
  * @example
  * tensordot(ones([2, 3]), ones([3, 4]), 1).shape; // [2, 4]
  */
-export function tensordot(a: Tensor, b: Tensor, axes: number | readonly [readonly number[], readonly number[]] = 2): Tensor {
+export function tensordot(
+  a: Tensor,
+  b: Tensor,
+  axes: number | readonly [readonly number[], readonly number[]] = 2,
+): Tensor {
   return compose('tensordot', () => {
     const [x, y] = both(a, b);
     const [m, n] = [x.shape.length, y.shape.length];
     if (typeof axes === 'number') {
       if (!Number.isInteger(axes) || axes < 0 || axes > Math.min(m, n)) {
-        throw new ArgumentError('tensordot', `bad number of axes: ${axes} for shapes ${showShape(x.shape)} and ${showShape(y.shape)}; at most ${Math.min(m, n)}`);
+        throw new ArgumentError(
+          'tensordot',
+          `bad number of axes: ${axes} for shapes ${showShape(x.shape)} and ${showShape(y.shape)}; at most ${Math.min(m, n)}`,
+        );
       }
       return wrap(contract('tensordot', x, y, range(m - axes, m), range(0, axes)));
     }
-    if (axes[0].length !== axes[1].length) throw new ArgumentError('tensordot', `numbers of axes differ: ${axes[0].length} and ${axes[1].length}; pair them`);
-    return wrap(contract('tensordot', x, y, axes[0].map((axis) => normalizeAxis('tensordot', axis, m)), axes[1].map((axis) => normalizeAxis('tensordot', axis, n))));
+    if (axes[0].length !== axes[1].length)
+      throw new ArgumentError(
+        'tensordot',
+        `numbers of axes differ: ${axes[0].length} and ${axes[1].length}; pair them`,
+      );
+    return wrap(
+      contract(
+        'tensordot',
+        x,
+        y,
+        axes[0].map((axis) => normalizeAxis('tensordot', axis, m)),
+        axes[1].map((axis) => normalizeAxis('tensordot', axis, n)),
+      ),
+    );
   });
 }
-

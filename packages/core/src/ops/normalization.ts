@@ -27,7 +27,10 @@ interface Affine {
 }
 
 /** Mean and variance over the axes, axes kept. */
-function moments(x: Tensor, axes: readonly number[]): { centered: Tensor; mean: Tensor; variance: Tensor; count: number } {
+function moments(
+  x: Tensor,
+  axes: readonly number[],
+): { centered: Tensor; mean: Tensor; variance: Tensor; count: number } {
   const count = axes.reduce((n, axis) => n * (x.shape[axis] as number), 1);
   const over = { axis: axes, keepDims: true };
   const mean = div(sum(x, over), count);
@@ -39,7 +42,8 @@ function moments(x: Tensor, axes: readonly number[]): { centered: Tensor; mean: 
 function affine(normal: Tensor, { weight, bias }: Affine, shape: Shape, op: string): Tensor {
   const size = shape.reduce((a, b) => a * b, 1);
   const fit = (t: Tensor, what: string): Tensor => {
-    if (t.size !== size) throw new ShapeError(op, `${what} has shape ${showShape(t.shape)}: needs ${size} elements`, [t.shape]);
+    if (t.size !== size)
+      throw new ShapeError(op, `${what} has shape ${showShape(t.shape)}: needs ${size} elements`, [t.shape]);
     return reshape(t, shape);
   };
   const scaled = weight ? mul(normal, fit(weight, 'weight')) : normal;
@@ -78,7 +82,11 @@ export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
     const eps = given(options.eps ?? 1e-5, t);
     const { runningMean, runningVar } = options;
     if (!options.training) {
-      if (!runningMean || !runningVar) throw new ArgumentError('batchNorm', 'no statistics: neither training nor runningMean and runningVar; give one of them');
+      if (!runningMean || !runningVar)
+        throw new ArgumentError(
+          'batchNorm',
+          'no statistics: neither training nor runningMean and runningVar; give one of them',
+        );
       const normal = mul(sub(t, reshape(runningMean, shape)), rsqrt(add(reshape(runningVar, shape), eps)));
       return affine(normal, options, shape, 'batchNorm');
     }
@@ -101,11 +109,19 @@ export interface LayerNormOptions extends Affine {
   readonly normalizedShape?: number | readonly number[];
 }
 
-function lastAxes(op: string, x: Tensor, normalized: number | readonly number[] | undefined): { axes: number[]; shape: number[] } {
+function lastAxes(
+  op: string,
+  x: Tensor,
+  normalized: number | readonly number[] | undefined,
+): { axes: number[]; shape: number[] } {
   const shape = typeof normalized === 'number' ? [normalized] : [...(normalized ?? x.shape.slice(-1))];
   const first = x.ndim - shape.length;
   if (first < 0 || shape.length === 0 || shape.some((n, i) => n !== x.shape[first + i])) {
-    throw new ShapeError(op, `normalizedShape ${showShape(shape)} is not the end of shape ${showShape(x.shape)}; name the sizes of the last axes`, [x.shape, shape]);
+    throw new ShapeError(
+      op,
+      `normalizedShape ${showShape(shape)} is not the end of shape ${showShape(x.shape)}; name the sizes of the last axes`,
+      [x.shape, shape],
+    );
   }
   return { axes: shape.map((_, i) => first + i), shape };
 }
@@ -151,7 +167,11 @@ function grouped(op: string, x: Tensor, groups: number, options: Affine): Tensor
     const t = wrap(floatOperand(x));
     const [batch, channels, ...spatial] = t.shape as [number, number, ...number[]];
     if (t.ndim < 2 || !Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
-      throw new ShapeError(op, `groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`, [t.shape]);
+      throw new ShapeError(
+        op,
+        `groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`,
+        [t.shape],
+      );
     }
     const split = reshape(t, [batch, groups, channels / groups, ...spatial]);
     const { centered, variance } = moments(split, [2, ...spatial.map((_, i) => i + 3)]);

@@ -15,7 +15,14 @@ import { ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { type Layout, type Padding, type PerAxis, fromChannelsFirst, readPadding, toChannelsFirst } from './convolution.ts';
+import {
+  type Layout,
+  type Padding,
+  type PerAxis,
+  fromChannelsFirst,
+  readPadding,
+  toChannelsFirst,
+} from './convolution.ts';
 
 export interface PoolSettings {
   /** Default: the window's size. */
@@ -57,7 +64,8 @@ function geometry(op: string, rank: number, x: Node, window: PoolWindow, setting
   const given = typeof window === 'object' && 'kernelSize' in window;
   const options: PoolSettings = given ? { ...window, ...settings } : settings;
   const layout = options.layout ?? 'nchw';
-  if (x.shape.length !== rank + 2) throw new ShapeError(op, `shape ${showShape(x.shape)} has ${x.shape.length} axes: needs ${rank + 2}`, [x.shape]);
+  if (x.shape.length !== rank + 2)
+    throw new ShapeError(op, `shape ${showShape(x.shape)} has ${x.shape.length} axes: needs ${rank + 2}`, [x.shape]);
   const image = toChannelsFirst(x, layout);
   const spatial = image.shape.slice(2);
   const size = perAxis(op, 'kernelSize', given ? window.kernelSize : window, rank, 1);
@@ -67,7 +75,12 @@ function geometry(op: string, rank: number, x: Node, window: PoolWindow, setting
   const over = spatial.map((n, i) => {
     const [step, before] = [stride[i] as number, low[i] as number];
     const room = n + before + (high[i] as number) - dilated(size[i] as number, dilation[i] as number);
-    if (room < 0) throw new ShapeError(op, `window too large: ${size[i]} for axis ${i + 2} of ${showShape(image.shape)}; add padding or shrink it`, [x.shape]);
+    if (room < 0)
+      throw new ShapeError(
+        op,
+        `window too large: ${size[i]} for axis ${i + 2} of ${showShape(image.shape)}; add padding or shrink it`,
+        [x.shape],
+      );
     if (!options.ceilMode || room % step === 0) return 0;
     // A window that would start in the padding behind the input is left out.
     const starts = (Math.floor(room / step) + 1) * step;
@@ -95,13 +108,21 @@ export interface WithIndices {
   readonly returnIndices: true;
 }
 
-function maxPool(op: string, rank: number, x: Tensor, window: PoolWindow, settings: PoolSettings & Partial<WithIndices>): Tensor | [Tensor, Tensor] {
+function maxPool(
+  op: string,
+  rank: number,
+  x: Tensor,
+  window: PoolWindow,
+  settings: PoolSettings & Partial<WithIndices>,
+): Tensor | [Tensor, Tensor] {
   return compose(op, () => {
     const node = nodeOf(x);
     const g = geometry(op, rank, node, window, settings);
     const view = windows(g.image, g, lowest(node.dtype));
     const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), 'first'), g.layout));
-    const wanted = settings.returnIndices || (typeof window === 'object' && 'returnIndices' in window && window.returnIndices === true);
+    const wanted =
+      settings.returnIndices ||
+      (typeof window === 'object' && 'returnIndices' in window && window.returnIndices === true);
     return wanted ? [values, wrap(fromChannelsFirst(positions(view, g, rank), g.layout))] : values;
   });
 }
@@ -118,7 +139,10 @@ function positions(view: Node, g: Geometry, rank: number): Node {
     const tap = p.binary('irem', inside, size);
     inside = p.binary('idiv', inside, size);
     const out = inside.shape[i + 2] as number;
-    const start = p.reshape(p.iota(out), inside.shape.map((_, axis) => (axis === i + 2 ? out : 1)));
+    const start = p.reshape(
+      p.iota(out),
+      inside.shape.map((_, axis) => (axis === i + 2 ? out : 1)),
+    );
     const first = p.sub(p.mul(start, number(g.stride[i] as number)), number(g.low[i] as number));
     const at = p.mul(p.add(first, p.mul(tap, number(g.dilation[i] as number))), number(scale));
     total = total === null ? at : p.add(total, at);
@@ -161,7 +185,11 @@ function counts(g: Geometry, dtype: DType, includePad: boolean, rank: number): N
  */
 export function maxPool1d(x: Tensor, window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
 export function maxPool1d(x: Tensor, window: PoolWindow, settings?: PoolSettings): Tensor;
-export function maxPool1d(x: Tensor, window: PoolWindow, settings: PoolSettings & Partial<WithIndices> = {}): Tensor | [Tensor, Tensor] {
+export function maxPool1d(
+  x: Tensor,
+  window: PoolWindow,
+  settings: PoolSettings & Partial<WithIndices> = {},
+): Tensor | [Tensor, Tensor] {
   return maxPool('maxPool1d', 1, x, window, settings);
 }
 
@@ -177,7 +205,11 @@ export function maxPool1d(x: Tensor, window: PoolWindow, settings: PoolSettings 
  */
 export function maxPool2d(x: Tensor, window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
 export function maxPool2d(x: Tensor, window: PoolWindow, settings?: PoolSettings): Tensor;
-export function maxPool2d(x: Tensor, window: PoolWindow, settings: PoolSettings & Partial<WithIndices> = {}): Tensor | [Tensor, Tensor] {
+export function maxPool2d(
+  x: Tensor,
+  window: PoolWindow,
+  settings: PoolSettings & Partial<WithIndices> = {},
+): Tensor | [Tensor, Tensor] {
   return maxPool('maxPool2d', 2, x, window, settings);
 }
 
@@ -191,7 +223,11 @@ export function maxPool2d(x: Tensor, window: PoolWindow, settings: PoolSettings 
  */
 export function maxPool3d(x: Tensor, window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
 export function maxPool3d(x: Tensor, window: PoolWindow, settings?: PoolSettings): Tensor;
-export function maxPool3d(x: Tensor, window: PoolWindow, settings: PoolSettings & Partial<WithIndices> = {}): Tensor | [Tensor, Tensor] {
+export function maxPool3d(
+  x: Tensor,
+  window: PoolWindow,
+  settings: PoolSettings & Partial<WithIndices> = {},
+): Tensor | [Tensor, Tensor] {
   return maxPool('maxPool3d', 3, x, window, settings);
 }
 
@@ -241,10 +277,16 @@ export function avgPool3d(x: Tensor, window: PoolWindow, settings: PoolSettings 
  * @example
  * globalAvgPool2d(ones([2, 3, 4, 4])).shape; // [2, 3]
  */
-export function globalAvgPool2d(x: Tensor, options: { readonly keepDims?: boolean; readonly layout?: Layout } = {}): Tensor {
+export function globalAvgPool2d(
+  x: Tensor,
+  options: { readonly keepDims?: boolean; readonly layout?: Layout } = {},
+): Tensor {
   return compose('globalAvgPool2d', () => {
     const node = floatOperand(x);
-    if (node.shape.length !== 4) throw new ShapeError('globalAvgPool2d', `shape ${showShape(node.shape)} has ${node.shape.length} axes: needs 4`, [node.shape]);
+    if (node.shape.length !== 4)
+      throw new ShapeError('globalAvgPool2d', `shape ${showShape(node.shape)} has ${node.shape.length} axes: needs 4`, [
+        node.shape,
+      ]);
     const axes = options.layout === 'nhwc' ? [1, 2] : [2, 3];
     const count = (node.shape[axes[0] as number] as number) * (node.shape[axes[1] as number] as number);
     const average = p.div(p.reduce(node, 'sum', axes), p.like(node, count));

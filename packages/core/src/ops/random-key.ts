@@ -40,7 +40,8 @@ export function threefry(key: RandomKey, counter: RandomKey): [number, number] {
  * rand([2], { key: randomKey(7) }); // always the same two numbers
  */
 export function randomKey(value: number): RandomKey {
-  if (!Number.isSafeInteger(value)) throw new ArgumentError('randomKey', `bad seed: ${value}; must be an integer below 2^53`);
+  if (!Number.isSafeInteger(value))
+    throw new ArgumentError('randomKey', `bad seed: ${value}; must be an integer below 2^53`);
   const low = value >>> 0;
   return [Math.floor((value - low) / 2 ** 32) >>> 0, low];
 }

@@ -118,7 +118,8 @@ export function randint(low: number, high: number, shape: Shape, options: Random
  */
 export function bernoulli(probability: TensorLike, shape?: Shape, options: RandomOptions = {}): Tensor {
   return compose('bernoulli', () => {
-    const chance = typeof probability === 'object' ? floatOperand(probability) : weak(Number(probability), 'float32', true);
+    const chance =
+      typeof probability === 'object' ? floatOperand(probability) : weak(Number(probability), 'float32', true);
     const size = shape ?? chance.shape;
     checkShape('bernoulli', size);
     const wide: DType = chance.dtype === 'float64' ? 'float64' : 'float32';
@@ -138,11 +139,15 @@ export function bernoulli(probability: TensorLike, shape?: Shape, options: Rando
  * @example
  * permutation(5, { key: 1 }); // 0 .. 4 in some order
  */
-export function permutation(of: number | Tensor, options: { readonly key?: RandomKey | number; readonly axis?: number } = {}): Tensor {
+export function permutation(
+  of: number | Tensor,
+  options: { readonly key?: RandomKey | number; readonly axis?: number } = {},
+): Tensor {
   return compose('permutation', () => {
     const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, of.ndim);
     const n = typeof of === 'number' ? of : (of.shape[axis] as number);
-    if (!Number.isInteger(n) || n < 0) throw new ArgumentError('permutation', `bad length: ${n}; must be a non-negative integer`);
+    if (!Number.isInteger(n) || n < 0)
+      throw new ArgumentError('permutation', `bad length: ${n}; must be a non-negative integer`);
     const key = resolveKey(options.key);
     const order = Int32Array.from({ length: n }, (_, i) => i);
     for (let i = n - 1; i > 0; i--) {
@@ -167,7 +172,10 @@ export function permutation(of: number | Tensor, options: { readonly key?: Rando
  * @example
  * dropout(ones([4]), { p: 0.5, key: 1 }); // zeros and twos
  */
-export function dropout(x: Tensor, options: { readonly p?: number; readonly training?: boolean; readonly key?: RandomKey | number } = {}): Tensor {
+export function dropout(
+  x: Tensor,
+  options: { readonly p?: number; readonly training?: boolean; readonly key?: RandomKey | number } = {},
+): Tensor {
   return compose('dropout', () => {
     const { p: rate = 0.5, training = true } = options;
     if (!(rate >= 0 && rate <= 1)) throw new ArgumentError('dropout', `bad probability: ${rate}; must be from 0 to 1`);

@@ -33,7 +33,10 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
     const [from, to] = numbers.length === 0 ? [0, start] : [start, numbers[0] as number];
     const step = numbers[1] ?? 1;
     if (step === 0 || !Number.isFinite(step) || !Number.isFinite(from) || !Number.isFinite(to)) {
-      throw new ArgumentError('arange', `bad range: from ${from} to ${to} in steps of ${step}; numbers must be finite and the step not 0`);
+      throw new ArgumentError(
+        'arange',
+        `bad range: from ${from} to ${to} in steps of ${step}; numbers must be finite and the step not 0`,
+      );
     }
     const dtype = options.dtype ?? 'float32';
     if (dtype === 'bool') throw new DTypeError('arange', 'dtype not accepted: bool; needs numbers', [dtype]);
@@ -53,14 +56,17 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
  */
 export function linspace(start: number, stop: number, count: number, options: CreationOptions = {}): Tensor {
   return compose('linspace', () => {
-    if (!Number.isInteger(count) || count < 0) throw new ArgumentError('linspace', `bad count: ${count}; must be a non-negative integer`);
+    if (!Number.isInteger(count) || count < 0)
+      throw new ArgumentError('linspace', `bad count: ${count}; must be a non-negative integer`);
     const dtype = options.dtype ?? 'float32';
-    if (!isFloat(dtype)) throw new DTypeError('linspace', `dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);
+    if (!isFloat(dtype))
+      throw new DTypeError('linspace', `dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);
     const index = p.iota(count);
     const step = count > 1 ? (stop - start) / (count - 1) : 0;
     const inner = p.add(p.mul(p.cast(index, dtype), weak(step, dtype, true)), weak(start, dtype, true));
     // The last one exactly.
-    const result = count > 1 ? p.where(p.eq(index, p.constant(count - 1, 'int32')), weak(stop, dtype, true), inner) : inner;
+    const result =
+      count > 1 ? p.where(p.eq(index, p.constant(count - 1, 'int32')), weak(stop, dtype, true), inner) : inner;
     return leaf(wrap(result), options);
   });
 }
@@ -112,7 +118,8 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
   return compose(op, () => {
     const node = nodeOf(x);
     const rank = node.shape.length;
-    if (rank < 2) throw new ShapeError(op, `too few axes: ${showShape(node.shape)}; needs at least a matrix`, [node.shape]);
+    if (rank < 2)
+      throw new ShapeError(op, `too few axes: ${showShape(node.shape)}; needs at least a matrix`, [node.shape]);
     const distance = offsets(node.shape[rank - 2] as number, node.shape[rank - 1] as number);
     const limit = p.constant(diagonal, 'int32');
     const keep = lower ? p.le(distance, limit) : p.le(limit, distance);
@@ -158,7 +165,8 @@ export function triu(x: Tensor, options: { readonly diagonal?: number } = {}): T
 export function oneHot(indices: Tensor, classes: number, options: { readonly dtype?: DType } = {}): Tensor {
   return compose('oneHot', () => {
     const node = nodeOf(indices);
-    if (!isInteger(node.dtype)) throw new DTypeError('oneHot', `index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
+    if (!isInteger(node.dtype))
+      throw new DTypeError('oneHot', `index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
     const index = p.insertAxes(p.cast(node, 'int32'), [node.shape.length]);
     return wrap(p.cast(p.eq(index, p.iota(classes)), options.dtype ?? 'float32'));
   });
@@ -172,8 +180,13 @@ export function oneHot(indices: Tensor, classes: number, options: { readonly dty
  * @example
  * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]
  */
-export function diagonal(x: Tensor, options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {}): Tensor {
-  return compose('diagonal', () => wrap(diagonalNode('diagonal', nodeOf(x), options.offset ?? 0, options.axis1 ?? -2, options.axis2 ?? -1)));
+export function diagonal(
+  x: Tensor,
+  options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
+): Tensor {
+  return compose('diagonal', () =>
+    wrap(diagonalNode('diagonal', nodeOf(x), options.offset ?? 0, options.axis1 ?? -2, options.axis2 ?? -1)),
+  );
 }
 
 /** The diagonal of axes a and b as the last axis: every (columns + 1)-th element of the flattened matrix. */
@@ -182,7 +195,11 @@ export function diagonalNode(op: string, x: Node, offset: number, axis1: number,
   const a = axis1 < 0 ? axis1 + rank : axis1;
   const b = axis2 < 0 ? axis2 + rank : axis2;
   if (rank < 2 || a === b || x.shape[a] === undefined || x.shape[b] === undefined) {
-    throw new ShapeError(op, `no matrix: axes ${axis1} and ${axis2} of shape ${showShape(x.shape)}; needs two different axes`, [x.shape]);
+    throw new ShapeError(
+      op,
+      `no matrix: axes ${axis1} and ${axis2} of shape ${showShape(x.shape)}; needs two different axes`,
+      [x.shape],
+    );
   }
   const lead = x.shape.map((_, i) => i).filter((i) => i !== a && i !== b);
   const matrix = p.permute(x, [...lead, a, b]);

@@ -30,12 +30,21 @@ export function withKept(reduced: Node, x: Node, { axes, keepDims }: Axes): Node
 function checkNotEmpty(op: string, x: Node, axes: readonly number[]): void {
   for (const axis of axes) {
     if (x.shape[axis] === 0) {
-      throw new ShapeError(op, `reduction over nothing: axis ${axis} of shape ${showShape(x.shape)} is empty (0 elements) and ${op} of nothing has no value; check the size first`, [x.shape]);
+      throw new ShapeError(
+        op,
+        `reduction over nothing: axis ${axis} of shape ${showShape(x.shape)} is empty (0 elements) and ${op} of nothing has no value; check the size first`,
+        [x.shape],
+      );
     }
   }
 }
 
-function reduced(op: string, kind: 'sum' | 'prod' | 'max' | 'min', x: TensorLike, argument: AxisArgument | undefined): Tensor {
+function reduced(
+  op: string,
+  kind: 'sum' | 'prod' | 'max' | 'min',
+  x: TensorLike,
+  argument: AxisArgument | undefined,
+): Tensor {
   beginOp(op);
   let node = operand(x);
   const axes = readAxes(op, argument, node.shape.length);

@@ -1,12 +1,10 @@
 /**
- * Other shapes for the same elements: reshape, axis order, broadcasting. No element is computed, and for tensors that are in
+ * Other shapes for the same elements: reshape and axis order. No element is computed, and for tensors that are in
  * memory already none is copied where strides can express the result.
  */
-import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { beginOp, compose } from '../graph/scope.ts';
+import { beginOp } from '../graph/scope.ts';
 import { checkShape, normalizeAxes, normalizeAxis } from '../shape/axes.ts';
-import { broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -17,11 +15,16 @@ function resolveShape(op: string, from: Shape, to: Shape): number[] {
   const shape = [...to];
   const open = shape.indexOf(-1);
   if (open >= 0) {
-    if (shape.indexOf(-1, open + 1) >= 0) throw new ArgumentError(op, `two sizes are -1: [${to.join(', ')}]; only one can be worked out`);
+    if (shape.indexOf(-1, open + 1) >= 0)
+      throw new ArgumentError(op, `two sizes are -1: [${to.join(', ')}]; only one can be worked out`);
     const rest = shape.reduce((n, size, i) => (i === open ? n : n * size), 1);
     const total = sizeOf(from);
     if (rest === 0 || total % rest !== 0) {
-      throw new ShapeError(op, `-1 cannot be worked out: ${total} elements in ${showShape(from)} for [${to.join(', ')}]; ${rest} must divide ${total}`, [from]);
+      throw new ShapeError(
+        op,
+        `-1 cannot be worked out: ${total} elements in ${showShape(from)} for [${to.join(', ')}]; ${rest} must divide ${total}`,
+        [from],
+      );
     }
     shape[open] = total / rest;
   }
@@ -60,7 +63,9 @@ export function flatten(x: Tensor, options: { readonly start?: number; readonly 
   const start = normalizeAxis('flatten', options.start ?? 0, shape.length);
   const end = normalizeAxis('flatten', options.end ?? -1, shape.length);
   if (end < start) throw new ArgumentError('flatten', `start comes after end: ${start} and ${end}; swap them`);
-  return wrap(p.reshape(node, [...shape.slice(0, start), sizeOf(shape.slice(start, end + 1)), ...shape.slice(end + 1)]));
+  return wrap(
+    p.reshape(node, [...shape.slice(0, start), sizeOf(shape.slice(start, end + 1)), ...shape.slice(end + 1)]),
+  );
 }
 
 /**
@@ -95,7 +100,11 @@ export function permute(x: Tensor, axes: readonly number[]): Tensor {
   const order = axes.map((axis) => normalizeAxis('permute', axis, rank));
   const known = normalizeAxes('permute', order, rank);
   if (known.length !== rank) {
-    throw new ShapeError('permute', `wrong number of axes: [${axes.join(', ')}] for shape ${showShape(node.shape)}; name each of the ${rank} axes once`, [node.shape]);
+    throw new ShapeError(
+      'permute',
+      `wrong number of axes: [${axes.join(', ')}] for shape ${showShape(node.shape)}; name each of the ${rank} axes once`,
+      [node.shape],
+    );
   }
   return wrap(p.permute(node, order));
 }
@@ -128,50 +137,27 @@ export function moveAxis(x: Tensor, from: number | readonly number[], to: number
   const rank = node.shape.length;
   const sources = (typeof from === 'number' ? [from] : from).map((axis) => normalizeAxis('moveAxis', axis, rank));
   const targets = (typeof to === 'number' ? [to] : to).map((axis) => normalizeAxis('moveAxis', axis, rank));
-  if (sources.length !== targets.length || new Set(sources).size !== sources.length || new Set(targets).size !== targets.length) {
-    throw new ArgumentError('moveAxis', `axes do not match: from [${sources.join(', ')}] to [${targets.join(', ')}]; give equally many, each once`);
+  if (
+    sources.length !== targets.length ||
+    new Set(sources).size !== sources.length ||
+    new Set(targets).size !== targets.length
+  ) {
+    throw new ArgumentError(
+      'moveAxis',
+      `axes do not match: from [${sources.join(', ')}] to [${targets.join(', ')}]; give equally many, each once`,
+    );
   }
   const order = new Array<number>(rank).fill(-1);
   targets.forEach((target, i) => {
     order[target] = sources[i] as number;
   });
   const rest = node.shape.map((_, i) => i).filter((axis) => !sources.includes(axis));
-  return wrap(p.permute(node, order.map((axis) => (axis < 0 ? (rest.shift() as number) : axis))));
-}
-
-/**
- * x stretched to a shape: axes of size 1, and missing leading axes, are repeated without a copy. Source: Array API `broadcast_to`.
- *
- * @throws ShapeError where the shapes do not fit
- *
- * @example
- * broadcastTo(tensor([1, 2]), [3, 2]); // [[1, 2], [1, 2], [1, 2]]
- */
-export function broadcastTo(x: Tensor, shape: Shape): Tensor {
-  beginOp('broadcastTo');
-  return wrap(stretched('broadcastTo', x, shape));
-}
-
-function stretched(op: string, x: Tensor, shape: Shape): Node {
-  const node = nodeOf(x);
-  checkShape(op, shape);
-  if (!broadcastsTo(node.shape, shape)) {
-    throw new ShapeError(op, `shapes do not broadcast: ${showShape(node.shape)} to ${showShape(shape)}; sizes must be equal or 1, counted from the last axis`, [node.shape, shape]);
-  }
-  return p.broadcastTo(node, [...shape]);
-}
-
-/**
- * Like broadcastTo; -1 keeps the size of an axis. Source: PyTorch `Tensor.expand`.
- *
- * @example
- * expand(zeros([3, 1]), [-1, 4]).shape; // [3, 4]
- */
-export function expand(x: Tensor, shape: Shape): Tensor {
-  beginOp('expand');
-  const from = nodeOf(x).shape;
-  const missing = shape.length - from.length;
-  return wrap(stretched('expand', x, shape.map((n, i) => (n === -1 ? (from[i - missing] ?? -1) : n))));
+  return wrap(
+    p.permute(
+      node,
+      order.map((axis) => (axis < 0 ? (rest.shift() as number) : axis)),
+    ),
+  );
 }
 
 /**
@@ -186,12 +172,28 @@ export function squeeze(x: Tensor, axis?: number | readonly number[]): Tensor {
   beginOp('squeeze');
   const node = nodeOf(x);
   const { shape } = node;
-  if (axis === undefined) return wrap(p.reshape(node, shape.filter((n) => n !== 1)));
+  if (axis === undefined)
+    return wrap(
+      p.reshape(
+        node,
+        shape.filter((n) => n !== 1),
+      ),
+    );
   const axes = normalizeAxes('squeeze', axis, shape.length);
   for (const at of axes) {
-    if (shape[at] !== 1) throw new ShapeError('squeeze', `axis ${at} has size ${shape[at]} in shape ${showShape(shape)}; only axes of size 1 can go`, [shape]);
+    if (shape[at] !== 1)
+      throw new ShapeError(
+        'squeeze',
+        `axis ${at} has size ${shape[at]} in shape ${showShape(shape)}; only axes of size 1 can go`,
+        [shape],
+      );
   }
-  return wrap(p.reshape(node, shape.filter((_, i) => !axes.includes(i))));
+  return wrap(
+    p.reshape(
+      node,
+      shape.filter((_, i) => !axes.includes(i)),
+    ),
+  );
 }
 
 /**
@@ -207,57 +209,6 @@ export function unsqueeze(x: Tensor, axis: number | readonly number[]): Tensor {
   const node = nodeOf(x);
   const count = typeof axis === 'number' ? 1 : axis.length;
   return wrap(p.insertAxes(node, normalizeAxes('unsqueeze', axis, node.shape.length + count)));
-}
-
-/**
- * x repeated whole along each axis. Source: NumPy `tile`.
- *
- * @param repeats how often, per axis; missing leading entries are 1
- *
- * @example
- * tile(tensor([1, 2]), [2]); // [1, 2, 1, 2]
- */
-export function tile(x: Tensor, repeats: readonly number[]): Tensor {
-  beginOp('tile');
-  const node = nodeOf(x);
-  const rank = Math.max(node.shape.length, repeats.length);
-  const shape = [...new Array<number>(rank - node.shape.length).fill(1), ...node.shape];
-  const times = [...new Array<number>(rank - repeats.length).fill(1), ...repeats];
-  for (const n of times) if (!Number.isInteger(n) || n < 0) throw new ArgumentError('tile', `bad number of repeats: ${n}; must be a non-negative integer`);
-  const split = shape.flatMap((n) => [1, n]);
-  const stretchedShape = shape.flatMap((n, i) => [times[i] as number, n]);
-  return wrap(p.reshape(p.expand(p.reshape(node, split), stretchedShape), shape.map((n, i) => n * (times[i] as number))));
-}
-
-/**
- * The same as tile. Source: PyTorch `Tensor.repeat`.
- *
- * @example
- * repeat(tensor([1, 2]), [2]); // [1, 2, 1, 2]
- */
-export function repeat(x: Tensor, repeats: readonly number[]): Tensor {
-  return compose('repeat', () => tile(x, repeats));
-}
-
-/**
- * Every element repeated in place. Source: Array API `repeat`, PyTorch `repeat_interleave`.
- *
- * @param count how often
- * @param options axis; without it x is flattened first
- *
- * @example
- * repeatInterleave(tensor([1, 2]), 2); // [1, 1, 2, 2]
- */
-export function repeatInterleave(x: Tensor, count: number, options: { readonly axis?: number } = {}): Tensor {
-  beginOp('repeatInterleave');
-  let node = nodeOf(x);
-  if (options.axis === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
-  const axis = normalizeAxis('repeatInterleave', options.axis ?? 0, node.shape.length);
-  if (!Number.isInteger(count) || count < 0) throw new ArgumentError('repeatInterleave', `bad count: ${count}; must be a non-negative integer`);
-  const { shape } = node;
-  const wide = p.insertAxes(node, [axis + 1]);
-  const stretchedShape = wide.shape.map((n, i) => (i === axis + 1 ? count : n));
-  return wrap(p.reshape(p.expand(wide, stretchedShape), shape.map((n, i) => (i === axis ? n * count : n))));
 }
 
 /**

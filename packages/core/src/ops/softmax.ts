@@ -19,7 +19,11 @@ import { sum } from './reduction.ts';
 export type OneAxis = number | { readonly axis?: number };
 
 /** x minus its maximum along the axis, and the axes argument for sums over it. */
-function shifted(op: string, x: TensorLike, argument: OneAxis | undefined): { t: Tensor; over: { axis: number[]; keepDims: true } } {
+function shifted(
+  op: string,
+  x: TensorLike,
+  argument: OneAxis | undefined,
+): { t: Tensor; over: { axis: number[]; keepDims: true } } {
   const node = floatOperand(x);
   const axis = readAxis(op, argument, -1, node.shape.length);
   const axes = node.shape.length === 0 ? [] : [axis];
@@ -71,4 +75,3 @@ export function logSoftmax(x: TensorLike, axis?: OneAxis): Tensor {
     return sub(t, log(sum(exp(t), over)));
   });
 }
-

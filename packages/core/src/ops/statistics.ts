@@ -10,7 +10,7 @@ import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../tensor/ty
 import { abs, add, cast, div, mul, pow, square, sub } from './arithmetic.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
 import { exp, log, sqrt } from './exponential.ts';
-import { equal, isFinite, isNaN, logicalNot, notEqual, where } from './logic.ts';
+import { equal, isFinite as areFinite, isNaN as areNaN, logicalNot, notEqual, where } from './logic.ts';
 import { max, min, sum } from './reduction.ts';
 
 /** Options of variance and std. */
@@ -19,7 +19,11 @@ export interface VarianceOptions extends AxisOptions {
   readonly correction?: number;
 }
 
-function prepared(op: string, x: TensorLike, argument: AxisArgument | undefined): { t: Tensor; axes: Axes; count: number } {
+function prepared(
+  op: string,
+  x: TensorLike,
+  argument: AxisArgument | undefined,
+): { t: Tensor; axes: Axes; count: number } {
   const t = wrap(floatOperand(x));
   const axes = readAxes(op, argument, t.ndim);
   return { t, axes, count: axes.axes.reduce((n, axis) => n * (t.shape[axis] as number), 1) };
@@ -29,7 +33,12 @@ function prepared(op: string, x: TensorLike, argument: AxisArgument | undefined)
 function dropKept(t: Tensor, { axes, keepDims }: Axes): Tensor {
   if (keepDims) return t;
   const node = nodeOf(t);
-  return wrap(reshape(node, node.shape.filter((_, axis) => !axes.includes(axis))));
+  return wrap(
+    reshape(
+      node,
+      node.shape.filter((_, axis) => !axes.includes(axis)),
+    ),
+  );
 }
 
 /**
@@ -49,7 +58,8 @@ export function mean(x: TensorLike, axis?: AxisArgument): Tensor {
 
 function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisArgument | undefined): Tensor {
   const { t, axes, count } = prepared(op, x, argument);
-  const correction = typeof argument === 'object' && !Array.isArray(argument) ? ((argument as VarianceOptions).correction ?? 0) : 0;
+  const correction =
+    typeof argument === 'object' && !Array.isArray(argument) ? ((argument as VarianceOptions).correction ?? 0) : 0;
   const center = div(sum(t, { axis: axes.axes, keepDims: true }), count);
   const total = sum(square(sub(t, center)), { axis: axes.axes, keepDims: axes.keepDims });
   return div(total, Math.max(0, count - correction));
@@ -98,7 +108,7 @@ export function logSumExp(x: TensorLike, axis?: AxisArgument): Tensor {
     const { t, axes } = prepared('logSumExp', x, axis);
     const largest = max(t, { axis: axes.axes, keepDims: true });
     // Infinite maxima are not subtracted: infinity minus itself would be NaN.
-    const shift = wrap(stopGradient(nodeOf(where(isFinite(largest), largest, 0))));
+    const shift = wrap(stopGradient(nodeOf(where(areFinite(largest), largest, 0))));
     const total = sum(exp(sub(t, shift)), { axis: axes.axes, keepDims: true });
     return dropKept(add(log(total), shift), axes);
   });
@@ -123,7 +133,8 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
     const { t, axes } = prepared('norm', x, options);
     const p = typeof options === 'object' && !Array.isArray(options) ? ((options as NormOptions).p ?? 2) : 2;
     const over = { axis: axes.axes, keepDims: axes.keepDims };
-    if (typeof p !== 'number' || Number.isNaN(p)) throw new ArgumentError('norm', `bad order p: ${String(p)}; must be a number`);
+    if (typeof p !== 'number' || Number.isNaN(p))
+      throw new ArgumentError('norm', `bad order p: ${String(p)}; must be a number`);
     switch (p) {
       case 1:
         return sum(abs(t), over);
@@ -153,7 +164,7 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
 export function nanSum(x: TensorLike, axis?: AxisArgument): Tensor {
   return compose('nanSum', () => {
     const { t, axes } = prepared('nanSum', x, axis);
-    return sum(where(isNaN(t), 0, t), { axis: axes.axes, keepDims: axes.keepDims });
+    return sum(where(areNaN(t), 0, t), { axis: axes.axes, keepDims: axes.keepDims });
   });
 }
 
@@ -167,7 +178,7 @@ export function nanMean(x: TensorLike, axis?: AxisArgument): Tensor {
   return compose('nanMean', () => {
     const { t, axes } = prepared('nanMean', x, axis);
     const over = { axis: axes.axes, keepDims: axes.keepDims };
-    const total = sum(where(isNaN(t), 0, t), over);
-    return div(total, sum(cast(logicalNot(isNaN(t)), t.dtype), over));
+    const total = sum(where(areNaN(t), 0, t), over);
+    return div(total, sum(cast(logicalNot(areNaN(t)), t.dtype), over));
   });
 }

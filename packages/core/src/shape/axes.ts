@@ -57,10 +57,19 @@ export function checkShape(op: string, shape: Shape): void {
 }
 
 /** Expands a number to one entry per spatial axis. */
-export function perAxis(op: string, name: string, value: number | readonly number[], rank: number, least: number): number[] {
+export function perAxis(
+  op: string,
+  name: string,
+  value: number | readonly number[],
+  rank: number,
+  least: number,
+): number[] {
   const list = typeof value === 'number' ? new Array<number>(rank).fill(value) : [...value];
   if (list.length !== rank) {
-    throw new ArgumentError(op, `wrong number of entries in ${name}: ${list.length} for ${rank} axes; give a number or one entry per axis`);
+    throw new ArgumentError(
+      op,
+      `wrong number of entries in ${name}: ${list.length} for ${rank} axes; give a number or one entry per axis`,
+    );
   }
   for (const n of list) {
     if (!Number.isInteger(n) || n < least) {

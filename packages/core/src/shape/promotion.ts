@@ -41,11 +41,20 @@ export function promoteTypes(op: string, a: DType, b: DType): DType {
 /** Throws DTypeError in the name of `op` unless a JavaScript number can stand for an element of `dtype`. */
 export function checkWeak(op: string, value: number | boolean, dtype: DType): void {
   if (typeof value === 'boolean') {
-    if (dtype !== 'bool') throw new DTypeError(op, `no common dtype: boolean ${value} and ${dtype}; use a number`, [dtype]);
+    if (dtype !== 'bool')
+      throw new DTypeError(op, `no common dtype: boolean ${value} and ${dtype}; use a number`, [dtype]);
   } else if (dtype === 'bool') {
-    throw new DTypeError(op, `no common dtype: number ${value} and bool; convert the tensor with cast() or use true and false`, [dtype]);
+    throw new DTypeError(
+      op,
+      `no common dtype: number ${value} and bool; convert the tensor with cast() or use true and false`,
+      [dtype],
+    );
   } else if (isInteger(dtype) && !Number.isInteger(value)) {
-    throw new DTypeError(op, `number ${value} is no ${dtype}: the tensor holds ${dtype}; convert the tensor with cast() first`, [dtype]);
+    throw new DTypeError(
+      op,
+      `number ${value} is no ${dtype}: the tensor holds ${dtype}; convert the tensor with cast() first`,
+      [dtype],
+    );
   }
 }
 

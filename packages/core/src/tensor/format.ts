@@ -20,7 +20,10 @@ const edge = 3;
 const threshold = 1000;
 
 /** Formats a column of values to one width. Floats get up to `precision` digits after the point, as many as they need. */
-function formatter(values: readonly (number | boolean | bigint)[], dtype: DType): (value: number | boolean | bigint) => string {
+function formatter(
+  values: readonly (number | boolean | bigint)[],
+  dtype: DType,
+): (value: number | boolean | bigint) => string {
   if (!isFloat(dtype)) {
     const width = values.reduce<number>((w, value) => Math.max(w, String(value).length), 0);
     return (value) => String(value).padStart(width);
@@ -29,7 +32,8 @@ function formatter(values: readonly (number | boolean | bigint)[], dtype: DType)
   const finite = numbers.filter((value) => Number.isFinite(value) && value !== 0).map(Math.abs);
   const largest = Math.max(0, ...finite);
   const smallest = Math.min(Number.POSITIVE_INFINITY, ...finite);
-  const exponential = largest >= 1e8 || (finite.length > 0 && (smallest < 1e-4 || largest / smallest > 1000) && smallest < 1e-4);
+  const exponential =
+    largest >= 1e8 || (finite.length > 0 && (smallest < 1e-4 || largest / smallest > 1000) && smallest < 1e-4);
   const precision = 8;
   const trimmed = (value: number): string => {
     const text = exponential ? value.toExponential(precision) : value.toFixed(precision);
@@ -42,7 +46,12 @@ function formatter(values: readonly (number | boolean | bigint)[], dtype: DType)
     const raw = trimmed(short);
     return raw.includes('.') ? raw : `${raw}.`;
   };
-  const fraction = Math.max(0, ...numbers.map((value) => text(value)).map((t) => (t.includes('.') && !t.includes('e') ? t.length - t.indexOf('.') - 1 : 0)));
+  const fraction = Math.max(
+    0,
+    ...numbers
+      .map((value) => text(value))
+      .map((t) => (t.includes('.') && !t.includes('e') ? t.length - t.indexOf('.') - 1 : 0)),
+  );
   const padded = (value: number): string => {
     const t = text(value);
     return t.includes('.') && !t.includes('e') ? t + ' '.repeat(fraction - (t.length - t.indexOf('.') - 1)) : t;
@@ -69,7 +78,9 @@ export function formatArray(data: TypedArray, shape: Shape, dtype: DType): strin
   const values: (number | boolean | bigint)[] = [];
   const visit = (axis: number, from: number): void => {
     if (axis === shape.length) values.push(getElement(data, dtype, from));
-    else for (const i of shown(shape[axis] as number, shorten)) if (i >= 0) visit(axis + 1, from + i * (strides[axis] as number));
+    else
+      for (const i of shown(shape[axis] as number, shorten))
+        if (i >= 0) visit(axis + 1, from + i * (strides[axis] as number));
   };
   if (sizeOf(shape) > 0) visit(0, 0);
   const format = formatter(values, dtype);
@@ -77,7 +88,9 @@ export function formatArray(data: TypedArray, shape: Shape, dtype: DType): strin
     if (axis === shape.length) return format(getElement(data, dtype, from));
     if (shape[axis] === 0) return '[]';
     const last = axis === shape.length - 1;
-    const parts = shown(shape[axis] as number, shorten).map((i) => (i < 0 ? '...' : write(axis + 1, from + i * (strides[axis] as number))));
+    const parts = shown(shape[axis] as number, shorten).map((i) =>
+      i < 0 ? '...' : write(axis + 1, from + i * (strides[axis] as number)),
+    );
     return `[${parts.join(last ? ' ' : `${'\n'.repeat(shape.length - axis - 1)}${' '.repeat(axis + 1)}`)}]`;
   };
   return write(0, 0);

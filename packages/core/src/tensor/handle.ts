@@ -5,7 +5,15 @@
  * types.ts and put on this class's prototype by methods.ts, so that operations can import `wrap` without a cycle.
  */
 import type { GradientSlot, Node } from '../graph/node.ts';
-import { countHandle, type TrackedHandle, release, releasedSlot, retain, trackHandle, unwatch } from '../graph/recorder.ts';
+import {
+  countHandle,
+  type TrackedHandle,
+  release,
+  releasedSlot,
+  retain,
+  trackHandle,
+  unwatch,
+} from '../graph/recorder.ts';
 import { adopt, handleBrand, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
@@ -89,7 +97,11 @@ export class TensorHandle implements TrackedHandle {
     if (wanted === this.node.requiresGrad) return;
     const node = nodeOf(this as unknown as Tensor, 'requiresGrad');
     if (wanted && !isFloat(node.dtype)) {
-      throw new DTypeError('requiresGrad', `dtype not accepted: ${node.dtype}; only floating-point tensors have gradients; convert with cast()`, [node.dtype]);
+      throw new DTypeError(
+        'requiresGrad',
+        `dtype not accepted: ${node.dtype}; only floating-point tensors have gradients; convert with cast()`,
+        [node.dtype],
+      );
     }
     // Other handles of the same node keep what they have.
     if (!wanted) this.rebind(stopGradient(node), null);
@@ -103,7 +115,10 @@ export class TensorHandle implements TrackedHandle {
   set grad(value: Tensor | null) {
     const { slot } = this.node;
     if (slot === null || slot === releasedSlot) {
-      throw new OperationError('grad', 'this tensor is no leaf with requiresGrad, so it has no gradient to set; set requiresGrad = true first');
+      throw new OperationError(
+        'grad',
+        'this tensor is no leaf with requiresGrad, so it has no gradient to set; set requiresGrad = true first',
+      );
     }
     const old = slot.grad as TensorHandle | null;
     if (old === (value as unknown)) return;
@@ -130,10 +145,18 @@ export class TensorHandle implements TrackedHandle {
     const target = nodeOf(this as unknown as Tensor, 'assign');
     const node = nodeOf(value, 'assign');
     if (!sameShape(target.shape, node.shape)) {
-      throw new ShapeError('assign', `shapes differ: ${showShape(target.shape)} and ${showShape(node.shape)}; reshape or broadcast the value first`, [target.shape, node.shape]);
+      throw new ShapeError(
+        'assign',
+        `shapes differ: ${showShape(target.shape)} and ${showShape(node.shape)}; reshape or broadcast the value first`,
+        [target.shape, node.shape],
+      );
     }
     if (target.dtype !== node.dtype) {
-      throw new DTypeError('assign', `dtypes differ: ${target.dtype} and ${node.dtype}; convert the value with cast()`, [target.dtype, node.dtype]);
+      throw new DTypeError(
+        'assign',
+        `dtypes differ: ${target.dtype} and ${node.dtype}; convert the value with cast()`,
+        [target.dtype, node.dtype],
+      );
     }
     // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
     if (target.slot !== null && target.slot !== releasedSlot) this.rebind(stopGradient(node), target.slot);
@@ -147,7 +170,8 @@ export class TensorHandle implements TrackedHandle {
     countHandle(-1);
     unwatch(this);
     const { node } = this;
-    if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
+    if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1)
+      (node.slot.grad as TensorHandle | null)?.dispose();
     release(node);
   }
 
@@ -181,7 +205,11 @@ export function nodeOf(tensor: Tensor, op: string = ''): Node {
 
 function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? `an object of type ${value.constructor?.name ?? 'Object'}` : `${typeof value} ${String(value)}`;
+  return Array.isArray(value)
+    ? 'an array'
+    : typeof value === 'object'
+      ? `an object of type ${value.constructor?.name ?? 'Object'}`
+      : `${typeof value} ${String(value)}`;
 }
 
 /**

@@ -6,7 +6,8 @@
 import type { IndexAxis } from '../ops/indexing.ts';
 import type { JoinAxis } from '../ops/joining.ts';
 import type { GemmOptions } from '../ops/matmul.ts';
-import type { PadOptions, PadWidths, SliceSpec } from '../ops/slicing.ts';
+import type { PadOptions, PadWidths } from '../ops/padding.ts';
+import type { SliceSpec } from '../ops/slicing.ts';
 import type { OneAxis } from '../ops/softmax.ts';
 import type { NormOptions, VarianceOptions } from '../ops/statistics.ts';
 import type { DType } from '../shape/dtype.ts';
@@ -92,7 +93,10 @@ export interface TensorMethods {
   /** True where x is neither infinite nor NaN. */
   isFinite(): Tensor;
   /** True where |a - b| <= atol + rtol * |b|, or both are the same infinity. */
-  isClose(b: TensorLike, options?: { readonly rtol?: number; readonly atol?: number; readonly equalNaN?: boolean }): Tensor;
+  isClose(
+    b: TensorLike,
+    options?: { readonly rtol?: number; readonly atol?: number; readonly equalNaN?: boolean },
+  ): Tensor;
   /** NaN and infinities replaced by numbers. */
   nanToNum(options?: { readonly nan?: number; readonly posInf?: number; readonly negInf?: number }): Tensor;
 
@@ -278,7 +282,15 @@ export interface TensorMethods {
   /** alpha * A B + beta * C, A and B transposed if asked for. */
   gemm(b: Tensor, options?: GemmOptions): Tensor;
   /** alpha * A x + beta * y, A transposed if asked for. */
-  gemv(x: Tensor, options?: { readonly alpha?: TensorLike; readonly beta?: TensorLike; readonly y?: TensorLike; readonly transA?: boolean }): Tensor;
+  gemv(
+    x: Tensor,
+    options?: {
+      readonly alpha?: TensorLike;
+      readonly beta?: TensorLike;
+      readonly y?: TensorLike;
+      readonly transA?: boolean;
+    },
+  ): Tensor;
   /** The dot product as NumPy defines it: of vectors a number, of matrices the matrix product, otherwise the sum over the last axis of a and the second to last of b; a scalar multiplies. */
   dot(b: Tensor): Tensor;
   /** The sum of products over the last axes of both. */

@@ -5,28 +5,126 @@
  */
 import { backward } from '../autodiff/backward.ts';
 import { detach } from '../autodiff/no-grad.ts';
-import { celu, elu, gelu, glu, hardShrink, hardSigmoid, hardSwish, hardTanh, leakyRelu, logSigmoid, mish, prelu, relu, relu6, selu, sigmoid, silu, softShrink, softplus, softsign, tanhShrink, threshold } from '../ops/activation.ts';
-import { abs, add, addcdiv, addcmul, cast, clip, copysign, div, floorDivide, fma, fmod, heaviside, hypot, lerp, maximum, minimum, mul, neg, pow, reciprocal, remainder, sign, square, sub } from '../ops/arithmetic.ts';
+import {
+  celu,
+  elu,
+  gelu,
+  glu,
+  hardShrink,
+  hardSigmoid,
+  hardSwish,
+  hardTanh,
+  leakyRelu,
+  logSigmoid,
+  mish,
+  prelu,
+  relu,
+  relu6,
+  selu,
+  sigmoid,
+  silu,
+  softShrink,
+  softplus,
+  softsign,
+  tanhShrink,
+  threshold,
+} from '../ops/activation.ts';
+import {
+  abs,
+  add,
+  cast,
+  div,
+  floorDivide,
+  fmod,
+  maximum,
+  minimum,
+  mul,
+  neg,
+  pow,
+  reciprocal,
+  remainder,
+  sign,
+  square,
+  sub,
+} from '../ops/arithmetic.ts';
+import { addcdiv, addcmul, clip, copysign, fma, heaviside, hypot, lerp } from '../ops/compound.ts';
 import { bitwiseAnd, bitwiseNot, bitwiseOr, bitwiseXor, leftShift, rightShift } from '../ops/bitwise.ts';
 import { cbrt, exp, exp2, expm1, log, log10, log1p, log2, logAddExp, rsqrt, sqrt, xlogy } from '../ops/exponential.ts';
 import { gather, indexAdd, indexSelect, maskedFill, scatterAdd, take, takeAlongAxis } from '../ops/indexing.ts';
 import { chunk, split, unbind } from '../ops/joining.ts';
-import { equal, greater, greaterEqual, isClose, isFinite, isInf, isNaN, less, lessEqual, logicalAnd, logicalNot, logicalOr, logicalXor, nanToNum, notEqual } from '../ops/logic.ts';
+import {
+  equal,
+  greater,
+  greaterEqual,
+  isClose,
+  isFinite as areFinite,
+  isInf,
+  isNaN as areNaN,
+  less,
+  lessEqual,
+  logicalAnd,
+  logicalNot,
+  logicalOr,
+  logicalXor,
+  nanToNum,
+  notEqual,
+} from '../ops/logic.ts';
 import { dot, gemm, gemv, inner, matmul, outer, tensordot, vdot } from '../ops/matmul.ts';
 import { diagonal, trace, tril, triu } from '../ops/ranges.ts';
 import { all, any, argMax, argMin, countNonZero, max, min, prod, sum } from '../ops/reduction.ts';
 import { ceil, floor, frac, round, trunc } from '../ops/rounding.ts';
-import { broadcastTo, contiguous, expand, flatten, moveAxis, permute, repeat, repeatInterleave, reshape, squeeze, tile, transpose, unflatten, unsqueeze } from '../ops/shape.ts';
-import { at, flip, narrow, pad, roll, select, slice } from '../ops/slicing.ts';
+import {
+  contiguous,
+  flatten,
+  moveAxis,
+  permute,
+  reshape,
+  squeeze,
+  transpose,
+  unflatten,
+  unsqueeze,
+} from '../ops/shape.ts';
+import { broadcastTo, expand, repeat, repeatInterleave, tile } from '../ops/repeating.ts';
+import { at, flip, narrow, roll, select, slice } from '../ops/slicing.ts';
+import { pad } from '../ops/padding.ts';
 import { logSoftmax, softmax, softmin } from '../ops/softmax.ts';
 import { logSumExp, mean, nanMean, nanSum, norm, std, variance } from '../ops/statistics.ts';
-import { acos, acosh, asin, asinh, atan, atan2, atanh, cos, cosh, erf, erfc, sin, sinc, sinh, tan, tanh } from '../ops/trigonometric.ts';
+import {
+  acos,
+  acosh,
+  asin,
+  asinh,
+  atan,
+  atan2,
+  atanh,
+  cos,
+  cosh,
+  erf,
+  erfc,
+  sin,
+  sinc,
+  sinh,
+  tan,
+  tanh,
+} from '../ops/trigonometric.ts';
 import { TensorHandle } from './handle.ts';
 import type { TensorMethods } from './method-types.ts';
-import { deviceOf, printTensor, readArray, readArraySync, readData, readDataSync, readItem, readItemSync } from './reading.ts';
+import {
+  deviceOf,
+  printTensor,
+  readArray,
+  readArraySync,
+  readData,
+  readDataSync,
+  readItem,
+  readItemSync,
+} from './reading.ts';
 import type { Tensor } from './types.ts';
 
-type Reading = Pick<Tensor, 'data' | 'array' | 'item' | 'dataSync' | 'arraySync' | 'itemSync' | 'print' | 'device' | 'backward'>;
+type Reading = Pick<
+  Tensor,
+  'data' | 'array' | 'item' | 'dataSync' | 'arraySync' | 'itemSync' | 'print' | 'device' | 'backward'
+>;
 
 const methods: TensorMethods & Reading & ThisType<Tensor> = {
   add(b) {
@@ -132,13 +230,13 @@ const methods: TensorMethods & Reading & ThisType<Tensor> = {
     return logicalNot(this);
   },
   isNaN() {
-    return isNaN(this);
+    return areNaN(this);
   },
   isInf() {
     return isInf(this);
   },
   isFinite() {
-    return isFinite(this);
+    return areFinite(this);
   },
   isClose(b, options) {
     return isClose(this, b, options);

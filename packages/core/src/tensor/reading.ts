@@ -29,7 +29,11 @@ export function readArraySync(t: Tensor): NestedValues {
 
 function onlyElement(op: string, node: Node): void {
   if (sizeOf(node.shape) !== 1) {
-    throw new ShapeError(op, `not one element: ${showShape(node.shape)} has ${sizeOf(node.shape)}; use data() or array()`, [node.shape]);
+    throw new ShapeError(
+      op,
+      `not one element: ${showShape(node.shape)} has ${sizeOf(node.shape)}; use data() or array()`,
+      [node.shape],
+    );
   }
 }
 

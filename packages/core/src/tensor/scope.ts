@@ -22,7 +22,10 @@ export function scope<T>(body: () => T): T {
   return userScope(() => {
     const result = body();
     if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
-      throw new ArgumentError('scope', 'the function returned a promise: a scope ends before it settles; record inside the scope and await values after it');
+      throw new ArgumentError(
+        'scope',
+        'the function returned a promise: a scope ends before it settles; record inside the scope and await values after it',
+      );
     }
     return result;
   });
