@@ -39,18 +39,18 @@ export function viewBase(shape: readonly number[], strides: readonly number[], o
 
 export class Cone {
   /** By local number, `count` of them. Realised nodes ('leaves') and scalars are among them. */
-  readonly nodes: Node[] = [];
+  readonly nodes: (Node | undefined)[] = [];
   count = 0;
   /** Local numbers of realised nodes, by first appearance. */
-  readonly leaves: number[] = [];
+  readonly leaves: IntWriter = new IntWriter(64);
   /** Local numbers of the outputs: those asked for, then those kept. */
-  readonly outputs: number[] = [];
+  readonly outputs: IntWriter = new IntWriter(64);
   /** Local numbers of leaves over which outputs may be written. */
-  readonly donatable: number[] = [];
+  readonly donatable: IntWriter = new IntWriter(64);
   /** The structure as integers; `key.length` of them count. */
   readonly key: IntWriter = new IntWriter();
   hash = 0;
-  readonly #stack: Node[] = [];
+  readonly #stack: (Node | undefined)[] = [];
   readonly #cursor: number[] = [];
   /** Edges to each node from inside the cone. */
   #edges = new Int32Array(256);
@@ -62,6 +62,7 @@ export class Cone {
     this.clear();
     this.#mark = nextMark();
     let needed = 0;
+    this.outputs.reserve(wanted.length);
     for (const node of wanted) {
       if (node.mark !== this.#mark) this.#visit(node, options);
       this.outputs.push(node.index);
@@ -74,20 +75,19 @@ export class Cone {
     const heldBehind = needed > wanted.length && this.#keepDear(options);
     if (options.donate && !heldBehind) this.#findDonatable();
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
-    this.key.list(this.outputs);
-    this.key.list(this.donatable);
+    this.key.append(this.outputs);
+    this.key.append(this.donatable);
     this.hash = hashInts(this.key.data, this.key.length);
   }
 
   /** Lets go of all nodes. */
   clear(): void {
-    this.nodes.length = 0;
+    for (let i = 0; i < this.count; i++) this.nodes[i] = undefined;
     this.count = 0;
     this.leaves.length = 0;
     this.outputs.length = 0;
     this.donatable.length = 0;
     this.key.length = 0;
-    this.#stack.length = 0;
     this.#bufferCount = 0;
   }
 
@@ -119,6 +119,7 @@ export class Cone {
       this.#edges[count] = 0;
       if (node.storage === null) this.#writeComputed(node);
       else {
+        this.leaves.reserve(1);
         this.leaves.push(count);
         this.#writeLeaf(node, options);
       }
@@ -126,6 +127,8 @@ export class Cone {
       top--;
     }
     this.count = count;
+    // The bottom of the stack would hold the root otherwise; what is above are sources, overwritten by the next walk.
+    stack.fill(undefined, 0, Math.min(stack.length, 64));
   }
 
   #growEdges(): void {
@@ -185,23 +188,28 @@ export class Cone {
   /** Adds nodes worth keeping to the outputs; true if others stay behind that may be asked for later. */
   #keepDear(options: ConeOptions): boolean {
     let heldBehind = false;
-    const asked = new Set(this.outputs);
+    const asked = new Set(this.outputs.data.subarray(0, this.outputs.length));
     for (let i = 0; i < this.count; i++) {
       const node = this.nodes[i] as Node;
       if ((node.handles === 0 && node.pins === 0) || node.storage !== null || asked.has(i)) continue;
-      if (options.keep(node)) this.outputs.push(i);
-      else if (node.src.length > 0) heldBehind = true;
+      if (options.keep(node)) {
+        this.outputs.reserve(1);
+        this.outputs.push(i);
+      } else if (node.src.length > 0) heldBehind = true;
     }
     return heldBehind;
   }
 
   /** Leaves that nobody can name, whose users are all in this cone, and whose memory no other node shares. */
   #findDonatable(): void {
-    for (const local of this.leaves) {
+    for (let i = 0; i < this.leaves.length; i++) {
+      const local = this.leaves.data[i] as number;
       const node = this.nodes[local] as Node;
       const buffer = (node.storage as NodeStorage).buffer as PoolBuffer;
       const unnamed = node.handles === 0 && node.pins === 0;
-      if (unnamed && buffer.refs === 1 && node.uses === this.#edges[local]) this.donatable.push(local);
+      if (!unnamed || buffer.refs !== 1 || node.uses !== this.#edges[local]) continue;
+      this.donatable.reserve(1);
+      this.donatable.push(local);
     }
   }
 }

@@ -111,14 +111,23 @@ export class KernelDraft {
   }
 }
 
-/** Loops over a shape (none for axes of size 1), and the index they make. */
-export function loopsOver(e: Exprs, shape: Shape): { axes: Range[]; index: KNode[] } {
+/**
+ * Loops over a shape (none for axes of size 1), and the index they make. `outer[axis]`, where it is more than 1, cuts that axis
+ * into so many parts, each with a loop of its own inside a loop over the parts.
+ */
+export function loopsOver(e: Exprs, shape: Shape, outer: readonly number[] = []): { axes: Range[]; index: KNode[] } {
   const axes: Range[] = [];
-  const index = shape.map((n): KNode => {
+  const loop = (n: number): KNode => {
     if (n === 1) return e.i32(0);
     const range = e.range(n);
     axes.push(range);
     return range;
+  };
+  const index = shape.map((n, axis): KNode => {
+    const parts = outer[axis] ?? 1;
+    if (parts <= 1) return loop(n);
+    const part = loop(parts);
+    return e.add(e.mul(part, e.i32(n / parts)), loop(n / parts));
   });
   return { axes, index };
 }

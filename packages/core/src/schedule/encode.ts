@@ -10,8 +10,12 @@ import { dtypeInfo } from '../shape/dtype.ts';
 
 /** Growing list of 32-bit integers. `reserve` once per node, then `push` without checks. */
 export class IntWriter {
-  data: Int32Array = new Int32Array(1024);
+  data: Int32Array;
   length = 0;
+
+  constructor(capacity = 1024) {
+    this.data = new Int32Array(capacity);
+  }
 
   reserve(count: number): void {
     if (this.length + count <= this.data.length) return;
@@ -30,6 +34,18 @@ export class IntWriter {
     data[at++] = values.length;
     for (let i = 0; i < values.length; i++) data[at++] = values[i] as number;
     this.length = at;
+  }
+
+  /** The integers as a list. */
+  values(): number[] {
+    return Array.from(this.data.subarray(0, this.length));
+  }
+
+  /** All integers of another writer, their number first. */
+  append({ data, length }: IntWriter): void {
+    this.push(length);
+    for (let i = 0; i < length; i++) this.data[this.length + i] = data[i] as number;
+    this.length += length;
   }
 
   /** A number by its bits, so that 0 and -0, and numbers beyond 32 bits, differ. */

@@ -11,78 +11,87 @@ import type { Node, NodeStorage } from '../graph/node.ts';
 import { realise } from '../graph/recorder.ts';
 import { type Cone, viewBase } from './cone.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import type { BindingPlan, Plan } from './plan.ts';
+import type { BindingPlan, OutputPlan, Plan } from './plan.ts';
 
 export function execute(plan: Plan, cone: Cone, pool: BufferPool, elementBytes: readonly number[]): void {
-  const { nodes } = cone;
+  const nodes = cone.nodes as readonly Node[];
+  // Buffers of outputs, then blocks for temporaries.
   const taken: PoolBuffer[] = [];
-  const buffers: PoolBuffer[] = [];
-  const blocks: PoolBuffer[] = [];
   try {
     for (const { bytes, sizeClass, donor } of plan.buffers) {
-      const buffer = donor < 0 ? pool.alloc(bytes, sizeClass) : shared((nodes[donor] as Node).storage);
-      buffers.push(buffer);
-      taken.push(buffer);
+      if (donor < 0) taken.push(pool.alloc(bytes, sizeClass));
+      else {
+        const buffer = bufferOf(nodes[donor] as Node);
+        buffer.retain();
+        taken.push(buffer);
+      }
     }
-    for (const { bytes, sizeClass } of plan.blocks) {
-      const block = pool.alloc(bytes, sizeClass);
-      blocks.push(block);
-      taken.push(block);
-    }
-    if (plan.dispatches.length > 0) pool.engine.submit(commandsOf(plan, nodes, buffers, blocks, elementBytes));
+    for (const { bytes, sizeClass } of plan.blocks) taken.push(pool.alloc(bytes, sizeClass));
+    if (plan.dispatches.length > 0) pool.engine.submit(commandsOf(plan, nodes, taken, elementBytes));
   } catch (error) {
     for (const buffer of taken) buffer.release();
     throw error;
   }
-  // Storages first: letting sources go may give leaves back.
-  const storages = plan.outputs.map(({ kind, at, strides, offset }): NodeStorage => {
-    if (kind === 'empty') return { buffer: pool.alloc(0), view: { strides, offset: 0 } };
-    if (kind === 'buffer') return { buffer: retained(buffers[at] as PoolBuffer), view: { strides, offset } };
-    const leaf = (nodes[at] as Node).storage as NodeStorage;
-    return { buffer: retained(leaf.buffer as PoolBuffer), view: { strides, offset: leaf.view.offset + offset } };
-  });
-  storages.forEach((storage, i) => {
-    realise(nodes[cone.outputs[i] as number] as Node, storage);
-  });
-  for (const buffer of taken) buffer.release();
+  if (plan.outputs.length === 1) {
+    realise(nodes[cone.outputs.data[0] as number] as Node, storageOf(plan.outputs[0] as OutputPlan, nodes, taken));
+  } else {
+    // Storages first: letting sources go may give leaves back.
+    const storages = plan.outputs.map((output) => storageOf(output, nodes, taken));
+    for (let i = 0; i < storages.length; i++) {
+      realise(nodes[cone.outputs.data[i] as number] as Node, storages[i] as NodeStorage);
+    }
+  }
+  for (let i = 0; i < taken.length; i++) (taken[i] as PoolBuffer).release();
 }
 
-function retained(buffer: PoolBuffer): PoolBuffer {
+function bufferOf(node: Node): PoolBuffer {
+  return (node.storage as NodeStorage).buffer as PoolBuffer;
+}
+
+/** Storage of an output, with one count of its buffer. */
+function storageOf(
+  { leaf, at, view }: OutputPlan,
+  nodes: readonly Node[],
+  buffers: readonly PoolBuffer[],
+): NodeStorage {
+  if (!leaf) {
+    const buffer = buffers[at] as PoolBuffer;
+    buffer.retain();
+    return { buffer, view };
+  }
+  const { buffer, view: base } = (nodes[at] as Node).storage as NodeStorage;
   buffer.retain();
-  return buffer;
+  return { buffer, view: { strides: view.strides, offset: base.offset + view.offset } };
 }
 
-function shared(storage: NodeStorage | null): PoolBuffer {
-  return retained((storage as NodeStorage).buffer as PoolBuffer);
-}
+const noScalars: readonly number[] = [];
 
 function commandsOf(
   plan: Plan,
   nodes: readonly Node[],
-  buffers: readonly PoolBuffer[],
-  blocks: readonly PoolBuffer[],
+  taken: readonly PoolBuffer[],
   elementBytes: readonly number[],
 ): Command[] {
-  const bind = (b: BindingPlan): Binding => {
-    switch (b.kind) {
-      case 'leaf': {
-        const { shape, dtype, storage } = nodes[b.local] as Node;
-        const { buffer, view } = storage as NodeStorage;
-        const first = viewBase(shape, view.strides, view.offset) * (elementBytes[dtypeInfo[dtype].id] as number);
-        return { buffer: (buffer as PoolBuffer).memory, offset: first - b.shift, bytes: b.bytes };
-      }
-      case 'output':
-        return { buffer: (buffers[b.buffer] as PoolBuffer).memory, offset: 0, bytes: b.bytes };
-      case 'temp':
-        return { buffer: (blocks[b.block] as PoolBuffer).memory, offset: b.offset, bytes: b.bytes };
-      default:
-        return b satisfies never;
-    }
-  };
   const commands: Command[] = [];
   for (const { kernel, bindings, scalars } of plan.dispatches) {
-    const values = scalars.map((local) => ((nodes[local] as Node).attr as Attrs['scalar']).value);
-    commands.push({ kind: 'dispatch', kernel, bindings: bindings.map(bind), scalars: values });
+    const bound = new Array<Binding>(bindings.length);
+    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i] as BindingPlan, nodes, taken, elementBytes);
+    const values =
+      scalars.length === 0 ? noScalars : scalars.map((local) => ((nodes[local] as Node).attr as Attrs['scalar']).value);
+    commands.push({ kind: 'dispatch', kernel, bindings: bound, scalars: values });
   }
   return commands;
+}
+
+function bind(
+  b: BindingPlan,
+  nodes: readonly Node[],
+  taken: readonly PoolBuffer[],
+  elementBytes: readonly number[],
+): Binding {
+  if (b.kind === 'taken') return { buffer: (taken[b.at] as PoolBuffer).memory, offset: b.offset, bytes: b.bytes };
+  const { shape, dtype, storage } = nodes[b.at] as Node;
+  const { buffer, view } = storage as NodeStorage;
+  const first = viewBase(shape, view.strides, view.offset) * (elementBytes[dtypeInfo[dtype].id] as number);
+  return { buffer: (buffer as PoolBuffer).memory, offset: first - b.offset, bytes: b.bytes };
 }

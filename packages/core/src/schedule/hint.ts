@@ -4,6 +4,7 @@
 import type { Range } from '../kernel/expr.ts';
 import type { FreeRanges } from '../kernel/free-ranges.ts';
 import type { KNode, KNodeOf } from '../kernel/ir.ts';
+import { linearOf } from '../kernel/simplify-linear.ts';
 import { isRowMajor, sizeOf } from '../shape/view.ts';
 import type { ContractionHint, ConvRoles } from '../templates/contract.ts';
 import type { Demand, KernelDraft } from './draft.ts';
@@ -52,7 +53,7 @@ function findReduce(value: KNode, ranges: readonly Range[]): KNodeOf<'REDUCE'> |
 
 function convRoles(demand: Demand, slots: readonly NodeSlot[], params: readonly KNodeOf<'PARAM'>[]): ConvRoles | null {
   const { node, index, ranges } = demand;
-  if (!isPlanOp(node, 'conv') || node.attr.groups > 1 || node.attr.batchGroups > 1) return null;
+  if (!isPlanOp(node, 'conv')) return null;
   const [lhs, rhs] = node.src as [PlanNode, PlanNode];
   const asRange = (x: KNode | undefined): Range | null => (x !== undefined && x.op === 'RANGE' ? x : null);
   const outSpatial = index.slice(2).map(asRange);
@@ -61,6 +62,7 @@ function convRoles(demand: Demand, slots: readonly NodeSlot[], params: readonly 
   const own = rhs.shape.slice(1).map((n) => (n === 1 ? null : (ranges[at++] as Range)));
   const spatial = own.slice(1);
   if (outSpatial.includes(null) || spatial.includes(null)) return null;
+  const [group, feature] = featureLoops(node, index[1] as KNode);
   const plain = (x: PlanNode): KNodeOf<'PARAM'> | null => {
     const slot = slots.findIndex((s) => s.node === x);
     if (slot < 0) return null;
@@ -73,8 +75,8 @@ function convRoles(demand: Demand, slots: readonly NodeSlot[], params: readonly 
   };
   return {
     image: asRange(index[0]),
-    outFeature: asRange(index[1]),
-    group: null,
+    outFeature: feature,
+    group,
     inFeature: own[0] ?? null,
     outSpatial: outSpatial as Range[],
     kernelSpatial: spatial as Range[],
@@ -86,4 +88,18 @@ function convRoles(demand: Demand, slots: readonly NodeSlot[], params: readonly 
     lhs: plain(lhs),
     rhs: plain(rhs),
   };
+}
+
+/** Loops over groups and over the features of one group. */
+function featureLoops(node: PlanNode<'conv'>, index: KNode): [Range | null, Range | null] {
+  const groups = node.attr.groups * node.attr.batchGroups;
+  if (groups === 1) return [null, index.op === 'RANGE' ? index : null];
+  let group: Range | null = null;
+  let feature: Range | null = null;
+  for (const term of linearOf(index).terms) {
+    if (term.op !== 'RANGE') return [null, null];
+    if (term.arg.extent === groups && group === null) group = term;
+    else feature = term;
+  }
+  return [group, feature];
 }

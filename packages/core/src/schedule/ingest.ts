@@ -34,11 +34,11 @@ export interface IngestOptions {
 export function ingest(cone: Cone, options: IngestOptions): Ingested {
   const graph = new PlanGraph(rewriteNode);
   const made: PlanNode[] = [];
-  const donatable = new Set(cone.donatable);
-  cone.nodes.forEach((node, local) => {
-    made.push(ingestNode(graph, node, local, made, donatable.has(local), options));
-  });
-  const outputs = cone.outputs.map((local) => made[local] as PlanNode);
+  const donatable = new Set(cone.donatable.values());
+  for (let local = 0; local < cone.count; local++) {
+    made.push(ingestNode(graph, cone.nodes[local] as Node, local, made, donatable.has(local), options));
+  }
+  const outputs = cone.outputs.values().map((local) => made[local] as PlanNode);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
   const places = outputs.map((node) => place(graph, node));
   graph.finish();

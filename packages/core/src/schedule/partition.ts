@@ -17,7 +17,7 @@ import { decideReduce } from './decide-reduce.ts';
 import { type Demand, type DraftContext, extentOf, KernelDraft, loopsOver, reaches } from './draft.ts';
 import { bothGates, type Index } from './index-map.ts';
 import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
-import type { PlanGraph, PlanNode } from './plan-graph.ts';
+import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { needSources } from './sources.ts';
 
 export class Partition {
@@ -171,10 +171,11 @@ export class Partition {
 
   /** Stores the node in a kernel of its own. */
   storeInNewKernel(node: PlanNode): Demand {
-    const { axes, index } = loopsOver(this.context.e, node.shape);
+    const anchor = this.facts.anchor[node.index] as PlanNode | null;
+    const { axes, index } = loopsOver(this.context.e, node.shape, anchor === null ? [] : groupsOf(anchor, node));
     const kernel = new KernelDraft(this.context, axes);
     this.kernels.push(kernel);
-    kernel.anchor = this.facts.anchor[node.index] as PlanNode | null;
+    kernel.anchor = anchor;
     const { demand } = kernel.demand(node, index, null, axes, false);
     return this.store(demand, axes);
   }
@@ -227,4 +228,11 @@ export class Partition {
     // A smaller store cannot be part of a contraction's epilogue.
     return kernel.contraction === null && kernel.anchor === null && rowFits(kernel, ranges, 1);
   }
+}
+
+/** How many groups each axis of `node` consists of, where the contraction that may fill its kernel has groups. */
+function groupsOf(anchor: PlanNode, node: PlanNode): number[] {
+  if (!isPlanOp(anchor, 'conv') || anchor.shape.length !== node.shape.length) return [];
+  const groups = anchor.attr.groups * anchor.attr.batchGroups;
+  return node.shape.map((n, axis) => (axis === 1 && n === anchor.shape[1] ? groups : 1));
 }

@@ -5,6 +5,7 @@
 import type { CompiledKernel, IEngine } from '../engine/engine.ts';
 import { sizeClass } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { View } from '../shape/view.ts';
 import type { Cone } from './cone.ts';
 import { findDonations } from './donate.ts';
 import { ingest } from './ingest.ts';
@@ -17,11 +18,16 @@ import type { PlanGraph, PlanNode } from './plan-graph.ts';
 import { relieve } from './relieve.ts';
 import { lowerScatter } from './scatter.ts';
 
-/** What a slot of a dispatch is bound to. `shift` is how far the binding starts before the leaf's first element, in bytes. */
-export type BindingPlan =
-  | { readonly kind: 'leaf'; readonly local: number; readonly shift: number; readonly bytes: number }
-  | { readonly kind: 'output'; readonly buffer: number; readonly bytes: number }
-  | { readonly kind: 'temp'; readonly block: number; readonly offset: number; readonly bytes: number };
+/**
+ * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the first
+ * element it touches. 'taken': from byte `offset` of buffer `at` among those taken for this run, outputs first, then blocks.
+ */
+export interface BindingPlan {
+  readonly kind: 'leaf' | 'taken';
+  readonly at: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
 
 export interface DispatchPlan {
   readonly kernel: CompiledKernel;
@@ -37,12 +43,11 @@ export interface BufferPlan {
   readonly donor: number;
 }
 
-/** Where an output's value is: a view of an output buffer, or of a leaf (offsets count from the leaf's own), or nowhere. */
+/** Where an output's value is: a view of an output buffer, or of a leaf; then offsets count from the leaf's own. */
 export interface OutputPlan {
-  readonly kind: 'buffer' | 'leaf' | 'empty';
+  readonly leaf: boolean;
   readonly at: number;
-  readonly strides: readonly number[];
-  readonly offset: number;
+  readonly view: View;
 }
 
 export interface Plan {
@@ -83,7 +88,8 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
 
   const entries = lowered.map(({ entry }) => entry);
   const outputIndex = new Map([...bases].map((node, i) => [node, i]));
-  const memory = placeTemporaries(lowered, outputIndex, bytesOf, options);
+  const hasEmpty = places.some(({ base }) => base === null);
+  const memory = placeTemporaries(lowered, outputIndex, bases.size + Number(hasEmpty), bytesOf, options);
   options.kernels.take(entries);
   const dispatches = lowered.flatMap(({ slots, scalars, entry }, u) =>
     entry.programs.dispatches.map(({ bindings }, i): DispatchPlan => {
@@ -97,9 +103,9 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
 
   function bindNode(node: PlanNode): BindingPlan {
     const bytes = bytesOf(node);
-    if (node.leaf !== null) return { kind: 'leaf', local: node.leaf.local, shift: alignment(node), bytes };
+    if (node.leaf !== null) return { kind: 'leaf', at: node.leaf.local, offset: alignment(node), bytes };
     const buffer = outputIndex.get(node);
-    return buffer === undefined ? memory.node(node) : { kind: 'output', buffer, bytes };
+    return buffer === undefined ? memory.node(node) : { kind: 'taken', at: buffer, offset: 0, bytes };
   }
 
   /** Bytes between the aligned start of a leaf's binding and the first element it touches. */
@@ -113,14 +119,18 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
     return (leaf.shift - back) * elementSize(node.dtype, elementBytes);
   }
 
+  const buffers: BufferPlan[] = [...bases].map((node) => ({
+    ...sized(bytesOf(node)),
+    donor: donations.get(node)?.leaf?.local ?? -1,
+  }));
+  if (hasEmpty) buffers.push({ ...sized(0), donor: -1 });
   return {
     dispatches,
-    buffers: [...bases].map((node) => ({ ...sized(bytesOf(node)), donor: donations.get(node)?.leaf?.local ?? -1 })),
+    buffers,
     outputs: places.map(({ base, view }): OutputPlan => {
-      const { strides, offset } = view;
-      if (base === null) return { kind: 'empty', at: 0, strides, offset: 0 };
-      if (base.leaf !== null) return { kind: 'leaf', at: base.leaf.local, strides, offset };
-      return { kind: 'buffer', at: outputIndex.get(base) as number, strides, offset };
+      if (base === null) return { leaf: false, at: bases.size, view };
+      if (base.leaf !== null) return { leaf: true, at: base.leaf.local, view };
+      return { leaf: false, at: outputIndex.get(base) as number, view };
     }),
     blocks: memory.blocks.map(sized),
     kernels: entries,
@@ -176,6 +186,7 @@ interface Temporaries {
 function placeTemporaries(
   lowered: readonly Programs[],
   outputs: ReadonlyMap<PlanNode, number>,
+  firstBlock: number,
   bytesOf: (node: PlanNode) => number,
   { engine }: PlanOptions,
 ): Temporaries {
@@ -196,7 +207,7 @@ function placeTemporaries(
   const { blocks, places } = caps.arena ? placeInArena(items, align) : placeInBlocks(items);
   const bind = (item: number): BindingPlan => {
     const { block, offset } = places[item] as { block: number; offset: number };
-    return { kind: 'temp', block, offset, bytes: (items[item] as Lifetime).bytes };
+    return { kind: 'taken', at: firstBlock + block, offset, bytes: (items[item] as Lifetime).bytes };
   };
   return {
     blocks,

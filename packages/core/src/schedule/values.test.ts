@@ -104,18 +104,18 @@ describe.each(engines)('%s', (_, make) => {
   });
 
   it('reduces much to little in two steps', async () => {
-    const x = leaf([7, 5000]);
+    const x = leaf([2, 9000]);
     await check([
       p.reduce(x, 'sum', [0, 1]),
       p.reduce(x, 'max', [1]),
       p.reduce(p.mul(x, x), 'sum', [1]),
-      p.reduce(p.reshape(x, [35000]), 'min', [0]),
+      p.reduce(p.reshape(x, [18000]), 'min', [0]),
     ]);
-    const images = leaf([32, 3, 20, 21]);
+    const images = leaf([16, 2, 24, 25]);
     await check([p.reduce(images, 'sum', [0, 2, 3]), p.reduce(images, 'sum', [0, 1, 2, 3])]);
-    const tall = leaf([20011, 3]);
+    const tall = leaf([9001, 2]);
     const sum = p.reduce(tall, 'sum', [0]);
-    await check([sum, p.sub(tall, p.div(sum, p.constant(20011, 'float32')))]);
+    await check([sum, p.sub(tall, p.div(sum, p.constant(9001, 'float32')))]);
   });
 
   it('scatters large updates in order', async () => {
