@@ -142,7 +142,8 @@ class Lowering implements Context {
         default: {
           const info = this.infos.of(n);
           if (info.uses === 0) break;
-          info.value = n.op === 'LOAD' ? this.memory.load(n, info.splat && info.uses === 1) : lowerValue(this, n);
+          if (n.op === 'LOAD') info.value = this.memory.load(n, info.splat && info.uses === 1);
+          else info.value = info.everySecond ? this.memory.everySecond(n) : lowerValue(this, n);
         }
       }
     }

@@ -4,7 +4,7 @@
 import type { KNode, KNodeOf } from '@polygrad/core/kernel';
 import { A, S, ValType, W } from '../asm/opcodes.ts';
 import type { Address, Addresses } from './address.ts';
-import { type Context, type Lowered, maskOfWidth, partCount, select, vop } from './context.ts';
+import { type Context, type Lowered, maskOfWidth, partCount, select, shuffle32, vop } from './context.ts';
 import type { Cell, MemoryClass, Val } from './lir.ts';
 import { binaryCodes } from './tables.ts';
 import { type Reg, type RegKind, refuse, regOf } from './target.ts';
@@ -77,6 +77,17 @@ export class Memory {
     const mask = vop(this.ctx, S.i32Splat, fn.op(W.i32Sub, ValType.i32, [fn.i32(0), gateVal!]));
     const other = n.dtype === 'bool' ? maskOfWidth(this.ctx, otherwise, n.lanes, 4) : otherwise.parts;
     return { parts: parts.map((v, p) => vop(this.ctx, S.bitselect, v, other[p]!, mask)), width: reg.width };
+  }
+
+  /** Elements 0, 2, 4 and 6 from the first LOAD's index: two vectors that end with the last one, so nothing beyond it is touched. */
+  everySecond(n: KNode): Lowered {
+    const [mem, index] = n.src[0]!.src as readonly [KNode, KNode];
+    const { fn } = this.ctx;
+    const { pointer, extra, cls } = this.place(mem);
+    const { base, offset } = this.addresses.of(pointer, extra, index, 4, false);
+    const low = fn.load(S.load, ValType.v128, base, offset, cls);
+    const high = fn.load(S.load, ValType.v128, base, offset + 12, cls);
+    return { parts: [shuffle32(this.ctx, low, high, [0, 2, 5, 7])], width: 4 };
   }
 
   store(n: KNodeOf<'STORE'>): void {

@@ -34,6 +34,25 @@ describe('structure', () => {
     }
   });
 
+  it('reads every second element as vectors, up to the last one', () => {
+    const n = 47;
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const [x, z] = [e.param(0, 'float32', 'read', 2 * n - 1), e.param(1, 'float32', 'write', n)];
+    const whole = Math.floor(n / 4);
+    b.loop(whole, (i) => {
+      const at = e.mul(i, e.i32(8));
+      const lanes = [0, 2, 4, 6].map((k) => b.load(x, e.add(at, e.i32(k))));
+      b.store(z, e.mul(i, e.i32(4)), e.mul(e.vec(lanes), e.f32(3)));
+    });
+    b.loop(n - whole * 4, (i) =>
+      b.store(z, e.add(i, e.i32(whole * 4)), b.load(x, e.mul(e.add(i, e.i32(whole * 4)), e.i32(2)))),
+    );
+    const out = new Float32Array(n);
+    runProgram(b.build({ name: 'second' }), [f32(2 * n - 1, (i) => i), out]);
+    expect(out).toEqual(f32(n, (i) => (i < whole * 4 ? 6 * i : 2 * i)));
+  });
+
   it('multiplies matrices with registers', () => {
     const [m, n, k] = [7, 12, 9];
     const b = new ProgramBuilder();
