@@ -203,6 +203,8 @@ export { detach, noGrad } from './autodiff/no-grad.ts';
 export { hessian, hvp, jacobian, jvp, vjp } from './autodiff/products.ts';
 export { type TapeGradientOptions, type TapeOptions, GradientTape } from './autodiff/tape.ts';
 export type { TensorTree } from './autodiff/trees.ts';
+export { printGraph } from './graph/print.ts';
+export { GraphInvariantError, verifyGraph } from './graph/verify.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
 export { clearPlans, flush, type ScheduleStats, stats, throttle } from './schedule/runtime.ts';
 export {

@@ -1,0 +1,177 @@
+/**
+ * Every gradient rule against central differences, first and second order, on the float64 evaluator of graphs: no scheduler, no
+ * kernels, no engine takes part.
+ */
+import { describe, expect, it } from 'vitest';
+import type { ConvAttr } from '../graph/attrs.ts';
+import { makeNode, record } from '../graph/build.ts';
+import type { Node } from '../graph/node.ts';
+import { nodesBelow } from '../graph/order.ts';
+import * as p from '../graph/primitives.ts';
+import { type Shape, sizeOf } from '../shape/view.ts';
+import { valuesOf } from '../testing/graph-values.ts';
+import { gradientRules } from './rules.ts';
+import { type Gradients, walk } from './walk.ts';
+
+type Leaves = Map<Node, Float64Array>;
+
+const leaf = (shape: Shape): Node => record('buffer', [], { shape, dtype: 'float64' }, shape, 'float64');
+
+/** Numbers of a simple generator: the same in every run. */
+function numbers(seed: number, count: number, low: number, high: number): Float64Array {
+  let state = seed * 2654435761 + 12345;
+  return Float64Array.from({ length: count }, () => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x297a2d39) >>> 0;
+    return low + ((high - low) * state) / 2 ** 32;
+  });
+}
+
+function gradientsOf(output: Node, seed: Node, inputs: readonly Node[]): Node[] {
+  const below = nodesBelow([output], true);
+  const gradients: Gradients = new Map([[output, seed]]);
+  walk(below, below.length, gradients, () => true);
+  return inputs.map((input) => gradients.get(input) ?? p.zerosLike(input));
+}
+
+const only = (node: Node, leaves: Leaves): Float64Array => valuesOf([node], leaves)[0] as Float64Array;
+
+function expectSlopes(value: Node, inputs: readonly Node[], slopes: readonly Node[], leaves: Leaves, what: string): void {
+  const step = 1e-6;
+  for (const [i, input] of inputs.entries()) {
+    const data = leaves.get(input) as Float64Array;
+    const analytic = only(slopes[i] as Node, leaves);
+    expect(analytic.length).toBe(data.length);
+    for (let at = 0; at < data.length; at++) {
+      const x = data[at] as number;
+      data[at] = x + step;
+      const high = only(value, leaves)[0] as number;
+      data[at] = x - step;
+      const low = only(value, leaves)[0] as number;
+      data[at] = x;
+      const expected = (high - low) / (2 * step);
+      expect(Math.abs((analytic[at] as number) - expected), `${what}: input ${i}, element ${at}: ${analytic[at]} for ${expected}`).toBeLessThanOrEqual(
+        1e-5 + 1e-3 * Math.abs(expected),
+      );
+    }
+  }
+}
+
+/** Checks d(sum(f(x) w)) and d(sum(gradient v)). */
+function check(f: (...inputs: Node[]) => Node, shapes: readonly Shape[], low = -1.5, high = 1.5): void {
+  const inputs = shapes.map(leaf);
+  const leaves: Leaves = new Map(inputs.map((input, i) => [input, numbers(i + 1, sizeOf(input.shape), low, high)]));
+  const weigh = (node: Node, seed: number): Node => {
+    const weight = leaf(node.shape);
+    leaves.set(weight, numbers(seed, sizeOf(node.shape), 0.5, 1.5));
+    const product = p.mul(node, weight);
+    return p.reduce(product, 'sum', product.shape.map((_, axis) => axis));
+  };
+  const one = p.constant(1, 'float64');
+  const value = weigh(f(...inputs), 91);
+  const slopes = gradientsOf(value, one, inputs);
+  for (const [i, slope] of slopes.entries()) expect(slope.shape).toEqual(inputs[i]?.shape);
+  expectSlopes(value, inputs, slopes, leaves, 'first order');
+  const second = slopes.map((slope, i) => weigh(slope, 71 + i)).reduce((a, b) => p.add(a, b));
+  expectSlopes(second, inputs, gradientsOf(second, one, inputs), leaves, 'second order');
+}
+
+describe('elementwise rules', () => {
+  const anywhere = ['neg', 'abs', 'sign', 'exp', 'exp2', 'expm1', 'sin', 'cos', 'tan', 'atan', 'sinh', 'cosh', 'tanh', 'erf', 'floor', 'round'] as const;
+  for (const op of anywhere) it(op, () => check((x) => p.unary(op, x), [[5]], -1.2, 1.3));
+  for (const op of ['sqrt', 'rsqrt', 'reciprocal', 'log', 'log2', 'log1p'] as const) it(op, () => check((x) => p.unary(op, x), [[5]], 0.3, 3));
+  for (const op of ['asin', 'acos'] as const) it(op, () => check((x) => p.unary(op, x), [[5]], -0.9, 0.9));
+  for (const op of ['add', 'sub', 'mul', 'maximum', 'minimum'] as const) {
+    it(`${op}, broadcasting`, () => check((a, b) => p.binary(op, a, b), [[2, 1, 3], [4, 1]]));
+  }
+  for (const op of ['div', 'pow', 'atan2', 'fmod'] as const) {
+    it(`${op}, broadcasting`, () => check((a, b) => p.binary(op, a, b), [[2, 3], [3]], 0.4, 2.5));
+  }
+  it('where', () => check((a, b) => p.where(p.lt(a, b), p.mul(a, a), b), [[2, 3], [3]]));
+  it('a value used several times', () => check((a) => p.mul(p.add(a, a), p.mul(a, p.unary('sin', a))), [[4]]));
+  it('contiguous', () => check((a) => makeNode('contiguous', [p.mul(a, a)], null), [[4]]));
+});
+
+describe('reduction rules', () => {
+  for (const op of ['sum', 'prod', 'max', 'min'] as const) {
+    it(`${op} over inner and outer axes`, () => check((x) => p.reduce(p.mul(x, x), op, [0, 2]), [[2, 3, 4]], 0.5, 1.5));
+    it(`${op}, ties to the first`, () => check((x) => p.reduce(x, op, [1], 'first'), [[2, 5]]));
+  }
+  it('window', () => check((x) => makeNode('window', [p.mul(x, x)], { size: [2, 3], stride: [2, 1], dilation: [1, 2] }), [[2, 5, 6]]));
+  it('fold', () => check((x) => makeNode('fold', [p.mul(x, x)], { size: [3], stride: [2], dilation: [1], spatial: [8] }), [[2, 3, 3]]));
+
+  it('prod is exact with zeros at every order', () => {
+    const x = leaf([4]);
+    const leaves: Leaves = new Map([[x, Float64Array.of(2, 0, 3, 0)]]);
+    const first = gradientsOf(p.reduce(x, 'prod', [0]), p.constant(1, 'float64'), [x])[0] as Node;
+    expect([...only(first, leaves)].map((v) => v + 0)).toEqual([0, 0, 0, 0]);
+    // d^2 / dx1 dx3 = x0 x2 = 6, the only second derivative that is not zero.
+    const pick = p.slice(first, [1], [1], [1]);
+    const second = gradientsOf(pick, p.constant(1, 'float64', [1]), [x])[0] as Node;
+    expect([...only(second, leaves)].map((v) => v + 0)).toEqual([0, 0, 0, 6]);
+  });
+});
+
+describe('movement and indexing rules', () => {
+  const square = (x: Node): Node => p.mul(x, x);
+  it('reshape and permute', () => check((x) => p.permute(p.reshape(square(x), [3, 2, 2]), [2, 0, 1]), [[4, 3]]));
+  it('expand', () => check((x) => p.expand(square(x), [2, 3, 4]), [[2, 1, 4]]));
+  it('slice with steps and backwards', () => check((x) => p.slice(square(x), [1, 6, 0], [2, 3, 2], [1, -3, 2]), [[4, 7, 3]]));
+  it('pad', () => check((x) => p.pad(square(x), [1, 0], [0, 2], 5), [[2, 3]]));
+  it('concat', () => check((a, b) => p.concat([square(a), b, a], 1), [[2, 3], [2, 1]]));
+  const index = (values: readonly number[], shape: Shape): Node =>
+    p.reshape(p.concat(values.map((value) => p.constant(value, 'int32', [1])), 0), shape);
+  it('gather, repeated indices', () => check((x) => makeNode('gather', [square(x), index([2, 0, 2, 1], [2, 2])], { axis: 1 }), [[2, 3, 2]]));
+  it('scatterAdd, repeated indices', () =>
+    check((x, u) => makeNode('scatterAdd', [square(x), index([2, 0, 2], [3]), square(u)], { axis: 0 }), [[4, 2], [3, 2]]));
+  it('cast', () => check((x) => p.cast(p.cast(square(x), 'float32'), 'float64'), [[3]]));
+});
+
+describe('contraction rules', () => {
+  it('dotGeneral with batches and several contracted axes in another order', () =>
+    check((a, b) => makeNode('dotGeneral', [a, b], { lhsBatch: [1], rhsBatch: [2], lhsContract: [0, 3], rhsContract: [3, 0] }), [
+      [2, 3, 2, 4],
+      [4, 2, 3, 2],
+    ]));
+  it('dotGeneral without contraction', () =>
+    check((a, b) => makeNode('dotGeneral', [a, b], { lhsBatch: [], rhsBatch: [], lhsContract: [], rhsContract: [] }), [[2], [3]]));
+
+  const plain: ConvAttr = { stride: [1], padLow: [0], padHigh: [0], lhsDilation: [1], rhsDilation: [1], groups: 1, batchGroups: 1 };
+  const cases: readonly (readonly [string, Partial<ConvAttr>, Shape, Shape])[] = [
+    ['plain', {}, [2, 3, 5], [4, 3, 2]],
+    ['stride that leaves a rest', { stride: [2], padLow: [1], padHigh: [0] }, [1, 2, 6], [3, 2, 3]],
+    ['dilated kernel, groups', { rhsDilation: [2], padLow: [2], padHigh: [1], groups: 2 }, [2, 4, 5], [6, 2, 2]],
+    ['dilated input (transposed)', { lhsDilation: [3], padLow: [1], padHigh: [2] }, [1, 2, 4], [2, 2, 3]],
+    ['cropping', { padLow: [-1], padHigh: [-1] }, [1, 1, 6], [1, 1, 2]],
+    ['groups of the batch', { batchGroups: 2, stride: [2] }, [4, 3, 5], [6, 3, 2]],
+    ['everything at once', { stride: [2], padLow: [2], padHigh: [1], lhsDilation: [2], rhsDilation: [2], groups: 2 }, [1, 2, 4], [4, 1, 2]],
+  ];
+  for (const [name, change, lhs, rhs] of cases) it(`conv, ${name}`, () => check((x, w) => makeNode('conv', [x, w], { ...plain, ...change }), [lhs, rhs]));
+  it('conv over two axes', () =>
+    check(
+      (x, w) =>
+        makeNode('conv', [x, w], { stride: [2, 1], padLow: [1, 0], padHigh: [0, 1], lhsDilation: [1, 1], rhsDilation: [1, 2], groups: 1, batchGroups: 1 }),
+      [[1, 2, 5, 5], [2, 2, 3, 2]],
+    ));
+});
+
+describe('the walk', () => {
+  it('keeps branches that where did not take free of NaN', () => {
+    const x = leaf([3]);
+    const leaves: Leaves = new Map([[x, Float64Array.of(1, 0, -1)]]);
+    const zero = p.constant(0, 'float64');
+    const y = p.where(p.lt(zero, x), p.mul(p.neg(p.unary('log', x)), p.unary('sqrt', x)), zero);
+    const slope = gradientsOf(y, p.constant(1, 'float64', [3]), [x])[0] as Node;
+    expect([...only(slope, leaves)].map((v) => v + 0)).toEqual([-1, 0, 0]);
+  });
+
+  it('is iterative: a chain of 20000 nodes', () => {
+    const x = leaf([]);
+    let y: Node = x;
+    for (let i = 0; i < 20_000; i++) y = p.neg(y);
+    expect(gradientsOf(y, p.constant(1, 'float64'), [x])[0]?.op).toBe('neg');
+  });
+
+  it('has a rule for every primitive', () => {
+    for (const rule of Object.values(gradientRules)) expect(typeof rule).toBe('function');
+  });
+});

@@ -1,0 +1,68 @@
+/**
+ * Checks that a graph is what the scheduler relies on: rules hold, order is right, counts are consistent.
+ *
+ * makeNode checks each node when it is recorded; this is for tests, and for code that builds or changes nodes by other means.
+ */
+import { sameShape } from '../shape/broadcast.ts';
+import { showShape } from '../shape/errors.ts';
+import type { PrimitiveName } from './attrs.ts';
+import { type InferRule, inferRules } from './infer.ts';
+import type { Handle, Node } from './node.ts';
+import { nodesBelow } from './order.ts';
+import { keepsHistory } from './recorder.ts';
+
+/** Something is wrong with a graph. */
+export class GraphInvariantError extends Error {
+  override readonly name: string = 'GraphInvariantError';
+  readonly node: Node;
+
+  constructor(node: Node, message: string) {
+    super(`[verify] node ${node.id} (${node.op} ${node.dtype} ${showShape(node.shape)}): ${message}`);
+    this.node = node;
+  }
+}
+
+const leaves: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>(['buffer', 'scalar', 'constant', 'iota']);
+
+function verifyNode(node: Node): void {
+  if (node.edges === 'dead') throw new GraphInvariantError(node, 'dead, but still reachable');
+  if (node.storage !== null) {
+    if (node.storage.view.strides.length !== node.shape.length) throw new GraphInvariantError(node, `view has ${node.storage.view.strides.length} strides`);
+    if (node.src.length > 0 && !keepsHistory(node)) throw new GraphInvariantError(node, 'realised without history, but keeps its sources');
+    return;
+  }
+  if (node.op === 'buffer') throw new GraphInvariantError(node, 'a leaf without storage');
+  if (node.src.length === 0 && !leaves.has(node.op) && node.op !== 'concat') throw new GraphInvariantError(node, 'has lost its sources');
+  const rule = inferRules[node.op] as InferRule<PrimitiveName>;
+  const shape = rule.shape(node.src, node.attr);
+  const dtype = rule.dtype(node.src, node.attr);
+  if (!sameShape(shape, node.shape) || dtype !== node.dtype) throw new GraphInvariantError(node, `its rule gives ${dtype} ${showShape(shape)}`);
+}
+
+/**
+ * Throws GraphInvariantError unless every node below the roots is well formed and counted.
+ *
+ * @param roots tensors or nodes
+ */
+export function verifyGraph(roots: readonly (Node | Handle)[]): void {
+  const nodes = nodesBelow(
+    roots.map((root) => ('node' in root ? root.node : root)),
+    true,
+  );
+  const handles = new Map<Node, number>();
+  const uses = new Map<Node, number>();
+  for (const node of nodes) {
+    verifyNode(node);
+    for (const source of node.src) {
+      if (source.id >= node.id) throw new GraphInvariantError(node, `comes before its source ${source.id}`);
+      if (node.edges === 'floating') continue;
+      if (source.edges === 'floating') throw new GraphInvariantError(source, `counts nowhere, but node ${node.id} needs it`);
+      const counts = node.edges === 'handles' ? handles : uses;
+      counts.set(source, (counts.get(source) ?? 0) + 1);
+    }
+  }
+  for (const node of nodes) {
+    if (node.handles < (handles.get(node) ?? 0)) throw new GraphInvariantError(node, `${node.handles} handles for ${handles.get(node)} history edges`);
+    if (node.uses < (uses.get(node) ?? 0)) throw new GraphInvariantError(node, `${node.uses} uses for ${uses.get(node)} edges`);
+  }
+}
