@@ -7,9 +7,8 @@
  */
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
-import { dtypeInfo } from '../shape/dtype.ts';
-import { encodeAttr, IntWriter, intsPerAxis } from './encode.ts';
-import { traits } from './traits.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { IntWriter, intsPerAxis, primitiveCodes } from './encode.ts';
 
 /** What a collection needs to know besides the outputs. */
 export interface ConeOptions {
@@ -54,6 +53,9 @@ export class Cone {
   readonly #cursor: number[] = [];
   /** Edges to each node from inside the cone. */
   #edges = new Int32Array(256);
+  /** The dtype last written and its number: nearly every node has the same. */
+  #dtype: DType = 'float32';
+  #dtypeId = dtypeInfo.float32.id;
   #mark = 0;
   #bufferCount = 0;
 
@@ -142,8 +144,13 @@ export class Cone {
     const { op, src, shape, attr } = node;
     const sources = src.length;
     key.reserve(shape.length * intsPerAxis + sources + 64);
-    key.push(traits[op].id | (dtypeInfo[node.dtype].id << 8) | (sources << 12));
-    if (attr !== null) encodeAttr(op, attr, key);
+    if (node.dtype !== this.#dtype) {
+      this.#dtype = node.dtype;
+      this.#dtypeId = dtypeInfo[node.dtype].id;
+    }
+    const code = primitiveCodes[op];
+    key.push(code.id | (this.#dtypeId << 8) | (sources << 12));
+    if (code.attr !== null) code.attr(attr as never, key);
     if (sources === 0) {
       if (op === 'buffer') {
         throw new Error(

@@ -6,6 +6,7 @@
  */
 import type { Range } from '../kernel/expr.ts';
 import { kernelCost, loadCost, operandReads, storeCost } from './cost.ts';
+import { keepRow } from './decide-stage.ts';
 import type { Demand } from './draft.ts';
 import type { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf } from './places.ts';
@@ -20,7 +21,9 @@ export function decideElementwise(p: Partition, node: PlanNode): void {
   const demands = p.demandsOf(node);
   const free = isFree(p, node);
   if (!p.mustStore(node)) {
-    if (free || cheaperInPlace(p, node, demands)) p.inlineAll(node);
+    if (free) p.inlineAll(node);
+    else if (keepRow(p, node)) return;
+    else if (cheaperInPlace(p, node, demands)) p.inlineAll(node);
     else storeSomewhere(p, node);
     return;
   }

@@ -30,6 +30,8 @@ export interface Demand {
   ranges: readonly Range[];
   notes: readonly KNode[];
   value: KNode | null;
+  /** Read from a row kept inside the kernel (decide-stage.ts): computed as `from` over `ranges`, this element at `at`. */
+  staged: { readonly from: Demand; readonly ranges: readonly Range[]; readonly at: KNode } | null;
 }
 
 /** One store of a kernel: the node's value at `demand.index`, for every point of `ranges`. */
@@ -97,6 +99,7 @@ export class KernelDraft {
       ranges: [],
       notes: [],
       value: null,
+      staged: null,
     };
     this.demands.set(key, demand);
     return { demand, isNew: true };

@@ -7,6 +7,7 @@
  */
 import type { Attrs, BinaryPrimitive, PrimitiveName, UnaryPrimitive } from '../graph/attrs.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
+import { traits } from './traits.ts';
 
 /** Growing list of 32-bit integers. `reserve` once per node, then `push` without checks. */
 export class IntWriter {
@@ -132,7 +133,21 @@ const encoders: { readonly [P in Exclude<PrimitiveName, ElementwiseName>]: Encod
   contiguous: nothing,
 };
 
+/** How a primitive goes into keys: its number, and its attributes if it has any. */
+export interface PrimitiveCode {
+  readonly id: number;
+  readonly attr: ((attr: never, out: IntWriter) => void) | null;
+}
+
+/** One table, so that writing a node costs one look-up. */
+export const primitiveCodes: Readonly<Record<PrimitiveName, PrimitiveCode>> = Object.fromEntries(
+  Object.entries(traits).map(([op, { id }]) => [
+    op,
+    { id, attr: (encoders as Record<string, PrimitiveCode['attr']>)[op] ?? null },
+  ]),
+) as Record<PrimitiveName, PrimitiveCode>;
+
 /** Writes the attributes of a node. Elementwise primitives have none. */
 export function encodeAttr<P extends PrimitiveName>(op: P, attr: Attrs[P], out: IntWriter): void {
-  if (attr !== null) (encoders as unknown as Readonly<Record<string, Encoder<P>>>)[op]?.(attr, out);
+  primitiveCodes[op].attr?.(attr as never, out);
 }

@@ -95,10 +95,15 @@ export function lowerKernels(p: Partition, units: readonly Unit[], donations: Do
   const context = { e, load, scalar };
   for (const node of p.graph.nodes) {
     for (const demand of p.demandsOf(node)) {
-      if (demand.kernel.closed) continue;
+      if (demand.kernel.closed || demand.staged !== null) continue;
       if (demand.inline || (node.role === 'leaf' && node.leaf === null))
         demand.value = node.scalar >= 0 ? scalar(demand) : makeValue(context, demand);
       else demand.value = load(demand, node, demand.index, demand.gate);
+    }
+    for (const demand of p.demandsOf(node)) {
+      if (demand.staged === null) continue;
+      const { from, ranges, at } = demand.staged;
+      demand.value = e.load(e.stage('shared', from.value as KNode, ranges), at);
     }
     // A home demand is on the node's list only if its kernel asked for it.
     const home = p.homes[node.index];

@@ -106,6 +106,13 @@ export class Partition {
     return true;
   }
 
+  /** A demand of the kernel on an element that no rule has asked for. */
+  demand(kernel: KernelDraft, node: PlanNode, index: Index, scope: readonly Range[]): Demand {
+    const made = kernel.demand(node, index, null, scope, false);
+    if (made.isNew) (this.demands[node.index] as Demand[]).push(made.demand);
+    return made.demand;
+  }
+
   /** Computes the demand in place. */
   inline(demand: Demand): void {
     if (demand.inline) return;
