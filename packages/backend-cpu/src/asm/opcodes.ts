@@ -64,7 +64,7 @@ export const S = {
   i32ExtendHighI16U: 0xfd00aa, i32Shl: 0xfd00ab, i32ShrS: 0xfd00ac, i32ShrU: 0xfd00ad, i32Add: 0xfd00ae, i32Sub: 0xfd00b1,
   i32Mul: 0xfd00b5, i32MinS: 0xfd00b6, i32MinU: 0xfd00b7, i32MaxS: 0xfd00b8, i32MaxU: 0xfd00b9,
   i64ExtendLowI32S: 0xfd00c7, i64ExtendHighI32S: 0xfd00c8, i64ExtendLowI32U: 0xfd00c9, i64ExtendHighI32U: 0xfd00ca,
-  i64Add: 0xfd00ce, i64Sub: 0xfd00d1, i64Mul: 0xfd00d5,
+  i64Shl: 0xfd00cb, i64ShrU: 0xfd00cd, i64Add: 0xfd00ce, i64Sub: 0xfd00d1, i64Mul: 0xfd00d5,
   i64ExtmulLowI32U: 0xfd00de, i64ExtmulHighI32U: 0xfd00df,
   f32Abs: 0xfd00e0, f32Neg: 0xfd00e1, f32Sqrt: 0xfd00e3, f32Add: 0xfd00e4, f32Sub: 0xfd00e5, f32Mul: 0xfd00e6, f32Div: 0xfd00e7,
   f32Min: 0xfd00e8, f32Max: 0xfd00e9, f32Pmin: 0xfd00ea, f32Pmax: 0xfd00eb,

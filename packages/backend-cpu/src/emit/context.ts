@@ -14,6 +14,8 @@ import { type EmitTarget, type Reg, refuse } from './target.ts';
 export interface Lowered {
   readonly parts: readonly Val[];
   readonly width: 4 | 8;
+  /** Scalars only: the value in all lanes of a vector (bool: a mask), once something needed it so (scalar-select.ts). */
+  wide?: Val;
 }
 
 export interface Context {

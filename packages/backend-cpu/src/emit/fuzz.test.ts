@@ -140,6 +140,20 @@ class Generator {
     return v;
   }
 
+  /** A vector of elements at small distances from a common index. */
+  private neighbours(kind: Kind, lanes: number): KNode {
+    const { e } = this.b;
+    const reach = 4 * lanes - 4;
+    const base = this.bounded(this.value('int32', 1), length - reach);
+    const [stride, jitter] = [this.random(4), this.random(2)];
+    const mem = this.reads.find((m) => m.dtype === kind)!;
+    const loads = Array.from({ length: lanes }, (_, k) => {
+      const at = Math.min(reach, k * stride + (jitter === 1 ? this.random(3) : 0));
+      return this.b.load(mem, e.add(base, e.i32(at)));
+    });
+    return e.vec(loads);
+  }
+
   private fresh(kind: Kind, lanes: number, depth: number): KNode {
     const { e } = this.b;
     const sub = (k: Kind, n = lanes): KNode => this.value(k, n, depth);
@@ -164,7 +178,9 @@ class Generator {
       case 4:
         return e.where(sub('bool'), sub(kind), sub(kind));
       case 5:
-        return lanes === 1 ? sub(kind) : e.vec(Array.from({ length: lanes }, () => sub(kind, 1)));
+        if (lanes === 1) return sub(kind);
+        if (kind !== 'bool' && this.random(2) === 0) return this.neighbours(kind, lanes);
+        return e.vec(Array.from({ length: lanes }, () => sub(kind, 1)));
     }
     if (kind === 'bool') return e.binary(pick(['LT', 'LE', 'EQ'] as const), sub('float32'), sub('float32'));
     if (kind === 'int32') {

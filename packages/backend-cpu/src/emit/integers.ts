@@ -60,6 +60,53 @@ export function divideVector(ctx: Context, op: 'IDIV' | 'IREM', kind: 'i32' | 'u
   return vop(ctx, S.and, result, vop(ctx, S.i32Ne, b, ctx.fn.zero128()));
 }
 
+/**
+ * Vector IDIV or IREM by a constant: shifts for powers of two, a multiplication by the reciprocal for numbers known not to be
+ * negative. Null where neither applies.
+ */
+export function divideByConstant(ctx: Context, n: KNode, kind: 'i32' | 'u32', a: Val): Val | null {
+  const by = n.src[1]!;
+  const d = by.op === 'CONST' ? Number(by.arg.value) : 0;
+  if (d <= 0) return null;
+  const x = n.src[0]!;
+  const nonNegative = lowOf(x) >= 0 && highOf(x) <= 0x7fffffff;
+  const bits = Math.ceil(Math.log2(d));
+  const count = ctx.fn.i32(bits);
+  let quotient: Val;
+  if (d === 2 ** bits) {
+    if (nonNegative || kind === 'u32') {
+      if (n.op === 'IDIV') return vop(ctx, S.i32ShrU, a, count);
+      return vop(
+        ctx,
+        S.and,
+        a,
+        vectorConst(ctx, regOf('int32'), 4, () => d - 1),
+      );
+    }
+    if (bits === 0) return n.op === 'IDIV' ? a : ctx.fn.zero128();
+    // Shifts round down; adding d - 1 to negative numbers first makes them truncate.
+    const sign = vop(ctx, S.i32ShrS, a, ctx.fn.i32(31));
+    const biased = vop(ctx, S.i32Add, a, vop(ctx, S.i32ShrU, sign, ctx.fn.i32(32 - bits)));
+    quotient = vop(ctx, S.i32ShrS, biased, count);
+    if (n.op === 'IDIV') return quotient;
+    return vop(ctx, S.i32Sub, a, vop(ctx, S.i32Shl, quotient, count));
+  }
+  if (!nonNegative) return null;
+  // x / d = x * ceil(2^p / d) >> p for x below 2^31 and p = 31 + ceil(log2 d).
+  const shift = ctx.fn.i32(31 + bits);
+  const factor = vectorConst(ctx, regOf('uint32'), 4, () => reciprocal(d, 31 + bits));
+  const half = (code: number): Val => vop(ctx, S.i64ShrU, vop(ctx, code, a, factor), shift);
+  quotient = shuffle32(ctx, half(S.i64ExtmulLowI32U), half(S.i64ExtmulHighI32U), [0, 2, 4, 6]);
+  if (n.op === 'IDIV') return quotient;
+  const divisor = vectorConst(ctx, regOf('int32'), 4, () => d);
+  return vop(ctx, S.i32Sub, a, vop(ctx, S.i32Mul, quotient, divisor));
+}
+
+/** `2^power / d`, rounded up. */
+function reciprocal(d: number, power: number): number {
+  return Number((2n ** BigInt(power) + BigInt(d - 1)) / BigInt(d));
+}
+
 /** High half of a uint32 product. */
 export function mulHighScalar(ctx: Context, a: Val, b: Val): Val {
   const { fn } = ctx;

@@ -20,8 +20,6 @@ export class NodeInfo {
   uses = 0;
   /** A LOAD that a VEC splat reads. */
   splat = false;
-  /** A VEC of every second element of memory: read as whole vectors (memory.ts), its LOADs are not needed. */
-  everySecond = false;
   form: LinearForm | null = null;
   value: Lowered | null = null;
 }
@@ -106,25 +104,6 @@ export function isStatement(n: KNode): boolean {
   }
 }
 
-/** True for a VEC of four 4-byte loads without gates from read-only memory whose indices grow by two. */
-function isEverySecond(n: KNode, infos: NodeInfos): boolean {
-  const first = n.src[0];
-  if (n.op !== 'VEC' || n.src.length !== 4 || first?.op !== 'LOAD') return false;
-  const memory = first.src[0]!;
-  if (memory.op !== 'PARAM' || memory.arg.access !== 'read') return false;
-  if (n.dtype !== 'float32' && n.dtype !== 'int32' && n.dtype !== 'uint32') return false;
-  const start = infos.form(first.src[1]!);
-  return n.src.every((s, k) => {
-    if (s.op !== 'LOAD' || s.lanes !== 1 || s.src.length !== 2 || s.src[0] !== memory) return false;
-    const { terms, coefs, offset } = infos.form(s.src[1]!);
-    return (
-      offset === start.offset + 2 * k &&
-      terms.length === start.terms.length &&
-      terms.every((term, i) => term === start.terms[i] && coefs[i] === start.coefs[i])
-    );
-  });
-}
-
 /** Counts the uses of every live node. */
 export function findLive(body: readonly KNode[], infos: NodeInfos): void {
   for (let i = body.length - 1; i >= 0; i--) {
@@ -139,11 +118,6 @@ export function findLive(body: readonly KNode[], infos: NodeInfos): void {
         for (let k = 2; k < src.length; k++) infos.of(src[k]!).uses++;
         break;
       default:
-        if (isEverySecond(n, infos)) {
-          infos.of(n).everySecond = true;
-          for (const term of infos.form(src[0]!.src[1]!).terms) infos.of(term).uses++;
-          break;
-        }
         for (const s of src) infos.of(s).uses++;
         if (n.op === 'VEC' && src.length === 1 && src[0]!.op === 'LOAD') infos.of(src[0]!).splat = true;
     }

@@ -16,6 +16,7 @@ import { Memory } from './memory.ts';
 import { type EmitTarget, refuse } from './target.ts';
 import { unrollFactor } from './unroll.ts';
 import { lowerValue } from './values.ts';
+import { findRuns, isGather, pickWindows, type RunPlace } from './windows.ts';
 
 /** Lowers one program; throws Refusal for what this engine does not execute. */
 export function lowerProgram(program: Program, target: EmitTarget): Fn {
@@ -35,6 +36,7 @@ class Lowering implements Context {
   private readonly ends: Int32Array;
   private readonly memory: Memory;
   private groupIndex: Val | null = null;
+  private runs: ReadonlyMap<KNode, RunPlace> | null = null;
 
   constructor(program: Program, target: EmitTarget) {
     this.program = program;
@@ -143,10 +145,23 @@ class Lowering implements Context {
           const info = this.infos.of(n);
           if (info.uses === 0) break;
           if (n.op === 'LOAD') info.value = this.memory.load(n, info.splat && info.uses === 1);
-          else info.value = info.everySecond ? this.memory.everySecond(n) : lowerValue(this, n);
+          else info.value = (n.op === 'VEC' ? this.gather(n) : null) ?? lowerValue(this, n);
         }
       }
     }
+  }
+
+  /** A VEC of neighbouring elements, from wide loads; null where that does not apply. */
+  private gather(n: KNodeOf<'VEC'>): Lowered | null {
+    if (!isGather(n)) return null;
+    this.runs ??= findRuns(this.program.body, this.infos);
+    const parts: Val[] = [];
+    for (let at = 0; at < n.src.length; at += 4) {
+      const pick = pickWindows(n.src.slice(at, at + 4), this.runs);
+      if (pick === null) return null;
+      parts.push(this.memory.gather(pick));
+    }
+    return { parts, width: 4 };
   }
 
   private loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {

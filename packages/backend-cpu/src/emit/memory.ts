@@ -8,6 +8,7 @@ import { type Context, type Lowered, maskOfWidth, partCount, select, shuffle32, 
 import type { Cell, MemoryClass, Val } from './lir.ts';
 import { binaryCodes } from './tables.ts';
 import { type Reg, type RegKind, refuse, regOf } from './target.ts';
+import type { Pick, Run, Window } from './windows.ts';
 
 /** How a register kind lies in memory. */
 const storage: Readonly<Record<RegKind, { bytes: number; load: number; store: number; splat: number }>> = {
@@ -79,15 +80,27 @@ export class Memory {
     return { parts: parts.map((v, p) => vop(this.ctx, S.bitselect, v, other[p]!, mask)), width: reg.width };
   }
 
-  /** Elements 0, 2, 4 and 6 from the first LOAD's index: two vectors that end with the last one, so nothing beyond it is touched. */
-  everySecond(n: KNode): Lowered {
-    const [mem, index] = n.src[0]!.src as readonly [KNode, KNode];
-    const { fn } = this.ctx;
-    const { pointer, extra, cls } = this.place(mem);
+  /** The vector that a gather takes from its windows. */
+  gather(pick: Pick): Val {
+    const [a, b] = pick.windows.map((w) => this.window(pick.run, w)) as [Val, Val];
+    if (a === b && pick.lanes.every((lane, i) => lane === i)) return a;
+    return shuffle32(this.ctx, a, b, pick.lanes);
+  }
+
+  private readonly windows = new Map<string, Val>();
+
+  /** A window of a run; loaded once per block. */
+  private window(run: Run, { at, size }: Window): Val {
+    const [mem, index] = run.first.src as readonly [KNode, KNode];
+    const { pointer, extra } = this.place(mem);
     const { base, offset } = this.addresses.of(pointer, extra, index, 4, false);
-    const low = fn.load(S.load, ValType.v128, base, offset, cls);
-    const high = fn.load(S.load, ValType.v128, base, offset + 12, cls);
-    return { parts: [shuffle32(this.ctx, low, high, [0, 2, 5, 7])], width: 4 };
+    const key = `${base.id} ${offset + at * 4}`;
+    let v = this.windows.get(key);
+    if (v === undefined || v.block !== this.ctx.fn.current) {
+      v = this.ctx.fn.load(size === 4 ? S.load : S.load64Zero, ValType.v128, base, offset + at * 4, null);
+      this.windows.set(key, v);
+    }
+    return v;
   }
 
   store(n: KNodeOf<'STORE'>): void {

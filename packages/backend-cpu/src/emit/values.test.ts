@@ -251,6 +251,26 @@ describe('binary operations', () => {
   });
 });
 
+describe('division of numbers known not to be negative', () => {
+  it('by constants', () => {
+    const xs = [0, 1, 2, 3, 6, 7, 8, 9, 10, 640, 641, 999_999_999, 1_000_000_007, 2147483646, 2147483647, 1431655765];
+    for (const c of [1, 2, 3, 5, 7, 8, 10, 14, 28, 641, 65536, 1_000_003, 715827883, 2147483647]) {
+      for (const lanes of [1, 4, 8]) {
+        for (const op of ['IDIV', 'IREM'] as const) {
+          const got = run('int32', lanes, [['int32', xs]], (b, [x]) =>
+            b.e.binary(op, b.e.and(x!, b.e.i32(0x7fffffff)), b.e.i32(c)),
+          );
+          same(
+            got,
+            xs.map((x) => binary[op]!.f(x, c, 'int32')),
+            `${op} x ${lanes} by ${c}`,
+          );
+        }
+      }
+    }
+  });
+});
+
 describe('ternary operations', () => {
   it('WHERE', () => {
     for (const d of Object.keys(arrays) as Tested[]) {

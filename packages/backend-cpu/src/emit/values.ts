@@ -15,8 +15,9 @@ import {
   vectorConst,
   vop,
 } from './context.ts';
-import { divideScalar, divideVector, mulHighScalar, mulHighVector } from './integers.ts';
+import { divideByConstant, divideScalar, divideVector, mulHighScalar, mulHighVector } from './integers.ts';
 import type { Val } from './lir.ts';
+import { extremumScalar, selectScalar } from './scalar-select.ts';
 import { binaryCodes, compareCodes, laneCodes, shiftCodes, unaryCodes } from './tables.ts';
 import { extract, gather, lowerVec, makeParts, uniformScalar } from './vectors.ts';
 import { type DType, type Reg, type RegKind, refuse, regOf } from './target.ts';
@@ -49,28 +50,46 @@ function constant(ctx: Context, dtype: DType, lanes: number, value: number): Low
 }
 
 function operation(ctx: Context, n: KNode): Lowered {
-  const operands = n.src.map((s) => ctx.get(s));
   const reg = regOf(n.src[n.op === 'WHERE' ? 1 : 0]!.dtype);
-  if (n.lanes === 1)
-    return {
-      parts: [
-        scalar(
-          ctx,
-          n.op,
-          n.dtype,
-          reg,
-          operands.map((o) => o.parts[0]!),
-          n,
-        ),
-      ],
-      width: reg.width,
-    };
+  if (n.lanes === 1) return scalarOperation(ctx, n, reg);
+  const folded = foldNot(ctx, n, reg);
+  if (folded !== null) return folded;
+  const operands = n.src.map((s) => ctx.get(s));
   let { width } = reg;
   if (reg.kind === 'bool' && n.op !== 'WHERE') width = operands[0]!.width;
   const same = operands.map((o, i) => (n.src[i]!.dtype === 'bool' ? maskOfWidth(ctx, o, n.lanes, width) : o.parts));
   const make = vector(ctx, n.op, reg, n);
   if (make === null) return laneByLane(ctx, n, reg, operands);
   return { parts: mapParts(same, make), width };
+}
+
+function scalarOperation(ctx: Context, n: KNode, reg: Reg): Lowered {
+  let found: Lowered | null = null;
+  if (n.op === 'WHERE') found = selectScalar(ctx, n);
+  else if (n.op === 'MAX' || n.op === 'MIN') found = extremumScalar(ctx, n, (args) => vector(ctx, n.op, reg, n)!(args));
+  if (found !== null) return found;
+  const args = n.src.map((s) => ctx.get(s).parts[0]!);
+  return { parts: [scalar(ctx, n.op, n.dtype, reg, args, n)], width: reg.width };
+}
+
+/** Vectors: NOT(EQ(a, b)) on floats and AND(a, NOT(b)) are one instruction each. */
+function foldNot(ctx: Context, n: KNode, reg: Reg): Lowered | null {
+  if (n.op === 'NOT' && isNotEqual(ctx, n.op, n)) {
+    const [x, y] = n.src[0]!.src as [KNode, KNode];
+    const { kind, width } = regOf(x.dtype);
+    if (kind !== 'f32' && kind !== 'f64') return null;
+    const code = compareCodes.NE![kind]![1];
+    return { parts: mapParts([ctx.get(x).parts, ctx.get(y).parts], (v) => vop(ctx, code, ...v)), width };
+  }
+  if (n.op !== 'AND') return null;
+  const at = n.src.findIndex((s) => s.op === 'NOT' && ctx.uses(s) === 1 && !isNotEqual(ctx, s.op, s));
+  if (at < 0) return null;
+  const [x, y] = [n.src[1 - at]!, n.src[at]!.src[0]!];
+  const a = ctx.get(x);
+  const b = ctx.get(y);
+  const width = reg.kind === 'bool' ? a.width : reg.width;
+  const parts = reg.kind === 'bool' ? maskOfWidth(ctx, b, n.lanes, width) : b.parts;
+  return { parts: mapParts([a.parts, parts], (v) => vop(ctx, S.andnot, ...v)), width };
 }
 
 /** `NE` for NOT(EQ(a, b)), which has instructions of its own. */
@@ -203,7 +222,7 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
       return ([a, b]) => vop(ctx, kind === 'i32' ? S.i32MinS : S.i32MinU, a!, b!);
     case 'IDIV':
     case 'IREM':
-      return isInt ? ([a, b]) => divideVector(ctx, op, kind, a!, b!) : null;
+      return isInt ? ([a, b]) => divideByConstant(ctx, n, kind, a!) ?? divideVector(ctx, op, kind, a!, b!) : null;
     case 'MULHI':
       return kind === 'u32' ? ([a, b]) => mulHighVector(ctx, a!, b!) : null;
     case 'ISNAN':

@@ -1,0 +1,132 @@
+/**
+ * Vectors gathered from neighbouring elements: few wide loads and a shuffle instead of one load per lane.
+ *
+ * Strided reads (pooling, strided convolutions, repeated elements) arrive as VEC of scalar LOADs whose addresses differ by
+ * constants. All such loads of one block from one place form runs; everything between the ends of a run may be read,
+ * so a run is covered by windows of four elements, and each VEC takes its lanes from at most two of them.
+ */
+import { idOf, type KNode, type KNodeOf } from '@polygrad/core/kernel';
+import type { NodeInfos } from './live.ts';
+
+/** Elements of a window: 16 bytes of 4-byte numbers. */
+const windowSize = 4;
+
+/** Loads at constant distances without large gaps. */
+export interface Run {
+  /** A load at the run's start. */
+  readonly first: KNodeOf<'LOAD'>;
+  /** Elements from start to end. */
+  readonly length: number;
+}
+
+/** Where a load stands in its run. */
+export interface RunPlace {
+  readonly run: Run;
+  readonly position: number;
+}
+
+/** Window `at` elements from the start of a run, `size` elements wide. */
+export interface Window {
+  readonly at: number;
+  readonly size: 2 | 4;
+}
+
+/** How one part of a VEC is made: at most two windows and, for each lane, a position among the elements of both. */
+export interface Pick {
+  readonly run: Run;
+  readonly windows: readonly [Window, Window];
+  readonly lanes: readonly [number, number, number, number];
+}
+
+/** True for scalar loads of 4-byte numbers that may be read at any time. */
+function isPlain(n: KNode): n is KNodeOf<'LOAD'> {
+  if (n.op !== 'LOAD' || n.lanes !== 1 || n.src.length !== 2) return false;
+  const mem = n.src[0]!;
+  if (mem.op !== 'PARAM' || mem.arg.access !== 'read') return false;
+  return n.dtype === 'float32' || n.dtype === 'int32' || n.dtype === 'uint32';
+}
+
+/** True for vectors that this file may improve. */
+export function isGather(n: KNode): boolean {
+  return n.op === 'VEC' && n.src.length > 1 && n.src.length % windowSize === 0 && n.src.every(isPlain);
+}
+
+/** Finds the runs of all loads that gathers in the body read. */
+export function findRuns(body: readonly KNode[], infos: NodeInfos): ReadonlyMap<KNode, RunPlace> {
+  const places = new Map<KNode, RunPlace>();
+  const wanted = new Set<KNode>();
+  for (const n of body) if (isGather(n)) for (const s of n.src) wanted.add(s);
+  if (wanted.size === 0) return places;
+  const groups = new Map<string, KNodeOf<'LOAD'>[]>();
+  const open: number[] = [0];
+  body.forEach((n, i) => {
+    if (n.op === 'LOOP' || n.op === 'IF') open.push(i + 1);
+    else if (n.op === 'ENDLOOP' || n.op === 'ENDIF') open.pop();
+    else if (wanted.has(n) && isPlain(n)) {
+      const { terms, coefs } = infos.form(n.src[1]!);
+      const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`).sort();
+      const key = `${open[open.length - 1]} ${idOf(n.src[0]!)} ${sum.join('+')}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [n]);
+      else group.push(n);
+    }
+  });
+  for (const group of groups.values()) cutIntoRuns(group, infos, places);
+  return places;
+}
+
+function cutIntoRuns(group: KNodeOf<'LOAD'>[], infos: NodeInfos, places: Map<KNode, RunPlace>): void {
+  const offset = (n: KNodeOf<'LOAD'>): number => infos.form(n.src[1]!).offset;
+  group.sort((a, b) => offset(a) - offset(b));
+  for (let start = 0; start < group.length; ) {
+    let end = start + 1;
+    while (end < group.length && offset(group[end]!) - offset(group[end - 1]!) < windowSize) end++;
+    const first = group[start]!;
+    const length = offset(group[end - 1]!) - offset(first) + 1;
+    const run = { first, length };
+    if (length > 1) {
+      for (let i = start; i < end; i++) places.set(group[i]!, { run, position: offset(group[i]!) - offset(first) });
+    }
+    start = end;
+  }
+}
+
+/** The windows for four lanes of a gather, or null if two do not cover them. */
+export function pickWindows(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Pick | null {
+  const found = lanes.map((n) => places.get(n));
+  const run = found[0]?.run;
+  if (run === undefined || found.some((p) => p?.run !== run)) return null;
+  const positions = found.map((p) => p!.position);
+  const windows = windowsOf(run);
+  const first = best(windows, positions);
+  const rest = positions.filter((p) => !inside(first, p));
+  const second = rest.length === 0 ? first : best(windows, rest);
+  if (rest.some((p) => !inside(second, p))) return null;
+  const lane = (p: number): number => (inside(first, p) ? p - first.at : windowSize + p - second.at);
+  return { run, windows: [first, second], lanes: positions.map(lane) as [number, number, number, number] };
+}
+
+/** The window that holds the first of the positions and most of the others. */
+function best(windows: readonly Window[], positions: readonly number[]): Window {
+  const least = Math.min(...positions);
+  let found = windows[0]!;
+  let most = 0;
+  for (const w of windows) {
+    if (!inside(w, least)) continue;
+    const count = positions.filter((p) => inside(w, p)).length;
+    if (count > most) [found, most] = [w, count];
+  }
+  return found;
+}
+
+function inside(w: Window, position: number): boolean {
+  return position >= w.at && position < w.at + w.size;
+}
+
+/** Windows side by side from the run's start, the last one ending with the run. */
+function windowsOf(run: Run): Window[] {
+  const size = run.length >= windowSize ? windowSize : 2;
+  const windows: Window[] = [];
+  for (let at = 0; at < run.length; at += size) windows.push({ at: Math.min(at, run.length - size), size });
+  return windows;
+}
