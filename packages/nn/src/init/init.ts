@@ -4,8 +4,9 @@
  *
  * Weights have their outputs on axis 0 and their inputs on axis 1, further axes being the kernel of a convolution.
  */
-import { type DType, full, ones, rand, randn, type Tensor, zeros } from '@polygrad/core';
+import { type DType, rand, randn, type Tensor } from '@polygrad/core';
 import { NnError } from '../errors.ts';
+import { filled } from './filled.ts';
 
 /** Makes a tensor of a shape. */
 export type Initializer = (shape: readonly number[], dtype?: DType) => Tensor;
@@ -60,17 +61,17 @@ export function gainOf(nonlinearity: Nonlinearity, slope: number = 0.01): number
 
 /** All zeros. */
 export function zerosInit(): Initializer {
-  return (shape, dtype = 'float32') => zeros(shape, { dtype });
+  return constantInit(0);
 }
 
 /** All ones. */
 export function onesInit(): Initializer {
-  return (shape, dtype = 'float32') => ones(shape, { dtype });
+  return constantInit(1);
 }
 
 /** All the same value. */
 export function constantInit(value: number): Initializer {
-  return (shape, dtype = 'float32') => full(shape, value, { dtype });
+  return (shape, dtype) => filled(shape, value, dtype);
 }
 
 /** `x scale + shift`; `x` is given up. */

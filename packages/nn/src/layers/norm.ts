@@ -1,6 +1,7 @@
 /** Normalisation layers: batch norm with its running statistics, layer norm and RMS norm. */
-import { batchNorm, type DType, layerNorm, ones, rmsNorm, type Tensor, zeros } from '@polygrad/core';
+import { batchNorm, type DType, layerNorm, rmsNorm, type Tensor } from '@polygrad/core';
 import { checkInteger, checkNumber } from '../errors.ts';
+import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
 import { buffer, parameter } from '../module/parameter.ts';
 
@@ -39,10 +40,10 @@ export class BatchNorm2d extends Module {
     const { eps = 1e-5, momentum = 0.1, affine = true, dtype = 'float32' } = options;
     checkNumber('BatchNorm2d', 'eps', eps, 0);
     checkNumber('BatchNorm2d', 'momentum', momentum, 0);
-    this.weight = affine ? parameter(ones([channels], { dtype })) : null;
-    this.bias = affine ? parameter(zeros([channels], { dtype })) : null;
-    this.running_mean = buffer(zeros([channels], { dtype }));
-    this.running_var = buffer(ones([channels], { dtype }));
+    this.weight = affine ? parameter(filled([channels], 1, dtype)) : null;
+    this.bias = affine ? parameter(filled([channels], 0, dtype)) : null;
+    this.running_mean = buffer(filled([channels], 0, dtype));
+    this.running_var = buffer(filled([channels], 1, dtype));
     this.eps = eps;
     this.momentum = momentum;
   }
@@ -87,8 +88,8 @@ export class LayerNorm extends Module {
     const shape = typeof normalizedShape === 'number' ? [normalizedShape] : [...normalizedShape];
     for (const extent of shape) checkInteger('LayerNorm', 'normalizedShape', extent, 1);
     const { eps = 1e-5, affine = true, dtype = 'float32' } = options;
-    this.weight = affine ? parameter(ones(shape, { dtype })) : null;
-    this.bias = affine ? parameter(zeros(shape, { dtype })) : null;
+    this.weight = affine ? parameter(filled(shape, 1, dtype)) : null;
+    this.bias = affine ? parameter(filled(shape, 0, dtype)) : null;
     this.normalizedShape = shape;
     this.eps = eps;
   }
@@ -115,7 +116,7 @@ export class RMSNorm extends Module {
     super();
     checkInteger('RMSNorm', 'width', width, 1);
     const { eps = 1e-5, affine = true, dtype = 'float32' } = options;
-    this.weight = affine ? parameter(ones([width], { dtype })) : null;
+    this.weight = affine ? parameter(filled([width], 1, dtype)) : null;
     this.width = width;
     this.eps = eps;
   }

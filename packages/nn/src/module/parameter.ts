@@ -2,12 +2,24 @@
  * Parameters and buffers: tensors that belong to a module for as long as it lives. Both are ordinary Tensors with a
  * mark; where they sit in a model, and under what name, is the module's business.
  */
-import { keep, type Tensor } from '@polygrad/core';
+import { contiguous, keep, type Tensor } from '@polygrad/core';
 
 /** Learned by an optimizer, or carried along (running statistics). */
 export type TensorRole = 'parameter' | 'buffer';
 
 const roles = new WeakMap<Tensor, TensorRole>();
+
+/**
+ * Keeps a tensor and sees to it that its value will be in memory: a constant such as `zeros` has none by itself until it
+ * is first assigned to, and the first step of a training would then be another plan than all others.
+ */
+function own(value: Tensor, role: TensorRole): Tensor {
+  using copy = contiguous(value);
+  value.assign(copy);
+  keep(value);
+  roles.set(value, role);
+  return value;
+}
 
 /**
  * Makes a tensor a parameter: it outlives the scope it was made in, receives gradients, and a module that has it as a
@@ -23,9 +35,7 @@ const roles = new WeakMap<Tensor, TensorRole>();
  * }
  */
 export function parameter(value: Tensor): Tensor {
-  keep(value);
-  value.requiresGrad = true;
-  roles.set(value, 'parameter');
+  own(value, 'parameter').requiresGrad = true;
   return value;
 }
 
@@ -37,9 +47,7 @@ export function parameter(value: Tensor): Tensor {
  * const steps = buffer(zeros([]));
  */
 export function buffer(value: Tensor): Tensor {
-  keep(value);
-  roles.set(value, 'buffer');
-  return value;
+  return own(value, 'buffer');
 }
 
 /** What a tensor is to its module; undefined for one that was never made parameter or buffer. */

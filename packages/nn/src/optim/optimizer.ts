@@ -5,6 +5,7 @@
  */
 import { type DType, flush, full, keep, noGrad, scope, type Tensor, tensor } from '@polygrad/core';
 import { checkNumber, NnError } from '../errors.ts';
+import { filled } from '../init/filled.ts';
 import type { StateArray } from '../module/state.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -25,11 +26,6 @@ export interface OptimizerState {
   readonly steps: number;
   /** `'<index of the parameter>.<slot>'` to array. */
   readonly slots: Readonly<Record<string, StateArray>>;
-}
-
-function zerosFor(parameter: Tensor): Tensor {
-  // Uploaded, not `zeros`: state that has memory of its own from the start makes the first step the plan of all others.
-  return keep(tensor(new Float32Array(parameter.size), { shape: parameter.shape, dtype: parameter.dtype }));
 }
 
 /** Base class. `Names` are the scalars of a step, `Slots` the tensors of state that each parameter has. */
@@ -57,7 +53,9 @@ export abstract class Optimizer<Names extends string = string> {
     if (typeof learningRate === 'number') checkNumber(name, 'lr', learningRate, 0);
     this.learningRate = learningRate;
     this.#slots = slots;
-    this.#state = this.parameters.map((parameter) => slots.map(() => zerosFor(parameter)));
+    this.#state = this.parameters.map((parameter) =>
+      slots.map(() => keep(filled(parameter.shape, 0, parameter.dtype))),
+    );
     // First values of parameters are still to be computed; a step of their own keeps them out of the first step's plan.
     flush();
   }

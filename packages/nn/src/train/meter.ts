@@ -2,7 +2,8 @@
  * Meters: sums over batches that stay on the device until they are read, so that following a loss costs no wait.
  * And metrics: what can be measured besides the loss.
  */
-import { argMax, cast, equal, keep, noGrad, sum, type Tensor, tensor } from '@polygrad/core';
+import { argMax, cast, equal, keep, noGrad, sum, type Tensor } from '@polygrad/core';
+import { filled } from '../init/filled.ts';
 
 /** A score for every row of a batch: any tensor whose sum over the rows is the sum of scores. */
 export type Metric = (prediction: Tensor, target: Tensor) => Tensor;
@@ -28,8 +29,7 @@ export class Meter {
 
   constructor(names: readonly string[]) {
     this.#names = names;
-    // Uploaded, so that the first addition is planned like all others.
-    this.#totals = names.map(() => keep(tensor(new Float32Array(1), { shape: [] })));
+    this.#totals = names.map(() => keep(filled([], 0)));
   }
 
   /** Rows added since the last reset. */
@@ -65,9 +65,8 @@ export class Meter {
   /** Starts from zero again. */
   reset(): void {
     for (const total of this.#totals) {
-      const zero = tensor(new Float32Array(1), { shape: [] });
+      using zero = filled([], 0);
       total.assign(zero);
-      zero.dispose();
     }
     this.#rows = 0;
     this.#batches = 0;

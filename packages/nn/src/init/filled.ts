@@ -1,0 +1,12 @@
+/**
+ * Tensors of one value that are uploaded. `zeros` of the core package is a constant of the kernels that use it and has no
+ * memory until it is assigned to, so a training whose state began with it would make one plan for its first step and
+ * another for all others.
+ */
+import { type DType, type Tensor, tensor } from '@polygrad/core';
+
+/** A tensor of one value in memory of its own. */
+export function filled(shape: readonly number[], value: number, dtype: DType = 'float32'): Tensor {
+  const size = shape.reduce((product, extent) => product * extent, 1);
+  return tensor(new Float32Array(size).fill(value), { shape, dtype });
+}
