@@ -198,7 +198,15 @@ export { GradientError } from './autodiff/backward.ts';
 export { checkpoint } from './autodiff/checkpoint.ts';
 export { type CustomBackward, type CustomContext, customGradient } from './autodiff/custom-gradient.ts';
 export { type GradCheckOptions, gradCheck } from './autodiff/grad-check.ts';
-export { type AuxOptions, type GradOptions, grad, grads, valueAndGrad } from './autodiff/grad.ts';
+export {
+  type Argnums,
+  type AuxOptions,
+  type GradientBy,
+  type GradOptions,
+  grad,
+  grads,
+  valueAndGrad,
+} from './autodiff/grad.ts';
 export { detach, noGrad } from './autodiff/no-grad.ts';
 export { hessian, hvp, jacobian, jvp, vjp } from './autodiff/products.ts';
 export { type TapeGradientOptions, type TapeOptions, GradientTape } from './autodiff/tape.ts';

@@ -9,15 +9,22 @@ import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { type GradientOptions, gradientsOf, tracing } from './trace.ts';
 
+/** Position of an argument, or of several. */
+export type Argnums = number | readonly number[];
+
+/** Gradient by the arguments named: the argument's own type, or a tuple of such. */
+export type GradientBy<A extends readonly unknown[], N extends Argnums> = N extends readonly number[]
+  ? { -readonly [I in keyof N]: A[N[I] & keyof A] }
+  : A[N & number];
+
 /** Options that say by which arguments to differentiate. */
-export interface GradOptions<N extends number | readonly number[] = number | readonly number[]>
-  extends GradientOptions {
+export interface GradOptions<N extends Argnums = Argnums> extends GradientOptions {
   /** Position of one argument, or of several; 0 if left out. */
   readonly argnums?: N;
 }
 
 /** Options for functions that return something besides the number to differentiate. */
-export interface AuxOptions<N extends number | readonly number[] = number | readonly number[]> extends GradOptions<N> {
+export interface AuxOptions<N extends Argnums = Argnums> extends GradOptions<N> {
   /** The function returns [number, anything]; the second part is passed on. */
   readonly hasAux: true;
 }
@@ -77,7 +84,7 @@ function differentiate(
   });
 }
 
-const positionsOf = (argnums: number | readonly number[] | undefined): readonly number[] =>
+const positionsOf = (argnums: Argnums | undefined): readonly number[] =>
   typeof argnums === 'object' ? argnums : [argnums ?? 0];
 
 /**
@@ -92,21 +99,13 @@ const positionsOf = (argnums: number | readonly number[] | undefined): readonly 
  * const slope = grad((x: Tensor) => x.mul(x).sum());
  * slope(tensor([1, 2])); // [2, 4]
  */
-export function grad<A extends readonly unknown[]>(
+export function grad<A extends readonly unknown[], const N extends Argnums = 0>(
   f: (...args: A) => Tensor,
-  options?: GradOptions<number>,
-): (...args: A) => A[0];
-export function grad<A extends readonly unknown[]>(
-  f: (...args: A) => Tensor,
-  options: GradOptions<readonly number[]>,
-): (...args: A) => A[number][];
-export function grad<A extends readonly unknown[]>(
-  f: (...args: A) => Tensor,
-  options: GradOptions = {},
-): (...args: A) => unknown {
+  options: GradOptions<N> = {},
+): (...args: A) => GradientBy<A, N> {
   return (...args) => {
     const { gradients } = differentiate('grad', f, args, positionsOf(options.argnums), false, options);
-    return typeof options.argnums === 'object' ? gradients : gradients[0];
+    return (typeof options.argnums === 'object' ? gradients : gradients[0]) as GradientBy<A, N>;
   };
 }
 
@@ -144,22 +143,14 @@ export function grads<A extends readonly unknown[]>(
  * @example
  * const [value, slope] = valueAndGrad((x: Tensor) => x.mul(x).sum())(tensor([1, 2])); // 5, [2, 4]
  */
-export function valueAndGrad<A extends readonly unknown[], X>(
+export function valueAndGrad<A extends readonly unknown[], X, const N extends Argnums = 0>(
   f: (...args: A) => readonly [Tensor, X],
-  options: AuxOptions<number>,
-): (...args: A) => [[Tensor, X], A[0]];
-export function valueAndGrad<A extends readonly unknown[], X>(
-  f: (...args: A) => readonly [Tensor, X],
-  options: AuxOptions<readonly number[]>,
-): (...args: A) => [[Tensor, X], A[number][]];
-export function valueAndGrad<A extends readonly unknown[]>(
+  options: AuxOptions<N>,
+): (...args: A) => [[Tensor, X], GradientBy<A, N>];
+export function valueAndGrad<A extends readonly unknown[], const N extends Argnums = 0>(
   f: (...args: A) => Tensor,
-  options?: GradOptions<number>,
-): (...args: A) => [Tensor, A[0]];
-export function valueAndGrad<A extends readonly unknown[]>(
-  f: (...args: A) => Tensor,
-  options: GradOptions<readonly number[]>,
-): (...args: A) => [Tensor, A[number][]];
+  options?: GradOptions<N>,
+): (...args: A) => [Tensor, GradientBy<A, N>];
 export function valueAndGrad<A extends readonly unknown[]>(
   f: (...args: A) => unknown,
   options: GradOptions & { readonly hasAux?: boolean } = {},

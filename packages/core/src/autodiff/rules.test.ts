@@ -35,7 +35,13 @@ function gradientsOf(output: Node, seed: Node, inputs: readonly Node[]): Node[] 
 
 const only = (node: Node, leaves: Leaves): Float64Array => valuesOf([node], leaves)[0] as Float64Array;
 
-function expectSlopes(value: Node, inputs: readonly Node[], slopes: readonly Node[], leaves: Leaves, what: string): void {
+function expectSlopes(
+  value: Node,
+  inputs: readonly Node[],
+  slopes: readonly Node[],
+  leaves: Leaves,
+  what: string,
+): void {
   const step = 1e-6;
   for (const [i, input] of inputs.entries()) {
     const data = leaves.get(input) as Float64Array;
@@ -49,9 +55,10 @@ function expectSlopes(value: Node, inputs: readonly Node[], slopes: readonly Nod
       const low = only(value, leaves)[0] as number;
       data[at] = x;
       const expected = (high - low) / (2 * step);
-      expect(Math.abs((analytic[at] as number) - expected), `${what}: input ${i}, element ${at}: ${analytic[at]} for ${expected}`).toBeLessThanOrEqual(
-        1e-5 + 1e-3 * Math.abs(expected),
-      );
+      expect(
+        Math.abs((analytic[at] as number) - expected),
+        `${what}: input ${i}, element ${at}: ${analytic[at]} for ${expected}`,
+      ).toBeLessThanOrEqual(1e-5 + 1e-3 * Math.abs(expected));
     }
   }
 }
@@ -64,7 +71,11 @@ function check(f: (...inputs: Node[]) => Node, shapes: readonly Shape[], low = -
     const weight = leaf(node.shape);
     leaves.set(weight, numbers(seed, sizeOf(node.shape), 0.5, 1.5));
     const product = p.mul(node, weight);
-    return p.reduce(product, 'sum', product.shape.map((_, axis) => axis));
+    return p.reduce(
+      product,
+      'sum',
+      product.shape.map((_, axis) => axis),
+    );
   };
   const one = p.constant(1, 'float64');
   const value = weigh(f(...inputs), 91);
@@ -76,12 +87,37 @@ function check(f: (...inputs: Node[]) => Node, shapes: readonly Shape[], low = -
 }
 
 describe('elementwise rules', () => {
-  const anywhere = ['neg', 'abs', 'sign', 'exp', 'exp2', 'expm1', 'sin', 'cos', 'tan', 'atan', 'sinh', 'cosh', 'tanh', 'erf', 'floor', 'round'] as const;
+  const anywhere = [
+    'neg',
+    'abs',
+    'sign',
+    'exp',
+    'exp2',
+    'expm1',
+    'sin',
+    'cos',
+    'tan',
+    'atan',
+    'sinh',
+    'cosh',
+    'tanh',
+    'erf',
+    'floor',
+    'round',
+  ] as const;
   for (const op of anywhere) it(op, () => check((x) => p.unary(op, x), [[5]], -1.2, 1.3));
-  for (const op of ['sqrt', 'rsqrt', 'reciprocal', 'log', 'log2', 'log1p'] as const) it(op, () => check((x) => p.unary(op, x), [[5]], 0.3, 3));
+  for (const op of ['sqrt', 'rsqrt', 'reciprocal', 'log', 'log2', 'log1p'] as const)
+    it(op, () => check((x) => p.unary(op, x), [[5]], 0.3, 3));
   for (const op of ['asin', 'acos'] as const) it(op, () => check((x) => p.unary(op, x), [[5]], -0.9, 0.9));
   for (const op of ['add', 'sub', 'mul', 'maximum', 'minimum'] as const) {
-    it(`${op}, broadcasting`, () => check((a, b) => p.binary(op, a, b), [[2, 1, 3], [4, 1]]));
+    it(`${op}, broadcasting`, () =>
+      check(
+        (a, b) => p.binary(op, a, b),
+        [
+          [2, 1, 3],
+          [4, 1],
+        ],
+      ));
   }
   for (const op of ['div', 'pow', 'atan2', 'fmod'] as const) {
     it(`${op}, broadcasting`, () => check((a, b) => p.binary(op, a, b), [[2, 3], [3]], 0.4, 2.5));
@@ -96,8 +132,13 @@ describe('reduction rules', () => {
     it(`${op} over inner and outer axes`, () => check((x) => p.reduce(p.mul(x, x), op, [0, 2]), [[2, 3, 4]], 0.5, 1.5));
     it(`${op}, ties to the first`, () => check((x) => p.reduce(x, op, [1], 'first'), [[2, 5]]));
   }
-  it('window', () => check((x) => makeNode('window', [p.mul(x, x)], { size: [2, 3], stride: [2, 1], dilation: [1, 2] }), [[2, 5, 6]]));
-  it('fold', () => check((x) => makeNode('fold', [p.mul(x, x)], { size: [3], stride: [2], dilation: [1], spatial: [8] }), [[2, 3, 3]]));
+  it('window', () =>
+    check((x) => makeNode('window', [p.mul(x, x)], { size: [2, 3], stride: [2, 1], dilation: [1, 2] }), [[2, 5, 6]]));
+  it('fold', () =>
+    check(
+      (x) => makeNode('fold', [p.mul(x, x)], { size: [3], stride: [2], dilation: [1], spatial: [8] }),
+      [[2, 3, 3]],
+    ));
 
   it('prod is exact with zeros at every order', () => {
     const x = leaf([4]);
@@ -115,27 +156,63 @@ describe('movement and indexing rules', () => {
   const square = (x: Node): Node => p.mul(x, x);
   it('reshape and permute', () => check((x) => p.permute(p.reshape(square(x), [3, 2, 2]), [2, 0, 1]), [[4, 3]]));
   it('expand', () => check((x) => p.expand(square(x), [2, 3, 4]), [[2, 1, 4]]));
-  it('slice with steps and backwards', () => check((x) => p.slice(square(x), [1, 6, 0], [2, 3, 2], [1, -3, 2]), [[4, 7, 3]]));
+  it('slice with steps and backwards', () =>
+    check((x) => p.slice(square(x), [1, 6, 0], [2, 3, 2], [1, -3, 2]), [[4, 7, 3]]));
   it('pad', () => check((x) => p.pad(square(x), [1, 0], [0, 2], 5), [[2, 3]]));
-  it('concat', () => check((a, b) => p.concat([square(a), b, a], 1), [[2, 3], [2, 1]]));
+  it('concat', () =>
+    check(
+      (a, b) => p.concat([square(a), b, a], 1),
+      [
+        [2, 3],
+        [2, 1],
+      ],
+    ));
   const index = (values: readonly number[], shape: Shape): Node =>
-    p.reshape(p.concat(values.map((value) => p.constant(value, 'int32', [1])), 0), shape);
-  it('gather, repeated indices', () => check((x) => makeNode('gather', [square(x), index([2, 0, 2, 1], [2, 2])], { axis: 1 }), [[2, 3, 2]]));
+    p.reshape(
+      p.concat(
+        values.map((value) => p.constant(value, 'int32', [1])),
+        0,
+      ),
+      shape,
+    );
+  it('gather, repeated indices', () =>
+    check((x) => makeNode('gather', [square(x), index([2, 0, 2, 1], [2, 2])], { axis: 1 }), [[2, 3, 2]]));
   it('scatterAdd, repeated indices', () =>
-    check((x, u) => makeNode('scatterAdd', [square(x), index([2, 0, 2], [3]), square(u)], { axis: 0 }), [[4, 2], [3, 2]]));
+    check(
+      (x, u) => makeNode('scatterAdd', [square(x), index([2, 0, 2], [3]), square(u)], { axis: 0 }),
+      [
+        [4, 2],
+        [3, 2],
+      ],
+    ));
   it('cast', () => check((x) => p.cast(p.cast(square(x), 'float32'), 'float64'), [[3]]));
 });
 
 describe('contraction rules', () => {
   it('dotGeneral with batches and several contracted axes in another order', () =>
-    check((a, b) => makeNode('dotGeneral', [a, b], { lhsBatch: [1], rhsBatch: [2], lhsContract: [0, 3], rhsContract: [3, 0] }), [
-      [2, 3, 2, 4],
-      [4, 2, 3, 2],
-    ]));
+    check(
+      (a, b) =>
+        makeNode('dotGeneral', [a, b], { lhsBatch: [1], rhsBatch: [2], lhsContract: [0, 3], rhsContract: [3, 0] }),
+      [
+        [2, 3, 2, 4],
+        [4, 2, 3, 2],
+      ],
+    ));
   it('dotGeneral without contraction', () =>
-    check((a, b) => makeNode('dotGeneral', [a, b], { lhsBatch: [], rhsBatch: [], lhsContract: [], rhsContract: [] }), [[2], [3]]));
+    check(
+      (a, b) => makeNode('dotGeneral', [a, b], { lhsBatch: [], rhsBatch: [], lhsContract: [], rhsContract: [] }),
+      [[2], [3]],
+    ));
 
-  const plain: ConvAttr = { stride: [1], padLow: [0], padHigh: [0], lhsDilation: [1], rhsDilation: [1], groups: 1, batchGroups: 1 };
+  const plain: ConvAttr = {
+    stride: [1],
+    padLow: [0],
+    padHigh: [0],
+    lhsDilation: [1],
+    rhsDilation: [1],
+    groups: 1,
+    batchGroups: 1,
+  };
   const cases: readonly (readonly [string, Partial<ConvAttr>, Shape, Shape])[] = [
     ['plain', {}, [2, 3, 5], [4, 3, 2]],
     ['stride that leaves a rest', { stride: [2], padLow: [1], padHigh: [0] }, [1, 2, 6], [3, 2, 3]],
@@ -143,14 +220,31 @@ describe('contraction rules', () => {
     ['dilated input (transposed)', { lhsDilation: [3], padLow: [1], padHigh: [2] }, [1, 2, 4], [2, 2, 3]],
     ['cropping', { padLow: [-1], padHigh: [-1] }, [1, 1, 6], [1, 1, 2]],
     ['groups of the batch', { batchGroups: 2, stride: [2] }, [4, 3, 5], [6, 3, 2]],
-    ['everything at once', { stride: [2], padLow: [2], padHigh: [1], lhsDilation: [2], rhsDilation: [2], groups: 2 }, [1, 2, 4], [4, 1, 2]],
+    [
+      'everything at once',
+      { stride: [2], padLow: [2], padHigh: [1], lhsDilation: [2], rhsDilation: [2], groups: 2 },
+      [1, 2, 4],
+      [4, 1, 2],
+    ],
   ];
-  for (const [name, change, lhs, rhs] of cases) it(`conv, ${name}`, () => check((x, w) => makeNode('conv', [x, w], { ...plain, ...change }), [lhs, rhs]));
+  for (const [name, change, lhs, rhs] of cases)
+    it(`conv, ${name}`, () => check((x, w) => makeNode('conv', [x, w], { ...plain, ...change }), [lhs, rhs]));
   it('conv over two axes', () =>
     check(
       (x, w) =>
-        makeNode('conv', [x, w], { stride: [2, 1], padLow: [1, 0], padHigh: [0, 1], lhsDilation: [1, 1], rhsDilation: [1, 2], groups: 1, batchGroups: 1 }),
-      [[1, 2, 5, 5], [2, 2, 3, 2]],
+        makeNode('conv', [x, w], {
+          stride: [2, 1],
+          padLow: [1, 0],
+          padHigh: [0, 1],
+          lhsDilation: [1, 1],
+          rhsDilation: [1, 2],
+          groups: 1,
+          batchGroups: 1,
+        }),
+      [
+        [1, 2, 5, 5],
+        [2, 2, 3, 2],
+      ],
     ));
 });
 

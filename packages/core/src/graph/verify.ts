@@ -27,16 +27,20 @@ const leaves: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>(['buffer', 'sc
 function verifyNode(node: Node): void {
   if (node.edges === 'dead') throw new GraphInvariantError(node, 'dead, but still reachable');
   if (node.storage !== null) {
-    if (node.storage.view.strides.length !== node.shape.length) throw new GraphInvariantError(node, `view has ${node.storage.view.strides.length} strides`);
-    if (node.src.length > 0 && !keepsHistory(node)) throw new GraphInvariantError(node, 'realised without history, but keeps its sources');
+    if (node.storage.view.strides.length !== node.shape.length)
+      throw new GraphInvariantError(node, `view has ${node.storage.view.strides.length} strides`);
+    if (node.src.length > 0 && !keepsHistory(node))
+      throw new GraphInvariantError(node, 'realised without history, but keeps its sources');
     return;
   }
   if (node.op === 'buffer') throw new GraphInvariantError(node, 'a leaf without storage');
-  if (node.src.length === 0 && !leaves.has(node.op) && node.op !== 'concat') throw new GraphInvariantError(node, 'has lost its sources');
+  if (node.src.length === 0 && !leaves.has(node.op) && node.op !== 'concat')
+    throw new GraphInvariantError(node, 'has lost its sources');
   const rule = inferRules[node.op] as InferRule<PrimitiveName>;
   const shape = rule.shape(node.src, node.attr);
   const dtype = rule.dtype(node.src, node.attr);
-  if (!sameShape(shape, node.shape) || dtype !== node.dtype) throw new GraphInvariantError(node, `its rule gives ${dtype} ${showShape(shape)}`);
+  if (!sameShape(shape, node.shape) || dtype !== node.dtype)
+    throw new GraphInvariantError(node, `its rule gives ${dtype} ${showShape(shape)}`);
 }
 
 /**
@@ -56,13 +60,16 @@ export function verifyGraph(roots: readonly (Node | Handle)[]): void {
     for (const source of node.src) {
       if (source.id >= node.id) throw new GraphInvariantError(node, `comes before its source ${source.id}`);
       if (node.edges === 'floating') continue;
-      if (source.edges === 'floating') throw new GraphInvariantError(source, `counts nowhere, but node ${node.id} needs it`);
+      if (source.edges === 'floating')
+        throw new GraphInvariantError(source, `counts nowhere, but node ${node.id} needs it`);
       const counts = node.edges === 'handles' ? handles : uses;
       counts.set(source, (counts.get(source) ?? 0) + 1);
     }
   }
   for (const node of nodes) {
-    if (node.handles < (handles.get(node) ?? 0)) throw new GraphInvariantError(node, `${node.handles} handles for ${handles.get(node)} history edges`);
-    if (node.uses < (uses.get(node) ?? 0)) throw new GraphInvariantError(node, `${node.uses} uses for ${uses.get(node)} edges`);
+    if (node.handles < (handles.get(node) ?? 0))
+      throw new GraphInvariantError(node, `${node.handles} handles for ${handles.get(node)} history edges`);
+    if (node.uses < (uses.get(node) ?? 0))
+      throw new GraphInvariantError(node, `${node.uses} uses for ${uses.get(node)} edges`);
   }
 }
