@@ -2,7 +2,7 @@
  * atan, atan2, asin, acos in arithmetic, with the reduction points and coefficients of fdlibm's s_atan.c (Sun
  * Microsystems, 1993); asin and acos through atan2.
  */
-import type { FloatMath } from './float-math.ts';
+import type { FloatMath } from './decompose-math.ts';
 import type { KNode } from './ir.ts';
 
 // biome-ignore format: coefficients

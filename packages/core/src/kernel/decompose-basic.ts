@@ -2,7 +2,7 @@
  * Small operations in terms of smaller ones: absolute value, rounding, NaN test, remainders, fused multiply-add, high product.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import type { FloatMath } from './float-math.ts';
+import type { FloatMath } from './decompose-math.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode } from './ir.ts';
 

@@ -6,7 +6,7 @@
  * 2e-17 (float64) and 5e-11 (float32).
  */
 import { exp } from './decompose-exp.ts';
-import type { FloatMath } from './float-math.ts';
+import type { FloatMath } from './decompose-math.ts';
 import type { KNode } from './ir.ts';
 
 interface Fit {

@@ -4,7 +4,7 @@
  * exp(x) = 2^n exp(r) with n = round(x / ln 2) and r = x - n ln 2 in two steps (Cody and Waite, *Software Manual for the
  * Elementary Functions*, 1980); exp(r) by its Taylor polynomial on |r| <= ln(2)/2, whose next term is below the precision wanted.
  */
-import { type FloatMath, inverseFactorials } from './float-math.ts';
+import { type FloatMath, inverseFactorials } from './decompose-math.ts';
 import type { KNode } from './ir.ts';
 
 /** ln 2 split so that n * high is exact in float64 for |n| < 2^11 (constants of fdlibm's e_exp.c). */

@@ -5,7 +5,7 @@
  * |s| <= 0.1716 (the reduction of fdlibm's e_log.c with the plain series instead of a fitted polynomial).
  */
 import { exp2 } from './decompose-exp.ts';
-import type { FloatMath } from './float-math.ts';
+import type { FloatMath } from './decompose-math.ts';
 import type { KNode } from './ir.ts';
 
 const LN2_HIGH = 0.6931471803691238;

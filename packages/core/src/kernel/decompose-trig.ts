@@ -7,7 +7,7 @@
  * functions", SIGNUM 18(1), 1983, in floating point). For float64 results it is the three-part reduction of fdlibm's
  * e_rem_pio2.c, good to |x| < 1.6e6; the error grows beyond.
  */
-import { type FloatMath, inverseFactorials } from './float-math.ts';
+import { type FloatMath, inverseFactorials } from './decompose-math.ts';
 import type { KNode } from './ir.ts';
 
 /** Bits 26, 54, 82, 110 after the point of 2/pi * 2^(24 q) mod 4, for q = 0 .. 4. */

@@ -12,7 +12,7 @@ import { abs, ceil, fma32, frem, mulHigh, nanTest, round, trunc } from './decomp
 import { erf } from './decompose-erf.ts';
 import { cosh, exp, exp2, expm1, sinh, tanh } from './decompose-exp.ts';
 import { log, log1p, log2, pow } from './decompose-log.ts';
-import { FloatMath } from './float-math.ts';
+import { FloatMath } from './decompose-math.ts';
 import { cos, sin, tan } from './decompose-trig.ts';
 import type { Exprs } from './expr.ts';
 import { ownRanges } from './free-ranges.ts';
