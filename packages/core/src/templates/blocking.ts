@@ -16,8 +16,12 @@ export interface GroupPlan {
 /** Operations that pay for starting a group. */
 const groupWork = 1 << 17;
 const mostGroups = 64;
-/** What a group may stream through again and again: half of a common second-level cache. */
-const cacheBytes = 192 * 1024;
+/** What a group streams through again and again: well inside a common second-level cache. */
+const cacheBytes = 64 * 1024;
+
+function even(extent: number, parts: number): number {
+  return Math.ceil(extent / Math.min(extent, Math.max(1, parts)));
+}
 
 /**
  * Cuts loops into groups. `tileWork`: operations of one tile; `columnBytes`: bytes of the columns' factor that one tile of
@@ -32,7 +36,6 @@ export function planGroups(
 ): GroupPlan {
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
   const wanted = Math.max(1, Math.min(mostGroups, Math.floor(total / groupWork)));
-  const even = (extent: number, parts: number): number => Math.ceil(extent / Math.min(extent, Math.max(1, parts)));
   const most = Math.max(1, Math.floor(cacheBytes / columnBytes));
   let columns = even(columnTiles, Math.ceil(columnTiles / most));
   let groups = Math.ceil(columnTiles / columns);

@@ -8,12 +8,13 @@
  */
 import { assumeBounds, type Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
-import type { KNode, LoopStore, RangeKind } from '../kernel/ir.ts';
+import type { KNode, LoopStore } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { GroupPlan, Split } from './blocking.ts';
 import { type Depth, planDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import type { TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
+import { type Cut, cut, run, type Spot, tileRanges } from './walk.ts';
 
 /** Rows or columns of one nest. */
 export interface NestSide {
@@ -40,124 +41,129 @@ export interface NestSpec {
   readonly groups: GroupPlan;
 }
 
-/** A loop that may be cut into groups. */
-interface Cut {
-  readonly value: KNode;
-  readonly grid: readonly Range[];
-  readonly loops: readonly Range[];
-}
-
-/** `extent` as groups of `chunk`; the last group may be shorter. */
-function cut(e: Exprs, extent: number, chunk: number): Cut {
-  if (extent === 1) return { value: e.i32(0), grid: [], loops: [] };
-  const groups = Math.ceil(extent / chunk);
-  if (groups === 1) {
-    const loop = e.range(extent, 'serial');
-    return { value: loop, grid: [], loops: [loop] };
-  }
-  const grid = e.range(groups, 'grid');
-  if (chunk === 1) return { value: grid, grid: [grid], loops: [] };
-  const start = e.mul(grid, e.i32(chunk));
-  const limit = extent % chunk === 0 ? undefined : e.min(e.sub(e.i32(extent), start), e.i32(chunk));
-  if (limit !== undefined) assumeBounds(limit, 1, chunk);
-  const loop = e.range(chunk, 'serial', limit);
-  const value = e.add(start, loop);
-  assumeBounds(value, 0, extent - 1);
-  return { value, grid: [grid], loops: [loop] };
-}
-
 /** The stores of one nest. */
 export function tileNest(e: Exprs, spec: NestSpec): LoopStore[] {
-  const { rows, columns, lanes, groups } = spec;
-  const i32 = (n: number): KNode => e.i32(n);
-  const changes = new Map<Range, Replacement>();
-  const grid: Range[] = [];
-  const loops: Range[] = [];
-  const open = (c: Cut): KNode => {
-    grid.push(...c.grid);
-    loops.push(...c.loops);
-    return c.value;
-  };
-  const { split } = spec;
-  const outer = split === null ? spec.outer : [split.part, ...spec.outer];
-  outer.forEach((r, i) => {
-    changes.set(r, { value: open(cut(e, r.arg.extent, groups.outer[i] as number)), ranges: [] });
-  });
-  const columnTile = cut(e, columns.segment.count, groups.columns);
-  const rowTile = cut(e, rows.segment.count, groups.rows);
-  grid.push(...columnTile.grid, ...rowTile.grid);
-  loops.push(...rowTile.loops, ...columnTile.loops);
+  return new Nest(e, spec).stores();
+}
 
-  const height = rows.segment.width;
-  const vectors = columns.segment.width / lanes;
-  const one = (extent: number, kind: RangeKind): Range | null => (extent === 1 ? null : e.range(extent, kind));
-  const row = one(height, 'unroll');
-  const vector = one(vectors, 'unroll');
-  const lane = one(lanes, 'vector');
-  const tile = [row, vector, lane].filter((r) => r !== null);
-  const element = e.add(e.mul(vector ?? i32(0), i32(lanes)), lane ?? i32(0));
+class Nest {
+  readonly #e: Exprs;
+  readonly #spec: NestSpec;
+  readonly #grid: Range[] = [];
+  /** Serial loops around the tiles. */
+  readonly #around: Range[] = [];
+  readonly #outer = new Map<Range, KNode>();
+  /** First product of the part of the sum, along the loop that is split. */
+  readonly #first: KNode;
+  readonly #columnTiles: Cut;
+  readonly #rowTiles: Cut;
 
-  const first = split === null ? i32(0) : e.mul((changes.get(split.part) as Replacement).value, i32(split.chunk));
-  const depths = planDepth(
-    spec.k.map((r): Depth => {
-      const strides = {
-        row: rows.layout.strides.get(r) ?? 0,
-        column: columns.layout.strides.get(r) ?? 0,
-      };
-      const { extent } = r.arg;
-      if (r !== split?.range) return { extent, ...strides };
-      if (extent % split.chunk === 0) return { extent: split.chunk, ...strides };
-      const limit = e.min(e.sub(i32(extent), first), i32(split.chunk));
-      assumeBounds(limit, 1, split.chunk);
-      return { extent: split.chunk, limit, ...strides };
-    }),
-  );
-  const load = (side: NestSide, tileAt: KNode, elementAt: KNode, depthAt: KNode): KNode => {
-    const { memory, offset, perTile, perElement, strides } = side.layout;
-    let index = e.add(i32(offset), e.add(e.mul(tileAt, i32(perTile)), e.mul(elementAt, i32(perElement))));
-    for (const r of spec.outer) {
-      index = e.add(index, e.mul((changes.get(r) as Replacement).value, i32(strides.get(r) ?? 0)));
-    }
-    if (split !== null) index = e.add(index, e.mul(first, i32(strides.get(split.range) ?? 0)));
-    return e.load(memory, e.add(index, depthAt));
-  };
-  const sumOver = (k: SumLoops): KNode => {
-    const a = load(rows, rowTile.value, row ?? i32(0), k.row);
-    const b = load(columns, columnTile.value, element, k.column);
-    return e.reduce('sum', e.mul(a, b), k.ranges);
-  };
-  const parts = spec.sumLanes > 1 ? vectorSumLoops(e, depths, spec.sumLanes) : [sumLoops(e, depths)];
-  const sum = parts.map(sumOver).reduce((x, y) => e.add(x, y));
-
-  const place = (side: NestSide, tileAt: KNode, at: KNode): void => {
-    if (side.range === null) return;
-    const { start, width } = side.segment;
-    changes.set(side.range, { value: e.add(e.add(i32(start), e.mul(tileAt, i32(width))), at), ranges: [] });
-  };
-  let result = sum;
-  let inner: Range[] = tile;
-  let kept: KNode | null = null;
-  const { from, to, width } = columns.segment;
-  if (to === width) {
-    place(rows, rowTile.value, row ?? i32(0));
-    place(columns, columnTile.value, element);
-    if (from > 0) kept = e.le(i32(from), element);
-  } else {
-    const stage = e.stage('shared', sum, tile);
-    const [i, j] = [e.range(height, 'serial'), e.range(to - from, 'serial')];
-    const at = e.add(j, i32(from));
-    result = e.load(stage, e.add(e.mul(i, i32(width)), at));
-    place(rows, rowTile.value, i);
-    place(columns, columnTile.value, at);
-    inner = [i, j];
+  constructor(e: Exprs, spec: NestSpec) {
+    this.#e = e;
+    this.#spec = spec;
+    const { split, groups, rows, columns } = spec;
+    const outer = split === null ? spec.outer : [split.part, ...spec.outer];
+    const open = (extent: number, chunk: number): Cut => {
+      const c = cut(e, extent, chunk);
+      if (c.grid !== null) this.#grid.push(c.grid);
+      return c;
+    };
+    outer.forEach((r, i) => {
+      const { value, ranges } = run(e, open(r.arg.extent, groups.outer[i] as number));
+      this.#around.push(...ranges);
+      this.#outer.set(r, value);
+    });
+    this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part) as KNode, e.i32(split.chunk));
+    this.#columnTiles = open(columns.segment.count, groups.columns);
+    this.#rowTiles = open(rows.segment.count, groups.rows);
   }
-  const rewriter = new Rewriter(e, changes);
-  rewriter.set(spec.reduce, result);
-  const ranges = [...grid, ...loops, ...inner];
-  return spec.stores.map((s) => {
-    const { store } = rewriter.store(s);
-    if (kept === null) return { store, ranges };
-    const [memory, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
-    return { store: e.store(memory, index, value, gate === undefined ? kept : e.and(gate, kept)), ranges };
-  });
+
+  stores(): LoopStore[] {
+    const e = this.#e;
+    const { rows, columns, lanes } = this.#spec;
+    const { from, to, width } = columns.segment;
+    const [rowRun, columnRun] = [run(e, this.#rowTiles), run(e, this.#columnTiles)];
+    const tile = tileRanges(e, rows.segment.width, width / lanes, lanes);
+    const spot: Spot = { rowTile: rowRun.value, columnTile: columnRun.value, row: tile.row, column: tile.column };
+    const sum = this.#sum(spot);
+
+    const loops = [...this.#grid, ...this.#around, ...rowRun.ranges, ...columnRun.ranges];
+    if (to === width) {
+      const kept = from > 0 ? e.le(e.i32(from), tile.column) : null;
+      return this.#epilogue(spot, sum, [...loops, ...tile.ranges], kept);
+    }
+    const stage = e.stage('shared', sum, tile.ranges);
+    const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, 'serial')];
+    const column = e.add(j, e.i32(from));
+    const value = e.load(stage, e.add(e.mul(i, e.i32(width)), column));
+    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, i, j], null);
+  }
+
+  /** The kernel's stores at a spot, with the sum put in; only where `kept` holds. */
+  #epilogue(spot: Spot, sum: KNode, ranges: readonly Range[], kept: KNode | null): LoopStore[] {
+    const e = this.#e;
+    const changes = new Map<Range, Replacement>();
+    for (const [r, value] of this.#outer) changes.set(r, { value, ranges: [] });
+    const place = ({ range, segment }: NestSide, tile: KNode, at: KNode): void => {
+      const start = e.add(e.i32(segment.start), e.mul(tile, e.i32(segment.width)));
+      if (range !== null) changes.set(range, { value: e.add(start, at), ranges: [] });
+    };
+    place(this.#spec.rows, spot.rowTile, spot.row);
+    place(this.#spec.columns, spot.columnTile, spot.column);
+    const rewriter = new Rewriter(e, changes);
+    rewriter.set(this.#spec.reduce, sum);
+    return this.#spec.stores.map((s) => {
+      const { store } = rewriter.store(s);
+      if (kept === null) return { store, ranges };
+      const [memory, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+      return { store: e.store(memory, index, value, gate === undefined ? kept : e.and(gate, kept)), ranges };
+    });
+  }
+
+  #sum(spot: Spot): KNode {
+    const e = this.#e;
+    const { sumLanes } = this.#spec;
+    const depths = planDepth(this.#depths());
+    const parts = sumLanes > 1 ? vectorSumLoops(e, depths, sumLanes) : [sumLoops(e, depths)];
+    return parts.map((k) => this.#products(spot, k)).reduce((x, y) => e.add(x, y));
+  }
+
+  /** Sum of products at a spot over some loops. */
+  #products(spot: Spot, k: SumLoops): KNode {
+    const e = this.#e;
+    const { rows, columns } = this.#spec;
+    const a = this.#load(rows.layout, spot.rowTile, spot.row, k.row);
+    const b = this.#load(columns.layout, spot.columnTile, spot.column, k.column);
+    return e.reduce('sum', e.mul(a, b), k.ranges);
+  }
+
+  #load(
+    { memory, offset, perTile, perElement, strides }: TileLayout,
+    tile: KNode,
+    element: KNode,
+    depth: KNode,
+  ): KNode {
+    const e = this.#e;
+    const { outer, split } = this.#spec;
+    let index = e.add(e.i32(offset), e.add(e.mul(tile, e.i32(perTile)), e.mul(element, e.i32(perElement))));
+    for (const r of outer) index = e.add(index, e.mul(this.#outer.get(r) as KNode, e.i32(strides.get(r) ?? 0)));
+    if (split !== null) index = e.add(index, e.mul(this.#first, e.i32(strides.get(split.range) ?? 0)));
+    return e.load(memory, e.add(index, depth));
+  }
+
+  /** The loops of the nest's part of the sum. */
+  #depths(): Depth[] {
+    const e = this.#e;
+    const { k, split, rows, columns } = this.#spec;
+    return k.map((r): Depth => {
+      const row = rows.layout.strides.get(r) ?? 0;
+      const column = columns.layout.strides.get(r) ?? 0;
+      const { extent } = r.arg;
+      if (r !== split?.range) return { extent, row, column };
+      if (extent % split.chunk === 0) return { extent: split.chunk, row, column };
+      const limit = e.min(e.sub(e.i32(extent), this.#first), e.i32(split.chunk));
+      assumeBounds(limit, 1, split.chunk);
+      return { extent: split.chunk, row, column, limit };
+    });
+  }
 }
