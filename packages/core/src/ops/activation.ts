@@ -119,9 +119,11 @@ export function sigmoid(x: TensorLike): Tensor {
   return activation('sigmoid', x, logistic);
 }
 
-/** exp(-x) may overflow to infinity: then the result is 0, as it should be. */
+/** e / (1 + e) or 1 / (1 + e) with e = exp(-|x|) at most 1, so that nothing overflows at any order of derivative. */
 function logistic(t: Tensor): Tensor {
-  return div(1, add(1, exp(neg(t))));
+  const negative = less(t, 0);
+  const e = exp(where(negative, t, neg(t)));
+  return div(where(negative, e, 1), add(e, 1));
 }
 
 /**
