@@ -8,6 +8,7 @@
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { sizeOf } from '../shape/view.ts';
 import { IntWriter, intsPerAxis, primitiveCodes } from './encode.ts';
 
 /** What a collection needs to know besides the outputs. */
@@ -75,7 +76,7 @@ export class Cone {
     }
     // Usually exactly the outputs are needed by somebody.
     const heldBehind = needed > wanted.length && this.#keepDear(options);
-    if (options.donate && !heldBehind) this.#findDonatable();
+    if (options.donate && !heldBehind) this.#findDonatable(options.elementBytes);
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
     this.key.append(this.outputs);
     this.key.append(this.donatable);
@@ -207,12 +208,15 @@ export class Cone {
     return heldBehind;
   }
 
-  /** Leaves that nobody can name, whose users are all in this cone, and whose memory no other node shares. */
-  #findDonatable(): void {
+  /** Leaves that nobody can name, whose users are all in this cone, and that have a buffer all to themselves. */
+  #findDonatable(elementBytes: readonly number[]): void {
     for (let i = 0; i < this.leaves.length; i++) {
       const local = this.leaves.data[i] as number;
       const node = this.nodes[local] as Node;
-      const buffer = (node.storage as NodeStorage).buffer as PoolBuffer;
+      const { buffer: counted, view } = node.storage as NodeStorage;
+      const buffer = counted as PoolBuffer;
+      const bytes = sizeOf(node.shape) * (elementBytes[dtypeInfo[node.dtype].id] as number);
+      if (view.offset !== 0 || buffer.bytes !== bytes) continue;
       const unnamed = node.handles === 0 && node.pins === 0;
       if (!unnamed || buffer.refs !== 1 || node.uses !== this.#edges[local]) continue;
       this.donatable.reserve(1);

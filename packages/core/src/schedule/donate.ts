@@ -4,7 +4,7 @@
  * A leaf may give its memory to an output if nobody can name the leaf afterwards (the cone says so), the output is stored
  * by the last kernel that reads the leaf, and that kernel reads each element of it only where it writes it.
  */
-import type { Demand, KernelDraft } from './draft.ts';
+import type { Demand, KernelDraft, StoreDraft } from './draft.ts';
 import { flatten } from './index-map.ts';
 import type { Unit } from './order.ts';
 import type { Partition } from './partition.ts';
@@ -54,10 +54,37 @@ function outputFor(
   const { e } = p.context;
   const info = leaf.leaf as NonNullable<PlanNode['leaf']>;
   const read = flatten(e, leaf.shape, last.index, info.strides, info.shift);
-  for (const { demand } of kernel.stores) {
+  // Whoever reads the leaf must do so at the same point of the same loops as the store, where all reads come before all writes.
+  // Stores outside all loops are not ordered so.
+  const readers = kernel.stores.filter((store) => needs(store.demand, last as Demand));
+  for (const { demand, ranges } of kernel.stores) {
+    const together = (store: StoreDraft): boolean =>
+      store.demand === demand ||
+      (ranges.length > 0 && store.ranges.length === ranges.length && store.ranges.every((r) => ranges.includes(r)));
+    if (!readers.every(together)) continue;
     const { node } = demand;
+    if (
+      readers.some((store) => store.ranges.length !== ranges.length || !store.ranges.every((r) => ranges.includes(r)))
+    )
+      continue;
     if (!outputs.has(node) || taken.has(node) || node.dtype !== leaf.dtype || node.size !== info.span) continue;
     if (flatten(e, node.shape, demand.index) === read) return node;
   }
   return 'no output of its last kernel has its size and order';
+}
+
+/** True if computing one demand takes the other's value. */
+function needs(demand: Demand, other: Demand): boolean {
+  const seen = new Set<Demand>([demand]);
+  const stack = [demand];
+  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+    if (at === other) return true;
+    for (const part of at.staged === null ? at.parts : [at.staged.from]) {
+      if (!seen.has(part)) {
+        seen.add(part);
+        stack.push(part);
+      }
+    }
+  }
+  return false;
 }

@@ -3,7 +3,7 @@
  *
  * An output that is only a movement of something in memory becomes a view of it and costs nothing.
  */
-import { type PoolBuffer, classBytes } from '../engine/pool.ts';
+import type { PoolBuffer } from '../engine/pool.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
@@ -87,7 +87,7 @@ function leaf(
     shift: aligned + offset - base,
     span: aligned + span,
     buffer: buffer.index,
-    donatable: donatable && offset === 0 && base === 0 && span * bytes <= classBytes(buffer.classIndex),
+    donatable,
   });
 }
 

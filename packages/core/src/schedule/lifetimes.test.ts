@@ -108,6 +108,23 @@ describe('donation', () => {
     expect(await values(difference.node)).toEqual([-9, -18, -27]);
   });
 
+  it('is for whole buffers: part of one is left alone, also by a plan made for a whole one', async () => {
+    for (const start of [0, 0, 2]) {
+      const big = leaf([1, 2, 3, 4]);
+      const part = hold(p.slice(big.node, [start], [2], [1]));
+      big.dispose();
+      const y = hold(p.mul(part.node, number(10)));
+      part.dispose();
+      flush();
+      expect(await values(y.node)).toEqual([(start + 1) * 10, (start + 2) * 10]);
+      const whole = leaf([5, 6]);
+      const z = hold(p.mul(whole.node, number(10)));
+      whole.dispose();
+      flush();
+      expect(await values(z.node)).toEqual([50, 60]);
+    }
+  });
+
   it('says why not, when asked', () => {
     const messages: string[] = [];
     setScheduleLog((message) => messages.push(message));

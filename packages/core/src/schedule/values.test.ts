@@ -4,11 +4,11 @@ import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { release, retain } from '../graph/recorder.ts';
+import { release, retain, trackHandle } from '../graph/recorder.ts';
 import { sizeOf } from '../shape/view.ts';
 import { type Values, valuesOf } from '../testing/graph-values.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
-import { flushNodes, readNode, stats, uploadNode } from './runtime.ts';
+import { flush, flushNodes, readNode, stats, uploadNode } from './runtime.ts';
 import { adam, type AdamState, cnnLoss, gradients, layerNorm, softmax } from './test-models.ts';
 
 const leaves = new Map<Node, Values>();
@@ -92,6 +92,46 @@ describe.each(engines)('%s', (_, make) => {
     const first = step();
     await check([first.loss, ...first.grads], 3e-5);
     await check(step().next, 3e-5);
+  });
+
+  it('trains over its own memory', async () => {
+    const shapes = [[4, 1, 3, 3], [4], [6, 4, 3, 3], [6], [6, 10], [10]];
+    let state = shapes.map(
+      (shape): AdamState => ({ value: leaf(shape), m: leaf(shape), v: leaf(shape, () => random() + 0.6) }),
+    );
+    const x = leaf([2, 1, 4, 4]);
+    const labels = leaf([2], (i) => i * 3, 'int32');
+    for (let t = 1; t <= 3; t++) {
+      const params = state.map((s) => s.value);
+      const loss = cnnLoss(x, labels, params);
+      const grads = gradients(loss, params);
+      const numbers = [
+        p.scalar(0.01, 'float32'),
+        p.scalar(1 - 0.9 ** t, 'float32'),
+        p.scalar(1 - 0.999 ** t, 'float32'),
+      ] as const;
+      const next = state.map((s, i) => adam(s, grads[i] as Node, ...numbers));
+      const outputs = next.flatMap(({ value, m, v }) => [value, m, v]);
+      const want = valuesOf(outputs, leaves);
+      for (const node of outputs) {
+        retain(node);
+        trackHandle({ node, disposed: false, watched: true, kept: false, stamp: 0, dispose: () => undefined });
+      }
+      for (const node of state.flatMap(({ value, m, v }) => [value, m, v])) {
+        release(node);
+        leaves.delete(node);
+      }
+      const before = stats().bytes;
+      flush();
+      expect(stats().bytes).toBe(before);
+      for (const [i, node] of outputs.entries()) {
+        const got = (await readNode(node)) as Float32Array;
+        for (const [j, expected] of (want[i] as Values).entries()) expect(got[j]).toBeCloseTo(expected, 4);
+        leaves.set(node, Float64Array.from(got));
+      }
+      state = next;
+    }
+    expect(stats()).toMatchObject({ planMisses: 1, planHits: 2 });
   });
 
   it('normalises rows, and differentiates that', async () => {
