@@ -19,6 +19,9 @@ const mostGroups = 64;
 /** What a group streams through again and again: well inside a common second-level cache. */
 const cacheBytes = 64 * 1024;
 
+/** Tiles of columns that a group copies at a time, so that it reads whole cache lines. */
+export const copiedTiles = 4;
+
 function even(extent: number, parts: number): number {
   return Math.ceil(extent / Math.min(extent, Math.max(1, parts)));
 }
@@ -71,11 +74,11 @@ const enoughTiles = 24;
  * steps in memory, so that a part reads a part of memory. `tiles`: tiles of the whole contraction, `work` its operations.
  */
 export function planSplit(
+  e: Exprs,
   k: readonly Range[],
   strides: readonly ReadonlyMap<Range, number>[],
   tiles: number,
   work: number,
-  e: Exprs,
 ): Split | null {
   const wanted = Math.min(enoughTiles, Math.floor(work / groupWork));
   if (tiles * 2 > wanted) return null;

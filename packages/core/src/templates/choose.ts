@@ -3,10 +3,12 @@
  *
  * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
  */
+import type { EngineCaps } from '../engine/engine.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode } from '../kernel/ir.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
 import { type Contraction, sizeOf } from './contraction.ts';
+import { copiedTiles } from './blocking.ts';
 import { Operand, type OperandPlan, planAlong, planColumns, planRows } from './operand.ts';
 import { dotShape, type TileShape, tileShape } from './tiles.ts';
 
@@ -17,8 +19,8 @@ export interface Choice {
   readonly rows: Operand;
   readonly row: Range | null;
   readonly shape: TileShape;
-  /** Products of the sum side by side in a vector: columns are no vectors then. */
-  readonly sumLanes: number;
+  /** The range of the sum that runs over vectors, columns being no vectors then; null: columns are. */
+  readonly along: Range | null;
   readonly columnPlan: OperandPlan;
   readonly rowPlan: OperandPlan;
   readonly outer: readonly Range[];
@@ -29,13 +31,15 @@ export interface Choice {
 const speed = 30;
 
 /** All roles the ranges can take, the cheapest of them. */
-export function choose(c: Contraction, lanes: number): Choice | null {
+export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes }: EngineCaps): Choice | null {
   let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];
   for (const side of [0, 1] as const) {
     const [columns, rows] = [operands[side], operands[1 - side] as Operand];
     const rowRanges = (c.factors[1 - side] as Contraction['factors'][number]).own;
+    // Where groups copy columns there are four rows or more, so tiles of two vectors.
+    const fits = sizeOf(c.k) * copiedTiles * 2 * vectorBytes <= sharedBytes / 2;
     const consider = (choice: Choice): void => {
       if (best === null || choice.cost < best.cost) best = choice;
     };
@@ -44,21 +48,29 @@ export function choose(c: Contraction, lanes: number): Choice | null {
         const outer = order.filter((r) => r !== column && r !== row);
         const roles = { columns, column, rows, row, outer };
         const height = row?.arg.extent ?? 1;
-        for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 8 * lanes)) {
+        for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 6 * lanes)) {
           const [columnPlan, rowPlan] = [planAlong(columns, k), planAlong(rows, k)];
           if (columnPlan === null || rowPlan === null) continue;
           const shape = dotShape(height, column.arg.extent);
           const compute = computeCost(c, shape, row, column) * dotCost;
           const cost = compute + columnPlan.cost + rowPlan.cost + resultsOf(c) * (2 + lanes / 2);
-          consider({ ...roles, shape, sumLanes: lanes, columnPlan, rowPlan, cost });
+          consider({ ...roles, shape, along: k, columnPlan, rowPlan, cost });
         }
-        const columnPlan = column.arg.extent < lanes ? null : planColumns(columns, column, sizeOf(rowRanges));
+        const columnPlan =
+          column.arg.extent < lanes
+            ? null
+            : planColumns(
+                columns,
+                column,
+                sizeOf(rowRanges),
+                fits && rowRanges.length <= 1 && column.arg.extent >= 512,
+              );
         if (columnPlan === null) continue;
         const shape = tileShape(height, column.arg.extent, lanes);
         const compute = computeCost(c, shape, row, column);
         const rowPlan = planRows(rows, row, shape.rows, sizeOf(c.factors[side].own), compute);
         const cost = columnPlan.cost + rowPlan.cost + compute + storeCost(c, column);
-        consider({ ...roles, shape, sumLanes: 1, columnPlan, rowPlan, cost });
+        consider({ ...roles, shape, along: null, columnPlan, rowPlan, cost });
       }
     }
   }

@@ -115,7 +115,7 @@ export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoop
   const { extent } = loops[loops.length - 1] as Depth;
   const parts: SumLoops[] = [];
   const add = (inner: KNode, own: readonly Range[]): void => {
-    const around = outer.map((d) => e.range(d.extent, 'reduce'));
+    const around = outer.map((d) => e.range(d.extent, 'reduce', d.limit));
     const all = [...around, inner];
     const at = (which: 'row' | 'column'): KNode => position(e, loops, all, which);
     parts.push({ ranges: [...around, ...own], row: at('row'), column: at('column') });

@@ -101,6 +101,17 @@ describe('tiled products', () => {
     }
   });
 
+  it('few rows and many columns: groups copy the columns themselves', () => {
+    for (const [m, n, k] of [
+      [13, 530, 40],
+      [33, 517, 24],
+    ] as const) {
+      const { lowered, worst } = checkCase('float32', product({ m, n, k }));
+      expect(worst).toBeLessThanOrEqual(1);
+      expect(lowered?.dispatches.length).toBe(1);
+    }
+  });
+
   it('batches, many of little work and few of much', () => {
     for (const [batch, m, n, k] of [
       [7, 12, 20, 9],

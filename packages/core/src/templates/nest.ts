@@ -12,7 +12,7 @@ import type { KNode, LoopStore } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { GroupPlan, Split } from './blocking.ts';
 import { type Depth, planDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
-import type { TileLayout } from './staging.ts';
+import type { GroupCopy, TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
 import { type Cut, cut, run, type Spot, tileRanges } from './walk.ts';
 
@@ -24,13 +24,16 @@ export interface NestSide {
   readonly layout: TileLayout;
 }
 
+/** Columns may be copied by the group itself. */
+export type ColumnSide = Omit<NestSide, 'layout'> & { readonly layout: TileLayout | GroupCopy };
+
 export interface NestSpec {
   readonly stores: readonly LoopStore[];
   readonly reduce: KNode;
   /** Ranges around the tiles, outermost first. */
   readonly outer: readonly Range[];
   readonly rows: NestSide;
-  readonly columns: NestSide;
+  readonly columns: ColumnSide;
   /** Lanes of columns: 1 where the sum itself runs over vectors. */
   readonly lanes: number;
   /** Products of the sum side by side in a vector, both factors being consecutive there; else 1. */
@@ -57,6 +60,9 @@ class Nest {
   readonly #first: KNode;
   readonly #columnTiles: Cut;
   readonly #rowTiles: Cut;
+  readonly #columnLayout: TileLayout;
+  /** First tile of columns in the group's own copy. */
+  #firstCopied: KNode;
 
   constructor(e: Exprs, spec: NestSpec) {
     this.#e = e;
@@ -76,13 +82,16 @@ class Nest {
     this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part) as KNode, e.i32(split.chunk));
     this.#columnTiles = open(columns.segment.count, groups.columns);
     this.#rowTiles = open(rows.segment.count, groups.rows);
+    this.#firstCopied = e.i32(0);
+    this.#columnLayout = 'copied' in columns.layout ? this.#groupPanel(columns.layout.copied) : columns.layout;
   }
 
   stores(): LoopStore[] {
     const e = this.#e;
     const { rows, columns, lanes } = this.#spec;
     const { from, to, width } = columns.segment;
-    const [rowRun, columnRun] = [run(e, this.#rowTiles), run(e, this.#columnTiles)];
+    const rowRun = run(e, this.#rowTiles);
+    const columnRun = run(e, this.#columnTiles);
     const tile = tileRanges(e, rows.segment.width, width / lanes, lanes);
     const spot: Spot = { rowTile: rowRun.value, columnTile: columnRun.value, row: tile.row, column: tile.column };
     const sum = this.#sum(spot);
@@ -104,7 +113,7 @@ class Nest {
     const e = this.#e;
     const changes = new Map<Range, Replacement>();
     for (const [r, value] of this.#outer) changes.set(r, { value, ranges: [] });
-    const place = ({ range, segment }: NestSide, tile: KNode, at: KNode): void => {
+    const place = ({ range, segment }: Pick<NestSide, 'range' | 'segment'>, tile: KNode, at: KNode): void => {
       const start = e.add(e.i32(segment.start), e.mul(tile, e.i32(segment.width)));
       if (range !== null) changes.set(range, { value: e.add(start, at), ranges: [] });
     };
@@ -120,6 +129,35 @@ class Nest {
     });
   }
 
+  /** The group's own copy of what its tiles of columns read: their elements for one product after another. */
+  #groupPanel(value: KNode): TileLayout {
+    const e = this.#e;
+    const { k, lanes, columns } = this.#spec;
+    const { start, width } = columns.segment;
+    const { chunk, extent } = this.#columnTiles;
+    const tiles = run(e, this.#columnTiles);
+    const tile = tileRanges(e, 1, width / lanes, lanes);
+    const changes = new Map<Range, Replacement>();
+    for (const [r, at] of this.#outer) changes.set(r, { value: at, ranges: [] });
+    const column = e.add(e.add(e.i32(start), e.mul(tiles.value, e.i32(width))), tile.column);
+    if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
+    const loops = k.map((r) => e.range(r.arg.extent, 'serial'));
+    const strides = new Map<Range, number>();
+    let size = width * Math.min(chunk, extent);
+    for (let i = k.length - 1; i >= 0; i--) {
+      const [from, to] = [k[i], loops[i]] as [Range, Range];
+      changes.set(from, { value: to, ranges: [] });
+      strides.set(from, size);
+      size *= from.arg.extent;
+    }
+    const own = [...loops, ...tiles.ranges, ...tile.ranges];
+    const memory = e.stage('shared', new Rewriter(e, changes).node(value), own);
+    const { grid } = this.#columnTiles;
+    if (grid !== null) this.#firstCopied = e.mul(grid, e.i32(chunk));
+    return { memory, offset: 0, perTile: width, perElement: 1, strides };
+  }
+
+  /** The sum at a spot. */
   #sum(spot: Spot): KNode {
     const e = this.#e;
     const { sumLanes } = this.#spec;
@@ -131,9 +169,10 @@ class Nest {
   /** Sum of products at a spot over some loops. */
   #products(spot: Spot, k: SumLoops): KNode {
     const e = this.#e;
-    const { rows, columns } = this.#spec;
+    const { rows } = this.#spec;
     const a = this.#load(rows.layout, spot.rowTile, spot.row, k.row);
-    const b = this.#load(columns.layout, spot.columnTile, spot.column, k.column);
+    const columnTile = e.sub(spot.columnTile, this.#firstCopied);
+    const b = this.#load(this.#columnLayout, columnTile, spot.column, k.column);
     return e.reduce('sum', e.mul(a, b), k.ranges);
   }
 
@@ -154,10 +193,10 @@ class Nest {
   /** The loops of the nest's part of the sum. */
   #depths(): Depth[] {
     const e = this.#e;
-    const { k, split, rows, columns } = this.#spec;
+    const { k, split, rows } = this.#spec;
     return k.map((r): Depth => {
       const row = rows.layout.strides.get(r) ?? 0;
-      const column = columns.layout.strides.get(r) ?? 0;
+      const column = this.#columnLayout.strides.get(r) ?? 0;
       const { extent } = r.arg;
       if (r !== split?.range) return { extent, row, column };
       if (extent % split.chunk === 0) return { extent: split.chunk, row, column };

@@ -8,10 +8,14 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { type Axis, domainOf, type LinearAccess, linearAccess } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { isFlat, wantsTable } from './depth.ts';
-import { layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
+import { type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
 
-export type Way = 'inPlace' | 'domain' | 'panels';
+/**
+ * `panels` and `domain` are copies made before (staging.ts); `local`: each group copies what one tile of columns needs into
+ * its own memory, which pays where few rows share it and so every element is copied by one group only.
+ */
+export type Way = 'inPlace' | 'domain' | 'panels' | 'local';
 
 export interface OperandPlan {
   readonly way: Way;
@@ -129,8 +133,11 @@ function deepStep(x: Operand): number {
   return steps.length === 0 ? 0 : Math.min(...steps);
 }
 
-/** Cheapest way for the factor that is read as vectors along `along`; null if there is none here. */
-export function planColumns(x: Operand, along: Range, reuse: number): OperandPlan | null {
+/**
+ * Cheapest way for the factor that is read as vectors along `along`; null if there is none here. `reuse`: how often each
+ * element is read; `local`: a group has memory for a tile's part and all rows share it.
+ */
+export function planColumns(x: Operand, along: Range, reuse: number, local: boolean): OperandPlan | null {
   const axis = x.axisOf(along);
   if (axis === null) return null;
   const panels: OperandPlan | null = x.isAlone(along)
@@ -141,6 +148,7 @@ export function planColumns(x: Operand, along: Range, reuse: number): OperandPla
     const crowded = x.depth > 8 && collide(deepStep(x), bytes, 2);
     if (x.hasWindows || reuse < 12 || (x.bytes <= 32768 && !crowded))
       return { way: 'inPlace', innermost: null, cost: 0 };
+    if (local && reuse <= 128) return { way: 'local', innermost: null, cost: x.size * 0.3 };
   }
   if (panels !== null && !x.hasWindows) return panels;
   // Over a domain the range stays contiguous if it is the window's own unit step.
@@ -156,7 +164,7 @@ export function planAlong(x: Operand, k: Range): OperandPlan | null {
   return step === 1 ? { way: 'domain', innermost: k, cost: x.copyCost(k) } : null;
 }
 
-/** Layouts of a factor for the segments of a side, made the planned way. */
+/** Layouts of a factor for the segments of a side, made the planned way; for `local` the value that groups copy. */
 export function stageOperand(
   assembly: Assembly,
   e: Exprs,
@@ -164,7 +172,7 @@ export function stageOperand(
   plan: OperandPlan,
   along: Range | null,
   segments: readonly Segment[],
-): TileLayout[] {
+): readonly (TileLayout | GroupCopy)[] {
   const inPlace = (access: LinearAccess): TileLayout[] => segments.map((s) => layoutInPlace(access, along, s));
   switch (plan.way) {
     case 'inPlace':
@@ -176,25 +184,17 @@ export function stageOperand(
         axes.splice(axes.indexOf(innermost), 1);
         axes.push(innermost);
       }
-      const last = axes[axes.length - 1];
-      return inPlace(stageDomain(assembly, e, x.value, axes, last === undefined ? 1 : last.extent));
+      return inPlace(stageDomain(assembly, e, x.value, axes));
     }
     case 'panels': {
       const others = x.axes.filter((a) => along === null || a !== x.axisOf(along));
       const outer = others.filter((a) => !x.isDeep(a));
       const inner = others.filter((a) => x.isDeep(a));
-      if (along === null)
-        return inPlace(
-          stageDomain(
-            assembly,
-            e,
-            x.value,
-            [...outer, ...inner],
-            (inner[inner.length - 1] ?? outer[outer.length - 1])?.extent ?? 1,
-          ),
-        );
+      if (along === null) return inPlace(stageDomain(assembly, e, x.value, [...outer, ...inner]));
       return stagePanels(assembly, e, x.value, along, segments, outer, inner);
     }
+    case 'local':
+      return segments.map(() => ({ copied: x.value }));
     default:
       return plan.way satisfies never;
   }

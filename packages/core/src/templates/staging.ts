@@ -25,6 +25,11 @@ export interface TileLayout {
   readonly strides: ReadonlyMap<Range, number>;
 }
 
+/** Instead of a layout: a value that groups copy for each tile. */
+export interface GroupCopy {
+  readonly copied: KNode;
+}
+
 /** The layout of a factor that is read where it lies; `along` null: the factor has no range of its own. */
 export function layoutInPlace(access: LinearAccess, along: Range | null, segment: Segment): TileLayout {
   const { memory, offset, strides } = access;
@@ -65,14 +70,8 @@ function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): numbe
   return -axis.low * stride;
 }
 
-/** Copies a factor over its domain, axes in the order given, the last one `pitch` apart from row to row. */
-export function stageDomain(
-  assembly: Assembly,
-  e: Exprs,
-  value: KNode,
-  axes: readonly Axis[],
-  pitch: number,
-): LinearAccess {
+/** Copies a factor over its domain, axes in the order given. */
+export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: readonly Axis[]): LinearAccess {
   const strides = new Map<Range, number>();
   const copies = copyAxes(e, axes);
   let offset = 0;
@@ -82,7 +81,7 @@ export function stageDomain(
     const { axis, loop } = copies[i] as CopyAxis;
     offset += addAxis(strides, axis, size);
     index = e.add(index, e.mul(loop, e.i32(size)));
-    size *= i === copies.length - 1 ? pitch : axis.extent;
+    size *= axis.extent;
   }
   const temp = assembly.temporary(value.dtype as DType, size);
   const rewriter = new Rewriter(e, replacements(e, copies));
