@@ -7,7 +7,8 @@
 import type { DType } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
-import { type InferRule, inferRules } from './infer.ts';
+import { inferRules } from './infer.ts';
+import type { InferRule } from './infer-checks.ts';
 import type { Node, NodeStorage } from './node.ts';
 import { countNode, releasedSlot } from './recorder.ts';
 import { track } from './tracking.ts';

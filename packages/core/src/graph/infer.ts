@@ -7,19 +7,14 @@
 import { dropAxes } from '../shape/axes.ts';
 import { broadcastShapes } from '../shape/broadcast.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
-import type { Attrs, BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
+import { DTypeError, showShape } from '../shape/errors.ts';
+import type { Shape } from '../shape/view.ts';
+import type { BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
 import { convShape, foldShape, windowShape } from './infer-conv.ts';
-import { type Accepts, checkDType, common } from './infer-dtype.ts';
+import { type Accepts, checkDType, common, fail, type InferRule, sortedDistinct, spliced } from './infer-checks.ts';
+import { movementRules } from './infer-movement.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
-
-/** Computes shape and dtype of a node from its sources; throws ShapeError or DTypeError. */
-export interface InferRule<P extends PrimitiveName> {
-  shape(src: readonly Node[], attr: Attrs[P]): Shape;
-  dtype(src: readonly Node[], attr: Attrs[P]): DType;
-}
 
 const first = (src: readonly Node[]): Node => src[0] as Node;
 const second = (src: readonly Node[]): Node => src[1] as Node;
@@ -47,33 +42,31 @@ function binary<P extends BinaryPrimitive>(op: P, kind: Accepts, result?: DType)
   };
 }
 
-function fail(op: PrimitiveName, message: string, ...shapes: Shape[]): never {
-  throw new ShapeError(opName(op), message, shapes);
-}
-
-/** Throws unless there are `rank` integer entries. */
-function checkRank(op: PrimitiveName, what: string, entries: readonly number[], shape: Shape): void {
-  if (entries.length !== shape.length) {
-    fail(op, `wrong number of ${what}: ${entries.length} for shape ${showShape(shape)}; give one per axis`, shape);
-  }
-}
-
-function sortedDistinct(op: PrimitiveName, axes: readonly number[], shape: Shape): void {
-  for (let i = 0; i < axes.length; i++) {
-    const axis = axes[i] as number;
-    if (axis < 0 || axis >= shape.length || (i > 0 && axis <= (axes[i - 1] as number))) {
-      fail(op, `bad axes [${axes.join(', ')}] for shape ${showShape(shape)}; must be distinct and ascending`, shape);
-    }
-  }
-}
-
 function checkIndex(op: PrimitiveName, index: Node): void {
   if (index.dtype !== 'int32')
     throw new DTypeError(opName(op), `index dtype is ${index.dtype}: needs int32; convert with cast()`, [index.dtype]);
 }
 
-function spliced(shape: Shape, axis: number, middle: Shape): number[] {
-  return [...shape.slice(0, axis), ...middle, ...shape.slice(axis + 1)];
+/** Throws unless axes that belong together have one size. */
+function checkPaired(lhs: Shape, lhsAxes: readonly number[], rhs: Shape, rhsAxes: readonly number[]): void {
+  for (let i = 0; i < Math.max(lhsAxes.length, rhsAxes.length); i++) {
+    const [m, n] = [lhsAxes[i] ?? -1, rhsAxes[i] ?? -1];
+    if (lhs[m] === undefined || lhs[m] !== rhs[n]) {
+      fail(
+        'dotGeneral',
+        `sizes differ: axis ${m} of ${showShape(lhs)} and axis ${n} of ${showShape(rhs)}; paired axes must be equal`,
+        lhs,
+        rhs,
+      );
+    }
+  }
+}
+
+/** Adds the sizes of the axes that are neither batch nor contracted. */
+function pushFree(to: number[], shape: Shape, batch: readonly number[], contract: readonly number[]): void {
+  for (let axis = 0; axis < shape.length; axis++) {
+    if (!batch.includes(axis) && !contract.includes(axis)) to.push(shape[axis] as number);
+  }
 }
 
 /** The rules, one per primitive. */
@@ -199,131 +192,21 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
     },
   },
 
-  reshape: {
-    shape: (src, attr) => {
-      const { shape } = first(src);
-      if (sizeOf(shape) !== sizeOf(attr.shape)) {
-        fail(
-          'reshape',
-          `number of elements differs: ${sizeOf(shape)} in ${showShape(shape)} and ${sizeOf(attr.shape)} in ${showShape(attr.shape)}; they must be equal`,
-          shape,
-          attr.shape,
-        );
-      }
-      return attr.shape;
-    },
-    dtype: dtypeOfFirst,
-  },
-  permute: {
-    shape: (src, attr) => {
-      const { shape } = first(src);
-      checkRank('permute', 'axes', attr.axes, shape);
-      sortedDistinct(
-        'permute',
-        [...attr.axes].sort((a, b) => a - b),
-        shape,
-      );
-      return attr.axes.map((axis) => shape[axis] as number);
-    },
-    dtype: dtypeOfFirst,
-  },
-  expand: {
-    shape: (src, attr) => {
-      const { shape } = first(src);
-      if (shape.length !== attr.shape.length || shape.some((n, i) => n !== 1 && n !== attr.shape[i])) {
-        fail(
-          'expand',
-          `cannot stretch ${showShape(shape)} to ${showShape(attr.shape)}; only axes of size 1 stretch`,
-          shape,
-          attr.shape,
-        );
-      }
-      return attr.shape;
-    },
-    dtype: dtypeOfFirst,
-  },
-  slice: {
-    shape: (src, attr) => {
-      const { shape } = first(src);
-      checkRank('slice', 'ranges', attr.length, shape);
-      for (let i = 0; i < shape.length; i++) {
-        const n = attr.length[i] as number;
-        const start = attr.start[i] as number;
-        const last = start + (n - 1) * (attr.step[i] as number);
-        const inside = (at: number): boolean => at >= 0 && at < (shape[i] as number);
-        if (n < 0 || (n > 0 && !(inside(start) && inside(last)))) {
-          fail(
-            'slice',
-            `range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${(shape[i] as number) - 1}`,
-            shape,
-          );
-        }
-      }
-      return attr.length;
-    },
-    dtype: dtypeOfFirst,
-  },
-  pad: {
-    shape: (src, attr) => {
-      const { shape } = first(src);
-      checkRank('pad', 'pad widths', attr.low, shape);
-      checkRank('pad', 'pad widths', attr.high, shape);
-      const result = shape.map((n, i) => n + (attr.low[i] as number) + (attr.high[i] as number));
-      if (attr.low.some((n) => n < 0) || attr.high.some((n) => n < 0))
-        fail('pad', `negative width: low ${showShape(attr.low)}, high ${showShape(attr.high)}`, shape);
-      return result;
-    },
-    dtype: dtypeOfFirst,
-  },
-  concat: {
-    shape: (src, attr) => {
-      const { shape } = first(src);
-      let total = 0;
-      for (const part of src) {
-        if (part.shape.length !== shape.length || part.shape.some((n, i) => i !== attr.axis && n !== shape[i])) {
-          fail(
-            'concat',
-            `shapes differ besides axis ${attr.axis}: ${showShape(shape)} and ${showShape(part.shape)}; make the other sizes equal`,
-            shape,
-            part.shape,
-          );
-        }
-        total += part.shape[attr.axis] as number;
-      }
-      return spliced(shape, attr.axis, [total]);
-    },
-    dtype: (src) => {
-      for (const part of src) common('concat', 'any', first(src), part);
-      return first(src).dtype;
-    },
-  },
+  ...movementRules,
   window: { shape: (src, attr) => windowShape(first(src).shape, attr), dtype: dtypeOfFirst },
   fold: { shape: (src, attr) => foldShape(first(src).shape, attr), dtype: dtypeOfFirst },
 
   dotGeneral: {
     shape: (src, attr) => {
+      const { lhsBatch, rhsBatch, lhsContract, rhsContract } = attr;
       const [lhs, rhs] = [first(src).shape, second(src).shape];
-      const pairs = [
-        ...attr.lhsBatch.map((axis, i) => [axis, attr.rhsBatch[i]]),
-        ...attr.lhsContract.map((axis, i) => [axis, attr.rhsContract[i]]),
-      ];
-      for (const [m, n] of pairs) {
-        if (m === undefined || n === undefined || lhs[m] === undefined || lhs[m] !== rhs[n]) {
-          fail(
-            'dotGeneral',
-            `sizes differ: axis ${m} of ${showShape(lhs)} and axis ${n} of ${showShape(rhs)}; paired axes must be equal`,
-            lhs,
-            rhs,
-          );
-        }
-      }
-      const lhsUsed = [...attr.lhsBatch, ...attr.lhsContract];
-      const rhsUsed = [...attr.rhsBatch, ...attr.rhsContract];
-      return [
-        ...attr.lhsBatch.map((axis) => lhs[axis] as number),
-        ...lhs.filter((_, axis) => !lhsUsed.includes(axis)),
-        ...rhs.filter((_, axis) => !rhsUsed.includes(axis)),
-      ];
+      checkPaired(lhs, lhsBatch, rhs, rhsBatch);
+      checkPaired(lhs, lhsContract, rhs, rhsContract);
+      const shape: number[] = [];
+      for (const axis of lhsBatch) shape.push(lhs[axis] as number);
+      pushFree(shape, lhs, lhsBatch, lhsContract);
+      pushFree(shape, rhs, rhsBatch, rhsContract);
+      return shape;
     },
     dtype: (src) => common('dotGeneral', 'number', first(src), second(src)),
   },

@@ -106,17 +106,29 @@ export function trackHandle(handle: TrackedHandle): void {
 /** Takes disposed handles recorded since `from` (a length of the list in the same epoch) off the list. */
 export function sweepPending(from: number): void {
   let write = from;
-  for (let read = from; read < pendingHandles.length; read++) {
+  const count = pendingHandles.length;
+  for (let read = from; read < count; read++) {
     const handle = pendingHandles[read] as TrackedHandle;
-    if (handle.disposed) pendingBytes -= bytesOf(handle.node);
-    else pendingHandles[write++] = handle;
+    if (!handle.disposed) pendingHandles[write++] = handle;
   }
-  pendingHandles.length = write;
+  // One by one: setting the length may copy the whole list.
+  for (let rest = count - write; rest > 0; rest--) pendingHandles.pop();
+}
+
+/** Counts again what handles on the list stand for: those disposed since are not subtracted one by one. */
+function recountBytes(): void {
+  pendingBytes = 0;
+  for (const handle of pendingHandles) if (!handle.disposed) pendingBytes += bytesOf(handle.node);
 }
 
 /** Starts a flush if too much is pending. Only called where no operation is half recorded. */
 export function checkLimits(): void {
-  if (eager || pendingNodes >= nodeLimit || pendingBytes >= byteLimit) hooks.onLimit();
+  if (eager || pendingNodes >= nodeLimit) hooks.onLimit();
+  else if (pendingBytes >= byteLimit) {
+    recountBytes();
+    // Half of the limit, so that counting again stays rare.
+    if (pendingBytes >= byteLimit / 2) hooks.onLimit();
+  }
 }
 
 /** The end of the outermost user scope. */

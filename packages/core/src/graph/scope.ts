@@ -96,13 +96,14 @@ function markSurvivors(value: unknown, stamp: number): void {
 function close(bottom: number, pendingBottom: number, epoch: number, stamp: number): void {
   depth--;
   let write = bottom;
-  for (let read = bottom; read < stack.length; read++) {
+  const count = stack.length;
+  for (let read = bottom; read < count; read++) {
     const handle = stack[read] as ScopedResource;
     if (handle.disposed || handle.kept) continue;
     if (handle.stamp !== stamp) handle.dispose();
     else if (depth !== 0) stack[write++] = handle;
   }
-  stack.length = write;
+  for (let rest = count - write; rest > 0; rest--) stack.pop();
   if (flushEpoch() === epoch) sweepPending(pendingBottom);
 }
 

@@ -6,7 +6,8 @@
 import { sameShape } from '../shape/broadcast.ts';
 import { showShape } from '../shape/errors.ts';
 import type { PrimitiveName } from './attrs.ts';
-import { type InferRule, inferRules } from './infer.ts';
+import { inferRules } from './infer.ts';
+import type { InferRule } from './infer-checks.ts';
 import type { Handle, Node } from './node.ts';
 import { nodesBelow } from './order.ts';
 import { keepsHistory } from './recorder.ts';

@@ -3,8 +3,8 @@
  *
  * Softmax and its relatives work along an axis and are in softmax.ts.
  */
-import { compose } from '../graph/scope.ts';
-import { slice as sliceNode } from '../graph/primitives.ts';
+import { beginOp, compose } from '../graph/scope.ts';
+import * as p from '../graph/primitives.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -28,7 +28,11 @@ function activation(op: string, x: TensorLike, body: (x: Tensor) => Tensor): Ten
  * relu(tensor([-1, 2])); // [0, 2]
  */
 export function relu(x: TensorLike): Tensor {
-  return activation('relu', x, (t) => where(lessEqual(t, 0), 0, t));
+  beginOp('relu');
+  const t = floatOperand(x);
+  const zero = p.like(t, 0);
+  // Not a maximum: at 0 the constant wins, NaN passes.
+  return wrap(p.where(p.le(t, zero), zero, t));
 }
 
 /**
@@ -300,7 +304,7 @@ export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor
     const step = shape.map(() => 1);
     const part = (start: number): Tensor =>
       wrap(
-        sliceNode(
+        p.slice(
           nodeOf(t),
           shape.map((_, i) => (i === axis ? start : 0)),
           length,

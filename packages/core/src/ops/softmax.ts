@@ -4,33 +4,38 @@
  * Written so that a row is one kernel: maximum, shifted exponentials, their sum, division. The maximum cancels, so it carries
  * no gradient. Scalars count as one element.
  */
-import { reduce, reshape, stopGradient } from '../graph/primitives.ts';
-import { compose } from '../graph/scope.ts';
+import type { Node } from '../graph/node.ts';
+import * as p from '../graph/primitives.ts';
+import { beginOp, compose } from '../graph/scope.ts';
 import { keepAxes } from '../shape/axes.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { div, neg, sub } from './arithmetic.ts';
+import { neg } from './arithmetic.ts';
 import { readAxis } from './axis-argument.ts';
-import { exp, log } from './exponential.ts';
-import { sum } from './reduction.ts';
 
 /** One axis, by itself or in options; the last one if left out. */
 export type OneAxis = number | { readonly axis?: number };
 
-/** x minus its maximum along the axis, and the axes argument for sums over it. */
-function shifted(
-  op: string,
-  x: TensorLike,
-  argument: OneAxis | undefined,
-): { t: Tensor; over: { axis: number[]; keepDims: true } } {
+interface Shifted {
+  /** x minus its maximum along the axis. */
+  readonly t: Node;
+  /** Sum along the axis, which stays with size 1. */
+  readonly total: (x: Node) => Node;
+}
+
+function shifted(op: string, x: TensorLike, argument: OneAxis | undefined): Shifted {
+  beginOp(op);
   const node = floatOperand(x);
-  const axis = readAxis(op, argument, -1, node.shape.length);
-  const axes = node.shape.length === 0 ? [] : [axis];
+  const { shape } = node;
+  const axis = readAxis(op, argument, -1, shape.length);
+  const axes = shape.length === 0 ? [] : [axis];
+  const kept = keepAxes(shape, axes);
+  const total = (terms: Node): Node => p.reshape(p.reduce(terms, 'sum', axes), kept);
   // Nothing to subtract where there is nothing.
-  if (node.shape.includes(0)) return { t: wrap(node), over: { axis: axes, keepDims: true } };
-  const largest = reshape(reduce(stopGradient(node), 'max', axes), keepAxes(node.shape, axes));
-  return { t: sub(wrap(node), wrap(largest)), over: { axis: axes, keepDims: true } };
+  if (shape.includes(0)) return { t: node, total };
+  const largest = p.reshape(p.reduce(p.stopGradient(node), 'max', axes), kept);
+  return { t: p.sub(node, largest), total };
 }
 
 /**
@@ -43,11 +48,9 @@ function shifted(
  * softmax(tensor([0, 0])); // [0.5, 0.5]
  */
 export function softmax(x: TensorLike, axis?: OneAxis): Tensor {
-  return compose('softmax', () => {
-    const { t, over } = shifted('softmax', x, axis);
-    const e = exp(t);
-    return div(e, sum(e, over));
-  });
+  const { t, total } = shifted('softmax', x, axis);
+  const e = p.unary('exp', t);
+  return wrap(p.div(e, total(e)));
 }
 
 /**
@@ -70,8 +73,6 @@ export function softmin(x: TensorLike, axis?: OneAxis): Tensor {
  * logSoftmax(tensor([0, 0])); // [-0.6931472, -0.6931472]
  */
 export function logSoftmax(x: TensorLike, axis?: OneAxis): Tensor {
-  return compose('logSoftmax', () => {
-    const { t, over } = shifted('logSoftmax', x, axis);
-    return sub(t, log(sum(exp(t), over)));
-  });
+  const { t, total } = shifted('logSoftmax', x, axis);
+  return wrap(p.sub(t, p.unary('log', total(p.unary('exp', t)))));
 }

@@ -1,0 +1,91 @@
+/** Checks that shape and dtype rules share, and the errors they throw. */
+import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
+import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import type { Shape } from '../shape/view.ts';
+import type { Attrs, PrimitiveName } from './attrs.ts';
+import type { Node } from './node.ts';
+import { opName } from './scope.ts';
+
+/** Computes shape and dtype of a node from its sources; throws ShapeError or DTypeError. */
+export interface InferRule<P extends PrimitiveName> {
+  shape(src: readonly Node[], attr: Attrs[P]): Shape;
+  dtype(src: readonly Node[], attr: Attrs[P]): DType;
+}
+
+/** Families of dtypes. */
+export type Accepts = 'float' | 'number' | 'integer' | 'bits' | 'any';
+
+function accepted(kind: Accepts, dtype: DType): boolean {
+  switch (kind) {
+    case 'float':
+      return isFloat(dtype);
+    case 'number':
+      return dtype !== 'bool';
+    case 'integer':
+      return isInteger(dtype);
+    case 'bits':
+      return !isFloat(dtype);
+    case 'any':
+      return true;
+    default:
+      return kind satisfies never;
+  }
+}
+
+const wanted: Readonly<Record<Accepts, string>> = {
+  float: 'a floating-point dtype',
+  number: 'numbers, not bool',
+  integer: 'an integer dtype',
+  bits: 'integers or bool',
+  any: 'any dtype',
+};
+
+/** Throws DTypeError unless the primitive takes the dtype. */
+export function checkDType(kind: Accepts, primitive: PrimitiveName, dtype: DType): void {
+  if (!accepted(kind, dtype)) {
+    throw new DTypeError(
+      opName(primitive),
+      `dtype not accepted: ${dtype}; needs ${wanted[kind]}; convert with cast()`,
+      [dtype],
+    );
+  }
+}
+
+/** Dtype shared by both operands. */
+export function common(primitive: PrimitiveName, kind: Accepts, a: Node, b: Node): DType {
+  if (a.dtype !== b.dtype) {
+    throw new DTypeError(opName(primitive), `dtypes differ: ${a.dtype} and ${b.dtype}; convert one with cast()`, [
+      a.dtype,
+      b.dtype,
+    ]);
+  }
+  checkDType(kind, primitive, a.dtype);
+  return a.dtype;
+}
+
+/** Throws a ShapeError in the name of the operation in progress. */
+export function fail(op: PrimitiveName, message: string, ...shapes: Shape[]): never {
+  throw new ShapeError(opName(op), message, shapes);
+}
+
+/** Throws unless there are `rank` integer entries. */
+export function checkRank(op: PrimitiveName, what: string, entries: readonly number[], shape: Shape): void {
+  if (entries.length !== shape.length) {
+    fail(op, `wrong number of ${what}: ${entries.length} for shape ${showShape(shape)}; give one per axis`, shape);
+  }
+}
+
+/** Throws unless the axes exist, each once, in ascending order. */
+export function sortedDistinct(op: PrimitiveName, axes: readonly number[], shape: Shape): void {
+  for (let i = 0; i < axes.length; i++) {
+    const axis = axes[i] as number;
+    if (axis < 0 || axis >= shape.length || (i > 0 && axis <= (axes[i - 1] as number))) {
+      fail(op, `bad axes [${axes.join(', ')}] for shape ${showShape(shape)}; must be distinct and ascending`, shape);
+    }
+  }
+}
+
+/** The shape with one axis replaced by others. */
+export function spliced(shape: Shape, axis: number, middle: Shape): number[] {
+  return [...shape.slice(0, axis), ...middle, ...shape.slice(axis + 1)];
+}
