@@ -20,6 +20,8 @@ export const operandReads = 8;
 export const smallWork = 32_768;
 /** Rows longer than this do not stay in cache between the loops of one kernel. */
 export const longestRow = 16_384;
+/** Reductions that one kernel computes at most. */
+export const mostReductions = 16;
 /** Fewer rows than this leave too little to do in parallel. */
 export const fewestRows = 16;
 

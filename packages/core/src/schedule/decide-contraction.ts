@@ -26,7 +26,7 @@ function epilogueFor(p: Partition, node: PlanNode): Demand | null {
   let best: Demand | null = null;
   for (const demand of p.demandsOf(node)) {
     const { kernel } = demand;
-    if (kernel.closed || kernel.reduces || kernel.contraction !== null || demand.operand || demand.gate !== null)
+    if (kernel.closed || kernel.reductions > 0 || kernel.contraction !== null || demand.operand || demand.gate !== null)
       continue;
     if (best !== null && best.kernel.id > kernel.id) continue;
     if (extentOf(kernel.axes) !== node.size || kernel.stores.some((s) => s.ranges.length !== kernel.axes.length))

@@ -10,18 +10,21 @@ import { keepRow } from './decide-stage.ts';
 import type { Demand } from './draft.ts';
 import type { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf } from './places.ts';
-import type { PlanNode } from './plan-graph.ts';
+import { isPlanOp, type PlanNode } from './plan-graph.ts';
 
 /** Work per element that one kernel may do a few times over rather than be cut in two. */
 const cheapAgain = 64;
 /** How many times. */
 const fewTimes = 4;
+/** Parts of a concatenation that an element may be chosen from where it is needed. */
+const mostChoices = 3;
 
 export function decideElementwise(p: Partition, node: PlanNode): void {
   const demands = p.demandsOf(node);
   const free = isFree(p, node);
   if (!p.mustStore(node)) {
     if (free) p.inlineAll(node);
+    else if (node.role === 'movement' && node.src.length > mostChoices) storeSomewhere(p, node);
     else if (keepRow(p, node)) return;
     else if (cheaperInPlace(p, node, demands)) p.inlineAll(node);
     else storeSomewhere(p, node);
@@ -82,6 +85,10 @@ function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]
 
 /** Stores the node in a kernel that runs through its elements anyway, beside its like, or in a kernel of its own. */
 function storeSomewhere(p: Partition, node: PlanNode): void {
+  if (isPlanOp(node, 'concat')) {
+    p.storeParts(node, node.attr.axis);
+    return;
+  }
   if (!p.alone.has(node)) {
     for (const demand of p.demandsOf(node)) {
       if (!p.mayStoreAt(demand) || !p.canServe(demand.kernel, node)) continue;

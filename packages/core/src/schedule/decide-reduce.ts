@@ -5,8 +5,8 @@
  * the kernel, so it runs between them and the inner loops.
  */
 import type { Range } from '../kernel/expr.ts';
-import { smallWork } from './cost.ts';
-import type { Demand } from './draft.ts';
+import { mostReductions, smallWork } from './cost.ts';
+import type { Demand, KernelDraft } from './draft.ts';
 import type { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
 import type { PlanNode } from './plan-graph.ts';
@@ -45,7 +45,8 @@ export function decideReduce(p: Partition, node: PlanNode): void {
   }
   const source = node.src[0] as PlanNode;
   const key = `reduce ${node.shape.join()} of ${source.shape.join()} ${p.facts.component[source.index]}`;
-  p.storeWithKin(node, key, (kernel) => !kernel.closed && kernel.contraction === null).kernel.reduces = true;
+  const fits = (kernel: KernelDraft): boolean => kernel.contraction === null && hasRoom(kernel);
+  p.storeWithKin(node, key, fits).kernel.reductions++;
 }
 
 function workOf(p: Partition, node: PlanNode): number {
@@ -54,14 +55,19 @@ function workOf(p: Partition, node: PlanNode): number {
 
 function take(p: Partition, place: Place): void {
   const { kernel } = place.demand;
-  kernel.reduces = true;
+  kernel.reductions++;
   if (place.ranges !== null) addRow(kernel, place.ranges);
   p.inline(place.demand);
 }
 
+/** Kernels of very many reductions take long to lower and gain nothing more. */
+function hasRoom(kernel: KernelDraft): boolean {
+  return !kernel.closed && kernel.reductions < mostReductions;
+}
+
 function placeFor(p: Partition, demand: Demand): Place | null {
   const { kernel, node } = demand;
-  if (kernel.closed || kernel.contraction !== null || demand.operand) return null;
+  if (kernel.contraction !== null || demand.operand || !hasRoom(kernel)) return null;
   const ranges = rangesOf(p.context, demand);
   if (ranges === null) return null;
   if (!ranges.every((range) => kernel.axes.includes(range))) {

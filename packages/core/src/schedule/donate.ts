@@ -57,18 +57,13 @@ function outputFor(
   // Whoever reads the leaf must do so at the same point of the same loops as the store, where all reads come before all writes.
   // Stores outside all loops are not ordered so.
   const readers = kernel.stores.filter((store) => needs(store.demand, last as Demand));
-  for (const { demand, ranges } of kernel.stores) {
+  for (const { demand, ranges, target: node, at: place } of kernel.stores) {
     const together = (store: StoreDraft): boolean =>
       store.demand === demand ||
       (ranges.length > 0 && store.ranges.length === ranges.length && store.ranges.every((r) => ranges.includes(r)));
     if (!readers.every(together)) continue;
-    const { node } = demand;
-    if (
-      readers.some((store) => store.ranges.length !== ranges.length || !store.ranges.every((r) => ranges.includes(r)))
-    )
-      continue;
     if (!outputs.has(node) || taken.has(node) || node.dtype !== leaf.dtype || node.size !== info.span) continue;
-    if (flatten(e, node.shape, demand.index) === read) return node;
+    if (flatten(e, node.shape, place) === read) return node;
   }
   return 'no output of its last kernel has its size and order';
 }

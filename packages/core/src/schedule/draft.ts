@@ -34,10 +34,15 @@ export interface Demand {
   staged: { readonly from: Demand; readonly ranges: readonly Range[]; readonly at: KNode } | null;
 }
 
-/** One store of a kernel: the node's value at `demand.index`, for every point of `ranges`. */
+/**
+ * One store of a kernel: the demand's value, for every point of `ranges`, to element `at` of `target`. That is the demand's own
+ * node and index, except where a node is put together from parts.
+ */
 export interface StoreDraft {
   readonly demand: Demand;
   readonly ranges: readonly Range[];
+  readonly target: PlanNode;
+  readonly at: Index;
 }
 
 /** What all kernels of one plan share. */
@@ -61,12 +66,14 @@ export class KernelDraft {
   rows: ReadonlySet<Range>[] = [];
   /** The contraction whose loops these are, if any. */
   contraction: Demand | null = null;
-  /** True if a reduction is computed in this kernel. */
-  reduces = false;
+  /** How many reductions are computed in this kernel. */
+  reductions = 0;
   /** A contraction that could become this kernel's, found beforehand. */
   anchor: PlanNode | null = null;
-  /** True for kernels that are not loop nests of their own and take nothing in (scatter). */
+  /** True for kernels that other nodes may not be stored by and that compute no reductions. */
   closed = false;
+  /** True for kernels that are written by hand instead of being lowered from demands (scatter.ts). */
+  handwritten = false;
   /** Reduction loops by extents and place. */
   readonly loops: Map<string, readonly Range[]> = new Map();
 

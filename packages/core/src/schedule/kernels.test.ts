@@ -119,6 +119,25 @@ describe('one kernel', () => {
   });
 });
 
+describe('few kernels', () => {
+  it('for many tensors joined to one', () => {
+    expect(
+      kernels(
+        p.concat(
+          Array.from({ length: 100 }, () => leaf([1, 64])),
+          0,
+        ),
+      ).length,
+    ).toBeLessThanOrEqual(2);
+  });
+
+  it('for a chain of many reductions, not one that takes for ever', () => {
+    let y = leaf([64, 32]);
+    for (let i = 0; i < 60; i++) y = p.sub(y, p.reshape(p.reduce(y, 'sum', [1]), [64, 1]));
+    expect(kernels(y).length).toBeLessThanOrEqual(10);
+  });
+});
+
 describe('no kernel', () => {
   it('for views of what is in memory', () => {
     const x = leaf([6, 4]);

@@ -75,7 +75,7 @@ class Slots {
   }
 }
 
-/** Loop nests of all units but closed ones, in the given order; null for closed ones. */
+/** Loop nests of all units but handwritten ones, in the given order; null for those. */
 export function lowerKernels(p: Partition, units: readonly Unit[], donations: Donations): (LoweredKernel | null)[] {
   const { e } = p.context;
   const slots = new Map<KernelDraft, Slots>();
@@ -95,7 +95,7 @@ export function lowerKernels(p: Partition, units: readonly Unit[], donations: Do
   const context = { e, load, scalar };
   for (const node of p.graph.nodes) {
     for (const demand of p.demandsOf(node)) {
-      if (demand.kernel.closed || demand.staged !== null) continue;
+      if (demand.kernel.handwritten || demand.staged !== null) continue;
       if (demand.inline || (node.role === 'leaf' && node.leaf === null))
         demand.value = node.scalar >= 0 ? scalar(demand) : makeValue(context, demand);
       else demand.value = load(demand, node, demand.index, demand.gate);
@@ -107,10 +107,10 @@ export function lowerKernels(p: Partition, units: readonly Unit[], donations: Do
     }
     // A home demand is on the node's list only if its kernel asked for it.
     const home = p.homes[node.index];
-    if (home != null && home.value === null && !home.kernel.closed) home.value = makeValue(context, home);
+    if (home != null && home.value === null && !home.kernel.handwritten) home.value = makeValue(context, home);
   }
   return units.map((unit) =>
-    unit.some((kernel) => kernel.closed) ? null : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots),
+    unit.some((kernel) => kernel.handwritten) ? null : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots),
   );
 }
 
@@ -133,10 +133,9 @@ function finish(e: Exprs, unit: Unit, slots: Slots): LoweredKernel {
 
 function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots): LoopStore[] {
   const axes = orderedAxes(kernel);
-  const stores = kernel.stores.map(({ demand, ranges }): LoopStore => {
-    const { node } = demand;
-    const store = e.store(slots.of(node, 'write'), flatten(e, node.shape, demand.index), demand.value as KNode);
-    return { store, ranges: axes.filter((axis) => ranges.includes(axis)) };
+  const stores = kernel.stores.map(({ demand, ranges, target, at }): LoopStore => {
+    const store = e.store(slots.of(target, 'write'), flatten(e, target.shape, at), demand.value as KNode);
+    return { store, ranges: kernel.rows.length === 0 ? ranges : axes.filter((axis) => ranges.includes(axis)) };
   });
   // Outer stores first, as they run.
   return stores.sort((a, b) => a.ranges.length - b.ranges.length);
@@ -145,10 +144,10 @@ function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots): LoopStore[] {
 /** What a profile shows: the operations at the ends of the kernel and its extents. */
 function nameOf(unit: Unit): string {
   const [kernel] = unit as readonly [KernelDraft];
-  const ends = kernel.stores.map((s) => s.demand.node.op);
+  const ends = kernel.stores.map((s) => s.target.op);
   const first = kernel.contraction?.node.op;
   const names = first === undefined || ends.includes(first) ? ends : [first, ...ends];
   const shown = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3}more`] : names;
-  const name = `${shown.join('_')}_${kernel.axes.map((axis) => axis.arg.extent).join('x') || '1'}`;
+  const name = `${shown.join('_')}_${kernel.stores[0]?.target.shape.join('x') || '1'}`;
   return unit.length > 1 ? `${name}_and${unit.length - 1}` : name;
 }

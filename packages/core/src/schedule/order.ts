@@ -23,7 +23,7 @@ export function bindingsOf(p: Partition): Map<KernelDraft, Set<PlanNode>> {
     for (const demand of p.demandsOf(node)) if (!demand.inline) bindings.get(demand.kernel)?.add(node);
     for (const reader of p.readersOf(node)) bindings.get(reader)?.add(node);
   }
-  for (const kernel of p.kernels) for (const { demand } of kernel.stores) bindings.get(kernel)?.add(demand.node);
+  for (const kernel of p.kernels) for (const { target } of kernel.stores) bindings.get(kernel)?.add(target);
   return bindings;
 }
 
@@ -41,7 +41,7 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
   for (const drafts of [...units]) {
     const [kernel] = drafts as [KernelDraft];
     const own = bindings.get(kernel) as Set<PlanNode>;
-    if (kernel.closed || kernel.contraction !== null || workOf(p, kernel) > smallKernel) continue;
+    if (kernel.handwritten || kernel.contraction !== null || workOf(p, kernel) > smallKernel) continue;
     const home = open.find((unit) => {
       if (unit.drafts.length >= mostNests) return false;
       let count = unit.bound.size;
@@ -61,8 +61,10 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
 }
 
 function workOf(p: Partition, kernel: KernelDraft): number {
-  const perElement = kernel.stores.reduce((sum, s) => sum + 1 + (p.facts.cost[s.demand.node.index] as number), 0);
-  return extentOf(kernel.axes) * perElement;
+  return kernel.stores.reduce(
+    (sum, s) => sum + extentOf(s.ranges) * (1 + (p.facts.cost[s.demand.node.index] as number)),
+    0,
+  );
 }
 
 /** True if one of the units waits, directly or through others, for the other. */
@@ -100,7 +102,7 @@ function order(units: readonly Unit[]): Unit[] {
   for (const unit of units)
     for (const reader of readers.get(unit) as Set<Unit>) waiting.set(reader, (waiting.get(reader) as number) + 1);
   const rank = new Map(
-    units.map((unit) => [unit, Math.min(...unit.flatMap((kernel) => kernel.stores.map((s) => s.demand.node.index)))]),
+    units.map((unit) => [unit, Math.min(...unit.flatMap((kernel) => kernel.stores.map((s) => s.target.index)))]),
   );
   const ready = units.filter((unit) => waiting.get(unit) === 0);
   const result: Unit[] = [];

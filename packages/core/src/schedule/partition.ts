@@ -20,6 +20,9 @@ import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { needSources } from './sources.ts';
 
+/** Parts of a concatenation that one kernel stores at most. */
+const mostParts = 7;
+
 export class Partition {
   readonly graph: PlanGraph;
   readonly facts: Facts;
@@ -168,12 +171,37 @@ export class Partition {
   /** Adds a store for a demand that is computed in place; everyone else reads what it writes. */
   store(demand: Demand, ranges: readonly Range[]): Demand {
     const { kernel, node } = demand;
-    kernel.stores.push({ demand, ranges: kernel.axes.filter((axis) => ranges.includes(axis)) });
+    const loops = kernel.axes.filter((axis) => ranges.includes(axis));
+    kernel.stores.push({ demand, ranges: loops, target: node, at: demand.index });
     this.homes[node.index] = demand;
-    for (const other of this.demandsOf(node)) if (other.kernel !== kernel) kernel.readers.add(other.kernel);
-    for (const reader of this.#readers[node.index] as Set<KernelDraft>) kernel.readers.add(reader);
+    this.#addReaders(kernel, node);
     this.inline(demand);
     return demand;
+  }
+
+  /** Everyone who needs the node reads what this kernel writes. */
+  #addReaders(kernel: KernelDraft, node: PlanNode): void {
+    for (const other of this.demandsOf(node)) if (other.kernel !== kernel) kernel.readers.add(other.kernel);
+    for (const reader of this.#readers[node.index] as Set<KernelDraft>) kernel.readers.add(reader);
+  }
+
+  /** Stores a concatenation part by part, side by side: no element looks at parts it does not come from. */
+  storeParts(node: PlanNode, axis: number): void {
+    const { e } = this.context;
+    let start = 0;
+    for (let first = 0; first < node.src.length; first += mostParts) {
+      const kernel = new KernelDraft(this.context, []);
+      kernel.closed = true;
+      this.kernels.push(kernel);
+      for (const part of node.src.slice(first, first + mostParts)) {
+        const { axes, index } = loopsOver(e, part.shape);
+        const demand = this.demand(kernel, part, index, axes);
+        const at = index.map((i, k) => (k === axis ? e.add(i, e.i32(start)) : i));
+        kernel.stores.push({ demand, ranges: axes, target: node, at });
+        start += part.shape[axis] as number;
+      }
+      this.#addReaders(kernel, node);
+    }
   }
 
   /** Stores the node in a kernel of its own. */
@@ -192,6 +220,7 @@ export class Partition {
     const { axes, index } = loopsOver(this.context.e, node.shape);
     const kernel = new KernelDraft(this.context, axes);
     kernel.closed = true;
+    kernel.handwritten = true;
     this.kernels.push(kernel);
     const { demand } = kernel.demand(node, index, null, axes, false);
     for (const source of node.src) (this.#readers[source.index] as Set<KernelDraft>).add(kernel);

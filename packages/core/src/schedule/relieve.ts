@@ -3,19 +3,19 @@
  *
  * First the kernel's further outputs are stored elsewhere; then part of what it computes is forced into memory.
  */
-import type { Demand, KernelDraft } from './draft.ts';
+import type { Demand, KernelDraft, StoreDraft } from './draft.ts';
 import type { PlanNode } from './plan-graph.ts';
 
 /** Adds to `alone` (nodes not to be stored by kernels of others), or forces a node. */
 export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<PlanNode>): void {
-  const joined = kernel.stores.slice(1).map((s) => s.demand.node);
+  const joined = kernel.closed ? [] : kernel.stores.slice(1).map((s) => s.target);
   if (joined.some((node) => !alone.has(node))) {
     for (const node of joined) alone.add(node);
     return;
   }
   const part = largestPart(kernel, maxBindings);
   if (part === null) {
-    const { node } = (kernel.stores[0] as { demand: Demand }).demand;
+    const node = (kernel.stores[0] as StoreDraft).target;
     throw new Error(
       `[plan] ${node.op} needs more tensors at once than the ${maxBindings} this engine can bind; join or split in steps`,
     );

@@ -158,6 +158,14 @@ describe.each(engines)('%s', (_, make) => {
     await check([sum, p.sub(tall, p.div(sum, p.constant(9001, 'float32')))]);
   });
 
+  it('joins many parts', async () => {
+    const parts = Array.from({ length: 20 }, (_, i) =>
+      i % 3 === 0 ? p.mul(leaf([3, 2]), leaf([2])) : leaf([3, 1 + (i % 4)]),
+    );
+    const whole = p.concat(parts, 1);
+    await check([whole, p.reduce(p.concat(parts, 1), 'sum', [0])]);
+  });
+
   it('scatters large updates in order', async () => {
     if (getEngine().caps.simt) return;
     const base = leaf([2, 50, 70]);
