@@ -1,0 +1,149 @@
+/**
+ * The CPU engine in a browser, out of a minified bundle: on a page's main thread and in a module worker, with memory that
+ * threads share and without. Skipped where there is no Chromium, unless POLYGRAD_REQUIRE names `browser`.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundle, sizes } from './browser/bundle.mjs';
+import { runChecks } from './browser/checks.mjs';
+import { findChromium, startChromium } from './browser/chromium.mjs';
+import { isolation, serve } from './browser/server.mjs';
+
+const path = findChromium();
+const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser');
+const reason = 'no Chromium here: `bash tooling/devices/install.sh browser` installs it';
+
+/** Written at once, past whatever swallows the output of tests that pass. */
+const say = (text) => process.stderr.write(`browser: ${text}\n`);
+
+/** Rejects if the work takes longer. */
+function within(seconds, what, work) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} took longer than ${seconds} s`)), seconds * 1000);
+  });
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}
+
+// Run in the page; texts, because the test runner rewrites `import` in functions.
+const onMainThread = `import('/checks.js').then(({ runChecks }) => runChecks())`;
+const inWorker = `new Promise((resolve, reject) => {
+  const worker = new Worker('/worker.js', { type: 'module' });
+  worker.onerror = (event) => reject(new Error('the worker failed: ' + event.message));
+  worker.onmessage = ({ data }) => {
+    worker.terminate();
+    if (data.error === undefined) resolve(data.report);
+    else reject(new Error(data.error));
+  };
+})`;
+
+describe('bundle for browsers', () => {
+  it('asks for nothing outside itself', async () => {
+    const application = await bundle(['training']);
+    expect(application.warnings).toEqual([]);
+    expect(application.outside).toEqual([]);
+    const { bytes, gzip } = sizes(application.files);
+    say(
+      `core, backend-cpu and a network of nn bundled: ${(bytes / 1000).toFixed(1)} kB, ${(gzip / 1000).toFixed(1)} kB gzip`,
+    );
+    // Far above what it is: a bundle that suddenly carries something else shall be noticed.
+    expect(gzip).toBeLessThan(200_000);
+  });
+});
+
+if (path === null && !required) {
+  say(`skipped, ${reason}`);
+  it('CPU engine in Chromium', ({ skip }) => skip(reason));
+} else {
+  describe('CPU engine in Chromium', () => {
+    let browser;
+    let built;
+    let expected;
+
+    beforeAll(async () => {
+      if (path === null) throw new Error(`POLYGRAD_REQUIRE names browser, but there is ${reason}`);
+      built = await bundle(['checks', 'worker']);
+      expected = await runChecks({ threads: 1 });
+      browser = await startChromium(path);
+    });
+    afterAll(() => (browser === undefined ? undefined : within(15, 'closing Chromium', browser.close())));
+
+    /** Opens a page served with the headers, runs a text in it; every error that nobody caught is a failure. */
+    async function inPage(headers, body) {
+      const server = await serve(built.files, headers);
+      const errors = [];
+      let page;
+      try {
+        page = await within(15, 'opening a page', browser.context.newPage());
+        page.on('pageerror', (error) => errors.push(String(error.stack ?? error)));
+        page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
+        page.on('crash', () => errors.push('the page crashed'));
+        await page.goto(server.url, { timeout: 15_000 });
+        const report = await within(60, 'the checks', page.evaluate(body));
+        return { report, errors };
+      } catch (error) {
+        throw errors.length === 0 ? error : new Error(`${error.message}; ${errors.join('; ')}`);
+      } finally {
+        await within(10, 'closing a page', Promise.resolve(page?.close())).catch((error) => say(error.message));
+        await server.close();
+      }
+    }
+
+    function judge({ report, errors }) {
+      const { isolated, inWorker: worker, threads, conformance, milliseconds } = report;
+      say(
+        `${isolated ? 'isolated' : 'not isolated'}, ${worker ? 'module worker' : 'main thread'}: ${threads} of ${report.cores} ` +
+          `threads, ${report.shared} chunks by others, ${conformance.passed} cases, loss ${report.losses.at(-1)}, ${milliseconds} ms`,
+      );
+      expect(errors).toEqual([]);
+      expect(conformance.failures).toEqual([]);
+      expect(conformance.passed).toBe(expected.conformance.passed);
+      // The same number with every number of threads; across machine codes within rounding.
+      expect(report.products[1]).toBe(report.products[0]);
+      expect(report.losses.length).toBe(expected.losses.length);
+      for (const [i, loss] of report.losses.entries()) expect(loss).toBeCloseTo(expected.losses[i], 3);
+      expect(report.losses.at(-1)).toBeLessThan(0.02);
+    }
+
+    const places = [
+      ['the main thread', onMainThread, false],
+      ['a module worker', inWorker, true],
+    ];
+    const seen = [];
+
+    it.each(places)(
+      'uses threads on %s of an isolated page',
+      async (_, body, worker) => {
+        const result = await inPage(isolation, body);
+        judge(result);
+        const { report } = result;
+        expect([report.isolated, report.inWorker]).toEqual([true, worker]);
+        expect(report.threads).toBe(Math.min(report.cores, 8));
+        expect(report.readyWorkers).toBe(report.threads - 1);
+        if (report.threads > 1) expect(report.shared).toBeGreaterThan(0);
+        seen.push(report);
+      },
+      90_000,
+    );
+
+    it.each(places)(
+      'uses one thread on %s of any other page',
+      async (_, body, worker) => {
+        const result = await inPage({}, body);
+        judge(result);
+        const { report } = result;
+        expect([report.isolated, report.inWorker]).toEqual([false, worker]);
+        expect([report.threads, report.readyWorkers, report.shared]).toEqual([1, 0, 0]);
+        seen.push(report);
+      },
+      90_000,
+    );
+
+    it('gives the same bits in all four', () => {
+      expect(seen.length).toBe(4);
+      for (const report of seen) {
+        expect(report.losses).toEqual(seen[0].losses);
+        expect(report.products).toEqual(seen[0].products);
+      }
+    });
+  });
+}

@@ -1,0 +1,42 @@
+/** Chromium without a window, for tests: found where the system keeps it, started with a profile of its own. */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+
+/** Path of the browser (POLYGRAD_CHROMIUM names another), or null where there is none. */
+export function findChromium() {
+  const named = process.env.POLYGRAD_CHROMIUM;
+  return (named ? [named] : places).find((path) => existsSync(path)) ?? null;
+}
+
+const args = [
+  '--headless=new',
+  '--no-sandbox',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
+];
+
+/** Starts the browser at `path`; `close` ends it and removes its profile. */
+export async function startChromium(path) {
+  const profile = mkdtempSync(join(tmpdir(), 'polygrad-chromium-'));
+  const remove = () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  try {
+    const context = await chromium.launchPersistentContext(profile, {
+      executablePath: path,
+      headless: false,
+      args,
+      timeout: 20_000,
+    });
+    return { context, close: () => context.close().finally(remove) };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
