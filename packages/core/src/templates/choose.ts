@@ -51,8 +51,9 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
         for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 6 * lanes)) {
           const [columnPlan, rowPlan] = [planAlong(columns, k), planAlong(rows, k)];
           if (columnPlan === null || rowPlan === null) continue;
+          const slower = Math.max(dotCost(columns, columnPlan, k, lanes), dotCost(rows, rowPlan, k, lanes));
           const shape = dotShape(height, column.arg.extent);
-          const compute = computeCost(c, shape, row, column) * dotCost;
+          const compute = computeCost(c, shape, row, column) * slower;
           const cost = compute + columnPlan.cost + rowPlan.cost + resultsOf(c) * (2 + lanes / 2);
           consider({ ...roles, shape, along: k, columnPlan, rowPlan, cost });
         }
@@ -77,8 +78,12 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
   return best;
 }
 
-/** Reading both factors as vectors along the sum costs this much more than a broadcast tile. */
-const dotCost = 1.15;
+/** Reading both factors as vectors along the sum costs this much more than a broadcast tile, more where rows are not aligned. */
+function dotCost(x: Operand, plan: OperandPlan, along: Range, lanes: number): number {
+  const strides = plan.way === 'inPlace' ? [...(x.access?.strides ?? [])] : [];
+  const apart = plan.way === 'inPlace' ? strides.flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
+  return apart.every((s) => s % lanes === 0) ? 1.15 : 1.5;
+}
 
 function resultsOf(c: Contraction): number {
   return sizeOf(c.kernel.stores[0]?.ranges ?? []);

@@ -19,7 +19,7 @@ import { tileNest } from './nest.ts';
 import { stageOperand } from './operand.ts';
 import { viaMemory } from './partial.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
-import { columnSegments, rowSegments } from './tiles.ts';
+import { columnSegments, rowSegment } from './tiles.ts';
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
 export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered | null {
@@ -31,44 +31,37 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const assembly = new Assembly(c.kernel, e, caps);
   const { columns, column, rows, row, shape, outer, along } = choice;
   const columnSegs = columnSegments(column.arg.extent, shape, choice.columnPlan.way === 'panels');
-  const rowSegs = rowSegments(row?.arg.extent ?? 1, shape.rows);
+  const rowSeg = rowSegment(row?.arg.extent ?? 1, shape.rows);
   const columnLayouts = stageOperand(assembly, e, columns, choice.columnPlan, column, columnSegs);
-  const rowLayouts = stageOperand(assembly, e, rows, choice.rowPlan, row, rowSegs) as readonly TileLayout[];
+  const rowLayout = stageOperand(assembly, e, rows, choice.rowPlan, row, [rowSeg])[0] as TileLayout;
+  const copied = choice.columnPlan.way === 'local';
 
   const extents = outer.map((r) => r.arg.extent);
   const depth = sizeOf(c.k);
-  const tiles = (segments: typeof rowSegs): number => segments.reduce((n, s) => n + s.count, 0);
-  const most = extents.reduce((n, x) => n * x, tiles(rowSegs) * tiles(columnSegs));
-  const strides = [rowLayouts[0], columnLayouts[0]].flatMap((l) =>
-    l !== undefined && 'strides' in l ? [l.strides] : [],
-  );
-  const work = 2 * sizeOf([...outer, column]) * (row?.arg.extent ?? 1) * depth;
-  const parts = choice.columnPlan.way === 'local' ? [] : c.k.filter((r) => r !== along);
-  const split = planSplit(e, parts, strides, most, work);
+  const tiles = extents.reduce((n, x) => n * x, rowSeg.count * columnSegs.reduce((n, s) => n + s.count, 0));
+  const layouts = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
+  const parts = copied ? [] : c.k.filter((r) => r !== along);
+  const order = row === null ? [...outer, column] : [...outer, row, column];
+  const split = planSplit(e, parts, layouts, tiles, 2 * depth * sizeOf(order));
 
   const separate = split !== null || vectorLanes(c.kernel.stores, caps) !== lanes;
-  const order = row === null ? [...outer, column] : [...outer, row, column];
   const memory = separate ? viaMemory(c, e, assembly, order, split?.part ?? null) : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
-  const nests: LoopStore[] = [];
-  rowSegs.forEach((rowSeg, i) => {
-    columnSegs.forEach((columnSeg, j) => {
-      const around = split === null ? extents : [split.part.arg.extent, ...extents];
-      const work = 2 * rowSeg.width * columnSeg.width * share;
-      const groups = planGroups(around, rowSeg.count, columnSeg.count, work, columnSeg.width * share * bytes);
-      const spec = {
-        stores: memory === null ? c.kernel.stores : [memory.store],
-        reduce: c.reduce,
-        outer,
-        rows: { range: row, segment: rowSeg, layout: rowLayouts[i] as TileLayout },
-        columns: { range: column, segment: columnSeg, layout: columnLayouts[j] as TileLayout | GroupCopy },
-        lanes: shape.lanes,
-        sumLanes: along === null ? 1 : lanes,
-        k: c.k,
-        split,
-        groups: choice.columnPlan.way === 'local' ? { ...groups, rows: rowSeg.count, columns: copiedTiles } : groups,
-      };
-      nests.push(...tileNest(e, spec));
+  const around = split === null ? extents : [split.part.arg.extent, ...extents];
+  const nests = columnSegs.flatMap((segment, i): LoopStore[] => {
+    const work = 2 * rowSeg.width * segment.width * share;
+    const groups = planGroups(around, rowSeg.count, segment.count, work, segment.width * share * bytes);
+    return tileNest(e, {
+      stores: memory === null ? c.kernel.stores : [memory.store],
+      reduce: c.reduce,
+      outer,
+      rows: { range: row, segment: rowSeg, layout: rowLayout },
+      columns: { range: column, segment, layout: columnLayouts[i] as TileLayout | GroupCopy },
+      lanes: shape.lanes,
+      sumLanes: along === null ? 1 : lanes,
+      k: c.k,
+      split,
+      groups: copied ? { ...groups, rows: rowSeg.count, columns: copiedTiles } : groups,
     });
   });
   assembly.add('', nests, true);

@@ -13,7 +13,7 @@ import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { GroupPlan, Split } from './blocking.ts';
 import { type Depth, planDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
-import type { Segment } from './tiles.ts';
+import { overlaps, type Segment, tileStart } from './tiles.ts';
 import { type Cut, cut, run, type Spot, tileRanges } from './walk.ts';
 
 /** Rows or columns of one nest. */
@@ -97,35 +97,34 @@ class Nest {
     const sum = this.#sum(spot);
 
     const loops = [...this.#grid, ...this.#around, ...rowRun.ranges, ...columnRun.ranges];
-    if (to === width) {
-      const kept = from > 0 ? e.le(e.i32(from), tile.column) : null;
-      return this.#epilogue(spot, sum, [...loops, ...tile.ranges], kept);
-    }
+    if (to === width) return this.#epilogue(spot, sum, [...loops, ...tile.ranges], from);
     const stage = e.stage('shared', sum, tile.ranges);
     const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, 'serial')];
     const column = e.add(j, e.i32(from));
     const value = e.load(stage, e.add(e.mul(i, e.i32(width)), column));
-    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, i, j], null);
+    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, i, j], 0);
   }
 
-  /** The kernel's stores at a spot, with the sum put in; only where `kept` holds. */
-  #epilogue(spot: Spot, sum: KNode, ranges: readonly Range[], kept: KNode | null): LoopStore[] {
+  /** The kernel's stores at a spot, with the sum put in, for columns of the tile from `from` on and rows not done before. */
+  #epilogue(spot: Spot, sum: KNode, ranges: readonly Range[], from: number): LoopStore[] {
     const e = this.#e;
+    const { rows, columns } = this.#spec;
     const changes = new Map<Range, Replacement>();
     for (const [r, value] of this.#outer) changes.set(r, { value, ranges: [] });
-    const place = ({ range, segment }: Pick<NestSide, 'range' | 'segment'>, tile: KNode, at: KNode): void => {
-      const start = e.add(e.i32(segment.start), e.mul(tile, e.i32(segment.width)));
-      if (range !== null) changes.set(range, { value: e.add(start, at), ranges: [] });
-    };
-    place(this.#spec.rows, spot.rowTile, spot.row);
-    place(this.#spec.columns, spot.columnTile, spot.column);
+    const row = e.add(tileStart(e, rows.segment, spot.rowTile), spot.row);
+    const column = e.add(tileStart(e, columns.segment, spot.columnTile), spot.column);
+    if (rows.range !== null) changes.set(rows.range, { value: row, ranges: [] });
+    if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
     const rewriter = new Rewriter(e, changes);
     rewriter.set(this.#spec.reduce, sum);
+    const gates: KNode[] = [];
+    if (from > 0) gates.push(e.le(e.i32(from), spot.column));
+    if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, e.i32(rows.segment.width)), row));
     return this.#spec.stores.map((s) => {
       const { store } = rewriter.store(s);
-      if (kept === null) return { store, ranges };
       const [memory, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
-      return { store: e.store(memory, index, value, gate === undefined ? kept : e.and(gate, kept)), ranges };
+      const all = gates.reduce<KNode | undefined>((x, y) => (x === undefined ? y : e.and(x, y)), gate);
+      return { store: e.store(memory, index, value, all), ranges };
     });
   }
 
@@ -133,13 +132,13 @@ class Nest {
   #groupPanel(value: KNode): TileLayout {
     const e = this.#e;
     const { k, lanes, columns } = this.#spec;
-    const { start, width } = columns.segment;
+    const { width } = columns.segment;
     const { chunk, extent } = this.#columnTiles;
     const tiles = run(e, this.#columnTiles);
     const tile = tileRanges(e, 1, width / lanes, lanes);
     const changes = new Map<Range, Replacement>();
     for (const [r, at] of this.#outer) changes.set(r, { value: at, ranges: [] });
-    const column = e.add(e.add(e.i32(start), e.mul(tiles.value, e.i32(width))), tile.column);
+    const column = e.add(tileStart(e, columns.segment, tiles.value), tile.column);
     if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
     const loops = k.map((r) => e.range(r.arg.extent, 'serial'));
     const strides = new Map<Range, number>();
@@ -169,22 +168,19 @@ class Nest {
   /** Sum of products at a spot over some loops. */
   #products(spot: Spot, k: SumLoops): KNode {
     const e = this.#e;
-    const { rows } = this.#spec;
-    const a = this.#load(rows.layout, spot.rowTile, spot.row, k.row);
+    const { rows, columns } = this.#spec;
+    const a = this.#load(rows.layout, rows.segment, spot.rowTile, spot.row, k.row);
     const columnTile = e.sub(spot.columnTile, this.#firstCopied);
-    const b = this.#load(this.#columnLayout, columnTile, spot.column, k.column);
+    const b = this.#load(this.#columnLayout, columns.segment, columnTile, spot.column, k.column);
     return e.reduce('sum', e.mul(a, b), k.ranges);
   }
 
-  #load(
-    { memory, offset, perTile, perElement, strides }: TileLayout,
-    tile: KNode,
-    element: KNode,
-    depth: KNode,
-  ): KNode {
+  #load(layout: TileLayout, segment: Segment, tile: KNode, element: KNode, depth: KNode): KNode {
     const e = this.#e;
     const { outer, split } = this.#spec;
-    let index = e.add(e.i32(offset), e.add(e.mul(tile, e.i32(perTile)), e.mul(element, e.i32(perElement))));
+    const { memory, offset, perTile, perElement, strides } = layout;
+    const from = perTile === null ? e.mul(tileStart(e, segment, tile), e.i32(perElement)) : e.mul(tile, e.i32(perTile));
+    let index = e.add(e.add(e.i32(offset), from), e.mul(element, e.i32(perElement)));
     for (const r of outer) index = e.add(index, e.mul(this.#outer.get(r) as KNode, e.i32(strides.get(r) ?? 0)));
     if (split !== null) index = e.add(index, e.mul(this.#first, e.i32(strides.get(split.range) ?? 0)));
     return e.load(memory, e.add(index, depth));

@@ -146,7 +146,7 @@ export function planColumns(x: Operand, along: Range, reuse: number, local: bool
   if (x.access !== null && x.strideOf(along) === 1) {
     const bytes = dtypeInfo[x.value.dtype as DType].bytes;
     const crowded = x.depth > 8 && collide(deepStep(x), bytes, 2);
-    if (x.hasWindows || reuse < 12 || (x.bytes <= 32768 && !crowded))
+    if (x.hasWindows || reuse < 8 || ((reuse < 12 || x.bytes <= 32768) && !crowded))
       return { way: 'inPlace', innermost: null, cost: 0 };
     if (local && reuse <= 128) return { way: 'local', innermost: null, cost: x.size * 0.3 };
   }
@@ -173,7 +173,7 @@ export function stageOperand(
   along: Range | null,
   segments: readonly Segment[],
 ): readonly (TileLayout | GroupCopy)[] {
-  const inPlace = (access: LinearAccess): TileLayout[] => segments.map((s) => layoutInPlace(access, along, s));
+  const inPlace = (access: LinearAccess): TileLayout[] => segments.map(() => layoutInPlace(access, along));
   switch (plan.way) {
     case 'inPlace':
       return inPlace(x.access as LinearAccess);

@@ -11,16 +11,17 @@ import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { DType } from '../shape/dtype.ts';
 import { type Axis, type LinearAccess, representative } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import type { Segment } from './tiles.ts';
+import { type Segment, tileStart } from './tiles.ts';
 
 /**
  * Where the tiles of one segment find a factor: element `element` of tile `tile` at
- * `offset + tile * perTile + element * perElement + sum of strides * other ranges`.
+ * `offset + tile * perTile + element * perElement + sum of strides * other ranges`; if `perTile` is null at
+ * `offset + position * perElement + ...`, where the position counts from the start of the range.
  */
 export interface TileLayout {
   readonly memory: KNode;
   readonly offset: number;
-  readonly perTile: number;
+  readonly perTile: number | null;
   readonly perElement: number;
   readonly strides: ReadonlyMap<Range, number>;
 }
@@ -31,16 +32,8 @@ export interface GroupCopy {
 }
 
 /** The layout of a factor that is read where it lies; `along` null: the factor has no range of its own. */
-export function layoutInPlace(access: LinearAccess, along: Range | null, segment: Segment): TileLayout {
-  const { memory, offset, strides } = access;
-  const stride = along === null ? 0 : (strides.get(along) ?? 0);
-  return {
-    memory,
-    offset: offset + stride * segment.start,
-    perTile: stride * segment.width,
-    perElement: stride,
-    strides,
-  };
+export function layoutInPlace({ memory, offset, strides }: LinearAccess, along: Range | null): TileLayout {
+  return { memory, offset, perTile: null, perElement: along === null ? 0 : (strides.get(along) ?? 0), strides };
 }
 
 /** An axis as a loop of a copy, with what it puts for the factor's ranges. */
@@ -131,9 +124,9 @@ export function stagePanels(
     size *= s.count;
     for (const c of [...outside].reverse()) add(c);
 
-    const at = e.add(e.add(e.mul(tile, e.i32(s.width)), element), e.i32(s.start));
+    const at = e.add(tileStart(e, s, tile), element);
     const last = along.arg.extent - 1;
-    const clamped = s.start + s.count * s.width - 1 > last ? e.min(at, e.i32(last)) : at;
+    const clamped = s.last + s.width - 1 > last ? e.min(at, e.i32(last)) : at;
     const changes = replacements(e, [...outside, ...inside]);
     changes.set(along, { value: clamped, ranges: [] });
     const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));

@@ -5,10 +5,16 @@
  * code for single elements is needed. On V8 (x64, 15 vector registers, loads of a loop body come first) 4 rows x 2 vectors
  * is the largest tile that does not spill.
  */
+import type { Exprs } from '../kernel/expr.ts';
+import type { KNode } from '../kernel/ir.ts';
 
-/** `count` tiles of `width` elements from `start`, `width` apart; of each, elements `from` to `to` - 1 are kept. */
+/**
+ * `count` tiles of `width` elements from `start`, `width` apart, but none further than `last`; of each, elements `from` to
+ * `to` - 1 are kept, and no element that an earlier tile of the segment has.
+ */
 export interface Segment {
   readonly start: number;
+  readonly last: number;
   readonly width: number;
   readonly count: number;
   readonly from: number;
@@ -38,14 +44,9 @@ export function dotShape(rows: number, columns: number): TileShape {
   return { rows: r, vectors: Math.min(vectorsFor[r] as number, columns), lanes: 1 };
 }
 
-/** Rows: whole tiles, then the rest as one tile of its own height. */
-export function rowSegments(extent: number, rows: number): Segment[] {
-  const count = Math.floor(extent / rows);
-  const rest = extent - count * rows;
-  const segments: Segment[] = [];
-  if (count > 0) segments.push(whole(0, rows, count));
-  if (rest > 0) segments.push(whole(count * rows, rest, 1));
-  return segments;
+/** Rows: whole tiles, the last one moved back to end at the end. */
+export function rowSegment(extent: number, rows: number): Segment {
+  return { ...whole(0, rows, Math.ceil(extent / rows)), last: extent - rows };
 }
 
 /**
@@ -62,11 +63,22 @@ export function columnSegments(extent: number, { vectors, lanes }: TileShape, al
   const start = count * width;
   const narrow = Math.ceil(rest / lanes) * lanes;
   if (narrow === rest) segments.push(whole(start, rest, 1));
-  else if (aligned) segments.push({ start, width: narrow, count: 1, from: 0, to: rest });
-  else segments.push({ start: extent - narrow, width: narrow, count: 1, from: narrow - rest, to: narrow });
+  else if (aligned) segments.push({ ...whole(start, narrow, 1), to: rest });
+  else segments.push({ ...whole(extent - narrow, narrow, 1), from: narrow - rest });
   return segments;
 }
 
 function whole(start: number, width: number, count: number): Segment {
-  return { start, width, count, from: 0, to: width };
+  return { start, last: start + (count - 1) * width, width, count, from: 0, to: width };
+}
+
+/** True if the last tile starts before the end of the one before it. */
+export function overlaps(s: Segment): boolean {
+  return s.last < s.start + (s.count - 1) * s.width;
+}
+
+/** First element of a tile. */
+export function tileStart(e: Exprs, s: Segment, tile: KNode): KNode {
+  const at = e.add(e.mul(tile, e.i32(s.width)), e.i32(s.start));
+  return overlaps(s) ? e.min(at, e.i32(s.last)) : at;
 }
