@@ -1,14 +1,17 @@
 /**
- * Small operations in terms of smaller ones: absolute value, rounding, NaN test, remainders, fused multiply-add, high product.
+ * Small operations in terms of smaller ones: absolute value, rounding, NaN test, fused multiply-add, high product. Remainders
+ * are in decompose-frem.ts.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import type { FloatMath } from './decompose-math.ts';
 import type { Exprs } from './expr.ts';
+import type { FloatMath } from './float-math.ts';
+import type { Math32 } from './float-math32.ts';
 import type { KNode } from './ir.ts';
 
-/** max(x, -x): keeps NaN, and max(-0, 0) is 0. */
+/** float32 drops the sign bit; elsewhere max(x, -x), which keeps NaN and makes -0 0. */
 export function abs(e: Exprs, x: KNode): KNode {
-  return x.dtype === 'uint32' || x.dtype === 'bool' ? x : e.max(x, e.neg(x));
+  if (x.dtype === 'float32') return e.bitcast(e.and(e.bitcast(x, 'int32'), e.i32(0x7fffffff)), 'float32');
+  return (x.dtype as DType).startsWith('u') || x.dtype === 'bool' ? x : e.max(x, e.neg(x));
 }
 
 export function ceil(m: FloatMath, x: KNode): KNode {
@@ -22,14 +25,14 @@ export function trunc(m: FloatMath, x: KNode): KNode {
 /** Half to even; a result of zero keeps the sign of the argument. */
 export function round(m: FloatMath, x: KNode): KNode {
   const { e } = m;
-  const low = m.floor(x);
-  const rest = m.sub(x, low);
+  const a = m.abs(x);
+  const low = m.floor(a);
+  const rest = m.sub(a, low);
   const half = m.mul(low, 0.5);
   const odd = e.not(m.eq(m.floor(half), half));
   const up = e.or(m.lt(0.5, rest), e.and(m.eq(rest, 0.5), odd));
-  const rounded = m.where(up, m.add(low, 1), low);
-  // Infinities have no rest; zeros take the sign by a product that is exact.
-  return m.where(m.lt(m.abs(x), 2 ** 53), m.where(m.eq(rounded, 0), m.mul(x, 0), rounded), x);
+  // Infinities have no rest, so nothing goes up.
+  return m.withSign(m.where(up, m.add(low, 1), low), m.signOf(x));
 }
 
 /** On bits where the dtype has a 32-bit view; float64 compares with itself, which IEEE engines (the only ones with it) get right. */
@@ -38,28 +41,6 @@ export function nanTest(e: Exprs, x: KNode): KNode {
   if (x.dtype !== 'float32') return e.not(e.eq(x, x));
   const size = e.and(e.bitcast(x, 'int32'), e.i32(0x7fffffff));
   return e.lt(e.i32(0x7f800000), size);
-}
-
-/**
- * C's fmod: the remainder with the sign of x. Computed in float64 the multiples removed have at most 24 bits, so every step is
- * exact; four steps cover quotients up to 2^96.
- */
-export function frem(m: FloatMath, x: KNode, y: KNode): KNode {
-  const { e } = m;
-  const size = m.abs(x);
-  const step = m.abs(y);
-  let rest = size;
-  for (let i = 0; i < 4; i++) {
-    const quotient = trunc(m, m.div(rest, step));
-    const short = m.t === 'float64' ? e.cast(e.cast(quotient, 'float32'), 'float64') : quotient;
-    rest = m.sub(rest, m.mul(short, step));
-  }
-  rest = m.where(m.lt(rest, 0), m.add(rest, step), rest);
-  rest = m.where(m.le(step, rest), m.sub(rest, step), rest);
-  const inside = m.where(m.lt(size, step), size, rest);
-  const invalid = e.or(m.eq(y, 0), m.eq(size, Number.POSITIVE_INFINITY));
-  const nan = e.or(e.or(m.isNaN(x), m.isNaN(y)), invalid);
-  return m.where(nan, Number.NaN, m.copySign(inside, x));
 }
 
 /** High half of a uint32 product from products of 16-bit halves. */
@@ -73,23 +54,50 @@ export function mulHigh(e: Exprs, a: KNode, b: KNode): KNode {
   return e.add(e.add(e.mul(high(a), high(b)), carry), e.add(high(cross1), high(cross2)));
 }
 
+/** a + b and what the sum lost, whichever is larger (D. E. Knuth's TwoSum). */
+function twoSum(m: FloatMath, a: KNode, b: KNode): readonly [KNode, KNode] {
+  const sum = m.add(a, b);
+  const back = m.sub(sum, a);
+  return [sum, m.add(m.sub(a, m.sub(sum, back)), m.sub(b, back))];
+}
+
+/** a * b and what the product lost (Dekker, splitting by Veltkamp). Sizes near the ends of the format lose exactness. */
+function twoProduct(m: FloatMath, a: KNode, b: KNode): readonly [KNode, KNode] {
+  const factor = m.t === 'float32' ? 2 ** 12 + 1 : 2 ** 27 + 1;
+  const split = (x: KNode): readonly [KNode, KNode] => {
+    const stretched = m.mul(x, factor);
+    const head = m.sub(stretched, m.sub(stretched, x));
+    return [head, m.sub(x, head)];
+  };
+  const [[ah, al], [bh, bl]] = [split(a), split(b)];
+  const product = m.mul(a, b);
+  const rest = m.add(m.add(m.sub(m.mul(ah, bh), product), m.mul(ah, bl)), m.mul(al, bh));
+  return [product, m.add(rest, m.mul(al, bl))];
+}
+
 /**
- * a * b + c rounded once, for float32 operands on an engine with float64. The product is exact there; the sum may be
- * rounded twice only where it lies exactly between two float32 numbers, and then the error of the sum decides.
+ * a * b + c rounded once. float32 with float64: the product is exact there, and the sum may be rounded twice only where it lies exactly
+ * between two float32 numbers; then the error of the sum decides.
  */
-export function fma32(e: Exprs, a: KNode, b: KNode, c: KNode): KNode {
-  const wide = (x: KNode): KNode => e.cast(x, 'float64');
+export function fma32(m: Math32, a: KNode, b: KNode, c: KNode): KNode {
+  const { e, wide: w } = m;
+  if (w === null) return fmaParts(m, a, b, c);
+  const widen = (x: KNode): KNode => e.cast(x, 'float64');
   const narrow = (x: KNode): KNode => e.cast(x, 'float32');
-  const product = e.mul(wide(a), wide(b));
-  const addend = wide(c);
-  const sum = e.add(product, addend);
-  const back = e.sub(sum, product);
-  const error = e.add(e.sub(product, e.sub(sum, back)), e.sub(addend, back));
+  const [sum, error] = twoSum(w, w.mul(widen(a), widen(b)), widen(c));
   const nearest = narrow(sum);
-  const rest = e.sub(sum, wide(nearest));
-  const other = e.add(wide(nearest), e.add(rest, rest));
-  const zero = e.constant('float64', 0);
-  const between = e.and(e.eq(wide(narrow(other)), other), e.not(e.eq(rest, zero)));
-  const beyond = e.or(e.and(e.lt(zero, error), e.lt(zero, rest)), e.and(e.lt(error, zero), e.lt(rest, zero)));
+  const rest = w.sub(sum, widen(nearest));
+  const other = w.add(widen(nearest), w.add(rest, rest));
+  const between = e.and(w.eq(widen(narrow(other)), other), e.not(w.eq(rest, 0)));
+  const beyond = e.or(e.and(w.lt(0, error), w.lt(0, rest)), e.and(w.lt(error, 0), w.lt(rest, 0)));
   return e.where(e.and(between, beyond), narrow(other), nearest);
+}
+
+/** a * b + c from parts: rounded once but for ties, and for sizes whose parts leave the format. */
+export function fmaParts(m: FloatMath, a: KNode, b: KNode, c: KNode): KNode {
+  const [product, productRest] = twoProduct(m, a, b);
+  const [sum, sumRest] = twoSum(m, product, c);
+  const exact = m.add(sum, m.add(sumRest, productRest));
+  // The parts of infinities are NaN.
+  return m.where(m.lt(m.abs(exact), Number.POSITIVE_INFINITY), exact, m.add(product, c));
 }

@@ -1,128 +1,88 @@
 /**
- * log, log2, log1p and pow in arithmetic.
+ * log, log2, log1p in arithmetic.
  *
- * x = m 2^e with m in [sqrt(1/2), sqrt(2)), and log m = 2 atanh(s) = 2 (s + s^3/3 + s^5/5 + ...) with s = (m - 1) / (m + 1),
- * |s| <= 0.1716 (the reduction of fdlibm's e_log.c with the plain series instead of a fitted polynomial).
+ * x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f + bend. n ln 2 + f is added first and what that
+ * loses is kept.
  */
-import { exp2 } from './decompose-exp.ts';
-import type { FloatMath } from './decompose-math.ts';
+import type { Coefficients, FloatMath } from './float-math.ts';
 import type { KNode } from './ir.ts';
 
-const LN2_HIGH = 0.6931471803691238;
-const LN2_LOW = 1.9082149292705877e-10;
+/** ln 2 in two parts: products of the first with n are exact (float64: fdlibm's e_log.c). */
+const LN2: Coefficients = {
+  float32: [0.693145751953125, 1.42860677e-6],
+  float64: [0.6931471803691238, 1.9082149292705877e-10],
+};
 
-/** 2 atanh(s) = s * (2 + 2 s^2 / 3 + ...); `count` terms beyond the first. */
-function twiceAtanh(m: FloatMath, s: KNode, count: number): KNode {
+/** (log(1 + f) - f + f^2/2) / f^3, minimax; 2^-27 and 2^-30 of the logarithm. */
+const CUBIC = [
+  0.333333164, -0.250008106, 0.20002304, -0.16624561, 0.141808733, -0.131283954, 0.128834099, -0.0786252022,
+];
+const CUBIC_FINE = [
+  0.333333105, -0.249999866, 0.200022236, -0.166692495, 0.142187163, -0.12384402, 0.118726194, -0.117893703,
+  0.0691561252,
+];
+/** (2 atanh s - 2 s) / s^3 in s^2, |s| <= 0.172; 2^-57. */
+const ATANH = [
+  0.666666666666667, 0.3999999999989607, 0.28571428627528794, 0.22222210881932927, 0.1818290749767122,
+  0.1533111258796017, 0.1462395660821188,
+];
+
+/** log(1 + f) - f: for float32 as in Cephes' logf.c, for float64 with s = f / (2 + f) as in fdlibm's e_log.c. */
+function bend(m: FloatMath, f: KNode, cubic: readonly number[]): KNode {
+  const square = m.mul(f, f);
+  const half = m.mul(square, 0.5);
+  if (m.t === 'float32') return m.sub(m.mul(m.mul(square, f), m.poly(f, cubic)), half);
+  const s = m.div(f, m.add(f, 2));
   const z = m.mul(s, s);
-  const series = Array.from({ length: count }, (_, k) => 2 / (2 * k + 3));
-  return m.muladd(m.mul(m.mul(z, s), m.poly(z, series)), 1, m.mul(s, 2));
+  return m.sub(m.mul(s, m.add(half, m.mul(z, m.poly(z, ATANH)))), half);
 }
 
-interface Parts {
-  readonly exponent: KNode;
-  readonly mantissa: KNode;
+/** n ln 2 + f + small. */
+function join(m: FloatMath, n: KNode, f: KNode, small: KNode): KNode {
+  const [high, low] = m.pick(LN2) as [number, number];
+  const base = m.mul(n, high);
+  const sum = m.add(base, f);
+  return m.add(sum, m.add(m.lost(base, f, sum), m.add(m.mul(n, low), small)));
 }
 
-/** What the argument is: a float32 number, a float64 number in float32's range, or any float64 number. */
-type Argument = 'float32' | 'in range' | 'float64';
-
-function argument(m: FloatMath): Argument {
-  return m.t === 'float64' && m.fine ? 'float64' : 'float32';
+/** -infinity at the pole, NaN below it; infinity and NaN stay. */
+function edges(m: FloatMath, x: KNode, pole: number, inside: KNode): KNode {
+  const above = m.where(m.lt(x, Number.POSITIVE_INFINITY), inside, x);
+  return m.where(m.le(x, pole), m.where(m.lt(x, pole), Number.NaN, Number.NEGATIVE_INFINITY), above);
 }
 
-/** Splits a positive finite number. Denormals are scaled up first. */
-function split(m: FloatMath, x: KNode, kind: Argument): Parts {
-  const { e } = m;
-  let scaled = x;
-  let exponent = m.c(0);
-  if (kind === 'float64') {
-    // float64 without 64-bit integers: bring the exponent into float32's range by powers of two.
-    for (const step of [512, 256, 128]) {
-      const [low, high] = [2 ** (-step / 2), 2 ** (step / 2)];
-      const tooSmall = m.lt(scaled, low);
-      const tooLarge = m.lt(high, scaled);
-      scaled = m.mul(scaled, m.where(tooSmall, 2 ** step, m.where(tooLarge, 2 ** -step, 1)));
-      exponent = m.add(exponent, m.where(tooSmall, -step, m.where(tooLarge, step, 0)));
-    }
-    // Once more for the smallest denormals, which start at 2^-1074.
-    const tooSmall = m.lt(scaled, 2 ** -64);
-    scaled = m.mul(scaled, m.where(tooSmall, 2 ** 128, 1));
-    exponent = m.add(exponent, m.where(tooSmall, -128, 0));
-  } else {
-    const denormal = m.lt(x, 2 ** -126);
-    scaled = m.mul(x, m.where(denormal, 2 ** 24, 1));
-    exponent = m.where(denormal, -24, 0);
-  }
-  const single = e.cast(scaled, 'float32');
-  // Exponent of scaled / sqrt(2), rounded: the mantissa then lies around one.
-  const bits = e.sub(e.bitcast(single, 'int32'), e.i32(0x3f3504f3));
-  const n = e.shr(bits, e.i32(23));
-  const shifted = e.bitcast(e.sub(e.bitcast(single, 'int32'), e.shl(n, e.i32(23))), 'float32');
-  // The float32 mantissa will do where the argument is one; others need all their bits.
-  const half = m.floor(m.mul(m.fromInt(n), -0.5));
-  const rest = m.sub(m.neg(m.fromInt(n)), half);
-  const scaledDown = (): KNode => m.mul(m.mul(scaled, m.smallPower(half)), m.smallPower(rest));
-  const mantissa = kind === 'float32' ? e.cast(shifted, m.t) : scaledDown();
-  return { exponent: m.add(exponent, m.fromInt(n)), mantissa };
+export function log(m: FloatMath, x: KNode): KNode {
+  const { n, mantissa } = m.split(x, Math.SQRT1_2);
+  const f = m.sub(mantissa, 1);
+  return edges(m, x, 0, join(m, n, f, bend(m, f, CUBIC)));
 }
 
-/** Values at and beyond the ends of the domain: 0, negatives, infinity, NaN. */
-function edges(m: FloatMath, x: KNode, inside: KNode): KNode {
-  const high = m.where(m.lt(x, Number.POSITIVE_INFINITY), inside, x);
-  const low = m.where(m.lt(x, 0), Number.NaN, m.where(m.eq(x, 0), Number.NEGATIVE_INFINITY, high));
-  return m.where(m.isNaN(x), x, low);
-}
-
-function terms(m: FloatMath): number {
-  return m.fine ? 11 : 5;
-}
-
-export function log(m: FloatMath, x: KNode, kind: Argument = argument(m)): KNode {
-  const { exponent, mantissa } = split(m, x, kind);
-  const s = m.div(m.sub(mantissa, 1), m.add(mantissa, 1));
-  const fraction = twiceAtanh(m, s, terms(m));
-  return edges(m, x, m.add(m.mul(exponent, LN2_HIGH), m.muladd(exponent, LN2_LOW, fraction)));
-}
-
-export function log2(m: FloatMath, x: KNode): KNode {
-  const { exponent, mantissa } = split(m, x, argument(m));
-  const s = m.div(m.sub(mantissa, 1), m.add(mantissa, 1));
-  return edges(m, x, m.muladd(twiceAtanh(m, s, terms(m)), Math.LOG2E, exponent));
-}
-
+/** The logarithm of u = 1 + x, with what the sum lost added back: log(u + c) = log u + c / u. Tiny x are their own result. */
 export function log1p(m: FloatMath, x: KNode): KNode {
-  const near = m.lt(m.abs(x), 0.4);
-  const y = m.where(near, x, 0);
-  const small = twiceAtanh(m, m.div(y, m.add(y, 2)), m.fine ? 14 : 7);
-  return m.where(m.lt(m.abs(x), 1e-20), x, m.where(near, small, log(m, m.add(x, 1), m.fine ? 'float64' : 'in range')));
+  const u = m.add(x, 1);
+  const lost = m.where(m.lt(1, x), m.sub(1, m.sub(u, x)), m.sub(x, m.sub(u, 1)));
+  const { n, mantissa } = m.split(u, Math.SQRT1_2, false);
+  const f = m.sub(mantissa, 1);
+  const value = join(m, n, f, m.add(m.div(lost, u), bend(m, f, CUBIC)));
+  return m.where(m.lt(m.abs(x), m.t === 'float32' ? 2 ** -25 : 2 ** -54), x, edges(m, x, -1, value));
 }
 
-/** C99's pow: |a|^b = 2^(b log2 |a|) with the sign and the special cases of Annex F.9.4.4. */
-export function pow(m: FloatMath, a: KNode, b: KNode): KNode {
-  const { e } = m;
-  const size = m.abs(a);
-  const inf = Number.POSITIVE_INFINITY;
-  // The exponent needs all the precision there is: an error in it is multiplied by up to 1100.
-  const { exponent, mantissa } = split(m, size, argument(m));
-  const s = m.div(m.sub(mantissa, 1), m.add(mantissa, 1));
-  const base = m.muladd(twiceAtanh(m, s, m.t === 'float64' ? 11 : 6), Math.LOG2E, exponent);
-  const inside = exp2(m, m.mul(b, base));
-  const whole = m.eq(m.floor(b), b);
-  const half = m.mul(b, 0.5);
-  const odd = e.and(whole, e.not(m.eq(m.floor(half), half)));
-  const grows = m.lt(0, b);
-  // |a| is 0 or infinite: the result is 0 or infinity, by the sign of b.
-  const fromZero = m.where(grows, 0, inf);
-  const fromInfinity = m.where(grows, inf, 0);
-  const magnitude = m.where(m.eq(size, 0), fromZero, m.where(m.eq(size, inf), fromInfinity, inside));
-  // b is infinite: the result depends on |a| against one.
-  const infiniteExponent = m.eq(m.abs(b), inf);
-  const toward = m.where(m.eq(size, 1), 1, m.where(e.eq(m.lt(1, size), grows), inf, 0));
-  const positive = m.where(infiniteExponent, toward, magnitude);
-  const negative = m.isNegative(a);
-  const signed = m.where(e.and(negative, odd), m.neg(positive), positive);
-  const undefinedRoot = e.and(e.and(m.lt(a, 0), e.not(whole)), m.lt(size, inf));
-  const result = m.where(undefinedRoot, Number.NaN, signed);
-  const nan = e.or(m.isNaN(a), m.isNaN(b));
-  return m.where(e.or(m.eq(a, 1), m.eq(b, 0)), 1, m.where(nan, Number.NaN, result));
+/** log2(e) - 1 in two parts, the first short. */
+const LOG2E_LESS_1: Coefficients = {
+  float32: [0.442626953125, Math.LOG2E - 1.442626953125],
+  float64: [0.4426950514316559, -1.0542692476429138e-8],
+};
+
+/** n + f + f (log2(e) - 1) + bend log2(e), the first three terms without loss. */
+export function log2(m: FloatMath, x: KNode): KNode {
+  const [high, low] = m.pick(LOG2E_LESS_1) as [number, number];
+  const { n, mantissa } = m.split(x, Math.SQRT1_2);
+  const f = m.sub(mantissa, 1);
+  const head = m.head(f);
+  const product = m.mul(head, high);
+  const first = m.add(n, f);
+  const second = m.add(first, product);
+  const lost = m.add(m.lost(n, f, first), m.lost(first, product, second));
+  const small = m.add(m.add(m.mul(m.sub(f, head), high), m.mul(f, low)), lost);
+  return edges(m, x, 0, m.add(second, m.add(small, m.mul(bend(m, f, CUBIC_FINE), Math.LOG2E))));
 }

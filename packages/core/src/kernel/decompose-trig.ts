@@ -1,115 +1,107 @@
 /**
- * sin, cos, tan in arithmetic.
- *
- * The argument becomes n quarter turns plus a rest. For float32 results computed in float64 the reduction is exact enough over
- * the whole range: 2/pi is kept modulo 4 in pieces of 28 bits for each range of exponents, so that every product with the
- * 24 significant bits of the argument is exact (the idea of Payne and Hanek, "Radian reduction for trigonometric
- * functions", SIGNUM 18(1), 1983, in floating point). For float64 results it is the three-part reduction of fdlibm's
- * e_rem_pio2.c, good to |x| < 1.6e6; the error grows beyond.
+ * sin, cos, tan in arithmetic: the angle is reduced (decompose-angle.ts), then polynomials of fdlibm's form (k_sin.c, k_cos.c) on a rest
+ * in two parts.
  */
-import { type FloatMath, inverseFactorials } from './decompose-math.ts';
+import { type Angle, reduceDouble, reduceSingle, turnsOfSingle } from './decompose-angle.ts';
+import type { Coefficients, FloatMath } from './float-math.ts';
+import { Math32 } from './float-math32.ts';
+import type { Math64 } from './float-math64.ts';
 import type { KNode } from './ir.ts';
 
-/** Bits 26, 54, 82, 110 after the point of 2/pi * 2^(24 q) mod 4, for q = 0 .. 4. */
-const TWO_OVER_PI: readonly (readonly number[])[] = [
-  [0.6366197615861893, 3.4308817386627197, 0.0826718807220459, 0.15368376672267914, 1.957837924361229],
-  [1.0781392056902206e-8, 4.927628582951371e-9, 9.160267044894255e-9, 1.2388105652405557e-8, 1.995295595413893e-10],
-  [
-    1.6153797803925804e-17, 4.639410300449943e-17, 1.6743671465675638e-17, 1.189288975942558e-17,
-    2.2184695756228728e-17,
+/** (sin r - r) / r^3 in r^2, |r| <= pi/4; minimax to 2^-27, and the Taylor series to 2^-60. */
+const SIN: Coefficients = {
+  float32: [-0.166666552, 0.00833218731, -0.000195179004],
+  float64: [
+    -1 / 6,
+    1 / 120,
+    -1 / 5040,
+    1 / 362880,
+    -1 / 39916800,
+    1 / 6227020800,
+    -1 / 1307674368000,
+    1 / 355687428096000,
   ],
-  [7.696704847356705e-26, 1.708199820166447e-25, 8.848601467090371e-26, 8.153999425207559e-26, 5.253174220030402e-26],
+};
+/** (cos r - 1 + r^2/2) / r^4 in r^2; 2^-33 and 2^-60. */
+const COS: Coefficients = {
+  float32: [0.0416666456, -0.00138873013, 2.44306684e-5],
+  float64: [
+    1 / 24,
+    -1 / 720,
+    1 / 40320,
+    -1 / 3628800,
+    1 / 479001600,
+    -1 / 87178291200,
+    1 / 20922789888000,
+    -1 / 6402373705728000,
+  ],
+};
+/** sin r / r and cos r in r^2, 2^-37 and 2^-34: for float32 results computed in float64. */
+const SIN_WIDE = [
+  0.9999999999955946, -0.16666666631072385, 0.00833332873137829, -0.0001983918663006496, 2.7172005471335453e-6,
+];
+const COS_WIDE = [
+  0.999999999942767, -0.4999999956446868, 0.041666612575375676, -0.0013886509900476747, 2.4370942533159473e-5,
 ];
 
-/** pi/2 in parts of 33 bits (fdlibm, e_rem_pio2.c) and of 8 to 11 bits for float32 (Cephes, sinf.c). */
-const PIO2 = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
-const PIO2_32 = [1.5703125, 0.0004837512969970703, 7.549789954891882e-8];
-
-interface Reduced {
-  /** Quarter turns modulo 4: 0, 1, 2 or 3. */
-  readonly quadrant: KNode;
-  /** The rest in radians, at most about pi/4 in size. */
-  readonly rest: KNode;
+function reduce(m: FloatMath, a: KNode): Angle {
+  return m instanceof Math32 ? reduceSingle(m, a) : reduceDouble(m as Math64, a);
 }
 
-function reduce(m: FloatMath, x: KNode): Reduced {
-  const wholeRange = m.t === 'float64' && !m.fine;
-  const { n, rest } = wholeRange ? reduceExactly(m, x) : reduceInParts(m, x, m.t === 'float32' ? PIO2_32 : PIO2);
-  return { quadrant: modulo4(m, n), rest };
+function hasBit(m: FloatMath, quarter: KNode, bit: 1 | 2): KNode {
+  return m.e.ne(m.e.and(quarter, m.int(bit)), m.int(0));
 }
 
-function modulo4(m: FloatMath, x: KNode): KNode {
-  return m.sub(x, m.mul(m.floor(m.mul(x, 0.25)), 4));
+function sine(m: FloatMath, { high, low }: Angle): KNode {
+  const square = m.mul(high, high);
+  return m.add(high, m.add(low, m.mul(m.mul(high, square), m.poly(square, m.pick(SIN)))));
 }
 
-function reduceInParts(m: FloatMath, x: KNode, parts: readonly number[]): { n: KNode; rest: KNode } {
-  const n = m.round(m.mul(x, 2 / Math.PI));
-  let rest = x;
-  for (const part of parts) rest = m.muladd(n, -part, rest);
-  return { n, rest };
+function cosine(m: FloatMath, { high, low }: Angle): KNode {
+  const square = m.mul(high, high);
+  const half = m.mul(square, 0.5);
+  const one = m.sub(1, half);
+  const tail = m.sub(m.mul(m.mul(square, square), m.poly(square, m.pick(COS))), m.mul(high, low));
+  return m.add(one, m.add(m.sub(m.sub(1, one), half), tail));
 }
 
-function reduceExactly(m: FloatMath, x: KNode): { n: KNode; rest: KNode } {
-  const size = m.abs(x);
-  const limits = [2 ** 48, 2 ** 72, 2 ** 96, 2 ** 120];
-  const choose = (values: readonly number[]): KNode => {
-    let chosen = m.c(values[0] as number);
-    limits.forEach((limit, i) => {
-      chosen = m.where(m.lt(size, limit), chosen, values[i + 1] as number);
-    });
-    return chosen;
-  };
-  const scaled = m.mul(x, choose([1, 2 ** -24, 2 ** -48, 2 ** -72, 2 ** -96]));
-  const products = TWO_OVER_PI.map((row) => m.mul(scaled, choose(row)));
-  const [first, second, third, fourth] = products as [KNode, KNode, KNode, KNode];
-  // Centred, so that small arguments keep their precision.
-  const centred = (p: KNode): KNode => m.sub(p, m.mul(m.round(m.mul(p, 0.25)), 4));
-  const turns = m.add(centred(first), centred(second));
-  const n = m.round(turns);
-  const fraction = m.add(m.add(m.sub(turns, n), third), fourth);
-  return { n, rest: m.mul(fraction, Math.PI / 2) };
+/** sin of a plus a number of quarter turns. */
+function wave(m: FloatMath, a: KNode, quarters: 0 | 1): KNode {
+  const angle = reduce(m, a);
+  const k = m.e.add(angle.quarter, m.int(quarters));
+  const value = m.where(hasBit(m, k, 1), cosine(m, angle), sine(m, angle));
+  return m.where(hasBit(m, k, 2), m.neg(value), value);
 }
-
-/** Signed inverse factorials of every second power. */
-function alternating(first: number, count: number): number[] {
-  const inverse = inverseFactorials(first + 2 * count);
-  return Array.from({ length: count }, (_, k) => (k % 2 === 0 ? 1 : -1) * (inverse[first + 2 * k] as number));
-}
-
-function sinRest(m: FloatMath, r: KNode): KNode {
-  const z = m.mul(r, r);
-  const tail = m.poly(z, alternating(3, m.fine ? 8 : 5));
-  return m.muladd(m.mul(m.mul(r, z), tail), -1, r);
-}
-
-function cosRest(m: FloatMath, r: KNode): KNode {
-  const z = m.mul(r, r);
-  const tail = m.poly(z, alternating(4, m.fine ? 8 : 5));
-  return m.muladd(m.mul(z, z), tail, m.muladd(z, -0.5, 1));
-}
-
-function bySquare(m: FloatMath, x: KNode, shift: 0 | 1): KNode {
-  const { quadrant, rest } = reduce(m, x);
-  const k = shift === 0 ? quadrant : modulo4(m, m.add(quadrant, 1));
-  const odd = m.e.or(m.eq(k, 1), m.eq(k, 3));
-  const value = m.where(odd, cosRest(m, rest), sinRest(m, rest));
-  return m.where(m.le(2, k), m.neg(value), value);
-}
-
-const TINY = 1e-10;
 
 export function sin(m: FloatMath, x: KNode): KNode {
-  return m.where(m.lt(m.abs(x), TINY), x, bySquare(m, x, 0));
+  const value = wave(m, m.abs(x), 0);
+  return m.where(m.isNegative(x), m.neg(value), value);
 }
 
 export function cos(m: FloatMath, x: KNode): KNode {
-  return bySquare(m, x, 1);
+  return wave(m, m.abs(x), 1);
 }
 
 export function tan(m: FloatMath, x: KNode): KNode {
-  const { quadrant, rest } = reduce(m, x);
-  const odd = m.e.or(m.eq(quadrant, 1), m.eq(quadrant, 3));
-  const [s, c] = [sinRest(m, rest), cosRest(m, rest)];
-  const ratio = m.div(m.where(odd, m.neg(c), s), m.where(odd, s, c));
-  return m.where(m.lt(m.abs(x), TINY), x, ratio);
+  const a = m.abs(x);
+  const value = m instanceof Math32 && m.wide !== null ? tanWide(m, m.wide, a) : tanPlain(m, a);
+  return m.where(m.isNegative(x), m.neg(value), value);
+}
+
+/** sin / cos, or -cos / sin where the quarter is odd. */
+function quotient(m: FloatMath, odd: KNode, s: KNode, c: KNode): KNode {
+  return m.div(m.where(odd, m.neg(c), s), m.where(odd, s, c));
+}
+
+function tanPlain(m: FloatMath, a: KNode): KNode {
+  const angle = reduce(m, a);
+  return quotient(m, hasBit(m, angle.quarter, 1), sine(m, angle), cosine(m, angle));
+}
+
+function tanWide(m: Math32, w: Math64, a: KNode): KNode {
+  const { quarter, rest } = turnsOfSingle(w, m.e.cast(a, 'float64'));
+  const square = w.mul(rest, rest);
+  const s = w.mul(rest, w.poly(square, SIN_WIDE));
+  const c = w.poly(square, COS_WIDE);
+  return m.e.cast(quotient(w, hasBit(m, m.wholeOf(quarter).bits, 1), s, c), 'float32');
 }

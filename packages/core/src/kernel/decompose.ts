@@ -2,55 +2,56 @@
  * Rewrites value operations an engine does not print into ones it does.
  *
  * Works on expression DAGs of either stage, before vectors are formed, so each function is written once for all dtypes,
- * lanes and engines. float32 functions are computed in float64 where the engine has it and the function is hard; then a
- * coarse float64 polynomial is still far more accurate than float32 can show.
+ * lanes and engines. float32 functions use float32 and int32 arithmetic wherever that reaches one unit in the last place, so that they
+ * fill vectors; sin, cos, tan, pow and fmod use float64 for the hard part where the engine has it.
  */
-import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { acos, asin, atan, atan2 } from './decompose-arc.ts';
-import { abs, ceil, fma32, frem, mulHigh, nanTest, round, trunc } from './decompose-basic.ts';
+import { abs, ceil, fma32, fmaParts, mulHigh, nanTest, round, trunc } from './decompose-basic.ts';
 import { erf } from './decompose-erf.ts';
-import { cosh, exp, exp2, expm1, sinh, tanh } from './decompose-exp.ts';
-import { log, log1p, log2, pow } from './decompose-log.ts';
-import { FloatMath } from './decompose-math.ts';
+import { exp, exp2, expm1 } from './decompose-exp.ts';
+import { frem } from './decompose-frem.ts';
+import { cosh, sinh, tanh } from './decompose-hyperbolic.ts';
+import { log, log1p, log2 } from './decompose-log.ts';
+import { pow } from './decompose-pow.ts';
 import { cos, sin, tan } from './decompose-trig.ts';
 import type { Exprs } from './expr.ts';
+import type { DecomposeCaps, FloatMath } from './float-math.ts';
+import { Math32 } from './float-math32.ts';
+import { Math64 } from './float-math64.ts';
 import { ownRanges } from './free-ranges.ts';
-import { BASE_OPS, type BinaryOp, type KNode, type KOp, type TernaryOp, type UnaryOp, type ValueOp } from './ir.ts';
+import { BASE_OPS, type BinaryOp, type KNode, type TernaryOp, type UnaryOp, type ValueOp } from './ir.ts';
 
-type FloatFunction = (m: FloatMath, ...x: KNode[]) => KNode;
+type Unary = (m: FloatMath, x: KNode) => KNode;
+type Binary = (m: FloatMath, x: KNode, y: KNode) => KNode;
 
-/** Functions that are cheap and exact enough in the operand's own dtype. */
-const plain: Readonly<Partial<Record<KOp, FloatFunction>>> = {
-  CEIL: (m, x) => ceil(m, x as KNode),
-  TRUNC: (m, x) => trunc(m, x as KNode),
-  ROUND: (m, x) => round(m, x as KNode),
-  EXP: (m, x) => exp(m, x as KNode),
-  RSQRT: (m, x) => m.div(1, m.sqrt(x as KNode)),
-  RECIP: (m, x) => m.div(1, x as KNode),
+/** Operations on floats of one operand. */
+const unaries: Readonly<Partial<Record<UnaryOp, Unary>>> = {
+  CEIL: ceil,
+  TRUNC: trunc,
+  ROUND: round,
+  EXP: exp,
+  EXP2: exp2,
+  EXPM1: expm1,
+  LOG: log,
+  LOG2: log2,
+  LOG1P: log1p,
+  SIN: sin,
+  COS: cos,
+  TAN: tan,
+  ASIN: asin,
+  ACOS: acos,
+  ATAN: atan,
+  SINH: sinh,
+  COSH: cosh,
+  TANH: tanh,
+  ERF: erf,
+  RSQRT: (m, x) => m.div(1, m.sqrt(x)),
+  RECIP: (m, x) => m.div(1, x),
 };
 
-/** Functions computed in float64 for float32 operands, where the engine has float64. */
-const widened: Readonly<Partial<Record<KOp, FloatFunction>>> = {
-  EXP2: (m, x) => exp2(m, x as KNode),
-  EXPM1: (m, x) => expm1(m, x as KNode),
-  LOG: (m, x) => log(m, x as KNode),
-  LOG2: (m, x) => log2(m, x as KNode),
-  LOG1P: (m, x) => log1p(m, x as KNode),
-  SIN: (m, x) => sin(m, x as KNode),
-  COS: (m, x) => cos(m, x as KNode),
-  TAN: (m, x) => tan(m, x as KNode),
-  ASIN: (m, x) => asin(m, x as KNode),
-  ACOS: (m, x) => acos(m, x as KNode),
-  ATAN: (m, x) => atan(m, x as KNode),
-  SINH: (m, x) => sinh(m, x as KNode),
-  COSH: (m, x) => cosh(m, x as KNode),
-  TANH: (m, x) => tanh(m, x as KNode),
-  ERF: (m, x) => erf(m, x as KNode),
-  POW: (m, a, b) => pow(m, a as KNode, b as KNode),
-  ATAN2: (m, y, x) => atan2(m, y as KNode, x as KNode),
-  FREM: (m, x, y) => frem(m, x as KNode, y as KNode),
-};
+/** Operations on floats of two operands. */
+const binaries: Readonly<Partial<Record<BinaryOp, Binary>>> = { POW: pow, ATAN2: atan2, FREM: frem };
 
 /**
  * Expressions equal to `roots` that use only BASE_OPS and the engine's native operations.
@@ -58,7 +59,7 @@ const widened: Readonly<Partial<Record<KOp, FloatFunction>>> = {
  * @param roots expressions of one kernel
  * @param e factory for the new nodes
  */
-export function decompose(roots: readonly KNode[], e: Exprs, caps: EngineCaps): readonly KNode[] {
+export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps): readonly KNode[] {
   const done = new Map<KNode, KNode>();
   const stack = [...roots].reverse();
   while (stack.length > 0) {
@@ -117,7 +118,7 @@ function rebuild(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
 }
 
 /** What stands for the node, or null if the engine prints it. */
-function replacement(e: Exprs, n: KNode, caps: EngineCaps): KNode | null {
+function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
   if (BASE_OPS.has(n.op) || caps.nativeOps.has(n.op)) return null;
   const [a, b, c] = n.src as [KNode, KNode, KNode];
   switch (n.op as ValueOp) {
@@ -129,19 +130,21 @@ function replacement(e: Exprs, n: KNode, caps: EngineCaps): KNode | null {
       return mulHigh(e, a, b);
     case 'MULADD':
       return e.add(e.mul(a, b), c);
-    case 'FMA':
-      return n.dtype === 'float32' && caps.dtypes.has('float64') ? fma32(e, a, b, c) : e.add(e.mul(a, b), c);
     default:
-      break;
+      return floatFunction(e, n, caps);
   }
+}
+
+/** Float types without functions of their own go through float32. */
+function floatFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
+  const unary = unaries[n.op as UnaryOp];
+  const binary = binaries[n.op as BinaryOp];
+  if (unary === undefined && binary === undefined && n.op !== 'FMA') return null;
   const dtype = n.dtype as DType;
-  const own = plain[n.op];
-  if (own && isFloat(dtype)) return own(new FloatMath(e, dtype, dtype === 'float64'), ...n.src);
-  const wide = widened[n.op];
-  if (!wide) return null;
   if (!isFloat(dtype)) throw new Error(`[kernel.decompose] ${n.op} is no operation on ${dtype}`);
-  if (dtype === 'float64') return wide(new FloatMath(e, dtype, true), ...n.src);
-  if (!caps.dtypes.has('float64')) return wide(new FloatMath(e, 'float32', false), ...n.src);
-  const m = new FloatMath(e, 'float64', false);
-  return e.cast(wide(m, ...n.src.map((x) => e.cast(x, 'float64'))), dtype);
+  const m = dtype === 'float64' ? new Math64(e, caps) : new Math32(e, caps);
+  const [a, b, c] = n.src.map((x) => e.cast(x, m.t)) as [KNode, KNode, KNode];
+  if (unary !== undefined) return e.cast(unary(m, a), dtype);
+  if (binary !== undefined) return e.cast(binary(m, a, b), dtype);
+  return e.cast(m instanceof Math32 ? fma32(m, a, b, c) : fmaParts(m, a, b, c), dtype);
 }

@@ -65,6 +65,10 @@ function expression(n: KNode, [a, b, c]: string[]): string {
       return `Math.max(${a}, ${b})`;
     case 'MIN':
       return `Math.min(${a}, ${b})`;
+    case 'IDIV':
+      return rounded(dtype, `Math.trunc(${a} / ${b})`);
+    case 'IREM':
+      return rounded(dtype, `(${a} % ${b})`);
     case 'EQ':
       return `Number(${a} === ${b})`;
     case 'WHERE':
@@ -72,7 +76,7 @@ function expression(n: KNode, [a, b, c]: string[]): string {
     case 'SHR':
       return dtype === 'uint32' ? `(${a} >>> ${b})` : `(${a} >> ${b})`;
     case 'CAST':
-      if (dtype === 'int32' && from !== 'bool')
+      if (dtype === 'int32' && (from === 'float32' || from === 'float64'))
         return `(Math.max(-2147483648, Math.min(2147483647, Math.trunc(${a}))) | 0)`;
       return rounded(dtype, a as string);
     case 'BITCAST':

@@ -1,0 +1,164 @@
+/**
+ * A notation for decompositions: arithmetic on kernel expressions in one floating-point dtype. Numbers stand for constants.
+ *
+ * What depends on the format (powers of two, signs, cutting numbers into parts) is in float-math32.ts and float-math64.ts, so that
+ * a function is written once and differs between dtypes in its coefficients only. Functions stay close to half a unit in the
+ * last place by keeping what sums lose (T. J. Dekker, "A floating-point technique for extending the available precision", Numerische
+ * Mathematik 18, 1971): for s = a + b with |a| >= |b|, (a - s) + b is exactly what was lost.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import type { Exprs } from './expr.ts';
+import type { KNode } from './ir.ts';
+
+/** What decompositions ask of an engine. */
+export type DecomposeCaps = Pick<EngineCaps, 'dtypes' | 'nativeOps' | 'simt'>;
+
+/** The dtypes functions are written for; others are computed in float32. */
+export type FloatType = 'float32' | 'float64';
+
+/** Coefficients per dtype. */
+export type Coefficients = Readonly<Record<FloatType, readonly number[]>>;
+
+/** An integer, held as a number of the dtype and, where that helps, as an int32 that is too large by `bias`. */
+export interface Whole {
+  readonly value: KNode;
+  readonly bits: KNode;
+  readonly bias: number;
+}
+
+export abstract class FloatMath {
+  readonly e: Exprs;
+  readonly t: FloatType;
+  readonly caps: DecomposeCaps;
+
+  constructor(e: Exprs, t: FloatType, caps: DecomposeCaps) {
+    this.e = e;
+    this.t = t;
+    this.caps = caps;
+  }
+
+  // --- what differs between formats
+
+  /** A nearest integer of a number of at most 2^11 (float32: 2^22) in size. */
+  abstract whole(a: KNode): Whole;
+  /** 2^(n + plus), which must be a normal number. */
+  abstract power(n: Whole, plus?: number): KNode;
+  /** 2^(-2n) for n >= 0; 2^-120 from n = 60 on. */
+  abstract inverseSquare(n: Whole): KNode;
+  /** a * 2^n for a around one and any n in the range of the format and a little beyond: rounds once, denormals included. */
+  abstract scale(a: KNode, n: Whole): KNode;
+  /** x = 2^n mantissa with the mantissa in [cut, 2 cut), for positive finite x, denormal ones if said so; n is a number of the dtype. */
+  abstract split(x: KNode, cut: number, denormals?: boolean): { readonly n: KNode; readonly mantissa: KNode };
+  /** a cut or rounded to half the significant bits or less, so that products of two such numbers are exact. */
+  abstract head(a: KNode): KNode;
+  /** The sign of a, for `withSign`. */
+  abstract signOf(a: KNode): KNode;
+  /** a >= 0 with that sign. */
+  abstract withSign(a: KNode, sign: KNode): KNode;
+
+  // --- arithmetic
+
+  c(value: number): KNode {
+    return this.e.constant(this.t, value);
+  }
+  int(value: number): KNode {
+    return this.e.i32(value | 0);
+  }
+  pick(coefs: Coefficients): readonly number[] {
+    return coefs[this.t];
+  }
+  add(a: KNode, b: KNode | number): KNode {
+    return this.e.add(a, this.#node(b));
+  }
+  sub(a: KNode | number, b: KNode | number): KNode {
+    return this.e.sub(this.#node(a), this.#node(b));
+  }
+  mul(a: KNode, b: KNode | number): KNode {
+    return this.e.mul(a, this.#node(b));
+  }
+  div(a: KNode | number, b: KNode | number): KNode {
+    return this.e.div(this.#node(a), this.#node(b));
+  }
+  neg(a: KNode): KNode {
+    return this.e.neg(a);
+  }
+  abs(a: KNode): KNode {
+    return this.e.unary('ABS', a);
+  }
+  floor(a: KNode): KNode {
+    return this.e.unary('FLOOR', a);
+  }
+  sqrt(a: KNode): KNode {
+    return this.e.unary('SQRT', a);
+  }
+  /** A nearest integer: which one of two equally near ones depends on the engine. */
+  nearest(a: KNode): KNode {
+    return this.caps.nativeOps.has('ROUND') ? this.e.unary('ROUND', a) : this.floor(this.add(a, 0.5));
+  }
+  max(a: KNode, b: KNode | number): KNode {
+    return this.e.max(a, this.#node(b));
+  }
+  min(a: KNode, b: KNode | number): KNode {
+    return this.e.min(a, this.#node(b));
+  }
+  /** a limited to [low, high]; NaN stays. */
+  clamp(a: KNode, low: number, high: number): KNode {
+    return this.min(this.max(a, low), high);
+  }
+  /** a * b + c, fused or not as the target likes: only where its rounding does not matter. */
+  muladd(a: KNode, b: KNode | number, c: KNode | number): KNode {
+    return this.e.ternary('MULADD', a, this.#node(b), this.#node(c));
+  }
+  /** coefs[0] + coefs[1] x + coefs[2] x^2 + ... */
+  poly(x: KNode, coefs: readonly number[]): KNode {
+    let sum = this.c(coefs[coefs.length - 1] as number);
+    for (let i = coefs.length - 2; i >= 0; i--) sum = this.muladd(sum, x, coefs[i] as number);
+    return sum;
+  }
+  /** x + x^3 P(x^2): odd functions that are close to x. */
+  oddPoly(x: KNode, coefs: readonly number[]): KNode {
+    const square = this.mul(x, x);
+    return this.add(x, this.mul(this.mul(x, square), this.poly(square, coefs)));
+  }
+  /** What s = a + b lost, |a| >= |b| or a = 0. */
+  lost(a: KNode, b: KNode, s: KNode): KNode {
+    return this.add(this.sub(a, s), b);
+  }
+
+  // --- conditions
+
+  lt(a: KNode | number, b: KNode | number): KNode {
+    return this.e.lt(this.#node(a), this.#node(b));
+  }
+  le(a: KNode | number, b: KNode | number): KNode {
+    return this.e.le(this.#node(a), this.#node(b));
+  }
+  eq(a: KNode, b: KNode | number): KNode {
+    return this.e.eq(a, this.#node(b));
+  }
+  where(cond: KNode, a: KNode | number, b: KNode | number): KNode {
+    return this.e.where(cond, this.#node(a), this.#node(b));
+  }
+  /** The value of the first test that holds; the last value if none does. */
+  choose(tests: readonly KNode[], values: readonly number[]): KNode {
+    return tests.reduceRight(
+      (rest, test, i) => this.where(test, values[i] as number, rest),
+      this.c(values[tests.length] as number),
+    );
+  }
+  isNaN(a: KNode): KNode {
+    return this.e.unary('ISNAN', a);
+  }
+  /** True for negative numbers and for -0. The sign survives the way to float32. */
+  isNegative(a: KNode): KNode {
+    return this.e.lt(this.e.bitcast(this.e.cast(a, 'float32'), 'int32'), this.int(0));
+  }
+  /** The size of `a` with the sign of `b`, zeros included. */
+  copySign(a: KNode, b: KNode): KNode {
+    return this.withSign(this.abs(a), this.signOf(b));
+  }
+
+  #node(x: KNode | number): KNode {
+    return typeof x === 'number' ? this.c(x) : x;
+  }
+}
