@@ -2,13 +2,16 @@
 import { stopGradient } from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
 import { restoreTracking, suspendTracking } from '../graph/tracking.ts';
+import { refusePromise } from '../tensor/scope.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 /**
  * Runs a function whose operations are constants for every gradient: no tape, no gradient function and no requiresGrad leaf sees them.
  *
+ * @param body a synchronous function
  * @returns what the function returns
+ * @throws ArgumentError if the function returns a promise: gradients would be back on before it settles
  *
  * @example
  * const w = ones([2], { requiresGrad: true });
@@ -17,7 +20,7 @@ import type { Tensor } from '../tensor/types.ts';
 export function noGrad<T>(body: () => T): T {
   const state = suspendTracking('nothing');
   try {
-    return body();
+    return refusePromise('noGrad', body());
   } finally {
     restoreTracking(state);
   }

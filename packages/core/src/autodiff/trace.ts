@@ -4,7 +4,7 @@
  */
 import type { Node } from '../graph/node.ts';
 import { constant, identity } from '../graph/primitives.ts';
-import { traceScope } from '../graph/scope.ts';
+import { beginOp, traceScope } from '../graph/scope.ts';
 import {
   endRecording,
   pauseRecording,
@@ -61,6 +61,8 @@ export class Trace {
   /** The function has returned: nothing after this is part of it. */
   stop(): void {
     pauseRecording(this.#recording);
+    // Gradients are made by this operation, not by the last one of the function.
+    beginOp(this.op);
     this.#count = this.#recording.nodes.length;
   }
 

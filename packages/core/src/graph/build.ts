@@ -15,11 +15,6 @@ import { track } from './tracking.ts';
 
 let nextId = 1;
 
-/** Id the next node will have: nodes made before have smaller ids. */
-export function peekId(): number {
-  return nextId;
-}
-
 /**
  * Records one node. Throws ShapeError or DTypeError in the name of the operation in progress.
  *

@@ -206,6 +206,7 @@ describe('scopes', () => {
 
   it('refuses asynchronous functions', () => {
     expect(() => scope(async () => data())).toThrow(/\[scope\].*promise/);
+    expect(() => noGrad(async () => 1)).toThrow(/\[noGrad\].*promise/);
     expect(buffers).toBe(0);
   });
 

@@ -4,7 +4,7 @@
  * They leave out nodes that change nothing, and give realised sources a realised view of the same buffer where strides
  * express the movement. Operands broadcast as attrs.ts says; dtypes must already agree.
  */
-import { broadcastShapes, sameShape } from '../shape/broadcast.ts';
+import { sameShape } from '../shape/broadcast.ts';
 import type { DType } from '../shape/dtype.ts';
 import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
 import { type Shape, type View, isRowMajor } from '../shape/view.ts';
@@ -182,9 +182,4 @@ export function flip(x: Node, axes: readonly number[]): Node {
     x.shape,
     x.shape.map((_, i) => (backwards[i] ? -1 : 1)),
   );
-}
-
-/** Shape of operands after broadcasting, where it is known to exist. */
-export function broadcastShape(a: Node, b: Node): Shape {
-  return broadcastShapes('broadcast', a.shape, b.shape);
 }

@@ -19,16 +19,18 @@ import type { Tensor } from './types.ts';
  * });
  */
 export function scope<T>(body: () => T): T {
-  return userScope(() => {
-    const result = body();
-    if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
-      throw new ArgumentError(
-        'scope',
-        'the function returned a promise: a scope ends before it settles; record inside the scope and await values after it',
-      );
-    }
-    return result;
-  });
+  return userScope(() => refusePromise('scope', body()));
+}
+
+/** The result of a function that must not be asynchronous. Throws ArgumentError in the name of `op` if it is a promise. */
+export function refusePromise<T>(op: string, result: T): T {
+  if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
+    throw new ArgumentError(
+      op,
+      `the function returned a promise: ${op} ends before it settles; record inside and await values after it`,
+    );
+  }
+  return result;
 }
 
 /**
