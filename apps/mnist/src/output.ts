@@ -1,7 +1,22 @@
 /** The folder of results: made and tried before the training, so that hours of work do not end at a closed door. */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { oneLine, UsageError } from './errors.ts';
+
+/**
+ * Makes a folder and the folders above it. Node 20's own recursive form never returns where a file system answers
+ * 'no such file' for a folder it refuses to make, as /proc does.
+ */
+async function makeFolder(path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let at = resolve(path); ; at = dirname(at)) {
+    const found = await stat(at).catch(() => null);
+    if (found?.isDirectory()) break;
+    if (found || at === dirname(at)) throw new Error(`${at} is not a folder`);
+    missing.push(at);
+  }
+  for (const folder of missing.reverse()) await mkdir(folder);
+}
 
 /** Where results go. */
 export class OutputFolder {
@@ -19,7 +34,7 @@ export class OutputFolder {
   static async open(path: string): Promise<OutputFolder> {
     const trial = join(path, `.trial-${process.pid}`);
     try {
-      await mkdir(path, { recursive: true });
+      await makeFolder(path);
       await writeFile(trial, '');
       await rm(trial);
     } catch (error) {
