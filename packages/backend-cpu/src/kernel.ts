@@ -37,11 +37,11 @@ export class Code {
 }
 
 /** Rough speed of one thread, for deciding whether other threads are worth asking: floating operations and bytes per nanosecond. */
-const flopsPerNs = 8;
-const bytesPerNs = 16;
+const flopsPerNs = 20;
+const bytesPerNs = 20;
 
 /** Dispatches estimated below this run on the main thread alone: handing out work costs about a microsecond. */
-const aloneBelowNs = 8_000;
+const aloneBelowNs = 10_000;
 /** Least estimated time of a chunk. */
 const chunkNs = 3_000;
 /** Chunks per thread: enough that threads finish together, few enough that taking them costs nothing. */

@@ -24,7 +24,10 @@ export const heapAt: number = ringAt + ringSlots * 4;
 
 /** Control words as indices into an Int32Array over the memory; those that threads spin on lie on cache lines of their own. */
 export const control = {
-  /** Number of the dispatch in the upper bits, chunks not yet taken in the lower 13. */
+  /**
+   * The chunks nobody has taken yet, from `low` to below `high`: number of the dispatch, `high`, `low` from the upper bits
+   * down, `chunkBits` bits each for the last two.
+   */
   ticket: 16640,
   /** Chunks finished. */
   done: 16656,
@@ -40,13 +43,12 @@ export const control = {
   stop: 16736,
   /** 1 if a chunk failed in a worker. */
   failed: 16752,
-  /** The running dispatch: module slot, function, number of chunks, groups per chunk, groups. */
+  /** The running dispatch: module slot, function, groups per chunk, groups. */
   slot: 16768,
   fn: 16769,
-  chunks: 16770,
-  chunkGroups: 16771,
-  groups: 16772,
+  chunkGroups: 16770,
+  groups: 16771,
 } as const;
 
-/** Bits of the ticket that count chunks. */
-export const chunkBits = 13;
+/** Bits of `low` and of `high` in the ticket. */
+export const chunkBits = 11;

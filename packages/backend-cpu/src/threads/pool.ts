@@ -1,9 +1,11 @@
 /**
  * The main thread's side of the worker threads: publishing modules, handing out a dispatch in chunks, waiting for its end.
  *
- * A dispatch is posted by one store to the ticket word: a running number and the count of chunks. Whoever lowers the count by a
- * compare-and-exchange owns that chunk, the main thread included, so a worker that wakes late can never take work of a
- * dispatch that is over, and nobody waits for workers that did not come. Which thread runs a chunk never matters to results.
+ * A dispatch is posted by one store to the ticket word, which holds the range of chunks that nobody has taken. Whoever makes
+ * the range smaller by a compare-and-exchange owns a chunk: the main thread takes the first, workers the last, so that threads
+ * tend to meet the same data again in the next dispatch. A worker that wakes late finds an empty range or the range of the
+ * running dispatch, and reads what that dispatch is only after it owns a chunk; nobody waits for workers that did not
+ * come. Which thread runs a chunk never matters to results.
  */
 import type { Heap } from '../memory/heap.ts';
 import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
@@ -26,7 +28,7 @@ export class WorkerPool {
   readonly #blocking = mayBlock();
   #threads: Thread[] = [];
   #started = false;
-  #ticket = 0;
+  #number = 0;
   #freeSlots: number[] = [];
   #nextSlot = 0;
 
@@ -105,19 +107,18 @@ export class WorkerPool {
     const chunks = Math.ceil(groups / chunkGroups);
     words[control.slot] = published.slot;
     words[control.fn] = index;
-    words[control.chunks] = chunks;
     words[control.chunkGroups] = chunkGroups;
     words[control.groups] = groups;
     Atomics.store(words, control.done, 0);
-    this.#ticket = (this.#ticket + 1) & (0x7fffffff >> chunkBits);
-    Atomics.store(words, control.ticket, (this.#ticket << chunkBits) | chunks);
+    this.#number = (this.#number + 1) & (0x7fffffff >> (2 * chunkBits));
+    Atomics.store(words, control.ticket, ((this.#number << chunkBits) | chunks) << chunkBits);
     let failure: unknown;
     for (;;) {
       const ticket = Atomics.load(words, control.ticket);
-      const remaining = ticket & chunkMask;
-      if (remaining === 0) break;
-      if (Atomics.compareExchange(words, control.ticket, ticket, ticket - 1) !== ticket) continue;
-      const from = (chunks - remaining) * chunkGroups;
+      const low = ticket & chunkMask;
+      if (low >= ((ticket >> chunkBits) & chunkMask)) break;
+      if (Atomics.compareExchange(words, control.ticket, ticket, ticket + 1) !== ticket) continue;
+      const from = low * chunkGroups;
       try {
         fn(argsAt, from, Math.min(groups, from + chunkGroups), scratch);
       } catch (error) {
@@ -157,7 +158,7 @@ export class WorkerPool {
     const at = tableAt / 4 + slot * 4;
     // Twice: a worker that reads while the entry changes sees another version afterwards and reads again.
     Atomics.add(words, at + 2, 1);
-    Atomics.store(words, at, address | 0);
+    Atomics.store(words, at, address);
     Atomics.store(words, at + 3, Math.floor(address / 2 ** 32));
     Atomics.store(words, at + 1, length);
     Atomics.add(words, at + 2, 1);

@@ -1,8 +1,8 @@
 /**
  * The code of a worker thread: one function without references to anything outside it, because it travels as text.
  *
- * A worker shares the memory and takes chunks of the posted dispatch from the ticket word until none is left; then it spins
- * for a while and goes to sleep on that word. It never returns to its event loop, so modules come as bytes in the memory.
+ * A worker shares the memory and takes chunks of the posted dispatch, last one first, until none is left; then it looks for
+ * the next dispatch for a while and goes to sleep. It never returns to its event loop, so modules come as bytes in the memory.
  */
 import type { control } from '../memory/layout.ts';
 
@@ -70,8 +70,7 @@ export function workerMain(start: WorkerStart): void {
     events = now;
   };
 
-  const runChunk = (remaining: number): void => {
-    const chunk = words[control.chunks]! - remaining;
+  const runChunk = (chunk: number): void => {
     const size = words[control.chunkGroups]!;
     const from = chunk * size;
     const to = Math.min(words[control.groups]!, from + size);
@@ -95,9 +94,10 @@ export function workerMain(start: WorkerStart): void {
   let idle = 0;
   for (;;) {
     const ticket = Atomics.load(words, control.ticket);
-    const remaining = ticket & chunkMask;
-    if (remaining !== 0) {
-      if (Atomics.compareExchange(words, control.ticket, ticket, ticket - 1) === ticket) runChunk(remaining);
+    const high = (ticket >> chunkBits) & chunkMask;
+    if ((ticket & chunkMask) < high) {
+      const next = ticket - (1 << chunkBits);
+      if (Atomics.compareExchange(words, control.ticket, ticket, next) === ticket) runChunk(high - 1);
       idle = 0;
     } else if (++idle > spins) {
       if (Atomics.load(words, control.stop) === 1) return;
