@@ -9,9 +9,9 @@ import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { traits } from './traits.ts';
 
 /** Reading an element that some kernel wrote. */
-export const loadCost = 2;
+export const loadCost = 4;
 /** Writing an element. */
-export const storeCost = 3;
+export const storeCost = 6;
 /** What another kernel costs by itself: a launch, and loops over small extents. */
 export const kernelCost = 20_000;
 /** Operands of a contraction are read about this often, whatever the loops say: templates pack them. */

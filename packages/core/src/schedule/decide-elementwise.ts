@@ -25,7 +25,7 @@ export function decideElementwise(p: Partition, node: PlanNode): void {
   if (!p.mustStore(node)) {
     if (free) p.inlineAll(node);
     else if (node.role === 'movement' && node.src.length > mostChoices) storeSomewhere(p, node);
-    else if (keepRow(p, node)) return;
+    else if (keepRow(p, node, [...demands])) return;
     else if (cheaperInPlace(p, node, demands)) p.inlineAll(node);
     else storeSomewhere(p, node);
     return;
@@ -83,6 +83,15 @@ function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]
   return demands.length <= fewTimes && cost <= cheapAgain && again <= fewTimes * alreadyOnce;
 }
 
+/** True if one kernel may compute the node for all these demands of its own. */
+function mayRepeat(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
+  if (demands.length === 1) return true;
+  const { kernel } = demands[0] as Demand;
+  if (kernel.contraction !== null || kernel.anchor !== null || demands.length > fewTimes) return false;
+  if (demands.some((d) => d.operand) || (p.facts.cost[node.index] as number) > cheapAgain) return false;
+  return demands.every((d) => evaluations(p.context, d) <= node.size);
+}
+
 /** Stores the node in a kernel that runs through its elements anyway, beside its like, or in a kernel of its own. */
 function storeSomewhere(p: Partition, node: PlanNode): void {
   if (isPlanOp(node, 'concat')) {
@@ -90,11 +99,14 @@ function storeSomewhere(p: Partition, node: PlanNode): void {
     return;
   }
   if (!p.alone.has(node)) {
-    for (const demand of p.demandsOf(node)) {
-      if (!p.mayStoreAt(demand) || !p.canServe(demand.kernel, node)) continue;
+    for (const demand of [...p.demandsOf(node)]) {
+      const same = p.demandsOf(node).filter((d) => d.kernel === demand.kernel);
+      if (!p.runsThrough(demand) || !mayRepeat(p, node, same) || !p.canServe(demand.kernel, node)) continue;
       const ranges = rangesOf(p.context, demand) as readonly Range[];
       addRow(demand.kernel, ranges);
+      keepRow(p, node, same);
       p.store(demand, ranges);
+      for (const other of same) p.inline(other);
       return;
     }
   }

@@ -43,7 +43,8 @@ export function decideReduce(p: Partition, node: PlanNode): void {
       return;
     }
   }
-  const source = node.src[0] as PlanNode;
+  let source = node.src[0] as PlanNode;
+  while (source.op === 'reshape') source = source.src[0] as PlanNode;
   const key = `reduce ${node.shape.join()} of ${source.shape.join()} ${p.facts.component[source.index]}`;
   const fits = (kernel: KernelDraft): boolean => kernel.contraction === null && hasRoom(kernel);
   p.storeWithKin(node, key, fits).kernel.reductions++;

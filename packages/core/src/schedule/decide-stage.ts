@@ -8,6 +8,7 @@
 import type { Range } from '../kernel/expr.ts';
 import type { KNode } from '../kernel/ir.ts';
 import { longestRow } from './cost.ts';
+import type { Demand } from './draft.ts';
 import { flatten } from './index-map.ts';
 import type { Partition } from './partition.ts';
 import type { PlanNode } from './plan-graph.ts';
@@ -15,9 +16,8 @@ import type { PlanNode } from './plan-graph.ts';
 /** Cheaper elements are computed again as fast as they are read. */
 const worthKeeping = 8;
 
-/** Computes the node's demands by way of a row, if they are of that kind; false if not, and nothing has changed. */
-export function keepRow(p: Partition, node: PlanNode): boolean {
-  const demands = p.demandsOf(node);
+/** Computes demands on the node by way of a row, if they are of that kind; false if not, and nothing has changed. */
+export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
   const [first] = demands;
   if (first === undefined || demands.length < 2 || (p.facts.cost[node.index] as number) < worthKeeping) return false;
   const { kernel } = first;

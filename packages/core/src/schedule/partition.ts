@@ -252,11 +252,15 @@ export class Partition {
     return demand;
   }
 
-  /** True if the demand's kernel runs through every element of the node exactly once, in loops where it may store it. */
+  /** True if the kernel may store the node at this demand, and needs it nowhere else. */
   mayStoreAt(demand: Demand): boolean {
+    return this.onlyDemand(demand.kernel, demand.node) === demand && this.runsThrough(demand);
+  }
+
+  /** True if the demand's kernel runs through every element of the node exactly once, in loops where it may store it. */
+  runsThrough(demand: Demand): boolean {
     const { kernel, node } = demand;
-    if (kernel.closed || demand.operand || demand.gate !== null || this.onlyDemand(kernel, node) !== demand)
-      return false;
+    if (kernel.closed || demand.operand || demand.gate !== null) return false;
     const ranges = rangesOf(this.context, demand);
     if (ranges === null || extentOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range)))
       return false;
