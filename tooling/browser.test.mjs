@@ -26,6 +26,7 @@ function within(seconds, what, work) {
 
 // Run in the page; texts, because the test runner rewrites `import` in functions.
 const onMainThread = `import('/checks.js').then(({ runChecks }) => runChecks())`;
+const withoutWaiting = `import('/checks.js').then(({ runChecks }) => runChecks({ patience: 500 }))`;
 const inWorker = `new Promise((resolve, reject) => {
   const worker = new Worker('/worker.js', { type: 'module' });
   worker.onerror = (event) => reject(new Error('the worker failed: ' + event.message));
@@ -92,7 +93,7 @@ if (path === null && !required) {
       const { isolated, inWorker: worker, threads, conformance, milliseconds } = report;
       say(
         `${isolated ? 'isolated' : 'not isolated'}, ${worker ? 'module worker' : 'main thread'}: ${threads} of ${report.cores} ` +
-          `threads, ${report.shared} chunks by others, ${conformance.passed} cases, loss ${report.losses.at(-1)}, ${milliseconds} ms`,
+          `threads (${report.readyWorkers} more started), ${conformance.passed} cases, loss ${report.losses.at(-1)}, ${milliseconds} ms`,
       );
       expect(errors).toEqual([]);
       expect(conformance.failures).toEqual([]);
@@ -137,6 +138,15 @@ if (path === null && !required) {
       },
       90_000,
     );
+
+    it('works alone where a policy forbids its threads', async () => {
+      const policy = { ...isolation, 'Content-Security-Policy': "script-src 'self' 'wasm-unsafe-eval'" };
+      const { report, errors } = await inPage(policy, withoutWaiting);
+      // The browser itself reports what it refused.
+      judge({ report, errors: errors.filter((text) => !text.includes('Content Security Policy')) });
+      expect([report.isolated, report.readyWorkers, report.shared]).toEqual([true, 0, 0]);
+      expect(report.losses).toEqual(seen[0]?.losses);
+    }, 90_000);
 
     it('gives the same bits in all four', () => {
       expect(seen.length).toBe(4);

@@ -47,11 +47,12 @@ export function setUp(options: CpuEngineOptions): Setup {
   const addressBits = wished > addressLimit && memory64 ? 64 : 32;
   const minPages = Math.ceil((heapAt + threads * sharedBytes) / pageBytes) + 1;
   const most = Math.min(wished, addressBits === 64 ? wideLimit : addressLimit);
-  const maxPages = Math.max(minPages, Math.floor(most / pageBytes));
+  const mostPages = Math.max(minPages, Math.floor(most / pageBytes));
+  const { memory, maxPages } = reserve(minPages, mostPages, shared, addressBits);
   const limit = maxPages * pageBytes;
   return {
     threads,
-    memory: makeMemory(minPages, maxPages, shared, addressBits),
+    memory,
     memoryImport: { minPages, maxPages, shared, addressBits },
     limit,
     target: { addressBits, shared, fusedMadd, laneSelect, sharedBytes, lowBytes, scalarOffset },
@@ -71,6 +72,24 @@ export function setUp(options: CpuEngineOptions): Setup {
       atomics: new Set(),
     },
   };
+}
+
+/**
+ * A memory that may grow as far as asked, or half of that, and so on: browsers on telephones refuse to reserve 4 GiB.
+ */
+function reserve(
+  minPages: number,
+  mostPages: number,
+  shared: boolean,
+  addressBits: 32 | 64,
+): { memory: WebAssembly.Memory; maxPages: number } {
+  for (let maxPages = mostPages; ; maxPages = Math.max(minPages, maxPages >>> 1)) {
+    try {
+      return { memory: makeMemory(minPages, maxPages, shared, addressBits), maxPages };
+    } catch (error) {
+      if (!(error instanceof RangeError) || maxPages === minPages) throw error;
+    }
+  }
 }
 
 function threadCount(asked: number | undefined): number {

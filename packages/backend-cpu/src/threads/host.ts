@@ -93,8 +93,15 @@ export function startThread<T>(main: (data: T) => void, data: T): Thread {
   const url = URL.createObjectURL(
     new Blob([`${source} onmessage = (event) => main(event.data);`], { type: 'text/javascript' }),
   );
-  const worker = new Worker(url, { name: 'polygrad-cpu' });
-  URL.revokeObjectURL(url);
-  worker.postMessage(data);
-  return { terminate: () => worker.terminate() };
+  try {
+    const worker = new Worker(url, { name: 'polygrad-cpu' });
+    // As above; a content security policy without `worker-src blob:` ends here too, or below.
+    worker.addEventListener('error', (event) => event.preventDefault());
+    worker.postMessage(data);
+    return { terminate: () => worker.terminate() };
+  } catch {
+    return { terminate: () => {} };
+  } finally {
+    URL.revokeObjectURL(url);
+  }
 }

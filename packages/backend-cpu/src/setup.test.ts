@@ -1,0 +1,39 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { createCpuEngine } from './engine.ts';
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+/** A WebAssembly whose memories may not grow beyond so many pages, as on telephones. */
+function refuseAbove(pages: number): number[] {
+  const asked: number[] = [];
+  class Memory extends WebAssembly.Memory {
+    constructor(descriptor: WebAssembly.MemoryDescriptor) {
+      const maximum = Number(descriptor.maximum ?? 0);
+      asked.push(maximum);
+      if (maximum > pages) throw new RangeError('could not allocate memory');
+      super(descriptor);
+    }
+  }
+  vi.stubGlobal('WebAssembly', Object.assign(Object.create(WebAssembly), { Memory }));
+  return asked;
+}
+
+it('takes less memory where the most cannot be reserved', async () => {
+  const asked = refuseAbove(10_000);
+  const engine = createCpuEngine({ threads: 2 });
+  expect(asked.at(-1)).toBeGreaterThan(5000);
+  expect(asked.at(-1)).toBeLessThanOrEqual(10_000);
+  expect(engine.caps.maxBufferBytes).toBeLessThan(10_000 * 65536);
+  const buffer = engine.alloc(1 << 24);
+  const data = new Uint8Array(1 << 24).fill(7);
+  engine.upload({ buffer, offset: 0, bytes: data.length }, data);
+  expect((await engine.download({ buffer, offset: data.length - 2, bytes: 2 }, new Uint8Array(2)))[1]).toBe(7);
+  engine.dispose();
+});
+
+it('says so where there is not even the least', () => {
+  refuseAbove(3);
+  expect(() => createCpuEngine({ threads: 1 })).toThrow(RangeError);
+});
