@@ -264,7 +264,12 @@ export class CpuEngine implements IEngine {
       else if (kind === 1) this.#f64[at] = value;
       else i32[2 * at] = kind === 2 ? value : value === 0 ? 0 : 1;
     }
-    if (groups > 0) runGroups(this.#pool, kernel.code, groups, kernel.chunk, kernel.step, argsAt, this.#scratch);
+    if (groups === 0) return;
+    try {
+      runGroups(this.#pool, kernel.code, groups, kernel.chunk, kernel.step, argsAt, this.#scratch);
+    } catch (cause) {
+      throw new Error(`[cpu.submit] kernel '${kernel.program.name}' failed: ${cause}`, { cause });
+    }
   }
 
   #copy(from: Binding, to: Binding): void {
