@@ -2,8 +2,8 @@
  * `npm test`: everything that must hold, as a list of steps, ending in `N passed, N failed, N skipped`.
  *
  * Options: `--long` adds the files named *.long.test.ts and sets POLYGRAD_LONG=1 for the conformance suite; `--only a,b`
- * runs only the named steps. POLYGRAD_REQUIRE names engines (comma-separated) that must be there: their absence is then
- * a failure instead of a skip. A step that checks one thing counts as one test.
+ * runs only the named steps. POLYGRAD_REQUIRE names engines, and `browser` for Chromium (comma-separated), that must be
+ * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
