@@ -20,10 +20,11 @@ import { assembleModule, type FunctionBody, type MemoryImport } from './asm/modu
 import { blockBytes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
 import type { EmitTarget } from './emit/target.ts';
+import { CodeTable } from './code-table.ts';
 import { chunkFor, Code, CodeModule, CpuKernel, runGroups } from './kernel.ts';
 import { type Block, Heap } from './memory/heap.ts';
 import { argSlots, argsAt, heapAt, scalarOffset } from './memory/layout.ts';
-import { programKey } from './program-key.ts';
+import { sameCode } from './program-key.ts';
 import { type CpuEngineOptions, setUp, sharedBytes } from './setup.ts';
 import { processorName } from './threads/host.ts';
 import { WorkerPool } from './threads/pool.ts';
@@ -58,7 +59,7 @@ export class CpuEngine implements IEngine {
   readonly #heap: Heap;
   readonly #scratch: number;
   readonly #pool: WorkerPool | null;
-  readonly #codes = new Map<string, Code>();
+  readonly #codes = new CodeTable();
   #builtins: { readonly copy: Code; readonly fill: Code } | null = null;
   #disposed = false;
   #bytes = 0;
@@ -131,21 +132,19 @@ export class CpuEngine implements IEngine {
 
   compile(programs: readonly Program[]): readonly CompiledKernel[] {
     this.#use('compile');
-    const keys = programs.map(programKey);
-    const fresh = new Map<string, Program>();
+    const codes = programs.map((p) => this.#codes.find(p));
+    const fresh: Program[] = [];
     programs.forEach((p, i) => {
-      if (!this.#codes.has(keys[i]!)) fresh.set(keys[i]!, p);
+      if (codes[i] === undefined && !fresh.some((f) => sameCode(f, p))) fresh.push(p);
     });
-    if (fresh.size > 0) {
+    if (fresh.length > 0) {
       this.#pool?.start();
-      const bodies = [...fresh.values()].map((p) => emitFunction(checkSlots(p), this.#target));
-      const module = this.#load(bodies);
-      let index = 0;
-      for (const key of fresh.keys()) this.#codes.set(key, new Code(key, module, index++));
-      module.users = fresh.size;
+      const module = this.#load(fresh.map((p) => emitFunction(checkSlots(p), this.#target)));
+      module.users = fresh.length;
+      fresh.forEach((p, index) => this.#codes.add(new Code(p, module, index)));
     }
     return programs.map((p, i) => {
-      const code = this.#codes.get(keys[i]!)!;
+      const code = codes[i] ?? this.#codes.find(p)!;
       code.users++;
       return new CpuKernel(p, code, this.#threads);
     });
@@ -158,7 +157,7 @@ export class CpuEngine implements IEngine {
       kernel.released = true;
       const { code } = kernel;
       if (--code.users > 0) continue;
-      this.#codes.delete(code.key);
+      this.#codes.remove(code);
       const { module } = code;
       if (--module.users === 0 && module.published !== null) this.#pool!.withdraw(module.published);
     }
@@ -301,8 +300,9 @@ export class CpuEngine implements IEngine {
 
   #builtin(name: 'copy' | 'fill'): Code {
     if (this.#builtins === null) {
-      const module = this.#load([copyFunction(this.#target.addressBits), emitFunction(fillProgram(), this.#target)]);
-      this.#builtins = { copy: new Code('copy', module, 0), fill: new Code('fill', module, 1) };
+      const fill = fillProgram();
+      const module = this.#load([copyFunction(this.#target.addressBits), emitFunction(fill, this.#target)]);
+      this.#builtins = { copy: new Code(fill, module, 0), fill: new Code(fill, module, 1) };
     }
     return this.#builtins[name];
   }

@@ -22,14 +22,15 @@ export class CodeModule {
 
 /** One function of a module. */
 export class Code {
-  readonly key: string;
+  /** The program it was first printed for. */
+  readonly program: Program;
   readonly module: CodeModule;
   readonly index: number;
   readonly fn: KernelFunction;
   users = 0;
 
-  constructor(key: string, module: CodeModule, index: number) {
-    this.key = key;
+  constructor(program: Program, module: CodeModule, index: number) {
+    this.program = program;
     this.module = module;
     this.index = index;
     this.fn = module.exports[exportName(index)] as KernelFunction;

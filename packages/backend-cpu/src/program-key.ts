@@ -1,45 +1,74 @@
 /**
- * A text that is equal for two programs exactly if the emitter prints the same code for both.
+ * When two programs print as the same code: a hash that is equal then, and the comparison that decides.
  *
  * Names, costs and tensor lengths are left out; the grid counts, because group indices are derived from it.
  */
-import type { KNode, Program } from '@polygrad/core/kernel';
+import { highOf, type KNode, lowOf, type Program } from '@polygrad/core/kernel';
 
-export function programKey(p: Program): string {
+/** Equal for programs with the same code; others seldom share it. */
+export function hashProgram(p: Program): number {
   const index = new Map<KNode, number>();
-  const parts: string[] = [`${p.grid.join()};${p.group.join()};${p.params.length};${p.scalars.join()}`];
+  let h = mix(mix(mix(p.params.length, p.scalars.length), p.grid[0]), p.grid[1] * 65599 + p.grid[2]);
   for (const n of p.body) {
-    let text = `${n.op} ${n.dtype} ${n.lanes}`;
-    for (const s of n.src) text += ` ${index.get(s) ?? '?'}`;
-    switch (n.op) {
-      case 'PARAM':
-        text += ` #${n.arg.slot}${n.arg.access}`;
-        break;
-      case 'SCALAR':
-        text += ` #${n.arg.slot}`;
-        break;
-      case 'CONST':
-        text += Object.is(n.arg.value, -0) ? ' -0' : ` ${n.arg.value}`;
-        break;
-      case 'REG':
-      case 'SHARED':
-        text += ` #${n.arg.length}`;
-        break;
-      case 'SPECIAL':
-        text += ` ${n.arg.kind}${n.arg.axis}`;
-        break;
-      case 'LANE':
-        text += ` #${n.arg.lane}`;
-        break;
-      case 'ATOMIC':
-        text += ` ${n.arg.op}`;
-        break;
-      case 'LOOP':
-        if (n.arg?.unrollHint) text += ' u';
-        break;
-    }
+    h = mix(h, n.op.length * 64 + n.op.charCodeAt(n.op.length >> 1) + n.lanes * 4096);
+    for (const s of n.src) h = mix(h, index.get(s) ?? -1);
+    if (n.op === 'CONST') h = mix(h, Number(n.arg.value));
     index.set(n, index.size);
-    parts.push(text);
   }
-  return parts.join('\n');
+  return h;
+}
+
+function mix(h: number, x: number): number {
+  h = Math.imul(h ^ (x | 0), 0x9e3779b1);
+  return h ^ (h >>> 15);
+}
+
+/** True if the emitter prints the same code for both. */
+export function sameCode(p: Program, q: Program): boolean {
+  if (p === q) return true;
+  if (p.body.length !== q.body.length || p.params.length !== q.params.length) return false;
+  if (p.grid.join() !== q.grid.join() || p.group.join() !== q.group.join()) return false;
+  if (p.scalars.join() !== q.scalars.join()) return false;
+  const partner = new Map<KNode, KNode>();
+  for (let i = 0; i < p.body.length; i++) {
+    const a = p.body[i]!;
+    const b = q.body[i]!;
+    if (a.op !== b.op || a.dtype !== b.dtype || a.lanes !== b.lanes || a.src.length !== b.src.length) return false;
+    for (let k = 0; k < a.src.length; k++) if (partner.get(a.src[k]!) !== b.src[k]) return false;
+    if (!sameArgument(a, b) || !sameSigns(a, b)) return false;
+    partner.set(a, b);
+  }
+  return true;
+}
+
+/** Integers: the emitter uses what is known of their signs, which may come from outside the program. */
+function sameSigns(a: KNode, b: KNode): boolean {
+  if (a.dtype !== 'int32' && a.dtype !== 'uint32') return true;
+  if (lowOf(a) >= 0 !== lowOf(b) >= 0 || lowOf(a) > 0 !== lowOf(b) > 0) return false;
+  return highOf(a) <= 0x7fffffff === highOf(b) <= 0x7fffffff;
+}
+
+/** Compares what the emitter reads of two nodes' arguments; their operations are equal. */
+function sameArgument(a: KNode, b: KNode): boolean {
+  switch (a.op) {
+    case 'PARAM':
+      return b.op === 'PARAM' && a.arg.slot === b.arg.slot && a.arg.access === b.arg.access;
+    case 'SCALAR':
+      return b.op === 'SCALAR' && a.arg.slot === b.arg.slot;
+    case 'CONST':
+      return b.op === 'CONST' && Object.is(a.arg.value, b.arg.value);
+    case 'REG':
+    case 'SHARED':
+      return (b.op === 'REG' || b.op === 'SHARED') && a.arg.length === b.arg.length;
+    case 'SPECIAL':
+      return b.op === 'SPECIAL' && a.arg.kind === b.arg.kind && a.arg.axis === b.arg.axis;
+    case 'LANE':
+      return b.op === 'LANE' && a.arg.lane === b.arg.lane;
+    case 'ATOMIC':
+      return b.op === 'ATOMIC' && a.arg.op === b.arg.op;
+    case 'LOOP':
+      return b.op === 'LOOP' && (a.arg?.unrollHint === true) === (b.arg?.unrollHint === true);
+    default:
+      return true;
+  }
 }
