@@ -141,7 +141,7 @@ export class CpuEngine implements IEngine {
       this.#pool?.start();
       const module = this.#load(fresh.map((p) => emitFunction(checkSlots(p), this.#target)));
       module.users = fresh.length;
-      fresh.forEach((p, index) => this.#codes.add(new Code(p, module, index)));
+      for (const [index, p] of fresh.entries()) this.#codes.add(new Code(p, module, index));
     }
     return programs.map((p, i) => {
       const code = codes[i] ?? this.#codes.find(p)!;
