@@ -9,7 +9,7 @@ import { release, retain, type TrackedHandle, trackHandle } from '../graph/recor
 import { rowMajorStrides, sizeOf } from '../shape/view.ts';
 import { type Values, valuesOf } from '../testing/graph-values.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
-import { growGraph } from './random-graph.ts';
+import { growGraph } from './fixtures/random-graph.ts';
 import { flush, flushNodes, readNode, stats, uploadNode } from './runtime.ts';
 
 const runs = Number(process.env.FUZZ_RUNS ?? 60);

@@ -23,7 +23,7 @@ import {
   maxPool,
   relu,
   softmax,
-} from './test-models.ts';
+} from './fixtures/models.ts';
 
 let engine: NullEngine;
 

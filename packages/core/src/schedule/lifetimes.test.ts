@@ -10,7 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { release, retain, trackHandle, type TrackedHandle } from '../graph/recorder.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { flush, readNode, readNodeSync, setScheduleLog, stats, uploadNode } from './runtime.ts';
-import { matmul } from './test-models.ts';
+import { matmul } from './fixtures/models.ts';
 
 let engine: IEngine;
 

@@ -6,22 +6,20 @@
  */
 import type { IEngine } from '../engine/engine.ts';
 import { PolygradError, UnsupportedError } from '../engine/errors.ts';
-import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
+import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { getEngine } from '../engine/registry.ts';
 import { bufferNode } from '../graph/build.ts';
 import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
 import { finishFlush, pendingHandles, release, retain, setFlushHooks } from '../graph/recorder.ts';
-import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
+import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { isRowMajor, rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
-import { PlanCache } from './cache.ts';
-import { Cone, type ConeOptions, viewBase } from './cone.ts';
+import { Cone, type ConeOptions } from './cone.ts';
+import { type EngineState, stateOf } from './engine-state.ts';
 import { execute } from './execute.ts';
 import { fromDevice, storageBytes, toDevice } from './host-data.ts';
-import { KernelCache } from './kernel-cache.ts';
-import { makePlan, type Plan } from './plan.ts';
-import { traits } from './traits.ts';
+import { makePlan } from './plan.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {
@@ -35,34 +33,12 @@ export interface ScheduleStats {
   readonly bytes: number;
 }
 
-/** Everything kept for one engine. */
-interface EngineState {
-  readonly engine: IEngine;
-  readonly pool: BufferPool;
-  readonly plans: PlanCache<Plan>;
-  readonly kernelCache: KernelCache;
-  readonly elementBytes: readonly number[];
-  readonly global: ConeOptions;
-  readonly partial: ConeOptions;
-  flushes: number;
-  planHits: number;
-  planMisses: number;
-  kernels: number;
-  /** Submissions since the device was last known to be idle. */
-  inFlight: number;
-  idling: Promise<void> | null;
-}
-
-/** Plans kept per engine. */
-const planLimit = 512;
 /** Flushes that may wait in the device before `throttle` waits for them. */
 const mostInFlight = 16;
 /** Misses after which each further one is reported to the debug log. */
 const suspiciousMisses = 64;
 
-const states = new WeakMap<IEngine, EngineState>();
 const cone = new Cone();
-let last: EngineState | null = null;
 let log: ((message: string) => void) | null = null;
 
 setFlushHooks({ onLimit: flush, onScopeEnd: flush });
@@ -70,42 +46,6 @@ setFlushHooks({ onLimit: flush, onScopeEnd: flush });
 /** Reports why memory was not reused, new plans after many, and the like; null stops it. For finding slow programs. */
 export function setScheduleLog(next: ((message: string) => void) | null): void {
   log = next;
-}
-
-function stateOf(engine: IEngine): EngineState {
-  if (last !== null && last.engine === engine) return last;
-  let state = states.get(engine);
-  if (state === undefined) {
-    const pool = poolOf(engine);
-    const elementBytes = Object.entries(dtypeInfo).reduce<number[]>((list, [dtype, info]) => {
-      list[info.id] = storageBytes(engine, dtype as DType);
-      return list;
-    }, []);
-    const { bindAlign } = engine.caps;
-    const options = { pool, elementBytes, bindAlign, keep: isDear, bringHome: (node: Node) => bringHome(node, pool) };
-    const kernelCache = new KernelCache(engine);
-    const plans = new PlanCache<Plan>(planLimit, (plan) => kernelCache.drop(plan.kernels));
-    const counts = { flushes: 0, planHits: 0, planMisses: 0, kernels: 0, inFlight: 0, idling: null };
-    state = {
-      engine,
-      pool,
-      plans,
-      kernelCache,
-      elementBytes,
-      global: { ...options, donate: true },
-      partial: { ...options, donate: false },
-      ...counts,
-    };
-    states.set(engine, state);
-  }
-  last = state;
-  return state;
-}
-
-/** Too dear to compute twice: kept in memory if somebody may ask for it later. */
-function isDear(node: Node): boolean {
-  const { role } = traits[node.op];
-  return role === 'contraction' || role === 'reduce' || role === 'scatter';
 }
 
 /** Realises every pending handle's node and submits the work. What nobody holds any more is not computed. */
@@ -268,35 +208,6 @@ function allocForUpload(pool: BufferPool, bytes: number): PoolBuffer {
     pool.trim(0);
     return pool.alloc(bytes);
   }
-}
-
-/** Moves a leaf's data from the engine that has it to this pool's. */
-function bringHome(node: Node, pool: BufferPool): void {
-  const { buffer, view } = node.storage as NodeStorage;
-  const from = (buffer as PoolBuffer).pool.engine;
-  if (from.downloadSync === undefined) {
-    throw new UnsupportedError(
-      'flush',
-      `a tensor of shape [${node.shape}] is on engine '${from.name}', which cannot read at once, and is needed on '${pool.engine.name}'; read it with await t.data() and make it again`,
-    );
-  }
-  const base = viewBase(node.shape, view.strides, view.offset);
-  const span = node.shape.includes(0)
-    ? 0
-    : node.shape.reduce((sum, n, axis) => sum + Math.abs(view.strides[axis] as number) * (n - 1), 1);
-  const element = storageBytes(from, node.dtype);
-  const bytes = from.downloadSync(
-    { buffer: (buffer as PoolBuffer).memory, offset: base * element, bytes: span * element },
-    new Uint8Array(span * element),
-  );
-  const size = span * storageBytes(pool.engine, node.dtype);
-  const fresh = pool.alloc(size);
-  pool.engine.upload(
-    { buffer: fresh.memory, offset: 0, bytes: size },
-    toDevice(pool.engine, node.dtype, fromDevice(from, node.dtype, bytes, span)),
-  );
-  node.storage = { buffer: fresh, view: { strides: view.strides, offset: view.offset - base } };
-  buffer.release();
 }
 
 /** Name of the engine that holds, or would hold, the node's value. */

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { PlanCache } from './cache.ts';
+import { IntWriter } from './encode.ts';
+
+function key(...values: number[]): IntWriter {
+  const writer = new IntWriter();
+  for (const v of values) writer.push(v);
+  return writer;
+}
+
+describe('PlanCache', () => {
+  it('compares keys, not only hashes', () => {
+    const cache = new PlanCache<string>(10, () => undefined);
+    cache.add(1, key(1, 2, 3), 'a');
+    cache.add(1, key(1, 2, 4), 'b');
+    expect(cache.find(1, key(1, 2, 3))).toBe('a');
+    expect(cache.find(1, key(1, 2, 4))).toBe('b');
+    expect(cache.find(1, key(1, 2))).toBeUndefined();
+    expect(cache.find(2, key(1, 2, 3))).toBeUndefined();
+  });
+
+  it('keeps its own copy of the key', () => {
+    const cache = new PlanCache<string>(10, () => undefined);
+    const reused = key(7, 8);
+    cache.add(5, reused, 'a');
+    reused.data[0] = 9;
+    expect(cache.find(5, reused)).toBeUndefined();
+    expect(cache.find(5, key(7, 8))).toBe('a');
+  });
+
+  it('forgets what was not used for longest', () => {
+    const dropped: number[] = [];
+    const cache = new PlanCache<number>(16, (value) => dropped.push(value));
+    for (let i = 0; i < 16; i++) cache.add(i, key(i), i);
+    cache.find(0, key(0));
+    for (let i = 16; i < 20; i++) cache.add(i, key(i), i);
+    expect(dropped).toEqual([1, 2, 3, 4]);
+    expect(cache.find(0, key(0))).toBe(0);
+    expect(cache.size).toBe(16);
+    cache.clear();
+    expect(dropped).toHaveLength(20);
+  });
+});
