@@ -63,6 +63,22 @@ describe('BufferPool', () => {
     expect(pool.memory().pooledBytes).toBe(0);
   });
 
+  it('gives back what many flushes had no use for', () => {
+    const { engine } = fakeEngine();
+    const pool = new BufferPool(engine);
+    const size = 1 << 24;
+    const burst = Array.from({ length: 64 }, () => pool.alloc(size));
+    for (const b of burst) b.release();
+    expect(pool.memory().pooledBytes).toBe(64 * size);
+    for (let i = 0; i < 256; i++) {
+      const buffers = [pool.alloc(size), pool.alloc(size)];
+      for (const b of buffers) b.release();
+      pool.age();
+    }
+    expect(pool.memory().pooledBytes).toBeGreaterThanOrEqual(2 * size);
+    expect(pool.memory().pooledBytes).toBeLessThanOrEqual(7 * size);
+  });
+
   it('gives kept memory back and tries again when the engine has no more', () => {
     const { engine } = fakeEngine(8192);
     const pool = new BufferPool(engine);

@@ -39,6 +39,11 @@ export function classBytes(index: number): number {
   return 2 ** exponent + eighths * 2 ** (exponent - 3);
 }
 
+/** How many calls of `age` make one window. */
+const windowLength = 64;
+/** Kept beyond what a window used, so that small changes cost nothing. */
+const slack = 1 << 26;
+
 let nextId = 1;
 
 /** A counted buffer. Made with a count of one. */
@@ -84,6 +89,10 @@ export class BufferPool {
   #bytes = 0;
   #peak = 0;
   #pooled = 0;
+  /** Largest `bytes` in this window of flushes and in the one before. */
+  #windowPeak = 0;
+  #lastWindowPeak = 0;
+  #ticks = 0;
   /** Bytes of the blocks of classes seen so far. */
   readonly #blockBytes: number[] = [];
 
@@ -99,7 +108,10 @@ export class BufferPool {
     else this.#pooled -= this.#blockOf(index);
     this.#live++;
     this.#bytes += bytes;
-    if (this.#bytes > this.#peak) this.#peak = this.#bytes;
+    if (this.#bytes > this.#windowPeak) {
+      this.#windowPeak = this.#bytes;
+      if (this.#bytes > this.#peak) this.#peak = this.#bytes;
+    }
     return new PoolBuffer(this, memory, bytes, index);
   }
 
@@ -144,6 +156,15 @@ export class BufferPool {
     }
   }
 
+  /** Called once per flush: from time to time, gives back what the last two windows of flushes had no use for. */
+  age(): void {
+    if (++this.#ticks % windowLength !== 0) return;
+    const used = Math.max(this.#windowPeak, this.#lastWindowPeak);
+    this.trim(Math.max(0, used - this.#bytes) * 1.125 + slack);
+    this.#lastWindowPeak = this.#windowPeak;
+    this.#windowPeak = this.#bytes;
+  }
+
   memory(): PoolMemory {
     return { numBuffers: this.#live, bytes: this.#bytes, peakBytes: this.#peak, pooledBytes: this.#pooled };
   }
@@ -151,6 +172,7 @@ export class BufferPool {
   /** Starts a new peak at what is held now. */
   resetPeak(): void {
     this.#peak = this.#bytes;
+    this.#windowPeak = this.#bytes;
   }
 }
 

@@ -41,7 +41,14 @@ const suspiciousMisses = 64;
 const cone = new Cone();
 let log: ((message: string) => void) | null = null;
 
-setFlushHooks({ onLimit: flush, onScopeEnd: flush });
+setFlushHooks({
+  onLimit: flush,
+  onScopeEnd: flush,
+  executed: () => {
+    const engine = getEngine();
+    return { dtypes: engine.caps.dtypes, engine: engine.name };
+  },
+});
 
 /** Reports why memory was not reused, new plans after many, and the like; null stops it. For finding slow programs. */
 export function setScheduleLog(next: ((message: string) => void) | null): void {
@@ -96,6 +103,7 @@ function run(state: EngineState, wanted: readonly Node[], options: ConeOptions):
     execute(plan, cone, state.pool, state.elementBytes);
     state.kernels += plan.dispatches.length;
     state.inFlight++;
+    state.pool.age();
   } finally {
     cone.clear();
   }
