@@ -10,7 +10,8 @@ import type { Attrs, PrimitiveName } from './attrs.ts';
 import { inferRules } from './infer.ts';
 import type { InferRule } from './infer-checks.ts';
 import type { Node, NodeStorage } from './node.ts';
-import { countNode, releasedSlot } from './recorder.ts';
+import { checkExecuted, countNode, releasedSlot } from './recorder.ts';
+import { opName } from './scope.ts';
 import { track } from './tracking.ts';
 
 let nextId = 1;
@@ -24,7 +25,10 @@ let nextId = 1;
  */
 export function makeNode<P extends PrimitiveName>(op: P, src: readonly Node[], attr: Attrs[P]): Node<P> {
   const rule: InferRule<P> = inferRules[op];
-  return record(op, src, attr, rule.shape(src, attr), rule.dtype(src, attr));
+  const dtype = rule.dtype(src, attr);
+  for (const source of src) checkExecuted(opName(op), source.dtype);
+  checkExecuted(opName(op), dtype);
+  return record(op, src, attr, rule.shape(src, attr), dtype);
 }
 
 /** Records a node whose shape and dtype are known to be right. */

@@ -11,12 +11,14 @@ import { type Shape, type View, isRowMajor } from '../shape/view.ts';
 import type { Attrs, BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
 import { makeNode, record } from './build.ts';
 import { isOp, type Node } from './node.ts';
-import { keepsHistory } from './recorder.ts';
+import { checkExecuted, keepsHistory } from './recorder.ts';
+import { opName } from './scope.ts';
 
 // Leaves
 
 /** A number baked into kernels, filling `shape`. */
 export function constant(value: number, dtype: DType, shape: Shape = []): Node<'constant'> {
+  checkExecuted(opName('constant'), dtype);
   return record('constant', [], { value, shape, dtype }, shape, dtype);
 }
 
