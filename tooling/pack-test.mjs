@@ -18,7 +18,13 @@ function failureOf(command, args, cwd) {
   delete env.npm_config_local_prefix;
   delete env.INIT_CWD;
   const shell = process.platform === 'win32' && command === 'npm';
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, shell, encoding: 'utf8', timeout: 180_000 });
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    env,
+    shell,
+    encoding: 'utf8',
+    timeout: 180_000,
+  });
   return status === 0 ? null : `${error?.message ?? ''}${stdout}${stderr}`.trim();
 }
 
