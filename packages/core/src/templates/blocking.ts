@@ -66,27 +66,44 @@ export interface Split {
   readonly part: Range;
 }
 
-/** Tiles enough for this many groups need no split. */
+/** Tiles enough for this many groups need no split for the sake of threads. */
 const enoughTiles = 24;
+/** Bytes of both factors that one tile may read before parts of the sum that stay in a second-level cache are better. */
+const stripBytes = 128 * 1024;
+const partBytes = 160 * 1024;
+
+/** What a split is decided by. */
+export interface SplitFacts {
+  /** Tiles of the whole contraction. */
+  readonly tiles: number;
+  readonly results: number;
+  /** Operations. */
+  readonly work: number;
+  /** Bytes of both factors that one tile reads, and bytes of both factors. */
+  readonly tileBytes: number;
+  readonly bytes: number;
+}
 
 /**
- * Splits the sum where there are too few tiles for several threads and enough work for each: the loop with the largest
- * steps in memory, so that a part reads a part of memory. `tiles`: tiles of the whole contraction, `work` its operations.
+ * Splits the sum where there are too few tiles for several threads, or where every tile would stream through more than
+ * caches hold and the results are few. It is the loop with the largest steps in memory, so a part reads a part of memory.
  */
 export function planSplit(
   e: Exprs,
   k: readonly Range[],
   strides: readonly ReadonlyMap<Range, number>[],
-  tiles: number,
-  work: number,
+  { tiles, results, work, tileBytes, bytes }: SplitFacts,
 ): Split | null {
-  const wanted = Math.min(enoughTiles, Math.floor(work / groupWork));
-  if (tiles * 2 > wanted) return null;
   const reach = (r: Range): number => strides.reduce((n, s) => n + Math.abs(s.get(r) ?? 0), 0);
-  const candidates = k.filter((r) => r.arg.extent >= 2).sort((x, y) => reach(y) - reach(x));
-  const [range] = candidates;
+  const [range] = k.filter((r) => r.arg.extent >= 2).sort((x, y) => reach(y) - reach(x));
   if (range === undefined) return null;
-  const chunk = Math.ceil(range.arg.extent / Math.min(range.arg.extent, Math.ceil(wanted / tiles)));
-  const parts = Math.ceil(range.arg.extent / chunk);
+  const { extent } = range.arg;
+  const wanted = Math.min(enoughTiles, Math.floor(work / groupWork));
+  const forThreads = tiles * 2 > wanted ? 1 : Math.ceil(wanted / tiles);
+  // Each part stores its results and they are read again: at most a few hundredths of the time.
+  const most = Math.floor(work / (3000 * results));
+  const forCaches = tileBytes < stripBytes ? 1 : Math.min(most, Math.ceil(bytes / partBytes));
+  const chunk = even(extent, Math.max(forThreads, forCaches));
+  const parts = Math.ceil(extent / chunk);
   return parts < 2 ? null : { range, chunk, part: e.range(parts) };
 }

@@ -9,8 +9,10 @@ import type { KNode } from '../kernel/ir.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
 import { type Contraction, sizeOf } from './contraction.ts';
 import { copiedTiles } from './blocking.ts';
-import { Operand, type OperandPlan, planAlong, planColumns, planRows } from './operand.ts';
+import { Operand } from './operand.ts';
+import { scatterPart, type Walk } from './scatter.ts';
 import { dotShape, type TileShape, tileShape } from './tiles.ts';
+import { columnWays, rowWays, streamsCollide, sumWays, type Way } from './ways.ts';
 
 /** One choice of roles. */
 export interface Choice {
@@ -21,8 +23,8 @@ export interface Choice {
   readonly shape: TileShape;
   /** The range of the sum that runs over vectors, columns being no vectors then; null: columns are. */
   readonly along: Range | null;
-  readonly columnPlan: OperandPlan;
-  readonly rowPlan: OperandPlan;
+  readonly columnWay: Way;
+  readonly rowWay: Way;
   readonly outer: readonly Range[];
   readonly cost: number;
 }
@@ -38,8 +40,9 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
   for (const side of [0, 1] as const) {
     const [columns, rows] = [operands[side], operands[1 - side] as Operand];
     const rowRanges = (c.factors[1 - side] as Contraction['factors'][number]).own;
+    const depth = sizeOf(c.k);
     // Where groups copy columns there are four rows or more, so tiles of two vectors.
-    const fits = sizeOf(c.k) * copiedTiles * 2 * vectorBytes <= sharedBytes / 2;
+    const fits = depth * copiedTiles * 2 * vectorBytes <= sharedBytes / 2;
     const consider = (choice: Choice): void => {
       if (best === null || choice.cost < best.cost) best = choice;
     };
@@ -48,30 +51,39 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
         const outer = order.filter((r) => r !== column && r !== row);
         const roles = { columns, column, rows, row, outer };
         const height = row?.arg.extent ?? 1;
+        const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
+          return { strides, apart, streams, elementBytes: x.elementBytes };
+        };
+        const weigh = (
+          shape: TileShape,
+          along: Range | null,
+          rowWay: Way,
+          columnWay: Way,
+          slower: number,
+          rest: number,
+        ): void => {
+          const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? 0.7 : 0;
+          const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1));
+          const compute = computeCost(c, shape, row, column) * slower * (1 + streams + misses);
+          consider({ ...roles, shape, along, columnWay, rowWay, cost: compute + rowWay.copy + columnWay.copy + rest });
+        };
         for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 6 * lanes)) {
-          const [columnPlan, rowPlan] = [planAlong(columns, k), planAlong(rows, k)];
-          if (columnPlan === null || rowPlan === null) continue;
-          const slower = Math.max(dotCost(columns, columnPlan, k, lanes), dotCost(rows, rowPlan, k, lanes));
           const shape = dotShape(height, column.arg.extent);
-          const compute = computeCost(c, shape, row, column) * slower;
-          const cost = compute + columnPlan.cost + rowPlan.cost + resultsOf(c) * (2 + lanes / 2);
-          consider({ ...roles, shape, along: k, columnPlan, rowPlan, cost });
+          for (const rowWay of sumWays(rows, k, row)) {
+            for (const columnWay of sumWays(columns, k, column)) {
+              const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
+              weigh(shape, k, rowWay, columnWay, slower, resultsOf(c) * (2 + lanes / 2));
+            }
+          }
         }
-        const columnPlan =
-          column.arg.extent < lanes
-            ? null
-            : planColumns(
-                columns,
-                column,
-                sizeOf(rowRanges),
-                fits && rowRanges.length <= 1 && column.arg.extent >= 512,
-              );
-        if (columnPlan === null) continue;
+        if (column.arg.extent < lanes) continue;
         const shape = tileShape(height, column.arg.extent, lanes);
-        const compute = computeCost(c, shape, row, column);
-        const rowPlan = planRows(rows, row, shape.rows, sizeOf(c.factors[side].own), compute);
-        const cost = columnPlan.cost + rowPlan.cost + compute + storeCost(c, column);
-        consider({ ...roles, shape, along: null, columnPlan, rowPlan, cost });
+        const count = sizeOf(rowRanges);
+        const local = fits && rowRanges.length === 1 && count >= 8 && count <= 128 && column.arg.extent >= 512;
+        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local)) {
+          for (const rowWay of rowWays(rows, row, shape.rows))
+            weigh(shape, null, rowWay, columnWay, 1, storeCost(c, column));
+        }
       }
     }
   }
@@ -79,10 +91,9 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
 }
 
 /** Reading both factors as vectors along the sum costs this much more than a broadcast tile, more where rows are not aligned. */
-function dotCost(x: Operand, plan: OperandPlan, along: Range, lanes: number): number {
-  const strides = plan.way === 'inPlace' ? [...(x.access?.strides ?? [])] : [];
-  const apart = plan.way === 'inPlace' ? strides.flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
-  return apart.every((s) => s % lanes === 0) ? 1.15 : 1.5;
+function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
+  const apart = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
+  return apart.every((s) => s % lanes === 0) ? 1.05 : 1.5;
 }
 
 function resultsOf(c: Contraction): number {
@@ -107,6 +118,6 @@ function storeCost(c: Contraction, column: Range): number {
   return c.kernel.stores.reduce((sum, { store }) => {
     const form = linearOf(store.src[1] as KNode);
     const at = form.terms.indexOf(column);
-    return sum + size * (at >= 0 && form.coefs[at] === 1 ? 0.2 : 1);
+    return sum + size * (at >= 0 && form.coefs[at] === 1 ? 0.2 : 1.5);
   }, 0);
 }

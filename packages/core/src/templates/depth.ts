@@ -14,10 +14,10 @@ export interface Depth {
   readonly limit?: KNode;
 }
 
-/** How the loops of the sum run: nested loops, or one loop whose positions in the columns' factor come from a table. */
+/** How the loops of the sum run: nested, or as one loop; factors that do not walk it as one look up positions in a table. */
 export type Depths =
   | { readonly kind: 'loops'; readonly loops: readonly Depth[] }
-  | { readonly kind: 'table'; readonly extent: number; readonly row: number; readonly entries: readonly Depth[] };
+  | { readonly kind: 'table'; readonly loops: readonly Depth[] };
 
 /** Innermost loops of fewer steps cost more than looking up positions. */
 const shortLoop = 32;
@@ -26,31 +26,39 @@ const longestTable = 4096;
 /** Merges the loops of the sum where both factors walk two of them as one, and orders them, the best one last. */
 export function planDepth(loops: readonly Depth[]): Depths {
   const all = merged(loops);
+  if (wantsTable(all) && all.every((d) => d.limit === undefined)) {
+    const by = (which: 'row' | 'column'): Depth[] => [...all].sort((x, y) => Math.abs(y[which]) - Math.abs(x[which]));
+    const orders = [by('column'), by('row')];
+    const flat = orders.find((order) => stepOf(order, 'row') !== null && stepOf(order, 'column') !== null);
+    const half = orders.find((order) => stepOf(order, 'row') !== null || stepOf(order, 'column') !== null);
+    return { kind: 'table', loops: flat ?? half ?? all };
+  }
   const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
   all.sort((x, y) => reach(y) - reach(x));
   const long = all.filter((d) => d.extent >= 8);
   const inner = long[long.length - 1] ?? all.reduce((best, d) => (d.extent >= best.extent ? d : best), all[0] as Depth);
-  if (wantsTable(all) && all.every((d) => d.limit === undefined) && isFlat(all)) {
-    const size = all.reduce((n, d) => n * d.extent, 1);
-    const entries = [...all].sort((x, y) => Math.abs(y.row) - Math.abs(x.row));
-    return { kind: 'table', extent: size, row: (entries[entries.length - 1] as Depth).row, entries };
-  }
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
-/** True if the rows' factor walks all loops of the sum as one, in some order. */
-export function isFlat(loops: readonly { readonly extent: number; readonly row: number }[]): boolean {
-  const order = [...loops].sort((x, y) => Math.abs(x.row) - Math.abs(y.row));
-  let expect = order[0]?.row ?? 0;
-  return order.every((d) => {
-    const fits = d.row === expect;
+/** The step with which a factor walks all loops as one, the last loop fastest; null if it does not. */
+function stepOf(loops: readonly Depth[], which: 'row' | 'column'): number | null {
+  const step = loops[loops.length - 1]?.[which] ?? 0;
+  let expect = step;
+  for (const d of [...loops].reverse()) {
+    if (d[which] !== expect) return null;
     expect *= d.extent;
-    return fits;
-  });
+  }
+  return step;
+}
+
+/** How many factors look up positions. */
+export function lookUps({ kind, loops }: Depths): number {
+  if (kind === 'loops') return 0;
+  return Number(stepOf(loops, 'row') === null) + Number(stepOf(loops, 'column') === null);
 }
 
 /** True if nested loops over these would be short, and a table of their positions small. */
-export function wantsTable(loops: readonly { readonly extent: number }[]): boolean {
+function wantsTable(loops: readonly { readonly extent: number }[]): boolean {
   const long = loops.filter((d) => d.extent > 1);
   const size = long.reduce((n, d) => n * d.extent, 1);
   return long.length > 1 && size <= longestTable && long.every((d) => d.extent < shortLoop);
@@ -93,24 +101,27 @@ function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], w
 }
 
 /** Makes the loops of a sum. */
-export function sumLoops(e: Exprs, depths: Depths): SumLoops {
-  if (depths.kind === 'loops') {
-    const ranges = depths.loops.map((d) => e.range(d.extent, 'reduce', d.limit));
-    return {
-      ranges,
-      row: position(e, depths.loops, ranges, 'row'),
-      column: position(e, depths.loops, ranges, 'column'),
-    };
+export function sumLoops(e: Exprs, { kind, loops }: Depths): SumLoops {
+  if (kind === 'loops') {
+    const ranges = loops.map((d) => e.range(d.extent, 'reduce', d.limit));
+    return { ranges, row: position(e, loops, ranges, 'row'), column: position(e, loops, ranges, 'column') };
   }
-  const entries = depths.entries.map((d) => e.range(d.extent, 'serial'));
-  const table = e.stage('shared', position(e, depths.entries, entries, 'column'), entries);
-  const k = e.range(depths.extent, 'reduce');
-  return { ranges: [k], row: e.mul(k, e.i32(depths.row)), column: e.load(table, k) };
+  const k = e.range(
+    loops.reduce((n, d) => n * d.extent, 1),
+    'reduce',
+  );
+  const lookUp = (which: 'row' | 'column'): KNode => {
+    const step = stepOf(loops, which);
+    if (step !== null) return e.mul(k, e.i32(step));
+    const entries = loops.map((d) => e.range(d.extent, 'serial'));
+    return e.load(e.stage('shared', position(e, loops, entries, which), entries), k);
+  };
+  return { ranges: [k], row: lookUp('row'), column: lookUp('column') };
 }
 
 /** Makes the loops of a sum whose innermost loop runs over vectors of both factors; what is left over is a sum of its own. */
 export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoops[] {
-  const loops = depths.kind === 'loops' ? depths.loops : depths.entries;
+  const { loops } = depths;
   const outer = loops.slice(0, -1);
   const { extent } = loops[loops.length - 1] as Depth;
   const parts: SumLoops[] = [];

@@ -16,10 +16,10 @@ import { choose } from './choose.ts';
 import { type Contraction, sizeOf } from './contraction.ts';
 import type { Lowered } from './contract.ts';
 import { tileNest } from './nest.ts';
-import { stageOperand } from './operand.ts';
 import { viaMemory } from './partial.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
-import { columnSegments, rowSegment } from './tiles.ts';
+import { columnSegments, rowSegment, type Segment } from './tiles.ts';
+import { layoutsOf } from './ways.ts';
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
 export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered | null {
@@ -30,11 +30,11 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   if (choice === null) return null;
   const assembly = new Assembly(c.kernel, e, caps);
   const { columns, column, rows, row, shape, outer, along } = choice;
-  const columnSegs = columnSegments(column.arg.extent, shape, choice.columnPlan.way === 'panels');
+  const columnSegs = columnSegments(column.arg.extent, shape, choice.columnWay.kind === 'panels');
   const rowSeg = rowSegment(row?.arg.extent ?? 1, shape.rows);
-  const columnLayouts = stageOperand(assembly, e, columns, choice.columnPlan, column, columnSegs);
-  const rowLayout = stageOperand(assembly, e, rows, choice.rowPlan, row, [rowSeg])[0] as TileLayout;
-  const copied = choice.columnPlan.way === 'local';
+  const columnLayouts = layoutsOf(assembly, e, columns, choice.columnWay, column, columnSegs);
+  const rowLayout = layoutsOf(assembly, e, rows, choice.rowWay, row, [rowSeg])[0] as TileLayout;
+  const copied = choice.columnWay.kind === 'local';
 
   const extents = outer.map((r) => r.arg.extent);
   const depth = sizeOf(c.k);
@@ -42,7 +42,14 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const layouts = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
   const parts = copied ? [] : c.k.filter((r) => r !== along);
   const order = row === null ? [...outer, column] : [...outer, row, column];
-  const split = planSplit(e, parts, layouts, tiles, 2 * depth * sizeOf(order));
+  const results = sizeOf(order);
+  const split = planSplit(e, parts, layouts, {
+    tiles,
+    results,
+    work: 2 * depth * results,
+    tileBytes: depth * (rowSeg.width + (columnSegs[0] as Segment).width) * bytes,
+    bytes: rows.bytes + columns.bytes,
+  });
 
   const separate = split !== null || vectorLanes(c.kernel.stores, caps) !== lanes;
   const memory = separate ? viaMemory(c, e, assembly, order, split?.part ?? null) : null;

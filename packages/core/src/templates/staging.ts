@@ -8,9 +8,10 @@ import type { Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode, LoopStore } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
-import type { DType } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { type Axis, type LinearAccess, representative } from './access.ts';
 import type { Assembly } from './assembly.ts';
+import { spreadPitch } from './cache-sets.ts';
 import { type Segment, tileStart } from './tiles.ts';
 
 /**
@@ -63,10 +64,11 @@ function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): numbe
   return -axis.low * stride;
 }
 
-/** Copies a factor over its domain, axes in the order given. */
+/** Copies a factor over its domain, axes in the order given; rows, planes and so on lie apart a little where that helps. */
 export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: readonly Axis[]): LinearAccess {
   const strides = new Map<Range, number>();
   const copies = copyAxes(e, axes);
+  const { bytes } = dtypeInfo[value.dtype as DType];
   let offset = 0;
   let size = 1;
   let index: KNode = e.i32(0);
@@ -75,6 +77,7 @@ export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: re
     offset += addAxis(strides, axis, size);
     index = e.add(index, e.mul(loop, e.i32(size)));
     size *= axis.extent;
+    if (i > 0) size = spreadPitch(size, bytes);
   }
   const temp = assembly.temporary(value.dtype as DType, size);
   const rewriter = new Rewriter(e, replacements(e, copies));
