@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { hints } from './collector.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
 import { BufferPool, classBytes, sizeClass } from './pool.ts';
 
@@ -77,6 +78,25 @@ describe('BufferPool', () => {
     }
     expect(pool.memory().pooledBytes).toBeGreaterThanOrEqual(2 * size);
     expect(pool.memory().pooledBytes).toBeLessThanOrEqual(7 * size);
+  });
+
+  it('tells the collector when ever more is held', () => {
+    const { engine } = fakeEngine();
+    const pool = new BufferPool(engine);
+    const before = hints;
+    const held = Array.from({ length: 40 }, () => {
+      const buffer = pool.alloc(1 << 24);
+      pool.age();
+      return buffer;
+    });
+    expect(hints - before).toBe(4);
+    for (const buffer of held) buffer.release();
+    for (let i = 0; i < 100; i++) {
+      const buffer = pool.alloc(1 << 24);
+      pool.age();
+      buffer.release();
+    }
+    expect(hints - before).toBe(4);
   });
 
   it('gives kept memory back and tries again when the engine has no more', () => {

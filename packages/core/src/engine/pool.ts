@@ -6,6 +6,7 @@
  * use it are still queued. This file knows no tensor; arenas inside one plan are the business of schedule/memory.ts.
  */
 import type { StorageBuffer } from '../graph/node.ts';
+import { hintCollector } from './collector.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
 
 /** What `memory()` reports for one engine. */
@@ -41,6 +42,8 @@ export function classBytes(index: number): number {
 
 /** How many calls of `age` make one window. */
 const windowLength = 64;
+/** The collector is told when this much more is held than at the lowest point since it was told last. */
+const hintAfter = 1 << 27;
 /** Kept beyond what a window used, so that small changes cost nothing. */
 const slack = 1 << 26;
 
@@ -93,6 +96,8 @@ export class BufferPool {
   #windowPeak = 0;
   #lastWindowPeak = 0;
   #ticks = 0;
+  /** Least `bytes` since the collector was told last. */
+  #floor = 0;
   /** Bytes of the blocks of classes seen so far. */
   readonly #blockBytes: number[] = [];
 
@@ -156,8 +161,16 @@ export class BufferPool {
     }
   }
 
-  /** Called once per flush: from time to time, gives back what the last two windows of flushes had no use for. */
+  /**
+   * Called once per flush: from time to time, gives back what the last two windows of flushes had no use for; when ever
+   * more is held, asks the collector to look for tensors nobody knows any more.
+   */
   age(): void {
+    if (this.#bytes < this.#floor) this.#floor = this.#bytes;
+    else if (this.#bytes - this.#floor > hintAfter) {
+      this.#floor = this.#bytes;
+      hintCollector();
+    }
     if (++this.#ticks % windowLength !== 0) return;
     const used = Math.max(this.#windowPeak, this.#lastWindowPeak);
     this.trim(Math.max(0, used - this.#bytes) * 1.125 + slack);

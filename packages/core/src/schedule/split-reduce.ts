@@ -19,7 +19,7 @@ const chunkLeast = 512;
 /** Chunks times results that are enough for any number of threads. */
 const enough = 1024;
 /** Results that are enough parallel work by themselves. */
-const manyResults = 256;
+const manyResults = 64;
 
 /** Value that changes nothing when combined. */
 export function identityOf(op: ReduceAttr['op'], dtype: DType): number {
