@@ -13,13 +13,9 @@ const LN2: Coefficients = {
   float64: [0.6931471803691238, 1.9082149292705877e-10],
 };
 
-/** (log(1 + f) - f + f^2/2) / f^3, minimax; 2^-27 and 2^-30 of the logarithm. */
+/** (log(1 + f) - f + f^2/2) / f^3, minimax, 2^-27 of the logarithm. */
 const CUBIC = [
   0.333333164, -0.250008106, 0.20002304, -0.16624561, 0.141808733, -0.131283954, 0.128834099, -0.0786252022,
-];
-const CUBIC_FINE = [
-  0.333333105, -0.249999866, 0.200022236, -0.166692495, 0.142187163, -0.12384402, 0.118726194, -0.117893703,
-  0.0691561252,
 ];
 /** (2 atanh s - 2 s) / s^3 in s^2, |s| <= 0.172; 2^-57. */
 const ATANH = [
@@ -27,14 +23,18 @@ const ATANH = [
   0.1533111258796017, 0.1462395660821188,
 ];
 
-/** log(1 + f) - f: for float32 as in Cephes' logf.c, for float64 with s = f / (2 + f) as in fdlibm's e_log.c. */
-function bend(m: FloatMath, f: KNode, cubic: readonly number[]): KNode {
-  const square = m.mul(f, f);
-  const half = m.mul(square, 0.5);
-  if (m.t === 'float32') return m.sub(m.mul(m.mul(square, f), m.poly(f, cubic)), half);
+/** log(1 + f) - f + f^2/2: for float32 as in Cephes' logf.c, for float64 with s = f / (2 + f) as in fdlibm's e_log.c. */
+function cubicRest(m: FloatMath, f: KNode, square: KNode): KNode {
+  if (m.t === 'float32') return m.mul(m.mul(square, f), m.poly(f, CUBIC));
   const s = m.div(f, m.add(f, 2));
   const z = m.mul(s, s);
-  return m.sub(m.mul(s, m.add(half, m.mul(z, m.poly(z, ATANH)))), half);
+  return m.mul(s, m.add(m.mul(square, 0.5), m.mul(z, m.poly(z, ATANH))));
+}
+
+/** log(1 + f) - f. */
+function bend(m: FloatMath, f: KNode): KNode {
+  const square = m.mul(f, f);
+  return m.sub(cubicRest(m, f, square), m.mul(square, 0.5));
 }
 
 /** n ln 2 + f + small. */
@@ -54,7 +54,7 @@ function edges(m: FloatMath, x: KNode, pole: number, inside: KNode): KNode {
 export function log(m: FloatMath, x: KNode): KNode {
   const { n, mantissa } = m.split(x, Math.SQRT1_2);
   const f = m.sub(mantissa, 1);
-  return edges(m, x, 0, join(m, n, f, bend(m, f, CUBIC)));
+  return edges(m, x, 0, join(m, n, f, bend(m, f)));
 }
 
 /** The logarithm of u = 1 + x, with what the sum lost added back: log(u + c) = log u + c / u. Tiny x are their own result. */
@@ -63,26 +63,34 @@ export function log1p(m: FloatMath, x: KNode): KNode {
   const lost = m.where(m.lt(1, x), m.sub(1, m.sub(u, x)), m.sub(x, m.sub(u, 1)));
   const { n, mantissa } = m.split(u, Math.SQRT1_2, false);
   const f = m.sub(mantissa, 1);
-  const value = join(m, n, f, m.add(m.div(lost, u), bend(m, f, CUBIC)));
+  const value = join(m, n, f, m.add(m.div(lost, u), bend(m, f)));
   return m.where(m.lt(m.abs(x), m.t === 'float32' ? 2 ** -25 : 2 ** -54), x, edges(m, x, -1, value));
 }
 
-/** log2(e) - 1 in two parts, the first short. */
-const LOG2E_LESS_1: Coefficients = {
-  float32: [0.442626953125, Math.LOG2E - 1.442626953125],
-  float64: [0.4426950514316559, -1.0542692476429138e-8],
+/** log2(e) in two parts, the first short. */
+const LOG2E: Coefficients = {
+  float32: [1.4423828125, Math.LOG2E - 1.4423828125],
+  float64: [1.4426950216293335, 1.9259629911266175e-8],
 };
 
-/** n + f + f (log2(e) - 1) + bend log2(e), the first three terms without loss. */
+/**
+ * n + log2(e) log(1 + f), the logarithm in two parts: high = f - h^2/2 for the head h of f, and the rest (FreeBSD's
+ * e_log2.c).
+ */
 export function log2(m: FloatMath, x: KNode): KNode {
-  const [high, low] = m.pick(LOG2E_LESS_1) as [number, number];
+  const [log2eHigh, log2eLow] = m.pick(LOG2E) as [number, number];
   const { n, mantissa } = m.split(x, Math.SQRT1_2);
   const f = m.sub(mantissa, 1);
-  const head = m.head(f);
-  const product = m.mul(head, high);
-  const first = m.add(n, f);
-  const second = m.add(first, product);
-  const lost = m.add(m.lost(n, f, first), m.lost(first, product, second));
-  const small = m.add(m.add(m.mul(m.sub(f, head), high), m.mul(f, low)), lost);
-  return edges(m, x, 0, m.add(second, m.add(small, m.mul(bend(m, f, CUBIC_FINE), Math.LOG2E))));
+  const h = m.head(f);
+  const half = m.mul(m.mul(h, h), 0.5);
+  const halfRest = m.mul(m.mul(m.sub(f, h), m.add(f, h)), 0.5);
+  const high = m.sub(f, half);
+  const lost = m.sub(m.sub(f, high), half);
+  const low = m.add(m.sub(cubicRest(m, f, m.mul(f, f)), halfRest), lost);
+  const head = m.head(high);
+  const tail = m.add(m.sub(high, head), low);
+  const product = m.mul(head, log2eHigh);
+  const sum = m.add(n, product);
+  const small = m.add(m.mul(head, log2eLow), m.mul(tail, Math.LOG2E));
+  return edges(m, x, 0, m.add(sum, m.add(m.lost(n, product, sum), small)));
 }

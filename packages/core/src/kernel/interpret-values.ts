@@ -5,44 +5,36 @@
  * dtype, so float32 arithmetic rounds once per operation. Functions go through float64 and are then rounded.
  */
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { fromBFloat16, fromFloat16, toBFloat16, toFloat16 } from '../shape/host.ts';
 import { erf } from './erf.ts';
 import { fma32, fma64 } from './exact-fma.ts';
 import type { BinaryOp, TernaryOp, UnaryOp } from './ir.ts';
+import { foldCast, normalize } from './simplify-fold.ts';
 
 export type Value = number | bigint;
+type Unary = (x: Value) => Value;
+type Binary = (x: Value, y: Value) => Value;
+type Ternary = (x: Value, y: Value, z: Value) => Value;
 
 /** The nearest value of the dtype: rounding for floats, wrapping for integers, `!= 0` for bool. */
 export function toDType(dtype: DType, x: Value): Value {
+  return normalize(dtype, x);
+}
+
+/** Rounding of results, the common dtypes without a detour. */
+function rounding(dtype: DType): (x: number) => Value {
   switch (dtype) {
-    case 'float64':
-      return Number(x);
     case 'float32':
-      return Math.fround(Number(x));
-    case 'float16':
-      return fromFloat16(toFloat16(Number(x)));
-    case 'bfloat16':
-      return fromBFloat16(toBFloat16(Number(x)));
-    case 'int8':
-      return (Number(x) << 24) >> 24;
-    case 'int16':
-      return (Number(x) << 16) >> 16;
+      return Math.fround;
+    case 'float64':
+      return (x) => x;
     case 'int32':
-      return Number(x) | 0;
-    case 'uint8':
-      return Number(x) & 0xff;
-    case 'uint16':
-      return Number(x) & 0xffff;
+      return (x) => x | 0;
     case 'uint32':
-      return Number(x) >>> 0;
-    case 'int64':
-      return BigInt.asIntN(64, BigInt(x));
-    case 'uint64':
-      return BigInt.asUintN(64, BigInt(x));
+      return (x) => x >>> 0;
     case 'bool':
-      return x ? 1 : 0;
+      return (x) => (x === 0 ? 0 : 1);
     default:
-      return dtype satisfies never;
+      return (x) => normalize(dtype, x);
   }
 }
 
@@ -83,137 +75,134 @@ const functions: Readonly<Record<FloatUnary, (x: number) => number>> = {
   RECIP: (x) => 1 / x,
 };
 
-/** One unary operation on a value of `dtype`. */
-export function evalUnary(op: UnaryOp, dtype: DType, x: Value): Value {
-  if (op === 'ISNAN') return Number.isNaN(x) ? 1 : 0;
-  if (op === 'NOT') return dtype === 'bool' ? (x ? 0 : 1) : toDType(dtype, typeof x === 'bigint' ? ~x : ~x);
-  if (typeof x === 'bigint') {
-    if (op === 'NEG') return toDType(dtype, -x);
-    if (op === 'ABS') return toDType(dtype, x < 0n ? -x : x);
-    throw new Error(`[interpret] ${op} has no meaning for ${dtype}`);
-  }
-  return toDType(dtype, functions[op](x));
+function unsupported(op: string, dtype: DType): never {
+  throw new Error(`[interpret] ${op} has no meaning for ${dtype}`);
 }
 
-function divide(op: 'IDIV' | 'IREM', dtype: DType, a: Value, b: Value): Value {
-  if (Number(b) === 0) throw new RangeError(`[interpret] ${op} by zero: ${a} / ${b}`);
-  if (typeof a === 'bigint' && typeof b === 'bigint') return toDType(dtype, op === 'IDIV' ? a / b : a % b);
-  const [x, y] = [Number(a), Number(b)];
-  return toDType(dtype, op === 'IDIV' ? Math.trunc(x / y) : x % y);
+/** One unary operation on values of `dtype`. */
+export function unaryFunction(op: UnaryOp, dtype: DType): Unary {
+  if (op === 'ISNAN') return (x) => (Number.isNaN(x) ? 1 : 0);
+  if (dtype === 'int64' || dtype === 'uint64') return wideUnary(op, dtype);
+  const round = rounding(dtype);
+  const number =
+    (f: (x: number) => number): Unary =>
+    (x) =>
+      round(f(x as number));
+  if (op === 'NOT') return dtype === 'bool' ? (x) => (x === 0 ? 1 : 0) : number((x) => ~x);
+  return number(functions[op]);
 }
 
-function compareFloats(op: 'MAX' | 'MIN', a: number, b: number): number {
-  return op === 'MAX' ? Math.max(a, b) : Math.min(a, b); // Both propagate NaN and order -0 below 0.
+function wideUnary(op: UnaryOp, dtype: DType): Unary {
+  const wide =
+    (f: (x: bigint) => bigint): Unary =>
+    (x) =>
+      normalize(dtype, f(x as bigint));
+  if (op === 'NEG') return wide((x) => -x);
+  if (op === 'NOT') return wide((x) => ~x);
+  return op === 'ABS' ? wide((x) => (x < 0n ? -x : x)) : unsupported(op, dtype);
+}
+
+type Compare = 'LT' | 'LE' | 'EQ';
+const comparisons: Readonly<Record<Compare, Binary>> = {
+  LT: (a, b) => (a < b ? 1 : 0),
+  LE: (a, b) => (a <= b ? 1 : 0),
+  EQ: (a, b) => (a === b ? 1 : 0),
+};
+
+type Arithmetic = Exclude<BinaryOp, Compare | 'IDIV' | 'IREM' | 'MULHI'>;
+const narrow: Readonly<Record<Arithmetic, (a: number, b: number) => number>> = {
+  ADD: (a, b) => a + b,
+  SUB: (a, b) => a - b,
+  MUL: (a, b) => a * b,
+  DIV: (a, b) => a / b,
+  FREM: (a, b) => a % b,
+  // Both propagate NaN and order -0 below 0.
+  MAX: Math.max,
+  MIN: Math.min,
+  // JavaScript's 1 ** Infinity is NaN.
+  POW: (a, b) => (a === 1 ? 1 : a ** b),
+  ATAN2: Math.atan2,
+  AND: (a, b) => a & b,
+  OR: (a, b) => a | b,
+  XOR: (a, b) => a ^ b,
+  SHL: (a, b) => a << b,
+  SHR: (a, b) => a >> b,
+};
+// biome-ignore-start lint/complexity/useMathMinMax: bigint
+const wide: Readonly<Partial<Record<Arithmetic, (a: bigint, b: bigint) => bigint>>> = {
+  ADD: (a, b) => a + b,
+  SUB: (a, b) => a - b,
+  MUL: (a, b) => a * b,
+  MAX: (a, b) => (a > b ? a : b),
+  MIN: (a, b) => (a < b ? a : b),
+  AND: (a, b) => a & b,
+  OR: (a, b) => a | b,
+  XOR: (a, b) => a ^ b,
+  SHL: (a, b) => a << (b & 63n),
+  SHR: (a, b) => a >> (b & 63n),
+};
+// biome-ignore-end lint/complexity/useMathMinMax: bigint
+
+/** Integer division truncates and throws for zero. */
+function division(op: 'IDIV' | 'IREM', dtype: DType): Binary {
+  const round = rounding(dtype);
+  return (a, b) => {
+    if (Number(b) === 0) throw new RangeError(`[interpret] ${op} by zero: ${a} / ${b}`);
+    if (typeof a === 'bigint' && typeof b === 'bigint') return normalize(dtype, op === 'IDIV' ? a / b : a % b);
+    const [x, y] = [a as number, b as number];
+    return round(op === 'IDIV' ? Math.trunc(x / y) : x % y);
+  };
 }
 
 /** One binary operation on values of `dtype` (for comparisons: the operands' dtype). */
-export function evalBinary(op: BinaryOp, dtype: DType, a: Value, b: Value): Value {
-  switch (op) {
-    case 'LT':
-      return a < b ? 1 : 0;
-    case 'LE':
-      return a <= b ? 1 : 0;
-    case 'EQ':
-      return a === b ? 1 : 0;
-    case 'IDIV':
-    case 'IREM':
-      return divide(op, dtype, a, b);
-    case 'MULHI':
-      return Number((BigInt(a) * BigInt(b)) >> 32n);
-    default:
-      break;
+export function binaryFunction(op: BinaryOp, dtype: DType): Binary {
+  if (op === 'LT' || op === 'LE' || op === 'EQ') return comparisons[op];
+  if (op === 'IDIV' || op === 'IREM') return division(op, dtype);
+  if (op === 'MULHI') return (a, b) => Number((BigInt(a) * BigInt(b)) >> 32n);
+  if (dtype === 'int64' || dtype === 'uint64') {
+    const f = wide[op] ?? unsupported(op, dtype);
+    return (a, b) => normalize(dtype, f(a as bigint, b as bigint));
   }
-  if (typeof a === 'bigint' || typeof b === 'bigint') return toDType(dtype, wide(op, BigInt(a), BigInt(b)));
-  return toDType(dtype, narrow(op, dtype, a, b));
+  const round = rounding(dtype);
+  const { kind } = dtypeInfo[dtype];
+  let f = narrow[op];
+  if (op === 'MUL' && kind !== 'float') f = Math.imul;
+  if (op === 'SHR' && kind === 'uint') f = (a, b) => a >>> b;
+  return (a, b) => round(f(a as number, b as number));
 }
 
-type Arithmetic = Exclude<BinaryOp, 'LT' | 'LE' | 'EQ' | 'IDIV' | 'IREM' | 'MULHI'>;
-
-function narrow(op: Arithmetic, dtype: DType, a: number, b: number): number {
-  const float = dtypeInfo[dtype].kind === 'float';
-  switch (op) {
-    case 'ADD':
-      return a + b;
-    case 'SUB':
-      return a - b;
-    case 'MUL':
-      return float ? a * b : Math.imul(a, b);
-    case 'DIV':
-      return a / b;
-    case 'FREM':
-      return a % b;
-    case 'MAX':
-    case 'MIN':
-      return compareFloats(op, a, b);
-    case 'POW':
-      return a === 1 ? 1 : a ** b;
-    case 'ATAN2':
-      return Math.atan2(a, b);
-    case 'AND':
-      return a & b;
-    case 'OR':
-      return a | b;
-    case 'XOR':
-      return a ^ b;
-    case 'SHL':
-      return a << b;
-    case 'SHR':
-      return dtypeInfo[dtype].kind === 'uint' ? a >>> b : a >> b;
-    default:
-      return op satisfies never;
-  }
-}
-
-function wide(op: Arithmetic, a: bigint, b: bigint): bigint {
-  switch (op) {
-    case 'ADD':
-      return a + b;
-    case 'SUB':
-      return a - b;
-    case 'MUL':
-      return a * b;
-    case 'MAX':
-      return a > b ? a : b;
-    case 'MIN':
-      return a < b ? a : b;
-    case 'AND':
-      return a & b;
-    case 'OR':
-      return a | b;
-    case 'XOR':
-      return a ^ b;
-    case 'SHL':
-      return a << (b & 63n);
-    case 'SHR':
-      return a >> (b & 63n);
-    case 'DIV':
-    case 'FREM':
-    case 'POW':
-    case 'ATAN2':
-      throw new Error(`[interpret] ${op} has no meaning for 64-bit integers`);
-    default:
-      return op satisfies never;
-  }
-}
-
-/** One ternary operation; the condition of WHERE is `a`. MULADD is fused here. */
-export function evalTernary(op: TernaryOp, dtype: DType, a: Value, b: Value, c: Value): Value {
-  if (op === 'WHERE') return a ? b : c;
-  if (dtypeInfo[dtype].kind !== 'float') return evalBinary('ADD', dtype, evalBinary('MUL', dtype, a, b), c);
-  const [x, y, z] = [Number(a), Number(b), Number(c)];
-  return dtype === 'float64' ? fma64(x, y, z) : toDType(dtype, fma32(x, y, z));
+/** One ternary operation; the condition of WHERE comes first. MULADD is fused here. */
+export function ternaryFunction(op: TernaryOp, dtype: DType): Ternary {
+  if (op === 'WHERE') return (a, b, c) => (a ? b : c);
+  if (dtype === 'float64') return (a, b, c) => fma64(a as number, b as number, c as number);
+  if (dtypeInfo[dtype].kind === 'float')
+    return (a, b, c) => normalize(dtype, fma32(a as number, b as number, c as number));
+  const [product, sum] = [binaryFunction('MUL', dtype), binaryFunction('ADD', dtype)];
+  return (a, b, c) => sum(product(a, b), c);
 }
 
 /** Conversion with the contract's saturation. */
+export function castFunction(from: DType, to: DType): Unary {
+  if (dtypeInfo[from].kind !== 'float' || dtypeInfo[to].kind === 'float') {
+    const round = rounding(to);
+    const small = from !== 'int64' && from !== 'uint64' && to !== 'int64' && to !== 'uint64';
+    return small ? (x) => round(x as number) : (x) => normalize(to, x);
+  }
+  return (x) => foldCast(from, to, x);
+}
+
+export function evalUnary(op: UnaryOp, dtype: DType, x: Value): Value {
+  return unaryFunction(op, dtype)(x);
+}
+
+export function evalBinary(op: BinaryOp, dtype: DType, a: Value, b: Value): Value {
+  return binaryFunction(op, dtype)(a, b);
+}
+
+export function evalTernary(op: TernaryOp, dtype: DType, a: Value, b: Value, c: Value): Value {
+  return ternaryFunction(op, dtype)(a, b, c);
+}
+
 export function evalCast(from: DType, to: DType, x: Value): Value {
-  const target = dtypeInfo[to];
-  if (dtypeInfo[from].kind !== 'float' || target.kind === 'float') return toDType(to, x);
-  if (target.kind === 'bool') return Number(x) !== 0 ? 1 : 0;
-  const value = Number(x);
-  if (Number.isNaN(value)) return toDType(to, target.bytes === 8 ? 0n : 0);
-  const bits = BigInt(target.bytes * 8);
-  const low = target.kind === 'uint' ? 0n : -(1n << (bits - 1n));
-  const high = target.kind === 'uint' ? (1n << bits) - 1n : (1n << (bits - 1n)) - 1n;
-  const clamped = value <= Number(low) ? low : value >= Number(high) ? high : BigInt(Math.trunc(value));
-  return toDType(to, target.bytes === 8 ? clamped : Number(clamped));
+  return castFunction(from, to)(x);
 }

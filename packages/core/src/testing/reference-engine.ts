@@ -3,9 +3,11 @@
  * must compute.
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
+import { CompileError } from '../engine/errors.ts';
 import { interpret } from '../kernel/interpret.ts';
+import { compileProgram } from '../kernel/interpret-compile.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
-import { verifyProgram } from '../kernel/verify.ts';
+import { printProgram } from '../kernel/print.ts';
 import type { DType } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
 import { HostMemory, liveBuffer } from './host-memory.ts';
@@ -13,6 +15,8 @@ import { HostMemory, liveBuffer } from './host-memory.ts';
 export interface ReferenceEngineOptions {
   /** Lower kernels for groups of several threads with barriers, as for a GPU. Default false. */
   readonly simt?: boolean;
+  /** Most threads in a group, with `simt`. Default 256. */
+  readonly maxGroup?: number;
   /** Evaluate functions (exp, sin ...) directly instead of through their decompositions. Default false. */
   readonly nativeFunctions?: boolean;
 }
@@ -33,7 +37,11 @@ const functions: readonly KOp[] = [
  * await setEngine(createReferenceEngine());
  * console.log(await tensor([1, 2]).add(1).array()); //=> [ 2, 3 ]
  */
-export function createReferenceEngine({ simt = false, nativeFunctions = false }: ReferenceEngineOptions = {}): IEngine {
+export function createReferenceEngine({
+  simt = false,
+  maxGroup = 256,
+  nativeFunctions = false,
+}: ReferenceEngineOptions = {}): IEngine {
   const name = 'reference';
   const memory = new HostMemory(name, true);
   let setLost: (info: { reason: 'disposed'; message: string }) => void = () => {};
@@ -42,11 +50,11 @@ export function createReferenceEngine({ simt = false, nativeFunctions = false }:
   });
   const caps: EngineCaps = {
     dtypes,
-    nativeOps: new Set<KOp>(nativeFunctions ? functions : ['FMA', 'MULADD']),
+    nativeOps: new Set<KOp>(nativeFunctions ? functions : []),
     simt,
     vectorBytes: 16,
     sharedBytes: simt ? 16384 : 1 << 20,
-    maxGroup: simt ? 256 : 1,
+    maxGroup: simt ? maxGroup : 1,
     maxBindings: 4096,
     maxBufferBytes: 2 ** 31,
     bindAlign: 8,
@@ -110,8 +118,15 @@ export function createReferenceEngine({ simt = false, nativeFunctions = false }:
     downloadSync: read,
     compile: (programs: readonly Program[]): readonly CompiledKernel[] => {
       memory.check('compile');
-      for (const program of programs) verifyProgram(program);
-      return programs.map((program) => ({ program }));
+      return programs.map((program) => {
+        try {
+          compileProgram(program);
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error);
+          throw new CompileError(name, program.name, reason, printProgram(program), { cause: error });
+        }
+        return { program };
+      });
     },
     release: () => {},
     submit: (commands: readonly Command[]) => {
