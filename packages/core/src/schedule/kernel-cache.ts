@@ -33,8 +33,9 @@ export class KernelCache {
   /** The entry of a loop nest; lowered but not compiled if it is new. */
   find({ loop, hint, e }: LoweredKernel): KernelEntry {
     const text = printLoopKernel(loop);
-    // The name on the first line is for people.
-    const key = `${hint === null ? 'loops' : 'contraction'}${text.slice(text.indexOf('\n'))}`;
+    // Slots that no expression uses any more are in the interface all the same. The name on the first line is for people.
+    const slots = loop.params.map((p) => `${p.dtype} ${p.arg.access} ${p.arg.length}`).join();
+    const key = `${hint === null ? 'loops' : 'contraction'} ${slots} ${loop.scalars.join()}${text.slice(text.indexOf('\n'))}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const { caps } = this.#engine;

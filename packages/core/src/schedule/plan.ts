@@ -204,7 +204,9 @@ function placeTemporaries(
   });
   const { caps } = engine;
   const align = Math.max(64, caps.bindAlign);
-  const { blocks, places } = caps.arena ? placeInArena(items, align) : placeInBlocks(items);
+  const arena = caps.arena ? placeInArena(items, align) : null;
+  const fits = arena !== null && (arena.blocks[0] ?? 0) <= caps.maxBufferBytes;
+  const { blocks, places } = fits ? arena : placeInBlocks(items);
   const bind = (item: number): BindingPlan => {
     const { block, offset } = places[item] as { block: number; offset: number };
     return { kind: 'taken', at: firstBlock + block, offset, bytes: (items[item] as Lifetime).bytes };
