@@ -5,11 +5,11 @@
  * and every list that binds one of them binds both, next to each other. Most elementwise kernels become one loop.
  */
 import type { Exprs } from './expr.ts';
-import { ownRanges, type Range } from './free-ranges.ts';
+import type { Range } from './free-ranges.ts';
+import { coefficient, indexForms } from './index-forms.ts';
 import type { KNode, LoopKernel } from './ir.ts';
 import type { Linear } from './node.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
-import { linearOf } from './simplify-linear.ts';
 
 interface Uses {
   /** Linear forms with ranges among their terms, one for each place where a range's value is used. */
@@ -18,41 +18,13 @@ interface Uses {
   readonly lists: readonly (readonly Range[])[];
 }
 
-function isIndex(n: KNode): boolean {
-  return n.dtype === 'int32' && n.lanes === 1;
-}
-
-/** True for a node that is only a part of a larger linear form. */
-function isLinearPart(n: KNode): boolean {
-  if (!isIndex(n)) return false;
-  return n.op === 'ADD' || n.op === 'SUB' || n.op === 'NEG' || n.op === 'MUL' ? !linearOf(n).terms.includes(n) : false;
-}
-
 function findUses(kernel: LoopKernel): Uses {
-  const forms = new Set<Linear>();
   const lists: (readonly Range[])[] = kernel.stores.map((s) => s.ranges);
-  const seen = new Set<KNode>();
-  const stack: KNode[] = kernel.stores.map((s) => s.store);
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
-    const binds = n.op === 'REDUCE' || n.op === 'STAGE';
-    if (binds) lists.push(ownRanges(n));
-    const part = isLinearPart(n);
-    for (let i = 0; i < (binds ? 1 : n.src.length); i++) {
-      const s = n.src[i] as KNode;
-      stack.push(s);
-      if (part || !isIndex(s)) continue;
-      const form = linearOf(s);
-      if (form.terms.some((t) => t.op === 'RANGE')) forms.add(form);
-    }
-  }
-  return { forms: [...forms], lists };
-}
-
-function coefficient(f: Linear, r: Range): number {
-  const i = f.terms.indexOf(r);
-  return i < 0 ? 0 : (f.coefs[i] as number);
+  const forms = indexForms(
+    kernel.stores.map((s) => s.store),
+    (ranges) => lists.push(ranges),
+  );
+  return { forms, lists };
 }
 
 function isPlain(r: Range): boolean {

@@ -7,9 +7,9 @@
  */
 import type { FreeRanges, Range } from '../kernel/free-ranges.ts';
 import type { KNode, KNodeOf } from '../kernel/ir.ts';
+import { coefficient, indexForms } from '../kernel/index-forms.ts';
 import type { Linear } from '../kernel/node.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
-import { indexForms } from './forms.ts';
 
 /** Position `offset + sum of strides * ranges` of `memory`. */
 export interface LinearAccess {
@@ -86,11 +86,6 @@ function mainLoad(value: KNode, free: FreeRanges): KNodeOf<'LOAD'> | null {
     stack.push(...n.src);
   }
   return best;
-}
-
-function coefficient(f: Linear, r: Range): number {
-  const i = f.terms.indexOf(r);
-  return i < 0 ? 0 : (f.coefs[i] as number);
 }
 
 /** True if `r` occurs only together with the group's ranges, in fixed proportion, and both reach common positions. */

@@ -5,7 +5,6 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import type { Range } from '../kernel/free-ranges.ts';
-import type { KNode } from '../kernel/ir.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
 import { type Contraction, sizeOf } from './contraction.ts';
 import { copiedTiles } from './blocking.ts';
@@ -72,17 +71,20 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
           for (const rowWay of sumWays(rows, k, row)) {
             for (const columnWay of sumWays(columns, k, column)) {
               const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
-              weigh(shape, k, rowWay, columnWay, slower, resultsOf(c) * (2 + lanes / 2));
+              weigh(shape, k, rowWay, columnWay, slower, resultsOf(c) * (2 + lanes / 2 + c.indices.length));
             }
           }
         }
         if (column.arg.extent < lanes) continue;
         const shape = tileShape(height, column.arg.extent, lanes);
+        const epilogue = epilogueCost(c, column);
         const count = sizeOf(rowRanges);
-        const local = fits && rowRanges.length === 1 && count >= 8 && count <= 128 && column.arg.extent >= 512;
+        const local =
+          fits && rowRanges.length === 1 && count >= 8 && count <= 128 && column.arg.extent >= 512
+            ? 0.4 * resultsOf(c) * c.indices.length
+            : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local)) {
-          for (const rowWay of rowWays(rows, row, shape.rows))
-            weigh(shape, null, rowWay, columnWay, 1, storeCost(c, column));
+          for (const rowWay of rowWays(rows, row, shape.rows)) weigh(shape, null, rowWay, columnWay, 1, epilogue);
         }
       }
     }
@@ -112,12 +114,14 @@ function computeCost(c: Contraction, shape: TileShape, row: Range | null, column
   return ((2 * all) / speed) * waste * narrow * (heightCost[shape.rows] as number);
 }
 
-/** Vectors are stored as they are only along a range of unit stride. */
-function storeCost(c: Contraction, column: Range): number {
-  const size = resultsOf(c);
-  return c.kernel.stores.reduce((sum, { store }) => {
-    const form = linearOf(store.src[1] as KNode);
+/** Nanoseconds of the epilogue's memory accesses: vectors only along a range of unit stride. */
+function epilogueCost(c: Contraction, column: Range): number {
+  let cost = 0;
+  for (const index of c.indices) {
+    const form = linearOf(index);
     const at = form.terms.indexOf(column);
-    return sum + size * (at >= 0 && form.coefs[at] === 1 ? 0.2 : 1.5);
-  }, 0);
+    if (at >= 0) cost += form.coefs[at] === 1 ? 0.2 : 1.5;
+    else cost += c.free.has(index, column) ? 2 : 0.05;
+  }
+  return cost * resultsOf(c);
 }

@@ -22,15 +22,19 @@ export interface Contraction {
   /** Loops that both factors have. */
   readonly batch: readonly Range[];
   readonly k: readonly Range[];
+  /** Where the epilogue reads and writes memory. */
+  readonly indices: readonly KNode[];
   readonly free: FreeRanges;
 }
 
 /** The one sum of a product in a kernel whose stores all run over the same loops; null if the kernel is not of that form. */
 export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | null {
   const merged = mergeRanges(kernel, e);
-  const reduce = onlySum(merged);
-  const product = reduce?.src[0];
-  if (reduce === null || product?.op !== 'MUL') return null;
+  const sum = onlySum(merged);
+  if (sum === null) return null;
+  const { reduce, indices } = sum;
+  const product = reduce.src[0];
+  if (product?.op !== 'MUL') return null;
   const free = new FreeRanges();
   const [x, y] = product.src as readonly [KNode, KNode];
   const ofX = new Set(free.of(x));
@@ -54,26 +58,39 @@ export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | nul
     ],
     batch,
     k,
+    indices,
     free,
   };
 }
 
-/** The REDUCE of a kernel if it has exactly one and that is a sum. */
-function onlySum(kernel: LoopKernel): KNodeOf<'REDUCE'> | null {
+/** The REDUCE of a kernel if it has exactly one and that is a sum, and the indices of all accesses outside it. */
+function onlySum(kernel: LoopKernel): { reduce: KNodeOf<'REDUCE'>; indices: KNode[] } | null {
   const seen = new Set<KNode>();
   const stack: KNode[] = kernel.stores.map((s) => s.store);
-  let found: KNodeOf<'REDUCE'> | null = null;
+  const indices: KNode[] = [];
+  let reduce: KNodeOf<'REDUCE'> | null = null;
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);
     if (n.op === 'STAGE') return null;
-    if (n.op === 'REDUCE') {
-      if (found !== null || n.arg.op !== 'sum') return null;
-      found = n;
-    }
+    if (n.op === 'STORE' || n.op === 'LOAD') indices.push(n.src[1] as KNode);
+    if (n.op !== 'REDUCE') stack.push(...n.src);
+    else if (reduce !== null || n.arg.op !== 'sum') return null;
+    else reduce = n;
+  }
+  return reduce === null || hasReduce(reduce.src[0] as KNode) ? null : { reduce, indices };
+}
+
+function hasReduce(root: KNode): boolean {
+  const seen = new Set<KNode>();
+  const stack: KNode[] = [root];
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    if (n.op === 'REDUCE' || n.op === 'STAGE') return true;
     stack.push(...n.src);
   }
-  return found;
+  return false;
 }
 
 /** Product of extents. */

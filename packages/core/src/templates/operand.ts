@@ -58,6 +58,8 @@ export class Operand {
   copyCost(innermost: Range | null): number {
     const last = this.axes[this.axes.length - 1];
     const same = innermost === null || (last?.members.some((m) => m.range === innermost) ?? false);
-    return this.size * (this.access === null ? (same ? 0.6 : 1.4) : same ? 0.4 : 0.8);
+    // What does not stay in caches is written to memory and read again.
+    const far = this.bytes > 2 ** 20 ? 0.5 : 0;
+    return this.size * (far + (this.access === null ? (same ? 0.6 : 1.4) : same ? 0.4 : 0.8));
   }
 }

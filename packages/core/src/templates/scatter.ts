@@ -19,7 +19,7 @@ const lineBytes = 64;
 const safeLines = 32;
 const crowdedLines = 8;
 /** The time a tile takes if every product of it misses, as a part of the time it takes otherwise. */
-const worst = 0.6;
+const worst = 1;
 /** Time of a tile that looks up a position for every product. */
 const lookUpPart = 0.05;
 

@@ -78,19 +78,22 @@ export function rowWays(x: Operand, along: Range | null, height: number): Way[] 
   return [...inPlace(x, along), domain(x, along, null), ...panels(x, along, height)];
 }
 
-/** Ways for the factor that is read as vectors along `along`. `local`: groups have memory for copies of their own. */
-export function columnWays(x: Operand, along: Range, width: number, local: boolean): Way[] {
+/**
+ * Ways for the factor that is read as vectors along `along`. `local`: nanoseconds that the order of loops costs if groups
+ * make copies of their own; null if they cannot.
+ */
+export function columnWays(x: Operand, along: Range, width: number, local: number | null): Way[] {
   const ways = panels(x, along, width);
   const unit = x.strideOf(along) === 1 ? inPlace(x, along) : [];
   for (const way of unit) ways.push({ ...way, apart: 0 });
-  if (local) {
+  if (local !== null) {
     let size = width;
     const strides = new Map<Range, number>();
     for (const r of [...x.k].reverse()) {
       strides.set(r, size);
       size *= r.arg.extent;
     }
-    for (const way of unit) ways.push({ ...way, kind: 'local', copy: x.size * 0.3, strides, apart: 0 });
+    for (const way of unit) ways.push({ ...way, kind: 'local', copy: x.size * 0.35 + local, strides, apart: 0 });
   }
   // Over a domain the range stays contiguous if it has the unit step of its axis.
   const axis = x.axisOf(along);
