@@ -241,35 +241,6 @@ describe('small and odd outputs', () => {
   });
 });
 
-describe('compiled kernels', () => {
-  it('are shared by plans, unless their tensors differ even where no element is read', async () => {
-    let compiled = 0;
-    const { compile } = engine;
-    (engine as { compile: IEngine['compile'] }).compile = (programs) => {
-      compiled += programs.length;
-      return compile(programs);
-    };
-    const x = leaf([1, 2, 3]);
-    const y = leaf([4, 5, 6]);
-    const once = hold(p.add(x.node, y.node));
-    flush();
-    // Another structure, the same kernel.
-    const again = [hold(p.add(y.node, x.node)), hold(p.reshape(p.add(y.node, x.node), [3, 1]))];
-    flush();
-    expect(stats().planMisses).toBe(2);
-    expect(compiled).toBe(1);
-    expect(await values(again[1]?.node as Node)).toEqual(await values(once.node));
-
-    const row = leaf([7], [1]);
-    for (const n of [2, 5]) {
-      const which = uploadNode(new Int32Array(n), [n], 'int32');
-      const picked = hold(makeNode('gather', [row.node, which], { axis: 0 }));
-      const total = hold(p.reduce(picked.node, 'sum', [0]));
-      expect(await values(total.node)).toEqual([7 * n]);
-    }
-  });
-});
-
 describe('errors', () => {
   it.each(['compile', 'submit'] as const)('in %s leave the graph as it was: the next try succeeds', async (member) => {
     const x = leaf([1, 2, 3]);
