@@ -60,6 +60,7 @@ describe('compiled kernels', () => {
     for (const n of [2, 5]) {
       // The only position there is needs no look at the indices.
       const which = uploadNode(new Int32Array(n), [n], 'int32');
+      retain(which);
       expect(await values(makeNode('gather', [x, which], { axis: 0 }))).toEqual(new Array<number>(n).fill(7));
       const apart = p.reduce(makeNode('gather', [x, which], { axis: 0 }), 'sum', [0]);
       expect(await values(apart)).toEqual([7 * n]);
