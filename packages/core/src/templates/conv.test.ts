@@ -1,7 +1,7 @@
 /** Convolutions and their gradients through the tiled template, over many geometries. */
 import { describe, expect, it } from 'vitest';
 import type { KNode } from '../kernel/ir.ts';
-import { checkCase, type Making, type Parts } from './contraction-cases.ts';
+import { checkCase, type Making, type Parts } from './fixtures/cases.ts';
 
 interface Geometry {
   readonly images: number;

@@ -1,7 +1,7 @@
 /** Products of matrices through the tiled template: transposes, batches, odd sizes, views, gates, epilogues. */
 import { describe, expect, it } from 'vitest';
 import type { KNode } from '../kernel/ir.ts';
-import { checkCase, type Making, makeCase, type Parts, vectorCaps } from './contraction-cases.ts';
+import { checkCase, type Making, makeCase, type Parts, vectorCaps } from './fixtures/cases.ts';
 import { lowerContraction } from './select.ts';
 
 interface Sizes {
