@@ -90,7 +90,10 @@ describe.each(engines)('random graphs on %s', (_, make) => {
         for (const node of last.outputs) release(node);
         expect(stats().bytes).toBe(before);
       }),
-      { numRuns: runs, ...(process.env.FUZZ_SEED ? { seed: Number(process.env.FUZZ_SEED) } : {}) },
+      {
+        numRuns: runs,
+        ...(process.env.POLYGRAD_TESTS === 'long' ? {} : { seed: Number(process.env.FUZZ_SEED ?? 20261121) }),
+      },
     );
   });
 });
