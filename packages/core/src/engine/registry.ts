@@ -101,7 +101,12 @@ export function getEngine(): IEngine {
   const provider = state.providers.get('cpu');
   if (!provider) throw missing('getEngine', 'no engine is set');
   const made = provider.create();
-  if (made instanceof Promise) {
+  if ('then' in made) {
+    // Nobody will take the engine that is being made.
+    made.then(
+      (engine) => engine.dispose(),
+      () => {},
+    );
     throw new EngineMissingError(
       'getEngine',
       "the cpu backend starts asynchronously here; call await setEngine('cpu') first",

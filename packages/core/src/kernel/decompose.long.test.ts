@@ -1,6 +1,6 @@
 /** Sweeps of the decomposed functions over float32: every 61st number, on engines with float64 and without. */
 import { describe, expect, it } from 'vitest';
-import { floatOfBits, functions, plainCaps, singleCaps, unary, worst } from './accuracy.fixture.ts';
+import { floatOfBits, functions, plainCaps, singleCaps, unary, worst } from './fixtures/accuracy.ts';
 
 const STEP = 61;
 

@@ -13,7 +13,7 @@ import {
   ulps,
   unary,
   worst,
-} from './accuracy.fixture.ts';
+} from './fixtures/accuracy.ts';
 import { decompose } from './decompose.ts';
 import { fma32 } from './exact-fma.ts';
 import { Exprs } from './expr.ts';

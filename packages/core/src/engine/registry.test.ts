@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { createNullEngine } from '../testing/null-engine.ts';
+import { EngineMissingError, OutOfMemoryError, PolygradError } from './errors.ts';
+import { type BackendProvider, getBackend, getEngine, listBackends, registerBackend, setEngine } from './registry.ts';
+
+const key = Symbol.for('polygrad.registry');
+const globals = globalThis as { [key]?: unknown };
+let before: unknown;
+
+beforeEach(() => {
+  before = globals[key];
+  globals[key] = undefined;
+});
+afterEach(() => {
+  globals[key] = before;
+});
+
+function provider(name: string, create: BackendProvider['create'] = () => createNullEngine()): BackendProvider {
+  return { name, probe: async () => ({ score: 1, reason: 'for tests', device: 'none' }), create };
+}
+
+describe('registry', () => {
+  it('keeps backends by name, the first of a name', () => {
+    const first = provider('one');
+    registerBackend(first);
+    registerBackend(provider('two'));
+    registerBackend(provider('one'));
+    expect(listBackends()).toEqual(['one', 'two']);
+    expect(getBackend('one')).toBe(first);
+    expect(getBackend('three')).toBeUndefined();
+  });
+
+  it('makes an engine by name, with its options', async () => {
+    const create = vi.fn(() => createNullEngine());
+    registerBackend(provider('one', create));
+    const engine = await setEngine('one', { threads: 3 });
+    expect(create).toHaveBeenCalledWith({ threads: 3 });
+    expect(getEngine()).toBe(engine);
+  });
+
+  it('takes an engine as it is, and waits for one that starts slowly', async () => {
+    const engine = createNullEngine();
+    expect(await setEngine(engine)).toBe(engine);
+    expect(getEngine()).toBe(engine);
+    registerBackend(provider('slow', async () => createNullEngine()));
+    const slow = await setEngine('slow');
+    expect(getEngine()).toBe(slow);
+  });
+
+  it('starts the cpu backend by itself, once', () => {
+    const create = vi.fn(() => createNullEngine());
+    registerBackend(provider('cpu', create));
+    expect(getEngine()).toBe(getEngine());
+    expect(create).toHaveBeenCalledTimes(1);
+  });
+
+  it('says what to do where there is no engine', async () => {
+    expect(() => getEngine()).toThrow(
+      /no engine is set.*import a backend package first, for example '@polygrad\/backend-cpu'/,
+    );
+    registerBackend(provider('one'));
+    expect(() => getEngine()).toThrow(/registered are one/);
+    await expect(setEngine('two')).rejects.toThrow(EngineMissingError);
+    await expect(setEngine('two')).rejects.toThrow(/no backend named 'two' is registered: registered are one/);
+  });
+
+  it('does not lose an engine that cannot be had at once', async () => {
+    const engine = createNullEngine();
+    const dispose = vi.spyOn(engine, 'dispose');
+    registerBackend(provider('cpu', () => Promise.resolve(engine)));
+    expect(() => getEngine()).toThrow(/await setEngine\('cpu'\)/);
+    await Promise.resolve();
+    expect(dispose).toHaveBeenCalledTimes(1);
+  });
+
+  it('is one for two copies of this package', async () => {
+    const engine = await setEngine(createNullEngine());
+    vi.resetModules();
+    const copy = await import('./registry.ts');
+    expect(copy.getEngine).not.toBe(getEngine);
+    expect(copy.getEngine()).toBe(engine);
+  });
+});
+
+describe('errors', () => {
+  it('carry their values and a code', () => {
+    const error = new OutOfMemoryError('cpu', { requested: 100, live: 60, reserved: 80, limit: 128 });
+    expect(error).toBeInstanceOf(PolygradError);
+    expect(error).toMatchObject({
+      name: 'OutOfMemoryError',
+      code: 'OUT_OF_MEMORY',
+      requested: 100,
+      live: 60,
+      reserved: 80,
+      limit: 128,
+    });
+    expect(error.message).toMatch(
+      /^\[cpu\] out of memory: 100 bytes requested with 60 bytes live and 80 reserved of at most 128; dispose/,
+    );
+  });
+});
