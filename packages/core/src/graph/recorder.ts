@@ -158,15 +158,34 @@ const backstop = new FinalizationRegistry<Node>((node) => {
   release(node);
 });
 
-/**
- * The scheduler calls this at the end of a global flush: nothing is pending any more, and handles that survive are no
- * longer held strongly.
- */
-export function finishFlush(): void {
-  for (const handle of pendingHandles) {
+/** Survivors of the last flush that are not watched yet: watching is dear, and most handles are disposed soon. */
+const young: TrackedHandle[] = [];
+let watching = false;
+
+function watchYoung(): void {
+  for (const handle of young) {
     if (handle.disposed || handle.watched) continue;
     handle.watched = true;
     backstop.register(handle, handle.node, handle);
+  }
+  young.length = 0;
+}
+
+function watchLater(): void {
+  watching = false;
+  watchYoung();
+}
+
+/**
+ * The scheduler calls this at the end of a global flush: nothing is pending any more. Handles that survive are held strongly
+ * until the next flush, or until the running JavaScript returns to its event loop, and watched from then on.
+ */
+export function finishFlush(): void {
+  if (young.length > 0) watchYoung();
+  for (const handle of pendingHandles) if (!handle.disposed && !handle.watched) young.push(handle);
+  if (young.length > 0 && !watching) {
+    watching = true;
+    queueMicrotask(watchLater);
   }
   pendingHandles.length = 0;
   pendingNodes = 0;
