@@ -10,12 +10,14 @@ import { FreeRanges, ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, LoopKernel } from './ir.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
 
-/** Copies of a stage that vectors and unrolling may ask for. */
-const copies = 16;
+/** Copies of a stage that vectors of 4-byte elements, unrolled four times, may ask for. */
+function copies(caps: EngineCaps): number {
+  return Math.max(1, caps.vectorBytes / 4) * 4;
+}
 
 function fits(stage: KNode, caps: EngineCaps): boolean {
   const length = ownRanges(stage).reduce((n, r) => n * r.arg.extent, 1);
-  return !caps.simt && length * dtypeInfo[stage.dtype as DType].bytes * copies <= caps.sharedBytes;
+  return !caps.simt && length * dtypeInfo[stage.dtype as DType].bytes * copies(caps) <= caps.sharedBytes;
 }
 
 /** The kernel with every STAGE that does not fit replaced by its value at the place of each read. */
