@@ -5,9 +5,10 @@
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
 import type { EngineCaps } from '../engine/engine.ts';
+import { chunked, paired, pairsRows, streamed } from './axes-streams.ts';
 import { tileTransposes } from './axes-tile.ts';
 import { type Binder, NestWork } from './axes-work.ts';
-import { assumeBounds, type Exprs } from './expr.ts';
+import type { Exprs } from './expr.ts';
 import type { Range, RangeList } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { vectorLanes } from './linearize-vector.ts';
@@ -157,34 +158,25 @@ function cutIntoGroups(
     }
     const inner = rest / n;
     rest = inner;
-    const unit = along.has(r) ? vectorChunk : 1;
+    const halves = along.has(r) ? streamed(work, r, e) : null;
+    if (halves !== null) {
+      changes.set(r, halves);
+      done = true;
+      continue;
+    }
+    const pairs = along.size === 0 && pairsRows(work, r);
+    const unit = along.has(r) ? vectorChunk : pairs ? 2 : 1;
     const wanted = Math.max(unit, Math.ceil(groupWork / Math.max(1, inner) / unit) * unit);
     const groups = Math.ceil(n / wanted);
     const chunk = Math.ceil(n / groups / unit) * unit;
     if (inner <= groupWork) done = true;
     if (chunk >= n) keep(r);
-    else if (chunk === 1) {
-      const now = e.range(n, 'grid');
-      changes.set(r, { value: now, ranges: [now] });
-    } else changes.set(r, chunked(e, r, chunk, along.has(r) ? 'vector' : 'serial'));
+    else if (pairs) changes.set(r, paired(e, r, chunk));
+    else changes.set(r, chunked(e, n, chunk, along.has(r) ? 'vector' : 'serial'));
   }
 }
 
 /** True if a reduction lies inside another one, whose dependence decides. */
 function isInner(b: Binder, work: NestWork): boolean {
   return work.binders.some((other) => other !== b && other.own.some((r) => b.free.includes(r)));
-}
-
-/** `r` as grid * chunk + inner; the last chunk may be shorter. */
-function chunked(e: Exprs, r: Range, chunk: number, kind: 'vector' | 'serial'): Replacement {
-  const n = r.arg.extent;
-  const groups = Math.ceil(n / chunk);
-  const grid = e.range(groups, 'grid');
-  const start = e.mul(grid, e.i32(chunk));
-  const limit = n % chunk === 0 ? undefined : e.min(e.sub(e.i32(n), start), e.i32(chunk));
-  if (limit !== undefined) assumeBounds(limit, 1, chunk);
-  const inner = e.range(chunk, kind, limit);
-  const value = e.add(start, inner);
-  assumeBounds(value, 0, n - 1);
-  return { value, ranges: [grid, inner] };
 }

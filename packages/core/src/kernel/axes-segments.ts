@@ -28,7 +28,14 @@ export function cutSegments(stores: readonly LoopStore[], e: Exprs): readonly Lo
   const edges = [0, ...cuts, along.arg.extent];
   const lengths = edges.slice(1).map((x, i) => x - (edges[i] as number));
   if (Math.max(...lengths) < leastSegment) return stores;
+  return cutAt(stores, along, cuts, e);
+}
 
+/** The stores, which have the same ranges, once for each part of `along` between the cuts. */
+export function cutAt(stores: readonly LoopStore[], along: Range, cuts: readonly number[], e: Exprs): LoopStore[] {
+  const list = stores[0]?.ranges ?? [];
+  const edges = [0, ...cuts, along.arg.extent];
+  const lengths = edges.slice(1).map((x, i) => x - (edges[i] as number));
   const outer = list.filter((r) => r !== along);
   return lengths.flatMap((n, i) => {
     const segment = e.range(n, along.arg.kind);

@@ -100,6 +100,19 @@ export class NestWork {
     return this.#items.filter((x) => x.free.includes(r)).length;
   }
 
+  /** Memory accesses that run along a range one by one; null if one depends on it in another way. */
+  accessesAlong(r: Range): number | null {
+    let count = 0;
+    for (const { index, gate } of this.#items) {
+      if (gate !== null && this.free.has(gate, r)) return null;
+      if (index === null) continue;
+      const stride = this.strideOf(index, r);
+      if (stride === 1) count++;
+      else if (stride !== 0) return null;
+    }
+    return count;
+  }
+
   /** Cost when each value is a vector along `choose` of its ranges (null: scalar). */
   cost(lanes: number, choose: (free: RangeList) => Range | null): number {
     let sum = 0;

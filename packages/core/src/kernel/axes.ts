@@ -9,6 +9,7 @@ import { shapeNest } from './axes-cpu.ts';
 import { mergeRanges } from './axes-merge.ts';
 import { shapeSimt } from './axes-simt.ts';
 import { cutSegments } from './axes-segments.ts';
+import { cutStreams } from './axes-streams.ts';
 import { inlineStages } from './axes-stage.ts';
 import { Exprs } from './expr.ts';
 import type { LoopKernel } from './ir.ts';
@@ -23,6 +24,10 @@ export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
     ...merged,
     stores: caps.simt
       ? shapeSimt(nests, e, caps)
-      : nests.flatMap((nest) => splitNests(cutSegments(nest, e)).flatMap((part) => shapeNest(part, e, caps))),
+      : nests.flatMap((nest) =>
+          splitNests(cutSegments(nest, e))
+            .flatMap((part) => splitNests(cutStreams(part, e)))
+            .flatMap((part) => shapeNest(part, e, caps)),
+        ),
   };
 }

@@ -1,0 +1,88 @@
+/** Nests over more memory than caches hold: two streams in one loop, every element once, sums in the same order. */
+import { describe, expect, test } from 'vitest';
+import type { EngineCaps } from '../engine/engine.ts';
+import { optimize } from './axes.ts';
+import { interpret } from './interpret.ts';
+import type { LoopKernel, ReduceOp } from './ir.ts';
+import { linearize } from './linearize.ts';
+import { elementwise, reduction } from './nest.fixture.ts';
+import { verifyProgram } from './verify.ts';
+import { verifyLoopKernel } from './verify-nest.ts';
+
+const caps: EngineCaps = {
+  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
+  nativeOps: new Set(['MULADD', 'ABS']),
+  simt: false,
+  vectorBytes: 16,
+  sharedBytes: 65536,
+  maxGroup: 1,
+  maxBindings: 64,
+  maxBufferBytes: 2 ** 30,
+  bindAlign: 4,
+  arena: true,
+  parallelism: 4,
+  atomics: new Set(),
+};
+
+function run(
+  kernel: LoopKernel,
+  inputs: readonly Float32Array[],
+  length: number,
+): { out: Float32Array | Int32Array; loops: number } {
+  const shaped = optimize(kernel, caps);
+  verifyLoopKernel(shaped);
+  const program = linearize(shaped, caps);
+  verifyProgram(program);
+  const out = kernel.params[0]?.dtype === 'int32' ? new Int32Array(length) : new Float32Array(length);
+  out.fill(-7);
+  interpret(program, [out, ...inputs]);
+  return { out, loops: program.body.filter((n) => n.op === 'LOOP').length };
+}
+
+function numbers(length: number, step: number): Float32Array {
+  return Float32Array.from({ length }, (_, i) => ((i * step) % 1021) / 1021 - 0.5);
+}
+
+describe('streams', () => {
+  test.each([
+    { n: 45 * 16384, loops: 1 },
+    { n: 45 * 16384 + 37, loops: 2 },
+  ])('elementwise work over three arrays of $n', ({ n, loops }) => {
+    const [a, b] = [numbers(n, 7), numbers(n, 11)];
+    const kernel = elementwise([n], (e, [i], input) => e.sub(input(1, i!, n), input(2, i!, n)));
+    const result = run(kernel, [a, b], n);
+    let wrong = 0;
+    for (let i = 0; i < n; i++) if (result.out[i] !== Math.fround(a[i]! - b[i]!)) wrong++;
+    expect(wrong).toBe(0);
+    // One loop over both halves of a chunk; the rest, known to be 37, as vectors and one element.
+    expect(result.loops).toBe(loops);
+  });
+
+  test.each<{ op: ReduceOp; shape: [number, number] }>([
+    { op: 'sum', shape: [514, 4100] },
+    { op: 'max', shape: [130, 16700] },
+    { op: 'argmin', shape: [22, 100001] },
+  ])('$op over rows of $shape', ({ op, shape: [rows, columns] }) => {
+    const x = numbers(rows * columns, 13);
+    const { out } = run(reduction(op, [rows, columns], [1]), [x], rows);
+    for (let r = 0; r < rows; r++) {
+      const row = x.subarray(r * columns, (r + 1) * columns);
+      const least = row.reduce((u, v) => Math.min(u, v));
+      if (op === 'sum') {
+        const want = row.reduce((u, v) => u + v, 0);
+        const magnitude = row.reduce((u, v) => u + Math.abs(v), 0);
+        expect(Math.abs((out[r] as number) - want)).toBeLessThanOrEqual(columns * 2 ** -24 * magnitude);
+      } else expect(out[r]).toBe(op === 'max' ? row.reduce((u, v) => Math.max(u, v)) : row.indexOf(least));
+    }
+  });
+
+  test('a row summed beside another gives the bits it gives alone', () => {
+    const [rows, columns] = [514, 4100];
+    const x = numbers(rows * columns, 13);
+    const together = run(reduction('sum', [rows, columns], [1]), [x], rows).out;
+    for (const r of [0, 1, 256, 513]) {
+      const alone = run(reduction('sum', [1, columns], [1]), [x.slice(r * columns, (r + 1) * columns)], 1).out;
+      expect(together[r]).toBe(alone[0]);
+    }
+  });
+});

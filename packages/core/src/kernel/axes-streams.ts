@@ -1,0 +1,80 @@
+/**
+ * Loops over more memory than caches hold read two parts of it side by side.
+ *
+ * One sequential stream does not keep enough cache lines on their way for a core's full bandwidth when a line takes four
+ * 16-byte loads; two do. Measured on an AMD EPYC in WebAssembly: the sum of 64 MB at 21 GB/s instead of 17 (C with AVX:
+ * 20), a chain of five operations over three such arrays 6 % faster. The order of additions stays as it was.
+ */
+import { NestWork } from './axes-work.ts';
+import { assumeBounds, type Exprs } from './expr.ts';
+import type { Range } from './free-ranges.ts';
+import type { LoopStore } from './ir.ts';
+import { cutAt } from './axes-segments.ts';
+import type { Replacement } from './rewrite.ts';
+
+/** Elements of a group of streamed elementwise work; the two streams are its halves, eight pages apart. */
+const streamChunk = 16384;
+/** Accesses of a nest above which its memory is taken for larger than the caches. */
+const leastAccesses = 2 ** 21;
+/** Operations for an element above which arithmetic, not memory, takes the time. */
+const mostWork = 16;
+/** Work of a row worth reading beside its neighbour. */
+const leastRow = 4096;
+
+/** Elementwise work over much memory: every access runs along `r` or does not depend on it. */
+function isStreamed(work: NestWork, r: Range): boolean {
+  const n = r.arg.extent;
+  if (n < 2 * streamChunk || work.binders.length > 0 || r.src.length > 0 || work.total() > n * mostWork) return false;
+  return (work.accessesAlong(r) ?? 0) * n >= leastAccesses;
+}
+
+/** Cuts a rest off streamed loops, so that the first part is whole chunks. */
+export function cutStreams(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
+  const r = stores[0]?.ranges[0];
+  if (r === undefined || stores.some((s) => s.ranges.length !== 1 || s.ranges[0] !== r)) return stores;
+  const rest = r.arg.extent % streamChunk;
+  if (rest === 0 || !isStreamed(new NestWork(stores), r)) return stores;
+  return cutAt(stores, r, [r.arg.extent - rest], e);
+}
+
+/** `r` in chunks of two streams, if its loop is streamed and made of whole chunks. */
+export function streamed(work: NestWork, r: Range, e: Exprs): Replacement | null {
+  if (r.arg.extent % streamChunk !== 0 || !isStreamed(work, r)) return null;
+  const half = streamChunk / 2;
+  const grid = e.range(r.arg.extent / streamChunk, 'grid');
+  const inner = e.range(half, 'vector');
+  const stream = e.range(2, 'unroll');
+  const start = e.add(e.mul(grid, e.i32(streamChunk)), e.mul(stream, e.i32(half)));
+  return { value: e.add(start, inner), ranges: [grid, inner, stream] };
+}
+
+/** True if the rows `r` of one long reduction can be read in pairs. */
+export function pairsRows(work: NestWork, r: Range): boolean {
+  const [binder, ...others] = work.binders;
+  if (binder === undefined || others.length > 0 || work.stores.length !== 1 || r.arg.extent % 2 !== 0) return false;
+  const n = binder.own.reduce((size, o) => size * o.arg.extent, 1);
+  if (binder.node.op !== 'REDUCE' || binder.work < leastRow || binder.work > n * 4) return false;
+  const along = binder.own.at(-1) as Range;
+  return binder.free.includes(r) && work.accessesAlong(along) === 1 && work.total() >= leastAccesses;
+}
+
+/** `r` as grid * chunk + inner * 2 + row, both rows at once; extent and chunk are even. */
+export function paired(e: Exprs, r: Range, chunk: number): Replacement {
+  const row = e.range(2, 'unroll');
+  const { value, ranges } = chunked(e, r.arg.extent / 2, chunk / 2, 'serial');
+  return { value: e.add(e.mul(value, e.i32(2)), row), ranges: [...ranges, row] };
+}
+
+/** `n` iterations as grid * chunk + inner; the last chunk may be shorter. */
+export function chunked(e: Exprs, n: number, chunk: number, kind: 'vector' | 'serial'): Replacement {
+  const groups = Math.ceil(n / chunk);
+  const grid = e.range(groups, 'grid');
+  if (chunk === 1) return { value: grid, ranges: [grid] };
+  const start = e.mul(grid, e.i32(chunk));
+  const limit = n % chunk === 0 ? undefined : e.min(e.sub(e.i32(n), start), e.i32(chunk));
+  if (limit !== undefined) assumeBounds(limit, 1, chunk);
+  const inner = e.range(chunk, kind, limit);
+  const value = e.add(start, inner);
+  assumeBounds(value, 0, n - 1);
+  return { value, ranges: [grid, inner] };
+}
