@@ -2,6 +2,7 @@
  * The CPU engine in a browser, out of a minified bundle: on a page's main thread and in a module worker, with memory that
  * threads share and without. Skipped where there is no Chromium, unless POLYGRAD_REQUIRE names `browser`.
  */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle, sizes } from './browser/bundle.mjs';
 import { runChecks } from './browser/checks.mjs';
@@ -63,6 +64,8 @@ if (path === null && !required) {
     beforeAll(async () => {
       if (path === null) throw new Error(`POLYGRAD_REQUIRE names browser, but there is ${reason}`);
       built = await bundle(['checks', 'worker']);
+      const goldens = new URL('../packages/conformance/goldens/torch.bin.gz', import.meta.url);
+      built.files.set('/torch.bin.gz', readFileSync(goldens));
       expected = await runChecks({ threads: 1 });
       browser = await startChromium(path);
     });

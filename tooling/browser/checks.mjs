@@ -7,8 +7,15 @@ import { runConformance } from '@polygrad/conformance';
 import { matmul, scope, seed, setEngine, rand } from '@polygrad/core';
 import { train } from './training.mjs';
 
-/** Parts of the conformance suite: elementwise, along an axis, contractions, random numbers. */
-const families = ['[2,3] / float32 / plain', '[2,3] along 1 / float', 'conv1d', 'random /'];
+/** Parts of the conformance suite: elementwise, along an axis, contractions, random numbers, golden values. */
+const families = ['[2,3] / float32 / plain', '[2,3] along 1 / float', 'conv1d', 'random /', 'goldens / so'];
+
+/** Golden values: the page's server has the file; in Node the suite finds it itself. */
+async function goldenValues() {
+  if (typeof process !== 'undefined') return {};
+  const response = await fetch('/torch.bin.gz');
+  return { goldens: new Uint8Array(await response.arrayBuffer()) };
+}
 
 /** Waits until `done()`, for some milliseconds at most; the event loop turns meanwhile. */
 async function waitFor(done, most) {
@@ -75,9 +82,10 @@ export async function runChecks({ threads, patience = 10_000 } = {}) {
     for (let i = 0; i < most && others() === 0 && late === early; i++) late = await product();
   });
   const losses = await train();
+  const values = await goldenValues();
   const conformance = { passed: 0, skipped: 0, failures: [] };
   for (const filter of families) {
-    const { passed, skipped, results } = await runConformance({ engine, filter });
+    const { passed, skipped, results } = await runConformance({ engine, filter, ...values });
     conformance.passed += passed;
     conformance.skipped += skipped;
     if (passed === 0) conformance.failures.push(`${filter}: no case has this name`);

@@ -1,7 +1,7 @@
 /**
  * `npm run conformance -- --engine NAME [--threads N] [--filter TEXT] [--json FILE]`
  *
- * Runs the suite on one engine and ends in `N passed, N failed, N skipped`. Exit code 1 if a case failed, 2 for bad
+ * Runs the suite on one engine (all of it with POLYGRAD_LONG=1) and ends in `N passed, N failed, N skipped`. Exit code 1 if a case failed, 2 for bad
  * arguments or an engine that is required and not there.
  */
 import { writeFileSync } from 'node:fs';
@@ -52,6 +52,7 @@ async function main(): Promise<number> {
   const started = performance.now();
   const report = await runConformance({
     ...made,
+    long: process.env.POLYGRAD_LONG === '1',
     ...(values.filter === undefined ? {} : { filter: values.filter }),
     onResult: ({ name: test, outcome, detail }) => {
       if (outcome === 'failed') console.log(`FAILED ${test}\n  ${detail}`);

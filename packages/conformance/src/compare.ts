@@ -19,6 +19,8 @@ export const defaultTolerances: Tolerances = {
   forward: {
     float64: { rtol: 1e-7, atol: 1e-7 },
     float32: { rtol: 1.3e-6, atol: 1e-5 },
+    float16: { rtol: 1e-3, atol: 1e-5 },
+    bfloat16: { rtol: 1.6e-2, atol: 1e-5 },
     int32: exact,
     uint32: exact,
     bool: exact,

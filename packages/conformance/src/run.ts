@@ -9,6 +9,7 @@ import { asyncOnly } from './async-only.ts';
 import type { CaseResult, ConformanceCase } from './case.ts';
 import { defaultTolerances, type Tolerances } from './compare.ts';
 import type { Target } from './expand.ts';
+import { packagedGoldens, readGoldens } from './goldens/file.ts';
 import { allCases } from './suites/all.ts';
 
 /** Tests an engine cannot pass, with the reason that is reported. `tests` match by substring or pattern. */
@@ -22,6 +23,13 @@ export interface ConformanceOptions {
   readonly skip?: readonly Skip[];
   /** Replaces entries of the contract's tolerances; reported with the results. */
   readonly tolerances?: Partial<Tolerances>;
+  /**
+   * Bytes of `goldens/torch.bin.gz` of this package, results of another framework. Node finds the file by itself; elsewhere fetch it
+   * and pass it here, or the suite "goldens" is skipped. null leaves it out.
+   */
+  readonly goldens?: Uint8Array | null;
+  /** Everything; otherwise every golden case runs in one of its dtypes. Default false. */
+  readonly long?: boolean;
   /** Only cases whose name contains this text. */
   readonly filter?: string;
   readonly onResult?: (result: CaseResult) => void;
@@ -43,7 +51,7 @@ export interface ConformanceReport {
  * @returns counts and the outcome of every case; a failing case does not stop the run
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
-  const { engine, skip = [], tolerances, filter, onResult } = options;
+  const { engine, skip = [], tolerances, filter, onResult, goldens = packagedGoldens(), long = false } = options;
   await setEngine(asyncOnly(engine));
   const target: Target = {
     holds: (dtype: DType) => engine.caps.dtypes.has(dtype),
@@ -51,7 +59,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     eagerly,
   };
   const results: CaseResult[] = [];
-  for (const item of allCases(target)) {
+  for (const item of allCases(target, goldens === null ? null : await readGoldens(goldens), long)) {
     if (filter && !item.name.includes(filter)) continue;
     const result = await runCase(item, skip);
     results.push(result);

@@ -3,7 +3,9 @@ import type { ConformanceCase } from '../case.ts';
 import { expand, type Target } from '../expand.ts';
 import { contractionSpecs } from './contraction.ts';
 import { elementwiseSpecs } from './elementwise.ts';
+import type { GoldenCase } from '../goldens/file.ts';
 import { errorCases } from './errors.ts';
+import { goldenCases } from './goldens.ts';
 import { lossSpecs } from './loss.ts';
 import { memoryCases } from './memory.ts';
 import { movementSpecs } from './movement.ts';
@@ -11,7 +13,7 @@ import { randomCases } from './random.ts';
 import { reductionSpecs } from './reduction.ts';
 import { specialCases } from './special.ts';
 
-export function allCases(target: Target): ConformanceCase[] {
+export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
   const specs = [...elementwiseSpecs(), ...reductionSpecs(), ...movementSpecs(), ...contractionSpecs(), ...lossSpecs()];
   return [
     ...specs.flatMap((spec) => expand(spec, target)),
@@ -19,5 +21,6 @@ export function allCases(target: Target): ConformanceCase[] {
     ...errorCases(),
     ...memoryCases(),
     ...randomCases(),
+    ...goldenCases(goldens, long, target),
   ];
 }

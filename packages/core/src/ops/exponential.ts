@@ -6,7 +6,7 @@ import { wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, div, maximum, mul, neg, sub } from './arithmetic.ts';
-import { equal, less, where } from './logic.ts';
+import { equal, less, lessEqual, logicalAnd, logicalOr, where } from './logic.ts';
 import { floatUnaryOp } from './recording.ts';
 
 /**
@@ -137,7 +137,7 @@ export function logAddExp(a: TensorLike, b: TensorLike): Tensor {
 }
 
 /**
- * x * log(y), and 0 where x is 0. Source: SciPy `xlogy`.
+ * x * log(y), and 0 where x is 0, whatever y is but NaN. The slope by x is log(y) also there, for y above 0. Source: SciPy `xlogy`.
  *
  * @example
  * xlogy(tensor([0, 1]), tensor([0, 1])); // [0, 0]
@@ -146,6 +146,8 @@ export function xlogy(a: TensorLike, b: TensorLike): Tensor {
   return compose('xlogy', () => {
     const [p, q] = floatOperands(a, b);
     const [x, y] = [wrap(p), wrap(q)];
-    return where(equal(x, 0), 0, mul(x, log(y)));
+    // Where log(y) is no finite number, 0 takes no notice of it.
+    const useless = logicalAnd(equal(x, 0), logicalOr(lessEqual(y, 0), equal(y, Number.POSITIVE_INFINITY)));
+    return mul(x, log(where(useless, 1, y)));
   });
 }

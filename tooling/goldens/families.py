@@ -1,0 +1,5 @@
+"""The families of operations, in the order of the file."""
+
+import elementwise
+
+FAMILIES = [elementwise]
