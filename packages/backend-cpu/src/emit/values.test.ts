@@ -292,6 +292,25 @@ describe('ternary operations', () => {
           x.map((v, i) => (cond[i] ? v : y[i]!)),
           `WHERE ${d} x ${lanes}`,
         );
+        for (const zeroFirst of [true, false]) {
+          const cleared = run(
+            d,
+            lanes,
+            [
+              ['bool', cond],
+              [d, x],
+            ],
+            (b, [c, p]) => {
+              const zero = b.e.constant(d, 0, lanes);
+              return zeroFirst ? b.e.where(c!, zero, p!) : b.e.where(c!, p!, zero);
+            },
+          );
+          same(
+            cleared,
+            x.map((v, i) => ((cond[i] === 1) === zeroFirst ? 0 : v)),
+            `WHERE ${d} x ${lanes} with zero ${zeroFirst ? 'first' : 'second'}`,
+          );
+        }
         // Condition computed on the other width of lanes.
         const other = d === 'float64' ? 'float32' : 'float64';
         const keys = cond.map((c) => (c ? 5 : -5));

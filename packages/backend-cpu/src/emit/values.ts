@@ -204,6 +204,8 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
     case 'LE':
       return ([a, b]) => vop(ctx, S.or, vop(ctx, S.not, a!), b!);
     case 'WHERE':
+      if (isZeroBits(n.src[1]!)) return ([m, , b]) => vop(ctx, S.andnot, b!, m!);
+      if (isZeroBits(n.src[2]!)) return ([m, a]) => vop(ctx, S.and, a!, m!);
       return ([m, a, b]) => selectVector(ctx, reg, m!, a!, b!);
     case 'NOT':
       return ([a]) => vop(ctx, S.not, a!);
@@ -261,6 +263,11 @@ function constantLimit(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]
     const r = vop(ctx, code, v[1 - at]!, v[at]!);
     return addZero ? vop(ctx, f32 ? S.f32Add : S.f64Add, r, v[at]!) : r;
   };
+}
+
+/** A constant whose bits are all zero: choosing it is clearing the other value. */
+function isZeroBits({ op, arg }: KNode): boolean {
+  return op === 'CONST' && Object.is(Number((arg as { value: number | bigint }).value), 0);
 }
 
 function selectVector(ctx: Context, reg: Reg, mask: Val, a: Val, b: Val): Val {
