@@ -29,8 +29,10 @@ import { type CpuEngineOptions, setUp, sharedBytes } from './setup.ts';
 import { processorName } from './threads/host.ts';
 import { WorkerPool } from './threads/pool.ts';
 
-/** Work below this (estimated nanoseconds of a whole batch) wakes no sleeping thread. */
+/** Work below this (estimated nanoseconds of batches that follow each other closely) wakes no sleeping thread. */
 const wakeAboveNs = 60_000;
+/** Batches further apart than this (milliseconds) do not follow each other closely: a woken thread would sleep again. */
+const closeMs = 0.3;
 
 class CpuBuffer implements EngineBuffer {
   readonly bytes: number;
@@ -53,6 +55,9 @@ export class CpuEngine implements IEngine {
   readonly caps: EngineCaps;
   readonly lost: Promise<EngineLostInfo>;
   readonly #threads: number;
+  /** Estimated nanoseconds of sharable work in batches close to each other, and when the last of them came. */
+  #recentWork = 0;
+  #lastShared = 0;
   readonly #memory: WebAssembly.Memory;
   readonly #import: MemoryImport;
   readonly #target: EmitTarget;
@@ -166,12 +171,7 @@ export class CpuEngine implements IEngine {
   submit(commands: readonly Command[]): void {
     this.#use('submit');
     const pool = this.#pool;
-    if (pool !== null && pool.ready > 0) {
-      let work = 0;
-      for (const c of commands)
-        if (c.kind === 'dispatch' && (c.kernel as CpuKernel).chunk > 0) work += (c.kernel as CpuKernel).estimate;
-      if (work > wakeAboveNs) pool.wake();
-    }
+    if (pool !== null && pool.ready > 0) this.#wakeFor(pool, commands);
     for (const c of commands) {
       switch (c.kind) {
         case 'dispatch':
@@ -244,6 +244,20 @@ export class CpuEngine implements IEngine {
     const at = argsAt / 4 + 2 * slot;
     this.#i32[at] = value;
     if (this.#target.addressBits === 64) this.#i32[at + 1] = value / 2 ** 32;
+  }
+
+  /** Wakes the workers if this batch and those just before it are worth their help. */
+  #wakeFor(pool: WorkerPool, commands: readonly Command[]): void {
+    let work = 0;
+    for (const c of commands)
+      if (c.kind === 'dispatch' && (c.kernel as CpuKernel).chunk > 0) work += (c.kernel as CpuKernel).estimate;
+    if (work === 0) return;
+    const now = performance.now();
+    this.#recentWork = work + (now - this.#lastShared < closeMs ? this.#recentWork : 0);
+    this.#lastShared = now;
+    if (this.#recentWork <= wakeAboveNs) return;
+    this.#recentWork = 0;
+    pool.wake();
   }
 
   #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): void {
