@@ -78,6 +78,8 @@ export {
   depthwiseConv2d,
 } from './ops/convolution.ts';
 export { type TensorOptions, empty, full, fullLike, ones, onesLike, tensor, zeros, zerosLike } from './ops/creation.ts';
+export { diag, diagEmbed, rot90 } from './ops/diagonals.ts';
+export { type NormalizeOptions, cdist, cosineSimilarity, normalize } from './ops/distance.ts';
 export { einsum } from './ops/einsum.ts';
 export { cbrt, exp, exp2, expm1, log, log10, log1p, log2, logAddExp, rsqrt, sqrt, xlogy } from './ops/exponential.ts';
 export {
@@ -111,16 +113,25 @@ export {
   where,
 } from './ops/logic.ts';
 export {
+  type GaussianNllOptions,
   type LossOptions,
   type Reduction,
   binaryCrossEntropy,
   binaryCrossEntropyWithLogits,
+  gaussianNllLoss,
   huberLoss,
   klDiv,
   l1Loss,
   mseLoss,
   smoothL1Loss,
 } from './ops/loss.ts';
+export {
+  type MarginOptions,
+  type TripletOptions,
+  cosineEmbeddingLoss,
+  hingeLoss,
+  tripletMarginLoss,
+} from './ops/margin-loss.ts';
 export { type ClassLossOptions, type CrossEntropyOptions, crossEntropy, nllLoss } from './ops/class-loss.ts';
 export { type GemmOptions, dot, gemm, gemv, inner, matmul, outer, tensordot, vdot } from './ops/matmul.ts';
 export {
@@ -145,6 +156,8 @@ export {
   maxPool2d,
   maxPool3d,
 } from './ops/pooling.ts';
+export { type PatchOptions, fold, pixelShuffle, pixelUnshuffle, unfold } from './ops/patches.ts';
+export { bilinear, cross, kron } from './ops/products.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './ops/random-key.ts';
 export { type RandomOptions, bernoulli, dropout, permutation, rand, randint, randn } from './ops/random.ts';
 export { type EyeOptions, arange, diagonal, eye, linspace, oneHot, trace, tri, tril, triu } from './ops/ranges.ts';
@@ -161,7 +174,7 @@ export {
   unflatten,
   unsqueeze,
 } from './ops/shape.ts';
-export { broadcastTo, expand, repeat, repeatInterleave, tile } from './ops/repeating.ts';
+export { broadcastTo, expand, meshgrid, repeat, repeatInterleave, tile } from './ops/repeating.ts';
 export { type SliceRange, type SliceSpec, at, flip, narrow, roll, select, slice } from './ops/slicing.ts';
 export { type PadOptions, type PadWidths, pad } from './ops/padding.ts';
 export { type OneAxis, logSoftmax, softmax, softmin } from './ops/softmax.ts';

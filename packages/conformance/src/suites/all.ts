@@ -2,19 +2,33 @@
 import type { ConformanceCase } from '../case.ts';
 import { expand, type Target } from '../expand.ts';
 import { contractionSpecs } from './contraction.ts';
+import { distanceSpecs } from './distance.ts';
 import { elementwiseSpecs } from './elementwise.ts';
 import type { GoldenCase } from '../goldens/file.ts';
 import { errorCases } from './errors.ts';
 import { goldenCases } from './goldens.ts';
+import { linearAlgebraSpecs } from './linear-algebra.ts';
 import { lossSpecs } from './loss.ts';
+import { lossOptionSpecs } from './loss-options.ts';
 import { memoryCases } from './memory.ts';
 import { movementSpecs } from './movement.ts';
 import { randomCases } from './random.ts';
+import { rearrangingSpecs } from './rearranging.ts';
 import { reductionSpecs } from './reduction.ts';
 import { specialCases } from './special.ts';
 
 export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
-  const specs = [...elementwiseSpecs(), ...reductionSpecs(), ...movementSpecs(), ...contractionSpecs(), ...lossSpecs()];
+  const specs = [
+    ...elementwiseSpecs(),
+    ...reductionSpecs(),
+    ...movementSpecs(),
+    ...rearrangingSpecs(),
+    ...contractionSpecs(),
+    ...linearAlgebraSpecs(),
+    ...distanceSpecs(),
+    ...lossSpecs(),
+    ...lossOptionSpecs(),
+  ];
   return [
     ...specs.flatMap((spec) => expand(spec, target)),
     ...specialCases(target),

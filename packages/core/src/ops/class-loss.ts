@@ -25,7 +25,10 @@ export interface ClassLossOptions extends LossOptions {
 }
 
 /** Class axis: 1 for batches, 0 for a single row of logits. */
-const classAxis = (x: Node): number => (x.shape.length > 1 ? 1 : 0);
+function classAxis(op: string, x: Node): number {
+  if (x.shape.length === 0) throw new ShapeError(op, 'predictions are a scalar; need an axis of classes', [x.shape]);
+  return x.shape.length > 1 ? 1 : 0;
+}
 
 function checkTarget(op: string, x: Node, target: Node, axis: number): void {
   const expected = x.shape.filter((_, i) => i !== axis);
@@ -116,7 +119,7 @@ function classLoss(
 export function nllLoss(logs: Tensor, target: Tensor, options: ClassLossOptions = {}): Tensor {
   return compose('nllLoss', () => {
     const node = floatOperand(logs);
-    return classLoss('nllLoss', node, nodeOf(target), classAxis(node), 0, options);
+    return classLoss('nllLoss', node, nodeOf(target), classAxis('nllLoss', node), 0, options);
   });
 }
 
@@ -143,9 +146,7 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
     if (!(smoothing >= 0 && smoothing <= 1))
       throw new ArgumentError('crossEntropy', `bad labelSmoothing: ${smoothing}; must be from 0 to 1`);
     const node = floatOperand(logits);
-    if (node.shape.length === 0)
-      throw new ShapeError('crossEntropy', 'logits are a scalar; need an axis of classes', [node.shape]);
-    const axis = classAxis(node);
+    const axis = classAxis('crossEntropy', node);
     const logs = logSoftmax(wrap(node), axis);
     const t = nodeOf(target);
     if (!isFloat(t.dtype)) return classLoss('crossEntropy', nodeOf(logs), t, axis, smoothing, options);

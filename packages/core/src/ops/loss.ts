@@ -6,14 +6,16 @@
 import { compose } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { wrap } from '../tensor/handle.ts';
+import { stopGradient } from '../graph/primitives.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperands, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { softplus } from './activation.ts';
 import { abs, add, div, mul, neg, square, sub } from './arithmetic.ts';
-import { exp, log, xlogy } from './exponential.ts';
-import { lessEqual, where } from './logic.ts';
+import { exp, log, log1p, xlogy } from './exponential.ts';
+import { less, lessEqual, where } from './logic.ts';
 import { sum } from './reduction.ts';
+import { unsqueeze } from './shape.ts';
 
 /** How the losses of elements become one. */
 export type Reduction = 'mean' | 'sum' | 'none';
@@ -40,8 +42,15 @@ export function finish(op: string, losses: Tensor, reduction: Reduction = 'mean'
   }
 }
 
+/** Throws unless a number among the options lies in its range. */
+export function checkNumber(op: string, name: string, value: number, least: number, open: boolean = false): number {
+  if (!(open ? value > least : value >= least))
+    throw new ArgumentError(op, `bad ${name}: ${value}; must be ${open ? 'above' : 'at least'} ${least}`);
+  return value;
+}
+
 /** Prediction and target as floats of one dtype and shape. */
-function pair(op: string, prediction: Tensor, target: Tensor): [Tensor, Tensor] {
+export function pair(op: string, prediction: Tensor, target: Tensor): [Tensor, Tensor] {
   const [x, y] = floatOperands(prediction, target);
   if (!sameShape(x.shape, y.shape)) {
     throw new ShapeError(
@@ -94,7 +103,7 @@ export function huberLoss(
 ): Tensor {
   return compose('huberLoss', () => {
     const [x, y] = pair('huberLoss', prediction, target);
-    const delta = given(options.delta ?? 1, x);
+    const delta = given(checkNumber('huberLoss', 'delta', options.delta ?? 1, 0, true), x);
     const distance = abs(sub(x, y));
     const far = mul(delta, sub(distance, mul(delta, 0.5)));
     return finish('huberLoss', where(lessEqual(distance, delta), mul(square(distance), 0.5), far), options.reduction);
@@ -117,6 +126,7 @@ export function smoothL1Loss(
   return compose('smoothL1Loss', () => {
     const [x, y] = pair('smoothL1Loss', prediction, target);
     const distance = abs(sub(x, y));
+    checkNumber('smoothL1Loss', 'beta', options.beta ?? 1, 0);
     if (options.beta === 0) return finish('smoothL1Loss', distance, options.reduction);
     const beta = given(options.beta ?? 1, x);
     const near = div(mul(square(distance), 0.5), beta);
@@ -165,8 +175,12 @@ export function binaryCrossEntropyWithLogits(
   return compose('binaryCrossEntropyWithLogits', () => {
     const [x, y] = pair('binaryCrossEntropyWithLogits', logits, target);
     let losses: Tensor;
-    if (options.posWeight === undefined) losses = sub(softplus(x), mul(x, y));
-    else {
+    if (options.posWeight === undefined) {
+      // max(x, 0) - x y + log1p(exp(-|x|)): softplus(x) - x y in an order that loses nothing where the answer is sure and right.
+      const negative = less(x, 0);
+      const line = sub(where(negative, 0, x), mul(x, y));
+      losses = add(line, log1p(exp(where(negative, x, neg(x)))));
+    } else {
       // (1 - y) x + (1 + (w - 1) y) softplus(-x)
       const factor = add(1, mul(sub(given(options.posWeight, x), 1), y));
       losses = add(mul(sub(1, y), x), mul(factor, softplus(neg(x))));
@@ -199,5 +213,55 @@ export function klDiv(
     const losses = options.logTarget ? mul(exp(y), sub(y, x)) : sub(xlogy(y, y), mul(y, x));
     if (options.reduction === 'batchMean') return div(sum(losses), losses.shape[0] ?? 1);
     return finish('klDiv', losses, options.reduction);
+  });
+}
+
+export interface GaussianNllOptions extends LossOptions {
+  /** With the constant log(2 pi) / 2. Default false. */
+  readonly full?: boolean;
+  /** Least variance, 1e-6. The gradient passes as if there were no limit. */
+  readonly eps?: number;
+}
+
+/**
+ * Minus the log likelihood of targets under normal distributions: (log(variance) + (prediction - target)^2 / variance) / 2. Source:
+ * PyTorch `gaussian_nll_loss`.
+ *
+ * @param prediction means
+ * @param target the shape of the prediction
+ * @param variance not negative; the shape of the prediction, or that with 1 for or without the last axis
+ * @param options full (false), eps (1e-6), reduction
+ * @throws ShapeError where shapes do not fit
+ *
+ * @example
+ * gaussianNllLoss(tensor([1]), tensor([3]), tensor([1])); // 2
+ */
+export function gaussianNllLoss(
+  prediction: Tensor,
+  target: Tensor,
+  variance: Tensor,
+  options: GaussianNllOptions = {},
+): Tensor {
+  return compose('gaussianNllLoss', () => {
+    const [x, y] = pair('gaussianNllLoss', prediction, target);
+    const eps = given(checkNumber('gaussianNllLoss', 'eps', options.eps ?? 1e-6, 0, true), x);
+    let v = wrap(floatOperands(x, variance)[1]);
+    const lead = x.shape.slice(0, -1);
+    if (x.ndim > 0 && !sameShape(v.shape, x.shape) && sameShape(v.shape, lead)) v = unsqueeze(v, -1);
+    if (!sameShape(v.shape, x.shape) && !sameShape(v.shape, [...lead, 1])) {
+      throw new ShapeError(
+        'gaussianNllLoss',
+        `variance has shape ${showShape(variance.shape)}: needs that of the prediction ${showShape(x.shape)}, or one for each row of it`,
+        [variance.shape, x.shape],
+      );
+    }
+    // The limit itself, with the slope of v.
+    const limited = where(less(v, eps), add(eps, sub(v, wrap(stopGradient(nodeOf(v))))), v);
+    const losses = mul(add(log(limited), div(square(sub(x, y)), limited)), 0.5);
+    return finish(
+      'gaussianNllLoss',
+      options.full ? add(losses, 0.5 * Math.log(2 * Math.PI)) : losses,
+      options.reduction,
+    );
   });
 }

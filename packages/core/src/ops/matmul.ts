@@ -4,7 +4,7 @@ import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/build.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { normalizeAxis } from '../shape/axes.ts';
-import { broadcastShapes } from '../shape/broadcast.ts';
+import { broadcastShapes, broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { wrap } from '../tensor/handle.ts';
 import { given, operands } from '../tensor/operand.ts';
@@ -76,9 +76,9 @@ export function matmul(a: Tensor, b: Tensor): Tensor {
 export interface GemmOptions {
   /** Factor of the product. Default 1. */
   readonly alpha?: TensorLike;
-  /** Factor of c. Default 1. */
+  /** Factor of c. Default 1; with the number 0, c is not read. */
   readonly beta?: TensorLike;
-  /** Added to the product; broadcasts. */
+  /** Added to the product; broadcasts to it. */
   readonly c?: TensorLike;
   /** Use the transpose of a, of b. */
   readonly transA?: boolean;
@@ -107,12 +107,22 @@ export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
     };
     let result = wrap(matmulNode('gemm', turned(x, options.transA), turned(y, options.transB)));
     if (options.alpha !== undefined && options.alpha !== 1) result = mul(result, given(options.alpha, result));
-    if (options.c !== undefined) {
-      const c = given(options.c, result);
-      result = add(result, options.beta === undefined || options.beta === 1 ? c : mul(c, given(options.beta, result)));
-    }
-    return result;
+    return plus('gemm', result, options.c, options.beta);
   });
+}
+
+/** result + beta * c. As in BLAS, c is not read where beta is 0: its NaN and infinities do not count. */
+function plus(op: string, result: Tensor, c: TensorLike | undefined, beta: TensorLike = 1): Tensor {
+  if (c === undefined) return result;
+  const addend = given(c, result);
+  if (!broadcastsTo(addend.shape, result.shape))
+    throw new ShapeError(
+      op,
+      `addend does not fit: ${showShape(addend.shape)} for a product ${showShape(result.shape)}; it must broadcast to the product`,
+      [addend.shape, result.shape],
+    );
+  if (beta === 0) return result;
+  return add(result, beta === 1 ? addend : mul(addend, given(beta, result)));
 }
 
 /**
@@ -146,11 +156,7 @@ export function gemv(
     }
     let result = wrap(matmulNode('gemv', options.transA ? p.permute(matrix, [1, 0]) : matrix, vector));
     if (options.alpha !== undefined && options.alpha !== 1) result = mul(result, given(options.alpha, result));
-    if (options.y !== undefined) {
-      const y = given(options.y, result);
-      result = add(result, options.beta === undefined || options.beta === 1 ? y : mul(y, given(options.beta, result)));
-    }
-    return result;
+    return plus('gemv', result, options.y, options.beta);
   });
 }
 

@@ -72,7 +72,7 @@ export function linspace(start: number, stop: number, count: number, options: Cr
 }
 
 /** Column minus row of a matrix of the given sizes, int32. */
-function offsets(rows: number, columns: number): Node {
+export function offsets(rows: number, columns: number): Node {
   return p.sub(p.iota(columns), p.insertAxes(p.iota(rows), [1]));
 }
 

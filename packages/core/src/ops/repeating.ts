@@ -117,3 +117,38 @@ export function repeatInterleave(x: Tensor, count: number, options: { readonly a
     ),
   );
 }
+
+/**
+ * Coordinates of a grid: each vector stretched along an axis of its own. Source: Array API `meshgrid`.
+ *
+ * @param vectors one per axis, shape [n] (scalars count as [1])
+ * @param options indexing 'xy' (default: the first vector runs along the columns, the second along the rows) or 'ij' (the i-th
+ *   vector runs along axis i)
+ * @returns one tensor per vector, all of the shape of the grid, without copies
+ * @throws ShapeError for matrices and more axes
+ *
+ * @example
+ * meshgrid([tensor([1, 2]), tensor([3, 4])]); // [[1, 2], [1, 2]], [[3, 3], [4, 4]]
+ */
+export function meshgrid(vectors: readonly Tensor[], options: { readonly indexing?: 'xy' | 'ij' } = {}): Tensor[] {
+  return compose('meshgrid', () => {
+    const { indexing = 'xy' } = options;
+    if (indexing !== 'xy' && indexing !== 'ij')
+      throw new ArgumentError('meshgrid', `bad indexing: '${String(indexing)}'; must be 'xy' or 'ij'`);
+    if (vectors.length === 0) throw new ArgumentError('meshgrid', 'no vectors: the list is empty; give at least one');
+    const nodes = vectors.map((vector) => nodeOf(vector));
+    for (const { shape } of nodes) {
+      if (shape.length > 1)
+        throw new ShapeError('meshgrid', `no vector: shape ${showShape(shape)}; needs one axis; use flatten()`, [
+          shape,
+        ]);
+    }
+    const sizes = nodes.map((node) => node.shape[0] ?? 1);
+    const axisOf = (i: number): number => (indexing === 'xy' && sizes.length > 1 && i < 2 ? 1 - i : i);
+    const grid = sizes.map((_, i) => sizes[axisOf(i)] as number);
+    return nodes.map((node, i) => {
+      const own = grid.map((_, axis) => (axis === axisOf(i) ? (sizes[i] as number) : 1));
+      return wrap(p.expand(p.reshape(node, own), grid));
+    });
+  });
+}

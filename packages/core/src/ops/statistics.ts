@@ -147,7 +147,10 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
       case Number.NEGATIVE_INFINITY:
         return min(abs(t), over);
       default: {
-        const total = sum(pow(abs(t), p), over);
+        const size = abs(t);
+        // The slope of a power below 1 is infinite at 0: zeros are kept out of it.
+        const none = equal(size, 0);
+        const total = sum(p < 0 ? pow(size, p) : where(none, 0, pow(where(none, 1, size), p)), over);
         const zero = equal(total, 0);
         return where(zero, 0, pow(where(zero, 1, total), 1 / p));
       }

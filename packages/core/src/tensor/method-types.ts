@@ -7,11 +7,13 @@
 import type { ActivationMethods } from './methods/activation.ts';
 import type { ArithmeticMethods } from './methods/arithmetic.ts';
 import type { BitwiseMethods } from './methods/bitwise.ts';
+import type { DistanceMethods } from './methods/distance.ts';
 import type { ExponentialMethods } from './methods/exponential.ts';
 import type { IndexingMethods } from './methods/indexing.ts';
 import type { LogicMethods } from './methods/logic.ts';
 import type { ProductMethods } from './methods/products.ts';
 import type { RangeMethods } from './methods/ranges.ts';
+import type { RearrangingMethods } from './methods/rearranging.ts';
 import type { ReductionMethods } from './methods/reduction.ts';
 import type { RoundingMethods } from './methods/rounding.ts';
 import type { ShapeMethods } from './methods/shape.ts';
@@ -29,10 +31,12 @@ export interface TensorMethods
     ActivationMethods,
     ReductionMethods,
     ProductMethods,
+    DistanceMethods,
     ShapeMethods,
     SlicingMethods,
     RangeMethods,
-    IndexingMethods {
+    IndexingMethods,
+    RearrangingMethods {
   /** The same value as a constant: no gradient flows through it. */
   detach(): Tensor;
 }

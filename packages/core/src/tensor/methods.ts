@@ -10,11 +10,13 @@ import type { TensorMethods } from './method-types.ts';
 import { activationMethods } from './methods/activation.ts';
 import { arithmeticMethods } from './methods/arithmetic.ts';
 import { bitwiseMethods } from './methods/bitwise.ts';
+import { distanceMethods } from './methods/distance.ts';
 import { exponentialMethods } from './methods/exponential.ts';
 import { indexingMethods } from './methods/indexing.ts';
 import { logicMethods } from './methods/logic.ts';
 import { productMethods } from './methods/products.ts';
 import { rangeMethods } from './methods/ranges.ts';
+import { rearrangingMethods } from './methods/rearranging.ts';
 import { reductionMethods } from './methods/reduction.ts';
 import { roundingMethods } from './methods/rounding.ts';
 import { shapeMethods } from './methods/shape.ts';
@@ -47,10 +49,12 @@ const operations: TensorMethods & ThisType<Tensor> = {
   ...activationMethods,
   ...reductionMethods,
   ...productMethods,
+  ...distanceMethods,
   ...shapeMethods,
   ...slicingMethods,
   ...rangeMethods,
   ...indexingMethods,
+  ...rearrangingMethods,
   detach() {
     return detach(this);
   },

@@ -1,5 +1,7 @@
 /** Methods of Tensors: products of vectors, matrices and tensors. Details, shapes and errors are told with the functions. */
 import { type GemmOptions, dot, gemm, gemv, inner, matmul, outer, tensordot, vdot } from '../../ops/matmul.ts';
+import { bilinear, cross, kron } from '../../ops/products.ts';
+import type { OneAxis } from '../../ops/softmax.ts';
 import type { Tensor, TensorLike } from '../types.ts';
 
 export interface ProductMethods {
@@ -27,6 +29,12 @@ export interface ProductMethods {
   outer(b: Tensor): Tensor;
   /** The sum of products over chosen axes. */
   tensordot(b: Tensor, axes?: number | readonly [readonly number[], readonly number[]]): Tensor;
+  /** The Kronecker product: every element times all of b. */
+  kron(b: Tensor): Tensor;
+  /** The cross product of vectors in space, along an axis (-1). */
+  cross(b: Tensor, axis?: OneAxis): Tensor;
+  /** x W x2 for each matrix W of a stack, plus a bias. */
+  bilinear(x2: Tensor, weight: Tensor, bias?: Tensor): Tensor;
 }
 
 export const productMethods: ProductMethods & ThisType<Tensor> = {
@@ -53,5 +61,14 @@ export const productMethods: ProductMethods & ThisType<Tensor> = {
   },
   tensordot(b, axes) {
     return tensordot(this, b, axes);
+  },
+  kron(b) {
+    return kron(this, b);
+  },
+  cross(b, axis) {
+    return cross(this, b, axis);
+  },
+  bilinear(x2, weight, bias) {
+    return bilinear(this, x2, weight, bias);
   },
 };
