@@ -63,20 +63,16 @@ export {
 } from './ops/arithmetic.ts';
 export { addcdiv, addcmul, clip, copysign, fma, heaviside, hypot, lerp } from './ops/compound.ts';
 export { bitwiseAnd, bitwiseNot, bitwiseOr, bitwiseXor, leftShift, rightShift } from './ops/bitwise.ts';
+export { type ConvOptions, conv1d, conv2d, conv3d, depthwiseConv2d } from './ops/convolution.ts';
 export {
-  type ConvOptions,
   type ConvTransposeOptions,
-  type Layout,
-  type Padding,
-  type PerAxis,
-  conv1d,
-  conv2d,
-  conv3d,
   convTranspose1d,
   convTranspose2d,
   convTranspose3d,
-  depthwiseConv2d,
-} from './ops/convolution.ts';
+} from './ops/conv-transpose.ts';
+export type { Layout, Padding, PerAxis } from './ops/image.ts';
+export { type LocalConvOptions, locallyConnectedConv2d } from './ops/local-convolution.ts';
+export { type EdgeList, type GraphConvOptions, graphConv } from './ops/graph-convolution.ts';
 export { type TensorOptions, empty, full, fullLike, ones, onesLike, tensor, zeros, zerosLike } from './ops/creation.ts';
 export { diag, diagEmbed, rot90 } from './ops/diagonals.ts';
 export { type NormalizeOptions, cdist, cosineSimilarity, normalize } from './ops/distance.ts';
@@ -135,27 +131,31 @@ export {
 export { type ClassLossOptions, type CrossEntropyOptions, crossEntropy, nllLoss } from './ops/class-loss.ts';
 export { type GemmOptions, dot, gemm, gemv, inner, matmul, outer, tensordot, vdot } from './ops/matmul.ts';
 export {
-  type BatchNormOptions,
-  type LayerNormOptions,
-  batchNorm,
+  type ImageNormOptions,
+  type LocalResponseNormOptions,
   groupNorm,
   instanceNorm,
-  layerNorm,
-  rmsNorm,
-} from './ops/normalization.ts';
+  localResponseNorm,
+} from './ops/image-normalization.ts';
+export { type BatchNormOptions, type LayerNormOptions, batchNorm, layerNorm, rmsNorm } from './ops/normalization.ts';
 export {
-  type PoolOptions,
-  type PoolSettings,
-  type PoolWindow,
-  type WithIndices,
-  avgPool1d,
-  avgPool2d,
-  avgPool3d,
+  type AdaptiveSettings,
+  type AdaptiveSize,
+  adaptiveAvgPool1d,
+  adaptiveAvgPool2d,
+  adaptiveMaxPool2d,
   globalAvgPool2d,
+} from './ops/adaptive-pooling.ts';
+export { avgPool1d, avgPool2d, avgPool3d, lpPool2d } from './ops/average-pooling.ts';
+export {
+  type UnpoolSettings,
+  type WithIndices,
   maxPool1d,
   maxPool2d,
   maxPool3d,
-} from './ops/pooling.ts';
+  maxUnpool2d,
+} from './ops/max-pooling.ts';
+export type { PoolOptions, PoolSettings, PoolWindow } from './ops/pool-window.ts';
 export { type PatchOptions, fold, pixelShuffle, pixelUnshuffle, unfold } from './ops/patches.ts';
 export { bilinear, cross, kron } from './ops/products.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './ops/random-key.ts';

@@ -14,10 +14,12 @@ import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { add, div, mul, square, sub } from './arithmetic.ts';
 import { rsqrt } from './exponential.ts';
+import { type Layout, readLayout } from './image.ts';
 import { sum } from './reduction.ts';
 import { reshape } from './shape.ts';
 
-interface Affine {
+/** Scale and shift after normalising. */
+export interface Affine {
   /** Scale after normalising; none if left out. */
   readonly weight?: Tensor | null;
   /** Shift after scaling; none if left out. */
@@ -26,8 +28,14 @@ interface Affine {
   readonly eps?: number;
 }
 
+/** The number added to variances. */
+export function readEps(op: string, eps: number | undefined, x: Tensor): Tensor {
+  if (eps !== undefined && !(eps >= 0)) throw new ArgumentError(op, `bad eps: ${eps}; must be a number of at least 0`);
+  return given(eps ?? 1e-5, x);
+}
+
 /** Mean and variance over the axes, axes kept. */
-function moments(
+export function moments(
   x: Tensor,
   axes: readonly number[],
 ): { centered: Tensor; mean: Tensor; variance: Tensor; count: number } {
@@ -39,7 +47,7 @@ function moments(
 }
 
 /** Normalised, scaled and shifted; weight and bias are reshaped to `shape`, which broadcasts with x. */
-function affine(normal: Tensor, { weight, bias }: Affine, shape: Shape, op: string): Tensor {
+export function affine(normal: Tensor, { weight, bias }: Affine, shape: Shape, op: string): Tensor {
   const size = shape.reduce((a, b) => a * b, 1);
   const fit = (t: Tensor, what: string): Tensor => {
     if (t.size !== size)
@@ -58,18 +66,20 @@ export interface BatchNormOptions extends Affine {
   readonly runningVar?: Tensor | null;
   /** Share of the batch's statistics in the running ones. Default 0.1. */
   readonly momentum?: number;
-  /** Axis of the channels. Default 1. */
+  /** Axis of the channels. Default 1, or the last one with layout 'nhwc'. */
   readonly axis?: number;
+  /** Default 'nchw'. */
+  readonly layout?: Layout;
 }
 
 /**
  * Normalises every channel over the batch and all other axes. Source: Ioffe and Szegedy (2015); PyTorch `batch_norm`, whose
  * running variance is the unbiased one.
  *
- * @param x shape [N, C, ...]
- * @param options weight, bias, runningMean, runningVar ([C] each), training, momentum, eps, axis
+ * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
+ * @param options weight, bias, runningMean, runningVar ([C] each), training, momentum, eps, axis, layout
  * @returns the shape of x
- * @throws ArgumentError if there are no statistics to use
+ * @throws ArgumentError if there are no statistics to use; ShapeError where sizes do not fit
  *
  * @example
  * batchNorm(tensor([[1], [3]]), { training: true }); // about [[-1], [1]]
@@ -77,10 +87,19 @@ export interface BatchNormOptions extends Affine {
 export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
   return compose('batchNorm', () => {
     const t = wrap(floatOperand(x));
-    const channel = normalizeAxis('batchNorm', options.axis ?? 1, t.ndim);
+    const last = readLayout('batchNorm', options.layout) === 'nhwc';
+    const channel = normalizeAxis('batchNorm', options.axis ?? (last ? -1 : 1), t.ndim);
     const shape = t.shape.map((n, i) => (i === channel ? n : 1));
-    const eps = given(options.eps ?? 1e-5, t);
+    const eps = readEps('batchNorm', options.eps, t);
     const { runningMean, runningVar } = options;
+    for (const running of [runningMean, runningVar]) {
+      if (running && running.size !== t.shape[channel])
+        throw new ShapeError(
+          'batchNorm',
+          `running statistics have shape ${showShape(running.shape)}: needs [${t.shape[channel]}], one per channel of ${showShape(t.shape)}`,
+          [running.shape, t.shape],
+        );
+    }
     if (!options.training) {
       if (!runningMean || !runningVar)
         throw new ArgumentError(
@@ -140,7 +159,12 @@ export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
     const t = wrap(floatOperand(x));
     const { axes, shape } = lastAxes('layerNorm', t, options.normalizedShape);
     const { centered, variance } = moments(t, axes);
-    return affine(mul(centered, rsqrt(add(variance, given(options.eps ?? 1e-5, t)))), options, shape, 'layerNorm');
+    return affine(
+      mul(centered, rsqrt(add(variance, readEps('layerNorm', options.eps, t)))),
+      options,
+      shape,
+      'layerNorm',
+    );
   });
 }
 
@@ -158,49 +182,6 @@ export function rmsNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
     const { axes, shape } = lastAxes('rmsNorm', t, options.normalizedShape);
     const count = shape.reduce((a, b) => a * b, 1);
     const meanSquare = div(sum(square(t), { axis: axes, keepDims: true }), count);
-    return affine(mul(t, rsqrt(add(meanSquare, given(options.eps ?? 1e-5, t)))), options, shape, 'rmsNorm');
+    return affine(mul(t, rsqrt(add(meanSquare, readEps('rmsNorm', options.eps, t)))), options, shape, 'rmsNorm');
   });
-}
-
-function grouped(op: string, x: Tensor, groups: number, options: Affine): Tensor {
-  return compose(op, () => {
-    const t = wrap(floatOperand(x));
-    const [batch, channels, ...spatial] = t.shape as [number, number, ...number[]];
-    if (t.ndim < 2 || !Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
-      throw new ShapeError(
-        op,
-        `groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`,
-        [t.shape],
-      );
-    }
-    const split = reshape(t, [batch, groups, channels / groups, ...spatial]);
-    const { centered, variance } = moments(split, [2, ...spatial.map((_, i) => i + 3)]);
-    const normal = reshape(mul(centered, rsqrt(add(variance, given(options.eps ?? 1e-5, t)))), t.shape);
-    return affine(normal, options, [channels, ...spatial.map(() => 1)], op);
-  });
-}
-
-/**
- * Normalises groups of channels of each element of the batch. Source: Wu and He (2018); PyTorch `group_norm`.
- *
- * @param x shape [N, C, ...]
- * @param options groups (divides C), weight and bias [C], eps
- *
- * @example
- * groupNorm(tensor([[1, 3]]), { groups: 1 }); // about [[-1, 1]]
- */
-export function groupNorm(x: Tensor, options: Affine & { readonly groups: number }): Tensor {
-  return grouped('groupNorm', x, options.groups, options);
-}
-
-/**
- * Normalises every channel of each element of the batch. Source: Ulyanov et al. (2016); PyTorch `instance_norm`.
- *
- * @param x shape [N, C, ...]
- *
- * @example
- * instanceNorm(tensor([[[1, 3]]])); // about [[[-1, 1]]]
- */
-export function instanceNorm(x: Tensor, options: Affine = {}): Tensor {
-  return grouped('instanceNorm', x, x.shape[1] ?? 1, options);
 }
