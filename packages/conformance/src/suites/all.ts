@@ -7,11 +7,13 @@ import { elementwiseSpecs } from './elementwise.ts';
 import type { GoldenCase } from '../goldens/file.ts';
 import { errorCases } from './errors.ts';
 import { goldenCases } from './goldens.ts';
+import { imageSpecs } from './images.ts';
 import { linearAlgebraSpecs } from './linear-algebra.ts';
 import { lossSpecs } from './loss.ts';
 import { lossOptionSpecs } from './loss-options.ts';
 import { memoryCases } from './memory.ts';
 import { movementSpecs } from './movement.ts';
+import { normalizationSpecs } from './normalization.ts';
 import { randomCases } from './random.ts';
 import { rearrangingSpecs } from './rearranging.ts';
 import { reductionSpecs } from './reduction.ts';
@@ -28,6 +30,8 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...distanceSpecs(),
     ...lossSpecs(),
     ...lossOptionSpecs(),
+    ...imageSpecs(),
+    ...normalizationSpecs(),
   ];
   return [
     ...specs.flatMap((spec) => expand(spec, target)),

@@ -7,7 +7,7 @@ import { perAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import type { PerAxis } from './convolution.ts';
+import type { PerAxis } from './image.ts';
 
 /** Geometry of patches, as of a convolution: a number for both spatial axes or one each. */
 export interface PatchOptions {

@@ -1,5 +1,5 @@
 /** Methods of Tensors: diagonals, turns, patches and pixels. Details, shapes and errors are told with the functions. */
-import type { PerAxis } from '../../ops/convolution.ts';
+import type { PerAxis } from '../../ops/image.ts';
 import { diag, diagEmbed, rot90 } from '../../ops/diagonals.ts';
 import { type PatchOptions, fold, pixelShuffle, pixelUnshuffle, unfold } from '../../ops/patches.ts';
 import type { Tensor } from '../types.ts';
