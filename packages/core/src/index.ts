@@ -220,10 +220,12 @@ export {
   grads,
   valueAndGrad,
 } from './autodiff/grad.ts';
+export { hessian, jacobian, type JacobianOf } from './autodiff/jacobian.ts';
 export { detach, noGrad } from './autodiff/no-grad.ts';
-export { hessian, hvp, jacobian, jvp, vjp } from './autodiff/products.ts';
+export { hvp, jvp, vjp } from './autodiff/products.ts';
 export { type TapeGradientOptions, type TapeOptions, GradientTape } from './autodiff/tape.ts';
 export type { TensorTree } from './autodiff/trees.ts';
+export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/verify.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';

@@ -46,8 +46,14 @@ function scalarOf(op: string, value: unknown): Node {
   return node;
 }
 
+/** Throws ArgumentError unless there is such an argument. */
+export function checkPosition(op: string, position: number, count: number): void {
+  if (Number.isInteger(position) && position >= 0 && position < count) return;
+  throw new ArgumentError(op, `no argument ${position}: the function was called with ${count}; check argnums`);
+}
+
 /** Runs f on followed arguments; gives its value where it is wanted (nobody would dispose it otherwise), its other results and the gradients. */
-function differentiate(
+export function differentiate(
   op: string,
   f: (...args: never[]) => unknown,
   args: readonly unknown[],
@@ -59,12 +65,7 @@ function differentiate(
   return tracing(op, options, (trace) => {
     const inputs = [...args];
     for (const position of positions) {
-      if (!Number.isInteger(position) || position < 0 || position >= args.length) {
-        throw new ArgumentError(
-          op,
-          `no argument ${position}: the function was called with ${args.length}; check argnums`,
-        );
-      }
+      checkPosition(op, position, args.length);
       inputs[position] = trace.follow(args[position]);
     }
     const result = (f as (...args: unknown[]) => unknown)(...inputs);
@@ -84,7 +85,8 @@ function differentiate(
   });
 }
 
-const positionsOf = (argnums: Argnums | undefined): readonly number[] =>
+/** Positions of arguments as a list. */
+export const positionsOf = (argnums: Argnums | undefined): readonly number[] =>
   typeof argnums === 'object' ? argnums : [argnums ?? 0];
 
 /**

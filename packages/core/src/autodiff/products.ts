@@ -1,15 +1,13 @@
-/** Products with derivatives: vjp, jvp, jacobian, hessian, hvp, for functions between tensors of any shape. */
-import type { Node } from '../graph/node.ts';
+/** Products with derivatives: vjp, jvp and hvp, for functions between tensors of any shape. Whole matrices are in jacobian.ts. */
 import * as p from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { sizeOf } from '../shape/view.ts';
-import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
+import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { grad } from './grad.ts';
-import { type GradientOptions, gradientOf, gradientsOf, type Trace, tracing } from './trace.ts';
+import { differentiate } from './grad.ts';
+import { type GradientOptions, gradientsOf, type Trace, tracing } from './trace.ts';
 import { leavesOf, type TensorTree } from './trees.ts';
 import { accumulate, type Gradients } from './walk.ts';
 
@@ -58,10 +56,11 @@ function pullback(
  * The value of a function, and the product of a vector with its Jacobian: what flows back to the arguments when `cotangents` flow into
  * the result. Source: JAX `vjp`, with the vector given at once.
  *
- * @param f from tensors (or trees of them) to a tensor or a tree
- * @param primals its arguments
- * @param cotangents in the structure and shapes of the result
- * @returns [result, one gradient per argument]
+ * @param f from tensors, or arrays and plain objects of them, to a tensor or such a structure
+ * @param primals its arguments; floating-point tensors
+ * @param cotangents in the structure and shapes of the result; those of integer and bool results do not matter
+ * @returns [result, one gradient per argument]; zeros where the result does not depend on an argument
+ * @throws ShapeError if shapes differ, DTypeError for integer arguments
  *
  * @example
  * const [y, [g]] = vjp((x: Tensor) => x.mul(x), [tensor([1, 2])], tensor([1, 10])); // [1, 4], [2, 40]
@@ -80,107 +79,55 @@ export function vjp<A extends readonly unknown[], R extends TensorTree>(
 
 /**
  * The value of a function, and the product of its Jacobian with a vector: how the result changes when the arguments change by `tangents`.
- * Computed as the derivative of vjp, which is linear in its vector. Source: JAX `jvp`.
+ * One pass forward, without a pass back. Source: JAX `jvp`.
  *
+ * @param f from tensors, or arrays and plain objects of them, to a tensor or such a structure
+ * @param primals its arguments; floating-point tensors
  * @param tangents one per argument, in its structure and shapes
- * @returns [result, change of the result]
+ * @returns [result, change of the result]; zeros for integer and bool results
+ * @throws ShapeError if shapes differ, DTypeError for integer arguments
  *
  * @example
  * const [y, dy] = jvp((x: Tensor) => x.mul(x), [tensor([1, 2])], [tensor([1, 10])]); // [1, 4], [2, 40]
  */
-export function jvp<A extends readonly unknown[], R extends Tensor | readonly Tensor[]>(
+export function jvp<A extends readonly unknown[], R extends TensorTree>(
   f: (...args: A) => R,
   primals: A,
   tangents: A,
   options: GradientOptions = {},
 ): [R, R] {
-  return tracing('jvp', options, (outer) => {
-    const [output, gradients, probes] = tracing('jvp', options, (inner): [R, Tensor[], Tensor[]] => {
-      let zeros: Tensor[] = [];
-      const [value, leaves] = pullback('jvp', inner, f, primals, (outputs) => {
-        zeros = outer.follow(outputs.map((t) => wrap(p.zerosLike(t.node)))) as Tensor[];
-        return zeros;
-      });
-      return [value as R, leaves.flat(), zeros];
-    });
-    outer.stop();
-    return holdFlushes((): [R, R] => {
-      const changes = outer.walk(seedsFor('jvp', gradients, leavesOf('jvp', tangents)));
-      const results = probes.map((probe) => gradientOf(changes, probe.node));
-      return [output, (isTensor(output) ? results[0] : results) as R];
+  return forwardProduct('jvp', f, primals, tangents, options, (output, change) => [output, change]);
+}
+
+/** Runs f on followed arguments; `wanted` says what of the result and its change is given back: nobody would dispose the rest. */
+function forwardProduct<A extends readonly unknown[], R, W>(
+  op: string,
+  f: (...args: A) => R,
+  primals: A,
+  tangents: A,
+  options: GradientOptions,
+  wanted: (output: R, change: R) => W,
+): W {
+  return tracing(op, options, (trace) => {
+    const inputs = primals.map((primal) => trace.follow(primal));
+    const output = (f as unknown as (...args: unknown[]) => R)(...inputs);
+    trace.stop();
+    return holdFlushes(() => {
+      const changes = trace.push(seedsFor(op, leavesOf(op, inputs), leavesOf(op, tangents)));
+      return wanted(output, gradientsOf(op, changes, output) as R);
     });
   });
 }
 
 /**
- * The function that computes all derivatives of all result elements of `f` by one argument, one walk back per result element.
- *
- * @param f from tensors to one tensor
- * @param options argnum: which argument, 0
- * @returns a function of the same arguments; shape [...result.shape, ...argument.shape]
- *
- * @example
- * jacobian((x: Tensor) => x.mul(x))(tensor([1, 2])); // [[2, 0], [0, 4]]
- */
-export function jacobian<A extends readonly unknown[]>(
-  f: (...args: A) => Tensor,
-  options: GradientOptions & { readonly argnum?: number } = {},
-): (...args: A) => Tensor {
-  return (...args) =>
-    tracing('jacobian', options, (trace) => {
-      const position = options.argnum ?? 0;
-      const inputs: unknown[] = [...args];
-      const [input] = leavesOf('jacobian', (inputs[position] = trace.follow(args[position])));
-      if (input === undefined || !isTensor(inputs[position]))
-        throw new ArgumentError('jacobian', `argument ${position} is no tensor: needs one tensor; use vjp() for trees`);
-      const output = (f as unknown as (...args: unknown[]) => unknown)(...inputs);
-      if (!isTensor(output)) throw new ArgumentError('jacobian', 'the function returned no tensor: it must return one');
-      trace.stop();
-      return holdFlushes(() => {
-        const node = nodeOf(output);
-        const rows = rowsOf(trace, node, input.node);
-        const shape = [...node.shape, ...input.shape];
-        return wrap(rows.length === 0 ? p.constant(0, node.dtype, shape) : p.reshape(p.concat(rows, 0), shape));
-      });
-    });
-}
-
-/** For each element of `output`, its derivatives by `input` as one row. */
-function rowsOf(trace: Trace, output: Node, input: Node): Node[] {
-  const count = sizeOf(output.shape);
-  const numbers = p.iota(count);
-  return Array.from({ length: count }, (_, i) => {
-    const one = p.cast(p.eq(numbers, p.constant(i, 'int32')), output.dtype);
-    const gradients = trace.walk(new Map([[output, p.reshape(one, output.shape)]]));
-    return p.reshape(gradients.get(input) ?? p.zerosLike(input), [1, sizeOf(input.shape)]);
-  });
-}
-
-/**
- * The function that computes all second derivatives of `f` by one argument.
+ * The products of the Hessian of `f` with vectors, without the Hessian: the change of the gradient when the arguments change by the
+ * vectors.
  *
  * @param f returns a tensor with one element
- * @param options argnum: which argument, 0
- * @returns a function of the same arguments; shape [...argument.shape, ...argument.shape]
- *
- * @example
- * hessian((x: Tensor) => x.mul(x).mul(x).sum())(tensor([1, 2])); // [[6, 0], [0, 12]]
- */
-export function hessian<A extends readonly unknown[]>(
-  f: (...args: A) => Tensor,
-  options: GradientOptions & { readonly argnum?: number } = {},
-): (...args: A) => Tensor {
-  const slope = grad(f, { ...options, argnums: options.argnum ?? 0 }) as unknown as (...args: A) => Tensor;
-  return jacobian(slope, options);
-}
-
-/**
- * The products of the Hessian of `f` with vectors, without the Hessian: the gradient of the gradient's product with them.
- *
- * @param f returns a tensor with one element
- * @param primals its arguments, tensors or trees
+ * @param primals its arguments: floating-point tensors, or arrays and plain objects of them
  * @param vectors one per argument, in its structure and shapes
  * @returns one product per argument
+ * @throws ShapeError if f returns several elements or shapes differ; DTypeError for integer arguments
  *
  * @example
  * const [product] = hvp((x: Tensor) => x.mul(x).mul(x).sum(), [tensor([1, 2])], [tensor([1, 1])]); // [6, 12]
@@ -191,12 +138,7 @@ export function hvp<A extends readonly unknown[]>(
   vectors: A,
   options: GradientOptions = {},
 ): A {
-  const slopes = (...args: A): TensorTree => {
-    const all = grad(f, { ...options, argnums: primals.map((_, i) => i) })(...args);
-    return all as TensorTree;
-  };
-  return tracing('hvp', options, (trace) => {
-    const [, , trees] = pullback('hvp', trace, slopes, primals, () => leavesOf('hvp', vectors));
-    return trees as unknown as A;
-  });
+  const positions = primals.map((_, i) => i);
+  const slopes = (...args: A): A => differentiate('hvp', f, args, positions, false, options).gradients as unknown as A;
+  return forwardProduct('hvp', slopes, primals, vectors, options, (_, change) => change);
 }

@@ -1,90 +1,15 @@
 /**
- * Every gradient rule against central differences, first and second order, on the float64 evaluator of graphs: no scheduler, no
+ * Every gradient rule against central differences, first and second order, with tangents and batches of the same functions, on the float64 evaluator of graphs: no scheduler, no
  * kernels, no engine takes part.
  */
 import { describe, expect, it } from 'vitest';
 import type { ConvAttr } from '../graph/attrs.ts';
-import { makeNode, record } from '../graph/build.ts';
+import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
-import { nodesBelow } from '../graph/order.ts';
 import * as p from '../graph/primitives.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
-import { valuesOf } from '../testing/graph-values.ts';
+import type { Shape } from '../shape/view.ts';
+import { check, checkBatch, gradientsOf, type Leaves, leaf, only } from './fixtures/rule-checks.ts';
 import { gradientRules } from './rules.ts';
-import { type Gradients, walk } from './walk.ts';
-
-type Leaves = Map<Node, Float64Array>;
-
-const leaf = (shape: Shape): Node => record('buffer', [], { shape, dtype: 'float64' }, shape, 'float64');
-
-/** Numbers of a simple generator: the same in every run. */
-function numbers(seed: number, count: number, low: number, high: number): Float64Array {
-  let state = seed * 2654435761 + 12345;
-  return Float64Array.from({ length: count }, () => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x297a2d39) >>> 0;
-    return low + ((high - low) * state) / 2 ** 32;
-  });
-}
-
-function gradientsOf(output: Node, seed: Node, inputs: readonly Node[]): Node[] {
-  const below = nodesBelow([output], true);
-  const gradients: Gradients = new Map([[output, seed]]);
-  walk(below, below.length, gradients, () => true);
-  return inputs.map((input) => gradients.get(input) ?? p.zerosLike(input));
-}
-
-const only = (node: Node, leaves: Leaves): Float64Array => valuesOf([node], leaves)[0] as Float64Array;
-
-function expectSlopes(
-  value: Node,
-  inputs: readonly Node[],
-  slopes: readonly Node[],
-  leaves: Leaves,
-  what: string,
-): void {
-  const step = 1e-6;
-  for (const [i, input] of inputs.entries()) {
-    const data = leaves.get(input) as Float64Array;
-    const analytic = only(slopes[i] as Node, leaves);
-    expect(analytic.length).toBe(data.length);
-    for (let at = 0; at < data.length; at++) {
-      const x = data[at] as number;
-      data[at] = x + step;
-      const high = only(value, leaves)[0] as number;
-      data[at] = x - step;
-      const low = only(value, leaves)[0] as number;
-      data[at] = x;
-      const expected = (high - low) / (2 * step);
-      expect(
-        Math.abs((analytic[at] as number) - expected),
-        `${what}: input ${i}, element ${at}: ${analytic[at]} for ${expected}`,
-      ).toBeLessThanOrEqual(1e-5 + 1e-3 * Math.abs(expected));
-    }
-  }
-}
-
-/** Checks d(sum(f(x) w)) and d(sum(gradient v)). */
-function check(f: (...inputs: Node[]) => Node, shapes: readonly Shape[], low = -1.5, high = 1.5): void {
-  const inputs = shapes.map(leaf);
-  const leaves: Leaves = new Map(inputs.map((input, i) => [input, numbers(i + 1, sizeOf(input.shape), low, high)]));
-  const weigh = (node: Node, seed: number): Node => {
-    const weight = leaf(node.shape);
-    leaves.set(weight, numbers(seed, sizeOf(node.shape), 0.5, 1.5));
-    const product = p.mul(node, weight);
-    return p.reduce(
-      product,
-      'sum',
-      product.shape.map((_, axis) => axis),
-    );
-  };
-  const one = p.constant(1, 'float64');
-  const value = weigh(f(...inputs), 91);
-  const slopes = gradientsOf(value, one, inputs);
-  for (const [i, slope] of slopes.entries()) expect(slope.shape).toEqual(inputs[i]?.shape);
-  expectSlopes(value, inputs, slopes, leaves, 'first order');
-  const second = slopes.map((slope, i) => weigh(slope, 71 + i)).reduce((a, b) => p.add(a, b));
-  expectSlopes(second, inputs, gradientsOf(second, one, inputs), leaves, 'second order');
-}
 
 describe('elementwise rules', () => {
   const anywhere = [
@@ -246,6 +171,34 @@ describe('contraction rules', () => {
         [2, 2, 3, 2],
       ],
     ));
+});
+
+describe('batches of what has no gradient', () => {
+  const whole = (low: number, high: number, count: number) => (seed: number) =>
+    Float64Array.from({ length: count }, (_, i) => low + ((seed * 7 + i * 5) % (high - low + 1)));
+  const ints = (shape: Shape, low: number, high: number) => ({
+    shape,
+    dtype: 'int32' as const,
+    draw: whole(
+      low,
+      high,
+      shape.reduce((a, b) => a * b, 1),
+    ),
+  });
+  const floats = (shape: Shape) => ({ ...ints(shape, -3, 3), dtype: 'float64' as const });
+  it('comparison and where of a batched condition', () =>
+    checkBatch((a, b, c) => p.where(p.lt(a, b), c, b), [floats([2, 3]), floats([3]), floats([2, 1])]));
+  it('argReduce', () => checkBatch((x) => p.argReduce(x, 'max', [0, 1]), [floats([2, 3])]));
+  it('integers and casts', () =>
+    checkBatch((a, b) => p.cast(p.binary('idiv', a, b), 'float64'), [ints([4], -9, 9), ints([4], 1, 5)]));
+  it('gather', () =>
+    checkBatch((x, index) => makeNode('gather', [x, index], { axis: 1 }), [floats([2, 4, 2]), ints([2, 2], 0, 3)]));
+  it('scatterAdd', () =>
+    checkBatch(
+      (base, index, updates) => makeNode('scatterAdd', [base, index, updates], { axis: 1 }),
+      [floats([2, 4, 2]), ints([3], 0, 3), floats([2, 3, 2])],
+    ));
+  it('stopGradient', () => checkBatch((x) => p.stopGradient(p.mul(x, x)), [floats([3])]));
 });
 
 describe('the walk', () => {

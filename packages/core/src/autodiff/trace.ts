@@ -18,6 +18,7 @@ import { isFloat } from '../shape/dtype.ts';
 import { DTypeError } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
+import { pushForward } from './forward.ts';
 import { mapTree } from './trees.ts';
 import { type Gradients, walk } from './walk.ts';
 
@@ -64,6 +65,12 @@ export class Trace {
     // Gradients are made by this operation, not by the last one of the function.
     beginOp(this.op);
     this.#count = this.#recording.nodes.length;
+  }
+
+  /** Changes of all nodes of the function for given changes of followed ones. To be called with flushes held. */
+  push(tangents: Map<Node, Node>): Map<Node, Node> {
+    pushForward(this.#recording.nodes, this.#count, tangents);
+    return tangents;
   }
 
   /** Gradients by all followed nodes for given gradients of results. To be called with flushes held. */

@@ -49,7 +49,7 @@ export function walk(
 }
 
 /** In the shape and dtype of the source: summed over the axes along which it was stretched. */
-function fitted(gradient: Node, source: Node): Node {
+export function fitted(gradient: Node, source: Node): Node {
   return p.cast(p.sumTo(gradient, source.shape), source.dtype);
 }
 
@@ -63,7 +63,8 @@ const elementwise: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>([
 /** Most masks of enclosing `where`s that are carried along. */
 const mostMasks = 2;
 
-function applyRule(node: Node, grad: Node, needs: readonly boolean[]): readonly (Node | null)[] {
+/** The gradients of a node's sources; null for none. */
+export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): readonly (Node | null)[] {
   if (node.op === 'stopGradient') return customRules.get(node)?.(grad, node) ?? [];
   const rule = gradientRules[node.op] as GradientRule<PrimitiveName>;
   if (!elementwise.has(node.op) || node.op === 'add')

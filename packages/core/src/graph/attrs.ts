@@ -56,9 +56,10 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   iota: { readonly length: number };
   /**
    * Random bits (uint32): element i (row-major) is the first word of Threefry-2x32-20 of counter (i, 0) under key = two
-   * uint32 scalars in src. Nodes of this kind are never merged.
+   * uint32 scalars in src. Nodes of this kind are never merged. `drawn`: the key was the generator's next, so that each call has other
+   * bits; a key given by the user means the same bits wherever it is used.
    */
-  randomBits: { readonly shape: readonly number[] };
+  randomBits: { readonly shape: readonly number[]; readonly drawn?: boolean };
   // elementwise besides unary and binary
   where: null;
   cast: { readonly dtype: DType };

@@ -53,11 +53,20 @@ export function randomKey(value: number): RandomKey {
  * const [a, b] = splitKey(randomKey(7), 2);
  */
 export function splitKey(key: RandomKey, count: number = 2): RandomKey[] {
-  return Array.from({ length: count }, (_, i) => threefry(key, [i, 1]));
+  const keys: RandomKey[] = Array.from({ length: count }, (_, i) => threefry(key, [i, 1]));
+  if (drawn.has(key)) for (const part of keys) drawn.add(part);
+  return keys;
 }
 
 let root: RandomKey = [0, 0];
 let calls = 0;
+/** Keys taken from the generator, and those split from them. */
+const drawn = new WeakSet<RandomKey>();
+
+/** True if the key was the generator's next when a random function took it, rather than given. */
+export function isDrawn(key: RandomKey): boolean {
+  return drawn.has(key);
+}
 
 /**
  * Starts the generator behind random functions that are given no key. Without a call it starts at seed 0.
@@ -78,5 +87,29 @@ export function resolveKey(key: RandomKey | number | undefined): RandomKey {
   if (typeof key === 'number') return randomKey(key);
   if (key !== undefined) return key;
   const n = calls++;
-  return threefry(root, [n >>> 0, (Math.floor(n / 2 ** 32) | 0x80000000) >>> 0]);
+  const next = threefry(root, [n >>> 0, (Math.floor(n / 2 ** 32) | 0x80000000) >>> 0]);
+  drawn.add(next);
+  return next;
+}
+
+/** Where the generator stands, for running a function again with the same keys. */
+export interface GeneratorState {
+  readonly root: RandomKey;
+  readonly calls: number;
+}
+
+/** Where the generator stands now. */
+export function generatorState(): GeneratorState {
+  return { root, calls };
+}
+
+/** Runs a function with the generator put back to a state; afterwards it goes on from where it stood. */
+export function withGenerator<T>(state: GeneratorState, body: () => T): T {
+  const saved = generatorState();
+  ({ root, calls } = state);
+  try {
+    return body();
+  } finally {
+    ({ root, calls } = saved);
+  }
 }

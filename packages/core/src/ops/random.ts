@@ -4,6 +4,7 @@
  */
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
+import { hasPlaceholders } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { checkShape, normalizeAxis } from '../shape/axes.ts';
@@ -16,7 +17,7 @@ import { given } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor, TensorLike } from '../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../tensor/operand.ts';
-import { type RandomKey, resolveKey, splitKey, threefry } from './random-key.ts';
+import { isDrawn, type RandomKey, resolveKey, splitKey, threefry } from './random-key.ts';
 import { take } from './indexing.ts';
 
 export interface RandomOptions extends CreationOptions {
@@ -26,7 +27,8 @@ export interface RandomOptions extends CreationOptions {
 
 /** Random uint32 of a shape. */
 function bits(key: RandomKey, shape: Shape): Node {
-  return makeNode('randomBits', [p.scalar(key[0], 'uint32'), p.scalar(key[1], 'uint32')], { shape });
+  const attr = isDrawn(key) ? { shape, drawn: true } : { shape };
+  return makeNode('randomBits', [p.scalar(key[0], 'uint32'), p.scalar(key[1], 'uint32')], attr);
 }
 
 const u32 = (value: number): Node => p.constant(value, 'uint32');
@@ -148,6 +150,12 @@ export function permutation(
     const n = typeof of === 'number' ? of : (of.shape[axis] as number);
     if (!Number.isInteger(n) || n < 0)
       throw new ArgumentError('permutation', `bad length: ${n}; must be a non-negative integer`);
+    if (options.key === undefined && hasPlaceholders()) {
+      throw new ArgumentError(
+        'permutation',
+        'no key inside vmap: the order is worked out once, on the host; give { key } to use one order for all examples, or take argSort() of rand([n]) for one each',
+      );
+    }
     const key = resolveKey(options.key);
     const order = Int32Array.from({ length: n }, (_, i) => i);
     for (let i = n - 1; i > 0; i--) {

@@ -7,7 +7,9 @@
  */
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
+import { placeholderText } from '../graph/placeholder.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { OperationError } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { IntWriter, intsPerAxis, primitiveCodes } from './encode.ts';
 
@@ -154,6 +156,13 @@ export class Cone {
     if (code.attr !== null) code.attr(attr as never, key);
     if (sources === 0) {
       if (op === 'buffer') {
+        const text = placeholderText(node);
+        if (text !== undefined) {
+          throw new OperationError(
+            'vmap',
+            `a value was asked for that depends on ${text}: it exists only when the function has returned; return the tensor and read the result`,
+          );
+        }
         throw new Error(
           `[flush] the data of a tensor of shape [${shape}] was given back while it is needed; this is a bug in lifetimes`,
         );

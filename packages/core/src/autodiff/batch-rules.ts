@@ -1,0 +1,112 @@
+/**
+ * The batching rule of every primitive: one row each, exhaustive. Most say that the batch is one more axis in front; contractions and indexing are
+ * in files of their own.
+ */
+import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
+import { makeNode } from '../graph/build.ts';
+import type { Node } from '../graph/node.ts';
+import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
+import * as p from '../graph/primitives.ts';
+import { type BatchContext, type BatchRule, behind, whole } from './batch-rule.ts';
+import { convBatch, dotGeneralBatch } from './batch-rules-contraction.ts';
+import { gatherBatch, scatterAddBatch } from './batch-rules-indexing.ts';
+import { customRules } from './custom-gradient.ts';
+import { binaryRules, unaryRules } from './rules-elementwise.ts';
+
+/** Operands align at the trailing axes, so smaller ones get axes of size 1 behind the batch; shared ones fit as they are. */
+function elementwise<P extends PrimitiveName>(c: BatchContext<P>): Node {
+  const rank = c.node.shape.length;
+  const sources = c.sources.map((source, i) => {
+    if (source === null) return c.src[i] as Node;
+    const [, ...shape] = source.shape;
+    return p.reshape(source, [c.size, ...new Array<number>(rank - shape.length).fill(1), ...shape]);
+  });
+  return makeNode(c.node.op as P, sources, c.attr);
+}
+
+/** For primitives with one source that work along its last axes, or on every element. */
+function alike<P extends PrimitiveName>(c: BatchContext<P>): Node {
+  return makeNode(c.node.op as P, [whole(c, 0)], c.attr);
+}
+
+/** For primitives with one source, given the attributes that leave the first axis alone. */
+function withAttr<P extends PrimitiveName>(attr: (attr: Attrs[P], size: number) => Attrs[P]): BatchRule<P> {
+  return (c) => makeNode(c.node.op as P, [whole(c, 0)], attr(c.attr, c.size));
+}
+
+/** Leaves depend on nothing. */
+function never(c: BatchContext<PrimitiveName>): Node {
+  throw new Error(`[batch] a ${c.node.op} has no sources; this is a bug`);
+}
+
+type Elementwise = keyof typeof unaryRules | keyof typeof binaryRules;
+
+const elementwiseRules = Object.fromEntries(
+  [...Object.keys(unaryRules), ...Object.keys(binaryRules)].map((op) => [op, elementwise]),
+) as { readonly [P in Elementwise]: BatchRule<P> };
+
+/** The table. */
+export const batchRules: { readonly [P in PrimitiveName]: BatchRule<P> } = {
+  ...elementwiseRules,
+  buffer: never,
+  scalar: never,
+  constant: never,
+  iota: never,
+  randomBits: (c) => {
+    const shape = [c.size, ...c.attr.shape];
+    if (c.sources.every((source) => source === null)) return makeNode('randomBits', c.src, { ...c.attr, shape });
+    throw new Error('[batch] a key depends on the batch; this is a bug');
+  },
+  where: elementwise,
+  cast: alike,
+  bitcast: alike,
+  reduce: withAttr((a) => ({ ...a, axes: behind(a.axes) })),
+  argReduce: withAttr((a) => ({ ...a, axes: behind(a.axes) })),
+  reshape: withAttr((a, n) => ({ shape: [n, ...a.shape] })),
+  permute: withAttr((a) => ({ axes: [0, ...behind(a.axes)] })),
+  expand: withAttr((a, n) => ({ shape: [n, ...a.shape] })),
+  slice: withAttr((a, n) => ({ start: [0, ...a.start], length: [n, ...a.length], step: [1, ...a.step] })),
+  pad: withAttr((a) => ({ low: [0, ...a.low], high: [0, ...a.high], value: a.value })),
+  concat: (c) =>
+    makeNode(
+      'concat',
+      c.src.map((_, i) => whole(c, i)),
+      { axis: c.attr.axis + 1 },
+    ),
+  window: alike,
+  fold: alike,
+  dotGeneral: dotGeneralBatch,
+  conv: convBatch,
+  gather: gatherBatch,
+  scatterAdd: scatterAddBatch,
+  stopGradient,
+  contiguous: alike,
+};
+
+/** A gradient given by the user is a function of one element: its graph is made again for the batch too. */
+function stopGradient(c: BatchContext<'stopGradient'>): Node {
+  const rule = customRules.get(c.node);
+  const node = makeNode(
+    'stopGradient',
+    c.src.map((_, i) => whole(c, i)),
+    null,
+  );
+  if (rule === undefined) return node;
+  customRules.set(node, (grad, self) => {
+    const one = (x: Node): Node => placeholder(x.shape.slice(1), x.dtype, 'a gradient inside vmap');
+    const sources = self.src.map(one);
+    const seed = one(grad);
+    const result = makeNode('stopGradient', sources, null);
+    // The rule may use the result, and the gradient of that is this function's own.
+    const inputs = new Map<Node, Node>([
+      [seed, grad],
+      [result, self],
+      ...sources.map((s, i): [Node, Node] => [s, self.src[i] as Node]),
+    ]);
+    const parts = onPlaceholders(() => rule(seed, result));
+    const given = parts.filter((part) => part !== null);
+    const many = c.remake(given, inputs);
+    return parts.map((part) => (part === null ? null : (many[given.indexOf(part)] as Node)));
+  });
+  return node;
+}

@@ -1,0 +1,57 @@
+/**
+ * Making a recorded graph again with a batch in place of its placeholders: the engine behind vmap and jacobian.
+ *
+ * Nodes that do not depend on a placeholder stay as they are and are shared by the whole batch. All others are made again by the rules of
+ * batch-rules.ts, with the batch as axis 0. What comes out is an ordinary graph of ordinary primitives, so batches nest, and can be
+ * differentiated.
+ */
+import type { PrimitiveName } from '../graph/attrs.ts';
+import { isOp, type Node } from '../graph/node.ts';
+import * as p from '../graph/primitives.ts';
+import type { BatchContext, BatchRule } from './batch-rule.ts';
+import { batchRules } from './batch-rules.ts';
+
+/** What a batch is made from. */
+export interface BatchInput {
+  /** Placeholders and what stands in their place: the same with the batch in front. */
+  readonly inputs: ReadonlyMap<Node, Node>;
+  readonly size: number;
+  /** Give each element of the batch random bits of its own, where the function took its key from the generator. */
+  readonly spread: boolean;
+}
+
+/** The nodes between the placeholders and the roots, in creation order; realised ones cannot depend on a placeholder. */
+function nodesBetween(roots: readonly Node[], first: number): Node[] {
+  const seen = new Set<Node>();
+  const visit = (node: Node): void => {
+    if (node.id > first && node.storage === null) seen.add(node);
+  };
+  roots.forEach(visit);
+  // A Set visits what is added while it is walked.
+  for (const node of seen) node.src.forEach(visit);
+  return [...seen].sort((a, b) => a.id - b.id);
+}
+
+/** The roots with the batch as axis 0; null for a root that does not depend on the batch. To be called with flushes held. */
+export function batched(roots: readonly Node[], { inputs, size, spread }: BatchInput): (Node | null)[] {
+  const made = new Map<Node, Node>(inputs);
+  const remake: BatchContext<PrimitiveName>['remake'] = (others, own) =>
+    batchedAll(others, { inputs: own, size, spread });
+  const first = [...inputs.keys()].reduce((least, node) => Math.min(least, node.id), Number.POSITIVE_INFINITY);
+  for (const node of nodesBetween(roots, first)) {
+    if (made.has(node)) continue;
+    const own = spread && isOp(node, 'randomBits') && node.attr.drawn === true;
+    const sources = node.src.map((source) => made.get(source) ?? null);
+    if (!own && sources.every((source) => source === null)) continue;
+    const rule = batchRules[node.op] as BatchRule<PrimitiveName>;
+    made.set(node, rule({ node, src: node.src, attr: node.attr, sources, size, remake }));
+  }
+  return roots.map((root) => made.get(root) ?? null);
+}
+
+/** The same with every root stretched over the batch. */
+export function batchedAll(roots: readonly Node[], batch: BatchInput): Node[] {
+  return batched(roots, batch).map(
+    (node, i) => node ?? p.broadcastTo(roots[i] as Node, [batch.size, ...(roots[i] as Node).shape]),
+  );
+}

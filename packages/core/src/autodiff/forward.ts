@@ -1,0 +1,117 @@
+/**
+ * Tangent rules: how changes of a node's sources become a change of its result. For `jvp`.
+ *
+ * Nearly every row follows from what is there already. An elementwise primitive multiplies by the same slope in both directions, so
+ * its gradient rule serves. A linear primitive does with changes what it does with values. The rest are their gradient rule
+ * turned around: that rule is linear in the gradient, and the gradient of a linear map is its transpose. Tangents are graph nodes,
+ * so they can be differentiated in turn, in either direction.
+ */
+import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
+import { makeNode } from '../graph/build.ts';
+import { isOp, type Node } from '../graph/node.ts';
+import * as p from '../graph/primitives.ts';
+import type { GradientRule } from './rule.ts';
+import { binaryRules, unaryRules } from './rules-elementwise.ts';
+import { transposed } from './transpose.ts';
+
+/** What a rule is given: the node and, per source, its tangent (its shape and dtype) or null for no change; at least one is not null. */
+export interface TangentContext<P extends PrimitiveName> {
+  readonly node: Node<P>;
+  readonly src: readonly Node[];
+  readonly attr: Attrs[P];
+  readonly tangents: readonly (Node | null)[];
+}
+
+/** Returns the tangent of the result, or null for no change. It may have a shape that broadcasts to the result's. */
+export type TangentRule<P extends PrimitiveName> = (context: TangentContext<P>) => Node | null;
+
+/** Slope times tangent, source by source: what the gradient rule does with a gradient. */
+function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P> {
+  return ({ node, src, attr, tangents }) => {
+    let sum: Node | null = null;
+    tangents.forEach((tangent, i) => {
+      if (tangent === null) return;
+      const needs = src.map((_, at) => at === i);
+      const part = rule({ node, src, attr, grad: tangent, needs })[i] ?? null;
+      if (part === null) return;
+      const cast = p.cast(part, node.dtype);
+      sum = sum === null ? cast : p.add(sum, cast);
+    });
+    return sum;
+  };
+}
+
+/** For primitives that are linear in their first source and have no other. */
+function linear<P extends PrimitiveName>(): TangentRule<P> {
+  return ({ node, attr, tangents }) => makeNode(node.op as P, [tangents[0] as Node], attr);
+}
+
+/** For primitives that are linear in each of their two sources. */
+function bilinear<P extends PrimitiveName>(): TangentRule<P> {
+  return ({ node, src, attr, tangents }) => {
+    const [a, b] = src as [Node, Node];
+    const [da, db] = tangents as [Node | null, Node | null];
+    const byA = da === null ? null : makeNode(node.op as P, [da, b], attr);
+    const byB = db === null ? null : makeNode(node.op as P, [a, db], attr);
+    return byA !== null && byB !== null ? p.add(byA, byB) : (byA ?? byB);
+  };
+}
+
+type Elementwise = keyof typeof unaryRules | keyof typeof binaryRules;
+
+const elementwise = Object.fromEntries(
+  Object.entries({ ...unaryRules, ...binaryRules }).map(([op, rule]) => [op, diagonal(rule as GradientRule<never>)]),
+) as { readonly [P in Elementwise]: TangentRule<P> };
+
+/** The table. Primitives that are not in it are turned around (transpose.ts), which is always right and costs a few nodes more. */
+export const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = {
+  ...elementwise,
+  where: ({ src, tangents }) => {
+    const [condition, a, b] = src as [Node, Node, Node];
+    return p.where(condition, tangents[1] ?? p.like(a, 0), tangents[2] ?? p.like(b, 0));
+  },
+  cast: ({ attr, tangents }) => p.cast(tangents[0] as Node, attr.dtype),
+  reduce: (c) => (c.attr.op === 'sum' ? linear<'reduce'>()(c) : transposed(c.node, c.tangents)),
+  reshape: linear(),
+  permute: linear(),
+  expand: linear(),
+  slice: linear(),
+  pad: ({ attr, tangents }) => p.pad(tangents[0] as Node, attr.low, attr.high),
+  concat: ({ src, attr, tangents }) =>
+    p.concat(
+      tangents.map((tangent, i) => tangent ?? p.zerosLike(src[i] as Node)),
+      attr.axis,
+    ),
+  window: linear(),
+  fold: linear(),
+  dotGeneral: bilinear(),
+  conv: bilinear(),
+  gather: ({ src, attr, tangents }) => makeNode('gather', [tangents[0] as Node, src[1] as Node], attr),
+  scatterAdd: ({ src, attr, tangents }) => {
+    const [base, index] = src as [Node, Node];
+    const [byBase, , byUpdates] = tangents;
+    if (byUpdates == null) return byBase ?? null;
+    return makeNode('scatterAdd', [byBase ?? p.zerosLike(base), index, byUpdates], attr);
+  },
+  contiguous: linear(),
+};
+
+/**
+ * Applies the rules to `nodes` (in creation order, sources before users).
+ *
+ * @param tangents those of the nodes to start from; those of all nodes reached are added
+ */
+export function pushForward(nodes: readonly Node[], count: number, tangents: Map<Node, Node>): void {
+  for (let i = 0; i < count; i++) {
+    const node = nodes[i] as Node;
+    if (tangents.has(node)) continue;
+    const own = node.src.map((source) => tangents.get(source) ?? null);
+    // What is behind a stopGradient flows nowhere.
+    if (isOp(node, 'stopGradient')) own[0] = null;
+    if (own.every((tangent) => tangent === null)) continue;
+    const rule = tangentRules[node.op] as TangentRule<PrimitiveName> | undefined;
+    const tangent =
+      rule === undefined ? transposed(node, own) : rule({ node, src: node.src, attr: node.attr, tangents: own });
+    if (tangent !== null) tangents.set(node, p.broadcastTo(p.cast(tangent, node.dtype), node.shape));
+  }
+}

@@ -1,0 +1,128 @@
+/** vmap: a function of one example as a function of a batch of them. */
+import type { Node } from '../graph/node.ts';
+import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
+import * as p from '../graph/primitives.ts';
+import { beginOp, holdFlushes, isHandle, traceScope } from '../graph/scope.ts';
+import { normalizeAxis } from '../shape/axes.ts';
+import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
+import { refusePromise } from '../tensor/scope.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { batched } from './batch.ts';
+import { moved } from './batch-rule.ts';
+
+/** An axis for everything, null for "not batched", or arrays and plain objects of such in the structure of the value. */
+export type BatchAxes = number | null | readonly BatchAxes[] | { readonly [key: string]: BatchAxes };
+
+export interface VmapOptions {
+  /** Axis of the arguments that is the batch: one for all, or an array with one entry per argument. Null: the same for all examples. Default 0. */
+  readonly inAxes?: BatchAxes;
+  /** Axis of the result that becomes the batch. Null: the result is the same for all examples and has none. Default 0. */
+  readonly outAxes?: BatchAxes;
+}
+
+/** The axes for one part of a value. */
+function axesFor(name: string, axes: BatchAxes, key: string | number): BatchAxes {
+  if (typeof axes !== 'object' || axes === null) return axes;
+  const found = (axes as Readonly<Record<string | number, BatchAxes>>)[key];
+  if (found === undefined)
+    throw new ArgumentError('vmap', `${name} has no entry '${key}': give an axis or null for every part of the value`);
+  return found;
+}
+
+/** Maps the tensors of a value together with their axes; what is no tensor, array or plain object stays. */
+function mapWithAxes(
+  name: string,
+  value: unknown,
+  axes: BatchAxes,
+  f: (t: Tensor, axis: number | null) => unknown,
+): unknown {
+  if (isHandle(value)) {
+    if (typeof axes === 'object' && axes !== null)
+      throw new ArgumentError('vmap', `${name} has a list where the value has a tensor: give an axis or null`);
+    return f(value as unknown as Tensor, axes);
+  }
+  if (Array.isArray(value)) return value.map((item, i) => mapWithAxes(name, item, axesFor(name, axes, i), f));
+  if (typeof value !== 'object' || value === null) return value;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, mapWithAxes(name, item, axesFor(name, axes, key), f)]),
+  );
+}
+
+/**
+ * The function that applies `f` to every example of a batch at once: `f` is written for one example and run once, and everything it records
+ * is done for the whole batch by the same kernels. Nests with itself and with all gradient functions: `vmap(grad(f))` gives one gradient per
+ * example. The result equals a stack of the results of single calls. Source: JAX `vmap`.
+ *
+ * Random functions without a key give every example numbers of its own, as single calls would; with a key all examples have the same.
+ * Inside `f` a tensor has the shape of one example and no value: it cannot be read, and control flow cannot depend on it.
+ *
+ * @param f a synchronous function of tensors, and arrays and plain objects of tensors; other arguments are passed on
+ * @param options inAxes, outAxes: which axis is the batch, 0
+ * @returns a function of the same arguments with one more axis
+ * @throws ShapeError if the sizes of the batch differ or an axis does not exist; ArgumentError if nothing is batched
+ *
+ * @example
+ * const rows = vmap((row: Tensor, v: Tensor) => row.mul(v).sum(), { inAxes: [0, null] });
+ * rows(tensor([[1, 2], [3, 4]]), tensor([10, 1])); // [12, 34]
+ */
+export function vmap<A extends readonly unknown[], R>(
+  f: (...args: A) => R,
+  options: VmapOptions = {},
+): (...args: A) => R {
+  const { inAxes = 0, outAxes = 0 } = options;
+  return (...args) =>
+    traceScope(() => {
+      beginOp('vmap');
+      const inputs = new Map<Node, Node>();
+      let size = -1;
+      let sized: readonly number[] = [];
+      const examples = mapWithAxes('inAxes', args, inAxes, (t, given) => {
+        const node = nodeOf(t, 'vmap');
+        if (given === null) return t;
+        const axis = normalizeAxis('vmap', given, node.shape.length);
+        const n = node.shape[axis] as number;
+        if (size >= 0 && n !== size) {
+          throw new ShapeError(
+            'vmap',
+            `batches differ: ${size} of shape ${showShape(sized)} and ${n} of shape ${showShape(node.shape)} along axis ${axis}; make them equal, or give null in inAxes`,
+            [sized, node.shape],
+          );
+        }
+        size = n;
+        sized = node.shape;
+        const shape = node.shape.filter((_, i) => i !== axis);
+        const example = wrap(placeholder(shape, node.dtype, 'an example inside vmap'));
+        inputs.set(example.node, wrap(p.permute(node, moved(node.shape.length, axis, 0))).node);
+        return example;
+      });
+      if (size < 0)
+        throw new ArgumentError('vmap', 'nothing is batched: no argument is a tensor with an axis; check inAxes');
+      return holdFlushes(() => {
+        const result = refusePromise(
+          'vmap',
+          onPlaceholders(() => f(...(examples as A))),
+        );
+        beginOp('vmap');
+        const roots: Node[] = [];
+        mapWithAxes('outAxes', result, 0, (t) => roots.push(nodeOf(t, 'vmap')));
+        const many = batched(roots, { inputs, size, spread: true });
+        let next = 0;
+        return mapWithAxes('outAxes', result, outAxes, (_, given) => {
+          const root = roots[next] as Node;
+          const node = many[next++] as Node | null;
+          if (given === null) {
+            if (node === null) return wrap(p.identity(root));
+            throw new ArgumentError(
+              'vmap',
+              `outAxes is null for a result of shape ${showShape(root.shape)} that differs between examples; give the axis of the batch`,
+            );
+          }
+          const all = node ?? p.broadcastTo(root, [size, ...root.shape]);
+          return wrap(p.permute(all, moved(all.shape.length, 0, normalizeAxis('vmap', given, all.shape.length))));
+        }) as R;
+      });
+    });
+}
