@@ -74,6 +74,7 @@ export class CpuEngine implements IEngine {
   #i32!: Int32Array;
   #f32!: Float32Array;
   #f64!: Float64Array;
+  #i64!: BigInt64Array;
 
   constructor(options: CpuEngineOptions = {}) {
     const setup = setUp(options);
@@ -237,6 +238,7 @@ export class CpuEngine implements IEngine {
     this.#i32 = new Int32Array(buffer, 0, heapAt / 4);
     this.#f32 = new Float32Array(buffer, 0, heapAt / 4);
     this.#f64 = new Float64Array(buffer, 0, heapAt / 8);
+    this.#i64 = new BigInt64Array(buffer, 0, heapAt / 8);
   }
 
   /** Writes an address (or a size) into a slot of the args block. */
@@ -260,7 +262,7 @@ export class CpuEngine implements IEngine {
     pool.wake();
   }
 
-  #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): void {
+  #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void {
     const { paramCount, scalarKinds, groups } = kernel;
     if (bindings.length !== paramCount || scalars.length !== scalarKinds.length)
       throw wrongArguments(kernel, bindings, scalars);
@@ -271,8 +273,12 @@ export class CpuEngine implements IEngine {
     }
     let at = (argsAt + scalarOffset) / 8;
     for (let i = 0; i < scalarKinds.length; i++, at++) {
-      const value = scalars[i]!;
       const kind = scalarKinds[i]!;
+      if (kind === 4) {
+        this.#i64[at] = BigInt(scalars[i]!);
+        continue;
+      }
+      const value = Number(scalars[i]!);
       if (kind === 0) this.#f32[2 * at] = value;
       else if (kind === 1) this.#f64[at] = value;
       else i32[2 * at] = kind === 2 ? value : value === 0 ? 0 : 1;
@@ -354,7 +360,7 @@ function checkSlots(p: Program): Program {
   );
 }
 
-function wrongArguments(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly number[]): Error {
+function wrongArguments(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly unknown[]): Error {
   return new Error(
     `[cpu.submit] kernel '${kernel.program.name}' takes ${kernel.paramCount} tensors and ${kernel.scalarKinds.length} scalars: ` +
       `got ${bindings.length} and ${scalars.length}`,

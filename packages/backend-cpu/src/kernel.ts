@@ -61,15 +61,15 @@ export function chunkFor(estimate: number, groups: number, threads: number): num
 }
 
 /** Number of a dtype in the args block. */
-const scalarKind = { float32: 0, float64: 1, int32: 2, uint32: 2, bool: 3 } as const;
+const scalarKind = { float32: 0, float64: 1, int32: 2, uint32: 2, bool: 3, int64: 4, uint64: 4 } as const;
 
 export class CpuKernel implements CompiledKernel {
   readonly program: Program;
   readonly code: Code;
   readonly groups: number;
   readonly paramCount: number;
-  /** How each scalar is written: 0 float32, 1 float64, 2 integer, 3 bool. */
-  readonly scalarKinds: readonly (0 | 1 | 2 | 3)[];
+  /** How each scalar is written: 0 float32, 1 float64, 2 integer, 3 bool, 4 64-bit integer. */
+  readonly scalarKinds: readonly (0 | 1 | 2 | 3 | 4)[];
   readonly estimate: number;
   readonly chunk: number;
   /**

@@ -4,7 +4,7 @@
 import type { EngineCaps } from '@polygrad/core/engine';
 import type { KOp } from '@polygrad/core/kernel';
 import type { MemoryImport } from './asm/module.ts';
-import { type EmitTarget, emittedDtypes } from './emit/target.ts';
+import type { EmitTarget } from './emit/target.ts';
 import { detectFeatures, makeMemory } from './features.ts';
 import { heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
 import { canShareMemory, coreCount, environment } from './threads/host.ts';
@@ -19,6 +19,11 @@ export interface CpuEngineOptions {
    */
   readonly memory?: number;
 }
+
+// biome-ignore format: a list
+const everyDType = [
+  'float32', 'float64', 'float16', 'bfloat16', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'bool',
+] as const;
 
 const pageBytes = 65536;
 /** 32-bit addresses reach 4 GiB; the last page stays unused so that the end of a block is an address too. */
@@ -57,7 +62,7 @@ export function setUp(options: CpuEngineOptions): Setup {
     limit,
     target: { addressBits, shared, fusedMadd, laneSelect, sharedBytes, lowBytes, scalarOffset },
     caps: {
-      dtypes: new Set(emittedDtypes),
+      dtypes: new Set(everyDType),
       nativeOps: nativeOps(fusedMadd),
       simt: false,
       vectorBytes: 16,

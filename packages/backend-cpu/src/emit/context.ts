@@ -64,22 +64,28 @@ export function highHalf(ctx: Context, v: Val): Val {
 }
 
 /** A scalar constant of this register kind. */
-export function scalarConst(ctx: Context, reg: Reg, value: number): Val {
-  if (reg.kind === 'f32') return ctx.fn.f32(value);
-  if (reg.kind === 'f64') return ctx.fn.f64(value);
-  return ctx.fn.i32(value);
+export function scalarConst(ctx: Context, reg: Reg, value: number | bigint): Val {
+  if (reg.type === ValType.i64) return ctx.fn.i64(value);
+  if (reg.kind === 'f32') return ctx.fn.f32(Number(value));
+  if (reg.kind === 'f64') return ctx.fn.f64(Number(value));
+  return ctx.fn.i32(Number(value));
 }
 
 const bytes16 = new Uint8Array(16);
 const f32Lanes = new Float32Array(bytes16.buffer);
 const f64Lanes = new Float64Array(bytes16.buffer);
 const i32Lanes = new Int32Array(bytes16.buffer);
+const i64Lanes = new BigInt64Array(bytes16.buffer);
 
 /** A vector constant; `valueAt` gives lane i of the part. On masks 1 means all bits set. */
-export function vectorConst(ctx: Context, reg: Reg, width: 4 | 8, valueAt: (lane: number) => number): Val {
+export function vectorConst(ctx: Context, reg: Reg, width: 4 | 8, valueAt: (lane: number) => number | bigint): Val {
   const count = 16 / width;
   for (let i = 0; i < count; i++) {
-    const value = valueAt(i);
+    if (reg.type === ValType.i64) {
+      i64Lanes[i] = BigInt.asIntN(64, BigInt(valueAt(i)));
+      continue;
+    }
+    const value = Number(valueAt(i));
     if (reg.kind === 'f32') f32Lanes[i] = value;
     else if (reg.kind === 'f64') f64Lanes[i] = value;
     else if (reg.kind !== 'bool') i32Lanes[i] = value;
@@ -89,7 +95,7 @@ export function vectorConst(ctx: Context, reg: Reg, width: 4 | 8, valueAt: (lane
 }
 
 /** All lanes equal. */
-export function splatConst(ctx: Context, reg: Reg, value: number): Val {
+export function splatConst(ctx: Context, reg: Reg, value: number | bigint): Val {
   return vectorConst(ctx, reg, reg.width, () => value);
 }
 

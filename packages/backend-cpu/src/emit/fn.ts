@@ -74,8 +74,10 @@ export class Fn {
     return v;
   }
 
-  i64(value: number): Val {
-    return this.make(W.i64Const, ValType.i64, [], value, null, this.root, null);
+  i64(value: number | bigint): Val {
+    const bytes = new Uint8Array(8);
+    new DataView(bytes.buffer).setBigInt64(0, BigInt.asIntN(64, BigInt(value)), true);
+    return this.make(W.i64Const, ValType.i64, [], 0, bytes, this.root, null);
   }
 
   f32(value: number): Val {

@@ -28,7 +28,7 @@ export class Val {
   readonly args: readonly Val[];
   /** Constant, lane, memory offset or number of the cell's local. */
   readonly imm: number;
-  /** Shuffle pattern or vector constant. */
+  /** Shuffle pattern, vector constant or 64-bit constant. */
   readonly bytes: Uint8Array | null;
   readonly block: Block;
   /** For loads whose memory may be stored to. */

@@ -7,17 +7,31 @@ import type { Address, Addresses } from './address.ts';
 import { type Context, type Lowered, maskOfWidth, partCount, select, shuffle32, vop } from './context.ts';
 import type { Cell, MemoryClass, Val } from './lir.ts';
 import { binaryCodes } from './tables.ts';
-import { type Reg, type RegKind, refuse, regOf } from './target.ts';
+import { loadSmall, storeSmall, uncut } from './small-memory.ts';
+import { type DType, type Reg, refuse, regOf, smallBits } from './target.ts';
 import type { Pick, Run, Window } from './windows.ts';
 
-/** How a register kind lies in memory. */
-const storage: Readonly<Record<RegKind, { bytes: number; load: number; store: number; splat: number }>> = {
-  f32: { bytes: 4, load: W.f32Load, store: W.f32Store, splat: S.load32Splat },
-  f64: { bytes: 8, load: W.f64Load, store: W.f64Store, splat: S.load64Splat },
-  i32: { bytes: 4, load: W.i32Load, store: W.i32Store, splat: S.load32Splat },
-  u32: { bytes: 4, load: W.i32Load, store: W.i32Store, splat: S.load32Splat },
+const word = { bytes: 4, load: W.i32Load, store: W.i32Store, splat: S.load32Splat };
+const long = { bytes: 8, load: W.i64Load, store: W.i64Store, splat: S.load64Splat };
+
+/** How a dtype lies in memory. */
+const storage: Readonly<Partial<Record<DType, { bytes: number; load: number; store: number; splat: number }>>> = {
+  float32: { bytes: 4, load: W.f32Load, store: W.f32Store, splat: S.load32Splat },
+  float64: { bytes: 8, load: W.f64Load, store: W.f64Store, splat: S.load64Splat },
+  int32: word,
+  uint32: word,
+  int64: long,
+  uint64: long,
+  int8: { bytes: 1, load: W.i32Load8S, store: W.i32Store8, splat: 0 },
+  uint8: { bytes: 1, load: W.i32Load8U, store: W.i32Store8, splat: 0 },
+  int16: { bytes: 2, load: W.i32Load16S, store: W.i32Store16, splat: 0 },
+  uint16: { bytes: 2, load: W.i32Load16U, store: W.i32Store16, splat: 0 },
   bool: { bytes: 1, load: W.i32Load8U, store: W.i32Store8, splat: 0 },
 };
+
+function storageOf(dtype: KNode['dtype']): NonNullable<(typeof storage)[DType]> {
+  return storage[dtype as DType] ?? refuse(`${dtype} has no place in memory here`);
+}
 
 /** Where a memory object starts and what orders its accesses. */
 interface Place {
@@ -47,7 +61,7 @@ export class Memory {
   scalar(dtype: KNode['dtype'], slot: number): Val {
     const reg = regOf(dtype);
     return this.ctx.fn.op(
-      reg.kind === 'bool' ? W.i32Load : storage[reg.kind].load,
+      reg.type === ValType.i32 ? W.i32Load : storageOf(dtype).load,
       reg.type,
       [this.args],
       this.ctx.target.scalarOffset + slot * 8,
@@ -61,7 +75,7 @@ export class Memory {
       return { parts: this.register(mem, index).map((c) => this.ctx.fn.readNow(c)), width: reg.width };
     const { fn } = this.ctx;
     const { pointer, extra, cls } = this.place(mem);
-    const { bytes, load, splat: splatCode } = storage[reg.kind];
+    const { bytes, load, splat: splatCode } = storageOf(mem.dtype);
     const gateVal = gate === undefined ? null : this.ctx.get(gate).parts[0]!;
     const address = this.addresses.of(pointer, extra, index, bytes, gateVal !== null);
     const base = gateVal === null ? address.base : this.addresses.gated(address.base, gateVal);
@@ -73,7 +87,7 @@ export class Memory {
       const v = fn.load(load, reg.type, base, at.offset, cls);
       return { parts: [otherwise === null ? v : select(this.ctx, gateVal!, v, otherwise.parts[0]!)], width: reg.width };
     }
-    const parts = this.loadVector(reg, n.lanes, at, cls);
+    const parts = this.loadVector(n.dtype, n.lanes, at, cls);
     if (otherwise === null) return { parts, width: reg.width };
     const mask = vop(this.ctx, S.i32Splat, fn.op(W.i32Sub, ValType.i32, [fn.i32(0), gateVal!]));
     const other = n.dtype === 'bool' ? maskOfWidth(this.ctx, otherwise, n.lanes, 4) : otherwise.parts;
@@ -107,7 +121,7 @@ export class Memory {
     const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
     const { fn } = this.ctx;
     const reg = regOf(mem.dtype);
-    const v = this.ctx.get(value);
+    const v = this.ctx.get(smallBits(mem.dtype) !== 0 && mem.op !== 'REG' ? uncut(value) : value);
     const parts = reg.kind === 'bool' && value.lanes > 1 ? maskOfWidth(this.ctx, v, value.lanes, 4) : v.parts;
     if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
     if (mem.op === 'REG') {
@@ -117,10 +131,10 @@ export class Memory {
     } else {
       const { pointer, extra, cls } = this.place(mem);
       if (cls === null) refuse(`PARAM ${slotOf(mem)} is read-only but stored to`);
-      const { bytes, store } = storage[reg.kind];
+      const { bytes, store } = storageOf(mem.dtype);
       const at = this.addresses.of(pointer, extra, index, bytes, false);
       if (value.lanes === 1) fn.store(store, at.base, parts[0]!, at.offset, cls);
-      else this.storeVector(reg, value.lanes, at, parts, cls);
+      else this.storeVector(mem.dtype, value.lanes, at, parts, cls);
     }
     if (gate !== undefined) fn.close();
   }
@@ -130,7 +144,8 @@ export class Memory {
     const { fn, target } = this.ctx;
     const reg = regOf(mem.dtype);
     const { pointer, extra, cls } = this.place(mem);
-    if (cls === null || storage[reg.kind].bytes !== 4)
+    const { bytes, load, store } = storageOf(mem.dtype);
+    if (cls === null || bytes !== 4)
       refuse(`atomic ${n.arg.op} needs a written memory of 4-byte numbers: got ${mem.dtype}`);
     const v = this.ctx.get(value).parts[0]!;
     if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
@@ -138,13 +153,7 @@ export class Memory {
     const combine = (old: Val): Val => this.combine(n.arg.op, reg, old, v);
     const isInt = reg.type === ValType.i32;
     if (!target.shared || mem.op === 'SHARED') {
-      fn.store(
-        storage[reg.kind].store,
-        base,
-        combine(fn.load(storage[reg.kind].load, reg.type, base, offset, cls)),
-        offset,
-        cls,
-      );
+      fn.store(store, base, combine(fn.load(load, reg.type, base, offset, cls)), offset, cls);
     } else if (isInt && n.arg.op === 'add') fn.effect(A.i32RmwAdd, ValType.i32, [base, v], offset, cls);
     else if (isInt && n.arg.op === 'or') fn.effect(A.i32RmwOr, ValType.i32, [base, v], offset, cls);
     else {
@@ -172,8 +181,10 @@ export class Memory {
     return select(this.ctx, first, a, b);
   }
 
-  private loadVector(reg: Reg, lanes: number, at: Address, cls: MemoryClass | null): Val[] {
+  private loadVector(dtype: KNode['dtype'], lanes: number, at: Address, cls: MemoryClass | null): Val[] {
     const { fn } = this.ctx;
+    const reg = regOf(dtype);
+    if (smallBits(dtype) !== 0) return loadSmall(this.ctx, dtype, lanes, at, cls);
     const one = (code: number, offset: number): Val => fn.load(code, ValType.v128, at.base, offset, cls);
     const count = partCount(lanes, reg.width);
     return Array.from({ length: count }, (_, p) => {
@@ -186,8 +197,20 @@ export class Memory {
     });
   }
 
-  private storeVector(reg: Reg, lanes: number, at: Address, parts: readonly Val[], cls: MemoryClass): void {
+  private storeVector(
+    dtype: KNode['dtype'],
+    lanes: number,
+    at: Address,
+    parts: readonly Val[],
+    cls: MemoryClass,
+  ): void {
     const { fn } = this.ctx;
+    const reg = regOf(dtype);
+    const bits = smallBits(dtype);
+    if (bits !== 0) {
+      storeSmall(this.ctx, bits, lanes, at, parts, cls);
+      return;
+    }
     parts.forEach((v, p) => {
       if (reg.kind !== 'bool') {
         if (lanes * reg.width < 16) fn.store(S.store64Lane, at.base, v, at.offset, cls, 0);
@@ -226,7 +249,7 @@ export class Memory {
     }
     if (mem.op === 'SHARED') {
       const extra = this.scratchBytes;
-      this.scratchBytes += Math.ceil((mem.arg.length * storage[regOf(mem.dtype).kind].bytes) / 64) * 64;
+      this.scratchBytes += Math.ceil((mem.arg.length * storageOf(mem.dtype).bytes) / 64) * 64;
       if (this.scratchBytes > target.sharedBytes) {
         refuse(
           `SHARED memory of ${this.scratchBytes} bytes is more than a thread's scratch of ${target.sharedBytes} bytes`,

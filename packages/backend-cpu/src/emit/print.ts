@@ -239,7 +239,7 @@ class Printer {
         writer.sleb(v.imm);
         break;
       case W.i64Const:
-        writer.sleb64(BigInt(v.imm));
+        writer.sleb64(new DataView(v.bytes!.buffer).getBigInt64(0, true));
         break;
       case W.f32Const:
         writer.f32(v.imm);

@@ -81,9 +81,7 @@ function wide(ctx: Context, n: KNode): Val {
     const reg = regOf(n.dtype);
     // Kept for other users, so it must not stay inside a condition.
     lowered.wide = ctx.fn.speculate(() =>
-      n.op === 'CONST'
-        ? splatConst(ctx, reg, Number(n.arg.value))
-        : vop(ctx, laneCodes[reg.kind].splat, lowered.parts[0]!),
+      n.op === 'CONST' ? splatConst(ctx, reg, n.arg.value) : vop(ctx, laneCodes[reg.kind].splat, lowered.parts[0]!),
     );
   }
   return lowered.wide;

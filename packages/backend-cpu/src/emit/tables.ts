@@ -9,6 +9,8 @@ import type { RegKind } from './target.ts';
 type Codes = Readonly<Partial<Record<RegKind, readonly [scalar: number, vector: number]>>>;
 
 const sameForInts = (scalar: number, vector: number): Codes => ({ i32: [scalar, vector], u32: [scalar, vector] });
+/** 64-bit integers; vector code 0: lane by lane. */
+const sameForLongs = (scalar: number, vector: number): Codes => ({ i64: [scalar, vector], u64: [scalar, vector] });
 
 /** One operand in, same kind out. */
 // biome-ignore format: a table reads better grouped
@@ -25,21 +27,26 @@ export const unaryCodes: Readonly<Record<string, Codes>> = {
 /** Two operands of one kind in, the same kind out. On bool, sums and maxima are OR, products and minima AND. */
 // biome-ignore format: a table reads better grouped
 export const binaryCodes: Readonly<Record<string, Codes>> = {
-  ADD: { f32: [W.f32Add, S.f32Add], f64: [W.f64Add, S.f64Add], ...sameForInts(W.i32Add, S.i32Add), bool: [W.i32Or, S.or] },
-  SUB: { f32: [W.f32Sub, S.f32Sub], f64: [W.f64Sub, S.f64Sub], ...sameForInts(W.i32Sub, S.i32Sub) },
-  MUL: { f32: [W.f32Mul, S.f32Mul], f64: [W.f64Mul, S.f64Mul], ...sameForInts(W.i32Mul, S.i32Mul), bool: [W.i32And, S.and] },
+  ADD: { f32: [W.f32Add, S.f32Add], f64: [W.f64Add, S.f64Add], ...sameForInts(W.i32Add, S.i32Add), ...sameForLongs(W.i64Add, S.i64Add), bool: [W.i32Or, S.or] },
+  SUB: { f32: [W.f32Sub, S.f32Sub], f64: [W.f64Sub, S.f64Sub], ...sameForInts(W.i32Sub, S.i32Sub), ...sameForLongs(W.i64Sub, S.i64Sub) },
+  MUL: { f32: [W.f32Mul, S.f32Mul], f64: [W.f64Mul, S.f64Mul], ...sameForInts(W.i32Mul, S.i32Mul), ...sameForLongs(W.i64Mul, S.i64Mul), bool: [W.i32And, S.and] },
   DIV: { f32: [W.f32Div, S.f32Div], f64: [W.f64Div, S.f64Div] },
   MAX: { f32: [W.f32Max, S.f32Max], f64: [W.f64Max, S.f64Max], bool: [W.i32Or, S.or] },
   MIN: { f32: [W.f32Min, S.f32Min], f64: [W.f64Min, S.f64Min], bool: [W.i32And, S.and] },
-  AND: { ...sameForInts(W.i32And, S.and), bool: [W.i32And, S.and] },
-  OR: { ...sameForInts(W.i32Or, S.or), bool: [W.i32Or, S.or] },
-  XOR: { ...sameForInts(W.i32Xor, S.xor), bool: [W.i32Xor, S.xor] },
+  AND: { ...sameForInts(W.i32And, S.and), ...sameForLongs(W.i64And, S.and), bool: [W.i32And, S.and] },
+  OR: { ...sameForInts(W.i32Or, S.or), ...sameForLongs(W.i64Or, S.or), bool: [W.i32Or, S.or] },
+  XOR: { ...sameForInts(W.i32Xor, S.xor), ...sameForLongs(W.i64Xor, S.xor), bool: [W.i32Xor, S.xor] },
 };
 
 /** Shifts: the second operand is a count; vectors take one scalar count for all lanes. */
 export const shiftCodes: Readonly<Record<string, Codes>> = {
-  SHL: sameForInts(W.i32Shl, S.i32Shl),
-  SHR: { i32: [W.i32ShrS, S.i32ShrS], u32: [W.i32ShrU, S.i32ShrU] },
+  SHL: { ...sameForInts(W.i32Shl, S.i32Shl), ...sameForLongs(W.i64Shl, S.i64Shl) },
+  SHR: {
+    i32: [W.i32ShrS, S.i32ShrS],
+    u32: [W.i32ShrU, S.i32ShrU],
+    i64: [W.i64ShrS, S.i64ShrS],
+    u64: [W.i64ShrU, S.i64ShrU],
+  },
 };
 
 /** Comparisons: bool out. Vectors of bool are masks, compared in values.ts. */
@@ -47,12 +54,14 @@ export const shiftCodes: Readonly<Record<string, Codes>> = {
 export const compareCodes: Readonly<Record<string, Codes>> = {
   LT: {
     f32: [W.f32Lt, S.f32Lt], f64: [W.f64Lt, S.f64Lt], i32: [W.i32LtS, S.i32LtS], u32: [W.i32LtU, S.i32LtU], bool: [W.i32LtU, 0],
+    i64: [W.i64LtS, S.i64LtS], u64: [W.i64LtU, 0],
   },
   LE: {
     f32: [W.f32Le, S.f32Le], f64: [W.f64Le, S.f64Le], i32: [W.i32LeS, S.i32LeS], u32: [W.i32LeU, S.i32LeU], bool: [W.i32LeU, 0],
+    i64: [W.i64LeS, S.i64LeS], u64: [W.i64LeU, 0],
   },
-  EQ: { f32: [W.f32Eq, S.f32Eq], f64: [W.f64Eq, S.f64Eq], ...sameForInts(W.i32Eq, S.i32Eq), bool: [W.i32Eq, 0] },
-  NE: { f32: [W.f32Ne, S.f32Ne], f64: [W.f64Ne, S.f64Ne], ...sameForInts(W.i32Ne, S.i32Ne), bool: [W.i32Ne, 0] },
+  EQ: { f32: [W.f32Eq, S.f32Eq], f64: [W.f64Eq, S.f64Eq], ...sameForInts(W.i32Eq, S.i32Eq), ...sameForLongs(W.i64Eq, S.i64Eq), bool: [W.i32Eq, 0] },
+  NE: { f32: [W.f32Ne, S.f32Ne], f64: [W.f64Ne, S.f64Ne], ...sameForInts(W.i32Ne, S.i32Ne), ...sameForLongs(W.i64Ne, S.i64Ne), bool: [W.i32Ne, 0] },
 };
 
 /** Vector instructions by register kind: broadcast of a scalar, lane access, and the scalar type's fused multiply-add. */
@@ -61,5 +70,7 @@ export const laneCodes: Readonly<Record<RegKind, { splat: number; extract: numbe
   f64: { splat: S.f64Splat, extract: S.f64Extract, replace: S.f64Replace },
   i32: { splat: S.i32Splat, extract: S.i32Extract, replace: S.i32Replace },
   u32: { splat: S.i32Splat, extract: S.i32Extract, replace: S.i32Replace },
+  i64: { splat: S.i64Splat, extract: S.i64Extract, replace: S.i64Replace },
+  u64: { splat: S.i64Splat, extract: S.i64Extract, replace: S.i64Replace },
   bool: { splat: S.i32Splat, extract: S.i32Extract, replace: S.i32Replace },
 };

@@ -28,7 +28,7 @@ export interface EmitTarget {
 }
 
 /** How a value is held in registers. */
-export type RegKind = 'f32' | 'f64' | 'i32' | 'u32' | 'bool';
+export type RegKind = 'f32' | 'f64' | 'i32' | 'u32' | 'i64' | 'u64' | 'bool';
 
 export interface Reg {
   readonly kind: RegKind;
@@ -43,17 +43,27 @@ const regs: Readonly<Partial<Record<DType, Reg>>> = {
   float64: { kind: 'f64', type: ValType.f64, width: 8 },
   int32: { kind: 'i32', type: ValType.i32, width: 4 },
   uint32: { kind: 'u32', type: ValType.i32, width: 4 },
+  int64: { kind: 'i64', type: ValType.i64, width: 8 },
+  uint64: { kind: 'u64', type: ValType.i64, width: 8 },
   bool: { kind: 'bool', type: ValType.i32, width: 4 },
+  // Small integers are loaded into 32 bits and stay there until they are stored; 16-bit floats arrive as uint16.
+  int8: { kind: 'i32', type: ValType.i32, width: 4 },
+  int16: { kind: 'i32', type: ValType.i32, width: 4 },
+  uint8: { kind: 'u32', type: ValType.i32, width: 4 },
+  uint16: { kind: 'u32', type: ValType.i32, width: 4 },
 };
 
-/** Dtypes the emitter handles. */
-export const emittedDtypes: readonly DType[] = Object.keys(regs) as DType[];
+/** Bits of a small integer dtype, or 0. */
+export function smallBits(dtype: DType | 'void'): 0 | 8 | 16 {
+  if (dtype === 'int8' || dtype === 'uint8') return 8;
+  return dtype === 'int16' || dtype === 'uint16' ? 16 : 0;
+}
 
 /** The register form of a dtype; throws for dtypes this engine does not compute with. */
 export function regOf(dtype: DType | 'void'): Reg {
   const reg = dtype === 'void' ? undefined : regs[dtype];
   if (reg === undefined)
-    refuse(`dtype ${dtype} is not executed by the CPU engine; cast to one of ${emittedDtypes.join(', ')}`);
+    refuse(`dtype ${dtype} is not executed by the CPU engine; cast to one of ${Object.keys(regs).join(', ')}`);
   return reg;
 }
 

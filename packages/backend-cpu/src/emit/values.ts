@@ -16,6 +16,7 @@ import {
   vop,
 } from './context.ts';
 import { divideByConstant, divideScalar, divideVector, mulHighScalar, mulHighVector } from './integers.ts';
+import { longScalar, longVector } from './longs.ts';
 import type { Val } from './lir.ts';
 import { extremumScalar, selectScalar } from './scalar-select.ts';
 import { binaryCodes, compareCodes, laneCodes, shiftCodes, unaryCodes } from './tables.ts';
@@ -26,7 +27,7 @@ import { type DType, type Reg, type RegKind, refuse, regOf } from './target.ts';
 export function lowerValue(ctx: Context, n: KNode): Lowered {
   switch (n.op) {
     case 'CONST':
-      return constant(ctx, n.dtype as DType, n.lanes, Number(n.arg.value));
+      return constant(ctx, n.dtype as DType, n.lanes, n.arg.value);
     case 'IOTA':
       return { parts: makeParts(n.lanes, 4, (p) => vectorConst(ctx, regOf('int32'), 4, (i) => p * 4 + i)), width: 4 };
     case 'VEC':
@@ -42,7 +43,7 @@ export function lowerValue(ctx: Context, n: KNode): Lowered {
   }
 }
 
-function constant(ctx: Context, dtype: DType, lanes: number, value: number): Lowered {
+function constant(ctx: Context, dtype: DType, lanes: number, value: number | bigint): Lowered {
   const reg = regOf(dtype);
   if (lanes === 1) return { parts: [scalarConst(ctx, reg, value)], width: reg.width };
   const one = splatConst(ctx, reg, value);
@@ -108,6 +109,10 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
   const compare = compareCodes[op]?.[kind];
   if (compare !== undefined) return fn.op(compare[0], ValType.i32, args);
   const isInt = kind === 'i32' || kind === 'u32';
+  if (type === ValType.i64) {
+    const long = longScalar(ctx, op, kind as 'i64' | 'u64', args, n);
+    if (long !== null) return long;
+  }
   switch (op) {
     case 'WHERE':
       return select(ctx, a, b, c);
@@ -195,6 +200,7 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
   }
   const compare = compareCodes[op]?.[kind];
   if (compare !== undefined && compare[1] !== 0) return (v) => vop(ctx, compare[1], ...v);
+  if (reg.type === ValType.i64) return longVector(ctx, op, reg);
   const isInt = kind === 'i32' || kind === 'u32';
   switch (op) {
     case 'EQ':

@@ -58,11 +58,12 @@ export function extract(ctx: Context, reg: Reg, v: Lowered, lane: number): Val {
   return ctx.fn.op(W.i32And, ValType.i32, [bits, ctx.fn.i32(1)]);
 }
 
-/** The scalar all lanes of a vector have, if that is known. */
+/** The integer all lanes of a vector have as an i32 (a count to shift by), if that is known. */
 export function uniformScalar(ctx: Context, n: KNode): Val | null {
   if (n.op === 'CONST') return ctx.fn.i32(Number(n.arg.value));
   if (n.op === 'VEC' && n.src.length === 1) {
     const v = ctx.get(n.src[0]!).parts[0]!;
+    if (v.type === ValType.i64) return ctx.fn.op(W.i32WrapI64, ValType.i32, [v]);
     return v.type === ValType.v128 ? ctx.fn.op(S.i32Extract, ValType.i32, [v], 0) : v;
   }
   return null;

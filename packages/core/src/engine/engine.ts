@@ -11,6 +11,11 @@ import type { KOp, Program } from '../kernel/ir.ts';
 export interface EngineCaps {
   /** Dtypes that tensors may have on this engine. */
   readonly dtypes: ReadonlySet<DType>;
+  /**
+   * Dtypes the emitter computes in; by default bool and those of four bytes or more. Programs reach the engine with the other
+   * ones only loaded, stored, moved and cast to and from 32-bit numbers, 16-bit floats as uint16 (kernel/legalize.ts).
+   */
+  readonly computes?: ReadonlySet<DType>;
   /** Bytes of one element in device memory where that differs from the host (bool on engines that store words). */
   readonly storageBytes?: Partial<Readonly<Record<DType, number>>>;
   /** Value operations the emitter prints itself besides BASE_OPS; all others are decomposed in the IR. */
@@ -59,8 +64,8 @@ export type Command =
       readonly kernel: CompiledKernel;
       /** One per PARAM slot. */
       readonly bindings: readonly Binding[];
-      /** One per SCALAR slot. */
-      readonly scalars: readonly number[];
+      /** One per SCALAR slot; bigints only for 64-bit integers. */
+      readonly scalars: readonly (number | bigint)[];
     }
   | { readonly kind: 'copy'; readonly from: Binding; readonly to: Binding }
   /** Fills with a repeated 32-bit pattern; `bytes` of the binding is a multiple of 4. */

@@ -49,9 +49,9 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   /** Realised data given from outside: storage is there from the start. */
   buffer: { readonly shape: readonly number[]; readonly dtype: DType };
   /** A number bound at each run: 0-d, not part of the plan key. The only mutable attribute value of the graph is none: new value, new node. */
-  scalar: { readonly value: number; readonly dtype: DType };
+  scalar: { readonly value: number | bigint; readonly dtype: DType };
   /** A number baked into kernels, the same for every element. bool is 0 or 1. */
-  constant: { readonly value: number; readonly shape: readonly number[]; readonly dtype: DType };
+  constant: { readonly value: number | bigint; readonly shape: readonly number[]; readonly dtype: DType };
   /** 0, 1, 2 ... of shape [length], int32. */
   iota: { readonly length: number };
   /**
@@ -81,7 +81,7 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   /** Per axis start, number of elements, step (step may be negative). */
   slice: { readonly start: readonly number[]; readonly length: readonly number[]; readonly step: readonly number[] };
   /** Elements of `value` before and after each axis; never negative. */
-  pad: { readonly low: readonly number[]; readonly high: readonly number[]; readonly value: number };
+  pad: { readonly low: readonly number[]; readonly high: readonly number[]; readonly value: number | bigint };
   concat: { readonly axis: number };
   /**
    * Sliding windows over the last `size.length` axes: [..., H, W] -> [..., outH, outW, kh, kw]. Linear; transpose of `fold`.

@@ -7,6 +7,7 @@
 import { sameShape } from '../shape/broadcast.ts';
 import type { DType } from '../shape/dtype.ts';
 import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
+import { normalize } from '../shape/rounding.ts';
 import { type Shape, type View, isRowMajor } from '../shape/view.ts';
 import type { Attrs, BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
 import { makeNode, record } from './build.ts';
@@ -16,15 +17,30 @@ import { opName } from './scope.ts';
 
 // Leaves
 
+/**
+ * A number as kernels take it: bigint for 64-bit integers only where a number would not be exact, so that equal values stay equal;
+ * 16-bit floats rounded at once, lest they be rounded to float32 first.
+ */
+function numberOf(value: number | bigint, dtype: DType): number | bigint {
+  if (dtype === 'int64' || dtype === 'uint64') {
+    const whole = normalize(dtype, value) as bigint;
+    return whole > -safe && whole < safe ? Number(whole) : whole;
+  }
+  return dtype === 'float16' || dtype === 'bfloat16' || typeof value === 'bigint' ? normalize(dtype, value) : value;
+}
+
+const safe = 2n ** 53n;
+
 /** A number baked into kernels, filling `shape`. */
-export function constant(value: number, dtype: DType, shape: Shape = []): Node<'constant'> {
+export function constant(value: number | bigint, dtype: DType, shape: Shape = []): Node<'constant'> {
   checkExecuted(opName('constant'), dtype);
-  return record('constant', [], { value, shape, dtype }, shape, dtype);
+  return record('constant', [], { value: numberOf(value, dtype), shape, dtype }, shape, dtype);
 }
 
 /** A number bound at each run: 0-d, no part of the plan. */
-export function scalar(value: number, dtype: DType): Node<'scalar'> {
-  return record('scalar', [], { value, dtype }, [], dtype);
+export function scalar(value: number | bigint, dtype: DType): Node<'scalar'> {
+  checkExecuted(opName('scalar'), dtype);
+  return record('scalar', [], { value: numberOf(value, dtype), dtype }, [], dtype);
 }
 
 /** A 0-d constant of the node's dtype. */

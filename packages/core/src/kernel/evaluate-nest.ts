@@ -5,7 +5,8 @@
  * integers) rounded to their dtype after every operation; float reductions run in float64 and round once, at the end.
  */
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
-import { type Literal, dtypeRange, foldBinary, foldCast, foldUnary, normalize } from './simplify-fold.ts';
+import { type Literal, normalize } from '../shape/rounding.ts';
+import { dtypeRange, foldBinary, foldCast, foldUnary } from './simplify-fold.ts';
 import { FreeRanges, ownRanges, type Range } from './free-ranges.ts';
 import { isArithmetic } from './arithmetic.ts';
 import type { BinaryOp, KNode, KNodeOf, LoopKernel, UnaryOp } from './ir.ts';
@@ -23,7 +24,7 @@ const unaryByMath: Partial<Record<UnaryOp, (x: number) => number>> = {
 export function evaluateNest(
   kernel: LoopKernel,
   buffers: readonly TypedArray[],
-  scalars: readonly number[] = [],
+  scalars: readonly Literal[] = [],
 ): void {
   const run = new Evaluation(buffers, scalars);
   const writes: [number, number, Literal][] = [];
@@ -39,12 +40,12 @@ export function evaluateNest(
 
 class Evaluation {
   readonly #buffers: readonly TypedArray[];
-  readonly #scalars: readonly number[];
+  readonly #scalars: readonly Literal[];
   readonly #free = new FreeRanges();
   /** Values of REDUCEs by the values of their free ranges: recomputing them would be exponential in their nesting. */
   readonly #reduced = new Map<KNode, Map<string, Literal>>();
 
-  constructor(buffers: readonly TypedArray[], scalars: readonly number[]) {
+  constructor(buffers: readonly TypedArray[], scalars: readonly Literal[]) {
     this.#buffers = buffers;
     this.#scalars = scalars;
   }
@@ -74,7 +75,7 @@ class Evaluation {
       case 'CONST':
         return n.arg.value;
       case 'SCALAR':
-        return normalize(dtype, this.#scalars[n.arg.slot] as number);
+        return normalize(dtype, this.#scalars[n.arg.slot] as Literal);
       case 'RANGE': {
         const v = env.get(n);
         if (v === undefined) throw new Error('[evaluateNest] a range is used outside its loop');

@@ -10,7 +10,8 @@ import type { BinaryOp, KArg, KNode, KNodeOf, KOp, RangeKind, ReduceOp, TernaryO
 import { type ArgKey, freshId, InternTable, inner, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify.ts';
 import { setBounds } from './simplify-bounds.ts';
-import { foldBitcast, foldCast, type Literal, normalize } from './simplify-fold.ts';
+import { type Literal, normalize } from '../shape/rounding.ts';
+import { foldBitcast, foldCast } from './simplify-fold.ts';
 
 export type Range = KNodeOf<'RANGE'>;
 export type Memory = KNode;

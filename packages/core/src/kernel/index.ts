@@ -6,6 +6,7 @@ export { type BuildOptions, ProgramBuilder } from './builder.ts';
 export { optimize } from './axes.ts';
 export { decompose } from './decompose.ts';
 export { linearize } from './linearize.ts';
+export { computesIn, legalize } from './legalize.ts';
 export { verifyLoopKernel } from './verify-nest.ts';
 export { verifyProgram } from './verify.ts';
 export { printLoopKernel, printNode, printProgram } from './print.ts';

@@ -8,7 +8,8 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { erf } from './erf.ts';
 import { fma32, fma64 } from './exact-fma.ts';
 import type { BinaryOp, TernaryOp, UnaryOp } from './ir.ts';
-import { foldCast, normalize } from './simplify-fold.ts';
+import { normalize } from '../shape/rounding.ts';
+import { foldCast } from './simplify-fold.ts';
 
 export type Value = number | bigint;
 type Unary = (x: Value) => Value;

@@ -5,9 +5,8 @@
  * to the engine, whose own rounding a fold would not reproduce. `undefined` means "not folded".
  */
 import type { DType } from '../shape/dtype.ts';
+import { type Literal, normalize } from '../shape/rounding.ts';
 import type { BinaryOp, UnaryOp } from './ir.ts';
-
-export type Literal = number | bigint;
 
 const f64 = new Float64Array(1);
 const u64 = new BigUint64Array(f64.buffer);
@@ -15,56 +14,6 @@ const f32 = new Float32Array(1);
 const u32 = new Uint32Array(f32.buffer);
 const i32 = new Int32Array(f32.buffer);
 const i64 = new BigInt64Array(f64.buffer);
-
-/** Rounds to a binary float with `digits` significand bits, least exponent `emin` and largest finite value `max`. Ties to even. */
-function roundFloat(x: number, digits: number, emin: number, max: number): number {
-  if (x === 0 || !Number.isFinite(x)) return x;
-  const a = Math.abs(x);
-  let exp = Math.floor(Math.log2(a));
-  if (2 ** exp > a) exp--;
-  else if (2 ** (exp + 1) <= a) exp++;
-  const step = 2 ** (Math.max(exp, emin) - digits + 1);
-  const q = a / step; // exact: step is a power of two
-  let n = Math.floor(q);
-  const rest = q - n;
-  if (rest > 0.5 || (rest === 0.5 && n % 2 === 1)) n++;
-  const r = n * step;
-  const y = r > max ? Number.POSITIVE_INFINITY : r;
-  return x < 0 ? -y : y;
-}
-
-/** The nearest value a dtype can hold; integers wrap. 64-bit integers are bigint, everything else number. */
-export function normalize(dtype: DType, v: Literal): Literal {
-  switch (dtype) {
-    case 'float64':
-      return Number(v);
-    case 'float32':
-      return Math.fround(Number(v));
-    case 'float16':
-      return roundFloat(Number(v), 11, -14, 65504);
-    case 'bfloat16':
-      return roundFloat(Number(v), 8, -126, 3.3895313892515355e38);
-    case 'int64':
-      return BigInt.asIntN(64, toBig(v));
-    case 'uint64':
-      return BigInt.asUintN(64, toBig(v));
-    case 'bool':
-      return Number(v) !== 0 ? 1 : 0;
-    default: {
-      const n = typeof v === 'bigint' ? Number(BigInt.asIntN(32, v)) : v;
-      if (dtype === 'int32') return n | 0;
-      if (dtype === 'uint32') return n >>> 0;
-      if (dtype === 'int8') return (n << 24) >> 24;
-      if (dtype === 'int16') return (n << 16) >> 16;
-      return dtype === 'uint8' ? n & 0xff : n & 0xffff;
-    }
-  }
-}
-
-function toBig(v: Literal): bigint {
-  if (typeof v === 'bigint') return v;
-  return Number.isFinite(v) ? BigInt(Math.trunc(v)) : 0n;
-}
 
 /** Smallest and largest value of the small integer dtypes and bool; infinities elsewhere. */
 export const dtypeRange: Readonly<Record<DType, readonly [number, number]>> = {

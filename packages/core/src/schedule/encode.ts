@@ -49,9 +49,10 @@ export class IntWriter {
     this.length += length;
   }
 
-  /** A number by its bits, so that 0 and -0, and numbers beyond 32 bits, differ. */
-  float(value: number): void {
-    floatBits[0] = value;
+  /** A number by its bits, so that 0 and -0, and numbers beyond 32 bits, differ; a bigint by its lowest 64 bits. */
+  number(value: number | bigint): void {
+    if (typeof value === 'bigint') bigBits[0] = BigInt.asIntN(64, value);
+    else floatBits[0] = value;
     this.data[this.length++] = intBits[0] as number;
     this.data[this.length++] = intBits[1] as number;
   }
@@ -59,6 +60,7 @@ export class IntWriter {
 
 const floatBits = new Float64Array(1);
 const intBits = new Int32Array(floatBits.buffer);
+const bigBits = new BigInt64Array(floatBits.buffer);
 
 /** Most integers one node's attributes can take per axis, with room to spare; used with `reserve`. */
 export const intsPerAxis = 8;
@@ -73,7 +75,7 @@ const nothing = (): void => {};
 const encoders: { readonly [P in Exclude<PrimitiveName, ElementwiseName>]: Encoder<P> } = {
   buffer: nothing,
   scalar: nothing,
-  constant: (a, out) => out.float(a.value),
+  constant: (a, out) => out.number(a.value),
   iota: (a, out) => out.push(a.length),
   randomBits: (a, out) => out.list(a.shape),
   where: nothing,
@@ -98,7 +100,7 @@ const encoders: { readonly [P in Exclude<PrimitiveName, ElementwiseName>]: Encod
   pad: (a, out) => {
     out.list(a.low);
     out.list(a.high);
-    out.float(a.value);
+    out.number(a.value);
   },
   concat: (a, out) => out.push(a.axis),
   window: (a, out) => {

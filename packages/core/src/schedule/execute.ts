@@ -64,7 +64,7 @@ function storageOf(
   return { buffer, view: { strides: view.strides, offset: base.offset + view.offset } };
 }
 
-const noScalars: readonly number[] = [];
+const noScalars: readonly (number | bigint)[] = [];
 
 function commandsOf(
   plan: Plan,

@@ -7,6 +7,7 @@
 import type { CompiledKernel, EngineCaps, IEngine } from '../engine/engine.ts';
 import { optimize } from '../kernel/axes.ts';
 import type { LoopKernel } from '../kernel/ir.ts';
+import { legalize } from '../kernel/legalize.ts';
 import { linearize } from '../kernel/linearize.ts';
 import { printLoopKernel } from '../kernel/print.ts';
 import type { Lowered } from '../templates/contract.ts';
@@ -49,7 +50,9 @@ export class KernelCache {
   /** Compiles what is new, at once, and counts one use of each entry. */
   take(entries: readonly KernelEntry[]): void {
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
-    const compiled = this.#engine.compile(fresh.flatMap((entry) => entry.programs.dispatches.map((d) => d.program)));
+    const { caps } = this.#engine;
+    const programs = fresh.flatMap((entry) => entry.programs.dispatches.map((d) => legalize(d.program, caps)));
+    const compiled = this.#engine.compile(programs);
     let at = 0;
     for (const entry of fresh) {
       entry.compiled = compiled.slice(at, (at += entry.programs.dispatches.length));

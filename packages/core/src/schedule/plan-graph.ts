@@ -105,7 +105,7 @@ export class PlanGraph {
     return node;
   }
 
-  constant(value: number, shape: Shape, dtype: DType): PlanNode {
+  constant(value: number | bigint, shape: Shape, dtype: DType): PlanNode {
     return this.exactly('constant', { value, shape, dtype }, [], shape, dtype);
   }
 

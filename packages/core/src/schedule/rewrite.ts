@@ -89,6 +89,7 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     if (x.dtype === attr.dtype) return x;
     if (
       isPlanOp(x, 'constant') &&
+      typeof x.attr.value === 'number' &&
       Number.isInteger(x.attr.value) &&
       !Object.is(x.attr.value, -0) &&
       Math.abs(x.attr.value) <= 127
@@ -116,8 +117,11 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     const size = sizeOf(shape);
     if (x.size === 0) return graph.constant(identityOf(attr.op, dtype), shape, dtype);
     if (x.size === size) return graph.reshape(x, shape);
-    if (dtype === 'float16' || dtype === 'bfloat16') return null;
-    return splitReduce(graph, x, attr, shape, size);
+    const sums = attr.op === 'sum' || attr.op === 'prod';
+    if (!sums || !isSmallFloat(dtype)) return splitReduce(graph, x, attr, shape, size);
+    // Partial sums of 16-bit floats stay in float32 until the end.
+    const split = splitReduce(graph, inFloat32(graph, x), attr, shape, size);
+    return split === null ? null : graph.make('cast', { dtype }, [split], shape, dtype);
   },
   argReduce: (graph, _, src, shape) => (first(src).size === sizeOf(shape) ? graph.constant(0, shape, 'int32') : null),
 
@@ -130,8 +134,23 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     const thin = lhs.size === batch * depth || rhs.size === batch * depth || depth === 1;
     return thin ? dotAsReduce(graph, attr, lhs, rhs, shape, dtype) : null;
   },
+  scatterAdd: (graph, attr, src, shape, dtype) => {
+    if (!isSmallFloat(dtype)) return null;
+    const [base, which, updates] = src as [PlanNode, PlanNode, PlanNode];
+    const wide = [inFloat32(graph, base), which, inFloat32(graph, updates)];
+    const sum = graph.make('scatterAdd', attr, wide, shape, 'float32');
+    return graph.make('cast', { dtype }, [sum], shape, dtype);
+  },
   conv: (graph, _, src, shape, dtype) => (src.some((s) => s.size === 0) ? graph.constant(0, shape, dtype) : null),
 };
+
+function isSmallFloat(dtype: DType): boolean {
+  return dtype === 'float16' || dtype === 'bfloat16';
+}
+
+function inFloat32(graph: PlanGraph, x: PlanNode): PlanNode {
+  return graph.make('cast', { dtype: 'float32' }, [x], x.shape, 'float32');
+}
 
 /** Product of two sources and a reduction: better than a contraction where one side has no axes of its own. */
 function dotAsReduce(
@@ -146,7 +165,7 @@ function dotAsReduce(
     x.shape.map((_, axis) => axis).filter((axis) => !used.includes(axis));
   const lhsFree = free(lhs, [...attr.lhsBatch, ...attr.lhsContract]);
   const rhsFree = free(rhs, [...attr.rhsBatch, ...attr.rhsContract]);
-  const wide: DType = dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype;
+  const wide: DType = isSmallFloat(dtype) ? 'float32' : dtype;
 
   function arrange(
     x: PlanNode,

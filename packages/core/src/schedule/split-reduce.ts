@@ -22,7 +22,7 @@ const enough = 1024;
 const manyResults = 64;
 
 /** Value that changes nothing when combined. */
-export function identityOf(op: ReduceAttr['op'], dtype: DType): number {
+export function identityOf(op: ReduceAttr['op'], dtype: DType): number | bigint {
   switch (op) {
     case 'sum':
       return 0;
@@ -37,6 +37,10 @@ export function identityOf(op: ReduceAttr['op'], dtype: DType): number {
   if (isFloat(dtype)) return op === 'max' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   if (dtype === 'bool') return op === 'max' ? 0 : 1;
   const bits = Number(/\d+$/.exec(dtype)?.[0] ?? 32);
+  if (bits === 64) {
+    const [low, high] = dtype === 'uint64' ? [0n, 2n ** 64n - 1n] : [-(2n ** 63n), 2n ** 63n - 1n];
+    return op === 'max' ? low : high;
+  }
   if (dtype.startsWith('u')) return op === 'max' ? 0 : 2 ** bits - 1;
   return op === 'max' ? -(2 ** (bits - 1)) : 2 ** (bits - 1) - 1;
 }

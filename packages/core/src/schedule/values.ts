@@ -7,7 +7,7 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import type { Exprs } from '../kernel/expr.ts';
 import type { KNode } from '../kernel/ir.ts';
-import { type DType, isFloat } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import type { Demand } from './draft.ts';
 import { bothGates, flatten, type Index } from './index-map.ts';
 import type { PlanNode } from './plan-graph.ts';
@@ -30,7 +30,13 @@ const part = (demand: Demand, i = 0): KNode => (demand.parts[i] as Demand).value
 const same = (_: ValueContext, demand: Demand): KNode => part(demand);
 
 /** `value` where the gate holds, else `other`; a gated load takes the other value in without a selection. */
-function gated(e: Exprs, gate: KNode | null | undefined, outer: KNode | null, value: KNode, other: number): KNode {
+function gated(
+  e: Exprs,
+  gate: KNode | null | undefined,
+  outer: KNode | null,
+  value: KNode,
+  other: number | bigint,
+): KNode {
   if (gate === undefined || gate === null) return value;
   const alt = e.constant(value.dtype as DType, other);
   if (value.op === 'LOAD' && value.src[2] !== undefined && value.src[2] === bothGates(e, outer, gate)) {
@@ -39,9 +45,11 @@ function gated(e: Exprs, gate: KNode | null | undefined, outer: KNode | null, va
   return e.where(gate, value, alt);
 }
 
-/** 16-bit floats are summed in 32 bits. */
+/** 16-bit floats are summed in float32, small integers in int32, which wraps to the same bits. */
 function widened(dtype: DType): DType {
-  return dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype;
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (kind === 'bool' || bytes >= 4) return dtype;
+  return kind === 'float' ? 'float32' : 'int32';
 }
 
 function sum(e: Exprs, demand: Demand, value: KNode): KNode {

@@ -1,5 +1,6 @@
 /** Host arrays: which typed array holds a dtype, and how numbers become its elements and back. */
 import type { DType, TypedArray } from './dtype.ts';
+import { normalize } from './rounding.ts';
 
 interface HostArray {
   new (length: number): TypedArray;
@@ -33,10 +34,10 @@ const u32 = new Uint32Array(f32.buffer);
 
 /** Bits of a number as bfloat16, rounded to nearest even. */
 export function toBFloat16(value: number): number {
-  f32[0] = value;
-  const bits = u32[0] as number;
-  if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fc0;
-  return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
+  if (Number.isNaN(value)) return 0x7fc0;
+  // Exact in float32 once rounded; float32 in between would round twice.
+  f32[0] = normalize('bfloat16', value) as number;
+  return (u32[0] as number) >>> 16;
 }
 
 /** Number of bfloat16 bits. */

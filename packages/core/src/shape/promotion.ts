@@ -39,7 +39,15 @@ export function promoteTypes(op: string, a: DType, b: DType): DType {
 }
 
 /** Throws DTypeError in the name of `op` unless a JavaScript number can stand for an element of `dtype`. */
-export function checkWeak(op: string, value: number | boolean, dtype: DType): void {
+export function checkWeak(op: string, value: number | boolean | bigint, dtype: DType): void {
+  if (typeof value === 'bigint') {
+    if (isInteger(dtype)) return;
+    throw new DTypeError(
+      op,
+      `no common dtype: bigint ${value}n and ${dtype}; bigints meet integers only, use a number`,
+      [dtype],
+    );
+  }
   if (typeof value === 'boolean') {
     if (dtype !== 'bool')
       throw new DTypeError(op, `no common dtype: boolean ${value} and ${dtype}; use a number`, [dtype]);

@@ -13,14 +13,16 @@ import { nodeOf, wrap } from './handle.ts';
 import type { Tensor, TensorLike } from './types.ts';
 
 /** Dtype of a number that meets no tensor. */
-function weakDefault(value: number | boolean): DType {
+function weakDefault(value: number | boolean | bigint): DType {
+  if (typeof value === 'bigint') return 'int64';
   return typeof value === 'boolean' ? 'bool' : 'float32';
 }
 
 /** Node of a number as `dtype`. */
-export function weak(value: number | boolean, dtype: DType, fromUser: boolean = composingDepth() === 0): Node {
+export function weak(value: number | boolean | bigint, dtype: DType, fromUser: boolean = composingDepth() === 0): Node {
   checkWeak(opName('number'), value, dtype);
-  return fromUser ? scalar(Number(value), dtype) : constant(Number(value), dtype);
+  const number = typeof value === 'bigint' ? value : Number(value);
+  return fromUser ? scalar(number, dtype) : constant(number, dtype);
 }
 
 /** Node of an operand that meets no other. */

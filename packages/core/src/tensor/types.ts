@@ -80,8 +80,8 @@ export interface BackwardOptions {
   readonly createGraph?: boolean;
 }
 
-/** What operations accept as an operand: numbers take the dtype of the tensor they meet. */
-export type TensorLike = Tensor | number | boolean;
+/** What operations accept as an operand: numbers take the dtype of the tensor they meet, bigints that of an integer tensor. */
+export type TensorLike = Tensor | number | boolean | bigint;
 
 /** Values as `array()` gives them. */
 export type NestedValues = number | boolean | bigint | NestedValues[];

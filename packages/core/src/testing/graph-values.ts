@@ -165,7 +165,7 @@ const start = { sum: 0, prod: 1, max: Number.NEGATIVE_INFINITY, min: Number.POSI
 
 const structured: { readonly [P in PrimitiveName]?: Rule<P> } = {
   iota: (_, __, shape) => build(shape, (index) => index[0] as number),
-  constant: (_, attr, shape) => build(shape, () => attr.value),
+  constant: (_, attr, shape) => build(shape, () => Number(attr.value)),
   stopGradient: ([x]) => (x as Tensor).values,
   contiguous: ([x]) => (x as Tensor).values,
   reshape: ([x]) => (x as Tensor).values,
@@ -199,7 +199,7 @@ const structured: { readonly [P in PrimitiveName]?: Rule<P> } = {
     build(shape, (index) => {
       const from = index.map((i, axis) => i - (attr.low[axis] as number));
       const inside = from.every((i, axis) => i >= 0 && i < ((x as Tensor).shape[axis] as number));
-      return inside ? at(x as Tensor, from) : attr.value;
+      return inside ? at(x as Tensor, from) : Number(attr.value);
     }),
   concat: (src, attr, shape) =>
     build(shape, (index) => {
@@ -374,7 +374,7 @@ function viewed(node: Node, leaves: ReadonlyMap<Node, Values>): Values {
 
 function compute(node: Node, known: ReadonlyMap<Node, Values>): Values {
   const src = node.src.map((s): Tensor => ({ shape: s.shape, values: known.get(s) as Values }));
-  if (node.op === 'scalar') return Float64Array.of((node.attr as Attrs['scalar']).value);
+  if (node.op === 'scalar') return Float64Array.of(Number((node.attr as Attrs['scalar']).value));
   if (node.op === 'cast') {
     const { kind } = dtypeInfo[node.dtype];
     const x = (src[0] as Tensor).values;

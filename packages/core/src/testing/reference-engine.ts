@@ -8,7 +8,7 @@ import { interpret } from '../kernel/interpret.ts';
 import { compileProgram } from '../kernel/interpret-compile.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
 import { printProgram } from '../kernel/print.ts';
-import type { DType } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
@@ -21,7 +21,7 @@ export interface ReferenceEngineOptions {
   readonly nativeFunctions?: boolean;
 }
 
-const dtypes: ReadonlySet<DType> = new Set<DType>(['float32', 'float64', 'int32', 'uint32', 'bool']);
+const dtypes: ReadonlySet<DType> = new Set(Object.keys(dtypeInfo) as DType[]);
 // biome-ignore format: a table of operations reads better grouped
 const functions: readonly KOp[] = [
   'ABS', 'CEIL', 'TRUNC', 'ROUND', 'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN',
@@ -50,6 +50,7 @@ export function createReferenceEngine({
   });
   const caps: EngineCaps = {
     dtypes,
+    computes: dtypes,
     nativeOps: new Set<KOp>(nativeFunctions ? functions : []),
     simt,
     vectorBytes: 16,
@@ -82,7 +83,7 @@ export function createReferenceEngine({
         command satisfies never;
     }
   };
-  const dispatch = (program: Program, bindings: readonly Binding[], scalars: readonly number[]): void => {
+  const dispatch = (program: Program, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void => {
     const buffers = program.params.map((p) => {
       const binding = bindings[p.arg.slot];
       if (!binding) throw new Error(`[${name}] kernel ${program.name} has no binding for parameter ${p.arg.slot}`);

@@ -1,0 +1,85 @@
+/**
+ * Vectors of 8- and 16-bit integers between memory and lanes of 32 bits: wide accesses, widening and narrowing instructions.
+ */
+import type { KNode } from '@polygrad/core/kernel';
+import { S, ValType, W } from '../asm/opcodes.ts';
+import type { Address } from './address.ts';
+import { type Context, partCount, vectorConst, vop } from './context.ts';
+import type { MemoryClass, Val } from './lir.ts';
+import { regOf, smallBits } from './target.ts';
+
+/** Loads `lanes` elements as parts of four lanes (fewer lanes: one part). */
+export function loadSmall(
+  ctx: Context,
+  dtype: KNode['dtype'],
+  lanes: number,
+  { base, offset }: Address,
+  cls: MemoryClass | null,
+): Val[] {
+  const signed = dtype === 'int8' || dtype === 'int16';
+  const load = (code: number, at: number): Val => ctx.fn.load(code, ValType.v128, base, offset + at, cls);
+  const [low, high] = signed ? [S.i32ExtendLowI16S, S.i32ExtendHighI16S] : [S.i32ExtendLowI16U, S.i32ExtendHighI16U];
+  const parts: Val[] = [];
+  if (smallBits(dtype) === 16) {
+    if (lanes === 2) return [vop(ctx, low, load(S.load32Zero, 0))];
+    for (let p = 0; p < partCount(lanes, 4); p++) parts.push(load(signed ? S.load16x4S : S.load16x4U, p * 8));
+    return parts;
+  }
+  if (lanes <= 4) {
+    const raw =
+      lanes === 2
+        ? vop(ctx, S.i32Splat, ctx.fn.load(W.i32Load16U, ValType.i32, base, offset, cls))
+        : load(S.load32Zero, 0);
+    return [vop(ctx, low, vop(ctx, signed ? S.i16ExtendLowI8S : S.i16ExtendLowI8U, raw))];
+  }
+  for (let p = 0; p < partCount(lanes, 4); p += 2) {
+    const eight = load(signed ? S.load8x8S : S.load8x8U, p * 4);
+    parts.push(vop(ctx, low, eight), vop(ctx, high, eight));
+  }
+  return parts;
+}
+
+/** Stores the low bits of all lanes. */
+export function storeSmall(
+  ctx: Context,
+  bits: 8 | 16,
+  lanes: number,
+  { base, offset }: Address,
+  parts: readonly Val[],
+  cls: MemoryClass,
+): void {
+  const { fn } = ctx;
+  const mask = vectorConst(ctx, regOf('int32'), 4, () => 2 ** bits - 1);
+  const cut = (p: number): Val => vop(ctx, S.and, parts[p]!, mask);
+  const count = parts.length;
+  const step = bits / 8;
+  const store = (v: Val, n: number, at: number): void => {
+    const bytes = n * step;
+    if (bytes === 16) fn.store(S.store, base, v, offset + at, cls);
+    else {
+      const code = bytes === 8 ? S.store64Lane : bytes === 4 ? S.store32Lane : S.store16Lane;
+      fn.store(code, base, v, offset + at, cls, 0);
+    }
+  };
+  /** Eight numbers of 16 bits from parts p and p + 1. */
+  const halves = (p: number): Val => {
+    const first = cut(p);
+    return vop(ctx, S.i16NarrowI32U, first, p + 1 < count ? cut(p + 1) : first);
+  };
+  if (bits === 16) {
+    for (let p = 0; p < count; p += 2) store(halves(p), Math.min(lanes - p * 4, 8), p * 8);
+    return;
+  }
+  for (let p = 0; p < count; p += 4) {
+    const first = halves(p);
+    const bytes = vop(ctx, S.i8NarrowI16U, first, p + 2 < count ? halves(p + 2) : first);
+    store(bytes, Math.min(lanes - p * 4, 16), p * 4);
+  }
+}
+
+/** What a cut to a small integer is made of: storing cuts by itself. */
+export function uncut(value: KNode): KNode {
+  if (value.op !== 'CAST') return value;
+  const from = value.src[0]!;
+  return from.dtype === 'int32' || from.dtype === 'uint32' ? from : value;
+}

@@ -1,0 +1,279 @@
+/**
+ * Programs for engines that store small dtypes but do not compute in them.
+ *
+ * Small integers become int32 arithmetic whose results wrap, 16-bit floats float32 arithmetic whose results are rounded; only
+ * loads and stores of small integers remain, 16-bit floats being read and written as uint16. Values are brought back into
+ * their dtype where that can be seen: sums, products and bit operations of integers wrap once before they are compared,
+ * divided or cast, and storing cuts by itself. What is only moved stays as it is in memory, bit for bit.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { isArithmetic } from './arithmetic.ts';
+import { ProgramBuilder } from './builder.ts';
+import { assumeBounds, type Exprs } from './expr.ts';
+import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from './ir.ts';
+import { highOf, lowOf } from './node.ts';
+import {
+  fromWide,
+  isExact,
+  SmallValue,
+  smallBinary,
+  smallTernary,
+  smallUnary,
+  storageDtype,
+  wideDtype,
+} from './small-values.ts';
+
+/** True if the engine computes in the dtype: it says so, or elements have four bytes or more. */
+export function computesIn(caps: Pick<EngineCaps, 'computes'>, dtype: DType): boolean {
+  return caps.computes?.has(dtype) ?? (dtype === 'bool' || dtypeInfo[dtype].bytes >= 4);
+}
+
+/** The program in dtypes the engine computes in; the same object if nothing has to change. */
+export function legalize(program: Program, caps: EngineCaps): Program {
+  const small = (n: KNode): boolean => n.dtype !== 'void' && !computesIn(caps, n.dtype);
+  if (!program.body.some(small) && !program.params.some(small)) return program;
+  return new Legalizer(program, caps).run();
+}
+
+/** What a node of the old program is in the new one. */
+type Lowered = KNode | SmallValue;
+
+class Legalizer {
+  readonly #program: Program;
+  readonly #caps: EngineCaps;
+  readonly #b = new ProgramBuilder();
+  readonly #e: Exprs = this.#b.e;
+  readonly #known = new Map<KNode, Lowered>();
+  /** Shared memory of 16-bit floats holds float32 where that fits. */
+  readonly #wideShared: boolean;
+
+  constructor(program: Program, caps: EngineCaps) {
+    this.#program = program;
+    this.#caps = caps;
+    let bytes = 0;
+    for (const n of program.body)
+      if (n.op === 'SHARED')
+        bytes +=
+          n.arg.length * dtypeInfo[this.#isSmall(n) ? wideDtype(n.dtype as DType) : (n.dtype as DType)].bytes + 64;
+    this.#wideShared = bytes <= caps.sharedBytes;
+  }
+
+  run(): Program {
+    const { name, grid, group, cost, params, scalars, body } = this.#program;
+    this.#walk(0, body.length);
+    const program = this.#b.build({
+      name,
+      grid,
+      group,
+      params: params.map((p) => this.#memory(p) as KNodeOf<'PARAM'>),
+      scalars: scalars.map((dtype) => (computesIn(this.#caps, dtype) ? dtype : wideDtype(dtype))),
+    });
+    return { ...program, cost };
+  }
+
+  #isSmall(n: KNode): boolean {
+    return n.dtype !== 'void' && !computesIn(this.#caps, n.dtype);
+  }
+
+  #walk(from: number, to: number): void {
+    const { body } = this.#program;
+    for (let i = from; i < to; i++) {
+      const n = body[i] as KNode;
+      switch (n.op) {
+        case 'LOOP':
+        case 'IF': {
+          const end = endOf(body, i);
+          if (n.op === 'IF') this.#b.ifThen(this.#plain(n.src[0]), () => this.#walk(i + 1, end));
+          else
+            this.#b.loop(
+              this.#plain(n.src[0]),
+              (counter) => {
+                this.#known.set(n, counter);
+                this.#walk(i + 1, end);
+              },
+              n.arg,
+            );
+          i = end;
+          break;
+        }
+        case 'BARRIER':
+          this.#b.barrier();
+          break;
+        case 'STORE':
+          this.#store(n);
+          break;
+        case 'ATOMIC':
+          this.#atomic(n);
+          break;
+        default: {
+          const made = this.#lower(n);
+          if (!(made instanceof SmallValue)) keepBounds(n, made);
+          this.#known.set(n, made);
+        }
+      }
+    }
+  }
+
+  /** The new form of a source. Pure leaves may not stand in the body. */
+  #of(n: KNode | undefined): Lowered {
+    const known = this.#known.get(n as KNode);
+    if (known !== undefined) return known;
+    const made = this.#lower(n as KNode);
+    this.#known.set(n as KNode, made);
+    return made;
+  }
+
+  /** A source that is in a dtype of the engine. */
+  #plain(n: KNode | undefined): KNode {
+    return this.#of(n) as KNode;
+  }
+
+  #memory(mem: KNode): KNode {
+    return this.#plain(mem);
+  }
+
+  /** True for memory of a small dtype that holds its values in the wide one. */
+  #isWide(mem: KNode): boolean {
+    return mem.op === 'REG' || (mem.op === 'SHARED' && this.#wideShared);
+  }
+
+  #lower(n: KNode): Lowered {
+    const e = this.#e;
+    const small = this.#isSmall(n);
+    const dtype = n.dtype as DType;
+    const held = (mem: KNode): DType =>
+      !small ? dtype : this.#isWide(mem) ? wideDtype(dtype) : storageDtype(this.#caps, dtype);
+    switch (n.op) {
+      case 'PARAM':
+        return e.param(n.arg.slot, held(n), n.arg.access, n.arg.length);
+      case 'SHARED':
+        return this.#b.shared(n.arg.name, held(n), n.arg.length);
+      case 'REG':
+        return this.#b.reg(n.arg.name, held(n), n.lanes, n.arg.length);
+      case 'SCALAR':
+        return small
+          ? new SmallValue(e, dtype, e.scalar(n.arg.slot, wideDtype(dtype)), false)
+          : e.scalar(n.arg.slot, dtype);
+      case 'SPECIAL':
+        return e.special(n.arg.kind, n.arg.axis, highOf(n) + 1);
+      case 'CONST':
+        return small
+          ? SmallValue.constant(e, dtype, n.arg.value as number, n.lanes, this.#caps)
+          : e.constant(dtype, n.arg.value, n.lanes);
+      case 'IOTA':
+        return e.iota(n.lanes);
+      case 'LOAD':
+        return small
+          ? this.#smallLoad(n)
+          : this.#b.load(
+              this.#memory(n.src[0] as KNode),
+              this.#plain(n.src[1]),
+              n.lanes,
+              n.src[2] && this.#plain(n.src[2]),
+              n.src[3] && this.#plain(n.src[3]),
+            );
+      case 'CAST':
+        return this.#cast(n);
+      case 'BITCAST':
+        return this.#bitcast(n);
+      case 'VEC':
+        if (small)
+          return SmallValue.combine(
+            n.src.map((s) => this.#of(s) as SmallValue),
+            (parts) => (parts.length === 1 ? e.splat(parts[0] as KNode, n.lanes) : e.vec(parts)),
+          );
+        return n.src.length === 1 ? e.splat(this.#plain(n.src[0]), n.lanes) : e.vec(n.src.map((s) => this.#plain(s)));
+      case 'LANE': {
+        const { lane } = n.arg;
+        if (small) return SmallValue.combine([this.#of(n.src[0]) as SmallValue], ([v]) => e.lane(v as KNode, lane));
+        return e.lane(this.#plain(n.src[0]), lane);
+      }
+      default:
+        return this.#arithmetic(n);
+    }
+  }
+
+  #arithmetic(n: KNode): Lowered {
+    const e = this.#e;
+    if (!isArithmetic(n.op)) throw new Error(`[legalize] ${n.op} has no place in a program`);
+    const src = n.src.map((s) => this.#of(s));
+    const [a, b, c] = src as [KNode, KNode, KNode];
+    const last = src[src.length - 1] as Lowered;
+    if (last instanceof SmallValue) {
+      if (src.length === 1) return smallUnary(n.op as UnaryOp, last);
+      if (src.length === 2) return smallBinary(n.op as BinaryOp, src[0] as SmallValue, last);
+      return smallTernary(e, n.op as TernaryOp, src[0] as Lowered, src[1] as SmallValue, last);
+    }
+    if (src.length === 1) return e.unary(n.op as UnaryOp, a);
+    if (src.length === 2) return e.binary(n.op as BinaryOp, a, b);
+    return e.ternary(n.op as TernaryOp, a, b, c);
+  }
+
+  #cast(n: KNode): Lowered {
+    const e = this.#e;
+    const from = this.#of(n.src[0]);
+    const to = n.dtype as DType;
+    if (!this.#isSmall(n)) return from instanceof SmallValue ? e.cast(from.exact, to) : e.cast(from, to);
+    if (!(from instanceof SmallValue)) return fromWide(e, to, from);
+    return from.castTo(to);
+  }
+
+  #bitcast(n: KNode): Lowered {
+    const from = this.#of(n.src[0]);
+    if (from instanceof SmallValue) return SmallValue.ofBits(this.#e, n.dtype as DType, from.bits());
+    return this.#e.bitcast(from, n.dtype as DType);
+  }
+
+  #smallLoad(n: KNodeOf<'LOAD'>): SmallValue {
+    const e = this.#e;
+    const dtype = n.dtype as DType;
+    const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const memory = this.#memory(mem);
+    const at = this.#plain(index);
+    if (gate === undefined) return this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes));
+    const open = this.#plain(gate);
+    const other = this.#of(alt) as SmallValue;
+    // A literal alternative is loaded as memory would hold it; any other one is chosen afterwards.
+    const held = this.#isWide(mem) ? (isExact(other) ? other.exact : null) : other.raw;
+    if (held !== null) return this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes, open, held));
+    const value = this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes, open));
+    return smallTernary(e, 'WHERE', e.splat(open, n.lanes), value, other) as SmallValue;
+  }
+
+  /** What was read from memory of a small dtype. */
+  #loaded(mem: KNode, dtype: DType, value: KNode): SmallValue {
+    return this.#isWide(mem) ? new SmallValue(this.#e, dtype, value, true) : SmallValue.stored(this.#e, dtype, value);
+  }
+
+  #store(n: KNodeOf<'STORE'>): void {
+    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const memory = this.#memory(mem);
+    const v = this.#of(value);
+    const held = !(v instanceof SmallValue) ? v : this.#isWide(mem) ? v.exact : v.held(memory.dtype as DType);
+    this.#b.store(memory, this.#plain(index), held, gate && this.#plain(gate));
+  }
+
+  #atomic(n: KNodeOf<'ATOMIC'>): void {
+    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    if (this.#isSmall(mem))
+      throw new Error(`[legalize] ATOMIC ${n.arg.op} on ${mem.dtype}: atomics need elements of four bytes`);
+    this.#b.atomic(n.arg.op, this.#memory(mem), this.#plain(index), this.#plain(value), gate && this.#plain(gate));
+  }
+}
+
+/** What is known of an index holds in its new form, too. */
+function keepBounds(from: KNode, to: KNode): void {
+  if (from.dtype === 'int32' && to.dtype === 'int32' && to.op !== 'CONST') assumeBounds(to, lowOf(from), highOf(from));
+}
+
+/** Where the block that opens at `start` ends. */
+function endOf(body: readonly KNode[], start: number): number {
+  let depth = 0;
+  for (let i = start; i < body.length; i++) {
+    const { op } = body[i] as KNode;
+    if (op === 'LOOP' || op === 'IF') depth++;
+    else if ((op === 'ENDLOOP' || op === 'ENDIF') && --depth === 0) return i;
+  }
+  throw new Error('[legalize] a block is not closed');
+}

@@ -1,0 +1,217 @@
+/**
+ * Values of small dtypes held in wide ones, and what operations make of them: small integers in int32, 16-bit floats in float32.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
+import type { Exprs } from './expr.ts';
+import type { BinaryOp, KNode, TernaryOp, UnaryOp } from './ir.ts';
+import { highOf, lowOf } from './node.ts';
+import { dtypeRange } from './simplify-fold.ts';
+import {
+  decodeSmallFloat,
+  encodeSmallFloat,
+  gatherLowBits,
+  roundSmallFloat,
+  roundToOdd,
+  type SmallFloat,
+} from './small-floats.ts';
+
+/** The dtype that values of a small dtype are computed in. */
+export function wideDtype(dtype: DType): 'float32' | 'int32' {
+  return isFloat(dtype) ? 'float32' : 'int32';
+}
+
+/** The dtype memory of a small dtype is declared with: 16-bit floats are their bits; engines without small words use 32-bit ones. */
+export function storageDtype({ storageBytes }: Pick<EngineCaps, 'storageBytes'>, dtype: DType): DType {
+  if ((storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes) === 4) return 'uint32';
+  return isFloat(dtype) ? 'uint16' : dtype;
+}
+
+/**
+ * A value of a small dtype. `loose`: equal to it once wrapped (integers: the low bits are right) or rounded (floats); `raw`: as
+ * memory holds it, where it comes from memory.
+ */
+export class SmallValue {
+  readonly e: Exprs;
+  readonly dtype: DType;
+  readonly raw: KNode | null;
+  readonly #wide: KNode;
+  readonly #fits: boolean;
+
+  constructor(e: Exprs, dtype: DType, wide: KNode, fits: boolean, raw: KNode | null = null) {
+    this.e = e;
+    this.dtype = dtype;
+    this.#wide = wide;
+    this.#fits = fits;
+    this.raw = raw;
+  }
+
+  /** What memory of the dtype held. */
+  static stored(e: Exprs, dtype: DType, raw: KNode): SmallValue {
+    const float = isFloat(dtype);
+    const wide = float ? decodeSmallFloat(e, dtype as SmallFloat, e.cast(raw, 'uint32')) : e.cast(raw, 'int32');
+    return new SmallValue(e, dtype, wide, float || raw.dtype === dtype, raw);
+  }
+
+  static constant(e: Exprs, dtype: DType, value: number, lanes: number, caps: EngineCaps): SmallValue {
+    const wide = e.constant(wideDtype(dtype), value, lanes);
+    const v = new SmallValue(e, dtype, wide, true);
+    return new SmallValue(e, dtype, wide, true, v.held(storageDtype(caps, dtype)));
+  }
+
+  /** A value from its bits in a uint32 or int32. */
+  static ofBits(e: Exprs, dtype: DType, bits: KNode): SmallValue {
+    if (isFloat(dtype))
+      return new SmallValue(e, dtype, decodeSmallFloat(e, dtype as SmallFloat, e.cast(bits, 'uint32')), true);
+    return new SmallValue(e, dtype, e.cast(bits, 'int32'), false);
+  }
+
+  /** A value made by moving others: as loose, exact and raw as all of them. */
+  static combine(values: readonly SmallValue[], make: (parts: readonly KNode[]) => KNode): SmallValue {
+    const { e, dtype } = values[0] as SmallValue;
+    const fits = values.every(isExact);
+    const raw = values.map((v) => v.raw);
+    // Moved before it is decoded.
+    if (raw.every((r) => r !== null && r.dtype === raw[0]?.dtype))
+      return SmallValue.stored(e, dtype, make(raw as KNode[]));
+    return new SmallValue(e, dtype, make(values.map((v) => v.loose)), fits);
+  }
+
+  get fits(): boolean {
+    return this.#fits;
+  }
+
+  get loose(): KNode {
+    return this.#wide;
+  }
+
+  /** The value itself. */
+  get exact(): KNode {
+    if (this.#fits) return this.#wide;
+    return isFloat(this.dtype)
+      ? roundSmallFloat(this.e, this.dtype as SmallFloat, this.#wide)
+      : wrap(this.e, this.dtype, this.#wide);
+  }
+
+  /** Its bits in the low part of a uint32, the others zero. */
+  bits(): KNode {
+    const { e, dtype } = this;
+    if (isFloat(dtype))
+      return this.raw !== null ? e.cast(this.raw, 'uint32') : encodeSmallFloat(e, dtype as SmallFloat, this.#wide);
+    return e.and(e.cast(this.#wide, 'uint32'), e.constant('uint32', 2 ** (8 * dtypeInfo[dtype].bytes) - 1));
+  }
+
+  /** As memory of dtype `storage` holds it. */
+  held(storage: DType): KNode {
+    const { e, dtype } = this;
+    if (this.raw?.dtype === storage) return this.raw;
+    if (isFloat(dtype) || storage === 'uint32') return e.cast(this.bits(), storage);
+    return e.cast(this.#wide, storage);
+  }
+
+  /** The value converted to another small dtype. */
+  castTo(to: DType): SmallValue {
+    const { e, dtype } = this;
+    if (isFloat(dtype) || isFloat(to)) return fromWide(e, to, this.exact);
+    const shorter = dtypeInfo[to].bytes <= dtypeInfo[dtype].bytes;
+    if (shorter && !this.#fits) return new SmallValue(e, to, this.#wide, false);
+    return fromWide(e, to, this.exact);
+  }
+}
+
+export function isExact(v: SmallValue): boolean {
+  return v.fits;
+}
+
+/** int32 cut to a small integer dtype. */
+function wrap(e: Exprs, dtype: DType, x: KNode): KNode {
+  const [lo, hi] = dtypeRange[dtype];
+  if (lowOf(x) >= lo && highOf(x) <= hi) return x;
+  const bits = 8 * dtypeInfo[dtype].bytes;
+  if (lo === 0) return e.and(x, e.i32(hi));
+  const by = e.i32(32 - bits);
+  return e.shr(e.shl(x, by), by);
+}
+
+/** Conversion of a value of the engine's own dtypes. */
+export function fromWide(e: Exprs, to: DType, x: KNode): SmallValue {
+  const from = x.dtype as DType;
+  if (isFloat(to)) {
+    let wide = x;
+    if (from === 'float64') wide = roundToOdd(e, x);
+    else if (from === 'int64' || from === 'uint64') wide = roundToOdd(e, e.cast(gatherLowBits(e, x), 'float64'));
+    // float32 holds too few digits to round them a second time: float16 overflows long before that.
+    else if ((from === 'int32' || from === 'uint32') && to === 'bfloat16' && !fitsFloat32(x))
+      wide = roundToOdd(e, e.cast(x, 'float64'));
+    return new SmallValue(e, to, e.cast(wide, 'float32'), from === 'bool');
+  }
+  const [lo, hi] = dtypeRange[to];
+  const whole = e.cast(x, 'int32');
+  if (isFloat(from)) return new SmallValue(e, to, e.min(e.max(whole, e.i32(lo)), e.i32(hi)), true);
+  return new SmallValue(e, to, whole, lowOf(x) >= lo && highOf(x) <= hi);
+}
+
+function fitsFloat32(x: KNode): boolean {
+  return lowOf(x) >= -(2 ** 24) && highOf(x) <= 2 ** 24;
+}
+
+/** An operation of one operand. */
+export function smallUnary(op: UnaryOp, x: SmallValue): SmallValue | KNode {
+  const { e, dtype } = x;
+  const float = isFloat(dtype);
+  const made = (wide: KNode, fits: boolean): SmallValue => new SmallValue(e, dtype, wide, fits);
+  switch (op) {
+    case 'ISNAN':
+      return e.unary(op, x.loose);
+    case 'NEG':
+      return float ? made(e.neg(x.exact), true) : made(e.neg(x.loose), false);
+    case 'NOT':
+      return made(e.not(x.loose), x.fits && dtypeInfo[dtype].kind === 'int');
+    case 'ABS':
+      return made(e.unary(op, x.exact), float || dtypeInfo[dtype].kind === 'uint');
+    case 'FLOOR':
+    case 'CEIL':
+    case 'TRUNC':
+    case 'ROUND':
+      return made(e.unary(op, x.exact), true);
+    default:
+      return made(e.unary(op, x.exact), false);
+  }
+}
+
+/** An operation of two operands of one small dtype. */
+export function smallBinary(op: BinaryOp, x: SmallValue, y: SmallValue): SmallValue | KNode {
+  const { e, dtype } = x;
+  const made = (wide: KNode, fits: boolean): SmallValue => new SmallValue(e, dtype, wide, fits);
+  switch (op) {
+    case 'LT':
+    case 'LE':
+    case 'EQ':
+      return e.binary(op, x.exact, y.exact);
+    case 'MAX':
+    case 'MIN':
+    case 'FREM':
+    case 'IREM':
+      return made(e.binary(op, x.exact, y.exact), true);
+    case 'ADD':
+    case 'SUB':
+    case 'MUL':
+      return isFloat(dtype) ? made(e.binary(op, x.exact, y.exact), false) : made(e.binary(op, x.loose, y.loose), false);
+    case 'AND':
+    case 'OR':
+    case 'XOR':
+      return made(e.binary(op, x.loose, y.loose), x.fits && y.fits);
+    case 'SHL':
+      return made(e.binary(op, x.loose, y.exact), false);
+    case 'SHR':
+      return made(e.binary(op, x.exact, y.exact), true);
+    default:
+      return made(e.binary(op, x.exact, y.exact), false);
+  }
+}
+
+/** WHERE, or a fused operation on floats. */
+export function smallTernary(e: Exprs, op: TernaryOp, x: KNode | SmallValue, y: SmallValue, z: SmallValue): SmallValue {
+  if (op === 'WHERE') return SmallValue.combine([y, z], ([a, b]) => e.where(x as KNode, a as KNode, b as KNode));
+  return new SmallValue(e, y.dtype, e.ternary(op, (x as SmallValue).exact, y.exact, z.exact), false);
+}
