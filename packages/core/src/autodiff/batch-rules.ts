@@ -80,6 +80,7 @@ export const batchRules: { readonly [P in PrimitiveName]: BatchRule<P> } = {
   gather: gatherBatch,
   scatterAdd: scatterAddBatch,
   stopGradient,
+  after: (c) => makeNode('after', [whole(c, 0), c.sources[1] ?? (c.src[1] as Node)], null),
   contiguous: alike,
 };
 

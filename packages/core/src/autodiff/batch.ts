@@ -36,7 +36,7 @@ function nodesBetween(roots: readonly Node[], first: number): Node[] {
 export function batched(roots: readonly Node[], { inputs, size, spread }: BatchInput): (Node | null)[] {
   const made = new Map<Node, Node>(inputs);
   const remake: BatchContext<PrimitiveName>['remake'] = (others, own) =>
-    batchedAll(others, { inputs: own, size, spread });
+    batchedAll(others, { inputs: new Map([...made, ...own]), size, spread });
   const first = [...inputs.keys()].reduce((least, node) => Math.min(least, node.id), Number.POSITIVE_INFINITY);
   for (const node of nodesBetween(roots, first)) {
     if (made.has(node)) continue;

@@ -93,6 +93,7 @@ export const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = 
     if (byUpdates == null) return byBase ?? null;
     return makeNode('scatterAdd', [byBase ?? p.zerosLike(base), index, byUpdates], attr);
   },
+  after: ({ src, tangents }) => (tangents[0] == null ? null : p.after(tangents[0], src[1] as Node)),
   contiguous: linear(),
 };
 

@@ -44,5 +44,6 @@ export const gradientRules: { readonly [P in PrimitiveName]: GradientRule<P> } =
   gather: gatherRule,
   scatterAdd: scatterAddRule,
   stopGradient: none,
+  after: ({ grad }) => [grad, null],
   contiguous: ({ grad }) => [grad],
 };

@@ -59,6 +59,11 @@ export class Trace {
     });
   }
 
+  /** Follows a node under the name it has. */
+  watch(node: Node): void {
+    watchNode(this.#recording, node);
+  }
+
   /** The function has returned: nothing after this is part of it. */
   stop(): void {
     pauseRecording(this.#recording);

@@ -118,6 +118,11 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   // barriers
   /** Same value as src[0], no gradient. Further sources are there for a custom gradient only and are not computed from. */
   stopGradient: null;
+  /**
+   * Same value as src[0], for computing again what was computed from it before: not merged with src[0], and nothing is computed from it until
+   * src[1] is in memory. src[1] may have any shape and dtype.
+   */
+  after: null;
   /** Same value, must be materialised in row-major order. */
   contiguous: null;
 }

@@ -16,6 +16,11 @@ import { track } from './tracking.ts';
 
 let nextId = 1;
 
+/** Nodes recorded from now on have this id or a larger one. */
+export function upcomingId(): number {
+  return nextId;
+}
+
 /**
  * Records one node. Throws ShapeError or DTypeError in the name of the operation in progress.
  *

@@ -248,6 +248,7 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
   },
 
   stopGradient: { shape: shapeOfFirst, dtype: dtypeOfFirst },
+  after: { shape: shapeOfFirst, dtype: dtypeOfFirst },
   contiguous: { shape: shapeOfFirst, dtype: dtypeOfFirst },
 };
 

@@ -157,6 +157,11 @@ export function stopGradient(x: Node): Node {
   return aliased(makeNode('stopGradient', [x], null), x, x.storage?.view ?? null);
 }
 
+/** The same value, to be computed from again once `when` is there. */
+export function after(x: Node, when: Node): Node {
+  return makeNode('after', [x, when], null);
+}
+
 /** The same value in row-major order of its own. */
 export function contiguous(x: Node): Node {
   if (x.storage !== null && isRowMajor(x.shape, x.storage.view)) return x;

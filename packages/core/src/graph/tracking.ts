@@ -93,6 +93,7 @@ export function endRecording({ bit, nodes, watched }: Recording): void {
 /** Called by makeNode for a node some source of which is tracked. */
 export function track(node: Node, fromLeaf: boolean, pins: number): void {
   if (!isFloat(node.dtype)) return;
+  if (collector !== null) collector(node);
   let bits = pins & recording;
   if (fromLeaf) bits |= watchingLeaves & recording;
   node.requiresGrad = fromLeaf && leavesEnabled;
@@ -101,6 +102,19 @@ export function track(node: Node, fromLeaf: boolean, pins: number): void {
     const index = 31 - Math.clz32(bits);
     (recordings[index] as Recording).nodes.push(node);
     bits &= ~(1 << index);
+  }
+}
+
+let collector: ((node: Node) => void) | null = null;
+
+/** Runs a function and tells of every node it records that has a tracked source, whether or not the node is tracked itself. */
+export function collecting<T>(tell: (node: Node) => void, body: () => T): T {
+  const outer = collector;
+  collector = tell;
+  try {
+    return body();
+  } finally {
+    collector = outer;
   }
 }
 

@@ -57,7 +57,7 @@ export function factsOf(graph: PlanGraph): Facts {
     const { work } = traits[node.op];
     let below = 0;
     let sum = work;
-    for (const s of node.src) {
+    for (const s of node.role === 'pass' ? node.src.slice(0, 1) : node.src) {
       below = Math.max(below, depth[s.index] as number);
       // A smaller source is computed once for many elements.
       sum += (surelyInMemory(s) ? loadCost : (cost[s.index] as number)) * Math.min(1, s.size / node.size);

@@ -37,7 +37,7 @@ export function decideElementwise(p: Partition, node: PlanNode): void {
 /** Views, constants and numbers made of bound numbers cost nothing wherever they are needed. */
 function isFree(p: Partition, node: PlanNode): boolean {
   const cost = p.facts.cost[node.index] as number;
-  if (node.role === 'movement' && node.src.length === 1) return true;
+  if (node.role === 'pass' || (node.role === 'movement' && node.src.length === 1)) return true;
   if (node.role === 'generate') return cost <= 1;
   return cost <= (node.size === 1 ? 64 : 8) && madeOfNumbers(node);
 }

@@ -132,6 +132,7 @@ const encoders: { readonly [P in Exclude<PrimitiveName, ElementwiseName>]: Encod
   gather: (a, out) => out.push(a.axis),
   scatterAdd: (a, out) => out.push(a.axis),
   stopGradient: nothing,
+  after: nothing,
   contiguous: nothing,
 };
 

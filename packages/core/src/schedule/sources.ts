@@ -242,6 +242,13 @@ function scatterAdd(c: SourceContext, node: PlanNode<'scatterAdd'>, index: Index
   c.needInside(updates, [...index.slice(0, axis), ...own, ...index.slice(axis + 1)], null, ranges(own), false);
 }
 
+/** Computing waits for what must be there before: both are in memory then, which orders the kernels. */
+function after(c: SourceContext, node: PlanNode<'after'>, index: Index): void {
+  const [x, when] = node.src as [PlanNode, PlanNode];
+  c.need(x, index);
+  for (const s of [movedFrom(x), movedFrom(when)]) if (s.role !== 'leaf' && s.role !== 'generate') c.needInMemory(s);
+}
+
 type Single = 'buffer' | 'scalar' | 'constant' | 'iota' | 'stopGradient';
 type Special =
   | Single
@@ -259,7 +266,8 @@ type Special =
   | 'dotGeneral'
   | 'conv'
   | 'gather'
-  | 'scatterAdd';
+  | 'scatterAdd'
+  | 'after';
 
 const special: { readonly [P in Special]: Rule<P> } = {
   buffer: nothing,
@@ -284,6 +292,7 @@ const special: { readonly [P in Special]: Rule<P> } = {
   conv,
   gather,
   scatterAdd,
+  after,
 };
 
 /** Asks for everything the node needs of its sources at this index. Primitives without a rule of their own are elementwise. */

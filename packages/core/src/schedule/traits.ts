@@ -11,7 +11,7 @@ import { type Shape, sizeOf } from '../shape/view.ts';
 /**
  * leaf: data from outside. elementwise: element i of the result needs element i of each source. movement: an index map.
  * generate: computed from the index. reduce: one result from many elements of its source. contraction: sums of products of
- * two sources. gather: an index map that depends on data. scatter: a read-modify-write loop. pass: nothing at all.
+ * two sources. gather: an index map that depends on data. scatter: a read-modify-write loop. pass: nothing at all, the value is the first source's.
  * materialize: the identity, but in memory.
  */
 export type Role =
@@ -124,6 +124,7 @@ export const traits: Readonly<Record<PrimitiveName, Trait>> = {
   gather: trait('gather', 3),
   scatterAdd: trait('scatter', 4),
   stopGradient: trait('pass', 0),
+  after: trait('pass', 0),
   contiguous: trait('materialize', 0),
 };
 

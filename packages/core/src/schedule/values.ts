@@ -76,7 +76,16 @@ type Structured =
   | 'concat'
   | 'window'
   | 'fold';
-type Special = Unnamed | Structured | 'dotGeneral' | 'conv' | 'gather' | 'scatterAdd' | 'stopGradient' | 'contiguous';
+type Special =
+  | Unnamed
+  | Structured
+  | 'dotGeneral'
+  | 'conv'
+  | 'gather'
+  | 'scatterAdd'
+  | 'stopGradient'
+  | 'after'
+  | 'contiguous';
 
 const rules: { readonly [P in Special]: Rule<P> } = {
   buffer: (c, demand, node) => c.load(demand, node, demand.index, demand.gate),
@@ -142,6 +151,7 @@ const rules: { readonly [P in Special]: Rule<P> } = {
     return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
   },
   stopGradient: same,
+  after: same,
   contiguous: same,
 };
 

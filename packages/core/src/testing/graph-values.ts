@@ -167,6 +167,7 @@ const structured: { readonly [P in PrimitiveName]?: Rule<P> } = {
   iota: (_, __, shape) => build(shape, (index) => index[0] as number),
   constant: (_, attr, shape) => build(shape, () => Number(attr.value)),
   stopGradient: ([x]) => (x as Tensor).values,
+  after: ([x]) => (x as Tensor).values,
   contiguous: ([x]) => (x as Tensor).values,
   reshape: ([x]) => (x as Tensor).values,
   reduce: ([x], attr, shape) =>
