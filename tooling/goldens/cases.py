@@ -27,9 +27,13 @@ def show(value):
         return 'x'.join(map(str, value.shape)) or 'scalar'
     if isinstance(value, (list, tuple)):
         return '[' + ','.join(show(v) for v in value) + ']'
+    if isinstance(value, dict):
+        return '{' + ', '.join(f'{k} {show(v)}' for k, v in value.items()) + '}'
+    if value is None:
+        return 'null'
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and value == int(value) if isinstance(value, float) and np.isfinite(value) else False:
+    if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
 
@@ -85,6 +89,9 @@ def compute(case, table, numbers_out):
         if isinstance(value, (list, tuple)):
             pairs = [resolve(v) for v in value]
             return [p[0] for p in pairs], [p[1] for p in pairs]
+        if isinstance(value, dict):
+            pairs = {k: resolve(v) for k, v in value.items()}
+            return {k: p[0] for k, p in pairs.items()}, {k: p[1] for k, p in pairs.items()}
         if isinstance(value, float) and not np.isfinite(value):
             return value, {'n': str(value)}
         return value, value
@@ -133,6 +140,8 @@ def compute(case, table, numbers_out):
                     return next(it)
                 if isinstance(v, (list, tuple)):
                     return [swap(x) for x in v]
+                if isinstance(v, dict):
+                    return {k: swap(x) for k, x in v.items()}
                 return v
 
             sizes = outputs(call(*[swap(a) for a in case.args], **{k: swap(v) for k, v in case.options.items()}))

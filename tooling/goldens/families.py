@@ -1,5 +1,10 @@
 """The families of operations, in the order of the file."""
 
 import elementwise
+import images
+import linear
+import movement
+import networks
+import reduction
 
-FAMILIES = [elementwise]
+FAMILIES = [elementwise, reduction, movement, linear, images, networks]

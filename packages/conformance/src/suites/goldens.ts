@@ -41,19 +41,23 @@ export function goldenCases(goldens: readonly GoldenCase[] | null, long: boolean
   );
 }
 
+function decodeAll(members: Readonly<Record<string, Coded>>, tensors: readonly Tensor[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).map(([key, v]) => [key, decode(v, tensors)]));
+}
+
 /** Replaces tensor numbers by tensors. */
 function decode(value: Coded, tensors: readonly Tensor[]): unknown {
   if (Array.isArray(value)) return value.map((v: Coded) => decode(v, tensors));
   if (typeof value !== 'object' || value === null) return value;
-  const { t, n } = value as { t?: number; n?: string };
-  if (t !== undefined) return tensors[t];
-  return n === 'nan' ? Number.NaN : n === 'inf' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+  const { t, n } = value as { readonly t?: Coded; readonly n?: Coded };
+  if (typeof t === 'number') return tensors[t];
+  if (typeof n === 'string') return n === 'inf' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+  return decodeAll(value as Readonly<Record<string, Coded>>, tensors);
 }
 
 function call({ op, args, options }: GoldenCase, tensors: readonly Tensor[]): Result | Promise<Result> {
   const values = args.map((a) => decode(a, tensors));
-  if (options !== null)
-    values.push(Object.fromEntries(Object.entries(options).map(([key, v]) => [key, decode(v, tensors)])));
+  if (options !== null) values.push(decodeAll(options, tensors));
   return (library[op] as Call)(...values);
 }
 

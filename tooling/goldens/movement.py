@@ -1,0 +1,334 @@
+"""Movement, joining, indexing, sorting.
+
+Left out, because the documented contract differs from torch there:
+- repeated indices in indexCopy, scatter and scatterNd: any of the writers may win in torch;
+- orders of equal keys: sorts are stable here, so torch's stable sort is used, and topK gets distinct values;
+- slopes of scatterReduce with prod, max, min where values meet (torch's own conventions), first order only.
+"""
+
+import torch
+import torch.nn.functional as F
+
+from cases import add
+from draw import AWAY, GRID, I, LIT, OF, T, U
+
+
+def slice_(x, specs):
+    for axis, spec in reversed(list(enumerate(specs))):
+        if spec is None:
+            continue
+        if isinstance(spec, int):
+            x = x.select(axis, spec)
+            continue
+        step = spec.get('step', 1)
+        n = x.shape[axis]
+        picked = list(range(n))[slice(spec.get('start'), spec.get('stop'), step)]
+        x = x.index_select(axis, torch.tensor(picked, dtype=torch.int64))
+    return x
+
+
+def axis_list(axis):
+    return [axis] if isinstance(axis, int) else list(axis)
+
+
+def pad(x, widths, mode='constant', value=0):
+    n = x.dim()
+    if isinstance(widths, int):
+        widths = [[widths, widths]] * n
+    elif isinstance(widths[0], int):
+        widths = [widths] * n
+    if mode == 'constant':
+        return F.pad(x, [w for pair in reversed(widths) for w in pair], value=value)
+    for axis, (low, high) in enumerate(widths):
+        size = x.shape[axis]
+        at = []
+        for i in range(-low, size + high):
+            if mode == 'replicate':
+                j = min(max(i, 0), size - 1)
+            elif mode == 'circular':
+                j = i % size
+            elif mode == 'reflect':
+                j = -i if i < 0 else i if i < size else 2 * (size - 1) - i
+            else:
+                j = -1 - i if i < 0 else i if i < size else 2 * size - 1 - i
+            at.append(j)
+        x = x.index_select(axis, torch.tensor(at, dtype=torch.int64))
+    return x
+
+
+def long(f):
+    """Index tensors are int64 in torch."""
+    return lambda *a, **k: f(*[v.to(torch.int64) if isinstance(v, torch.Tensor) and v.dtype == torch.int32 else v for v in a], **k)
+
+
+def scatter_reduce(x, indices, updates, reduce, axis=0, includeSelf=True):
+    return x.scatter_reduce(axis, indices, updates, {'max': 'amax', 'min': 'amin'}.get(reduce, reduce), include_self=includeSelf)
+
+
+def gather_nd(x, indices):
+    return x[tuple(indices[..., i] for i in range(indices.shape[-1]))]
+
+
+def take(x, indices, axis=0):
+    shape = list(x.shape[:axis]) + list(indices.shape) + list(x.shape[axis + 1 :])
+    return x.index_select(axis, indices.reshape(-1)).reshape(shape)
+
+
+def sort(x, axis=-1, descending=False):
+    return torch.sort(x, dim=axis, descending=descending, stable=True).values
+
+
+def arg_sort(x, axis=-1, descending=False):
+    return torch.sort(x, dim=axis, descending=descending, stable=True).indices
+
+
+def top_k(x, k, axis=-1, largest=True):
+    return list(torch.topk(x, k, dim=axis, largest=largest))
+
+
+CALLS = {
+    'reshape': lambda x, shape: x.reshape(shape),
+    'flatten': lambda x, start=0, end=-1: x.flatten(start, end),
+    'unflatten': lambda x, axis, sizes: x.unflatten(axis, sizes),
+    'permute': lambda x, axes: x.permute(axes),
+    'transpose': lambda x, a=-2, b=-1: x.transpose(a, b),
+    'moveAxis': lambda x, a, b: x.movedim(a, b),
+    'squeeze': lambda x, axis=None: x.squeeze() if axis is None else x.squeeze(axis),
+    'unsqueeze': lambda x, axis: x.unsqueeze(axis),
+    'expand': lambda x, shape: x.expand(shape),
+    'broadcastTo': lambda x, shape: x.broadcast_to(shape),
+    'tile': lambda x, repeats: x.tile(repeats),
+    'repeat': lambda x, repeats: x.repeat(repeats),
+    'repeatInterleave': lambda x, n, axis=None: x.repeat_interleave(n, dim=axis),
+    'flip': lambda x, axis=None: x.flip(list(range(x.dim())) if axis is None else axis_list(axis)),
+    'roll': lambda x, shift, axis=None: x.roll(shift, axis),
+    'rot90': lambda x, turns=1, axes=(0, 1): x.rot90(turns, axes),
+    'concat': lambda xs, axis=0: torch.cat(xs, axis),
+    'stack': lambda xs, axis=0: torch.stack(xs, axis),
+    'split': lambda x, size, axis=0: list(x.split(size, axis)),
+    'chunk': lambda x, n, axis=0: list(x.chunk(n, axis)),
+    'unbind': lambda x, axis=0: list(x.unbind(axis)),
+    'slice': slice_,
+    'narrow': lambda x, axis, start, length: x.narrow(axis, start, length),
+    'select': lambda x, axis, i: x.select(axis, i),
+    'pad': pad,
+    'diagonal': lambda x, offset=0, axis1=-2, axis2=-1: x.diagonal(offset, axis1, axis2),
+    'diag': lambda x, offset=0: x.diag(offset),
+    'diagEmbed': lambda x, offset=0, axis1=-2, axis2=-1: x.diag_embed(offset, axis1, axis2),
+    'tril': lambda x, diagonal=0: x.tril(diagonal),
+    'triu': lambda x, diagonal=0: x.triu(diagonal),
+    'meshgrid': lambda xs, indexing='xy': list(torch.meshgrid(*xs, indexing=indexing)),
+    'oneHot': lambda x, n, dtype=None: F.one_hot(x.to(torch.int64), n).to(torch.float32),
+    'maskedFill': lambda x, mask, value: x.masked_fill(mask, value),
+    'gather': long(lambda x, i, axis=0: x.gather(axis, i)),
+    'takeAlongAxis': long(lambda x, i, axis=0: torch.take_along_dim(x, i, axis)),
+    'take': long(take),
+    'indexSelect': long(lambda x, i, axis=0: x.index_select(axis, i)),
+    'scatterAdd': long(lambda x, i, u, axis=0: x.scatter_add(axis, i, u)),
+    'indexAdd': long(lambda x, i, u, axis=0: x.index_add(axis, i, u)),
+    'scatter': long(lambda x, i, u, axis=0: x.scatter(axis, i, u)),
+    'scatterReduce': long(scatter_reduce),
+    'indexCopy': long(lambda x, i, u, axis=0: x.index_copy(axis, i, u)),
+    'indexFill': long(lambda x, i, value, axis=0: x.index_fill(axis, i, value)),
+    'gatherNd': long(gather_nd),
+    'embedding': long(lambda i, w, paddingIndex=None: F.embedding(i, w, paddingIndex)),
+    'sort': sort,
+    'argSort': arg_sort,
+    'topK': top_k,
+    'searchSorted': lambda x, v, right=False: torch.searchsorted(x.contiguous(), v.contiguous(), right=right),
+    'bucketize': lambda x, edges, right=False: torch.bucketize(x.contiguous(), edges.contiguous(), right=right),
+    'nonZero': lambda x: x.nonzero(),
+    'maskedSelect': lambda x, mask: x.masked_select(mask),
+    'unique': lambda x: x.unique(),
+    'histogram': lambda x, bins=10, range=(0, 0): torch.histc(x, bins, range[0], range[1]),
+}  # fmt: skip
+
+
+def cases():
+    shapes()
+    parts()
+    joins()
+    indexing()
+    scattering()
+    sorting()
+    for dtype in ('int8', 'int16', 'int32', 'int64', 'uint8', 'bool', 'float16', 'bfloat16'):
+        kind = I(0, 1) if dtype == 'bool' else GRID(-8, 8, 4) if 'float' in dtype else I(0, 100)
+        add('permute', [T([2, 3, 4], kind), [2, 0, 1]], dtypes=dtype)
+        add('concat', [[T([2, 3], kind), T([1, 3], kind)]], dtypes=dtype)
+        add('slice', [T([5, 4], kind), [{'step': 2}, {'start': -1, 'stop': None, 'step': -1}]], dtypes=dtype)
+        add('flip', [T([3, 4], kind), 1], dtypes=dtype)
+        add('pad', [T([2, 3], kind), [[1, 0], [0, 2]]], dtypes=dtype)
+        add('gather', [T([3, 4], kind), T([2, 4], I(0, 2), dtype='int32'), 0], dtypes=dtype)
+        add('tile', [T([2, 3], kind), [2, 2]], dtypes=dtype)
+        add('reshape', [T([4, 3], kind), [2, 6]], dtypes=dtype)
+        if dtype != 'bool':
+            add('sort', [T([3, 7], kind)], {'axis': 1}, dtypes=dtype)
+            add('argSort', [T([3, 7], kind)], {'axis': 1}, dtypes=dtype)
+
+
+def shapes():
+    for s, to in (([2, 6], [3, 4]), ([12], [2, 3, 2]), ([], [1, 1]), ([2, 3, 4], [-1]), ([2, 3, 4], [4, -1]), ([0, 4], [2, 0, 3]), ([2, 2, 2, 2], [4, 1, 4]), ([1, 2, 1, 2, 1, 2, 1, 2], [4, 4])):
+        add('reshape', [T(s), to])
+    add('flatten', [T([2, 3, 4])])
+    add('flatten', [T([2, 3, 4, 2])], {'start': 1, 'end': 2})
+    add('flatten', [T([])])
+    add('unflatten', [T([2, 12]), 1, [3, 4]])
+    for s, a in (([2, 3], [1, 0]), ([2, 3, 4], [2, 0, 1]), ([2, 1, 3, 2], [3, 1, 0, 2]), ([0, 2, 3], [1, 0, 2]), ([2, 1, 2, 1, 2, 1, 2, 1], [7, 0, 6, 1, 5, 2, 4, 3])):
+        add('permute', [T(s), a])
+    add('transpose', [T([2, 3, 4])])
+    add('transpose', [T([2, 3, 4]), 0, 2])
+    add('transpose', [T([2, 3, 4]), -3, -2])
+    add('moveAxis', [T([2, 3, 4]), 0, -1])
+    add('moveAxis', [T([2, 3, 4, 2]), [0, 1], [-1, 0]])
+    add('squeeze', [T([1, 2, 1, 3])])
+    add('squeeze', [T([1, 2, 1, 3]), 0])
+    add('squeeze', [T([1, 2, 1, 3]), -2])
+    for axis in (0, 1, 2, -1):
+        add('unsqueeze', [T([2, 3]), axis])
+    for name in ('expand', 'broadcastTo'):
+        for s, to in (([3], [2, 3]), ([2, 1], [2, 4]), ([], [2, 2]), ([1, 3, 1], [2, 3, 2]), ([1, 1], [0, 3]), ([2, 1, 2, 1], [2, 1, 2, 1, 2, 3])):
+            if name == 'expand' and len(s) < len(to) and 0 in to:
+                continue
+            add(name, [T(s), to])
+    for name in ('tile', 'repeat'):
+        for s, r in (([3], [2]), ([2, 3], [1, 2]), ([2, 3], [2, 1, 3]), ([2, 2], [3, 3])):
+            add(name, [T(s), r])
+    add('repeatInterleave', [T([2, 3]), 2], {'axis': 1})
+    add('repeatInterleave', [T([2, 3]), 3], {'axis': 0})
+    add('flip', [T([2, 3, 2])])
+    for axis in (0, 1, [0, 2], -1):
+        add('flip', [T([2, 3, 2]), axis])
+    add('roll', [T([7]), 3])
+    add('roll', [T([2, 3]), 2])
+    add('roll', [T([4, 3]), -1, 0])
+    add('roll', [T([4, 3]), [1, 2], [0, 1]])
+    add('roll', [T([4, 3]), 9, 1])
+    for turns in (0, 1, 2, 3, -1, 5):
+        add('rot90', [T([2, 3]), turns])
+    add('rot90', [T([2, 3, 4]), 1, [1, 2]])
+    add('rot90', [T([2, 3, 4]), 1, [2, 0]])
+
+
+def parts():
+    r = lambda start=None, stop=None, step=1: {k: v for k, v in (('start', start), ('stop', stop), ('step', step)) if v is not None}
+    for s, specs in (
+        ([7], [r(1, 5)]), ([7], [r(None, None, 2)]), ([7], [r(None, None, -1)]), ([7], [r(5, 1, -2)]), ([7], [r(-3)]), ([7], [r(None, -2)]),
+        ([4, 5], [r(1, 3), r(None, None, 2)]), ([4, 5], [1]), ([4, 5], [-1, r(1, 4)]), ([4, 5], [None, 2]), ([4, 5], [r(3, None, -1), r(4, 0, -3)]),
+        ([3, 4, 5], [r(0, 2), None, r(None, None, -2)]), ([3, 4, 5], [0, r(2), -1]), ([4], [r(2, 2)]), ([2, 3, 2, 3], [None, r(1), 1, r(None, None, 2)]),
+    ):  # fmt: skip
+        add('slice', [T(s), specs])
+    add('narrow', [T([4, 5]), 1, 1, 3])
+    add('narrow', [T([4, 5]), 0, 0, 2])
+    add('select', [T([4, 5]), 0, 2])
+    add('select', [T([4, 5, 2]), -2, -1])
+    for s, w in (([3], [[1, 2]]), ([2, 3], [[1, 0], [0, 2]]), ([2, 3], 1), ([2, 2, 3], [[0, 1], [1, 0], [2, 2]]), ([2, 3], [2, 1]), ([0, 2], [[1, 1], [0, 0]])):
+        add('pad', [T(s), w])
+        add('pad', [T(s), w], {'value': -1.5})
+    for mode in ('reflect', 'symmetric', 'replicate', 'circular'):
+        for s, w in (([4], [[1, 2]]), ([3, 4], [[1, 2], [0, 3]]), ([2, 3, 4], [[0, 0], [2, 1], [1, 1]]), ([4, 4], [[2, 2], [3, 1]])):
+            add('pad', [T(s), w], {'mode': mode})
+    for o in (-1, 0, 1, 2):
+        add('diagonal', [T([3, 4])], {'offset': o})
+        add('diag', [T([3, 4])], {'offset': o})
+        add('diag', [T([3])], {'offset': o})
+        add('diagEmbed', [T([2, 3])], {'offset': o})
+        add('tril', [T([3, 4])], {'diagonal': o})
+        add('triu', [T([2, 4, 3])], {'diagonal': o})
+    add('diagonal', [T([2, 3, 4])], {'axis1': 0, 'axis2': 2})
+    add('diagonal', [T([2, 3, 4])], {'offset': 1, 'axis1': 2, 'axis2': 1})
+    add('diagEmbed', [T([2, 3])], {'axis1': 0, 'axis2': 2})
+    add('tril', [T([3, 3], OF('nan', 'inf', 1))], special=True)
+
+
+def joins():
+    add('concat', [[T([2, 3]), T([2, 2]), T([2, 1])], 1])
+    add('concat', [[T([2, 3]), T([1, 3])]])
+    add('concat', [[T([2, 0, 2]), T([2, 3, 2])], 1])
+    add('concat', [[T([4]), T([3]), T([2])], 0])
+    add('concat', [[T([1, 2, 2]), T([2, 2, 2])]], {'axis': -3})
+    add('stack', [[T([2, 3]), T([2, 3])]])
+    add('stack', [[T([2, 3]), T([2, 3]), T([2, 3])], 1])
+    add('stack', [[T([]), T([])], -1])
+    add('split', [T([5, 2]), 2])
+    add('split', [T([2, 6]), [1, 2, 3], 1])
+    add('chunk', [T([6, 2]), 3])
+    add('chunk', [T([2, 6]), 2, 1])
+    add('unbind', [T([3, 2])])
+    add('unbind', [T([2, 3]), 1])
+    for how in ('xy', 'ij'):
+        add('meshgrid', [[T([2]), T([3])]], {'indexing': how})
+        add('meshgrid', [[T([2]), T([3]), T([2])]], {'indexing': how})
+
+
+def ix(shape, n, **more):
+    return T(shape, I(0, n - 1), dtype='int32', **more)
+
+
+def indexing():
+    for s, i, axis in (([5], [3], 0), ([3, 4], [2, 4], 0), ([3, 4], [3, 6], 1), ([2, 3, 2], [2, 2, 2], 1), ([4, 2], [0, 2], 0)):
+        add('gather', [T(s), ix(i, s[axis]), axis])
+        add('takeAlongAxis', [T(s), ix(i, s[axis]), axis])
+    for s, i, axis in (([5], [3], 0), ([3, 4], [2], 0), ([3, 4], [2, 3], 1), ([2, 3, 2], [4], 1), ([3, 4], [], 0), ([3, 4], [0], 1)):
+        add('take', [T(s), ix(i, s[axis]), axis])
+        if len(i) == 1:
+            add('indexSelect', [T(s), ix(i, s[axis]), axis])
+    add('embedding', [ix([5], 4), T([4, 3])])
+    add('embedding', [ix([2, 3], 4), T([4, 3])])
+    add('embedding', [ix([2, 3], 4), T([4, 3])], {'paddingIndex': 1})
+    for s in ([4], [2, 3], [2, 1, 3]):
+        add('maskedFill', [T(s), T(s, I(0, 1), dtype='bool'), 7.5])
+    add('maskedFill', [T([2, 3]), T([3], I(0, 1), dtype='bool'), float('-inf')], special=True)
+    add('gatherNd', [T([3, 4]), T([2, 2], I(0, 2), dtype='int32')])
+    add('gatherNd', [T([3, 4, 2]), T([4, 2], I(0, 2), dtype='int32')])
+    add('gatherNd', [T([3, 4]), T([2, 3, 1], I(0, 2), dtype='int32')])
+    add('oneHot', [ix([4], 3), 3], grad=False, dtypes='float32')
+    add('oneHot', [ix([2, 2], 5), 5], grad=False, dtypes='float32')
+
+
+def scattering():
+    for s, i, axis in (([5], [7], 0), ([3, 4], [2, 4], 0), ([3, 4], [3, 6], 1), ([2, 3, 2], [2, 5, 2], 1)):
+        add('scatterAdd', [T(s), ix(i, s[axis]), T(i), axis])
+        for how in ('sum', 'mean', 'prod', 'max', 'min'):
+            for own in (True, False):
+                add('scatterReduce', [T(s, AWAY(0.5, 1.5), expand=False), ix(i, s[axis]), T(i, AWAY(0.5, 1.5), expand=False), how], {'axis': axis, 'includeSelf': own}, second=False)
+    for s, i, axis in (([5], [7], 0), ([3, 4], [2], 0), ([3, 4], [6], 1), ([2, 3, 2], [5], 1)):
+        u = [i[0] if d == axis else n for d, n in enumerate(s)]
+        add('indexAdd', [T(s), ix(i, s[axis]), T(u), axis])
+    for s, places, axis in (([5], (3, 0), 0), ([3, 4], (2, 0), 0), ([3, 4], (3, 1, 2), 1), ([2, 3, 2], (2, 1), 1)):
+        n = len(places)
+        u = [n if d == axis else size for d, size in enumerate(s)]
+        at = T([n], LIT(*places), dtype='int32')
+        add('indexCopy', [T(s), at, T(u), axis])
+        add('indexFill', [T(s), at, 2.5, axis])
+        if len(s) == 1:
+            add('scatter', [T(s), at, T(u), axis])
+    add('scatter', [T([3, 4]), T([2, 3], LIT(0, 1, 2, 2, 0, 1), dtype='int32'), T([2, 3]), 0])
+    add('scatter', [T([3, 4]), T([3, 2], LIT(0, 1, 3, 2, 1, 0), dtype='int32'), T([3, 2]), 1])
+
+
+def sorting():
+    for s, axis in (([7], 0), ([3, 5], 1), ([5, 3], 0), ([2, 4, 3], 1), ([1], 0), ([2, 70], -1), ([0, 3], 0), ([300], 0)):
+        for down in (False, True):
+            o = {'axis': axis, 'descending': down}
+            add('sort', [T(s, expand=False)], o)
+            add('argSort', [T(s, expand=False)], o, grad=False)
+            if len(s) < 3:
+                add('sort', [T(s, I(-2, 2))], o, grad=False, note='ties')
+                add('argSort', [T(s, I(-2, 2))], o, grad=False, note='ties')
+    values = LIT(3, 'nan', '-inf', 1, 'inf', -2)
+    add('sort', [T([6], values)], {'axis': 0}, special=True, note='special values')
+    add('argSort', [T([6], values)], {'axis': 0}, special=True, note='special values')
+    add('sort', [T([6], values)], {'axis': 0, 'descending': True}, special=True, note='special values')
+    add('topK', [T([6], LIT(3, 'nan', '-inf', 1, 'inf', -2)), 3], special=True, note='special values')
+    for s, k, axis in (([7], 3, 0), ([3, 5], 2, 1), ([5, 3], 4, 0), ([2, 4, 3], 1, 1), ([4], 4, 0), ([300], 5, 0)):
+        for largest in (True, False):
+            add('topK', [T(s, expand=False), k], {'axis': axis, 'largest': largest})
+    edges = T([5], LIT(-1.5, -0.5, 0, 0.5, 1.5))
+    for right in (False, True):
+        add('searchSorted', [edges, T([2, 4], OF(-2, -1.5, 0, 0.25, 0.5, 3))], {'right': right}, grad=False)
+        add('bucketize', [T([2, 4], OF(-2, -1.5, 0, 0.25, 0.5, 3)), T([5], LIT(-1.5, -0.5, 0, 0.5, 1.5))], {'right': right}, grad=False)
+    for s in ([6], [3, 4], [2, 2, 3], [0, 2]):
+        add('nonZero', [T(s, OF(0, 0, 1, -2))], grad=False)
+        add('unique', [T(s, I(-3, 3))], grad=False)
+        add('maskedSelect', [T(s), T(s, I(0, 1), dtype='bool')], grad=False)
+    add('histogram', [T([40], U(-2, 2))], {'bins': 8, 'range': [-2, 2]}, grad=False)
