@@ -278,12 +278,15 @@ def integers():
 def halves():
     """16-bit floats: results of float64 arithmetic on values that 16 bits hold."""
     for dtype in ('float16', 'bfloat16'):
-        for name in ('neg', 'abs', 'square', 'exp', 'sin', 'cos', 'tanh', 'sigmoid', 'relu', 'silu', 'gelu', 'erf', 'floor', 'round', 'expm1', 'softplus', 'atan'):
+        for name in ('neg', 'abs', 'square', 'exp', 'sin', 'cos', 'tanh', 'sigmoid', 'relu', 'silu', 'gelu', 'erf', 'floor', 'round', 'expm1', 'softplus', 'atan', 'asinh', 'logSigmoid', 'mish', 'tanhShrink', 'hardSwish', 'selu', 'elu', 'softsign', 'sinc'):
             add(name, [T([3, 5], GRID(-32, 32, 16))], dtypes=dtype)
-        for name in ('sqrt', 'log', 'rsqrt', 'reciprocal', 'log1p'):
+        for name in ('sqrt', 'log', 'rsqrt', 'reciprocal', 'log1p', 'cbrt', 'log10', 'log2'):
             add(name, [T([3, 5], GRID(1, 64, 16))], dtypes=dtype)
         for name in ('add', 'sub', 'mul', 'maximum', 'minimum', 'less', 'equal'):
             add(name, [T([3, 1], GRID(-32, 32, 16)), T([5], GRID(-32, 32, 16))], dtypes=dtype)
         add('div', [T([3, 1], GRID(-32, 32, 16)), T([5], GRID(1, 64, 16))], dtypes=dtype)
+        add('gelu', [T([3, 5], GRID(-32, 32, 16))], {'approximate': 'tanh'}, dtypes=dtype)
+        for name in ('atan2', 'hypot', 'logAddExp'):
+            add(name, [T([3, 1], GRID(1, 32, 16)), T([5], GRID(1, 32, 16))], dtypes=dtype)
         add('isNaN', [T([4], LIT('nan', 'inf', 0, 1))], dtypes=dtype, special=True)
         add('add', [T([4], LIT('nan', 'inf', '-0', 1)), T([4], LIT(1, '-inf', '-0', 2))], dtypes=dtype, special=True)

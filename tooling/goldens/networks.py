@@ -144,4 +144,6 @@ def classes():
         add('crossEntropy', [T(s, U(-3, 3)), T(s, U(0, 0.6), grad=False)])
         add('crossEntropy', [T(s, U(-3, 3)), T(s, U(0, 0.6), grad=False)], {'labelSmoothing': 0.1, 'reduction': 'sum'})
     add('crossEntropy', [T([2, 3], LIT(30, -30, 0, -40, 1, 40)), T([2], LIT(1, 2), dtype='int32')], note='far out')
+    for dtype in ('float16', 'bfloat16'):
+        add('crossEntropy', [T([4, 6], GRID(-32, 32, 16)), index([4], 6)], dtypes=dtype)
     add('crossEntropy', [T([3], U(-3, 3)), T([], LIT(1), dtype='int32')])

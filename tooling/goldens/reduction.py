@@ -232,4 +232,8 @@ def integers():
                 add(name, [T(shape, GRID(-32, 32, 16))], options, dtypes=dtype)
         add('softmax', [T([3, 4], GRID(-32, 32, 16)), 1], dtypes=dtype)
         add('logSumExp', [T([3, 4], GRID(-32, 32, 16))], {'axis': 1}, dtypes=dtype)
+        for name in ('softmin', 'logSoftmax'):
+            add(name, [T([2, 9], GRID(-32, 32, 16)), 1], dtypes=dtype)
+        for name in ('variance', 'std', 'norm'):
+            add(name, [T([3, 9], GRID(-32, 32, 16), expand=False)], {'axis': 1}, dtypes=dtype)
         add('cumSum', [T([3, 4], GRID(-8, 8, 8))], {'axis': 1}, dtypes=dtype)

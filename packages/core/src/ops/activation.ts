@@ -14,11 +14,12 @@ import { abs, add, div, mul, neg, sub } from './arithmetic.ts';
 import { clip } from './compound.ts';
 import { exp, expm1, log1p } from './exponential.ts';
 import { greater, less, lessEqual, where } from './logic.ts';
+import { inFloat32 } from './recording.ts';
 import { erf, tanh } from './trigonometric.ts';
 
-/** Runs an activation on its argument as a floating-point tensor. */
+/** Runs an activation on its argument as a floating-point tensor. 16-bit floats are rounded once, at the end. */
 function activation(op: string, x: TensorLike, body: (x: Tensor) => Tensor): Tensor {
-  return compose(op, () => body(wrap(floatOperand(x))));
+  return compose(op, () => inFloat32([wrap(floatOperand(x))], body));
 }
 
 /**

@@ -10,6 +10,7 @@ import { rsqrt } from './exponential.ts';
 import { type Layout, readLayout } from './image.ts';
 import { type Affine, affine, moments, readEps } from './normalization.ts';
 import { pad } from './padding.ts';
+import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { moveAxis, reshape } from './shape.ts';
 
@@ -20,34 +21,37 @@ export interface ImageNormOptions extends Affine {
 
 /** Normalises [N, C, ...] or [N, ..., C] by groups of channels; null takes every channel by itself. */
 function grouped(op: string, x: Tensor, count: number | null, options: ImageNormOptions): Tensor {
-  return compose(op, () => {
-    const t = wrap(floatOperand(x));
-    if (t.ndim < 2)
-      throw new ShapeError(op, `shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`, [
-        t.shape,
-      ]);
-    const last = readLayout(op, options.layout) === 'nhwc';
-    const channels = t.shape[last ? t.ndim - 1 : 1] as number;
-    const groups = count ?? Math.max(1, channels);
-    if (!Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
-      throw new ShapeError(
-        op,
-        `groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`,
-        [t.shape],
+  return compose(op, () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      if (t.ndim < 2)
+        throw new ShapeError(
+          op,
+          `shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`,
+          [t.shape],
+        );
+      const last = readLayout(op, options.layout) === 'nhwc';
+      const channels = t.shape[last ? t.ndim - 1 : 1] as number;
+      const groups = count ?? Math.max(1, channels);
+      if (!Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
+        throw new ShapeError(
+          op,
+          `groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`,
+          [t.shape],
+        );
+      }
+      const spatial = last ? t.shape.slice(1, -1) : t.shape.slice(2);
+      const split = [groups, channels / groups];
+      const batch = t.shape[0] as number;
+      const shape = last ? [batch, ...spatial, ...split] : [batch, ...split, ...spatial];
+      const group = last ? spatial.length + 1 : 1;
+      const { centered, variance } = moments(
+        reshape(t, shape),
+        shape.map((_, i) => i).filter((i) => i !== 0 && i !== group),
       );
-    }
-    const spatial = last ? t.shape.slice(1, -1) : t.shape.slice(2);
-    const split = [groups, channels / groups];
-    const batch = t.shape[0] as number;
-    const shape = last ? [batch, ...spatial, ...split] : [batch, ...split, ...spatial];
-    const group = last ? spatial.length + 1 : 1;
-    const { centered, variance } = moments(
-      reshape(t, shape),
-      shape.map((_, i) => i).filter((i) => i !== 0 && i !== group),
-    );
-    const normal = reshape(mul(centered, rsqrt(add(variance, readEps(op, options.eps, t)))), t.shape);
-    return affine(normal, options, last ? [channels] : [channels, ...spatial.map(() => 1)], op);
-  });
+      const normal = reshape(mul(centered, rsqrt(add(variance, readEps(op, options.eps, t)))), t.shape);
+      return affine(normal, options, last ? [channels] : [channels, ...spatial.map(() => 1)], op);
+    }),
+  );
 }
 
 /**

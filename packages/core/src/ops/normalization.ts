@@ -12,9 +12,10 @@ import type { Shape } from '../shape/view.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { add, div, mul, square, sub } from './arithmetic.ts';
+import { add, cast, div, mul, square, sub } from './arithmetic.ts';
 import { rsqrt } from './exponential.ts';
 import { type Layout, readLayout } from './image.ts';
+import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { reshape } from './shape.ts';
 
@@ -85,42 +86,44 @@ export interface BatchNormOptions extends Affine {
  * batchNorm(tensor([[1], [3]]), { training: true }); // about [[-1], [1]]
  */
 export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
-  return compose('batchNorm', () => {
-    const t = wrap(floatOperand(x));
-    const last = readLayout('batchNorm', options.layout) === 'nhwc';
-    const channel = normalizeAxis('batchNorm', options.axis ?? (last ? -1 : 1), t.ndim);
-    const shape = t.shape.map((n, i) => (i === channel ? n : 1));
-    const eps = readEps('batchNorm', options.eps, t);
-    const { runningMean, runningVar } = options;
-    for (const running of [runningMean, runningVar]) {
-      if (running && running.size !== t.shape[channel])
-        throw new ShapeError(
-          'batchNorm',
-          `running statistics have shape ${showShape(running.shape)}: needs [${t.shape[channel]}], one per channel of ${showShape(t.shape)}`,
-          [running.shape, t.shape],
-        );
-    }
-    if (!options.training) {
-      if (!runningMean || !runningVar)
-        throw new ArgumentError(
-          'batchNorm',
-          'no statistics: neither training nor runningMean and runningVar; give one of them',
-        );
-      const normal = mul(sub(t, reshape(runningMean, shape)), rsqrt(add(reshape(runningVar, shape), eps)));
-      return affine(normal, options, shape, 'batchNorm');
-    }
-    const axes = t.shape.map((_, i) => i).filter((i) => i !== channel);
-    const { centered, mean, variance, count } = moments(t, axes);
-    noGrad(() => {
-      const momentum = given(options.momentum ?? 0.1, t);
-      const update = (running: Tensor, value: Tensor): void => {
-        running.assign(add(running, mul(momentum, sub(reshape(value, running.shape), running))));
-      };
-      if (runningMean) update(runningMean, mean);
-      if (runningVar) update(runningVar, mul(variance, count / Math.max(1, count - 1)));
-    });
-    return affine(mul(centered, rsqrt(add(variance, eps))), options, shape, 'batchNorm');
-  });
+  return compose('batchNorm', () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      const last = readLayout('batchNorm', options.layout) === 'nhwc';
+      const channel = normalizeAxis('batchNorm', options.axis ?? (last ? -1 : 1), t.ndim);
+      const shape = t.shape.map((n, i) => (i === channel ? n : 1));
+      const eps = readEps('batchNorm', options.eps, t);
+      const { runningMean, runningVar } = options;
+      for (const running of [runningMean, runningVar]) {
+        if (running && running.size !== t.shape[channel])
+          throw new ShapeError(
+            'batchNorm',
+            `running statistics have shape ${showShape(running.shape)}: needs [${t.shape[channel]}], one per channel of ${showShape(t.shape)}`,
+            [running.shape, t.shape],
+          );
+      }
+      if (!options.training) {
+        if (!runningMean || !runningVar)
+          throw new ArgumentError(
+            'batchNorm',
+            'no statistics: neither training nor runningMean and runningVar; give one of them',
+          );
+        const normal = mul(sub(t, reshape(runningMean, shape)), rsqrt(add(reshape(runningVar, shape), eps)));
+        return affine(normal, options, shape, 'batchNorm');
+      }
+      const axes = t.shape.map((_, i) => i).filter((i) => i !== channel);
+      const { centered, mean, variance, count } = moments(t, axes);
+      noGrad(() => {
+        const momentum = given(options.momentum ?? 0.1, t);
+        const update = (running: Tensor, value: Tensor): void => {
+          const next = add(running, mul(momentum, sub(reshape(value, running.shape), running)));
+          running.assign(cast(next, running.dtype));
+        };
+        if (runningMean) update(runningMean, mean);
+        if (runningVar) update(runningVar, mul(variance, count / Math.max(1, count - 1)));
+      });
+      return affine(mul(centered, rsqrt(add(variance, eps))), options, shape, 'batchNorm');
+    }),
+  );
 }
 
 export interface LayerNormOptions extends Affine {
@@ -155,17 +158,18 @@ function lastAxes(
  * layerNorm(tensor([[1, 3]])); // about [[-1, 1]]
  */
 export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
-  return compose('layerNorm', () => {
-    const t = wrap(floatOperand(x));
-    const { axes, shape } = lastAxes('layerNorm', t, options.normalizedShape);
-    const { centered, variance } = moments(t, axes);
-    return affine(
-      mul(centered, rsqrt(add(variance, readEps('layerNorm', options.eps, t)))),
-      options,
-      shape,
-      'layerNorm',
-    );
-  });
+  return compose('layerNorm', () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      const { axes, shape } = lastAxes('layerNorm', t, options.normalizedShape);
+      const { centered, variance } = moments(t, axes);
+      return affine(
+        mul(centered, rsqrt(add(variance, readEps('layerNorm', options.eps, t)))),
+        options,
+        shape,
+        'layerNorm',
+      );
+    }),
+  );
 }
 
 /**
@@ -177,11 +181,12 @@ export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
  * rmsNorm(tensor([[3, 3]])); // about [[1, 1]]
  */
 export function rmsNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
-  return compose('rmsNorm', () => {
-    const t = wrap(floatOperand(x));
-    const { axes, shape } = lastAxes('rmsNorm', t, options.normalizedShape);
-    const count = shape.reduce((a, b) => a * b, 1);
-    const meanSquare = div(sum(square(t), { axis: axes, keepDims: true }), count);
-    return affine(mul(t, rsqrt(add(meanSquare, readEps('rmsNorm', options.eps, t)))), options, shape, 'rmsNorm');
-  });
+  return compose('rmsNorm', () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      const { axes, shape } = lastAxes('rmsNorm', t, options.normalizedShape);
+      const count = shape.reduce((a, b) => a * b, 1);
+      const meanSquare = div(sum(square(t), { axis: axes, keepDims: true }), count);
+      return affine(mul(t, rsqrt(add(meanSquare, readEps('rmsNorm', options.eps, t)))), options, shape, 'rmsNorm');
+    }),
+  );
 }

@@ -1,14 +1,26 @@
 /**
  * The three forms in which an elementwise operation is recorded: one operand, two operands, two floating-point operands.
  *
- * Every public elementwise operation is one call of these, or a composite of such.
+ * Every public elementwise operation is one call of these, or a composite of such. Composites of 16-bit floats compute in float32.
  */
 import type { BinaryPrimitive, UnaryPrimitive } from '../graph/attrs.ts';
 import { makeNode } from '../graph/build.ts';
+import { cast } from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
-import { wrap } from '../tensor/handle.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
+
+/**
+ * Runs a composite on 16-bit floats in float32 and rounds its result once; others as they are. Differences of rounded numbers, as
+ * 1 + erf(x) of gelu, would leave nothing right.
+ */
+export function inFloat32(args: readonly Tensor[], body: (...args: Tensor[]) => Tensor): Tensor {
+  const dtype = args[0]?.dtype;
+  if (dtype !== 'float16' && dtype !== 'bfloat16') return body(...args);
+  const wide = body(...args.map((t) => wrap(cast(nodeOf(t), 'float32'))));
+  return wrap(cast(nodeOf(wide), dtype));
+}
 
 /** One operand of any dtype the primitive takes. */
 export function unaryOp(op: string, primitive: UnaryPrimitive, x: TensorLike): Tensor {

@@ -7,7 +7,7 @@ import { abs, add, div, mul, sub } from './arithmetic.ts';
 import { copysign } from './compound.ts';
 import { log, log1p, sqrt } from './exponential.ts';
 import { equal, greater, where } from './logic.ts';
-import { floatBinaryOp, floatUnaryOp } from './recording.ts';
+import { floatBinaryOp, floatUnaryOp, inFloat32 } from './recording.ts';
 
 /**
  * The sine. Source: Array API `sin`.
@@ -126,17 +126,18 @@ export function atan2(a: TensorLike, b: TensorLike): Tensor {
  * asinh(tensor([0])); // [0]
  */
 export function asinh(x: TensorLike): Tensor {
-  return compose('asinh', () => {
-    const t = wrap(floatOperand(x));
-    const size = abs(t);
-    // log1p(s + s^2 / (1 + sqrt(1 + s^2))) near zero; log(s) + log(2) where the square would overflow.
-    const large = greater(size, 1e8);
-    const s = where(large, 1, size);
-    const squared = mul(s, s);
-    const near = log1p(add(s, div(squared, add(1, sqrt(add(squared, 1))))));
-    const far = add(log(where(large, size, 1)), Math.LN2);
-    return copysign(where(large, far, near), t);
-  });
+  return compose('asinh', () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      const size = abs(t);
+      // log1p(s + s^2 / (1 + sqrt(1 + s^2))) near zero; log(s) + log(2) where the square would overflow.
+      const large = greater(size, 1e8);
+      const s = where(large, 1, size);
+      const squared = mul(s, s);
+      const near = log1p(add(s, div(squared, add(1, sqrt(add(squared, 1))))));
+      const far = add(log(where(large, size, 1)), Math.LN2);
+      return copysign(where(large, far, near), t);
+    }),
+  );
 }
 
 /**
@@ -146,13 +147,14 @@ export function asinh(x: TensorLike): Tensor {
  * acosh(tensor([1])); // [0]
  */
 export function acosh(x: TensorLike): Tensor {
-  return compose('acosh', () => {
-    const t = wrap(floatOperand(x));
-    const large = greater(t, 1e8);
-    const s = sub(where(large, 2, t), 1);
-    const near = log1p(add(s, sqrt(add(mul(s, 2), mul(s, s)))));
-    return where(large, add(log(where(large, t, 1)), Math.LN2), near);
-  });
+  return compose('acosh', () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      const large = greater(t, 1e8);
+      const s = sub(where(large, 2, t), 1);
+      const near = log1p(add(s, sqrt(add(mul(s, 2), mul(s, s)))));
+      return where(large, add(log(where(large, t, 1)), Math.LN2), near);
+    }),
+  );
 }
 
 /**
@@ -162,10 +164,11 @@ export function acosh(x: TensorLike): Tensor {
  * atanh(tensor([0])); // [0]
  */
 export function atanh(x: TensorLike): Tensor {
-  return compose('atanh', () => {
-    const t = wrap(floatOperand(x));
-    return mul(log1p(div(mul(t, 2), sub(1, t))), 0.5);
-  });
+  return compose('atanh', () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      return mul(log1p(div(mul(t, 2), sub(1, t))), 0.5);
+    }),
+  );
 }
 
 /**
@@ -185,10 +188,11 @@ export function erfc(x: TensorLike): Tensor {
  * sinc(tensor([0])); // [1]
  */
 export function sinc(x: TensorLike): Tensor {
-  return compose('sinc', () => {
-    const t = wrap(floatOperand(x));
-    const zero = equal(t, 0);
-    const angle = mul(where(zero, 1, t), Math.PI);
-    return where(zero, 1, div(sin(angle), angle));
-  });
+  return compose('sinc', () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      const zero = equal(t, 0);
+      const angle = mul(where(zero, 1, t), Math.PI);
+      return where(zero, 1, div(sin(angle), angle));
+    }),
+  );
 }
