@@ -77,6 +77,7 @@ export { type TensorOptions, empty, full, fullLike, ones, onesLike, tensor, zero
 export { diag, diagEmbed, rot90 } from './ops/diagonals.ts';
 export { type NormalizeOptions, cdist, cosineSimilarity, normalize } from './ops/distance.ts';
 export { einsum } from './ops/einsum.ts';
+export { erfc, erfinv } from './ops/error-function.ts';
 export { cbrt, exp, exp2, expm1, log, log10, log1p, log2, logAddExp, rsqrt, sqrt, xlogy } from './ops/exponential.ts';
 export {
   type IndexAxis,
@@ -129,6 +130,7 @@ export {
   tripletMarginLoss,
 } from './ops/margin-loss.ts';
 export { type ClassLossOptions, type CrossEntropyOptions, crossEntropy, nllLoss } from './ops/class-loss.ts';
+export { digamma, lgamma, polygamma } from './ops/gamma.ts';
 export { type GemmOptions, dot, gemm, gemv, inner, matmul, outer, tensordot, vdot } from './ops/matmul.ts';
 export {
   type ImageNormOptions,
@@ -200,7 +202,6 @@ export {
   cos,
   cosh,
   erf,
-  erfc,
   sin,
   sinc,
   sinh,

@@ -37,3 +37,47 @@ export function roundHalfEven(x: number): number {
   if (rest > 0.5) return floor + 1;
   return floor % 2 === 0 ? floor : floor + 1;
 }
+
+/** 1 - erf(x) without cancellation: the continued fraction of Abramowitz and Stegun 7.1.14 where erf comes close to 1. */
+export function erfc(x: number): number {
+  if (!(x > 1.5)) return 1 - erf(x);
+  let fraction = x;
+  for (let n = 400; n >= 1; n--) fraction = x + n / 2 / fraction;
+  return Math.exp(-x * x) / (fraction * Math.sqrt(Math.PI));
+}
+
+/** The inverse of erf by bisection. */
+export function erfinv(y: number): number {
+  if (y < 0) return -erfinv(-y);
+  let [low, high] = [0, 6];
+  for (let i = 0; i < 60; i++) {
+    const middle = (low + high) / 2;
+    if (y < 0.5 ? erf(middle) < y : erfc(middle) > 1 - y) low = middle;
+    else high = middle;
+  }
+  return (low + high) / 2;
+}
+
+/** log |gamma(x)|: Stirling's series (Abramowitz and Stegun 6.1.41) behind 30 steps of the recurrence, reflection below 0. */
+export function lgamma(x: number): number {
+  if (x < 0) return Math.log(Math.PI / Math.abs(Math.sin(Math.PI * x))) - lgamma(1 - x);
+  let shift = 0;
+  let z = x;
+  for (; z < 30; z++) shift += Math.log(z);
+  return (z - 0.5) * Math.log(z) - z + 0.5 * Math.log(2 * Math.PI) + 1 / (12 * z) - 1 / (360 * z ** 3) - shift;
+}
+
+/** The n-th derivative of digamma by its series (6.3.16 and 6.4.10): 2000 terms, the rest as an integral with Euler's corrections. */
+export function polygamma(n: number, x: number): number {
+  const terms = 2000;
+  const z = x + terms;
+  if (n === 0) {
+    let sum = Math.log(z) - 1 / (2 * z) - 1 / (12 * z * z);
+    for (let k = terms - 1; k >= 0; k--) sum -= 1 / (x + k);
+    return sum;
+  }
+  let sum = z ** -n / n + z ** (-n - 1) / 2 + ((n + 1) * z ** (-n - 2)) / 12;
+  for (let k = terms - 1; k >= 0; k--) sum += (x + k) ** (-n - 1);
+  for (let k = 2; k <= n; k++) sum *= k;
+  return n % 2 === 0 ? -sum : sum;
+}

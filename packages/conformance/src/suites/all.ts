@@ -18,10 +18,12 @@ import { randomCases } from './random.ts';
 import { rearrangingSpecs } from './rearranging.ts';
 import { reductionSpecs } from './reduction.ts';
 import { specialCases } from './special.ts';
+import { specialFunctionSpecs } from './special-functions.ts';
 
 export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
   const specs = [
     ...elementwiseSpecs(),
+    ...specialFunctionSpecs(),
     ...reductionSpecs(),
     ...movementSpecs(),
     ...rearrangingSpecs(),

@@ -172,16 +172,6 @@ export function atanh(x: TensorLike): Tensor {
 }
 
 /**
- * 1 - erf(x). Source: C `erfc`. Computed as that difference, so relative accuracy is lost for large x.
- *
- * @example
- * erfc(tensor([0])); // [1]
- */
-export function erfc(x: TensorLike): Tensor {
-  return compose('erfc', () => sub(1, erf(x)));
-}
-
-/**
  * sin(pi x) / (pi x), and 1 at 0. Source: NumPy `sinc`.
  *
  * @example

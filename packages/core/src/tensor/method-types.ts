@@ -18,6 +18,7 @@ import type { ReductionMethods } from './methods/reduction.ts';
 import type { RoundingMethods } from './methods/rounding.ts';
 import type { ShapeMethods } from './methods/shape.ts';
 import type { SlicingMethods } from './methods/slicing.ts';
+import type { SpecialMethods } from './methods/special.ts';
 import type { TrigonometricMethods } from './methods/trigonometric.ts';
 import type { Tensor } from './types.ts';
 
@@ -26,6 +27,7 @@ export interface TensorMethods
     LogicMethods,
     ExponentialMethods,
     TrigonometricMethods,
+    SpecialMethods,
     RoundingMethods,
     BitwiseMethods,
     ActivationMethods,

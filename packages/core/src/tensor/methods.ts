@@ -21,6 +21,7 @@ import { reductionMethods } from './methods/reduction.ts';
 import { roundingMethods } from './methods/rounding.ts';
 import { shapeMethods } from './methods/shape.ts';
 import { slicingMethods } from './methods/slicing.ts';
+import { specialMethods } from './methods/special.ts';
 import { trigonometricMethods } from './methods/trigonometric.ts';
 import {
   deviceOf,
@@ -44,6 +45,7 @@ const operations: TensorMethods & ThisType<Tensor> = {
   ...logicMethods,
   ...exponentialMethods,
   ...trigonometricMethods,
+  ...specialMethods,
   ...roundingMethods,
   ...bitwiseMethods,
   ...activationMethods,

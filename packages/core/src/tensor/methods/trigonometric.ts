@@ -10,7 +10,6 @@ import {
   cos,
   cosh,
   erf,
-  erfc,
   sin,
   sinc,
   sinh,
@@ -48,8 +47,6 @@ export interface TrigonometricMethods {
   acosh(): Tensor;
   /** The inverse hyperbolic tangent, of x in -1 .. 1. */
   atanh(): Tensor;
-  /** 1 - erf(x). */
-  erfc(): Tensor;
   /** sin(pi x) / (pi x), and 1 at 0. */
   sinc(): Tensor;
 }
@@ -96,9 +93,6 @@ export const trigonometricMethods: TrigonometricMethods & ThisType<Tensor> = {
   },
   atanh() {
     return atanh(this);
-  },
-  erfc() {
-    return erfc(this);
   },
   sinc() {
     return sinc(this);
