@@ -3,6 +3,7 @@ import { type DType, type Tensor, grads, mul, scope, sum } from '@polygrad/core'
 import type { ConformanceCase, SkipReason } from './case.ts';
 import { assertClose, gamma, type Tolerances } from './compare.ts';
 import { type Layout, layoutApplies, layouts, makeTensor } from './layouts.ts';
+import { checkBatch, checkTangent, checkThird } from './expand-transforms.ts';
 import { count, map, type NDArray, nd } from './oracle/ndarray.ts';
 import { makeRandom, sample, seedOf, uniform } from './oracle/random.ts';
 import type { Instance, OpSpec } from './spec.ts';
@@ -17,6 +18,8 @@ export interface Target {
 
 export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
   const cases: ConformanceCase[] = [];
+  // Of instances that differ in shape alone, one is enough for the slower cases.
+  const lastPlain = spec.instances.filter(({ small, options }) => small && options === undefined).at(-1);
   for (const instance of spec.instances) {
     for (const dtype of spec.dtypes) {
       for (const layout of layouts) {
@@ -32,7 +35,21 @@ export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
       name: `${spec.name} / ${instance.label} / ${spec.dtypes[0]} / eager equals fused`,
       run: guarded(target, spec.dtypes[0] as DType, () => checkEager(spec, instance, spec.dtypes[0] as DType, target)),
     });
+    if (instance.small) {
+      const dtype: DType = spec.dtypes.includes('float64') ? 'float64' : (spec.dtypes[0] as DType);
+      cases.push({
+        name: `${spec.name} / ${instance.label} / ${dtype} / batch`,
+        run: guarded(target, dtype, () => checkBatch(spec, instance, target)),
+      });
+    }
     if (!spec.gradient || !instance.small) continue;
+    const telling = instance.options !== undefined || instance === lastPlain;
+    if (telling) {
+      cases.push({
+        name: `${spec.name} / ${instance.label} / float64 / forward`,
+        run: guarded(target, 'float64', () => checkTangent(spec, draw(spec, instance), instance, target)),
+      });
+    }
     cases.push({
       name: `${spec.name} / ${instance.label} / float64 / gradient`,
       run: guarded(target, 'float64', () => checkGradient(spec, instance, target)),
@@ -46,6 +63,12 @@ export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
         name: `${spec.name} / ${instance.label} / float64 / gradient of gradient`,
         run: guarded(target, 'float64', () => checkSecond(spec, instance, target)),
       });
+      if (telling) {
+        cases.push({
+          name: `${spec.name} / ${instance.label} / float64 / third derivative`,
+          run: guarded(target, 'float64', () => checkThird(spec, draw(spec, instance), instance, target)),
+        });
+      }
     }
   }
   return cases;

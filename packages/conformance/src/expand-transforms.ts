@@ -1,0 +1,168 @@
+/**
+ * Cases that every operation gets by its gradient: third derivatives, changes forward (jvp), and batches (vmap).
+ */
+import { grads, jvp, mul, scope, sum, type Tensor, vmap } from '@polygrad/core';
+import { assertClose } from './compare.ts';
+import { makeTensor } from './layouts.ts';
+import { count, type NDArray, nd } from './oracle/ndarray.ts';
+import { makeRandom, sample, seedOf, uniform } from './oracle/random.ts';
+import type { Instance, OpSpec } from './spec.ts';
+import type { Target } from './expand.ts';
+
+const step = 1e-6;
+
+function probe(spec: OpSpec, shape: readonly number[], salt: string): NDArray {
+  return sample(makeRandom(seedOf(`${spec.name}/${shape}/${salt}`)), shape, uniform(0.5, 1.5));
+}
+
+function finiteDifference(target: Target): { readonly rtol: number; readonly atol: number } {
+  return target.tolerances.finiteDifference.float64 ?? { rtol: 0, atol: 0 };
+}
+
+/** The operation as a function of the inputs to differentiate, with everything it needs on the engine. */
+class Problem {
+  readonly of: readonly number[];
+  readonly inputs: readonly NDArray[];
+  readonly spec: OpSpec;
+  readonly instance: Instance;
+  readonly #made: Tensor[] = [];
+
+  constructor(spec: OpSpec, instance: Instance, inputs: readonly NDArray[]) {
+    this.spec = spec;
+    this.instance = instance;
+    this.inputs = inputs;
+    this.of = spec.gradient?.of ?? [];
+  }
+
+  /** A tensor that lives until the end of the case. */
+  hold(t: Tensor): Tensor {
+    this.#made.push(t);
+    return t;
+  }
+
+  wide(a: NDArray): Tensor {
+    return this.hold(makeTensor(a, 'float64'));
+  }
+
+  /** Inputs moved by `delta` along the directions. */
+  moved(directions: readonly NDArray[], delta: number): NDArray[] {
+    return this.inputs.map((a, j) => {
+      const i = this.of.indexOf(j);
+      if (i < 0) return a;
+      return nd(
+        a.shape,
+        a.data.map((x, q) => x + delta * ((directions[i] as NDArray).data[q] as number)),
+      );
+    });
+  }
+
+  /** The inputs to differentiate, as tensors. */
+  points(inputs: readonly NDArray[] = this.inputs): Tensor[] {
+    return this.of.map((position) => this.wide(inputs[position] as NDArray));
+  }
+
+  /** The operation on float64, the other inputs fixed. */
+  run(): (...xs: Tensor[]) => Tensor {
+    const { spec, instance } = this;
+    const all = this.inputs.map((a, i) => this.hold(makeTensor(a, spec.inputDTypes?.[i] ?? 'float64')));
+    return (...xs) => {
+      const given = [...all];
+      this.of.forEach((position, i) => {
+        given[position] = xs[i] as Tensor;
+      });
+      return spec.run(given, instance.options ?? {});
+    };
+  }
+
+  directions(salt: string): NDArray[] {
+    return this.of.map((position) => probe(this.spec, (this.inputs[position] as NDArray).shape, `${salt}${position}`));
+  }
+
+  resultWeights(): NDArray {
+    return probe(this.spec, this.spec.oracle([...this.inputs], this.instance.options ?? {}).shape, 'w');
+  }
+
+  dispose(): void {
+    for (const t of this.#made) t.dispose();
+  }
+}
+
+type Scalar = (...xs: Tensor[]) => Tensor;
+
+/** <gradient of f, directions>. */
+function along(f: Scalar, directions: readonly Tensor[]): Scalar {
+  return (...xs) =>
+    (grads(f)(...xs) as Tensor[]).map((g, i) => sum(mul(g, directions[i] as Tensor))).reduce((a, b) => a.add(b));
+}
+
+async function numberOf(f: Scalar, xs: readonly Tensor[]): Promise<number> {
+  const t = scope(() => f(...xs));
+  const value = await t.item();
+  t.dispose();
+  return value;
+}
+
+/** The third derivative along directions against the central difference of the second. */
+export async function checkThird(spec: OpSpec, inputs: NDArray[], instance: Instance, target: Target): Promise<void> {
+  const problem = new Problem(spec, instance, inputs);
+  if (count((inputs[problem.of[0] as number] as NDArray).shape) === 0) return;
+  const run = problem.run();
+  const weight = problem.wide(problem.resultWeights());
+  const ahead = problem.directions('third');
+  const [first, second, third] = ['v', 'd', 'third'].map((salt) =>
+    problem.directions(salt).map((a) => problem.wide(a)),
+  ) as [Tensor[], Tensor[], Tensor[]];
+  const twice = along(
+    along((...xs) => sum(mul(run(...xs), weight)), first),
+    second,
+  );
+  const actual = await numberOf(along(twice, third), problem.points());
+  const high = await numberOf(twice, problem.points(problem.moved(ahead, step)));
+  const low = await numberOf(twice, problem.points(problem.moved(ahead, -step)));
+  problem.dispose();
+  assertClose('third derivative', [actual], [], nd([], [(high - low) / (2 * step)]), finiteDifference(target));
+}
+
+/** The change of the result by jvp against the central difference of the oracle. */
+export async function checkTangent(spec: OpSpec, inputs: NDArray[], instance: Instance, target: Target): Promise<void> {
+  const problem = new Problem(spec, instance, inputs);
+  const options = instance.options ?? {};
+  const ahead = problem.directions('t');
+  const run = problem.run();
+  const points = problem.points();
+  const tangents = ahead.map((a) => problem.wide(a));
+  const [value, change] = jvp((...xs: Tensor[]) => run(...xs), points, tangents);
+  const shape = [...change.shape];
+  const actual = Array.from((await change.data()) as ArrayLike<number>, Number);
+  value.dispose();
+  change.dispose();
+  problem.dispose();
+  const high = spec.oracle(problem.moved(ahead, step), options);
+  const low = spec.oracle(problem.moved(ahead, -step), options);
+  const expected = high.data.map((y, i) => (y - (low.data[i] as number)) / (2 * step));
+  assertClose('change of the result', actual, shape, nd(high.shape, expected), finiteDifference(target));
+}
+
+/** Two examples at once by vmap against the oracle on each. */
+export async function checkBatch(spec: OpSpec, instance: Instance, target: Target): Promise<void> {
+  const options = instance.options ?? {};
+  const dtype = spec.dtypes.includes('float64') ? 'float64' : (spec.dtypes[0] as 'float64');
+  const examples = ['one', 'two'].map((salt) =>
+    instance.draw(makeRandom(seedOf(`${spec.name}/${instance.label}/${salt}`))),
+  );
+  const [one, two] = examples as [NDArray[], NDArray[]];
+  const batch = one.map((a, i) => {
+    const b = two[i] as NDArray;
+    return makeTensor(nd([2, ...a.shape], [...a.data, ...b.data]), spec.inputDTypes?.[i] ?? dtype);
+  });
+  const result = scope(() => vmap((...xs: Tensor[]) => spec.run(xs, options))(...batch));
+  const actual = Array.from((await result.data()) as ArrayLike<number>, Number);
+  const shape = [...result.shape];
+  const wanted = spec.result ?? dtype;
+  for (const t of [...batch, result]) t.dispose();
+  const expected = examples.map((inputs) => spec.oracle(inputs, options)) as [NDArray, NDArray];
+  const tolerance = target.tolerances.forward[wanted];
+  if (!tolerance) throw new Error(`no forward tolerance for ${wanted}`);
+  const whole = nd([2, ...expected[0].shape], [...expected[0].data, ...expected[1].data]);
+  assertClose('batch', actual, shape, whole, tolerance);
+}
