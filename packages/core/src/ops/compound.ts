@@ -62,8 +62,9 @@ export function hypot(a: TensorLike, b: TensorLike): Tensor {
     const usable = logicalAnd(notEqual(large, 0), less(large, Number.POSITIVE_INFINITY));
     const node = nodeOf(where(usable, large, 1));
     const scale = wrap(makeNode('stopGradient', [node], null));
-    const u = div(x, scale);
-    const v = div(y, scale);
+    // Squares need no magnitudes, whose slope at 0 would cut off second derivatives.
+    const u = div(p, scale);
+    const v = div(q, scale);
     const squares = add(mul(u, u), mul(v, v));
     const zero = equal(squares, 0);
     const root = where(zero, 0, mul(scale, floatUnaryOp('hypot', 'sqrt', where(zero, 1, squares))));

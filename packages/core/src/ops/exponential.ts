@@ -5,8 +5,8 @@ import { compose } from '../graph/scope.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, div, maximum, mul, neg, sub } from './arithmetic.ts';
-import { equal, less, lessEqual, logicalAnd, logicalOr, where } from './logic.ts';
+import { abs, add, div, mul, neg, sub } from './arithmetic.ts';
+import { equal, isInf, less, lessEqual, logicalAnd, logicalOr, where } from './logic.ts';
 import { floatUnaryOp } from './recording.ts';
 
 /**
@@ -45,7 +45,9 @@ export function cbrt(x: TensorLike): Tensor {
     const first = exp(mul(log(safe), 1 / 3));
     const root = sub(first, mul(sub(first, div(safe, mul(first, first))), 1 / 3));
     const signed = where(less(t, 0), neg(root), root);
-    return where(equal(size, 0), t, where(plain, signed, t));
+    // The square root has the value and the infinite slope of the cube root at 0.
+    const zero = equal(size, 0);
+    return where(zero, sqrt(where(zero, t, 1)), where(plain, signed, t));
   });
 }
 
@@ -129,10 +131,11 @@ export function logAddExp(a: TensorLike, b: TensorLike): Tensor {
   return compose('logAddExp', () => {
     const [p, q] = floatOperands(a, b);
     const [x, y] = [wrap(p), wrap(q)];
-    const distance = abs(sub(x, y));
-    const result = add(maximum(x, y), log1p(exp(neg(distance))));
+    // The larger operand is chosen, not computed by maximum and abs: their slopes at equality would cut off second derivatives.
+    const other = less(x, y);
+    const result = add(where(other, y, x), log1p(exp(where(other, sub(x, y), sub(y, x)))));
     // Equal infinities: their distance is NaN.
-    return where(equal(x, y), add(x, Math.LN2), result);
+    return where(logicalAnd(equal(x, y), isInf(x)), mul(add(x, y), 0.5), result);
   });
 }
 

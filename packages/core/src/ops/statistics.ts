@@ -96,7 +96,7 @@ function rootOrZero(x: Tensor): Tensor {
 }
 
 /**
- * log(sum(exp(x))) without overflow; -infinity of rows that are all -infinity. Source: SciPy `logsumexp`.
+ * log(sum(exp(x))) without overflow; -infinity, with gradient 0, of rows that are all -infinity. Source: SciPy `logsumexp`.
  *
  * @throws ShapeError for empty axes
  *
@@ -110,7 +110,9 @@ export function logSumExp(x: TensorLike, axis?: AxisArgument): Tensor {
     // Infinite maxima are not subtracted: infinity minus itself would be NaN.
     const shift = wrap(stopGradient(nodeOf(where(areFinite(largest), largest, 0))));
     const total = sum(exp(sub(t, shift)), { axis: axes.axes, keepDims: true });
-    return dropKept(add(log(total), shift), axes);
+    // Nothing but -infinity: nothing to share the gradient, so it is 0.
+    const none = equal(total, 0);
+    return dropKept(add(where(none, Number.NEGATIVE_INFINITY, log(where(none, 1, total))), shift), axes);
   });
 }
 

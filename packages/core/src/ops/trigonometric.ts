@@ -3,10 +3,10 @@ import { compose } from '../graph/scope.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, div, mul, sub } from './arithmetic.ts';
+import { abs, add, div, mul, square, sub } from './arithmetic.ts';
 import { copysign } from './compound.ts';
 import { log, log1p, sqrt } from './exponential.ts';
-import { equal, greater, where } from './logic.ts';
+import { greater, less, where } from './logic.ts';
 import { floatBinaryOp, floatUnaryOp, inFloat32 } from './recording.ts';
 
 /**
@@ -180,9 +180,13 @@ export function atanh(x: TensorLike): Tensor {
 export function sinc(x: TensorLike): Tensor {
   return compose('sinc', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
-      const zero = equal(t, 0);
-      const angle = mul(where(zero, 1, t), Math.PI);
-      return where(zero, 1, div(sin(angle), angle));
+      const near = less(abs(t), 0.16);
+      const angle = mul(where(near, 1, t), Math.PI);
+      // By its series near 0, where derivatives of the quotient would cancel: the first term left out is below 1e-19.
+      const z = square(mul(where(near, t, 0), Math.PI));
+      let series: TensorLike = 1;
+      for (let k = 7; k >= 1; k--) series = sub(1, mul(mul(z, 1 / (2 * k * (2 * k + 1))), series));
+      return where(near, series, div(sin(angle), angle));
     }),
   );
 }

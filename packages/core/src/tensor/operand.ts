@@ -8,6 +8,7 @@ import type { Node } from '../graph/node.ts';
 import { cast, constant, scalar } from '../graph/primitives.ts';
 import { composingDepth, opName } from '../graph/scope.ts';
 import type { DType } from '../shape/dtype.ts';
+import { ArgumentError } from '../shape/errors.ts';
 import { checkWeak, floatFor, promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from './handle.ts';
 import type { Tensor, TensorLike } from './types.ts';
@@ -20,6 +21,9 @@ function weakDefault(value: number | boolean | bigint): DType {
 
 /** Node of a number as `dtype`. */
 export function weak(value: number | boolean | bigint, dtype: DType, fromUser: boolean = composingDepth() === 0): Node {
+  if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint') {
+    throw new ArgumentError(opName('number'), `not a tensor or number: ${String(value)}; make a tensor with tensor()`);
+  }
   checkWeak(opName('number'), value, dtype);
   const number = typeof value === 'bigint' ? value : Number(value);
   return fromUser ? scalar(number, dtype) : constant(number, dtype);
