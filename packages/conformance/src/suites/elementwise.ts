@@ -273,7 +273,7 @@ export function elementwiseSpecs(): OpSpec[] {
       ...(b.order === 0 ? {} : { gradient: { of: [0, 1], order: b.order ?? 2 } }),
     });
   }
-  specs.push(whereSpec(), clipSpec());
+  specs.push(whereSpec(), clipSpec(), fmaSpec());
   return specs;
 }
 
@@ -310,5 +310,26 @@ function clipSpec(): OpSpec {
     run: ([x]) => pg.clip(x as Tensor, -1, 1.5),
     oracle: ([x]) => zip((v) => Math.min(Math.max(v, -1), 1.5), x as never),
     gradient: { of: [0], order: 2 },
+  };
+}
+
+function fmaSpec(): OpSpec {
+  return {
+    name: 'fma',
+    dtypes: floats,
+    instances: [
+      [[5], [5], [5]],
+      [[67], [], [67]],
+      [[2, 1], [3], [2, 3]],
+      [[0], [1], []],
+    ].map((shapes) => ({
+      label: shapes.map((shape) => `[${shape}]`).join(' '),
+      small: true,
+      draw: (r: Random) => shapes.map((shape) => sample(r, shape, any)),
+    })),
+    run: ([a, b, c]) => pg.fma(a as Tensor, b as Tensor, c as Tensor),
+    oracle: ([a, b, c]) =>
+      zip((x, y, z) => (x as number) * (y as number) + (z as number), a as never, b as never, c as never),
+    gradient: { of: [0, 1, 2], order: 2 },
   };
 }

@@ -100,6 +100,16 @@ const values: readonly Value[] = [
     run: () => pg.mul(of('float32', 1e-40), of('float32', 1)),
     expected: [Math.fround(1e-40)],
   },
+  {
+    name: 'fma rounds once',
+    run: () => pg.fma(f32(1 + 2 ** -12, 3), f32(1 + 2 ** -12, 4), f32(-(1 + 2 ** -11), inf)),
+    expected: [2 ** -24, inf],
+  },
+  {
+    name: 'fma of integers wraps',
+    run: () => pg.fma(of('int32', 65536), of('int32', 65536), of('int32', 7)),
+    expected: [7],
+  },
   { name: 'sum over nothing is zero', run: () => pg.sum(pg.zeros([0, 3]), { axis: 0 }), expected: [0, 0, 0] },
   { name: 'prod over nothing is one', run: () => pg.prod(pg.zeros([0])), expected: [1], shape: [] },
 ];
@@ -146,8 +156,17 @@ const slopes: readonly Slope[] = [
   },
 ];
 
+const wide: readonly Value[] = [
+  {
+    name: 'fma rounds once in float64',
+    run: () => pg.fma(of('float64', 1 + 2 ** -27), of('float64', 1 + 2 ** -27), of('float64', -(1 + 2 ** -26))),
+    expected: [2 ** -54],
+  },
+];
+
 export function specialCases(target: Target): ConformanceCase[] {
-  const cases: ConformanceCase[] = values.map(({ name, run, expected, shape, tolerance }) => ({
+  const held = target.holds('float64') ? [...values, ...wide] : values;
+  const cases: ConformanceCase[] = held.map(({ name, run, expected, shape, tolerance }) => ({
     name: `special / ${name}`,
     run: async () => {
       const [result, data] = await inScope(run);

@@ -10,7 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { type BatchContext, type BatchRule, behind, whole } from './batch-rule.ts';
 import { convBatch, dotGeneralBatch } from './batch-rules-contraction.ts';
 import { gatherBatch, scatterAddBatch } from './batch-rules-indexing.ts';
-import { customRules } from './custom-gradient.ts';
+import { customRules, elementwiseCustom } from './custom-gradient.ts';
 import { binaryRules, unaryRules } from './rules-elementwise.ts';
 
 /** Operands align at the trailing axes, so smaller ones get axes of size 1 behind the batch; shared ones fit as they are. */
@@ -58,6 +58,7 @@ export const batchRules: { readonly [P in PrimitiveName]: BatchRule<P> } = {
     throw new Error('[batch] a key depends on the batch; this is a bug');
   },
   where: elementwise,
+  fma: elementwise,
   cast: alike,
   bitcast: alike,
   reduce: withAttr((a) => ({ ...a, axes: behind(a.axes) })),
@@ -93,6 +94,7 @@ function stopGradient(c: BatchContext<'stopGradient'>): Node {
     null,
   );
   if (rule === undefined) return node;
+  if (elementwiseCustom.has(c.node)) elementwiseCustom.add(node);
   customRules.set(node, (grad, self) => {
     const one = (x: Node): Node => placeholder(x.shape.slice(1), x.dtype, 'a gradient inside vmap');
     const sources = self.src.map(one);

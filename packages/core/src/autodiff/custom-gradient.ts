@@ -16,6 +16,9 @@ import { noGrad } from './no-grad.ts';
 /** Rules by node: the gradients of src, from the gradient of the result. */
 export const customRules: WeakMap<Node, (grad: Node, node: Node) => readonly (Node | null)[]> = new WeakMap();
 
+/** Of these, the ones whose value and gradient belong to one element: masks of `where` pass by them as by elementwise primitives. */
+export const elementwiseCustom: WeakSet<Node> = new WeakSet();
+
 /** What a custom backward function is given besides the gradient of the result. */
 export interface CustomContext {
   readonly inputs: readonly Tensor[];

@@ -118,6 +118,12 @@ export const whereRule: GradientRule<'where'> = ({ grad, src, needs }) => {
   return [null, needs[1] ? where(condition, grad, zero) : null, needs[2] ? where(condition, zero, grad) : null];
 };
 
+export const fmaRule: GradientRule<'fma'> = ({ grad, src, needs }) => [
+  needs[0] ? mul(grad, src[1] as Node) : null,
+  needs[1] ? mul(grad, src[0] as Node) : null,
+  grad,
+];
+
 export const castRule: GradientRule<'cast'> = ({ grad, src }) => {
   const { dtype } = src[0] as Node;
   return [isFloat(dtype) ? cast(grad, dtype) : null];

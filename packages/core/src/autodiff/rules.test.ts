@@ -48,6 +48,7 @@ describe('elementwise rules', () => {
     it(`${op}, broadcasting`, () => check((a, b) => p.binary(op, a, b), [[2, 3], [3]], 0.4, 2.5));
   }
   it('where', () => check((a, b) => p.where(p.lt(a, b), p.mul(a, a), b), [[2, 3], [3]]));
+  it('fma, broadcasting', () => check((a, b, c) => makeNode('fma', [a, b, p.mul(c, c)], null), [[2, 3], [3], [2, 1]]));
   it('a value used several times', () => check((a) => p.mul(p.add(a, a), p.mul(a, p.unary('sin', a))), [[4]]));
   it('after', () => check((a, b) => p.mul(p.after(p.mul(a, a), b), a), [[4], [2]]));
   it('contiguous', () => check((a) => makeNode('contiguous', [p.mul(a, a)], null), [[4]]));

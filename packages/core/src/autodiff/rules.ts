@@ -1,7 +1,7 @@
 /** The gradient rule of every primitive. Leaves and steps have none: their gradient is zero. */
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { dotGeneralRule, convRule } from './rules-contraction.ts';
-import { binaryRules, castRule, unaryRules, whereRule } from './rules-elementwise.ts';
+import { binaryRules, castRule, fmaRule, unaryRules, whereRule } from './rules-elementwise.ts';
 import {
   concatRule,
   expandRule,
@@ -27,6 +27,7 @@ export const gradientRules: { readonly [P in PrimitiveName]: GradientRule<P> } =
   iota: none,
   randomBits: none,
   where: whereRule,
+  fma: fmaRule,
   cast: castRule,
   bitcast: none,
   reduce: reduceRule,

@@ -7,7 +7,7 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { customRules } from './custom-gradient.ts';
+import { customRules, elementwiseCustom } from './custom-gradient.ts';
 import { gradientRules } from './rules.ts';
 import { binaryRules, unaryRules } from './rules-elementwise.ts';
 import { isZero } from './rules-reduction.ts';
@@ -57,6 +57,7 @@ const elementwise: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>([
   ...(Object.keys(unaryRules) as PrimitiveName[]),
   ...(Object.keys(binaryRules) as PrimitiveName[]),
   'where',
+  'fma',
   'cast',
 ]);
 
@@ -65,9 +66,12 @@ const mostMasks = 2;
 
 /** The gradients of a node's sources; null for none. */
 export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): readonly (Node | null)[] {
-  if (node.op === 'stopGradient') return customRules.get(node)?.(grad, node) ?? [];
-  const rule = gradientRules[node.op] as GradientRule<PrimitiveName>;
-  if (!elementwise.has(node.op) || node.op === 'add')
+  const custom = node.op === 'stopGradient' ? customRules.get(node) : undefined;
+  if (node.op === 'stopGradient' && (custom === undefined || !elementwiseCustom.has(node)))
+    return custom?.(grad, node) ?? [];
+  const rule: GradientRule<PrimitiveName> =
+    custom === undefined ? (gradientRules[node.op] as GradientRule<PrimitiveName>) : (c) => custom(c.grad, node);
+  if (custom === undefined && (!elementwise.has(node.op) || node.op === 'add'))
     return rule({ node, src: node.src, attr: node.attr, grad, needs });
   // where(c, g, 0) times an infinite slope would be NaN where c is false. So the mask goes around the rule's result instead: the rule sees g.
   const masks: { readonly condition: Node; readonly zero: Node; readonly first: boolean }[] = [];

@@ -4,12 +4,12 @@
  * A primitive has a shape rule, a gradient rule, a lowering and traits, in exhaustive tables keyed by this list. An
  * operation that can be written with these belongs in `ops/`, not here.
  *
- * Elementwise primitives (unary, binary, where) broadcast like NumPy: sources of different shapes align at the trailing axes
+ * Elementwise primitives (unary, binary, where, fma) broadcast like NumPy: sources of different shapes align at the trailing axes
  * and axes of size 1 (or missing ones) stretch. Their sources have one dtype (but for where's condition); dtypes never mix, `cast` is
  * explicit. All other primitives take shapes exactly as described. Any axis may have size 0.
  */
 import type { DType } from '../shape/dtype.ts';
-import type { BinaryOp, UnaryOp } from '../kernel/ir.ts';
+import type { BinaryOp, TernaryOp, UnaryOp } from '../kernel/ir.ts';
 
 /** Elementwise primitives map one to one to kernel IR value operations. */
 // biome-ignore format: a table of operations reads better grouped
@@ -23,7 +23,7 @@ export type BinaryPrimitive =
   | 'and' | 'or' | 'xor' | 'shl' | 'shr' | 'lt' | 'le' | 'eq';
 
 /** Kernel operation behind each elementwise primitive ('sign' is lowered as a small expression). */
-export type ElementwiseKernelOp = UnaryOp | BinaryOp;
+export type ElementwiseKernelOp = UnaryOp | BinaryOp | TernaryOp;
 
 /** A window of `conv`-like operations along the spatial axes; arrays have one entry per spatial axis. */
 export interface ConvAttr {
@@ -62,6 +62,8 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   randomBits: { readonly shape: readonly number[]; readonly drawn?: boolean };
   // elementwise besides unary and binary
   where: null;
+  /** a * b + c, rounded once; floats. */
+  fma: null;
   cast: { readonly dtype: DType };
   bitcast: { readonly dtype: DType };
   // reductions: axes sorted ascending, result keeps no reduced axis (ops reshape for keepDims)

@@ -151,6 +151,16 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
       return common('where', 'any', second(src), src[2] as Node);
     },
   },
+  fma: {
+    shape: (src) => {
+      const op = opName('fma');
+      return broadcastShapes(op, broadcastShapes(op, first(src).shape, second(src).shape), (src[2] as Node).shape);
+    },
+    dtype: (src) => {
+      common('fma', 'float', first(src), second(src));
+      return common('fma', 'float', first(src), src[2] as Node);
+    },
+  },
   cast: { shape: shapeOfFirst, dtype: (_, attr) => attr.dtype },
   bitcast: {
     shape: shapeOfFirst,

@@ -1,10 +1,13 @@
 /** Arithmetic made of several steps: limits, interpolation, fused forms. Operands broadcast as in arithmetic.ts. */
 import { makeNode } from '../graph/build.ts';
+import type { Node } from '../graph/node.ts';
 import { compose } from '../graph/scope.ts';
+import { isFloat } from '../shape/dtype.ts';
+import { promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { given, operand } from '../tensor/operand.ts';
+import { given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, div, maximum, mul, neg, pair, reciprocal, sub } from './arithmetic.ts';
+import { abs, add, cast, div, maximum, mul, neg, pair, reciprocal, sub } from './arithmetic.ts';
 import { onesLike } from './creation.ts';
 import { equal, greaterEqual, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
 import { floatUnaryOp } from './recording.ts';
@@ -90,17 +93,31 @@ export function copysign(a: TensorLike, b: TensorLike): Tensor {
 }
 
 /**
- * a * b + c. Source: IEEE 754 `fusedMultiplyAdd`, but rounding once is not promised.
+ * a * b + c, rounded once. Source: IEEE 754 `fusedMultiplyAdd`. Integers are multiplied and added, and wrap.
+ *
+ * Engines without such an instruction compute it from parts: then ties, and numbers near the ends of the format, may be rounded
+ * twice in float64, and in float32 where there is no float64.
+ *
+ * @returns the broadcast shape, the common dtype
  *
  * @example
  * fma(tensor([2]), tensor([3]), tensor([4])); // [10]
  */
 export function fma(a: TensorLike, b: TensorLike, c: TensorLike): Tensor {
   return compose('fma', () => {
-    const [x, y] = pair(a, b);
-    const product = mul(x, y);
-    return add(product, given(c, product));
+    const [x, y, z] = together(a, b, c);
+    return isFloat(x.dtype) ? wrap(makeNode('fma', [x, y, z], null)) : add(mul(wrap(x), wrap(y)), wrap(z));
   });
+}
+
+/** Three operands in their common dtype. */
+function together(a: TensorLike, b: TensorLike, c: TensorLike): [Node, Node, Node] {
+  const all = [a, b, c];
+  const tensors = all.filter((value) => typeof value === 'object');
+  if (tensors.length === 0) return all.map((value) => operand(value)) as [Node, Node, Node];
+  const dtype = tensors.map((t) => nodeOf(t).dtype).reduce((p, q) => promoteTypes('fma', p, q));
+  const model = cast(tensors[0] as Tensor, dtype);
+  return all.map((value) => operands(given(value, model), model)[0]) as [Node, Node, Node];
 }
 
 /**

@@ -4,7 +4,7 @@
  * Differentiating an approximation would differentiate its error too. The slope is an operation of its own, so derivatives of every
  * order are accurate.
  */
-import { customRules } from '../autodiff/custom-gradient.ts';
+import { customRules, elementwiseCustom } from '../autodiff/custom-gradient.ts';
 import { noGrad } from '../autodiff/no-grad.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
@@ -58,6 +58,7 @@ export function specialFunction(
       return narrow(dtype) ? cast(value(cast(t, 'float32')), dtype) : value(t);
     });
     const node: Node = makeNode('stopGradient', [nodeOf(result), source], null);
+    elementwiseCustom.add(node);
     customRules.set(node, (grad, self) => {
       const argument = wrap(self.src[1] as Node);
       return [null, nodeOf(compose(op, () => mul(wrap(grad), slope(argument, wrap(self)))))];

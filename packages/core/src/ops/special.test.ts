@@ -140,6 +140,21 @@ describe('derivatives', () => {
     expect(await values(h)).toEqual([second[0], 0, 0, second[1]]);
   });
 
+  it('go forward and through vmap, and masks pass by them', async () => {
+    const x = of('float64', [1.5, -0.3]);
+    const [, change] = pg.jvp((t: Tensor) => pg.lgamma(t), [x], [of('float64', [2, 1])]) as [Tensor, Tensor];
+    const slope = await values(pg.digamma(x));
+    expect(await values(change)).toEqual([2 * (slope[0] as number), slope[1]]);
+    const each = pg.vmap((t: Tensor) => pg.grad((s: Tensor) => pg.lgamma(s))(t) as Tensor);
+    expect(await values(each(x) as Tensor)).toEqual(slope);
+    const guarded = (t: Tensor): Tensor => pg.sum(pg.where(pg.greater(t, 0), pg.lgamma(t), 0));
+    expect(await values(pg.grad(guarded)(of('float64', [0, -1, 2])) as Tensor)).toEqual([
+      0,
+      0,
+      (await values(pg.digamma(of('float64', [2]))))[0],
+    ]);
+  });
+
   it('are 0 or infinite far away, not NaN', async () => {
     expect(await values(pg.grad((x: Tensor) => pg.sum(pg.erfc(x)))(of('float32', [20, -20, inf])) as Tensor)).toEqual([
       -0, -0, -0,

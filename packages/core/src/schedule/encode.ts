@@ -79,6 +79,7 @@ const encoders: { readonly [P in Exclude<PrimitiveName, ElementwiseName>]: Encod
   iota: (a, out) => out.push(a.length),
   randomBits: (a, out) => out.list(a.shape),
   where: nothing,
+  fma: nothing,
   cast: (a, out) => out.push(dtypeInfo[a.dtype].id),
   bitcast: (a, out) => out.push(dtypeInfo[a.dtype].id),
   reduce: (a, out) => {

@@ -5,7 +5,7 @@
  * Shape rules and gradient rules are elsewhere (graph/, autodiff/).
  */
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
-import type { BinaryOp, UnaryOp } from '../kernel/ir.ts';
+import type { BinaryOp, TernaryOp, UnaryOp } from '../kernel/ir.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 
 /**
@@ -31,19 +31,19 @@ export interface Trait {
   /** Cost of one result element without its sources, in units of one addition (see cost.ts). */
   readonly work: number;
   /** Kernel operation, for elementwise primitives that are exactly one. */
-  readonly kernelOp?: UnaryOp | BinaryOp;
+  readonly kernelOp?: UnaryOp | BinaryOp | TernaryOp;
   /** Small dense number for plan keys. */
   readonly id: number;
 }
 
 let count = 0;
 
-function trait(role: Role, work: number, kernelOp?: UnaryOp | BinaryOp): Trait {
+function trait(role: Role, work: number, kernelOp?: UnaryOp | BinaryOp | TernaryOp): Trait {
   const id = ++count;
   return kernelOp === undefined ? { role, work, id } : { role, work, kernelOp, id };
 }
 
-function each(kernelOp: UnaryOp | BinaryOp, work = 1): Trait {
+function each(kernelOp: UnaryOp | BinaryOp | TernaryOp, work = 1): Trait {
   return trait('elementwise', work, kernelOp);
 }
 
@@ -104,6 +104,7 @@ export const traits: Readonly<Record<PrimitiveName, Trait>> = {
   le: each('LE'),
   eq: each('EQ'),
   where: trait('elementwise', 1),
+  fma: each('FMA', 2),
   cast: trait('elementwise', 1),
   bitcast: trait('elementwise', 0),
 

@@ -167,5 +167,7 @@ export function makeValue(c: ValueContext, demand: Demand): KNode {
   if (kernelOp === undefined) throw new Error(`[lower] primitive ${node.op} has no rule for its value`);
   const { e } = c;
   if (demand.parts.length === 1) return e.unary(kernelOp as Parameters<Exprs['unary']>[0], part(demand));
+  if (demand.parts.length === 3)
+    return e.ternary(kernelOp as Parameters<Exprs['ternary']>[0], part(demand, 0), part(demand, 1), part(demand, 2));
   return e.binary(kernelOp as Parameters<Exprs['binary']>[0], part(demand, 0), part(demand, 1));
 }

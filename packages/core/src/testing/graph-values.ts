@@ -134,6 +134,7 @@ const elementwise: { readonly [name: string]: (...xs: number[]) => number } = {
   le: (a = 0, b = 0) => Number(a <= b),
   eq: (a = 0, b = 0) => Number(a === b),
   where: (c = 0, a = 0, b = 0) => (c !== 0 ? a : b),
+  fma: (a = 0, b = 0, c = 0) => a * b + c,
 };
 
 /** Elements of `t` over the reduced axes, for one index of the result. */

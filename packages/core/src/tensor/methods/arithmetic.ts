@@ -60,7 +60,7 @@ export interface ArithmeticMethods {
   hypot(b: TensorLike): Tensor;
   /** The magnitude of a with the sign of b, the sign of zero included. */
   copysign(b: TensorLike): Tensor;
-  /** a * b + c. */
+  /** a * b + c, rounded once. */
   fma(b: TensorLike, c: TensorLike): Tensor;
   /** input + value * a * b. */
   addcmul(a: TensorLike, b: TensorLike, options?: { readonly value?: TensorLike }): Tensor;
