@@ -62,6 +62,36 @@ def elementwise(work):
     return step, (lambda: probe_of(step()))
 
 
+def layout(work):
+    n, kind = work["n"], work["kind"]
+    side = round(n**0.5)
+    cube = round(n ** (1 / 3))
+    shape = (cube, cube, cube) if kind == "sum-middle" else (side, side)
+    a = (fill(3, n, 0, 1) if kind.startswith("sum") else fill(1, n, -1, 1)).reshape(shape)
+    if kind == "add-row":
+        b = fill(2, side, -1, 1)
+    elif kind == "add-column":
+        b = fill(2, side, -1, 1).reshape(side, 1)
+    elif kind.startswith("add"):
+        b = fill(2, n, -1, 1).reshape(shape)
+    step = {
+        "add-row": lambda: a + b,
+        "add-column": lambda: a + b,
+        "add-transposed": lambda: a + b.T,
+        "add-strided": lambda: a[:, ::2] + b[:, ::2],
+        "add-flipped": lambda: a + b.flip(0, 1),
+        "sum-rows": lambda: a.sum(1),
+        "max-rows": lambda: a.amax(1),
+        "sum-columns": lambda: a.sum(0),
+        "max-columns": lambda: a.amax(0),
+        "sum-middle": lambda: a.sum(1),
+        "softmax": lambda: F.softmax(a, -1),
+        "layer-norm": lambda: F.layer_norm(a, (side,)),
+        "gelu": lambda: F.gelu(a),
+    }[kind]
+    return step, (lambda: probe_of(step()))
+
+
 def latency(work):
     a, b = fill(1, work["n"], -1, 1), fill(2, work["n"], -1, 1)
     if work["kind"] == "small-add":
@@ -180,7 +210,7 @@ def main():
                 work = request["work"]
                 training_work = work["kind"] in ("mlp", "cnn")
                 torch.set_grad_enabled(training_work)
-                step, probe = MAKERS[work["kind"]](work)
+                step, probe = MAKERS.get(work["kind"], layout)(work)
                 probed = probe()
                 count, op_ns = warm_up(step, request["warmMs"])
                 say({"probe": probed, "count": count, "opNs": op_ns})

@@ -3,7 +3,7 @@
  */
 import { parseArgs } from 'node:util';
 
-export const suiteNames = ['gemm', 'elementwise', 'latency', 'mlp', 'cnn'] as const;
+export const suiteNames = ['gemm', 'elementwise', 'layouts', 'latency', 'mlp', 'cnn'] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
 export const peerNames = ['c-wasm', 'c-wasm-relaxed', 'c-native', 'tfjs-wasm', 'jax-js', 'torch'] as const;

@@ -14,6 +14,28 @@ export interface ElementwiseWork {
 }
 
 /**
+ * float32 of `n` elements as a square or, for `sum-middle`, a cube. Sums of two where the second is a row, a column, a whole
+ * matrix transposed, every other column of both, a matrix turned by half; reductions over an axis; functions of rows.
+ */
+export interface LayoutWork {
+  readonly kind:
+    | 'add-row'
+    | 'add-column'
+    | 'add-transposed'
+    | 'add-strided'
+    | 'add-flipped'
+    | 'sum-rows'
+    | 'max-rows'
+    | 'sum-columns'
+    | 'max-columns'
+    | 'sum-middle'
+    | 'softmax'
+    | 'layer-norm'
+    | 'gelu';
+  readonly n: number;
+}
+
+/**
  * `small-add`: one addition of `n` elements, computed at once, as in eager frameworks.
  * `round-trip`: the same, and its result read back.
  * `record`: recording one addition without computing it.
@@ -32,7 +54,7 @@ export interface TrainWork {
   readonly optimizer: 'sgd' | 'adam';
 }
 
-export type Work = GemmWork | ElementwiseWork | LatencyWork | TrainWork;
+export type Work = GemmWork | ElementwiseWork | LayoutWork | LatencyWork | TrainWork;
 
 /** Learning rates of the training steps. */
 export const learningRate = { sgd: 0.1, adam: 1e-3 } as const;
@@ -52,19 +74,30 @@ export interface Metric {
   readonly value: (ns: number) => number;
 }
 
-/** Bytes that must travel between memory and processor at least. */
-function bytesOf(work: ElementwiseWork): number {
-  return work.kind === 'sum' ? 4 * work.n : 12 * work.n;
-}
+/** Passes over `n` float32 that must travel between memory and processor at least; cache lines travel whole. */
+const passes: Readonly<Record<(ElementwiseWork | LayoutWork)['kind'], number>> = {
+  add: 3,
+  chain: 3,
+  sum: 1,
+  'add-row': 2,
+  'add-column': 2,
+  'add-transposed': 3,
+  'add-strided': 2.5,
+  'add-flipped': 3,
+  'sum-rows': 1,
+  'max-rows': 1,
+  'sum-columns': 1,
+  'max-columns': 1,
+  'sum-middle': 1,
+  softmax: 2,
+  'layer-norm': 2,
+  gelu: 2,
+};
 
 export function metricOf(work: Work): Metric {
   switch (work.kind) {
     case 'gemm':
       return { unit: 'GFLOP/s', value: (ns) => (2 * work.m * work.n * work.k) / ns };
-    case 'add':
-    case 'chain':
-    case 'sum':
-      return { unit: 'GB/s', value: (ns) => bytesOf(work) / ns };
     case 'small-add':
     case 'round-trip':
     case 'plan-hit':
@@ -74,6 +107,7 @@ export function metricOf(work: Work): Metric {
     case 'mlp':
     case 'cnn':
       return { unit: 'ms', value: (ns) => ns / 1e6 };
+    default:
+      return { unit: 'GB/s', value: (ns) => (passes[work.kind] * 4 * work.n) / ns };
   }
-  return work satisfies never;
 }

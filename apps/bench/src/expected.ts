@@ -2,7 +2,7 @@
  * What the results must be, in float64 and without any participant's code: a fast wrong answer is no figure. Training steps are
  * compared among participants instead.
  */
-import type { Work } from './cases.ts';
+import type { LayoutWork, Work } from './cases.ts';
 import { element, probePositions } from './inputs.ts';
 
 /** Additions in the chain whose result is checked, where recording is measured. */
@@ -48,8 +48,82 @@ export function expectedProbe(work: Work): { readonly values: readonly number[];
     case 'mlp':
     case 'cnn':
       return null;
+    default:
+      return expectedLayout(work);
   }
-  return work satisfies never;
+}
+
+function normalDistribution(x: number): number {
+  // The normal distribution function by the series of erf (Abramowitz and Stegun 7.1.5), exact enough for |x| <= 1.
+  let [term, total] = [x / Math.SQRT2, x / Math.SQRT2];
+  for (let k = 1; k < 20; k++) {
+    term *= -(x * x) / 2 / k;
+    total += term / (2 * k + 1);
+  }
+  return 0.5 + total / Math.sqrt(Math.PI);
+}
+
+/** Element `at` of the result, from elements of the inputs. */
+function layoutElement(kind: LayoutWork['kind'], n: number, at: number): number {
+  const side = Math.round(Math.sqrt(n));
+  const [i, j] = [Math.floor(at / side), at % side];
+  const a = (row: number, column: number): number => signed(1, row * side + column);
+  const fold = (f: (k: number) => number, of: (x: number, y: number) => number, count = side): number => {
+    let total = f(0);
+    for (let k = 1; k < count; k++) total = of(total, f(k));
+    return total;
+  };
+  const plus = (x: number, y: number): number => x + y;
+  const s = (index: number): number => element(3, index, 0, 1);
+  switch (kind) {
+    case 'add-row':
+      return a(i, j) + signed(2, j);
+    case 'add-column':
+      return a(i, j) + signed(2, i);
+    case 'add-transposed':
+      return a(i, j) + signed(2, j * side + i);
+    case 'add-strided': {
+      const [row, column] = [Math.floor(at / (side / 2)), 2 * (at % (side / 2))];
+      return a(row, column) + signed(2, row * side + column);
+    }
+    case 'add-flipped':
+      return a(i, j) + signed(2, n - 1 - at);
+    case 'sum-rows':
+      return fold((k) => s(at * side + k), plus);
+    case 'max-rows':
+      return fold((k) => a(at, k), Math.max);
+    case 'sum-columns':
+      return fold((k) => s(k * side + at), plus);
+    case 'max-columns':
+      return fold((k) => a(k, at), Math.max);
+    case 'sum-middle': {
+      const cube = Math.round(Math.cbrt(n));
+      const [slab, depth] = [Math.floor(at / cube), at % cube];
+      return fold((k) => s((slab * cube + k) * cube + depth), plus, cube);
+    }
+    case 'softmax':
+      return Math.exp(a(i, j)) / fold((k) => Math.exp(a(i, k)), plus);
+    case 'layer-norm': {
+      const mean = fold((k) => a(i, k), plus) / side;
+      const variance = fold((k) => (a(i, k) - mean) ** 2, plus) / side;
+      return (a(i, j) - mean) / Math.sqrt(variance + 1e-5);
+    }
+    case 'gelu':
+      return signed(1, at) * normalDistribution(signed(1, at));
+  }
+  return kind satisfies never;
+}
+
+/** Elements of the result. */
+function layoutSize({ kind, n }: LayoutWork): number {
+  if (kind === 'add-strided') return n / 2;
+  if (kind === 'sum-middle') return Math.round(Math.cbrt(n)) ** 2;
+  return kind.startsWith('sum') || kind.startsWith('max') ? Math.round(Math.sqrt(n)) : n;
+}
+
+function expectedLayout(work: LayoutWork): { readonly values: readonly number[]; readonly atol: number } {
+  const values = probePositions(layoutSize(work)).map((at) => layoutElement(work.kind, work.n, at));
+  return { values, atol: work.kind.startsWith('sum') ? 2e-2 : work.kind === 'softmax' ? 1e-8 : 4e-6 };
 }
 
 /** Losses of training steps may drift apart by this part of their size. */

@@ -2,9 +2,27 @@
  * Polygrad as a participant, through its public functions alone. Every operation is flushed by itself, as a user's program
  * that looks at each result would have it; training steps are written as `fit` writes them.
  */
-import { add, flush, getEngine, matmul, relu, scope, setEngine, stats, sum, type Tensor } from '@polygrad/core';
+import {
+  add,
+  flip,
+  flush,
+  gelu,
+  getEngine,
+  layerNorm,
+  matmul,
+  max,
+  relu,
+  scope,
+  setEngine,
+  slice,
+  softmax,
+  stats,
+  sum,
+  type Tensor,
+  transpose,
+} from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
-import type { GemmWork, LatencyWork, Work } from '../cases.ts';
+import type { GemmWork, LatencyWork, LayoutWork, Work } from '../cases.ts';
 import { longestProbe } from '../expected.ts';
 import type { Tools } from '../inputs.ts';
 import { input, settled } from './polygrad-input.ts';
@@ -44,6 +62,33 @@ function gemm(tools: Tools, { m, n, k }: GemmWork): Prepared {
 function pair(tools: Tools, n: number, f: (a: Tensor, b: Tensor) => Tensor): Prepared {
   const [a, b] = [input(tools, 1, -1, 1, n), input(tools, 2, -1, 1, n)];
   return operation(tools, [a, b], () => f(a, b));
+}
+
+/** Work on a square of `n` elements; its second operand is drawn only where there is one. */
+function layout(tools: Tools, { kind, n }: LayoutWork): Prepared {
+  const side = Math.round(Math.sqrt(n));
+  const cube = Math.round(Math.cbrt(n));
+  const shape = kind === 'sum-middle' ? [cube, cube, cube] : [side, side];
+  const a = kind.startsWith('sum') ? input(tools, 3, 0, 1, ...shape) : input(tools, 1, -1, 1, ...shape);
+  const second = kind === 'add-row' ? [side] : kind === 'add-column' ? [side, 1] : [side, side];
+  const b = kind.startsWith('add') ? input(tools, 2, -1, 1, ...second) : a;
+  const half = { step: 2 };
+  const compute: Record<LayoutWork['kind'], () => Tensor> = {
+    'add-row': () => add(a, b),
+    'add-column': () => add(a, b),
+    'add-transposed': () => scope(() => add(a, transpose(b))),
+    'add-strided': () => scope(() => add(slice(a, [null, half]), slice(b, [null, half]))),
+    'add-flipped': () => scope(() => add(a, flip(b))),
+    'sum-rows': () => sum(a, { axis: 1 }),
+    'max-rows': () => max(a, { axis: 1 }),
+    'sum-columns': () => sum(a, { axis: 0 }),
+    'max-columns': () => max(a, { axis: 0 }),
+    'sum-middle': () => sum(a, { axis: 1 }),
+    softmax: () => softmax(a),
+    'layer-norm': () => layerNorm(a),
+    gelu: () => gelu(a),
+  };
+  return operation(tools, a === b ? [a] : [a, b], compute[kind]);
 }
 
 /** A chain of additions, recorded; what lies between is given back, so it is one kernel. */
@@ -133,8 +178,9 @@ function prepare(tools: Tools, work: Work): Promise<Prepared> | Prepared {
     case 'mlp':
     case 'cnn':
       return prepareTraining(tools, work);
+    default:
+      return layout(tools, work);
   }
-  return work satisfies never;
 }
 
 async function makeEngine(name: string, threads: number): Promise<IEngine> {
