@@ -5,6 +5,7 @@
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
 import type { EngineCaps } from '../engine/engine.ts';
+import { columnsOf } from './axes-columns.ts';
 import { chunked, paired, pairsRows, streamed } from './axes-streams.ts';
 import { tileTransposes } from './axes-tile.ts';
 import { type Binder, NestWork } from './axes-work.ts';
@@ -37,12 +38,15 @@ export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: EngineCap
   for (const r of own) if (!changes.has(r)) setKind(r, 'vector');
 
   const order = orderRanges(work, along);
-  cutIntoGroups(work, order, along, e, changes);
+  cutIntoGroups(work, order, along, columnsOf(work, along, caps), e, changes);
 
   const rewriter = new Rewriter(e, changes);
   return stores.map(({ store, ranges }) => {
     const sorted = [...ranges].sort((a, b) => order.indexOf(a) - order.indexOf(b));
-    return rewriter.store({ store, ranges: sorted });
+    const written = rewriter.store({ store, ranges: sorted });
+    // The results of columns are there before the columns are opened, so these may be the innermost loop.
+    const isColumn = (r: Range): boolean => r.arg.kind === 'column';
+    return { ...written, ranges: [...written.ranges.filter((r) => !isColumn(r)), ...written.ranges.filter(isColumn)] };
   });
 }
 
@@ -137,12 +141,15 @@ function cutIntoGroups(
   work: NestWork,
   order: readonly Range[],
   along: ReadonlySet<Range>,
+  columns: ReturnType<typeof columnsOf>,
   e: Exprs,
   changes: Map<Range, Replacement>,
 ): void {
+  const kindOf = (r: Range, extent: number): 'vector' | 'column' | 'serial' =>
+    columns?.range === r && extent <= columns.chunk ? 'column' : along.has(r) ? 'vector' : 'serial';
   const keep = (r: Range): void => {
     const limit = r.src[0] === undefined ? undefined : new Rewriter(e, changes).node(r.src[0]);
-    const now = e.range(r.arg.extent, along.has(r) ? 'vector' : 'serial', limit);
+    const now = e.range(r.arg.extent, kindOf(r, r.arg.extent), limit);
     changes.set(r, { value: now, ranges: [now] });
   };
   let rest = work.total();
@@ -167,12 +174,12 @@ function cutIntoGroups(
     const pairs = along.size === 0 && pairsRows(work, r);
     const unit = along.has(r) ? vectorChunk : pairs ? 2 : 1;
     const wanted = Math.max(unit, Math.ceil(groupWork / Math.max(1, inner) / unit) * unit);
-    const groups = Math.ceil(n / wanted);
+    const groups = Math.ceil(n / (columns?.range === r ? columns.chunk : wanted));
     const chunk = Math.ceil(n / groups / unit) * unit;
     if (inner <= groupWork) done = true;
     if (chunk >= n) keep(r);
     else if (pairs) changes.set(r, paired(e, r, chunk));
-    else changes.set(r, chunked(e, n, chunk, along.has(r) ? 'vector' : 'serial'));
+    else changes.set(r, chunked(e, n, chunk, kindOf(r, chunk)));
   }
 }
 

@@ -66,7 +66,7 @@ export function paired(e: Exprs, r: Range, chunk: number): Replacement {
 }
 
 /** `n` iterations as grid * chunk + inner; the last chunk may be shorter. */
-export function chunked(e: Exprs, n: number, chunk: number, kind: 'vector' | 'serial'): Replacement {
+export function chunked(e: Exprs, n: number, chunk: number, kind: 'vector' | 'column' | 'serial'): Replacement {
   const groups = Math.ceil(n / chunk);
   const grid = e.range(groups, 'grid');
   if (chunk === 1) return { value: grid, ranges: [grid] };

@@ -9,6 +9,7 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { Reduction } from './linearize-reduce.ts';
+import { reduceColumns } from './linearize-columns.ts';
 import { copiesOf, lanesOf, type Scope } from './linearize-scope.ts';
 import type { Values } from './linearize-values.ts';
 import { isFixed, type Mode, runModes, vectorModes } from './linearize-vector.ts';
@@ -107,6 +108,7 @@ export class Nest {
         if (range.arg.extent > 0) scope.withTile(range, b.e.i32(0), range.arg.extent, 1, inside);
         return;
       case 'vector':
+      case 'column':
         runModes(b, extent, this.#modesOf(range, jobs), (mode, first) => {
           if (mode.count * mode.lanes === 1) scope.withLoop(range, first, inside);
           else scope.withTile(range, first, mode.count, mode.lanes, inside);
@@ -149,13 +151,12 @@ export class Nest {
 
   /** Computes what the jobs need and what depends on open ranges only. Returns what is new. */
   #computeReady(jobs: readonly Job[]): KNode[] {
-    const scope = this.#scope;
     const wave = new Map<KNode, number>();
     const waves: KNode[][] = [];
     for (const job of jobs) {
       for (const root of job.roots) {
         for (const n of this.#reductionsIn(root)) {
-          if (wave.has(n) || this.#values.results.has(n) || !scope.allOpen(scope.free.of(n))) continue;
+          if (wave.has(n) || this.#values.results.has(n) || !this.#isReady(n)) continue;
           let at = 0;
           for (const dep of this.#reductionsIn(n.src[0] as KNode)) at = Math.max(at, (wave.get(dep) ?? -1) + 1);
           wave.set(n, at);
@@ -163,8 +164,34 @@ export class Nest {
         }
       }
     }
-    for (const nodes of waves) this.#computeTogether(nodes);
+    for (const nodes of waves) {
+      const registers = nodes.filter((n) => this.#columnOf(n) === null);
+      if (registers.length > 0) this.#computeTogether(registers);
+      for (const n of nodes) if (!this.#values.results.has(n)) this.#computeColumns(n, nodes);
+    }
     return [...wave.keys()];
+  }
+
+  /** All ranges are open, or all but the column range of a reduction. */
+  #isReady(n: KNode): boolean {
+    const column = this.#columnOf(n);
+    return this.#scope.allOpen(this.#scope.free.of(n).filter((r) => r !== column));
+  }
+
+  /** The column range that a reduction depends on and that is not open yet. */
+  #columnOf(n: KNode): Range | null {
+    if (n.op !== 'REDUCE') return null;
+    return this.#scope.free.of(n).find((r) => r.arg.kind === 'column' && !this.#scope.isOpen(r)) ?? null;
+  }
+
+  /** Computes a reduction for all its columns, and with it those of the same wave that run over the same rows. */
+  #computeColumns(first: KNode, wave: readonly KNode[]): void {
+    const column = this.#columnOf(first) as Range;
+    const [row] = ownRanges(first);
+    const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => this.#columnOf(n) === column && ownRanges(n)[0] === row;
+    reduceColumns(wave.filter(isAlike), column, this.#values, this.#options.muladd, (range, roots, run) => {
+      this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false }]);
+    });
   }
 
   /** Every REDUCE and STAGE in an expression, inner ones first. */

@@ -59,6 +59,35 @@ function lowest(dtype: DType, sign: 1 | -1): number | bigint {
   return dtypeRange[dtype][sign < 0 ? 0 : 1];
 }
 
+function combined(e: Exprs, op: 'sum' | 'prod' | 'max' | 'min', a: KNode, b: KNode): KNode {
+  switch (op) {
+    case 'sum':
+      return e.add(a, b);
+    case 'prod':
+      return e.mul(a, b);
+    case 'max':
+      return e.max(a, b);
+    case 'min':
+      return e.min(a, b);
+    default:
+      return op satisfies never;
+  }
+}
+
+/** An accumulator, of the reduction's accumulating dtype, after the value under the open loops. Not for argument reductions. */
+export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNode, muladd: boolean): KNode {
+  const { e } = values.scope;
+  const { op } = node.arg;
+  const v = node.src[0] as KNode;
+  const dtype = before.dtype as DType;
+  if (op === 'argmax' || op === 'argmin') throw new Error('[linearize] positions are not accumulated alone');
+  if (op === 'sum' && v.op === 'MUL' && isFloat(dtype) && muladd) {
+    const [x, y] = v.src.map((s) => e.cast(values.lower(s), dtype)) as [KNode, KNode];
+    return e.ternary('MULADD', x, y, before);
+  }
+  return combined(e, op, before, e.cast(values.lower(v), dtype));
+}
+
 export class Reduction {
   readonly node: KNodeOf<'REDUCE'>;
   readonly own: readonly Range[];
@@ -216,13 +245,8 @@ export class Reduction {
 
   /** The state after the current element. */
   #step(before: State): State {
-    const { e } = this.#values.scope;
-    const v = this.value;
-    if (this.node.arg.op === 'sum' && v.op === 'MUL' && isFloat(this.#dtype) && this.#muladd) {
-      const [x, y] = v.src.map((s) => e.cast(this.#values.lower(s), this.#dtype)) as [KNode, KNode];
-      return [e.ternary('MULADD', x, y, before[0] as KNode)];
-    }
-    return this.#combine(before, this.#state(), true);
+    if (this.#position !== null) return this.#combine(before, this.#state(), true);
+    return [accumulate(this.#values, this.node, before[0] as KNode, this.#muladd)];
   }
 
   /** Two states into one. `later`: every position of `y` comes after those of `x`, so that ties stay with `x`. */
@@ -232,13 +256,10 @@ export class Reduction {
     const [a, b] = [x[0] as KNode, y[0] as KNode];
     switch (op) {
       case 'sum':
-        return [e.add(a, b)];
       case 'prod':
-        return [e.mul(a, b)];
       case 'max':
-        return [e.max(a, b)];
       case 'min':
-        return [e.min(a, b)];
+        return [combined(e, op, a, b)];
       case 'argmax':
       case 'argmin': {
         const [ia, ib] = [x[1] as KNode, y[1] as KNode];

@@ -7,12 +7,14 @@
 import type { DType } from '../shape/dtype.ts';
 import type { ProgramBuilder } from './builder.ts';
 import type { BinaryOp, KNode, KNodeOf, TernaryOp, UnaryOp } from './ir.ts';
+import type { Range } from './free-ranges.ts';
 import { highOf } from './node.ts';
 import { linearOf } from './simplify-linear.ts';
 import { copyIndex, type Scope, type Tile } from './linearize-scope.ts';
 
-/** A finished REDUCE (one value per kept copy) or STAGE (memory with one section per kept copy). */
+/** A finished REDUCE (one value per kept copy, or a cell of memory per column) or STAGE (memory with one section per kept copy). */
 export type Result =
+  | { readonly kind: 'columns'; readonly column: Range; readonly memory: KNode }
   | { readonly kind: 'values'; readonly tiles: readonly Tile[]; readonly values: readonly KNode[] }
   | {
       readonly kind: 'memory';
@@ -83,6 +85,10 @@ export class Values {
       }
       case 'REDUCE': {
         const result = this.results.get(n);
+        if (result?.kind === 'columns') {
+          const lanes = this.scope.isVector([result.column]) ? (this.scope.vector as Tile).lanes : 1;
+          return e.cast(this.b.load(result.memory, this.scope.valueOf(result.column), lanes), n.dtype as DType);
+        }
         if (result?.kind !== 'values') throw new Error(`[linearize] REDUCE ${n.arg.op} is used before it is computed`);
         const value = result.values[copyIndex(result.tiles)] as KNode;
         return this.scope.lane >= 0 && value.lanes > 1 ? e.lane(value, this.scope.lane) : value;

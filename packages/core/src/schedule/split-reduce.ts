@@ -8,7 +8,7 @@ import type { Attrs } from '../graph/attrs.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { dropAxes } from '../shape/axes.ts';
 import type { Shape } from '../shape/view.ts';
-import type { PlanGraph, PlanNode } from './plan-graph.ts';
+import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 
 type ReduceAttr = Attrs['reduce'];
 
@@ -20,6 +20,14 @@ const chunkLeast = 512;
 const enough = 1024;
 /** Results that are enough parallel work by themselves. */
 const manyResults = 64;
+
+/** For results that are columns: rows of columns that are enough work for a group, and how many such groups are enough. */
+const columnChunk = 2 ** 18;
+const mostColumnChunks = 32;
+const enoughGroups = 16;
+/** Columns, and rows, below which nothing is gained; columns of one group. */
+const leastWidth = 32;
+const widest = 4096;
 
 /** Value that changes nothing when combined. */
 export function identityOf(op: ReduceAttr['op'], dtype: DType): number | bigint {
@@ -64,6 +72,25 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
   return runs;
 }
 
+/**
+ * True if the results are columns that a kernel takes many of at a time while it goes down the rows (kernel/axes-columns.ts), so
+ * that there are too few groups of columns for threads to share.
+ */
+function fewGroupsOfColumns(x: PlanNode, { axes }: ReduceAttr, size: number): boolean {
+  const last = x.shape.length - 1;
+  const width = x.shape[last] as number;
+  if (axes.includes(last) || width < leastWidth || x.size < 4 * columnChunk) return false;
+  const groups = (size / width) * Math.ceil(width / widest);
+  return groups < enoughGroups && (x.shape[axes[0] as number] as number) >= leastWidth && runsAlong(x, last);
+}
+
+/** False if the axis is known not to be the one along which memory runs. */
+function runsAlong(x: PlanNode, axis: number): boolean {
+  if (x.leaf !== null) return x.leaf.strides[axis] === 1;
+  if (isPlanOp(x, 'permute')) return x.attr.axes[axis] === axis;
+  return x.src.every((s) => s.shape.length !== x.shape.length || s.shape[axis] !== x.shape[axis] || runsAlong(s, axis));
+}
+
 /** The two-step form of a reduction, or null if it is better left whole. */
 export function splitReduce(
   graph: PlanGraph,
@@ -73,12 +100,16 @@ export function splitReduce(
   size: number,
 ): PlanNode | null {
   const total = x.size / Math.max(1, size);
-  if (size === 0 || total < splitLeast || size >= manyResults) return null;
-  const target = Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size)));
+  if (size === 0) return null;
+  const columns = size >= manyResults;
+  if (columns ? !fewGroupsOfColumns(x, attr, size) : total < splitLeast) return null;
+  const target = columns
+    ? Math.min(mostColumnChunks, Math.floor(x.size / columnChunk))
+    : Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size)));
   const runs = runsOf(x.shape, attr.axes);
   const outer = runs[0] as Run;
-  const whole = outer.extent >= 8 && outer.extent <= 2 * target && runs.length > 1;
-  const run = whole ? outer : runs.reduce((a, b) => (b.extent > a.extent ? b : a));
+  const whole = !columns && outer.extent >= 8 && outer.extent <= 2 * target && runs.length > 1;
+  const run = whole || columns ? outer : runs.reduce((a, b) => (b.extent > a.extent ? b : a));
   const chunks = whole ? run.extent : chunkCount(run.extent, target);
   if (chunks < 2) return null;
   const length = Math.ceil(run.extent / chunks);

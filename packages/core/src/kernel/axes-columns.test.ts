@@ -1,0 +1,94 @@
+/** Reductions of many columns: accumulated in group memory, with the meaning of the nest. */
+import { describe, expect, test } from 'vitest';
+import type { EngineCaps } from '../engine/engine.ts';
+import { optimize } from './axes.ts';
+import { evaluateNest } from './evaluate-nest.ts';
+import { interpret } from './interpret.ts';
+import type { LoopKernel, Program, ReduceOp } from './ir.ts';
+import { linearize } from './linearize.ts';
+import { layerNorm, reduction, softmax } from './nest.fixture.ts';
+import { verifyProgram } from './verify.ts';
+import { verifyLoopKernel } from './verify-nest.ts';
+
+const caps: EngineCaps = {
+  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
+  nativeOps: new Set(['MULADD', 'ABS']),
+  simt: false,
+  vectorBytes: 16,
+  sharedBytes: 65536,
+  maxGroup: 1,
+  maxBindings: 64,
+  maxBufferBytes: 2 ** 30,
+  bindAlign: 4,
+  arena: true,
+  parallelism: 4,
+  atomics: new Set(),
+};
+
+function check(k: LoopKernel, tolerance = 2e-6): Program {
+  verifyLoopKernel(k);
+  const shaped = optimize(k, caps);
+  verifyLoopKernel(shaped);
+  const program = linearize(shaped, caps);
+  verifyProgram(program);
+  const data = (): Float32Array[] =>
+    k.params.map((p) =>
+      Float32Array.from({ length: p.arg.length }, (_, i) => Math.sin((i + 1) * 12.9898 + p.arg.slot * 78.233) * 3),
+    );
+  const [want, got] = [data(), data()];
+  evaluateNest(k, want, [0.5]);
+  interpret(program, got, [0.5]);
+  want.forEach((a, slot) => {
+    a.forEach((x, i) => {
+      const y = (got[slot] as Float32Array)[i] as number;
+      if (!(Math.abs(x - y) <= tolerance * Math.max(1, Math.abs(x))))
+        throw new Error(`slot ${slot}[${i}]: ${x}, got ${y}`);
+    });
+  });
+  return program;
+}
+
+function accumulates(p: Program): boolean {
+  return p.body.some((n) => n.op === 'SHARED' && n.arg.name === 'columns');
+}
+
+describe('reductions of columns', () => {
+  test.each<ReduceOp>(['sum', 'max', 'min'])('%s over rows of many shapes', (op) => {
+    for (const shape of [
+      [100, 700],
+      [33, 2001],
+      [1027, 64],
+      [2100, 33],
+      [40, 9000],
+    ]) {
+      expect(accumulates(check(reduction(op, shape, [0]), 1e-5)), shape.join()).toBe(true);
+    }
+  });
+
+  test('over the middle axis, over two axes, of squares', () => {
+    expect(accumulates(check(reduction('sum', [3, 64, 1100], [1]), 1e-5))).toBe(true);
+    expect(accumulates(check(reduction('sum', [6, 35, 500], [0, 1]), 1e-5))).toBe(true);
+    expect(accumulates(check(reduction('max', [6, 5, 35, 400], [0, 2]), 1e-5))).toBe(true);
+    expect(accumulates(check(reduction('sum', [70, 1000], [0], true), 1e-5))).toBe(true);
+  });
+
+  test('softmax over columns: reductions that rest on each other', () => {
+    expect(accumulates(check(softmax(70, 1100, 0, false), 1e-5))).toBe(true);
+    check(softmax(70, 1100, 0, true), 1e-5);
+    check(layerNorm(70, 1100), 1e-4);
+  });
+
+  test('few rows, few columns, little work and positions stay in registers', () => {
+    expect(accumulates(check(reduction('sum', [16, 5000], [0]), 1e-5))).toBe(false);
+    expect(accumulates(check(reduction('sum', [9000, 8], [0]), 1e-4))).toBe(false);
+    expect(accumulates(check(reduction('sum', [40, 200], [0]), 1e-5))).toBe(false);
+    expect(accumulates(check(reduction('argmax', [100, 700], [0])))).toBe(false);
+  });
+
+  test('no more group memory than there is', () => {
+    const small = { ...caps, sharedBytes: 4096 };
+    const program = linearize(optimize(reduction('sum', [64, 3000], [0]), small), small);
+    const bytes = program.body.flatMap((n) => (n.op === 'SHARED' ? [n.arg.length * 4] : []));
+    expect(Math.max(0, ...bytes)).toBeLessThanOrEqual(4096);
+  });
+});
