@@ -112,9 +112,7 @@ def compute(case, table, numbers_out):
     for out in outs:
         kind = (
             'same'
-            if out.is_floating_point()
-            else 'bool'
-            if out.dtype == torch.bool
+            if out.dtype == torch.float64 and case.op != 'cast'
             else next(k for k, d in DTYPES.items() if d == out.dtype)
         )
         data = out.detach()

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from cases import add
-from draw import AWAY, GRID, I, LIT, OF, T, U
+from draw import AWAY, DTYPES, GRID, I, LIT, OF, T, U
 
 SPECIALS = ('nan', 'inf', '-inf', '-0', 0, 1, -1, 0.5, -2.5, 1e-30, 3e38, -1e-40, 100, -100)
 
@@ -40,6 +40,8 @@ CALLS = {
     },
     'cbrt': cbrt,
     'floorDivide': torch.floor_divide,
+    'polygamma': torch.polygamma,
+    'cast': lambda x, dtype: x.to(DTYPES[dtype]),
     'logAddExp': torch.logaddexp,
     'clip': clip,
     'fma': lambda a, b, c: a * b + c,
@@ -137,11 +139,30 @@ def cases():
     add('nanToNum', [T([6], LIT('nan', 'inf', '-inf', 1.5, '-0', 2))], {'nan': 7.0, 'posInf': 99.0, 'negInf': -99.0}, special=True)
     for name in ('floor', 'ceil', 'round', 'trunc'):
         add(name, [T([8], LIT(0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 3, 8388609))], special=True, note='halves')
+    for n in (0, 1, 2, 3):
+        add('polygamma', [n, T([5], U(0.3, 6))], second=n < 3)
+    casts()
     activations()
     binary()
     compound()
     integers()
     halves()
+
+
+def casts():
+    """Numbers that the target holds after rounding; casts out of range differ between machines in torch."""
+    for to in DTYPES:
+        low = 0 if to == 'uint8' else -30
+        for own in ('float64', 'float32', 'float16', 'bfloat16'):
+            if own != to:
+                add('cast', [T([3, 5], GRID(2 * low, 60, 4)), to], dtypes=own, grad=False)
+        for own in ('int8', 'int16', 'int32', 'int64', 'uint8', 'bool'):
+            if own != to:
+                kind = I(0, 1) if own == 'bool' else I(0, 255) if own == 'uint8' else I(-128, 127)
+                add('cast', [T([3, 5], kind), to], dtypes=own)
+    add('cast', [T([4], LIT(70000, -70000, 300, 1000)), 'int16'], dtypes='int32', note='wraps')
+    add('cast', [T([4], LIT(70000, -70000, 300, 1000)), 'uint8'], dtypes='int32', note='wraps')
+    add('cast', [T([3], LIT('nan', 0, 0.25)), 'bool'], dtypes='float32', special=True)
 
 
 def activations():
@@ -278,7 +299,7 @@ def integers():
 def halves():
     """16-bit floats: results of float64 arithmetic on values that 16 bits hold."""
     for dtype in ('float16', 'bfloat16'):
-        for name in ('neg', 'abs', 'square', 'exp', 'sin', 'cos', 'tanh', 'sigmoid', 'relu', 'silu', 'gelu', 'erf', 'floor', 'round', 'expm1', 'softplus', 'atan', 'asinh', 'logSigmoid', 'mish', 'tanhShrink', 'hardSwish', 'selu', 'elu', 'softsign', 'sinc'):
+        for name in ('neg', 'abs', 'square', 'exp', 'sin', 'cos', 'tanh', 'sigmoid', 'relu', 'silu', 'gelu', 'erf', 'floor', 'round', 'expm1', 'softplus', 'atan', 'erfc', 'asinh', 'logSigmoid', 'mish', 'tanhShrink', 'hardSwish', 'selu', 'elu', 'softsign', 'sinc'):
             add(name, [T([3, 5], GRID(-32, 32, 16))], dtypes=dtype)
         for name in ('sqrt', 'log', 'rsqrt', 'reciprocal', 'log1p', 'cbrt', 'log10', 'log2'):
             add(name, [T([3, 5], GRID(1, 64, 16))], dtypes=dtype)

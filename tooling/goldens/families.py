@@ -1,5 +1,6 @@
 """The families of operations, in the order of the file."""
 
+import creation
 import elementwise
 import images
 import linear
@@ -7,4 +8,4 @@ import movement
 import networks
 import reduction
 
-FAMILIES = [elementwise, reduction, movement, linear, images, networks]
+FAMILIES = [creation, elementwise, reduction, movement, linear, images, networks]

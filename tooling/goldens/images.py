@@ -111,13 +111,14 @@ def rms_norm(x, weight=None, eps=1e-5, normalizedShape=None):
     return y if weight is None else y * weight
 
 
-def interpolate(x, size=None, scale=None, mode='nearest', alignCorners=None):
-    how = {'linear': {3: 'linear', 4: 'bilinear', 5: 'trilinear'}[x.dim()]}.get(mode, mode)
-    return F.interpolate(x, size, scale, how, alignCorners, recompute_scale_factor=None)
+def interpolate(x, size=None, scaleFactor=None, mode='nearest', alignCorners=None, layout='nchw'):
+    how = {'nearestExact': 'nearest-exact'}.get(mode, mode)
+    # The size counts, not the factor, where the factor is rounded away.
+    return last(F.interpolate(first(x, layout), size, scaleFactor, how, alignCorners, recompute_scale_factor=None), layout)
 
 
-def grid_sample(x, grid, mode='bilinear', padding='zeros', alignCorners=False):
-    return F.grid_sample(x, grid, mode, padding, alignCorners)
+def grid_sample(x, grid, mode='bilinear', paddingMode='zeros', alignCorners=False):
+    return F.grid_sample(x, grid, mode, paddingMode, alignCorners)
 
 
 def unpool(x, indices, size, stride=None, padding=0, outputSize=None):
@@ -302,21 +303,25 @@ def resampling():
     sizes = (([1, 2, 4], [7]), ([1, 2, 5], [3]), ([1, 2, 3, 4], [6, 8]), ([1, 1, 5, 4], [3, 7]), ([1, 2, 2, 3], [4, 5]), ([2, 1, 3, 3], [3, 3]), ([1, 1, 2, 3, 2], [4, 3, 5]))
     for s, to in sizes:
         add('interpolate', [T(s)], {'size': to, 'mode': 'nearest'})
-        how = {3: 'linear', 4: 'bilinear', 5: None}[len(s)]
+        add('interpolate', [T(s)], {'size': to, 'mode': 'nearestExact'})
+        how = {3: 'linear', 4: 'bilinear', 5: 'trilinear'}[len(s)]
         for align in (False, True):
-            if how:
-                add('interpolate', [T(s)], {'size': to, 'mode': how, 'alignCorners': align})
+            add('interpolate', [T(s)], {'size': to, 'mode': how, 'alignCorners': align})
             if len(s) == 4:
                 add('interpolate', [T(s)], {'size': to, 'mode': 'bicubic', 'alignCorners': align})
     for how in ('nearest', 'bilinear', 'bicubic'):
-        add('interpolate', [T([1, 2, 3, 4])], {'scale': 2.0, 'mode': how})
-        add('interpolate', [T([1, 1, 6, 4])], {'scale': 0.5, 'mode': how})
-    for mode in ('bilinear', 'nearest'):
+        add('interpolate', [T([1, 2, 3, 4])], {'scaleFactor': 2.0, 'mode': how})
+        add('interpolate', [T([1, 1, 6, 4])], {'scaleFactor': 0.5, 'mode': how})
+        add('interpolate', [T([1, 3, 4, 2])], {'size': [5, 6], 'mode': how, 'layout': 'nhwc'})
+    for mode in ('bilinear', 'nearest', 'bicubic'):
         for padding in ('zeros', 'border', 'reflection'):
             for align in (False, True):
-                o = {'mode': mode, 'padding': padding, 'alignCorners': align}
+                o = {'mode': mode, 'paddingMode': padding, 'alignCorners': align}
                 add('gridSample', [T([1, 2, 4, 5]), T([1, 3, 2, 2], U(-1.3, 1.3), expand=False)], o, second=False)
                 add('gridSample', [T([2, 1, 3, 3]), T([2, 2, 3, 2], U(-0.95, 0.95), expand=False)], o, second=False)
+    for padding in ('zeros', 'border', 'reflection'):
+        add('gridSample', [T([1, 2, 3, 2, 3]), T([1, 2, 2, 2, 3], U(-1.2, 1.2), expand=False)], {'paddingMode': padding}, second=False)
     for align in (False, True):
+        add('affineGrid', [T([1, 3, 4]), [1, 1, 2, 3, 2]], {'alignCorners': align})
         add('affineGrid', [T([1, 2, 3]), [1, 1, 3, 4]], {'alignCorners': align})
         add('affineGrid', [T([2, 2, 3]), [2, 3, 2, 2]], {'alignCorners': align})

@@ -61,8 +61,23 @@ def long(f):
     return lambda *a, **k: f(*[v.to(torch.int64) if isinstance(v, torch.Tensor) and v.dtype == torch.int32 else v for v in a], **k)
 
 
-def scatter_reduce(x, indices, updates, reduce, axis=0, includeSelf=True):
-    return x.scatter_reduce(axis, indices, updates, {'max': 'amax', 'min': 'amin'}.get(reduce, reduce), include_self=includeSelf)
+def scatter_reduce(x, indices, updates, reduce, axis=-1, includeSelf=True):
+    return x.scatter_reduce(axis, indices, updates, reduce, include_self=includeSelf)
+
+
+def scatter_nd(indices, updates, shape):
+    base = torch.zeros(shape, dtype=updates.dtype)
+    return base.index_put(tuple(indices[..., i] for i in range(indices.shape[-1])), updates, accumulate=True)
+
+
+def histogram(x, bins=10, range=None, weights=None):
+    counts, edges = torch.histogram(x, bins, range=range, weight=weights)
+    return [counts if weights is not None else counts.to(torch.int64), edges]
+
+
+def unique(x, returnInverse=False, returnCounts=False):
+    got = torch.unique(x, return_inverse=returnInverse, return_counts=returnCounts)
+    return got if isinstance(got, torch.Tensor) else list(got)
 
 
 def gather_nd(x, indices):
@@ -74,8 +89,9 @@ def take(x, indices, axis=0):
     return x.index_select(axis, indices.reshape(-1)).reshape(shape)
 
 
-def sort(x, axis=-1, descending=False):
-    return torch.sort(x, dim=axis, descending=descending, stable=True).values
+def sort(x, axis=-1, descending=False, returnIndices=False):
+    r = torch.sort(x, dim=axis, descending=descending, stable=True)
+    return list(r) if returnIndices else r.values
 
 
 def arg_sort(x, axis=-1, descending=False):
@@ -139,8 +155,9 @@ CALLS = {
     'bucketize': lambda x, edges, right=False: torch.bucketize(x.contiguous(), edges.contiguous(), right=right),
     'nonZero': lambda x: x.nonzero(),
     'maskedSelect': lambda x, mask: x.masked_select(mask),
-    'unique': lambda x: x.unique(),
-    'histogram': lambda x, bins=10, range=(0, 0): torch.histc(x, bins, range[0], range[1]),
+    'unique': unique,
+    'histogram': histogram,
+    'scatterNd': long(scatter_nd),
 }  # fmt: skip
 
 
@@ -286,11 +303,14 @@ def indexing():
 
 
 def scattering():
+    add('scatterNd', [T([4, 1], LIT(1, 3, 1, 0), dtype='int32'), T([4]), [5]])
+    add('scatterNd', [T([3, 2], LIT(0, 1, 2, 0, 0, 1), dtype='int32'), T([3, 2]), [3, 2, 2]])
+    add('scatterNd', [T([2, 2, 1], LIT(1, 0, 1, 1), dtype='int32'), T([2, 2, 3]), [3, 3]])
     for s, i, axis in (([5], [7], 0), ([3, 4], [2, 4], 0), ([3, 4], [3, 6], 1), ([2, 3, 2], [2, 5, 2], 1)):
         add('scatterAdd', [T(s), ix(i, s[axis]), T(i), axis])
-        for how in ('sum', 'mean', 'prod', 'max', 'min'):
+        for how in ('sum', 'mean', 'prod', 'amax', 'amin'):
             for own in (True, False):
-                add('scatterReduce', [T(s, AWAY(0.5, 1.5), expand=False), ix(i, s[axis]), T(i, AWAY(0.5, 1.5), expand=False), how], {'axis': axis, 'includeSelf': own}, second=False)
+                add('scatterReduce', [T(s, AWAY(0.5, 1.5), expand=False), ix(i, s[axis]), T(i, AWAY(0.5, 1.5), expand=False)], {'reduce': how, 'axis': axis, 'includeSelf': own}, second=False)
     for s, i, axis in (([5], [7], 0), ([3, 4], [2], 0), ([3, 4], [6], 1), ([2, 3, 2], [5], 1)):
         u = [i[0] if d == axis else n for d, n in enumerate(s)]
         add('indexAdd', [T(s), ix(i, s[axis]), T(u), axis])
@@ -312,6 +332,7 @@ def sorting():
             o = {'axis': axis, 'descending': down}
             add('sort', [T(s, expand=False)], o)
             add('argSort', [T(s, expand=False)], o, grad=False)
+            add('sort', [T(s, expand=False)], {**o, 'returnIndices': True})
             if len(s) < 3:
                 add('sort', [T(s, I(-2, 2))], o, grad=False, note='ties')
                 add('argSort', [T(s, I(-2, 2))], o, grad=False, note='ties')
@@ -330,5 +351,15 @@ def sorting():
     for s in ([6], [3, 4], [2, 2, 3], [0, 2]):
         add('nonZero', [T(s, OF(0, 0, 1, -2))], grad=False)
         add('unique', [T(s, I(-3, 3))], grad=False)
+        add('unique', [T(s, I(-3, 3))], {'returnInverse': True, 'returnCounts': True}, grad=False)
         add('maskedSelect', [T(s), T(s, I(0, 1), dtype='bool')], grad=False)
+    add('maskedSelect', [T([2, 3]), T([3], I(0, 1), dtype='bool')], grad=False)
     add('histogram', [T([40], U(-2, 2))], {'bins': 8, 'range': [-2, 2]}, grad=False)
+    add('histogram', [T([5, 8], U(-2, 2), expand=False)], {'bins': 5}, grad=False)
+    add('histogram', [T([30], U(-2, 2))], {'bins': 4, 'range': [-1, 1], 'weights': T([30], U(0, 1))}, grad=False)
+    for dtype in ('int32', 'int64', 'int8', 'uint8', 'bool'):
+        small = I(0, 1) if dtype == 'bool' else I(0, 9)
+        add('unique', [T([9], small)], dtypes=dtype)
+        add('nonZero', [T([3, 3], I(0, 1))], dtypes=dtype)
+        if dtype != 'bool':
+            add('topK', [T([3, 9], LIT(*[(7 * i) % 27 for i in range(27)])), 3], dtypes=dtype)

@@ -69,6 +69,30 @@ def arg(name):
     return lambda x, axis=None, keepDims=False: getattr(torch, name)(x, dim=axis, keepdim=keepDims)
 
 
+def running_total(f, empty=None):
+    """A running operation forwards or backwards, with the element itself or without (then `empty` comes first)."""
+
+    def g(x, axis=-1, reverse=False, exclusive=False):
+        x = x.flip([axis]) if reverse else x
+        y = f(x, axis)
+        if exclusive:
+            n = x.shape[axis]
+            first = torch.full_like(y.narrow(axis, 0, min(1, n)), empty)
+            y = torch.cat([first, y.narrow(axis, 0, max(0, n - 1))], axis)
+        return y.flip([axis]) if reverse else y
+
+    return g
+
+
+def quantile(x, q, axis=None, keepDims=False, interpolation='linear'):
+    if isinstance(axis, list):
+        rest = [d for d in range(x.dim()) if d not in axis]
+        x = x.permute(rest + axis).flatten(len(rest))
+        axis = -1
+    q = torch.tensor(q, dtype=x.dtype) if isinstance(q, list) else q
+    return torch.quantile(x, q, dim=axis, keepdim=keepDims, interpolation=interpolation)
+
+
 CALLS = {
     'sum': over(sum_),
     'prod': over(prod),
@@ -90,16 +114,14 @@ CALLS = {
     'softmin': lambda x, axis=-1: (-x).softmax(axis),
     'logSoftmax': lambda x, axis=-1: x.log_softmax(axis),
     'trace': lambda x, offset=0: x.diagonal(offset, -2, -1).sum(-1),
-    'cumSum': lambda x, axis: x.cumsum(axis),
-    'cumProd': lambda x, axis: x.cumprod(axis),
-    'cumMax': lambda x, axis: x.cummax(axis).values,
-    'cumMin': lambda x, axis: x.cummin(axis).values,
-    'logCumSumExp': lambda x, axis: x.logcumsumexp(axis),
-    'diff': lambda x, n=1, axis=-1: x.diff(n, axis),
-    'quantile': lambda x, q, axis=None, keepDims=False, interpolation='linear': torch.quantile(
-        x, q, dim=axis, keepdim=keepDims, interpolation=interpolation
-    ),
-    'median': lambda x, axis=None, keepDims=False: torch.quantile(x, 0.5, dim=axis, keepdim=keepDims),
+    'cumSum': running_total(torch.cumsum, 0),
+    'cumProd': running_total(torch.cumprod, 1),
+    'cumMax': running_total(lambda x, d: x.cummax(d).values),
+    'cumMin': running_total(lambda x, d: x.cummin(d).values),
+    'logCumSumExp': running_total(torch.logcumsumexp),
+    'diff': lambda x, n=1, axis=-1, prepend=None, append=None: x.diff(n, axis, prepend, append),
+    'quantile': quantile,
+    'median': lambda x, axis=None, keepDims=False, interpolation='linear': quantile(x, 0.5, axis, keepDims, interpolation),
 }
 
 PLACES = [
@@ -145,6 +167,7 @@ def cases():
             add('quantile', [x(expand=False), 0.3], options)
             add('quantile', [x(expand=False), 0.5], options)
             add('median', [x(expand=False)], options)
+            add('median', [x(expand=False)], {**options, 'interpolation': 'lower'})
     add('sum', [T([0, 3])], {'axis': 0})
     add('sum', [T([0, 3])], {'axis': 1})
     add('sum', [T([0])])
@@ -177,6 +200,12 @@ def cases():
     for q in (0.0, 1.0, 0.25, 0.9):
         for how in ('linear', 'lower', 'higher', 'nearest', 'midpoint'):
             add('quantile', [T([3, 5], expand=False), q], {'axis': 1, 'interpolation': how}, grad=how != 'nearest')
+    add('quantile', [T([3, 5], expand=False), [0.1, 0.5, 0.75]], {'axis': 1})
+    add('quantile', [T([4, 2, 3], expand=False), [0.25, 1.0]], {'axis': 0, 'keepDims': True})
+    add('quantile', [T([4, 2, 3], expand=False), 0.4], {'axis': [0, 2]})
+    add('quantile', [T([4], LIT(1, 'nan', 2, 3)), 0.5], special=True)
+    add('median', [T([4], LIT(1, 'nan', 2, 3))], special=True)
+    add('median', [T([3], LIT('inf', '-inf', 2))], special=True)
     for name in ('softmax', 'softmin', 'logSoftmax'):
         for shape, axis in (([5], 0), ([3, 4], 1), ([3, 4], 0), ([2, 3, 4], 1), ([2, 3, 2, 2], -3), ([2, 40], 1), ([1, 1], 1)):
             add(name, [T(shape, U(-4, 4)), axis])
@@ -202,8 +231,17 @@ def running():
         if n < 20:
             add('cumProd', [T(shape, AWAY(0.5, 1.5))], o)
         add('logCumSumExp', [T(shape, U(-4, 4))], o, second=n > 0, grad=n > 0)
+        for turned in ({'reverse': True}, {'exclusive': True}, {'reverse': True, 'exclusive': True}):
+            add('cumSum', [T(shape)], {**o, **turned}, terms=max(1, n))
+            if n < 20:
+                add('cumProd', [T(shape, AWAY(0.5, 1.5))], {**o, **turned})
+        for name in ('cumMax', 'cumMin', 'logCumSumExp'):
+            add(name, [T(shape, expand=False)], {**o, 'reverse': True}, second=n > 0, grad=n > 0)
         if n > 1:
             add('diff', [T(shape)], o)
+        if 1 < n < 20:
+            ends = [1 if d == axis else size for d, size in enumerate(shape)]
+            add('diff', [T(shape)], {**o, 'prepend': T(ends), 'append': T(ends)})
         if n > 3:
             add('diff', [T(shape)], {'n': 2, 'axis': axis})
     for name in ('cumSum', 'cumProd', 'cumMax', 'cumMin'):
