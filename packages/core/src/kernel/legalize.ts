@@ -15,7 +15,7 @@ import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from './ir
 import { highOf, lowOf } from './node.ts';
 import {
   fromWide,
-  isExact,
+  type SmallContext,
   SmallValue,
   smallBinary,
   smallTernary,
@@ -44,6 +44,7 @@ class Legalizer {
   readonly #caps: EngineCaps;
   readonly #b = new ProgramBuilder();
   readonly #e: Exprs = this.#b.e;
+  readonly #context: SmallContext;
   readonly #known = new Map<KNode, Lowered>();
   /** Shared memory of 16-bit floats holds float32 where that fits. */
   readonly #wideShared: boolean;
@@ -51,6 +52,8 @@ class Legalizer {
   constructor(program: Program, caps: EngineCaps) {
     this.#program = program;
     this.#caps = caps;
+    // Only engines with float64 promise more of float32 than WGSL does.
+    this.#context = { e: this.#e, caps, ieee: caps.dtypes.has('float64') };
     let bytes = 0;
     for (const n of program.body)
       if (n.op === 'SHARED')
@@ -153,13 +156,13 @@ class Legalizer {
         return this.#b.reg(n.arg.name, held(n), n.lanes, n.arg.length);
       case 'SCALAR':
         return small
-          ? new SmallValue(e, dtype, e.scalar(n.arg.slot, wideDtype(dtype)), false)
+          ? new SmallValue(this.#context, dtype, e.scalar(n.arg.slot, wideDtype(dtype)), false)
           : e.scalar(n.arg.slot, dtype);
       case 'SPECIAL':
         return e.special(n.arg.kind, n.arg.axis, highOf(n) + 1);
       case 'CONST':
         return small
-          ? SmallValue.constant(e, dtype, n.arg.value as number, n.lanes, this.#caps)
+          ? SmallValue.constant(this.#context, dtype, n.arg.value as number, n.lanes)
           : e.constant(dtype, n.arg.value, n.lanes);
       case 'IOTA':
         return e.iota(n.lanes);
@@ -215,13 +218,13 @@ class Legalizer {
     const from = this.#of(n.src[0]);
     const to = n.dtype as DType;
     if (!this.#isSmall(n)) return from instanceof SmallValue ? e.cast(from.exact, to) : e.cast(from, to);
-    if (!(from instanceof SmallValue)) return fromWide(e, to, from);
+    if (!(from instanceof SmallValue)) return fromWide(this.#context, to, from);
     return from.castTo(to);
   }
 
   #bitcast(n: KNode): Lowered {
     const from = this.#of(n.src[0]);
-    if (from instanceof SmallValue) return SmallValue.ofBits(this.#e, n.dtype as DType, from.bits());
+    if (from instanceof SmallValue) return SmallValue.ofBits(this.#context, n.dtype as DType, from.bits());
     return this.#e.bitcast(from, n.dtype as DType);
   }
 
@@ -235,7 +238,7 @@ class Legalizer {
     const open = this.#plain(gate);
     const other = this.#of(alt) as SmallValue;
     // A literal alternative is loaded as memory would hold it; any other one is chosen afterwards.
-    const held = this.#isWide(mem) ? (isExact(other) ? other.exact : null) : other.raw;
+    const held = this.#isWide(mem) ? (other.fits ? other.exact : null) : other.raw;
     if (held !== null) return this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes, open, held));
     const value = this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes, open));
     return smallTernary(e, 'WHERE', e.splat(open, n.lanes), value, other) as SmallValue;
@@ -243,7 +246,9 @@ class Legalizer {
 
   /** What was read from memory of a small dtype. */
   #loaded(mem: KNode, dtype: DType, value: KNode): SmallValue {
-    return this.#isWide(mem) ? new SmallValue(this.#e, dtype, value, true) : SmallValue.stored(this.#e, dtype, value);
+    return this.#isWide(mem)
+      ? new SmallValue(this.#context, dtype, value, true)
+      : SmallValue.stored(this.#context, dtype, value);
   }
 
   #store(n: KNodeOf<'STORE'>): void {

@@ -9,6 +9,7 @@ import type { EngineCaps } from '../engine/engine.ts';
 import type { ProgramBuilder } from './builder.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { highOf, lowOf } from './node.ts';
+import { linearOf } from './simplify-linear.ts';
 
 /** One way of running through a stretch of the range. */
 export interface Mode {
@@ -55,32 +56,60 @@ export function isFixed(total: KNode): boolean {
 }
 
 /**
- * Lanes of the vectors in some stores: as many as the smallest numbers computed there fill the hardware vector with (of 4
- * bytes at least; masks do not count). Wider numbers then take several registers. Indices and gates are scalars anyway.
+ * Lanes of the vectors in some stores: as many as the smallest numbers computed there or held in memory fill the hardware vector
+ * with, but so that the widest take four registers at most, and the ranges that may become vectors fill them (masks do not count). Wider
+ * numbers then take several registers. Indices and gates are scalars anyway.
  */
 export function vectorLanes(stores: readonly LoopStore[], caps: EngineCaps): number {
-  let bytes = 8;
+  let least = 8;
+  let most = 4;
+  let masks = true;
+  const count = (dtype: DType, computed: boolean): void => {
+    if (dtype === 'bool') return;
+    const { bytes } = dtypeInfo[dtype];
+    least = Math.min(least, bytes);
+    most = Math.max(most, bytes);
+    if (computed) masks = false;
+  };
   const seen = new Set<KNode>();
   const stack: KNode[] = [];
+  const indices: KNode[] = [];
   for (const { store } of stores) {
-    const [mem, , value] = store.src as readonly [KNode, KNode, KNode];
+    const [mem, index, value] = store.src as readonly [KNode, KNode, KNode];
     stack.push(value);
-    if (mem.dtype !== 'bool') bytes = Math.min(bytes, dtypeInfo[mem.dtype as DType].bytes);
+    indices.push(index);
+    count(mem.dtype as DType, false);
   }
-  let masks = true;
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);
-    if (n.dtype !== 'bool') {
-      masks = false;
-      bytes = Math.min(bytes, dtypeInfo[n.dtype as DType].bytes);
-    }
+    count(n.dtype as DType, true);
     if (n.op === 'LOAD') {
-      const [mem, , , alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+      const [mem, index, , alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+      indices.push(index);
       if (mem.op === 'STAGE') stack.push(mem);
       if (alt !== undefined) stack.push(alt);
     } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0] as KNode);
     else stack.push(...n.src);
   }
-  return Math.max(1, Math.floor(caps.vectorBytes / (masks ? 4 : Math.max(4, bytes))));
+  const { vectorBytes } = caps;
+  if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
+  if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
+  const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
+  const longest = longestRun(indices);
+  let lanes = Math.max(1, Math.floor(vectorBytes / 4));
+  while (lanes * 2 <= wanted && longest >= lanes * 2) lanes *= 2;
+  return lanes;
+}
+
+/** Elements of the longest range along which memory is walked one by one. */
+function longestRun(indices: readonly KNode[]): number {
+  let longest = 0;
+  for (const index of indices) {
+    const { terms, coefs } = linearOf(index);
+    terms.forEach((term, i) => {
+      if (term.op === 'RANGE' && coefs[i] === 1) longest = Math.max(longest, term.arg.extent);
+    });
+  }
+  return longest;
 }

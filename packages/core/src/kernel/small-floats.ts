@@ -1,8 +1,8 @@
 /**
  * 16-bit floats by bit operations on 32-bit numbers: decoding, encoding, and rounding a float32 to the values they have.
  *
- * All results are exact or rounded once, to nearest, ties to even, with subnormals, infinities and NaN. Nothing here relies on
- * an engine keeping denormal float32 numbers or the order of float additions: sums are looked at as bits at once.
+ * All results are exact or rounded once, to nearest, ties to even, with subnormals, infinities and NaN. Unless `ieee` is said, nothing
+ * here relies on an engine keeping denormal float32 numbers or the order of float additions: sums are looked at as bits at once.
  */
 import type { Exprs } from './expr.ts';
 import type { KNode } from './ir.ts';
@@ -60,10 +60,18 @@ class Bits {
   }
 }
 
-/** The float32 that 16 bits (the low ones of a uint32, the others zero) stand for. */
-export function decodeSmallFloat(e: Exprs, dtype: SmallFloat, bits: KNode): KNode {
+/** The float32 that 16 bits (the low ones of a uint32, the others zero) stand for. `ieee`: float32 keeps denormal numbers. */
+export function decodeSmallFloat(e: Exprs, dtype: SmallFloat, bits: KNode, ieee: boolean): KNode {
   const b = new Bits(e);
   if (dtype === 'bfloat16') return b.float(b.shl(bits, 16));
+  if (ieee) {
+    // Sign, exponent and fraction in place; the product sets the exponent right, of subnormals too.
+    const high = e.bitcast(b.shl(bits, 16), 'int32');
+    const placed = b.and(e.bitcast(e.shr(high, e.i32(3)), 'uint32'), 0x8fffe000);
+    const scaled = b.of(e.mul(b.float(placed), e.f32(2 ** 112)));
+    const special = e.eq(b.and(bits, 0x7c00), b.lit(0x7c00));
+    return b.float(e.or(scaled, e.where(special, b.lit(infinity), b.lit(0))));
+  }
   const size = b.shl(b.and(bits, 0x7fff), 13);
   const sign = b.shl(b.and(bits, 0x8000), 16);
   const exponent = b.and(size, 0x0f800000);
@@ -94,18 +102,30 @@ function subnormalSteps(b: Bits, size: KNode): KNode {
   return b.add(b.of(b.e.add(b.float(size), b.e.f32(0.5))), -0x3f000000);
 }
 
-/** The float32 of the value of the dtype nearest to a float32: `decode(encode(x))`, but that NaN may keep its sign. */
-export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode): KNode {
+/**
+ * The float32 of the value of the dtype nearest to a float32: `decode(encode(x))`, but that NaN may keep its sign. `ieee`: float32
+ * sums are not reassociated.
+ */
+export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, ieee: boolean): KNode {
   const b = new Bits(e);
   const bits = b.of(x);
   const size = b.and(bits, 0x7fffffff);
-  const notANumber = b.above(size, infinity);
-  if (dtype === 'bfloat16') return b.float(b.literalWhere(notANumber, quiet, b.and(b.carried(bits, 16), 0xffff0000)));
+  const notANumber = (): KNode => b.above(size, infinity);
+  if (dtype === 'bfloat16') return b.float(b.literalWhere(notANumber(), quiet, b.and(b.carried(bits, 16), 0xffff0000)));
+  const sign = e.xor(bits, size);
+  if (ieee) {
+    // The sum with 2^13 times the power of two below x has the steps of float16 there.
+    const power = e.max(e.min(b.and(size, infinity), b.lit(143 << 23)), b.lit(113 << 23));
+    const large = b.float(b.add(power, 13 << 23));
+    const rounded = e.sub(e.add(b.float(size), large), large);
+    const limited = e.where(e.lt(e.f32(65504), rounded), e.f32(Number.POSITIVE_INFINITY), rounded);
+    return b.float(e.or(b.of(limited), sign));
+  }
   const normal = b.and(b.carried(size, 13), 0xffffe000);
   const subnormal = b.of(e.mul(e.cast(e.bitcast(subnormalSteps(b, size), 'int32'), 'float32'), e.f32(2 ** -24)));
   const rounded = e.where(b.below(size, 113 << 23), subnormal, normal);
   const limited = b.literalWhere(b.above(rounded, 0x477fe000), infinity, rounded);
-  return b.float(e.or(b.literalWhere(notANumber, quiet, limited), e.xor(bits, size)));
+  return b.float(e.or(b.literalWhere(notANumber(), quiet, limited), sign));
 }
 
 /**
@@ -125,17 +145,17 @@ export function roundToOdd(e: Exprs, x: KNode): KNode {
 }
 
 /**
- * A 64-bit integer with its low bits gathered into one where it is too large for float64 to hold: conversions to float64 are exact
- * then, and rounding the result to fewer digits gives what rounding the integer once would give.
+ * A large integer with its lowest bits gathered into one, so that its conversion to float32 (from 64 bits: to float64) is exact: rounding
+ * that to 16 bits gives what rounding the integer once would give.
  */
 export function gatherLowBits(e: Exprs, x: KNode): KNode {
-  const dtype = x.dtype as 'int64' | 'uint64';
+  const dtype = x.dtype as 'int32' | 'uint32' | 'int64' | 'uint64';
+  const [digits, gathered] = dtype.endsWith('64') ? [53n, 12n] : [24n, 9n];
   const lit = (value: bigint): KNode => e.constant(dtype, value);
-  const low = e.and(x, lit(0xfffn));
+  const low = e.and(x, lit((1n << gathered) - 1n));
   const high = e.sub(x, low);
-  const gathered = e.where(e.eq(low, lit(0n)), high, e.or(high, lit(0x800n)));
-  const limit = 2n ** 53n;
-  let small = e.lt(x, lit(limit));
-  if (dtype === 'int64') small = e.and(small, e.lt(lit(-limit), x));
-  return e.where(small, x, gathered);
+  const marked = e.where(e.eq(low, lit(0n)), high, e.or(high, lit(1n << (gathered - 1n))));
+  let small = e.lt(x, lit(1n << digits));
+  if (!dtype.startsWith('u')) small = e.and(small, e.lt(lit(-(1n << digits)), x));
+  return e.where(small, x, marked);
 }

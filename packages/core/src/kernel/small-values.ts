@@ -21,6 +21,14 @@ export function wideDtype(dtype: DType): 'float32' | 'int32' {
   return isFloat(dtype) ? 'float32' : 'int32';
 }
 
+/** What values are made with. */
+export interface SmallContext {
+  readonly e: Exprs;
+  readonly caps: Pick<EngineCaps, 'storageBytes'>;
+  /** float32 arithmetic is IEEE 754's to the letter, denormal numbers included. */
+  readonly ieee: boolean;
+}
+
 /** The dtype memory of a small dtype is declared with: 16-bit floats are their bits; engines without small words use 32-bit ones. */
 export function storageDtype({ storageBytes }: Pick<EngineCaps, 'storageBytes'>, dtype: DType): DType {
   if ((storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes) === 4) return 'uint32';
@@ -32,14 +40,14 @@ export function storageDtype({ storageBytes }: Pick<EngineCaps, 'storageBytes'>,
  * memory holds it, where it comes from memory.
  */
 export class SmallValue {
-  readonly e: Exprs;
+  readonly context: SmallContext;
   readonly dtype: DType;
   readonly raw: KNode | null;
   readonly #wide: KNode;
   readonly #fits: boolean;
 
-  constructor(e: Exprs, dtype: DType, wide: KNode, fits: boolean, raw: KNode | null = null) {
-    this.e = e;
+  constructor(context: SmallContext, dtype: DType, wide: KNode, fits: boolean, raw: KNode | null = null) {
+    this.context = context;
     this.dtype = dtype;
     this.#wide = wide;
     this.#fits = fits;
@@ -47,36 +55,49 @@ export class SmallValue {
   }
 
   /** What memory of the dtype held. */
-  static stored(e: Exprs, dtype: DType, raw: KNode): SmallValue {
+  static stored(context: SmallContext, dtype: DType, raw: KNode): SmallValue {
+    const { e, ieee } = context;
     const float = isFloat(dtype);
-    const wide = float ? decodeSmallFloat(e, dtype as SmallFloat, e.cast(raw, 'uint32')) : e.cast(raw, 'int32');
-    return new SmallValue(e, dtype, wide, float || raw.dtype === dtype, raw);
+    const wide = float ? decodeSmallFloat(e, dtype as SmallFloat, e.cast(raw, 'uint32'), ieee) : e.cast(raw, 'int32');
+    return new SmallValue(context, dtype, wide, float || raw.dtype === dtype, raw);
   }
 
-  static constant(e: Exprs, dtype: DType, value: number, lanes: number, caps: EngineCaps): SmallValue {
+  static constant(context: SmallContext, dtype: DType, value: number, lanes: number): SmallValue {
+    const { e, caps } = context;
     const wide = e.constant(wideDtype(dtype), value, lanes);
-    const v = new SmallValue(e, dtype, wide, true);
-    return new SmallValue(e, dtype, wide, true, v.held(storageDtype(caps, dtype)));
+    const v = new SmallValue(context, dtype, wide, true);
+    return new SmallValue(context, dtype, wide, true, v.held(storageDtype(caps, dtype)));
   }
 
   /** A value from its bits in a uint32 or int32. */
-  static ofBits(e: Exprs, dtype: DType, bits: KNode): SmallValue {
+  static ofBits(context: SmallContext, dtype: DType, bits: KNode): SmallValue {
+    const { e, ieee } = context;
     if (isFloat(dtype))
-      return new SmallValue(e, dtype, decodeSmallFloat(e, dtype as SmallFloat, e.cast(bits, 'uint32')), true);
-    return new SmallValue(e, dtype, e.cast(bits, 'int32'), false);
+      return new SmallValue(
+        context,
+        dtype,
+        decodeSmallFloat(e, dtype as SmallFloat, e.cast(bits, 'uint32'), ieee),
+        true,
+      );
+    return new SmallValue(context, dtype, e.cast(bits, 'int32'), false);
   }
 
   /** A value made by moving others: as loose, exact and raw as all of them. */
   static combine(values: readonly SmallValue[], make: (parts: readonly KNode[]) => KNode): SmallValue {
-    const { e, dtype } = values[0] as SmallValue;
-    const fits = values.every(isExact);
+    const { context, dtype } = values[0] as SmallValue;
+    const fits = values.every((v) => v.fits);
     const raw = values.map((v) => v.raw);
     // Moved before it is decoded.
     if (raw.every((r) => r !== null && r.dtype === raw[0]?.dtype))
-      return SmallValue.stored(e, dtype, make(raw as KNode[]));
-    return new SmallValue(e, dtype, make(values.map((v) => v.loose)), fits);
+      return SmallValue.stored(context, dtype, make(raw as KNode[]));
+    return new SmallValue(context, dtype, make(values.map((v) => v.loose)), fits);
   }
 
+  get e(): Exprs {
+    return this.context.e;
+  }
+
+  /** True if the wide value is the value itself. */
   get fits(): boolean {
     return this.#fits;
   }
@@ -89,7 +110,7 @@ export class SmallValue {
   get exact(): KNode {
     if (this.#fits) return this.#wide;
     return isFloat(this.dtype)
-      ? roundSmallFloat(this.e, this.dtype as SmallFloat, this.#wide)
+      ? roundSmallFloat(this.e, this.dtype as SmallFloat, this.#wide, this.context.ieee)
       : wrap(this.e, this.dtype, this.#wide);
   }
 
@@ -111,16 +132,12 @@ export class SmallValue {
 
   /** The value converted to another small dtype. */
   castTo(to: DType): SmallValue {
-    const { e, dtype } = this;
-    if (isFloat(dtype) || isFloat(to)) return fromWide(e, to, this.exact);
+    const { context, dtype } = this;
+    if (isFloat(dtype) || isFloat(to)) return fromWide(context, to, this.exact);
     const shorter = dtypeInfo[to].bytes <= dtypeInfo[dtype].bytes;
-    if (shorter && !this.#fits) return new SmallValue(e, to, this.#wide, false);
-    return fromWide(e, to, this.exact);
+    if (shorter && !this.#fits) return new SmallValue(context, to, this.#wide, false);
+    return fromWide(context, to, this.exact);
   }
-}
-
-export function isExact(v: SmallValue): boolean {
-  return v.fits;
 }
 
 /** int32 cut to a small integer dtype. */
@@ -134,7 +151,8 @@ function wrap(e: Exprs, dtype: DType, x: KNode): KNode {
 }
 
 /** Conversion of a value of the engine's own dtypes. */
-export function fromWide(e: Exprs, to: DType, x: KNode): SmallValue {
+export function fromWide(context: SmallContext, to: DType, x: KNode): SmallValue {
+  const { e } = context;
   const from = x.dtype as DType;
   if (isFloat(to)) {
     let wide = x;
@@ -142,13 +160,13 @@ export function fromWide(e: Exprs, to: DType, x: KNode): SmallValue {
     else if (from === 'int64' || from === 'uint64') wide = roundToOdd(e, e.cast(gatherLowBits(e, x), 'float64'));
     // float32 holds too few digits to round them a second time: float16 overflows long before that.
     else if ((from === 'int32' || from === 'uint32') && to === 'bfloat16' && !fitsFloat32(x))
-      wide = roundToOdd(e, e.cast(x, 'float64'));
-    return new SmallValue(e, to, e.cast(wide, 'float32'), from === 'bool');
+      wide = gatherLowBits(e, x);
+    return new SmallValue(context, to, e.cast(wide, 'float32'), from === 'bool');
   }
   const [lo, hi] = dtypeRange[to];
   const whole = e.cast(x, 'int32');
-  if (isFloat(from)) return new SmallValue(e, to, e.min(e.max(whole, e.i32(lo)), e.i32(hi)), true);
-  return new SmallValue(e, to, whole, lowOf(x) >= lo && highOf(x) <= hi);
+  if (isFloat(from)) return new SmallValue(context, to, e.min(e.max(whole, e.i32(lo)), e.i32(hi)), true);
+  return new SmallValue(context, to, whole, lowOf(x) >= lo && highOf(x) <= hi);
 }
 
 function fitsFloat32(x: KNode): boolean {
@@ -157,9 +175,9 @@ function fitsFloat32(x: KNode): boolean {
 
 /** An operation of one operand. */
 export function smallUnary(op: UnaryOp, x: SmallValue): SmallValue | KNode {
-  const { e, dtype } = x;
+  const { e, context, dtype } = x;
   const float = isFloat(dtype);
-  const made = (wide: KNode, fits: boolean): SmallValue => new SmallValue(e, dtype, wide, fits);
+  const made = (wide: KNode, fits: boolean): SmallValue => new SmallValue(context, dtype, wide, fits);
   switch (op) {
     case 'ISNAN':
       return e.unary(op, x.loose);
@@ -181,8 +199,8 @@ export function smallUnary(op: UnaryOp, x: SmallValue): SmallValue | KNode {
 
 /** An operation of two operands of one small dtype. */
 export function smallBinary(op: BinaryOp, x: SmallValue, y: SmallValue): SmallValue | KNode {
-  const { e, dtype } = x;
-  const made = (wide: KNode, fits: boolean): SmallValue => new SmallValue(e, dtype, wide, fits);
+  const { e, context, dtype } = x;
+  const made = (wide: KNode, fits: boolean): SmallValue => new SmallValue(context, dtype, wide, fits);
   switch (op) {
     case 'LT':
     case 'LE':
@@ -213,5 +231,5 @@ export function smallBinary(op: BinaryOp, x: SmallValue, y: SmallValue): SmallVa
 /** WHERE, or a fused operation on floats. */
 export function smallTernary(e: Exprs, op: TernaryOp, x: KNode | SmallValue, y: SmallValue, z: SmallValue): SmallValue {
   if (op === 'WHERE') return SmallValue.combine([y, z], ([a, b]) => e.where(x as KNode, a as KNode, b as KNode));
-  return new SmallValue(e, y.dtype, e.ternary(op, (x as SmallValue).exact, y.exact, z.exact), false);
+  return new SmallValue(y.context, y.dtype, e.ternary(op, (x as SmallValue).exact, y.exact, z.exact), false);
 }
