@@ -6,7 +6,7 @@ import { assertClose } from './compare.ts';
 import { makeTensor } from './layouts.ts';
 import { count, type NDArray, nd } from './oracle/ndarray.ts';
 import { makeRandom, sample, seedOf, uniform } from './oracle/random.ts';
-import type { Instance, OpSpec } from './spec.ts';
+import { type Instance, type OpSpec, resultOf } from './spec.ts';
 import type { Target } from './expand.ts';
 
 const step = 1e-6;
@@ -158,7 +158,7 @@ export async function checkBatch(spec: OpSpec, instance: Instance, target: Targe
   const result = scope(() => vmap((...xs: Tensor[]) => spec.run(xs, options))(...batch));
   const actual = Array.from((await result.data()) as ArrayLike<number>, Number);
   const shape = [...result.shape];
-  const wanted = spec.result ?? dtype;
+  const wanted = resultOf(spec, dtype);
   for (const t of [...batch, result]) t.dispose();
   const expected = examples.map((inputs) => spec.oracle(inputs, options)) as [NDArray, NDArray];
   const tolerance = target.tolerances.forward[wanted];

@@ -5,8 +5,9 @@ import { assertClose, gamma, type Tolerances } from './compare.ts';
 import { type Layout, layoutApplies, layouts, makeTensor } from './layouts.ts';
 import { checkBatch, checkTangent, checkThird } from './expand-transforms.ts';
 import { count, map, type NDArray, nd } from './oracle/ndarray.ts';
+import { fromBits, integerFormat, isSmallFloat, nearest, wrap } from './oracle/formats.ts';
 import { makeRandom, sample, seedOf, uniform } from './oracle/random.ts';
-import type { Instance, OpSpec } from './spec.ts';
+import { type Instance, type OpSpec, resultOf } from './spec.ts';
 
 /** What cases need to know of the engine under test. */
 export interface Target {
@@ -16,8 +17,9 @@ export interface Target {
   readonly eagerly: <T>(f: () => Promise<T>) => Promise<T>;
 }
 
-export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
-  const cases: ConformanceCase[] = [];
+/** `more`: also in dtypes that the specification does not list (`OpSpec.more`). */
+export function expand(spec: OpSpec, target: Target, more = false): ConformanceCase[] {
+  const cases = more ? moreDTypes(spec, target) : [];
   // Of instances that differ in shape alone, one is enough for the slower cases.
   const lastPlain = spec.instances.filter(({ small, options }) => small && options === undefined).at(-1);
   for (const instance of spec.instances) {
@@ -74,6 +76,41 @@ export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
   return cases;
 }
 
+const others: readonly DType[] = ['int8', 'int16', 'int64', 'uint8', 'uint16', 'uint32', 'uint64'];
+
+/** The smallest and the largest of moderate instances in the dtypes that `dtypes` does not list. */
+function moreDTypes(spec: OpSpec, target: Target): ConformanceCase[] {
+  const moderate = spec.instances
+    .map((instance) => ({ instance, size: Math.max(0, ...draw(spec, instance).map((a) => count(a.shape))) }))
+    .filter(({ size }) => size > 1 && size <= 600)
+    .sort((a, b) => a.size - b.size);
+  const chosen = moderate.length > 1 ? [moderate[0], moderate[moderate.length - 1]] : moderate;
+  const cases: ConformanceCase[] = [];
+  for (const instance of chosen.map((x) => x?.instance as Instance)) {
+    const negative = draw(spec, instance).some((a) => a.data.some((x) => x < 0));
+    const dtypes = spec.more ?? [
+      ...(spec.dtypes.includes('float32') ? (['float16', 'bfloat16'] as const) : []),
+      ...(spec.dtypes.includes('int32') ? others.filter((d) => !d.startsWith('u') || !negative) : []),
+    ];
+    for (const dtype of dtypes) {
+      if (spec.dtypes.includes(dtype)) continue;
+      cases.push({
+        name: `${spec.name} / ${instance.label} / ${dtype} / plain`,
+        run: guarded(target, dtype, () => checkForward(spec, instance, dtype, 'plain', target)),
+      });
+    }
+  }
+  return cases;
+}
+
+/** The inputs as the dtype holds them. */
+function held(spec: OpSpec, inputs: NDArray[], dtype: DType): NDArray[] {
+  return inputs.map((a, i) => {
+    const own = spec.inputDTypes?.[i] ?? dtype;
+    return isSmallFloat(own) ? map(a, (x) => nearest(own, x)) : a;
+  });
+}
+
 function guarded(target: Target, dtype: DType, run: () => Promise<void>): () => Promise<undefined | SkipReason> {
   return async () => {
     if (!target.holds(dtype)) return { skip: `the engine does not hold ${dtype}` };
@@ -98,7 +135,9 @@ async function evaluate(spec: OpSpec, instance: Instance, inputs: NDArray[], dty
   const result = scope(() => spec.run(given, instance.options ?? {}));
   const values = await result.data();
   const out = {
-    values: Array.from(values as ArrayLike<number>, Number),
+    values: Array.from(values as ArrayLike<number>, (x) =>
+      isSmallFloat(result.dtype) ? fromBits(result.dtype, x) : Number(x),
+    ),
     shape: [...result.shape],
     dtype: result.dtype,
   };
@@ -114,10 +153,10 @@ async function checkForward(
   layout: Layout,
   target: Target,
 ): Promise<void> {
-  const inputs = draw(spec, instance);
+  const inputs = held(spec, draw(spec, instance), dtype);
   const options = instance.options ?? {};
   const actual = await evaluate(spec, instance, inputs, dtype, layout);
-  const wanted = spec.result ?? dtype;
+  const wanted = resultOf(spec, dtype);
   if (actual.dtype !== wanted) throw new Error(`result dtype ${actual.dtype} where ${wanted} is expected`);
   const tolerance = target.tolerances.forward[wanted];
   if (!tolerance) throw new Error(`no forward tolerance for ${wanted}`);
@@ -132,14 +171,17 @@ async function checkForward(
       (m) => bound * Math.abs(m),
     );
   }
-  assertClose('value', actual.values, actual.shape, spec.oracle(inputs, options), tolerance, slack);
+  let expected = spec.oracle(inputs, options);
+  if (isSmallFloat(wanted)) expected = map(expected, (x) => nearest(wanted, x));
+  else if (integerFormat(wanted) !== null) expected = map(expected, (x) => Number(wrap(wanted, BigInt(x))));
+  assertClose('value', actual.values, actual.shape, expected, tolerance, slack);
 }
 
 async function checkEager(spec: OpSpec, instance: Instance, dtype: DType, target: Target): Promise<void> {
   const inputs = draw(spec, instance);
   const fused = await evaluate(spec, instance, inputs, dtype, 'plain');
   const eager = await target.eagerly(() => evaluate(spec, instance, inputs, dtype, 'plain'));
-  const tolerance = target.tolerances.forward[spec.result ?? dtype] ?? { rtol: 0, atol: 0 };
+  const tolerance = target.tolerances.forward[resultOf(spec, dtype)] ?? { rtol: 0, atol: 0 };
   assertClose('eager value', eager.values, eager.shape, nd(fused.shape, fused.values), tolerance);
 }
 

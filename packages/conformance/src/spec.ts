@@ -16,8 +16,13 @@ export interface OpSpec {
   readonly inputDTypes?: Readonly<Record<number, DType>>;
   readonly run: (inputs: Tensor[], options: Options) => Tensor;
   readonly oracle: (inputs: NDArray[], options: Options) => NDArray;
-  /** Dtype of the result; the case's dtype if left out. */
-  readonly result?: DType;
+  /** Dtype of the result, or how it follows from the case's dtype; that one if left out. */
+  readonly result?: DType | ((dtype: DType) => DType);
+  /**
+   * Other dtypes, checked on a few instances and plain data only, where a suite wants more. Left out: the 16-bit floats where float32 is among `dtypes`, the
+   * other integers where int32 is (unsigned ones where no input is negative).
+   */
+  readonly more?: readonly DType[];
   /** Positions of inputs to differentiate, and to which order (0, 1 or 2). */
   readonly gradient?: { readonly of: readonly number[]; readonly order: 1 | 2 };
   /** Number of terms each result element sums, for the gamma_K allowance of float32. */
@@ -32,4 +37,9 @@ export interface Instance {
   readonly options?: Options;
   /** Small enough for finite differences element by element. */
   readonly small?: boolean;
+}
+
+/** Dtype of the result for inputs of a dtype. */
+export function resultOf({ result }: OpSpec, dtype: DType): DType {
+  return typeof result === 'function' ? result(dtype) : (result ?? dtype);
 }

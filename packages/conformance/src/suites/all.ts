@@ -3,6 +3,7 @@ import type { ConformanceCase } from '../case.ts';
 import { expand, type Target } from '../expand.ts';
 import { contractionSpecs } from './contraction.ts';
 import { distanceSpecs } from './distance.ts';
+import { dtypeCases } from './dtypes.ts';
 import { elementwiseSpecs } from './elementwise.ts';
 import type { GoldenCase } from '../goldens/file.ts';
 import { errorCases } from './errors.ts';
@@ -21,22 +22,22 @@ import { specialCases } from './special.ts';
 import { specialFunctionSpecs } from './special-functions.ts';
 
 export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
-  const specs = [
+  // Checked in every dtype that they take.
+  const basic = [
     ...elementwiseSpecs(),
     ...specialFunctionSpecs(),
     ...reductionSpecs(),
     ...movementSpecs(),
     ...rearrangingSpecs(),
     ...contractionSpecs(),
-    ...linearAlgebraSpecs(),
-    ...distanceSpecs(),
-    ...lossSpecs(),
-    ...lossOptionSpecs(),
     ...imageSpecs(),
     ...normalizationSpecs(),
   ];
+  const composed = [...linearAlgebraSpecs(), ...distanceSpecs(), ...lossSpecs(), ...lossOptionSpecs()];
   return [
-    ...specs.flatMap((spec) => expand(spec, target)),
+    ...basic.flatMap((spec) => expand(spec, target, true)),
+    ...composed.flatMap((spec) => expand(spec, target)),
+    ...dtypeCases(target),
     ...specialCases(target),
     ...errorCases(),
     ...memoryCases(),

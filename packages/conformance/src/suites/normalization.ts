@@ -229,6 +229,8 @@ function graphSpecs(): OpSpec[] {
     {
       name: 'graphConv',
       dtypes: floats,
+      // 16-bit floats are rounded after each of several products.
+      more: [],
       instances: instances((r, n) => sample(r, [n, n], positive)),
       run: ([x, a, w, bias], o) => pg.graphConv(x as Tensor, a as Tensor, w as Tensor, { ...o, bias: bias as Tensor }),
       oracle: ([x, a, w, b], o) => graphConvolution(x as NDArray, a as NDArray, w as NDArray, b as NDArray, o),
@@ -238,6 +240,8 @@ function graphSpecs(): OpSpec[] {
     {
       name: 'graphConv by edges',
       dtypes: floats,
+      // 16-bit floats are rounded after each of several products.
+      more: [],
       instances: instances((r, n) => sample(r, [2 * n], positive)),
       run: ([x, weights, w, bias], o) => {
         const { sources, targets } = edges((x as Tensor).shape[(x as Tensor).ndim - 2] as number);

@@ -26,7 +26,7 @@ interface Reduction {
   readonly f: Fold;
   readonly draw?: (r: Random) => number;
   readonly dtypes?: readonly DType[];
-  readonly result?: DType;
+  readonly result?: OpSpec['result'];
   readonly order?: 0 | 1 | 2;
   /** False where a reduction over nothing has no value. */
   readonly empty?: boolean;
@@ -35,7 +35,15 @@ interface Reduction {
 
 const reductions: readonly Reduction[] = [
   { name: 'sum', run: pg.sum, f: total },
-  { name: 'sum int', run: pg.sum, f: total, draw: integer(-9, 9), dtypes: ['int32'], order: 0 },
+  {
+    name: 'sum int',
+    run: pg.sum,
+    f: total,
+    draw: integer(-9, 9),
+    dtypes: ['int32'],
+    result: (dtype) => (dtype.endsWith('64') ? dtype : 'int32'),
+    order: 0,
+  },
   { name: 'mean', run: pg.mean, f: average, empty: false },
   { name: 'prod', run: pg.prod, f: (v) => v.reduce((a, b) => a * b, 1), draw: uniform(0.6, 1.4) },
   { name: 'max', run: pg.max, f: (v) => Math.max(...v), empty: false },

@@ -11,7 +11,7 @@ import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { checkRank, type ConvOptions, readGroups, withBias } from './convolution.ts';
+import { beforeBias, checkRank, type ConvOptions, readGroups, withBias } from './convolution.ts';
 import { fromChannelsFirst, type PerAxis, readLayout, toChannelsFirst } from './image.ts';
 
 export interface ConvTransposeOptions extends Omit<ConvOptions, 'padding'> {
@@ -65,7 +65,8 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
       size.map((_, i) => i + 2),
     );
     const low = size.map((k, i) => (dilation[i] as number) * (k - 1) - (padding[i] as number));
-    const result = makeNode('conv', [lhs, rhs], {
+    const { bias } = options;
+    const result = makeNode('conv', [beforeBias(lhs, bias), beforeBias(rhs, bias)], {
       stride: stride.map(() => 1),
       padLow: low,
       padHigh: low.map((n, i) => n + (extra[i] as number)),
@@ -74,7 +75,7 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
       groups,
       batchGroups: 1,
     });
-    return wrap(fromChannelsFirst(withBias(op, result, options.bias), layout));
+    return wrap(fromChannelsFirst(withBias(op, result, bias, lhs.dtype), layout));
   });
 }
 

@@ -9,7 +9,9 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { perAxis } from '../shape/axes.ts';
+import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -24,6 +26,7 @@ import {
   readPadding,
   toChannelsFirst,
 } from './image.ts';
+import { widened } from './recording.ts';
 
 export interface ConvOptions {
   /** Added per output feature: [O]. */
@@ -59,8 +62,16 @@ export function readGroups(op: string, groups: number | undefined): number {
   return groups;
 }
 
-/** The result [N, O, ...spatial] with one number per feature added; their common dtype. */
-export function withBias(op: string, result: Node, bias: Tensor | null | undefined): Node {
+/** The operands of a convolution: 16-bit floats in float32 where a bias follows, so that only the sum of both is rounded. */
+export function beforeBias(operand: Node, bias: Tensor | null | undefined): Node {
+  return bias === null || bias === undefined ? operand : widened(operand);
+}
+
+/**
+ * The result [N, O, ...spatial] with one number per feature added, in the dtype that bias and `dtype`, that of the convolution's
+ * operands, meet in.
+ */
+export function withBias(op: string, result: Node, bias: Tensor | null | undefined, dtype: DType): Node {
   if (bias === null || bias === undefined) return result;
   const [sum, node] = operands(wrap(result), bias);
   if (node.shape.length !== 1 || node.shape[0] !== result.shape[1]) {
@@ -70,7 +81,8 @@ export function withBias(op: string, result: Node, bias: Tensor | null | undefin
       [node.shape],
     );
   }
-  return p.add(sum, p.reshape(node, [node.shape[0] as number, ...result.shape.slice(2).map(() => 1)]));
+  const added = p.add(sum, p.reshape(node, [node.shape[0] as number, ...result.shape.slice(2).map(() => 1)]));
+  return p.cast(added, promoteTypes(op, dtype, bias.dtype));
 }
 
 function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, options: ConvOptions): Tensor {
@@ -92,7 +104,8 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
     );
     const extents = weight.shape.slice(2).map((n, i) => dilated(n, dilation[i] as number));
     checkFits(op, 'kernel', lhs.shape, extents, low, high);
-    const result = makeNode('conv', [lhs, weight], {
+    const { bias } = options;
+    const result = makeNode('conv', [beforeBias(lhs, bias), beforeBias(weight, bias)], {
       stride,
       padLow: low,
       padHigh: high,
@@ -101,7 +114,7 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
       groups,
       batchGroups: 1,
     });
-    return wrap(fromChannelsFirst(withBias(op, result, options.bias), layout));
+    return wrap(fromChannelsFirst(withBias(op, result, bias, input.dtype), layout));
   });
 }
 

@@ -10,6 +10,7 @@ import { checkWeak } from '../shape/promotion.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
+import { weakDefault } from '../tensor/operand.ts';
 import type { CreationOptions, NestedInput, Tensor } from '../tensor/types.ts';
 
 export interface TensorOptions extends CreationOptions {
@@ -156,7 +157,7 @@ export function leaf(t: Tensor, options: CreationOptions): Tensor {
   return t;
 }
 
-function filled(op: string, shape: Shape, value: number, dtype: DType, options: CreationOptions): Tensor {
+function filled(op: string, shape: Shape, value: number | bigint, dtype: DType, options: CreationOptions): Tensor {
   beginOp(op);
   checkShape(op, shape);
   return leaf(wrap(constant(value, dtype, [...shape])), options);
@@ -205,19 +206,20 @@ export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
  * A tensor of one value.
  *
  * @param shape sizes of the axes
- * @param value a number, or a boolean for dtype bool
- * @param options dtype (float32, bool for booleans), requiresGrad
+ * @param value a number, a bigint for integer dtypes, or a boolean for dtype bool
+ * @param options dtype (float32, int64 for bigints, bool for booleans), requiresGrad
  *
  * @example
  * full([2], 7); // [7, 7]
  */
-export function full(shape: Shape, value: number | boolean, options: CreationOptions = {}): Tensor {
-  const dtype = options.dtype ?? (typeof value === 'boolean' ? 'bool' : 'float32');
-  if (composingDepth() > 0) return filled('full', shape, Number(value), dtype, options);
+export function full(shape: Shape, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
+  const dtype = options.dtype ?? weakDefault(value);
+  const number = typeof value === 'bigint' ? value : Number(value);
+  if (composingDepth() > 0) return filled('full', shape, number, dtype, options);
   return compose('full', () => {
     checkShape('full', shape);
     if (dtype !== 'bool') checkWeak('full', value, dtype);
-    return leaf(wrap(broadcastTo(scalar(Number(value), dtype), [...shape])), options);
+    return leaf(wrap(broadcastTo(scalar(number, dtype), [...shape])), options);
   });
 }
 
@@ -249,7 +251,7 @@ export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
  * @example
  * fullLike(zeros([2]), 3); // [3, 3]
  */
-export function fullLike(x: Tensor, value: number | boolean, options: CreationOptions = {}): Tensor {
+export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
   const node = nodeOf(x, 'fullLike');
   return full(node.shape, value, { dtype: node.dtype, ...options });
 }

@@ -5,10 +5,11 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { perAxis } from '../shape/axes.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
+import { promoteTypes } from '../shape/promotion.ts';
 import { wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { type ConvOptions, readGroups } from './convolution.ts';
+import { beforeBias, type ConvOptions, readGroups } from './convolution.ts';
 import { checkFits, checkImage, fromChannelsFirst, readLayout, readPadding, toChannelsFirst } from './image.ts';
 
 export interface LocalConvOptions extends Omit<ConvOptions, 'bias'> {
@@ -76,7 +77,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
     // Per position and group a product of [N, C / g * taps] and [O / g, C / g * taps].
     const lhs = p.reshape(windows, [batch, groups, depth, ...windows.shape.slice(2)]);
     const rhs = p.reshape(weight, [groups, features / groups, ...weight.shape.slice(1)]);
-    const product = makeNode('dotGeneral', [lhs, rhs], {
+    const product = makeNode('dotGeneral', [beforeBias(lhs, options.bias), beforeBias(rhs, options.bias)], {
       lhsBatch: [1, 3, 4],
       rhsBatch: [0, 3, 4],
       lhsContract: [2, 5, 6],
@@ -93,6 +94,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
         [bias.shape],
       );
     const lifted = bias.shape.length === 1 ? p.reshape(bias, [features, 1, 1]) : bias;
-    return wrap(fromChannelsFirst(p.add(sum, lifted), layout));
+    const added = p.cast(p.add(sum, lifted), promoteTypes(op, input.dtype, options.bias.dtype));
+    return wrap(fromChannelsFirst(added, layout));
   });
 }

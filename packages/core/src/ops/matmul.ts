@@ -6,10 +6,12 @@ import { beginOp, compose } from '../graph/scope.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { broadcastShapes, broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { wrap } from '../tensor/handle.ts';
+import { promoteTypes } from '../shape/promotion.ts';
+import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { add, mul } from './arithmetic.ts';
+import { widened } from './recording.ts';
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
@@ -105,9 +107,11 @@ export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
         throw new ShapeError('gemm', `no matrix: ${showShape(node.shape)}; needs at least two axes`, [node.shape]);
       return turn ? p.permute(node, [...range(0, rank - 2), rank - 1, rank - 2]) : node;
     };
-    let result = wrap(matmulNode('gemm', turned(x, options.transA), turned(y, options.transB)));
+    let result = wrap(matmulNode('gemm', widened(turned(x, options.transA)), widened(turned(y, options.transB))));
     if (options.alpha !== undefined && options.alpha !== 1) result = mul(result, given(options.alpha, result));
-    return plus('gemm', result, options.c, options.beta);
+    const { c } = options;
+    const dtype = typeof c === 'object' ? promoteTypes('gemm', x.dtype, c.dtype) : x.dtype;
+    return wrap(p.cast(nodeOf(plus('gemm', result, c, options.beta)), dtype));
   });
 }
 

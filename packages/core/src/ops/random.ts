@@ -33,11 +33,14 @@ function bits(key: RandomKey, shape: Shape): Node {
 
 const u32 = (value: number): Node => p.constant(value, 'uint32');
 
-/** Uniform in [0, 1): 24 random bits for float32, 53 for float64; 16-bit floats are rounded from float32. */
+/** Random bits of a uniform number: all that its significand holds, so that nothing is rounded up to 1. */
+const digits = { float32: 24, float16: 11, bfloat16: 8 } as const;
+
+/** Uniform in [0, 1): 24 random bits for float32, 53 for float64, 11 for float16, 8 for bfloat16. */
 function uniform(key: RandomKey, shape: Shape, dtype: DType): Node {
-  if (dtype !== 'float64') {
-    const whole = p.cast(p.binary('shr', bits(key, shape), u32(8)), 'float32');
-    return p.cast(p.mul(whole, p.constant(2 ** -24, 'float32')), dtype);
+  if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') {
+    const whole = p.cast(p.binary('shr', bits(key, shape), u32(32 - digits[dtype])), 'float32');
+    return p.cast(p.mul(whole, p.constant(2 ** -digits[dtype], 'float32')), dtype);
   }
   const [first, second] = splitKey(key) as [RandomKey, RandomKey];
   const high = p.cast(p.binary('shr', bits(first, shape), u32(5)), dtype);

@@ -5,6 +5,7 @@
  */
 import type { BinaryPrimitive, UnaryPrimitive } from '../graph/attrs.ts';
 import { makeNode } from '../graph/build.ts';
+import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -20,6 +21,11 @@ export function inFloat32(args: readonly Tensor[], body: (...args: Tensor[]) => 
   if (dtype !== 'float16' && dtype !== 'bfloat16') return body(...args);
   const wide = body(...args.map((t) => wrap(cast(nodeOf(t), 'float32'))));
   return wrap(cast(nodeOf(wide), dtype));
+}
+
+/** float32 for 16-bit floats, anything else as it is. */
+export function widened(x: Node): Node {
+  return x.dtype === 'float16' || x.dtype === 'bfloat16' ? cast(x, 'float32') : x;
 }
 
 /** One operand of any dtype the primitive takes. */

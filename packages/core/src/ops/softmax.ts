@@ -8,34 +8,40 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { keepAxes } from '../shape/axes.ts';
+import type { DType } from '../shape/dtype.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { neg } from './arithmetic.ts';
 import { readAxis } from './axis-argument.ts';
+import { widened } from './recording.ts';
 
 /** One axis, by itself or in options; the last one if left out. */
 export type OneAxis = number | { readonly axis?: number };
 
 interface Shifted {
-  /** x minus its maximum along the axis. */
+  /** x minus its maximum along the axis; 16-bit floats in float32. */
   readonly t: Node;
+  /** Of the result. */
+  readonly dtype: DType;
   /** Sum along the axis, which stays with size 1. */
   readonly total: (x: Node) => Node;
 }
 
 function shifted(op: string, x: TensorLike, argument: OneAxis | undefined): Shifted {
   beginOp(op);
-  const node = floatOperand(x);
+  const operand = floatOperand(x);
+  const node = widened(operand);
   const { shape } = node;
   const axis = readAxis(op, argument, -1, shape.length);
   const axes = shape.length === 0 ? [] : [axis];
   const kept = keepAxes(shape, axes);
   const total = (terms: Node): Node => p.reshape(p.reduce(terms, 'sum', axes), kept);
   // Nothing to subtract where there is nothing.
-  if (shape.includes(0)) return { t: node, total };
+  const { dtype } = operand;
+  if (shape.includes(0)) return { t: node, total, dtype };
   const largest = p.reshape(p.reduce(p.stopGradient(node), 'max', axes), kept);
-  return { t: p.sub(node, largest), total };
+  return { t: p.sub(node, largest), total, dtype };
 }
 
 /**
@@ -48,9 +54,9 @@ function shifted(op: string, x: TensorLike, argument: OneAxis | undefined): Shif
  * softmax(tensor([0, 0])); // [0.5, 0.5]
  */
 export function softmax(x: TensorLike, axis?: OneAxis): Tensor {
-  const { t, total } = shifted('softmax', x, axis);
+  const { t, total, dtype } = shifted('softmax', x, axis);
   const e = p.unary('exp', t);
-  return wrap(p.div(e, total(e)));
+  return wrap(p.cast(p.div(e, total(e)), dtype));
 }
 
 /**
@@ -73,6 +79,6 @@ export function softmin(x: TensorLike, axis?: OneAxis): Tensor {
  * logSoftmax(tensor([0, 0])); // [-0.6931472, -0.6931472]
  */
 export function logSoftmax(x: TensorLike, axis?: OneAxis): Tensor {
-  const { t, total } = shifted('logSoftmax', x, axis);
-  return wrap(p.sub(t, p.unary('log', total(p.unary('exp', t)))));
+  const { t, total, dtype } = shifted('logSoftmax', x, axis);
+  return wrap(p.cast(p.sub(t, p.unary('log', total(p.unary('exp', t)))), dtype));
 }

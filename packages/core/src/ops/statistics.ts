@@ -11,6 +11,7 @@ import { abs, add, cast, div, mul, pow, square, sub } from './arithmetic.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
 import { exp, log, sqrt } from './exponential.ts';
 import { equal, isFinite as areFinite, isNaN as areNaN, logicalNot, notEqual, where } from './logic.ts';
+import { inFloat32 } from './recording.ts';
 import { max, min, sum } from './reduction.ts';
 
 /** Options of variance and std. */
@@ -48,12 +49,14 @@ function dropKept(t: Tensor, { axes, keepDims }: Axes): Tensor {
  * mean(tensor([[1, 2], [3, 5]]), { axis: 1 }); // [1.5, 4]
  */
 export function mean(x: TensorLike, axis?: AxisArgument): Tensor {
-  return compose('mean', () => {
-    const { t, axes, count } = prepared('mean', x, axis);
-    const total = sum(t, { axis: axes.axes, keepDims: axes.keepDims });
-    // Division by the count, not multiplication by its inverse: exact for sums that are multiples of it.
-    return div(total, count);
-  });
+  return compose('mean', () =>
+    inFloat32([wrap(floatOperand(x))], (wide) => {
+      const { t, axes, count } = prepared('mean', wide, axis);
+      const total = sum(t, { axis: axes.axes, keepDims: axes.keepDims });
+      // Division by the count, not multiplication by its inverse: exact for sums that are multiples of it.
+      return div(total, count);
+    }),
+  );
 }
 
 function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisArgument | undefined): Tensor {
@@ -74,7 +77,7 @@ function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisA
  * variance(tensor([1, 3])); // 1
  */
 export function variance(x: TensorLike, options?: VarianceOptions | AxisArgument): Tensor {
-  return compose('variance', () => varianceOf('variance', x, options));
+  return compose('variance', () => inFloat32([wrap(floatOperand(x))], (wide) => varianceOf('variance', wide, options)));
 }
 
 /**
@@ -86,7 +89,9 @@ export function variance(x: TensorLike, options?: VarianceOptions | AxisArgument
  * std(tensor([1, 3])); // 1
  */
 export function std(x: TensorLike, options?: VarianceOptions | AxisArgument): Tensor {
-  return compose('std', () => rootOrZero(varianceOf('std', x, options)));
+  return compose('std', () =>
+    inFloat32([wrap(floatOperand(x))], (wide) => rootOrZero(varianceOf('std', wide, options))),
+  );
 }
 
 /** sqrt with the subgradient 0 at 0. */
@@ -104,16 +109,18 @@ function rootOrZero(x: Tensor): Tensor {
  * logSumExp(tensor([0, 0])); // 0.6931472
  */
 export function logSumExp(x: TensorLike, axis?: AxisArgument): Tensor {
-  return compose('logSumExp', () => {
-    const { t, axes } = prepared('logSumExp', x, axis);
-    const largest = max(t, { axis: axes.axes, keepDims: true });
-    // Infinite maxima are not subtracted: infinity minus itself would be NaN.
-    const shift = wrap(stopGradient(nodeOf(where(areFinite(largest), largest, 0))));
-    const total = sum(exp(sub(t, shift)), { axis: axes.axes, keepDims: true });
-    // Nothing but -infinity: nothing to share the gradient, so it is 0.
-    const none = equal(total, 0);
-    return dropKept(add(where(none, Number.NEGATIVE_INFINITY, log(where(none, 1, total))), shift), axes);
-  });
+  return compose('logSumExp', () =>
+    inFloat32([wrap(floatOperand(x))], (wide) => {
+      const { t, axes } = prepared('logSumExp', wide, axis);
+      const largest = max(t, { axis: axes.axes, keepDims: true });
+      // Infinite maxima are not subtracted: infinity minus itself would be NaN.
+      const shift = wrap(stopGradient(nodeOf(where(areFinite(largest), largest, 0))));
+      const total = sum(exp(sub(t, shift)), { axis: axes.axes, keepDims: true });
+      // Nothing but -infinity: nothing to share the gradient, so it is 0.
+      const none = equal(total, 0);
+      return dropKept(add(where(none, Number.NEGATIVE_INFINITY, log(where(none, 1, total))), shift), axes);
+    }),
+  );
 }
 
 /** Options of norm. */
@@ -131,33 +138,35 @@ export interface NormOptions extends AxisOptions {
  * norm(tensor([3, 4])); // 5
  */
 export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tensor {
-  return compose('norm', () => {
-    const { t, axes } = prepared('norm', x, options);
-    const p = typeof options === 'object' && !Array.isArray(options) ? ((options as NormOptions).p ?? 2) : 2;
-    const over = { axis: axes.axes, keepDims: axes.keepDims };
-    if (typeof p !== 'number' || Number.isNaN(p))
-      throw new ArgumentError('norm', `bad order p: ${String(p)}; must be a number`);
-    switch (p) {
-      case 1:
-        return sum(abs(t), over);
-      case 2:
-        return rootOrZero(sum(square(t), over));
-      case 0:
-        return sum(where(notEqual(t, 0), 1, mul(t, 0)), over);
-      case Number.POSITIVE_INFINITY:
-        return max(abs(t), over);
-      case Number.NEGATIVE_INFINITY:
-        return min(abs(t), over);
-      default: {
-        const size = abs(t);
-        // The slope of a power below 1 is infinite at 0: zeros are kept out of it.
-        const none = equal(size, 0);
-        const total = sum(p < 0 ? pow(size, p) : where(none, 0, pow(where(none, 1, size), p)), over);
-        const zero = equal(total, 0);
-        return where(zero, 0, pow(where(zero, 1, total), 1 / p));
+  return compose('norm', () =>
+    inFloat32([wrap(floatOperand(x))], (wide) => {
+      const { t, axes } = prepared('norm', wide, options);
+      const p = typeof options === 'object' && !Array.isArray(options) ? ((options as NormOptions).p ?? 2) : 2;
+      const over = { axis: axes.axes, keepDims: axes.keepDims };
+      if (typeof p !== 'number' || Number.isNaN(p))
+        throw new ArgumentError('norm', `bad order p: ${String(p)}; must be a number`);
+      switch (p) {
+        case 1:
+          return sum(abs(t), over);
+        case 2:
+          return rootOrZero(sum(square(t), over));
+        case 0:
+          return sum(where(notEqual(t, 0), 1, mul(t, 0)), over);
+        case Number.POSITIVE_INFINITY:
+          return max(abs(t), over);
+        case Number.NEGATIVE_INFINITY:
+          return min(abs(t), over);
+        default: {
+          const size = abs(t);
+          // The slope of a power below 1 is infinite at 0: zeros are kept out of it.
+          const none = equal(size, 0);
+          const total = sum(p < 0 ? pow(size, p) : where(none, 0, pow(where(none, 1, size), p)), over);
+          const zero = equal(total, 0);
+          return where(zero, 0, pow(where(zero, 1, total), 1 / p));
+        }
       }
-    }
-  });
+    }),
+  );
 }
 
 /**
@@ -167,10 +176,12 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
  * nanSum(tensor([1, NaN])); // 1
  */
 export function nanSum(x: TensorLike, axis?: AxisArgument): Tensor {
-  return compose('nanSum', () => {
-    const { t, axes } = prepared('nanSum', x, axis);
-    return sum(where(areNaN(t), 0, t), { axis: axes.axes, keepDims: axes.keepDims });
-  });
+  return compose('nanSum', () =>
+    inFloat32([wrap(floatOperand(x))], (wide) => {
+      const { t, axes } = prepared('nanSum', wide, axis);
+      return sum(where(areNaN(t), 0, t), { axis: axes.axes, keepDims: axes.keepDims });
+    }),
+  );
 }
 
 /**
@@ -180,10 +191,12 @@ export function nanSum(x: TensorLike, axis?: AxisArgument): Tensor {
  * nanMean(tensor([1, NaN, 3])); // 2
  */
 export function nanMean(x: TensorLike, axis?: AxisArgument): Tensor {
-  return compose('nanMean', () => {
-    const { t, axes } = prepared('nanMean', x, axis);
-    const over = { axis: axes.axes, keepDims: axes.keepDims };
-    const total = sum(where(areNaN(t), 0, t), over);
-    return div(total, sum(cast(logicalNot(areNaN(t)), t.dtype), over));
-  });
+  return compose('nanMean', () =>
+    inFloat32([wrap(floatOperand(x))], (wide) => {
+      const { t, axes } = prepared('nanMean', wide, axis);
+      const over = { axis: axes.axes, keepDims: axes.keepDims };
+      const total = sum(where(areNaN(t), 0, t), over);
+      return div(total, sum(cast(logicalNot(areNaN(t)), t.dtype), over));
+    }),
+  );
 }

@@ -72,8 +72,8 @@ const reading: Reading & ThisType<Tensor> = {
   array() {
     return readArray(this);
   },
-  item() {
-    return readItem(this);
+  item<T extends number | bigint = number>() {
+    return readItem<T>(this);
   },
   dataSync() {
     return readDataSync(this);
@@ -81,8 +81,8 @@ const reading: Reading & ThisType<Tensor> = {
   arraySync() {
     return readArraySync(this);
   },
-  itemSync() {
-    return readItemSync(this);
+  itemSync<T extends number | bigint = number>() {
+    return readItemSync<T>(this);
   },
   print() {
     return printTensor(this);

@@ -14,7 +14,7 @@ import { nodeOf, wrap } from './handle.ts';
 import type { Tensor, TensorLike } from './types.ts';
 
 /** Dtype of a number that meets no tensor. */
-function weakDefault(value: number | boolean | bigint): DType {
+export function weakDefault(value: number | boolean | bigint): DType {
   if (typeof value === 'bigint') return 'int64';
   return typeof value === 'boolean' ? 'bool' : 'float32';
 }

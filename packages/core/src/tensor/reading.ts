@@ -3,7 +3,7 @@ import { ShapeError, showShape } from '../shape/errors.ts';
 import { getElement } from '../shape/host.ts';
 import { sizeOf } from '../shape/view.ts';
 import type { Node } from '../graph/node.ts';
-import type { TypedArray } from '../shape/dtype.ts';
+import type { DType, TypedArray } from '../shape/dtype.ts';
 import { runtime } from './device.ts';
 import { formatArray, nest } from './format.ts';
 import { nodeOf } from './handle.ts';
@@ -37,18 +37,24 @@ function onlyElement(op: string, node: Node): void {
   }
 }
 
-export async function readItem(t: Tensor): Promise<number> {
+/** The element as item() gives it. */
+function element<T extends number | bigint>(data: TypedArray, dtype: DType): T {
+  const value = getElement(data, dtype, 0);
+  return (typeof value === 'boolean' ? Number(value) : value) as T;
+}
+
+export async function readItem<T extends number | bigint = number>(t: Tensor): Promise<T> {
   const node = nodeOf(t, 'item');
   onlyElement('item', node);
   const { dtype } = node;
-  return Number(getElement(await readData(t), dtype, 0));
+  return element<T>(await readData(t), dtype);
 }
 
-export function readItemSync(t: Tensor): number {
+export function readItemSync<T extends number | bigint = number>(t: Tensor): T {
   const node = nodeOf(t, 'itemSync');
   onlyElement('itemSync', node);
   const { dtype } = node;
-  return Number(getElement(readDataSync(t), dtype, 0));
+  return element<T>(readDataSync(t), dtype);
 }
 
 export async function printTensor(t: Tensor): Promise<void> {

@@ -44,14 +44,17 @@ export interface Tensor extends TensorMethods {
   data(): Promise<TypedArray>;
   /** Elements as nested arrays; the element itself for a scalar. bool gives booleans, 64-bit integers bigints. */
   array(): Promise<NestedValues>;
-  /** The only element. Throws ShapeError if there are more or none. */
-  item(): Promise<number>;
+  /**
+   * The only element: 0 or 1 for bool, a bigint for 64-bit integers (write `item<bigint>()`), else a number. Throws ShapeError if there
+   * are more or none.
+   */
+  item<T extends number | bigint = number>(): Promise<T>;
   /** Like `data`, at once. Throws on engines that cannot wait (WebGPU). */
   dataSync(): TypedArray;
   /** Like `array`, at once. */
   arraySync(): NestedValues;
   /** Like `item`, at once. */
-  itemSync(): number;
+  itemSync<T extends number | bigint = number>(): T;
   /** Writes the elements to the console, as NumPy does. */
   print(): Promise<void>;
   /** Shape and dtype as text; never reads the device. */
