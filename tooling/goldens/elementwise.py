@@ -294,6 +294,15 @@ def integers():
         add(name, [T([3, 1], I(0, 1)), T([5], I(0, 1))], dtypes='bool')
     add('logicalNot', [T([5], I(0, 1))], dtypes='bool')
     add('bitwiseNot', [T([5], I(0, 1))], dtypes='bool')
+    # Dtypes that meet, where the Array API says in which; integers that become float32.
+    for wide, narrow in (('int32', 'int8'), ('int32', 'int16'), ('int64', 'int32'), ('int16', 'uint8'), ('int32', 'uint8'), ('int64', 'uint8'), ('int16', 'int8')):
+        for name in ('add', 'mul', 'maximum', 'less'):
+            add(name, [T([3, 1], I(0, 9)), T([4], I(0, 9), dtype=narrow)], dtypes=wide)
+    add('add', [T([5], I(-100, 100)), T([5], I(0, 200), dtype='uint8')], dtypes='int8', note='meet in int16')
+    for dtype in ('int32', 'int8', 'uint8', 'int64'):
+        for name in ('sqrt', 'exp', 'sin', 'tanh', 'log', 'sigmoid'):
+            add(name, [T([8] if dtype != 'int64' else [5], I(1, 9))], dtypes=dtype)
+        add('div', [T([3, 1], I(1, 9)), T([4], I(1, 9))], dtypes=dtype)
 
 
 def halves():
