@@ -80,7 +80,18 @@ export { einsum } from './ops/einsum.ts';
 export { erfc, erfinv } from './ops/error-function.ts';
 export { cbrt, exp, exp2, expm1, log, log10, log1p, log2, logAddExp, rsqrt, sqrt, xlogy } from './ops/exponential.ts';
 export {
-  type IndexAxis,
+  type CumulativeOptions,
+  type CumulativeSumOptions,
+  type DiffOptions,
+  cumMax,
+  cumMin,
+  cumProd,
+  cumSum,
+  diff,
+  logCumSumExp,
+} from './ops/cumulative.ts';
+export type { IndexAxis, IndexLike } from './ops/index-argument.ts';
+export {
   embedding,
   gather,
   indexAdd,
@@ -164,6 +175,20 @@ export { type RandomKey, randomKey, seed, splitKey } from './ops/random-key.ts';
 export { type RandomOptions, bernoulli, dropout, permutation, rand, randint, randn } from './ops/random.ts';
 export { type EyeOptions, arange, diagonal, eye, linspace, oneHot, trace, tri, tril, triu } from './ops/ranges.ts';
 export { all, any, argMax, argMin, countNonZero, max, min, prod, sum } from './ops/reduction.ts';
+export { type Interpolation, type QuantileOptions, median, quantile } from './ops/quantile.ts';
+export {
+  type ScatterReduceOptions,
+  type ScatterReduction,
+  gatherNd,
+  indexCopy,
+  indexFill,
+  scatter,
+  scatterNd,
+  scatterReduce,
+} from './ops/scattering.ts';
+export { type HistogramOptions, type SearchOptions, bucketize, histogram, searchSorted } from './ops/searching.ts';
+export { type UniqueOptions, type UniqueResult, maskedSelect, nonZero, unique } from './ops/selecting.ts';
+export { type SortIndices, type SortOptions, type TopKOptions, argSort, sort, topK } from './ops/sorting.ts';
 export { ceil, floor, frac, round, trunc } from './ops/rounding.ts';
 export {
   contiguous,

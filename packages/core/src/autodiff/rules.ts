@@ -12,6 +12,8 @@ import {
   scatterAddRule,
   sliceRule,
 } from './rules-movement.ts';
+import { scanRule } from './rules-scan.ts';
+import { scatterRule } from './rules-scatter.ts';
 import { foldRule, reduceRule, windowRule } from './rules-reduction.ts';
 import type { GradientRule } from './rule.ts';
 
@@ -44,6 +46,9 @@ export const gradientRules: { readonly [P in PrimitiveName]: GradientRule<P> } =
   conv: convRule,
   gather: gatherRule,
   scatterAdd: scatterAddRule,
+  scatter: scatterRule,
+  scan: scanRule,
+  argSort: none,
   stopGradient: none,
   after: ({ grad }) => [grad, null],
   contiguous: ({ grad }) => [grad],

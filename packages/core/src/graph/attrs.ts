@@ -117,6 +117,22 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   gather: { readonly axis: number };
   /** src [base, index(int32), updates]: base with updates added at index along axis. */
   scatterAdd: { readonly axis: number };
+  /**
+   * src [base, index(int32), updates], shapes as for scatterAdd: base with the updates combined into it. 'set': the last update of a
+   * place wins. 'prod', 'max', 'min' combine with what is there; NaN wins.
+   */
+  scatter: { readonly axis: number; readonly op: 'set' | 'prod' | 'max' | 'min' };
+  // order along an axis
+  /**
+   * Running results along an axis, `reverse`: from its end. 'sum', 'prod', 'max', 'min' (NaN stays) of one source. 'linear':
+   * src [b, a], h[i] = a[i] * h[i-1] + b[i] with h[-1] = 0; it is its own transpose, so all derivatives of scans are scans.
+   */
+  scan: { readonly op: 'sum' | 'prod' | 'max' | 'min' | 'linear'; readonly axis: number; readonly reverse: boolean };
+  /**
+   * int32 positions of the first `count` elements in sorted order along an axis. Stable; NaN is greater than every number, -0
+   * equals 0; `descending` is the order of falling values, equal elements still as they lie.
+   */
+  argSort: { readonly axis: number; readonly descending: boolean; readonly count: number };
   // barriers
   /** Same value as src[0], no gradient. Further sources are there for a custom gradient only and are not computed from. */
   stopGradient: null;

@@ -89,3 +89,9 @@ export function sortedDistinct(op: PrimitiveName, axes: readonly number[], shape
 export function spliced(shape: Shape, axis: number, middle: Shape): number[] {
   return [...shape.slice(0, axis), ...middle, ...shape.slice(axis + 1)];
 }
+
+/** Throws DTypeError unless the node is int32. */
+export function checkIndex(op: PrimitiveName, index: Node): void {
+  if (index.dtype !== 'int32')
+    throw new DTypeError(opName(op), `index dtype is ${index.dtype}: needs int32; convert with cast()`, [index.dtype]);
+}

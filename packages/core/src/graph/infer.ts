@@ -11,8 +11,18 @@ import { DTypeError, showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import type { BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
 import { convShape, foldShape, windowShape } from './infer-conv.ts';
-import { type Accepts, checkDType, common, fail, type InferRule, sortedDistinct, spliced } from './infer-checks.ts';
+import {
+  type Accepts,
+  checkDType,
+  checkIndex,
+  common,
+  fail,
+  type InferRule,
+  sortedDistinct,
+  spliced,
+} from './infer-checks.ts';
 import { movementRules } from './infer-movement.ts';
+import { orderRules } from './infer-order.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
 
@@ -40,11 +50,6 @@ function binary<P extends BinaryPrimitive>(op: P, kind: Accepts, result?: DType)
       return result ?? dtype;
     },
   };
-}
-
-function checkIndex(op: PrimitiveName, index: Node): void {
-  if (index.dtype !== 'int32')
-    throw new DTypeError(opName(op), `index dtype is ${index.dtype}: needs int32; convert with cast()`, [index.dtype]);
 }
 
 /** Throws unless axes that belong together have one size. */
@@ -256,6 +261,8 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
       return common('scatterAdd', 'number', first(src), src[2] as Node);
     },
   },
+
+  ...orderRules,
 
   stopGradient: { shape: shapeOfFirst, dtype: dtypeOfFirst },
   after: { shape: shapeOfFirst, dtype: dtypeOfFirst },

@@ -206,3 +206,17 @@ export function flip(x: Node, axes: readonly number[]): Node {
     x.shape.map((_, i) => (backwards[i] ? -1 : 1)),
   );
 }
+
+/** The element before each one in the order of a scan; `first` has none before it. */
+export function previous(x: Node, axis: number, reverse: boolean, first: number): Node {
+  const n = x.shape[axis] as number;
+  if (n === 0) return x;
+  const at = (value: number): number[] => x.shape.map((_, i) => (i === axis ? value : 0));
+  const kept = slice(
+    x,
+    at(reverse ? 1 : 0),
+    x.shape.map((size, i) => (i === axis ? n - 1 : size)),
+    x.shape.map(() => 1),
+  );
+  return pad(kept, at(reverse ? 0 : 1), at(reverse ? 1 : 0), first);
+}

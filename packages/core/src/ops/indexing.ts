@@ -1,51 +1,35 @@
 /**
  * Elements picked and put by index tensors.
  *
- * Indices are integers; negative ones count from the end, and those outside are moved to the nearest end (an engine cannot throw
- * from inside a kernel). Gradients flow to the data, never to the indices.
+ * Indices are integers, in tensors or host arrays; negative ones count from the end. Those of host arrays are checked; those of tensors
+ * that lie outside are moved to the nearest end (an engine cannot throw from inside a kernel). Gradients flow to the data, never to the
+ * indices.
  */
+import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { makeNode } from '../graph/build.ts';
 import { compose } from '../graph/scope.ts';
-import { normalizeAxis } from '../shape/axes.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
-import { dtypeInfo, isInteger } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
+import {
+  alongAxis,
+  axisOf,
+  checkElementwise,
+  checkSource,
+  flatPositions,
+  type IndexAxis,
+  type IndexLike,
+  indexNode,
+  safeIndex,
+} from './index-argument.ts';
 
-/** One axis, by itself or in options. */
-export type IndexAxis = number | { readonly axis?: number };
-
-function axisOf(op: string, argument: IndexAxis | undefined, fallback: number, rank: number): number {
-  return normalizeAxis(op, typeof argument === 'number' ? argument : (argument?.axis ?? fallback), rank);
-}
-
-/** Indices as int32 in 0 .. n-1. */
-export function safeIndex(op: string, index: Node, n: number): Node {
-  if (!isInteger(index.dtype))
-    throw new DTypeError(op, `index dtype is ${index.dtype}: needs integers; convert with cast()`, [index.dtype]);
-  const number = (value: number): Node => p.constant(value, 'int32');
-  const plain = p.cast(index, 'int32');
-  const wrapped =
-    dtypeInfo[index.dtype].kind === 'uint' ? plain : p.where(p.lt(plain, number(0)), p.add(plain, number(n)), plain);
-  return p.binary('minimum', p.binary('maximum', wrapped, number(0)), number(Math.max(0, n - 1)));
-}
-
-function checkSource(op: string, node: Node, axis: number, index: Node): void {
-  if (node.shape[axis] === 0 && sizeOf(index.shape) > 0) {
-    throw new ShapeError(op, `nothing to take from: axis ${axis} of shape ${showShape(node.shape)} is empty`, [
-      node.shape,
-    ]);
-  }
-}
-
-function taken(op: string, x: Tensor, indices: Tensor, axis: IndexAxis | undefined): Node {
+function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
   const node = nodeOf(x);
   const which = axisOf(op, axis, 0, node.shape.length);
-  const index = nodeOf(indices);
+  const index = indexNode(op, indices, node.shape[which] as number);
   checkSource(op, node, which, index);
   return makeNode('gather', [node, safeIndex(op, index, node.shape[which] as number)], { axis: which });
 }
@@ -60,7 +44,7 @@ function taken(op: string, x: Tensor, indices: Tensor, axis: IndexAxis | undefin
  * @example
  * take(tensor([10, 20, 30]), tensor([2, 0], { dtype: 'int32' })); // [30, 10]
  */
-export function take(x: Tensor, indices: Tensor, axis?: IndexAxis): Tensor {
+export function take(x: Tensor, indices: IndexLike, axis?: IndexAxis): Tensor {
   return compose('take', () => wrap(taken('take', x, indices, axis)));
 }
 
@@ -70,15 +54,18 @@ export function take(x: Tensor, indices: Tensor, axis?: IndexAxis): Tensor {
  * @example
  * indexSelect(tensor([[1, 2], [3, 4]]), tensor([1], { dtype: 'int32' }), { axis: 0 }); // [[3, 4]]
  */
-export function indexSelect(x: Tensor, indices: Tensor, axis?: IndexAxis): Tensor {
+export function indexSelect(x: Tensor, indices: IndexLike, axis?: IndexAxis): Tensor {
   return compose('indexSelect', () => {
-    if (indices.ndim > 1)
+    const which = axisOf('indexSelect', axis, 0, nodeOf(x).shape.length);
+    const list = wrap(indexNode('indexSelect', indices, nodeOf(x).shape[which] as number));
+    const { shape } = list;
+    if (shape.length > 1)
       throw new ShapeError(
         'indexSelect',
-        `indices have shape ${showShape(indices.shape)}: needs one axis; use take() for more`,
-        [indices.shape],
+        `indices have shape ${showShape(shape)}: needs one axis; use take() for more`,
+        [shape],
       );
-    return wrap(taken('indexSelect', x, indices, axis));
+    return wrap(taken('indexSelect', x, list, axis));
   });
 }
 
@@ -93,17 +80,22 @@ export function indexSelect(x: Tensor, indices: Tensor, axis?: IndexAxis): Tenso
  * @example
  * embedding(tensor([1, 1], { dtype: 'int32' }), tensor([[1, 2], [3, 4]])); // [[3, 4], [3, 4]]
  */
-export function embedding(indices: Tensor, weight: Tensor, options: { readonly paddingIndex?: number } = {}): Tensor {
+export function embedding(
+  indices: IndexLike,
+  weight: Tensor,
+  options: { readonly paddingIndex?: number } = {},
+): Tensor {
   return compose('embedding', () => {
     if (weight.ndim < 1)
       throw new ShapeError('embedding', `weight has shape ${showShape(weight.shape)}: needs a table with rows`, [
         weight.shape,
       ]);
-    const rows = taken('embedding', weight, indices, 0);
+    const ids = wrap(indexNode('embedding', indices, weight.shape[0] as number));
+    const rows = taken('embedding', weight, ids, 0);
     if (options.paddingIndex === undefined) return wrap(rows);
     const count = weight.shape[0] as number;
     const pad = options.paddingIndex < 0 ? options.paddingIndex + count : options.paddingIndex;
-    const index = safeIndex('embedding', nodeOf(indices), count);
+    const index = safeIndex('embedding', nodeOf(ids), count);
     const isPad = p.reshape(p.eq(index, p.constant(pad, 'int32')), [
       ...index.shape,
       ...new Array<number>(weight.ndim - 1).fill(1),
@@ -112,35 +104,11 @@ export function embedding(indices: Tensor, weight: Tensor, options: { readonly p
   });
 }
 
-/**
- * Row-major position in a tensor of shape `full` for each element of `index`, which holds positions along `axis`; its own
- * positions stand for the other axes.
- */
-function flatPositions(index: Node, full: readonly number[], axis: number): Node {
-  let total: Node | null = null;
-  let step = 1;
-  for (let i = full.length - 1; i >= 0; i--) {
-    const n = full[i] as number;
-    let along: Node;
-    if (i === axis) along = index;
-    else if (index.shape[i] === 1) along = p.constant(0, 'int32');
-    else
-      along = p.reshape(
-        p.iota(index.shape[i] as number),
-        index.shape.map((size, at) => (at === i ? size : 1)),
-      );
-    const scaled = step === 1 ? along : p.mul(along, p.constant(step, 'int32'));
-    total = total === null ? scaled : p.add(total, scaled);
-    step *= n;
-  }
-  return p.broadcastTo(total ?? index, index.shape);
-}
-
-function along(op: string, x: Tensor, indices: Tensor, axis: IndexAxis | undefined): Node {
+function along(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
   const node = nodeOf(x);
-  const index = nodeOf(indices);
   const rank = node.shape.length;
   const which = axisOf(op, axis, rank === 0 ? 0 : -1, Math.max(1, rank));
+  const index = indexNode(op, indices, node.shape[which] ?? 1);
   const lead = node.shape.map((n, i) => (i === which ? (index.shape[i] ?? 1) : n));
   if (index.shape.length !== rank || !broadcastsTo(index.shape, lead)) {
     throw new ShapeError(
@@ -151,8 +119,7 @@ function along(op: string, x: Tensor, indices: Tensor, axis: IndexAxis | undefin
   }
   checkSource(op, node, which, index);
   const safe = p.broadcastTo(safeIndex(op, index, node.shape[which] as number), lead);
-  const flat = p.reshape(node, [sizeOf(node.shape)]);
-  return makeNode('gather', [flat, flatPositions(safe, node.shape, which)], { axis: 0 });
+  return alongAxis(node, safe, which);
 }
 
 /**
@@ -165,7 +132,7 @@ function along(op: string, x: Tensor, indices: Tensor, axis: IndexAxis | undefin
  * @example
  * takeAlongAxis(tensor([[1, 2], [3, 4]]), tensor([[1], [0]], { dtype: 'int32' }), { axis: 1 }); // [[2], [3]]
  */
-export function takeAlongAxis(x: Tensor, indices: Tensor, axis?: IndexAxis): Tensor {
+export function takeAlongAxis(x: Tensor, indices: IndexLike, axis?: IndexAxis): Tensor {
   return compose('takeAlongAxis', () => wrap(along('takeAlongAxis', x, indices, axis)));
 }
 
@@ -178,30 +145,15 @@ export function takeAlongAxis(x: Tensor, indices: Tensor, axis?: IndexAxis): Ten
  * @example
  * gather(tensor([[1, 2], [3, 4]]), tensor([[1]], { dtype: 'int32' }), { axis: 1 }); // [[2]]
  */
-export function gather(x: Tensor, indices: Tensor, axis?: IndexAxis): Tensor {
+export function gather(x: Tensor, indices: IndexLike, axis?: IndexAxis): Tensor {
   return compose('gather', () => {
     const node = nodeOf(x);
-    const index = nodeOf(indices);
     const which = axisOf('gather', axis, -1, node.shape.length);
+    const index = indexNode('gather', indices, node.shape[which] as number);
     checkElementwise('gather', node, index, which);
     checkSource('gather', node, which, index);
-    const flat = p.reshape(node, [sizeOf(node.shape)]);
-    const positions = flatPositions(safeIndex('gather', index, node.shape[which] as number), node.shape, which);
-    return wrap(makeNode('gather', [flat, positions], { axis: 0 }));
+    return wrap(alongAxis(node, safeIndex('gather', index, node.shape[which] as number), which));
   });
-}
-
-function checkElementwise(op: string, node: Node, index: Node, axis: number): void {
-  if (
-    index.shape.length !== node.shape.length ||
-    index.shape.some((n, i) => i !== axis && n > (node.shape[i] as number))
-  ) {
-    throw new ShapeError(
-      op,
-      `shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; ranks must be equal and sizes other than axis ${axis} not larger`,
-      [node.shape, index.shape],
-    );
-  }
 }
 
 /**
@@ -215,11 +167,11 @@ function checkElementwise(op: string, node: Node, index: Node, axis: number): vo
  * @example
  * scatterAdd(zeros([3]), tensor([1, 1], { dtype: 'int32' }), tensor([5, 6])); // [0, 11, 0]
  */
-export function scatterAdd(x: Tensor, indices: Tensor, updates: Tensor, axis?: IndexAxis): Tensor {
+export function scatterAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?: IndexAxis): Tensor {
   return compose('scatterAdd', () => {
     const node = nodeOf(x);
-    const index = nodeOf(indices);
     const which = axisOf('scatterAdd', axis, -1, node.shape.length);
+    const index = indexNode('scatterAdd', indices, node.shape[which] as number);
     checkElementwise('scatterAdd', node, index, which);
     checkSource('scatterAdd', node, which, index);
     const values = updatesFor('scatterAdd', node, nodeOf(updates), index.shape);
@@ -233,7 +185,8 @@ export function scatterAdd(x: Tensor, indices: Tensor, updates: Tensor, axis?: I
   });
 }
 
-function updatesFor(op: string, node: Node, updates: Node, shape: readonly number[]): Node {
+/** Updates of the dtype of x, stretched to a shape. */
+export function updatesFor(op: string, node: Node, updates: Node, shape: readonly number[]): Node {
   if (updates.dtype !== node.dtype)
     throw new DTypeError(op, `dtypes differ: ${node.dtype} and updates ${updates.dtype}; convert with cast()`, [
       node.dtype,
@@ -259,11 +212,11 @@ function updatesFor(op: string, node: Node, updates: Node, shape: readonly numbe
  * @example
  * indexAdd(zeros([3]), tensor([1, 1], { dtype: 'int32' }), tensor([5, 6])); // [0, 11, 0]
  */
-export function indexAdd(x: Tensor, indices: Tensor, updates: Tensor, axis?: IndexAxis): Tensor {
+export function indexAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?: IndexAxis): Tensor {
   return compose('indexAdd', () => {
     const node = nodeOf(x);
-    const index = nodeOf(indices);
     const which = axisOf('indexAdd', axis, 0, node.shape.length);
+    const index = indexNode('indexAdd', indices, node.shape[which] as number);
     if (index.shape.length !== 1)
       throw new ShapeError('indexAdd', `indices have shape ${showShape(index.shape)}: needs one axis`, [index.shape]);
     checkSource('indexAdd', node, which, index);

@@ -16,7 +16,7 @@ import type { AxisArgument, Tensor, TensorLike } from '../tensor/types.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
 
 /** Dtype sums and products are taken in: bool and small integers grow to 32 bits, 16-bit floats stay (kernels accumulate in float32). */
-function wide(dtype: DType): DType {
+export function wide(dtype: DType): DType {
   const { kind, bytes } = dtypeInfo[dtype];
   if (kind === 'bool' || (kind === 'int' && bytes < 4)) return 'int32';
   return kind === 'uint' && bytes < 4 ? 'uint32' : dtype;

@@ -42,7 +42,7 @@ const costLimit = 1e9;
 
 /** True if the node's value is in memory whatever the partition decides. */
 function surelyInMemory(node: PlanNode): boolean {
-  return node.forced || node.leaf !== null || node.role === 'contraction' || node.role === 'scatter';
+  return node.forced || node.leaf !== null || node.role === 'contraction' || node.role === 'program';
 }
 
 export function factsOf(graph: PlanGraph): Facts {

@@ -72,7 +72,7 @@ export class KernelDraft {
   anchor: PlanNode | null = null;
   /** True for kernels that other nodes may not be stored by and that compute no reductions. */
   closed = false;
-  /** True for kernels that are written by hand instead of being lowered from demands (scatter.ts). */
+  /** True for kernels that are written by hand instead of being lowered from demands (programs.ts). */
   handwritten = false;
   /** Reduction loops by extents and place. */
   readonly loops: Map<string, readonly Range[]> = new Map();

@@ -69,6 +69,8 @@ type Encoder<P extends PrimitiveName> = (attr: Attrs[P], out: IntWriter) => void
 type ElementwiseName = UnaryPrimitive | BinaryPrimitive;
 
 const reduceOps = { sum: 0, prod: 1, max: 2, min: 3 } as const;
+const scatterOps = { set: 0, prod: 1, max: 2, min: 3 } as const;
+const scanOps = { sum: 0, prod: 1, max: 2, min: 3, linear: 4 } as const;
 const tieRules = { share: 0, first: 1 } as const;
 const nothing = (): void => {};
 
@@ -132,6 +134,18 @@ const encoders: { readonly [P in Exclude<PrimitiveName, ElementwiseName>]: Encod
   },
   gather: (a, out) => out.push(a.axis),
   scatterAdd: (a, out) => out.push(a.axis),
+  scatter: (a, out) => {
+    out.push(a.axis);
+    out.push(scatterOps[a.op]);
+  },
+  scan: (a, out) => {
+    out.push(a.axis);
+    out.push(scanOps[a.op] * 2 + Number(a.reverse));
+  },
+  argSort: (a, out) => {
+    out.push(a.axis * 2 + Number(a.descending));
+    out.push(a.count);
+  },
   stopGradient: nothing,
   after: nothing,
   contiguous: nothing,

@@ -71,7 +71,7 @@ export function stateOf(engine: IEngine): EngineState {
 /** Too dear to compute twice: kept in memory if somebody may ask for it later. */
 function isDear(node: Node): boolean {
   const { role } = traits[node.op];
-  return role === 'contraction' || role === 'reduce' || role === 'scatter';
+  return role === 'contraction' || role === 'reduce' || role === 'program';
 }
 
 /** Moves a leaf's data from the engine that has it to this pool's. */

@@ -16,7 +16,7 @@ import type { LoweredKernel } from './lower.ts';
 
 /** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
 export interface KernelEntry {
-  readonly key: string | null;
+  readonly key: string;
   readonly programs: Lowered;
   compiled: readonly CompiledKernel[];
   /** Plans that hold it. */
@@ -37,12 +37,17 @@ export class KernelCache {
     // Slots that no expression uses any more are in the interface all the same. The name on the first line is for people.
     const slots = loop.params.map((p) => `${p.dtype} ${p.arg.access} ${p.arg.length}`).join();
     const key = `${hint === null ? 'loops' : 'contraction'} ${slots} ${loop.scalars.join()}${text.slice(text.indexOf('\n'))}`;
+    return this.findOr(key, () => {
+      const { caps } = this.#engine;
+      return (hint === null ? null : lowerContraction(loop, hint, e, caps)) ?? plain(loop, caps);
+    });
+  }
+
+  /** The entry of a key, or a new one of the programs that `lower` makes. */
+  findOr(key: string, lower: () => Lowered): KernelEntry {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const { caps } = this.#engine;
-    const special = hint === null ? null : lowerContraction(loop, hint, e, caps);
-    const programs = special ?? plain(loop, caps);
-    const entry: KernelEntry = { key, programs, compiled: [], uses: 0 };
+    const entry: KernelEntry = { key, programs: lower(), compiled: [], uses: 0 };
     this.#known.set(key, entry);
     return entry;
   }
@@ -64,7 +69,7 @@ export class KernelCache {
   drop(entries: readonly KernelEntry[]): void {
     for (const entry of entries) {
       if (--entry.uses > 0) continue;
-      if (entry.key !== null) this.#known.delete(entry.key);
+      this.#known.delete(entry.key);
       this.#engine.release(entry.compiled);
     }
   }

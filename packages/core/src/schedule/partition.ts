@@ -18,6 +18,7 @@ import { type Demand, type DraftContext, extentOf, KernelDraft, loopsOver, reach
 import { bothGates, type Index } from './index-map.ts';
 import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
+import { isBakedIn } from './programs.ts';
 import { needSources } from './sources.ts';
 
 /** Parts of a concatenation that one kernel stores at most. */
@@ -67,8 +68,8 @@ export class Partition {
       case 'contraction':
         decideContraction(this, node);
         return;
-      case 'scatter':
-        this.#storeScatter(node);
+      case 'program':
+        this.#storeProgram(node);
         return;
       default:
         node.role satisfies never;
@@ -215,15 +216,16 @@ export class Partition {
     return this.store(demand, axes);
   }
 
-  /** A scatter is a kernel by itself, written by hand (scatter.ts): its operands are in memory. */
-  #storeScatter(node: PlanNode): void {
+  /** What is written with the builder (programs.ts) is a kernel by itself: its operands are in memory. */
+  #storeProgram(node: PlanNode): void {
     const { axes, index } = loopsOver(this.context.e, node.shape);
     const kernel = new KernelDraft(this.context, axes);
     kernel.closed = true;
     kernel.handwritten = true;
     this.kernels.push(kernel);
     const { demand } = kernel.demand(node, index, null, axes, false);
-    for (const source of node.src) (this.#readers[source.index] as Set<KernelDraft>).add(kernel);
+    for (const source of node.src)
+      if (!isBakedIn(node, source)) (this.#readers[source.index] as Set<KernelDraft>).add(kernel);
     demand.inline = true;
     this.store(demand, axes);
   }

@@ -16,7 +16,7 @@ import { bindingsOf, type Unit, unitsOf } from './order.ts';
 import { Partition } from './partition.ts';
 import type { PlanGraph, PlanNode } from './plan-graph.ts';
 import { relieve } from './relieve.ts';
-import { lowerScatter } from './scatter.ts';
+import { programsOf } from './programs.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the first
@@ -172,8 +172,8 @@ interface Programs {
 
 function toPrograms(unit: Unit, kernel: LoweredKernel | null, { engine, kernels }: PlanOptions): Programs {
   if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
-  const { slots, programs } = lowerScatter(unit, engine.caps);
-  return { slots, scalars: [], entry: { key: null, programs, compiled: [], uses: 0 } };
+  const { slots, key, lower } = programsOf(unit);
+  return { slots, scalars: [], entry: kernels.findOr(key, () => lower(engine.caps)) };
 }
 
 interface Temporaries {

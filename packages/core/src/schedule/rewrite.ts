@@ -125,6 +125,10 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   },
   argReduce: (graph, _, src, shape) => (first(src).size === sizeOf(shape) ? graph.constant(0, shape, 'int32') : null),
 
+  scan: (_, attr, src, shape) => (shape[attr.axis] === 1 ? first(src) : null),
+  argSort: (graph, attr, src, shape) => (first(src).shape[attr.axis] === 1 ? graph.constant(0, shape, 'int32') : null),
+  scatter: (_, __, src) => ((src[2] as PlanNode).size === 0 ? first(src) : null),
+
   dotGeneral: (graph, attr, src, shape, dtype) => {
     const [lhs, rhs] = src as [PlanNode, PlanNode];
     if (lhs.size === 0 || rhs.size === 0) return graph.constant(0, shape, dtype);

@@ -11,8 +11,8 @@ import { type Shape, sizeOf } from '../shape/view.ts';
 /**
  * leaf: data from outside. elementwise: element i of the result needs element i of each source. movement: an index map.
  * generate: computed from the index. reduce: one result from many elements of its source. contraction: sums of products of
- * two sources. gather: an index map that depends on data. scatter: a read-modify-write loop. pass: nothing at all, the value is the first source's.
- * materialize: the identity, but in memory.
+ * two sources. gather: an index map that depends on data. program: kernels written with the builder (scatters, scans, sorts).
+ * pass: nothing at all, the value is the first source's. materialize: the identity, but in memory.
  */
 export type Role =
   | 'leaf'
@@ -22,7 +22,7 @@ export type Role =
   | 'reduce'
   | 'contraction'
   | 'gather'
-  | 'scatter'
+  | 'program'
   | 'pass'
   | 'materialize';
 
@@ -123,7 +123,10 @@ export const traits: Readonly<Record<PrimitiveName, Trait>> = {
   dotGeneral: trait('contraction', 2),
   conv: trait('contraction', 2),
   gather: trait('gather', 3),
-  scatterAdd: trait('scatter', 4),
+  scatterAdd: trait('program', 4),
+  scatter: trait('program', 4),
+  scan: trait('program', 2),
+  argSort: trait('program', 40),
   stopGradient: trait('pass', 0),
   after: trait('pass', 0),
   contiguous: trait('materialize', 0),

@@ -11,6 +11,7 @@ import type { DistanceMethods } from './methods/distance.ts';
 import type { ExponentialMethods } from './methods/exponential.ts';
 import type { IndexingMethods } from './methods/indexing.ts';
 import type { LogicMethods } from './methods/logic.ts';
+import type { OrderMethods } from './methods/order.ts';
 import type { ProductMethods } from './methods/products.ts';
 import type { RangeMethods } from './methods/ranges.ts';
 import type { RearrangingMethods } from './methods/rearranging.ts';
@@ -32,6 +33,7 @@ export interface TensorMethods
     BitwiseMethods,
     ActivationMethods,
     ReductionMethods,
+    OrderMethods,
     ProductMethods,
     DistanceMethods,
     ShapeMethods,

@@ -14,6 +14,7 @@ import { distanceMethods } from './methods/distance.ts';
 import { exponentialMethods } from './methods/exponential.ts';
 import { indexingMethods } from './methods/indexing.ts';
 import { logicMethods } from './methods/logic.ts';
+import { orderMethods } from './methods/order.ts';
 import { productMethods } from './methods/products.ts';
 import { rangeMethods } from './methods/ranges.ts';
 import { rearrangingMethods } from './methods/rearranging.ts';
@@ -50,6 +51,7 @@ const operations: TensorMethods & ThisType<Tensor> = {
   ...bitwiseMethods,
   ...activationMethods,
   ...reductionMethods,
+  ...orderMethods,
   ...productMethods,
   ...distanceMethods,
   ...shapeMethods,

@@ -1,0 +1,77 @@
+/**
+ * Positions of the elements of lines in sorted order: stable, by keys (sort-keys.ts), and the same whatever way is chosen.
+ *
+ * Short lines: every element counts those before it. The few first of a long line: selection (sort-select.ts). Everything else is a
+ * radix sort, least significant digit first: lines that fit into a group's memory one by one, longer ones by several groups, which
+ * count their digits, learn where their elements go, and move them (sort-radix.ts).
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import type { KNode } from '../kernel/ir.ts';
+import type { Lowered } from './contract.ts';
+import { lineStart, linesOf } from './lines.ts';
+import { ProgramSet } from './program-set.ts';
+import { keysOf } from './sort-keys.ts';
+import { elementAt, type LineSort, type SortSpec, storeRank } from './sort-line.ts';
+import { radixByGroups, radixInGroup, radixMemory } from './sort-radix.ts';
+import { maySelect, select } from './sort-select.ts';
+
+/** Lines up to this length are sorted by counting. */
+const shortLine = 40;
+/** Lines up to this length are sorted by one group. */
+const groupLine = 1 << 13;
+/** Elements a group should have at least. */
+const groupElements = 2048;
+
+export function lowerSort(spec: SortSpec, caps: EngineCaps): Lowered {
+  const { axis, x } = spec;
+  const n = x.shape[axis] as number;
+  const set = new ProgramSet(`argSort_${x.shape.join('x')}`, caps);
+  const sort: LineSort = {
+    ...spec,
+    n,
+    count: spec.out.shape[axis] as number,
+    lines: linesOf(x.shape, axis),
+    keys: keysOf(x, spec.descending),
+  };
+  if (n <= shortLine) byCounting(set, sort);
+  else if (maySelect(sort)) select(set, sort);
+  else if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort);
+  else radixByGroups(set, sort);
+  return set.result();
+}
+
+function byCounting(set: ProgramSet, sort: LineSort): void {
+  const { n, lines, keys, axis, x, out } = sort;
+  const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
+  set.add('_counting', Math.ceil(lines / turns), (w) => {
+    const { b, e, group } = w;
+    const target = w.param(0, 'int32', 'write', out.span);
+    const source = keys.open(w, 1);
+    const words = Array.from({ length: keys.words }, (_, word) => b.shared(`keys${word}`, 'uint32', n));
+    const rank = b.reg('rank', 'int32');
+    b.loop(turns, (turn) => {
+      const line = e.min(e.add(e.mul(group, e.i32(turns)), turn), e.i32(lines - 1));
+      const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
+      b.loop(n, (i) => {
+        words.forEach((memory, word) => {
+          b.store(memory, i, keys.key(w, source, elementAt(w, sort, from, i), word));
+        });
+      });
+      b.loop(n, (i) => {
+        const own = words.map((memory) => b.load(memory, i));
+        b.store(rank, 0, e.i32(0));
+        b.loop(n, (j) => {
+          const other = words.map((memory) => b.load(memory, j));
+          // Before this one: a smaller key, or an equal one that lies before it.
+          let before = e.lt(j, i);
+          words.forEach((_, word) => {
+            const [a, c] = [other[word] as KNode, own[word] as KNode];
+            before = e.or(e.lt(a, c), e.and(e.eq(a, c), before));
+          });
+          b.store(rank, 0, e.add(b.load(rank, 0), e.cast(before, 'int32')));
+        });
+        storeRank(w, sort, target, to, b.load(rank, 0), i);
+      });
+    });
+  });
+}
