@@ -15,9 +15,12 @@ import { lossOptionSpecs } from './loss-options.ts';
 import { memoryCases } from './memory.ts';
 import { movementSpecs } from './movement.ts';
 import { normalizationSpecs } from './normalization.ts';
+import { orderSpecs } from './order.ts';
+import { orderCases } from './order-special.ts';
 import { randomCases } from './random.ts';
 import { rearrangingSpecs } from './rearranging.ts';
 import { reductionSpecs } from './reduction.ts';
+import { scatterSpecs } from './scattering.ts';
 import { specialCases } from './special.ts';
 import { specialFunctionSpecs } from './special-functions.ts';
 
@@ -32,6 +35,8 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...contractionSpecs(),
     ...imageSpecs(),
     ...normalizationSpecs(),
+    ...orderSpecs(),
+    ...scatterSpecs(),
   ];
   const composed = [...linearAlgebraSpecs(), ...distanceSpecs(), ...lossSpecs(), ...lossOptionSpecs()];
   return [
@@ -39,6 +44,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...composed.flatMap((spec) => expand(spec, target)),
     ...dtypeCases(target),
     ...specialCases(target),
+    ...orderCases(target),
     ...errorCases(),
     ...memoryCases(),
     ...randomCases(),

@@ -5,7 +5,7 @@
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { type BatchRule, moved, toFront, whole } from './batch-rule.ts';
+import { type BatchContext, type BatchRule, moved, toFront, whole } from './batch-rule.ts';
 
 /** Axis 0 and the axis at `axis` (counted without it) as one, in the place of the latter. */
 function joined(x: Node, axis: number): Node {
@@ -33,16 +33,19 @@ export const gatherBatch: BatchRule<'gather'> = ({ src, attr, sources }) => {
   return toFront(makeNode('gather', [joined(x, axis), at], { axis }), axis);
 };
 
-export const scatterAddBatch: BatchRule<'scatterAdd'> = (c) => {
+/** Adding and the other scatters: the same indices, other combinations. */
+export function scatterBatch<P extends 'scatterAdd' | 'scatter'>(c: BatchContext<P>): Node {
   const { src, attr, sources } = c;
   const { axis } = attr;
+  const op = c.node.op as P;
+  const made = (nodes: readonly Node[], along: number): Node => makeNode(op, nodes, { ...attr, axis: along });
   const base = whole(c, 0);
   const updates = whole(c, 2);
   const index = sources[1] ?? null;
-  if (index === null) return makeNode('scatterAdd', [base, src[1] as Node, updates], { axis: axis + 1 });
+  if (index === null) return made([base, src[1] as Node, updates], axis + 1);
   const count = (src[0] as Node).shape[axis] as number;
   const moving = p.permute(updates, moved(updates.shape.length, 0, axis));
-  const result = makeNode('scatterAdd', [joined(base, axis), shifted(index, count), moving], { axis });
+  const result = made([joined(base, axis), shifted(index, count), moving], axis);
   const shape = (src[0] as Node).shape;
   return toFront(p.reshape(result, [...shape.slice(0, axis), c.size, ...shape.slice(axis)]), axis);
-};
+}

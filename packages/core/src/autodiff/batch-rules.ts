@@ -9,7 +9,7 @@ import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { type BatchContext, type BatchRule, behind, whole } from './batch-rule.ts';
 import { convBatch, dotGeneralBatch } from './batch-rules-contraction.ts';
-import { gatherBatch, scatterAddBatch } from './batch-rules-indexing.ts';
+import { gatherBatch, scatterBatch } from './batch-rules-indexing.ts';
 import { customRules, elementwiseCustom } from './custom-gradient.ts';
 import { binaryRules, unaryRules } from './rules-elementwise.ts';
 
@@ -79,7 +79,15 @@ export const batchRules: { readonly [P in PrimitiveName]: BatchRule<P> } = {
   dotGeneral: dotGeneralBatch,
   conv: convBatch,
   gather: gatherBatch,
-  scatterAdd: scatterAddBatch,
+  scatterAdd: scatterBatch,
+  scatter: scatterBatch,
+  scan: (c) =>
+    makeNode(
+      'scan',
+      c.src.map((_, i) => whole(c, i)),
+      { ...c.attr, axis: c.attr.axis + 1 },
+    ),
+  argSort: withAttr((a) => ({ ...a, axis: a.axis + 1 })),
   stopGradient,
   after: (c) => makeNode('after', [whole(c, 0), c.sources[1] ?? (c.src[1] as Node)], null),
   contiguous: alike,

@@ -94,6 +94,7 @@ export const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = 
     if (byUpdates == null) return byBase ?? null;
     return makeNode('scatterAdd', [byBase ?? p.zerosLike(base), index, byUpdates], attr);
   },
+  scan: (c) => (c.attr.op === 'sum' ? linear<'scan'>()(c) : transposed(c.node, c.tangents)),
   after: ({ src, tangents }) => (tangents[0] == null ? null : p.after(tangents[0], src[1] as Node)),
   contiguous: linear(),
 };

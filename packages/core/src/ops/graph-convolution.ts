@@ -12,7 +12,7 @@ import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { add, mul } from './arithmetic.ts';
-import { safeIndex } from './indexing.ts';
+import { safeIndex } from './index-argument.ts';
 import { matmul } from './matmul.ts';
 import { eye } from './ranges.ts';
 

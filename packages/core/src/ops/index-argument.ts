@@ -41,7 +41,7 @@ export function indexNode(op: string, indices: IndexLike, n: number | null): Nod
     if (!isInteger(node.dtype))
       throw new DTypeError(op, `index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
     if (n !== null && (isOp(node, 'constant') || isOp(node, 'scalar')) && sizeOf(node.shape) > 0)
-      checkPosition(op, node.attr.value, n);
+      checkPosition(op, Number(node.attr.value), n);
     return node;
   }
   const visit = (item: NestedInput): void => {

@@ -11,7 +11,7 @@ import { sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { checkImage, fromChannelsFirst, type Layout, type PerAxis, readLayout, toChannelsFirst } from './image.ts';
-import { safeIndex } from './indexing.ts';
+import { safeIndex } from './index-argument.ts';
 import {
   type Geometry,
   geometry,

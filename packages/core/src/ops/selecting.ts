@@ -10,6 +10,7 @@ import { broadcastShapes } from '../shape/broadcast.ts';
 import { DTypeError } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
+import { keep } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { orderOf } from './sorting.ts';
 
@@ -40,7 +41,7 @@ async function positionsOf(op: string, flags: Tensor): Promise<Tensor> {
   if (n === 0) return compose(op, () => wrap(p.constant(0, 'int32', [0])));
   const made = compose(op, () => {
     const ends = counted(p.reshape(nodeOf(flags), [n]));
-    return { ends: wrap(ends), total: lastOf(ends) };
+    return { ends: keep(wrap(ends)), total: keep(lastOf(ends)) };
   });
   const count = await made.total.item();
   const result = compose(op, () => wrap(packed(p.reshape(nodeOf(flags), [n]), nodeOf(made.ends), p.iota(n), count)));
@@ -49,9 +50,9 @@ async function positionsOf(op: string, flags: Tensor): Promise<Tensor> {
   return result;
 }
 
-/** A handle of its own on a tensor, so that the caller may dispose theirs while we wait. */
-function held(op: string, x: Tensor): Tensor {
-  return compose(op, () => wrap(p.identity(nodeOf(x))));
+/** A handle of its own on a node, so that the caller may end theirs, or the scope in progress, while we wait. */
+function held(x: Node): Tensor {
+  return keep(wrap(p.identity(x)));
 }
 
 function flagsOf(x: Node): Node {
@@ -68,7 +69,7 @@ function flagsOf(x: Node): Node {
  * await nonZero(tensor([0, 3, 4])); // [[1], [2]]
  */
 export async function nonZero(x: Tensor): Promise<Tensor> {
-  const flags = compose('nonZero', () => wrap(flagsOf(nodeOf(x))));
+  const flags = compose('nonZero', () => held(flagsOf(nodeOf(x))));
   const { shape } = flags;
   const positions = await positionsOf('nonZero', flags);
   const result = compose('nonZero', () => {
@@ -113,7 +114,7 @@ export async function maskedSelect(x: Tensor, mask: Tensor): Promise<Tensor> {
     if (flags.dtype !== 'bool')
       throw new DTypeError('maskedSelect', `mask is ${flags.dtype}: needs bool; compare or cast first`, [flags.dtype]);
     const shape = broadcastShapes('maskedSelect', nodeOf(x).shape, flags.shape);
-    return { data: held('maskedSelect', x), flags: wrap(p.broadcastTo(flags, shape)), shape };
+    return { data: held(nodeOf(x)), flags: held(p.broadcastTo(flags, shape)), shape };
   });
   const positions = await positionsOf('maskedSelect', made.flags);
   const result = compose('maskedSelect', () => {
@@ -162,16 +163,16 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
   const wanted = options ?? {};
   const made = compose(op, () => {
     const n = x.size;
-    const flat = p.reshape(nodeOf(held(op, x)), [n]);
+    const flat = p.reshape(nodeOf(x), [n]);
     const order = orderOf(flat, 0, false);
     const sorted = makeNode('gather', [flat, order], { axis: 0 });
     const first = p.eq(p.iota(n), int(0));
     const before = n === 0 ? sorted : p.previous(sorted, 0, false, 0);
     const fresh = p.binary('or', first, p.not(p.eq(sorted, before)));
     const ends = counted(fresh);
-    return { flat: wrap(flat), order: wrap(order), fresh: wrap(fresh), ends: wrap(ends) };
+    return { flat: held(flat), order: held(order), fresh: held(fresh), ends: held(ends) };
   });
-  const total = x.size === 0 ? null : compose(op, () => lastOf(nodeOf(made.ends)));
+  const total = x.size === 0 ? null : compose(op, () => keep(lastOf(nodeOf(made.ends))));
   const shape = [...x.shape];
   const count = total === null ? 0 : await total.item();
   total?.dispose();

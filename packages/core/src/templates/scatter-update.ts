@@ -15,7 +15,7 @@ import { ProgramSet, type ProgramWriter } from './program-set.ts';
 export type ScatterOp = 'add' | 'set' | 'prod' | 'max' | 'min';
 
 /** A tensor of the kernel, or the number that all its elements are. */
-export type ScatterOperand = { readonly slot: number; readonly view: TensorView } | { readonly constant: number };
+export type ScatterOperand = { readonly slot: number; readonly view: TensorView } | { readonly constant: number | bigint };
 
 export interface ScatterSpec {
   readonly op: ScatterOp;
@@ -119,7 +119,7 @@ function update(set: ProgramSet, spec: ScatterSpec, lanes: number): void {
         const at = e.add(e.add(slice, row), j);
         const value =
           parts === null
-            ? e.constant(out.dtype, (updates as { constant: number }).constant, many)
+            ? e.constant(out.dtype, (updates as { constant: number | bigint }).constant, many)
             : b.load(from as KNode, e.add(begin as KNode, positionOf(e, parts.tail, e.add(start, j))), many);
         b.store(target, at, op === 'set' ? value : combined(w, op, b.load(target, at, many), value));
       });
