@@ -186,7 +186,14 @@ export {
   scatterNd,
   scatterReduce,
 } from './ops/scattering.ts';
-export { type HistogramOptions, type SearchOptions, bucketize, histogram, searchSorted } from './ops/searching.ts';
+export {
+  type HistogramEdges,
+  type HistogramOptions,
+  type SearchOptions,
+  bucketize,
+  histogram,
+  searchSorted,
+} from './ops/searching.ts';
 export { type UniqueOptions, type UniqueResult, maskedSelect, nonZero, unique } from './ops/selecting.ts';
 export { type SortIndices, type SortOptions, type TopKOptions, argSort, sort, topK } from './ops/sorting.ts';
 export { ceil, floor, frac, round, trunc } from './ops/rounding.ts';

@@ -82,7 +82,12 @@ const distinct = uniform(-2, 2);
 const factors = (r: Random): number => (r() < 0.35 ? 0 : 0.5 + r());
 
 export function scatterSpecs(): OpSpec[] {
-  const reduced = (reduce: string, dtypes: readonly DType[], draw: (r: Random) => number, order: 0 | 2): OpSpec => ({
+  const reduced = (
+    reduce: pg.ScatterReduction,
+    dtypes: readonly DType[],
+    draw: (r: Random) => number,
+    order: 0 | 2,
+  ): OpSpec => ({
     name: `scatterReduce ${reduce}${dtypes.includes('int32') ? ' of whole numbers' : ''}`,
     dtypes,
     inputDTypes: { 1: 'int32' },
@@ -92,7 +97,11 @@ export function scatterSpecs(): OpSpec[] {
       sameAsIndex,
       selves.map((s) => ({ reduce, ...s })),
     ),
-    run: ([x, i, u], o) => pg.scatterReduce(x as Tensor, i as Tensor, u as Tensor, o as never),
+    run: ([x, i, u], o) =>
+      pg.scatterReduce(x as Tensor, i as Tensor, u as Tensor, reduce, {
+        axis: o.axis as number,
+        includeSelf: o.includeSelf as boolean,
+      }),
     oracle: reduceOracle,
     terms: () => 9,
     ...(order === 0 ? {} : { gradient: { of: [0, 2], order } }),

@@ -9,7 +9,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { checkShape } from '../shape/axes.ts';
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, highest, isFloat, lowest } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -27,14 +27,13 @@ import {
 } from './index-argument.ts';
 import { updatesFor } from './indexing.ts';
 
-/** How updates meet what is at their place. */
-export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'amax' | 'amin';
+/** How updates meet what is at their place. 'amax' and 'amin' are PyTorch's names of 'max' and 'min'. */
+export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'max' | 'min' | 'amax' | 'amin';
 
 /** Options of scatterReduce. */
 export interface ScatterReduceOptions {
   /** The axis the indices go along; the last one if left out. */
   readonly axis?: number;
-  readonly reduce: ScatterReduction;
   /** Combine with the elements of x (default); false: only updates, where there are any. */
   readonly includeSelf?: boolean;
 }
@@ -83,56 +82,71 @@ export function scatter(x: Tensor, indices: IndexLike, updates: Tensor | number,
   });
 }
 
+type Combination = 'sum' | 'prod' | 'max' | 'min';
+
+const combinations: Readonly<Record<ScatterReduction, Combination>> = {
+  sum: 'sum',
+  mean: 'sum',
+  prod: 'prod',
+  max: 'max',
+  min: 'min',
+  amax: 'max',
+  amin: 'min',
+};
+
 /** What an element that takes no part is. */
-function neutral(reduce: Exclude<ScatterReduction, 'mean'>, dtype: DType): number {
-  const { kind, bytes } = dtypeInfo[dtype];
-  if (reduce === 'sum') return 0;
-  if (reduce === 'prod') return 1;
-  const largest = reduce === 'amin';
-  if (kind === 'float') return largest ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
-  if (kind === 'uint') return largest ? 2 ** (8 * bytes) - 1 : 0;
-  return largest ? 2 ** (8 * bytes - 1) - 1 : -(2 ** (8 * bytes - 1));
+function neutral(kind: Combination, dtype: DType): number | bigint {
+  switch (kind) {
+    case 'sum':
+      return 0;
+    case 'prod':
+      return 1;
+    case 'max':
+      return lowest(dtype);
+    case 'min':
+      return highest(dtype);
+    default:
+      return kind satisfies never;
+  }
 }
 
-const combinations = { prod: 'prod', amax: 'max', amin: 'min' } as const;
-
 /** A scatter in which updates of one place are combined, in 32 bits at least. */
-function combined({ base, places, updates }: Flat, reduce: Exclude<ScatterReduction, 'mean'>, self: Node): Node {
-  const { kind, bytes } = dtypeInfo[base.dtype];
-  const dtype: DType = bytes >= 4 ? base.dtype : kind === 'float' ? 'float32' : kind === 'int' ? 'int32' : 'uint32';
+function combined({ base, places, updates }: Flat, kind: Combination, self: Node): Node {
+  const { kind: family, bytes } = dtypeInfo[base.dtype];
+  const dtype: DType = bytes >= 4 ? base.dtype : family === 'float' ? 'float32' : family === 'int' ? 'int32' : 'uint32';
   const src = [p.cast(self, dtype), places, p.cast(updates, dtype)];
   const result =
-    reduce === 'sum'
-      ? makeNode('scatterAdd', src, { axis: 0 })
-      : makeNode('scatter', src, { axis: 0, op: combinations[reduce] });
+    kind === 'sum' ? makeNode('scatterAdd', src, { axis: 0 }) : makeNode('scatter', src, { axis: 0, op: kind });
   return p.cast(result, base.dtype);
 }
 
 /**
  * x with the updates combined into it at the indices, at their own position in all other axes. The gradient of 'prod' is exact with any
- * number of zeros; equal winners of 'amax' and 'amin' share theirs. Source: PyTorch `scatter_reduce`.
+ * number of zeros; equal winners of 'max' and 'min' share theirs. Source: PyTorch `scatter_reduce`.
  *
  * @param indices integers of the rank of x, sizes other than the axis not larger than those of x
  * @param updates tensor of the shape of the indices and the dtype of x, or a number
- * @param options reduce: 'sum', 'prod', 'mean' (floats), 'amax' or 'amin'; axis (-1); includeSelf (true)
+ * @param reduce 'sum', 'prod', 'mean' (floats), 'max' or 'min'
+ * @param options axis (-1), includeSelf (true)
  * @returns a new tensor of the shape of x
  * @throws ArgumentError for an unknown reduction; ShapeError, DTypeError where arguments do not fit
  *
  * @example
- * scatterReduce(ones([3]), [1, 1], tensor([5, 6]), { reduce: 'prod' }); // [1, 30, 1]
+ * scatterReduce(ones([3]), [1, 1], tensor([5, 6]), 'prod'); // [1, 30, 1]
  */
 export function scatterReduce(
   x: Tensor,
   indices: IndexLike,
   updates: Tensor | number,
-  options: ScatterReduceOptions,
+  reduce: ScatterReduction,
+  options: ScatterReduceOptions = {},
 ): Tensor {
   return compose('scatterReduce', () => {
-    const { reduce, includeSelf = true } = options;
-    if (!['sum', 'prod', 'mean', 'amax', 'amin'].includes(reduce))
+    const { includeSelf = true } = options;
+    if (!Object.hasOwn(combinations, reduce))
       throw new ArgumentError(
         'scatterReduce',
-        `unknown reduction: ${String(reduce)}; must be sum, prod, mean, amax or amin`,
+        `unknown reduction: ${String(reduce)}; must be sum, prod, mean, max or min`,
       );
     const which = axisOf('scatterReduce', options, -1, nodeOf(x).shape.length);
     const flat = flattened('scatterReduce', x, indices, updates, which);
@@ -141,7 +155,7 @@ export function scatterReduce(
       throw new DTypeError('scatterReduce', `dtype not accepted for ${reduce}: ${node.dtype}; convert with cast()`, [
         node.dtype,
       ]);
-    const kind = reduce === 'mean' ? 'sum' : reduce;
+    const kind = combinations[reduce];
     const hits = (): Node => {
       const none = p.constant(0, 'int32', base.shape);
       return makeNode('scatterAdd', [none, places, p.constant(1, 'int32', places.shape)], { axis: 0 });

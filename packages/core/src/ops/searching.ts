@@ -115,19 +115,29 @@ export interface HistogramOptions {
   readonly weights?: Tensor;
 }
 
+/** Options that ask for the edges of the bins too. */
+export interface HistogramEdges {
+  readonly returnEdges: true;
+}
+
 /**
  * How many elements lie between edges: bin i has those with edges[i] <= x < edges[i+1], the last one its upper edge too. Elements outside,
- * and NaN, are not counted. Source: NumPy `histogram`.
+ * and NaN, are not counted. Source: NumPy `histogram`, PyTorch `histc`.
  *
  * @param x numbers of any shape; integers are binned as float32
- * @param options bins (10), range, weights
- * @returns counts [bins] (int32, or the dtype of the weights) and edges [bins + 1]
+ * @param options bins (10), range, weights; returnEdges: also the edges
+ * @returns counts [bins] in the dtype of x (float32 for integers) or of the weights; with returnEdges: [counts, edges [bins + 1]]
  * @throws ArgumentError for bad bins or range; ShapeError for nothing without a range, or weights of another shape
  *
  * @example
- * histogram(tensor([1, 2, 2, 4]), { bins: 3 }); // [[1, 2, 1], [1, 2, 3, 4]]
+ * histogram(tensor([1, 2, 2, 4]), { bins: 3 }); // [1, 2, 1]
  */
-export function histogram(x: Tensor, options: HistogramOptions = {}): [Tensor, Tensor] {
+export function histogram(x: Tensor, options: HistogramOptions & HistogramEdges): [Tensor, Tensor];
+export function histogram(x: Tensor, options?: HistogramOptions): Tensor;
+export function histogram(
+  x: Tensor,
+  options: HistogramOptions & Partial<HistogramEdges> = {},
+): Tensor | [Tensor, Tensor] {
   return compose('histogram', () => {
     const { bins = 10, range, weights } = options;
     const node = p.stopGradient(floatOperand(x));
@@ -161,7 +171,9 @@ export function histogram(x: Tensor, options: HistogramOptions = {}): [Tensor, T
         : p.reshape(updatesFor('histogram', nodeOf(weights), nodeOf(weights), node.shape), flat.shape);
     const base = p.constant(0, units.dtype, [count + 1]);
     const counted = makeNode('scatterAdd', [base, where, units], { axis: 0 });
-    return [wrap(p.slice(counted, [0], [count], [1])), wrap(edges)];
+    const kept = p.slice(counted, [0], [count], [1]);
+    const counts = wrap(weights === undefined ? p.cast(kept, flat.dtype) : kept);
+    return options.returnEdges ? [counts, wrap(edges)] : counts;
   });
 }
 

@@ -72,3 +72,20 @@ export function isInteger(dtype: DType): boolean {
   const { kind } = dtypeInfo[dtype];
   return kind === 'int' || kind === 'uint';
 }
+
+/** The smallest value of a dtype; minus infinity for floats. A bigint where a number would not be exact. */
+export function lowest(dtype: DType): number | bigint {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (kind === 'float') return Number.NEGATIVE_INFINITY;
+  if (kind !== 'int') return 0;
+  return bytes === 8 ? -(2n ** 63n) : -(2 ** (8 * bytes - 1));
+}
+
+/** The greatest value of a dtype; infinity for floats. */
+export function highest(dtype: DType): number | bigint {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (kind === 'float') return Number.POSITIVE_INFINITY;
+  if (kind === 'bool') return 1;
+  const bits = 8 * bytes - (kind === 'int' ? 1 : 0);
+  return bytes === 8 ? 2n ** BigInt(bits) - 1n : 2 ** bits - 1;
+}

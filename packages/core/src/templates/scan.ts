@@ -7,7 +7,7 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import type { KNode } from '../kernel/ir.ts';
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, highest, isFloat, lowest } from '../shape/dtype.ts';
 import type { Lowered } from './contract.ts';
 import { lineStart, linesOf, narrowed, type TensorView, without } from './lines.ts';
 import { ProgramSet, type ProgramWriter, type Temp } from './program-set.ts';
@@ -77,21 +77,18 @@ function part(spec: ScanSpec, axis: number, start: number, length: number): Scan
 }
 
 /** What a scan starts from; the next element combined with it is that element. */
-export function scanIdentity(op: ScanOp, dtype: DType): number {
-  const { kind, bytes } = dtypeInfo[dtype];
+export function scanIdentity(op: ScanOp, dtype: DType): number | bigint {
   switch (op) {
     case 'sum':
-      return kind === 'float' ? -0 : 0;
+      return isFloat(dtype) ? -0 : 0;
     case 'linear':
       return 0;
     case 'prod':
       return 1;
     case 'max':
-      if (isFloat(dtype)) return Number.NEGATIVE_INFINITY;
-      return kind === 'int' ? -(2 ** (8 * bytes - 1)) : 0;
+      return lowest(dtype);
     case 'min':
-      if (isFloat(dtype)) return Number.POSITIVE_INFINITY;
-      return 2 ** (8 * bytes - (kind === 'int' ? 1 : 0)) - 1;
+      return highest(dtype);
     default:
       return op satisfies never;
   }

@@ -15,7 +15,9 @@ import { ProgramSet, type ProgramWriter } from './program-set.ts';
 export type ScatterOp = 'add' | 'set' | 'prod' | 'max' | 'min';
 
 /** A tensor of the kernel, or the number that all its elements are. */
-export type ScatterOperand = { readonly slot: number; readonly view: TensorView } | { readonly constant: number | bigint };
+export type ScatterOperand =
+  | { readonly slot: number; readonly view: TensorView }
+  | { readonly constant: number | bigint };
 
 export interface ScatterSpec {
   readonly op: ScatterOp;

@@ -3,6 +3,7 @@ import type { IndexAxis, IndexLike } from '../../ops/index-argument.ts';
 import { gather, indexAdd, indexSelect, maskedFill, scatterAdd, take, takeAlongAxis } from '../../ops/indexing.ts';
 import {
   type ScatterReduceOptions,
+  type ScatterReduction,
   gatherNd,
   indexCopy,
   indexFill,
@@ -30,7 +31,12 @@ export interface IndexingMethods {
   /** x with the updates at the indices, at their own position in all other axes; the last of several for one place. */
   scatter(indices: IndexLike, updates: Tensor | number, axis?: IndexAxis): Tensor;
   /** x with the updates combined into it at the indices, at their own position in all other axes. */
-  scatterReduce(indices: IndexLike, updates: Tensor | number, options: ScatterReduceOptions): Tensor;
+  scatterReduce(
+    indices: IndexLike,
+    updates: Tensor | number,
+    reduce: ScatterReduction,
+    options?: ScatterReduceOptions,
+  ): Tensor;
   /** x with whole slices replaced at one-dimensional indices along an axis; the last of several for one place. */
   indexCopy(indices: IndexLike, updates: Tensor, axis?: IndexAxis): Tensor;
   /** x with whole slices at one-dimensional indices along an axis set to a number. */
@@ -68,8 +74,8 @@ export const indexingMethods: IndexingMethods & ThisType<Tensor> = {
   scatter(indices, updates, axis) {
     return scatter(this, indices, updates, axis);
   },
-  scatterReduce(indices, updates, options) {
-    return scatterReduce(this, indices, updates, options);
+  scatterReduce(indices, updates, reduce, options) {
+    return scatterReduce(this, indices, updates, reduce, options);
   },
   indexCopy(indices, updates, axis) {
     return indexCopy(this, indices, updates, axis);
