@@ -1,6 +1,7 @@
 /** All cases of the suite, in the order they run. */
 import type { ConformanceCase } from '../case.ts';
 import { expand, type Target } from '../expand.ts';
+import { composedSpecs } from './composed.ts';
 import { contractionSpecs } from './contraction.ts';
 import { distanceSpecs } from './distance.ts';
 import { dtypeCases } from './dtypes.ts';
@@ -28,6 +29,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
   // Checked in every dtype that they take.
   const basic = [
     ...elementwiseSpecs(),
+    ...composedSpecs(),
     ...specialFunctionSpecs(),
     ...reductionSpecs(),
     ...movementSpecs(),

@@ -61,13 +61,18 @@ export function leakyRelu(x: TensorLike, options: { readonly slope?: number } = 
 /**
  * x above zero, weight * x below, with a learned weight. Source: PyTorch `prelu`.
  *
- * @param weight number or tensor that broadcasts with x
+ * @param weight one number, or one per channel, [C] for x of shape [N, C, ...]; other tensors broadcast with x
  *
  * @example
  * prelu(tensor([-2, 2]), tensor([0.25])); // [-0.5, 2]
  */
 export function prelu(x: TensorLike, weight: TensorLike): Tensor {
-  return activation('prelu', x, (t) => where(greater(t, 0), t, mul(t, given(weight, t))));
+  return activation('prelu', x, (t) => {
+    let w = given(weight, t);
+    if (w.ndim === 1 && t.ndim > 2 && w.size === t.shape[1])
+      w = wrap(p.reshape(nodeOf(w), [w.size, ...t.shape.slice(2).map(() => 1)]));
+    return where(greater(t, 0), t, mul(t, w));
+  });
 }
 
 /**
@@ -213,14 +218,24 @@ export function threshold(x: TensorLike, options: { readonly threshold: number; 
 }
 
 /**
- * log(1 + exp(x)), without overflow. Source: PyTorch `softplus` with beta 1.
+ * log(1 + exp(beta x)) / beta, without overflow. Source: PyTorch `softplus`.
+ *
+ * @param options beta, 1
  *
  * @example
  * softplus(tensor([0])); // [0.6931472]
  */
-export function softplus(x: TensorLike): Tensor {
-  // The first term's gradient is 1 above zero, the second's then -sigmoid(-x): together sigmoid(x), also at 0 by halves.
-  return activation('softplus', x, (t) => add(where(less(t, 0), 0, t), log1p(exp(where(less(t, 0), t, neg(t))))));
+export function softplus(x: TensorLike, options: { readonly beta?: number } = {}): Tensor {
+  return activation('softplus', x, (t) => {
+    if (options.beta === undefined) return softMaximum(t);
+    const beta = given(options.beta, t);
+    return div(softMaximum(mul(t, beta)), beta);
+  });
+}
+
+/** log(1 + exp(x)). The first term's gradient is 1 above zero, the second's then -sigmoid(-x): together sigmoid(x), also at 0 by halves. */
+function softMaximum(t: Tensor): Tensor {
+  return add(where(less(t, 0), 0, t), log1p(exp(where(less(t, 0), t, neg(t)))));
 }
 
 /**

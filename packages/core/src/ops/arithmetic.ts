@@ -6,14 +6,14 @@
  * broadcast and DTypeError where dtypes have no common one.
  */
 import { makeNode } from '../graph/build.ts';
-import { cast as castNode } from '../graph/primitives.ts';
+import { cast as castNode, stopGradient } from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { given, operand, operands } from '../tensor/operand.ts';
+import { floatOperand, floatOperands, given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { fullLike, onesLike } from './creation.ts';
-import { equal, less, logicalAnd, notEqual, where } from './logic.ts';
+import { equal, isInf, less, logicalAnd, logicalOr, notEqual, where } from './logic.ts';
 import { binaryOp, floatBinaryOp, floatUnaryOp, unaryOp } from './recording.ts';
 
 /**
@@ -69,13 +69,27 @@ export function div(a: TensorLike, b: TensorLike): Tensor {
 export function floorDivide(a: TensorLike, b: TensorLike): Tensor {
   return compose('floorDivide', () => {
     const [x, y] = pair(a, b);
-    if (!isInteger(x.dtype)) return unaryOp('floorDivide', 'floor', div(x, y));
+    if (!isInteger(x.dtype)) return floatFloorDivide(x, y);
     const quotient = binaryOp('floorDivide', 'idiv', x, y);
     if (x.dtype.startsWith('u')) return quotient;
     const rest = binaryOp('floorDivide', 'irem', x, y);
-    const below = logicalAnd(notEqual(rest, 0), notEqual(less(rest, 0), less(y, 0)));
-    return where(below, sub(quotient, 1), quotient);
+    return where(wrongSide(rest, y), sub(quotient, 1), quotient);
   });
+}
+
+/** From the exact rest: the quotient rounded first could round up to an integer that is above it. */
+function floatFloorDivide(x: Tensor, y: Tensor): Tensor {
+  const rest = binaryOp('floorDivide', 'fmod', x, y);
+  const quotient = div(sub(x, rest), y);
+  const whole = where(wrongSide(rest, y), sub(quotient, 1), quotient);
+  // No rest to speak of: 0, infinities and divisors of 0. Their quotient has the right sign too.
+  const plain = logicalOr(equal(y, 0), logicalOr(equal(x, 0), isInf(x)));
+  return unaryOp('floorDivide', 'round', where(plain, div(x, y), whole));
+}
+
+/** True where a rest that is not 0 has not the sign of the divisor. */
+function wrongSide(rest: Tensor, y: Tensor): Tensor {
+  return logicalAnd(notEqual(rest, 0), notEqual(less(rest, 0), less(y, 0)));
 }
 
 /**
@@ -89,8 +103,11 @@ export function remainder(a: TensorLike, b: TensorLike): Tensor {
     const [x, y] = pair(a, b);
     const rest = binaryOp('remainder', isInteger(x.dtype) ? 'irem' : 'fmod', x, y);
     if (x.dtype.startsWith('u')) return rest;
-    const wrong = logicalAnd(notEqual(rest, 0), notEqual(less(rest, 0), less(y, 0)));
-    return where(wrong, add(rest, y), rest);
+    const result = where(wrongSide(rest, y), add(rest, y), rest);
+    if (isInteger(x.dtype)) return result;
+    // A rest of 0 has the divisor's sign: 0 as a difference, so that the slope stays.
+    const still = wrap(stopGradient(nodeOf(rest)));
+    return where(equal(rest, 0), where(less(y, 0), neg(sub(still, rest)), sub(rest, still)), result);
   });
 }
 
@@ -143,10 +160,14 @@ function powOfNumber(x: Tensor, exponent: number): Tensor | null {
     case -1:
       return floatUnaryOp('pow', 'reciprocal', x);
     case 0.5:
-      // C pow and sqrt differ at negative infinity and negative zero only.
-      return where(equal(x, Number.NEGATIVE_INFINITY), Number.POSITIVE_INFINITY, floatUnaryOp('pow', 'sqrt', x));
+      // C pow and sqrt differ at negative infinity, and at negative zero, which the sum makes positive.
+      return where(
+        equal(x, Number.NEGATIVE_INFINITY),
+        Number.POSITIVE_INFINITY,
+        floatUnaryOp('pow', 'sqrt', add(x, 0)),
+      );
     case -0.5:
-      return where(equal(x, Number.NEGATIVE_INFINITY), 0, floatUnaryOp('pow', 'rsqrt', x));
+      return where(equal(x, Number.NEGATIVE_INFINITY), 0, floatUnaryOp('pow', 'rsqrt', add(x, 0)));
     default:
       return null;
   }
@@ -260,4 +281,13 @@ export function minimum(a: TensorLike, b: TensorLike): Tensor {
 export function cast(x: Tensor, dtype: DType): Tensor {
   beginOp('cast');
   return wrap(castNode(nodeOf(x), dtype));
+}
+
+/** Both arguments as floating-point tensors of their common dtype. */
+export function floatPair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
+  if (typeof a === 'object' && typeof b === 'object') {
+    const [x, y] = floatOperands(a, b);
+    return [wrap(x), wrap(y)];
+  }
+  return pair(typeof a === 'object' ? wrap(floatOperand(a)) : a, typeof b === 'object' ? wrap(floatOperand(b)) : b);
 }

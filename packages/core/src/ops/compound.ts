@@ -7,7 +7,7 @@ import { promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, cast, div, maximum, mul, neg, pair, reciprocal, sub } from './arithmetic.ts';
+import { abs, add, cast, div, maximum, mul, neg, floatPair, pair, reciprocal, sub } from './arithmetic.ts';
 import { onesLike } from './creation.ts';
 import { equal, greaterEqual, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
 import { floatUnaryOp } from './recording.ts';
@@ -45,7 +45,10 @@ export function clip(x: TensorLike, low: TensorLike | null, high: TensorLike | n
 export function lerp(a: TensorLike, b: TensorLike, weight: TensorLike): Tensor {
   return compose('lerp', () => {
     const [x, y] = pair(a, b);
-    return add(x, mul(given(weight, x), sub(y, x)));
+    const w = given(weight, x);
+    const way = sub(y, x);
+    // From the nearer end: exact at both.
+    return where(less(w, 0.5), add(x, mul(w, way)), sub(y, mul(sub(1, w), way)));
   });
 }
 
@@ -57,7 +60,7 @@ export function lerp(a: TensorLike, b: TensorLike, weight: TensorLike): Tensor {
  */
 export function hypot(a: TensorLike, b: TensorLike): Tensor {
   return compose('hypot', () => {
-    const [p, q] = pair(a, b);
+    const [p, q] = floatPair(a, b);
     const x = abs(p);
     const y = abs(q);
     const large = maximum(x, y);

@@ -3,11 +3,12 @@
  */
 import { compose } from '../graph/scope.ts';
 import { wrap } from '../tensor/handle.ts';
-import { floatOperand, floatOperands } from '../tensor/operand.ts';
+import { floatOperands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, div, mul, neg, sub } from './arithmetic.ts';
+import { abs, add, div, mul, neg, reciprocal, sub } from './arithmetic.ts';
 import { equal, isInf, less, lessEqual, logicalAnd, logicalOr, where } from './logic.ts';
 import { floatUnaryOp } from './recording.ts';
+import { specialFunction } from './special-form.ts';
 
 /**
  * The square root; NaN below zero. Source: Array API `sqrt`. The gradient at 0 is infinite.
@@ -30,25 +31,27 @@ export function rsqrt(x: TensorLike): Tensor {
 }
 
 /**
- * The cube root, of negative numbers too. Source: C `cbrt`.
+ * The cube root, of negative numbers too. The gradient at 0 is infinite. Source: C `cbrt`.
  *
  * @example
  * cbrt(tensor([8, -27])); // [2, -3]
  */
 export function cbrt(x: TensorLike): Tensor {
-  return compose('cbrt', () => {
-    const t = wrap(floatOperand(x));
-    const size = abs(t);
-    // One Newton step takes exp(log(x) / 3) to full accuracy; 0, infinity and NaN stay what they are.
-    const plain = equal(mul(size, 0), 0);
-    const safe = where(equal(size, 0), 1, where(plain, size, 1));
-    const first = exp(mul(log(safe), 1 / 3));
-    const root = sub(first, mul(sub(first, div(safe, mul(first, first))), 1 / 3));
-    const signed = where(less(t, 0), neg(root), root);
-    // The square root has the value and the infinite slope of the cube root at 0.
-    const zero = equal(size, 0);
-    return where(zero, sqrt(where(zero, t, 1)), where(plain, signed, t));
-  });
+  return specialFunction(
+    'cbrt',
+    x,
+    (t) => {
+      const size = abs(t);
+      // One Newton step takes exp(log(x) / 3) to full accuracy; 0, infinity and NaN stay what they are.
+      const plain = equal(mul(size, 0), 0);
+      const safe = where(equal(size, 0), 1, where(plain, size, 1));
+      const first = exp(mul(log(safe), 1 / 3));
+      const root = sub(first, mul(sub(first, div(safe, mul(first, first))), 1 / 3));
+      const signed = where(less(t, 0), neg(root), root);
+      return where(equal(size, 0), t, where(plain, signed, t));
+    },
+    (_, y) => reciprocal(mul(mul(y, y), 3)),
+  );
 }
 
 /**

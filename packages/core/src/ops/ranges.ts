@@ -8,6 +8,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import { weak } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor } from '../tensor/types.ts';
 import { leaf } from './creation.ts';
+import { sum } from './reduction.ts';
 
 /** Number given by the user as a node; constants 0 and 1 need no binding. */
 function numberNode(value: number, dtype: DType): Node {
@@ -223,6 +224,6 @@ export function diagonalNode(op: string, x: Node, offset: number, axis1: number,
 export function trace(x: Tensor, options: { readonly offset?: number } = {}): Tensor {
   return compose('trace', () => {
     const line = diagonalNode('trace', nodeOf(x), options.offset ?? 0, -2, -1);
-    return wrap(p.reduce(line, 'sum', [line.shape.length - 1]));
+    return sum(wrap(line), -1);
   });
 }

@@ -193,6 +193,8 @@ export function roll(x: Tensor, shift: number | readonly number[], axis?: number
       'roll',
       `numbers differ: ${shifts.length} shifts for ${axes.length} axes; give one per axis`,
     );
+  const broken = shifts.find((by) => !Number.isInteger(by));
+  if (broken !== undefined) throw new ArgumentError('roll', `bad shift: ${broken}; must be an integer`);
   axes.forEach((which, i) => {
     const n = node.shape[which] as number;
     if (n === 0) return;

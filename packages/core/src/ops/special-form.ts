@@ -9,11 +9,11 @@ import { noGrad } from '../autodiff/no-grad.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { compose } from '../graph/scope.ts';
-import type { DType } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { add, cast, mul } from './arithmetic.ts';
+import { add, mul } from './arithmetic.ts';
+import { inFloat32 } from './recording.ts';
 
 /** Numbers of an approximation per accuracy. */
 export interface ByAccuracy<T> {
@@ -34,10 +34,6 @@ export function polynomial(x: Tensor, coefficients: readonly number[]): Tensor {
   return typeof sum === 'number' ? add(mul(x, 0), sum) : sum;
 }
 
-function narrow(dtype: DType): boolean {
-  return dtype === 'float16' || dtype === 'bfloat16';
-}
-
 /**
  * A function of one number, element by element.
  *
@@ -52,11 +48,7 @@ export function specialFunction(
 ): Tensor {
   return compose(op, () => {
     const source = floatOperand(x);
-    const { dtype } = source;
-    const result = noGrad(() => {
-      const t = wrap(source);
-      return narrow(dtype) ? cast(value(cast(t, 'float32')), dtype) : value(t);
-    });
+    const result = noGrad(() => inFloat32([wrap(source)], value));
     const node: Node = makeNode('stopGradient', [nodeOf(result), source], null);
     elementwiseCustom.add(node);
     customRules.set(node, (grad, self) => {

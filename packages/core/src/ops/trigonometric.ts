@@ -3,11 +3,12 @@ import { compose } from '../graph/scope.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, div, mul, square, sub } from './arithmetic.ts';
+import { abs, add, div, mul, reciprocal, square, sub } from './arithmetic.ts';
 import { copysign } from './compound.ts';
-import { log, log1p, sqrt } from './exponential.ts';
+import { log, log1p, rsqrt, sqrt } from './exponential.ts';
 import { greater, less, where } from './logic.ts';
 import { floatBinaryOp, floatUnaryOp, inFloat32 } from './recording.ts';
+import { specialFunction } from './special-form.ts';
 
 /**
  * The sine. Source: Array API `sin`.
@@ -126,8 +127,10 @@ export function atan2(a: TensorLike, b: TensorLike): Tensor {
  * asinh(tensor([0])); // [0]
  */
 export function asinh(x: TensorLike): Tensor {
-  return compose('asinh', () =>
-    inFloat32([wrap(floatOperand(x))], (t) => {
+  return specialFunction(
+    'asinh',
+    x,
+    (t) => {
       const size = abs(t);
       // log1p(s + s^2 / (1 + sqrt(1 + s^2))) near zero; log(s) + log(2) where the square would overflow.
       const large = greater(size, 1e8);
@@ -136,24 +139,29 @@ export function asinh(x: TensorLike): Tensor {
       const near = log1p(add(s, div(squared, add(1, sqrt(add(squared, 1))))));
       const far = add(log(where(large, size, 1)), Math.LN2);
       return copysign(where(large, far, near), t);
-    }),
+    },
+    (t) => rsqrt(add(mul(t, t), 1)),
   );
 }
 
 /**
- * The inverse hyperbolic cosine, of x >= 1. Source: Array API `acosh`.
+ * The inverse hyperbolic cosine, of x >= 1. The gradient at 1 is infinite. Source: Array API `acosh`.
  *
  * @example
  * acosh(tensor([1])); // [0]
  */
 export function acosh(x: TensorLike): Tensor {
-  return compose('acosh', () =>
-    inFloat32([wrap(floatOperand(x))], (t) => {
+  return specialFunction(
+    'acosh',
+    x,
+    (t) => {
       const large = greater(t, 1e8);
       const s = sub(where(large, 2, t), 1);
       const near = log1p(add(s, sqrt(add(mul(s, 2), mul(s, s)))));
       return where(large, add(log(where(large, t, 1)), Math.LN2), near);
-    }),
+    },
+    // Of two roots, so that nothing below 1 has a slope.
+    (t) => mul(rsqrt(sub(t, 1)), rsqrt(add(t, 1))),
   );
 }
 
@@ -164,10 +172,14 @@ export function acosh(x: TensorLike): Tensor {
  * atanh(tensor([0])); // [0]
  */
 export function atanh(x: TensorLike): Tensor {
-  return compose('atanh', () =>
-    inFloat32([wrap(floatOperand(x))], (t) => {
-      return mul(log1p(div(mul(t, 2), sub(1, t))), 0.5);
-    }),
+  return specialFunction(
+    'atanh',
+    x,
+    (t) => {
+      const size = abs(t);
+      return copysign(mul(log1p(div(mul(size, 2), sub(1, size))), 0.5), t);
+    },
+    (t) => reciprocal(mul(sub(1, t), add(t, 1))),
   );
 }
 

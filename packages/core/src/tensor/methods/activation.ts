@@ -58,7 +58,7 @@ export interface ActivationMethods {
   /** x above the threshold, `value` elsewhere. */
   threshold(options: { readonly threshold: number; readonly value: number }): Tensor;
   /** log(1 + exp(x)), without overflow. */
-  softplus(): Tensor;
+  softplus(options?: { readonly beta?: number }): Tensor;
   /** x / (1 + |x|). */
   softsign(): Tensor;
   /** x times the normal distribution function of x. */
@@ -126,8 +126,8 @@ export const activationMethods: ActivationMethods & ThisType<Tensor> = {
   threshold(options) {
     return threshold(this, options);
   },
-  softplus() {
-    return softplus(this);
+  softplus(options) {
+    return softplus(this, options);
   },
   softsign() {
     return softsign(this);
