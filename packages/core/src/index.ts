@@ -209,7 +209,8 @@ export {
   unsqueeze,
 } from './ops/shape.ts';
 export { broadcastTo, expand, meshgrid, repeat, repeatInterleave, tile } from './ops/repeating.ts';
-export { type SliceRange, type SliceSpec, at, flip, narrow, roll, select, slice } from './ops/slicing.ts';
+export type { SliceRange, SliceSpec } from './shape/slices.ts';
+export { at, flip, narrow, roll, select, slice } from './ops/slicing.ts';
 export { type PadOptions, type PadWidths, pad } from './ops/padding.ts';
 export { type OneAxis, logSoftmax, softmax, softmin } from './ops/softmax.ts';
 export {
@@ -282,3 +283,29 @@ export {
   PolygradError,
   UnsupportedError,
 } from './engine/errors.ts';
+export {
+  concatNumbers,
+  fromTensor,
+  type NestedNumbers,
+  numberEye,
+  numberFull,
+  numberTensor,
+  stackNumbers,
+  toTensor,
+} from './numbers/creation.ts';
+export { NumberTensor, type NumberOperand } from './numbers/number-tensor.ts';
+export {
+  defineNumberType,
+  type NumberLike,
+  type NumberType,
+  NumberTypeError,
+  type NumberTypeOptions,
+} from './numbers/number-type.ts';
+export {
+  bigintType,
+  booleanType,
+  type DecimalClass,
+  type DecimalLike,
+  decimalType,
+  numberType,
+} from './numbers/ready-made.ts';

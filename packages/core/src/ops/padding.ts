@@ -6,7 +6,8 @@ import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { sliced, type SliceRange } from './slicing.ts';
+import type { SliceRange } from '../shape/slices.ts';
+import { sliced } from './slicing.ts';
 
 /** Widths of pad: one number, one pair for all axes, or a pair per axis. */
 export type PadWidths = number | readonly [number, number] | readonly (readonly [number, number])[];

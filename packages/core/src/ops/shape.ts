@@ -4,33 +4,11 @@
  */
 import * as p from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
-import { checkShape, normalizeAxes, normalizeAxis } from '../shape/axes.ts';
+import { normalizeAxes, normalizeAxis, resolveShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-
-/** Replaces one -1 by the size that makes the number of elements right. */
-function resolveShape(op: string, from: Shape, to: Shape): number[] {
-  const shape = [...to];
-  const open = shape.indexOf(-1);
-  if (open >= 0) {
-    if (shape.indexOf(-1, open + 1) >= 0)
-      throw new ArgumentError(op, `two sizes are -1: [${to.join(', ')}]; only one can be worked out`);
-    const rest = shape.reduce((n, size, i) => (i === open ? n : n * size), 1);
-    const total = sizeOf(from);
-    if (rest === 0 || total % rest !== 0) {
-      throw new ShapeError(
-        op,
-        `-1 cannot be worked out: ${total} elements in ${showShape(from)} for [${to.join(', ')}]; ${rest} must divide ${total}`,
-        [from],
-      );
-    }
-    shape[open] = total / rest;
-  }
-  checkShape(op, shape);
-  return shape;
-}
 
 /**
  * The elements in row-major order under another shape. Source: Array API `reshape`.

@@ -1,6 +1,6 @@
 /** Axis arguments: negative axes, lists of axes, and the shapes they leave. */
-import { ArgumentError, ShapeError } from './errors.ts';
-import type { Shape } from './view.ts';
+import { ArgumentError, ShapeError, showShape } from './errors.ts';
+import { type Shape, sizeOf } from './view.ts';
 
 /** Axis in 0 .. rank-1 for an axis in -rank .. rank-1. Throws ShapeError in the name of `op`. */
 export function normalizeAxis(op: string, axis: number, rank: number): number {
@@ -54,6 +54,28 @@ export function checkShape(op: string, shape: Shape): void {
   if (size >= 2 ** 31) {
     throw new ShapeError(op, `too many elements: shape [${shape.join(', ')}] has ${size}; the limit is ${2 ** 31 - 1}`);
   }
+}
+
+/** Replaces one -1 by the size that makes the number of elements right. */
+export function resolveShape(op: string, from: Shape, to: Shape): number[] {
+  const shape = [...to];
+  const open = shape.indexOf(-1);
+  if (open >= 0) {
+    if (shape.indexOf(-1, open + 1) >= 0)
+      throw new ArgumentError(op, `two sizes are -1: [${to.join(', ')}]; only one can be worked out`);
+    const rest = shape.reduce((n, size, i) => (i === open ? n : n * size), 1);
+    const total = sizeOf(from);
+    if (rest === 0 || total % rest !== 0) {
+      throw new ShapeError(
+        op,
+        `-1 cannot be worked out: ${total} elements in ${showShape(from)} for [${to.join(', ')}]; ${rest} must divide ${total}`,
+        [from],
+      );
+    }
+    shape[open] = total / rest;
+  }
+  checkShape(op, shape);
+  return shape;
 }
 
 /** Expands a number to one entry per spatial axis. */

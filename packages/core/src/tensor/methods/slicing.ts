@@ -1,7 +1,8 @@
 /** Methods of Tensors: parts of tensors, cuts and padding. Details, shapes and errors are told with the functions. */
 import { type JoinAxis, chunk, split, unbind } from '../../ops/joining.ts';
 import { type PadOptions, type PadWidths, pad } from '../../ops/padding.ts';
-import { type SliceSpec, at, flip, narrow, roll, select, slice } from '../../ops/slicing.ts';
+import { at, flip, narrow, roll, select, slice } from '../../ops/slicing.ts';
+import type { SliceSpec } from '../../shape/slices.ts';
 import type { Tensor } from '../types.ts';
 
 export interface SlicingMethods {

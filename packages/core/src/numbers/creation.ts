@@ -1,0 +1,188 @@
+/** NumberTensors made: from nested arrays, filled, put together, and from and to ordinary tensors. */
+import { tensor } from '../ops/creation.ts';
+import { normalizeAxis, checkShape } from '../shape/axes.ts';
+import { sameShape } from '../shape/broadcast.ts';
+import { type DType, isInteger } from '../shape/dtype.ts';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import type { Shape } from '../shape/view.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { type Grid, grid, joined } from './grid.ts';
+import { elementOf, need, type NumberLike, type NumberType, NumberTypeError } from './number-type.ts';
+import { NumberTensor } from './number-tensor.ts';
+import type { OneAxis } from './shaped-numbers.ts';
+
+/** Values as numberTensor takes them: nested arrays of elements, or of what the type's `from` takes. */
+export type NestedNumbers<T> = NumberLike<T> | readonly NestedNumbers<T>[];
+
+/**
+ * A NumberTensor of nested arrays. An array that is an element itself (of a type whose `zero` is an array) is taken as one.
+ *
+ * @param values an element, or nested arrays
+ * @param type the number type
+ * @throws ShapeError if rows differ in length; NumberTypeError for values that are no elements
+ *
+ * @example
+ * numberTensor([['1', 2n], [3, 4]], bigintType).sum().item() === 10n; // true
+ */
+export function numberTensor<T>(values: NestedNumbers<T>, type: NumberType<T>): NumberTensor<T> {
+  const shape: number[] = [];
+  for (let at: unknown = values; Array.isArray(at) && !type.is(at); at = at[0]) shape.push(at.length);
+  checkShape('numberTensor', shape);
+  const data: T[] = [];
+  const visit = (value: unknown, axis: number): void => {
+    const isRow = Array.isArray(value) && !type.is(value);
+    if (isRow !== axis < shape.length || (isRow && value.length !== shape[axis])) {
+      throw new ShapeError(
+        'numberTensor',
+        `rows differ: ${isRow ? `${value.length} entries` : 'an element'} at depth ${axis}, where ${showShape(shape)} is expected`,
+        [shape],
+      );
+    }
+    if (isRow) for (const item of value) visit(item, axis + 1);
+    else data.push(elementOf('numberTensor', type, value));
+  };
+  visit(values, 0);
+  return new NumberTensor(type, grid(shape, data));
+}
+
+/**
+ * A NumberTensor with one value everywhere.
+ *
+ * @example
+ * numberFull([2], 7, bigintType).prod().item() === 49n; // true
+ */
+export function numberFull<T>(shape: Shape, value: NumberLike<T>, type: NumberType<T>): NumberTensor<T> {
+  checkShape('numberFull', shape);
+  const element = elementOf('numberFull', type, value);
+  const view = { strides: shape.map(() => 0), offset: 0 };
+  return new NumberTensor(type, { shape: [...shape], view, data: [element] });
+}
+
+/**
+ * The identity matrix of a number type.
+ *
+ * @example
+ * numberEye(2, bigintType).shape; // [2, 2]
+ */
+export function numberEye<T>(n: number, type: NumberType<T>): NumberTensor<T> {
+  checkShape('numberEye', [n, n]);
+  const { zero, one } = type;
+  return new NumberTensor(
+    type,
+    grid(
+      [n, n],
+      Array.from({ length: n * n }, (_, i) => (i % (n + 1) === 0 ? one : zero)),
+    ),
+  );
+}
+
+function gridsOf<T>(op: string, parts: readonly NumberTensor<T>[]): [NumberTensor<T>, Grid<T>[]] {
+  const [first] = parts;
+  if (first === undefined) throw new ArgumentError(op, 'no parts: the list is empty; give at least one');
+  for (const { type } of parts)
+    if (type !== first.type)
+      throw new NumberTypeError(
+        op,
+        `number types differ: '${first.type.name}' and '${type.name}'; convert one with map()`,
+      );
+  return [first, parts.map((part) => part.grid)];
+}
+
+const axisOf = (axis: OneAxis): number => (typeof axis === 'number' ? axis : (axis.axis ?? 0));
+
+/**
+ * NumberTensors one after the other along an axis; all other sizes are equal.
+ *
+ * @example
+ * concatNumbers([numberFull([2], 1, bigintType), numberFull([1], 2, bigintType)]).shape; // [3]
+ */
+export function concatNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxis = 0): NumberTensor<T> {
+  const [first, grids] = gridsOf('concatNumbers', parts);
+  const at = normalizeAxis('concatNumbers', axisOf(axis), first.ndim);
+  for (const { shape } of grids) {
+    if (shape.length !== first.ndim || shape.some((n, i) => i !== at && n !== first.shape[i])) {
+      throw new ShapeError(
+        'concatNumbers',
+        `shapes do not fit: ${showShape(first.shape)} and ${showShape(shape)}; sizes other than axis ${at} must be equal`,
+        [first.shape, shape],
+      );
+    }
+  }
+  return new NumberTensor(first.type, joined(grids, at));
+}
+
+/**
+ * NumberTensors of one shape side by side along a new axis.
+ *
+ * @example
+ * stackNumbers([numberFull([2], 1, bigintType), numberFull([2], 2, bigintType)], 1).shape; // [2, 2]
+ */
+export function stackNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxis = 0): NumberTensor<T> {
+  const [first, grids] = gridsOf('stackNumbers', parts);
+  for (const { shape } of grids) {
+    if (!sameShape(shape, first.shape))
+      throw new ShapeError('stackNumbers', `shapes differ: ${showShape(first.shape)} and ${showShape(shape)}`, [
+        first.shape,
+        shape,
+      ]);
+  }
+  const at = normalizeAxis('stackNumbers', axisOf(axis), first.ndim + 1);
+  return concatNumbers(
+    parts.map((part) => part.unsqueeze(at)),
+    at,
+  );
+}
+
+/**
+ * The elements of an ordinary tensor as a NumberTensor, exactly as far as the type's `from` is exact.
+ *
+ * @example
+ * (await fromTensor(tensor([1, 2]), bigintType)).sum().item() === 3n; // true
+ */
+export async function fromTensor<T>(t: Tensor, type: NumberType<T>): Promise<NumberTensor<T>> {
+  need('fromTensor', type, 'from');
+  const { shape } = t;
+  const flat: unknown = await t.array();
+  const list = Array.isArray(flat) ? (flat as unknown[]).flat(Number.POSITIVE_INFINITY) : [flat];
+  return new NumberTensor(
+    type,
+    grid(
+      [...shape],
+      list.map((value) => elementOf('fromTensor', type, value)),
+    ),
+  );
+}
+
+/**
+ * An ordinary tensor of the elements, by the type's `toNumber`: rounded to what the dtype holds.
+ *
+ * @param options dtype: float64 if left out
+ * @throws DTypeError if a whole number does not fit an integer dtype
+ *
+ * @example
+ * toTensor(numberTensor([1, 2], bigintType), { dtype: 'int32' }); // [1, 2]
+ */
+export function toTensor<T>(x: NumberTensor<T>, options: { readonly dtype?: DType } = {}): Tensor {
+  const { dtype = 'float64' } = options;
+  const toNumber = need('toTensor', x.type, 'toNumber');
+  const wide = dtype === 'int64' || dtype === 'uint64';
+  const values = x.data().map((value) => {
+    const number = toNumber(value);
+    if (typeof number === 'bigint' && isInteger(dtype)) checkFits(number, dtype);
+    if (dtype === 'bool') return number !== 0 && number !== 0n;
+    return wide && typeof number === 'number' ? BigInt(Math.trunc(number)) : wide ? number : Number(number);
+  });
+  return tensor(values as number[], { dtype, shape: x.shape });
+}
+
+/** Throws if an integer dtype cannot hold the number. */
+function checkFits(value: bigint, dtype: DType): void {
+  const bits = BigInt(/\d+/.exec(dtype)?.[0] ?? 1);
+  const [low, high] = dtype.startsWith('int')
+    ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n]
+    : [0n, (1n << bits) - 1n];
+  if (value >= low && value <= high) return;
+  throw new DTypeError('toTensor', `${value} does not fit ${dtype}: it holds ${low} .. ${high}; use float64 or scale`, [
+    dtype,
+  ]);
+}
