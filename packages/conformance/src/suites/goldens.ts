@@ -32,7 +32,12 @@ export function goldenCases(goldens: readonly GoldenCase[] | null, long: boolean
         name: `goldens / ${golden.op} / ${golden.label} / ${dtype}`,
         run: async (): Promise<undefined | SkipReason> => {
           if (library[golden.op] === undefined) return { skip: `goldens: the library has no ${golden.op} yet` };
-          const missing = [dtype, ...golden.tensors.map((t) => t.d ?? dtype)].find((d) => !target.holds(d));
+          const made = golden.results.flatMap(([, kind]) => (kind === 'same' ? [] : [kind]));
+          const missing = [
+            dtype,
+            ...golden.tensors.map((t) => t.d ?? dtype),
+            ...(golden.op === 'cast' ? made : []),
+          ].find((d) => !target.holds(d));
           if (missing !== undefined) return { skip: `the engine does not hold ${missing}` };
           await check(golden, dtype, target);
           return undefined;
