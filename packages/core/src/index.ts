@@ -76,6 +76,10 @@ export { type EdgeList, type GraphConvOptions, graphConv } from './ops/graph-con
 export { type TensorOptions, empty, full, fullLike, ones, onesLike, tensor, zeros, zerosLike } from './ops/creation.ts';
 export { diag, diagEmbed, rot90 } from './ops/diagonals.ts';
 export { type NormalizeOptions, cdist, cosineSimilarity, normalize } from './ops/distance.ts';
+export { type GridSampleOptions, affineGrid, gridSample } from './ops/grid-sample.ts';
+export { type InterpolateMode, type InterpolateOptions, interpolate } from './ops/interpolate.ts';
+export { type EmbeddingBagOptions, type EmbeddingOptions, embedding, embeddingBag } from './ops/embedding.ts';
+export { type AttentionOptions, scaledDotProductAttention } from './ops/attention.ts';
 export { einsum } from './ops/einsum.ts';
 export { erfc, erfinv } from './ops/error-function.ts';
 export { cbrt, exp, exp2, expm1, log, log10, log1p, log2, logAddExp, rsqrt, sqrt, xlogy } from './ops/exponential.ts';
@@ -92,7 +96,6 @@ export {
 } from './ops/cumulative.ts';
 export type { IndexAxis, IndexLike } from './ops/index-argument.ts';
 export {
-  embedding,
   gather,
   indexAdd,
   indexSelect,
@@ -171,6 +174,8 @@ export {
 export type { PoolOptions, PoolSettings, PoolWindow } from './ops/pool-window.ts';
 export { type PatchOptions, fold, pixelShuffle, pixelUnshuffle, unfold } from './ops/patches.ts';
 export { bilinear, cross, kron } from './ops/products.ts';
+export { rbfKernel } from './ops/rbf.ts';
+export { type RotaryOptions, rotaryEmbedding } from './ops/rotary.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './ops/random-key.ts';
 export { type RandomOptions, bernoulli, dropout, permutation, rand, randint, randn } from './ops/random.ts';
 export { type EyeOptions, arange, diagonal, eye, linspace, oneHot, trace, tri, tril, triu } from './ops/ranges.ts';

@@ -26,7 +26,8 @@ import {
   safeIndex,
 } from './index-argument.ts';
 
-function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
+/** Slices of x at indices along one axis. */
+export function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
   const node = nodeOf(x);
   const which = axisOf(op, axis, 0, node.shape.length);
   const index = indexNode(op, indices, node.shape[which] as number);
@@ -66,41 +67,6 @@ export function indexSelect(x: Tensor, indices: IndexLike, axis?: IndexAxis): Te
         [shape],
       );
     return wrap(taken('indexSelect', x, list, axis));
-  });
-}
-
-/**
- * Rows of a table: take along axis 0. Source: PyTorch `embedding`.
- *
- * @param indices integers of any shape
- * @param weight table of shape [rows, ...]
- * @param options paddingIndex: a row that receives no gradient
- * @returns shape [...indices.shape, ...weight.shape.slice(1)]
- *
- * @example
- * embedding(tensor([1, 1], { dtype: 'int32' }), tensor([[1, 2], [3, 4]])); // [[3, 4], [3, 4]]
- */
-export function embedding(
-  indices: IndexLike,
-  weight: Tensor,
-  options: { readonly paddingIndex?: number } = {},
-): Tensor {
-  return compose('embedding', () => {
-    if (weight.ndim < 1)
-      throw new ShapeError('embedding', `weight has shape ${showShape(weight.shape)}: needs a table with rows`, [
-        weight.shape,
-      ]);
-    const ids = wrap(indexNode('embedding', indices, weight.shape[0] as number));
-    const rows = taken('embedding', weight, ids, 0);
-    if (options.paddingIndex === undefined) return wrap(rows);
-    const count = weight.shape[0] as number;
-    const pad = options.paddingIndex < 0 ? options.paddingIndex + count : options.paddingIndex;
-    const index = safeIndex('embedding', nodeOf(ids), count);
-    const isPad = p.reshape(p.eq(index, p.constant(pad, 'int32')), [
-      ...index.shape,
-      ...new Array<number>(weight.ndim - 1).fill(1),
-    ]);
-    return wrap(p.where(isPad, p.stopGradient(rows), rows));
   });
 }
 
