@@ -2,6 +2,7 @@
 import type { ConformanceCase } from '../case.ts';
 import { expand, type Target } from '../expand.ts';
 import { composedSpecs } from './composed.ts';
+import { attentionFamilySpecs } from './attention.ts';
 import { contractionSpecs } from './contraction.ts';
 import { distanceSpecs } from './distance.ts';
 import { dtypeCases } from './dtypes.ts';
@@ -22,6 +23,7 @@ import { randomCases } from './random.ts';
 import { rearrangingSpecs } from './rearranging.ts';
 import { reductionSpecs } from './reduction.ts';
 import { scatterSpecs } from './scattering.ts';
+import { samplingSpecs } from './sampling.ts';
 import { specialCases } from './special.ts';
 import { specialFunctionSpecs } from './special-functions.ts';
 
@@ -40,7 +42,14 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...orderSpecs(),
     ...scatterSpecs(),
   ];
-  const composed = [...linearAlgebraSpecs(), ...distanceSpecs(), ...lossSpecs(), ...lossOptionSpecs()];
+  const composed = [
+    ...linearAlgebraSpecs(),
+    ...distanceSpecs(),
+    ...lossSpecs(),
+    ...lossOptionSpecs(),
+    ...samplingSpecs(),
+    ...attentionFamilySpecs(),
+  ];
   return [
     ...basic.flatMap((spec) => expand(spec, target, true)),
     ...composed.flatMap((spec) => expand(spec, target)),
