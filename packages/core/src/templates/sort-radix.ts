@@ -10,8 +10,8 @@ import { elementAt, type LineSort, storeRank } from './sort-line.ts';
 
 /** Bits of a digit. */
 const digitBits = 8;
-const digits = 1 << digitBits;
-const passesPerWord = 32 / digitBits;
+export const digits: number = 1 << digitBits;
+export const passesPerWord: number = 32 / digitBits;
 /** Elements a group sorts at least where several do one line, and most groups to a line. */
 const blockElements = 1 << 14;
 const mostBlocks = 64;
@@ -47,7 +47,6 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
     const order = [b.shared('order0', 'int32', n), b.shared('order1', 'int32', n)] as const;
     const places = b.shared('places', 'int32', digits * passesPerWord);
     const running = b.reg('running', 'int32');
-    const ofPass = (digit: KNode, pass: number): KNode => e.add(digit, e.i32(pass * digits));
     b.loop(turns, (turn) => {
       const line = e.min(e.add(e.mul(group, e.i32(turns)), turn), e.i32(lines - 1));
       const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
@@ -58,7 +57,7 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
           const at = word === 0 ? i : b.load(order[0], i);
           const value = b.place(keys.key(w, source, elementAt(w, sort, from, at), word));
           b.store(key[0], i, value);
-          for (let pass = 0; pass < passesPerWord; pass++) take(w, places, ofPass(digitOf(w, value, pass), pass));
+          for (let pass = 0; pass < passesPerWord; pass++) take(w, places, ofPass(w, digitOf(w, value, pass), pass));
         });
         for (let pass = 0; pass < passesPerWord; pass++) startsOf(w, places, running, pass * digits);
         for (let pass = 0; pass < passesPerWord; pass++) {
@@ -66,7 +65,7 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
           b.loop(n, (i) => {
             const value = b.load(key[read as 0 | 1], i);
             const at = word === 0 && pass === 0 ? i : b.load(order[read as 0 | 1], i);
-            const place = take(w, places, ofPass(digitOf(w, value, pass), pass));
+            const place = take(w, places, ofPass(w, digitOf(w, value, pass), pass));
             if (last && pass === passesPerWord - 1) storeRank(w, sort, target, to, place, at);
             else {
               if (pass < passesPerWord - 1) b.store(key[write as 0 | 1], place, value);
@@ -77,6 +76,41 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
       }
     });
   });
+}
+
+/** Elements in the memory of a group: keys and their order, twice as much of both as there are elements, and places of digits. */
+export interface InMemory {
+  readonly keys: readonly [KNode, KNode];
+  readonly order: readonly [KNode, KNode];
+  readonly places: KNode;
+  readonly many: KNode;
+}
+
+/** Sorts keys[0] and order[0] by the keys, of one word. */
+export function radixInMemory(w: ProgramWriter, { keys, order, places, many }: InMemory): void {
+  const { b, e } = w;
+  const running = b.reg('running', 'int32');
+  b.loop(digits * passesPerWord, (d) => b.store(places, d, e.i32(0)));
+  b.loop(many, (i) => {
+    const value = b.load(keys[0], i);
+    for (let pass = 0; pass < passesPerWord; pass++) take(w, places, ofPass(w, digitOf(w, value, pass), pass));
+  });
+  for (let pass = 0; pass < passesPerWord; pass++) startsOf(w, places, running, pass * digits);
+  for (let pass = 0; pass < passesPerWord; pass++) {
+    const [read, write] = pass % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);
+    b.loop(many, (i) => {
+      const value = b.load(keys[read], i);
+      const at = b.load(order[read], i);
+      const place = take(w, places, ofPass(w, digitOf(w, value, pass), pass));
+      b.store(keys[write], place, value);
+      b.store(order[write], place, at);
+    });
+  }
+}
+
+/** The place of a digit in the table of all passes. */
+function ofPass({ e }: ProgramWriter, digit: KNode, pass: number): KNode {
+  return e.add(digit, e.i32(pass * digits));
 }
 
 /** Counts of digits become the places of their first elements. */
