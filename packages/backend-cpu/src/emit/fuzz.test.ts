@@ -1,5 +1,5 @@
 /** Random programs against the reference engine: nested blocks, registers, shared memory, gates, vectors, values used again. */
-import { type KNode, type KOp, ProgramBuilder, printProgram, type Program } from '@polygrad/core/kernel';
+import { type KNode, type KOp, legalize, ProgramBuilder, printProgram, type Program } from '@polygrad/core/kernel';
 import { createReferenceEngine } from '@polygrad/core/testing';
 import { describe, expect, it } from 'vitest';
 import { createCpuEngine } from '../engine.ts';
@@ -7,7 +7,9 @@ import { createCpuEngine } from '../engine.ts';
 /** Elements of every memory, per group where it is written. */
 const length = 37;
 const groups = 3;
-type Kind = 'float32' | 'int32' | 'bool';
+type Kind = 'float32' | 'int32' | 'bool' | 'int8' | 'uint16' | 'float16' | 'bfloat16' | 'int64';
+type Extra = Exclude<Kind, 'float32' | 'int32' | 'bool'>;
+const extras: readonly Extra[] = ['int8', 'uint16', 'float16', 'bfloat16', 'int64'];
 
 /** A small generator of repeatable numbers. */
 function numbers(seed: number): (n: number) => number {
@@ -30,25 +32,33 @@ class Generator {
   /** Values made in open blocks, innermost last. */
   scopes: KNode[][] = [[]];
 
+  /** The dtype that some of the numbers have, besides the common ones. */
+  readonly extra: Extra;
+
   constructor(seed: number) {
     this.random = numbers(seed);
+    this.extra = extras[seed % extras.length]!;
     const { e } = this.b;
     this.reads = [
       e.param(0, 'float32', 'read', length),
       e.param(1, 'int32', 'read', length),
       e.param(2, 'bool', 'read', length),
+      e.param(5, this.extra, 'read', length),
     ];
     this.writes = [
       e.param(3, 'float32', 'readwrite', groups * length),
       e.param(4, 'int32', 'readwrite', groups * length),
+      e.param(6, this.extra, 'readwrite', groups * length),
     ];
     this.regs = [
       this.b.reg('f', 'float32', 1, 2),
       this.b.reg('v', 'float32', 4, 2),
       this.b.reg('i', 'int32', 1, 2),
       this.b.reg('w', 'int32', 8, 1),
+      this.b.reg('x', this.extra, 1, 2),
+      this.b.reg('y', this.extra, 8, 1),
     ];
-    this.shared = [this.b.shared('s', 'float32', length), this.b.shared('t', 'int32', length)];
+    this.shared = [this.b.shared('s', 'float32', length), this.b.shared('t', 'int32', length), this.b.shared('u', this.extra, length)];
     for (const r of this.regs) {
       for (let k = 0; k < (r.arg as { length: number }).length; k++)
         this.b.store(r, k, e.constant(r.dtype as Kind, k, r.lanes));
@@ -56,6 +66,7 @@ class Generator {
     this.b.loop(length, (i) => {
       this.b.store(this.shared[0]!, i, e.cast(i, 'float32'));
       this.b.store(this.shared[1]!, i, i);
+      this.b.store(this.shared[2]!, i, e.cast(i, this.extra));
     });
     this.scopes[0]!.push(e.special('group', 0, groups), e.scalar(0, 'float32'), e.scalar(1, 'int32'));
   }
@@ -65,7 +76,7 @@ class Generator {
     return this.b.build({
       name: 'fuzz',
       grid: [groups, 1, 1],
-      params: [...this.reads, ...this.writes] as never,
+      params: [...this.reads, ...this.writes].sort((a, b) => slotOf(a) - slotOf(b)) as never,
       scalars: ['float32', 'int32'],
     });
   }
@@ -103,7 +114,7 @@ class Generator {
   }
 
   private storeMemory(): void {
-    const mem = [...this.writes, ...this.shared][this.random(4)]!;
+    const mem = [...this.writes, ...this.shared][this.random(6)]!;
     const lanes = [1, 1, 4, 8][this.random(4)]!;
     this.b.store(
       mem,
@@ -182,19 +193,71 @@ class Generator {
         if (kind !== 'bool' && this.random(2) === 0) return this.neighbours(kind, lanes);
         return e.vec(Array.from({ length: lanes }, () => sub(kind, 1)));
     }
-    if (kind === 'bool') return e.binary(pick(['LT', 'LE', 'EQ'] as const), sub('float32'), sub('float32'));
+    if (kind === 'bool') {
+      const of = pick(['float32', this.extra] as const);
+      return e.binary(pick(['LT', 'LE', 'EQ'] as const), sub(of), sub(of));
+    }
+    if (kind === this.extra) return this.small(lanes, sub);
     if (kind === 'int32') {
-      if (this.random(4) === 0) return e.cast(sub('float32'), 'int32');
+      if (this.random(4) === 0) return e.cast(sub(pick(['float32', this.extra] as const)), 'int32');
       return e.binary(
         pick(['ADD', 'SUB', 'MUL', 'MAX', 'MIN', 'AND', 'OR', 'XOR'] as const),
         sub('int32'),
         sub('int32'),
       );
     }
-    if (this.random(4) === 0) return e.cast(sub('int32'), 'float32');
+    if (this.random(4) === 0) return e.cast(sub(pick(['int32', this.extra] as const)), 'float32');
     if (this.random(4) === 0) return e.unary(pick(['NEG', 'ABS', 'FLOOR', 'SQRT'] as const), sub('float32'));
     return e.binary(pick(['ADD', 'SUB', 'MUL', 'MAX', 'MIN', 'DIV'] as const), sub('float32'), sub('float32'));
   }
+
+  /** A new value of the further dtype. */
+  private small(_: number, sub: (k: Kind) => KNode): KNode {
+    const { e } = this.b;
+    const pick = <T>(xs: readonly T[]): T => xs[this.random(xs.length)]!;
+    const kind = this.extra;
+    if (this.random(4) === 0) return e.cast(sub(pick(['int32', 'float32'] as const)), kind);
+    if (this.random(4) === 0) return e.unary(pick(['NEG', 'ABS'] as const), sub(kind));
+    const float = kind === 'float16' || kind === 'bfloat16';
+    const ops = float
+      ? (['ADD', 'SUB', 'MUL', 'DIV', 'MAX', 'MIN'] as const)
+      : (['ADD', 'SUB', 'MUL', 'AND', 'OR', 'XOR', 'MAX', 'MIN'] as const);
+    return e.binary(pick(ops), sub(kind), sub(kind));
+  }
+}
+
+/** Elements of a further dtype: small numbers, some of them large. */
+function bytesFor(dtype: Extra, count: number, factor = 1): Uint8Array | Int8Array | Uint16Array | BigInt64Array {
+  const at = (i: number): number => factor * (i % 5 === 0 ? i * 37 : (i % 11) - 3);
+  switch (dtype) {
+    case 'int8':
+      return Int8Array.from({ length: count }, (_, i) => at(i));
+    case 'int64':
+      return BigInt64Array.from({ length: count }, (_, i) => BigInt(at(i)) << BigInt(i % 7 === 0 ? 40 : 0));
+    default:
+      // As bits of 16-bit floats: anything but NaN.
+      return Uint16Array.from({ length: count }, (_, i) => Math.abs(at(i)) * 61);
+  }
+}
+
+function valuesOf(dtype: Extra, bytes: Uint8Array): (number | bigint)[] {
+  switch (dtype) {
+    case 'int8':
+      return Array.from(new Int8Array(bytes.buffer));
+    case 'int64':
+      return Array.from(new BigInt64Array(bytes.buffer));
+    case 'uint16':
+      return Array.from(new Uint16Array(bytes.buffer));
+    default: {
+      // NaN has many patterns.
+      const top = dtype === 'float16' ? 0x7c00 : 0x7f80;
+      return Array.from(new Uint16Array(bytes.buffer), (x) => ((x & 0x7fff) > top ? Number.NaN : x));
+    }
+  }
+}
+
+function slotOf(n: KNode): number {
+  return n.op === 'PARAM' ? n.arg.slot : -1;
 }
 
 describe('random programs', () => {
@@ -203,7 +266,8 @@ describe('random programs', () => {
     const reference = createReferenceEngine();
     const ops = new Set<KOp>();
     for (let seed = 1; seed <= 120; seed++) {
-      const program = new Generator(seed).program();
+      const generator = new Generator(seed);
+      const program = generator.program();
       for (const n of program.body) ops.add(n.op);
       const results = [cpu, reference].map((engine) => {
         const data = [
@@ -212,6 +276,8 @@ describe('random programs', () => {
           Uint8Array.from({ length }, (_, i) => (i % 3) & 1),
           new Float32Array(groups * length),
           new Int32Array(groups * length),
+          bytesFor(generator.extra, length),
+          bytesFor(generator.extra, groups * length, 0),
         ];
         const bindings = data.map((d) => {
           const bytes =
@@ -221,12 +287,12 @@ describe('random programs', () => {
           engine.upload(binding, d);
           return binding;
         });
-        const kernels = engine.compile([program]);
+        const kernels = engine.compile([legalize(program, engine.caps)]);
         engine.submit([{ kind: 'dispatch', kernel: kernels[0]!, bindings, scalars: [1.25, 7] }]);
-        const out = [3, 4].map((k) => engine.downloadSync!(bindings[k]!, new Uint8Array(bindings[k]!.bytes)));
+        const out = [3, 4, 6].map((k) => engine.downloadSync!(bindings[k]!, new Uint8Array(bindings[k]!.bytes)));
         engine.release(kernels);
         for (const x of bindings) engine.free(x.buffer);
-        return [...new Float32Array(out[0]!.buffer), ...new Int32Array(out[1]!.buffer)];
+        return [...new Float32Array(out[0]!.buffer), ...new Int32Array(out[1]!.buffer), ...valuesOf(generator.extra, out[2]!)];
       });
       const at = results[0]!.findIndex((x, i) => !Object.is(x, results[1]![i]));
       if (at >= 0)

@@ -289,3 +289,40 @@ it('scalars, registers, shared memory and gated loads of small dtypes', () => {
   expect(Array.from(legal[1])).toEqual([6, -124, -123, 5]);
   expect(Array.from(legal[2], (v) => meaning('float16', v))).toEqual([3, 9, 9, 15]);
 });
+
+it('engines without small words keep small dtypes in 32-bit ones', () => {
+  const words = { ...ieee, storageBytes: { int8: 4, float16: 4 } } as const;
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'int8', 'readwrite', 3);
+  const y = e.param(1, 'float16', 'readwrite', 3);
+  b.loop(3, (i) => {
+    b.store(x, i, e.mul(b.load(x, i), e.constant('int8', 2)));
+    b.store(y, i, e.add(b.load(y, i), e.cast(b.load(x, i), 'float16')));
+  });
+  const program = legalize(b.build({ name: 'words' }), words);
+  // Uploaded words may carry the sign or not.
+  const data = [Uint32Array.of(0xffffffff, 0xff, 100), Uint32Array.of(0x3c00, 0, 0x7c00)];
+  interpret(program, data);
+  expect(Array.from(data[0]!, (v) => (v << 24) >> 24)).toEqual([-2, -2, -56]);
+  expect(Array.from(data[1]!, (v) => meaning('float16', v))).toEqual([-1, -2, Number.POSITIVE_INFINITY]);
+});
+
+it('shared memory that would not fit in 32 bits keeps the bits of 16-bit floats', () => {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'float16', 'read', 100);
+  const out = e.param(1, 'float16', 'write', 100);
+  const shared = b.shared('s', 'float16', 100);
+  b.loop(100, (i) => b.store(shared, i, e.mul(b.load(x, i), e.constant('float16', 0.5))));
+  b.loop(100, (i) => b.store(out, i, e.add(b.load(shared, e.sub(e.i32(99), i)), b.load(x, i))));
+  const program = b.build({ name: 'staged' });
+  const results = [{ ...ieee, sharedBytes: 300 }, ieee].map((c) => {
+    const data = [Uint16Array.from({ length: 100 }, (_, i) => i * 317), new Uint16Array(100)];
+    const legal = legalize(program, c);
+    expect(legal.body.find((n) => n.op === 'SHARED')?.dtype).toBe(c === ieee ? 'float32' : 'uint16');
+    interpret(legal, data);
+    return data[1];
+  });
+  expect(results[0]).toEqual(results[1]);
+});

@@ -30,6 +30,8 @@ function dtypeOfArray(data: ArrayBufferView): DType {
   if (data instanceof Uint16Array) return 'uint16';
   if (data instanceof BigInt64Array) return 'int64';
   if (data instanceof BigUint64Array) return 'uint64';
+  // Only newer environments have it; it is read as numbers.
+  if (data.constructor.name === 'Float16Array') return 'float16';
   throw new ArgumentError(
     'tensor',
     `data is a ${data.constructor.name}: not an array of numbers; pass a typed array or nested arrays`,
@@ -107,7 +109,7 @@ function toHost(values: Flat, dtype: DType): TypedArray {
  *
  * @param data elements; nested arrays must be rectangular
  * @param options dtype: float32 for numbers, bool for booleans, int64 for bigints, a typed array's own unless given;
- *   16-bit floats are converted from numbers. shape: for flat data. requiresGrad: make a leaf for `backward()`
+ *   16-bit floats are converted from numbers, but a Uint16Array is their bits, as `data()` gives them. shape: for flat data. requiresGrad: make a leaf for `backward()`
  * @returns a tensor of the data's shape, or of `shape`
  * @throws ShapeError for ragged arrays and shapes that do not fit; DTypeError for mixed values
  *
@@ -125,11 +127,8 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
     const typed = data as TypedArray;
     dtype = options.dtype ?? dtypeOfArray(typed);
     shape = [typed.length];
-    const direct =
-      typed instanceof hostArrays[dtype] &&
-      (dtype !== 'bool' || options.dtype === undefined) &&
-      dtype !== 'float16' &&
-      dtype !== 'bfloat16';
+    // A Uint16Array for 16-bit floats is their bits, as data() gives them.
+    const direct = typed instanceof hostArrays[dtype] && (dtype !== 'bool' || options.dtype === undefined);
     host = direct ? typed : toHost(typed, dtype);
   } else {
     const flat = Array.isArray(data) ? flatten(data as readonly NestedInput[]) : flatten([data]);

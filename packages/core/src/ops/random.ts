@@ -8,8 +8,9 @@ import { hasPlaceholders } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { checkShape, normalizeAxis } from '../shape/axes.ts';
-import type { DType } from '../shape/dtype.ts';
+import { type DType, isInteger } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
+import { normalize } from '../shape/rounding.ts';
 import type { Shape } from '../shape/view.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -106,6 +107,10 @@ export function randint(low: number, high: number, shape: Shape, options: Random
       throw new ArgumentError('randint', `bad range: ${low} .. ${high}; both must be integers with low < high`);
     }
     const dtype = options.dtype ?? 'int32';
+    for (const end of [low, high - 1]) {
+      if (isInteger(dtype) && Number(normalize(dtype, end)) !== end)
+        throw new ArgumentError('randint', `bad range: ${low} .. ${high}; ${end} is no ${dtype}, choose a wider dtype`);
+    }
     const offset = p.binary('irem', bits(resolveKey(options.key), [...shape]), p.scalar(high - low, 'uint32'));
     return wrap(p.add(p.cast(offset, dtype), p.scalar(low, dtype)));
   });

@@ -10,6 +10,11 @@ import type { CreationOptions, Tensor } from '../tensor/types.ts';
 import { leaf } from './creation.ts';
 import { sum } from './reduction.ts';
 
+/** The dtype that steps are taken in: 16-bit floats are rounded once, at the end. */
+function wideFloat(dtype: DType): DType {
+  return dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype;
+}
+
 /** Number given by the user as a node; constants 0 and 1 need no binding. */
 function numberNode(value: number, dtype: DType): Node {
   return value === 0 || value === 1 ? p.constant(value, dtype) : weak(value, dtype, true);
@@ -41,9 +46,10 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
     }
     const dtype = options.dtype ?? 'float32';
     if (dtype === 'bool') throw new DTypeError('arange', 'dtype not accepted: bool; needs numbers', [dtype]);
-    const steps = p.cast(p.iota(Math.max(0, Math.ceil((to - from) / step))), dtype);
-    const scaled = step === 1 ? steps : p.mul(steps, numberNode(step, dtype));
-    return leaf(wrap(from === 0 ? scaled : p.add(scaled, numberNode(from, dtype))), options);
+    const wide = wideFloat(dtype);
+    const steps = p.cast(p.iota(Math.max(0, Math.ceil((to - from) / step))), wide);
+    const scaled = step === 1 ? steps : p.mul(steps, numberNode(step, wide));
+    return leaf(wrap(p.cast(from === 0 ? scaled : p.add(scaled, numberNode(from, wide)), dtype)), options);
   });
 }
 
@@ -64,11 +70,12 @@ export function linspace(start: number, stop: number, count: number, options: Cr
       throw new DTypeError('linspace', `dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);
     const index = p.iota(count);
     const step = count > 1 ? (stop - start) / (count - 1) : 0;
-    const inner = p.add(p.mul(p.cast(index, dtype), weak(step, dtype, true)), weak(start, dtype, true));
+    const wide = wideFloat(dtype);
+    const inner = p.add(p.mul(p.cast(index, wide), weak(step, wide, true)), weak(start, wide, true));
     // The last one exactly.
     const result =
-      count > 1 ? p.where(p.eq(index, p.constant(count - 1, 'int32')), weak(stop, dtype, true), inner) : inner;
-    return leaf(wrap(result), options);
+      count > 1 ? p.where(p.eq(index, p.constant(count - 1, 'int32')), weak(stop, wide, true), inner) : inner;
+    return leaf(wrap(p.cast(result, dtype)), options);
   });
 }
 

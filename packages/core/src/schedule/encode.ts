@@ -49,8 +49,9 @@ export class IntWriter {
     this.length += length;
   }
 
-  /** A number by its bits, so that 0 and -0, and numbers beyond 32 bits, differ; a bigint by its lowest 64 bits. */
+  /** Which of both it is, and a number by its bits, so that 0 and -0, and numbers beyond 32 bits, differ; a bigint by its lowest 64 bits. */
   number(value: number | bigint): void {
+    this.data[this.length++] = typeof value === 'bigint' ? 1 : 0;
     if (typeof value === 'bigint') bigBits[0] = BigInt.asIntN(64, value);
     else floatBits[0] = value;
     this.data[this.length++] = intBits[0] as number;

@@ -73,12 +73,12 @@ export function fromFloat16(bits: number): number {
   return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
 }
 
-/** Stores a number, boolean or bigint as an element. Fractions are cut off for integers; large values wrap. */
+/** Stores a number, boolean or bigint as an element. Fractions are cut off for integers; large values wrap, NaN and infinities give 0. */
 export function setElement(array: TypedArray, dtype: DType, index: number, value: number | boolean | bigint): void {
   switch (dtype) {
     case 'int64':
     case 'uint64':
-      (array as BigInt64Array)[index] = typeof value === 'bigint' ? value : BigInt(Math.trunc(Number(value)));
+      (array as BigInt64Array)[index] = normalize(dtype, typeof value === 'boolean' ? Number(value) : value) as bigint;
       return;
     case 'bool':
       (array as Uint8Array)[index] = value ? 1 : 0;

@@ -40,7 +40,10 @@ export interface Tensor extends TensorMethods {
   /** Gradient accumulated by `backward()`; null before, and always null for tensors that are no leaf. Set to null to clear. */
   grad: Tensor | null;
 
-  /** Elements in row-major order, once they are computed. bool is 0 and 1, 16-bit floats are their bits. */
+  /**
+   * Elements in row-major order, once they are computed. bool is 0 and 1 in a Uint8Array; 16-bit floats are their bits in a Uint16Array
+   * (`cast('float32')` or `array()` give numbers); 64-bit integers are a BigInt64Array or BigUint64Array.
+   */
   data(): Promise<TypedArray>;
   /** Elements as nested arrays; the element itself for a scalar. bool gives booleans, 64-bit integers bigints. */
   array(): Promise<NestedValues>;
