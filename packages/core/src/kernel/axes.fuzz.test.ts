@@ -2,12 +2,15 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
 import type { EngineCaps } from '../engine/engine.ts';
+import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
+import { getElement, hostArray, setElement } from '../shape/host.ts';
 import { optimize } from './axes.ts';
 import { evaluateNest } from './evaluate-nest.ts';
 import { Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import { interpret } from './interpret.ts';
 import type { KNode, LoopKernel, LoopStore, ReduceOp } from './ir.ts';
+import { legalize } from './legalize.ts';
 import { linearize } from './linearize.ts';
 import { flat } from './nest.fixture.ts';
 import { printLoopKernel, printProgram } from './print.ts';
@@ -15,7 +18,7 @@ import { verifyProgram } from './verify.ts';
 import { verifyLoopKernel } from './verify-nest.ts';
 
 const base: EngineCaps = {
-  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
+  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'int64', 'float16', 'bfloat16', 'int8', 'uint16', 'bool']),
   nativeOps: new Set(['MULADD', 'ABS']),
   simt: false,
   vectorBytes: 16,
@@ -53,6 +56,9 @@ interface Recipe {
   /** What happens with the reduction: stored, combined with an element along the reduced axes again, reduced once more, staged. */
   readonly use: 'store' | 'spread' | 'nested' | 'staged';
   readonly both: boolean;
+  /** Dtype of the inputs, which are computed with as they are or after a cast to float32, and of the first output. */
+  readonly dtype: DType;
+  readonly widen: boolean;
 }
 
 const extent = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(7, 9, 16, 17, 21, 33, 70));
@@ -73,10 +79,12 @@ const recipe: fc.Arbitrary<Recipe> = fc.record({
   combine: fc.constantFrom('add', 'mul', 'max', 'where'),
   use: fc.constantFrom('store', 'spread', 'nested', 'staged'),
   both: fc.boolean(),
+  dtype: fc.constantFrom<DType>('float32', 'float32', 'float32', 'float16', 'bfloat16', 'int8', 'uint16', 'int64'),
+  widen: fc.boolean(),
 });
 
 /** A read of an input of the view's own shape at the given position. */
-function read(e: Exprs, slot: number, at: readonly KNode[], shape: readonly number[], v: View): KNode {
+function read(e: Exprs, slot: number, at: readonly KNode[], shape: readonly number[], v: View, r: Recipe): KNode {
   let axes = shape.map((_, i) => i).filter((i) => v.keep[i]);
   if (v.order % 2 === 1) axes = axes.reverse();
   if (v.order > 3 && axes.length > 1) axes = [...axes.slice(1), axes[0] as number];
@@ -100,7 +108,9 @@ function read(e: Exprs, slot: number, at: readonly KNode[], shape: readonly numb
     sizes.splice(0, sizes.length, 3, Math.ceil(total / 3));
   }
   const length = sizes.reduce((a, b) => a * b, 1);
-  return e.load(e.param(slot, 'float32', 'read', length), flat(e, index, sizes), gate, e.f32(0.25));
+  const alt = r.dtype.includes('float') ? 0.25 : 1;
+  const x = e.load(e.param(slot, r.dtype, 'read', length), flat(e, index, sizes), gate, e.constant(r.dtype, alt));
+  return r.widen ? e.cast(x, 'float32') : x;
 }
 
 function build(r: Recipe): LoopKernel {
@@ -111,19 +121,22 @@ function build(r: Recipe): LoopKernel {
   const own = shape.map((n) => e.range(n, 'reduce'));
   const isOwn = (i: number): boolean => r.reduced[i] === true;
   const value = (at: readonly KNode[]): KNode => {
-    const [x, y] = [read(e, 1, at, shape, r.views[0]), read(e, 2, at, shape, r.views[1])];
+    const [x, y] = [read(e, 1, at, shape, r.views[0], r), read(e, 2, at, shape, r.views[1], r)];
     return r.combine === 'where' ? e.where(e.lt(x, y), x, e.neg(y)) : e[r.combine](x, y);
   };
   const inside = axes.map((i) => (isOwn(i) ? own[i] : outer[i]) as KNode);
   const bound = axes.filter(isOwn).map((i) => own[i] as Range);
   const asFloat = (x: KNode): KNode => e.cast(x, 'float32');
+  const working: DType = r.widen ? 'float32' : r.dtype;
   const reduced = asFloat(e.reduce(r.op, value(inside), bound));
+  const asWorking = (x: KNode): KNode => e.cast(x, working);
   const stores: LoopStore[] = [];
-  const write = (slot: number, ranges: readonly Range[], x: KNode): void => {
+  const write = (slot: number, ranges: readonly Range[], value: KNode): void => {
     const sizes = ranges.map((q) => q.arg.extent);
+    const x = slot === 0 ? e.cast(value, r.dtype) : value;
     const out = e.param(
       slot,
-      'float32',
+      x.dtype as DType,
       'write',
       sizes.reduce((a, b) => a * b, 1),
     );
@@ -131,14 +144,15 @@ function build(r: Recipe): LoopKernel {
   };
   const kept = axes.filter((i) => !isOwn(i)).map((i) => outer[i] as Range);
   if (r.use === 'store' || bound.length === 0) write(0, kept, reduced);
-  else if (r.use === 'spread') write(0, outer, e.sub(value(outer), reduced));
-  else if (r.use === 'nested') write(0, kept, asFloat(e.reduce(r.second, e.sub(value(inside), reduced), bound)));
+  else if (r.use === 'spread') write(0, outer, e.sub(value(outer), asWorking(reduced)));
+  else if (r.use === 'nested')
+    write(0, kept, asFloat(e.reduce(r.second, e.sub(value(inside), asWorking(reduced)), bound)));
   else {
-    const stage = e.stage('shared', e.mul(value(inside), reduced), bound);
+    const stage = e.stage('shared', e.mul(value(inside), asWorking(reduced)), bound);
     const sizes = bound.map((q) => q.arg.extent);
     const total = asFloat(e.reduce(r.second, e.load(stage, flat(e, bound, sizes)), bound));
     const at = axes.filter(isOwn).map((i) => outer[i] as KNode);
-    write(0, outer, e.add(e.load(stage, flat(e, at, sizes)), total));
+    write(0, outer, e.add(e.load(stage, flat(e, at, sizes)), asWorking(total)));
   }
   if (r.both) write(3, kept, e.add(reduced, e.f32(1)));
   const params = new Map<number, LoopKernel['params'][number]>();
@@ -153,31 +167,42 @@ function build(r: Recipe): LoopKernel {
   return { name: 'fuzz', params: [...params.values()].sort((a, b) => a.arg.slot - b.arg.slot), scalars: [], stores };
 }
 
-/** Few distinct values, so that ties and exact sums and products are common; a NaN now and then. */
-function data(k: LoopKernel): Float32Array[] {
-  const all: Float32Array[] = [];
+/** Few distinct values, so that ties and exact sums and products are common. */
+function data(k: LoopKernel): TypedArray[] {
+  const all: TypedArray[] = [];
   for (const p of k.params) {
-    const fill = (_: unknown, i: number): number =>
-      (i * 7 + p.arg.slot * 3) % 11 === 10 ? 1 : [1, -1, 0.5, 2, -0.5, 1, 1][(i * 5) % 7]!;
-    all[p.arg.slot] = Float32Array.from({ length: p.arg.length }, fill);
+    const dtype = p.dtype as DType;
+    const choice = isFloat(dtype)
+      ? [1, -1, 0.5, 2, -0.5, 1, 1]
+      : dtype.startsWith('u')
+        ? [1, 3, 0, 2, 5, 1, 1]
+        : [1, -1, 3, 2, -3, 1, 1];
+    const array = hostArray(dtype, p.arg.length);
+    for (let i = 0; i < array.length; i++)
+      setElement(array, dtype, i, (i * 7 + p.arg.slot * 3) % 11 === 10 ? 1 : (choice[(i * 5) % 7] as number));
+    all[p.arg.slot] = array;
   }
   return all;
 }
+
+/** Sums may be rounded in another order: by about one place of the dtype. */
+const slack: Partial<Record<DType, number>> = { float32: 1e-4, float16: 2 ** -9, bfloat16: 2 ** -6 };
 
 function check(k: LoopKernel, caps: EngineCaps): void {
   verifyLoopKernel(k);
   const shaped = optimize(k, caps);
   verifyLoopKernel(shaped);
-  const program = linearize(shaped, caps);
+  const program = legalize(linearize(shaped, caps), caps);
   verifyProgram(program);
   const [want, got] = [data(k), data(k)];
   evaluateNest(k, want);
   interpret(program, got);
-  for (const { arg } of k.params) {
-    const [a, b] = [want[arg.slot] as Float32Array, got[arg.slot] as Float32Array];
+  for (const { arg, dtype } of k.params) {
+    const [a, b] = [want[arg.slot] as TypedArray, got[arg.slot] as TypedArray];
     for (let i = 0; i < a.length; i++) {
-      const [x, y] = [a[i] as number, b[i] as number];
-      if (Object.is(x, y) || x === y || Math.abs(x - y) <= 1e-4 * Math.max(1, Math.abs(x))) continue;
+      const [x, y] = [a, b].map((data) => Number(getElement(data, dtype as DType, i))) as [number, number];
+      if (Object.is(x, y) || x === y || Math.abs(x - y) <= (slack[dtype as DType] ?? 0) * Math.max(1, Math.abs(x)))
+        continue;
       throw new Error(`slot ${arg.slot}[${i}]: want ${x}, got ${y}\n${printLoopKernel(k)}\n${printProgram(program)}`);
     }
   }
@@ -196,6 +221,8 @@ const stagedForCopies: Recipe = {
   combine: 'add',
   use: 'staged',
   both: false,
+  dtype: 'float32',
+  widen: false,
 };
 
 describe('random loop nests keep their meaning', () => {

@@ -5,6 +5,7 @@
  * integers) rounded to their dtype after every operation; float reductions run in float64 and round once, at the end.
  */
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
+import { getElement, setElement } from '../shape/host.ts';
 import { type Literal, normalize } from '../shape/rounding.ts';
 import { dtypeRange, foldBinary, foldCast, foldUnary } from './simplify-fold.ts';
 import { FreeRanges, ownRanges, type Range } from './free-ranges.ts';
@@ -27,15 +28,15 @@ export function evaluateNest(
   scalars: readonly Literal[] = [],
 ): void {
   const run = new Evaluation(buffers, scalars);
-  const writes: [number, number, Literal][] = [];
+  const writes: [KNodeOf<'PARAM'>, number, Literal][] = [];
   for (const { store, ranges } of kernel.stores) {
     const [mem, index, value, gate] = store.src as readonly [KNodeOf<'PARAM'>, KNode, KNode, KNode?];
     run.over(ranges, new Map(), (env) => {
       if (gate !== undefined && run.value(gate, env) === 0) return;
-      writes.push([mem.arg.slot, run.index(mem, index, env), run.value(value, env)]);
+      writes.push([mem, run.index(mem, index, env), run.value(value, env)]);
     });
   }
-  for (const [slot, at, v] of writes) (buffers[slot] as { [i: number]: Literal })[at] = v;
+  for (const [mem, at, v] of writes) setElement(buffers[mem.arg.slot] as TypedArray, mem.dtype as DType, at, v);
 }
 
 class Evaluation {
@@ -86,7 +87,8 @@ class Evaluation {
         if (gate !== undefined && this.value(gate, env) === 0) return at(3);
         if (mem.op === 'STAGE') return this.#staged(mem, this.value(index, env) as number, env);
         const p = mem as KNodeOf<'PARAM'>;
-        return (this.#buffers[p.arg.slot] as TypedArray)[this.index(p, index, env)] as Literal;
+        const x = getElement(this.#buffers[p.arg.slot] as TypedArray, dtype, this.index(p, index, env));
+        return typeof x === 'boolean' ? Number(x) : x;
       }
       case 'REDUCE': {
         let known = this.#reduced.get(n);
@@ -147,7 +149,7 @@ class Evaluation {
               ? 1 / 0
               : -1 / 0
             : (dtypeRange[wide][flip ? 1 : 0] as number);
-    if (wide.endsWith('64') && wide !== 'float64') best = BigInt(best);
+    if (wide.endsWith('64') && wide !== 'float64') best = Number.isFinite(best) ? BigInt(best) : lowest(wide, flip);
     let position = 0;
     let winner = 0;
     this.over(ownRanges(n), env, (inner) => {
@@ -159,6 +161,12 @@ class Evaluation {
     });
     return op === 'argmax' || op === 'argmin' ? winner : foldCast(wide, n.dtype as DType, best);
   }
+}
+
+/** The end of a 64-bit range that every number replaces. */
+function lowest(dtype: DType, flip: boolean): bigint {
+  if (dtype === 'uint64') return flip ? 2n ** 64n - 1n : 0n;
+  return flip ? 2n ** 63n - 1n : -(2n ** 63n);
 }
 
 function isNan(x: Literal): boolean {
