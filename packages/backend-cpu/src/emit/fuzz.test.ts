@@ -58,7 +58,11 @@ class Generator {
       this.b.reg('x', this.extra, 1, 2),
       this.b.reg('y', this.extra, 8, 1),
     ];
-    this.shared = [this.b.shared('s', 'float32', length), this.b.shared('t', 'int32', length), this.b.shared('u', this.extra, length)];
+    this.shared = [
+      this.b.shared('s', 'float32', length),
+      this.b.shared('t', 'int32', length),
+      this.b.shared('u', this.extra, length),
+    ];
     for (const r of this.regs) {
       for (let k = 0; k < (r.arg as { length: number }).length; k++)
         this.b.store(r, k, e.constant(r.dtype as Kind, k, r.lanes));
@@ -292,7 +296,11 @@ describe('random programs', () => {
         const out = [3, 4, 6].map((k) => engine.downloadSync!(bindings[k]!, new Uint8Array(bindings[k]!.bytes)));
         engine.release(kernels);
         for (const x of bindings) engine.free(x.buffer);
-        return [...new Float32Array(out[0]!.buffer), ...new Int32Array(out[1]!.buffer), ...valuesOf(generator.extra, out[2]!)];
+        return [
+          ...new Float32Array(out[0]!.buffer),
+          ...new Int32Array(out[1]!.buffer),
+          ...valuesOf(generator.extra, out[2]!),
+        ];
       });
       const at = results[0]!.findIndex((x, i) => !Object.is(x, results[1]![i]));
       if (at >= 0)
