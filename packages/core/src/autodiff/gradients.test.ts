@@ -204,6 +204,19 @@ describe('customGradient and checkpoint', () => {
     await near(grad((x: Tensor) => grad((t: Tensor) => softplus(t))(x))(scalar(0.5)), [s * (1 - s)]);
   });
 
+  it('at every order, backward and forward, where the rule uses the result', async () => {
+    const own = customGradient(
+      (x) => exp(x),
+      (g, { output }) => mul(g, output),
+    );
+    let f = (x: Tensor): Tensor => own(mul(x, 2));
+    for (let order = 1; order <= 4; order++) {
+      const inner = f;
+      f = order % 2 === 0 ? (x) => jvp(inner, [x], [scalar(1)])[1] : (x) => grad(inner)(x);
+      await near(f(scalar(0.3)), [2 ** order * Math.exp(0.6)]);
+    }
+  });
+
   it('works with backward and several inputs', async () => {
     const f = customGradient(
       (a, b) => mul(a, b),

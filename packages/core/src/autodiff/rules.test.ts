@@ -112,6 +112,28 @@ describe('movement and indexing rules', () => {
         [3, 2],
       ],
     ));
+  for (const op of ['set', 'max', 'min', 'prod'] as const)
+    it(`scatter ${op}, repeated indices`, () =>
+      check(
+        (x, u) => makeNode('scatter', [square(x), index([2, 0, 2], [3]), square(u)], { axis: 1, op }),
+        [
+          [2, 4],
+          [2, 3],
+        ],
+      ));
+  for (const reverse of [false, true]) {
+    for (const op of ['sum', 'prod', 'max', 'min'] as const)
+      it(`scan ${op}${reverse ? ' backwards' : ''}`, () =>
+        check((x) => makeNode('scan', [square(x)], { op, axis: 1, reverse }), [[2, 4, 2]], 0.5, 1.5));
+    it(`scan linear${reverse ? ' backwards' : ''}`, () =>
+      check(
+        (b, a) => makeNode('scan', [square(b), a], { op: 'linear', axis: 0, reverse }),
+        [
+          [4, 2],
+          [4, 2],
+        ],
+      ));
+  }
   it('cast', () => check((x) => p.cast(p.cast(square(x), 'float32'), 'float64'), [[3]]));
 });
 

@@ -27,6 +27,15 @@ describe('ties', () => {
     expect([...(await read(a)), ...(await read(b))]).toEqual([0.5, 0.5]);
   });
 
+  it('keep their order in sorts, and belong to the latest in running maxima', async () => {
+    const weights = vector(1, 2, 3);
+    expect(await slope((x) => mul(pg.sort(x), weights), 5, 5, 1)).toEqual([2, 3, 1]);
+    expect(await slope((x) => mul(pg.sort(x, { descending: true }), weights), 5, 5, 1)).toEqual([1, 2, 3]);
+    expect(await curve((x) => pg.sort(x), 5, 5, 1)).toEqual([0, 0, 0]);
+    // Every element that equals the largest so far starts anew.
+    expect(await slope((x) => pg.cumMax(x, 0), 5, 5, 1)).toEqual([1, 2, 0]);
+  });
+
   it('go to the first in pooling', async () => {
     const pooled = (x: Tensor): Tensor => pg.maxPool1d(x.reshape([1, 1, 4]), 2);
     expect(await slope(pooled, 5, 5, 1, 1)).toEqual([1, 0, 1, 0]);
@@ -40,6 +49,30 @@ describe('zeros', () => {
     expect(await slope((x) => pg.prod(x), 2, 0, 4)).toEqual([0, 8, 0]);
     expect(await slope((x) => pg.prod(x), 0, 3, 0)).toEqual([0, 0, 0]);
     expect(await curve((x) => pg.prod(x), 0, 3, 0)).toEqual([3, 0, 3]);
+  });
+
+  it('in running products, too', async () => {
+    const weights = vector(1, 10, 100, 1000);
+    const weighted = (x: Tensor): Tensor => mul(pg.cumProd(x, 0), weights);
+    // d/dx of x0 + 10 x0 x1 + 100 x0 x1 x2 + 1000 x0 x1 x2 x3.
+    const exact = (x: readonly number[]): number[] => {
+      const [a, b, c, d] = x as [number, number, number, number];
+      return [
+        1 + 10 * b + 100 * b * c + 1000 * b * c * d,
+        10 * a + 100 * a * c + 1000 * a * c * d,
+        100 * a * b + 1000 * a * b * d,
+        1000 * a * b * c,
+      ];
+    };
+    for (const at of [
+      [2, 3, 4, 5],
+      [2, 0, 4, 5],
+      [0, 3, 0, 5],
+      [0, 0, 0, 0],
+    ])
+      expect(await slope(weighted, ...at)).toEqual(exact(at));
+    // Second derivatives summed by rows: of 1000 x0 x1 x2 x3 + ..., at two zeros.
+    expect(await curve((x) => pg.cumProd(x, 0).select(0, 3), 2, 0, 3, 0)).toEqual([0, 6, 0, 6]);
   });
 
   it('in pow: the power rule where it holds, zero for exponent 0', async () => {

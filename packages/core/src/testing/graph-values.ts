@@ -8,6 +8,7 @@ import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { type Shape, rowMajorStrides, sizeOf } from '../shape/view.ts';
+import { argSortValues, scanValues, scatterValues } from './graph-values-order.ts';
 
 /** Elements in row-major order. */
 export type Values = Float64Array;
@@ -325,6 +326,9 @@ const structured: { readonly [P in PrimitiveName]?: Rule<P> } = {
     });
     return out;
   },
+  scatter: ([base, which, updates], attr) => scatterValues(base as Tensor, which as Tensor, updates as Tensor, attr),
+  scan: ([x, factor], attr) => scanValues(x as Tensor, factor, attr),
+  argSort: ([x], attr) => argSortValues(x as Tensor, attr),
 };
 
 function wrapped(node: Node, values: Values): Values {
