@@ -3,9 +3,10 @@
 import creation
 import elementwise
 import images
+import large
 import linear
 import movement
 import networks
 import reduction
 
-FAMILIES = [creation, elementwise, reduction, movement, linear, images, networks]
+FAMILIES = [creation, elementwise, reduction, movement, linear, images, networks, large]
