@@ -104,6 +104,7 @@ function steps(long) {
         return counts(passed, failed + problems.length + (types === 0 ? 0 : 1), skipped, `${count} examples`);
       },
     },
+    { name: 'operations', run: () => one(runNode(join(root, 'tooling/operations.mjs'), ['--check']) === 0) },
     ...engines.flatMap((entry) => conformance(entry, long)),
     {
       name: 'pack',

@@ -119,7 +119,8 @@ function guarded(target: Target, dtype: DType, run: () => Promise<void>): () => 
   };
 }
 
-function draw(spec: OpSpec, instance: Instance): NDArray[] {
+/** The inputs of an instance: the same numbers every time. */
+export function draw(spec: OpSpec, instance: Instance): NDArray[] {
   return instance.draw(makeRandom(seedOf(`${spec.name}/${instance.label}`)));
 }
 

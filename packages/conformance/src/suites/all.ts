@@ -1,6 +1,10 @@
 /** All cases of the suite, in the order they run. */
 import type { ConformanceCase } from '../case.ts';
 import { expand, type Target } from '../expand.ts';
+import type { OpSpec } from '../spec.ts';
+import { axisSpecs } from './along-axes.ts';
+import { creationSpecs } from './creation.ts';
+import { predicateSpecs } from './predicates.ts';
 import { composedSpecs } from './composed.ts';
 import { attentionFamilySpecs } from './attention.ts';
 import { contractionSpecs } from './contraction.ts';
@@ -27,9 +31,12 @@ import { samplingSpecs } from './sampling.ts';
 import { specialCases } from './special.ts';
 import { specialFunctionSpecs } from './special-functions.ts';
 
-export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
-  // Checked in every dtype that they take.
-  const basic = [
+/** Operations that are checked in every dtype that they take. */
+function inEveryDType(): readonly OpSpec[] {
+  return [
+    ...creationSpecs(),
+    ...predicateSpecs(),
+    ...axisSpecs(),
     ...elementwiseSpecs(),
     ...composedSpecs(),
     ...specialFunctionSpecs(),
@@ -42,7 +49,10 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...orderSpecs(),
     ...scatterSpecs(),
   ];
-  const composed = [
+}
+
+function inFloats(): readonly OpSpec[] {
+  return [
     ...linearAlgebraSpecs(),
     ...distanceSpecs(),
     ...lossSpecs(),
@@ -50,9 +60,17 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...samplingSpecs(),
     ...attentionFamilySpecs(),
   ];
+}
+
+/** What the suite knows of operations. */
+export function allSpecs(): readonly OpSpec[] {
+  return [...inEveryDType(), ...inFloats()];
+}
+
+export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
   return [
-    ...basic.flatMap((spec) => expand(spec, target, true)),
-    ...composed.flatMap((spec) => expand(spec, target)),
+    ...inEveryDType().flatMap((spec) => expand(spec, target, true)),
+    ...inFloats().flatMap((spec) => expand(spec, target)),
     ...dtypeCases(target),
     ...specialCases(target),
     ...orderCases(target),

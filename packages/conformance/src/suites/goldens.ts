@@ -60,7 +60,8 @@ function decode(value: Coded, tensors: readonly Tensor[]): unknown {
   return decodeAll(value as Readonly<Record<string, Coded>>, tensors);
 }
 
-function call({ op, args, options }: GoldenCase, tensors: readonly Tensor[]): Result | Promise<Result> {
+/** Makes the call of a golden case. */
+export function callGolden({ op, args, options }: GoldenCase, tensors: readonly Tensor[]): Result | Promise<Result> {
   const values = args.map((a) => decode(a, tensors));
   if (options !== null) values.push(decodeAll(options, tensors));
   return (library[op] as Call)(...values);
@@ -72,12 +73,18 @@ function tensorsOf(result: Result): Tensor[] {
   return Object.values(result).flatMap((part) => (part === undefined ? [] : tensorsOf(part as Result)));
 }
 
+/** The tensors that a golden case is called with. */
+export function goldenArguments(golden: GoldenCase, dtype: DType, numbers: CaseNumbers = golden.numbers()): Tensor[] {
+  const name = `${golden.op} / ${golden.label}`;
+  return golden.tensors.map((t, i) => makeArgument(t, dtype, `${name}/${i}`, numbers.inputs.get(i) ?? []));
+}
+
 async function check(golden: GoldenCase, dtype: DType, target: Target): Promise<void> {
   const numbers = golden.numbers();
   const name = `${golden.op} / ${golden.label}`;
-  const given = golden.tensors.map((t, i) => makeArgument(t, dtype, `${name}/${i}`, numbers.inputs.get(i) ?? []));
+  const given = goldenArguments(golden, dtype, numbers);
   try {
-    if (golden.by.length === 0) await checkValues(golden, await call(golden, given), numbers, dtype, target);
+    if (golden.by.length === 0) await checkValues(golden, await callGolden(golden, given), numbers, dtype, target);
     else await checkGradients(golden, name, given, numbers, dtype, target);
   } finally {
     for (const t of given) t.dispose();
@@ -159,7 +166,7 @@ async function checkGradients(
     golden.by.forEach((position, i) => {
       all[position] = xs[i] as Tensor;
     });
-    const outputs = tensorsOf(call(golden, all) as Result);
+    const outputs = tensorsOf(callGolden(golden, all) as Result);
     return floats.map(({ i }) => outputs[i] as Tensor);
   };
   const mine: Tensor[] = [...weights];
@@ -183,7 +190,7 @@ async function checkGradients(
     await checkSlopes('gradient', golden, first, numbers.first, dtype, target);
     await checkSlopes('gradient of gradient', golden, second, numbers.second.slice(0, second.length), dtype, target);
     if (floats.length < golden.results.length)
-      await checkValues(golden, await call(golden, given), numbers, dtype, target);
+      await checkValues(golden, await callGolden(golden, given), numbers, dtype, target);
   } finally {
     for (const t of mine) t.dispose();
   }

@@ -10,7 +10,7 @@ import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, cast, div, maximum, mul, neg, floatPair, pair, reciprocal, sub } from './arithmetic.ts';
 import { onesLike } from './creation.ts';
 import { equal, greaterEqual, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
-import { floatUnaryOp } from './recording.ts';
+import { floatUnaryOp, inFloat32 } from './recording.ts';
 
 /**
  * x limited to low .. high; NaN stays. Source: Array API `clip`. The gradient at a bound is that of x.
@@ -44,11 +44,12 @@ export function clip(x: TensorLike, low: TensorLike | null, high: TensorLike | n
  */
 export function lerp(a: TensorLike, b: TensorLike, weight: TensorLike): Tensor {
   return compose('lerp', () => {
-    const [x, y] = pair(a, b);
-    const w = given(weight, x);
-    const way = sub(y, x);
-    // From the nearer end: exact at both.
-    return where(less(w, 0.5), add(x, mul(w, way)), sub(y, mul(sub(1, w), way)));
+    return inFloat32(pair(a, b), (x, y) => {
+      const w = given(weight, x);
+      const way = sub(y, x);
+      // From the nearer end: exact at both.
+      return where(less(w, 0.5), add(x, mul(w, way)), sub(y, mul(sub(1, w), way)));
+    });
   });
 }
 
@@ -59,24 +60,25 @@ export function lerp(a: TensorLike, b: TensorLike, weight: TensorLike): Tensor {
  * hypot(tensor([3]), 4); // [5]
  */
 export function hypot(a: TensorLike, b: TensorLike): Tensor {
-  return compose('hypot', () => {
-    const [p, q] = floatPair(a, b);
-    const x = abs(p);
-    const y = abs(q);
-    const large = maximum(x, y);
-    // Scale by the larger side, but not by 0 or infinity. The scale cancels, so it carries no gradient.
-    const usable = logicalAnd(notEqual(large, 0), less(large, Number.POSITIVE_INFINITY));
-    const node = nodeOf(where(usable, large, 1));
-    const scale = wrap(makeNode('stopGradient', [node], null));
-    // Squares need no magnitudes, whose slope at 0 would cut off second derivatives.
-    const u = div(p, scale);
-    const v = div(q, scale);
-    const squares = add(mul(u, u), mul(v, v));
-    const zero = equal(squares, 0);
-    const root = where(zero, 0, mul(scale, floatUnaryOp('hypot', 'sqrt', where(zero, 1, squares))));
-    // An infinite side wins over NaN.
-    return where(isInf(x), x, where(isInf(y), y, root));
-  });
+  return compose('hypot', () => inFloat32(floatPair(a, b), hypotOf));
+}
+
+function hypotOf(p: Tensor, q: Tensor): Tensor {
+  const x = abs(p);
+  const y = abs(q);
+  const large = maximum(x, y);
+  // Scale by the larger side, but not by 0 or infinity. The scale cancels, so it carries no gradient.
+  const usable = logicalAnd(notEqual(large, 0), less(large, Number.POSITIVE_INFINITY));
+  const node = nodeOf(where(usable, large, 1));
+  const scale = wrap(makeNode('stopGradient', [node], null));
+  // Squares need no magnitudes, whose slope at 0 would cut off second derivatives.
+  const u = div(p, scale);
+  const v = div(q, scale);
+  const squares = add(mul(u, u), mul(v, v));
+  const zero = equal(squares, 0);
+  const root = where(zero, 0, mul(scale, floatUnaryOp('hypot', 'sqrt', where(zero, 1, squares))));
+  // An infinite side wins over NaN.
+  return where(isInf(x), x, where(isInf(y), y, root));
 }
 
 /**
@@ -136,8 +138,10 @@ export function addcmul(
   options: { readonly value?: TensorLike } = {},
 ): Tensor {
   return compose('addcmul', () => {
-    const product = mul(given(a, input), given(b, input));
-    return add(input, options.value === undefined ? product : mul(given(options.value, input), product));
+    return inFloat32([input, given(a, input), given(b, input)], (x, y, z) => {
+      const product = mul(y, z);
+      return add(x, options.value === undefined ? product : mul(given(options.value, x), product));
+    });
   });
 }
 
@@ -154,8 +158,10 @@ export function addcdiv(
   options: { readonly value?: TensorLike } = {},
 ): Tensor {
   return compose('addcdiv', () => {
-    const quotient = div(given(a, input), given(b, input));
-    return add(input, options.value === undefined ? quotient : mul(given(options.value, input), quotient));
+    return inFloat32([input, given(a, input), given(b, input)], (x, y, z) => {
+      const quotient = div(y, z);
+      return add(x, options.value === undefined ? quotient : mul(given(options.value, x), quotient));
+    });
   });
 }
 

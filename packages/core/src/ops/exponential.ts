@@ -7,7 +7,7 @@ import { floatOperands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, div, mul, neg, reciprocal, sub } from './arithmetic.ts';
 import { equal, isInf, less, lessEqual, logicalAnd, logicalOr, where } from './logic.ts';
-import { floatUnaryOp } from './recording.ts';
+import { floatUnaryOp, inFloat32 } from './recording.ts';
 import { specialFunction } from './special-form.ts';
 
 /**
@@ -133,13 +133,16 @@ export function log10(x: TensorLike): Tensor {
 export function logAddExp(a: TensorLike, b: TensorLike): Tensor {
   return compose('logAddExp', () => {
     const [p, q] = floatOperands(a, b);
-    const [x, y] = [wrap(p), wrap(q)];
-    // The larger operand is chosen, not computed by maximum and abs: their slopes at equality would cut off second derivatives.
-    const other = less(x, y);
-    const result = add(where(other, y, x), log1p(exp(where(other, sub(x, y), sub(y, x)))));
-    // Equal infinities: their distance is NaN.
-    return where(logicalAnd(equal(x, y), isInf(x)), mul(add(x, y), 0.5), result);
+    return inFloat32([wrap(p), wrap(q)], logAddExpOf);
   });
+}
+
+function logAddExpOf(x: Tensor, y: Tensor): Tensor {
+  // The larger operand is chosen, not computed by maximum and abs: their slopes at equality would cut off second derivatives.
+  const other = less(x, y);
+  const result = add(where(other, y, x), log1p(exp(where(other, sub(x, y), sub(y, x)))));
+  // Equal infinities: their distance is NaN.
+  return where(logicalAnd(equal(x, y), isInf(x)), mul(add(x, y), 0.5), result);
 }
 
 /**

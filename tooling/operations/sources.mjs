@@ -1,0 +1,51 @@
+/** The public operations with their families and first sentences, from the sources of packages/core. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../workspace.mjs';
+
+const core = join(root, 'packages/core/src');
+
+/** Exports of the entry point by the file they come from: functions of `ops/` alone. */
+function exportsOfOps() {
+  const index = readFileSync(join(core, 'index.ts'), 'utf8');
+  return [...index.matchAll(/export \{([^}]*)\} from '(\.\/ops\/[^']+)'/g)].flatMap(([, names, file]) =>
+    names
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '' && !name.startsWith('type '))
+      .map((name) => ({ name: name.split(' as ').at(-1), file: file.slice(2) })),
+  );
+}
+
+/** First sentence of the documentation of an exported function, or null if the file exports no such function. */
+function sentenceOf(source, name) {
+  const at = source.search(new RegExp(`^export (?:async )?(?:function|const) ${name}\\b`, 'm'));
+  if (at < 0) return null;
+  const docs = [...source.slice(0, at).matchAll(/\/\*\*([\s\S]*?)\*\//g)].at(-1)?.[1] ?? '';
+  const text = docs
+    .replace(/^\s*\* ?/gm, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return text
+    .split(/(?<=[.:;]) (?=[A-Z@`])|(?= @)/)[0]
+    .trim()
+    .replace(/[;:]$/, '.');
+}
+
+/** The first sentence of a file's head comment, which names the family. */
+function familyOf(source) {
+  const head = /^\/\*\*([\s\S]*?)\*\//.exec(source)?.[1] ?? '';
+  const text = head
+    .replace(/^\s*\* ?/gm, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return text.split(/(?<=\w)[.:;](?: |$)/)[0].trim();
+}
+
+export function publicOperations() {
+  return exportsOfOps().flatMap(({ name, file }) => {
+    const source = readFileSync(join(core, file), 'utf8');
+    const what = sentenceOf(source, name);
+    return what === null ? [] : [{ name, file, family: familyOf(source), what }];
+  });
+}
