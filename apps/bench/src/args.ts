@@ -3,10 +3,18 @@
  */
 import { parseArgs } from 'node:util';
 
-export const suiteNames = ['gemm', 'elementwise', 'layouts', 'latency', 'mlp', 'cnn'] as const;
+export const suiteNames = ['gemm', 'elementwise', 'layouts', 'indexing', 'latency', 'mlp', 'cnn'] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
-export const peerNames = ['c-wasm', 'c-wasm-relaxed', 'c-native', 'tfjs-wasm', 'jax-js', 'torch'] as const;
+export const peerNames = [
+  'c-wasm',
+  'c-wasm-relaxed',
+  'c-native',
+  'cpp-native',
+  'tfjs-wasm',
+  'jax-js',
+  'torch',
+] as const;
 export type PeerName = (typeof peerNames)[number];
 
 export const engineNames = ['cpu', 'reference'] as const;

@@ -36,6 +36,34 @@ export interface LayoutWork {
 }
 
 /**
+ * float32 of `n` elements as a line or, with `rows` or `columns` in the name, a square along whose lines is worked: running sums and maxima,
+ * sorting, the ten or thousand greatest, and elements put and taken at `n` places out of order.
+ */
+export interface OrderWork {
+  readonly kind:
+    | 'cum-sum'
+    | 'cum-sum-rows'
+    | 'cum-sum-columns'
+    | 'cum-max'
+    | 'cum-max-rows'
+    | 'sort'
+    | 'sort-rows'
+    | 'arg-sort'
+    | 'top-10'
+    | 'top-10-rows'
+    | 'top-1000'
+    | 'scatter'
+    | 'scatter-add'
+    | 'take';
+  readonly n: number;
+}
+
+/** True for the work of the suite `indexing`. */
+export function isOrderWork(work: Work): work is OrderWork {
+  return /^(cum|sort|arg|top|scatter|take)/.test(work.kind);
+}
+
+/**
  * `small-add`: one addition of `n` elements, computed at once, as in eager frameworks.
  * `round-trip`: the same, and its result read back.
  * `record`: recording one addition without computing it.
@@ -54,7 +82,7 @@ export interface TrainWork {
   readonly optimizer: 'sgd' | 'adam';
 }
 
-export type Work = GemmWork | ElementwiseWork | LayoutWork | LatencyWork | TrainWork;
+export type Work = GemmWork | ElementwiseWork | LayoutWork | OrderWork | LatencyWork | TrainWork;
 
 /** Learning rates of the training steps. */
 export const learningRate = { sgd: 0.1, adam: 1e-3 } as const;
@@ -95,6 +123,7 @@ const passes: Readonly<Record<(ElementwiseWork | LayoutWork)['kind'], number>> =
 };
 
 export function metricOf(work: Work): Metric {
+  if (isOrderWork(work)) return { unit: 'M/s', value: (ns) => (1e3 * work.n) / ns };
   switch (work.kind) {
     case 'gemm':
       return { unit: 'GFLOP/s', value: (ns) => (2 * work.m * work.n * work.k) / ns };

@@ -2,7 +2,8 @@
  * What the results must be, in float64 and without any participant's code: a fast wrong answer is no figure. Training steps are
  * compared among participants instead.
  */
-import type { LayoutWork, Work } from './cases.ts';
+import { isOrderWork, type LayoutWork, type Work } from './cases.ts';
+import { expectedOrder } from './expected-order.ts';
 import { element, probePositions } from './inputs.ts';
 
 /** Additions in the chain whose result is checked, where recording is measured. */
@@ -12,6 +13,7 @@ const signed = (seed: number, i: number): number => element(seed, i, -1, 1);
 
 /** Expected values of a probe, and by how much each may differ. Null for training: participants are compared. */
 export function expectedProbe(work: Work): { readonly values: readonly number[]; readonly atol: number } | null {
+  if (isOrderWork(work)) return expectedOrder(work);
   switch (work.kind) {
     case 'gemm': {
       const { m, n, k } = work;

@@ -76,17 +76,26 @@ export const loopFlags: readonly string[] = ['-O3', '-march=native', '-fno-trapp
 
 /** The C loops as a native program. */
 export function buildLoops(): Made {
-  return once('loops', () => {
-    const source = join(appFolder, 'peers/loops.c');
-    const to = join(cacheFolder, 'loops');
+  return buildNative('loops', 'loops.c', ['gcc', 'cc'], loopFlags);
+}
+
+/** Sorting and indexing in C++. */
+export function buildOrder(): Made {
+  return buildNative('order', 'order.cpp', ['g++', 'c++'], ['-O3', '-march=native', '-std=c++17']);
+}
+
+function buildNative(name: string, file: string, compilers: readonly string[], flags: readonly string[]): Made {
+  return once(name, () => {
+    const source = join(appFolder, 'peers', file);
+    const to = join(cacheFolder, name);
     mkdirSync(cacheFolder, { recursive: true });
     const problems: string[] = [];
-    for (const compiler of ['gcc', 'cc']) {
-      const problem = run(compiler, [...loopFlags, '-o', to, source], appFolder, process.env, 60_000);
+    for (const compiler of compilers) {
+      const problem = run(compiler, [...flags, '-o', to, source], appFolder, process.env, 60_000);
       if (problem === null) return { path: to };
       problems.push(problem);
     }
-    return { missing: problems[0] ?? 'no C compiler' };
+    return { missing: problems[0] ?? `none of ${compilers.join(', ')} is there` };
   });
 }
 

@@ -13,11 +13,12 @@ import { attendanceLines, goalLines, remarks, suiteTables } from './report.ts';
 import type { Goal, Suite, SuiteResult } from './suite.ts';
 import { elementwise } from './suites/elementwise.ts';
 import { gemm } from './suites/gemm.ts';
+import { indexing } from './suites/indexing.ts';
 import { layouts } from './suites/layouts.ts';
 import { latency } from './suites/latency.ts';
 import { cnn, mlp } from './suites/training.ts';
 
-const suites: Readonly<Record<Suite['name'], Suite>> = { gemm, elementwise, layouts, latency, mlp, cnn };
+const suites: Readonly<Record<Suite['name'], Suite>> = { gemm, elementwise, layouts, indexing, latency, mlp, cnn };
 
 interface SuiteRecord extends SuiteResult {
   readonly seconds: number;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EngineName, PeerName } from './args.ts';
 import type { Command } from './child.ts';
-import { buildLoops, buildWasmBaseline, findTorch, installPackages, type Made } from './install.ts';
+import { buildLoops, buildOrder, buildWasmBaseline, findTorch, installPackages, type Made } from './install.ts';
 import { appFolder } from './paths.ts';
 import { jsonRequest, wordRequest } from './protocol.ts';
 
@@ -18,7 +18,7 @@ export function labelOf(participant: Participant): string {
 }
 
 /** Peers that have one thread only. */
-const singleThreaded: ReadonlySet<Participant['name']> = new Set<Participant['name']>(['tfjs-wasm']);
+const singleThreaded: ReadonlySet<Participant['name']> = new Set<Participant['name']>(['tfjs-wasm', 'cpp-native']);
 
 /** Polygrad and the peers at every thread count they know, in the order they take turns. */
 export function participantsOf(peers: readonly PeerName[], threads: readonly number[]): Participant[] {
@@ -51,6 +51,8 @@ export function commandOf(participant: Participant, engine: EngineName): Command
       return withPath(buildWasmBaseline(), (path) => node('dist/runners/c-wasm-relaxed.js', engine, threads, path));
     case 'c-native':
       return withPath(buildLoops(), (path) => ({ program: path, args: [String(threads)], encode: wordRequest }));
+    case 'cpp-native':
+      return withPath(buildOrder(), (path) => ({ program: path, args: [], encode: wordRequest }));
     case 'tfjs-wasm':
       return withPath(installPackages(), (path) => node('peers/tfjs_peer.mjs', engine, threads, path));
     case 'jax-js':

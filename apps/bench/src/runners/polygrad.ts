@@ -22,10 +22,11 @@ import {
   transpose,
 } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
-import type { GemmWork, LatencyWork, LayoutWork, Work } from '../cases.ts';
+import { type GemmWork, isOrderWork, type LatencyWork, type LayoutWork, type Work } from '../cases.ts';
 import { longestProbe } from '../expected.ts';
 import type { Tools } from '../inputs.ts';
 import { input, settled } from './polygrad-input.ts';
+import { orderOperation } from './polygrad-order.ts';
 import { prepareTraining } from './polygrad-training.ts';
 import { type Prepared, type Runner, type RunnerOptions, Unsupported } from './runner.ts';
 
@@ -159,6 +160,10 @@ function latency(tools: Tools, { kind, n, ops }: LatencyWork): Prepared {
 }
 
 function prepare(tools: Tools, work: Work): Promise<Prepared> | Prepared {
+  if (isOrderWork(work)) {
+    const { operands, compute } = orderOperation(tools, work);
+    return operation(tools, operands, compute);
+  }
   switch (work.kind) {
     case 'gemm':
       return gemm(tools, work);

@@ -33,8 +33,8 @@ export interface ScanSpec {
 
 /** Lines done side by side without vectors. */
 const sideBySide = 4;
-/** Vectors done side by side. */
-const vectorsAcross = 8;
+/** Vectors next to each other that one group does. */
+const vectorsAcross = 64;
 /** Elements a group should have at least. */
 const groupElements = 4096;
 /** Fewer lines than this, each at least so long, are cut into segments of at least so many elements, at most so many. */
@@ -57,11 +57,7 @@ export function lowerScan(spec: ScanSpec, caps: EngineCaps): Lowered {
   const next = [out, spec.x.view, spec.factor?.view].every((view) => view === undefined || view.strides[last] === 1);
   const whole = axis !== last && lanes > 1 && next ? across - (across % lanes) : 0;
   if (whole > 0) {
-    // The widest block of vectors first, then what is left of it.
-    const width = Math.min(whole, lanes * vectorsAcross);
-    const wide = whole - (whole % width);
-    vectors(set, part(spec, last, 0, wide), width / lanes, lanes);
-    if (wide < whole) vectors(set, part(spec, last, wide, whole - wide), (whole - wide) / lanes, lanes);
+    vectors(set, part(spec, last, 0, whole), Math.min(whole, lanes * vectorsAcross), lanes);
   }
   if (whole < across || axis === last) {
     const rest = whole === 0 ? spec : part(spec, last, whole, across - whole);
@@ -117,9 +113,9 @@ interface Memory {
   readonly factor: KNode | null;
 }
 
-function memoryOf(w: ProgramWriter, { out, x, factor }: ScanSpec, writes: boolean): Memory {
+function memoryOf(w: ProgramWriter, { out, x, factor }: ScanSpec, access: 'write' | 'readwrite' | null): Memory {
   return {
-    out: writes ? w.param(0, out.dtype, 'write', out.span) : w.e.i32(0),
+    out: access === null ? w.e.i32(0) : w.param(0, out.dtype, access, out.span),
     x: w.param(x.slot, x.view.dtype, 'read', x.view.span),
     factor: factor && w.param(factor.slot, factor.view.dtype, 'read', factor.view.span),
   };
@@ -133,33 +129,39 @@ function placed(w: ProgramWriter, view: TensorView, axis: number, start: KNode, 
   return e.add(start, e.mul(at, e.i32(view.strides[axis] as number)));
 }
 
-/** Lines next to each other in memory, as vectors. */
-function vectors(set: ProgramSet, spec: ScanSpec, count: number, lanes: number): void {
+/**
+ * Lines next to each other in memory, as vectors: the result before is read back, from the nearest cache, so that memory is walked row
+ * by row and not column by column.
+ */
+function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number): void {
   const { op, axis, reverse, out, x, factor } = spec;
   const last = out.shape.length - 1;
   const n = out.shape[axis] as number;
-  const blocks = (out.shape[last] as number) / (count * lanes);
+  const across = out.shape[last] as number;
+  const blocks = Math.ceil(across / width);
   const others = linesOf(without(out, axis).shape, last - 1);
   set.add('_vectors', others * blocks, (w) => {
     const { b, e, group } = w;
-    const memory = memoryOf(w, spec, true);
+    const memory = memoryOf(w, spec, 'readwrite');
     const line = e.idiv(group, e.i32(blocks));
-    const column = e.mul(e.irem(group, e.i32(blocks)), e.i32(count * lanes));
+    const column = e.mul(e.irem(group, e.i32(blocks)), e.i32(width));
     const start = (view: TensorView): KNode => e.add(lineStart(e, without(view, axis), last - 1, line), column);
     const starts = { out: start(out), x: start(x.view), factor: factor && start(factor.view) };
-    const running = b.reg('running', out.dtype, lanes, count);
-    const first = e.constant(out.dtype, scanIdentity(op, out.dtype), lanes);
-    for (let v = 0; v < count; v++) b.store(running, v, first);
-    b.loop(n, (p) => {
-      const at = (view: TensorView, from: KNode, v: number): KNode =>
-        e.add(placed(w, view, axis, from, p, reverse), e.i32(v * lanes));
-      for (let v = 0; v < count; v++) {
-        const value = b.load(memory.x, at(x.view, starts.x, v), lanes);
-        const scale = factor && b.load(memory.factor as KNode, at(factor.view, starts.factor as KNode, v), lanes);
-        const next = b.place(combined(w, op, b.load(running, v), value, scale));
-        b.store(running, v, next);
-        b.store(memory.out, at(out, starts.out, v), next);
-      }
+    const left = e.idiv(e.sub(e.i32(across), column), e.i32(lanes));
+    const vectorsHere = across % width === 0 ? e.i32(width / lanes) : e.min(e.i32(width / lanes), left);
+    const row = (p: KNode, before: (at: KNode) => KNode): void => {
+      b.loop(vectorsHere, (v) => {
+        const shift = e.mul(v, e.i32(lanes));
+        const at = (view: TensorView, from: KNode): KNode => e.add(placed(w, view, axis, from, p, reverse), shift);
+        const value = b.load(memory.x, at(x.view, starts.x), lanes);
+        const scale = factor && b.load(memory.factor as KNode, at(factor.view, starts.factor as KNode), lanes);
+        b.store(memory.out, at(out, starts.out), combined(w, op, before(shift), value, scale));
+      });
+    };
+    row(e.i32(0), () => e.constant(out.dtype, scanIdentity(op, out.dtype), lanes));
+    b.loop(n - 1, (p) => {
+      const at = placed(w, out, axis, starts.out, p, reverse);
+      row(e.add(p, e.i32(1)), (shift) => b.load(memory.out, e.add(at, shift), lanes));
     });
   });
 }
@@ -192,7 +194,7 @@ function lines(
   const groups = Math.ceil(total / (side * turns));
   set.add(suffix, groups, (w) => {
     const { b, e, group } = w;
-    const memory = memoryOf(w, spec, to === null);
+    const memory = memoryOf(w, spec, to === null ? 'write' : null);
     const ends = from && w.temp(from.end, 'read');
     const target = to && w.temp(to.end, 'write');
     const scales = to?.scale ? w.temp(to.scale, 'write') : null;

@@ -12,8 +12,11 @@ import type { ProgramWriter } from './program-set.ts';
 export interface SortKeys {
   /** Words of a key, 1 or 2. Word 0 is the least significant. */
   readonly words: 1 | 2;
-  /** Word `word` of the key of the element at a position of memory. `source` is what `open` returned. */
-  key(w: ProgramWriter, source: KNode, at: KNode, word: number): KNode;
+  /**
+   * Word `word` of the key of the element at a position of memory, or with `lanes` of so many next to each other (keys of one word).
+   * `source` is what `open` returned.
+   */
+  key(w: ProgramWriter, source: KNode, at: KNode, word: number, lanes?: number): KNode;
   /** Declares the memory of the elements, slot `slot`. */
   open(w: ProgramWriter, slot: number): KNode;
 }
@@ -32,12 +35,12 @@ export function keysOf(view: TensorView, descending: boolean): SortKeys {
     words: wide ? 2 : 1,
     open: (w, slot) =>
       wide ? w.param(slot, 'uint32', 'read', 2 * view.span) : w.param(slot, view.dtype, 'read', view.span),
-    key: (w, source, at, word) => {
+    key: (w, source, at, word, lanes = 1) => {
       const { b, e } = w;
       const u32 = (value: number): KNode => e.constant('uint32', value);
       const sign = u32(0x8000_0000);
       if (!wide) {
-        const bits = e.bitcast(b.load(source, at), 'uint32');
+        const bits = e.bitcast(b.load(source, at, lanes), 'uint32');
         if (kind === 'uint') return turned(w, bits);
         if (kind === 'int') return turned(w, e.xor(bits, sign));
         const size = e.and(bits, u32(0x7fff_ffff));

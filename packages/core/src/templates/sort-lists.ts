@@ -11,6 +11,8 @@ import { digits, passesPerWord, radixInMemory } from './sort-radix.ts';
 export interface Offered {
   readonly many: KNode;
   readonly key: (k: KNode) => KNode;
+  /** Keys of `lanes` elements from the k-th on, as a vector; null where they do not lie next to each other. */
+  readonly keys: ((k: KNode, lanes: number) => KNode) | null;
   readonly position: (k: KNode) => KNode;
 }
 
@@ -22,8 +24,12 @@ export interface Best {
 
 /** Longest list that is kept in order. */
 const longestOrdered = 32;
-/** Elements compared with the end of the list at once. */
+/** Vectors of elements compared with the end of the list at once, or elements without vectors. */
 const atOnce = 4;
+/** Most lanes of a vector. */
+const mostLanes = 4;
+/** Elements that a list may run over by. */
+const slack = 2 * atOnce * mostLanes;
 
 /** Elements that a list of `count` has room for. */
 function room(count: number): number {
@@ -32,46 +38,49 @@ function room(count: number): number {
 
 /** Bytes of group memory that `takeBest` needs. */
 export function bestMemory(count: number): number {
-  return count <= longestOrdered ? 8 * count : 16 * (room(count) + 2 * atOnce) + 4 * digits * passesPerWord;
+  return count <= longestOrdered ? 8 * count : 16 * (room(count) + slack) + 4 * digits * passesPerWord;
 }
 
 /** The `count` first in order among the elements offered, of which there are at least so many. */
-export function takeBest(w: ProgramWriter, count: number, offered: Offered): Best {
-  return count <= longestOrdered ? inOrder(w, count, offered) : collected(w, count, offered);
+export function takeBest(w: ProgramWriter, count: number, offered: Offered, lanes: number): Best {
+  const vector = offered.keys === null ? 1 : Math.min(lanes, mostLanes);
+  return count <= longestOrdered ? inOrder(w, count, offered, vector) : collected(w, count, offered, vector);
 }
 
 /** Runs `body` for elements from `first` on whose key is below the limit when they are met. */
 function below(
   { b, e }: ProgramWriter,
   first: number,
-  { many, key }: Offered,
+  { many, key, keys }: Offered,
+  lanes: number,
   limit: KNode,
   body: (k: KNode, value: KNode) => void,
   between: () => void,
 ): void {
+  const step = atOnce * lanes;
   const left = e.sub(many, e.i32(first));
-  const rounds = e.idiv(left, e.i32(atOnce));
-  const offer = (k: KNode, value: KNode): void => {
+  const rounds = e.idiv(left, e.i32(step));
+  const offer = (k: KNode): void => {
+    const value = b.place(key(k));
     b.ifThen(e.lt(value, b.load(limit, 0)), () => body(k, value));
   };
   b.loop(rounds, (round) => {
-    const ks = Array.from({ length: atOnce }, (_, u) =>
-      e.add(e.add(e.mul(round, e.i32(atOnce)), e.i32(u)), e.i32(first)),
-    );
-    const values = ks.map((k) => b.place(key(k)));
-    const smallest = values.reduce((x, y) => e.min(x, y));
+    const from = e.add(e.mul(round, e.i32(step)), e.i32(first));
+    const several = Array.from({ length: atOnce }, (_, u) => {
+      const at = e.add(from, e.i32(u * lanes));
+      return lanes === 1 || keys === null ? key(at) : keys(at, lanes);
+    });
+    const least = several.reduce((x, y) => e.min(x, y));
+    const smallest = Array.from({ length: lanes }, (_, lane) => e.lane(least, lane)).reduce((x, y) => e.min(x, y));
     b.ifThen(e.lt(smallest, b.load(limit, 0)), () => {
-      for (const [u, k] of ks.entries()) offer(k, values[u] as KNode);
+      b.loop(step, (u) => offer(e.add(from, u)));
       between();
     });
   });
-  b.loop(e.irem(left, e.i32(atOnce)), (k) => {
-    const at = e.add(e.add(e.mul(rounds, e.i32(atOnce)), k), e.i32(first));
-    offer(at, b.place(key(at)));
-  });
+  b.loop(e.irem(left, e.i32(step)), (k) => offer(e.add(e.add(e.mul(rounds, e.i32(step)), k), e.i32(first))));
 }
 
-function inOrder(w: ProgramWriter, count: number, offered: Offered): Best {
+function inOrder(w: ProgramWriter, count: number, offered: Offered, lanes: number): Best {
   const { b, e } = w;
   const best = { key: b.shared('bestKey', 'uint32', count), at: b.shared('bestAt', 'int32', count) };
   const newKey = b.reg('newKey', 'uint32');
@@ -103,14 +112,14 @@ function inOrder(w: ProgramWriter, count: number, offered: Offered): Best {
     push(e.i32(count), value, offered.position(k));
     b.store(limit, 0, b.load(best.key, count - 1));
   };
-  below(w, count, offered, limit, enter, () => {});
+  below(w, count, offered, lanes, limit, enter, () => {});
   return best;
 }
 
-function collected(w: ProgramWriter, count: number, offered: Offered): Best {
+function collected(w: ProgramWriter, count: number, offered: Offered, lanes: number): Best {
   const { b, e } = w;
   const full = room(count);
-  const length = full + 2 * atOnce;
+  const length = full + slack;
   const keys = [b.shared('key0', 'uint32', length), b.shared('key1', 'uint32', length)] as const;
   const order = [b.shared('order0', 'int32', length), b.shared('order1', 'int32', length)] as const;
   const places = b.shared('places', 'int32', digits * passesPerWord);
@@ -135,7 +144,7 @@ function collected(w: ProgramWriter, count: number, offered: Offered): Best {
   b.store(filled, 0, e.i32(count));
   // Nothing is above the largest key, and equal ones come too late.
   b.store(limit, 0, e.constant('uint32', 0xffff_ffff));
-  below(w, count, offered, limit, append, () => {
+  below(w, count, offered, lanes, limit, append, () => {
     b.ifThen(e.le(e.i32(full), b.load(filled, 0)), cut);
   });
   cut();

@@ -13,7 +13,7 @@ import { type Best, bestMemory, takeBest } from './sort-lists.ts';
 const leastShare = 8;
 /** Elements of a block: so many, and so many times those wanted; and most blocks of a line. */
 const blockElements = 1 << 15;
-const blockShare = 64;
+const blockShare = 256;
 const mostBlocks = 64;
 
 /** True if a sort is of this kind. */
@@ -21,7 +21,8 @@ export function maySelect({ n, count, keys }: LineSort, caps: EngineCaps): boole
   return keys.words === 1 && count * leastShare <= n && bestMemory(count) <= caps.sharedBytes;
 }
 
-export function select(set: ProgramSet, sort: LineSort): void {
+export function select(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
+  const lanes = Math.max(1, caps.vectorBytes / 4);
   const { n, count, lines, keys, axis, x } = sort;
   const block = Math.max(blockElements, blockShare * count);
   const blocks = Math.min(mostBlocks, Math.max(1, Math.floor(n / block)));
@@ -43,7 +44,10 @@ export function select(set: ProgramSet, sort: LineSort): void {
     const from = lineStart(e, x, axis, line);
     const position = (k: KNode): KNode => e.add(first, k);
     const key = (k: KNode): KNode => keys.key(w, source, elementAt(w, sort, from, position(k)), 0);
-    const best = takeBest(w, count, { many, key, position });
+    const inRow = x.strides[axis] === 1;
+    const several = (k: KNode, width: number): KNode =>
+      keys.key(w, source, elementAt(w, sort, from, position(k)), 0, width);
+    const best = takeBest(w, count, { many, key, keys: inRow ? several : null, position }, lanes);
     if (found === null) {
       storeResult(w, sort, line, best);
       return;
@@ -60,11 +64,13 @@ export function select(set: ProgramSet, sort: LineSort): void {
     const { b, e, group } = w;
     const [fromKeys, positions] = [w.temp(found.key, 'read'), w.temp(found.at, 'read')];
     const at = (k: KNode): KNode => e.add(e.mul(group, e.i32(blocks * count)), k);
-    const best = takeBest(w, count, {
+    const candidates = {
       many: e.i32(blocks * count),
-      key: (k) => b.load(fromKeys, at(k)),
-      position: (k) => b.load(positions, at(k)),
-    });
+      key: (k: KNode) => b.load(fromKeys, at(k)),
+      keys: (k: KNode, width: number) => b.load(fromKeys, at(k), width),
+      position: (k: KNode) => b.load(positions, at(k)),
+    };
+    const best = takeBest(w, count, candidates, lanes);
     storeResult(w, sort, group, best);
   });
 }

@@ -34,7 +34,7 @@ export function lowerSort(spec: SortSpec, caps: EngineCaps): Lowered {
     keys: keysOf(x, spec.descending),
   };
   if (n <= shortLine) byCounting(set, sort);
-  else if (maySelect(sort, caps)) select(set, sort);
+  else if (maySelect(sort, caps)) select(set, sort, caps);
   else if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort);
   else radixByGroups(set, sort);
   return set.result();
