@@ -33,7 +33,7 @@ import {
 import { type RandomKey, splitKey } from './random-key.ts';
 
 /** Elements of a block of scores, unless that makes too many blocks. */
-const blockElements = 1 << 19;
+const blockElements = 1 << 20;
 /** Most blocks: every one is some ten nodes of the graph. */
 const mostBlocks = 64;
 
@@ -125,43 +125,46 @@ class Pass {
 
 /** [...lead, G, L, V + 1]: the result, and behind it the logarithm of the sum of each row's exponentials (0 for a row of nothing). */
 function forward(operands: AttentionOperands, settings: Blocks): Node {
+  const { q, k, v } = operands;
   const pass = new Pass(operands, settings, false);
-  const scaled = p.mul(operands.q, pass.scale);
+  const scaled = p.mul(q, pass.scale);
+  const across = pass.rank - 2;
+  // A column of ones behind the values: their product with the weights ends in the weights' sum, as long as no weight is dropped. So
+  // nothing but that product reads a block of weights, and the block is used up at once.
+  const withOnes = p.concat([v, p.constant(1, v.dtype, [...v.shape.slice(0, -1), 1])], across);
   const parts = pass.rows.map((_, r) => {
     const queries = pass.ofRows(scaled, r);
-    let sofar: { top: Node; total: Node; result: Node } | null = null;
+    let sofar: { top: Node; sums: Node } | null = null;
     pass.columns.forEach((__, c) => {
       const block = pass.tile(r, c);
       if (block === null) return;
-      const scores = maskedScores(products(queries, pass.ofColumns(operands.k, c)), block.mask);
+      const scores = maskedScores(products(queries, pass.ofColumns(k, c)), block.mask);
       const highest = alongLast(scores, 'max');
-      const top = sofar === null ? highest : p.binary('maximum', sofar.top, highest);
+      const top: Node = sofar === null ? highest : p.binary('maximum', sofar.top, highest);
       const weights = onlyAllowed(p.unary('exp', p.sub(scores, top)), block.mask);
-      const total = alongLast(weights, 'sum');
-      const result = weighed(block.drop(weights), pass.ofColumns(operands.v, c));
-      if (sofar === null) sofar = { top, total, result };
-      else {
-        const shrink = p.unary('exp', p.sub(sofar.top, top));
-        sofar = {
-          top,
-          total: p.add(p.mul(sofar.total, shrink), total),
-          result: p.add(p.mul(sofar.result, shrink), result),
-        };
-      }
+      const sums =
+        settings.dropout === null
+          ? weighed(weights, pass.ofColumns(withOnes, c))
+          : p.concat([weighed(block.drop(weights), pass.ofColumns(v, c)), alongLast(weights, 'sum')], pass.rank - 1);
+      sofar =
+        sofar === null
+          ? { top, sums }
+          : { top, sums: p.add(p.mul(sofar.sums, p.unary('exp', p.sub(sofar.top, top))), sums) };
     });
-    return packed(sofar as { top: Node; total: Node; result: Node } | null, queries, operands.v);
+    return packed(sofar as { top: Node; sums: Node } | null, queries, v);
   });
-  return p.concat(parts, pass.rank - 2);
+  return joinedRows(parts, across);
 }
 
-function packed(sums: { top: Node; total: Node; result: Node } | null, queries: Node, v: Node): Node {
+function packed(sofar: { top: Node; sums: Node } | null, queries: Node, v: Node): Node {
   const last = queries.shape.length - 1;
   const width = v.shape[v.shape.length - 1] as number;
-  if (sums === null) return p.constant(0, queries.dtype, [...queries.shape.slice(0, -1), width + 1]);
-  const none = p.eq(sums.total, p.like(sums.total, 0));
-  const total = p.where(none, p.like(sums.total, 1), sums.total);
-  const logarithm = p.where(none, p.like(total, 0), p.add(sums.top, p.unary('log', total)));
-  return p.concat([p.div(sums.result, total), logarithm], last);
+  if (sofar === null) return p.constant(0, queries.dtype, [...queries.shape.slice(0, -1), width + 1]);
+  const sum = part(sofar.sums, last, width, 1);
+  const none = p.eq(sum, p.like(sum, 0));
+  const total = p.where(none, p.like(sum, 1), sum);
+  const logarithm = p.where(none, p.like(total, 0), p.add(sofar.top, p.unary('log', total)));
+  return p.concat([p.div(part(sofar.sums, last, 0, width), total), logarithm], last);
 }
 
 function backward(operands: AttentionOperands, output: Node, gradient: Node, settings: Blocks): (Tensor | null)[] {
@@ -217,9 +220,14 @@ function byRows(operands: AttentionOperands, settings: Blocks, f: Flow): { q: No
     return sum ?? p.zerosLike(queries);
   });
   return {
-    q: p.concat(parts, pass.rank - 2),
+    q: joinedRows(parts, pass.rank - 2),
     mask: added === null ? null : joined(maskRows, pass.rank - 2, added.shape),
   };
+}
+
+/** Parts side by side. Each is finished by itself: computed where they are joined, all would wait for the last, with the terms they sum. */
+function joinedRows(parts: readonly Node[], axis: number): Node {
+  return p.concat(parts.map(p.contiguous), axis);
 }
 
 /** Parts side by side, or added up where the whole has size 1. */
@@ -249,7 +257,7 @@ function byColumns(operands: AttentionOperands, settings: Blocks, f: Flow): Node
     });
     return sum ?? p.concat([p.zerosLike(keys), p.zerosLike(values)], pass.rank - 2);
   });
-  return p.concat(parts, pass.rank - 3);
+  return joinedRows(parts, pass.rank - 3);
 }
 
 /** Heads of operands: how many score matrices there are. */

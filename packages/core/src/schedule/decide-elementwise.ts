@@ -99,7 +99,8 @@ function storeSomewhere(p: Partition, node: PlanNode): void {
     return;
   }
   if (!p.alone.has(node)) {
-    for (const demand of [...p.demandsOf(node)]) {
+    // Kernels made later in the sweep run earlier: what they compute need not wait, nor keep its sources, for the others.
+    for (const demand of [...p.demandsOf(node)].sort((a, b) => b.kernel.id - a.kernel.id)) {
       const same = p.demandsOf(node).filter((d) => d.kernel === demand.kernel);
       if (!p.runsThrough(demand) || !mayRepeat(p, node, same) || !p.canServe(demand.kernel, node)) continue;
       const ranges = rangesOf(p.context, demand) as readonly Range[];
