@@ -23,6 +23,7 @@ import { movementSpecs } from './movement.ts';
 import { normalizationSpecs } from './normalization.ts';
 import { orderSpecs } from './order.ts';
 import { orderCases } from './order-special.ts';
+import { partSpecs } from './parts.ts';
 import { randomCases } from './random.ts';
 import { rearrangingSpecs } from './rearranging.ts';
 import { reductionSpecs } from './reduction.ts';
@@ -53,6 +54,7 @@ function inEveryDType(): readonly OpSpec[] {
 
 function inFloats(): readonly OpSpec[] {
   return [
+    ...partSpecs(),
     ...linearAlgebraSpecs(),
     ...distanceSpecs(),
     ...lossSpecs(),
