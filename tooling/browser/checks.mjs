@@ -8,7 +8,7 @@ import { matmul, scope, seed, setEngine, rand } from '@polygrad/core';
 import { train } from './training.mjs';
 
 /** Parts of the conformance suite: elementwise, along an axis, contractions, random numbers, golden values. */
-const families = ['[2,3] / float32 / plain', '[2,3] along 1 / float', 'conv1d', 'random /', 'goldens / so'];
+const families = ['[2,3] / float32 / plain', '[2,3] along 1 / float', 'conv1d', 'random /', 'goldens / softmax'];
 
 /** Golden values: the page's server has the file; in Node the suite finds it itself. */
 async function goldenValues() {
