@@ -14,6 +14,7 @@ import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { add, div, mul, neg } from './arithmetic.ts';
 import { finish, type LossOptions } from './loss.ts';
+import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { logSoftmax } from './softmax.ts';
 
@@ -117,10 +118,12 @@ function classLoss(
  * nllLoss(logSoftmax(tensor([[0, 0]])), tensor([1], { dtype: 'int32' })); // 0.6931472
  */
 export function nllLoss(logs: Tensor, target: Tensor, options: ClassLossOptions = {}): Tensor {
-  return compose('nllLoss', () => {
-    const node = floatOperand(logs);
-    return classLoss('nllLoss', node, nodeOf(target), classAxis('nllLoss', node), 0, options);
-  });
+  return compose('nllLoss', () =>
+    inFloat32([wrap(floatOperand(logs))], (wide) => {
+      const node = nodeOf(wide);
+      return classLoss('nllLoss', node, nodeOf(target), classAxis('nllLoss', node), 0, options);
+    }),
+  );
 }
 
 export interface CrossEntropyOptions extends ClassLossOptions {
@@ -141,31 +144,33 @@ export interface CrossEntropyOptions extends ClassLossOptions {
  * crossEntropy(tensor([[0, 0]]), tensor([1], { dtype: 'int32' })); // 0.6931472
  */
 export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntropyOptions = {}): Tensor {
-  return compose('crossEntropy', () => {
-    const smoothing = options.labelSmoothing ?? 0;
-    if (!(smoothing >= 0 && smoothing <= 1))
-      throw new ArgumentError('crossEntropy', `bad labelSmoothing: ${smoothing}; must be from 0 to 1`);
-    const node = floatOperand(logits);
-    const axis = classAxis('crossEntropy', node);
-    const logs = logSoftmax(wrap(node), axis);
-    const t = nodeOf(target);
-    if (!isFloat(t.dtype)) return classLoss('crossEntropy', nodeOf(logs), t, axis, smoothing, options);
-    if (!sameShape(t.shape, node.shape)) {
-      throw new ShapeError(
-        'crossEntropy',
-        `target has shape ${showShape(t.shape)}: probabilities need that of the logits ${showShape(node.shape)}`,
-        [node.shape, t.shape],
-      );
-    }
-    if (options.ignoreIndex !== undefined)
-      throw new ArgumentError(
-        'crossEntropy',
-        `ignoreIndex ${options.ignoreIndex} with probabilities: only class numbers can be ignored`,
-      );
-    let chance = wrap(p.cast(t, node.dtype));
-    if (smoothing !== 0) chance = add(mul(chance, 1 - smoothing), smoothing / (node.shape[axis] as number));
-    if (options.weight !== undefined)
-      chance = mul(chance, wrap(alongClasses('crossEntropy', options.weight, node, axis)));
-    return finish('crossEntropy', neg(sum(mul(chance, logs), axis)), options.reduction);
-  });
+  return compose('crossEntropy', () =>
+    inFloat32([wrap(floatOperand(logits))], (wide) => {
+      const smoothing = options.labelSmoothing ?? 0;
+      if (!(smoothing >= 0 && smoothing <= 1))
+        throw new ArgumentError('crossEntropy', `bad labelSmoothing: ${smoothing}; must be from 0 to 1`);
+      const node = nodeOf(wide);
+      const axis = classAxis('crossEntropy', node);
+      const logs = logSoftmax(wrap(node), axis);
+      const t = nodeOf(target);
+      if (!isFloat(t.dtype)) return classLoss('crossEntropy', nodeOf(logs), t, axis, smoothing, options);
+      if (!sameShape(t.shape, node.shape)) {
+        throw new ShapeError(
+          'crossEntropy',
+          `target has shape ${showShape(t.shape)}: probabilities need that of the logits ${showShape(node.shape)}`,
+          [node.shape, t.shape],
+        );
+      }
+      if (options.ignoreIndex !== undefined)
+        throw new ArgumentError(
+          'crossEntropy',
+          `ignoreIndex ${options.ignoreIndex} with probabilities: only class numbers can be ignored`,
+        );
+      let chance = wrap(p.cast(t, node.dtype));
+      if (smoothing !== 0) chance = add(mul(chance, 1 - smoothing), smoothing / (node.shape[axis] as number));
+      if (options.weight !== undefined)
+        chance = mul(chance, wrap(alongClasses('crossEntropy', options.weight, node, axis)));
+      return finish('crossEntropy', neg(sum(mul(chance, logs), axis)), options.reduction);
+    }),
+  );
 }

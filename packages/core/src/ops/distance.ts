@@ -3,11 +3,12 @@ import { compose } from '../graph/scope.ts';
 import { broadcastShapes } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { wrap } from '../tensor/handle.ts';
-import { floatOperand, floatOperands, given } from '../tensor/operand.ts';
+import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { div, mul, sub } from './arithmetic.ts';
+import { div, floatPair, mul, sub } from './arithmetic.ts';
 import { readAxis } from './axis-argument.ts';
 import { less, where } from './logic.ts';
+import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { expand } from './repeating.ts';
 import { unsqueeze } from './shape.ts';
@@ -48,13 +49,14 @@ export interface NormalizeOptions {
  * normalize(tensor([3, 4])); // [0.6, 0.8]
  */
 export function normalize(x: Tensor, options: NormalizeOptions = {}): Tensor {
-  return compose('normalize', () => {
-    const t = wrap(floatOperand(x));
-    const axis = readAxis('normalize', options.axis, usual(t), t.ndim);
-    const order = checkOrder('normalize', options.p ?? 2);
-    const over = t.ndim === 0 ? [] : [axis];
-    return div(t, atLeast(norm(t, { axis: over, p: order, keepDims: true }), options.eps ?? 1e-12));
-  });
+  return compose('normalize', () =>
+    inFloat32([wrap(floatOperand(x))], (t: Tensor) => {
+      const axis = readAxis('normalize', options.axis, usual(t), t.ndim);
+      const order = checkOrder('normalize', options.p ?? 2);
+      const over = t.ndim === 0 ? [] : [axis];
+      return div(t, atLeast(norm(t, { axis: over, p: order, keepDims: true }), options.eps ?? 1e-12));
+    }),
+  );
 }
 
 /**
@@ -73,36 +75,36 @@ export function cosineSimilarity(
   b: Tensor,
   options: { readonly axis?: number; readonly eps?: number } = {},
 ): Tensor {
-  return compose('cosineSimilarity', () => {
-    const [p, q] = floatOperands(a, b);
-    const shape = broadcastShapes('cosineSimilarity', p.shape, q.shape);
-    const rank = shape.length;
-    if (rank === 0)
-      throw new ShapeError('cosineSimilarity', 'no vectors: both are scalars; need at least one axis', [[], []]);
-    const axis = readAxis('cosineSimilarity', options.axis, rank > 1 ? 1 : 0, rank);
-    const eps = options.eps ?? 1e-8;
-    const parts = [p, q].map((node) => {
-      const t = wrap(node);
-      const lead = rank - t.ndim;
-      const full =
-        lead > 0
-          ? unsqueeze(
-              t,
-              Array.from({ length: lead }, (_, i) => i),
-            )
-          : t;
-      // An axis that is stretched has as many equal components as the other side.
-      const wide =
-        full.shape[axis] === shape[axis]
-          ? full
-          : expand(
-              full,
-              full.shape.map((n, i) => (i === axis ? (shape[axis] as number) : n)),
-            );
-      return div(wide, atLeast(norm(wide, { axis, keepDims: true }), eps));
-    }) as [Tensor, Tensor];
-    return sum(mul(...parts), axis);
-  });
+  return compose('cosineSimilarity', () =>
+    inFloat32(floatPair(a, b), (x: Tensor, y: Tensor) => {
+      const shape = broadcastShapes('cosineSimilarity', x.shape, y.shape);
+      const rank = shape.length;
+      if (rank === 0)
+        throw new ShapeError('cosineSimilarity', 'no vectors: both are scalars; need at least one axis', [[], []]);
+      const axis = readAxis('cosineSimilarity', options.axis, rank > 1 ? 1 : 0, rank);
+      const eps = options.eps ?? 1e-8;
+      const parts = [x, y].map((t: Tensor) => {
+        const lead = rank - t.ndim;
+        const full =
+          lead > 0
+            ? unsqueeze(
+                t,
+                Array.from({ length: lead }, (_, i) => i),
+              )
+            : t;
+        // An axis that is stretched has as many equal components as the other side.
+        const wide =
+          full.shape[axis] === shape[axis]
+            ? full
+            : expand(
+                full,
+                full.shape.map((n, i) => (i === axis ? (shape[axis] as number) : n)),
+              );
+        return div(wide, atLeast(norm(wide, { axis, keepDims: true }), eps));
+      }) as [Tensor, Tensor];
+      return sum(mul(...parts), axis);
+    }),
+  );
 }
 
 /**
@@ -119,19 +121,19 @@ export function cosineSimilarity(
  * cdist(tensor([[0, 0]]), tensor([[3, 4], [0, 0]])); // [[5, 0]]
  */
 export function cdist(a: Tensor, b: Tensor, options: { readonly p?: number } = {}): Tensor {
-  return compose('cdist', () => {
-    const [p, q] = floatOperands(a, b);
-    const [x, y] = [wrap(p), wrap(q)];
-    if (x.ndim < 2 || y.ndim < 2 || x.shape.at(-1) !== y.shape.at(-1))
-      throw new ShapeError(
-        'cdist',
-        `rows do not match: ${showShape(x.shape)} and ${showShape(y.shape)}; needs [..., m, k] and [..., n, k]`,
-        [x.shape, y.shape],
-      );
-    broadcastShapes('cdist', x.shape.slice(0, -2), y.shape.slice(0, -2));
-    const order = checkOrder('cdist', options.p ?? 2);
-    const difference = sub(unsqueeze(x, x.ndim - 1), unsqueeze(y, y.ndim - 2));
-    if (x.shape.at(-1) === 0) return sum(difference, -1);
-    return norm(difference, { axis: -1, p: order });
-  });
+  return compose('cdist', () =>
+    inFloat32(floatPair(a, b), (x: Tensor, y: Tensor) => {
+      if (x.ndim < 2 || y.ndim < 2 || x.shape.at(-1) !== y.shape.at(-1))
+        throw new ShapeError(
+          'cdist',
+          `rows do not match: ${showShape(x.shape)} and ${showShape(y.shape)}; needs [..., m, k] and [..., n, k]`,
+          [x.shape, y.shape],
+        );
+      broadcastShapes('cdist', x.shape.slice(0, -2), y.shape.slice(0, -2));
+      const order = checkOrder('cdist', options.p ?? 2);
+      const difference = sub(unsqueeze(x, x.ndim - 1), unsqueeze(y, y.ndim - 2));
+      if (x.shape.at(-1) === 0) return sum(difference, -1);
+      return norm(difference, { axis: -1, p: order });
+    }),
+  );
 }

@@ -14,6 +14,7 @@ import { softplus } from './activation.ts';
 import { abs, add, div, mul, neg, square, sub } from './arithmetic.ts';
 import { exp, log, log1p, xlogy } from './exponential.ts';
 import { less, lessEqual, where } from './logic.ts';
+import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { unsqueeze } from './shape.ts';
 
@@ -62,6 +63,16 @@ export function pair(op: string, prediction: Tensor, target: Tensor): [Tensor, T
   return [wrap(x), wrap(y)];
 }
 
+/** A loss between prediction and target, as floats of one dtype and shape; 16-bit floats are computed in float32. */
+export function between(
+  op: string,
+  prediction: Tensor,
+  target: Tensor,
+  loss: (x: Tensor, y: Tensor) => Tensor,
+): Tensor {
+  return compose(op, () => inFloat32(pair(op, prediction, target), loss as (...args: Tensor[]) => Tensor));
+}
+
 /**
  * The squared difference. Source: PyTorch `mse_loss`.
  *
@@ -69,8 +80,7 @@ export function pair(op: string, prediction: Tensor, target: Tensor): [Tensor, T
  * mseLoss(tensor([1, 2]), tensor([1, 4])); // 2
  */
 export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
-  return compose('mseLoss', () => {
-    const [x, y] = pair('mseLoss', prediction, target);
+  return between('mseLoss', prediction, target, (x, y) => {
     return finish('mseLoss', square(sub(x, y)), options.reduction);
   });
 }
@@ -82,8 +92,7 @@ export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions
  * l1Loss(tensor([1, 2]), tensor([1, 4])); // 1
  */
 export function l1Loss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
-  return compose('l1Loss', () => {
-    const [x, y] = pair('l1Loss', prediction, target);
+  return between('l1Loss', prediction, target, (x, y) => {
     return finish('l1Loss', abs(sub(x, y)), options.reduction);
   });
 }
@@ -101,8 +110,7 @@ export function huberLoss(
   target: Tensor,
   options: LossOptions & { readonly delta?: number } = {},
 ): Tensor {
-  return compose('huberLoss', () => {
-    const [x, y] = pair('huberLoss', prediction, target);
+  return between('huberLoss', prediction, target, (x, y) => {
     const delta = given(checkNumber('huberLoss', 'delta', options.delta ?? 1, 0, true), x);
     const distance = abs(sub(x, y));
     const far = mul(delta, sub(distance, mul(delta, 0.5)));
@@ -123,8 +131,7 @@ export function smoothL1Loss(
   target: Tensor,
   options: LossOptions & { readonly beta?: number } = {},
 ): Tensor {
-  return compose('smoothL1Loss', () => {
-    const [x, y] = pair('smoothL1Loss', prediction, target);
+  return between('smoothL1Loss', prediction, target, (x, y) => {
     const distance = abs(sub(x, y));
     checkNumber('smoothL1Loss', 'beta', options.beta ?? 1, 0);
     if (options.beta === 0) return finish('smoothL1Loss', distance, options.reduction);
@@ -151,8 +158,7 @@ export function binaryCrossEntropy(
   target: Tensor,
   options: LossOptions & { readonly weight?: Tensor } = {},
 ): Tensor {
-  return compose('binaryCrossEntropy', () => {
-    const [x, y] = pair('binaryCrossEntropy', prediction, target);
+  return between('binaryCrossEntropy', prediction, target, (x, y) => {
     const cut = (t: Tensor): Tensor => where(lessEqual(t, -100), -100, t);
     const losses = neg(add(mul(y, cut(log(x))), mul(sub(1, y), cut(log(sub(1, x))))));
     return finish('binaryCrossEntropy', options.weight ? mul(losses, options.weight) : losses, options.reduction);
@@ -172,8 +178,7 @@ export function binaryCrossEntropyWithLogits(
   target: Tensor,
   options: LossOptions & { readonly weight?: Tensor; readonly posWeight?: Tensor | number } = {},
 ): Tensor {
-  return compose('binaryCrossEntropyWithLogits', () => {
-    const [x, y] = pair('binaryCrossEntropyWithLogits', logits, target);
+  return between('binaryCrossEntropyWithLogits', logits, target, (x, y) => {
     let losses: Tensor;
     if (options.posWeight === undefined) {
       // max(x, 0) - x y + log1p(exp(-|x|)): softplus(x) - x y in an order that loses nothing where the answer is sure and right.
@@ -208,8 +213,7 @@ export function klDiv(
   target: Tensor,
   options: { readonly reduction?: Reduction | 'batchMean'; readonly logTarget?: boolean } = {},
 ): Tensor {
-  return compose('klDiv', () => {
-    const [x, y] = pair('klDiv', logs, target);
+  return between('klDiv', logs, target, (x, y) => {
     const losses = options.logTarget ? mul(exp(y), sub(y, x)) : sub(xlogy(y, y), mul(y, x));
     if (options.reduction === 'batchMean') return div(sum(losses), losses.shape[0] ?? 1);
     return finish('klDiv', losses, options.reduction);
@@ -242,8 +246,7 @@ export function gaussianNllLoss(
   variance: Tensor,
   options: GaussianNllOptions = {},
 ): Tensor {
-  return compose('gaussianNllLoss', () => {
-    const [x, y] = pair('gaussianNllLoss', prediction, target);
+  return between('gaussianNllLoss', prediction, target, (x, y) => {
     const eps = given(checkNumber('gaussianNllLoss', 'eps', options.eps ?? 1e-6, 0, true), x);
     let v = wrap(floatOperands(x, variance)[1]);
     const lead = x.shape.slice(0, -1);

@@ -1,5 +1,4 @@
 /** Losses that are satisfied by a margin: hinge, cosine embedding, triplets. `reduction` as in loss.ts. */
-import { compose } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 
@@ -9,7 +8,7 @@ import { add, div, minimum, mul, sub } from './arithmetic.ts';
 import { relu } from './activation.ts';
 import { sqrt } from './exponential.ts';
 import { greater, where } from './logic.ts';
-import { checkNumber, finish, type LossOptions, pair } from './loss.ts';
+import { between, checkNumber, finish, type LossOptions, pair } from './loss.ts';
 import { sum } from './reduction.ts';
 import { norm } from './statistics.ts';
 
@@ -30,8 +29,7 @@ export interface MarginOptions extends LossOptions {
  * hingeLoss(tensor([0.5, 3]), tensor([1, 1])); // 0.25
  */
 export function hingeLoss(prediction: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
-  return compose('hingeLoss', () => {
-    const [x, y] = pair('hingeLoss', prediction, target);
+  return between('hingeLoss', prediction, target, (x, y) => {
     return finish('hingeLoss', relu(sub(given(options.margin ?? 1, x), mul(x, y))), options.reduction);
   });
 }
@@ -52,9 +50,8 @@ const embeddingEps = 1e-12;
  * cosineEmbeddingLoss(tensor([[1, 0]]), tensor([[3, 4]]), tensor([1])); // 0.4
  */
 export function cosineEmbeddingLoss(a: Tensor, b: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
-  return compose('cosineEmbeddingLoss', () => {
+  return between('cosineEmbeddingLoss', a, b, (x, y) => {
     const op = 'cosineEmbeddingLoss';
-    const [x, y] = pair(op, a, b);
     if (x.ndim < 1 || x.ndim > 2 || !sameShape(target.shape, x.shape.slice(0, -1)))
       throw new ShapeError(
         op,
@@ -94,9 +91,8 @@ export function tripletMarginLoss(
   negative: Tensor,
   options: TripletOptions = {},
 ): Tensor {
-  return compose('tripletMarginLoss', () => {
-    const op = 'tripletMarginLoss';
-    const [a, near] = pair(op, anchor, positive);
+  const op = 'tripletMarginLoss';
+  return between(op, anchor, positive, (a, near) => {
     const far = pair(op, a, negative)[1];
     if (a.ndim === 0) throw new ShapeError(op, 'no vectors: all are scalars; need at least one axis', [[]]);
     const p = options.p ?? 2;
