@@ -33,10 +33,9 @@ export interface ScanSpec {
 
 /** Lines done side by side without vectors. */
 const sideBySide = 4;
-/** Vectors next to each other that one group does. */
-const vectorsAcross = 64;
-/** Rows that a vector goes through at once. */
-const rowsAtOnce = 4;
+/** Elements next to each other that one group does, at least and at most. */
+const leastAcross = 128;
+const mostAcross = 1024;
 /** Elements a group should have at least. */
 const groupElements = 4096;
 /** Fewer lines than this, each at least so long, are cut into segments of at least so many elements, at most so many. */
@@ -59,7 +58,10 @@ export function lowerScan(spec: ScanSpec, caps: EngineCaps): Lowered {
   const next = [out, spec.x.view, spec.factor?.view].every((view) => view === undefined || view.strides[last] === 1);
   const whole = axis !== last && lanes > 1 && next ? across - (across % lanes) : 0;
   if (whole > 0) {
-    vectors(set, part(spec, last, 0, whole), Math.min(whole, lanes * vectorsAcross), lanes);
+    // Wide groups walk memory in long strides, but every worker should have one. Values do not depend on it.
+    const share =
+      Math.ceil((whole * linesOf(without(out, last).shape, axis)) / caps.parallelism / leastAcross) * leastAcross;
+    vectors(set, part(spec, last, 0, whole), Math.min(whole, mostAcross, share), lanes);
   }
   if (whole < across || axis === last) {
     const rest = whole === 0 ? spec : part(spec, last, whole, across - whole);
@@ -151,29 +153,19 @@ function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number):
     const starts = { out: start(out), x: start(x.view), factor: factor && start(factor.view) };
     const left = e.idiv(e.sub(e.i32(across), column), e.i32(lanes));
     const vectorsHere = across % width === 0 ? e.i32(width / lanes) : e.min(e.i32(width / lanes), left);
-    /** Rows p .. p + many - 1, from what is before them. */
-    const rows = (first: KNode, many: number, before: (shift: KNode) => KNode): void => {
+    const row = (p: KNode, before: (shift: KNode) => KNode): void => {
       b.loop(vectorsHere, (v) => {
         const shift = e.mul(v, e.i32(lanes));
-        let running = before(shift);
-        for (let r = 0; r < many; r++) {
-          const p = e.add(first, e.i32(r));
-          const at = (view: TensorView, from: KNode): KNode => e.add(placed(w, view, axis, from, p, reverse), shift);
-          const value = b.load(memory.x, at(x.view, starts.x), lanes);
-          const scale = factor && b.load(memory.factor as KNode, at(factor.view, starts.factor as KNode), lanes);
-          running = b.place(combined(w, op, running, value, scale));
-          b.store(memory.out, at(out, starts.out), running);
-        }
+        const at = (view: TensorView, from: KNode): KNode => e.add(placed(w, view, axis, from, p, reverse), shift);
+        const value = b.load(memory.x, at(x.view, starts.x), lanes);
+        const scale = factor && b.load(memory.factor as KNode, at(factor.view, starts.factor as KNode), lanes);
+        b.store(memory.out, at(out, starts.out), combined(w, op, before(shift), value, scale));
       });
     };
-    const onward = (p: KNode, many: number): void => {
-      const at = placed(w, out, axis, starts.out, e.sub(p, e.i32(1)), reverse);
-      rows(p, many, (shift) => b.load(memory.out, e.add(at, shift), lanes));
-    };
-    const first = 1 + ((n - 1) % rowsAtOnce);
-    rows(e.i32(0), first, () => e.constant(out.dtype, scanIdentity(op, out.dtype), lanes));
-    b.loop((n - first) / rowsAtOnce, (turn) => {
-      onward(e.add(e.mul(turn, e.i32(rowsAtOnce)), e.i32(first)), rowsAtOnce);
+    row(e.i32(0), () => e.constant(out.dtype, scanIdentity(op, out.dtype), lanes));
+    b.loop(n - 1, (p) => {
+      const at = placed(w, out, axis, starts.out, p, reverse);
+      row(e.add(p, e.i32(1)), (shift) => b.load(memory.out, e.add(at, shift), lanes));
     });
   });
 }
