@@ -108,8 +108,8 @@ def cases():
         vectors = lambda: T([4, 3], AWAY(0.2, 2), expand=False)
         add('cosineEmbeddingLoss', [vectors(), vectors(), T([4], LIT(1, -1, 1, -1), grad=False)], o)
         add('cosineEmbeddingLoss', [vectors(), vectors(), T([4], LIT(1, -1, 1, -1), grad=False)], {**o, 'margin': 0.3})
-        add('gaussianNllLoss', [T([3, 4]), T([3, 4]), T([3, 4], U(0.3, 2))], o, second=False)
-        add('gaussianNllLoss', [T([3, 4]), T([3, 4]), T([3, 1], U(0.3, 2))], {**o, 'full': True}, second=False)
+        add('gaussianNllLoss', [T([3, 4]), T([3, 4]), T([3, 4], U(0.3, 2))], o)
+        add('gaussianNllLoss', [T([3, 4]), T([3, 4]), T([3, 1], U(0.3, 2))], {**o, 'full': True})
         three = lambda: [vectors(), vectors(), vectors()]
         add('tripletMarginLoss', three(), o)
         add('tripletMarginLoss', three(), {**o, 'margin': 3.5})
