@@ -208,7 +208,11 @@ export class Partition {
   /** Stores the node in a kernel of its own. */
   storeInNewKernel(node: PlanNode): Demand {
     const anchor = this.facts.anchor[node.index] as PlanNode | null;
-    const { axes, index } = loopsOver(this.context.e, node.shape, anchor === null ? [] : groupsOf(anchor, node));
+    const { axes, index } = loopsOver(
+      this.context.e,
+      node.shape,
+      anchor === null ? [] : groupsOf(this.facts, anchor, node),
+    );
     const kernel = new KernelDraft(this.context, axes);
     this.kernels.push(kernel);
     kernel.anchor = anchor;
@@ -273,8 +277,22 @@ export class Partition {
 }
 
 /** How many groups each axis of `node` consists of, where the contraction that may fill its kernel has groups. */
-function groupsOf(anchor: PlanNode, node: PlanNode): number[] {
-  if (!isPlanOp(anchor, 'conv') || anchor.shape.length !== node.shape.length) return [];
+function groupsOf(facts: Facts, anchor: PlanNode, node: PlanNode): number[] {
+  if (!isPlanOp(anchor, 'conv')) return [];
   const groups = anchor.attr.groups * anchor.attr.batchGroups;
-  return node.shape.map((n, axis) => (axis === 1 && n === anchor.shape[1] ? groups : 1));
+  const features = groups === 1 ? null : featureAxis(facts, anchor, node);
+  return features === null ? [] : node.shape.map((_, axis) => (axis === features ? groups : 1));
+}
+
+/** The axis of `node` along which a convolution's features lie, which is another one where images have their channels last. */
+function featureAxis(facts: Facts, anchor: PlanNode, node: PlanNode): number | null {
+  const orders: (readonly number[])[] = [];
+  for (let at = node; at !== anchor; ) {
+    const next = at.src.find((s) => s.size === at.size && (s === anchor || facts.anchor[s.index] === anchor));
+    if (next === undefined || next.shape.length !== at.shape.length) return null;
+    if (isPlanOp(at, 'permute')) orders.push(at.attr.axes);
+    else if (at.shape.some((n, axis) => n !== next.shape[axis])) return null;
+    at = next;
+  }
+  return orders.reduceRight((axis, order) => order.indexOf(axis), 1);
 }
