@@ -10,7 +10,8 @@
  *
  * Numeric meaning (docs/numerics.md): MAX and MIN propagate NaN; IDIV and IREM truncate, x / 0 gives 0 (an error on the
  * interpreter), INT_MIN / -1 wraps; float to integer CAST saturates and NaN gives 0; FMA rounds once; nothing
- * contracts or reassociates by itself.
+ * contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
+ * 32 bits only get programs without such operations (legalize.ts).
  */
 import type { DType } from '../shape/dtype.ts';
 
@@ -29,7 +30,8 @@ export type UnaryOp =
   | 'ERF' | 'RSQRT' | 'RECIP' | 'ISNAN'; // ISNAN: bool result
 
 /**
- * Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints. FREM
+ * Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints; counts of
+ * shifts are taken modulo 32 (64-bit integers: 64). FREM
  * is C's fmod; MULHI the high 32 bits of a uint32 product.
  */
 // biome-ignore format: a table of operations reads better grouped
@@ -105,7 +107,7 @@ export interface KArgs {
   ENDIF: null;
   BARRIER: null;
   // --- types
-  /** Value conversion; see the numeric meaning above. int32 <-> uint32 wraps. Anything to bool is `!= 0`. */
+  /** Value conversion, rounded once; see the numeric meaning above. Integers wrap. Anything to bool is `!= 0`. */
   CAST: null;
   /** Same bits, same size. */
   BITCAST: null;
