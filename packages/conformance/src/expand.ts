@@ -107,7 +107,8 @@ function moreDTypes(spec: OpSpec, target: Target): ConformanceCase[] {
 function held(spec: OpSpec, inputs: NDArray[], dtype: DType): NDArray[] {
   return inputs.map((a, i) => {
     const own = spec.inputDTypes?.[i] ?? dtype;
-    return isSmallFloat(own) ? map(a, (x) => nearest(own, x)) : a;
+    if (isSmallFloat(own)) return map(a, (x) => nearest(own, x));
+    return integerFormat(own) === null ? a : map(a, (x) => Number(wrap(own, BigInt(x))));
   });
 }
 

@@ -79,6 +79,7 @@ interface Scan {
   readonly options?: readonly Options[];
   readonly order?: 0 | 2;
   readonly sums?: boolean;
+  readonly result?: OpSpec['result'];
 }
 
 const ways: readonly Options[] = [{}, { reverse: true }];
@@ -90,7 +91,16 @@ const logAdd = (a: number, b: number): number =>
 
 const scans: readonly Scan[] = [
   { name: 'cumSum', run: pg.cumSum, first: 0, step: add, options: allWays, sums: true },
-  { name: 'cumSum int', run: pg.cumSum, first: 0, step: add, draw: integer(-9, 9), dtypes: ['int32'], order: 0 },
+  {
+    name: 'cumSum int',
+    run: pg.cumSum,
+    first: 0,
+    step: add,
+    draw: integer(-9, 9),
+    dtypes: ['int32'],
+    result: (dtype) => (dtype.endsWith('64') ? dtype : 'int32'),
+    order: 0,
+  },
   {
     name: 'cumProd',
     run: pg.cumProd,
@@ -147,6 +157,7 @@ function scanSpecs(): OpSpec[] {
     instances: instancesOf(s.draw ?? any, s.options),
     run: ([x], o) => s.run(x as Tensor, o as never),
     oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, running(s.first, s.step, o)),
+    ...(s.result === undefined ? {} : { result: s.result }),
     ...(s.sums ? { terms: ([x]: NDArray[]) => 2 * count((x as NDArray).shape) } : {}),
     ...(s.order === 0 ? {} : { gradient: { of: [0], order: 2 as const } }),
   }));
