@@ -6,6 +6,7 @@
  */
 import type { Node } from '../graph/node.ts';
 import { nextMark } from '../graph/node.ts';
+import { hasPlaceholders } from '../graph/placeholder.ts';
 import { add, cast, constant } from '../graph/primitives.ts';
 import { forgetHistory, release, releasedSlot } from '../graph/recorder.ts';
 import { beginOp, holdFlushes, traceScope } from '../graph/scope.ts';
@@ -57,7 +58,7 @@ function collect(root: Node): { nodes: Node[]; leaves: Node[] } {
  * @param t a tensor with one element, unless options.gradient is given
  * @param options gradient: to start from, of the shape of t; retainGraph: allow another backward(); createGraph: let the gradients be
  *   differentiated
- * @throws GradientError if t depends on no leaf, or its graph was released; ShapeError if t has several elements
+ * @throws GradientError if t depends on no leaf, its graph was released, or inside vmap; ShapeError if t has several elements
  *
  * @example
  * const w = tensor([1, 2], { requiresGrad: true });
@@ -67,6 +68,11 @@ function collect(root: Node): { nodes: Node[]; leaves: Node[] } {
 export function backward(t: Tensor, options: BackwardOptions = {}): void {
   beginOp('backward');
   const node = nodeOf(t, 'backward');
+  if (hasPlaceholders())
+    throw new GradientError(
+      'backward',
+      'called inside vmap: an example is no leaf that could hold a gradient; return gradients with grad(), or call backward() on the result of vmap',
+    );
   if (!node.requiresGrad) {
     throw new GradientError(
       'backward',

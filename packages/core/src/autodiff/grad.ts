@@ -94,7 +94,7 @@ export const positionsOf = (argnums: Argnums | undefined): readonly number[] =>
  *
  * @param f returns a tensor with one element; the argument is a tensor, or arrays and plain objects of tensors
  * @param options argnums: another argument, or several (the result is an array then); createGraph
- * @returns a function of the same arguments; its result has the structure of the argument
+ * @returns a function of the same arguments; its result has the structure of the argument, with zeros where f does not depend on it
  * @throws ShapeError if f returns more than one element, DTypeError for integer arguments
  *
  * @example
@@ -114,7 +114,9 @@ export function grad<A extends readonly unknown[], const N extends Argnums = 0>(
 /**
  * The function that computes the gradients of `f` by all its arguments.
  *
- * @returns a function of the same arguments that gives an array, one gradient per argument
+ * @param f returns a tensor with one element; its arguments are floating-point tensors, or arrays and plain objects of them
+ * @returns a function of the same arguments that gives an array, one gradient per argument; zeros for arguments f does not use
+ * @throws ShapeError if f returns more than one element, DTypeError for integer arguments (name the others with grad and argnums)
  *
  * @example
  * const slopes = grads((a: Tensor, b: Tensor) => a.mul(b).sum());

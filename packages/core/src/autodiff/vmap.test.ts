@@ -209,6 +209,8 @@ describe('vmap', () => {
     expect(() => vmap((x: Tensor) => x, { inAxes: [[0]] })(xs)).toThrow(/\[vmap\].*inAxes/);
     expect(() => vmap((x: { a: Tensor }) => x.a, { inAxes: [{ b: 0 }] as never })({ a: xs })).toThrow(/no entry 'a'/);
     expect(() => vmap((x: Tensor) => mul(x, x.itemSync()))(float64([1, 2]))).toThrow(/\[vmap\].*example inside vmap/);
+    const leaf = tensor([1, 2, 3], { dtype: 'float64', requiresGrad: true });
+    expect(() => vmap((x: Tensor) => sum(mul(x, leaf)).backward())(xs)).toThrow(/\[backward\].*inside vmap.*grad\(\)/);
     expect(() => vmap((async (x: Tensor) => x) as never)(xs as never)).toThrow(/\[vmap\].*promise/);
     flush();
   });
