@@ -22,31 +22,15 @@ import { emitFunction } from './emit/emit.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { CodeTable } from './code-table.ts';
 import { chunkFor, Code, CodeModule, CpuKernel, runGroups } from './kernel.ts';
-import { type Block, Heap } from './memory/heap.ts';
-import { argSlots, argsAt, heapAt, scalarOffset } from './memory/layout.ts';
+import { CpuBuffer } from './memory/buffer.ts';
+import { Heap } from './memory/heap.ts';
+import { argSlots, argsAt, heapAt } from './memory/layout.ts';
 import { sameCode } from './program-key.ts';
 import { type CpuEngineOptions, setUp, sharedBytes } from './setup.ts';
 import { processorName } from './threads/host.ts';
 import { WorkerPool } from './threads/pool.ts';
-
-/** Work below this (estimated nanoseconds of batches that follow each other closely) wakes no sleeping thread. */
-const wakeAboveNs = 60_000;
-/** Batches further apart than this (milliseconds) do not follow each other closely: a woken thread would sleep again. */
-const closeMs = 0.3;
-
-class CpuBuffer implements EngineBuffer {
-  readonly bytes: number;
-  readonly heap: Heap;
-  readonly address: number;
-  block: Block | null;
-
-  constructor(bytes: number, heap: Heap, block: Block) {
-    this.bytes = bytes;
-    this.heap = heap;
-    this.block = block;
-    this.address = block.address;
-  }
-}
+import { Waker } from './threads/waker.ts';
+import { ArgsBlock } from './memory/args.ts';
 
 /** An engine on WebAssembly. Make one with `createCpuEngine`. */
 export class CpuEngine implements IEngine {
@@ -55,26 +39,20 @@ export class CpuEngine implements IEngine {
   readonly caps: EngineCaps;
   readonly lost: Promise<EngineLostInfo>;
   readonly #threads: number;
-  /** Estimated nanoseconds of sharable work in batches close to each other, and when the last of them came. */
-  #recentWork = 0;
-  #lastShared = 0;
   readonly #memory: WebAssembly.Memory;
   readonly #import: MemoryImport;
   readonly #target: EmitTarget;
   readonly #heap: Heap;
   readonly #scratch: number;
+  readonly #args: ArgsBlock;
   readonly #pool: WorkerPool | null;
+  readonly #waker: Waker | null;
   readonly #codes = new CodeTable();
   #builtins: { readonly copy: Code; readonly fill: Code } | null = null;
   #disposed = false;
   #bytes = 0;
   #buffers = 0;
   #onLost!: (info: EngineLostInfo) => void;
-  // Views of the start of memory, where the args block lies.
-  #i32!: Int32Array;
-  #f32!: Float32Array;
-  #f64!: Float64Array;
-  #i64!: BigInt64Array;
 
   constructor(options: CpuEngineOptions = {}) {
     const setup = setUp(options);
@@ -83,11 +61,13 @@ export class CpuEngine implements IEngine {
     this.#memory = memory;
     this.#import = setup.memoryImport;
     this.#target = target;
-    this.#heap = new Heap(memory, heapAt, setup.limit, () => this.#refreshViews(), target.addressBits === 64);
-    this.#refreshViews();
+    const wide = target.addressBits === 64;
+    this.#args = new ArgsBlock(memory, wide);
+    this.#heap = new Heap(memory, heapAt, setup.limit, () => this.#args.refresh(), wide);
     const scratch = Array.from({ length: threads }, () => this.#heap.alloc(sharedBytes).address);
     this.#scratch = scratch[0]!;
-    this.#pool = target.shared ? new WorkerPool(memory, this.#heap, scratch.slice(1), target.addressBits === 64) : null;
+    this.#pool = target.shared ? new WorkerPool(memory, this.#heap, scratch.slice(1), wide) : null;
+    this.#waker = this.#pool === null ? null : new Waker(this.#pool);
     this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
     this.caps = setup.caps;
     this.lost = new Promise((resolve) => {
@@ -172,7 +152,7 @@ export class CpuEngine implements IEngine {
   submit(commands: readonly Command[]): void {
     this.#use('submit');
     const pool = this.#pool;
-    if (pool !== null && pool.ready > 0) this.#wakeFor(pool, commands);
+    if (pool !== null && pool.ready > 0) this.#waker?.before(sharableNs(commands));
     for (const c of commands) {
       switch (c.kind) {
         case 'dispatch':
@@ -233,56 +213,15 @@ export class CpuEngine implements IEngine {
     return new Uint8Array(this.#memory.buffer, this.#addressOf(b, bytes), bytes);
   }
 
-  #refreshViews(): void {
-    const { buffer } = this.#memory;
-    this.#i32 = new Int32Array(buffer, 0, heapAt / 4);
-    this.#f32 = new Float32Array(buffer, 0, heapAt / 4);
-    this.#f64 = new Float64Array(buffer, 0, heapAt / 8);
-    this.#i64 = new BigInt64Array(buffer, 0, heapAt / 8);
-  }
-
-  /** Writes an address (or a size) into a slot of the args block. */
-  #setPointer(slot: number, value: number): void {
-    const at = argsAt / 4 + 2 * slot;
-    this.#i32[at] = value;
-    if (this.#target.addressBits === 64) this.#i32[at + 1] = value / 2 ** 32;
-  }
-
-  /** Wakes the workers if this batch and those just before it are worth their help. */
-  #wakeFor(pool: WorkerPool, commands: readonly Command[]): void {
-    let work = 0;
-    for (const c of commands)
-      if (c.kind === 'dispatch' && (c.kernel as CpuKernel).chunk > 0) work += (c.kernel as CpuKernel).estimate;
-    if (work === 0) return;
-    const now = performance.now();
-    this.#recentWork = work + (now - this.#lastShared < closeMs ? this.#recentWork : 0);
-    this.#lastShared = now;
-    if (this.#recentWork <= wakeAboveNs) return;
-    this.#recentWork = 0;
-    pool.wake();
-  }
-
   #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void {
     const { paramCount, scalarKinds, groups } = kernel;
     if (bindings.length !== paramCount || scalars.length !== scalarKinds.length)
       throw wrongArguments(kernel, bindings, scalars);
-    const i32 = this.#i32;
     for (let i = 0; i < paramCount; i++) {
       const b = bindings[i]!;
-      this.#setPointer(i, this.#addressOf(b, b.bytes));
+      this.#args.setPointer(i, this.#addressOf(b, b.bytes));
     }
-    let at = (argsAt + scalarOffset) / 8;
-    for (let i = 0; i < scalarKinds.length; i++, at++) {
-      const kind = scalarKinds[i]!;
-      if (kind === 4) {
-        this.#i64[at] = BigInt(scalars[i]!);
-        continue;
-      }
-      const value = Number(scalars[i]!);
-      if (kind === 0) this.#f32[2 * at] = value;
-      else if (kind === 1) this.#f64[at] = value;
-      else i32[2 * at] = kind === 2 ? value : value === 0 ? 0 : 1;
-    }
+    for (let i = 0; i < scalarKinds.length; i++) this.#args.setScalar(i, scalarKinds[i]!, scalars[i]!);
     if (groups === 0) return;
     try {
       runGroups(this.#pool, kernel.code, groups, kernel.chunk, kernel.step, argsAt, this.#scratch);
@@ -296,9 +235,9 @@ export class CpuEngine implements IEngine {
     if (bytes === 0) return;
     const source = this.#addressOf(from, bytes);
     const target = this.#addressOf(to, bytes);
-    this.#setPointer(0, target);
-    this.#setPointer(1, source);
-    this.#setPointer(2, bytes);
+    this.#args.setPointer(0, target);
+    this.#args.setPointer(1, source);
+    this.#args.setPointer(2, bytes);
     // Overlapping ranges are right only when copied in one call.
     const overlap = source < target + bytes && target < source + bytes;
     this.#runBlocks(this.#builtin('copy'), bytes, !overlap);
@@ -306,9 +245,9 @@ export class CpuEngine implements IEngine {
 
   #fill(to: Binding, pattern: number): void {
     if (to.bytes === 0) return;
-    this.#setPointer(0, this.#addressOf(to, to.bytes));
-    this.#i32[(argsAt + scalarOffset) / 4] = pattern;
-    this.#i32[(argsAt + scalarOffset) / 4 + 2] = to.bytes / 4;
+    this.#args.setPointer(0, this.#addressOf(to, to.bytes));
+    this.#args.setScalar(0, 2, pattern);
+    this.#args.setScalar(1, 2, to.bytes / 4);
     this.#runBlocks(this.#builtin('fill'), to.bytes, true);
   }
 
@@ -332,6 +271,14 @@ export class CpuEngine implements IEngine {
     const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { m: this.#memory } });
     return new CodeModule(instance.exports, this.#pool?.publish(bytes) ?? null);
   }
+}
+
+/** Estimated nanoseconds of what a batch lets several threads do. */
+function sharableNs(commands: readonly Command[]): number {
+  let work = 0;
+  for (const c of commands)
+    if (c.kind === 'dispatch' && (c.kernel as CpuKernel).chunk > 0) work += (c.kernel as CpuKernel).estimate;
+  return work;
 }
 
 /**

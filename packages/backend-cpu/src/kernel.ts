@@ -6,6 +6,7 @@
 import type { CompiledKernel } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { exportName } from './asm/module.ts';
+import type { ScalarKind } from './memory/args.ts';
 import type { KernelFunction, Published, WorkerPool } from './threads/pool.ts';
 
 /** One WebAssembly module and who uses it. */
@@ -69,7 +70,7 @@ export class CpuKernel implements CompiledKernel {
   readonly groups: number;
   readonly paramCount: number;
   /** How each scalar is written: 0 float32, 1 float64, 2 integer, 3 bool, 4 64-bit integer. */
-  readonly scalarKinds: readonly (0 | 1 | 2 | 3 | 4)[];
+  readonly scalarKinds: readonly ScalarKind[];
   readonly estimate: number;
   readonly chunk: number;
   /**
