@@ -1,0 +1,55 @@
+/** Composed operations stay in one kernel: counted on an engine without a device. */
+import { describe, expect, it } from 'vitest';
+import * as pg from '../index.ts';
+import type { Tensor } from '../index.ts';
+import { createNullEngine } from '../testing/index.ts';
+
+const engine = createNullEngine();
+await pg.setEngine(engine);
+const x = pg.rand([64, 100]);
+const y = pg.rand([64, 100]);
+const z = pg.rand([64, 100]);
+pg.flush();
+
+function kernels(body: () => Tensor): number {
+  engine.reset();
+  const result = body();
+  pg.flush();
+  const count = engine.counts().dispatches;
+  result.dispose();
+  return count;
+}
+
+const single: Readonly<Record<string, () => Tensor>> = {
+  gelu: () => pg.gelu(x),
+  'gelu tanh': () => pg.gelu(x, { approximate: 'tanh' }),
+  softmax: () => pg.softmax(x),
+  layerNorm: () => pg.layerNorm(x, { normalizedShape: [100] }),
+  lgamma: () => pg.lgamma(x),
+  digamma: () => pg.digamma(x),
+  polygamma: () => pg.polygamma(3, x),
+  erfc: () => pg.erfc(x),
+  erfinv: () => pg.erfinv(x),
+  'gradient of lgamma': () => pg.grad((t: Tensor) => pg.sum(pg.lgamma(t)))(x) as Tensor,
+  fma: () => pg.fma(x, y, z),
+  floorDivide: () => pg.floorDivide(x, y),
+  logSumExp: () => pg.logSumExp(x, 1),
+  'norm of order 3': () => pg.norm(x, { p: 3, axis: 1 }),
+  normalize: () => pg.normalize(x),
+  cosineSimilarity: () => pg.cosineSimilarity(x, y),
+  cdist: () => pg.cdist(x, y),
+  kron: () => pg.kron(x, pg.narrow(y, 0, 0, 2)),
+  unfold: () => pg.unfold(pg.reshape(x, [1, 64, 100]), 3),
+  diagEmbed: () => pg.diagEmbed(x),
+  pixelShuffle: () => pg.pixelShuffle(pg.reshape(x, [1, 64, 10, 10]), 2),
+  binaryCrossEntropyWithLogits: () => pg.binaryCrossEntropyWithLogits(x, y),
+  gaussianNllLoss: () => pg.gaussianNllLoss(x, y, z),
+};
+
+describe('one kernel for', () => {
+  for (const [name, body] of Object.entries(single)) {
+    it(name, () => {
+      expect(kernels(body)).toBe(1);
+    });
+  }
+});
