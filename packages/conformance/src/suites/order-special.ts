@@ -144,6 +144,31 @@ const values: readonly Value[] = [
       ),
     expected: [0, 3, 0],
   },
+  {
+    name: 'repeatInterleave with a count each',
+    run: () => pg.repeatInterleave(t(1, 2, 3), [2, 0, 1]),
+    expected: [1, 1, 3],
+  },
+  {
+    name: 'gradient of repeatInterleave with a count each',
+    run: () => gradientOf((x) => pg.repeatInterleave(x, [2, 0, 1]), t(1, 2, 3)),
+    expected: [2, 0, 1],
+  },
+  {
+    name: 'take at host indices, negative ones from the end',
+    run: () => pg.take(t(1, 2, 3), [0, -1]),
+    expected: [1, 3],
+  },
+  {
+    name: 'maskedFill with a tensor',
+    run: () => pg.maskedFill(t(1, 2), pg.tensor([true, false]), pg.tensor(9)),
+    expected: [9, 2],
+  },
+  {
+    name: 'maskedFill of bool',
+    run: () => pg.maskedFill(pg.tensor([true, true]), pg.tensor([true, false]), false),
+    expected: [0, 1],
+  },
 ];
 
 interface LateValue {
@@ -492,6 +517,26 @@ const refused: readonly { readonly name: string; readonly run: () => unknown; re
   { name: 'scatterNd into a bad shape', run: () => pg.scatterNd([[0]], t(1), [-4]), says: [/\[scatterNd\]/, /-4/] },
   { name: 'take at host indices out of range', run: () => pg.take(t(1, 2), [5]), says: [/\[take\]/, /5/] },
   { name: 'take at a number out of range', run: () => pg.take(t(1, 2), -3), says: [/\[take\]/, /-3/] },
+  {
+    name: 'maskedFill of integers with a fraction',
+    run: () => pg.maskedFill(i32(1), pg.tensor([true]), 0.5),
+    says: [/\[maskedFill\]/, /0\.5/, /int32/],
+  },
+  {
+    name: 'maskedFill with several values',
+    run: () => pg.maskedFill(t(1, 2), pg.tensor([true, false]), t(1, 2)),
+    says: [/\[maskedFill\]/, /2/],
+  },
+  {
+    name: 'repeatInterleave with too few counts',
+    run: () => pg.repeatInterleave(t(1, 2), [1]),
+    says: [/\[repeatInterleave\]/, /1/, /2/],
+  },
+  {
+    name: 'repeatInterleave with half a count',
+    run: () => pg.repeatInterleave(t(1), [0.5]),
+    says: [/\[repeatInterleave\]/, /0\.5/],
+  },
   {
     name: 'maskedSelect by numbers',
     run: () => pg.maskedSelect(t(1), t(1)),

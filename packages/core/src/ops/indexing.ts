@@ -13,7 +13,8 @@ import { broadcastsTo } from '../shape/broadcast.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import type { Tensor } from '../tensor/types.ts';
+import { given } from '../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../tensor/types.ts';
 import {
   alongAxis,
   axisOf,
@@ -200,16 +201,19 @@ export function indexAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?: 
  * `value` where the mask is true, x elsewhere. Source: PyTorch `masked_fill`.
  *
  * @param mask bool, broadcasts with x
+ * @param value a number (true or false for bool), or a tensor of shape [] and the dtype of x
+ * @returns the shape x and the mask broadcast to, in the dtype of x
+ * @throws DTypeError unless the mask is bool and the value fits x; ShapeError for a value of more than one element
  *
  * @example
  * maskedFill(tensor([1, 2]), tensor([true, false]), 0); // [0, 2]
  */
-export function maskedFill(x: Tensor, mask: Tensor, value: number): Tensor {
+export function maskedFill(x: Tensor, mask: Tensor, value: TensorLike): Tensor {
   return compose('maskedFill', () => {
     const node = nodeOf(x);
     const m = nodeOf(mask);
     if (m.dtype !== 'bool')
       throw new DTypeError('maskedFill', `mask is ${m.dtype}: needs bool; compare or cast first`, [m.dtype]);
-    return wrap(p.where(m, p.constant(value, node.dtype), node));
+    return wrap(p.where(m, updatesFor('maskedFill', node, nodeOf(given(value, x)), []), node));
   });
 }

@@ -1,4 +1,5 @@
 /** Elements repeated: broadcasting to a shape, tiling, repeating in place. Stretched axes take no memory of their own. */
+import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
@@ -8,6 +9,7 @@ import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
+import { indexNode } from './index-argument.ts';
 
 /**
  * x stretched to a shape: axes of size 1, and missing leading axes, are repeated without a copy. Source: Array API `broadcast_to`.
@@ -94,13 +96,19 @@ export function repeat(x: Tensor, repeats: readonly number[]): Tensor {
 /**
  * Every element repeated in place. Source: Array API `repeat`, PyTorch `repeat_interleave`.
  *
- * @param count how often
+ * @param count how often; or how often each position of the axis
  * @param options axis; without it x is flattened first
+ * @throws ArgumentError for counts that are no non-negative integers, or not one per position
  *
  * @example
  * repeatInterleave(tensor([1, 2]), 2); // [1, 1, 2, 2]
  */
-export function repeatInterleave(x: Tensor, count: number, options: { readonly axis?: number } = {}): Tensor {
+export function repeatInterleave(
+  x: Tensor,
+  count: number | readonly number[],
+  options: { readonly axis?: number } = {},
+): Tensor {
+  if (typeof count !== 'number') return compose('repeatInterleave', () => repeatEach(x, count, options.axis));
   beginOp('repeatInterleave');
   let node = nodeOf(x);
   if (options.axis === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
@@ -116,6 +124,27 @@ export function repeatInterleave(x: Tensor, count: number, options: { readonly a
       shape.map((n, i) => (i === axis ? n * count : n)),
     ),
   );
+}
+
+/** Each position of an axis as often as its own count says. */
+function repeatEach(x: Tensor, counts: readonly number[], given: number | undefined): Tensor {
+  let node = nodeOf(x);
+  if (given === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
+  const axis = normalizeAxis('repeatInterleave', given ?? 0, node.shape.length);
+  const n = node.shape[axis] as number;
+  if (counts.length !== n)
+    throw new ArgumentError(
+      'repeatInterleave',
+      `wrong number of counts: ${counts.length} for size ${n}; give one each`,
+    );
+  const positions: number[] = [];
+  counts.forEach((count, i) => {
+    if (!Number.isInteger(count) || count < 0)
+      throw new ArgumentError('repeatInterleave', `bad count: ${count}; must be a non-negative integer`);
+    for (let k = 0; k < count; k++) positions.push(i);
+  });
+  const index = indexNode('repeatInterleave', positions, n);
+  return wrap(makeNode('gather', [node, index], { axis }));
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   scatterReduce,
 } from '../../ops/scattering.ts';
 import { maskedSelect, nonZero } from '../../ops/selecting.ts';
-import type { Tensor } from '../types.ts';
+import type { Tensor, TensorLike } from '../types.ts';
 
 export interface IndexingMethods {
   /** Slices of x at the indices: the axis is replaced by the shape of the indices. */
@@ -27,7 +27,7 @@ export interface IndexingMethods {
   /** x with slices added at one-dimensional indices along an axis; repeated indices add up. */
   indexAdd(indices: IndexLike, updates: Tensor, axis?: IndexAxis): Tensor;
   /** `value` where the mask is true, x elsewhere. */
-  maskedFill(mask: Tensor, value: number): Tensor;
+  maskedFill(mask: Tensor, value: TensorLike): Tensor;
   /** x with the updates at the indices, at their own position in all other axes; the last of several for one place. */
   scatter(indices: IndexLike, updates: Tensor | number, axis?: IndexAxis): Tensor;
   /** x with the updates combined into it at the indices, at their own position in all other axes. */

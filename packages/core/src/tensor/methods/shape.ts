@@ -40,7 +40,7 @@ export interface ShapeMethods {
   /** The same as tile. */
   repeat(repeats: readonly number[]): Tensor;
   /** Every element repeated in place. */
-  repeatInterleave(count: number, options?: { readonly axis?: number }): Tensor;
+  repeatInterleave(count: number | readonly number[], options?: { readonly axis?: number }): Tensor;
   /** The same values in memory of their own, in row-major order. For data that is read often through an awkward view. */
   contiguous(): Tensor;
 }
