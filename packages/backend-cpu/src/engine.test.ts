@@ -209,6 +209,32 @@ describe('CpuEngine', () => {
     expect(() => make({ threads: 1 }).free(x.buffer)).toThrow(/another engine/);
   });
 
+  it('threads that write neighbouring bytes of one word do not disturb each other', async () => {
+    const { flush, scope, setEngine, tensor } = await import('@polygrad/core');
+    const n = 200_003;
+    const given = Uint16Array.from({ length: n }, (_, i) => ((i * 31) % 97) + 0x3c00);
+    for (const dtype of ['int8', 'float16'] as const) {
+      const results: Uint8Array[] = [];
+      for (const threads of [1, 2, 3]) {
+        await setEngine(make({ threads }));
+        const x = scope(() => tensor(given, { dtype: dtype === 'int8' ? 'uint16' : dtype }).cast(dtype));
+        for (let k = 0; k < 6; k++) {
+          const y = scope(() => x.mul(x).add(x));
+          flush();
+          if (k === 5) {
+            const { buffer, byteOffset, byteLength } = await y.data();
+            results.push(new Uint8Array(buffer, byteOffset, byteLength).slice());
+          }
+          y.dispose();
+          // Workers start between tasks.
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        x.dispose();
+      }
+      for (const other of results.slice(1)) expect(Buffer.compare(results[0]!, other)).toBe(0);
+    }
+  });
+
   it('refuses programs it cannot run with the program in the message', () => {
     const engine = make({ threads: 1 });
     const b = new ProgramBuilder();

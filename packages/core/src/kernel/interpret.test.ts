@@ -33,6 +33,51 @@ describe('values', () => {
     expect(evalBinary(op, dtype, a, b)).toBe(want);
   });
 
+  it('64-bit integers are exact to their ends', () => {
+    const edges = [
+      0n,
+      1n,
+      -1n,
+      3n,
+      -7n,
+      2n ** 31n,
+      2n ** 53n + 1n,
+      -(2n ** 53n) - 1n,
+      2n ** 62n,
+      2n ** 63n - 1n,
+      -(2n ** 63n),
+    ];
+    for (const dtype of ['int64', 'uint64'] as const) {
+      const wrap = (x: bigint): bigint => (dtype === 'int64' ? BigInt.asIntN(64, x) : BigInt.asUintN(64, x));
+      const values = edges.map(wrap);
+      for (const a of values) {
+        expect(evalUnary('NEG', dtype, a)).toBe(wrap(-a));
+        expect(evalUnary('NOT', dtype, a)).toBe(wrap(~a));
+        // Rounded once: float32 halfway cases that float64 would have made.
+        expect(evalCast(dtype, 'float64', a)).toBe(Number(a));
+        expect(evalCast(dtype, 'int8', a)).toBe(Number(BigInt.asIntN(8, a)));
+        expect(evalCast('float64', dtype, Number(BigInt.asIntN(53, a)))).toBe(
+          wrap(BigInt.asIntN(53, a)) === BigInt.asIntN(53, a) ? BigInt.asIntN(53, a) : 0n,
+        );
+        for (const b of values) {
+          expect(evalBinary('ADD', dtype, a, b)).toBe(wrap(a + b));
+          expect(evalBinary('SUB', dtype, a, b)).toBe(wrap(a - b));
+          expect(evalBinary('MUL', dtype, a, b)).toBe(wrap(a * b));
+          expect(evalBinary('XOR', dtype, a, b)).toBe(wrap(a ^ b));
+          expect(evalBinary('LT', dtype, a, b)).toBe(a < b ? 1 : 0);
+          expect(evalBinary('SHL', dtype, a, b)).toBe(wrap(a << (b & 63n)));
+          expect(evalBinary('SHR', dtype, a, b)).toBe(wrap(a >> (b & 63n)));
+          if (b !== 0n) expect(evalBinary('IDIV', dtype, a, b)).toBe(wrap(a / b));
+          for (const op of ['ADD', 'MUL', 'SUB', 'AND', 'MAX'] as const)
+            expect(foldBinary(op, dtype, a, b)).toBe(evalBinary(op, dtype, a, b));
+        }
+      }
+    }
+    // 2^62 + 2^38 + 1 lies just above the middle of two float32 numbers; float64 would put it there.
+    expect(evalCast('int64', 'float32', 2n ** 62n + 2n ** 38n + 1n)).toBe(2 ** 62 + 2 ** 39);
+    expect(evalCast('uint64', 'bfloat16', 2n ** 63n + 2n ** 55n + 1n)).toBe(2 ** 63 + 2 ** 56);
+  });
+
   it('integer division by zero is an error', () => {
     expect(() => evalBinary('IDIV', 'int32', 5, 0)).toThrow(/IDIV by zero: 5 \/ 0/);
     expect(() => evalBinary('IREM', 'uint32', 5, 0)).toThrow(/IREM by zero/);

@@ -167,6 +167,28 @@ describe('state dictionaries', () => {
     expect(await hostState(b.stateDict())).toEqual(state);
   });
 
+  it('keep every bit of every dtype on the way', async () => {
+    class Mixed extends Module {
+      half = buffer(tensor([0.1, -2, Number.POSITIVE_INFINITY], { dtype: 'float16' }));
+      brain = buffer(tensor([0.1, 3e38], { dtype: 'bfloat16' }));
+      long = buffer(tensor([2n ** 62n + 1n, -1n]));
+      small = buffer(tensor([-128, 127], { dtype: 'int8' }));
+      forward(x: Tensor): Tensor {
+        return x;
+      }
+    }
+    using a = new Mixed();
+    using b = new Mixed();
+    for (const t of Object.values(b.stateDict())) {
+      using zero = zeros(t.shape, { dtype: t.dtype });
+      t.assign(zero);
+    }
+    const state = await hostState(a.stateDict());
+    expect(state.half!.data).toEqual(Uint16Array.of(0x2e66, 0xc000, 0x7c00));
+    b.loadStateDict(new Map(Object.entries(state)));
+    expect(await hostState(b.stateDict())).toEqual(state);
+  });
+
   it('name what is missing and what is unknown, and change nothing', async () => {
     using a = make();
     const before = await hostState(a.stateDict());
