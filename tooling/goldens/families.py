@@ -3,10 +3,11 @@
 import creation
 import elementwise
 import images
+import indexing
 import large
 import linear
 import movement
 import networks
 import reduction
 
-FAMILIES = [creation, elementwise, reduction, movement, linear, images, networks, large]
+FAMILIES = [creation, elementwise, reduction, movement, indexing, linear, images, networks, large]

@@ -90,10 +90,6 @@ def lp_pool(x, order, size, stride=None, ceilMode=False):
     return F.lp_pool2d(x, float(order), size, stride, ceilMode)
 
 
-def norm_affine(f):
-    return lambda x, weight=None, bias=None, eps=1e-5, **o: f(x, weight, bias, eps, **o)
-
-
 def batch_norm(x, weight=None, bias=None, eps=1e-5, training=False, runningMean=None, runningVar=None, axis=1):
     x = x.movedim(axis, 1)
     keep = [None if r is None else r.detach().clone() for r in (runningMean, runningVar)]
