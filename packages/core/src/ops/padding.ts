@@ -3,6 +3,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkWeak } from '../shape/promotion.ts';
 import type { Shape } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -18,6 +19,8 @@ export interface PadOptions {
   /** For mode 'constant'. Default 0. */
   readonly value?: number;
 }
+
+const modes: readonly string[] = ['constant', 'reflect', 'symmetric', 'replicate', 'circular'];
 
 /**
  * Elements put around a tensor; negative widths cut instead. Source: NumPy `pad`.
@@ -37,6 +40,9 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     const low = pairs.map(([before]) => before);
     const high = pairs.map(([, after]) => after);
     const mode = options.mode ?? 'constant';
+    if (!modes.includes(mode))
+      throw new ArgumentError('pad', `unknown mode: '${String(mode)}'; must be one of ${modes.join(', ')}`);
+    checkWeak('pad', options.value ?? 0, node.dtype);
     if (mode === 'constant') return wrap(padded(node, low, high, options.value ?? 0));
     let result = node;
     shape.forEach((n, axis) => {

@@ -211,4 +211,20 @@ describe('rearranging', () => {
     expect(() => pg.pixelUnshuffle(z([1, 3, 4]), 2)).toThrow(/\[pixelUnshuffle\].*3 by 4/);
     expect(() => pg.pixelUnshuffle(z([1, 4, 4]), 0)).toThrow(/\[pixelUnshuffle\].*0/);
   });
+
+  it('and so do padding and patterns', () => {
+    const z = pg.zeros;
+    expect(() => pg.pad(z([2]), 1, { mode: 'mirror' as never })).toThrow(/\[pad\].*'mirror'.*reflect/);
+    expect(() => pg.pad(pg.tensor([1], { dtype: 'int32' }), 1, { value: 0.5 })).toThrow(/\[pad\].*0\.5.*int32/);
+    expect(() => pg.pad(z([3]), [[3, 0]], { mode: 'reflect' })).toThrow(/\[pad\].*3.*2/);
+    expect(() => pg.oneHot(pg.tensor([0], { dtype: 'int32' }), -1)).toThrow(/\[oneHot\].*-1/);
+    expect(() => pg.oneHot(z([2]), 3)).toThrow(/\[oneHot\].*float32/);
+    expect(() => pg.eye(-1)).toThrow(/\[eye\].*-1/);
+    expect(() => pg.eye(2, { diagonal: 0.5 })).toThrow(/\[eye\].*0\.5/);
+    expect(() => pg.tri(2, 2.5)).toThrow(/\[tri\].*2\.5/);
+    expect(() => pg.tril(z([2, 2]), { diagonal: 0.5 })).toThrow(/\[tril\].*0\.5/);
+    expect(() => pg.diagonal(z([2, 2]), { offset: 0.5 })).toThrow(/\[diagonal\].*0\.5/);
+    expect(() => pg.diagonal(z([2, 2]), { axis1: 0, axis2: 2 })).toThrow(/\[diagonal\].*2/);
+    expect(() => pg.roll(z([2]), 0.5)).toThrow(/\[roll\].*0\.5/);
+  });
 });

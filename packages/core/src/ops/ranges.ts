@@ -79,6 +79,18 @@ export function linspace(start: number, stop: number, count: number, options: Cr
   });
 }
 
+/** Throws unless a size is a number of elements. */
+function checkSize(op: string, name: string, size: number): number {
+  if (!Number.isInteger(size) || size < 0)
+    throw new ArgumentError(op, `bad ${name}: ${size}; must be a non-negative integer`);
+  return size;
+}
+
+function checkDiagonal(op: string, name: string, diagonal: number): number {
+  if (!Number.isInteger(diagonal)) throw new ArgumentError(op, `bad ${name}: ${diagonal}; must be an integer`);
+  return diagonal;
+}
+
 /** Column minus row of a matrix of the given sizes, int32. */
 export function offsets(rows: number, columns: number): Node {
   return p.sub(p.iota(columns), p.insertAxes(p.iota(rows), [1]));
@@ -102,7 +114,10 @@ export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOp
   return compose('eye', () => {
     const settings = options ?? (typeof columns === 'object' ? columns : {});
     const width = typeof columns === 'number' ? columns : rows;
-    const on = p.eq(offsets(rows, width), p.constant(settings.diagonal ?? 0, 'int32'));
+    const on = p.eq(
+      offsets(checkSize('eye', 'rows', rows), checkSize('eye', 'columns', width)),
+      p.constant(checkDiagonal('eye', 'diagonal', settings.diagonal ?? 0), 'int32'),
+    );
     return leaf(wrap(p.cast(on, settings.dtype ?? 'float32')), settings);
   });
 }
@@ -117,7 +132,10 @@ export function tri(rows: number, columns?: number | EyeOptions, options?: EyeOp
   return compose('tri', () => {
     const settings = options ?? (typeof columns === 'object' ? columns : {});
     const width = typeof columns === 'number' ? columns : rows;
-    const on = p.le(offsets(rows, width), p.constant(settings.diagonal ?? 0, 'int32'));
+    const on = p.le(
+      offsets(checkSize('tri', 'rows', rows), checkSize('tri', 'columns', width)),
+      p.constant(checkDiagonal('tri', 'diagonal', settings.diagonal ?? 0), 'int32'),
+    );
     return leaf(wrap(p.cast(on, settings.dtype ?? 'float32')), settings);
   });
 }
@@ -129,7 +147,7 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
     if (rank < 2)
       throw new ShapeError(op, `too few axes: ${showShape(node.shape)}; needs at least a matrix`, [node.shape]);
     const distance = offsets(node.shape[rank - 2] as number, node.shape[rank - 1] as number);
-    const limit = p.constant(diagonal, 'int32');
+    const limit = p.constant(checkDiagonal(op, 'diagonal', diagonal), 'int32');
     const keep = lower ? p.le(distance, limit) : p.le(limit, distance);
     return wrap(p.where(keep, node, p.like(node, 0)));
   });
@@ -176,7 +194,9 @@ export function oneHot(indices: Tensor, classes: number, options: { readonly dty
     if (!isInteger(node.dtype))
       throw new DTypeError('oneHot', `index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
     const index = p.insertAxes(p.cast(node, 'int32'), [node.shape.length]);
-    return wrap(p.cast(p.eq(index, p.iota(classes)), options.dtype ?? 'float32'));
+    return wrap(
+      p.cast(p.eq(index, p.iota(checkSize('oneHot', 'number of classes', classes))), options.dtype ?? 'float32'),
+    );
   });
 }
 
@@ -209,6 +229,7 @@ export function diagonalNode(op: string, x: Node, offset: number, axis1: number,
       [x.shape],
     );
   }
+  checkDiagonal(op, 'offset', offset);
   const lead = x.shape.map((_, i) => i).filter((i) => i !== a && i !== b);
   const matrix = p.permute(x, [...lead, a, b]);
   const [rows, columns] = [x.shape[a] as number, x.shape[b] as number];
