@@ -35,7 +35,7 @@ const networks: readonly (readonly [string, readonly (readonly number[])[], (...
   [
     'convolution, group norm, max pooling and back, p-norms',
     [
-      [1, 2, 6, 6],
+      [1, 2, 4, 4],
       [4, 1, 3, 3],
     ],
     (x, w) => {
@@ -64,7 +64,7 @@ const networks: readonly (readonly [string, readonly (readonly number[])[], (...
     (form): readonly [string, readonly (readonly number[])[], (...xs: pg.Tensor[]) => pg.Tensor] => [
       `attention ${form}, rotary positions, layer norm`,
       [
-        [2, 4, 4],
+        [1, 4, 4],
         [4, 4],
       ],
       (x, w) => {
