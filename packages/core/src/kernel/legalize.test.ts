@@ -98,14 +98,15 @@ describe.each([
     // Positive finite neighbours; the one after the largest is infinity at the place 2^n would have.
     const top = dtype === 'float16' ? 0x7c00 : 0x7f80;
     const upper = (i: number): number => (i + 1 === top ? 2 ** (dtype === 'float16' ? 16 : 128) : values[i + 1]!);
-    // Every one of them from float32, every 7th from float64.
+    // Every tie from float32; fewer of the others and of those from float64.
     for (const [wide, Host, nudge, step] of [
       ['float64', Float64Array, 2 ** -40, 7],
       ['float32', Float32Array, dtype === 'float16' ? 2 ** -6 : 2 ** -10, 1],
     ] as const) {
       for (const part of [-nudge, 0, nudge]) {
         const between = (i: number): number => (values[i]! + upper(i)) / 2 + part * (upper(i) - values[i]!);
-        const places = Array.from({ length: Math.ceil(top / step) }, (_, k) => k * step);
+        const apart = part === 0 ? step : 5 * step;
+        const places = Array.from({ length: Math.ceil(top / apart) }, (_, k) => k * apart);
         const inputs = new Host(places.map(between));
         const want = (k: number): number => {
           const i = places[k]!;
@@ -117,9 +118,11 @@ describe.each([
           const down = run((e, x) => e.cast(e.neg(x), dtype), [wide], [inputs], 1) as Uint16Array;
           expectAll(down, (i) => want(i) + 0x8000);
         }
-        // The same rounding between two operations: no bits in between.
-        const kept = run((e, x) => e.cast(e.cast(x, dtype), 'float32'), [wide], [inputs]) as Float32Array;
-        expectAll(kept, (i) => meaning(dtype, want(i)));
+        if (wide === 'float32') {
+          // The same rounding between two operations: no bits in between.
+          const kept = run((e, x) => e.cast(e.cast(x, dtype), 'float32'), [wide], [inputs]) as Float32Array;
+          expectAll(kept, (i) => meaning(dtype, want(i)));
+        }
       }
     }
   });
