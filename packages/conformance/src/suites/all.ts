@@ -30,6 +30,7 @@ import { reductionSpecs } from './reduction.ts';
 import { scatterSpecs } from './scattering.ts';
 import { samplingSpecs } from './sampling.ts';
 import { specialCases } from './special.ts';
+import { transformCases } from './transforms.ts';
 import { specialFunctionSpecs } from './special-functions.ts';
 
 /** Operations that are checked in every dtype that they take. */
@@ -78,6 +79,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...orderCases(target),
     ...errorCases(),
     ...memoryCases(),
+    ...transformCases(),
     ...randomCases(),
     ...goldenCases(goldens, long, target),
   ];
