@@ -28,7 +28,7 @@ export interface ConformanceOptions {
    * and pass it here, or the suite "goldens" is skipped. null leaves it out.
    */
   readonly goldens?: Uint8Array | null;
-  /** Everything; otherwise two of three golden cases run, each in one of its dtypes. Default false. */
+  /** Everything; otherwise half of the golden cases run, each in one of its dtypes. Default false. */
   readonly long?: boolean;
   /** Only cases whose name contains this text. */
   readonly filter?: string;
