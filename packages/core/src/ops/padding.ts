@@ -42,7 +42,7 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     const mode = options.mode ?? 'constant';
     if (!modes.includes(mode))
       throw new ArgumentError('pad', `unknown mode: '${String(mode)}'; must be one of ${modes.join(', ')}`);
-    checkWeak('pad', options.value ?? 0, node.dtype);
+    if (options.value !== undefined && node.dtype !== 'bool') checkWeak('pad', options.value, node.dtype);
     if (mode === 'constant') return wrap(padded(node, low, high, options.value ?? 0));
     let result = node;
     shape.forEach((n, axis) => {

@@ -165,6 +165,7 @@ describe('einsum', () => {
 
 describe('rearranging', () => {
   it('keeps bool and integers', async () => {
+    expect(await pg.pad(pg.tensor([true]), 1).array()).toEqual([false, true, false]);
     expect(await pg.diag(pg.tensor([true, true])).array()).toEqual([
       [true, false],
       [false, true],
