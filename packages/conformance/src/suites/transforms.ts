@@ -21,7 +21,9 @@ function block(x: Tensor, a: Tensor, b: Tensor): Tensor {
 async function same(what: string, actual: Tensor, expected: Tensor): Promise<void> {
   const shape = [...expected.shape];
   const [x, y] = [await values(actual), await values(expected)];
-  assertClose(what, x, shape, nd(shape, y), { rtol: 1.3e-5, atol: 1e-5 });
+  // As for gradients in float32: sums may be taken in another order.
+  const largest = y.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+  assertClose(what, x, shape, nd(shape, y), { rtol: 1.3e-5, atol: 1e-4 * largest });
 }
 
 export function transformCases(): ConformanceCase[] {
