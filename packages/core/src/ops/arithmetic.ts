@@ -13,8 +13,8 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands, given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { fullLike, onesLike } from './creation.ts';
-import { equal, isInf, less, logicalAnd, logicalOr, notEqual, where } from './logic.ts';
-import { binaryOp, floatBinaryOp, floatUnaryOp, unaryOp } from './recording.ts';
+import { equal, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
+import { binaryOp, floatBinaryOp, floatUnaryOp, inFloat32, unaryOp } from './recording.ts';
 
 /**
  * a + b. Source: Array API `add`.
@@ -77,14 +77,16 @@ export function floorDivide(a: TensorLike, b: TensorLike): Tensor {
   });
 }
 
-/** From the exact rest: the quotient rounded first could round up to an integer that is above it. */
-function floatFloorDivide(x: Tensor, y: Tensor): Tensor {
-  const rest = binaryOp('floorDivide', 'fmod', x, y);
-  const quotient = div(sub(x, rest), y);
-  const whole = where(wrongSide(rest, y), sub(quotient, 1), quotient);
-  // No rest to speak of: 0, infinities and divisors of 0. Their quotient has the right sign too.
-  const plain = logicalOr(equal(y, 0), logicalOr(equal(x, 0), isInf(x)));
-  return unaryOp('floorDivide', 'round', where(plain, div(x, y), whole));
+/** The rounded quotient may be an integer above the true one: then the rest, whose sign is exact, is on the wrong side. */
+function floatFloorDivide(a: Tensor, b: Tensor): Tensor {
+  return inFloat32([a, b], (x, y) => {
+    const rounded = unaryOp('floorDivide', 'floor', div(x, y));
+    const product = wrap(makeNode('fma', [nodeOf(neg(rounded)), nodeOf(y), nodeOf(x)], null));
+    // An infinite divisor leaves the whole dividend.
+    const rest = where(isInf(y), x, product);
+    const whole = where(wrongSide(rest, y), sub(rounded, 1), rounded);
+    return unaryOp('floorDivide', 'floor', whole);
+  });
 }
 
 /** True where a rest that is not 0 has not the sign of the divisor. */
