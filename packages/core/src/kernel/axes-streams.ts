@@ -45,7 +45,7 @@ export function streamed(work: NestWork, r: Range, e: Exprs): Replacement | null
   const inner = e.range(half, 'vector');
   const stream = e.range(2, 'unroll');
   const start = e.add(e.mul(grid, e.i32(streamChunk)), e.mul(stream, e.i32(half)));
-  return { value: e.add(start, inner), ranges: [grid, inner, stream] };
+  return { value: e.add(start, inner), ranges: [grid, stream, inner] };
 }
 
 /** True if the rows `r` of one long reduction can be read in pairs. */
