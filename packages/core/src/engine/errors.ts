@@ -79,18 +79,29 @@ export class EngineDisposedError extends PolygradError {
   }
 }
 
-/** The device stopped working; what lived only there is lost. */
+/**
+ * The device stopped working; what lived only there is lost. Engines reject every pending promise with it, throw it from
+ * whatever is asked of them afterwards, and resolve `lost`.
+ */
 export class DeviceLostError extends PolygradError {
   override readonly name: string = 'DeviceLostError';
+  /** Name of the engine. */
   readonly engine: string;
+  /** What a person would call the device. */
+  readonly device: string;
+  /** What the driver says. */
+  readonly reason: string;
 
-  constructor(engine: string, reason: string) {
+  constructor(engine: string, device: string, reason: string, options?: ErrorOptions) {
     super(
       'DEVICE_LOST',
       engine,
-      `the device is lost: ${reason}; tensors that lived only there are gone, set an engine again`,
+      `the device is lost (${device}): ${reason}; tensors that lived only there are gone, make them again or protect() them`,
+      options,
     );
     this.engine = engine;
+    this.device = device;
+    this.reason = reason;
   }
 }
 
