@@ -47,24 +47,28 @@ function vitest(kind) {
   return counts(numPassedTests, failed, numPendingTests + numTodoTests);
 }
 
-/** Engines the conformance suite runs on. An engine without its package is not there yet and not counted. */
+/**
+ * Engines the conformance suite runs on. An engine without its package is not there yet and not counted. Where compiling is slow,
+ * `sample` runs one of so many cases; `--long` runs all of them.
+ */
 const engines = [
   { engine: 'reference', folder: 'packages/core' },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
-  { engine: 'webgpu', folder: 'packages/backend-webgpu' },
-  { engine: 'opencl', folder: 'packages/backend-opencl' },
+  { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 31 },
+  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 31 },
   { engine: 'cuda', folder: 'packages/backend-cuda' },
 ];
 /** The first two need nothing but this machine's processor, so they are always required. */
 const required = new Set(['reference', 'cpu', ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean)]);
 
-function conformance({ engine, folder, threads }, long) {
+function conformance({ engine, folder, threads, sample }, long) {
   const name = `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}`;
   const run = async () => {
     const cli = join(root, 'packages/conformance/dist/cli.js');
     if (!existsSync(cli)) return one(false, 'the conformance command is not there');
     const args = ['--engine', engine, ...(threads === undefined ? [] : ['--threads', String(threads)])];
+    if (sample !== undefined && !long) args.push('--sample', String(sample));
     const env = { POLYGRAD_REQUIRE: [...required].join(','), ...(long ? { POLYGRAD_LONG: '1' } : {}) };
     const { code, output } = await runShown(cli, args, env);
     const totals = [...output.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/gm)].at(-1);

@@ -30,6 +30,8 @@ export interface ConformanceOptions {
   readonly goldens?: Uint8Array | null;
   /** Everything; otherwise half of the golden cases run, each in one of its dtypes. Default false. */
   readonly long?: boolean;
+  /** Of every `sample` successive cases one is run, the same one each time; for engines that compile slowly. Default 1: all. */
+  readonly sample?: number;
   /** Only cases whose name contains this text. */
   readonly filter?: string;
   readonly onResult?: (result: CaseResult) => void;
@@ -41,6 +43,8 @@ export interface ConformanceReport {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** Cases that a `sample` left out. */
+  readonly leftOut: number;
   readonly results: readonly CaseResult[];
 }
 
@@ -51,7 +55,10 @@ export interface ConformanceReport {
  * @returns counts and the outcome of every case; a failing case does not stop the run
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
-  const { engine, skip = [], tolerances, filter, onResult, goldens = packagedGoldens(), long = false } = options;
+  const { engine, skip = [], tolerances, filter, onResult, goldens = packagedGoldens() } = options;
+  const { long = false, sample = 1 } = options;
+  if (!Number.isInteger(sample) || sample < 1)
+    throw new RangeError(`[conformance] sample is ${sample}; give a whole number of at least 1 (1: all cases)`);
   await setEngine(asyncOnly(engine));
   const target: Target = {
     holds: (dtype: DType) => engine.caps.dtypes.has(dtype),
@@ -59,8 +66,10 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     eagerly,
   };
   const results: CaseResult[] = [];
+  let seen = 0;
   for (const item of allCases(target, goldens === null ? null : await readGoldens(goldens), long)) {
     if (filter && !item.name.includes(filter)) continue;
+    if (!inSample(seen++, sample)) continue;
     const result = await runCase(item, skip);
     results.push(result);
     onResult?.(result);
@@ -72,8 +81,19 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     passed: tally('passed'),
     failed: tally('failed'),
     skipped: tally('skipped'),
+    leftOut: seen - results.length,
     results,
   };
+}
+
+/**
+ * True for one of each `size` successive positions. Which one changes from block to block, by multiplication with the odd number
+ * next to 2^32 / golden ratio (Knuth, The Art of Computer Programming 3, 6.4), so that no layout or dtype is always left out.
+ */
+function inSample(position: number, size: number): boolean {
+  const block = Math.floor(position / size);
+  const hash = Math.imul(block + 1, 0x9e3779b1) >>> 0;
+  return position % size === Math.floor((hash / 2 ** 32) * size);
 }
 
 async function eagerly<T>(run: () => Promise<T>): Promise<T> {
