@@ -49,18 +49,24 @@ function vitest(kind) {
 
 /**
  * Engines the conformance suite runs on. An engine without its package is not there yet and not counted. Where compiling is slow,
- * `sample` runs one of so many cases; `--long` runs all of them.
+ * or a case is (groups of threads on the interpreter), `sample` runs one of so many cases; `--long` runs all of them.
  */
 const engines = [
   { engine: 'reference', folder: 'packages/core' },
+  { engine: 'reference-simt', folder: 'packages/core', sample: 31 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
   { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 31 },
   { engine: 'opencl', folder: 'packages/backend-opencl', sample: 31 },
   { engine: 'cuda', folder: 'packages/backend-cuda' },
 ];
-/** The first two need nothing but this machine's processor, so they are always required. */
-const required = new Set(['reference', 'cpu', ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean)]);
+/** These need nothing but this machine's processor, so they are always required. */
+const required = new Set([
+  'reference',
+  'reference-simt',
+  'cpu',
+  ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean),
+]);
 
 function conformance({ engine, folder, threads, sample }, long) {
   const name = `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}`;

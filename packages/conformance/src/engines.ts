@@ -17,6 +17,10 @@ const makers: Readonly<Record<string, Maker>> = {
     const { createReferenceEngine } = await import('@polygrad/core/testing');
     return { engine: createReferenceEngine(), skip: [] };
   },
+  'reference-simt': async () => {
+    const { createReferenceEngine } = await import('@polygrad/core/testing');
+    return { engine: createReferenceEngine({ simt: true }), skip: [] };
+  },
   cpu: async (options) => {
     const { createCpuEngine } = await import('@polygrad/backend-cpu');
     return { engine: await createCpuEngine(options), skip: [] };
