@@ -63,6 +63,25 @@ describe('CpuEngine', () => {
     await engine.idle();
   });
 
+  it('measures every command of a batch, and shows what a kernel was made into', async () => {
+    const engine = make({ threads: 1 });
+    const x = put(engine, Float32Array.of(1, 2, 3, 4));
+    const out = put(engine, new Float32Array(4));
+    const [kernel] = engine.compile([scaleProgram(4, 2)]);
+    const times = await engine.submitTimed([
+      { kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [10] },
+      { kind: 'copy', from: out, to: x },
+    ]);
+    expect([...floats(engine, x)]).toEqual([10, 21, 32, 43]);
+    expect(times.length).toBe(2);
+    for (const time of times) expect(time).toBeGreaterThan(0);
+    const { language, text } = await engine.source(kernel!);
+    expect(language).toBe('wasm');
+    expect(text).toMatch(/^\(func \$/);
+    expect(text).toContain('f32.mul');
+    expect(text).not.toContain('unknown');
+  });
+
   it('copies and fills, also overlapping and large ranges', () => {
     for (const threads of [1, 2]) {
       const engine = make({ threads });

@@ -14,6 +14,7 @@ import {
   type EngineLostInfo,
   type EngineMemory,
   type IEngine,
+  type KernelSource,
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
@@ -150,23 +151,43 @@ export class CpuEngine implements IEngine {
   }
 
   submit(commands: readonly Command[]): void {
+    this.#begin(commands);
+    for (const c of commands) this.#run(c);
+  }
+
+  /** The clock of browsers has steps of 5 microseconds, 100 where the page is not cross-origin isolated. */
+  async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
+    this.#begin(commands);
+    return commands.map((c) => {
+      const start = performance.now();
+      this.#run(c);
+      return (performance.now() - start) * 1e6;
+    });
+  }
+
+  async source(kernel: CompiledKernel): Promise<KernelSource> {
+    const { functionText } = await import('./asm/text.ts');
+    return { language: 'wasm', text: functionText(emitFunction(kernel.program, this.#target)) };
+  }
+
+  #begin(commands: readonly Command[]): void {
     this.#use('submit');
-    const pool = this.#pool;
-    if (pool !== null && pool.ready > 0) this.#waker?.before(sharableNs(commands));
-    for (const c of commands) {
-      switch (c.kind) {
-        case 'dispatch':
-          this.#dispatch(c.kernel as CpuKernel, c.bindings, c.scalars);
-          break;
-        case 'copy':
-          this.#copy(c.from, c.to);
-          break;
-        case 'fill':
-          this.#fill(c.to, c.pattern);
-          break;
-        default:
-          c satisfies never;
-      }
+    if (this.#pool !== null && this.#pool.ready > 0) this.#waker?.before(sharableNs(commands));
+  }
+
+  #run(c: Command): void {
+    switch (c.kind) {
+      case 'dispatch':
+        this.#dispatch(c.kernel as CpuKernel, c.bindings, c.scalars);
+        break;
+      case 'copy':
+        this.#copy(c.from, c.to);
+        break;
+      case 'fill':
+        this.#fill(c.to, c.pattern);
+        break;
+      default:
+        c satisfies never;
     }
   }
 

@@ -268,6 +268,7 @@ export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/verify.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
+export { type KernelRun, type Profile, type ProfileOptions, profile } from './schedule/profile.ts';
 export { clearPlans, flush, type ScheduleStats, stats, throttle } from './schedule/runtime.ts';
 export {
   type BackendProvider,
@@ -278,7 +279,7 @@ export {
   registerBackend,
   setEngine,
 } from './engine/registry.ts';
-export type { EngineCaps, IEngine } from './engine/engine.ts';
+export type { EngineCaps, IEngine, KernelSource } from './engine/engine.ts';
 export {
   CompileError,
   DeviceLostError,

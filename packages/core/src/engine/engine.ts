@@ -84,6 +84,13 @@ export interface EngineLostInfo {
   readonly message: string;
 }
 
+/** A compiled kernel in its device's own language, for people. */
+export interface KernelSource {
+  /** 'wasm', 'wgsl', 'opencl', 'ptx' ... */
+  readonly language: string;
+  readonly text: string;
+}
+
 /** An execution engine. Commands run in the order they are submitted; `free` takes effect after them. */
 export interface IEngine {
   /** Registered name: 'cpu', 'webgpu', 'opencl', 'cuda', 'reference' ... */
@@ -106,6 +113,13 @@ export interface IEngine {
   release(kernels: readonly CompiledKernel[]): void;
   /** Starts a batch of commands, in order. Never waits for the device unless the device has no other way. */
   submit(commands: readonly Command[]): void;
+  /**
+   * Starts a batch like `submit`, each command measured alone; resolves with nanoseconds on the device, one per command, NaN for
+   * what could not be measured. Slower than `submit`, with the same results. Left out where the device has no clock.
+   */
+  submitTimed?(commands: readonly Command[]): Promise<readonly number[]>;
+  /** What the device was given for a kernel, as text. Left out where there is none. */
+  source?(kernel: CompiledKernel): Promise<KernelSource>;
   /** Resolves when everything submitted has finished. */
   idle(): Promise<void>;
   memory(): EngineMemory;

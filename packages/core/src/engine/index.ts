@@ -8,6 +8,7 @@ export type {
   EngineLostInfo,
   EngineMemory,
   IEngine,
+  KernelSource,
 } from './engine.ts';
 export {
   CompileError,

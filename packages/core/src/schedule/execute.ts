@@ -12,6 +12,7 @@ import { realise } from '../graph/recorder.ts';
 import { type Cone, viewBase } from './cone.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import type { BindingPlan, OutputPlan, Plan } from './plan.ts';
+import { submit } from './submission.ts';
 
 export function execute(plan: Plan, cone: Cone, pool: BufferPool, elementBytes: readonly number[]): void {
   const nodes = cone.nodes as readonly Node[];
@@ -27,7 +28,7 @@ export function execute(plan: Plan, cone: Cone, pool: BufferPool, elementBytes: 
       }
     }
     for (const { bytes, sizeClass } of plan.blocks) taken.push(pool.alloc(bytes, sizeClass));
-    if (plan.dispatches.length > 0) pool.engine.submit(commandsOf(plan, nodes, taken, elementBytes));
+    if (plan.dispatches.length > 0) submit(pool.engine, commandsOf(plan, nodes, taken, elementBytes));
   } catch (error) {
     for (const buffer of taken) buffer.release();
     throw error;
