@@ -7,23 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle, sizes } from './browser/bundle.mjs';
 import { runChecks } from './browser/checks.mjs';
 import { findChromium, startChromium } from './browser/chromium.mjs';
-import { isolation, serve } from './browser/server.mjs';
+import { inPage as inPageOf, say, within } from './browser/page.mjs';
+import { isolation } from './browser/server.mjs';
 
 const path = findChromium();
 const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser');
 const reason = 'no Chromium here: `bash tooling/devices/install.sh browser` installs it';
-
-/** Written at once, past whatever swallows the output of tests that pass. */
-const say = (text) => process.stderr.write(`browser: ${text}\n`);
-
-/** Rejects if the work takes longer. */
-function within(seconds, what, work) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what} took longer than ${seconds} s`)), seconds * 1000);
-  });
-  return Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
 
 // Run in the page; texts, because the test runner rewrites `import` in functions.
 const onMainThread = `import('/checks.js').then(({ runChecks }) => runChecks())`;
@@ -71,26 +60,7 @@ if (path === null && !required) {
     });
     afterAll(() => (browser === undefined ? undefined : within(15, 'closing Chromium', browser.close())));
 
-    /** Opens a page served with the headers, runs a text in it; every error that nobody caught is a failure. */
-    async function inPage(headers, body) {
-      const server = await serve(built.files, headers);
-      const errors = [];
-      let page;
-      try {
-        page = await within(15, 'opening a page', browser.context.newPage());
-        page.on('pageerror', (error) => errors.push(String(error.stack ?? error)));
-        page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
-        page.on('crash', () => errors.push('the page crashed'));
-        await page.goto(server.url, { timeout: 15_000 });
-        const report = await within(60, 'the checks', page.evaluate(body));
-        return { report, errors };
-      } catch (error) {
-        throw errors.length === 0 ? error : new Error(`${error.message}; ${errors.join('; ')}`);
-      } finally {
-        await within(10, 'closing a page', Promise.resolve(page?.close())).catch((error) => say(error.message));
-        await server.close();
-      }
-    }
+    const inPage = (headers, body) => inPageOf(browser.context, built.files, headers, body);
 
     function judge({ report, errors }) {
       const { isolated, inWorker: worker, threads, conformance, milliseconds } = report;

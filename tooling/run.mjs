@@ -6,10 +6,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, install, root, runNode } from './workspace.mjs';
 
-/** `target` is a file run with Node; `build` says whether the workspace must be compiled before. */
+/**
+ * `target` is a file run with Node, `inBrowser` the one that takes its place for arguments with --browser; `build` says whether the
+ * workspace must be compiled before.
+ */
 const commands = {
   start: { target: 'apps/mnist/dist/main.js', build: true },
-  conformance: { target: 'packages/conformance/dist/cli.js', build: true },
+  conformance: {
+    target: 'packages/conformance/dist/cli.js',
+    inBrowser: 'tooling/browser/conformance.mjs',
+    build: true,
+  },
   bench: { target: 'apps/bench/dist/main.js', build: true },
   playground: { target: 'apps/playground/dist/serve.js', build: true },
   test: { target: 'tooling/test.mjs', build: false },
@@ -34,11 +41,12 @@ function main([name, ...args]) {
     return 1;
   }
   if (command.target === undefined) return 0;
-  if (!existsSync(join(root, command.target))) {
-    process.stderr.write(`npm run ${name}: not there yet (${command.target} does not exist)\n`);
+  const target = args.includes('--browser') && command.inBrowser ? command.inBrowser : command.target;
+  if (!existsSync(join(root, target))) {
+    process.stderr.write(`npm run ${name}: not there yet (${target} does not exist)\n`);
     return 2;
   }
-  return runNode(join(root, command.target), [...(command.args ?? []), ...args]);
+  return runNode(join(root, target), [...(command.args ?? []), ...args]);
 }
 
 process.exitCode = main(process.argv.slice(2));

@@ -49,13 +49,16 @@ function vitest(kind) {
 
 /**
  * Engines the conformance suite runs on. An engine without its package is not there yet and not counted. Where compiling is slow,
- * or a case is (groups of threads on the interpreter), `sample` runs one of so many cases; `--long` runs all of them.
+ * or a case is (groups of threads on the interpreter), `sample` runs one of so many cases; `--long` runs all of them. `browser` means
+ * in Chromium, with these options.
  */
 const engines = [
   { engine: 'reference', folder: 'packages/core' },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
+  { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 29 },
+  { engine: 'cpu', folder: 'packages/backend-cpu', browser: ['--isolated', '--worker'], sample: 31 },
   { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 31 },
   { engine: 'opencl', folder: 'packages/backend-opencl', sample: 31 },
   { engine: 'cuda', folder: 'packages/backend-cuda' },
@@ -68,12 +71,17 @@ const required = new Set([
   ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean),
 ]);
 
-function conformance({ engine, folder, threads, sample }, long) {
-  const name = `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}`;
+function conformance({ engine, folder, threads, sample, browser }, long) {
+  const place = browser === undefined ? '' : ` browser${browser.join('').replaceAll('--', ' ')}`;
+  const name = `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}${place}`;
   const run = async () => {
-    const cli = join(root, 'packages/conformance/dist/cli.js');
+    const cli = join(
+      root,
+      browser === undefined ? 'packages/conformance/dist/cli.js' : 'tooling/browser/conformance.mjs',
+    );
     if (!existsSync(cli)) return one(false, 'the conformance command is not there');
     const args = ['--engine', engine, ...(threads === undefined ? [] : ['--threads', String(threads)])];
+    if (browser !== undefined) args.push('--browser', ...browser);
     if (sample !== undefined && !long) args.push('--sample', String(sample));
     const env = { POLYGRAD_REQUIRE: [...required].join(','), ...(long ? { POLYGRAD_LONG: '1' } : {}) };
     const { code, output } = await runShown(cli, args, env);
@@ -146,7 +154,7 @@ async function main(args) {
   say('');
   for (const { name, seconds, passed, failed, skipped, note } of rows)
     say(
-      `${failed > 0 ? 'FAIL' : 'ok  '} ${name.padEnd(26)} ${`${seconds.toFixed(1)} s`.padStart(8)}` +
+      `${failed > 0 ? 'FAIL' : 'ok  '} ${name.padEnd(40)} ${`${seconds.toFixed(1)} s`.padStart(8)}` +
         `  passed: ${passed}  failed: ${failed}  skipped: ${skipped}${note ? `  (${note})` : ''}`,
     );
   say(`\n${total('passed')} passed, ${total('failed')} failed, ${total('skipped')} skipped`);
