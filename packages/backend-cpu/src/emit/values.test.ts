@@ -145,6 +145,20 @@ const binary: Partial<Record<KOp, { on: Tested[]; f: (x: number, y: number, d: T
   MULHI: { on: ['uint32'], f: (x, y) => Number((BigInt(x) * BigInt(y)) >> 32n) },
 };
 
+/** The later one only where it is beyond the other: NaN and zeros as comparisons see them. */
+const larger = (now: number, later: number): number => {
+  if (now < later) return later;
+  return now;
+};
+const smaller = (now: number, later: number): number => {
+  if (later < now) return later;
+  return now;
+};
+const flipped =
+  (f: (x: number, y: number) => number) =>
+  (x: number, y: number): number =>
+    f(y, x);
+
 describe('unary operations', () => {
   for (const [op, { on, f, out }] of Object.entries(unary)) {
     it(op, () => {
@@ -272,6 +286,36 @@ describe('division of numbers known not to be negative', () => {
 });
 
 describe('ternary operations', () => {
+  it('WHERE that picks the larger or the smaller number', () => {
+    for (const d of ['float32', 'float64'] as const) {
+      const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
+      for (const lanes of lanesOf(d)) {
+        const shapes = [
+          { pick: (p: KNode, q: KNode, b: ProgramBuilder) => b.e.where(b.e.lt(p, q), q, p), f: larger },
+          { pick: (p: KNode, q: KNode, b: ProgramBuilder) => b.e.where(b.e.lt(q, p), q, p), f: smaller },
+          { pick: (p: KNode, q: KNode, b: ProgramBuilder) => b.e.where(b.e.lt(q, p), p, q), f: flipped(larger) },
+          { pick: (p: KNode, q: KNode, b: ProgramBuilder) => b.e.where(b.e.lt(p, q), p, q), f: flipped(smaller) },
+        ];
+        shapes.forEach(({ pick, f }, i) => {
+          const got = run(
+            d,
+            lanes,
+            [
+              [d, x],
+              [d, y],
+            ],
+            (b, [p, q]) => pick(p!, q!, b),
+          );
+          same(
+            got,
+            x.map((v, k) => f(v, y[k]!)),
+            `picking ${i} of ${d} x ${lanes}`,
+          );
+        });
+      }
+    }
+  });
+
   it('WHERE', () => {
     for (const d of Object.keys(arrays) as Tested[]) {
       const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];

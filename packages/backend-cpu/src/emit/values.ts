@@ -53,7 +53,7 @@ function constant(ctx: Context, dtype: DType, lanes: number, value: number | big
 function operation(ctx: Context, n: KNode): Lowered {
   const reg = regOf(n.src[n.op === 'WHERE' ? 1 : 0]!.dtype);
   if (n.lanes === 1) return scalarOperation(ctx, n, reg);
-  const folded = foldNot(ctx, n, reg);
+  const folded = foldNot(ctx, n, reg) ?? pickedExtremum(ctx, n, reg);
   if (folded !== null) return folded;
   const operands = n.src.map((s) => ctx.get(s));
   let { width } = reg;
@@ -91,6 +91,17 @@ function foldNot(ctx: Context, n: KNode, reg: Reg): Lowered | null {
   const width = reg.kind === 'bool' ? a.width : reg.width;
   const parts = reg.kind === 'bool' ? maskOfWidth(ctx, b, n.lanes, width) : b.parts;
   return { parts: mapParts([a.parts, parts], (v) => vop(ctx, S.andnot, ...v)), width };
+}
+
+/** Vectors: `x < y ? y : x` and `x < y ? x : y` are one instruction each, as wide as the comparison. */
+function pickedExtremum(ctx: Context, n: KNode, { kind, width }: Reg): Lowered | null {
+  if (n.op !== 'WHERE' || (kind !== 'f32' && kind !== 'f64')) return null;
+  const [cond, yes, no] = n.src as [KNode, KNode, KNode];
+  const [x, y] = cond.src as [KNode, KNode];
+  if (cond.op !== 'LT' || !((x === no && y === yes) || (x === yes && y === no))) return null;
+  const f32 = kind === 'f32';
+  const code = y === yes ? (f32 ? S.f32Pmax : S.f64Pmax) : f32 ? S.f32Pmin : S.f64Pmin;
+  return { parts: mapParts([ctx.get(no).parts, ctx.get(yes).parts], (v) => vop(ctx, code, ...v)), width };
 }
 
 /** `NE` for NOT(EQ(a, b)), which has instructions of its own. */

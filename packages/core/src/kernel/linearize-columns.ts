@@ -7,7 +7,9 @@
  */
 import { ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, KNodeOf } from './ir.ts';
-import { accumulate, accumulatorDtype, identityOf } from './linearize-reduce.ts';
+import { type Extremum, extendExtremum, goesByParts, noExtremum, wholeExtremum } from './linearize-extrema.ts';
+import { accumulatorDtype, identityOf } from './linearize-combine.ts';
+import { accumulate } from './linearize-reduce.ts';
 import { copiesOf } from './linearize-scope.ts';
 import type { Values } from './linearize-values.ts';
 import { runModes } from './linearize-vector.ts';
@@ -27,22 +29,26 @@ export function reduceColumns(
   nodes: readonly KNodeOf<'REDUCE'>[],
   column: Range,
   values: Values,
-  muladd: boolean,
+  { muladd, simt }: { readonly muladd: boolean; readonly simt: boolean },
   overColumns: OverColumns,
 ): void {
   const { b, scope } = values;
   const { e } = b;
   const own = ownRanges(nodes[0] as KNode);
+  const rows = own.reduce((n, r) => n * r.arg.extent, 1);
   const cells = nodes.map((n) => {
     const dtype = accumulatorDtype(n.dtype as DType);
-    return { n, dtype, memory: b.shared('columns', dtype, column.arg.extent) };
+    const parts = !simt && goesByParts(n.arg.op, dtype, rows, 2);
+    const start: readonly KNode[] = parts ? noExtremum(e, n.arg.op) : [identityOf(e, n.arg.op, dtype)];
+    const memory = start.map((first) => b.shared('columns', first.dtype as DType, column.arg.extent));
+    return { n, dtype, start, memory, parts };
   });
   const roots = nodes.map((n) => n.src[0] as KNode);
   const lanesOf = (): number => scope.vector?.lanes ?? 1;
   overColumns(column, [], () => {
     scope.forEach(scope.tiles, () => {
-      for (const { n, dtype, memory } of cells) {
-        b.store(memory, scope.valueOf(column), e.splat(identityOf(e, n.arg.op, dtype), lanesOf()));
+      for (const { start, memory } of cells) {
+        for (const [i, m] of memory.entries()) b.store(m, scope.valueOf(column), e.splat(start[i] as KNode, lanesOf()));
       }
     });
   });
@@ -52,12 +58,22 @@ export function reduceColumns(
     const last = copiesOf(rows) - 1;
     const tiles = [...scope.tiles.filter((t) => !rows.includes(t)), ...rows];
     let row = 0;
-    let before: KNode[] = [];
+    let before: (readonly KNode[])[] = [];
     scope.forEach(tiles, () => {
       const at = scope.valueOf(column);
-      if (row === 0) before = cells.map(({ memory }) => b.load(memory, at, lanesOf()));
-      before = cells.map(({ n }, i) => accumulate(values, n, before[i] as KNode, muladd));
-      if (row === last) for (const [i, { memory }] of cells.entries()) b.store(memory, at, before[i] as KNode);
+      if (row === 0) before = cells.map(({ memory }) => memory.map((m) => b.load(m, at, lanesOf())));
+      before = cells.map(({ n, dtype, parts }, i) => {
+        const old = before[i] as readonly KNode[];
+        if (!parts) return [accumulate(values, n, old[0] as KNode, muladd)];
+        const x = e.cast(values.lower(n.src[0] as KNode), dtype);
+        return extendExtremum(e, n.arg.op, old as Extremum, x);
+      });
+      if (row === last) {
+        for (const [i, { memory }] of cells.entries()) {
+          const now = before[i] as readonly KNode[];
+          for (const [k, m] of memory.entries()) b.store(m, at, e.splat(now[k] as KNode, lanesOf()));
+        }
+      }
       row = row === last ? 0 : row + 1;
     });
   };
@@ -78,5 +94,17 @@ export function reduceColumns(
     }
   };
   open(own);
-  for (const { n, memory } of cells) values.results.set(n, { kind: 'columns', column, memory });
+  const split = cells.filter((c) => c.parts);
+  if (split.length > 0) {
+    overColumns(column, [], () => {
+      scope.forEach(scope.tiles, () => {
+        const at = scope.valueOf(column);
+        for (const { n, memory } of split) {
+          const parts = memory.map((m) => b.load(m, at, lanesOf()));
+          b.store(memory[0] as KNode, at, wholeExtremum(e, n.arg.op, parts as unknown as Extremum));
+        }
+      });
+    });
+  }
+  for (const { n, memory } of cells) values.results.set(n, { kind: 'columns', column, memory: memory[0] as KNode });
 }

@@ -28,6 +28,7 @@ interface Job {
 export interface NestOptions {
   readonly lanes: number;
   readonly muladd: boolean;
+  readonly simt: boolean;
   readonly sharedBytes: number;
   /** Threads of a group. */
   readonly threads: number;
@@ -189,7 +190,7 @@ export class Nest {
     const column = this.#columnOf(first) as Range;
     const [row] = ownRanges(first);
     const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => this.#columnOf(n) === column && ownRanges(n)[0] === row;
-    reduceColumns(wave.filter(isAlike), column, this.#values, this.#options.muladd, (range, roots, run) => {
+    reduceColumns(wave.filter(isAlike), column, this.#values, this.#options, (range, roots, run) => {
       this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false }]);
     });
   }
@@ -216,7 +217,7 @@ export class Nest {
   }
 
   #computeTogether(nodes: readonly KNode[]): void {
-    const { lanes, muladd, threads } = this.#options;
+    const { lanes, threads } = this.#options;
     const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r) as readonly Mode[];
     const own = new Set(nodes.flatMap((n) => ownRanges(n)));
     for (const r of own) {
@@ -228,7 +229,7 @@ export class Nest {
     const finishers: (() => void)[] = [];
     const jobs = nodes.map((n): Job => {
       if (n.op === 'STAGE') return this.#stageJob(n);
-      const reduction = new Reduction(this.#values, n as KNodeOf<'REDUCE'>, modesOf, muladd);
+      const reduction = new Reduction(this.#values, n as KNodeOf<'REDUCE'>, modesOf, this.#options);
       finishers.push(() => reduction.finish(threads));
       return {
         ranges: [...reduction.own].sort((x, y) => Number(y.arg.kind === 'local') - Number(x.arg.kind === 'local')),

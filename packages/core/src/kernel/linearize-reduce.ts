@@ -5,14 +5,14 @@
  * ranges of the REDUCE itself) and per width: vector parts and scalar remainders accumulate apart and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import type { Exprs } from './expr.ts';
+import { type DType, isFloat } from '../shape/dtype.ts';
 import { ownRanges, type Range } from './free-ranges.ts';
-import type { KNode, KNodeOf, ReduceOp } from './ir.ts';
+import type { KNode, KNodeOf } from './ir.ts';
+import { accumulatorDtype, combined, identityOf, isArg } from './linearize-combine.ts';
+import { type Extremum, extendExtremum, goesByParts, noExtremum, pick, wholeExtremum } from './linearize-extrema.ts';
 import { copiesOf, copyIndex, lanesOf, type Tile } from './linearize-scope.ts';
 import type { Values } from './linearize-values.ts';
 import type { Mode } from './linearize-vector.ts';
-import { dtypeRange } from './simplify-fold.ts';
 
 /** The numbers a reduction carries: the value, and for argument reductions its position. */
 type State = readonly KNode[];
@@ -22,56 +22,8 @@ interface Group {
   /** Own copies: accumulators side by side for each kept copy. */
   readonly copies: number;
   readonly regs: readonly KNode[];
-}
-
-/** The dtype a reduction computes in. */
-export function accumulatorDtype(dtype: DType): DType {
-  const { kind, bytes } = dtypeInfo[dtype];
-  if (bytes >= 4) return dtype;
-  return kind === 'float' ? 'float32' : 'int32';
-}
-
-function isArg(op: ReduceOp): boolean {
-  return op === 'argmax' || op === 'argmin';
-}
-
-/** What a reduction of nothing gives. */
-export function identityOf(e: Exprs, op: ReduceOp, dtype: DType): KNode {
-  switch (op) {
-    case 'sum':
-      return e.constant(dtype, 0);
-    case 'prod':
-      return e.constant(dtype, 1);
-    case 'max':
-    case 'argmax':
-      return e.constant(dtype, lowest(dtype, -1));
-    case 'min':
-    case 'argmin':
-      return e.constant(dtype, lowest(dtype, 1));
-    default:
-      return op satisfies never;
-  }
-}
-
-function lowest(dtype: DType, sign: 1 | -1): number | bigint {
-  if (dtype === 'int64') return sign < 0 ? -(2n ** 63n) : 2n ** 63n - 1n;
-  if (dtype === 'uint64') return sign < 0 ? 0n : 2n ** 64n - 1n;
-  return dtypeRange[dtype][sign < 0 ? 0 : 1];
-}
-
-function combined(e: Exprs, op: 'sum' | 'prod' | 'max' | 'min', a: KNode, b: KNode): KNode {
-  switch (op) {
-    case 'sum':
-      return e.add(a, b);
-    case 'prod':
-      return e.mul(a, b);
-    case 'max':
-      return e.max(a, b);
-    case 'min':
-      return e.min(a, b);
-    default:
-      return op satisfies never;
-  }
+  /** An extremum by parts: the copies share all parts but the first. */
+  readonly parts: boolean;
 }
 
 /** An accumulator, of the reduction's accumulating dtype, after the value under the open loops. Not for argument reductions. */
@@ -104,7 +56,12 @@ export class Reduction {
   readonly #direct: boolean;
   #directStates: State[] = [];
 
-  constructor(values: Values, node: KNodeOf<'REDUCE'>, modesOf: (r: Range) => readonly Mode[], muladd: boolean) {
+  constructor(
+    values: Values,
+    node: KNodeOf<'REDUCE'>,
+    modesOf: (r: Range) => readonly Mode[],
+    { muladd, simt }: { readonly muladd: boolean; readonly simt: boolean },
+  ) {
     const { scope, b } = values;
     const { e } = scope;
     this.node = node;
@@ -134,15 +91,21 @@ export class Reduction {
       copiesByLanes.set(lanes, Math.max(copiesByLanes.get(lanes) ?? 0, m.count * unrolled));
     }
     for (const [lanes, copies] of copiesByLanes) {
-      const length = copies * copiesOf(this.#kept);
-      const regs = [b.reg(node.arg.op, this.#dtype, lanes, length)];
-      if (this.#position !== null) regs.push(b.reg('position', 'int32', lanes, length));
-      for (let k = 0; k < length; k++) {
-        b.store(regs[0] as KNode, k, e.splat(identityOf(e, node.arg.op, this.#dtype), lanes));
-        if (regs[1] !== undefined) b.store(regs[1], k, e.constant('int32', 0, lanes));
-      }
-      this.#groups.push({ lanes, copies, regs });
+      const { op } = node.arg;
+      const parts = !simt && goesByParts(op, this.#dtype, this.#elements(), lanes);
+      const start = parts ? noExtremum(e, op) : [identityOf(e, op, this.#dtype), ...(isArg(op) ? [e.i32(0)] : [])];
+      const regs = start.map((first, i) => {
+        const length = copiesOf(this.#kept) * (parts && i > 0 ? 1 : copies);
+        const reg = b.reg(isArg(op) && i > 0 ? 'position' : op, first.dtype as DType, lanes, length);
+        for (let k = 0; k < length; k++) b.store(reg, k, e.splat(first, lanes));
+        return reg;
+      });
+      this.#groups.push({ lanes, copies, regs, parts });
     }
+  }
+
+  #elements(): number {
+    return this.own.reduce((n, r) => n * r.arg.extent, 1);
   }
 
   /** Takes the value under the open loops into the accumulators; called in the innermost loop. */
@@ -162,11 +125,13 @@ export class Reduction {
     }
     const group = this.#groups.find((g) => g.lanes === lanes) as Group;
     scope.forEach([...this.#kept, ...ownTiles], () => {
-      const slot = copyIndex(this.#kept) * group.copies + copyIndex(ownTiles);
-      const before = group.regs.map((r) => b.load(r, slot));
-      const after = this.#step(before);
+      const kept = copyIndex(this.#kept);
+      const slot = kept * group.copies + copyIndex(ownTiles);
+      const slots = group.regs.map((_, i) => (group.parts && i > 0 ? kept : slot));
+      const before = group.regs.map((r, i) => b.load(r, slots[i] as number));
+      const after = group.parts ? this.#extended(before) : this.#step(before);
       group.regs.forEach((r, i) => {
-        b.store(r, slot, e.splat(after[i] as KNode, lanes));
+        b.store(r, slots[i] as number, e.splat(after[i] as KNode, lanes));
       });
     });
   }
@@ -179,16 +144,16 @@ export class Reduction {
         `[linearize] a reduction by ${local.arg.extent} threads in a group of ${threads}: they must be equal`,
       );
     }
-    const { scope, b, results } = this.#values;
+    const { scope, results } = this.#values;
     const { e } = scope;
     const values: KNode[] = [];
     for (let kept = 0; kept < copiesOf(this.#kept); kept++) {
       const parts: State[] = [];
       if (this.#direct)
         parts.push(this.#directStates[kept] ?? [identityOf(e, this.node.arg.op, this.#dtype), e.i32(0)]);
-      for (const { lanes, copies, regs } of this.#groups) {
-        const states = Array.from({ length: copies }, (_, k): State => regs.map((r) => b.load(r, kept * copies + k)));
-        const whole = this.#tree(states);
+      for (const group of this.#groups) {
+        const { lanes } = group;
+        const whole = group.parts ? [this.#extremum(group, kept)] : this.#tree(this.#states(group, kept));
         if (lanes === this.#keptLanes) parts.push(whole);
         else parts.push(this.#tree(Array.from({ length: lanes }, (_, k): State => whole.map((x) => e.lane(x, k)))));
       }
@@ -197,6 +162,21 @@ export class Reduction {
       values.push(this.#position !== null ? (all[1] as KNode) : e.cast(all[0] as KNode, this.node.dtype as DType));
     }
     results.set(this.node, { kind: 'values', tiles: this.#kept, values });
+  }
+
+  #states({ copies, regs }: Group, kept: number): State[] {
+    const { b } = this.#values;
+    return Array.from({ length: copies }, (_, k) => regs.map((r) => b.load(r, kept * copies + k)));
+  }
+
+  /** The extremum that the parts of a kept copy stand for. */
+  #extremum({ copies, regs }: Group, kept: number): KNode {
+    const { b, scope } = this.#values;
+    const { op } = this.node.arg;
+    const [value, signed, unsigned] = regs as [KNode, KNode, KNode];
+    const each = Array.from({ length: copies }, (_, k) => b.load(value, kept * copies + k));
+    const all = each.reduce((x, y) => pick(scope.e, op, x, y));
+    return wholeExtremum(scope.e, op, [all, b.load(signed, kept), b.load(unsigned, kept)]);
   }
 
   /** Combines the states of all threads through shared memory, always in the same order. */
@@ -241,6 +221,11 @@ export class Reduction {
     const { e } = this.#values.scope;
     const x = e.cast(this.#values.lower(this.value), this.#dtype);
     return this.#position === null ? [x] : [x, this.#values.lower(this.#position)];
+  }
+
+  #extended(before: State): State {
+    const { e } = this.#values.scope;
+    return extendExtremum(e, this.node.arg.op, before as Extremum, this.#state()[0] as KNode);
   }
 
   /** The state after the current element. */

@@ -53,7 +53,13 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
       const values = new Values(b, scope);
       const index = onGrid ? e.sub(group, e.i32(first)) : e.i32(0);
       if (index !== group && index.op !== 'CONST') assumeBounds(index, 0, count - 1);
-      const options = { lanes: vectorLanes(nest, caps), muladd, sharedBytes: caps.sharedBytes, threads };
+      const options = {
+        lanes: vectorLanes(nest, caps),
+        muladd,
+        simt: caps.simt,
+        sharedBytes: caps.sharedBytes,
+        threads,
+      };
       openGrid(scope, grids[i] as readonly Range[], index, () => new Nest(values, options).writeStores(nest));
     };
     if (count === 0) return;

@@ -1,0 +1,58 @@
+/**
+ * What a reduction computes in, starts with and does to two numbers.
+ */
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { Exprs } from './expr.ts';
+import type { KNode, ReduceOp } from './ir.ts';
+import { dtypeRange } from './simplify-fold.ts';
+
+/** The dtype a reduction computes in. */
+export function accumulatorDtype(dtype: DType): DType {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (bytes >= 4) return dtype;
+  return kind === 'float' ? 'float32' : 'int32';
+}
+
+export function isArg(op: ReduceOp): boolean {
+  return op === 'argmax' || op === 'argmin';
+}
+
+/** What a reduction of nothing gives. */
+export function identityOf(e: Exprs, op: ReduceOp, dtype: DType): KNode {
+  switch (op) {
+    case 'sum':
+      return e.constant(dtype, 0);
+    case 'prod':
+      return e.constant(dtype, 1);
+    case 'max':
+    case 'argmax':
+      return e.constant(dtype, lowest(dtype, -1));
+    case 'min':
+    case 'argmin':
+      return e.constant(dtype, lowest(dtype, 1));
+    default:
+      return op satisfies never;
+  }
+}
+
+function lowest(dtype: DType, sign: 1 | -1): number | bigint {
+  if (dtype === 'int64') return sign < 0 ? -(2n ** 63n) : 2n ** 63n - 1n;
+  if (dtype === 'uint64') return sign < 0 ? 0n : 2n ** 64n - 1n;
+  return dtypeRange[dtype][sign < 0 ? 0 : 1];
+}
+
+/** Two numbers into one. */
+export function combined(e: Exprs, op: 'sum' | 'prod' | 'max' | 'min', a: KNode, b: KNode): KNode {
+  switch (op) {
+    case 'sum':
+      return e.add(a, b);
+    case 'prod':
+      return e.mul(a, b);
+    case 'max':
+      return e.max(a, b);
+    case 'min':
+      return e.min(a, b);
+    default:
+      return op satisfies never;
+  }
+}
