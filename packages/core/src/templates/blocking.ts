@@ -26,6 +26,11 @@ function even(extent: number, parts: number): number {
   return Math.ceil(extent / Math.min(extent, Math.max(1, parts)));
 }
 
+/** The same for about that many parts: 33 iterations in 32 parts are 33 of one, not 17 of two that end far apart. */
+function about(extent: number, parts: number): number {
+  return Math.max(1, Math.round(extent / Math.max(1, parts)));
+}
+
 /**
  * Cuts loops into groups. `tileWork`: operations of one tile; `columnBytes`: bytes of the columns' factor that one tile of
  * columns reads; `extents`: loops around the tiles.
@@ -49,7 +54,7 @@ export function planGroups(
     groups *= Math.ceil(extent / chunk);
     return chunk;
   });
-  const rows = even(rowTiles, Math.ceil(wanted / groups));
+  const rows = about(rowTiles, Math.ceil(wanted / groups));
   groups *= Math.ceil(rowTiles / rows);
   if (groups < wanted) {
     const now = Math.ceil(columnTiles / columns);

@@ -18,7 +18,7 @@ import type { Lowered } from './contract.ts';
 import { tileNest } from './nest.ts';
 import { viaMemory } from './partial.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
-import { columnSegments, rowSegment, type Segment } from './tiles.ts';
+import { columnSegments, rowSegment, type Segment, widenedRows, widens } from './tiles.ts';
 import { layoutsOf } from './ways.ts';
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
@@ -30,15 +30,18 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   if (choice === null) return null;
   const assembly = new Assembly(c.kernel, e, caps);
   const { columns, column, rows, row, shape, outer, along } = choice;
-  const columnSegs = columnSegments(column.arg.extent, shape, choice.columnWay.kind === 'panels');
-  const rowSeg = rowSegment(row?.arg.extent ?? 1, shape.rows);
-  const columnLayouts = layoutsOf(assembly, e, columns, choice.columnWay, column, columnSegs);
-  const rowLayout = layoutsOf(assembly, e, rows, choice.rowWay, row, [rowSeg])[0] as TileLayout;
   const copied = choice.columnWay.kind === 'local';
+  const height = row?.arg.extent ?? 1;
+  // Rows that are no panels may be cut anew for the last columns.
+  const widened = choice.rowWay.kind !== 'panels' && !copied && widens(shape, height);
+  const columnSegs = columnSegments(column.arg.extent, shape, choice.columnWay.kind === 'panels', widened);
+  const wholeRows = rowSegment(height, shape.rows);
+  const columnLayouts = layoutsOf(assembly, e, columns, choice.columnWay, column, columnSegs);
+  const rowLayout = layoutsOf(assembly, e, rows, choice.rowWay, row, [wholeRows])[0] as TileLayout;
 
   const extents = outer.map((r) => r.arg.extent);
   const depth = sizeOf(c.k);
-  const tiles = extents.reduce((n, x) => n * x, rowSeg.count * columnSegs.reduce((n, s) => n + s.count, 0));
+  const tiles = extents.reduce((n, x) => n * x, wholeRows.count * columnSegs.reduce((n, s) => n + s.count, 0));
   const layouts = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
   const parts = copied ? [] : c.k.filter((r) => r !== along);
   const order = row === null ? [...outer, column] : [...outer, row, column];
@@ -47,7 +50,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
     tiles,
     results,
     work: 2 * depth * results,
-    tileBytes: depth * (rowSeg.width + (columnSegs[0] as Segment).width) * bytes,
+    tileBytes: depth * (wholeRows.width + (columnSegs[0] as Segment).width) * bytes,
     bytes: rows.bytes + columns.bytes,
   });
 
@@ -56,6 +59,8 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const nests = columnSegs.flatMap((segment, i): LoopStore[] => {
+    const isWidened = segment.width > shape.vectors * shape.lanes;
+    const rowSeg = isWidened ? rowSegment(height, widenedRows) : wholeRows;
     const work = 2 * rowSeg.width * segment.width * share;
     const groups = planGroups(around, rowSeg.count, segment.count, work, segment.width * share * bytes);
     return tileNest(e, {

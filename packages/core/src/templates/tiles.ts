@@ -31,6 +31,17 @@ export interface TileShape {
 /** Largest vectors per row for a number of rows: accumulators + loads of one step stay within 15 registers. */
 const vectorsFor = [0, 6, 4, 2, 2];
 
+/**
+ * Rows of a tile one vector wider than 4 x 2: one that is narrower instead takes as long as a whole one, as its few accumulators
+ * wait for each other.
+ */
+export const widenedRows = 3;
+
+/** True if it pays to make the last tiles of columns wider: 9 accumulators cost about 1.2 times as much as 8. */
+export function widens({ rows, vectors }: TileShape, height: number): boolean {
+  return rows === 4 && vectors === 2 && Math.ceil(height / widenedRows) * 1.2 < Math.ceil(height / rows) * 2;
+}
+
 /** The tile for a contraction with `rows` x `columns` results. */
 export function tileShape(rows: number, columns: number, lanes: number): TileShape {
   const r = Math.min(4, rows);
@@ -51,11 +62,19 @@ export function rowSegment(extent: number, rows: number): Segment {
 
 /**
  * Columns, of which there are at least `lanes`: whole tiles, then a tile of as few vectors as cover the rest. `aligned`: tiles
- * start at multiples and may reach past the end (the operand is padded); otherwise the last tile ends at the end.
+ * start at multiples and may reach past the end (the operand is padded); otherwise the last tile ends at the end. `widened`: a
+ * rest of at most one vector makes the last whole tile wider instead.
  */
-export function columnSegments(extent: number, { vectors, lanes }: TileShape, aligned: boolean): Segment[] {
+export function columnSegments(
+  extent: number,
+  { vectors, lanes }: TileShape,
+  aligned: boolean,
+  widened = false,
+): Segment[] {
   const width = vectors * lanes;
-  const count = Math.floor(extent / width);
+  const fitting = Math.floor(extent / width);
+  const over = extent - fitting * width;
+  const count = widened && extent >= width + lanes && over > 0 && over <= lanes ? fitting - 1 : fitting;
   const rest = extent - count * width;
   const segments: Segment[] = [];
   if (count > 0) segments.push(whole(0, width, count));
