@@ -14,7 +14,7 @@ function violationsOf(files) {
   const root = mkdtempSync(join(tmpdir(), 'imports-'));
   made.push(root);
   const exports = { '.': { '@polygrad/source': './src/index.ts' } };
-  for (const name of ['core', 'nn', 'backend-cpu', 'conformance']) {
+  for (const name of ['core', 'nn', 'backend-cpu', 'conformance', 'emit-c']) {
     const peers = name === 'core' ? {} : { '@polygrad/core': '*' };
     files[`packages/${name}/package.json`] ??= JSON.stringify({
       name: `@polygrad/${name}`,
@@ -117,6 +117,7 @@ describe('checkImports', () => {
       `import { c } from '../../core/src/index.ts';`,
       /outside its package/,
     ],
+    ['an emitter knows engines', 'emit-c/src/a.ts', `import { e } from '@polygrad/core/engine';`, /nothing else/],
     ['something not declared', 'nn/src/a.ts', `import c from 'left';`, /does not list/],
     ['a built-in module in core', 'core/src/a.ts', `import { readFileSync } from 'node:fs';`, /dynamic import/],
     ['the own entry', 'core/src/ops/a.ts', `import { t } from '../index.ts';`, /package's entry/],

@@ -1,0 +1,188 @@
+/** Programs as OpenCL C 1.2. */
+import type { KNode, Program } from '@polygrad/core/kernel';
+import type { Context, Dialect, Memory } from '../dialect.ts';
+import type { DType, PrintedKernel, PrintedParam, PrintedScalar } from '../kernel.ts';
+import { call, expression, name, operand, type Part, type Value } from '../parts.ts';
+import { identifier, Printer } from '../printer.ts';
+import { assemble } from '../source.ts';
+import { openClBitcast, openClCast } from './casts.ts';
+import { choose, openClAtomic, openClLoad, openClStore } from './memory.ts';
+import { bytesOf, checkDtypes, type OpenClOptions, openClConstant, storageType, typeName } from './types.ts';
+import { openClOperation } from './values.ts';
+
+/**
+ * Value operations OpenCL C prints itself besides BASE_OPS, exactly as the contract wants them: a suggestion for `caps.nativeOps`.
+ * FMA belongs to it where the device computes it in hardware; the functions of the library (EXP, SIN ...) are printed too where an engine says so.
+ */
+export const openClNativeOps: ReadonlySet<KNode['op']> = new Set([
+  'ABS',
+  'CEIL',
+  'TRUNC',
+  'ROUND',
+  'ISNAN',
+  'RECIP',
+  'MULADD',
+  'MULHI',
+  'FREM',
+]);
+
+class OpenCl implements Dialect {
+  readonly name = 'opencl';
+  readonly widths: readonly number[];
+  readonly #options: OpenClOptions;
+
+  constructor(options: OpenClOptions) {
+    this.#options = options;
+    const widest = options.lanes ?? 16;
+    this.widths = [16, 8, 4, 2, 1].filter((w) => w <= widest);
+  }
+
+  operands(n: KNode): readonly KNode[] {
+    return n.src;
+  }
+  constantLine(title: string, value: Part): string {
+    return `const ${typeName(value.dtype, value.lanes)} ${title} = ${value.text};`;
+  }
+  variableLine(title: string, dtype: DType, lanes: number): string {
+    return `${typeName(dtype, lanes)} ${title};`;
+  }
+  constant(_: Context, dtype: DType, value: number | bigint, lanes: number): Part {
+    return openClConstant(dtype, value, lanes);
+  }
+  special(c: Context, kind: 'group' | 'local', axis: 0 | 1 | 2): Part {
+    const title = `${kind}_${'xyz'[axis]}`;
+    const line = `const int ${title} = (int)get_${kind}_id(${axis});`;
+    return name(
+      c.prologue(title, () => line),
+      'int32',
+    );
+  }
+  scalar(c: Context, slot: number, dtype: DType): Part {
+    const title = `scalar_${slot}`;
+    if (dtype !== 'bool' && dtype !== 'float16') return name(`s${slot}`, dtype);
+    const text = dtype === 'bool' ? `s${slot} != 0` : `(half)s${slot}`;
+    return name(
+      c.prologue(title, () => `const ${typeName(dtype, 1)} ${title} = ${text};`),
+      dtype,
+    );
+  }
+  operation(c: Context, n: KNode, args: readonly Part[]): Part {
+    return openClOperation(c, n, args, this.#options.fastFma === true);
+  }
+  cast(c: Context, x: Part, to: DType): Part {
+    return openClCast(c, x, to);
+  }
+  bitcast(c: Context, x: Part, to: DType): Part {
+    return openClBitcast(c, x, to);
+  }
+  vector(_: Context, dtype: DType, lanes: number, scalars: readonly Part[]): Part {
+    const constant = scalars.every((s) => s.constant);
+    const texts = scalars.map((s) => (dtype === 'bool' ? `-(int)${operand(s)}` : s.text));
+    return { ...call(`(${typeName(dtype, lanes)})(${texts.join(', ')})`, dtype, lanes), constant, stable: constant };
+  }
+  lane(c: Context, given: Part, lane: number): Part {
+    const x = c.runtime(given);
+    const text = `${x.text}.s${lane.toString(16)}`;
+    return x.dtype === 'bool' ? expression(`${text} != 0`, 'bool') : { ...call(text, x.dtype), stable: true };
+  }
+  load(c: Context, mem: Memory, index: Part, sizes: readonly number[], gate: Part | null, alt: Value | null): Value {
+    return openClLoad(c, mem, index, sizes, gate, alt);
+  }
+  choose(condition: Part, yes: Part, no: Part): Part {
+    return choose(condition, yes, no);
+  }
+  store(c: Context, mem: Memory, index: Part, value: Value): readonly string[] {
+    return openClStore(c, mem, index, value);
+  }
+  atomic(c: Context, op: 'add' | 'max' | 'min' | 'or', mem: Memory, index: Part, value: Part): string {
+    const node = { op: op.toUpperCase(), src: [] } as unknown as KNode;
+    return openClAtomic(c, op, mem, index, value, this.#options.int64Atomics === true, (a, b) =>
+      openClOperation(c, node, [a, b], false),
+    );
+  }
+  loopLines(counter: string, limit: Part, unroll: boolean): readonly string[] {
+    const line = `for (int ${counter} = 0; ${counter} < ${operand(limit)}; ++${counter}) {`;
+    const how = this.#options.unroll ?? 'pragma';
+    if (!unroll || how === 'none') return [line];
+    return [how === 'pragma' ? '#pragma unroll' : '__attribute__((opencl_unroll_hint))', line];
+  }
+  ifLine(condition: Part): string {
+    return `if (${condition.text}) {`;
+  }
+  barrierLines(): readonly string[] {
+    return ['barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);'];
+  }
+}
+
+/**
+ * The program as an OpenCL C kernel with one work-item per thread.
+ *
+ * Arguments: the buffers in the order of the program's parameters (each followed by its offset with `offsets`), then the scalars.
+ *
+ * @throws PrintError for dtypes and operations the device cannot express
+ */
+export function printOpenCl(program: Program, options: OpenClOptions = {}): PrintedKernel {
+  checkDtypes(program, options);
+  const titles = new Map(program.params.map((p) => [p.arg.slot, `p${p.arg.slot}`]));
+  const printer = new Printer(program, new OpenCl(options), titles);
+  printer.run();
+
+  const head: string[] = ['#pragma OPENCL FP_CONTRACT OFF'];
+  const has = (dtype: DType): boolean => program.body.some((n) => n.dtype === dtype) || program.scalars.includes(dtype);
+  const enable = (title: string): number => head.push(`#pragma OPENCL EXTENSION ${title} : enable`);
+  if (has('float64')) enable('cl_khr_fp64');
+  if (has('float16')) enable('cl_khr_fp16');
+  if (program.body.some((n) => n.op === 'ATOMIC' && bytesOf((n.src[0] as KNode).dtype as DType) === 8)) {
+    enable('cl_khr_int64_base_atomics');
+    enable('cl_khr_int64_extended_atomics');
+  }
+  head.push(...printer.helpers);
+
+  const declared: string[] = [];
+  const first: string[] = [];
+  const params: PrintedParam[] = [];
+  for (const p of program.params) {
+    const { slot, access } = p.arg;
+    const dtype = p.dtype as DType;
+    const title = titles.get(slot) as string;
+    const binding = declared.length;
+    const restrict = options.restrict === true ? 'restrict ' : '';
+    declared.push(`__global ${access === 'read' ? 'const ' : ''}${storageType(dtype)}* ${restrict}${title}`);
+    if (options.offsets === true) {
+      declared.push(`const ulong o${slot}`);
+      first.push(`${title} += o${slot};`);
+    }
+    const offsetArgument = options.offsets === true ? binding + 1 : -1;
+    params.push({ slot, access, dtype, bytes: bytesOf(dtype), binding, offsetArgument });
+  }
+  const scalars: PrintedScalar[] = program.scalars.map((own, slot) => {
+    const dtype = own === 'bool' ? 'uint8' : own === 'float16' ? 'float32' : own;
+    declared.push(`const ${typeName(dtype, 1)} s${slot}`);
+    return { slot, dtype, at: declared.length - 1 };
+  });
+
+  const entry = `kernel_${identifier(program.name)}`;
+  const [x, y, z] = program.group;
+  head.push(
+    `__kernel __attribute__((reqd_work_group_size(${x}, ${y}, ${z})))`,
+    `void ${entry}(${declared.join(', ')}) {`,
+  );
+  let sharedBytes = 0;
+  for (const mem of printer.shared) {
+    const dtype = mem.node.dtype as DType;
+    sharedBytes += mem.node.arg.length * bytesOf(dtype);
+    const space = options.shared === 'private' ? '' : '__local ';
+    first.push(`${space}${storageType(dtype)} ${mem.name}[${mem.node.arg.length}];`);
+  }
+  first.push(...printer.prologues);
+  return {
+    ...assemble(head, first, printer.body),
+    entry,
+    params,
+    scalars,
+    scalarBytes: 0,
+    dispatch: program.grid,
+    group: program.group,
+    sharedBytes,
+  };
+}

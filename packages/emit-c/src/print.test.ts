@@ -1,0 +1,145 @@
+/** Whole kernels as text, in both dialects: a change here is a change of what every engine compiles. */
+import { type KNode, ProgramBuilder, type Program } from '@polygrad/core/kernel';
+import { describe, expect, it } from 'vitest';
+import { printOpenCl, printWgsl, PrintError } from './index.ts';
+
+/** y[i] = max(x[i] * s, y[i]) where i < 100, 64 threads a group. */
+function elementwise(): Program {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'float32', 'read', 100);
+  const y = e.param(1, 'float32', 'readwrite', 100);
+  const at = e.add(e.mul(e.special('group', 0, 2), e.i32(64)), e.special('local', 0, 64));
+  b.ifThen(e.lt(at, e.i32(100)), () =>
+    b.store(y, at, e.max(e.mul(b.load(x, at), e.scalar(0, 'float32')), b.load(y, at))),
+  );
+  return b.build({ name: 'scale & max', grid: [2, 1, 1], group: [64, 1, 1], params: [x, y] });
+}
+
+/** Sums of rows: every thread adds its part, then thread 0 adds the parts. */
+function rowSums(): Program {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'float32', 'read', 4096);
+  const y = e.param(1, 'float32', 'write', 16);
+  const parts = b.shared('parts', 'float32', 32);
+  const sum = b.reg('sum', 'float32');
+  const [row, lane] = [e.special('group', 0, 16), e.special('local', 0, 32)];
+  b.store(sum, 0, e.f32(0));
+  b.loop(8, (i) => {
+    const at = e.add(e.add(e.mul(row, e.i32(256)), e.mul(i, e.i32(32))), lane);
+    b.store(sum, 0, e.add(b.load(sum, 0), b.load(x, at)));
+  });
+  b.store(parts, lane, b.load(sum, 0));
+  b.barrier();
+  b.ifThen(e.eq(lane, e.i32(0)), () => {
+    b.store(sum, 0, e.f32(0));
+    b.loop(32, (i) => b.store(sum, 0, e.add(b.load(sum, 0), b.load(parts, i))));
+    b.store(y, row, b.load(sum, 0));
+  });
+  return b.build({ name: 'row_sums', grid: [16, 1, 1], group: [32, 1, 1] });
+}
+
+/** y = x * 2 + 1 in vectors of 11 lanes. */
+function vectors(): Program {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'float32', 'read', 110);
+  const y = e.param(1, 'float32', 'write', 110);
+  b.loop(10, (i) => {
+    const at = e.mul(i, e.i32(11));
+    b.store(y, at, e.add(e.mul(b.load(x, at, 11), e.f32(2)), e.f32(1)));
+  });
+  return b.build({ name: 'vectors' });
+}
+
+describe('sources', () => {
+  for (const make of [elementwise, rowSums, vectors]) {
+    it(`${make.name} in WGSL`, () => {
+      expect(printWgsl(make()).source).toMatchSnapshot();
+    });
+    it(`${make.name} in OpenCL C`, () => {
+      expect(printOpenCl(make()).source).toMatchSnapshot();
+    });
+  }
+
+  it('are equal for equal programs', () => {
+    for (const print of [printWgsl, printOpenCl]) expect(print(rowSums()).source).toBe(print(rowSums()).source);
+  });
+
+  it('name the node of every line', () => {
+    for (const print of [printWgsl, printOpenCl]) {
+      const { source, lines } = print(rowSums());
+      const text = source.split('\n');
+      expect(text.length).toBe(lines.length + 1);
+      const nodes = text.flatMap((line, i) => (/barrier|Barrier/i.test(line) ? [lines[i]?.op] : []));
+      expect(nodes).toEqual(['BARRIER']);
+    }
+  });
+});
+
+describe('bindings', () => {
+  it('are told to the driver', () => {
+    const wgsl = printWgsl(elementwise());
+    expect(wgsl.params.map((p) => [p.slot, p.access, p.binding])).toEqual([
+      [0, 'read', 0],
+      [1, 'readwrite', 1],
+    ]);
+    expect([wgsl.scalars, wgsl.scalarBytes]).toEqual([[{ slot: 0, dtype: 'float32', at: 0 }], 4]);
+    const opencl = printOpenCl(elementwise(), { offsets: true });
+    expect(opencl.params.map((p) => [p.binding, p.offsetArgument])).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
+    expect(opencl.scalars).toEqual([{ slot: 0, dtype: 'float32', at: 4 }]);
+  });
+
+  it('of an output in the memory of an input are one', () => {
+    const { source, params } = printWgsl(elementwise(), { same: new Map([[0, 1]]) });
+    expect(params.map((p) => p.binding)).toEqual([-1, 0]);
+    expect(source.match(/@binding/g)?.length).toBe(2);
+    expect(source).not.toContain('p0');
+  });
+
+  it('of grids larger than a dispatch are folded', () => {
+    const program = (grid: [number, number, number]): Program => {
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const axes = ([0, 1, 2] as const).map((axis) => e.special('group', axis));
+      const x = e.param(0, 'int32', 'write', 1);
+      b.store(x, 0, axes.reduce((a, c) => e.add(a, c) as never) as KNode);
+      return b.build({ name: 'grid', grid });
+    };
+    expect(printWgsl(program([65535, 2, 1])).dispatch).toEqual([65535, 2, 1]);
+    expect(printWgsl(program([65536, 1, 1])).dispatch).toEqual([32768, 2, 1]);
+    expect(printWgsl(program([100, 3, 1]), { maxGroups: 20 }).dispatch).toEqual([20, 15, 1]);
+    expect(printWgsl(program([7, 7, 7]), { maxGroups: 7 }).dispatch).toEqual([7, 7, 7]);
+    expect(printWgsl(program([101, 1, 1]), { maxGroups: 50 }).source).toContain('if (number >= 101u) { return; }');
+    expect(() => printWgsl(program([1000, 1, 1]), { maxGroups: 9 })).toThrow(/1000 x 1 x 1 groups/);
+  });
+});
+
+describe('refusals', () => {
+  const unary = (dtype: 'float32' | 'float64' | 'float16' | 'int64', op: 'EXP' | 'NEG'): Program => {
+    const b = new ProgramBuilder();
+    const x = b.e.param(0, dtype, 'readwrite', 1);
+    b.store(x, 0, b.e.unary(op, b.load(x, 0)));
+    return b.build({ name: 'unary' });
+  };
+  it('say what is missing', () => {
+    expect(() => printWgsl(unary('int64', 'NEG'))).toThrow(/WGSL has no int64/);
+    expect(() => printWgsl(unary('float16', 'NEG'))).toThrow(/shader-f16/);
+    expect(() => printOpenCl(unary('float64', 'NEG'))).toThrow(/cl_khr_fp64/);
+    expect(() => printOpenCl(unary('float16', 'NEG'))).toThrow(/cl_khr_fp16/);
+  });
+  it('name the node', () => {
+    try {
+      printWgsl(unary('float32', 'EXP'));
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toBeInstanceOf(PrintError);
+      expect((error as PrintError).message).toContain('EXP on float32');
+      expect((error as PrintError).node?.op).toBe('EXP');
+    }
+  });
+});

@@ -1,0 +1,334 @@
+/**
+ * The walk over a program that all dialects share: order, names, blocks, and which line came from which node.
+ *
+ * Names follow the order of the program, so equal programs give equal text. What the language says is asked of the dialect.
+ */
+import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
+import type { Context, Dialect, Memory } from './dialect.ts';
+import { type DType, PrintError } from './kernel.ts';
+import { expression, name, type Part, partLanes, type Value } from './parts.ts';
+import { analyseUses, type Uses } from './uses.ts';
+
+/** Text longer than this gets a name. */
+const longest = 96;
+
+interface Line {
+  readonly text: string;
+  readonly node: KNode | null;
+}
+
+export class Printer implements Context {
+  /** Functions before the kernel. */
+  readonly helpers: string[] = [];
+  /** First lines of the kernel. */
+  readonly prologues: string[] = [];
+  readonly body: Line[] = [];
+  readonly shared: Memory[] = [];
+
+  readonly #dialect: Dialect;
+  readonly #program: Program;
+  readonly #uses: Uses;
+  readonly #memories = new Map<KNode, Memory>();
+  readonly #registers = new Map<KNode, string>();
+  readonly #values = new Map<KNode, Value>();
+  readonly #known = new Set<string>();
+  readonly #counts: Record<string, number> = {};
+  #indent = 1;
+  #node: KNode | null = null;
+
+  constructor(program: Program, dialect: Dialect, params: ReadonlyMap<number, string>) {
+    this.#program = program;
+    this.#dialect = dialect;
+    this.#uses = analyseUses(program, (n) => dialect.operands(n));
+    const atomic = new Set(program.body.filter((n) => n.op === 'ATOMIC').map((n) => slotOf(n.src[0] as KNode)));
+    for (const n of program.body) {
+      if (n.op === 'PARAM')
+        this.#memories.set(n, { node: n, name: params.get(n.arg.slot) as string, atomic: atomic.has(n.arg.slot) });
+      else if (n.op === 'SHARED') {
+        const memory = { node: n, name: this.fresh(`shared_${identifier(n.arg.name)}_`), atomic: atomic.has(n) };
+        this.#memories.set(n, memory);
+        this.shared.push(memory);
+      }
+    }
+  }
+
+  /** Writes the kernel's body. */
+  run(): void {
+    for (const n of this.#program.body) {
+      this.#node = n;
+      this.#statement(n);
+    }
+  }
+
+  // --- what dialects ask
+
+  stable(p: Part): Part {
+    return p.stable ? p : this.#named(p);
+  }
+
+  runtime(p: Part): Part {
+    return p.stable && !p.constant ? p : this.#named(p);
+  }
+
+  helper(title: string, text: () => string): string {
+    if (!this.#known.has(title)) {
+      this.#known.add(title);
+      this.helpers.push(text());
+    }
+    return title;
+  }
+
+  prologue(title: string, line: () => string): string {
+    if (!this.#known.has(title)) {
+      this.#known.add(title);
+      this.prologues.push(line());
+    }
+    return title;
+  }
+
+  refuse(what: string): never {
+    throw new PrintError(this.#dialect.name, what, this.#node);
+  }
+
+  // --- names and lines
+
+  fresh(prefix: string): string {
+    const count = this.#counts[prefix] ?? 0;
+    this.#counts[prefix] = count + 1;
+    return `${prefix}${count}`;
+  }
+
+  #line(text: string): void {
+    this.body.push({ text: '  '.repeat(this.#indent) + text, node: this.#node });
+  }
+
+  #named(p: Part): Part {
+    const title = this.fresh('v');
+    this.#line(this.#dialect.constantLine(title, p));
+    return name(title, p.dtype, p.lanes);
+  }
+
+  #value(n: KNode | undefined): Value {
+    const value = this.#values.get(n as KNode);
+    if (value === undefined) this.refuse(`${n?.op} is used before it is defined`);
+    return value;
+  }
+
+  #scalar(n: KNode | undefined): Part {
+    return this.#value(n)[0] as Part;
+  }
+
+  // --- nodes
+
+  #statement(n: KNode): void {
+    switch (n.op) {
+      case 'PARAM':
+      case 'SHARED':
+        return;
+      case 'REG':
+        this.#register(n);
+        return;
+      case 'LOOP': {
+        const limit = this.stable(this.#scalar(n.src[0]));
+        const counter = this.fresh('i');
+        for (const text of this.#dialect.loopLines(counter, limit, n.arg?.unrollHint === true)) this.#line(text);
+        this.#values.set(n, [name(counter, 'int32')]);
+        this.#indent++;
+        return;
+      }
+      case 'IF':
+        this.#line(this.#dialect.ifLine(this.#scalar(n.src[0])));
+        this.#indent++;
+        return;
+      case 'ENDLOOP':
+      case 'ENDIF':
+        this.#indent--;
+        this.#line('}');
+        return;
+      case 'BARRIER':
+        for (const text of this.#dialect.barrierLines()) this.#line(text);
+        return;
+      case 'STORE':
+        this.#gated(n.src[3], () => this.#store(n));
+        return;
+      case 'ATOMIC':
+        this.#gated(n.src[3], () => this.#atomic(n));
+        return;
+      default:
+        if (this.#uses.used.has(n)) this.#define(n);
+    }
+  }
+
+  #register(n: KNodeOf<'REG'>): void {
+    const title = this.fresh(`${identifier(n.arg.name)}_`);
+    this.#registers.set(n, title);
+    const parts = partLanes(n.lanes, this.#dialect.widths);
+    for (let cell = 0; cell < n.arg.length; cell++)
+      parts.forEach((lanes, part) => {
+        const variable = cellName(title, cell, part, parts.length);
+        this.#line(this.#dialect.variableLine(variable, n.dtype as DType, lanes));
+      });
+  }
+
+  /** The cells of a register vector a LOAD or STORE is about. */
+  #cells(mem: KNode, index: KNode | undefined): readonly string[] {
+    if (index?.op !== 'CONST') this.refuse('registers need a constant index');
+    const title = this.#registers.get(mem) as string;
+    const parts = partLanes(mem.lanes, this.#dialect.widths);
+    return parts.map((_, part) => cellName(title, Number(index.arg.value), part, parts.length));
+  }
+
+  #gated(gate: KNode | undefined, write: () => void): void {
+    if (gate !== undefined) {
+      this.#line(this.#dialect.ifLine(this.#scalar(gate)));
+      this.#indent++;
+    }
+    write();
+    if (gate !== undefined) {
+      this.#indent--;
+      this.#line('}');
+    }
+  }
+
+  #store(n: KNodeOf<'STORE'>): void {
+    const [mem, at, from] = n.src as readonly [KNode, KNode, KNode];
+    const value = this.#value(from);
+    if (mem.op === 'REG') {
+      const cells = this.#cells(mem, at);
+      // Parts of one value may read the variables that are written.
+      const parts = value.length > 1 ? value.map((p) => this.stable(p)) : value;
+      for (const [i, cell] of cells.entries()) this.#line(`${cell} = ${(parts[i] as Part).text};`);
+      return;
+    }
+    for (const text of this.#dialect.store(this, this.#memory(mem), this.#scalar(at), value)) this.#line(text);
+  }
+
+  #atomic(n: KNodeOf<'ATOMIC'>): void {
+    const [mem, at, value] = n.src as readonly [KNode, KNode, KNode];
+    if (value.lanes !== 1) this.refuse(`ATOMIC on ${value.lanes} lanes: atomics are scalar`);
+    const { atomic } = this.#dialect;
+    this.#line(atomic.call(this.#dialect, this, n.arg.op, this.#memory(mem), this.#scalar(at), this.#scalar(value)));
+  }
+
+  #memory(mem: KNode): Memory {
+    return this.#memories.get(mem) ?? this.refuse(`${mem.op} is no memory`);
+  }
+
+  #define(n: KNode): void {
+    const value = this.#lower(n);
+    const fold = this.#uses.folded.has(n);
+    const names = new Map<string, Part>();
+    const named = (p: Part): Part => {
+      // Parts of a splat are equal.
+      const own = names.get(p.text) ?? this.#named(p);
+      names.set(p.text, own);
+      return own;
+    };
+    this.#values.set(
+      n,
+      value.map((p) => (p.stable || (fold && p.text.length <= longest) ? p : named(p))),
+    );
+  }
+
+  #lower(n: KNode): Value {
+    const d = this.#dialect;
+    const dtype = n.dtype as DType;
+    const sizes = partLanes(n.lanes, d.widths);
+    switch (n.op) {
+      case 'CONST':
+        return sizes.map((lanes) => d.constant(this, dtype, n.arg.value, lanes));
+      case 'SPECIAL':
+        return [d.special(this, n.arg.kind, n.arg.axis)];
+      case 'SCALAR':
+        return [d.scalar(this, n.arg.slot, dtype)];
+      case 'IOTA': {
+        const count = (i: number): Part => d.constant(this, 'int32', i, 1);
+        return pieces(sizes, (first, lanes) =>
+          lanes === 1
+            ? count(first)
+            : d.vector(
+                this,
+                dtype,
+                lanes,
+                Array.from({ length: lanes }, (_, i) => count(first + i)),
+              ),
+        );
+      }
+      case 'VEC':
+        return this.#vector(n, sizes);
+      case 'LANE': {
+        let { lane } = n.arg;
+        for (const part of this.#value(n.src[0])) {
+          if (lane < part.lanes) return [part.lanes === 1 ? part : d.lane(this, part, lane)];
+          lane -= part.lanes;
+        }
+        return this.refuse('a lane outside its vector');
+      }
+      case 'LOAD':
+        return this.#load(n, sizes);
+      case 'CAST':
+        return this.#value(n.src[0]).map((p) => (p.dtype === dtype ? p : d.cast(this, p, dtype)));
+      case 'BITCAST':
+        return this.#value(n.src[0]).map((p) => (p.dtype === dtype ? p : d.bitcast(this, p, dtype)));
+      default: {
+        const args = d.operands(n).map((s) => this.#value(s));
+        return sizes.map((_, i) =>
+          d.operation(
+            this,
+            n,
+            args.map((a) => a[i] as Part),
+          ),
+        );
+      }
+    }
+  }
+
+  #vector(n: KNode, sizes: readonly number[]): Value {
+    const d = this.#dialect;
+    let scalars = n.src.map((s) => this.#scalar(s));
+    if (scalars.length === 1 && sizes.length > 1) scalars = [this.stable(scalars[0] as Part)];
+    return pieces(sizes, (first, lanes) => {
+      const own = scalars.length === 1 ? scalars : scalars.slice(first, first + lanes);
+      return lanes === 1 ? (own[0] as Part) : d.vector(this, n.dtype as DType, lanes, own);
+    });
+  }
+
+  #load(n: KNodeOf<'LOAD'>, sizes: readonly number[]): Value {
+    const [mem, at, open, other] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const dtype = n.dtype as DType;
+    if (mem.op === 'REG') {
+      const cells = this.#cells(mem, at);
+      const value = sizes.map((lanes, i) => ({ ...expression(cells[i] as string, dtype, lanes), atom: true }));
+      if (open === undefined) return value;
+      const [gate, otherwise] = [this.stable(this.#scalar(open)), this.#value(other)];
+      return value.map((v, i) => this.#dialect.choose(gate, v, otherwise[i] as Part));
+    }
+    const gate = open === undefined ? null : this.#scalar(open);
+    const alt = other === undefined ? null : this.#value(other);
+    return this.#dialect.load(this, this.#memory(mem), this.#scalar(at), sizes, gate, alt);
+  }
+}
+
+function pieces(sizes: readonly number[], make: (first: number, lanes: number) => Part): Value {
+  let first = 0;
+  return sizes.map((lanes) => {
+    const made = make(first, lanes);
+    first += lanes;
+    return made;
+  });
+}
+
+function cellName(title: string, cell: number, part: number, parts: number): string {
+  return parts === 1 ? `${title}_${cell}` : `${title}_${cell}_${part}`;
+}
+
+/** One mark for all nodes of a parameter. */
+function slotOf(mem: KNode): number | KNode {
+  return mem.op === 'PARAM' ? mem.arg.slot : mem;
+}
+
+/** A name of letters, digits and single underscores that begins with a letter. */
+export function identifier(text: string): string {
+  const plain = text.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
+  return /^[A-Za-z]/.test(plain) ? plain : `k_${plain}`;
+}

@@ -1,0 +1,185 @@
+/** Programs as WGSL. */
+import type { KNode, Program } from '@polygrad/core/kernel';
+import type { Context, Dialect, Memory } from '../dialect.ts';
+import { type DType, PrintError, type PrintedKernel, type PrintedParam, type PrintedScalar } from '../kernel.ts';
+import { call, name, operand, type Part, type Value } from '../parts.ts';
+import { identifier, Printer } from '../printer.ts';
+import { assemble } from '../source.ts';
+import { wgslBitcast, wgslCast } from './casts.ts';
+import { foldGrid, foldLines } from './grid.ts';
+import { choose, elementType, wgslAtomic, wgslLoad, wgslStore } from './memory.ts';
+import { typeName, type WgslOptions, checkDtypes, wgslConstant } from './types.ts';
+import { wgslOperands, wgslOperation } from './values.ts';
+
+/**
+ * Value operations WGSL prints itself besides BASE_OPS, with results as the contract wants them: a suggestion for
+ * `caps.nativeOps`. The functions of WGSL promise too little and are not among them.
+ */
+export const wgslNativeOps: ReadonlySet<KNode['op']> = new Set([
+  'ABS',
+  'CEIL',
+  'TRUNC',
+  'ROUND',
+  'ISNAN',
+  'RECIP',
+  'MULADD',
+]);
+
+class Wgsl implements Dialect {
+  readonly name = 'wgsl';
+  readonly widths: readonly number[] = [4, 3, 2, 1];
+  readonly #muladd: 'fma' | 'plain';
+  readonly #storage: boolean;
+  readonly #order: readonly DType[];
+
+  constructor(program: Program, options: WgslOptions) {
+    this.#muladd = options.muladd ?? 'fma';
+    this.#storage = program.params.some((p) => p.arg.access === 'readwrite');
+    this.#order = program.scalars;
+  }
+
+  operands(n: KNode): readonly KNode[] {
+    return wgslOperands(n);
+  }
+  constantLine(title: string, value: Part): string {
+    return `let ${title} = ${value.text};`;
+  }
+  variableLine(title: string, dtype: DType, lanes: number): string {
+    return `var ${title}: ${typeName(dtype, lanes)};`;
+  }
+  constant(c: Context, dtype: DType, value: number | bigint, lanes: number): Part {
+    return wgslConstant(c, dtype, value, lanes);
+  }
+  special(c: Context, kind: 'group' | 'local', axis: 0 | 1 | 2): Part {
+    const title = `${kind}_${'xyz'[axis]}`;
+    const from = kind === 'group' ? `group[${axis}]` : `i32(local[${axis}])`;
+    return name(
+      c.prologue(title, () => `let ${title} = ${from};`),
+      'int32',
+    );
+  }
+  scalar(c: Context, slot: number, dtype: DType): Part {
+    const title = `scalar_${slot}`;
+    const from = `scalars.s${slot}`;
+    const text = dtype === 'bool' ? `${from} != 0u` : dtype === 'float16' ? `f16(${from})` : from;
+    return name(
+      c.prologue(title, () => `let ${title} = ${text};`),
+      this.#order[slot] as DType,
+    );
+  }
+  operation(c: Context, n: KNode, args: readonly Part[]): Part {
+    return wgslOperation(c, n, args, this.#muladd);
+  }
+  cast(c: Context, x: Part, to: DType): Part {
+    return wgslCast(c, x, to);
+  }
+  bitcast(c: Context, x: Part, to: DType): Part {
+    return wgslBitcast(c, x, to);
+  }
+  vector(_: Context, dtype: DType, lanes: number, scalars: readonly Part[]): Part {
+    const text = `${typeName(dtype, lanes)}(${scalars.map((s) => s.text).join(', ')})`;
+    const constant = scalars.every((s) => s.constant);
+    return { ...call(text, dtype, lanes), constant, stable: constant };
+  }
+  lane(c: Context, x: Part, lane: number): Part {
+    const { text, stable, dtype } = x.constant ? c.runtime(x) : x;
+    return { ...call(`${operand({ ...x, text })}.${'xyzw'[lane]}`, dtype), stable };
+  }
+  load(c: Context, mem: Memory, index: Part, sizes: readonly number[], gate: Part | null, alt: Value | null): Value {
+    return wgslLoad(c, mem, index, sizes, gate, alt);
+  }
+  choose(condition: Part, yes: Part, no: Part): Part {
+    return choose(condition, yes, no);
+  }
+  store(c: Context, mem: Memory, index: Part, value: Value): readonly string[] {
+    return wgslStore(c, mem, index, value);
+  }
+  atomic(c: Context, op: 'add' | 'max' | 'min' | 'or', mem: Memory, index: Part, value: Part): string {
+    const node = { op: op.toUpperCase(), src: [] } as unknown as KNode;
+    return wgslAtomic(c, op, mem, index, value, (a, b) => wgslOperation(c, node, [a, b], this.#muladd));
+  }
+  loopLines(counter: string, limit: Part): readonly string[] {
+    return [`for (var ${counter} = 0i; ${counter} < ${operand(limit)}; ${counter}++) {`];
+  }
+  ifLine(condition: Part): string {
+    return `if (${condition.text}) {`;
+  }
+  barrierLines(): readonly string[] {
+    return this.#storage ? ['storageBarrier();', 'workgroupBarrier();'] : ['workgroupBarrier();'];
+  }
+}
+
+/**
+ * The program as a WGSL compute shader.
+ *
+ * Buffers are `@group(0) @binding(i)`, in the order of the program's parameters; scalars, if there are any, one uniform block of words
+ * at `@group(scalarGroup) @binding(0)`, which the driver may bind with a dynamic offset.
+ *
+ * @throws PrintError for dtypes and operations WGSL cannot express
+ */
+export function printWgsl(program: Program, options: WgslOptions = {}): PrintedKernel {
+  checkDtypes(program, options.f16 === true);
+  const same = options.same ?? new Map<number, number>();
+  const titles = new Map(program.params.map((p) => [p.arg.slot, `p${same.get(p.arg.slot) ?? p.arg.slot}`]));
+  const folded = foldGrid(program.grid, options.maxGroups ?? 65535);
+  if (folded === null)
+    throw new PrintError('wgsl', `a grid of ${program.grid.join(' x ')} groups does not fit one dispatch`);
+  const printer = new Printer(program, new Wgsl(program, options), titles);
+  printer.run();
+
+  const head: string[] = [];
+  if (options.f16 === true && usesHalf(program)) head.push('enable f16;');
+  const params: PrintedParam[] = [];
+  const atomic = new Set(
+    program.body.flatMap((n) => (n.op === 'ATOMIC' && n.src[0]?.op === 'PARAM' ? [titles.get(n.src[0].arg.slot)] : [])),
+  );
+  for (const p of program.params) {
+    const { slot, access } = p.arg;
+    const dtype = p.dtype as DType;
+    const alias = same.has(slot);
+    const binding = alias ? -1 : params.filter((x) => x.binding >= 0).length;
+    const bytes = dtype === 'float16' ? 2 : 4;
+    params.push({ slot, access, dtype, bytes, binding, offsetArgument: -1 });
+    if (alias) continue;
+    const title = titles.get(slot) as string;
+    const element = elementType({ node: p, name: title, atomic: atomic.has(title) });
+    const mode = access === 'read' ? 'read' : 'read_write';
+    head.push(`@group(0) @binding(${binding}) var<storage, ${mode}> ${title}: array<${element}>;`);
+  }
+  const scalars: PrintedScalar[] = program.scalars.map((dtype, slot) => ({
+    slot,
+    dtype: dtype === 'bool' ? 'uint32' : dtype === 'float16' ? 'float32' : dtype,
+    at: 4 * slot,
+  }));
+  if (scalars.length > 0) {
+    head.push(`struct Scalars { ${scalars.map((s) => `s${s.slot}: ${typeName(s.dtype, 1)}`).join(', ')} }`);
+    head.push(`@group(${options.scalarGroup ?? 1}) @binding(0) var<uniform> scalars: Scalars;`);
+  }
+  let sharedBytes = 0;
+  for (const mem of printer.shared) {
+    const dtype = mem.node.dtype as DType;
+    sharedBytes += mem.node.arg.length * (dtype === 'float16' ? 2 : 4);
+    head.push(`var<workgroup> ${mem.name}: array<${elementType(mem)}, ${mem.node.arg.length}>;`);
+  }
+  const entry = `kernel_${identifier(program.name)}`;
+  head.push(...printer.helpers);
+  head.push(
+    `@compute @workgroup_size(${program.group.join(', ')})`,
+    `fn ${entry}(@builtin(workgroup_id) at: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {`,
+  );
+  const first = [...foldLines(program.grid, folded), ...printer.prologues];
+  return {
+    ...assemble(head, first, printer.body),
+    entry,
+    params,
+    scalars,
+    scalarBytes: 4 * scalars.length,
+    dispatch: folded.dispatch,
+    group: program.group,
+    sharedBytes,
+  };
+}
+
+function usesHalf(program: Program): boolean {
+  return program.body.some((n) => n.dtype === 'float16') || program.scalars.includes('float16');
+}
