@@ -26,6 +26,11 @@ export interface EngineCaps {
   readonly vectorBytes: number;
   /** Bytes of group-private memory a kernel may declare (SHARED). */
   readonly sharedBytes: number;
+  /**
+   * True where SHARED is ordinary memory and threads of a group run one after another: software devices. Then nothing is copied
+   * there to be read faster.
+   */
+  readonly sharedIsMemory?: boolean;
   /** Most threads in a group. */
   readonly maxGroup: number;
   /** Most tensors one kernel may bind. */

@@ -41,6 +41,8 @@ export class Nest {
   readonly #reductions = new Map<KNode, readonly KNode[]>();
   readonly #modes = new Map<Range, readonly Mode[]>();
   readonly #memory = new Map<KNode, { node: KNode; length: number }>();
+  /** Loops that are open. */
+  #loops = 0;
 
   constructor(values: Values, options: NestOptions) {
     this.#values = values;
@@ -98,11 +100,16 @@ export class Nest {
     const limit = range.src[0];
     const extent = limit === undefined ? b.e.i32(range.arg.extent) : this.#values.lower(limit);
     const inside = (): void => this.#emit(jobs);
+    const repeated = (): void => {
+      this.#loops++;
+      inside();
+      this.#loops--;
+    };
     switch (range.arg.kind) {
       case 'loop':
       case 'serial':
       case 'reduce':
-        b.loop(extent, (i) => scope.withLoop(range, i, inside));
+        b.loop(extent, (i) => scope.withLoop(range, i, repeated));
         return;
       case 'unroll':
         if (!isFixed(extent)) throw new Error('[linearize] an unrolled range needs a constant extent');
@@ -111,8 +118,8 @@ export class Nest {
       case 'vector':
       case 'column':
         runModes(b, extent, this.#modesOf(range, jobs), (mode, first) => {
-          if (mode.count * mode.lanes === 1) scope.withLoop(range, first, inside);
-          else scope.withTile(range, first, mode.count, mode.lanes, inside);
+          if (mode.count * mode.lanes === 1) scope.withLoop(range, first, repeated);
+          else scope.withTile(range, first, mode.count, mode.lanes, repeated);
         });
         return;
       case 'local': {
@@ -226,6 +233,10 @@ export class Nest {
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 4 ? 2 : 1;
       this.#modes.set(r, vectorModes(r.arg.extent, r.src.length === 0, blocked ? 1 : lanes, unroll));
     }
+    // Threads fill a stage together: none may still read what was there, and all wait until it is full.
+    const filled = threads > 1 && nodes.some((n) => n.op === 'STAGE');
+    const { b } = this.#values;
+    if (filled && (this.#loops > 0 || nodes.some((n) => this.#memory.has(n)))) b.barrier();
     const finishers: (() => void)[] = [];
     const jobs = nodes.map((n): Job => {
       if (n.op === 'STAGE') return this.#stageJob(n);
@@ -239,6 +250,7 @@ export class Nest {
       };
     });
     this.#emit(jobs);
+    if (filled) b.barrier();
     for (const finish of finishers) finish();
     for (const r of own) this.#modes.delete(r);
   }

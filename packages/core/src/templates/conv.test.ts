@@ -1,7 +1,7 @@
 /** Convolutions and their gradients through the tiled template, over many geometries. */
 import { describe, expect, it } from 'vitest';
 import type { KNode } from '../kernel/ir.ts';
-import { checkCase, type Making, type Parts } from './fixtures/cases.ts';
+import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
 
 interface Geometry {
   readonly images: number;
@@ -96,8 +96,8 @@ function convolution(g: Geometry, kind: Kind, relu = false) {
   };
 }
 
-function check(g: Geometry, kind: Kind, relu = false): void {
-  const { lowered, worst } = checkCase('float32', convolution(g, kind, relu));
+function check(g: Geometry, kind: Kind, relu = false, caps = vectorCaps): void {
+  const { lowered, worst } = checkCase('float32', convolution(g, kind, relu), caps);
   const name = `${kind} ${JSON.stringify(g)}`;
   expect(lowered, name).not.toBeNull();
   expect(worst, name).toBeLessThanOrEqual(1);
@@ -129,6 +129,16 @@ describe('convolutions', () => {
     it(name, () => check(g, 'forward', true));
     if (g.inputs === 1 && g.outputs === 1) continue;
     it(`${name}: gradient of the kernel`, () => check({ ...g, images: 3 }, 'kernelGradient'));
+  }
+
+  for (const [name, change] of Object.entries(geometries)) {
+    const g = { ...base, images: 1, ...change };
+    it(`${name}: by groups of threads`, () => {
+      for (const caps of [threadCaps, processorCaps]) {
+        check(g, 'forward', true, caps);
+        if (g.inputs !== 1 || g.outputs !== 1) check({ ...g, images: 3 }, 'kernelGradient', false, caps);
+      }
+    });
   }
 
   it('every width from 1 to 24', () => {

@@ -8,10 +8,11 @@
  */
 import { assumeBounds, type Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
-import type { KNode, KNodeOf, LoopStore } from '../kernel/ir.ts';
+import type { KNode, LoopStore } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { GroupPlan, Split } from './blocking.ts';
 import { type Depth, planDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
+import { storesWhere } from './kept.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
 import { overlaps, type Segment, tileStart } from './tiles.ts';
 import { type Cut, cut, run, type Spot, tileRanges } from './walk.ts';
@@ -120,19 +121,8 @@ class Nest {
     const gates: KNode[] = [];
     if (from > 0) gates.push(e.le(e.i32(from), spot.column));
     if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, e.i32(rows.segment.width)), row));
-    if (gates.length === 0) return this.#spec.stores.map((s) => ({ store: rewriter.store(s).store, ranges }));
-    const kept = gates.reduce((x, y) => e.and(x, y));
-    const gated = (gate: KNode | undefined): KNode => (gate === undefined ? kept : e.and(gate, kept));
-    // What is updated in place must not even be read where another group may have written it.
-    for (const load of mutableLoads(this.#spec.stores)) {
-      const [memory, index, gate, alt] = load.src.map((s) => rewriter.node(s)) as [KNode, KNode, KNode?, KNode?];
-      rewriter.set(load, e.load(memory, index, gated(gate), alt));
-    }
-    return this.#spec.stores.map((s) => {
-      const { store } = rewriter.store(s);
-      const [memory, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
-      return { store: e.store(memory, index, value, gated(gate)), ranges };
-    });
+    const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
+    return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
   }
 
   /** The group's own copy of what its tiles of columns read: their elements for one product after another. */
@@ -208,19 +198,4 @@ class Nest {
       return { extent: split.chunk, row, column, limit };
     });
   }
-}
-
-/** Reads of tensors that the stores write, outside the sum. */
-function mutableLoads(stores: readonly LoopStore[]): KNodeOf<'LOAD'>[] {
-  const found: KNodeOf<'LOAD'>[] = [];
-  const seen = new Set<KNode>();
-  const stack: KNode[] = stores.map((s) => s.store);
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
-    const memory = n.src[0];
-    if (n.op === 'LOAD' && memory?.op === 'PARAM' && memory.arg.access === 'readwrite') found.push(n);
-    if (n.op !== 'REDUCE') stack.push(...n.src);
-  }
-  return found;
 }

@@ -1,0 +1,44 @@
+/**
+ * The stores of a kernel where only some of the results computed may be kept.
+ */
+import type { Exprs } from '../kernel/expr.ts';
+import type { Range } from '../kernel/free-ranges.ts';
+import type { KNode, KNodeOf, LoopStore } from '../kernel/ir.ts';
+import type { Rewriter } from '../kernel/rewrite.ts';
+
+/** The stores rewritten, over `ranges`, done where `kept` holds (null: everywhere). */
+export function storesWhere(
+  e: Exprs,
+  stores: readonly LoopStore[],
+  rewriter: Rewriter,
+  kept: KNode | null,
+  ranges: readonly Range[],
+): LoopStore[] {
+  if (kept === null) return stores.map((s) => ({ store: rewriter.store(s).store, ranges }));
+  const gated = (gate: KNode | undefined): KNode => (gate === undefined ? kept : e.and(gate, kept));
+  // What is updated in place must not even be read where another group may have written it.
+  for (const load of mutableLoads(stores)) {
+    const [memory, index, gate, alt] = load.src.map((s) => rewriter.node(s)) as [KNode, KNode, KNode?, KNode?];
+    rewriter.set(load, e.load(memory, index, gated(gate), alt));
+  }
+  return stores.map((s) => {
+    const { store } = rewriter.store(s);
+    const [memory, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+    return { store: e.store(memory, index, value, gated(gate)), ranges };
+  });
+}
+
+/** Reads of tensors that the stores write, outside the sum. */
+function mutableLoads(stores: readonly LoopStore[]): KNodeOf<'LOAD'>[] {
+  const found: KNodeOf<'LOAD'>[] = [];
+  const seen = new Set<KNode>();
+  const stack: KNode[] = stores.map((s) => s.store);
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    const memory = n.src[0];
+    if (n.op === 'LOAD' && memory?.op === 'PARAM' && memory.arg.access === 'readwrite') found.push(n);
+    if (n.op !== 'REDUCE') stack.push(...n.src);
+  }
+  return found;
+}

@@ -1,0 +1,202 @@
+/**
+ * Which tile a contraction gets on an engine with groups of threads: by shape alone, so that results are the same bits
+ * every time; and the other tiles worth measuring on a device (tuning/).
+ *
+ * GPUs get tiles in group memory, as large as leave `enoughGroups` groups. What is thin - a vector times a matrix - has nothing
+ * to share: threads read memory themselves, side by side where it is consecutive, else along the sum. Where group memory is
+ * ordinary memory (`sharedIsMemory`, drivers that run on a CPU), copying there costs and gains nothing.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import { vectorLanes } from '../kernel/linearize-vector.ts';
+import type { DType } from '../shape/dtype.ts';
+import { type Contraction, sizeOf } from './contraction.ts';
+import { gainsByCopy, problemFor, tileFits } from './simt-gemm.ts';
+import { splitAt } from './simt-nest.ts';
+import { flatProblem, lineProblem, type Problem } from './simt-problem.ts';
+import { blockOf, nameOf, type SimtTile } from './simt-tile.ts';
+
+/** Groups that keep a device busy, and threads where each works alone. */
+const enoughGroups = 64;
+const enoughThreads = 8192;
+/** Steps of the sum that a part has at least, by groups and by single threads. */
+const partSteps = { group: 256, thread: 64 };
+const mostParts = 64;
+/** Sides up to this extent are thin. */
+const thin = 4;
+/** Shortest sum that the threads of a group share. */
+const leastDot = 64;
+
+function up(n: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(1, n)));
+}
+
+function down(n: number): number {
+  return 2 ** Math.floor(Math.log2(Math.max(1, n)));
+}
+
+/** Threads of a group and results of a thread for a block of `rows` x `columns`. */
+function groupTile(rows: number, columns: number, most: number): SimtTile {
+  const sizes: readonly (readonly [number, number])[] = [[8, 4], [4, 4], [4, 2], [2, 2], [2, 1], [1, 1]]; // biome-ignore format: pairs
+  const threads = ([r, c]: readonly [number, number]): number =>
+    r > rows || c > columns ? 0 : (rows / r) * (columns / c);
+  const fitting = sizes.filter((s) => threads(s) > 0 && threads(s) <= most);
+  const [r, c] = fitting.find((s) => threads(s) >= 64) ?? fitting[fitting.length - 1] ?? ([1, 1] as const);
+  return {
+    kind: 'group',
+    threads: [columns / c, rows / r, 1],
+    rows: r,
+    vectors: c,
+    lanes: 1,
+    depth: rows * columns > 4096 ? 8 : 16,
+    parts: 1,
+    copied: false,
+  };
+}
+
+function groupsOf(tile: SimtTile, { rows, columns, outer }: Problem): number {
+  const block = blockOf(tile);
+  const around = Math.ceil(sizeOf(outer) / (tile.kind === 'dot' ? 1 : tile.threads[2]));
+  return Math.ceil(rows.extent / block.rows) * Math.ceil(columns.extent / block.columns) * around;
+}
+
+/** The tile with its sum in parts where there are too few groups otherwise; no part is empty. */
+function inParts(tile: SimtTile, problem: Problem, groups: number, wanted: number, steps: number): SimtTile {
+  const most = Math.min(mostParts, Math.floor(problem.depth / steps));
+  const parts = groups * 2 > wanted ? 1 : Math.min(most, Math.ceil(wanted / groups));
+  if (parts < 2) return tile;
+  const cut = tile.kind === 'thread' ? problem.k[splitAt(problem.k)] : undefined;
+  const extent = cut?.arg.extent ?? problem.depth;
+  const unit = tile.kind === 'thread' ? 1 : tile.depth;
+  const chunk = Math.ceil(extent / Math.min(parts, extent) / unit) * unit;
+  return { ...tile, parts: Math.ceil(extent / chunk) };
+}
+
+/** A tile of threads that read memory themselves: `count` threads side by side along columns, then rows, then loops around. */
+function threadTile(problem: Problem, rows: number, vectors: number, lanes: number, count: number): SimtTile {
+  const rowTiles = Math.ceil(problem.rows.extent / rows);
+  const columnTiles = Math.ceil(problem.columns.extent / (vectors * lanes));
+  const square = rowTiles > 1 ? Math.max(1, down(Math.sqrt(count * 2))) : count;
+  let across = Math.min(up(columnTiles), square);
+  const along = Math.min(up(rowTiles), count / across);
+  across = Math.min(up(columnTiles), count / along);
+  const around = Math.min(up(sizeOf(problem.outer)), count / across / along);
+  return { kind: 'thread', threads: [across, along, around], rows, vectors, lanes, depth: 1, parts: 1, copied: false };
+}
+
+/** Every group computes a few results, its threads share their sum. */
+function dotTile({ rows, columns, depth }: Problem, most: number): SimtTile {
+  const threads = Math.min(most, Math.max(32, down(depth / 8)), 256);
+  const r = Math.min(thin, down(rows.extent));
+  const c = Math.min(thin, down(columns.extent), Math.max(1, 8 / r));
+  return { kind: 'dot', threads: [threads, 1, 1], rows: r, vectors: c, lanes: 1, depth: 1, parts: 1, copied: false };
+}
+
+/** The tile without measurement. */
+export function defaultTile(c: Contraction, caps: EngineCaps): SimtTile | null {
+  const dtype = c.reduce.dtype as DType;
+  const tile = caps.sharedIsMemory === true ? forProcessor(c, caps) : forDevice(c, caps);
+  const ways = [tile, { ...tile, parts: 1 }, threadTile(lineProblem(c, 1), 1, 1, 1, Math.min(64, caps.maxGroup))];
+  return ways.find((t) => tileFits(t, problemFor(c, t), dtype, caps)) ?? null;
+}
+
+function forDevice(c: Contraction, caps: EngineCaps): SimtTile {
+  const flat = flatProblem(c);
+  const { rows, columns, depth } = flat;
+  const most = down(caps.maxGroup);
+  if (Math.min(rows.extent, columns.extent) <= thin || depth < 8) {
+    const line = lineProblem(c, 1);
+    const big = line.rows.extent > line.columns.extent ? line.rows : line.columns;
+    if (big.alongSum && !big.consecutive && depth >= leastDot) {
+      const tile = dotTile(line, most);
+      return inParts(tile, line, groupsOf(tile, line), enoughGroups, 8 * tile.threads[0]);
+    }
+    const height = Math.min(thin, down(line.rows.extent));
+    const tile = threadTile(line, height, line.columns.extent >= 4096 ? 2 : 1, 1, Math.min(64, most));
+    return inParts(tile, line, groupsOf(tile, line) * 64, enoughThreads, partSteps.thread);
+  }
+  let [r, k] = [Math.min(64, Math.max(8, up(rows.extent))), Math.min(64, Math.max(8, up(columns.extent)))];
+  if (rows.extent >= 512 && columns.extent >= 512 && most >= 256) r = 128;
+  let tile = groupTile(r, k, most);
+  while (r * k > 256 && groupsOf(tile, flat) < enoughGroups) {
+    if (r >= k) r /= 2;
+    else k /= 2;
+    tile = groupTile(r, k, most);
+  }
+  return inParts(tile, flat, groupsOf(tile, flat), enoughGroups, partSteps.group);
+}
+
+/** Rows of a tile of a processor that emulates groups: as on the CPU engine. */
+const processorRows = 4;
+
+function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
+  const most = Math.min(16, down(caps.maxGroup));
+  const lanes = vectorLanes(c.kernel.stores, caps);
+  const line = lineProblem(c, lanes);
+  const { rows, columns, depth } = line;
+  if (columns.alongSum && !columns.consecutive && rows.extent <= thin && depth >= leastDot) {
+    const vector = depth % lanes === 0 ? lanes : 1;
+    return { ...dotTile(line, 8), depth: vector };
+  }
+  const width = columns.extent >= lanes ? lanes : 1;
+  const height = Math.min(processorRows, down(rows.extent));
+  const tile = threadTile(line, height, 1, width, most);
+  const gains =
+    (rows.extent >= 16 && gainsByCopy(c, columns, width > 1)) || (columns.extent >= 64 && gainsByCopy(c, rows, false));
+  return inParts({ ...tile, copied: gains }, line, groupsOf(tile, line), 16, partSteps.group);
+}
+
+/** Tiles worth measuring for the contraction, the default first. */
+export function candidateTiles(c: Contraction, caps: EngineCaps): SimtTile[] {
+  const dtype = c.reduce.dtype as DType;
+  const first = defaultTile(c, caps);
+  if (first === null) return [];
+  const flat = flatProblem(c);
+  const lanes = vectorLanes(c.kernel.stores, caps);
+  const line = lineProblem(c, lanes);
+  const most = down(caps.maxGroup);
+  const groups = [
+    groupTile(128, 64, most),
+    groupTile(64, 64, most),
+    groupTile(32, 64, most),
+    groupTile(32, 32, most),
+    groupTile(16, 16, most),
+  ];
+  const vectors = groups.slice(0, 4).flatMap((t) => {
+    const lane = Math.min(lanes, t.vectors);
+    return lane > 1 ? [{ ...t, lanes: lane, vectors: t.vectors / lane }] : [];
+  });
+  const fits = line.columns.extent >= lanes;
+  const alone = (
+    [
+      [4, 1],
+      [8, 1],
+      [4, 2],
+      [1, 1],
+    ] as const
+  ).flatMap(([r, v]) => {
+    const tile = threadTile(line, Math.min(r, down(line.rows.extent)), v, fits ? lanes : 1, Math.min(64, most));
+    return [tile, { ...tile, copied: true }];
+  });
+  const small = threadTile(
+    line,
+    Math.min(processorRows, down(line.rows.extent)),
+    1,
+    fits ? lanes : 1,
+    Math.min(8, most),
+  );
+  const dots = Math.min(flat.rows.extent, flat.columns.extent) <= 16 ? [dotTile(line, most), dotTile(line, 32)] : [];
+  const all = [first, ...groups, ...vectors, ...alone, small, { ...small, copied: true }, ...dots].map((t) =>
+    t === first || t.kind === 'dot' ? t : { ...t, parts: 1 },
+  );
+  const seen = new Set<string>();
+  const fresh = (t: SimtTile): boolean => seen.size < seen.add(nameOf(t)).size;
+  return all.filter((t) => tileFits(t, problemFor(c, t), dtype, caps) && useful(t, c) && fresh(t));
+}
+
+/** Leaves out tiles larger than the problem, and copies of what is read well already. */
+function useful(tile: SimtTile, c: Contraction): boolean {
+  const { rows, columns } = problemFor(c, tile);
+  const block = blockOf(tile);
+  if (tile.copied && !gainsByCopy(c, columns, tile.lanes > 1) && !gainsByCopy(c, rows, false)) return false;
+  return block.rows < 2 * Math.max(16, rows.extent) && block.columns < 2 * Math.max(16, columns.extent);
+}
