@@ -9,12 +9,13 @@ import type { Exprs } from './expr.ts';
 import type { FreeRanges, Range, RangeList } from './free-ranges.ts';
 import type { KNode } from './ir.ts';
 
-/** A range opened as `count` copies of `lanes` values, starting at `base`. */
+/** A range opened as `count` copies of `lanes` values, starting at `base` and each `step` after the one before. */
 export interface Tile {
   readonly range: Range;
   readonly base: KNode;
   readonly count: number;
   readonly lanes: number;
+  readonly step: KNode;
   /** The copy being lowered. */
   copy: number;
 }
@@ -76,10 +77,17 @@ export class Scope {
     this.#levels.delete(r);
   }
 
-  /** Runs the body with the range open as a tile. */
-  withTile(r: Range, base: KNode, count: number, lanes: number, body: () => void): void {
+  /** Runs the body with the range open as a tile, whose copies follow each other unless a step is given. */
+  withTile(
+    r: Range,
+    base: KNode,
+    count: number,
+    lanes: number,
+    body: () => void,
+    step: KNode = this.e.i32(lanes),
+  ): void {
     this.#enter(r, -1);
-    this.tiles.push({ range: r, base, count, lanes, copy: 0 });
+    this.tiles.push({ range: r, base, count, lanes, step, copy: 0 });
     body();
     this.tiles.pop();
     this.#levels.delete(r);
@@ -103,7 +111,7 @@ export class Scope {
         const t = tiles[i] as Tile;
         t.copy = rest % t.count;
         rest = (rest - t.copy) / t.count;
-        this.#values.set(t.range, this.e.add(t.base, this.e.i32(t.copy * t.lanes)));
+        this.#values.set(t.range, this.#start(t));
       }
       this.vector = vector;
       this.#tileMemos = [];
@@ -113,13 +121,19 @@ export class Scope {
     for (const t of tiles) this.#values.delete(t.range);
   }
 
+  /** First value of the current copy. */
+  #start({ base, copy, step }: Tile): KNode {
+    const { e } = this;
+    return e.add(base, e.mul(e.i32(copy), step));
+  }
+
   /** Runs `fn` with the vector tile standing at one of its lanes. */
   atLane<T>(lane: number, fn: () => T): T {
     const tile = this.vector as Tile;
     const before = this.lane;
     const value = this.#values.get(tile.range) as KNode;
     this.lane = lane;
-    this.#values.set(tile.range, this.e.add(tile.base, this.e.i32(tile.copy * tile.lanes + lane)));
+    this.#values.set(tile.range, this.e.add(this.#start(tile), this.e.i32(lane)));
     const result = fn();
     this.#values.set(tile.range, value);
     this.lane = before;
