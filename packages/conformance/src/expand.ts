@@ -17,9 +17,9 @@ export interface Target {
   readonly eagerly: <T>(f: () => Promise<T>) => Promise<T>;
 }
 
-/** `more`: also in dtypes that the specification does not list (`OpSpec.more`). */
-export function expand(spec: OpSpec, target: Target, more = false): ConformanceCase[] {
-  const cases = more ? moreDTypes(spec, target) : [];
+/** All cases of a specification, in dtypes that it does not list too (`OpSpec.more`). */
+export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
+  const cases = moreDTypes(spec, target);
   // Of instances that differ in shape alone, one is enough for the slower cases.
   const lastPlain = spec.instances.filter(({ small, options }) => small && options === undefined).at(-1);
   for (const instance of spec.instances) {

@@ -19,7 +19,7 @@ export interface OpSpec {
   /** Dtype of the result, or how it follows from the case's dtype; that one if left out. */
   readonly result?: DType | ((dtype: DType) => DType);
   /**
-   * Other dtypes, checked on a few instances and plain data only, where a suite wants more. Left out: the 16-bit floats where float32 is among `dtypes`, the
+   * Other dtypes, checked on a few instances and plain data only. Left out: the 16-bit floats where float32 is among `dtypes`, the
    * other integers where int32 is (unsigned ones where no input is negative).
    */
   readonly more?: readonly DType[];

@@ -33,8 +33,8 @@ import { specialCases } from './special.ts';
 import { transformCases } from './transforms.ts';
 import { specialFunctionSpecs } from './special-functions.ts';
 
-/** Operations that are checked in every dtype that they take. */
-function inEveryDType(): readonly OpSpec[] {
+/** What the suite knows of operations. */
+export function allSpecs(): readonly OpSpec[] {
   return [
     ...creationSpecs(),
     ...predicateSpecs(),
@@ -50,11 +50,6 @@ function inEveryDType(): readonly OpSpec[] {
     ...normalizationSpecs(),
     ...orderSpecs(),
     ...scatterSpecs(),
-  ];
-}
-
-function inFloats(): readonly OpSpec[] {
-  return [
     ...partSpecs(),
     ...linearAlgebraSpecs(),
     ...distanceSpecs(),
@@ -65,15 +60,9 @@ function inFloats(): readonly OpSpec[] {
   ];
 }
 
-/** What the suite knows of operations. */
-export function allSpecs(): readonly OpSpec[] {
-  return [...inEveryDType(), ...inFloats()];
-}
-
 export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
   return [
-    ...inEveryDType().flatMap((spec) => expand(spec, target, true)),
-    ...inFloats().flatMap((spec) => expand(spec, target)),
+    ...allSpecs().flatMap((spec) => expand(spec, target)),
     ...dtypeCases(target),
     ...specialCases(target),
     ...orderCases(target),

@@ -56,6 +56,27 @@ export function randomCases(): ConformanceCase[] {
         return undefined;
       },
     })),
+    ...[0.25, 0.5, 0.9].map((p) => ({
+      name: `random / dropout of ${p} keeps what the bits of its key keep, and so does its gradient`,
+      run: async () => {
+        const key: [number, number] = [7, 99];
+        const x = pg.arange(1, 301, 1, { dtype: 'float32' });
+        const kept = Array.from({ length: 300 }, (_, i) => threefry(key, [i, 0])[0] < (1 - p) * 2 ** 32);
+        const drop = (t: pg.Tensor): pg.Tensor => pg.dropout(t, { p, key });
+        const wrong = (actual: number, expected: number): boolean => Math.abs(actual - expected) > 1e-6 * expected;
+        const forward = await values(drop(x));
+        const gradient = await values(pg.grad((t: pg.Tensor) => pg.sum(drop(t)))(x) as pg.Tensor);
+        x.dispose();
+        for (const [i, keep] of kept.entries()) {
+          const scale = keep ? 1 / (1 - p) : 0;
+          if (wrong(forward[i] as number, (i + 1) * scale) || wrong(gradient[i] as number, scale))
+            throw new Error(
+              `element ${i}: ${forward[i]}, slope ${gradient[i]}, where ${(i + 1) * scale}, ${scale} are expected`,
+            );
+        }
+        return undefined;
+      },
+    })),
     {
       name: 'random / a seed repeats, the next call differs',
       run: async () => {

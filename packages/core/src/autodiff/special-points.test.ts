@@ -110,6 +110,12 @@ describe('zeros', () => {
       expect(await slope((x) => pg.norm(x, { p }), 0, 0), `norm ${p}`).toEqual([0, 0]);
       expect(await slope((x) => pg.norm(x, { p }), 0, -3), `norm ${p}`).toEqual([0, expect.closeTo(-1, 12)]);
     }
+    for (const p of [-1, -2, Number.NEGATIVE_INFINITY]) {
+      expect(await slope((x) => pg.norm(x, { p }), 0, 0), `norm ${p}`).toEqual([0, 0]);
+      expect(await slope((x) => pg.norm(x, { p }), 0, -3), `norm ${p}`).toEqual([0, 0]);
+      expect(await curve((x) => pg.norm(x, { p }), 0, -3), `norm ${p}`).toEqual([0, 0]);
+    }
+    expect(await pg.norm(pg.tensor([0, Number.NaN]), { p: -1 }).item()).toBeNaN();
     expect(await slope((x) => pg.std(x), 2, 2)).toEqual([0, 0]);
     expect(await slope((x) => pg.cbrt(x), 0, 8)).toEqual([Number.POSITIVE_INFINITY, expect.closeTo(1 / 12, 14)]);
     expect(await slope((x) => pg.abs(x), -1, 0, 1)).toEqual([-1, 0, 1]);

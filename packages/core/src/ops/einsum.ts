@@ -175,7 +175,9 @@ export function einsum(equation: string, ...tensors: readonly Tensor[]): Tensor 
     const parsed = parse(equation, tensors.length);
     const nodes = tensors.map((t) => nodeOf(t));
     const [inputs, output] = spelled(equation, parsed, nodes);
-    const dtype = nodes.map((node) => node.dtype).reduce((a, b) => promoteTypes('einsum', a, b));
+    const common = nodes.map((node) => node.dtype).reduce((a, b) => promoteTypes('einsum', a, b));
+    // Products on the way are rounded to 32 bits at least.
+    const dtype = nodes.length > 2 && (common === 'float16' || common === 'bfloat16') ? 'float32' : common;
     const named = withoutStretched(
       nodes.map((node, i) => withoutRepeats({ node: p.cast(node, dtype), names: inputs[i] as string[] })),
     );
@@ -185,11 +187,10 @@ export function einsum(equation: string, ...tensors: readonly Tensor[]): Tensor 
       result = product(result, named[i] as Named, new Set([...output, ...later]));
     }
     result = sumUnused(result, new Set(output));
-    return wrap(
-      p.permute(
-        result.node,
-        output.map((name) => result.names.indexOf(name)),
-      ),
+    const ordered = p.permute(
+      result.node,
+      output.map((name) => result.names.indexOf(name)),
     );
+    return wrap(p.cast(ordered, common));
   });
 }

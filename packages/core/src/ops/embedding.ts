@@ -9,6 +9,7 @@ import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { type IndexLike, indexNode, safeIndex } from './index-argument.ts';
 import { taken } from './indexing.ts';
+import { widened } from './recording.ts';
 
 export interface EmbeddingOptions {
   /** A row that receives no gradient. Negative ones count from the end. */
@@ -111,13 +112,13 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
         [perSampleWeights.shape, index.shape],
       );
     const padding = readPaddingIndex(op, options.paddingIndex, table);
-    let rows = taken(op, wrap(table), wrap(index), 0);
+    let rows = widened(taken(op, wrap(table), wrap(index), 0));
     if (perSampleWeights) rows = p.mul(rows, p.cast(trailing(floatOperand(perSampleWeights), 1), rows.dtype));
     const safe = safeIndex(op, index, table.shape[0] as number);
     /** Whether each index counts; null if all do. */
     const real = padding === null ? null : p.not(p.eq(safe, p.constant(padding, 'int32')));
     const bags = offsets ? listedBags(op, indexNode(op, offsets, null), index.shape[0] as number) : rowBags();
-    return wrap(bags.pool(mode, rows, real));
+    return wrap(p.cast(bags.pool(mode, rows, real), table.dtype));
   });
 }
 

@@ -15,6 +15,7 @@ import { floatOperand, floatOperands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { cubicWeights } from './cubic.ts';
 import { type Layout, readLayout, toChannelsFirst } from './image.ts';
+import { widened } from './recording.ts';
 
 export interface GridSampleOptions {
   /** Default 'bilinear', which is trilinear for three spatial axes. 'bicubic' is for two. */
@@ -121,7 +122,8 @@ function readSettings(op: string, options: GridSampleOptions, rank: number): Set
 export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions = {}): Tensor {
   const op = 'gridSample';
   return compose(op, () => {
-    const [given, places] = floatOperands(x, grid);
+    const [given, positions] = floatOperands(x, grid);
+    const places = widened(positions);
     const rank = given.shape.length - 2;
     const out = places.shape.slice(1, -1);
     const batch = given.shape[0] as number;
@@ -166,10 +168,10 @@ export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions =
     );
     const beside = (node: Node): Node => p.insertAxes(node, [2]);
     const terms = corners.map(({ index, weight, inside }) => {
-      const row = makeNode('gather', [rows, index], { axis: 0 });
+      const row = widened(makeNode('gather', [rows, index], { axis: 0 }));
       return p.mul(p.where(beside(inside), row, p.like(row, 0)), beside(weight));
     });
-    const result = p.reshape(terms.reduce(p.add), [batch, ...out, channels]);
+    const result = p.cast(p.reshape(terms.reduce(p.add), [batch, ...out, channels]), given.dtype);
     return wrap(layout === 'nhwc' ? result : p.permute(result, [0, rank + 1, ...out.map((_, i) => i + 1)]));
   });
 }
@@ -195,7 +197,8 @@ export function affineGrid(
 ): Tensor {
   const op = 'affineGrid';
   return compose(op, () => {
-    const map = floatOperand(theta);
+    const given = floatOperand(theta);
+    const map = widened(given);
     const rank = size.length - 2;
     if (
       (rank !== 2 && rank !== 3) ||
@@ -226,6 +229,6 @@ export function affineGrid(
       const along = p.reshape(at, [1, ...spatial.map((_, axis) => (axis === i ? n : 1)), 1]);
       grid = p.add(grid, p.mul(entries(rank - 1 - i), along));
     });
-    return wrap(p.broadcastTo(grid, [batch, ...spatial, rank]));
+    return wrap(p.cast(p.broadcastTo(grid, [batch, ...spatial, rank]), given.dtype));
   });
 }

@@ -9,6 +9,7 @@ import { ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
+import { widened } from './recording.ts';
 import type { OneAxis } from './softmax.ts';
 
 /**
@@ -70,16 +71,21 @@ export function cross(a: Tensor, b: Tensor, axis?: OneAxis): Tensor {
     // Component i of the result from components i + 1 and i + 2.
     const component = (node: Node, i: number): Node => {
       const which = node.shape.length - back;
-      return p.slice(
+      const part = p.slice(
         node,
         node.shape.map((_, axisOf) => (axisOf === which ? i % 3 : 0)),
         node.shape.map((size, axisOf) => (axisOf === which ? 1 : size)),
         node.shape.map(() => 1),
       );
+      return widened(part);
     };
-    const parts = [0, 1, 2].map((i) =>
-      p.sub(p.mul(component(x, i + 1), component(y, i + 2)), p.mul(component(x, i + 2), component(y, i + 1))),
-    );
+    const parts = [0, 1, 2].map((i) => {
+      const difference = p.sub(
+        p.mul(component(x, i + 1), component(y, i + 2)),
+        p.mul(component(x, i + 2), component(y, i + 1)),
+      );
+      return p.cast(difference, x.dtype);
+    });
     return wrap(p.concat(parts, at));
   });
 }

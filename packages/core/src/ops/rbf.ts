@@ -7,6 +7,7 @@ import { floatOperands, given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { exp } from './exponential.ts';
 import { mul, neg, square } from './arithmetic.ts';
+import { widened } from './recording.ts';
 
 /**
  * exp(-gamma |x - y|^2) for every pair of vectors. Source: scikit-learn `rbf_kernel`; Broomhead and Lowe (1988).
@@ -35,9 +36,10 @@ export function rbfKernel(x: Tensor, y: Tensor, options: { readonly gamma?: Tens
     const { gamma } = options;
     if (typeof gamma === 'number' && !Number.isFinite(gamma))
       throw new ArgumentError('rbfKernel', `bad gamma: ${gamma}; must be a finite number`);
-    const difference = p.sub(p.insertAxes(a, [ra - 1]), p.insertAxes(b, [rb - 2]));
+    const difference = p.sub(p.insertAxes(widened(a), [ra - 1]), p.insertAxes(widened(b), [rb - 2]));
     const squares = nodeOf(square(wrap(difference)));
     const distance = wrap(p.reduce(squares, 'sum', [squares.shape.length - 1]));
-    return exp(neg(mul(distance, given(gamma ?? 1 / Math.max(1, a.shape[ra - 1] as number), distance))));
+    const kernel = exp(neg(mul(distance, given(gamma ?? 1 / Math.max(1, a.shape[ra - 1] as number), distance))));
+    return wrap(p.cast(nodeOf(kernel), a.dtype));
   });
 }

@@ -10,9 +10,9 @@ import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../tensor/ty
 import { abs, add, cast, div, mul, pow, square, sub } from './arithmetic.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
 import { exp, log, sqrt } from './exponential.ts';
-import { equal, isFinite as areFinite, isNaN as areNaN, logicalNot, notEqual, where } from './logic.ts';
+import { equal, isFinite as areFinite, isNaN as areNaN, logicalAnd, logicalNot, notEqual, where } from './logic.ts';
 import { inFloat32 } from './recording.ts';
-import { max, min, sum } from './reduction.ts';
+import { any, max, min, sum } from './reduction.ts';
 
 /** Options of variance and std. */
 export interface VarianceOptions extends AxisOptions {
@@ -160,8 +160,9 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
           const size = abs(t);
           // The slope of a power below 1 is infinite at 0: zeros are kept out of it.
           const none = equal(size, 0);
-          const total = sum(p < 0 ? pow(size, p) : where(none, 0, pow(where(none, 1, size), p)), over);
-          const zero = equal(total, 0);
+          const total = sum(where(none, 0, pow(where(none, 1, size), p)), over);
+          // With p < 0 a single zero makes the norm 0, unless there is NaN beside it.
+          const zero = p < 0 ? logicalAnd(any(none, over), equal(total, total)) : equal(total, 0);
           return where(zero, 0, pow(where(zero, 1, total), 1 / p));
         }
       }
