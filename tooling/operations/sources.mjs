@@ -7,7 +7,7 @@ const core = join(root, 'packages/core/src');
 
 /** Exports of the entry point by the file they come from: functions of `ops/` alone. */
 function exportsOfOps() {
-  const index = readFileSync(join(core, 'index.ts'), 'utf8');
+  const index = readFileSync(join(core, 'functions.ts'), 'utf8');
   return [...index.matchAll(/export \{([^}]*)\} from '(\.\/ops\/[^']+)'/g)].flatMap(([, names, file]) =>
     names
       .split(',')

@@ -9,7 +9,7 @@ export {
   mseLoss,
   nllLoss,
   smoothL1Loss,
-} from '@polygrad/core';
+} from '@polygrad/core/functions';
 export { NnError } from './errors.ts';
 export {
   constantInit,

@@ -1,11 +1,10 @@
 /**
- * Puts the operations on Tensors as methods. Importing this file is a side effect (named in package.json), and the entry point does.
+ * Puts the operations on Tensors as methods. Importing this file is a side effect (named in package.json), and the entry point does; functions.ts
+ * does not, so that bundles can leave operations out.
  *
  * Operations import `wrap` from handle.ts and know nothing of methods, so there is no cycle. A new method goes to its family in methods/.
  */
-import { backward } from '../autodiff/backward.ts';
 import { detach } from '../autodiff/no-grad.ts';
-import { TensorHandle } from './handle.ts';
 import type { TensorMethods } from './method-types.ts';
 import { activationMethods } from './methods/activation.ts';
 import { arithmeticMethods } from './methods/arithmetic.ts';
@@ -24,24 +23,10 @@ import { shapeMethods } from './methods/shape.ts';
 import { slicingMethods } from './methods/slicing.ts';
 import { specialMethods } from './methods/special.ts';
 import { trigonometricMethods } from './methods/trigonometric.ts';
-import {
-  deviceOf,
-  printTensor,
-  readArray,
-  readArraySync,
-  readData,
-  readDataSync,
-  readItem,
-  readItemSync,
-} from './reading.ts';
+import { putOnTensors } from './own-methods.ts';
 import type { Tensor } from './types.ts';
 
-type Reading = Pick<
-  Tensor,
-  'data' | 'array' | 'item' | 'dataSync' | 'arraySync' | 'itemSync' | 'print' | 'device' | 'backward'
->;
-
-const operations: TensorMethods & ThisType<Tensor> = {
+const operations: Omit<TensorMethods, 'add' | 'sub' | 'mul' | 'div'> & ThisType<Tensor> = {
   ...arithmeticMethods,
   ...logicMethods,
   ...exponentialMethods,
@@ -64,38 +49,4 @@ const operations: TensorMethods & ThisType<Tensor> = {
   },
 };
 
-const reading: Reading & ThisType<Tensor> = {
-  get device() {
-    return deviceOf(this);
-  },
-  data() {
-    return readData(this);
-  },
-  array() {
-    return readArray(this);
-  },
-  item<T extends number | bigint = number>() {
-    return readItem<T>(this);
-  },
-  dataSync() {
-    return readDataSync(this);
-  },
-  arraySync() {
-    return readArraySync(this);
-  },
-  itemSync<T extends number | bigint = number>() {
-    return readItemSync<T>(this);
-  },
-  print() {
-    return printTensor(this);
-  },
-  backward(options) {
-    backward(this, options);
-  },
-};
-
-for (const methods of [operations, reading]) {
-  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(methods))) {
-    Object.defineProperty(TensorHandle.prototype, name, { ...descriptor, enumerable: false });
-  }
-}
+putOnTensors(operations);

@@ -3,7 +3,7 @@
  * memory until it is assigned to, so a training whose state began with it would make one plan for its first step and
  * another for all others.
  */
-import { type DType, type Tensor, tensor } from '@polygrad/core';
+import { type DType, type Tensor, tensor } from '@polygrad/core/functions';
 
 /** A tensor of one value in memory of its own. */
 export function filled(shape: readonly number[], value: number, dtype: DType = 'float32'): Tensor {

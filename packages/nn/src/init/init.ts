@@ -4,7 +4,7 @@
  *
  * Weights have their outputs on axis 0 and their inputs on axis 1, further axes being the kernel of a convolution.
  */
-import { type DType, rand, randn, type Tensor } from '@polygrad/core';
+import { type DType, rand, randn, type Tensor } from '@polygrad/core/functions';
 import { NnError } from '../errors.ts';
 import { filled } from './filled.ts';
 

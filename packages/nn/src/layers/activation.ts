@@ -15,7 +15,7 @@ import {
   softplus,
   type Tensor,
   tanh,
-} from '@polygrad/core';
+} from '@polygrad/core/functions';
 import { Module } from '../module/module.ts';
 
 /** `max(x, 0)`. */

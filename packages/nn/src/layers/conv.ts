@@ -1,5 +1,11 @@
 /** Conv2d and ConvTranspose2d: convolutions with a learned kernel and bias. */
-import { conv2d, type ConvOptions, convTranspose2d, type ConvTransposeOptions, type Tensor } from '@polygrad/core';
+import {
+  conv2d,
+  type ConvOptions,
+  convTranspose2d,
+  type ConvTransposeOptions,
+  type Tensor,
+} from '@polygrad/core/functions';
 import { checkInteger, NnError } from '../errors.ts';
 import { fanInUniform } from '../init/init.ts';
 import { Module } from '../module/module.ts';

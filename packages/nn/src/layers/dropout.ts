@@ -1,5 +1,5 @@
 /** Dropout: in training, some elements are zero and the others larger; in evaluation, nothing happens. */
-import { dropout, type Tensor } from '@polygrad/core';
+import { dropout, type Tensor } from '@polygrad/core/functions';
 import { checkFraction } from '../errors.ts';
 import { Module } from '../module/module.ts';
 

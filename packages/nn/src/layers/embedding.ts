@@ -1,5 +1,5 @@
 /** Embedding: a learned table that integers look rows up in. */
-import { type DType, embedding, type Tensor } from '@polygrad/core';
+import { type DType, embedding, type Tensor } from '@polygrad/core/functions';
 import { checkInteger } from '../errors.ts';
 import { type Initializer, normalInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';

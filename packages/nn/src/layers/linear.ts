@@ -1,5 +1,5 @@
 /** Linear: a matrix product and a bias. */
-import { type DType, matmul, type Tensor, transpose } from '@polygrad/core';
+import { type DType, matmul, type Tensor, transpose } from '@polygrad/core/functions';
 import { checkInteger } from '../errors.ts';
 import { fanInUniform, type Initializer } from '../init/init.ts';
 import { Module } from '../module/module.ts';

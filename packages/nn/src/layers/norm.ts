@@ -1,5 +1,5 @@
 /** Normalisation layers: batch norm with its running statistics, layer norm and RMS norm. */
-import { batchNorm, type DType, layerNorm, rmsNorm, type Tensor } from '@polygrad/core';
+import { batchNorm, type DType, layerNorm, rmsNorm, type Tensor } from '@polygrad/core/functions';
 import { checkInteger, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';

@@ -1,5 +1,12 @@
 /** Pooling layers: operations of the core package with their window as a property. They have no parameters. */
-import { avgPool2d, globalAvgPool2d, maxPool2d, type PerAxis, type PoolSettings, type Tensor } from '@polygrad/core';
+import {
+  avgPool2d,
+  globalAvgPool2d,
+  maxPool2d,
+  type PerAxis,
+  type PoolSettings,
+  type Tensor,
+} from '@polygrad/core/functions';
 import { Module } from '../module/module.ts';
 
 /**

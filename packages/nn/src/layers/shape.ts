@@ -1,5 +1,5 @@
 /** Layers that change only the shape. */
-import { flatten, type Tensor } from '@polygrad/core';
+import { flatten, type Tensor } from '@polygrad/core/functions';
 import { Module } from '../module/module.ts';
 
 /**

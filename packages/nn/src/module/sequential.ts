@@ -1,5 +1,5 @@
 /** Sequential: modules one after the other, each given what the one before returned. */
-import type { Tensor } from '@polygrad/core';
+import type { Tensor } from '@polygrad/core/functions';
 import { NnError } from '../errors.ts';
 import { isModule, Module } from './module.ts';
 

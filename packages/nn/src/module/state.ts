@@ -2,7 +2,7 @@
  * State dictionaries: the values of a module's parameters and buffers by name, taken over from tensors or host arrays,
  * and brought to the host for saving. File formats are the data package's business.
  */
-import { type DType, isTensor, keep, type Tensor, tensor, type TypedArray } from '@polygrad/core';
+import { type DType, detach, isTensor, keep, type Tensor, tensor, type TypedArray } from '@polygrad/core/functions';
 import { NnError } from '../errors.ts';
 
 /** Tensors by name. */
@@ -99,5 +99,5 @@ export async function hostState(state: StateDict): Promise<Record<string, StateA
  * const best = snapshot(model.stateDict());
  */
 export function snapshot(state: StateDict): StateDict {
-  return Object.fromEntries(Object.entries(state).map(([name, value]) => [name, keep(value.detach())]));
+  return Object.fromEntries(Object.entries(state).map(([name, value]) => [name, keep(detach(value))]));
 }

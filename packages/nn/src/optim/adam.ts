@@ -1,5 +1,5 @@
 /** Adam and AdamW: steps scaled by running means of the gradient and of its square. */
-import { sqrt, square, type Tensor } from '@polygrad/core';
+import { sqrt, square, type Tensor } from '@polygrad/core/functions';
 import { checkFraction, checkNumber } from '../errors.ts';
 import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 

@@ -1,5 +1,5 @@
 /** RMSProp, Adagrad and Adadelta: steps scaled by how large past gradients were. */
-import { sqrt, square, type Tensor } from '@polygrad/core';
+import { sqrt, square, type Tensor } from '@polygrad/core/functions';
 import { checkFraction, checkNumber } from '../errors.ts';
 import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 

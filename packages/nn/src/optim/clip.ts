@@ -1,5 +1,5 @@
 /** Gradient clipping: keeps one bad batch from throwing the parameters far away. On the device, nothing is read. */
-import { clip, minimum, noGrad, scope, sqrt, square, sum, type Tensor } from '@polygrad/core';
+import { clip, minimum, noGrad, reciprocal, scope, sqrt, square, sum, type Tensor } from '@polygrad/core/functions';
 import { checkNumber, NnError } from '../errors.ts';
 import type { Gradients } from './optimizer.ts';
 
@@ -23,7 +23,7 @@ export function clipGradNorm(gradients: Gradients, limit: number): Tensor {
     noGrad(() => {
       const norm = sqrt(present.map((gradient) => sum(square(gradient))).reduce((total, part) => total.add(part)));
       // PyTorch adds 1e-6 to the norm, so that gradients of zero are left as they are.
-      const factor = minimum(norm.add(1e-6).reciprocal().mul(limit), 1);
+      const factor = minimum(reciprocal(norm.add(1e-6)).mul(limit), 1);
       for (const gradient of present) gradient.assign(gradient.mul(factor));
       return norm;
     }),

@@ -3,7 +3,7 @@
  * change from step to step as scalars. Each optimizer is a formula: new parameter and new state from old ones and the
  * gradient (sgd.ts, adam.ts, adaptive.ts).
  */
-import { type DType, flush, full, keep, noGrad, scope, type Tensor, tensor } from '@polygrad/core';
+import { type DType, flush, full, keep, noGrad, scope, type Tensor, tensor } from '@polygrad/core/functions';
 import { checkNumber, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import type { StateArray } from '../module/state.ts';

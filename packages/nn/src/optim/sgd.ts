@@ -1,5 +1,5 @@
 /** SGD: steps along the gradient, with momentum. And Lion: steps along the sign of a momentum. */
-import { sign, type Tensor } from '@polygrad/core';
+import { sign, type Tensor } from '@polygrad/core/functions';
 import { checkFraction, checkNumber, NnError } from '../errors.ts';
 import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 

@@ -2,7 +2,7 @@
  * Batches as the training loop takes them: host arrays or tensors `x` and `y`, from anything that can be iterated. What
  * `@polygrad/data` gives has this form; so has a plain array of batches.
  */
-import { isTensor, type Tensor, tensor } from '@polygrad/core';
+import { isTensor, type Tensor, tensor } from '@polygrad/core/functions';
 import { NnError } from '../errors.ts';
 import type { StateArray } from '../module/state.ts';
 

@@ -1,5 +1,5 @@
 /** evaluate: loss and metrics of a model over batches, with everything in evaluation mode and no gradients. */
-import { noGrad, scope, type Tensor } from '@polygrad/core';
+import { noGrad, scope, type Tensor } from '@polygrad/core/functions';
 import { NnError } from '../errors.ts';
 import type { Module } from '../module/module.ts';
 import { type BatchSource, passOf, toDevice } from './batch.ts';

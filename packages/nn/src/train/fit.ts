@@ -2,7 +2,7 @@
  * fit: the training loop. Every step is one scope - upload, loss, gradients, optimizer, sums of the loss - and so one
  * submission; the sums are read every few steps, so the loop seldom waits for the device.
  */
-import { scope, type Tensor } from '@polygrad/core';
+import { scope, type Tensor } from '@polygrad/core/functions';
 import { checkInteger, NnError } from '../errors.ts';
 import type { Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';

@@ -2,7 +2,7 @@
  * Meters: sums over batches that stay on the device until they are read, so that following a loss costs no wait.
  * And metrics: what can be measured besides the loss.
  */
-import { argMax, cast, equal, keep, noGrad, sum, type Tensor } from '@polygrad/core';
+import { argMax, cast, detach, equal, keep, noGrad, sum, type Tensor } from '@polygrad/core/functions';
 import { filled } from '../init/filled.ts';
 
 /** A score for every row of a batch: any tensor whose sum over the rows is the sum of scores. */
@@ -47,7 +47,7 @@ export class Meter {
     noGrad(() => {
       for (const [index, value] of sums.entries()) {
         const total = this.#totals[index]!;
-        total.assign(total.add(sum(value.detach())));
+        total.assign(total.add(sum(detach(value))));
       }
     });
     this.#rows += rows;

@@ -2,7 +2,7 @@
  * Pace: what a loop of many steps owes to its surroundings. It must not run far ahead of a device that works
  * asynchronously, and it must let timers, signals and screens have their turn where the device works synchronously.
  */
-import { throttle } from '@polygrad/core';
+import { throttle } from '@polygrad/core/functions';
 
 /** Longest time in milliseconds that a loop keeps the event loop to itself. */
 const LONGEST_HOLD = 50;

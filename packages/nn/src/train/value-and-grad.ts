@@ -1,5 +1,5 @@
 /** valueAndGrad over a module: a loss, and its gradients by the module's parameters. */
-import { valueAndGrad as coreValueAndGrad, isTensor, type Tensor } from '@polygrad/core';
+import { valueAndGrad as coreValueAndGrad, isTensor, type Tensor } from '@polygrad/core/functions';
 import { NnError } from '../errors.ts';
 import type { AnyModule } from '../module/module.ts';
 import type { Gradients } from '../optim/optimizer.ts';

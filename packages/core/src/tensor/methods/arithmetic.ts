@@ -1,21 +1,17 @@
 /** Methods of Tensors: arithmetic, element by element, and casts. Details, shapes and errors are told with the functions. */
 import {
   abs,
-  add,
   cast,
-  div,
   floorDivide,
   fmod,
   maximum,
   minimum,
-  mul,
   neg,
   pow,
   reciprocal,
   remainder,
   sign,
   square,
-  sub,
 } from '../../ops/arithmetic.ts';
 import { addcdiv, addcmul, clip, copysign, fma, heaviside, hypot, lerp } from '../../ops/compound.ts';
 import type { DType } from '../../shape/dtype.ts';
@@ -72,19 +68,8 @@ export interface ArithmeticMethods {
   cast(dtype: DType): Tensor;
 }
 
-export const arithmeticMethods: ArithmeticMethods & ThisType<Tensor> = {
-  add(b) {
-    return add(this, b);
-  },
-  sub(b) {
-    return sub(this, b);
-  },
-  mul(b) {
-    return mul(this, b);
-  },
-  div(b) {
-    return div(this, b);
-  },
+/** The functions, but for the four that own-methods.ts has. */
+export const arithmeticMethods: Omit<ArithmeticMethods, 'add' | 'sub' | 'mul' | 'div'> & ThisType<Tensor> = {
   floorDivide(b) {
     return floorDivide(this, b);
   },

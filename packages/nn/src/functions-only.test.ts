@@ -1,0 +1,104 @@
+/**
+ * Everything of nn where core came through its entry without methods, as in bundles that leave operations out: each layer trains, each
+ * optimizer steps, `fit` and `evaluate` run.
+ */
+import { crossEntropy, isTensor, mseLoss, ones, seed, setEngine, type Tensor, tensor } from '@polygrad/core/functions';
+import { createReferenceEngine } from '@polygrad/core/testing';
+import { beforeAll, expect, it } from 'vitest';
+import * as nn from './index.ts';
+
+beforeAll(async () => {
+  await setEngine(createReferenceEngine());
+  seed(3);
+});
+
+const image = [2, 4, 6, 6];
+const layers: Readonly<
+  Record<string, () => [layer: nn.Module<[x: Tensor], Tensor>, input: readonly number[] | Tensor]>
+> = {
+  Linear: () => [new nn.Linear(4, 3), [2, 4]],
+  Conv2d: () => [new nn.Conv2d(4, 2, 3, { padding: 1 }), image],
+  ConvTranspose2d: () => [new nn.ConvTranspose2d(4, 2, 3, { stride: 2 }), image],
+  BatchNorm2d: () => [new nn.BatchNorm2d(4), image],
+  LayerNorm: () => [new nn.LayerNorm(6), image],
+  RMSNorm: () => [new nn.RMSNorm(6), image],
+  Embedding: () => [new nn.Embedding(5, 3), tensor([0, 4, 2], { dtype: 'int32' })],
+  Dropout: () => [new nn.Dropout(0.5), image],
+  MaxPool2d: () => [new nn.MaxPool2d(2), image],
+  AvgPool2d: () => [new nn.AvgPool2d(2), image],
+  GlobalAvgPool2d: () => [new nn.GlobalAvgPool2d(), image],
+  Flatten: () => [new nn.Flatten(), image],
+  ELU: () => [new nn.ELU(), [3]],
+  GELU: () => [new nn.GELU({ approximate: 'tanh' }), [3]],
+  HardSwish: () => [new nn.HardSwish(), [3]],
+  LeakyReLU: () => [new nn.LeakyReLU(), [3]],
+  LogSoftmax: () => [new nn.LogSoftmax(), [3]],
+  Mish: () => [new nn.Mish(), [3]],
+  ReLU: () => [new nn.ReLU(), [3]],
+  ReLU6: () => [new nn.ReLU6(), [3]],
+  SELU: () => [new nn.SELU(), [3]],
+  Sigmoid: () => [new nn.Sigmoid(), [3]],
+  SiLU: () => [new nn.SiLU(), [3]],
+  Softmax: () => [new nn.Softmax(), [3]],
+  Softplus: () => [new nn.Softplus(), [3]],
+  Tanh: () => [new nn.Tanh(), [3]],
+  Sequential: () => [new nn.Sequential(new nn.Linear(4, 4), new nn.GELU(), new nn.Linear(4, 1)), [2, 4]],
+};
+const optimizers: Readonly<Record<string, (parameters: Iterable<Tensor>) => nn.Optimizer>> = {
+  SGD: (p) => new nn.SGD(p, { lr: 0.1, momentum: 0.9, nesterov: true, weightDecay: 0.1 }),
+  Adam: (p) => new nn.Adam(p, { weightDecay: 0.1 }),
+  AdamW: (p) => new nn.AdamW(p),
+  RMSProp: (p) => new nn.RMSProp(p, { centered: true, momentum: 0.9, weightDecay: 0.1 }),
+  Adagrad: (p) => new nn.Adagrad(p, { weightDecay: 0.1 }),
+  Adadelta: (p) => new nn.Adadelta(p, { weightDecay: 0.1 }),
+  Lion: (p) => new nn.Lion(p, { weightDecay: 0.1 }),
+};
+
+/** Classes that the entry exports and that derive from `base`. */
+const derived = (base: object): string[] =>
+  Object.entries(nn)
+    .filter(([, value]) => typeof value === 'function' && Object.prototype.isPrototypeOf.call(base, value))
+    .map(([name]) => name)
+    .sort();
+
+it('has no methods, and knows every layer and optimizer', () => {
+  expect('exp' in ones([1])).toBe(false);
+  expect(Object.keys(layers).sort()).toEqual(derived(nn.Module));
+  expect(Object.keys(optimizers).sort()).toEqual(derived(nn.Optimizer));
+});
+
+it.each(Object.keys(layers))('%s trains', async (name) => {
+  const [layer, input] = layers[name]!();
+  const x = isTensor(input) ? input : ones(input);
+  const loss = (): Tensor => {
+    const y = layer.forward(x);
+    return mseLoss(y, ones(y.shape));
+  };
+  if ([...layer.parameters()].length === 0) return expect(await loss().item()).not.toBeNaN();
+  const { value, grads } = nn.valueAndGrad(layer, loss);
+  nn.clipGradNorm(Object.values(grads), 1);
+  nn.clipGradValue(Object.values(grads), 0.5);
+  expect(await value.item()).not.toBeNaN();
+  expect(Object.keys(nn.snapshot(layer.stateDict()))).toEqual(Object.keys(layer.stateDict()));
+});
+
+it.each(Object.keys(optimizers))('%s steps', async (name) => {
+  const layer = new nn.Linear(3, 1);
+  const optimizer = optimizers[name]!(layer.parameters());
+  const losses: number[] = [];
+  for (let step = 0; step < 3; step++) {
+    const { value, grads } = nn.valueAndGrad(layer, () => mseLoss(layer.forward(ones([2, 3])), ones([2, 1])));
+    optimizer.step(grads);
+    losses.push(await value.item());
+  }
+  expect(losses[2]).not.toBe(losses[0]);
+});
+
+it('fits and evaluates', async () => {
+  const model = new nn.Linear(2, 3);
+  const data = [{ x: ones([4, 2]), y: tensor([0, 1, 2, 0], { dtype: 'int32' }) }];
+  const optimizer = new nn.Adam(model.parameters());
+  await nn.fit(model, data, { optimizer, loss: crossEntropy, epochs: 2, metrics: { accuracy: nn.accuracy } });
+  const found = await nn.evaluate(model, data, { loss: crossEntropy, metrics: { accuracy: nn.accuracy } });
+  expect(Object.values(found).every((value) => value !== undefined)).toBe(true);
+});
