@@ -25,7 +25,8 @@ const caps: EngineCaps = {
   atomics: new Set(),
 };
 
-function check(k: LoopKernel, tolerance = 2e-6): Program {
+/** Inputs are eighths, so that sums of thousands of them, and of their squares, are exact in any order. */
+function check(k: LoopKernel, tolerance = 0): Program {
   verifyLoopKernel(k);
   const shaped = optimize(k, caps);
   verifyLoopKernel(shaped);
@@ -33,7 +34,10 @@ function check(k: LoopKernel, tolerance = 2e-6): Program {
   verifyProgram(program);
   const data = (): Float32Array[] =>
     k.params.map((p) =>
-      Float32Array.from({ length: p.arg.length }, (_, i) => Math.sin((i + 1) * 12.9898 + p.arg.slot * 78.233) * 3),
+      Float32Array.from(
+        { length: p.arg.length },
+        (_, i) => Math.round(Math.sin((i + 1) * 12.9898 + p.arg.slot * 78.233) * 24) / 8,
+      ),
     );
   const [want, got] = [data(), data()];
   evaluateNest(k, want, [0.5]);
@@ -61,15 +65,15 @@ describe('reductions of columns', () => {
       [2100, 33],
       [40, 9000],
     ]) {
-      expect(accumulates(check(reduction(op, shape, [0]), 1e-5)), shape.join()).toBe(true);
+      expect(accumulates(check(reduction(op, shape, [0]))), shape.join()).toBe(true);
     }
   });
 
   test('over the middle axis, over two axes, of squares', () => {
-    expect(accumulates(check(reduction('sum', [3, 64, 1100], [1]), 1e-5))).toBe(true);
-    expect(accumulates(check(reduction('sum', [6, 35, 500], [0, 1]), 1e-5))).toBe(true);
-    expect(accumulates(check(reduction('max', [6, 5, 35, 400], [0, 2]), 1e-5))).toBe(true);
-    expect(accumulates(check(reduction('sum', [70, 1000], [0], true), 1e-5))).toBe(true);
+    expect(accumulates(check(reduction('sum', [3, 64, 1100], [1])))).toBe(true);
+    expect(accumulates(check(reduction('sum', [6, 35, 500], [0, 1])))).toBe(true);
+    expect(accumulates(check(reduction('max', [6, 5, 35, 400], [0, 2])))).toBe(true);
+    expect(accumulates(check(reduction('sum', [70, 1000], [0], true)))).toBe(true);
   });
 
   test('softmax over columns: reductions that rest on each other', () => {
@@ -79,9 +83,9 @@ describe('reductions of columns', () => {
   });
 
   test('few rows, few columns, little work and positions stay in registers', () => {
-    expect(accumulates(check(reduction('sum', [16, 5000], [0]), 1e-5))).toBe(false);
-    expect(accumulates(check(reduction('sum', [9000, 8], [0]), 1e-4))).toBe(false);
-    expect(accumulates(check(reduction('sum', [40, 200], [0]), 1e-5))).toBe(false);
+    expect(accumulates(check(reduction('sum', [16, 5000], [0])))).toBe(false);
+    expect(accumulates(check(reduction('sum', [9000, 8], [0])))).toBe(false);
+    expect(accumulates(check(reduction('sum', [40, 200], [0])))).toBe(false);
     expect(accumulates(check(reduction('argmax', [100, 700], [0])))).toBe(false);
   });
 

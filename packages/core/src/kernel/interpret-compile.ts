@@ -14,7 +14,7 @@ import {
 } from './interpret-values.ts';
 import { isArithmetic } from './arithmetic.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from './ir.ts';
-import { reinterpret } from './reinterpret.ts';
+import { reinterpretFunction } from './reinterpret.ts';
 import { verifyProgram } from './verify.ts';
 
 /** What a thread has to itself. */
@@ -197,7 +197,7 @@ class Compiler {
         n.op === 'CAST'
           ? castFunction(from, dtype)
           : n.op === 'BITCAST'
-            ? (x: Value): Value => reinterpret(from, dtype, x)
+            ? reinterpretFunction(from, dtype)
             : unaryFunction(n.op as UnaryOp, from);
       return ({ values }) => {
         for (let i = 0; i < lanes; i++) values[to + i] = f(values[a + i] as Value);

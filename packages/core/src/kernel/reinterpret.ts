@@ -2,10 +2,14 @@
 import type { DType } from '../shape/dtype.ts';
 import { getElement, hostArrays, setElement } from '../shape/host.ts';
 
-/** `x` of dtype `from`, its bits read as dtype `to` of the same size. */
-export function reinterpret(from: DType, to: DType, x: number | bigint): number | bigint {
+/** The function from an `x` of dtype `from` to its bits read as dtype `to` of the same size. */
+export function reinterpretFunction(from: DType, to: DType): (x: number | bigint) => number | bigint {
   const bytes = new ArrayBuffer(8);
-  setElement(new hostArrays[from](bytes, 0, 1), from, 0, x);
-  const read = getElement(new hostArrays[to](bytes, 0, 1), to, 0);
-  return typeof read === 'boolean' ? Number(read) : read;
+  const written = new hostArrays[from](bytes, 0, 1);
+  const seen = new hostArrays[to](bytes, 0, 1);
+  return (x) => {
+    setElement(written, from, 0, x);
+    const read = getElement(seen, to, 0);
+    return typeof read === 'boolean' ? Number(read) : read;
+  };
 }
