@@ -3,10 +3,12 @@
  *
  * Options: `--long` adds the files named *.long.test.ts and sets POLYGRAD_LONG=1 for the conformance suite; `--only a,b`
  * runs only the named steps. POLYGRAD_REQUIRE names engines, and `browser` for Chromium (comma-separated), that must be
- * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test.
+ * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test. Conformance runs of one
+ * thread share the processors, at the end.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { checkImports } from './check-imports.mjs';
 import { outputFolder, writeExamples } from './doc-examples.mjs';
@@ -17,8 +19,8 @@ const say = (text) => process.stdout.write(`${text}\n`);
 const counts = (passed, failed, skipped = 0, note = '') => ({ passed, failed, skipped, note });
 const one = (good, note) => counts(good ? 1 : 0, good ? 0 : 1, 0, note);
 
-/** Runs a Node program showing its output; resolves with its exit code and what it wrote to stdout. */
-function runShown(script, args, env) {
+/** Runs a Node program, its output given to `show`; resolves with its exit code and what it wrote to stdout. */
+function runShown(script, args, env, show) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, [script, ...args], {
       cwd: root,
@@ -28,7 +30,7 @@ function runShown(script, args, env) {
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {
       output += text;
-      process.stdout.write(text);
+      show(text);
     });
     child.on('close', (code) => resolve({ code: code ?? 1, output }));
   });
@@ -74,7 +76,7 @@ const required = new Set([
 function conformance({ engine, folder, threads, sample, browser }, long) {
   const place = browser === undefined ? '' : ` browser${browser.join('').replaceAll('--', ' ')}`;
   const name = `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}${place}`;
-  const run = async () => {
+  const run = async (show) => {
     const cli = join(
       root,
       browser === undefined ? 'packages/conformance/dist/cli.js' : 'tooling/browser/conformance.mjs',
@@ -84,7 +86,7 @@ function conformance({ engine, folder, threads, sample, browser }, long) {
     if (browser !== undefined) args.push('--browser', ...browser);
     if (sample !== undefined && !long) args.push('--sample', String(sample));
     const env = { POLYGRAD_REQUIRE: [...required].join(','), ...(long ? { POLYGRAD_LONG: '1' } : {}) };
-    const { code, output } = await runShown(cli, args, env);
+    const { code, output } = await runShown(cli, args, env, show);
     const totals = [...output.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/gm)].at(-1);
     if (totals !== undefined) {
       const [passed, failed, skipped] = totals.slice(1).map((n) => Number(n ?? 0));
@@ -92,7 +94,7 @@ function conformance({ engine, folder, threads, sample, browser }, long) {
     }
     return code === 0 ? counts(0, 0, 1, 'engine not available here') : one(false, `exit code ${code}`);
   };
-  return existsSync(join(root, folder)) || required.has(engine) ? [{ name, run }] : [];
+  return existsSync(join(root, folder)) || required.has(engine) ? [{ name, run, shares: (threads ?? 1) === 1 }] : [];
 }
 
 function steps(long) {
@@ -144,12 +146,25 @@ async function main(args) {
     return 2;
   }
   const rows = [];
-  for (const { name, run } of chosen) {
-    say(`\n== ${name}`);
+  const perform = async ({ name, run }, show) => {
     const start = performance.now();
-    const result = await run();
+    const result = await run(show);
     rows.push({ name, seconds: (performance.now() - start) / 1000, ...result });
+  };
+  for (const step of chosen.filter(({ shares }) => !shares)) {
+    say(`\n== ${step.name}`);
+    await perform(step, (text) => process.stdout.write(text));
   }
+  // What keeps one processor busy runs side by side; each shows its output when it is done.
+  const queue = chosen.filter(({ shares }) => shares);
+  const work = async () => {
+    for (let step = queue.shift(); step !== undefined; step = queue.shift()) {
+      const shown = [];
+      await perform(step, (text) => shown.push(text));
+      say(`\n== ${step.name}\n${shown.join('')}`);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(4, availableParallelism()) }, work));
   const total = (key) => rows.reduce((sum, row) => sum + row[key], 0);
   say('');
   for (const { name, seconds, passed, failed, skipped, note } of rows)
