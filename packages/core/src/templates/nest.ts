@@ -12,7 +12,7 @@ import type { KNode, LoopStore } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { GroupPlan, Split } from './blocking.ts';
 import { type Depth, planDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
-import { storesWhere } from './kept.ts';
+import { storesWhere } from '../kernel/kept.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
 import { overlaps, type Segment, tileStart } from './tiles.ts';
 import { type Cut, cut, run, type Spot, tileRanges } from './walk.ts';

@@ -11,7 +11,7 @@ import type { KNode, LoopStore, RangeKind } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { DType } from '../shape/dtype.ts';
 import { sizeOf } from './contraction.ts';
-import { storesWhere } from './kept.ts';
+import { storesWhere } from '../kernel/kept.ts';
 import { decodeInto, type Problem, type Side } from './simt-problem.ts';
 import { blockOf, type SimtTile, threadsOf } from './simt-tile.ts';
 

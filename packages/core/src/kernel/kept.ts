@@ -1,10 +1,10 @@
 /**
  * The stores of a kernel where only some of the results computed may be kept.
  */
-import type { Exprs } from '../kernel/expr.ts';
-import type { Range } from '../kernel/free-ranges.ts';
-import type { KNode, KNodeOf, LoopStore } from '../kernel/ir.ts';
-import type { Rewriter } from '../kernel/rewrite.ts';
+import type { Exprs } from './expr.ts';
+import type { Range } from './free-ranges.ts';
+import type { KNode, KNodeOf, LoopStore } from './ir.ts';
+import type { Rewriter } from './rewrite.ts';
 
 /** The stores rewritten, over `ranges`, done where `kept` holds (null: everywhere). */
 export function storesWhere(
