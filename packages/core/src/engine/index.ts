@@ -22,6 +22,7 @@ export {
 } from './errors.ts';
 export {
   type BackendProvider,
+  cpuEngine,
   getBackend,
   getEngine,
   listBackends,

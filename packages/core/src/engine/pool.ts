@@ -47,6 +47,13 @@ const hintAfter = 1 << 27;
 /** Kept beyond what a window used, so that small changes cost nothing. */
 const slack = 1 << 26;
 
+/** Part of a buffer's elements in another engine's memory. */
+export interface BufferCopy {
+  readonly from: number;
+  readonly to: number;
+  readonly buffer: PoolBuffer;
+}
+
 let nextId = 1;
 
 /** A counted buffer. Made with a count of one. */
@@ -61,6 +68,8 @@ export class PoolBuffer implements StorageBuffer {
   /** Scratch of a walk over buffers, as on graph nodes: `index` is valid only under the walk's own `mark`. */
   mark = 0;
   index = 0;
+  /** Copies on other engines (schedule/transfer.ts), given back with the buffer. */
+  copies: BufferCopy[] | null = null;
 
   constructor(pool: BufferPool, memory: EngineBuffer, bytes: number, classIndex: number) {
     this.id = nextId++;
@@ -78,7 +87,18 @@ export class PoolBuffer implements StorageBuffer {
 
   release(): void {
     if (this.refs <= 0) throw new Error(`[pool] buffer ${this.id} is given back twice`);
-    if (--this.refs === 0) this.pool.recycle(this);
+    if (--this.refs === 0) {
+      if (this.copies !== null) this.dropCopies();
+      this.pool.recycle(this);
+    }
+  }
+
+  /** The contents change or nobody needs them: lets copies on other engines go. */
+  dropCopies(): void {
+    if (this.copies === null) return;
+    const { copies } = this;
+    this.copies = null;
+    for (const { buffer } of copies) buffer.release();
   }
 }
 

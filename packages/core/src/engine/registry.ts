@@ -25,6 +25,8 @@ export interface BackendProvider {
 interface Registry {
   readonly providers: Map<string, BackendProvider>;
   current: IEngine | null;
+  /** The CPU engine that holds what others cannot: the one set last, or one made for that. */
+  cpu?: IEngine | Promise<IEngine> | null;
 }
 
 const key = Symbol.for('polygrad.registry');
@@ -79,15 +81,41 @@ export async function setEngine(
   options?: Readonly<Record<string, unknown>>,
 ): Promise<IEngine> {
   const state = registry();
-  if (typeof engine !== 'string') {
-    state.current = engine;
-    return engine;
-  }
+  if (typeof engine !== 'string') return (state.current = remembered(engine));
   const provider = state.providers.get(engine);
   if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`);
-  const made = await provider.create(options);
-  state.current = made;
-  return made;
+  return (state.current = remembered(await provider.create(options)));
+}
+
+/** Keeps a CPU engine in mind for what other engines cannot hold, as long as it lives. */
+function remembered(engine: IEngine): IEngine {
+  const state = registry();
+  if (engine.name !== 'cpu' || state.cpu === engine) return engine;
+  state.cpu = engine;
+  void engine.lost.then(() => {
+    if (state.cpu === engine) state.cpu = null;
+  });
+  return engine;
+}
+
+/**
+ * The engine for what the current one cannot hold: the CPU engine set last, or one made now by the registered 'cpu' backend. A promise
+ * while it starts, null where no such backend is registered.
+ */
+export function cpuEngine(): IEngine | Promise<IEngine> | null {
+  const state = registry();
+  if (state.cpu) return state.cpu;
+  const provider = state.providers.get('cpu');
+  if (!provider) return null;
+  const made = provider.create();
+  if (!('then' in made)) return remembered(made);
+  return (state.cpu = made.then(
+    (engine) => remembered(engine),
+    (error: unknown) => {
+      state.cpu = null;
+      throw error;
+    },
+  ));
 }
 
 /**
@@ -112,8 +140,7 @@ export function getEngine(): IEngine {
       "the cpu backend starts asynchronously here; call await setEngine('cpu') first",
     );
   }
-  state.current = made;
-  return made;
+  return (state.current = remembered(made));
 }
 
 function missing(where: string, what: string): EngineMissingError {

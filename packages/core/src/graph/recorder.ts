@@ -5,8 +5,7 @@
  * realised without history (`realise`) or dead. A node without handles and uses is dead at once: its storage goes
  * back and its sources are let go in turn. Nothing here runs kernels; schedule/runtime.ts does, through hooks.
  */
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { DTypeError } from '../shape/errors.ts';
+import { dtypeInfo } from '../shape/dtype.ts';
 import { sizeOf } from '../shape/view.ts';
 import type { GradientSlot, Handle, Node, NodeStorage } from './node.ts';
 
@@ -32,8 +31,6 @@ export interface FlushHooks {
   onLimit(): void;
   /** The outermost user scope ended: submit what is pending. */
   onScopeEnd(): void;
-  /** Dtypes the current engine computes with, and its name. Asked only for dtypes that not every engine has. */
-  executed?(): { readonly dtypes: ReadonlySet<DType>; readonly engine: string };
 }
 
 /** Handles recorded since the last global flush. Strong references until then. May contain disposed ones. */
@@ -51,19 +48,6 @@ let live = 0;
 /** Connects the scheduler. */
 export function setFlushHooks(next: FlushHooks): void {
   hooks = next;
-}
-
-/** Refuses to record what the engine could only refuse later, when unrelated work would fail with it. */
-export function checkExecuted(op: string, dtype: DType): void {
-  if (dtype === 'float32' || dtype === 'int32' || dtype === 'bool' || dtype === 'float64' || dtype === 'uint32') return;
-  const executed = hooks.executed?.();
-  if (executed === undefined || executed.dtypes.has(dtype)) return;
-  throw new DTypeError(
-    op,
-    `engine '${executed.engine}' does not compute with ${dtype}, only with ${[...executed.dtypes].join(', ')}; such tensors can be made ` +
-      'from data and read back, convert the data before making the tensor',
-    [dtype],
-  );
 }
 
 /** How many nodes and how many bytes of results may wait before a flush starts by itself. */

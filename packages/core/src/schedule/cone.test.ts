@@ -21,11 +21,11 @@ const cone = new Cone();
 function keyOf(outputs: readonly Node[]): string {
   cone.collect(outputs, {
     pool: poolOf(getEngine()),
+    dtypes: getEngine().caps.dtypes,
     elementBytes: Object.values(dtypeInfo).map((info) => info.bytes),
     bindAlign: 4,
     donate: false,
     keep: () => false,
-    bringHome: () => undefined,
   });
   return cone.key.values().join();
 }

@@ -12,10 +12,14 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { OperationError } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { IntWriter, intsPerAxis, primitiveCodes } from './encode.ts';
+import { viewBase } from './extent.ts';
+import { storageIn } from './transfer.ts';
 
 /** What a collection needs to know besides the outputs. */
 export interface ConeOptions {
   readonly pool: BufferPool;
+  /** Dtypes the engine holds. */
+  readonly dtypes: ReadonlySet<DType>;
   /** Bytes of one element of each dtype id in device memory. */
   readonly elementBytes: readonly number[];
   readonly bindAlign: number;
@@ -23,21 +27,9 @@ export interface ConeOptions {
   readonly donate: boolean;
   /** True for an unrealised node on the way that is too dear to compute again; asked only of nodes that may be needed later. */
   readonly keep: (node: Node) => boolean;
-  /** Brings a leaf's data to this pool's engine. */
-  readonly bringHome: (node: Node) => void;
 }
 
 const leafKind = 1 << 30;
-
-/** First element of the buffer that a view of this shape touches. */
-export function viewBase(shape: readonly number[], strides: readonly number[], offset: number): number {
-  let base = offset;
-  for (let axis = 0; axis < shape.length; axis++) {
-    const stride = strides[axis] as number;
-    if (stride < 0) base += stride * ((shape[axis] as number) - 1);
-  }
-  return base;
-}
 
 export class Cone {
   /** By local number, `count` of them. Realised nodes ('leaves') and scalars are among them. */
@@ -52,24 +44,39 @@ export class Cone {
   /** The structure as integers; `key.length` of them count. */
   readonly key: IntWriter = new IntWriter();
   hash = 0;
+  /** Where leaves of other engines have copies on this one; null while there are none. */
+  foreign: Map<Node, NodeStorage> | null = null;
   readonly #stack: (Node | undefined)[] = [];
   readonly #cursor: number[] = [];
   /** Edges to each node from inside the cone. */
   #edges = new Int32Array(256);
   /** The dtype last written and its number: nearly every node has the same. */
-  #dtype: DType = 'float32';
-  #dtypeId = dtypeInfo.float32.id;
+  #dtype: DType | null = null;
+  #dtypeId = 0;
+  /** The pool of the walk before. */
+  #pool: BufferPool | null = null;
+  /** Something on the way is not held by the engine, or not there. */
+  #elsewhere = false;
   #mark = 0;
   #bufferCount = 0;
 
-  /** Walks from the nodes asked for, which have no storage yet. */
-  collect(wanted: readonly Node[], options: ConeOptions): void {
+  /** Walks from the nodes asked for, which have no storage yet. False if the engine lacks a dtype, or data that others have. */
+  collect(wanted: readonly Node[], options: ConeOptions): boolean {
     this.clear();
     this.#mark = nextMark();
+    this.#elsewhere = false;
+    if (options.pool !== this.#pool) {
+      this.#pool = options.pool;
+      this.#dtype = null;
+    }
     let needed = 0;
     this.outputs.reserve(wanted.length);
     for (const node of wanted) {
       if (node.mark !== this.#mark) this.#visit(node, options);
+      if (this.#elsewhere) {
+        this.#dtype = null;
+        return false;
+      }
       this.outputs.push(node.index);
     }
     for (let i = 0; i < this.count; i++) {
@@ -83,6 +90,12 @@ export class Cone {
     this.key.append(this.outputs);
     this.key.append(this.donatable);
     this.hash = hashInts(this.key.data, this.key.length);
+    return true;
+  }
+
+  /** A leaf's data on the engine of this walk. */
+  storageOf(leaf: Node): NodeStorage {
+    return (this.foreign === null ? null : this.foreign.get(leaf)) ?? (leaf.storage as NodeStorage);
   }
 
   /** Lets go of all nodes. */
@@ -94,6 +107,7 @@ export class Cone {
     this.donatable.length = 0;
     this.key.length = 0;
     this.#bufferCount = 0;
+    this.foreign = null;
   }
 
   #visit(root: Node, options: ConeOptions): void {
@@ -122,7 +136,7 @@ export class Cone {
       node.index = count;
       if (count >= this.#edges.length) this.#growEdges();
       this.#edges[count] = 0;
-      if (node.storage === null) this.#writeComputed(node);
+      if (node.storage === null) this.#writeComputed(node, options);
       else {
         this.leaves.reserve(1);
         this.leaves.push(count);
@@ -142,12 +156,13 @@ export class Cone {
     this.#edges = bigger;
   }
 
-  #writeComputed(node: Node): void {
+  #writeComputed(node: Node, options: ConeOptions): void {
     const { key } = this;
     const { op, src, shape, attr } = node;
     const sources = src.length;
     key.reserve(shape.length * intsPerAxis + sources + 64);
     if (node.dtype !== this.#dtype) {
+      if (!options.dtypes.has(node.dtype)) this.#elsewhere = true;
       this.#dtype = node.dtype;
       this.#dtypeId = dtypeInfo[node.dtype].id;
     }
@@ -181,8 +196,13 @@ export class Cone {
   #writeLeaf(node: Node, options: ConeOptions): void {
     let storage = node.storage as NodeStorage;
     if ((storage.buffer as PoolBuffer).pool !== options.pool) {
-      options.bringHome(node);
-      storage = node.storage as NodeStorage;
+      const here = storageIn(node, options.pool);
+      if (here === null) {
+        this.#elsewhere = true;
+        return;
+      }
+      (this.foreign ??= new Map()).set(node, here);
+      storage = here;
     }
     const buffer = storage.buffer as PoolBuffer;
     const { key } = this;
@@ -224,6 +244,7 @@ export class Cone {
       const node = this.nodes[local] as Node;
       const { buffer: counted, view } = node.storage as NodeStorage;
       const buffer = counted as PoolBuffer;
+      if (buffer.pool !== this.#pool) continue;
       const bytes = sizeOf(node.shape) * (elementBytes[dtypeInfo[node.dtype].id] as number);
       if (view.offset !== 0 || buffer.bytes !== bytes) continue;
       const unnamed = node.handles === 0 && node.pins === 0;

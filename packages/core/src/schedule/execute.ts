@@ -9,8 +9,9 @@ import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import type { Attrs } from '../graph/attrs.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { realise } from '../graph/recorder.ts';
-import { type Cone, viewBase } from './cone.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
+import type { Cone } from './cone.ts';
+import { viewBase } from './extent.ts';
 import type { BindingPlan, OutputPlan, Plan } from './plan.ts';
 import { submit } from './submission.ts';
 
@@ -24,20 +25,21 @@ export function execute(plan: Plan, cone: Cone, pool: BufferPool, elementBytes: 
       else {
         const buffer = bufferOf(nodes[donor] as Node);
         buffer.retain();
+        buffer.dropCopies();
         taken.push(buffer);
       }
     }
     for (const { bytes, sizeClass } of plan.blocks) taken.push(pool.alloc(bytes, sizeClass));
-    if (plan.dispatches.length > 0) submit(pool.engine, commandsOf(plan, nodes, taken, elementBytes));
+    if (plan.dispatches.length > 0) submit(pool.engine, commandsOf(plan, cone, taken, elementBytes));
   } catch (error) {
     for (const buffer of taken) buffer.release();
     throw error;
   }
   if (plan.outputs.length === 1) {
-    realise(nodes[cone.outputs.data[0] as number] as Node, storageOf(plan.outputs[0] as OutputPlan, nodes, taken));
+    realise(nodes[cone.outputs.data[0] as number] as Node, storageOf(plan.outputs[0] as OutputPlan, cone, taken));
   } else {
     // Storages first: letting sources go may give leaves back.
-    const storages = plan.outputs.map((output) => storageOf(output, nodes, taken));
+    const storages = plan.outputs.map((output) => storageOf(output, cone, taken));
     for (let i = 0; i < storages.length; i++) {
       realise(nodes[cone.outputs.data[i] as number] as Node, storages[i] as NodeStorage);
     }
@@ -50,49 +52,38 @@ function bufferOf(node: Node): PoolBuffer {
 }
 
 /** Storage of an output, with one count of its buffer. */
-function storageOf(
-  { leaf, at, view }: OutputPlan,
-  nodes: readonly Node[],
-  buffers: readonly PoolBuffer[],
-): NodeStorage {
+function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly PoolBuffer[]): NodeStorage {
   if (!leaf) {
     const buffer = buffers[at] as PoolBuffer;
     buffer.retain();
     return { buffer, view };
   }
-  const { buffer, view: base } = (nodes[at] as Node).storage as NodeStorage;
+  const { buffer, view: base } = cone.storageOf(cone.nodes[at] as Node);
   buffer.retain();
   return { buffer, view: { strides: view.strides, offset: base.offset + view.offset } };
 }
 
 const noScalars: readonly (number | bigint)[] = [];
 
-function commandsOf(
-  plan: Plan,
-  nodes: readonly Node[],
-  taken: readonly PoolBuffer[],
-  elementBytes: readonly number[],
-): Command[] {
+function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[], elementBytes: readonly number[]): Command[] {
   const commands: Command[] = [];
   for (const { kernel, bindings, scalars } of plan.dispatches) {
     const bound = new Array<Binding>(bindings.length);
-    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i] as BindingPlan, nodes, taken, elementBytes);
+    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i] as BindingPlan, cone, taken, elementBytes);
     const values =
-      scalars.length === 0 ? noScalars : scalars.map((local) => ((nodes[local] as Node).attr as Attrs['scalar']).value);
+      scalars.length === 0
+        ? noScalars
+        : scalars.map((local) => ((cone.nodes[local] as Node).attr as Attrs['scalar']).value);
     commands.push({ kind: 'dispatch', kernel, bindings: bound, scalars: values });
   }
   return commands;
 }
 
-function bind(
-  b: BindingPlan,
-  nodes: readonly Node[],
-  taken: readonly PoolBuffer[],
-  elementBytes: readonly number[],
-): Binding {
+function bind(b: BindingPlan, cone: Cone, taken: readonly PoolBuffer[], elementBytes: readonly number[]): Binding {
   if (b.kind === 'taken') return { buffer: (taken[b.at] as PoolBuffer).memory, offset: b.offset, bytes: b.bytes };
-  const { shape, dtype, storage } = nodes[b.at] as Node;
-  const { buffer, view } = storage as NodeStorage;
+  const node = cone.nodes[b.at] as Node;
+  const { shape, dtype } = node;
+  const { buffer, view } = cone.storageOf(node);
   const first = viewBase(shape, view.strides, view.offset) * (elementBytes[dtypeInfo[dtype].id] as number);
   return { buffer: (buffer as PoolBuffer).memory, offset: first - b.offset, bytes: b.bytes };
 }

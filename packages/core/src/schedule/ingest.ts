@@ -8,7 +8,8 @@ import type { Node, NodeStorage } from '../graph/node.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
 import { rowMajorStrides, type Shape, type View } from '../shape/view.ts';
-import { type Cone, viewBase } from './cone.ts';
+import type { Cone } from './cone.ts';
+import { viewBase } from './extent.ts';
 import { isPlanOp, PlanGraph, type PlanNode } from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';
 
@@ -36,7 +37,7 @@ export function ingest(cone: Cone, options: IngestOptions): Ingested {
   const made: PlanNode[] = [];
   const donatable = new Set(cone.donatable.values());
   for (let local = 0; local < cone.count; local++) {
-    made.push(ingestNode(graph, cone.nodes[local] as Node, local, made, donatable.has(local), options));
+    made.push(ingestNode(graph, cone, local, made, donatable.has(local), options));
   }
   const outputs = cone.outputs.values().map((local) => made[local] as PlanNode);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
@@ -47,14 +48,15 @@ export function ingest(cone: Cone, options: IngestOptions): Ingested {
 
 function ingestNode(
   graph: PlanGraph,
-  node: Node,
+  cone: Cone,
   local: number,
   made: readonly PlanNode[],
   donatable: boolean,
   options: IngestOptions,
 ): PlanNode {
-  const { op, attr, shape, dtype, storage } = node;
-  if (storage !== null) return leaf(graph, node, local, storage, donatable, options);
+  const node = cone.nodes[local] as Node;
+  const { op, attr, shape, dtype } = node;
+  if (node.storage !== null) return leaf(graph, node, local, cone.storageOf(node), donatable, options);
   if (op === 'scalar') return graph.scalar(dtype, local);
   return graph.make(
     op,

@@ -9,7 +9,8 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { release, retain, trackHandle, type TrackedHandle } from '../graph/recorder.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
-import { flush, readNode, readNodeSync, setScheduleLog, stats, uploadNode } from './runtime.ts';
+import { flush, readNode, readNodeSync, stats, uploadNode } from './runtime.ts';
+import { setScheduleLog } from './run.ts';
 import { matmul } from './fixtures/models.ts';
 
 let engine: IEngine;

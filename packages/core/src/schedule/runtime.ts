@@ -1,8 +1,9 @@
 /**
- * What the rest of the library calls: flushes, reading and uploading, statistics. Connects recorder, plans and engine.
+ * What the rest of the library calls: flushes, reading and uploading, statistics. Connects recorder, plans and engines.
  *
- * A flush finds or makes the plan of what is pending and submits it once; it never waits for the device. Nothing here is
- * re-entrant, and nothing needs to be: engines call nobody back.
+ * A flush finds or makes the plan of what is pending and submits it once; it never waits for the device. What needs data of
+ * another engine that cannot be read at once stays pending and goes on by itself (waiting.ts). Nothing here is re-entrant, and
+ * nothing needs to be: engines call nobody back.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { PolygradError, UnsupportedError } from '../engine/errors.ts';
@@ -15,11 +16,11 @@ import { finishFlush, pendingHandles, release, retain, setFlushHooks } from '../
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { isRowMajor, rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
-import { Cone, type ConeOptions } from './cone.ts';
-import { type EngineState, stateOf } from './engine-state.ts';
-import { execute } from './execute.ts';
+import { stateOf } from './engine-state.ts';
 import { fromDevice, storageBytes, toDevice } from './host-data.ts';
-import { makePlan } from './plan.ts';
+import { advance, engineFor, placeOfNode } from './placement.ts';
+import { run } from './run.ts';
+import { isWaiting, resume, settle, wait } from './waiting.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {
@@ -35,28 +36,11 @@ export interface ScheduleStats {
 
 /** Flushes that may wait in the device before `throttle` waits for them. */
 const mostInFlight = 16;
-/** Misses after which each further one is reported to the debug log. */
-const suspiciousMisses = 64;
-
-const cone = new Cone();
-let log: ((message: string) => void) | null = null;
-
-setFlushHooks({
-  onLimit: flush,
-  onScopeEnd: flush,
-  executed: () => {
-    const engine = getEngine();
-    return { dtypes: engine.caps.dtypes, engine: engine.name };
-  },
-});
-
-/** Reports why memory was not reused, new plans after many, and the like; null stops it. For finding slow programs. */
-export function setScheduleLog(next: ((message: string) => void) | null): void {
-  log = next;
-}
+setFlushHooks({ onLimit: flush, onScopeEnd: flush });
 
 /** Realises every pending handle's node and submits the work. What nobody holds any more is not computed. */
 export function flush(): void {
+  if (isWaiting()) resume();
   const mark = nextMark();
   const wanted: Node[] = [];
   for (const handle of pendingHandles) {
@@ -66,64 +50,74 @@ export function flush(): void {
     wanted.push(node);
   }
   if (wanted.length > 0) {
-    const state = stateOf(getEngine());
-    run(state, wanted, state.global);
+    const arrival = advance(wanted, 'global');
+    if (arrival !== null) waitFor(wanted, arrival);
   }
   finishFlush();
 }
 
-/** Realises these nodes; everything else that is pending stays so, except results too dear to compute again. */
+function waitFor(wanted: readonly Node[], arrival: Promise<void>): void {
+  // Counts as work in flight, so that loops come to a halt in throttle() when nothing else does it.
+  stateOf(getEngine()).inFlight++;
+  wait(
+    wanted.filter((node) => node.storage === null),
+    arrival,
+  );
+}
+
+/**
+ * Realises these nodes; everything else that is pending stays so, except results too dear to compute again. Nodes that must wait for
+ * another engine are realised when its data has arrived.
+ */
 export function flushNodes(nodes: readonly Node[]): void {
   const wanted = [...new Set(nodes)].filter((node) => node.storage === null);
   if (wanted.length === 0) return;
-  const state = stateOf(getEngine());
-  run(state, wanted, state.partial);
-}
-
-function run(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
-  state.flushes++;
-  try {
-    cone.collect(wanted, options);
-    const { hash, key } = cone;
-    let plan = state.plans.find(hash, key);
-    if (plan === undefined) {
-      state.planMisses++;
-      if (state.planMisses > suspiciousMisses)
-        log?.(
-          `[plan] miss ${state.planMisses} after ${state.planHits} hits, ${cone.count} nodes: do shapes change at every step?`,
-        );
-      plan = makePlan(cone, {
-        engine: state.engine,
-        kernels: state.kernelCache,
-        elementBytes: state.elementBytes,
-        log: log ?? undefined,
-      });
-      state.plans.add(hash, key, plan);
-    } else state.planHits++;
-    execute(plan, cone, state.pool, state.elementBytes);
-    state.kernels += plan.dispatches.length;
-    state.inFlight++;
-    state.pool.age();
-  } finally {
-    cone.clear();
-  }
+  if (isWaiting()) resume();
+  const arrival = advance(wanted, 'partial');
+  if (arrival !== null) waitFor(wanted, arrival);
 }
 
 /** Resolves at once, or when the device has caught up if much work is waiting. Loops that never read call it every step. */
 export function throttle(): Promise<void> {
   const state = stateOf(getEngine());
   if (state.inFlight < mostInFlight) return Promise.resolve();
-  state.idling ??= state.engine.idle().finally(() => {
+  state.idling ??= idle().finally(() => {
     state.inFlight = 0;
     state.idling = null;
   });
   return state.idling;
 }
 
+/**
+ * Resolves when everything submitted so far is done, transfers between engines and what waits for them included. Operations that are
+ * only recorded are not started: call flush() first.
+ *
+ * @example
+ * flush();
+ * await idle(); // nothing runs any more: a good moment to look at a clock
+ */
+export async function idle(): Promise<void> {
+  const engine = getEngine();
+  await settle();
+  await engine.idle();
+}
+
 /** The node's elements in row-major order in a new host array; computes them first if need be. */
 export async function readNode(node: Node): Promise<TypedArray> {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
+  const arrival = attempt(node);
+  if (arrival === null) return download(node, size);
+  retain(node);
+  try {
+    for (let next: Promise<void> | null = arrival; next !== null; next = attempt(node)) await next;
+    return await download(node, size);
+  } finally {
+    release(node);
+  }
+}
+
+async function download(node: Node, size: number): Promise<TypedArray> {
   const { engine, binding, done } = prepareRead(node, size);
   try {
     const bytes = await engine.download(binding, new Uint8Array(binding.bytes));
@@ -131,6 +125,13 @@ export async function readNode(node: Node): Promise<TypedArray> {
   } finally {
     done();
   }
+}
+
+/** Computes a node as far as that is possible now; null if it is in memory. */
+function attempt(node: Node): Promise<void> | null {
+  if (node.storage !== null) return null;
+  if (isWaiting()) resume();
+  return node.storage === null ? advance([node], 'partial') : null;
 }
 
 /**
@@ -141,6 +142,12 @@ export async function readNode(node: Node): Promise<TypedArray> {
 export function readNodeSync(node: Node): TypedArray {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
+  if (attempt(node) !== null) {
+    throw new UnsupportedError(
+      'dataSync',
+      `a value on engine '${placeOfNode(node)}' needs data of another engine, which answers later; use await t.data()`,
+    );
+  }
   const { engine, binding, done } = prepareRead(node, size);
   try {
     if (engine.downloadSync === undefined) {
@@ -162,15 +169,15 @@ interface Read {
   readonly done: () => void;
 }
 
-/** Brings the node's value to memory in row-major order and holds it there. */
+/** Brings the value of a node in memory to row-major order, on the engine that has it, and holds it there. */
 function prepareRead(node: Node, size: number): Read {
-  flushNodes([node]);
   let source = node;
   if (!isRowMajor(node.shape, (node.storage as NodeStorage).view)) {
     source = contiguous(node);
     retain(source);
     try {
-      flushNodes([source]);
+      const state = stateOf(((node.storage as NodeStorage).buffer as PoolBuffer).pool.engine);
+      run(state, [source], state.partial);
     } catch (error) {
       release(source);
       throw error;
@@ -188,9 +195,9 @@ function prepareRead(node: Node, size: number): Read {
   };
 }
 
-/** A new leaf with a copy of host data. */
+/** A new leaf with a copy of host data, on the engine that holds its dtype. */
 export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
-  const { pool, engine } = stateOf(getEngine());
+  const { pool, engine } = stateOf(engineFor('tensor', dtype));
   const size = sizeOf(shape);
   const buffer = allocForUpload(pool, size * storageBytes(engine, dtype));
   try {
@@ -220,7 +227,7 @@ function allocForUpload(pool: BufferPool, bytes: number): PoolBuffer {
 
 /** Name of the engine that holds, or would hold, the node's value. */
 export function deviceOf(node: Node): string {
-  return node.storage === null ? getEngine().name : (node.storage.buffer as PoolBuffer).pool.engine.name;
+  return node.storage === null ? placeOfNode(node) : (node.storage.buffer as PoolBuffer).pool.engine.name;
 }
 
 /** Counts of flushes, plans and kernels on an engine (the current one unless given). */

@@ -19,9 +19,15 @@ export interface ReferenceEngineOptions {
   readonly maxGroup?: number;
   /** Evaluate functions (exp, sin ...) directly instead of through their decompositions. Default false. */
   readonly nativeFunctions?: boolean;
+  /** Dtypes it holds. Default: all. */
+  readonly dtypes?: readonly DType[];
+  /** False: it cannot read at once, and answers in a later turn of the event loop, as GPUs in browsers do. Default true. */
+  readonly synchronous?: boolean;
+  /** The name it goes by. Default 'reference'. */
+  readonly name?: string;
 }
 
-const dtypes: ReadonlySet<DType> = new Set(Object.keys(dtypeInfo) as DType[]);
+const everyDType = Object.keys(dtypeInfo) as DType[];
 // biome-ignore format: a table of operations reads better grouped
 const functions: readonly KOp[] = [
   'ABS', 'CEIL', 'TRUNC', 'ROUND', 'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN',
@@ -41,16 +47,18 @@ export function createReferenceEngine({
   simt = false,
   maxGroup = 256,
   nativeFunctions = false,
+  dtypes = everyDType,
+  synchronous = true,
+  name = 'reference',
 }: ReferenceEngineOptions = {}): IEngine {
-  const name = 'reference';
   const memory = new HostMemory(name, true);
   let setLost: (info: { reason: 'disposed'; message: string }) => void = () => {};
   const lost = new Promise<{ reason: 'disposed'; message: string }>((resolve) => {
     setLost = resolve;
   });
   const caps: EngineCaps = {
-    dtypes,
-    computes: dtypes,
+    dtypes: new Set(dtypes),
+    computes: new Set(everyDType),
     nativeOps: new Set<KOp>(nativeFunctions ? functions : []),
     simt,
     vectorBytes: 16,
@@ -115,8 +123,12 @@ export function createReferenceEngine({
       memory.check('upload');
       bytesOf(to).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     },
-    download: async (from: Binding, into: Uint8Array) => read(from, into),
-    downloadSync: read,
+    download: async (from: Binding, into: Uint8Array) => {
+      read(from, into);
+      if (!synchronous) await new Promise((resolve) => setTimeout(resolve, 0));
+      return into;
+    },
+    ...(synchronous ? { downloadSync: read } : {}),
     compile: (programs: readonly Program[]): readonly CompiledKernel[] => {
       memory.check('compile');
       return programs.map((program) => {

@@ -1,0 +1,261 @@
+/**
+ * Which engine computes what: dtypes that the current engine does not hold live on the CPU engine.
+ *
+ * A node is computed on the current engine if that holds its dtype and those of its sources, else on the CPU engine. Nodes are
+ * grouped by engine and by how often the way to them crosses over, and each group is one run; what another group reads
+ * is brought to memory by its own. Where data must come from an engine that cannot read at once, the nodes behind it wait.
+ * Flushes that need one engine only never come here.
+ */
+import type { IEngine } from '../engine/engine.ts';
+import { EngineMissingError, UnsupportedError } from '../engine/errors.ts';
+import { cpuEngine, getEngine } from '../engine/registry.ts';
+import { type Node, nextMark } from '../graph/node.ts';
+import type { DType } from '../shape/dtype.ts';
+import { type EngineState, stateOf } from './engine-state.ts';
+import { run } from './run.ts';
+import { bring, isWithinReach, storageIn } from './transfer.ts';
+
+/** True if the engine holds a node's dtype and those of all it is computed from. */
+function holds(engine: IEngine, node: Node): boolean {
+  const { dtypes } = engine.caps;
+  return dtypes.has(node.dtype) && node.src.every((source) => dtypes.has(source.dtype));
+}
+
+/** Numbers and positions: part of whatever kernel uses them. */
+function isFree(node: Node): boolean {
+  return node.src.length === 0 && node.op !== 'buffer';
+}
+
+/** The engine that holds a dtype: the current one, or the CPU engine. Throws where there is none, or none yet. */
+export function engineFor(where: string, dtype: DType): IEngine {
+  const current = getEngine();
+  if (current.caps.dtypes.has(dtype)) return current;
+  const cpu = cpuEngine();
+  if (cpu !== null && 'then' in cpu) {
+    throw new EngineMissingError(
+      where,
+      `engine '${current.name}' does not hold ${dtype}, and the cpu engine, which does, is still starting; call await setEngine('cpu') once before setEngine('${current.name}')`,
+    );
+  }
+  if (cpu === null) throw noCpu(where, dtype, current);
+  if (!cpu.caps.dtypes.has(dtype)) throw held(where, dtype, current, cpu);
+  return cpu;
+}
+
+function noCpu(where: string, dtype: DType, current: IEngine): EngineMissingError {
+  return new EngineMissingError(
+    where,
+    `engine '${current.name}' does not hold ${dtype}, only ${[...current.caps.dtypes].join(', ')}, and no cpu engine is there to hold it; ` +
+      `import '@polygrad/backend-cpu', or cast to a dtype that '${current.name}' holds`,
+  );
+}
+
+function held(where: string, dtype: DType, current: IEngine, cpu: IEngine): UnsupportedError {
+  const names = [...new Set([current.name, cpu.name])].map((name) => `'${name}'`).join(' nor ');
+  return new UnsupportedError(where, `no engine here holds ${dtype}: neither ${names}; cast to another dtype`);
+}
+
+/** Name of the engine that will compute the node. */
+export function placeOfNode(node: Node): string {
+  const current = getEngine();
+  return holds(current, node) ? current.name : 'cpu';
+}
+
+/**
+ * Realises nodes on the engines that hold them, as far as that is possible now. Of a 'global' flush, nodes with dtypes that no engine
+ * holds are left as they are, so that other work goes on; reading one says why.
+ *
+ * @returns null if all is done; otherwise what to wait for before trying again. Data that is missing is under way.
+ */
+export function advance(wanted: readonly Node[], kind: 'global' | 'partial'): Promise<void> | null {
+  const current = stateOf(getEngine());
+  if (run(current, wanted, current[kind])) return null;
+  try {
+    return runGroups(cut(wanted, current, kind), current, kind);
+  } catch (error) {
+    if (error instanceof Starting) return quiet(error.engine);
+    throw error;
+  }
+}
+
+/** Where a node is computed that the current engine does not hold; an error where nobody does. Throws Starting. */
+function fallback(node: Node, current: IEngine): EngineState | Error {
+  const lacks = ({ caps }: IEngine): DType | undefined =>
+    [node, ...node.src].map((n) => n.dtype).find((d) => !caps.dtypes.has(d));
+  const engine = cpuEngine();
+  if (engine === null) return noCpu('flush', lacks(current) as DType, current);
+  if ('then' in engine) throw new Starting(engine);
+  const missing = lacks(engine);
+  return missing === undefined ? stateOf(engine) : held('flush', missing, current, engine);
+}
+
+/** The CPU engine is not there yet. */
+class Starting extends Error {
+  readonly engine: Promise<IEngine>;
+
+  constructor(engine: Promise<IEngine>) {
+    super('[flush] the cpu engine is starting');
+    this.engine = engine;
+  }
+}
+
+/** A leaf or a computed node that an engine reads and another one has. */
+interface Crossing {
+  readonly node: Node;
+  readonly to: EngineState;
+}
+
+/** What is computed in one run, and what must be brought before it. */
+interface Group {
+  readonly state: EngineState;
+  readonly wanted: Node[];
+  readonly needs: Crossing[];
+}
+
+interface Cut {
+  /** In order of execution. */
+  readonly groups: readonly Group[];
+  /** What waiting nodes need from engines that cannot read at once, by the time all groups have run. */
+  readonly transfers: readonly Crossing[];
+  /** Leaves that both engines read. */
+  readonly shared: ReadonlySet<Node>;
+  /** Some of what was asked for must wait for a transfer. */
+  readonly waiting: boolean;
+}
+
+/** Unrealised nodes below the wanted ones and the leaves they end in, sources first; numbered by `index`. */
+function below(wanted: readonly Node[]): readonly Node[] {
+  const mark = nextMark();
+  const order: Node[] = [];
+  const stack: { readonly node: Node; at: number }[] = [];
+  for (const root of wanted) {
+    if (root.mark === mark) continue;
+    stack.push({ node: root, at: 0 });
+    while (stack.length > 0) {
+      const top = stack[stack.length - 1] as { readonly node: Node; at: number };
+      const { node } = top;
+      const source = node.storage === null ? node.src[top.at++] : undefined;
+      if (source === undefined) {
+        stack.pop();
+        if (node.mark === mark) continue;
+        node.mark = mark;
+        node.index = order.push(node) - 1;
+      } else if (source.mark !== mark) stack.push({ node: source, at: 0 });
+    }
+  }
+  return order;
+}
+
+/** What keeps a node from being computed in this flush. */
+const missing = { nothing: 0, data: 1, engine: 2 } as const;
+
+function cut(wanted: readonly Node[], current: EngineState, kind: 'global' | 'partial'): Cut {
+  const order = below(wanted);
+  const asked = new Set(wanted);
+  const count = order.length;
+  const where = new Array<EngineState | null>(count).fill(null);
+  const stage = new Int32Array(count);
+  const waits = new Uint8Array(count);
+  /** Nodes that are no leaves, and computed by themselves rather than by whoever uses them. */
+  const computed = (node: Node): boolean => node.storage === null && (!isFree(node) || asked.has(node));
+  order.forEach((node, i) => {
+    if (node.storage !== null) return;
+    const place = holds(current.engine, node) ? current : fallback(node, current.engine);
+    if (place instanceof Error) {
+      if (kind === 'partial') throw place;
+      waits[i] = missing.engine;
+      return;
+    }
+    where[i] = place;
+    for (const source of node.src) {
+      const s = source.index;
+      if (source.storage !== null) {
+        if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i] as number, missing.data);
+      } else if (computed(source)) {
+        const from = where[s];
+        stage[i] = Math.max(stage[i] as number, (stage[s] as number) + Number(from !== place));
+        waits[i] = Math.max(waits[i] as number, waits[s] as number);
+        if (from && from !== place && from.engine.downloadSync === undefined)
+          waits[i] = Math.max(waits[i] as number, missing.data);
+      }
+    }
+  });
+
+  const groups = new Map<number, Group>();
+  const groupOf = (i: number): Group => {
+    const state = where[i] as EngineState;
+    const key = (stage[i] as number) * 2 + Number(state !== current);
+    let group = groups.get(key);
+    if (group === undefined) groups.set(key, (group = { state, wanted: [], needs: [] }));
+    return group;
+  };
+  const needed = new Uint8Array(count);
+  /** The engines that read each leaf: one bit for the current, one for the other. */
+  const readers = new Uint8Array(count);
+  const transfers: Crossing[] = [];
+  order.forEach((node, i) => {
+    const to = where[i];
+    if (node.storage !== null || !to) return;
+    const ready = waits[i] === missing.nothing;
+    for (const source of node.src) {
+      const s = source.index;
+      if (source.storage !== null) {
+        readers[s] = (readers[s] as number) | (to === current ? 1 : 2);
+        if (storageIn(source, to.pool) !== null) continue;
+        if (ready) groupOf(i).needs.push({ node: source, to });
+        else if (!isWithinReach(source, to.pool)) transfers.push({ node: source, to });
+      } else if (computed(source) && waits[s] === missing.nothing) {
+        const from = where[s] as EngineState;
+        if (from !== to || stage[s] !== stage[i] || !ready) needed[s] = 1;
+        if (from === to) continue;
+        if (ready) groupOf(i).needs.push({ node: source, to });
+        else if (from.engine.downloadSync === undefined) transfers.push({ node: source, to });
+      }
+    }
+  });
+  order.forEach((node, i) => {
+    if (node.storage === null && waits[i] === missing.nothing && (needed[i] === 1 || asked.has(node)))
+      groupOf(i).wanted.push(node);
+  });
+  const ordered = [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);
+  return {
+    groups: ordered.filter((group) => group.wanted.length > 0),
+    transfers,
+    shared: new Set(order.filter((_, i) => readers[i] === 3)),
+    waiting: wanted.some((node) => waits[node.index] === missing.data),
+  };
+}
+
+function runGroups(
+  { groups, transfers, shared, waiting }: Cut,
+  current: EngineState,
+  kind: 'global' | 'partial',
+): Promise<void> | null {
+  const underway = new Map<Crossing, Promise<void>>();
+  const startTransfers = (): void => {
+    for (const crossing of transfers) {
+      const { node, to } = crossing;
+      if (node.storage === null || underway.has(crossing)) continue;
+      const arrival = bring(node, to.pool, shared.has(node));
+      if (arrival !== null) underway.set(crossing, arrival);
+    }
+  };
+  startTransfers();
+  for (const { state, wanted, needs } of groups) {
+    for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
+    const open = wanted.filter((node) => node.storage === null);
+    if (open.length > 0 && !run(state, open, state[kind])) {
+      throw new Error(`[flush] nodes cannot be placed on engines '${current.engine.name}' and '${state.engine.name}'`);
+    }
+    startTransfers();
+  }
+  if (waiting && underway.size === 0) throw new Error('[flush] nodes wait for data that nothing brings');
+  return underway.size === 0 ? null : quiet(Promise.all(underway.values()));
+}
+
+/** A promise that may fail without anybody listening. */
+function quiet(promise: Promise<unknown>): Promise<void> {
+  const result = promise.then(() => undefined);
+  result.catch(() => undefined);
+  return result;
+}

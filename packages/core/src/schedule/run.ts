@@ -1,0 +1,53 @@
+/**
+ * One run: the plan of the nodes asked for, found or made, and executed on one engine.
+ */
+import type { Node } from '../graph/node.ts';
+import { Cone, type ConeOptions } from './cone.ts';
+import type { EngineState } from './engine-state.ts';
+import { execute } from './execute.ts';
+import { makePlan } from './plan.ts';
+
+/** Misses after which each further one is reported to the debug log. */
+const suspiciousMisses = 64;
+
+const cone = new Cone();
+let log: ((message: string) => void) | null = null;
+
+/** Reports why memory was not reused, new plans after many, and the like; null stops it. For finding slow programs. */
+export function setScheduleLog(next: ((message: string) => void) | null): void {
+  log = next;
+}
+
+/**
+ * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
+ * placement.ts decides.
+ */
+export function run(state: EngineState, wanted: readonly Node[], options: ConeOptions): boolean {
+  try {
+    if (!cone.collect(wanted, options)) return false;
+    state.flushes++;
+    const { hash, key } = cone;
+    let plan = state.plans.find(hash, key);
+    if (plan === undefined) {
+      state.planMisses++;
+      if (state.planMisses > suspiciousMisses)
+        log?.(
+          `[plan] miss ${state.planMisses} after ${state.planHits} hits, ${cone.count} nodes: do shapes change at every step?`,
+        );
+      plan = makePlan(cone, {
+        engine: state.engine,
+        kernels: state.kernelCache,
+        elementBytes: state.elementBytes,
+        log: log ?? undefined,
+      });
+      state.plans.add(hash, key, plan);
+    } else state.planHits++;
+    execute(plan, cone, state.pool, state.elementBytes);
+    state.kernels += plan.dispatches.length;
+    state.inFlight++;
+    state.pool.age();
+    return true;
+  } finally {
+    cone.clear();
+  }
+}
