@@ -57,6 +57,7 @@ function vitest(kind) {
 const engines = [
   { engine: 'reference', folder: 'packages/core' },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31 },
+  { engine: 'reference-limited', folder: 'packages/backend-cpu', threads: 1, sample: 31 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
   { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 29 },
@@ -69,6 +70,7 @@ const engines = [
 const required = new Set([
   'reference',
   'reference-simt',
+  'reference-limited',
   'cpu',
   ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean),
 ]);

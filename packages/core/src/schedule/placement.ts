@@ -69,7 +69,13 @@ export function placeOfNode(node: Node): string {
  */
 export function advance(wanted: readonly Node[], kind: 'global' | 'partial'): Promise<void> | null {
   const current = stateOf(getEngine());
-  if (run(current, wanted, current[kind])) return null;
+  return run(current, wanted, kind === 'global' ? current.global : current.partial)
+    ? null
+    : advanceApart(wanted, current, kind);
+}
+
+/** The same where one engine does not suffice. */
+function advanceApart(wanted: readonly Node[], current: EngineState, kind: 'global' | 'partial'): Promise<void> | null {
   try {
     return runGroups(cut(wanted, current, kind), current, kind);
   } catch (error) {
@@ -175,7 +181,7 @@ function cut(wanted: readonly Node[], current: EngineState, kind: 'global' | 'pa
         const from = where[s];
         stage[i] = Math.max(stage[i] as number, (stage[s] as number) + Number(from !== place));
         waits[i] = Math.max(waits[i] as number, waits[s] as number);
-        if (from && from !== place && from.engine.downloadSync === undefined)
+        if (from && from !== place && from.engine.downloadSync === undefined && !source.shape.includes(0))
           waits[i] = Math.max(waits[i] as number, missing.data);
       }
     }

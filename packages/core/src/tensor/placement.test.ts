@@ -171,7 +171,7 @@ describe.each([true, false])('an engine with few dtypes that reads at once: %s',
       for (let j = 0; j < 3; j++) values[j] = values[j]! - 0.01 * 2 * values[j]! * (j + 1) ** 2;
     }
     const got = await numbers(w);
-    got.forEach((v, j) => expect(v).toBeCloseTo(values[j]!, 5));
+    for (const [j, v] of got.entries()) expect(v).toBeCloseTo(values[j]!, 5);
     w.requiresGrad = false;
     const g = grads((a: Tensor) => sum(a.cast('float64').exp()))(x) as Tensor[];
     made.push(...g);
