@@ -7,6 +7,8 @@
 import { defineConfig } from 'vitest/config';
 
 const conditions = ['@polygrad/source', 'module', 'node', 'import', 'default'];
+const devices = new URL('./tooling/devices/environment.mjs', import.meta.url).href;
+const { deviceEnvironment } = (await import(devices)) as { deviceEnvironment(): Record<string, string> };
 const kind = process.env.POLYGRAD_TESTS ?? 'unit';
 const units = ['packages/*/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'tooling/*.test.mjs'];
 
@@ -16,6 +18,7 @@ export default defineConfig({
   test: {
     include: kind === 'docs' ? ['.cache/doc-examples/*.test.ts'] : units,
     exclude: ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.long.test.ts'] : [])],
+    env: deviceEnvironment(),
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: kind === 'long' ? 600_000 : 30_000,

@@ -24,7 +24,7 @@ const layers = [
 ];
 
 /** Packages whose sources also run in browsers: node: modules only through a dynamic import. */
-const portable = new Set(['core', 'backend-cpu', 'nn', 'emit-c']);
+const portable = new Set(['core', 'backend-cpu', 'backend-webgpu', 'nn', 'emit-c']);
 
 const isTest = (path) => /\.(test|bench)\.ts$/.test(path) || /(^|\/)(test|fixtures)\//.test(path);
 const isBackend = (specifier) => /^@polygrad\/backend-[a-z]+/.test(specifier);
@@ -135,7 +135,13 @@ function readPackage(root, folder) {
   for (const target of Object.values(manifest.exports ?? {}))
     if (typeof target === 'object') entries.add(`${folder}/${target['@polygrad/source'].replace(/^\.\//, '')}`);
   const runtime = { ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.optionalDependencies };
-  return { name: manifest.name, folder, entries, runtime: new Set(Object.keys(runtime)) };
+  return {
+    name: manifest.name,
+    folder,
+    entries,
+    runtime: new Set(Object.keys(runtime)),
+    imports: new Set(Object.keys(manifest.imports ?? {})),
+  };
 }
 
 /** Violations of the rules below `root`: `{ violations: string[], files: number }`. */
@@ -190,6 +196,8 @@ export function checkImports(root) {
             say(line, `imports ${specifier} statically, but runs in browsers: use a dynamic import`);
           continue;
         }
+        // A name of the package's own for a file that differs between Node and browsers.
+        if (self.imports.has(specifier)) continue;
         const name = specifier
           .split('/')
           .slice(0, specifier.startsWith('@') ? 2 : 1)

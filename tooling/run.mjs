@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { deviceEnvironment } from './devices/environment.mjs';
 import { build, install, root, runNode } from './workspace.mjs';
 
 /**
@@ -46,7 +47,8 @@ function main([name, ...args]) {
     process.stderr.write(`npm run ${name}: not there yet (${target} does not exist)\n`);
     return 2;
   }
-  return runNode(join(root, target), [...(command.args ?? []), ...args]);
+  const env = name === 'conformance' && target === command.target ? deviceEnvironment() : {};
+  return runNode(join(root, target), [...(command.args ?? []), ...args], { env });
 }
 
 process.exitCode = main(process.argv.slice(2));

@@ -11,6 +11,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { checkImports } from './check-imports.mjs';
+import { deviceEnvironment } from './devices/environment.mjs';
 import { outputFolder, writeExamples } from './doc-examples.mjs';
 import { build, root, runNode } from './workspace.mjs';
 
@@ -87,7 +88,11 @@ function conformance({ engine, folder, threads, sample, browser }, long) {
     const args = ['--engine', engine, ...(threads === undefined ? [] : ['--threads', String(threads)])];
     if (browser !== undefined) args.push('--browser', ...browser);
     if (sample !== undefined && !long) args.push('--sample', String(sample));
-    const env = { POLYGRAD_REQUIRE: [...required].join(','), ...(long ? { POLYGRAD_LONG: '1' } : {}) };
+    const env = {
+      ...(browser === undefined ? deviceEnvironment() : {}),
+      POLYGRAD_REQUIRE: [...required].join(','),
+      ...(long ? { POLYGRAD_LONG: '1' } : {}),
+    };
     const { code, output } = await runShown(cli, args, env, show);
     const totals = [...output.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/gm)].at(-1);
     if (totals !== undefined) {

@@ -34,6 +34,10 @@ const makers: Readonly<Record<string, Maker>> = {
     const { createCpuEngine } = await import('@polygrad/backend-cpu');
     return { engine: await createCpuEngine(options), skip: [] };
   },
+  webgpu: async () => {
+    const { createWebGpuEngine } = await import('@polygrad/backend-webgpu');
+    return { engine: await createWebGpuEngine(), skip: [] };
+  },
 };
 
 export const engineNames: readonly string[] = Object.keys(makers);

@@ -36,6 +36,8 @@ export interface PrintedKernel {
   readonly scalars: readonly PrintedScalar[];
   /** WGSL: bytes of the uniform block, 0 if there is none. OpenCL C: 0. */
   readonly scalarBytes: number;
+  /** WGSL with `pieces`: byte offset in the uniform block of the number of the first group, three words. Otherwise -1. */
+  readonly groupAt: number;
   /** Groups to launch. Where the grid was folded (WGSL) it may be more than the program's. */
   readonly dispatch: readonly [number, number, number];
   /** Threads in a group. */

@@ -116,6 +116,10 @@ describe('bindings', () => {
     expect(printWgsl(program([7, 7, 7]), { maxGroups: 7 }).dispatch).toEqual([7, 7, 7]);
     expect(printWgsl(program([101, 1, 1]), { maxGroups: 50 }).source).toContain('if (number >= 101u) { return; }');
     expect(() => printWgsl(program([1000, 1, 1]), { maxGroups: 9 })).toThrow(/1000 x 1 x 1 groups/);
+    const pieces = printWgsl(program([1000, 1, 1]), { maxGroups: 9, pieces: true });
+    expect(pieces).toMatchObject({ dispatch: [1000, 1, 1], scalarBytes: 12, groupAt: 0 });
+    expect(pieces.source).toContain('vec3<i32>(at) + vec3<i32>(scalars.first_x, scalars.first_y, scalars.first_z)');
+    expect(printWgsl(program([9, 1, 1])).groupAt).toBe(-1);
   });
 });
 

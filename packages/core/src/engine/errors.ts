@@ -11,6 +11,7 @@ export type PolygradErrorCode =
   | 'COMPILE'
   | 'ENGINE_DISPOSED'
   | 'DEVICE_LOST'
+  | 'DEVICE_ERROR'
   | 'ENGINE_MISSING'
   | 'UNSUPPORTED';
 

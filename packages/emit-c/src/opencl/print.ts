@@ -181,6 +181,7 @@ export function printOpenCl(program: Program, options: OpenClOptions = {}): Prin
     params,
     scalars,
     scalarBytes: 0,
+    groupAt: -1,
     dispatch: program.grid,
     group: program.group,
     sharedBytes,

@@ -31,3 +31,6 @@ export function foldLines(grid: readonly [number, number, number], { dispatch, p
   );
   return lines;
 }
+
+/** The same for a kernel that runs in pieces: the uniform block says where the piece begins. */
+export const pieceLine = 'let group = vec3<i32>(at) + vec3<i32>(scalars.first_x, scalars.first_y, scalars.first_z);';

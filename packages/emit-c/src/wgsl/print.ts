@@ -6,7 +6,7 @@ import { call, name, operand, type Part, type Value } from '../parts.ts';
 import { identifier, Printer } from '../printer.ts';
 import { assemble } from '../source.ts';
 import { wgslBitcast, wgslCast } from './casts.ts';
-import { foldGrid, foldLines } from './grid.ts';
+import { foldGrid, foldLines, pieceLine } from './grid.ts';
 import { choose, elementType, wgslAtomic, wgslLoad, wgslStore } from './memory.ts';
 import { typeName, type WgslOptions, checkDtypes, wgslConstant } from './types.ts';
 import { wgslOperands, wgslOperation } from './values.ts';
@@ -121,7 +121,9 @@ export function printWgsl(program: Program, options: WgslOptions = {}): PrintedK
   checkDtypes(program, options.f16 === true);
   const same = options.same ?? new Map<number, number>();
   const titles = new Map(program.params.map((p) => [p.arg.slot, `p${same.get(p.arg.slot) ?? p.arg.slot}`]));
-  const folded = foldGrid(program.grid, options.maxGroups ?? 65535);
+  const pieces = options.pieces === true;
+  const most = pieces ? Number.POSITIVE_INFINITY : (options.maxGroups ?? 65535);
+  const folded = foldGrid(program.grid, most);
   if (folded === null)
     throw new PrintError('wgsl', `a grid of ${program.grid.join(' x ')} groups does not fit one dispatch`);
   const printer = new Printer(program, new Wgsl(program, options), titles);
@@ -151,8 +153,10 @@ export function printWgsl(program: Program, options: WgslOptions = {}): PrintedK
     dtype: dtype === 'bool' ? 'uint32' : dtype === 'float16' ? 'float32' : dtype,
     at: 4 * slot,
   }));
-  if (scalars.length > 0) {
-    head.push(`struct Scalars { ${scalars.map((s) => `s${s.slot}: ${typeName(s.dtype, 1)}`).join(', ')} }`);
+  if (scalars.length > 0 || pieces) {
+    const fields = scalars.map((s) => `s${s.slot}: ${typeName(s.dtype, 1)}`);
+    if (pieces) fields.push('first_x: i32', 'first_y: i32', 'first_z: i32');
+    head.push(`struct Scalars { ${fields.join(', ')} }`);
     head.push(`@group(${options.scalarGroup ?? 1}) @binding(0) var<uniform> scalars: Scalars;`);
   }
   let sharedBytes = 0;
@@ -167,13 +171,15 @@ export function printWgsl(program: Program, options: WgslOptions = {}): PrintedK
     `@compute @workgroup_size(${program.group.join(', ')})`,
     `fn ${entry}(@builtin(workgroup_id) at: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {`,
   );
-  const first = [...foldLines(program.grid, folded), ...printer.prologues];
+  const groups = pieces ? [pieceLine] : foldLines(program.grid, folded);
+  const first = [...groups, ...printer.prologues];
   return {
     ...assemble(head, first, printer.body),
     entry,
     params,
     scalars,
-    scalarBytes: 4 * scalars.length,
+    scalarBytes: 4 * scalars.length + (pieces ? 12 : 0),
+    groupAt: pieces ? 4 * scalars.length : -1,
     dispatch: folded.dispatch,
     group: program.group,
     sharedBytes,

@@ -10,6 +10,11 @@ export interface WgslOptions {
   readonly f16?: boolean;
   /** Most groups in one dimension of a dispatch; larger grids are folded. Default 65535. */
   readonly maxGroups?: number;
+  /**
+   * The kernel runs in pieces, each dispatched with the number of its first group in the uniform block (`groupAt`); nothing is
+   * folded, and no piece may have more groups in a dimension than the device dispatches. Default false.
+   */
+  readonly pieces?: boolean;
   /** Bind group of the uniform block with the scalars; the buffers are in group 0. Default 1. */
   readonly scalarGroup?: number;
   /** How MULADD is printed: `fma(a, b, c)` or `a * b + c`, which the driver may contract. Default 'fma'. */

@@ -1,0 +1,71 @@
+/**
+ * Adapters: finding one, naming it, telling hardware from software, and the device that is asked of it.
+ */
+import { EngineMissingError } from '@polygrad/core/engine';
+import { host } from '#host';
+import type { WebGpuEngineOptions } from './options.ts';
+
+/** An adapter, and what a person wants to know of it. */
+export interface Found {
+  readonly adapter: GPUAdapter;
+  /** Vendor, architecture and description, as far as they are told. */
+  readonly name: string;
+  /** True where a processor pretends to be a GPU. */
+  readonly software: boolean;
+}
+
+/** The adapter the options ask for, or why there is none. */
+export async function findAdapter(options: WebGpuEngineOptions): Promise<Found | string> {
+  if (options.adapter !== undefined) return describe(options.adapter);
+  const gpu = await host.gpu();
+  if (typeof gpu === 'string') return gpu;
+  const wanted: GPURequestAdapterOptions = { powerPreference: options.powerPreference ?? 'high-performance' };
+  if (options.forceFallbackAdapter === true) wanted.forceFallbackAdapter = true;
+  const adapter = await host.paced(() => gpu.requestAdapter(wanted));
+  if (adapter !== null) return describe(adapter);
+  return options.forceFallbackAdapter === true
+    ? 'there is no software adapter'
+    : 'WebGPU is there, but offers no adapter: no GPU, no driver for it (Vulkan, Metal or Direct3D 12), or it is blocked';
+}
+
+const softwareNames = /swiftshader|llvmpipe|lavapipe|basic render|\bwarp\b|\bsoftware\b/i;
+
+function describe(adapter: GPUAdapter): Found {
+  const { info } = adapter;
+  const { vendor, architecture, device, description } = info;
+  const words = [description || device, [vendor, architecture].filter(Boolean).join(' ')].filter(Boolean);
+  const older = (adapter as { isFallbackAdapter?: boolean }).isFallbackAdapter === true;
+  const told = info.isFallbackAdapter === true || older;
+  const software = told || softwareNames.test(`${vendor} ${architecture} ${device} ${description}`);
+  const name = words.length === 2 ? `${words[0]} (${words[1]})` : (words[0] ?? 'unnamed adapter');
+  return { adapter, name: software ? `${name}, software` : name, software };
+}
+
+/** Limits asked for as far as the adapter goes; the others stay at WebGPU's defaults. */
+const wantedLimits = [
+  'maxStorageBuffersPerShaderStage',
+  'maxStorageBufferBindingSize',
+  'maxBufferSize',
+  'maxComputeWorkgroupStorageSize',
+  'maxComputeInvocationsPerWorkgroup',
+  'maxComputeWorkgroupSizeX',
+  'minStorageBufferOffsetAlignment',
+  'minUniformBufferOffsetAlignment',
+] as const;
+
+const wantedFeatures = ['shader-f16', 'subgroups', 'timestamp-query'] as const;
+
+/** A device of the adapter with all it has to offer that kernels can use. */
+export async function openDevice({ adapter, name }: Found): Promise<GPUDevice> {
+  const requiredLimits: Record<string, number> = {};
+  for (const limit of wantedLimits) requiredLimits[limit] = adapter.limits[limit];
+  const requiredFeatures = wantedFeatures.filter((feature) => adapter.features.has(feature));
+  try {
+    return await host.paced(() => adapter.requestDevice({ label: 'polygrad', requiredLimits, requiredFeatures }));
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new EngineMissingError('webgpu', `the adapter ${name} gives no device: ${why}; use another engine`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,326 @@
+/**
+ * The WebGPU engine: buffers, pipelines and queue of one device behind the interface that all engines have.
+ *
+ * Nothing here waits. What needs a pipeline that is still being made waits in the backlog, with everything asked for
+ * after it; all else goes to the device's queue at once, in order.
+ */
+import {
+  type Binding,
+  type Command,
+  CompileError,
+  type CompiledKernel,
+  type EngineBuffer,
+  type EngineCaps,
+  type EngineLostInfo,
+  type EngineMemory,
+  EngineMissingError,
+  type IEngine,
+  type KernelSource,
+} from '@polygrad/core/engine';
+import { type Program, printProgram } from '@polygrad/core/kernel';
+import { host } from '#host';
+import { type Found, findAdapter, openDevice } from './adapter.ts';
+import { Backlog } from './backlog.ts';
+import { BindGroups } from './bindings.ts';
+import { capsOf } from './caps.ts';
+import { Encoder, type Traffic } from './encoder.ts';
+import { WebGpuKernel } from './kernel.ts';
+import { Layouts } from './layouts.ts';
+import { Memory, WebGpuBuffer } from './memory.ts';
+import { checkOptions, type WebGpuEngineOptions } from './options.ts';
+import { type Code, Pipelines } from './pipelines.ts';
+import { Poison } from './poison.ts';
+import { Staging } from './staging.ts';
+import { Stopwatch } from './stopwatch.ts';
+import { Transfers } from './transfers.ts';
+import { Trouble } from './trouble.ts';
+import { Uniforms } from './uniforms.ts';
+
+/** Memory for software adapters where the machine's own is not known. */
+const softwareMemory = 2 ** 31;
+
+/** An engine on a WebGPU device. Make one with `createWebGpuEngine`. */
+export class WebGpuEngine implements IEngine {
+  readonly name = 'webgpu';
+  readonly device: string;
+  /** True where a processor pretends to be a GPU: the CPU engine is faster. */
+  readonly software: boolean;
+  readonly caps: EngineCaps;
+  readonly submitTimed?: (commands: readonly Command[]) => Promise<readonly number[]>;
+  readonly #gpu: GPUDevice;
+  readonly #trouble: Trouble;
+  readonly #memory: Memory;
+  readonly #pipelines: Pipelines;
+  readonly #groups: BindGroups;
+  readonly #encoder: Encoder;
+  readonly #staging: Staging;
+  readonly #transfers: Transfers;
+  readonly #backlog: Backlog;
+  readonly #poison = new Poison();
+
+  /** Takes over a device and everything made with it. */
+  constructor(gpu: GPUDevice, { name, software }: Pick<Found, 'name' | 'software'>, options: WebGpuEngineOptions = {}) {
+    checkOptions(options);
+    this.#gpu = gpu;
+    this.device = name;
+    this.software = software;
+    this.caps = capsOf(gpu, options.maxBindings);
+    this.#trouble = new Trouble(gpu, name);
+    const own = software ? (host.memoryBytes() ?? 2 * softwareMemory) / 2 : Number.POSITIVE_INFINITY;
+    this.#memory = new Memory(gpu, this.caps.maxBufferBytes, options.memory ?? own, (error, buffer) => {
+      this.#trouble.explain(error);
+      this.#poison.mark(buffer, error);
+    });
+    const layouts = new Layouts(gpu);
+    this.#pipelines = new Pipelines(gpu, layouts, (code) => this.#settled(code), options.onCompile);
+    this.#groups = new BindGroups(gpu);
+    this.#encoder = new Encoder(gpu, this.#groups, new Uniforms(gpu, layouts));
+    this.#staging = new Staging(gpu);
+    this.#transfers = new Transfers(gpu, this.#encoder, this.#staging, this.#memory);
+    this.#backlog = new Backlog(
+      (code) => this.#pipelines.force(code),
+      (error) => this.#trouble.report(error),
+    );
+    if (gpu.features.has('timestamp-query')) this.submitTimed = (commands) => this.#submitTimed(commands);
+    this.#trouble.lost.then(() => this.#letGo());
+  }
+
+  get lost(): Promise<EngineLostInfo> {
+    return this.#trouble.lost;
+  }
+
+  /** Submissions, passes and dispatches since the start; for tests and reports. */
+  get traffic(): Readonly<Traffic> {
+    return this.#encoder.traffic;
+  }
+
+  /** Pipelines being made, and batches that wait for them. */
+  get waiting(): { readonly pipelines: number; readonly batches: number } {
+    return { pipelines: this.#pipelines.pending, batches: this.#backlog.size };
+  }
+
+  alloc(bytes: number): EngineBuffer {
+    this.#trouble.check('alloc');
+    return this.#memory.alloc(bytes);
+  }
+
+  free(buffer: EngineBuffer): void {
+    if (this.#trouble.end !== null) return;
+    const own = this.#own(buffer);
+    this.#memory.forget(own);
+    this.#backlog.add([], 0, () => {
+      this.#poison.gone(own);
+      this.#memory.destroy(own);
+    });
+  }
+
+  upload(to: Binding, data: ArrayBufferView): void {
+    this.#trouble.check('upload');
+    const own = this.#inside(to, data.byteLength);
+    let bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    // The source may change before its turn comes.
+    const waits = !this.#backlog.empty;
+    if (waits) bytes = bytes.slice();
+    this.#backlog.add([], waits ? bytes.length : 0, () => {
+      this.#poison.begin();
+      this.#poison.written(own);
+      this.#transfers.upload(to, bytes);
+    });
+  }
+
+  async download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
+    this.#trouble.check('download');
+    const own = this.#inside(from, from.bytes);
+    if (into.length < from.bytes)
+      throw new Error(`[webgpu] ${from.bytes} bytes do not fit into ${into.length}: give a larger array`);
+    const read = new Promise<void>((resolve, reject) => {
+      this.#backlog.add([], 0, () => {
+        if (own.failure !== null) reject(own.failure);
+        else this.#transfers.read(from, into, from.bytes).then(resolve, reject);
+      });
+    });
+    await this.#trouble.guard(read);
+    const error = own.failure ?? this.#trouble.takeReported();
+    if (error !== null) throw error;
+    return into;
+  }
+
+  compile(programs: readonly Program[]): readonly CompiledKernel[] {
+    this.#trouble.check('compile');
+    const kernels: WebGpuKernel[] = [];
+    try {
+      for (const program of programs)
+        kernels.push(new WebGpuKernel(program, this.#pipelines.take(this.#bindable(program))));
+    } catch (error) {
+      this.release(kernels);
+      throw error;
+    }
+    return kernels;
+  }
+
+  release(kernels: readonly CompiledKernel[]): void {
+    if (this.#trouble.end !== null) return;
+    for (const kernel of kernels as readonly WebGpuKernel[]) {
+      if (kernel.released) continue;
+      kernel.released = true;
+      this.#pipelines.drop(kernel.code);
+    }
+  }
+
+  submit(commands: readonly Command[]): void {
+    this.#backlog.add(this.#missing(commands), 0, () => this.#run(commands));
+  }
+
+  async source(kernel: CompiledKernel): Promise<KernelSource> {
+    return { language: 'wgsl', text: (kernel as WebGpuKernel).code.shader.source };
+  }
+
+  #submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
+    const times = new Promise<readonly number[]>((resolve, reject) => {
+      this.#backlog.add(this.#missing(commands), 0, () => {
+        const stopwatch = new Stopwatch(this.#gpu, commands.length);
+        try {
+          this.#run(commands, stopwatch);
+          stopwatch.read().then(resolve, reject);
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+    return this.#trouble.guard(times);
+  }
+
+  /** The pipelines that the commands wait for. Refuses commands that are not right. */
+  #missing(commands: readonly Command[]): Code[] {
+    this.#trouble.check('submit');
+    const missing: Code[] = [];
+    for (const c of commands) {
+      if (c.kind === 'dispatch') {
+        const kernel = c.kernel as WebGpuKernel;
+        this.#checkArguments(kernel, c.bindings, c.scalars);
+        if (!kernel.code.settled && !missing.includes(kernel.code)) missing.push(kernel.code);
+      } else {
+        this.#inside(c.to, c.to.bytes);
+        if (c.kind === 'copy') this.#inside(c.from, c.from.bytes);
+      }
+    }
+    return missing;
+  }
+
+  idle(): Promise<void> {
+    if (this.#trouble.end !== null) return Promise.reject(this.#trouble.end);
+    const done = new Promise<void>((resolve, reject) => {
+      this.#backlog.add([], 0, () => {
+        host.paced(() => this.#gpu.queue.onSubmittedWorkDone()).then(resolve, reject);
+      });
+    });
+    return this.#trouble.guard(done);
+  }
+
+  memory(): EngineMemory {
+    return this.#memory.figures();
+  }
+
+  /** Releases the device. Reads that have not ended reject; every later call throws EngineDisposedError. */
+  dispose(): void {
+    this.#trouble.dispose();
+    this.#letGo();
+    this.#gpu.destroy();
+  }
+
+  #letGo(): void {
+    this.#backlog.clear();
+    this.#encoder.abandon();
+    this.#groups.clear();
+    this.#pipelines.clear();
+    this.#staging.clear();
+    this.#memory.clear();
+  }
+
+  #run(commands: readonly Command[], stopwatch: Stopwatch | null = null): void {
+    this.#poison.begin();
+    try {
+      if (stopwatch !== null) this.#encoder.measure(stopwatch);
+      for (const [i, c] of commands.entries()) {
+        if (stopwatch !== null) this.#encoder.command(i);
+        if (c.kind === 'dispatch') {
+          const kernel = c.kernel as WebGpuKernel;
+          if (this.#poison.stops(kernel, c.bindings) === null) this.#encoder.dispatch(kernel, c.bindings, c.scalars);
+        } else if (c.kind === 'copy') this.#transfers.copy(c.from, c.to);
+        else this.#transfers.fill(c.to, c.pattern);
+      }
+      if (stopwatch !== null) this.#encoder.measure(null);
+      this.#encoder.submit();
+    } catch (error) {
+      this.#encoder.abandon();
+      throw error;
+    }
+  }
+
+  #settled(code: Code): void {
+    // Work that could not wait used the pipeline before its error was known.
+    if (code.failure !== null && code.pipeline !== null) this.#trouble.report(code.failure);
+    if (this.#trouble.end === null) this.#backlog.drain();
+  }
+
+  #bindable(program: Program): Program {
+    const { params, name } = program;
+    const { maxBindings } = this.caps;
+    if (params.length <= maxBindings) return program;
+    const why = `${params.length} tensors are more than the ${maxBindings} that one kernel may bind on this device`;
+    throw new CompileError('webgpu', name, why, printProgram(program));
+  }
+
+  #own(buffer: EngineBuffer): WebGpuBuffer {
+    const own = buffer as WebGpuBuffer;
+    if (!(own instanceof WebGpuBuffer) || own.owner !== this.#memory)
+      throw new Error('[webgpu] the buffer belongs to another engine: allocate it from this one');
+    if (own.freed) throw new Error('[webgpu] the buffer was freed: its memory may hold something else by now');
+    return own;
+  }
+
+  #inside({ buffer, offset }: Binding, bytes: number): WebGpuBuffer {
+    const own = this.#own(buffer);
+    if (offset >= 0 && offset + bytes <= own.bytes) return own;
+    throw new Error(`[webgpu] a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`);
+  }
+
+  #checkArguments({ program }: WebGpuKernel, bindings: readonly Binding[], scalars: readonly unknown[]): void {
+    const { params, name } = program;
+    if (bindings.length < params.length || scalars.length !== program.scalars.length)
+      throw new Error(
+        `[webgpu.submit] kernel '${name}' takes ${params.length} tensors and ${program.scalars.length} scalars: ` +
+          `got ${bindings.length} and ${scalars.length}`,
+      );
+    for (const b of bindings) {
+      this.#inside(b, b.bytes);
+      if (b.offset % this.caps.bindAlign !== 0)
+        throw new Error(
+          `[webgpu.submit] kernel '${name}' gets a tensor at byte ${b.offset}, which is no multiple of ${this.caps.bindAlign}`,
+        );
+    }
+  }
+}
+
+/**
+ * Makes an engine on a WebGPU adapter.
+ *
+ * @param options which adapter, limits, and who is told of compilation
+ * @throws EngineMissingError where there is no WebGPU or no adapter
+ *
+ * @example
+ * import { setEngine, tensor } from '@polygrad/core';
+ * import { createWebGpuEngine } from '@polygrad/backend-webgpu';
+ * const engine = await createWebGpuEngine().catch(() => null);
+ * if (engine !== null) {
+ *   await setEngine(engine);
+ *   console.log(await tensor([1, 2]).add(1).array()); //=> [ 2, 3 ]
+ *   engine.dispose();
+ * }
+ */
+export async function createWebGpuEngine(options: WebGpuEngineOptions = {}): Promise<WebGpuEngine> {
+  checkOptions(options);
+  const found = await findAdapter(options);
+  if (typeof found === 'string') throw new EngineMissingError('webgpu', `${found}; use another engine, such as 'cpu'`);
+  return new WebGpuEngine(await openDevice(found), found, options);
+}

@@ -1,0 +1,10 @@
+/** Entry point @polygrad/backend-webgpu: importing it registers the backend under the name 'webgpu'. */
+import { registerBackend } from '@polygrad/core/engine';
+import { webgpuProvider } from './provider.ts';
+
+export { createWebGpuEngine, WebGpuEngine } from './engine.ts';
+export type { CompileProgress, WebGpuEngineOptions } from './options.ts';
+export { webgpuProvider } from './provider.ts';
+export { WebGpuError } from './trouble.ts';
+
+registerBackend(webgpuProvider);

@@ -1,0 +1,146 @@
+/**
+ * Pipelines: made asynchronously, shared by kernels with the same WGSL, made at once where work waits too long.
+ *
+ * Programs that no kernel uses any more stay for a while: a plan that is dropped often comes back.
+ */
+import { CompileError } from '@polygrad/core/engine';
+import { type Program, printProgram } from '@polygrad/core/kernel';
+import { host } from '#host';
+import { explain } from './explain.ts';
+import type { Layouts, Signature } from './layouts.ts';
+import type { CompileProgress } from './options.ts';
+import { type Shader, shaderOf } from './wgsl.ts';
+
+/** One pipeline, ready or on its way. */
+export class Code {
+  readonly shader: Shader;
+  readonly signature: Signature;
+  /** The first program that was printed as this text; for messages. */
+  readonly program: Program;
+  readonly module: GPUShaderModule;
+  pipeline: GPUComputePipeline | null = null;
+  failure: Error | null = null;
+  users = 0;
+
+  constructor(shader: Shader, signature: Signature, program: Program, module: GPUShaderModule) {
+    this.shader = shader;
+    this.signature = signature;
+    this.program = program;
+    this.module = module;
+  }
+
+  /** False while the pipeline is being made. */
+  get settled(): boolean {
+    return this.pipeline !== null || this.failure !== null;
+  }
+}
+
+/** Pipelines kept that no kernel uses. */
+const mostUnused = 256;
+
+export class Pipelines {
+  readonly #device: GPUDevice;
+  readonly #layouts: Layouts;
+  readonly #codes = new Map<string, Code>();
+  /** In the order in which they were given up. */
+  readonly #unused = new Map<string, Code>();
+  readonly #onSettled: (code: Code) => void;
+  readonly #onCompile: ((progress: CompileProgress) => void) | undefined;
+  #asked = 0;
+  #done = 0;
+
+  constructor(
+    device: GPUDevice,
+    layouts: Layouts,
+    onSettled: (code: Code) => void,
+    onCompile: ((progress: CompileProgress) => void) | undefined,
+  ) {
+    this.#device = device;
+    this.#layouts = layouts;
+    this.#onSettled = onSettled;
+    this.#onCompile = onCompile;
+  }
+
+  /** Pipelines on their way. */
+  get pending(): number {
+    return this.#asked - this.#done;
+  }
+
+  /** The code of a program with one more user; starts making it if it is new. Throws CompileError for what cannot be printed. */
+  take(program: Program): Code {
+    const shader = shaderOf(program, this.#device);
+    let code = this.#codes.get(shader.source);
+    if (code === undefined) this.#codes.set(shader.source, (code = this.#start(shader, program)));
+    if (code.users++ === 0) this.#unused.delete(shader.source);
+    return code;
+  }
+
+  /** One user less. */
+  drop(code: Code): void {
+    if (--code.users > 0) return;
+    const { source } = code.shader;
+    this.#unused.set(source, code);
+    if (this.#unused.size <= mostUnused) return;
+    const [oldest] = this.#unused.keys();
+    this.#unused.delete(oldest as string);
+    this.#codes.delete(oldest as string);
+  }
+
+  clear(): void {
+    this.#codes.clear();
+    this.#unused.clear();
+  }
+
+  #start(shader: Shader, program: Program): Code {
+    const { source } = shader;
+    const module = this.#quietly(() => this.#device.createShaderModule({ label: program.name, code: source }));
+    const code = new Code(shader, this.#layouts.signature(shader), program, module);
+    this.#asked++;
+    this.#report(undefined);
+    host
+      .paced(() => this.#device.createComputePipelineAsync(this.#descriptor(code)))
+      .then(
+        (pipeline) => {
+          code.pipeline ??= pipeline;
+        },
+        async (error: unknown) => {
+          const { reason, where } = await explain(code.module, source, error);
+          code.failure = new CompileError('webgpu', program.name, reason, `${where}${printProgram(program)}`, {
+            cause: error,
+          });
+          // Not again from the cache: the next try may be on a driver that is less busy.
+          if (this.#codes.get(source) === code) this.#codes.delete(source);
+        },
+      )
+      .then(() => {
+        this.#done++;
+        this.#report(program.name);
+        if (this.#done === this.#asked) this.#done = this.#asked = 0;
+        this.#onSettled(code);
+      });
+    return code;
+  }
+
+  /** Makes the pipeline before this returns, which may hold up the program for a while. */
+  force(code: Code): void {
+    if (code.settled) return;
+    code.pipeline = this.#quietly(() => this.#device.createComputePipeline(this.#descriptor(code)));
+  }
+
+  /** Without a report on the side: the asynchronous pipeline tells what is wrong. */
+  #quietly<T>(make: () => T): T {
+    this.#device.pushErrorScope('validation');
+    const made = make();
+    host.paced(() => this.#device.popErrorScope()).catch(() => {});
+    return made;
+  }
+
+  #descriptor({ shader, signature, module, program }: Code): GPUComputePipelineDescriptor {
+    const { entryPoint } = shader;
+    return { label: program.name, layout: signature.layout, compute: { module, entryPoint } };
+  }
+
+  #report(kernel: string | undefined): void {
+    this.#onCompile?.({ done: this.#done, total: this.#asked, kernel });
+  }
+}

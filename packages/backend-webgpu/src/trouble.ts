@@ -1,0 +1,116 @@
+/**
+ * What goes wrong where nobody is called: a lost device, errors the driver reports on the side. Everything the engine has
+ * promised ends with the loss, and the next read tells of the rest.
+ */
+import type { EngineLostInfo } from '@polygrad/core/engine';
+import { DeviceLostError, EngineDisposedError, PolygradError } from '@polygrad/core/engine';
+
+/** The driver refused a command. Without it the results of that command are missing. */
+export class WebGpuError extends PolygradError {
+  override readonly name: string = 'WebGpuError';
+
+  constructor(message: string) {
+    super('DEVICE_ERROR', 'webgpu', message);
+  }
+}
+
+/** How long a failed promise waits for the news that the device is lost, which would be the reason. */
+const newsMs = 100;
+
+export class Trouble {
+  /** Resolves when the engine can no longer be used. */
+  readonly lost: Promise<EngineLostInfo>;
+  readonly #device: string;
+  #tell!: (info: EngineLostInfo) => void;
+  #end: Error | null = null;
+  readonly #pending = new Set<(error: Error) => void>();
+  #reported: Error | null = null;
+
+  constructor(gpu: GPUDevice, device: string) {
+    this.#device = device;
+    this.lost = new Promise((resolve) => {
+      this.#tell = resolve;
+    });
+    gpu.lost.then(({ reason, message }) => {
+      const words = [message.trim(), reason === 'destroyed' ? 'it was destroyed' : ''].filter(Boolean);
+      this.#finish(
+        { reason: 'lost', message: words.join('; ') || 'no reason given' },
+        new DeviceLostError('webgpu', this.#device, words.join('; ') || 'the driver gives no reason'),
+      );
+    });
+    gpu.addEventListener('uncapturederror', (event) => {
+      event.preventDefault?.();
+      const { error } = event as GPUUncapturedErrorEvent;
+      this.report(new WebGpuError(`the device reports an error: ${error.message.trim()}; results may be missing`));
+    });
+  }
+
+  /** Why nothing can be asked of the engine any more, or null. */
+  get end(): Error | null {
+    return this.#end;
+  }
+
+  /** Throws if the engine has ended. */
+  check(action: string): void {
+    if (this.#end === null) return;
+    if (this.#end instanceof EngineDisposedError) throw new EngineDisposedError('webgpu', action);
+    throw this.#end;
+  }
+
+  dispose(): void {
+    this.#finish(
+      { reason: 'disposed', message: 'the WebGPU engine was disposed' },
+      new EngineDisposedError('webgpu', 'a result'),
+    );
+  }
+
+  /** An error for whoever reads next. Only the first of several is kept: it explains the others. */
+  report(error: Error): void {
+    if (this.#end === null) this.#reported ??= error;
+  }
+
+  /** The reason of what was reported, if anything was. */
+  explain(error: Error): void {
+    if (this.#reported !== null) this.#reported = error;
+  }
+
+  /** The reported error, which is told once. */
+  takeReported(): Error | null {
+    const error = this.#reported;
+    this.#reported = null;
+    return error;
+  }
+
+  /** The promise, which also rejects when the engine ends. */
+  guard<T>(promise: Promise<T>): Promise<T> {
+    if (this.#end !== null) return Promise.reject(this.#end);
+    return new Promise((resolve, reject) => {
+      this.#pending.add(reject);
+      promise.then(
+        (value) => {
+          this.#pending.delete(reject);
+          resolve(value);
+        },
+        async (error: unknown) => {
+          // A lost device makes promises fail first and says why afterwards.
+          if (this.#end === null && !(error instanceof PolygradError)) await this.#news();
+          this.#pending.delete(reject);
+          reject(this.#end ?? error);
+        },
+      );
+    });
+  }
+
+  #news(): Promise<unknown> {
+    return Promise.race([this.lost, new Promise((resolve) => setTimeout(resolve, newsMs))]);
+  }
+
+  #finish(info: EngineLostInfo, error: Error): void {
+    if (this.#end !== null) return;
+    this.#end = error;
+    this.#reported = null;
+    this.#tell(info);
+    for (const reject of this.#pending) reject(error);
+    this.#pending.clear();
+  }
+}
