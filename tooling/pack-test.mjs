@@ -39,13 +39,19 @@ function pruneDist(folder) {
   }
 }
 
-/** Public packages: `{ folder, manifest }`. */
+/** True where a package for certain systems or processors (`os` and `cpu` of its manifest) may be installed here. */
+const fits = (allowed, here) => allowed === undefined || allowed.includes(here);
+
+/** Public packages that can be installed here: `{ folder, manifest }`. */
 function publicPackages() {
   return readdirSync(join(root, 'packages'))
     .map((name) => join(root, 'packages', name))
     .filter((folder) => existsSync(join(folder, 'package.json')))
     .map((folder) => ({ folder, manifest: readJson(join(folder, 'package.json')) }))
-    .filter(({ manifest }) => manifest.private !== true);
+    .filter(
+      ({ manifest: { private: hidden, os, cpu } }) =>
+        hidden !== true && fits(os, process.platform) && fits(cpu, process.arch),
+    );
 }
 
 /** Names of workspace packages that `manifest` needs at run time, itself included, transitively. */

@@ -10,6 +10,9 @@ import { fileURLToPath } from 'node:url';
 /** Root folder of the checkout. */
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
+/** Native addons: each script compiles one if its sources have changed. */
+const addons = ['packages/backend-opencl/native/build.mjs'];
+
 const read = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : null);
 
 /** Runs a program in the root folder; returns its exit code. With `quiet`, its output is shown only if it fails. */
@@ -57,5 +60,10 @@ export function install() {
 /** Compiles what has changed; returns an exit code. `project` is a solution file in the root folder. */
 export function build(project = 'tsconfig.build.json') {
   if (!existsSync(join(root, 'packages/core/dist'))) process.stderr.write('Building ...\n');
+  for (const script of addons) {
+    const path = join(root, script);
+    const code = existsSync(path) ? runNode(path) : 0;
+    if (code !== 0) return code;
+  }
   return runNode(join(root, 'node_modules/typescript/bin/tsc'), ['-b', project]);
 }

@@ -38,6 +38,15 @@ const makers: Readonly<Record<string, Maker>> = {
     const { createWebGpuEngine } = await import('@polygrad/backend-webgpu');
     return { engine: await createWebGpuEngine(), skip: [] };
   },
+  opencl: async () => {
+    const { createOpenClEngine } = await import('@polygrad/backend-opencl');
+    return { engine: createOpenClEngine(), skip: [] };
+  },
+  // On processors the engine runs one thread per group: here it takes the way of cards.
+  'opencl-simt': async () => {
+    const { createOpenClEngine } = await import('@polygrad/backend-opencl');
+    return { engine: createOpenClEngine({ simt: true }), skip: [] };
+  },
 };
 
 export const engineNames: readonly string[] = Object.keys(makers);
@@ -56,7 +65,8 @@ export async function makeEngine(
   }
 }
 
-/** True if the environment variable POLYGRAD_REQUIRE (a comma-separated list) names the engine. */
+/** True if the environment variable POLYGRAD_REQUIRE (a comma-separated list) names the engine, in whichever mode. */
 export function isRequired(name: string): boolean {
-  return (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes(name);
+  const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',');
+  return required.includes(name) || required.includes(name.replace(/-simt$/, ''));
 }

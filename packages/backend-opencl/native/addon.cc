@@ -1,0 +1,33 @@
+/**
+ * The addon @polygrad/backend-opencl: `open(path)` finds the OpenCL library, `devices()` lists what it offers, `Driver` is
+ * one context and queue. Nothing here belongs to a thread of Node but Drivers, so many threads may load it.
+ */
+#include "engine.h"
+
+namespace {
+
+/** Opens the library once per process; returns an empty string, or why it could not. */
+Napi::Value Open(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  return Napi::String::New(info.Env(), OpenLibrary(path));
+}
+
+Napi::Value Devices(const Napi::CallbackInfo& info) {
+  if (!IsOpen()) throw Napi::Error::New(info.Env(), "open() comes first");
+  try {
+    return ListDevices(info.Env());
+  } catch (const ClError& error) {
+    throw Napi::Error::New(info.Env(), std::string(error.call) + " failed with OpenCL error " + std::to_string(error.code));
+  }
+}
+
+Napi::Object Init(Napi::Env env, Napi::Object exports) {
+  exports.Set("open", Napi::Function::New(env, Open, "open"));
+  exports.Set("devices", Napi::Function::New(env, Devices, "devices"));
+  exports.Set("Driver", Engine::Define(env));
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(opencl, Init)

@@ -1,0 +1,233 @@
+/** Memory, programs and life of a Driver. Batches are in submit.cc. */
+#include "driver.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+/** Uploads from this size on go straight to the device where it is idle; smaller ones are not worth waiting for. */
+constexpr size_t kDirectBytes = 1 << 18;
+/** Most bytes that wait in copies before an upload waits for the device. */
+constexpr size_t kMostStaged = size_t{1} << 28;
+
+struct Staging {
+  void* data;
+  size_t bytes;
+  std::shared_ptr<std::atomic<size_t>> total;
+};
+
+void CL_CALL FreeStaging(cl_event, cl_int, void* raw) {
+  auto* staging = static_cast<Staging*>(raw);
+  std::free(staging->data);
+  *staging->total -= staging->bytes;
+  delete staging;
+}
+
+}  // namespace
+
+Driver::Driver(DeviceChoice choice, bool unified) : device_(choice.device), unified_(unified) {
+  constexpr intptr_t kContextPlatform = 0x1084;
+  const intptr_t properties[] = {kContextPlatform, reinterpret_cast<intptr_t>(choice.platform), 0};
+  cl_int code = CL_SUCCESS;
+  context_ = cl.CreateContext(properties, 1, &device_, nullptr, nullptr, &code);
+  Check(code, "clCreateContext");
+  queue_ = cl.CreateCommandQueue(context_, device_, 0, &code);
+  if (code != CL_SUCCESS) {
+    Close();
+    throw ClError{code, "clCreateCommandQueue"};
+  }
+}
+
+void Driver::Close() {
+  if (queue_ != nullptr) cl.Finish(queue_);
+  Track(nullptr);
+  kernels_.Clear([](Kernel& k) { cl.ReleaseKernel(k.kernel); });
+  programs_.Clear([](cl_program p) { cl.ReleaseProgram(p); });
+  buffers_.Clear([](cl_mem m) { cl.ReleaseMemObject(m); });
+  if (queue_ != nullptr) cl.ReleaseCommandQueue(queue_);
+  if (context_ != nullptr) cl.ReleaseContext(context_);
+  queue_ = nullptr;
+  context_ = nullptr;
+}
+
+void Driver::Track(cl_event event) {
+  if (last_ != nullptr) cl.ReleaseEvent(last_);
+  last_ = event;
+}
+
+bool Driver::Idle() {
+  if (last_ == nullptr) return true;
+  cl_int status = 1;
+  if (cl.GetEventInfo(last_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS) return false;
+  return status == CL_COMPLETE;
+}
+
+cl_mem Driver::Buffer(double number) {
+  cl_mem* found = buffers_.Find(number);
+  if (found == nullptr) throw ClError{CL_INVALID_MEM_OBJECT, "buffer"};
+  return *found;
+}
+
+uint32_t Driver::Alloc(size_t bytes) {
+  const cl_bitfield flags = CL_MEM_READ_WRITE | (unified_ ? CL_MEM_ALLOC_HOST_PTR : 0);
+  cl_int code = CL_SUCCESS;
+  cl_mem memory = cl.CreateBuffer(context_, flags, bytes, nullptr, &code);
+  Check(code, "clCreateBuffer");
+  return buffers_.Add(memory);
+}
+
+void Driver::Free(double buffer) {
+  const cl_mem memory = Buffer(buffer);
+  buffers_.Remove(static_cast<uint32_t>(buffer));
+  // The driver keeps the memory until the commands that use it have finished.
+  Check(cl.ReleaseMemObject(memory), "clReleaseMemObject");
+}
+
+void Driver::Upload(double buffer, size_t offset, const void* data, size_t bytes) {
+  const cl_mem memory = Buffer(buffer);
+  if (bytes == 0) return;
+  if (bytes >= kDirectBytes && (*staged_ + bytes > kMostStaged || Idle())) {
+    if (unified_) {
+      cl_int code = CL_SUCCESS;
+      void* mapped =
+          cl.EnqueueMapBuffer(queue_, memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, offset, bytes, 0, nullptr, nullptr, &code);
+      Check(code, "clEnqueueMapBuffer");
+      std::memcpy(mapped, data, bytes);
+      Check(cl.EnqueueUnmapMemObject(queue_, memory, mapped, 0, nullptr, nullptr), "clEnqueueUnmapMemObject");
+      Check(cl.Flush(queue_), "clFlush");
+    } else {
+      Check(cl.EnqueueWriteBuffer(queue_, memory, CL_TRUE, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueWriteBuffer");
+    }
+    return;
+  }
+  void* copy = std::malloc(bytes);
+  if (copy == nullptr) throw ClError{-6, "malloc"};
+  std::memcpy(copy, data, bytes);
+  cl_event event = nullptr;
+  const cl_int code = cl.EnqueueWriteBuffer(queue_, memory, CL_FALSE, offset, bytes, copy, 0, nullptr, &event);
+  if (code != CL_SUCCESS) {
+    std::free(copy);
+    throw ClError{code, "clEnqueueWriteBuffer"};
+  }
+  *staged_ += bytes;
+  auto* staging = new Staging{copy, bytes, staged_};
+  if (cl.SetEventCallback(event, CL_COMPLETE, FreeStaging, staging) != CL_SUCCESS) {
+    cl.WaitForEvents(1, &event);
+    FreeStaging(event, CL_COMPLETE, staging);
+  }
+  Track(event);
+  Check(cl.Flush(queue_), "clFlush");
+}
+
+void Driver::Read(double buffer, size_t offset, void* into, size_t bytes) {
+  const cl_mem memory = Buffer(buffer);
+  if (bytes == 0) return;
+  if (unified_ && bytes >= kDirectBytes) {
+    cl_int code = CL_SUCCESS;
+    void* mapped = cl.EnqueueMapBuffer(queue_, memory, CL_TRUE, CL_MAP_READ, offset, bytes, 0, nullptr, nullptr, &code);
+    Check(code, "clEnqueueMapBuffer");
+    std::memcpy(into, mapped, bytes);
+    Check(cl.EnqueueUnmapMemObject(queue_, memory, mapped, 0, nullptr, nullptr), "clEnqueueUnmapMemObject");
+    Check(cl.Flush(queue_), "clFlush");
+  } else {
+    Check(cl.EnqueueReadBuffer(queue_, memory, CL_TRUE, offset, bytes, into, 0, nullptr, nullptr), "clEnqueueReadBuffer");
+  }
+  Track(nullptr);
+}
+
+cl_event Driver::ReadLater(double buffer, size_t offset, void* into, size_t bytes) {
+  if (bytes == 0) return Marker();
+  cl_event event = nullptr;
+  Check(cl.EnqueueReadBuffer(queue_, Buffer(buffer), CL_FALSE, offset, bytes, into, 0, nullptr, &event), "clEnqueueReadBuffer");
+  Check(cl.Flush(queue_), "clFlush");
+  return event;
+}
+
+cl_event Driver::Marker() {
+  cl_event event = nullptr;
+  Check(cl.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
+  Check(cl.Flush(queue_), "clFlush");
+  return event;
+}
+
+uint32_t Driver::BuildSource(const std::string& source, const std::string& options) {
+  const char* text = source.c_str();
+  const size_t length = source.size();
+  cl_int code = CL_SUCCESS;
+  cl_program program = cl.CreateProgramWithSource(context_, 1, &text, &length, &code);
+  Check(code, "clCreateProgramWithSource");
+  return Build(program, options);
+}
+
+uint32_t Driver::BuildBinary(const uint8_t* data, size_t bytes, const std::string& options) {
+  cl_int code = CL_SUCCESS;
+  cl_int status = CL_SUCCESS;
+  cl_program program = cl.CreateProgramWithBinary(context_, 1, &device_, &bytes, &data, &status, &code);
+  Check(code, "clCreateProgramWithBinary");
+  return Build(program, options);
+}
+
+uint32_t Driver::Build(cl_program program, const std::string& options) {
+  const cl_int code = cl.BuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
+  if (code == CL_SUCCESS) return programs_.Add(program);
+  size_t bytes = 0;
+  std::string log;
+  if (cl.GetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) == CL_SUCCESS && bytes > 1) {
+    log.resize(bytes);
+    cl.GetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, bytes, &log[0], nullptr);
+    log.resize(std::strlen(log.c_str()));
+  }
+  cl.ReleaseProgram(program);
+  throw ClError{code, "clBuildProgram", -1, log};
+}
+
+std::vector<uint8_t> Driver::BinaryOf(double number) {
+  cl_program* program = programs_.Find(number);
+  if (program == nullptr) throw ClError{CL_INVALID_VALUE, "program"};
+  size_t bytes = 0;
+  Check(cl.GetProgramInfo(*program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr), "clGetProgramInfo");
+  std::vector<uint8_t> binary(bytes);
+  unsigned char* pointer = binary.data();
+  if (bytes > 0) Check(cl.GetProgramInfo(*program, CL_PROGRAM_BINARIES, sizeof pointer, &pointer, nullptr), "clGetProgramInfo");
+  return binary;
+}
+
+void Driver::ReleaseProgram(double number) {
+  cl_program* program = programs_.Find(number);
+  if (program == nullptr) throw ClError{CL_INVALID_VALUE, "program"};
+  cl.ReleaseProgram(*program);
+  programs_.Remove(static_cast<uint32_t>(number));
+}
+
+uint32_t Driver::MakeKernel(double number, const std::string& name, const double* layout, size_t count) {
+  cl_program* program = programs_.Find(number);
+  if (program == nullptr || count < 6) throw ClError{CL_INVALID_VALUE, "program"};
+  Kernel made;
+  for (int axis = 0; axis < 3; axis++) {
+    made.local[axis] = static_cast<size_t>(layout[3 + axis]);
+    made.global[axis] = static_cast<size_t>(layout[axis]) * made.local[axis];
+    if (made.global[axis] > 1) made.dimensions = static_cast<cl_uint>(axis + 1);
+  }
+  for (size_t i = 6; i < count; i++) made.sizes.push_back(static_cast<uint8_t>(layout[i]));
+  cl_int code = CL_SUCCESS;
+  made.kernel = cl.CreateKernel(*program, name.c_str(), &code);
+  Check(code, "clCreateKernel");
+  size_t most = 0;
+  const cl_int asked = cl.GetKernelWorkGroupInfo(made.kernel, device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
+  const size_t threads = made.local[0] * made.local[1] * made.local[2];
+  if (asked == CL_SUCCESS && most > 0 && threads > most) {
+    cl.ReleaseKernel(made.kernel);
+    throw ClError{-54, "clGetKernelWorkGroupInfo", -1,
+                  "the device runs this kernel with at most " + std::to_string(most) + " threads in a group, not " +
+                      std::to_string(threads)};
+  }
+  return kernels_.Add(std::move(made));
+}
+
+void Driver::ReleaseKernel(double number) {
+  Kernel* kernel = kernels_.Find(number);
+  if (kernel == nullptr) throw ClError{CL_INVALID_VALUE, "kernel"};
+  cl.ReleaseKernel(kernel->kernel);
+  kernels_.Remove(static_cast<uint32_t>(number));
+}

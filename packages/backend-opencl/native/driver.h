@@ -1,0 +1,82 @@
+/**
+ * One context and one in-order queue on one device, with its buffers, programs and kernels known by number. Knows no
+ * JavaScript. All members are called from one thread; failures are thrown as ClError.
+ */
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cl.h"
+#include "slots.h"
+
+struct Kernel {
+  cl_kernel kernel = nullptr;
+  cl_uint dimensions = 1;
+  size_t global[3] = {1, 1, 1};
+  size_t local[3] = {1, 1, 1};
+  /** Bytes of each argument; 0 is a buffer. */
+  std::vector<uint8_t> sizes;
+};
+
+/** Commands of a batch, as cells of eight bytes: numbers are doubles, scalar arguments raw bytes. */
+enum CommandKind : int {
+  kDispatch = 1,  // kernel, then one cell for each argument: a buffer's number, or the scalar's bytes
+  kCopy = 2,      // from, offset, to, offset, bytes
+  kFill = 3,      // buffer, offset, bytes, pattern
+};
+
+class Driver {
+ public:
+  explicit Driver(DeviceChoice choice, bool unified);
+  ~Driver() { Close(); }
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  uint32_t Alloc(size_t bytes);
+  void Free(double buffer);
+  /** Copies host bytes; they may change right after. */
+  void Upload(double buffer, size_t offset, const void* data, size_t bytes);
+  /** Reads after everything submitted before, waiting for it. */
+  void Read(double buffer, size_t offset, void* into, size_t bytes);
+  /** The same without waiting: `into` must stay until the event is complete. The caller releases the event. */
+  cl_event ReadLater(double buffer, size_t offset, void* into, size_t bytes);
+  /** Completes when everything submitted before has. The caller releases the event. */
+  cl_event Marker();
+
+  uint32_t BuildSource(const std::string& source, const std::string& options);
+  uint32_t BuildBinary(const uint8_t* data, size_t bytes, const std::string& options);
+  std::vector<uint8_t> BinaryOf(double program);
+  void ReleaseProgram(double program);
+  /** `layout`: grid (3), group (3), then the bytes of each argument, 0 for a buffer. */
+  uint32_t MakeKernel(double program, const std::string& name, const double* layout, size_t count);
+  void ReleaseKernel(double kernel);
+
+  /** Enqueues a batch and flushes. On failure the commands before `ClError::command` have been enqueued. */
+  void Submit(const double* cells, size_t count);
+  /** Waits for everything and releases everything. */
+  void Close();
+
+ private:
+  cl_mem Buffer(double number);
+  size_t Enqueue(const double* cells, size_t left, cl_event* event);
+  size_t Dispatch(const double* cells, size_t left, cl_event* event);
+  void Copy(const double* cells, cl_event* event);
+  uint32_t Build(cl_program program, const std::string& options);
+  /** True where nothing enqueued is unfinished, as far as is known. */
+  bool Idle();
+  void Track(cl_event event);
+
+  cl_context context_ = nullptr;
+  cl_device_id device_ = nullptr;
+  cl_command_queue queue_ = nullptr;
+  /** The last command of which an event was asked; null where nothing is in flight. */
+  cl_event last_ = nullptr;
+  bool unified_ = false;
+  Slots<cl_mem> buffers_;
+  Slots<cl_program> programs_;
+  Slots<Kernel> kernels_;
+  /** Bytes of uploads that wait in copies of their own. */
+  std::shared_ptr<std::atomic<size_t>> staged_ = std::make_shared<std::atomic<size_t>>(0);
+};

@@ -1,0 +1,56 @@
+/** The Driver as a JavaScript class, `Driver`: numbers and typed arrays in, numbers and promises out. */
+#pragma once
+#include <napi.h>
+
+#include <memory>
+#include <unordered_map>
+
+#include "devices.h"
+#include "driver.h"
+#include "waiter.h"
+
+class Engine : public Napi::ObjectWrap<Engine> {
+ public:
+  static Napi::Function Define(Napi::Env env);
+  explicit Engine(const Napi::CallbackInfo& info);
+  ~Engine() override { Close(); }
+
+ private:
+  struct Pending {
+    Napi::Promise::Deferred deferred;
+    /** Keeps what is written to; empty for `idle`. */
+    Napi::ObjectReference target;
+  };
+  struct Answer {
+    uint64_t number;
+    cl_int code;
+  };
+
+  Napi::Value Alloc(const Napi::CallbackInfo& info);
+  void Free(const Napi::CallbackInfo& info);
+  void Upload(const Napi::CallbackInfo& info);
+  void ReadSync(const Napi::CallbackInfo& info);
+  Napi::Value Read(const Napi::CallbackInfo& info);
+  Napi::Value Idle(const Napi::CallbackInfo& info);
+  Napi::Value Build(const Napi::CallbackInfo& info);
+  Napi::Value Load(const Napi::CallbackInfo& info);
+  Napi::Value Binary(const Napi::CallbackInfo& info);
+  void ReleaseProgram(const Napi::CallbackInfo& info);
+  Napi::Value MakeKernel(const Napi::CallbackInfo& info);
+  void ReleaseKernel(const Napi::CallbackInfo& info);
+  void Submit(const Napi::CallbackInfo& info);
+  void Dispose(const Napi::CallbackInfo& info);
+
+  Driver& Live();
+  Napi::Value Promise(Napi::Env env, cl_event event, Napi::ObjectReference target);
+  void Answered(Napi::Env env, const Answer& answer);
+  void Close();
+  static void OnAnswer(napi_env env, napi_value, void* context, void* data);
+  static void OnCleanup(void* self);
+
+  std::unique_ptr<Driver> driver_;
+  std::unique_ptr<Waiter> waiter_;
+  napi_threadsafe_function answers_ = nullptr;
+  std::unordered_map<uint64_t, Pending> pending_;
+  uint64_t next_ = 1;
+};

@@ -1,0 +1,98 @@
+/**
+ * The native addon: finding its binary for this platform, and its interface as types. What it does is in native/.
+ *
+ * Loading never throws: where there is no binary or no OpenCL library, `openLibrary` says why.
+ */
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+/** What the addon says about one device; names of fields are its own. */
+export interface DeviceRecord {
+  readonly platform: string;
+  readonly platformVersion: string;
+  readonly name: string;
+  readonly vendor: string;
+  readonly version: string;
+  readonly driver: string;
+  readonly language: string;
+  readonly extensions: string;
+  readonly typeBits: number;
+  readonly computeUnits: number;
+  readonly maxGroup: number;
+  readonly maxAllocBytes: number;
+  readonly maxParameterBytes: number;
+  readonly baseAlignBits: number;
+  readonly globalBytes: number;
+  readonly localBytes: number;
+  readonly localType: number;
+  readonly floatLanes: number;
+  readonly floatConfig: number;
+  readonly littleEndian: number;
+  readonly available: number;
+  readonly compiler: number;
+  readonly unifiedMemory: number;
+}
+
+/** A context and an in-order queue. Failures are thrown as `NativeError`. Buffers, programs and kernels are numbers. */
+export interface Driver {
+  alloc(bytes: number): number;
+  free(buffer: number): void;
+  upload(buffer: number, offset: number, data: Uint8Array): void;
+  readSync(buffer: number, offset: number, into: Uint8Array): void;
+  read(buffer: number, offset: number, into: Uint8Array): Promise<void>;
+  idle(): Promise<void>;
+  build(source: string, options: string): number;
+  load(binary: Uint8Array, options: string): number;
+  binary(program: number): Uint8Array;
+  releaseProgram(program: number): void;
+  /** `layout`: groups (3), threads of a group (3), then the bytes of each argument, 0 for a buffer. */
+  kernel(program: number, name: string, layout: Float64Array): number;
+  releaseKernel(kernel: number): void;
+  /** Commands as commands.ts writes them. */
+  submit(cells: Uint8Array, count: number): void;
+  dispose(): void;
+}
+
+/** An error of the addon: an OpenCL code, the call that gave it, the index in the batch (or -1), a build log. */
+export interface NativeError extends Error {
+  readonly code: number;
+  readonly call: string;
+  readonly command: number;
+  readonly log: string;
+}
+
+export interface Addon {
+  /** Opens the OpenCL library, once per process; an empty string, or why it could not. */
+  open(path: string): string;
+  devices(): DeviceRecord[];
+  readonly Driver: new (device: number, unifiedMemory: boolean) => Driver;
+}
+
+/** The environment variable that names the OpenCL library to open instead of the system's ICD loader. */
+export const libraryVariable = 'POLYGRAD_OPENCL_LIBRARY';
+
+let loaded: Addon | string | null = null;
+
+/** The addon with its library open, or the reason why not. */
+export function openLibrary(): Addon | string {
+  loaded ??= loadAddon();
+  if (typeof loaded === 'string') return loaded;
+  const reason = loaded.open(process.env[libraryVariable] ?? '');
+  if (reason === '') return loaded;
+  return `no OpenCL library could be opened (${reason}); install an OpenCL driver and the ICD loader, on Debian for example ocl-icd-libopencl1 and pocl-opencl-icd`;
+}
+
+function loadAddon(): Addon | string {
+  const platform = `${process.platform}-${process.arch}`;
+  const require = createRequire(import.meta.url);
+  // In the repository native/build.mjs has compiled it; users have it from the package of their platform.
+  const own = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
+  const name = existsSync(own) ? own : `@polygrad/backend-opencl-${platform}/opencl.node`;
+  try {
+    return require(name) as Addon;
+  } catch (error) {
+    const text = error instanceof Error ? error.message.split('\n')[0] : String(error);
+    return `its native part for ${platform} is not there (${text}); install @polygrad/backend-opencl-${platform}, or in the repository run npm run setup with a C++ compiler`;
+  }
+}

@@ -1,0 +1,270 @@
+/** The engine on whatever device there is: order, memory, copies, reads, errors, life and death. */
+import {
+  type Binding,
+  CompileError,
+  DeviceLostError,
+  EngineDisposedError,
+  type IEngine,
+  OutOfMemoryError,
+} from '@polygrad/core/engine';
+import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Driver } from './addon.ts';
+import { createOpenClEngine, OpenClEngine } from './engine.ts';
+import { type OpenClEngineOptions, setUp } from './setup.ts';
+import { hasDevice } from './testing/device.ts';
+
+// Compiling takes a second on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
+
+const engines: OpenClEngine[] = [];
+function make(options: OpenClEngineOptions = {}): OpenClEngine {
+  const engine = createOpenClEngine({ cache: false, ...options });
+  engines.push(engine);
+  return engine;
+}
+afterEach(() => {
+  for (const e of engines.splice(0)) e.dispose();
+});
+
+function put(engine: IEngine, data: ArrayBufferView): Binding {
+  const binding = { buffer: engine.alloc(data.byteLength), offset: 0, bytes: data.byteLength };
+  engine.upload(binding, data);
+  return binding;
+}
+const floats = (engine: IEngine, b: Binding): number[] => [
+  ...new Float32Array(engine.downloadSync!(b, new Uint8Array(b.bytes)).buffer),
+];
+const part = ({ buffer }: Binding, offset: number, bytes: number): Binding => ({ buffer, offset, bytes });
+
+/** x[i] = x[i] * s + t, one group per element. */
+function stepProgram(n: number): Program {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'float32', 'readwrite', n);
+  const at = e.special('group', 0, n);
+  b.store(x, at, e.add(e.mul(b.load(x, at), e.scalar(0, 'float32')), e.scalar(1, 'float32')));
+  return b.build({ name: 'step', grid: [n, 1, 1] });
+}
+
+describe.skipIf(!hasDevice())('OpenClEngine', () => {
+  it('runs commands in the order they were submitted', async () => {
+    const engine = make();
+    const x = put(engine, Float32Array.of(1, 2, 3, 4));
+    const [kernel] = engine.compile([stepProgram(4)]);
+    let [scale, shift] = [1, 0];
+    for (let batch = 0; batch < 20; batch++) {
+      const commands = Array.from({ length: 10 }, (_, i) => {
+        const [s, t] = [i % 2 === 0 ? 2 : 0.5, i % 3];
+        [scale, shift] = [scale * s, shift * s + t];
+        return { kind: 'dispatch' as const, kernel: kernel!, bindings: [x], scalars: [s, t] };
+      });
+      engine.submit(commands);
+    }
+    expect(floats(engine, x)).toEqual([1, 2, 3, 4].map((v) => Math.fround(v * scale + shift)));
+  });
+
+  it('uploads what the source held when upload was called', async () => {
+    const engine = make();
+    for (const n of [3, 1000, 300_000]) {
+      const data = Float32Array.from({ length: n }, (_, i) => i % 1000);
+      const x = put(engine, data);
+      data.fill(-1);
+      const got = floats(engine, x);
+      expect([got[0], got[2], got[n - 1]]).toEqual([0, 2, (n - 1) % 1000]);
+      engine.free(x.buffer);
+    }
+  });
+
+  it('copies and fills parts, also where they overlap', () => {
+    const engine = make();
+    const x = put(engine, Float32Array.of(0, 1, 2, 3, 4, 5, 6, 7));
+    const y = put(engine, new Float32Array(4));
+    engine.submit([
+      { kind: 'copy', from: part(x, 4, 12), to: part(y, 4, 12) },
+      { kind: 'copy', from: part(x, 0, 24), to: part(x, 8, 24) },
+      { kind: 'fill', to: part(y, 0, 4), pattern: 0xbf800000 },
+      { kind: 'fill', to: part(y, 0, 0), pattern: 1 },
+      { kind: 'copy', from: part(x, 0, 0), to: part(y, 0, 0) },
+    ]);
+    expect(floats(engine, x)).toEqual([0, 1, 0, 1, 2, 3, 4, 5]);
+    expect(floats(engine, y)).toEqual([-1, 1, 2, 3]);
+  });
+
+  it('runs kernels on parts of buffers', () => {
+    const engine = make();
+    const x = put(engine, Float32Array.of(1, 2, 3, 4, 5, 6));
+    const [kernel] = engine.compile([stepProgram(2)]);
+    engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [part(x, 12, 8)], scalars: [10, 1] }]);
+    expect(floats(engine, x)).toEqual([1, 2, 3, 41, 51, 6]);
+  });
+
+  it('reads later without blocking, many at once and in order', async () => {
+    const engine = make();
+    const x = put(engine, Float32Array.of(1));
+    const [kernel] = engine.compile([stepProgram(1)]);
+    const reads: Promise<number>[] = [];
+    for (let i = 0; i < 50; i++) {
+      engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x], scalars: [1, 1] }]);
+      reads.push(engine.download(x, new Uint8Array(4)).then((bytes) => new Float32Array(bytes.buffer)[0]!));
+    }
+    expect(await Promise.all(reads)).toEqual(Array.from({ length: 50 }, (_, i) => i + 2));
+    await Promise.all([engine.idle(), engine.idle()]);
+  });
+
+  it('reads into the start of a larger array, and from the middle of a buffer', async () => {
+    const engine = make();
+    const x = put(engine, Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8));
+    const into = new Uint8Array(6);
+    expect(await engine.download(part(x, 2, 4), into)).toBe(into);
+    expect([...into]).toEqual([3, 4, 5, 6, 0, 0]);
+  });
+
+  it('moves 64 MiB both ways', async () => {
+    const engine = make();
+    const data = new Uint32Array(1 << 24);
+    for (let i = 0; i < data.length; i++) data[i] = Math.imul(i, 2654435761);
+    const x = put(engine, data);
+    for (const got of [
+      await engine.download(x, new Uint8Array(x.bytes)),
+      engine.downloadSync(x, new Uint8Array(x.bytes)),
+    ])
+      expect(Buffer.compare(got, new Uint8Array(data.buffer))).toBe(0);
+  });
+
+  it('counts memory, and refuses what does not fit', () => {
+    const engine = make({ memory: 1 << 20 });
+    const x = engine.alloc(1 << 19);
+    const y = engine.alloc(0);
+    expect(engine.memory()).toEqual({ bytes: 1 << 19, buffers: 2, reservedBytes: 1 << 19 });
+    expect(() => engine.alloc((1 << 19) + 1)).toThrow(OutOfMemoryError);
+    expect(() => engine.alloc(engine.caps.maxBufferBytes + 1)).toThrow(/in one buffer: split the tensor/);
+    engine.free(x);
+    engine.free(y);
+    expect(engine.memory()).toEqual({ bytes: 0, buffers: 0, reservedBytes: 0 });
+  });
+
+  it('refuses buffers that were freed, of others, and places outside', () => {
+    const [engine, other] = [make(), make()];
+    const x = put(engine, new Float32Array(4));
+    expect(() => other.upload(x, new Float32Array(1))).toThrow(/belongs to another engine/);
+    expect(() => engine.upload(part(x, 8, 16), new Float32Array(4))).toThrow(/outside its buffer: offset 8/);
+    engine.free(x.buffer);
+    expect(() => engine.downloadSync(x, new Uint8Array(16))).toThrow(/was freed/);
+    expect(() => engine.free(x.buffer)).toThrow(/was freed/);
+  });
+
+  it('refuses a dispatch with too few tensors or scalars, and a released kernel', () => {
+    const engine = make();
+    const x = put(engine, new Float32Array(4));
+    const [kernel] = engine.compile([stepProgram(4)]);
+    const run = (bindings: Binding[], scalars: number[]): void =>
+      engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings, scalars }]);
+    expect(() => run([], [1, 2])).toThrow(/takes 1 tensors and 2 scalars: got 0 and 2/);
+    expect(() => run([x], [1])).toThrow(/got 1 and 1/);
+    engine.release([kernel!]);
+    engine.release([kernel!]);
+    expect(() => run([x], [1, 2])).toThrow(/was released/);
+  });
+
+  it('refuses programs that OpenCL C cannot say', () => {
+    const engine = make();
+    const b = new ProgramBuilder();
+    const x = b.e.param(0, 'bfloat16', 'readwrite', 4);
+    b.store(x, b.e.i32(0), b.load(x, b.e.i32(1)));
+    expect(() => engine.compile([b.build({ name: 'brain' })])).toThrow(CompileError);
+    expect(() => engine.compile([b.build({ name: 'brain' })])).toThrow(/kernel 'brain' cannot be compiled.*bfloat16/);
+  });
+
+  it('shares code among equal programs and lets it go', () => {
+    const engine = make();
+    const [a, b] = engine.compile([stepProgram(4), stepProgram(4)]);
+    const [c] = engine.compile([stepProgram(4)]);
+    expect(engine.builds).toEqual({ compiled: 1, fromDisk: 0 });
+    engine.release([a!, b!]);
+    const x = put(engine, Float32Array.of(1, 1, 1, 1));
+    engine.submit([{ kind: 'dispatch', kernel: c!, bindings: [x], scalars: [3, 0] }]);
+    expect(floats(engine, x)).toEqual([3, 3, 3, 3]);
+    engine.release([c!]);
+    engine.compile([stepProgram(4)]);
+    expect(engine.builds.compiled).toBe(2);
+  });
+
+  it('keeps two engines apart', async () => {
+    const [one, two] = [make(), make({ simt: true })];
+    const [x, y] = [put(one, Float32Array.of(1)), put(two, Float32Array.of(1))];
+    const [k1] = one.compile([stepProgram(1)]);
+    const [k2] = two.compile([stepProgram(1)]);
+    one.submit([{ kind: 'dispatch', kernel: k1!, bindings: [x], scalars: [5, 0] }]);
+    two.submit([{ kind: 'dispatch', kernel: k2!, bindings: [y], scalars: [7, 0] }]);
+    one.dispose();
+    expect(floats(two, y)).toEqual([7]);
+  });
+
+  it('says so after dispose, once and for all', async () => {
+    const engine = make();
+    const x = put(engine, Float32Array.of(1));
+    const read = engine.download(x, new Uint8Array(4));
+    engine.dispose();
+    engine.dispose();
+    engine.free(x.buffer);
+    expect(new Float32Array((await read).buffer)[0]).toBe(1);
+    expect((await engine.lost).reason).toBe('disposed');
+    expect(() => engine.alloc(4)).toThrow(EngineDisposedError);
+    expect(() => engine.submit([])).toThrow(EngineDisposedError);
+    await expect(engine.download(x, new Uint8Array(4))).rejects.toThrow(EngineDisposedError);
+    await engine.idle();
+    expect(engine.memory().bytes).toBe(0);
+  });
+
+  it('holds memory flat over many allocations', () => {
+    const engine = make();
+    const before = process.memoryUsage().rss;
+    for (let i = 0; i < 100_000; i++) engine.free(engine.alloc(1 + (i % 4096)));
+    expect(engine.memory().buffers).toBe(0);
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 << 20);
+  });
+});
+
+describe.skipIf(!hasDevice())('errors of the driver', () => {
+  /** An engine whose driver answers `submit` and `read` with an OpenCL error. */
+  function failing(code: number): OpenClEngine {
+    const setup = setUp({ cache: false });
+    const fail = (): never => {
+      throw Object.assign(new Error('native'), { code, call: 'clEnqueueNDRangeKernel', command: 0, log: '' });
+    };
+    const driver = new Proxy(setup.driver, {
+      get: (target, name) =>
+        name === 'submit' ? fail : name === 'read' ? async () => fail() : target[name as keyof Driver].bind(target),
+    });
+    const engine = new OpenClEngine({ ...setup, driver });
+    engines.push(engine);
+    return engine;
+  }
+
+  it.each([-4, -5, -6])('%i is out of memory, and the engine goes on', async (code) => {
+    const engine = failing(code);
+    const x = put(engine, Float32Array.of(1));
+    expect(() => engine.submit([{ kind: 'fill', to: x, pattern: 0 }])).toThrow(OutOfMemoryError);
+    await expect(engine.download(x, new Uint8Array(4))).rejects.toThrow(OutOfMemoryError);
+    expect(floats(engine, x)).toEqual([1]);
+  });
+
+  it.each([-2, -14, -36, -9999])('%i is a lost device', async (code) => {
+    const engine = failing(code);
+    const x = put(engine, Float32Array.of(1));
+    await expect(engine.download(x, new Uint8Array(4))).rejects.toThrow(DeviceLostError);
+    expect((await engine.lost).reason).toBe('lost');
+    expect(() => engine.alloc(4)).toThrow(DeviceLostError);
+    engine.free(x.buffer);
+    engine.dispose();
+  });
+
+  it('anything else names the call and the code', () => {
+    const engine = failing(-52);
+    const x = put(engine, Float32Array.of(1));
+    expect(() => engine.submit([{ kind: 'fill', to: x, pattern: 0 }])).toThrow(
+      /clEnqueueNDRangeKernel says CL_INVALID_KERNEL_ARGS/,
+    );
+  });
+});

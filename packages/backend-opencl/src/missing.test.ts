@@ -1,0 +1,63 @@
+/** Without an OpenCL library, and without a device: everything imports, and says why. Each in a process of its own. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { EngineMissingError } from '@polygrad/core/engine';
+import { describe, expect, it } from 'vitest';
+import { hasDevice } from './testing/device.ts';
+
+const binary = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
+
+/** What the addon answers in another process: the reason of `open`, and how many devices there are. */
+function ask(env: Record<string, string>): { reason: string; devices: number } {
+  const script = `
+    const addon = require(${JSON.stringify(binary)});
+    const reason = addon.open(process.env.POLYGRAD_OPENCL_LIBRARY ?? '');
+    console.log(JSON.stringify({ reason, devices: reason === '' ? addon.devices().length : 0 }));`;
+  return JSON.parse(
+    execFileSync(process.execPath, ['-e', script], { env: { ...process.env, ...env }, encoding: 'utf8' }),
+  );
+}
+
+describe.skipIf(!existsSync(binary))('the addon', () => {
+  it('says why a library cannot be opened', () => {
+    const { reason } = ask({ POLYGRAD_OPENCL_LIBRARY: '/nowhere/libOpenCL.so.1' });
+    expect(reason).toMatch(/\/nowhere\/libOpenCL\.so\.1/);
+  });
+
+  it.skipIf(process.platform !== 'linux')('refuses a library that is not OpenCL', () => {
+    expect(ask({ POLYGRAD_OPENCL_LIBRARY: 'libc.so.6' }).reason).toMatch(/lacks clGetPlatformIDs: OpenCL 1\.2/);
+  });
+
+  it.skipIf(!hasDevice())('finds no device where no driver is registered', () => {
+    const empty = mkdtempSync(join(tmpdir(), 'polygrad-icd-'));
+    try {
+      expect(ask({ OCL_ICD_VENDORS: empty })).toEqual({ reason: '', devices: 0 });
+    } finally {
+      rmSync(empty, { recursive: true });
+    }
+  });
+});
+
+describe('the package', () => {
+  it('scores 0 with the reason, and throws it when an engine is asked for', async () => {
+    // The library of a process is opened once: whoever came first in this one decides.
+    const before = process.env.POLYGRAD_OPENCL_DEVICE;
+    process.env.POLYGRAD_OPENCL_DEVICE = 'a device nobody has';
+    try {
+      const { openClProvider, createOpenClEngine } = await import('./index.ts');
+      const probe = await openClProvider.probe();
+      expect(probe.score).toBe(0);
+      expect(probe.reason).toMatch(
+        /no device "a device nobody has": there are|no OpenCL library|knows no device|native part/,
+      );
+      expect(() => createOpenClEngine()).toThrow(EngineMissingError);
+      expect(() => createOpenClEngine({ device: 99 })).toThrow(EngineMissingError);
+    } finally {
+      if (before === undefined) delete process.env.POLYGRAD_OPENCL_DEVICE;
+      else process.env.POLYGRAD_OPENCL_DEVICE = before;
+    }
+  });
+});

@@ -1,0 +1,137 @@
+/** What a new engine is made of: its options, its device and driver, the capabilities it reports. */
+import { EngineMissingError, type EngineCaps } from '@polygrad/core/engine';
+import type { KOp } from '@polygrad/core/kernel';
+import { type DType, type OpenClOptions, openClNativeOps } from '@polygrad/emit-c';
+import type { DeviceRecord, Driver } from './addon.ts';
+import { chooseDevice } from './devices.ts';
+import { isNativeError, codeName } from './errors.ts';
+import { defaultCacheFolder, ProgramCache } from './program-cache.ts';
+
+/** Options of `createOpenClEngine`. */
+export interface OpenClEngineOptions {
+  /**
+   * The device: its index in `listOpenClDevices()`, or a part of the name of the device, its vendor or platform. Default:
+   * POLYGRAD_OPENCL_DEVICE (either of them), else the device with the highest score.
+   */
+  readonly device?: number | string;
+  /** Kernels for groups of threads with barriers, as for a GPU. Default: true but for processors, where one thread runs a group. */
+  readonly simt?: boolean;
+  /** Most bytes of device memory to hold. Default: all the device has. */
+  readonly memory?: number;
+  /**
+   * Folder for compiled programs, or false for none. Default: polygrad/opencl below XDG_CACHE_HOME or ~/.cache. It must
+   * belong to the user alone (mode 0700), otherwise it is left alone.
+   */
+  readonly cache?: string | false;
+}
+
+/** Everything an engine needs that does not change. */
+export interface Setup {
+  readonly driver: Driver;
+  readonly device: string;
+  readonly caps: EngineCaps;
+  readonly cache: ProgramCache | null;
+  readonly buildOptions: string;
+  readonly printOptions: OpenClOptions;
+  /** What decides compiled programs besides source and options. */
+  readonly identity: readonly string[];
+  /** The driver compiles a kernel for good when its binary is asked for, and once more if it is not loaded from there. */
+  readonly reload: boolean;
+  /** Most bytes to hold. */
+  readonly limit: number;
+}
+
+/** The device wished for: the options', else POLYGRAD_OPENCL_DEVICE. */
+export function wishedDevice(options: OpenClEngineOptions): number | string | undefined {
+  if (options.device !== undefined) return options.device;
+  const text = process.env.POLYGRAD_OPENCL_DEVICE;
+  if (text === undefined || text === '') return undefined;
+  return /^\d+$/.test(text) ? Number(text) : text;
+}
+
+/** Opens a device. */
+export function setUp(options: OpenClEngineOptions): Setup {
+  const { addon, record, device } = chooseDevice(wishedDevice(options));
+  const simt = options.simt ?? device.type !== 'cpu';
+  let driver: Driver;
+  try {
+    driver = new addon.Driver(device.index, device.unifiedMemory);
+  } catch (error) {
+    if (!isNativeError(error)) throw error;
+    throw new EngineMissingError(
+      'opencl',
+      `${device.name} cannot be opened: ${error.call} says ${codeName(error.code)}`,
+    );
+  }
+  const folder = options.cache ?? (device.platform === 'Oclgrind' ? false : defaultCacheFolder());
+  const facts = factsOf(record);
+  return {
+    driver,
+    device: `${record.name} (${record.platform})${simt && device.type === 'cpu' ? ', groups of threads' : ''}`,
+    caps: capsOf(record, facts, simt, options.simt === true),
+    cache: folder === false ? null : new ProgramCache(folder),
+    buildOptions: `-cl-std=CL1.2 -w${facts.exactDivision ? ' -cl-fp32-correctly-rounded-divide-sqrt' : ''}`,
+    printOptions: {
+      fp64: facts.fp64,
+      int64Atomics: facts.int64Atomics,
+      fastFma: facts.fastFma,
+      unroll: 'none',
+    },
+    identity: [record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
+    reload: record.platform === 'Portable Computing Language',
+    limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.globalBytes),
+  };
+}
+
+interface Facts {
+  readonly fp64: boolean;
+  readonly int64Atomics: boolean;
+  readonly fastFma: boolean;
+  readonly exactDivision: boolean;
+}
+
+/** Bits of CL_DEVICE_SINGLE_FP_CONFIG. */
+const fmaBit = 1 << 5;
+const exactDivisionBit = 1 << 7;
+
+function factsOf(record: DeviceRecord): Facts {
+  const extensions = new Set(record.extensions.split(' '));
+  return {
+    fp64: extensions.has('cl_khr_fp64'),
+    int64Atomics: extensions.has('cl_khr_int64_base_atomics') && extensions.has('cl_khr_int64_extended_atomics'),
+    fastFma: (record.floatConfig & fmaBit) !== 0,
+    exactDivision: (record.floatConfig & exactDivisionBit) !== 0,
+  };
+}
+
+// biome-ignore format: a list
+const everywhere: readonly DType[] = [
+  'float32', 'float16', 'bfloat16', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'bool',
+];
+
+/** CL_GLOBAL: local memory is a part of the ordinary one. */
+const ordinaryMemory = 2;
+
+function capsOf(record: DeviceRecord, facts: Facts, simt: boolean, asked: boolean): EngineCaps {
+  const nativeOps = new Set<KOp>(openClNativeOps);
+  if (facts.fastFma) nativeOps.add('FMA');
+  return {
+    dtypes: new Set<DType>(facts.fp64 ? [...everywhere, 'float64'] : everywhere),
+    nativeOps,
+    simt,
+    // Wider vectors than the processor's own need more registers than it has.
+    vectorBytes: simt ? 16 : 4 * Math.min(16, Math.max(4, record.floatLanes)),
+    sharedBytes: record.localBytes,
+    // Who asks for groups of threads on a processor wants to see what a card would do.
+    sharedIsMemory: simt && !asked && record.localType === ordinaryMemory,
+    maxGroup: simt ? Math.min(record.maxGroup, 1024) : 1,
+    // Two arguments for each tensor, of eight bytes each, and room for scalars.
+    maxBindings: Math.min(512, Math.floor((record.maxParameterBytes - 256) / 16)),
+    maxBufferBytes: Math.min(record.maxAllocBytes, record.globalBytes),
+    bindAlign: 4,
+    arena: true,
+    parallelism: record.computeUnits,
+    // Programs may use ATOMIC, but the order of float additions would depend on the threads; results here never do.
+    atomics: new Set(),
+  };
+}
