@@ -1,7 +1,7 @@
 /**
  * A program with inputs, to run on an engine and compare with the interpreter: how the emitters of all engines are tested.
  */
-import type { IEngine } from '../engine/engine.ts';
+import type { CompiledKernel, IEngine } from '../engine/engine.ts';
 import { legalize } from '../kernel/legalize.ts';
 import type { Program } from '../kernel/ir.ts';
 import { fromDevice, storageBytes, toDevice } from '../schedule/host-data.ts';
@@ -29,34 +29,45 @@ export interface ProgramTolerance {
   readonly ulps?: number;
 }
 
-/** The parameters' contents after running a case on an engine; the program is made legal for it first. */
-export async function runProgramCase(
+/**
+ * The parameters' contents after running each case on an engine; programs are made legal for it first and compiled together.
+ */
+export async function runProgramCases(
+  engine: IEngine,
+  cases: readonly ProgramCase[],
+): Promise<readonly (readonly TypedArray[])[]> {
+  const kernels = engine.compile(cases.map((c) => legalize(c.program, engine.caps)));
+  const results: (readonly TypedArray[])[] = [];
+  for (const [i, c] of cases.entries()) results.push(await runOne(engine, c, kernels[i] as CompiledKernel));
+  engine.release(kernels);
+  return results;
+}
+
+async function runOne(
   engine: IEngine,
   { program, data, scalars }: ProgramCase,
+  kernel: CompiledKernel,
 ): Promise<readonly TypedArray[]> {
   const dtypes = program.params.map((p) => p.dtype as DType);
   const bindings = data.map((array, i) => {
-    const bytes = Math.max(16, Math.ceil((array.length * storageBytes(engine, dtypes[i] as DType)) / 16) * 16);
+    const dtype = dtypes[i] as DType;
+    const bytes = Math.max(16, Math.ceil((array.length * storageBytes(engine, dtype)) / 16) * 16);
     const binding = { buffer: engine.alloc(bytes), offset: 0, bytes };
-    const padded = new hostArrays[dtypes[i] as DType](bytes / storageBytes(engine, dtypes[i] as DType));
-    (padded as Int32Array).set(array as Int32Array);
-    engine.upload(binding, toDevice(engine, dtypes[i] as DType, padded));
+    const padded = new hostArrays[dtype](bytes / storageBytes(engine, dtype)) as Int32Array;
+    padded.set(array as Int32Array);
+    engine.upload(binding, toDevice(engine, dtype, padded));
     return binding;
   });
-  const kernels = engine.compile([legalize(program, engine.caps)]);
-  const [kernel] = kernels as [(typeof kernels)[number]];
   engine.submit([{ kind: 'dispatch', kernel, bindings, scalars }]);
   const after: TypedArray[] = [];
-  for (const [i, { arg }] of program.params.entries()) {
-    const binding = bindings[i] as (typeof bindings)[number];
+  for (const [i, binding] of bindings.entries()) {
     const { length } = data[i] as TypedArray;
-    if (arg.access === 'read') after.push(data[i] as TypedArray);
+    if (program.params[i]?.arg.access === 'read') after.push(data[i] as TypedArray);
     else {
       const bytes = await engine.download(binding, new Uint8Array(binding.bytes));
       after.push(fromDevice(engine, dtypes[i] as DType, bytes, length));
     }
   }
-  engine.release(kernels);
   for (const { buffer } of bindings) engine.free(buffer);
   return after;
 }

@@ -270,7 +270,7 @@ function constantLimit(c: Context, op: 'MAX' | 'MIN', a: Part, b: Part, src: rea
   const limit = src[at];
   if (limit?.op !== 'CONST') return null;
   const value = Number(limit.arg.value);
-  if (Number.isNaN(value) || (op === 'MIN' && Object.is(value, -0))) return null;
+  if (Number.isNaN(value) || Object.is(value, -0)) return null;
   const [given, l] = at === 1 ? [a, b] : [b, a];
   const x = c.stable(given);
   const text = `${x.text} ${op === 'MAX' ? '<' : '>'} ${l.text} ? ${l.text} : ${x.text}`;

@@ -3,7 +3,7 @@ import type { Context } from '../dialect.ts';
 import type { DType } from '../kernel.ts';
 import { call, expression, operand, type Part } from '../parts.ts';
 import { suffix, typeName } from './types.ts';
-import { isFloat, nanTest } from './values.ts';
+import { bitsOf, isFloat, nanTest, u32 } from './values.ts';
 
 /** Largest float32 below the first number too large, that number, and both ends of the integer dtype. */
 const limits = {
@@ -16,7 +16,12 @@ export function wgslCast(c: Context, given: Part, to: DType): Part {
   const { dtype: from, lanes } = x;
   const type = typeName(to, lanes);
   if (to === 'bool') {
-    const zero = from === 'float32' ? '0f' : from === 'float16' ? '0h' : from === 'uint32' ? '0u' : '0i';
+    // NaN is not zero: floats are compared by their bits but the sign.
+    if (isFloat(from)) {
+      const bits = `${bitsOf(x.text, from, lanes)} & ${u32('0x7fffffffu', lanes)}`;
+      return expression(`(${bits}) != ${u32('0u', lanes)}`, 'bool', lanes);
+    }
+    const zero = from === 'uint32' ? '0u' : '0i';
     const all = lanes === 1 ? zero : `${typeName(from, lanes)}(${zero})`;
     return expression(`${operand(x)} != ${all}`, 'bool', lanes);
   }

@@ -2,7 +2,7 @@
  * Arithmetic in WGSL.
  *
  * WGSL lets compilers assume that there are no NaN and no infinities, and they do: `x != x` is folded to false, `!(a < b)` to
- * `a >= b`, `max(NaN, 0)` is 0. So NaN is found by its bits wherever the contract speaks of it, negated comparisons are
+ * `a >= b`, `a != b` is false and `max(a, 0)` is 0 for NaN. So NaN is found by its bits wherever the contract speaks of it, negated comparisons are
  * printed as such, and comparisons with an infinity are tests of bits.
  */
 import type { KNode } from '@polygrad/core/kernel';
@@ -26,7 +26,8 @@ function negatedComparison(n: KNode): KNode | null {
   return compares && isFloat((x.src[0] as KNode).dtype as DType) ? x : null;
 }
 
-const u32 = (text: string, lanes: number): string => (lanes === 1 ? text : `vec${lanes}<u32>(${text})`);
+/** A u32 literal of any number of lanes. */
+export const u32 = (text: string, lanes: number): string => (lanes === 1 ? text : `vec${lanes}<u32>(${text})`);
 
 /** A test for NaN by bits, or null where the part is none for certain. */
 export function nanTest(c: Context, x: Part): Part | null {
@@ -41,7 +42,7 @@ export function nanTest(c: Context, x: Part): Part | null {
 }
 
 /** The bits of a float as u32, float16 by way of float32. */
-function bitsOf(text: string, dtype: DType, lanes: number): string {
+export function bitsOf(text: string, dtype: DType, lanes: number): string {
   const wide = dtype === 'float16' ? `${typeName('float32', lanes)}(${text})` : text;
   return `bitcast<${typeName('uint32', lanes)}>(${wide})`;
 }
@@ -204,9 +205,8 @@ function notCompare(c: Context, compare: KNode, x: Part, y: Part): Part {
   if (op === 'EQ' && compare.src[0] === compare.src[1]) return nanTest(c, x) as Part;
   const infinite = withInfinity(c, op, compare, x, y);
   if (infinite !== null) return expression(`!${operand(infinite)}`, 'bool', x.lanes);
-  if (op === 'EQ') return infix(x, '!=', y, 'bool');
   const [a, b] = [c.stable(x), c.stable(y)];
-  const tests = [infix(a, op === 'LT' ? '>=' : '>', b, 'bool'), nanTest(c, a), nanTest(c, b)];
+  const tests = [infix(a, { LT: '>=', LE: '>', EQ: '!=' }[op], b, 'bool'), nanTest(c, a), nanTest(c, b)];
   const text = tests.filter((t) => t !== null).map(operand);
   return expression(text.join(' | '), 'bool', x.lanes);
 }
