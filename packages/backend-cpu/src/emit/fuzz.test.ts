@@ -12,7 +12,7 @@ it('random programs give what the reference engine gives', async () => {
     const random = randomProgram(seed);
     for (const n of random.program.body) ops.add(n.op);
     const [got, want] = [...(await runProgramCases(cpu, [random])), ...(await runProgramCases(reference, [random]))];
-    const wrong = programDifference(random, got, want);
+    const wrong = programDifference(random, got!, want!);
     if (wrong !== null) expect.fail(`seed ${seed}: ${wrong}\n${printProgram(random.program)}`);
   }
   expect(ops.size).toBeGreaterThan(25);
