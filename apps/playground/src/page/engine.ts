@@ -1,0 +1,64 @@
+/** Which engines there are, which one runs and why, and the choice of another. */
+import type { EngineChoice, EngineReport, TrainerApi } from '../shared/protocol.ts';
+import { byId, element } from './dom.ts';
+import { guarded } from './notices.ts';
+
+export class EnginePanel {
+  readonly #use: HTMLButtonElement = byId('use-engine', HTMLButtonElement);
+  #current = '';
+
+  /** @param changed is told of a new engine */
+  constructor(api: TrainerApi, changed: (report: EngineReport) => void) {
+    this.#use.addEventListener('click', () =>
+      guarded(async () => {
+        const chosen = document.querySelector<HTMLInputElement>('[name=engine]:checked');
+        if (chosen === null) return;
+        this.#use.disabled = true;
+        const report = await api.useEngine(chosen.value).finally(() => this.#check());
+        this.show(report);
+        changed(report);
+      }),
+    );
+  }
+
+  show({ current, device, choices, notes }: EngineReport): void {
+    this.#current = current;
+    byId('engine-line', HTMLElement).textContent = `${current} – ${device}`;
+    byId('engines', HTMLDivElement).replaceChildren(...choices.map((choice) => this.#row(choice)));
+    byId('engine-notes', HTMLUListElement).replaceChildren(...notes.map((note) => element('li', {}, note)));
+    this.#check();
+  }
+
+  #row({ name, device, score, reason, usable }: EngineChoice): HTMLElement {
+    const runs = name === this.#current;
+    const id = `engine-${name}`;
+    const radio = element('input', {
+      type: 'radio',
+      name: 'engine',
+      id,
+      value: name,
+      checked: runs,
+      disabled: !usable,
+      'aria-describedby': `${id}-why`,
+    });
+    radio.addEventListener('change', () => this.#check());
+    const state = runs ? 'runs now' : usable ? `score ${score}` : 'not usable here';
+    return element(
+      'div',
+      { class: `engine ${usable ? '' : 'unusable'}` },
+      radio,
+      element(
+        'label',
+        { for: id },
+        element('strong', {}, name),
+        element('span', { class: runs ? 'tag on' : 'tag' }, state),
+      ),
+      element('p', { id: `${id}-why` }, device === 'none' || device === '' ? reason : `${device}: ${reason}`),
+    );
+  }
+
+  #check(): void {
+    const chosen = document.querySelector<HTMLInputElement>('[name=engine]:checked');
+    this.#use.disabled = chosen === null || chosen.value === this.#current;
+  }
+}

@@ -1,0 +1,141 @@
+/** Entry of the page: starts the worker, connects it with the panels, and tells in words what cannot be done here. */
+import { DEFAULT_LAYERS, type LayerSpec, parseLayers, planNetwork } from '../shared/layers.ts';
+import type { NetworkReport, NetworkSettings, TrainerApi, TrainerEvent } from '../shared/protocol.ts';
+import { connect } from '../shared/rpc.ts';
+import { Drawing } from './drawing.ts';
+import { EnginePanel } from './engine.ts';
+import { KernelPanel } from './kernels.ts';
+import { LayerList } from './layer-list.ts';
+import { notify } from './notices.ts';
+import { count } from './numbers.ts';
+import { TrainingPanel } from './training.ts';
+import { weightsPanel } from './weights.ts';
+
+const METHODS: readonly (keyof TrainerApi)[] = [
+  'load',
+  'engines',
+  'useEngine',
+  'build',
+  'start',
+  'pause',
+  'setRate',
+  'setBatch',
+  'predict',
+  'samples',
+  'profileStep',
+  'save',
+  'restore',
+  'loseDevice',
+];
+
+/** Milliseconds between two readings of the same drawing while the network learns. */
+const REREAD = 400;
+
+/** What the browser lacks for this page at all, or null. */
+function missing(): string | null {
+  if (typeof Worker === 'undefined') return 'This browser has no workers, in which this page computes.';
+  if (typeof WebAssembly === 'undefined') {
+    return 'WebAssembly is switched off in this browser; the CPU engine needs it.';
+  }
+  if (typeof DecompressionStream === 'undefined') {
+    return 'This browser cannot unpack the images; a version of 2023 or later can.';
+  }
+  return null;
+}
+
+/** Layers that the address asks for, as in ?layers=conv 8x3, pool 2; the default without them or where they are wrong. */
+function layersFromAddress(parameters: URLSearchParams): readonly LayerSpec[] {
+  const text = parameters.get('layers');
+  if (text === null) return DEFAULT_LAYERS;
+  try {
+    const layers = parseLayers(text);
+    planNetwork(layers);
+    return layers;
+  } catch (error) {
+    notify(`The layers in the address are not used: ${(error as Error).message}`);
+    return DEFAULT_LAYERS;
+  }
+}
+
+async function start(): Promise<void> {
+  const lack = missing();
+  if (lack !== null) {
+    notify(lack);
+    document.getElementById('status')!.textContent = 'Cannot run in this browser.';
+    return;
+  }
+  const parameters = new URLSearchParams(location.search);
+  const worker = new Worker(new URL('../trainer/worker.ts', import.meta.url), { type: 'module', name: 'trainer' });
+  let onEvent: (event: TrainerEvent) => void = () => {};
+  const api = connect<TrainerApi, TrainerEvent>(worker, METHODS, (event) => onEvent(event));
+  worker.addEventListener('error', (event) => {
+    event.preventDefault();
+    const text = `The worker that computes has failed${event.message ? `: ${event.message}` : ' to start'}. Reload the page.`;
+    api.failAll(text);
+    notify(text);
+  });
+
+  let built: NetworkSettings | null = null;
+  const build = async (settings: NetworkSettings): Promise<void> => {
+    const report = await api.build(settings);
+    built = settings;
+    layers.show(report);
+    training.reset(`A new network with ${count(report.parameters)} parameters, ready to train.`);
+    drawing.refresh();
+  };
+  const layers = new LayerList(layersFromAddress(parameters), build);
+  const training = new TrainingPanel(api, async () => build(built ?? layers.settings()));
+  const drawing = new Drawing(api);
+  const kernels = new KernelPanel(api);
+  const weights = weightsPanel(api, (report: NetworkReport, name: string) => {
+    built = report;
+    layers.show(report);
+    training.reset(`Weights of ${name} loaded; measured on all test images.`);
+    drawing.refresh();
+  });
+  const engine = new EnginePanel(api, ({ current, device }) => {
+    training.say(`The network runs on ${current} now (${device}).`);
+    drawing.refresh();
+  });
+
+  let reread = 0;
+  onEvent = (event) => {
+    switch (event.kind) {
+      case 'progress':
+        training.show(event.progress);
+        if (performance.now() - reread > REREAD || !event.progress.running) {
+          reread = performance.now();
+          drawing.refresh();
+        }
+        break;
+      case 'trouble':
+        notify(event.message);
+        if (event.fatal) training.say('Stopped: see the message at the top of the page.');
+        break;
+      case 'notice':
+        notify(event.message, 'note');
+        break;
+      case 'engine':
+        engine.show(event.report);
+        break;
+      default:
+        event satisfies never;
+    }
+  };
+
+  training.say('Looking for engines …');
+  engine.show(await api.engines(parameters.get('engine') ?? undefined));
+  await build(layers.settings());
+  training.say('Loading the images …');
+  const { train, test } = await api.load(document.baseURI);
+  await drawing.ready();
+  training.ready();
+  kernels.ready();
+  weights.ready();
+  training.say(`Ready: ${count(train)} images to learn from, ${count(test)} to test with.`);
+}
+
+start().catch((error: unknown) => {
+  notify(error instanceof Error ? error.message : String(error));
+  document.getElementById('status')!.textContent = 'Could not start: see the message at the top of the page.';
+});

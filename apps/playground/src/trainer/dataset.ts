@@ -1,0 +1,93 @@
+/** The images: fetched from the page's own server, unpacked, and handed out in batches and as samples. */
+import { type Batch, type ImageDataset, imageDatasetFromIdx, permutation } from '@polygrad/data';
+import { DATA_FILES, DATA_FOLDER } from '../shared/data-files.ts';
+import type { Sample } from '../shared/protocol.ts';
+
+export interface Digits {
+  readonly train: ImageDataset;
+  readonly test: ImageDataset;
+}
+
+/** Mean and deviation of MNIST's pixels; drawings are normalised the same way. */
+export const MEAN = 0.1307;
+export const DEVIATION = 0.3081;
+
+async function fetchBytes(base: string, name: string): Promise<Uint8Array> {
+  const address = new URL(`${DATA_FOLDER}/${name}.gz`, base);
+  let response: Response;
+  try {
+    response = await fetch(address);
+  } catch {
+    throw new Error(`The images could not be fetched: the server does not answer for ${address.pathname}.`);
+  }
+  if (!response.ok) {
+    throw new Error(`The images could not be fetched: ${address.pathname} answered ${response.status}.`);
+  }
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  // Some servers announce .gz files as packed text; then the browser has unpacked them already.
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
+  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  return new Uint8Array(await new Response(unpacked).arrayBuffer());
+}
+
+/** Fetches both sets. Throws an Error in words where a file is missing or damaged. */
+export async function fetchDigits(base: string): Promise<Digits> {
+  const { trainImages, trainLabels, testImages, testLabels } = DATA_FILES;
+  const files = [trainImages, trainLabels, testImages, testLabels];
+  const [a, b, c, d] = (await Promise.all(files.map((name) => fetchBytes(base, name)))) as [
+    Uint8Array,
+    Uint8Array,
+    Uint8Array,
+    Uint8Array,
+  ];
+  const normal = { mean: MEAN, std: DEVIATION };
+  return {
+    train: imageDatasetFromIdx(a, b, normal, { images: trainImages, labels: trainLabels }),
+    test: imageDatasetFromIdx(c, d, normal, { images: testImages, labels: testLabels }),
+  };
+}
+
+type Images = Batch<'x' | 'y'>;
+
+/** Endless batches, every image once per epoch, in an order that the seed determines. What is left of an epoch is dropped. */
+export class Sampler {
+  readonly #data: ImageDataset;
+  readonly #seed: number;
+  #order: Uint32Array;
+  #at = 0;
+  #epoch = 0;
+  #spare: Images | undefined;
+
+  constructor(data: ImageDataset, seed: number) {
+    this.#data = data;
+    this.#seed = seed;
+    this.#order = permutation(data.size, seed, 0);
+  }
+
+  /** The next images; the arrays are filled again by the next call with the same size. */
+  next(size: number): Images {
+    if (this.#at + size > this.#order.length) {
+      this.#order = permutation(this.#data.size, this.#seed, ++this.#epoch);
+      this.#at = 0;
+    }
+    const from = this.#at;
+    this.#at += size;
+    const spare = this.#spare?.x.shape[0] === size ? this.#spare : undefined;
+    this.#spare = this.#data.gather(this.#order, from, from + size, spare);
+    return this.#spare;
+  }
+}
+
+/** One image of every class, the `page`-th of each in the set, in the order of classes. */
+export function samplesOf({ images, labels, size, classes, height, width }: ImageDataset, page: number): Sample[] {
+  const found: Sample[] = [];
+  const pixels = height * width;
+  for (let label = 0; label < classes; label++) {
+    const places: number[] = [];
+    for (let i = 0; i < size; i++) if (labels.data[i] === label) places.push(i);
+    if (places.length === 0) continue;
+    const index = places[((page % places.length) + places.length) % places.length]!;
+    found.push({ index, label, pixels: images.data.slice(index * pixels, (index + 1) * pixels) });
+  }
+  return found;
+}

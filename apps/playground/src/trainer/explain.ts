@@ -1,0 +1,24 @@
+/** Errors in words for a visitor: what happened and what to do, without the library's own prefixes. */
+import { DeviceLostError, OutOfMemoryError, PolygradError } from '@polygrad/core';
+import { isDataError } from '@polygrad/data';
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** The message without `[where]` in front, as a sentence. */
+function plain(message: string): string {
+  const text = message.replace(/^\[[^\]]*\]\s*/, '').trim();
+  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
+
+export function explain(error: unknown): string {
+  if (error instanceof OutOfMemoryError) {
+    return `Out of memory: ${megabytes(error.requested)} were asked for with ${megabytes(error.live)} in use. Choose a smaller batch or smaller layers.`;
+  }
+  if (error instanceof DeviceLostError) return plain(error.message);
+  if (error instanceof PolygradError && error.code === 'ENGINE_DISPOSED') {
+    return 'The engine was closed. Choose an engine again.';
+  }
+  if (isDataError(error) || error instanceof Error) return plain(error.message);
+  return plain(String(error));
+}
