@@ -74,6 +74,14 @@ describe('encodeSafetensors', () => {
 });
 
 describe('decodeSafetensors', () => {
+  it('copies out of a Buffer, as files are read into on Node', () => {
+    const written = encodeSafetensors(ALL);
+    const bytes = Buffer.concat([Buffer.alloc(24), written]).subarray(24);
+    const { tensors } = decodeSafetensors(bytes);
+    bytes.fill(0);
+    expect(Object.fromEntries(tensors)).toEqual(ALL);
+  });
+
   it('reads a hand-made file, unpadded and with spaces after its header', () => {
     const header = '{"t":{"data_offsets":[0,2],"shape":[2],"dtype":"I8"}}   ';
     const { tensors, metadata } = decodeSafetensors(file(header, [1, 255]));

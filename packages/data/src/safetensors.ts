@@ -215,7 +215,8 @@ export function decodeSafetensors(bytes: Uint8Array, source = 'safetensors data'
   }
   const tensors = new Map<string, HostArray>();
   for (const { name, dtype, shape, begin, end: stop } of extents) {
-    const copy = bytes.slice(dataStart + begin, dataStart + stop);
+    // Not `slice`: that of Node's Buffer is a view.
+    const copy = new Uint8Array(bytes.subarray(dataStart + begin, dataStart + stop));
     if (!LITTLE_ENDIAN) swapBytes(copy, HOST_BYTES[dtype]);
     tensors.set(name, { dtype, shape, data: viewHost(dtype, copy.buffer, 0, sizeOf(shape)) });
   }
