@@ -247,7 +247,7 @@ if (path === null && !required) {
       // As another program writes it: without the list of layers.
       const plain = encodeSafetensors(tensors, { format: 'pt' });
       await page.setInputFiles('#load', { name: 'mine.safetensors', mimeType: '', buffer: Buffer.from(plain) });
-      await status(page, 'Weights of mine.safetensors loaded');
+      await status(page, 'Weights of mine.safetensors loaded, ready');
       // Inspecting a step has trained a little since it was measured.
       expect(Math.abs((await figure(page, 'accuracy')) - accuracy)).toBeLessThan(1.5);
       expect(metadata['playground.layers']).toBe('conv 8x3, pool 2, conv 16x3, pool 2');
@@ -278,7 +278,7 @@ if (path === null && !required) {
       await page.click('#build');
       await status(page, 'A new network with 9,098');
       await page.setInputFiles('#load', await download.path());
-      await status(page, 'loaded; measured');
+      await status(page, 'loaded, ready');
       expect(await page.locator('.layer:not(.last) .layer-kind').allTextContents()).toEqual([
         'Convolution',
         'Max pooling',
@@ -360,7 +360,7 @@ if (path === null && !required) {
           await ready(own);
           expect(await own.textContent('#engine-line')).toContain('1 thread');
           expect(await own.textContent('#engine-notes')).toContain('not cross-origin isolated');
-          expect(await own.textContent('#network-summary')).toBe('3,306 parameters');
+          expect(await own.textContent('#network-summary')).toBe('3,322 parameters');
           await own.click('#train');
           await steps(own, 20);
           await stop(own);

@@ -1,6 +1,6 @@
 /** Drawing a digit, or taking one from the test set, and what the network makes of it. */
 import { centreDigit, SIDE } from '../digits/centre.ts';
-import type { Sample, TrainerApi } from '../shared/protocol.ts';
+import type { Sample, TrainerApi } from '../common/protocol.ts';
 import { byId, element } from './dom.ts';
 import { guarded } from './notices.ts';
 import { percent } from './numbers.ts';

@@ -1,5 +1,5 @@
 /** Which engines there are, which one runs and why, and the choice of another. */
-import type { EngineChoice, EngineReport, TrainerApi } from '../shared/protocol.ts';
+import type { EngineChoice, EngineReport, TrainerApi } from '../common/protocol.ts';
 import { byId, element } from './dom.ts';
 import { guarded } from './notices.ts';
 

@@ -1,5 +1,5 @@
 /** The kernels of one training step: a table, and the text of the one that is looked at. */
-import type { KernelLine, StepProfile, TrainerApi } from '../shared/protocol.ts';
+import type { KernelLine, StepProfile, TrainerApi } from '../common/protocol.ts';
 import { button, byId, element } from './dom.ts';
 import { guarded } from './notices.ts';
 import { bytes, count, short, time } from './numbers.ts';

@@ -10,8 +10,8 @@ import {
   newLayer,
   planNetwork,
   printLayers,
-} from '../shared/layers.ts';
-import type { NetworkReport, NetworkSettings } from '../shared/protocol.ts';
+} from '../common/layers.ts';
+import type { NetworkReport, NetworkSettings } from '../common/protocol.ts';
 import { button, byId, element } from './dom.ts';
 import { guarded } from './notices.ts';
 import { count } from './numbers.ts';

@@ -1,7 +1,7 @@
 /** Entry of the page: starts the worker, connects it with the panels, and tells in words what cannot be done here. */
-import { DEFAULT_LAYERS, type LayerSpec, parseLayers, planNetwork } from '../shared/layers.ts';
-import type { NetworkReport, NetworkSettings, TrainerApi, TrainerEvent } from '../shared/protocol.ts';
-import { connect } from '../shared/rpc.ts';
+import { DEFAULT_LAYERS, type LayerSpec, parseLayers, planNetwork } from '../common/layers.ts';
+import type { NetworkReport, NetworkSettings, TrainerApi, TrainerEvent } from '../common/protocol.ts';
+import { connect } from '../common/rpc.ts';
 import { Drawing } from './drawing.ts';
 import { EnginePanel } from './engine.ts';
 import { KernelPanel } from './kernels.ts';
@@ -25,6 +25,7 @@ const METHODS: readonly (keyof TrainerApi)[] = [
   'profileStep',
   'save',
   'restore',
+  'measure',
   'loseDevice',
 ];
 
@@ -87,11 +88,13 @@ async function start(): Promise<void> {
   const training = new TrainingPanel(api, async () => build(built ?? layers.settings()));
   const drawing = new Drawing(api);
   const kernels = new KernelPanel(api);
-  const weights = weightsPanel(api, (report: NetworkReport, name: string) => {
+  const weights = weightsPanel(api, async (report: NetworkReport, name: string) => {
     built = report;
     layers.show(report);
-    training.reset(`Weights of ${name} loaded; measured on all test images.`);
+    training.reset(`Weights of ${name} loaded; measuring on all test images …`);
     drawing.refresh();
+    await api.measure();
+    training.say(`Weights of ${name} loaded, ready to go on.`);
   });
   const engine = new EnginePanel(api, ({ current, device }) => {
     training.say(`The network runs on ${current} now (${device}).`);

@@ -1,6 +1,6 @@
 /** The training's controls, figures and plots. */
 import { Plot } from '../plots/plot.ts';
-import type { Progress, TrainerApi } from '../shared/protocol.ts';
+import type { Progress, TrainerApi } from '../common/protocol.ts';
 import { byId } from './dom.ts';
 import { clearNotices, guarded } from './notices.ts';
 import { bytes, count, percent, short } from './numbers.ts';

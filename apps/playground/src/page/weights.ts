@@ -1,12 +1,12 @@
 /** Saving weights to a file of the visitor's and loading them from one. */
-import type { NetworkReport, TrainerApi } from '../shared/protocol.ts';
+import type { NetworkReport, TrainerApi } from '../common/protocol.ts';
 import { byId, element } from './dom.ts';
 import { guarded } from './notices.ts';
 
 /** @param loaded is told of the network that came from a file */
 export function weightsPanel(
   api: TrainerApi,
-  loaded: (report: NetworkReport, name: string) => void,
+  loaded: (report: NetworkReport, name: string) => Promise<void>,
 ): { ready(): void } {
   const save = byId('save', HTMLButtonElement);
   const load = byId('load', HTMLInputElement);
@@ -26,7 +26,7 @@ export function weightsPanel(
       const bytes = new Uint8Array(await file.arrayBuffer());
       // So that the same file can be chosen again.
       load.value = '';
-      loaded(await api.restore(bytes, file.name), file.name);
+      await loaded(await api.restore(bytes, file.name), file.name);
     }),
   );
   return {

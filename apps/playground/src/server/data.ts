@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { DATA_FILES, DATA_FOLDER } from '../shared/data-files.ts';
+import { DATA_FILES, DATA_FOLDER } from '../common/data-files.ts';
 
 /** True where the packed file is newer than the plain one. */
 async function isFresh(packed: string, plain: string): Promise<boolean> {

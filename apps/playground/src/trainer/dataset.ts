@@ -1,7 +1,7 @@
 /** The images: fetched from the page's own server, unpacked, and handed out in batches and as samples. */
 import { type Batch, type ImageDataset, imageDatasetFromIdx, permutation } from '@polygrad/data';
-import { DATA_FILES, DATA_FOLDER } from '../shared/data-files.ts';
-import type { Sample } from '../shared/protocol.ts';
+import { DATA_FILES, DATA_FOLDER } from '../common/data-files.ts';
+import type { Sample } from '../common/protocol.ts';
 
 export interface Digits {
   readonly train: ImageDataset;

@@ -1,7 +1,7 @@
 /** Which engines there are on this machine, which one runs, and why. */
 import '@polygrad/backend-cpu';
 import { getBackend, getEngine, type IEngine, listBackends, setEngine } from '@polygrad/core';
-import type { EngineChoice, EngineReport } from '../shared/protocol.ts';
+import type { EngineChoice, EngineReport } from '../common/protocol.ts';
 import { explain } from './explain.ts';
 
 async function probe(name: string): Promise<EngineChoice> {

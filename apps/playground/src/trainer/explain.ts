@@ -7,7 +7,8 @@ const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 /** The message without `[where]` in front, as a sentence. */
 function plain(message: string): string {
   const text = message.replace(/^\[[^\]]*\]\s*/, '').trim();
-  const sentence = text.charAt(0).toUpperCase() + text.slice(1);
+  // Names of files stay as they are.
+  const sentence = text.replace(/^[a-z]+(?=\s)/, (word) => word.charAt(0).toUpperCase() + word.slice(1));
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 

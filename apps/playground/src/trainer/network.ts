@@ -1,7 +1,7 @@
 /** The network of a list of layers, as a module whose weights are named as those of `npm start`. */
 import { flatten, type Tensor } from '@polygrad/core';
 import { Conv2d, Linear, MaxPool2d, Module } from '@polygrad/nn';
-import { CLASSES, IMAGE_SIZE, type LayerSpec, planNetwork } from '../shared/layers.ts';
+import { CLASSES, IMAGE_SIZE, type LayerSpec, planNetwork } from '../common/layers.ts';
 
 type Step = (x: Tensor) => Tensor;
 

@@ -17,7 +17,7 @@ import type {
   StepProfile,
   TrainerApi,
   TrainerEvent,
-} from '../shared/protocol.ts';
+} from '../common/protocol.ts';
 import { type Digits, fetchDigits, Sampler, samplesOf } from './dataset.ts';
 import { findEngines, reportOf, takeEngine } from './engines.ts';
 import { explain } from './explain.ts';
@@ -186,7 +186,7 @@ export class Session implements TrainerApi {
   async restore(bytes: Uint8Array, name: string): Promise<NetworkReport> {
     const { weights, layers: saved } = decodeWeights(bytes, name);
     await this.#rest();
-    const report = await this.#queue.run(() => {
+    return this.#queue.run(() => {
       const current = this.#need();
       const seed = this.#settings!.seed;
       const layers = saved ?? current.model.layers;
@@ -203,8 +203,10 @@ export class Session implements TrainerApi {
       this.#pacer.restart();
       return { layers, seed, parameters: next.model.parameterCount() };
     });
+  }
+
+  async measure(): Promise<void> {
     await this.#evaluate(this.#images().test.size, null);
-    return report;
   }
 
   async loseDevice(): Promise<void> {

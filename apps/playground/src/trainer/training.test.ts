@@ -3,7 +3,7 @@ import { memory, seed, setEngine, stats } from '@polygrad/core';
 import { encodeIdx, encodeSafetensors, imageDatasetFromIdx, RandomStream } from '@polygrad/data';
 import { hostState } from '@polygrad/nn';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DEFAULT_LAYERS, parseLayers } from '../shared/layers.ts';
+import { DEFAULT_LAYERS, parseLayers } from '../common/layers.ts';
 import { Sampler, samplesOf } from './dataset.ts';
 import { DigitNetwork } from './network.ts';
 import { Training } from './training.ts';

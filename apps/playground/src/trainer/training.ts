@@ -5,7 +5,7 @@
 import { crossEntropy, memory, noGrad, scope, softmax, stats, type Tensor, tensor, throttle } from '@polygrad/core';
 import type { Batch, ImageDataset } from '@polygrad/data';
 import { Adam, accuracy, hostState, Meter, type OptimizerState, type StateValues, valueAndGrad } from '@polygrad/nn';
-import type { LayerSpec } from '../shared/layers.ts';
+import type { LayerSpec } from '../common/layers.ts';
 import { DEVIATION, MEAN } from './dataset.ts';
 import { DigitNetwork } from './network.ts';
 

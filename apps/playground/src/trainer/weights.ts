@@ -1,7 +1,7 @@
 /** Weights as safetensors files, with the list of layers in the file's metadata. */
 import { decodeSafetensors, encodeSafetensors } from '@polygrad/data';
 import { hostState, type StateDict, type StateValues } from '@polygrad/nn';
-import { type LayerSpec, parseLayers, planNetwork, printLayers } from '../shared/layers.ts';
+import { type LayerSpec, parseLayers, planNetwork, printLayers } from '../common/layers.ts';
 
 const LAYERS_KEY = 'playground.layers';
 

@@ -1,6 +1,6 @@
 /** Entry of the worker: a session at the other end of the page's calls. */
-import { serve } from '../shared/rpc.ts';
-import type { TrainerApi, TrainerEvent } from '../shared/protocol.ts';
+import { serve } from '../common/rpc.ts';
+import type { TrainerApi, TrainerEvent } from '../common/protocol.ts';
 import { explain } from './explain.ts';
 import { Session } from './session.ts';
 
@@ -27,6 +27,7 @@ function api(): TrainerApi {
     profileStep: () => session.profileStep(),
     save: () => session.save(),
     restore: (bytes, name) => session.restore(bytes, name),
+    measure: () => session.measure(),
     loseDevice: () => session.loseDevice(),
   };
 }

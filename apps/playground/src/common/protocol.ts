@@ -116,6 +116,8 @@ export interface TrainerApi {
   save(): Promise<Uint8Array>;
   /** Takes weights over from a safetensors file, and its layers if it says which. */
   restore(bytes: Uint8Array, name: string): Promise<NetworkReport>;
+  /** Counts the test images that are recognised, all of them; a progress event says how many. */
+  measure(): Promise<void>;
   /** Only with ?debug: makes the device go away, as a driver's crash would. */
   loseDevice(): Promise<void>;
 }
