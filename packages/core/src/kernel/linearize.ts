@@ -19,7 +19,7 @@ import { vectorLanes } from './linearize-vector.ts';
 import { reduceRanges, splitNests } from './nests.ts';
 
 /** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
-const gridLimit = 65535;
+export const gridLimit = 65535;
 
 /** Lowers a loop nest to a program for an engine. The nest is taken as it stands: call `optimize` before. */
 export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {

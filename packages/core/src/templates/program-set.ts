@@ -1,15 +1,20 @@
 /**
  * Collects programs written with the builder that together are one kernel of a plan, and the temporaries between them.
  *
- * Groups have one thread: on every engine, SIMT or not, such a program means the same.
+ * Most are written for one thread, which does one of `count` units: a group on CPUs; SIMT engines take many units to a group. Others
+ * are written for groups of threads that work together.
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import { ProgramBuilder } from '../kernel/builder.ts';
 import { costOf } from '../kernel/cost.ts';
-import { Exprs } from '../kernel/expr.ts';
+import { assumeBounds, Exprs } from '../kernel/expr.ts';
 import type { KNode, KNodeOf } from '../kernel/ir.ts';
+import { gridLimit } from '../kernel/linearize.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { Lowered, LoweredDispatch } from './contract.ts';
+
+/** Threads of a group of a SIMT engine where each works alone. */
+const aloneThreads = 64;
 
 type Access = 'read' | 'write' | 'readwrite';
 
@@ -24,7 +29,7 @@ export interface Temp {
 export interface ProgramWriter {
   readonly b: ProgramBuilder;
   readonly e: Exprs;
-  /** Index of the running group. */
+  /** Index of the unit that a thread does, or of the running group where threads work together. */
   readonly group: KNode;
   /** Memory that the kernel is given: `slot` counts the kernel's own parameters. */
   param(slot: number, dtype: DType, access: Access, length: number): KNode;
@@ -47,8 +52,31 @@ export class ProgramSet {
     return { at: this.#temps.push(length * bytes) - 1, dtype, length };
   }
 
-  /** Adds a program of `groups` groups. */
-  add(suffix: string, groups: number, write: (w: ProgramWriter) => void): void {
+  /** Adds a program that does `count` units, each by one thread. It must not use group memory on SIMT engines. */
+  add(suffix: string, count: number, write: (w: ProgramWriter) => void): void {
+    const { simt, maxGroup } = this.#caps;
+    const threads = simt ? Math.min(aloneThreads, maxGroup) : 1;
+    this.#write(suffix, Math.ceil(count / threads), threads, (w, group) => {
+      const { b, e } = w;
+      if (threads === 1) return write({ ...w, group });
+      const unit = e.add(e.mul(group, e.i32(threads)), e.special('local', 0, threads));
+      const inside = count % threads === 0 ? e.bool(true) : e.lt(unit, e.i32(count));
+      assumeBounds(unit, 0, Math.max(0, count - 1));
+      b.ifThen(inside, () => write({ ...w, group: unit }));
+    });
+  }
+
+  /** Adds a program of `groups` groups of `threads` threads, a power of two. `thread`: number of the thread in its group. */
+  addGroups(suffix: string, groups: number, threads: number, write: (w: ProgramWriter, thread: KNode) => void): void {
+    this.#write(suffix, groups, threads, (w, group) => write({ ...w, group }, w.e.special('local', 0, threads)));
+  }
+
+  #write(
+    suffix: string,
+    groups: number,
+    threads: number,
+    write: (w: Omit<ProgramWriter, 'group'>, group: KNode) => void,
+  ): void {
     const e = new Exprs();
     const b = new ProgramBuilder(e);
     const params: KNodeOf<'PARAM'>[] = [];
@@ -64,14 +92,29 @@ export class ProgramSet {
       bindings.push(binding);
       return param;
     };
-    write({
+    const w: Omit<ProgramWriter, 'group'> = {
       b,
       e,
-      group: e.special('group', 0, groups),
       param: (slot, dtype, access, length) => bound({ param: slot }, dtype, access, length),
       temp: ({ at, dtype, length }, access) => bound({ temp: at }, dtype, access, length),
+    };
+    const columns = this.#caps.simt ? Math.min(groups, gridLimit) : groups;
+    const rows = columns === 0 ? 1 : Math.ceil(groups / columns);
+    const column = e.special('group', 0, columns);
+    const group = rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows), e.i32(columns)), column);
+    if (columns * rows === groups) write(w, group);
+    else {
+      const inside = e.lt(group, e.i32(groups));
+      assumeBounds(group, 0, groups - 1);
+      b.ifThen(inside, () => write(w, group));
+    }
+    const program = b.build({
+      name: `${this.#name}${suffix}`,
+      params,
+      scalars: [],
+      grid: [columns, rows, 1],
+      group: [threads, 1, 1],
     });
-    const program = b.build({ name: `${this.#name}${suffix}`, params, scalars: [], grid: [groups, 1, 1] });
     this.#dispatches.push({ program: { ...program, cost: costOf(program.body, new Map()) }, bindings });
   }
 

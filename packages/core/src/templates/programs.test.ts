@@ -8,9 +8,14 @@ import type { IEngine } from '../engine/engine.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { numbers, runOn } from './fixtures/programs.ts';
 import { rowMajor, type TensorView } from './lines.ts';
-import { lowerScan, type ScanOp } from './scan.ts';
-import { lowerScatter, type ScatterOp } from './scatter-update.ts';
+import { lowerScan } from './scan.ts';
+import type { ScanOp } from './scan-parts.ts';
+import type { ScatterOp } from './scatter-parts.ts';
+import { lowerScatter } from './scatter-update.ts';
 import { lowerSort } from './sort.ts';
+import { verifyProgram } from '../kernel/verify.ts';
+import type { Lowered } from './contract.ts';
+import { threadCaps } from './fixtures/cases.ts';
 
 const makers: Readonly<Record<string, () => Promise<IEngine> | IEngine>> = {
   interpreter: () => createReferenceEngine(),
@@ -208,6 +213,8 @@ for (const [name, make] of Object.entries(makers)) {
           [2, 3, 4, 7],
           [3, 4, 67, 5],
           [1, 2, 130, 3],
+          [1, 9, 1, 700],
+          [2, 40, 3, 300],
         ] as const) {
           const shape = [before, n, after];
           const base = Float32Array.from(numbers(before * n * after, 1), (v) => Math.round(v / 10));
@@ -251,3 +258,42 @@ for (const [name, make] of Object.entries(makers)) {
     });
   });
 }
+
+describe('a million elements on groups of threads', () => {
+  const n = 1 << 20;
+  const row = rowMajor('float32', [n]);
+  const lowered: Readonly<Record<string, () => Lowered>> = {
+    scan: () =>
+      lowerScan({ op: 'sum', axis: 0, reverse: false, out: row, x: { slot: 1, view: row }, factor: null }, threadCaps),
+    recurrence: () => {
+      const x = { slot: 1, view: row };
+      return lowerScan({ op: 'linear', axis: 0, reverse: false, out: row, x, factor: { ...x, slot: 2 } }, threadCaps);
+    },
+    sort: () => lowerSort({ axis: 0, descending: false, out: rowMajor('int32', [n]), x: row }, threadCaps),
+    'first ten': () => lowerSort({ axis: 0, descending: true, out: rowMajor('int32', [10]), x: row }, threadCaps),
+    scatter: () =>
+      lowerScatter(
+        {
+          op: 'add',
+          axis: 0,
+          out: row,
+          base: { constant: 0 },
+          index: { slot: 1, view: rowMajor('int32', [n]) },
+          updates: { slot: 2, view: row },
+        },
+        threadCaps,
+      ),
+  };
+  for (const [name, lower] of Object.entries(lowered)) {
+    it(`${name}: many threads, few elements each`, () => {
+      for (const { program } of lower().dispatches) {
+        verifyProgram(program);
+        const [x, y] = program.grid;
+        expect(x).toBeLessThanOrEqual(65535);
+        // What is short does little: carries over segments, the last merges of a few elements.
+        if (/_carry|_merge/.test(program.name)) continue;
+        expect(x * y * program.group[0], program.name).toBeGreaterThanOrEqual(512);
+      }
+    });
+  }
+});

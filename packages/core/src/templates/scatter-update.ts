@@ -2,7 +2,8 @@
  * Scatters: the base, then every update in order, each slice by one group.
  *
  * Updates of one element are combined in their order, so results are the same bits everywhere without atomics. Small sums are
- * reductions over all updates and never come here.
+ * reductions over all updates and never come here. Engines with groups of threads take an element of a slice to a thread, and sort
+ * many updates first (scatter-sorted.ts).
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import type { KNode } from '../kernel/ir.ts';
@@ -11,27 +12,13 @@ import { isRowMajor, sizeOf } from '../shape/view.ts';
 import type { Lowered } from './contract.ts';
 import { positionOf, type TensorView } from './lines.ts';
 import { ProgramSet, type ProgramWriter } from './program-set.ts';
-
-export type ScatterOp = 'add' | 'set' | 'prod' | 'max' | 'min';
-
-/** A tensor of the kernel, or the number that all its elements are. */
-export type ScatterOperand =
-  | { readonly slot: number; readonly view: TensorView }
-  | { readonly constant: number | bigint };
-
-export interface ScatterSpec {
-  readonly op: ScatterOp;
-  readonly axis: number;
-  /** Row-major. */
-  readonly out: TensorView;
-  readonly base: ScatterOperand;
-  readonly index: { readonly slot: number; readonly view: TensorView };
-  /** Shape of the base with the axis replaced by the shape of the index. */
-  readonly updates: ScatterOperand;
-}
+import { axesOf, combineUpdate, type ScatterSpec } from './scatter-parts.ts';
+import { updateSorted } from './scatter-sorted.ts';
 
 /** Elements that lie next to each other in a slice and are done by one group. */
 const sliceWidth = 64;
+/** Updates from which on groups of threads sort them first; fewer are gone through by a thread for each element of a slice. */
+const manyUpdates = 256;
 /** Elements of the base that one group copies. */
 const copyElements = 1 << 13;
 
@@ -39,8 +26,15 @@ export function lowerScatter(spec: ScatterSpec, caps: EngineCaps): Lowered {
   const set = new ProgramSet(`scatter_${spec.op}_${spec.out.shape.join('x')}`, caps);
   const lanes = Math.max(1, Math.floor(caps.vectorBytes / dtypeInfo[spec.out.dtype].bytes));
   const narrow = dtypeInfo[spec.out.dtype].bytes < 4 ? 1 : lanes;
-  copyBase(set, spec, narrow);
-  update(set, spec, narrow);
+  if (!caps.simt) {
+    copyBase(set, spec, narrow, copyElements);
+    update(set, spec, narrow, sliceWidth);
+    return set.result();
+  }
+  const width = sizeOf(spec.out.shape) % narrow === 0 ? narrow : 1;
+  copyBase(set, spec, width, width);
+  if (sizeOf(spec.index.view.shape) > manyUpdates) updateSorted(set, spec, caps.sharedBytes, caps.maxGroup);
+  else update(set, spec, 1, 1);
   return set.result();
 }
 
@@ -60,17 +54,16 @@ function contiguous({ shape, strides }: TensorView): boolean {
   return isRowMajor(shape, { strides, offset: 0 });
 }
 
-function copyBase(set: ProgramSet, { out, base }: ScatterSpec, lanes: number): void {
+function copyBase(set: ProgramSet, { out, base }: ScatterSpec, lanes: number, each: number): void {
   const total = sizeOf(out.shape);
-  const groups = Math.ceil(total / copyElements);
+  const groups = Math.ceil(total / each);
   set.add('_base', groups, (w) => {
     const { b, e, group } = w;
     const target = w.param(0, out.dtype, 'write', out.span);
     const source = 'constant' in base ? null : w.param(base.slot, out.dtype, 'read', base.view.span);
     const vector = 'constant' in base || contiguous(base.view) ? lanes : 1;
-    const start = e.mul(group, e.i32(copyElements));
-    const length =
-      total % copyElements === 0 ? e.i32(copyElements) : e.min(e.i32(copyElements), e.sub(e.i32(total), start));
+    const start = e.mul(group, e.i32(each));
+    const length = total % each === 0 ? e.i32(each) : e.min(e.i32(each), e.sub(e.i32(total), start));
     strips(w, length, vector, (from, width) => {
       const at = e.add(start, from);
       const value =
@@ -82,16 +75,11 @@ function copyBase(set: ProgramSet, { out, base }: ScatterSpec, lanes: number): v
   });
 }
 
-/** Some axes of a view, by themselves. */
-function axesOf(view: TensorView, from: number, to: number): TensorView {
-  return { ...view, shape: view.shape.slice(from, to), strides: view.strides.slice(from, to), shift: 0 };
-}
-
-function update(set: ProgramSet, spec: ScatterSpec, lanes: number): void {
+function update(set: ProgramSet, spec: ScatterSpec, lanes: number, most: number): void {
   const { op, axis, out, index, updates } = spec;
   const rank = index.view.shape.length;
   const inner = sizeOf(out.shape.slice(axis + 1));
-  const width = Math.min(inner, sliceWidth);
+  const width = Math.min(inner, most);
   const pieces = Math.ceil(inner / width);
   const before = sizeOf(out.shape.slice(0, axis));
   set.add('_updates', before * pieces, (w) => {
@@ -123,23 +111,8 @@ function update(set: ProgramSet, spec: ScatterSpec, lanes: number): void {
           parts === null
             ? e.constant(out.dtype, (updates as { constant: number | bigint }).constant, many)
             : b.load(from as KNode, e.add(begin as KNode, positionOf(e, parts.tail, e.add(start, j))), many);
-        b.store(target, at, op === 'set' ? value : combined(w, op, b.load(target, at, many), value));
+        b.store(target, at, op === 'set' ? value : combineUpdate(w, op, b.load(target, at, many), value));
       });
     });
   });
-}
-
-function combined({ e }: ProgramWriter, op: Exclude<ScatterOp, 'set'>, there: KNode, value: KNode): KNode {
-  switch (op) {
-    case 'add':
-      return e.add(there, value);
-    case 'prod':
-      return e.mul(there, value);
-    case 'max':
-      return e.max(there, value);
-    case 'min':
-      return e.min(there, value);
-    default:
-      return op satisfies never;
-  }
 }

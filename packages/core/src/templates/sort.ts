@@ -3,15 +3,17 @@
  *
  * Short lines: every element counts those before it. The few first of a long line: selection (sort-select.ts). Everything else is a
  * radix sort, least significant digit first: lines that fit into a group's memory one by one, longer ones by several groups, which
- * count their digits, learn where their elements go, and move them (sort-radix.ts).
+ * count their digits, learn where their elements go, and move them (sort-radix.ts). Engines with groups of threads count as well, a
+ * thread to an element, and else sort chunks in group memory and merge them (sort-merge.ts).
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import type { KNode } from '../kernel/ir.ts';
 import type { Lowered } from './contract.ts';
 import { lineStart, linesOf } from './lines.ts';
-import { ProgramSet } from './program-set.ts';
+import { ProgramSet, type ProgramWriter } from './program-set.ts';
 import { keysOf } from './sort-keys.ts';
 import { elementAt, type LineSort, type SortSpec, storeRank } from './sort-line.ts';
+import { mergeSort } from './sort-merge.ts';
 import { radixByGroups, radixInGroup, radixMemory } from './sort-radix.ts';
 import { maySelect, select } from './sort-select.ts';
 
@@ -33,11 +35,74 @@ export function lowerSort(spec: SortSpec, caps: EngineCaps): Lowered {
     lines: linesOf(x.shape, axis),
     keys: keysOf(x, spec.descending),
   };
-  if (n <= shortLine) byCounting(set, sort);
+  if (caps.simt && n <= shortLine) byThreads(set, sort);
+  else if (caps.simt) byMerging(set, sort, caps);
+  else if (n <= shortLine) byCounting(set, sort);
   else if (maySelect(sort, caps)) select(set, sort, caps);
   else if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort);
   else radixByGroups(set, sort);
   return set.result();
+}
+
+/** Short lines on engines with groups of threads: every element has a thread that counts those before it. */
+function byThreads(set: ProgramSet, sort: LineSort): void {
+  const { n, lines, keys, axis, x, out } = sort;
+  set.add('_counting', lines * n, (w) => {
+    const { b, e, group } = w;
+    const target = w.param(0, 'int32', 'write', out.span);
+    const source = keys.open(w, 1);
+    const [line, i] = [e.idiv(group, e.i32(n)), e.irem(group, e.i32(n))];
+    const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
+    const keyOf = (at: KNode): KNode[] =>
+      Array.from({ length: keys.words }, (_, word) => keys.key(w, source, elementAt(w, sort, from, at), word));
+    const own = keyOf(i).map((word) => b.place(word));
+    const rank = b.reg('rank', 'int32');
+    b.store(rank, 0, e.i32(0));
+    b.loop(n, (j) => {
+      const earlier = precedes(w, keyOf(j), own, e.lt(j, i));
+      b.store(rank, 0, e.add(b.load(rank, 0), e.cast(earlier, 'int32')));
+    });
+    storeRank(w, sort, target, to, b.load(rank, 0), i);
+  });
+}
+
+/** Long ones: sorted chunks, merged two by two. */
+function byMerging(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
+  const { n, count, lines, keys, axis, x, out } = sort;
+  mergeSort(
+    set,
+    {
+      lines,
+      n,
+      count,
+      words: keys.words,
+      open: (w) => {
+        const { e } = w;
+        const source = keys.open(w, 1);
+        return (line, i, word, inside) => {
+          const at = elementAt(w, sort, lineStart(e, x, axis, line), e.where(inside, i, e.i32(0)));
+          return e.where(inside, keys.key(w, source, at, word), e.constant('uint32', 0xffff_ffff));
+        };
+      },
+      result: (w) => {
+        const { b, e } = w;
+        const target = w.param(0, 'int32', 'write', out.span);
+        const stride = e.i32(out.strides[axis] as number);
+        return (line, rank, _key, position, gate) =>
+          b.store(target, e.add(lineStart(e, out, axis, line), e.mul(rank, stride)), position, gate);
+      },
+    },
+    caps.sharedBytes,
+    caps.maxGroup,
+  );
+}
+
+/** True if a key is smaller, or equal and `first` holds. */
+function precedes({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[], first: KNode): KNode {
+  return x.reduce((earlier, a, word) => {
+    const c = y[word] as KNode;
+    return e.or(e.lt(a, c), e.and(e.eq(a, c), earlier));
+  }, first);
 }
 
 function byCounting(set: ProgramSet, sort: LineSort): void {
@@ -63,12 +128,8 @@ function byCounting(set: ProgramSet, sort: LineSort): void {
         b.loop(n, (j) => {
           const other = words.map((memory) => b.load(memory, j));
           // Before this one: a smaller key, or an equal one that lies before it.
-          let before = e.lt(j, i);
-          words.forEach((_, word) => {
-            const [a, c] = [other[word] as KNode, own[word] as KNode];
-            before = e.or(e.lt(a, c), e.and(e.eq(a, c), before));
-          });
-          b.store(rank, 0, e.add(b.load(rank, 0), e.cast(before, 'int32')));
+          const earlier = precedes(w, other, own, e.lt(j, i));
+          b.store(rank, 0, e.add(b.load(rank, 0), e.cast(earlier, 'int32')));
         });
         storeRank(w, sort, target, to, b.load(rank, 0), i);
       });
