@@ -24,7 +24,7 @@ const layers = [
 ];
 
 /** Packages whose sources also run in browsers: node: modules only through a dynamic import. */
-const portable = new Set(['core', 'backend-cpu', 'backend-webgpu', 'nn', 'emit-c']);
+const portable = new Set(['core', 'backend-cpu', 'backend-webgpu', 'nn', 'emit-c', 'auto-detect']);
 
 const isTest = (path) => /\.(test|bench)\.ts$/.test(path) || /(^|\/)(test|fixtures)\//.test(path);
 const isBackend = (specifier) => /^@polygrad\/backend-[a-z]+/.test(specifier);
@@ -190,6 +190,8 @@ export function checkImports(root) {
         }
         if (isBackend(specifier) && !mayImportBackends(path))
           say(line, `imports ${specifier}: only apps, tests, the conformance command and auto-detect know backends`);
+        if (isBackend(specifier) && value && kind !== 'dynamic' && short === 'auto-detect' && !isTest(path))
+          say(line, `imports ${specifier} statically: auto-detect loads backends dynamically`);
         if (isTest(path)) continue;
         if (specifier.startsWith('node:')) {
           if (portable.has(short) && value && kind !== 'dynamic')

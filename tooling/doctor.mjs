@@ -54,28 +54,13 @@ function dataSet() {
   }
 }
 
-/** Imports the built packages and asks each engine whether it starts here. */
+/** What auto-detection finds, one line for each backend. */
 async function engines() {
   const load = (path) => import(pathToFileURL(join(root, path)).href);
-  const core = await load('packages/core/dist/index.js');
-  if (typeof core.listBackends !== 'function') return [['none', 'the core package registers no engine yet']];
-  const problems = [];
-  for (const backend of ['backend-cpu', 'backend-webgpu', 'backend-opencl', 'backend-cuda']) {
-    if (!existsSync(join(root, `packages/${backend}/dist/index.js`))) continue;
-    await load(`packages/${backend}/dist/index.js`).catch((error) => problems.push([backend, `no: ${message(error)}`]));
-  }
-  const rows = [];
-  for (const entry of core.listBackends()) {
-    const name = typeof entry === 'string' ? entry : entry.name;
-    try {
-      await core.setEngine(name);
-      rows.push([name, `yes: ${core.getEngine().device}`]);
-      core.getEngine().dispose();
-    } catch (error) {
-      rows.push([name, `no: ${message(error)}`]);
-    }
-  }
-  return [...rows, ...problems];
+  const { autoDetectAndConfigureGpu, formatReport } = await load('packages/auto-detect/dist/index.js');
+  const { engine, report } = await autoDetectAndConfigureGpu();
+  engine.dispose();
+  return formatReport(report).split('\n');
 }
 
 async function main() {
@@ -95,7 +80,7 @@ async function main() {
   if (!ready) line('engines', 'unknown: the workspace is not built (see the lines above)');
   else
     try {
-      for (const [name, text] of await engines()) line(`engine ${name}`, text);
+      for (const text of await engines()) line('engines', text);
     } catch (error) {
       line('engines', `unknown: ${message(error)}`);
     }

@@ -132,7 +132,12 @@ describe('complaints are one line and exit code 2', () => {
     [
       'a missing engine',
       async () => ['--engine', 'abacus'],
-      /there is no engine 'abacus'; choose one of cpu, reference/,
+      /there is no engine 'abacus'; choose one of auto, cpu, cuda, opencl, reference, webgpu/,
+    ],
+    [
+      'an engine without a device here',
+      async () => ['--engine', 'cuda'],
+      /the engine 'cuda' is not there: (not installed|no device|failed to start), /,
     ],
     [
       'a folder that is a file',

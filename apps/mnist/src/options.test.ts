@@ -8,7 +8,7 @@ describe('readOptions', () => {
       epochs: 3,
       batch: 64,
       limit: undefined,
-      engine: 'cpu',
+      engine: 'auto',
       seed: 1,
       threads: undefined,
       data: undefined,

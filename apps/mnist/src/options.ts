@@ -23,7 +23,7 @@ Usage: npm start -- [options]
   --epochs N     passes over the training images (default 3)
   --batch N      images per step (default 64)
   --limit N      use only the first N images of the training and of the test set
-  --engine NAME  cpu (default), or reference: an interpreter, very slow
+  --engine NAME  auto (default): the best there is; webgpu, opencl, cuda, cpu; reference: an interpreter, very slow
   --seed N       determines first weights and the order of images (default 1)
   --threads N    threads of the CPU engine (default: as many as there are cores, at most 8)
   --data DIR     read IDX files in MNIST's form (such as Fashion-MNIST) from DIR, plain or .gz
@@ -80,7 +80,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     epochs: integer('epochs', values.epochs, 1, 1_000_000) ?? 3,
     batch: integer('batch', values.batch, 1, 60_000) ?? 64,
     limit: integer('limit', values.limit, 1, 1_000_000_000),
-    engine: nonEmpty('engine', values.engine) ?? 'cpu',
+    engine: nonEmpty('engine', values.engine) ?? 'auto',
     seed: integer('seed', values.seed, 0, 2 ** 32 - 1) ?? 1,
     threads: integer('threads', values.threads, 1, 256),
     data: nonEmpty('data', values.data),

@@ -13,6 +13,8 @@ export interface Probe {
   /** Why the score is what it is, in words for a person. */
   readonly reason: string;
   readonly device: string;
+  /** True for a GPU that the processor plays: never taken for a real one. */
+  readonly software?: boolean;
 }
 
 /** A backend package as the registry sees it. `Options` are the engine's own (threads, device index ...). */

@@ -1,0 +1,198 @@
+/** Which backend is chosen and what the report says, with backends that score, hang, throw and are not there; then with real ones. */
+import type { BackendProvider, IEngine, Probe } from '@polygrad/core/engine';
+import { EngineMissingError, getEngine, listBackends, registerBackend } from '@polygrad/core/engine';
+import { createReferenceEngine } from '@polygrad/core/testing';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { detect } from './detect.ts';
+import { AutoDetectAndConfigureGpu, autoDetectAndConfigureGpu, type DetectionReport, formatReport } from './index.ts';
+import type { BackendPackage } from './packages.ts';
+
+const key = Symbol.for('polygrad.registry');
+const globals = globalThis as { [key]?: unknown };
+let before: unknown;
+
+beforeEach(() => {
+  before = globals[key];
+  globals[key] = undefined;
+});
+afterEach(() => {
+  globals[key] = before;
+});
+
+const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
+
+function fake(name: string, probe: Partial<Probe>, more: Partial<BackendProvider> = {}): BackendProvider {
+  return {
+    name,
+    probe: async () => ({ score: 0, reason: `${name} as it is`, device: `the ${name} device`, ...probe }),
+    create: () => createReferenceEngine({ name }),
+    ...more,
+  };
+}
+
+function packaged(provider: BackendProvider): BackendPackage {
+  return {
+    name: provider.name,
+    specifier: `@polygrad/backend-${provider.name}`,
+    load: async () => registerBackend(provider),
+  };
+}
+
+const cpu = packaged(fake('cpu', { score: 10 }));
+const verdicts = (report: DetectionReport): string[] => report.map(({ name, verdict }) => `${name}: ${verdict}`);
+
+describe('detection', () => {
+  it('takes the highest score, and says of the others why not', async () => {
+    const gpu = packaged(fake('webgpu', { score: 50 }));
+    const faster = packaged(fake('cuda', { score: 90 }));
+    const none = packaged(fake('opencl', { score: 0, reason: 'no platform is installed' }));
+    const { engine, device, report } = await detect({}, [gpu, none, faster, cpu]);
+    expect(getEngine()).toBe(engine);
+    expect([engine.name, device]).toEqual(['cuda', 'IR interpreter']);
+    expect(verdicts(report)).toEqual(['cuda: chosen', 'webgpu: slower', 'cpu: slower', 'opencl: no device']);
+    expect(report[3]).toEqual({
+      name: 'opencl',
+      device: null,
+      score: 0,
+      chosen: false,
+      verdict: 'no device',
+      reason: 'no platform is installed',
+    });
+    expect(report[1]?.reason).toBe('scored lower than cuda; webgpu as it is');
+  });
+
+  it('never takes a software adapter for a GPU, whatever it scores', async () => {
+    const software = packaged(fake('webgpu', { score: 99, software: true, reason: 'llvmpipe' }));
+    const weak = packaged(fake('opencl', { score: 3, reason: 'a processor' }));
+    const { engine, report } = await detect({}, [software, weak, cpu]);
+    expect(engine.name).toBe('cpu');
+    expect(verdicts(report)).toEqual(['cpu: chosen', 'webgpu: software adapter', 'opencl: slower']);
+  });
+
+  it('goes on with the next where one does not start', async () => {
+    const broken = packaged(
+      fake(
+        'cuda',
+        { score: 90 },
+        {
+          create: () => {
+            throw new Error('the driver\nis too old');
+          },
+        },
+      ),
+    );
+    const slow = packaged(fake('webgpu', { score: 50 }, { create: () => never<IEngine>() }));
+    const { engine, report } = await detect({ timeout: 20 }, [broken, slow, cpu]);
+    expect(engine.name).toBe('cpu');
+    expect(verdicts(report)).toEqual(['cpu: chosen', 'cuda: failed to start', 'webgpu: timed out']);
+    expect(report[1]?.reason).toBe('the driver is too old');
+    expect(report[2]?.reason).toBe('it did not start within 20 ms');
+  });
+
+  it('an engine that starts too late is disposed', async () => {
+    const late = createReferenceEngine({ name: 'webgpu' });
+    const dispose = vi.spyOn(late, 'dispose');
+    const create = async (): Promise<IEngine> => {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      return late;
+    };
+    const { engine } = await detect({ timeout: 10 }, [packaged(fake('webgpu', { score: 50 }, { create })), cpu]);
+    expect(engine.name).toBe('cpu');
+    await vi.waitFor(() => expect(dispose).toHaveBeenCalledTimes(1));
+  });
+
+  it('probes side by side, each with the time limit', async () => {
+    const hanging = ['a', 'b', 'c', 'd'].map((name) => packaged(fake(name, {}, { probe: () => never<Probe>() })));
+    const stuck: BackendPackage = { name: 'e', specifier: '@polygrad/backend-e', load: () => never<unknown>() };
+    const start = performance.now();
+    const { engine, report } = await detect({ timeout: 100 }, [...hanging, stuck, cpu]);
+    expect(performance.now() - start).toBeLessThan(350);
+    expect(engine.name).toBe('cpu');
+    expect(report.filter(({ verdict }) => verdict === 'timed out').length).toBe(5);
+  });
+
+  it('reports packages that are missing, broken, or register nothing', async () => {
+    const load = (message: string) => async (): Promise<never> => {
+      throw new Error(message);
+    };
+    const known: BackendPackage[] = [
+      { name: 'a', specifier: '@x/a', load: load("Cannot find package '@x/a' imported from here") },
+      { name: 'b', specifier: '@x/b', load: load("Cannot find package 'other' imported from there") },
+      { name: 'c', specifier: '@x/c', load: async () => ({}) },
+      packaged(fake('d', {}, { probe: () => Promise.reject(new Error('the probe broke')) })),
+      cpu,
+    ];
+    const { report } = await detect({}, known);
+    expect(report.slice(1).map(({ verdict, reason }) => [verdict, reason])).toEqual([
+      ['not installed', 'add the package @x/a'],
+      ['failed to start', "@x/b cannot be loaded: Cannot find package 'other' imported from there"],
+      ['failed to start', "@x/c registers no backend 'c'"],
+      ['failed to start', 'the probe broke'],
+    ]);
+  });
+
+  it('takes part with what is registered already, and honours prefer, only and exclude', async () => {
+    registerBackend(fake('mine', { score: 20 }));
+    const gpu = packaged(fake('webgpu', { score: 50 }));
+    const load = vi.spyOn(gpu, 'load');
+    expect((await detect({ exclude: ['webgpu'] }, [gpu, cpu])).engine.name).toBe('mine');
+    expect(load).not.toHaveBeenCalled();
+    expect((await detect({}, [gpu, cpu])).engine.name).toBe('webgpu');
+    expect((await detect({ prefer: 'cpu' }, [gpu, cpu])).engine.name).toBe('cpu');
+    expect((await detect({ prefer: ['none', 'mine', 'cpu'] }, [gpu, cpu])).engine.name).toBe('mine');
+    const { engine, report } = await detect({ only: ['cpu'] }, [gpu, cpu]);
+    expect(engine.name).toBe('cpu');
+    expect(verdicts(report)).toEqual(['cpu: chosen', 'mine: left out', 'webgpu: left out']);
+  });
+
+  it('passes options on, and tells the report even where nothing starts', async () => {
+    const create = vi.fn(() => createReferenceEngine());
+    await detect({ engineOptions: { cpu: { threads: 2 } } }, [packaged(fake('cpu', { score: 1 }, { create }))]);
+    expect(create).toHaveBeenCalledWith({ threads: 2 });
+    const onReport = vi.fn();
+    const failing = detect({ only: ['webgpu'], onReport }, [packaged(fake('webgpu', { reason: 'no adapter' })), cpu]);
+    await expect(failing).rejects.toThrow(EngineMissingError);
+    await expect(failing).rejects.toThrow(/webgpu +score 0 +no device, no adapter/);
+    expect(verdicts(onReport.mock.calls[0]?.[0] as DetectionReport)).toEqual(['cpu: left out', 'webgpu: no device']);
+  });
+});
+
+describe('the report as text', () => {
+  it('is one line for each backend', () => {
+    const report: DetectionReport = [
+      { name: 'cpu', device: 'two cores', score: 10, chosen: true, verdict: 'chosen', reason: 'threads' },
+      { name: 'webgpu', device: 'llvmpipe', score: 2, chosen: false, verdict: 'software adapter', reason: 'slow' },
+      { name: 'cuda', device: null, score: 0, chosen: false, verdict: 'not installed', reason: 'add it' },
+    ];
+    expect(formatReport(report).split('\n')).toEqual([
+      '* cpu     score 10  two cores: chosen, threads',
+      '  webgpu  score  2  llvmpipe: software adapter, slow',
+      '  cuda    score  0  not installed, add it',
+    ]);
+    expect(formatReport([])).toBe('');
+  });
+});
+
+describe('what is really here', () => {
+  it('always has the CPU engine', async () => {
+    globals[key] = before;
+    const seen: DetectionReport[] = [];
+    const { engine, device, report } = await autoDetectAndConfigureGpu({
+      timeout: 10_000,
+      engineOptions: { cpu: { threads: 1 } },
+      onReport: (r) => seen.push(r),
+    });
+    try {
+      expect(getEngine()).toBe(engine);
+      expect(engine.device).toBe(device);
+      expect(seen).toEqual([report]);
+      expect(report.filter((r) => r.chosen).map((r) => r.name)).toEqual([engine.name]);
+      expect(report.map((r) => r.name).sort()).toEqual(['cpu', 'cuda', 'opencl', 'webgpu']);
+      expect(report.find((r) => r.name === 'cpu')?.score).toBeGreaterThan(0);
+      expect(listBackends()).toContain('cpu');
+    } finally {
+      engine.dispose();
+    }
+    expect(AutoDetectAndConfigureGpu).toBe(autoDetectAndConfigureGpu);
+  });
+});

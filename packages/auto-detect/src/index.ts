@@ -1,0 +1,8 @@
+/** Entry point @polygrad/auto-detect: finds the best engine and sets it. */
+export {
+  type AutoDetectOptions,
+  autoDetectAndConfigureGpu,
+  autoDetectAndConfigureGpu as AutoDetectAndConfigureGpu,
+  type Detected,
+} from './detect.ts';
+export { type BackendReport, type DetectionReport, formatReport, type Verdict } from './report.ts';

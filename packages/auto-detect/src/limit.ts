@@ -1,0 +1,45 @@
+/** Waiting for something, but not for ever. */
+
+/** What came of it: a value, an error, or nothing in time. */
+export type Outcome<T> =
+  | { readonly kind: 'value'; readonly value: T }
+  | { readonly kind: 'error'; readonly error: unknown }
+  | { readonly kind: 'late' };
+
+/**
+ * Runs a task and waits for it at most so many milliseconds. Never throws.
+ *
+ * @param late called with the value if it comes after all
+ */
+export async function within<T>(
+  milliseconds: number,
+  task: () => T | Promise<T>,
+  late: (value: T) => void = () => undefined,
+): Promise<Outcome<T>> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let over = false;
+  const limit = new Promise<Outcome<T>>((resolve) => {
+    timer = setTimeout(() => {
+      over = true;
+      resolve({ kind: 'late' });
+    }, milliseconds);
+  });
+  const work = (async (): Promise<Outcome<T>> => {
+    try {
+      const value = await task();
+      if (over) late(value);
+      return { kind: 'value', value };
+    } catch (error) {
+      return { kind: 'error', error };
+    }
+  })();
+  const outcome = await Promise.race([work, limit]);
+  clearTimeout(timer);
+  return outcome;
+}
+
+/** The message of whatever was thrown, on one line. */
+export function oneLine(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replace(/\s*\n\s*/g, ' ').trim();
+}
