@@ -1,7 +1,8 @@
 /**
  * The backend packages that are known, and how each is loaded. Importing one registers its backend.
  *
- * All but the CPU engine need not be installed, so they are imported by names that bundlers and type checkers do not follow.
+ * What runs in browsers is imported by its literal name, so that bundlers take it along if it is installed; packages with
+ * native code by names that bundlers do not follow.
  */
 
 /** A package that registers a backend. */
@@ -14,14 +15,20 @@ export interface BackendPackage {
 
 const inNode = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
 
-function optional(name: string): BackendPackage {
+function native(name: string): BackendPackage {
   const specifier = `@polygrad/backend-${name}`;
   return { name, specifier, load: () => import(/* webpackIgnore: true */ /* @vite-ignore */ specifier) };
 }
 
 /** Packages that can work here. In browsers those with native code are no candidates. */
 export const backendPackages: readonly BackendPackage[] = [
-  ...(inNode ? ['cuda', 'webgpu', 'opencl'] : ['webgpu']).map(optional),
+  ...(inNode ? ['cuda', 'opencl'] : []).map(native),
+  {
+    name: 'webgpu',
+    specifier: '@polygrad/backend-webgpu',
+    // With a handler of its own, a bundler takes a package that is not there for a warning.
+    load: () => import('@polygrad/backend-webgpu').catch((error: unknown) => Promise.reject(error)),
+  },
   { name: 'cpu', specifier: '@polygrad/backend-cpu', load: () => import('@polygrad/backend-cpu') },
 ];
 

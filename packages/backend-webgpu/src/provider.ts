@@ -15,8 +15,7 @@ export const webgpuProvider: BackendProvider = {
     const found = await findAdapter({}).catch((error: unknown) => String(error));
     if (typeof found === 'string') return { score: 0, reason: found, device: 'none' };
     const { name, software } = found;
-    if (software)
-      return { score: softwareScore, reason: 'a software adapter: slower than the CPU engine', device: name };
+    if (software) return { score: softwareScore, reason: 'slower than the CPU engine', device: name, software: true };
     return { score: hardwareScore, reason: 'a GPU', device: name };
   },
   create(options?: Readonly<Record<string, unknown>>): Promise<IEngine> {
