@@ -34,8 +34,10 @@ const makers: Readonly<Record<string, Maker>> = {
     const { createCpuEngine } = await import('@polygrad/backend-cpu');
     return { engine: await createCpuEngine(options), skip: [] };
   },
+  // The other dtypes are the CPU engine's.
   webgpu: async () => {
     const { createWebGpuEngine } = await import('@polygrad/backend-webgpu');
+    await import('@polygrad/backend-cpu');
     return { engine: await createWebGpuEngine(), skip: [] };
   },
   opencl: async () => {

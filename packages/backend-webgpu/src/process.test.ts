@@ -1,0 +1,89 @@
+/** Whole programs: they end by themselves, wait without using the processor, and compute in worker threads. */
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { testEngine } from './fixtures/device.ts';
+
+const entry = new URL('../dist/index.js', import.meta.url);
+const engine = await testEngine();
+engine?.dispose();
+// Other processes run what is built, as users do.
+const there = engine !== null && existsSync(fileURLToPath(entry));
+
+/** Runs a program that has `createWebGpuEngine`; gives what it prints, and how it ended. */
+function run(source: string): Promise<{ code: number | null; out: string; err: string }> {
+  const program = `import { createWebGpuEngine } from ${JSON.stringify(entry.href)};\n${source}`;
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { timeout: 25_000 });
+    let [out, err] = ['', ''];
+    child.stdout.on('data', (text) => {
+      out += text;
+    });
+    child.stderr.on('data', (text) => {
+      err += text;
+    });
+    child.on('close', (code) => resolve({ code, out, err }));
+  });
+}
+
+const roundTrip = `
+const buffer = engine.alloc(4);
+const binding = { buffer, offset: 0, bytes: 4 };
+engine.upload(binding, Uint32Array.of(42));
+const answer = new Uint32Array((await engine.download(binding, new Uint8Array(4))).buffer)[0];`;
+
+describe.skipIf(!there)('a program with a WebGPU engine', () => {
+  it('ends by itself, without dispose', async () => {
+    const { code, out, err } = await run(
+      `const engine = await createWebGpuEngine(); ${roundTrip} console.log(answer);`,
+    );
+    expect(err.replace(/^Warning: .*\n/gm, '')).toBe('');
+    expect({ code, out }).toEqual({ code: 0, out: '42\n' });
+  });
+
+  it('ends by itself with work that nobody waits for', async () => {
+    const { code, out } = await run(`
+const engine = await createWebGpuEngine(); ${roundTrip}
+engine.submit([{ kind: 'fill', to: binding, pattern: 1 }]);
+console.log(answer);`);
+    expect({ code, out }).toEqual({ code: 0, out: '42\n' });
+  });
+
+  it('computes in worker threads, several at a time', async () => {
+    const worker = `
+const { createWebGpuEngine } = await import(${JSON.stringify(entry.href)});
+const { parentPort } = await import('node:worker_threads');
+const engine = await createWebGpuEngine(); ${roundTrip}
+engine.dispose();
+parentPort.postMessage(answer);`;
+    const { code, out } = await run(`
+import { Worker } from 'node:worker_threads';
+const answers = await Promise.all([1, 2].map(() => new Promise((resolve, reject) => {
+  const url = 'data:text/javascript,' + encodeURIComponent(${JSON.stringify(worker)});
+  const worker = new Worker(new URL(url));
+  worker.on('message', resolve);
+  worker.on('error', reject);
+})));
+console.log(answers.join());`);
+    expect({ code, out }).toEqual({ code: 0, out: '42,42\n' });
+  });
+
+  it('leaves the event loop asleep while it waits', async () => {
+    const { code, out } = await run(`
+const engine = await createWebGpuEngine();
+const bytes = 1 << 24;
+const buffer = engine.alloc(bytes);
+const to = { buffer, offset: 0, bytes };
+engine.submit([{ kind: 'fill', to, pattern: 1 }]);
+await engine.idle();
+const start = performance.eventLoopUtilization();
+do engine.submit(Array.from({ length: 4 }, (_, i) => ({ kind: 'fill', to, pattern: i + 1 })));
+while (await engine.idle(), performance.eventLoopUtilization(start).idle + performance.eventLoopUtilization(start).active < 300);
+console.log(performance.eventLoopUtilization(start).utilization);
+engine.dispose();`);
+    expect(code).toBe(0);
+    // 1 where Dawn looks for answers in a loop.
+    expect(Number(out)).toBeLessThan(0.7);
+  });
+});
