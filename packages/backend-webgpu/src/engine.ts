@@ -158,6 +158,11 @@ export class WebGpuEngine implements IEngine {
     return kernels;
   }
 
+  ready(): Promise<void> {
+    if (this.#trouble.end !== null) return Promise.reject(this.#trouble.end);
+    return this.#trouble.guard(this.#pipelines.ready());
+  }
+
   release(kernels: readonly CompiledKernel[]): void {
     if (this.#trouble.end !== null) return;
     for (const kernel of kernels as readonly WebGpuKernel[]) {

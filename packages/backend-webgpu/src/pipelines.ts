@@ -48,6 +48,7 @@ export class Pipelines {
   readonly #onCompile: ((progress: CompileProgress) => void) | undefined;
   #asked = 0;
   #done = 0;
+  readonly #whenReady: (() => void)[] = [];
 
   constructor(
     device: GPUDevice,
@@ -64,6 +65,14 @@ export class Pipelines {
   /** Pipelines on their way. */
   get pending(): number {
     return this.#asked - this.#done;
+  }
+
+  /** Resolves when none is on its way. */
+  ready(): Promise<void> {
+    if (this.pending === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#whenReady.push(resolve);
+    });
   }
 
   /** The code of a program with one more user; starts making it if it is new. Throws CompileError for what cannot be printed. */
@@ -115,7 +124,10 @@ export class Pipelines {
       .then(() => {
         this.#done++;
         this.#report(program.name);
-        if (this.#done === this.#asked) this.#done = this.#asked = 0;
+        if (this.#done === this.#asked) {
+          this.#done = this.#asked = 0;
+          for (const tell of this.#whenReady.splice(0)) tell();
+        }
         this.#onSettled(code);
       });
     return code;

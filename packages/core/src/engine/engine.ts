@@ -114,6 +114,8 @@ export interface IEngine {
   downloadSync?(from: Binding, into: Uint8Array): Uint8Array;
   /** Makes programs ready. Returns at once; throws CompileError for programs the engine refuses. */
   compile(programs: readonly Program[]): readonly CompiledKernel[];
+  /** Resolves when all kernels are ready, or found to be impossible. Left out where `compile` is done when it returns. */
+  ready?(): Promise<void>;
   /** Drops compiled kernels that no plan holds any longer. */
   release(kernels: readonly CompiledKernel[]): void;
   /** Starts a batch of commands, in order. Never waits for the device unless the device has no other way. */

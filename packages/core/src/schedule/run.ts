@@ -5,7 +5,7 @@ import type { Node } from '../graph/node.ts';
 import { Cone, type ConeOptions } from './cone.ts';
 import type { EngineState } from './engine-state.ts';
 import { execute } from './execute.ts';
-import { makePlan } from './plan.ts';
+import { makePlan, type Plan } from './plan.ts';
 
 /** Misses after which each further one is reported to the debug log. */
 const suspiciousMisses = 64;
@@ -26,22 +26,7 @@ export function run(state: EngineState, wanted: readonly Node[], options: ConeOp
   try {
     if (!cone.collect(wanted, options)) return false;
     state.flushes++;
-    const { hash, key } = cone;
-    let plan = state.plans.find(hash, key);
-    if (plan === undefined) {
-      state.planMisses++;
-      if (state.planMisses > suspiciousMisses)
-        log?.(
-          `[plan] miss ${state.planMisses} after ${state.planHits} hits, ${cone.count} nodes: do shapes change at every step?`,
-        );
-      plan = makePlan(cone, {
-        engine: state.engine,
-        kernels: state.kernelCache,
-        elementBytes: state.elementBytes,
-        log: log ?? undefined,
-      });
-      state.plans.add(hash, key, plan);
-    } else state.planHits++;
+    const plan = planOf(state);
     execute(plan, cone, state.pool, state.elementBytes);
     state.kernels += plan.dispatches.length;
     state.inFlight++;
@@ -50,4 +35,36 @@ export function run(state: EngineState, wanted: readonly Node[], options: ConeOp
   } finally {
     cone.clear();
   }
+}
+
+/** Makes the plan that `run` would run, if one engine suffices. */
+export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
+  try {
+    if (cone.collect(wanted, options)) planOf(state);
+  } finally {
+    cone.clear();
+  }
+}
+
+/** The plan of what the cone holds. */
+function planOf(state: EngineState): Plan {
+  const { hash, key } = cone;
+  let plan = state.plans.find(hash, key);
+  if (plan !== undefined) {
+    state.planHits++;
+    return plan;
+  }
+  state.planMisses++;
+  if (state.planMisses > suspiciousMisses)
+    log?.(
+      `[plan] miss ${state.planMisses} after ${state.planHits} hits, ${cone.count} nodes: do shapes change at every step?`,
+    );
+  plan = makePlan(cone, {
+    engine: state.engine,
+    kernels: state.kernelCache,
+    elementBytes: state.elementBytes,
+    log: log ?? undefined,
+  });
+  state.plans.add(hash, key, plan);
+  return plan;
 }

@@ -13,6 +13,7 @@ import { bufferNode } from '../graph/build.ts';
 import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
 import { finishFlush, pendingHandles, release, retain, setFlushHooks } from '../graph/recorder.ts';
+import { isRehearsing } from '../graph/rehearsal.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { isRowMajor, rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
@@ -36,10 +37,26 @@ export interface ScheduleStats {
 
 /** Flushes that may wait in the device before `throttle` waits for them. */
 const mostInFlight = 16;
-setFlushHooks({ onLimit: flush, onScopeEnd: flush });
+/** What a flush does instead while a function is rehearsed (warmup.ts). */
+let rehearsedFlush: () => void = () => undefined;
+setFlushHooks({
+  onLimit: () => {
+    if (!isRehearsing()) flush();
+  },
+  onScopeEnd: flush,
+});
+
+/** Connects warmup.ts. */
+export function setRehearsedFlush(next: () => void): void {
+  rehearsedFlush = next;
+}
 
 /** Realises every pending handle's node and submits the work. What nobody holds any more is not computed. */
 export function flush(): void {
+  if (isRehearsing()) {
+    rehearsedFlush();
+    return;
+  }
   if (isWaiting()) resume();
   const mark = nextMark();
   const wanted: Node[] = [];

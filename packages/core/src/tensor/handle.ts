@@ -14,6 +14,7 @@ import {
   trackHandle,
   unwatch,
 } from '../graph/recorder.ts';
+import { rememberAssigned } from '../graph/rehearsal.ts';
 import { adopt, handleBrand, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
@@ -133,6 +134,7 @@ export class TensorHandle implements TrackedHandle {
       node.requiresGrad = true;
     }
     if (node === this.node) return;
+    rememberAssigned(this);
     retain(node);
     const old = this.node;
     this.node = node;

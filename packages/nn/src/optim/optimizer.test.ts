@@ -2,7 +2,7 @@
  * Trajectories against PyTorch 1.13 in float64: the parameters after the first and after the fifth step on the gradients
  * below (`torch.optim`, `torch.set_default_dtype(torch.float64)`). Lion, which PyTorch lacks, against its paper.
  */
-import { memory, setEngine, type Tensor, tensor } from '@polygrad/core';
+import { memory, scope, setEngine, stats, type Tensor, tensor, warmup } from '@polygrad/core';
 import { createReferenceEngine } from '@polygrad/core/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NnError } from '../errors.ts';
@@ -226,6 +226,28 @@ describe('Optimizer', () => {
     const state = await ofP.state();
     expect(() => ofQ.loadState(state)).toThrow(/'0.mean' is float32 \(2\) in the state and float32 \(3\) here/);
     expect(() => momentum.loadState(state)).toThrow(NnError);
+  });
+
+  it('is as before after a warmup, whose plan the first step uses', async () => {
+    const run = async (warm: boolean): Promise<number[]> => {
+      using w = parameter(tensor([1, 2, 3]));
+      using optimizer = new Adam([w], { lr: 0.1 });
+      const step = (): void =>
+        scope(() => {
+          w.mul(w).sum().backward();
+          optimizer.step();
+        });
+      if (warm) {
+        await warmup(step);
+        expect(optimizer.steps).toBe(0);
+        const { planMisses } = stats();
+        step();
+        expect(stats().planMisses).toBe(planMisses);
+      } else step();
+      step();
+      return numbers(w);
+    };
+    expect(await run(true)).toEqual(await run(false));
   });
 
   it('holds memory flat over steps', () => {

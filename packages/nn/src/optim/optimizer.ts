@@ -3,7 +3,17 @@
  * change from step to step as scalars. Each optimizer is a formula: new parameter and new state from old ones and the
  * gradient (sgd.ts, adam.ts, adaptive.ts).
  */
-import { type DType, flush, full, keep, noGrad, scope, type Tensor, tensor } from '@polygrad/core/functions';
+import {
+  type DType,
+  flush,
+  full,
+  isRehearsing,
+  keep,
+  noGrad,
+  scope,
+  type Tensor,
+  tensor,
+} from '@polygrad/core/functions';
 import { checkNumber, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import type { StateArray } from '../module/state.ts';
@@ -121,7 +131,7 @@ export abstract class Optimizer<Names extends string = string> {
       if (gradients === undefined) this.zeroGrad();
       else for (const gradient of gradients) gradient?.dispose();
     });
-    this.#steps++;
+    if (!isRehearsing()) this.#steps++;
   }
 
   /** Clears what `backward()` accumulated. */

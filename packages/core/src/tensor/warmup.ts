@@ -1,0 +1,63 @@
+/**
+ * warmup: a step's kernels are made before its first run.
+ *
+ * The function is recorded as always, but where its flushes would run a plan, the plan is only made. Results that no flush
+ * computed are given back at the end, assignments are taken back, and the generator of random numbers is where it was.
+ */
+import { getEngine } from '../engine/registry.ts';
+import type { Node } from '../graph/node.ts';
+import { nextMark } from '../graph/node.ts';
+import { pendingHandles } from '../graph/recorder.ts';
+import { asIfForgotten, beginRehearsal, endRehearsal, isRehearsing } from '../graph/rehearsal.ts';
+import { generatorState, withGenerator } from '../ops/random-key.ts';
+import { ArgumentError } from '../shape/errors.ts';
+import { refusePromise } from './scope.ts';
+import { stateOf } from '../schedule/engine-state.ts';
+import { prepare } from '../schedule/run.ts';
+import { flush, setRehearsedFlush } from '../schedule/runtime.ts';
+
+setRehearsedFlush(() => {
+  const mark = nextMark();
+  const wanted: Node[] = [];
+  for (const { node, disposed } of pendingHandles) {
+    if (disposed || node.storage !== null || node.mark === mark) continue;
+    node.mark = mark;
+    wanted.push(node);
+  }
+  const state = stateOf(getEngine());
+  if (wanted.length > 0) asIfForgotten(() => prepare(state, wanted, state.global));
+});
+
+/**
+ * Makes the kernels of a function, for instance a training step, without running it, and resolves when they are ready. On engines
+ * that compile slowly (WebGPU) the first step then starts at once.
+ *
+ * Call it with the shapes of real steps. The function is called once: tensors it assigns keep their values, optimizers do not
+ * count the step, tensors it makes are disposed; what else it changes in JavaScript stays changed. It should not read values. Steps that
+ * flush several times are prepared as far as their first flush goes, and roughly after that.
+ *
+ * @param step a synchronous function
+ * @throws ArgumentError if it returns a promise, or inside another warmup
+ * @example
+ * import '@polygrad/backend-cpu';
+ * import { ones, stats, warmup, zeros } from '@polygrad/core';
+ * const w = zeros([4]);
+ * const step = () => void w.assign(w.add(ones([4]).mul(2)));
+ * await warmup(step);
+ * console.log(await w.array()); //=> [ 0, 0, 0, 0 ]
+ */
+export async function warmup(step: () => unknown): Promise<void> {
+  if (isRehearsing()) throw new ArgumentError('warmup', 'a warmup is running already; end it before the next one');
+  flush();
+  const engine = getEngine();
+  beginRehearsal();
+  try {
+    withGenerator(generatorState(), () => refusePromise('warmup', step()));
+    flush();
+  } finally {
+    const assigned = endRehearsal();
+    for (const handle of [...pendingHandles]) if (!assigned.has(handle) && !handle.kept) handle.dispose();
+  }
+  flush();
+  await engine.ready?.();
+}
