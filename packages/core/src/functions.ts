@@ -277,6 +277,10 @@ export { type KernelRun, type Profile, type ProfileOptions, profile } from './sc
 export { isRehearsing } from './graph/rehearsal.ts';
 export { warmup } from './tensor/warmup.ts';
 export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './schedule/runtime.ts';
+export type { Measured } from './tuning/measure.ts';
+export type { ProductShape } from './tuning/product.ts';
+export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from './tuning/store.ts';
+export { tune, type TuneOptions, type TuneResult } from './tuning/tune.ts';
 export {
   type BackendProvider,
   getBackend,

@@ -6,6 +6,7 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
+import type { TuningStore } from '../tuning/store.ts';
 
 /** Static facts about an engine, read by the scheduler and by kernel lowering. */
 export interface EngineCaps {
@@ -96,6 +97,16 @@ export interface KernelSource {
   readonly text: string;
 }
 
+/** How an engine wants its tiles of threads chosen (tuning/). */
+export interface EngineTuning {
+  /** Where measurements are kept between runs. */
+  readonly store?: TuningStore;
+  /** Measure what is new soon after it was first run. Default false: only `tune()` measures. */
+  readonly automatic?: boolean;
+  /** A clock in milliseconds. Default `performance.now`. */
+  readonly now?: () => number;
+}
+
 /** An execution engine. Commands run in the order they are submitted; `free` takes effect after them. */
 export interface IEngine {
   /** Registered name: 'cpu', 'webgpu', 'opencl', 'cuda', 'reference' ... */
@@ -103,6 +114,8 @@ export interface IEngine {
   /** What a person would call the device, for reports. */
   readonly device: string;
   readonly caps: EngineCaps;
+  /** Present where tiles measured on the device are loaded, or measured, without being asked. */
+  readonly tuning?: EngineTuning;
   /** Uninitialised memory of at least `bytes` bytes. Throws OutOfMemoryError. */
   alloc(bytes: number): EngineBuffer;
   free(buffer: EngineBuffer): void;

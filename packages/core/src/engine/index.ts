@@ -7,6 +7,7 @@ export type {
   EngineCaps,
   EngineLostInfo,
   EngineMemory,
+  EngineTuning,
   IEngine,
   KernelSource,
 } from './engine.ts';
@@ -30,3 +31,5 @@ export {
   registerBackend,
   setEngine,
 } from './registry.ts';
+
+export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from '../tuning/store.ts';

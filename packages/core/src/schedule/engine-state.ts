@@ -8,6 +8,7 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from './cache.ts';
 import type { ConeOptions } from './cone.ts';
 import { storageBytes } from './host-data.ts';
+import { startTuning } from '../tuning/automatic.ts';
 import { KernelCache } from './kernel-cache.ts';
 import type { Plan } from './plan.ts';
 import { traits } from './traits.ts';
@@ -62,6 +63,7 @@ export function stateOf(engine: IEngine): EngineState {
       ...counts,
     };
     states.set(engine, state);
+    startTuning(engine, () => plans.clear());
   }
   last = state;
   return state;

@@ -12,6 +12,7 @@ import { linearize } from '../kernel/linearize.ts';
 import { printLoopKernel } from '../kernel/print.ts';
 import type { Lowered } from '../templates/contract.ts';
 import { lowerContraction } from '../templates/select.ts';
+import { choicesOf } from '../tuning/choices.ts';
 import type { LoweredKernel } from './lower.ts';
 
 /** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
@@ -39,7 +40,9 @@ export class KernelCache {
     const key = `${hint === null ? 'loops' : 'contraction'} ${slots} ${loop.scalars.join()}${text.slice(text.indexOf('\n'))}`;
     return this.findOr(key, () => {
       const { caps } = this.#engine;
-      return (hint === null ? null : lowerContraction(loop, hint, e, caps)) ?? plain(loop, caps);
+      return (
+        (hint === null ? null : lowerContraction(loop, hint, e, caps, choicesOf(this.#engine))) ?? plain(loop, caps)
+      );
     });
   }
 

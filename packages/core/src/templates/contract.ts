@@ -59,10 +59,19 @@ export interface Lowered {
   readonly temps: readonly number[];
 }
 
+/** Tiles that were measured, for engines with groups of threads (tuning/). */
+export interface TileChoices {
+  /** Name of the tile for a class of contractions (simt-class.ts); undefined if none was measured. */
+  find(key: string): string | undefined;
+  /** Told of every contraction that is lowered. */
+  note(key: string, kernel: LoopKernel, e: Exprs): void;
+}
+
 /** Lowers a hinted kernel for an engine, or returns null to decline. `e` is the factory that made the kernel's nodes. */
 export type ContractionTemplate = (
   kernel: LoopKernel,
   hint: ContractionHint,
   e: Exprs,
   caps: EngineCaps,
+  choices?: TileChoices,
 ) => Lowered | null;

@@ -1,0 +1,93 @@
+/**
+ * The tiles known for an engine, and the contractions it was asked for: what kernels are lowered by.
+ */
+import type { EngineCaps, IEngine } from '../engine/engine.ts';
+import type { Exprs } from '../kernel/expr.ts';
+import type { LoopKernel } from '../kernel/ir.ts';
+import type { TileChoices } from '../templates/contract.ts';
+import { tilesVersion } from '../templates/simt-class.ts';
+import { tileOf } from '../templates/simt-tile.ts';
+
+/** A contraction that has been lowered, one for each class. */
+export interface Seen {
+  readonly kernel: LoopKernel;
+  readonly e: Exprs;
+}
+
+/** Classes kept at most. */
+const mostClasses = 256;
+
+export class Choices implements TileChoices {
+  readonly #tiles = new Map<string, string>();
+  readonly #seen = new Map<string, Seen>();
+  /** Told of a class that was not measured yet. */
+  onNew: ((key: string) => void) | null = null;
+
+  find(key: string): string | undefined {
+    return this.#tiles.get(key);
+  }
+
+  note(key: string, kernel: LoopKernel, e: Exprs): void {
+    if (this.#tiles.has(key) || this.#seen.has(key) || this.#seen.size >= mostClasses) return;
+    this.#seen.set(key, { kernel, e });
+    this.onNew?.(key);
+  }
+
+  /** Classes that were lowered without a measured tile. */
+  wanted(): ReadonlyMap<string, Seen> {
+    return this.#seen;
+  }
+
+  set(key: string, tile: string): void {
+    this.#tiles.set(key, tile);
+    this.#seen.delete(key);
+  }
+
+  /** Forgets what was measured. */
+  clear(): void {
+    this.#tiles.clear();
+    this.#seen.clear();
+  }
+
+  /** All tiles as text. */
+  write(): string {
+    return JSON.stringify({ version: tilesVersion, tiles: Object.fromEntries(this.#tiles) });
+  }
+
+  /** Takes in tiles from a text, except those of classes measured since; what is damaged or of another version is left out. */
+  read(text: string): number {
+    let found: unknown;
+    try {
+      found = JSON.parse(text);
+    } catch {
+      return 0;
+    }
+    const { version, tiles } = (typeof found === 'object' && found !== null ? found : {}) as {
+      version?: unknown;
+      tiles?: unknown;
+    };
+    if (version !== tilesVersion || typeof tiles !== 'object' || tiles === null) return 0;
+    let count = 0;
+    for (const [key, name] of Object.entries(tiles)) {
+      if (typeof name !== 'string' || tileOf(name) === null || this.#tiles.has(key)) continue;
+      this.set(key, name);
+      count++;
+    }
+    return count;
+  }
+}
+
+const known = new WeakMap<IEngine, Choices>();
+
+/** The tiles of an engine. */
+export function choicesOf(engine: IEngine): Choices {
+  let choices = known.get(engine);
+  if (choices === undefined) known.set(engine, (choices = new Choices()));
+  return choices;
+}
+
+/** What a store keeps an engine's tiles under: the device, what it can do, and the version of the tiles. */
+export function storeKey({ name, device, caps }: { name: string; device: string; caps: EngineCaps }): string {
+  const limits = [caps.vectorBytes, caps.sharedBytes, caps.maxGroup, Number(caps.sharedIsMemory ?? false)].join('-');
+  return `tiles-${tilesVersion} ${name} ${device} ${limits}`;
+}

@@ -1,0 +1,121 @@
+/**
+ * Times the candidate tiles of one contraction on the device: the kernel itself, on memory of its own, in alternation.
+ */
+import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
+import type { KNodeOf } from '../kernel/ir.ts';
+import { legalize } from '../kernel/legalize.ts';
+import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
+import type { Lowered } from '../templates/contract.ts';
+import { findContraction } from '../templates/contraction.ts';
+import { candidateTiles } from '../templates/simt-choose.ts';
+import { lowerSimt } from '../templates/simt-gemm.ts';
+import { nameOf } from '../templates/simt-tile.ts';
+import type { Seen } from './choices.ts';
+
+export interface Measured {
+  readonly tile: string;
+  readonly milliseconds: number;
+}
+
+export interface MeasureOptions {
+  /** Milliseconds after which no further candidate is begun. */
+  readonly budget: number;
+  /** A clock in milliseconds. */
+  readonly now: () => number;
+}
+
+/** A round of a candidate takes about so many milliseconds; no more runs than this; rounds of those that may win. */
+const roundTime = 4;
+const mostRuns = 32;
+const rounds = 3;
+/** Candidates this much slower than the best are not measured again. */
+const hopeless = 1.5;
+/** A candidate must be this much faster than the default to replace it. */
+const gain = 0.97;
+
+interface Candidate {
+  readonly tile: string;
+  readonly commands: readonly Command[];
+  readonly kernels: readonly CompiledKernel[];
+  readonly buffers: readonly EngineBuffer[];
+  best: number;
+  runs: number;
+}
+
+/** Memory of the kernel's parameters, filled with ones. */
+function parameters(engine: IEngine, params: readonly KNodeOf<'PARAM'>[]): Binding[] {
+  return params.map((p) => {
+    const dtype = p.dtype as DType;
+    const element = engine.caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
+    const bytes = Math.max(4, Math.ceil((p.arg.length * element) / 4) * 4);
+    const binding = { buffer: engine.alloc(bytes), offset: 0, bytes };
+    // 1 in every element of 32-bit types, something finite in the others.
+    engine.submit([
+      { kind: 'fill', to: binding, pattern: isFloat(dtype) ? (element === 2 ? 0x3c003c00 : 0x3f800000) : 1 },
+    ]);
+    return binding;
+  });
+}
+
+function prepare(engine: IEngine, tile: string, lowered: Lowered, params: readonly Binding[]): Candidate {
+  const programs = lowered.dispatches.map((d) => legalize(d.program, engine.caps));
+  const kernels = engine.compile(programs);
+  const temps = lowered.temps.map((size): Binding => {
+    const bytes = Math.max(4, Math.ceil(size / 4) * 4);
+    return { buffer: engine.alloc(bytes), offset: 0, bytes };
+  });
+  const commands = lowered.dispatches.map(({ bindings }, i): Command => {
+    const kernel = kernels[i] as CompiledKernel;
+    const bound = bindings.map((b) => ('param' in b ? params[b.param] : temps[b.temp]) as Binding);
+    const scalars = kernel.program.scalars.map((dtype) => (dtype.endsWith('64') && !isFloat(dtype) ? 1n : 1));
+    return { kind: 'dispatch', kernel, bindings: bound, scalars };
+  });
+  return { tile, commands, kernels, buffers: temps.map((t) => t.buffer), best: Number.POSITIVE_INFINITY, runs: 1 };
+}
+
+async function round(engine: IEngine, candidate: Candidate, now: () => number): Promise<void> {
+  const start = now();
+  engine.submit(Array.from({ length: candidate.runs }, () => candidate.commands).flat());
+  await engine.idle();
+  candidate.best = Math.min(candidate.best, (now() - start) / candidate.runs);
+}
+
+/** All candidates that were measured, the fastest first; none where the kernel is no contraction of theirs. */
+export async function measureTiles(engine: IEngine, seen: Seen, { budget, now }: MeasureOptions): Promise<Measured[]> {
+  const c = findContraction(seen.kernel, seen.e);
+  if (c === null) return [];
+  const tiles = candidateTiles(c, engine.caps);
+  const params = parameters(engine, seen.kernel.params);
+  const candidates: Candidate[] = [];
+  const drop = ({ kernels, buffers }: Candidate): void => {
+    for (const buffer of buffers) engine.free(buffer);
+    engine.release(kernels);
+  };
+  try {
+    await engine.idle();
+    const start = now();
+    let best = Number.POSITIVE_INFINITY;
+    for (const tile of tiles) {
+      if (candidates.length > 0 && now() - start > budget) break;
+      const candidate = prepare(engine, nameOf(tile), lowerSimt(c, seen.e, engine.caps, tile), params);
+      candidates.push(candidate);
+      await round(engine, candidate, now); // compiles, fills caches
+      candidate.best = Number.POSITIVE_INFINITY;
+      await round(engine, candidate, now);
+      candidate.runs = Math.max(1, Math.min(mostRuns, Math.round(roundTime / Math.max(1e-3, candidate.best))));
+      best = Math.min(best, candidate.best);
+    }
+    for (let i = 0; i < rounds; i++) {
+      for (const candidate of candidates) if (candidate.best <= best * hopeless) await round(engine, candidate, now);
+      best = candidates.reduce((least, x) => Math.min(least, x.best), best);
+    }
+  } finally {
+    candidates.forEach(drop);
+    for (const { buffer } of params) engine.free(buffer);
+  }
+  const measured = candidates.map(({ tile, best }): Measured => ({ tile, milliseconds: best }));
+  const [standard] = measured;
+  if (standard === undefined) return [];
+  const worth = (x: Measured): number => (x === standard ? x.milliseconds * gain : x.milliseconds);
+  return measured.sort((x, y) => worth(x) - worth(y));
+}

@@ -1,0 +1,241 @@
+/** The tuner on an engine with a clock of its own: chooses the fastest, keeps it, finds it again, and ignores what is damaged. */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Command, EngineTuning, IEngine } from '../engine/engine.ts';
+import { getEngine, setEngine } from '../engine/registry.ts';
+import { type Tensor, tensor } from '../index.ts';
+import { tileOf } from '../templates/simt-tile.ts';
+import { createNullEngine } from '../testing/null-engine.ts';
+import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { choicesOf, storeKey } from './choices.ts';
+import { diskStore, memoryStore, type TuningStore } from './store.ts';
+import { tune } from './tune.ts';
+
+/** Numbers in memory. */
+const numbers = (shape: readonly [number, number]): Tensor =>
+  tensor(
+    Float32Array.from({ length: shape[0] * shape[1] }, (_, i) => (i % 7) - 3),
+    { shape },
+  );
+
+interface Clocked {
+  readonly engine: IEngine;
+  now(): number;
+  /** Names of the kernels run since the last call. */
+  grids(): string[];
+}
+
+/** An engine without a device, on which a dispatch takes as long as `time` says. */
+function clocked(time: (threads: number) => number, tuning?: EngineTuning): Clocked {
+  const base = createNullEngine({ simt: true, maxGroup: 256, sharedBytes: 16384, nativeOps: new Set(['MULADD']) });
+  let clock = 0;
+  let seen: string[] = [];
+  const engine: IEngine = {
+    ...base,
+    ...(tuning === undefined ? {} : { tuning: { ...tuning, now: () => clock } }),
+    submit: (commands: readonly Command[]) => {
+      base.submit(commands);
+      for (const command of commands) {
+        if (command.kind !== 'dispatch') continue;
+        const { grid, group } = command.kernel.program;
+        clock += time(group[0]);
+        seen.push(`${grid[0] * grid[1]}x${group[0]}`);
+      }
+    },
+  };
+  return {
+    engine,
+    now: () => clock,
+    grids: () => {
+      const now = seen;
+      seen = [];
+      return now;
+    },
+  };
+}
+
+const product = { m: 256, n: 256, k: 256 };
+const threadsOf = (tile: string): number => tileOf(tile)?.threads.reduce((n, x) => n * x, 1) as number;
+
+afterEach(async () => {
+  await setEngine('cpu').catch(() => {});
+});
+
+describe('tune', () => {
+  it('takes the fastest candidate and says what was measured', async () => {
+    for (const fast of [64, 256]) {
+      const { engine, now } = clocked((threads) => (threads === fast ? 1 : 3));
+      const results = await tune(engine, { products: [product], now });
+      expect(results.length).toBe(1);
+      const [{ key, tile, measured }] = results as [(typeof results)[number]];
+      expect(key).toBe('float32 256x256x256x1 k.c 1');
+      expect(threadsOf(tile)).toBe(fast);
+      expect(measured.length).toBeGreaterThan(5);
+      expect(measured[0]).toEqual({ tile, milliseconds: 1 });
+      expect(await tune(engine, { products: [product], now })).toEqual([]);
+    }
+  });
+
+  it('keeps the default where nothing is clearly faster, and stops at its budget', async () => {
+    const { engine, now } = clocked(() => 1);
+    const [even] = await tune(engine, { products: [product], now });
+    expect(even?.tile).toBe('group:8x8x1:4x4x1:16');
+    const slow = clocked(() => 100);
+    const [first] = await tune(slow.engine, { products: [product], now: slow.now, budget: 150 });
+    expect(first?.measured.length).toBe(1);
+  });
+
+  it('tunes what was run, and lowers it with the new tile from then on', async () => {
+    const { engine, now, grids } = clocked((threads) => (threads === 256 ? 1 : 3));
+    await setEngine(engine);
+    const [a, b] = [numbers([256, 256]), numbers([256, 256])];
+    const run = async (): Promise<string[]> => {
+      grids();
+      const c = a.matmul(b);
+      await c.data().catch(() => {});
+      c.dispose();
+      return grids();
+    };
+    expect((await run()).at(-1)).toBe('64x64');
+    const results = await tune(engine, { now });
+    expect(results.map((r) => r.key)).toEqual(['float32 256x256x256x1 k.c 1']);
+    expect((await run()).at(-1)).toMatch(/x256$/);
+  });
+
+  it('keeps results and finds them again, for the same device only', async () => {
+    const store = memoryStore();
+    const first = clocked((threads) => (threads === 256 ? 1 : 3));
+    const [found] = await tune(first.engine, { products: [product], store, now: first.now });
+    const again = clocked((threads) => (threads === 256 ? 1 : 3));
+    expect(await tune(again.engine, { products: [product], store, now: again.now })).toEqual([]);
+    expect(choicesOf(again.engine).find(found?.key as string)).toBe(found?.tile);
+    expect(again.grids()).toEqual([]);
+    const other = { ...clocked(() => 1).engine, device: 'another' };
+    expect((await tune(other, { products: [product], store, now: () => 0 })).length).toBe(1);
+    const anew = await tune(again.engine, { products: [product], store, now: again.now, again: true });
+    expect(anew.length).toBe(1);
+  });
+
+  it('ignores damaged entries and stores that fail', async () => {
+    const { engine } = clocked(() => 1);
+    const key = 'float32 256x256x256x1 k.c 1';
+    for (const text of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"version":0,"tiles":{}}',
+      '{"version":1,"tiles":3}',
+      JSON.stringify({ version: 1, tiles: { [key]: 'group:9999999x1x1:1x1x1:1' } }),
+      JSON.stringify({ version: 1, tiles: { [key]: 7 } }),
+    ]) {
+      const store = memoryStore();
+      await store.save(storeKey(engine), text);
+      const fresh = clocked(() => 1);
+      expect((await tune(fresh.engine, { products: [product], store, now: fresh.now })).length, text).toBe(1);
+    }
+    // A tile that fits no longer gives way to the default when the kernel is lowered.
+    choicesOf(engine).set('float32 12x12x48x1 k.c 1', 'group:32x32x1:1x1x1:16');
+    await setEngine(engine);
+    const c = numbers([12, 48]).matmul(numbers([48, 12]));
+    await c.data().catch(() => {});
+    c.dispose();
+  });
+
+  it('refuses products that are none', async () => {
+    const { engine } = clocked(() => 1);
+    await expect(tune(engine, { products: [{ m: 0, n: 4, k: 4 }] })).rejects.toThrow(
+      /m must be an integer of at least 1/,
+    );
+    await expect(tune(engine, { products: [{ m: 4, n: 4, k: 1.5 }] })).rejects.toThrow(/k must be/);
+    await expect(tune(engine, { products: [{ m: 4, n: 4, k: 4, dtype: 'float16' }] })).rejects.toThrow(/float16/);
+    expect(await tune(createReferenceEngine(), { products: [product] })).toEqual([]);
+  });
+
+  it('runs the real candidates on the interpreter without harm to the next result', async () => {
+    const engine = createReferenceEngine({ simt: true });
+    await setEngine(engine);
+    const make = () =>
+      numbers([24, 32])
+
+        .matmul(numbers([32, 20]))
+        .data();
+    const before = await make();
+    const [result] = await tune(engine, { budget: 400 });
+    expect(result?.measured.length).toBeGreaterThan(1);
+    expect(await make()).toEqual(before);
+    expect(engine.memory().bytes).toBeLessThan(100_000);
+  });
+});
+
+describe('tuning by itself', () => {
+  const waitFor = async (condition: () => boolean): Promise<void> => {
+    for (let i = 0; i < 200 && !condition(); i++) await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(condition()).toBe(true);
+  };
+  const use = async (engine: IEngine): Promise<void> => {
+    await setEngine(engine);
+    const c = numbers([256, 256]).matmul(numbers([256, 256]));
+    await c.data().catch(() => {});
+    c.dispose();
+  };
+  const key = 'float32 256x256x256x1 k.c 1';
+
+  it('measures a new class soon after it was run, and keeps it', async () => {
+    const store = memoryStore();
+    const { engine } = clocked((threads) => (threads === 256 ? 1 : 3), { store, automatic: true });
+    await use(engine);
+    await waitFor(() => choicesOf(engine).find(key) !== undefined);
+    expect(threadsOf(choicesOf(engine).find(key) as string)).toBe(256);
+    let text: string | null = null;
+    await waitFor(() => {
+      void store.load(storeKey(engine)).then((x) => {
+        text = x;
+      });
+      return text !== null;
+    });
+    expect(text).toContain(key);
+  });
+
+  it('only loads where that is all that was asked', async () => {
+    const store = memoryStore();
+    const { engine } = clocked(() => 1, { store });
+    await store.save(storeKey(engine), JSON.stringify({ version: 1, tiles: { [key]: 'group:16x16x1:4x4x1:16' } }));
+    await use(engine);
+    await waitFor(() => choicesOf(engine).find(key) === 'group:16x16x1:4x4x1:16');
+    const failing: TuningStore = {
+      load: () => Promise.reject(new Error('no')),
+      save: () => Promise.reject(new Error('no')),
+    };
+    const other = clocked(() => 1, { store: failing, automatic: true });
+    await use(other.engine);
+    expect(getEngine()).toBe(other.engine);
+  });
+});
+
+describe('a store of files', () => {
+  it('writes whole files, one for each key, and gives null for what is not there', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'polygrad-tuning-'));
+    try {
+      const store = diskStore(join(folder, 'deeper'));
+      expect(await store.load('a key')).toBeNull();
+      await Promise.all(Array.from({ length: 8 }, (_, i) => store.save('a key', `${i}`.repeat(10_000))));
+      const text = (await store.load('a key')) as string;
+      expect(new Set(text).size).toBe(1);
+      expect(text.length).toBe(10_000);
+      await store.save('a/key', 'other');
+      expect(await store.load('a/key')).toBe('other');
+      const files = await readdir(join(folder, 'deeper'));
+      expect(files.length).toBe(2);
+      expect(await readFile(join(folder, 'deeper', files[0] as string), 'utf8')).not.toBe('');
+      await writeFile(join(folder, 'file'), '');
+      const nowhere = diskStore(join(folder, 'file', 'x'));
+      await nowhere.save('k', 'v');
+      expect(await nowhere.load('k')).toBeNull();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});

@@ -1,0 +1,96 @@
+/**
+ * `tune`: measures tiles on the device that runs them, and keeps the fastest.
+ */
+import type { IEngine } from '../engine/engine.ts';
+import { getEngine } from '../engine/registry.ts';
+import { clearPlans } from '../schedule/runtime.ts';
+import { findContraction } from '../templates/contraction.ts';
+import { classOf } from '../templates/simt-class.ts';
+import { choicesOf, type Seen, storeKey } from './choices.ts';
+import { type Measured, measureTiles } from './measure.ts';
+import { type ProductShape, productOf } from './product.ts';
+import type { TuningStore } from './store.ts';
+
+export interface TuneOptions {
+  /** Products to tune besides what the engine has run since it started. */
+  readonly products?: readonly ProductShape[];
+  /** Where results are kept between runs; nowhere unless given. `defaultStore()` is a good choice. */
+  readonly store?: TuningStore;
+  /** Milliseconds after which no further candidate of a class is begun. Default 2000. */
+  readonly budget?: number;
+  /** Measure what is known already, too. Default false. */
+  readonly again?: boolean;
+  /** Told after each class. */
+  readonly onResult?: (result: TuneResult) => void;
+  /** A clock in milliseconds. Default `performance.now`. */
+  readonly now?: () => number;
+}
+
+/** What was found for one class of contractions. */
+export interface TuneResult {
+  /** dtype, rounded rows x columns x length of the sum x batch, layouts. */
+  readonly key: string;
+  /** The tile that is used from now on, in one word. */
+  readonly tile: string;
+  /** All candidates, the one that is used first. */
+  readonly measured: readonly Measured[];
+}
+
+/**
+ * Measures, for each class of matrix products and convolutions the engine has run, which tile of threads is the fastest on its
+ * device, and lowers them with it from now on.
+ *
+ * Every candidate sums in the accumulating dtype, so results stay within the tolerances of the numeric contract; the order in
+ * which they add, and with it the last bits, may differ from one tile to another. Do not tune between runs that must give the
+ * same bits. Engines without groups of threads (`cpu`) need no tuning: nothing is measured and the list is empty. Other work
+ * submitted meanwhile disturbs the figures.
+ *
+ * @param engine an engine; the current one unless given
+ * @returns what was measured, one entry for each class that was new
+ * @throws ArgumentError for products whose sizes are no positive integers
+ * @example
+ * import { createReferenceEngine } from '@polygrad/core/testing';
+ * import { memoryStore, setEngine, tensor, tune } from '@polygrad/core';
+ * await setEngine(createReferenceEngine({ simt: true }));
+ * const x = tensor(new Float32Array(256), { shape: [16, 16] });
+ * await x.matmul(x.transpose()).data();
+ * const results = await tune(undefined, { store: memoryStore(), budget: 0 });
+ * console.log(results.map((r) => r.key)); //=> [ 'float32 16x16x16x1 k.k 1' ]
+ */
+export async function tune(engine: IEngine = getEngine(), options: TuneOptions = {}): Promise<TuneResult[]> {
+  const { products = [], store, budget = 2000, again = false, onResult, now = () => performance.now() } = options;
+  const given = products.map(productOf);
+  if (!engine.caps.simt) return [];
+  const choices = choicesOf(engine);
+  const key = storeKey(engine);
+  let changed = false;
+  if (again) choices.clear();
+  else if (store !== undefined) {
+    const text = await store.load(key);
+    if (text !== null) changed = choices.read(text) > 0;
+  }
+  const wanted = new Map<string, Seen>(choices.wanted());
+  for (const seen of given) {
+    const c = findContraction(seen.kernel, seen.e);
+    const name = c === null ? null : classOf(c, engine.caps);
+    if (name !== null && choices.find(name) === undefined) wanted.set(name, seen);
+  }
+  const results: TuneResult[] = [];
+  try {
+    for (const [name, seen] of wanted) {
+      const measured = await measureTiles(engine, seen, { budget, now });
+      const [best] = measured;
+      if (best === undefined) continue;
+      choices.set(name, best.tile);
+      changed = true;
+      const result = { key: name, tile: best.tile, measured };
+      results.push(result);
+      onResult?.(result);
+    }
+  } finally {
+    // Plans were made with other tiles.
+    if (changed) clearPlans(engine);
+    if (results.length > 0) await store?.save(key, choices.write());
+  }
+  return results;
+}
