@@ -29,7 +29,7 @@ const inWorker = `new Promise((resolve, reject) => {
 
 describe('bundle for browsers', () => {
   it('asks for nothing outside itself', async () => {
-    const application = await bundle(['training']);
+    const application = await bundle(['pages/mlp']);
     expect(application.warnings).toEqual([]);
     expect(application.outside).toEqual([]);
     const { bytes, gzip } = sizes(application.files);

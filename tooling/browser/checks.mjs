@@ -5,7 +5,7 @@
 import { CpuEngine } from '@polygrad/backend-cpu';
 import { runConformance } from '@polygrad/conformance';
 import { matmul, scope, seed, setEngine, rand } from '@polygrad/core';
-import { train } from './training.mjs';
+import { train } from './pages/mlp.mjs';
 
 /** Parts of the conformance suite: elementwise, along an axis, contractions, random numbers, golden values. */
 const families = ['[2,3] / float32 / plain', '[2,3] along 1 / float', 'conv1d', 'random /', 'goldens / softmax'];

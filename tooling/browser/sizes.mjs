@@ -1,7 +1,7 @@
 /**
- * `node tooling/browser/sizes.mjs [ENTRY] [--modules N]`: what a bundle for browsers is made of.
+ * `node tooling/browser/sizes.mjs [PAGE] [COUNT]`: what a page of pages/ is made of once it is bundled.
  *
- * For each folder and module: bytes of minified code, by the source map, and bytes of gzip that the bundle would lose without it.
+ * For each folder, and for the COUNT largest modules: bytes of minified code, by the source map, and bytes of gzip that the bundle would lose without it.
  */
 import { gzipSync } from 'node:zlib';
 import { rolldown } from 'rolldown';
@@ -47,55 +47,44 @@ export function bySource(code, map) {
   }
   return pieces;
 }
+
 const gzip = (text) => gzipSync(text, { level: 9 }).length;
 
-async function main([entry = 'tooling/browser/training.mjs', count = '40']) {
+/** Bytes by a name of their source, and what gzip saves without them. */
+function table(pieces, total, nameOf) {
+  const groups = new Map();
+  for (const { source, text } of pieces) groups.set(nameOf(source), (groups.get(nameOf(source)) ?? 0) + text.length);
+  const without = (name) => pieces.map(({ source, text }) => (nameOf(source) === name ? '' : text)).join('');
+  return [...groups]
+    .map(([name, bytes]) => ({ name, bytes, saved: total - gzip(without(name)) }))
+    .sort((a, b) => b.saved - a.saved);
+}
+
+async function main([page = 'cnn', most = '30']) {
   const build = await rolldown({
-    input: resolve(root, entry),
+    input: fileURLToPath(new URL(`pages/${page}.mjs`, import.meta.url)),
     platform: 'browser',
     resolve: { conditionNames: ['@polygrad/source', 'browser', 'import', 'default'] },
-    onLog(l, g) {
-      if (l !== 'debug' && l !== 'info') console.log(g.message);
-    },
   });
-  const { output } = await build.generate({
-    format: 'es',
-    minify: true,
-    sourcemap: true,
-    dir: resolve(root, '.cache/x'),
-  });
-  for (const chunk of output.filter((c) => c.type === 'chunk')) {
-    const pieces = bySource(chunk.code, chunk.map);
-    const total = gzip(chunk.code);
-    console.log(`${chunk.fileName}: ${Buffer.byteLength(chunk.code)} bytes, ${total} gzip`);
-    const table = (key) => {
-      const groups = new Map();
-      for (const { source, text } of pieces) {
-        const name = key(source);
-        groups.set(name, (groups.get(name) ?? 0) + text.length);
-      }
-      return [...groups]
-        .map(([name, bytes]) => {
-          const rest = pieces
-            .filter((p) => key(p.source) !== name)
-            .map((p) => p.text)
-            .join('');
-          return { name, bytes, gzip: total - gzip(rest) };
-        })
-        .sort((a, b) => b.gzip - a.gzip);
-    };
-    const name = (s) =>
-      s === null
-        ? '(glue)'
-        : relative(root, resolve(root, '.cache/x', s))
-            .replace(/^packages\//, '')
-            .replace('/src/', '/');
-    const folder = (s) => name(s).replace(/\/[^/]*$/, '');
-    for (const r of table(folder))
-      console.log(`${String(r.bytes).padStart(8)} ${String(r.gzip).padStart(7)}  ${r.name}`);
+  const folder = resolve(root, '.cache/sizes');
+  const { output } = await build.generate({ format: 'es', minify: true, sourcemap: true, dir: folder });
+  await build.close();
+  const nameOf = (source) =>
+    source === null
+      ? '(between modules)'
+      : relative(root, resolve(folder, source))
+          .replace(/^packages\//, '')
+          .replace('/src/', '/');
+  for (const { fileName, code, map } of output.filter(({ type }) => type === 'chunk')) {
+    const total = gzip(code);
+    const pieces = bySource(code, map);
+    const show = ({ name, bytes, saved }) =>
+      console.log(`${String(bytes).padStart(9)} ${String(saved).padStart(8)}  ${name}`);
+    console.log(`\n${fileName}: ${Buffer.byteLength(code)} bytes, ${total} gzip\n    bytes     gzip`);
+    for (const row of table(pieces, total, (source) => nameOf(source).replace(/\/[^/]*$/, '/'))) show(row);
     console.log();
-    for (const r of table(name).slice(0, +count))
-      console.log(`${String(r.bytes).padStart(8)} ${String(r.gzip).padStart(7)}  ${r.name}`);
+    for (const row of table(pieces, total, nameOf).slice(0, Number(most))) show(row);
   }
 }
+
 if (import.meta.url === pathToFileURL(process.argv[1]).href) await main(process.argv.slice(2));

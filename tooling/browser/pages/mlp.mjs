@@ -3,13 +3,13 @@
  * without a single `await`.
  */
 import '@polygrad/backend-cpu';
-import { linspace, mseLoss, scope, seed, sin } from '@polygrad/core';
+import { linspace, mseLoss, reshape, scope, seed, sin } from '@polygrad/core/functions';
 import { Adam, Linear, ReLU, Sequential, valueAndGrad } from '@polygrad/nn';
 
 /** Trains and returns the loss after every twentieth step. */
 export async function train(steps = 200) {
   seed(1);
-  const x = linspace(-3, 3, 128).reshape([128, 1]);
+  const x = reshape(linspace(-3, 3, 128), [128, 1]);
   const model = new Sequential(new Linear(1, 32), new ReLU(), new Linear(32, 1));
   const optimizer = new Adam(model.parameters(), { lr: 0.01 });
   const losses = [];
