@@ -21,6 +21,8 @@ const args = [
   '--disable-component-update',
   '--disable-sync',
   '--disable-dev-shm-usage',
+  // Without a graphics card: WebGPU through SwiftShader.
+  '--enable-unsafe-webgpu',
 ];
 
 /** Starts the browser at `path`; `close` ends it and removes its profile. */

@@ -3,7 +3,8 @@
  *
  * The conformance suite in headless Chromium, out of a minified bundle, with the output and the exit codes of the command for Node.
  * `--isolated` serves the page so that threads may share memory; `--worker` runs the suite in a module worker instead of on the
- * page's main thread. Without Chromium it is skipped, unless POLYGRAD_REQUIRE names `browser`.
+ * page's main thread. Without Chromium, and where it has no such engine, the run is skipped, unless
+ * POLYGRAD_REQUIRE names `browser` (and, for engines other than cpu, the engine).
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -12,7 +13,7 @@ import { findChromium, startChromium } from './chromium.mjs';
 import { inPage } from './page.mjs';
 import { isolation } from './server.mjs';
 
-const engineNames = ['cpu'];
+const engineNames = ['cpu', 'webgpu'];
 const usage = `usage: conformance --browser --engine ${engineNames.join('|')} [--isolated] [--worker] [--threads N] [--sample N] [--filter TEXT] [--json FILE] [--verbose]`;
 
 // Run in the page; texts, because functions would be rewritten by test runners.
@@ -88,6 +89,16 @@ function readArguments(args) {
   return { ...values, ...numbers };
 }
 
+/** Says why nothing was run; the exit code. */
+function skip(engine, reason) {
+  console.log(`SKIPPED engine ${engine} in a browser: ${reason}`);
+  const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',');
+  const asked = ['browser', engine].filter((name) => required.includes(name) || name === 'cpu');
+  if (asked.length < 2) return 0;
+  console.error(`conformance: POLYGRAD_REQUIRE asks for ${asked.join(' and ')}`);
+  return 2;
+}
+
 async function main(args) {
   let values;
   try {
@@ -102,14 +113,7 @@ async function main(args) {
   }
   const { engine, isolated, worker, threads, sample = 1, filter, json, verbose } = values;
   const path = findChromium();
-  if (path === null) {
-    console.log(
-      `SKIPPED engine ${engine} in a browser: no Chromium here; \`bash tooling/devices/install.sh browser\` installs it`,
-    );
-    if (!(process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser')) return 0;
-    console.error('conformance: POLYGRAD_REQUIRE asks for browser');
-    return 2;
-  }
+  if (path === null) return skip(engine, 'no Chromium here; `bash tooling/devices/install.sh browser` installs it');
   const started = performance.now();
   const long = process.env.POLYGRAD_LONG === '1';
   const report = await runInBrowser({ path, engine, isolated, worker, threads, sample, filter, long }, (result) => {
@@ -117,12 +121,13 @@ async function main(args) {
     if (outcome === 'failed') console.log(`FAILED ${name}\n  ${detail}`);
     else if (verbose) console.log(`${outcome} ${name}${detail && ` (${detail})`}`);
   });
+  if (report.missing !== undefined) return skip(engine, report.missing);
   const reasons = report.results.filter(({ outcome }) => outcome === 'skipped').map(({ detail }) => detail);
   for (const reason of new Set(reasons))
     console.log(`SKIPPED ${reasons.filter((other) => other === reason).length}: ${reason}`);
   if (report.leftOut > 0) console.log(`sample: one of every ${sample} cases was run, ${report.leftOut} were left out`);
   for (const error of report.errors) console.log(`FAILED without a case: ${error}`);
-  const where = `${isolated ? 'isolated' : 'plain'} page, ${worker ? 'module worker' : 'main thread'}, ${report.threads} threads`;
+  const where = `${isolated ? 'isolated' : 'plain'} page, ${worker ? 'module worker' : 'main thread'}`;
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`conformance of ${report.engine} (${report.device}) in Chromium (${where}) in ${seconds} s`);
   if (json) writeFileSync(json, `${JSON.stringify(report, null, 1)}\n`);
