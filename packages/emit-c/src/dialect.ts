@@ -40,7 +40,8 @@ export interface Dialect {
   scalar(c: Context, slot: number, dtype: DType): Part;
   /** An arithmetic operation on one part; `args` are those of `operands(n)`. */
   operation(c: Context, n: KNode, args: readonly Part[]): Part;
-  cast(c: Context, x: Part, to: DType): Part;
+  /** One part of the conversion `n`. */
+  cast(c: Context, n: KNode, x: Part, to: DType): Part;
   bitcast(c: Context, x: Part, to: DType): Part;
   /** A vector of scalars, or of one scalar `lanes` times. */
   vector(c: Context, dtype: DType, lanes: number, scalars: readonly Part[]): Part;

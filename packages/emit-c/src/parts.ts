@@ -14,6 +14,8 @@ export interface Part {
   readonly stable: boolean;
   /** A literal, or a vector of literals. */
   readonly constant: boolean;
+  /** The stable scalars a vector was made of. */
+  readonly elements?: readonly Part[];
 }
 
 export type Value = readonly Part[];
@@ -36,6 +38,14 @@ export function call(text: string, dtype: DType, lanes = 1): Part {
 /** An expression with operators. */
 export function expression(text: string, dtype: DType, lanes = 1): Part {
   return { text, dtype, lanes, atom: false, stable: false, constant: false };
+}
+
+/** A vector written as a call with its scalars, or one scalar for all lanes. */
+export function vectorOf(text: string, dtype: DType, lanes: number, scalars: readonly Part[]): Part {
+  const constant = scalars.every((s) => s.constant);
+  const made = { ...call(text, dtype, lanes), constant, stable: constant };
+  if (!scalars.every((s) => s.stable)) return made;
+  return { ...made, elements: scalars.length === 1 ? new Array<Part>(lanes).fill(scalars[0] as Part) : scalars };
 }
 
 /** The text as an operand. */

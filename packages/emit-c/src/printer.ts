@@ -105,7 +105,7 @@ export class Printer implements Context {
   #named(p: Part): Part {
     const title = this.fresh('v');
     this.#line(this.#dialect.constantLine(title, p));
-    return name(title, p.dtype, p.lanes);
+    return { ...name(title, p.dtype, p.lanes), ...(p.elements === undefined ? {} : { elements: p.elements }) };
   }
 
   #value(n: KNode | undefined): Value {
@@ -259,7 +259,7 @@ export class Printer implements Context {
       case 'LANE': {
         let { lane } = n.arg;
         for (const part of this.#value(n.src[0])) {
-          if (lane < part.lanes) return [part.lanes === 1 ? part : d.lane(this, part, lane)];
+          if (lane < part.lanes) return [part.lanes === 1 ? part : (part.elements?.[lane] ?? d.lane(this, part, lane))];
           lane -= part.lanes;
         }
         return this.refuse('a lane outside its vector');
@@ -267,7 +267,7 @@ export class Printer implements Context {
       case 'LOAD':
         return this.#load(n, sizes);
       case 'CAST':
-        return this.#value(n.src[0]).map((p) => (p.dtype === dtype ? p : d.cast(this, p, dtype)));
+        return this.#value(n.src[0]).map((p) => (p.dtype === dtype ? p : d.cast(this, n, p, dtype)));
       case 'BITCAST':
         return this.#value(n.src[0]).map((p) => (p.dtype === dtype ? p : d.bitcast(this, p, dtype)));
       default: {

@@ -1,6 +1,12 @@
 /** Entry point @polygrad/core/testing: engines for tests, without a device, and programs to compare engines by. */
 export { createNullEngine, type NullEngine, type NullEngineCounts } from './null-engine.ts';
 export { castCases, operationCases } from './operation-cases.ts';
-export { type ProgramCase, type ProgramTolerance, programDifference, runProgramCases } from './program-case.ts';
+export {
+  type ProgramCase,
+  type ProgramTolerance,
+  programDifference,
+  runProgramCases,
+  withoutDenormals,
+} from './program-case.ts';
 export { type RandomDType, randomProgram } from './random-program.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';

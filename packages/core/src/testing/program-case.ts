@@ -72,6 +72,14 @@ async function runOne(
   return after;
 }
 
+/** The case without denormal float32 numbers in its data, for devices that read them as zero. */
+export function withoutDenormals(c: ProgramCase): ProgramCase {
+  const data = c.data.map((array) =>
+    array instanceof Float32Array ? array.map((x) => (Math.abs(x) < 2 ** -126 ? 0 : x)) : array,
+  );
+  return { ...c, data };
+}
+
 /** Where two results of a case differ, as a line of text, or null. NaN equals NaN. */
 export function programDifference(
   { program }: ProgramCase,

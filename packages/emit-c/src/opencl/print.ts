@@ -2,7 +2,7 @@
 import type { KNode, Program } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import type { DType, PrintedKernel, PrintedParam, PrintedScalar } from '../kernel.ts';
-import { call, expression, name, operand, type Part, type Value } from '../parts.ts';
+import { expression, name, operand, type Part, type Value, vectorOf } from '../parts.ts';
 import { identifier, Printer } from '../printer.ts';
 import { assemble } from '../source.ts';
 import { openClBitcast, openClCast } from './casts.ts';
@@ -69,21 +69,20 @@ class OpenCl implements Dialect {
   operation(c: Context, n: KNode, args: readonly Part[]): Part {
     return openClOperation(c, n, args, this.#options.fastFma === true);
   }
-  cast(c: Context, x: Part, to: DType): Part {
+  cast(c: Context, _: KNode, x: Part, to: DType): Part {
     return openClCast(c, x, to);
   }
   bitcast(c: Context, x: Part, to: DType): Part {
     return openClBitcast(c, x, to);
   }
   vector(_: Context, dtype: DType, lanes: number, scalars: readonly Part[]): Part {
-    const constant = scalars.every((s) => s.constant);
     const texts = scalars.map((s) => (dtype === 'bool' ? `-(int)${operand(s)}` : s.text));
-    return { ...call(`(${typeName(dtype, lanes)})(${texts.join(', ')})`, dtype, lanes), constant, stable: constant };
+    return vectorOf(`(${typeName(dtype, lanes)})(${texts.join(', ')})`, dtype, lanes, scalars);
   }
   lane(c: Context, given: Part, lane: number): Part {
     const x = c.runtime(given);
     const text = `${x.text}.s${lane.toString(16)}`;
-    return x.dtype === 'bool' ? expression(`${text} != 0`, 'bool') : { ...call(text, x.dtype), stable: true };
+    return x.dtype === 'bool' ? expression(`${text} != 0`, 'bool') : name(text, x.dtype);
   }
   load(c: Context, mem: Memory, index: Part, sizes: readonly number[], gate: Part | null, alt: Value | null): Value {
     return openClLoad(c, mem, index, sizes, gate, alt);

@@ -11,7 +11,8 @@ const limits = {
   uint32: { low: '0f', below: '4294967040f', above: '4294967296f', max: '4294967295u', zero: '0u' },
 } as const;
 
-export function wgslCast(c: Context, given: Part, to: DType): Part {
+/** `high`: the largest value an integer may have. */
+export function wgslCast(c: Context, given: Part, to: DType, high: number): Part {
   const x = given.constant ? c.runtime(given) : given;
   const { dtype: from, lanes } = x;
   const type = typeName(to, lanes);
@@ -29,7 +30,21 @@ export function wgslCast(c: Context, given: Part, to: DType): Part {
     const wide = from === 'float32' ? x : call(`${typeName('float32', lanes)}(${x.text})`, 'float32', lanes);
     return call(`${saturating(c, to, lanes)}(${wide.text})`, to, lanes);
   }
+  if (from === 'uint32' && to === 'float32' && high > 2 ** 24)
+    return call(`${nearest(c, lanes)}(${x.text})`, to, lanes);
   return call(`${type}(${x.text})`, to, lanes);
+}
+
+/** uint32 to float32, to nearest: the language lets devices take either neighbour, and some do. */
+function nearest(c: Context, lanes: number): string {
+  const name = `nearest_${suffix('float32', lanes)}`;
+  const [from, type] = [typeName('uint32', lanes), typeName('float32', lanes)];
+  return c.helper(
+    name,
+    () =>
+      `fn ${name}(x: ${from}) -> ${type} {\n` +
+      `  return ${type}(x >> ${u32('16u', lanes)}) * 65536f + ${type}(x & ${u32('0xffffu', lanes)});\n}`,
+  );
 }
 
 function saturating(c: Context, to: 'int32' | 'uint32', lanes: number): string {

@@ -68,11 +68,15 @@ export function wgslStore(c: Context, mem: Memory, index: Part, value: Value): r
   const [only] = value as [Part];
   if (value.length === 1 && only.lanes === 1) return [storeOne(mem, index, only)];
   const at = c.stable(index);
-  const parts = value.map((p) => c.runtime(p));
+  const parts = value.map((p) => (p.elements === undefined ? c.runtime(p) : p));
   let done = 0;
   return parts.flatMap((p) =>
     Array.from({ length: p.lanes }, (_, i) =>
-      storeOne(mem, advance(at, done++), p.lanes === 1 ? p : call(`${p.text}.${'xyzw'[i]}`, p.dtype)),
+      storeOne(
+        mem,
+        advance(at, done++),
+        p.lanes === 1 ? p : (p.elements?.[i] ?? call(`${p.text}.${'xyzw'[i]}`, p.dtype)),
+      ),
     ),
   );
 }

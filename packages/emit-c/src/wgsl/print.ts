@@ -1,8 +1,8 @@
 /** Programs as WGSL. */
-import type { KNode, Program } from '@polygrad/core/kernel';
+import { highOf, type KNode, type Program } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import { type DType, PrintError, type PrintedKernel, type PrintedParam, type PrintedScalar } from '../kernel.ts';
-import { call, name, operand, type Part, type Value } from '../parts.ts';
+import { call, name, operand, type Part, type Value, vectorOf } from '../parts.ts';
 import { identifier, Printer } from '../printer.ts';
 import { assemble } from '../source.ts';
 import { wgslBitcast, wgslCast } from './casts.ts';
@@ -70,16 +70,14 @@ class Wgsl implements Dialect {
   operation(c: Context, n: KNode, args: readonly Part[]): Part {
     return wgslOperation(c, n, args, this.#muladd);
   }
-  cast(c: Context, x: Part, to: DType): Part {
-    return wgslCast(c, x, to);
+  cast(c: Context, n: KNode, x: Part, to: DType): Part {
+    return wgslCast(c, x, to, highOf(n.src[0] as KNode));
   }
   bitcast(c: Context, x: Part, to: DType): Part {
     return wgslBitcast(c, x, to);
   }
   vector(_: Context, dtype: DType, lanes: number, scalars: readonly Part[]): Part {
-    const text = `${typeName(dtype, lanes)}(${scalars.map((s) => s.text).join(', ')})`;
-    const constant = scalars.every((s) => s.constant);
-    return { ...call(text, dtype, lanes), constant, stable: constant };
+    return vectorOf(`${typeName(dtype, lanes)}(${scalars.map((s) => s.text).join(', ')})`, dtype, lanes, scalars);
   }
   lane(c: Context, x: Part, lane: number): Part {
     const { text, stable, dtype } = x.constant ? c.runtime(x) : x;

@@ -2,7 +2,7 @@
 import type { Program } from '@polygrad/core/kernel';
 import type { Context } from '../dialect.ts';
 import { type DType, PrintError } from '../kernel.ts';
-import { literal, name, type Part } from '../parts.ts';
+import { literal, name, type Part, vectorOf } from '../parts.ts';
 
 /** What the device has and how the driver binds. */
 export interface WgslOptions {
@@ -74,7 +74,7 @@ export function float32Bits(value: number): number {
 export function wgslConstant(c: Context, dtype: DType, value: number | bigint, lanes: number): Part {
   const one = scalarConstant(c, dtype, Number(value));
   if (lanes === 1) return one;
-  return { ...one, text: `${typeName(dtype, lanes)}(${one.text})`, lanes };
+  return vectorOf(`${typeName(dtype, lanes)}(${one.text})`, dtype, lanes, [one]);
 }
 
 function scalarConstant(c: Context, dtype: DType, value: number): Part {
