@@ -11,7 +11,7 @@ import { extname, join } from 'node:path';
 import { decodeSafetensors, encodeSafetensors } from '@polygrad/data';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { servePlayground } from '../apps/playground/src/server/playground.ts';
-import { findChromium, startChromium } from './browser/chromium.mjs';
+import { findChromium, startChromium, withWebGpu } from './browser/chromium.mjs';
 
 const path = findChromium();
 const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser');
@@ -399,7 +399,44 @@ if (path === null && !required) {
         await ready(own);
         expect(await own.textContent('.notice.note p')).toBe("There is no engine 'webgpu' that can run here.");
         expect(await own.textContent('#engine-line')).toMatch(/^cpu/);
+        expect(await own.textContent('.engine.unusable')).toMatch(/^webgpunot usable here/);
       });
     }, 90_000);
+
+    it('trains on WebGPU, and loses no weights when the device goes away in the middle', async () => {
+      const gpu = await startChromium(path, withWebGpu);
+      try {
+        const own = await gpu.context.newPage();
+        const seen = [];
+        own.setDefaultTimeout(patience);
+        watch(own, new URL(site.url).origin, seen);
+        // Small, because the GPU is played by the processor here.
+        await own.goto(`${site.url}?engine=webgpu&debug&layers=pool+4,+linear+16`);
+        await ready(own);
+        expect(await own.textContent('#engine-line')).toMatch(/^webgpu/);
+        await own.locator('#rate').fill('-2');
+        await own.click('#train');
+        await own.waitForFunction(() => Number.parseFloat(document.querySelector('#figure-accuracy').textContent) > 40);
+        const before = await figure(own, 'step');
+        await own.click('#lose-device');
+        await own.waitForSelector('.notice.note');
+        const words = await own.textContent('.notice.note p');
+        expect(words).toMatch(/was lost: .*The network went on with the weights of step \d+, on webgpu/);
+        const from = Number(/step (\d+)/.exec(words)[1]);
+        expect(from).toBeGreaterThan(0);
+        await steps(own, before + 5);
+        // A second device goes too: the CPU engine takes over.
+        await own.click('#lose-device');
+        await own.waitForFunction(() => document.querySelector('#engine-line').textContent.startsWith('cpu'));
+        await stop(own);
+        // Without the weights it would be near 10 %.
+        expect(await figure(own, 'accuracy')).toBeGreaterThan(40);
+        expect(await figure(own, 'step')).toBeGreaterThan(from);
+        expect(await own.textContent('.engine.unusable')).toMatch(/webgpu.*Its device was lost/);
+        expect(seen).toEqual([]);
+      } finally {
+        await gpu.close();
+      }
+    }, 150_000);
   });
 }

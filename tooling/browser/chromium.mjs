@@ -25,15 +25,18 @@ const args = [
   '--enable-unsafe-webgpu',
 ];
 
-/** Starts the browser at `path`; `close` ends it and removes its profile. */
-export async function startChromium(path) {
+/** Gives pages WebGPU, on the processor (SwiftShader) where there is no GPU. */
+export const withWebGpu = ['--enable-unsafe-webgpu'];
+
+/** Starts the browser at `path`, with more arguments if given; `close` ends it and removes its profile. */
+export async function startChromium(path, more = []) {
   const profile = mkdtempSync(join(tmpdir(), 'polygrad-chromium-'));
   const remove = () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
   try {
     const context = await chromium.launchPersistentContext(profile, {
       executablePath: path,
       headless: false,
-      args,
+      args: [...args, ...more],
       timeout: 20_000,
     });
     return { context, close: () => context.close().finally(remove) };

@@ -74,6 +74,7 @@ export interface Sample {
 
 export interface KernelLine {
   readonly name: string;
+  readonly engine: string;
   readonly grid: readonly [number, number, number];
   readonly group: readonly [number, number, number];
   readonly flops: number;
@@ -128,4 +129,6 @@ export type TrainerEvent =
   /** Something a visitor must know. `fatal`: the training has stopped. */
   | { readonly kind: 'trouble'; readonly message: string; readonly fatal: boolean }
   | { readonly kind: 'notice'; readonly message: string }
+  /** Kernels are being made; of those asked for, so many are ready. */
+  | { readonly kind: 'compiling'; readonly done: number; readonly total: number }
   | { readonly kind: 'engine'; readonly report: EngineReport };

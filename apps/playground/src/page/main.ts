@@ -2,11 +2,12 @@
 import { DEFAULT_LAYERS, type LayerSpec, parseLayers, planNetwork } from '../common/layers.ts';
 import type { NetworkReport, NetworkSettings, TrainerApi, TrainerEvent } from '../common/protocol.ts';
 import { connect } from '../common/rpc.ts';
+import { button, byId } from './dom.ts';
 import { Drawing } from './drawing.ts';
 import { EnginePanel } from './engine.ts';
 import { KernelPanel } from './kernels.ts';
 import { LayerList } from './layer-list.ts';
-import { notify } from './notices.ts';
+import { guarded, notify } from './notices.ts';
 import { count } from './numbers.ts';
 import { TrainingPanel } from './training.ts';
 import { weightsPanel } from './weights.ts';
@@ -66,7 +67,10 @@ async function start(): Promise<void> {
     return;
   }
   const parameters = new URLSearchParams(location.search);
-  const worker = new Worker(new URL('../trainer/worker.ts', import.meta.url), { type: 'module', name: 'trainer' });
+  const worker = new Worker(new URL('../trainer/worker.ts', import.meta.url), {
+    type: 'module',
+    name: parameters.has('debug') ? 'debug' : 'trainer',
+  });
   let onEvent: (event: TrainerEvent) => void = () => {};
   const api = connect<TrainerApi, TrainerEvent>(worker, METHODS, (event) => onEvent(event));
   worker.addEventListener('error', (event) => {
@@ -101,6 +105,12 @@ async function start(): Promise<void> {
     drawing.refresh();
   });
 
+  if (parameters.has('debug')) {
+    byId('engine', HTMLElement).append(
+      button('Destroy the device', () => guarded(() => api.loseDevice()), { id: 'lose-device' }),
+    );
+  }
+
   let reread = 0;
   onEvent = (event) => {
     switch (event.kind) {
@@ -117,6 +127,9 @@ async function start(): Promise<void> {
         break;
       case 'notice':
         notify(event.message, 'note');
+        break;
+      case 'compiling':
+        training.compiling(event.done, event.total);
         break;
       case 'engine':
         engine.show(event.report);

@@ -57,6 +57,8 @@ export class TrainingPanel {
   #steps = 0;
   #accuracy: number | null = null;
   #said = 0;
+  /** What stood there before kernels were being made; null when none are. */
+  #compiling: string | null = null;
 
   /** @param restart builds the same network anew */
   constructor(api: TrainerApi, restart: () => Promise<void>) {
@@ -110,8 +112,20 @@ export class TrainingPanel {
 
   /** Shows a sentence, and has it read out. */
   say(message: string): void {
-    this.#status.textContent = message;
+    if (this.#compiling === null) this.#status.textContent = message;
+    else this.#compiling = message;
     this.#said = performance.now();
+  }
+
+  /** Kernels are made for what runs first; that takes seconds on some devices. */
+  compiling(done: number, total: number): void {
+    if (done < total) {
+      this.#compiling ??= this.#status.textContent ?? '';
+      this.#status.textContent = `Compiling kernels: ${done} of ${total} …`;
+    } else if (this.#compiling !== null) {
+      this.#status.textContent = this.#compiling;
+      this.#compiling = null;
+    }
   }
 
   show(progress: Progress): void {

@@ -1,5 +1,9 @@
 /** When to report, when to measure on test images, and how fast the training is. Pure but for the clock given to it. */
 
+/** Milliseconds of a turn: a prediction waits no longer than this, or than one step. */
+const TURN = 40;
+/** Most steps of a turn. */
+const MOST_STEPS = 64;
 /** Milliseconds between two reports. */
 const REPORT_EVERY = 200;
 /** Least milliseconds between two evaluations; they may take a fifth of the time at most. */
@@ -13,6 +17,7 @@ export class Pacer {
   #evaluation = 0;
   /** Milliseconds of training since the last report. */
   #trained = 0;
+  #steps = 1;
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
@@ -23,6 +28,12 @@ export class Pacer {
   restart(): void {
     this.#reported = this.#evaluatedAt = this.#now();
     this.#trained = 0;
+    this.#steps = 1;
+  }
+
+  /** Steps of the next turn. */
+  get steps(): number {
+    return this.#steps;
   }
 
   reportDue(): boolean {
@@ -34,9 +45,12 @@ export class Pacer {
     return this.#now() - this.#evaluatedAt >= least;
   }
 
-  /** Some steps took so long. */
-  trained(milliseconds: number): void {
+  /** A turn of some steps took so long. */
+  trained(steps: number, milliseconds: number): void {
     this.#trained += milliseconds;
+    // A first step that compiles says nothing of the next: grow by doubling, shrink by what was seen.
+    const fit = Math.floor((TURN * steps) / Math.max(milliseconds, 0.1));
+    this.#steps = Math.max(1, Math.min(fit, 2 * this.#steps, MOST_STEPS));
   }
 
   evaluated(milliseconds: number): void {

@@ -2,7 +2,11 @@
 import { serve } from '../common/rpc.ts';
 import type { TrainerApi, TrainerEvent } from '../common/protocol.ts';
 import { explain } from './explain.ts';
+import { rememberDevices } from './debug.ts';
 import { Session } from './session.ts';
+
+// The page names its worker so where its address has ?debug.
+if ((globalThis as { name?: string }).name === 'debug') rememberDevices();
 
 const emit: (event: TrainerEvent) => void = serve<TrainerApi, TrainerEvent>(
   globalThis as unknown as Parameters<typeof serve>[0],
