@@ -8,6 +8,8 @@ const makers = {
     return new CpuEngine(options);
   },
   webgpu: async () => {
+    // Holds the dtypes that WebGPU does not.
+    await import('@polygrad/backend-cpu');
     const { createWebGpuEngine } = await import('@polygrad/backend-webgpu');
     return createWebGpuEngine();
   },
