@@ -46,17 +46,36 @@ export interface Reduced {
 }
 
 export function reduce(m: FloatMath, x: KNode): Reduced {
-  const [high, low] = m.pick(LN2) as [number, number];
-  const n = m.whole(m.mul(x, Math.LOG2E));
-  const near = m.sub(x, m.mul(n.value, high));
-  const far = m.mul(n.value, low);
+  const { n, near } = split(m, x, 0);
+  const far = m.mul(n.value, lowOf(m));
   const r = m.sub(near, far);
   return { n, r, lost: m.sub(m.sub(near, r), far) };
 }
 
+/** n and r alone; `plus` as in `wholeProduct`. */
+export function reduceRoughly(m: FloatMath, x: KNode, plus: number): { readonly n: Whole; readonly r: KNode } {
+  const { n, near } = split(m, x, plus);
+  return { n, r: m.muladd(n.value, -lowOf(m), near) };
+}
+
+/** x less the first part, exactly. */
+function split(m: FloatMath, x: KNode, plus: number): { readonly n: Whole; readonly near: KNode } {
+  const n = m.wholeProduct(x, Math.LOG2E, plus);
+  return { n, near: m.muladd(n.value, -(m.pick(LN2)[0] as number), x) };
+}
+
+function lowOf(m: FloatMath): number {
+  return m.pick(LN2)[1] as number;
+}
+
 /** e^r - 1 to about one unit. */
 export function expm1Small(m: FloatMath, r: KNode): KNode {
-  return m.add(r, m.mul(m.mul(r, r), m.poly(r, m.pick(EXP))));
+  return m.muladd(m.mul(r, r), m.poly(r, m.pick(EXP)), r);
+}
+
+/** e^r. Rounded at every step, a polynomial in r alone would miss by more than a unit. */
+function expSmall(m: FloatMath, r: KNode): KNode {
+  return m.fuses ? m.poly(r, [1, 1, ...m.pick(EXP)]) : m.add(expm1Small(m, r), 1);
 }
 
 /** e^(r + lost) - 1 in two parts. */
@@ -80,8 +99,8 @@ function limit(m: FloatMath, x: KNode, range: Coefficients): KNode {
 }
 
 export function exp(m: FloatMath, x: KNode): KNode {
-  const { n, r } = reduce(m, limit(m, x, EXP_RANGE));
-  return m.scale(m.add(expm1Small(m, r), 1), n);
+  const { n, r } = reduceRoughly(m, limit(m, x, EXP_RANGE), 254);
+  return m.scale(expSmall(m, r), n);
 }
 
 /** 2^(r + lost) for |r| <= 1/2. */
@@ -92,7 +111,7 @@ export function exp2Small(m: FloatMath, r: KNode, lost: KNode | null): KNode {
 
 export function exp2(m: FloatMath, x: KNode): KNode {
   const y = limit(m, x, EXP2_RANGE);
-  const n = m.whole(y);
+  const n = m.wholeProduct(y, 1, 254);
   return m.scale(exp2Small(m, m.sub(y, n.value), null), n);
 }
 

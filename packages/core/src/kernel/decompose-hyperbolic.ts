@@ -1,7 +1,7 @@
 /**
  * sinh, cosh, tanh in arithmetic: polynomials near zero, else from e^|x| in two parts (decompose-exp.ts).
  */
-import { expm1Parts, expm1Small, reduce } from './decompose-exp.ts';
+import { expm1Parts, expm1Small, reduce, reduceRoughly } from './decompose-exp.ts';
 import type { Coefficients, FloatMath, Whole } from './float-math.ts';
 import type { KNode } from './ir.ts';
 
@@ -47,7 +47,7 @@ export function cosh(m: FloatMath, x: KNode): KNode {
 /** Above 0.625 as 1 - w with w = 2 / (e^2a + 1). */
 export function tanh(m: FloatMath, x: KNode): KNode {
   const a = m.min(m.abs(x), m.pick(LIMITS)[1] as number);
-  const { n, r } = reduce(m, m.add(a, a));
+  const { n, r } = reduceRoughly(m, m.add(a, a), 127);
   const power = m.power(n);
   const base = m.add(power, 1);
   const part = m.mul(power, expm1Small(m, r));

@@ -6,6 +6,7 @@ import {
   floatOfBits,
   floats,
   functions,
+  fusedCaps,
   nodesOf,
   plainCaps,
   singleCaps,
@@ -22,6 +23,7 @@ import { BASE_OPS, type KNode } from './ir.ts';
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 const engines = [
   { name: 'float64', caps: plainCaps },
+  { name: 'float64 and fused multiply-add', caps: fusedCaps },
   { name: 'float32 only', caps: singleCaps },
 ] as const;
 const special = [
@@ -49,6 +51,7 @@ describe('accuracy in float32', () => {
   it.each(functions)('$op', ({ op, exact, ulp }) => {
     for (const [caps, bound] of [
       [plainCaps, ulp],
+      [fusedCaps, ulp],
       [singleCaps, 5],
     ] as const) {
       const g = unary(op, 'float32', caps);

@@ -41,6 +41,14 @@ export abstract class FloatMath {
 
   /** A nearest integer of a number of at most 2^11 (float32: 2^22) in size. */
   abstract whole(a: KNode): Whole;
+  /**
+   * A nearest integer of a * factor, within the same bounds. `plus`: what its user adds to it, so that adding it may cost nothing: 127 for
+   * `power`, 254 for `scale`.
+   */
+  wholeProduct(a: KNode, factor: number, plus = 0): Whole {
+    void plus;
+    return this.whole(this.mul(a, factor));
+  }
   /** 2^(n + plus), which must be a normal number. */
   abstract power(n: Whole, plus?: number): KNode;
   /** 2^(-2n) for n >= 0; 2^-120 from n = 60 on. */
@@ -104,6 +112,10 @@ export abstract class FloatMath {
   /** a limited to [low, high]; NaN stays. */
   clamp(a: KNode, low: number, high: number): KNode {
     return this.min(this.max(a, low), high);
+  }
+  /** True if the engine rounds a * b + c once. */
+  get fuses(): boolean {
+    return this.caps.nativeOps.has('FMA');
   }
   /** a * b + c, fused or not as the target likes: only where its rounding does not matter. */
   muladd(a: KNode, b: KNode | number, c: KNode | number): KNode {

@@ -33,6 +33,11 @@ export class Math32 extends FloatMath {
     const shifted = this.add(a, SHIFTER);
     return { value: this.sub(shifted, SHIFTER), bits: this.bits(shifted), bias: SHIFTER_BITS };
   }
+  override wholeProduct(a: KNode, factor: number, plus = 0): Whole {
+    if (this.caps.simt) return super.wholeProduct(a, factor);
+    const shifted = this.muladd(a, factor, SHIFTER + plus);
+    return { value: this.sub(shifted, SHIFTER + plus), bits: this.bits(shifted), bias: SHIFTER_BITS + plus };
+  }
   /** An integer-valued float64 of at most 2^22 in size. */
   wholeOf(wide: KNode): Whole {
     const value = this.e.cast(wide, 'float32');
@@ -44,7 +49,12 @@ export class Math32 extends FloatMath {
   }
 
   power(n: Whole, plus = 0): KNode {
-    return this.fromBits(this.e.shl(this.e.add(n.bits, this.int(127 + plus - n.bias)), this.int(23)));
+    return this.fromBits(this.e.shl(this.#moved(n, 127 + plus, 9), this.int(23)));
+  }
+  /** n + plus in the lowest `digits` bits. */
+  #moved(n: Whole, plus: number, digits: number): KNode {
+    const by = plus - n.bias;
+    return by % 2 ** digits === 0 ? n.bits : this.e.add(n.bits, this.int(by));
   }
   inverseSquare(n: Whole): KNode {
     const capped = this.e.min(this.e.sub(n.bits, this.int(n.bias)), this.int(60));
@@ -53,7 +63,7 @@ export class Math32 extends FloatMath {
   /** In two steps, n in [-252, 254]. */
   scale(a: KNode, n: Whole): KNode {
     const { e } = this;
-    const sum = e.add(n.bits, this.int(254 - n.bias));
+    const sum = this.#moved(n, 254, 10);
     const half = e.shr(sum, this.int(1));
     const one = this.fromBits(e.shl(half, this.int(23)));
     const other = this.fromBits(e.shl(e.sub(sum, half), this.int(23)));
