@@ -64,7 +64,8 @@ export class WebGpuEngine implements IEngine {
     this.#gpu = gpu;
     this.device = name;
     this.software = software;
-    this.caps = capsOf(gpu, options.maxBindings);
+    // Group memory of a software adapter is ordinary memory: what goes through it only costs, and takes long to compile.
+    this.caps = { ...capsOf(gpu, options.maxBindings), sharedIsMemory: software };
     this.#trouble = new Trouble(gpu, name);
     const own = software ? (host.memoryBytes() ?? 2 * softwareMemory) / 2 : Number.POSITIVE_INFINITY;
     this.#memory = new Memory(gpu, this.caps.maxBufferBytes, options.memory ?? own, (error, buffer) => {
