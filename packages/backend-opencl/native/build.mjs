@@ -27,6 +27,8 @@ function findCompiler() {
 function flags(sanitize) {
   const list = ['-std=c++17', '-fPIC', '-shared', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra'];
   list.push('-DNAPI_VERSION=8', '-DNODE_ADDON_API_CPP_EXCEPTIONS', '-DNODE_ADDON_API_DISABLE_DEPRECATED');
+  // A thread of Node that is being ended takes no exception any more: that is no reason to end the process.
+  list.push('-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS');
   // -isystem: warnings are for our own sources.
   list.push('-isystem', folderOf('node-addon-api'), '-isystem', join(folderOf('node-api-headers'), 'include'));
   if (sanitize) list.push('-g', '-O1', '-fsanitize=address', '-fno-omit-frame-pointer');

@@ -127,30 +127,41 @@ Napi::Value Engine::Idle(const Napi::CallbackInfo& info) {
 
 Napi::Value Engine::Promise(Napi::Env env, cl_event event, Napi::ObjectReference target) {
   const uint64_t number = next_++;
-  auto deferred = Napi::Promise::Deferred::New(env);
+  napi_deferred deferred = nullptr;
+  napi_value promise = nullptr;
+  if (napi_create_promise(env, &deferred, &promise) != napi_ok) {
+    cl.WaitForEvents(1, &event);
+    cl.ReleaseEvent(event);
+    throw Napi::Error::New(env);
+  }
   if (pending_.empty()) {
     napi_ref_threadsafe_function(env, answers_);
     Ref();
   }
   pending_.emplace(number, Pending{deferred, std::move(target)});
   waiter_->Add(event, number);
-  return deferred.Promise();
+  return Napi::Value(env, promise);
 }
 
 void Engine::OnAnswer(napi_env env, napi_value, void* context, void* data) {
   const std::unique_ptr<Answer> answer(static_cast<Answer*>(data));
-  // No environment: it is being taken down, and nobody waits any more.
-  if (env != nullptr) static_cast<Engine*>(context)->Answered(env, *answer);
+  // No environment: it is being taken down, and nobody waits any more. The same while a thread of Node is being ended:
+  // then calls fail, and no exception may leave this function.
+  if (env == nullptr) return;
+  try {
+    static_cast<Engine*>(context)->Answered(env, *answer);
+  } catch (const Napi::Error&) {
+  }
 }
 
 void Engine::Answered(Napi::Env env, const Answer& answer) {
   const Napi::HandleScope scope(env);
   auto found = pending_.find(answer.number);
   if (found == pending_.end()) return;
-  const Napi::Promise::Deferred deferred = found->second.deferred;
+  const napi_deferred deferred = found->second.deferred;
   pending_.erase(found);
-  if (answer.code == CL_COMPLETE) deferred.Resolve(env.Undefined());
-  else deferred.Reject(AsError(env, ClError{answer.code, "the device"}).Value());
+  if (answer.code == CL_COMPLETE) napi_resolve_deferred(env, deferred, env.Undefined());
+  else napi_reject_deferred(env, deferred, AsError(env, ClError{answer.code, "the device"}).Value());
   if (pending_.empty()) {
     if (answers_ != nullptr) napi_unref_threadsafe_function(env, answers_);
     Unref();

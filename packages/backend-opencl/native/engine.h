@@ -17,7 +17,7 @@ class Engine : public Napi::ObjectWrap<Engine> {
 
  private:
   struct Pending {
-    Napi::Promise::Deferred deferred;
+    napi_deferred deferred;
     /** Keeps what is written to; empty for `idle`. */
     Napi::ObjectReference target;
   };

@@ -72,6 +72,9 @@ export interface Addon {
 /** The environment variable that names the OpenCL library to open instead of the system's ICD loader. */
 export const libraryVariable = 'POLYGRAD_OPENCL_LIBRARY';
 
+/** The environment variable that names another binary of the addon, such as one compiled for AddressSanitizer. */
+export const addonVariable = 'POLYGRAD_OPENCL_ADDON';
+
 let loaded: Addon | string | null = null;
 
 /** The addon with its library open, or the reason why not. */
@@ -88,7 +91,8 @@ function loadAddon(): Addon | string {
   const require = createRequire(import.meta.url);
   // In the repository native/build.mjs has compiled it; users have it from the package of their platform.
   const own = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
-  const name = existsSync(own) ? own : `@polygrad/backend-opencl-${platform}/opencl.node`;
+  const name =
+    process.env[addonVariable] || (existsSync(own) ? own : `@polygrad/backend-opencl-${platform}/opencl.node`);
   try {
     return require(name) as Addon;
   } catch (error) {

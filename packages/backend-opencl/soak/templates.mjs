@@ -1,0 +1,80 @@
+/**
+ * Every template and kind of kernel once, in both modes, against the CPU engine: for Oclgrind, which watches each access for races and
+ * bounds, so sizes are just large enough for the templates to be chosen.
+ *
+ *   node templates.mjs [simt|threads]       default both
+ *   OCLGRIND_DATA_RACES=1 OCLGRIND_BUILD_OPTIONS=-cl-opt-disable OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so node templates.mjs
+ */
+import { createCpuEngine } from '@polygrad/backend-cpu';
+import { createOpenClEngine } from '@polygrad/backend-opencl';
+import * as pg from '@polygrad/core';
+
+const x = (shape, key) => pg.randn(shape, { key });
+const ints = (shape, high, key) => pg.randint(0, high, shape, { key });
+
+/** Each gives one tensor or a list of them. */
+const kernels = {
+  'element by element': () => pg.tanh(pg.add(x([17, 33], 1), x([33], 2))),
+  transpose: () => pg.add(pg.permute(x([33, 65], 1), [1, 0]), 1),
+  'sum of all': () => pg.sum(x([5000], 1)),
+  'sums of rows': () => pg.sum(x([7, 600], 1), 1),
+  'sums of columns': () => pg.sum(x([600, 7], 1), 0),
+  softmax: () => pg.softmax(x([9, 100], 1), 1),
+  variance: () => pg.variance(x([9, 100], 1), 1),
+  argmax: () => pg.argMax(x([9, 300], 1), 1),
+  matmul: () => pg.matmul(x([37, 41], 1), x([41, 35], 2)),
+  'matmul transposed': () => pg.matmul(pg.permute(x([40, 33], 1), [1, 0]), pg.permute(x([36, 40], 2), [1, 0])),
+  'matmul of batches': () => pg.matmul(x([3, 16, 24], 1), x([3, 24, 20], 2)),
+  'matmul, long sum': () => pg.matmul(x([4, 2000], 1), x([2000, 3], 2)),
+  'matrix times vector': () => pg.matmul(x([70, 90], 1), x([90], 2)),
+  convolution: () => pg.conv2d(x([2, 4, 12, 12], 1), x([6, 4, 3, 3], 2), { padding: 1 }),
+  'gradients of a convolution': () =>
+    pg.grad((a, w) => pg.sum(pg.square(pg.conv2d(a, w, { stride: 2 }))), [0, 1])(
+      x([2, 3, 11, 11], 1),
+      x([4, 3, 3, 3], 2),
+    ),
+  pooling: () => pg.maxPool2d(x([2, 3, 12, 12], 1), 2),
+  'running sums': () => pg.cumSum(x([5, 300], 1), 1),
+  'running sums, long': () => pg.cumSum(x([6000], 1), 0),
+  'sort of short lines': () => pg.sort(x([20, 16], 1), { axis: 1 }),
+  'sort of a long line': () => pg.sort(x([3000], 1)),
+  'the largest few': () => pg.topK(x([2, 2000], 1), 5)[0],
+  gather: () => pg.gather(x([40, 8], 1), ints([25, 8], 40, 2), 0),
+  'gradient of a gather': () => pg.grad((t) => pg.sum(pg.square(pg.gather(t, ints([60, 8], 40, 2), 0))))(x([40, 8], 1)),
+  'random numbers': () => pg.rand([1000], { key: 5 }),
+  'integers of 64 bits': () => pg.cast(pg.mul(ints([300], 1000, 1), 3), 'int64'),
+  'small floats': () => pg.add(pg.cast(x([300], 1), 'float16'), 1),
+};
+
+async function valuesOf(engine, build) {
+  await pg.setEngine(engine);
+  const made = build();
+  const list = Array.isArray(made) ? made : [made];
+  const values = [];
+  for (const t of list) values.push(Array.from(await t.data(), Number));
+  for (const t of list) t.dispose();
+  return values;
+}
+
+const wanted = process.argv[2];
+const cpu = createCpuEngine({ threads: 1 });
+let wrong = 0;
+for (const simt of [false, true]) {
+  if (wanted !== undefined && (wanted === 'simt') !== simt) continue;
+  const engine = createOpenClEngine({ simt, cache: false });
+  console.log(`${engine.device}, ${simt ? 'groups of threads' : 'one thread per group'}`);
+  for (const [name, build] of Object.entries(kernels)) {
+    const want = await valuesOf(cpu, build);
+    const got = await valuesOf(engine, build);
+    const close = want.every((list, k) =>
+      list.every(
+        (value, i) => Math.abs(value - got[k][i]) <= 1e-4 * (1 + Math.abs(value)) || Object.is(value, got[k][i]),
+      ),
+    );
+    if (!close) wrong++;
+    console.log(`${close ? 'right' : 'WRONG'} ${name}`);
+  }
+  engine.dispose();
+}
+cpu.dispose();
+if (wrong > 0) throw new Error(`${wrong} kernels are wrong`);
