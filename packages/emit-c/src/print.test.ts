@@ -53,8 +53,22 @@ function vectors(): Program {
   return b.build({ name: 'vectors' });
 }
 
+/** y = x + 1 in vectors of 8 lanes, at multiples of 8 and of `step`. */
+function aligned(step = 8): Program {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'float32', 'read', 128);
+  const y = e.param(1, 'float32', 'write', 80);
+  const group = e.mul(e.special('group', 0, 2), e.i32(40));
+  b.loop(5, (i) => {
+    const from = b.load(x, e.mul(i, e.i32(step)), 8);
+    b.store(y, e.add(group, e.shl(i, e.i32(3))), e.add(from, e.f32(1)));
+  });
+  return b.build({ name: 'aligned', grid: [2, 1, 1] });
+}
+
 describe('sources', () => {
-  for (const make of [elementwise, rowSums, vectors]) {
+  for (const make of [elementwise, rowSums, vectors, aligned]) {
     it(`${make.name} in WGSL`, () => {
       expect(printWgsl(make()).source).toMatchSnapshot();
     });
@@ -65,6 +79,13 @@ describe('sources', () => {
 
   it('are equal for equal programs', () => {
     for (const print of [printWgsl, printOpenCl]) expect(print(rowSums()).source).toBe(print(rowSums()).source);
+  });
+
+  it('access whole vectors in WGSL only where they are aligned for certain', () => {
+    const arrays = (p: Program): string[] => printWgsl(p).source.match(/array<.*>/g) ?? [];
+    expect(arrays(aligned())).toEqual(['array<vec4<f32>>', 'array<vec4<f32>>']);
+    expect(arrays(aligned(4))).toEqual(['array<vec4<f32>>', 'array<vec4<f32>>']);
+    expect(arrays(aligned(6))).toEqual(['array<f32>', 'array<vec4<f32>>']);
   });
 
   it('name the node of every line', () => {

@@ -40,15 +40,13 @@ export class Printer implements Context {
     this.#program = program;
     this.#dialect = dialect;
     this.#uses = analyseUses(program, (n) => dialect.operands(n));
-    const atomic = new Set(program.body.filter((n) => n.op === 'ATOMIC').map((n) => slotOf(n.src[0] as KNode)));
+    const titles = memoryNames(program, params);
+    const atomic = new Set(program.body.flatMap((n) => (n.op === 'ATOMIC' ? [titles(n.src[0] as KNode)] : [])));
     for (const n of program.body) {
-      if (n.op === 'PARAM')
-        this.#memories.set(n, { node: n, name: params.get(n.arg.slot) as string, atomic: atomic.has(n.arg.slot) });
-      else if (n.op === 'SHARED') {
-        const memory = { node: n, name: this.fresh(`shared_${identifier(n.arg.name)}_`), atomic: atomic.has(n) };
-        this.#memories.set(n, memory);
-        this.shared.push(memory);
-      }
+      if (n.op !== 'PARAM' && n.op !== 'SHARED') continue;
+      const memory = { node: n, name: titles(n), atomic: atomic.has(titles(n)) };
+      this.#memories.set(n, memory);
+      if (n.op === 'SHARED') this.shared.push(memory);
     }
   }
 
@@ -322,9 +320,11 @@ function cellName(title: string, cell: number, part: number, parts: number): str
   return parts === 1 ? `${title}_${cell}` : `${title}_${cell}_${part}`;
 }
 
-/** One mark for all nodes of a parameter. */
-function slotOf(mem: KNode): number | KNode {
-  return mem.op === 'PARAM' ? mem.arg.slot : mem;
+/** What memories are called: parameters as given by slot, SHARED by their own names and numbers. */
+export function memoryNames(program: Program, params: ReadonlyMap<number, string>): (mem: KNode) => string {
+  const shared = new Map<KNode, string>();
+  for (const n of program.body) if (n.op === 'SHARED') shared.set(n, `shared_${identifier(n.arg.name)}_${shared.size}`);
+  return (mem) => (mem.op === 'PARAM' ? params.get(mem.arg.slot) : shared.get(mem)) as string;
 }
 
 /** A name of letters, digits and single underscores that begins with a letter. */

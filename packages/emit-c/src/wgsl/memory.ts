@@ -9,8 +9,9 @@ import { call, expression, literal, operand, type Part, type Value } from '../pa
 import { storageType, typeName } from './types.ts';
 
 /** The element type of a memory's declaration. */
-export function elementType({ node, atomic }: Memory): string {
+export function elementType({ node, atomic }: Memory, packed: boolean): string {
   const dtype = node.dtype as DType;
+  if (packed) return typeName(dtype, 4);
   if (atomic) return `atomic<${dtype === 'int32' ? 'i32' : 'u32'}>`;
   return node.op === 'SHARED' && dtype === 'bool' ? 'bool' : storageType(dtype);
 }
@@ -33,13 +34,21 @@ export function wgslLoad(
   sizes: readonly number[],
   gate: Part | null,
   alt: Value | null,
+  packed: boolean,
 ): Value {
   const dtype = mem.node.dtype as DType;
   const single = sizes.length === 1 && sizes[0] === 1;
   // A closed gate reads element 0 and drops it: no branch.
   const open = gate === null ? null : c.stable(gate);
   let index = open === null ? at : call(`select(0i, ${at.text}, ${open.text})`, 'int32');
-  if (!single) index = c.stable(index);
+  if (!single && !packed) index = c.stable(index);
+  if (packed) {
+    const first = quarter(c, index, sizes.length > 1);
+    return sizes.map((lanes, part) => {
+      const value = call(`${mem.name}[${advance(first, part).text}]`, dtype, lanes);
+      return open === null || alt === null ? value : choose(open, value, alt[part] as Part);
+    });
+  }
   let done = 0;
   return sizes.map((lanes, part) => {
     const elements = Array.from({ length: lanes }, (_, i) => element(mem, advance(index, done + i)));
@@ -50,6 +59,14 @@ export function wgslLoad(
         : call(`${typeName(dtype, lanes)}(${elements.map((e) => e.text).join(', ')})`, dtype, lanes);
     return open === null || alt === null ? value : choose(open, value, alt[part] as Part);
   });
+}
+
+/** The number of a vec4 from that of its first element. */
+function quarter(c: Context, index: Part, repeated: boolean): Part {
+  const constant = /^(\d+)i$/.exec(index.text);
+  if (constant !== null) return literal(`${Number(constant[1]) / 4}i`, 'int32');
+  const number = expression(`${operand(index)} >> 2u`, 'int32');
+  return repeated ? c.stable(number) : number;
 }
 
 export function choose(condition: Part, yes: Part, no: Part): Part {
@@ -64,7 +81,13 @@ function element(mem: Memory, index: Part): Part {
   return call(mem.atomic && dtype === 'float32' ? `bitcast<f32>(${text})` : text, dtype);
 }
 
-export function wgslStore(c: Context, mem: Memory, index: Part, value: Value): readonly string[] {
+export function wgslStore(c: Context, mem: Memory, index: Part, value: Value, packed: boolean): readonly string[] {
+  if (packed) {
+    const first = quarter(c, index, value.length > 1);
+    // Loads of later parts come before the store of the first.
+    const parts = value.length > 1 ? value.map((p) => c.stable(p)) : value;
+    return parts.map((p, i) => `${mem.name}[${advance(first, i).text}] = ${p.text};`);
+  }
   const [only] = value as [Part];
   if (value.length === 1 && only.lanes === 1) return [storeOne(mem, index, only)];
   const at = c.stable(index);

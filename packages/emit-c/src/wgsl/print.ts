@@ -3,11 +3,12 @@ import { highOf, type KNode, type Program } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import { type DType, PrintError, type PrintedKernel, type PrintedParam, type PrintedScalar } from '../kernel.ts';
 import { call, name, operand, type Part, type Value, vectorOf } from '../parts.ts';
-import { identifier, Printer } from '../printer.ts';
+import { identifier, memoryNames, Printer } from '../printer.ts';
 import { assemble } from '../source.ts';
 import { wgslBitcast, wgslCast } from './casts.ts';
 import { foldGrid, foldLines, pieceLine } from './grid.ts';
 import { choose, elementType, wgslAtomic, wgslLoad, wgslStore } from './memory.ts';
+import { packedMemories } from './packed.ts';
 import { typeName, type WgslOptions, checkDtypes, wgslConstant } from './types.ts';
 import { wgslOperands, wgslOperation } from './values.ts';
 
@@ -31,8 +32,10 @@ class Wgsl implements Dialect {
   readonly #muladd: 'fma' | 'plain';
   readonly #storage: boolean;
   readonly #order: readonly DType[];
+  readonly #packed: ReadonlySet<string>;
 
-  constructor(program: Program, options: WgslOptions) {
+  constructor(program: Program, options: WgslOptions, packed: ReadonlySet<string>) {
+    this.#packed = packed;
     this.#muladd = options.muladd ?? 'fma';
     this.#storage = program.params.some((p) => p.arg.access === 'readwrite');
     this.#order = program.scalars;
@@ -84,13 +87,13 @@ class Wgsl implements Dialect {
     return { ...call(`${operand({ ...x, text })}.${'xyzw'[lane]}`, dtype), stable };
   }
   load(c: Context, mem: Memory, index: Part, sizes: readonly number[], gate: Part | null, alt: Value | null): Value {
-    return wgslLoad(c, mem, index, sizes, gate, alt);
+    return wgslLoad(c, mem, index, sizes, gate, alt, this.#packed.has(mem.name));
   }
   choose(condition: Part, yes: Part, no: Part): Part {
     return choose(condition, yes, no);
   }
   store(c: Context, mem: Memory, index: Part, value: Value): readonly string[] {
-    return wgslStore(c, mem, index, value);
+    return wgslStore(c, mem, index, value, this.#packed.has(mem.name));
   }
   atomic(c: Context, op: 'add' | 'max' | 'min' | 'or', mem: Memory, index: Part, value: Part): string {
     const node = { op: op.toUpperCase(), src: [] } as unknown as KNode;
@@ -124,7 +127,8 @@ export function printWgsl(program: Program, options: WgslOptions = {}): PrintedK
   const folded = foldGrid(program.grid, most);
   if (folded === null)
     throw new PrintError('wgsl', `a grid of ${program.grid.join(' x ')} groups does not fit one dispatch`);
-  const printer = new Printer(program, new Wgsl(program, options), titles);
+  const packed = packedMemories(program, memoryNames(program, titles));
+  const printer = new Printer(program, new Wgsl(program, options, packed), titles);
   printer.run();
 
   const head: string[] = [];
@@ -142,7 +146,7 @@ export function printWgsl(program: Program, options: WgslOptions = {}): PrintedK
     params.push({ slot, access, dtype, bytes, binding, offsetArgument: -1 });
     if (alias) continue;
     const title = titles.get(slot) as string;
-    const element = elementType({ node: p, name: title, atomic: atomic.has(title) });
+    const element = elementType({ node: p, name: title, atomic: atomic.has(title) }, packed.has(title));
     const mode = access === 'read' ? 'read' : 'read_write';
     head.push(`@group(0) @binding(${binding}) var<storage, ${mode}> ${title}: array<${element}>;`);
   }
@@ -161,7 +165,9 @@ export function printWgsl(program: Program, options: WgslOptions = {}): PrintedK
   for (const mem of printer.shared) {
     const dtype = mem.node.dtype as DType;
     sharedBytes += mem.node.arg.length * (dtype === 'float16' ? 2 : 4);
-    head.push(`var<workgroup> ${mem.name}: array<${elementType(mem)}, ${mem.node.arg.length}>;`);
+    const whole = packed.has(mem.name);
+    const count = whole ? Math.ceil(mem.node.arg.length / 4) : mem.node.arg.length;
+    head.push(`var<workgroup> ${mem.name}: array<${elementType(mem, whole)}, ${count}>;`);
   }
   const entry = `kernel_${identifier(program.name)}`;
   head.push(...printer.helpers);
@@ -185,5 +191,5 @@ export function printWgsl(program: Program, options: WgslOptions = {}): PrintedK
 }
 
 function usesHalf(program: Program): boolean {
-  return program.body.some((n) => n.dtype === 'float16') || program.scalars.includes('float16');
+  return [...program.params, ...program.body].some((n) => n.dtype === 'float16') || program.scalars.includes('float16');
 }
