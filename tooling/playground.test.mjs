@@ -158,15 +158,16 @@ if (path === null && !required) {
       await steps(page, 30);
       // The main thread has nothing to do but to draw.
       const lag = await page.evaluate(async () => {
-        let worst = 0;
-        for (let i = 0; i < 20; i++) {
+        const late = [];
+        for (let i = 0; i < 21; i++) {
           const from = performance.now();
           await new Promise((resolve) => setTimeout(resolve, 10));
-          worst = Math.max(worst, performance.now() - from - 10);
+          late.push(performance.now() - from - 10);
         }
-        return worst;
+        return late.sort((a, b) => a - b)[10];
       });
-      expect(lag).toBeLessThan(500);
+      expect(lag).toBeLessThan(200);
+      expect(page.workers().length).toBeGreaterThan(0);
       await steps(page, 300);
       await stop(page);
       expect(await figure(page, 'step')).toBeLessThan(700);
@@ -395,12 +396,20 @@ if (path === null && !required) {
         },
         { before: (own) => own.addInitScript(() => delete globalThis.WebAssembly) },
       );
-      await visit(`${site.url}?engine=webgpu`, async (own) => {
-        await ready(own);
-        expect(await own.textContent('.notice.note p')).toBe("There is no engine 'webgpu' that can run here.");
-        expect(await own.textContent('#engine-line')).toMatch(/^cpu/);
-        expect(await own.textContent('.engine.unusable')).toMatch(/^webgpunot usable here/);
-      });
+      const withoutGpu = async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, body: `delete WorkerNavigator.prototype.gpu;${await response.text()}` });
+      };
+      await visit(
+        `${site.url}?engine=webgpu`,
+        async (own) => {
+          await ready(own);
+          expect(await own.textContent('.notice.note p')).toMatch(/^The engine 'webgpu' cannot run here: .*WebGPU/);
+          expect(await own.textContent('#engine-line')).toMatch(/^cpu/);
+          expect(await own.textContent('.engine.unusable')).toMatch(/^webgpunot usable here/);
+        },
+        { before: (own) => own.route('**/worker-*.js', withoutGpu) },
+      );
     }, 90_000);
 
     it('trains on WebGPU, and loses no weights when the device goes away in the middle', async () => {

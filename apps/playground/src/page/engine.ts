@@ -53,7 +53,7 @@ export class EnginePanel {
         element('strong', {}, name),
         element('span', { class: runs ? 'tag on' : 'tag' }, state),
       ),
-      element('p', { id: `${id}-why` }, device === 'none' || device === '' ? reason : `${device}: ${reason}`),
+      element('p', { id: `${id}-why` }, device === '' ? reason : `${device}: ${reason}`),
     );
   }
 

@@ -68,7 +68,7 @@ export class KernelPanel {
     if (this.#order.value === 'time') {
       rows.sort((a, b) => (b.kernel.milliseconds ?? 0) - (a.kernel.milliseconds ?? 0));
     }
-    const head = ['Kernel', 'Groups', 'Threads', 'Operations', 'Bytes', 'Time', ''].map((text) =>
+    const head = ['Kernel', 'Time', '', 'Operations', 'Bytes', 'Groups', 'Threads'].map((text) =>
       text === '' ? element('td') : element('th', { scope: 'col' }, text),
     );
     const table = element(
@@ -96,12 +96,12 @@ export class KernelPanel {
       'tr',
       {},
       element('th', { scope: 'row' }, open),
-      element('td', {}, size(grid)),
-      element('td', {}, size(group)),
-      element('td', {}, count(flops)),
-      element('td', {}, bytes(moved)),
       element('td', {}, milliseconds === null ? '–' : time(milliseconds)),
       element('td', { class: 'time-bar', 'aria-hidden': 'true' }, element('span', { class: 'bar-track' }, bar)),
+      element('td', {}, count(flops)),
+      element('td', {}, bytes(moved)),
+      element('td', {}, size(grid)),
+      element('td', {}, size(group)),
     );
   }
 

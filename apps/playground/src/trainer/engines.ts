@@ -1,95 +1,63 @@
-/** Which engines there are on this machine, which one runs, and why. */
-import '@polygrad/backend-cpu';
-import '@polygrad/backend-webgpu';
-import { getBackend, getEngine, listBackends, setEngine } from '@polygrad/core';
+/** Which engines there are on this machine, which one runs, and why: what auto-detection reports, and the choice of another. */
+import { autoDetectAndConfigureGpu, type BackendReport, type Verdict } from '@polygrad/auto-detect';
+import { getEngine, setEngine } from '@polygrad/core';
 import type { EngineChoice, EngineReport } from '../common/protocol.ts';
 import { explain } from './explain.ts';
 
-/** Milliseconds that a backend has to say what it found. */
-const PATIENCE = 5000;
+/** What a visitor may choose all the same. */
+const USABLE: readonly Verdict[] = ['chosen', 'slower', 'software adapter', 'left out'];
 
-async function probe(name: string): Promise<EngineChoice> {
-  const none = (reason: string): EngineChoice => ({ name, device: 'none', score: 0, reason, usable: false });
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<EngineChoice>((resolve) => {
-    timer = setTimeout(() => resolve(none('It does not answer.')), PATIENCE);
-  });
-  const answer = getBackend(name)!
-    .probe()
-    .then(
-      ({ score, reason, device }): EngineChoice => ({ name, device, score, reason, usable: score > 0 }),
-      (error: unknown) => none(explain(error)),
-    );
-  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+function choiceOf({ name, device, score, verdict, reason }: BackendReport): EngineChoice {
+  return { name, device: device ?? '', score, reason, usable: USABLE.includes(verdict) && score > 0 };
 }
 
 export class EngineChoices {
-  readonly #onCompile: (done: number, total: number) => void;
+  readonly #options: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   #found: readonly EngineChoice[] = [];
 
   /** @param onCompile is told how many kernels of those asked for are ready */
   constructor(onCompile: (done: number, total: number) => void) {
-    this.#onCompile = onCompile;
+    this.#options = {
+      webgpu: { onCompile: ({ done, total }: { done: number; total: number }) => onCompile(done, total) },
+    };
   }
 
   /** Asks every backend, and takes the preferred or the best. Returns in words why the preferred one was not taken, or null. */
   async find(prefer?: string): Promise<string | null> {
-    const found = await Promise.all(listBackends().map(probe));
-    this.#found = found.sort((a, b) => b.score - a.score);
-    if (prefer !== undefined) {
-      try {
-        await this.take(prefer);
-        return null;
-      } catch (error) {
-        await this.take();
-        return explain(error);
-      }
-    }
-    await this.take();
-    return null;
+    const { engine, report } = await autoDetectAndConfigureGpu({
+      ...(prefer === undefined ? {} : { prefer }),
+      engineOptions: this.#options,
+    });
+    this.#found = report.map(choiceOf);
+    if (prefer === undefined || engine.name === prefer) return null;
+    const why = this.#found.find(({ name }) => name === prefer)?.reason;
+    return `The engine '${prefer}' cannot run here${why === undefined ? '' : `: ${why.replace(/\.$/, '')}`}.`;
   }
 
-  /** Makes the named engine, or the best that starts, the current one. The one before is not disposed. */
-  async take(name?: string): Promise<void> {
-    const usable = this.#found.filter((choice) => choice.usable && (name === undefined || choice.name === name));
-    let failure = new Error(
-      name === undefined ? 'No engine can run here.' : `There is no engine '${name}' that can run here.`,
-    );
-    for (const choice of usable) {
-      try {
-        await setEngine(choice.name, this.#optionsOf(choice.name));
-        return;
-      } catch (error) {
-        failure = new Error(`The engine '${choice.name}' does not start: ${explain(error)}`, { cause: error });
-        this.#markUnusable(choice.name, explain(error));
-      }
+  /** Makes the named engine the current one. The one before is not disposed. */
+  async take(name: string): Promise<void> {
+    try {
+      await setEngine(name, this.#options[name]);
+    } catch (error) {
+      this.#markUnusable(name, explain(error));
+      throw new Error(`The engine '${name}' does not start: ${explain(error)}`, { cause: error });
     }
-    throw failure;
   }
 
   /** In the place of a lost one: another device of the same kind if `again`, or else the best of the others. */
   async replaceLost(name: string, again: boolean): Promise<void> {
-    if (
-      again &&
-      (await this.take(name).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return;
-    this.#markUnusable(name, 'Its device was lost. Reload the page to try it again.');
-    await this.take();
+    const { engine, report } = await autoDetectAndConfigureGpu({
+      ...(again ? { prefer: name } : { exclude: [name] }),
+      engineOptions: this.#options,
+    });
+    this.#found = report.map(choiceOf);
+    if (engine.name !== name) this.#markUnusable(name, 'Its device was lost. Reload the page to try it again.');
   }
 
   /** What the page shows. */
   report(): EngineReport {
     const { name, device } = getEngine();
     return { current: name, device, choices: this.#found, notes: notes() };
-  }
-
-  #optionsOf(name: string): Readonly<Record<string, unknown>> | undefined {
-    if (name !== 'webgpu') return undefined;
-    return { onCompile: ({ done, total }: { done: number; total: number }) => this.#onCompile(done, total) };
   }
 
   #markUnusable(name: string, reason: string): void {
