@@ -1,5 +1,6 @@
 /** Entry point @polygrad/core/testing: engines for tests, without a device, and programs to compare engines by. */
 export { createNullEngine, type NullEngine, type NullEngineCounts } from './null-engine.ts';
+export { comparePrograms, everyNth } from './compare-programs.ts';
 export { castCases, operationCases } from './operation-cases.ts';
 export {
   type ProgramCase,

@@ -1,0 +1,22 @@
+/** Operations, casts and random programs against the interpreter: a sample, because devices compile slowly; all of them in emitted.long.test.ts. */
+import type { Program } from '@polygrad/core/kernel';
+import { castCases, comparePrograms, everyNth, operationCases, randomProgram } from '@polygrad/core/testing';
+import { expect, it, vi } from 'vitest';
+import { createOpenClEngine } from './engine.ts';
+import { hasDevice } from './testing/device.ts';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+type DType = Program['scalars'][number];
+const dtypes: readonly DType[] = ['float32', 'int32', 'uint8', 'int64', 'float16', 'bool'];
+
+it.skipIf(!hasDevice())('programs give what the interpreter gives', async () => {
+  const engine = createOpenClEngine({ cache: false });
+  const cases = [
+    ...everyNth(operationCases(dtypes, [8]), 23),
+    ...everyNth(castCases(dtypes, dtypes, [3]), 11),
+    randomProgram(3),
+  ];
+  expect(await comparePrograms(engine, cases)).toEqual([]);
+  engine.dispose();
+});

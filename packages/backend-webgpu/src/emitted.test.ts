@@ -1,0 +1,28 @@
+/** Operations, casts and random programs against the interpreter: a sample; all of them in emitted.long.test.ts. */
+import {
+  castCases,
+  comparePrograms,
+  everyNth,
+  operationCases,
+  randomProgram,
+  withoutDenormals,
+} from '@polygrad/core/testing';
+import { expect, it } from 'vitest';
+import { testEngine } from './fixtures/device.ts';
+
+const engine = await testEngine();
+
+it.skipIf(engine === null)(
+  'programs give what the interpreter gives',
+  async () => {
+    const dtypes = [...engine!.caps.dtypes];
+    const cases = [
+      ...everyNth(operationCases(dtypes, [3]), 13),
+      ...everyNth(castCases(dtypes, dtypes, [4]), 5),
+      randomProgram(3, ['uint32']),
+    ].map(withoutDenormals);
+    expect(await comparePrograms(engine!, cases, { zeroSign: true, denormals: true })).toEqual([]);
+    engine!.dispose();
+  },
+  300_000,
+);
