@@ -22,6 +22,7 @@ export type {
 } from './tensor/types.ts';
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
+export { protect, registerState, unprotect } from './tensor/protect.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
 export { type MemoryInfo, memory } from './tensor/memory.ts';
 export {
@@ -290,6 +291,7 @@ export {
   registerBackend,
   setEngine,
 } from './engine/registry.ts';
+export { type LostEvent, onLost, type RecoveryPolicy, setRecovery } from './engine/recovery.ts';
 export type { EngineCaps, IEngine, KernelSource } from './engine/engine.ts';
 export {
   CompileError,

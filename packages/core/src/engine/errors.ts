@@ -33,6 +33,12 @@ export class OutOfMemoryError extends PolygradError {
   readonly live: number;
   readonly reserved: number;
   readonly limit: number;
+  /** Bytes that were kept for reuse and given back before the last try. */
+  readonly pooled: number = 0;
+  /** Sizes of the blocks that hold most, and how many of each. */
+  readonly holders: readonly { readonly bytes: number; readonly count: number }[] = [];
+  readonly #where: string;
+  readonly #hint: string | undefined;
 
   constructor(
     where: string,
@@ -49,6 +55,16 @@ export class OutOfMemoryError extends PolygradError {
     this.live = sizes.live;
     this.reserved = sizes.reserved;
     this.limit = sizes.limit;
+    this.#where = where;
+    this.#hint = hint;
+  }
+
+  /** The same error with what the pool of buffers knows. */
+  explained(pooled: number, holders: OutOfMemoryError['holders']): OutOfMemoryError {
+    const list = holders.map(({ bytes, count }) => `${count} of ${bytes} bytes`).join(', ');
+    const hint = this.#hint ?? 'dispose tensors you no longer need, use a smaller batch, or wrap steps in scope()';
+    const text = `${pooled} bytes kept for reuse were given back first${list === '' ? '' : `; most is held by buffers: ${list}`}; ${hint}`;
+    return Object.assign(new OutOfMemoryError(this.#where, this, text), { pooled, holders, cause: this });
   }
 }
 

@@ -8,6 +8,7 @@
 import type { StorageBuffer } from '../graph/node.ts';
 import { hintCollector } from './collector.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
+import { type DeviceLostError, OutOfMemoryError } from './errors.ts';
 
 /** What `memory()` reports for one engine. */
 export interface PoolMemory {
@@ -107,6 +108,8 @@ export class BufferPool {
   readonly engine: IEngine;
   /** Blocks are kept for reuse only up to this many bytes. */
   pooledLimit: number = 1 << 30;
+  /** Why the engine's memory is gone, once it is. */
+  lost: DeviceLostError | null = null;
   #free: (EngineBuffer[] | undefined)[] = [];
   #live = 0;
   #bytes = 0;
@@ -120,6 +123,8 @@ export class BufferPool {
   #floor = 0;
   /** Bytes of the blocks of classes seen so far. */
   readonly #blockBytes: number[] = [];
+  /** Buffers held, by class. */
+  readonly #held: number[] = [];
 
   constructor(engine: IEngine) {
     this.engine = engine;
@@ -132,6 +137,7 @@ export class BufferPool {
     if (memory === undefined) memory = this.#fresh(index);
     else this.#pooled -= this.#blockOf(index);
     this.#live++;
+    this.#held[index] = (this.#held[index] ?? 0) + 1;
     this.#bytes += bytes;
     if (this.#bytes > this.#windowPeak) {
       this.#windowPeak = this.#bytes;
@@ -149,19 +155,49 @@ export class BufferPool {
     try {
       return this.engine.alloc(bytes);
     } catch (error) {
-      if (this.#pooled === 0) throw error;
+      if (!(error instanceof OutOfMemoryError)) throw error;
+      const pooled = this.#pooled;
       this.trim(0);
-      return this.engine.alloc(bytes);
+      try {
+        return this.engine.alloc(bytes);
+      } catch (again) {
+        throw again instanceof OutOfMemoryError ? again.explained(pooled, this.holders()) : again;
+      }
+    }
+  }
+
+  /** Who holds most: sizes of blocks and how many of each are in use, the largest totals first. */
+  holders(): readonly { readonly bytes: number; readonly count: number }[] {
+    return this.#held
+      .map((count, index) => ({ bytes: this.#blockOf(index), count }))
+      .filter(({ count }) => count > 0)
+      .sort((a, b) => b.bytes * b.count - a.bytes * a.count)
+      .slice(0, 5);
+  }
+
+  /** The device is gone: nothing is kept for reuse any more. */
+  lose(error: DeviceLostError): void {
+    this.lost = error;
+    this.trim(0);
+  }
+
+  #giveBack(memory: EngineBuffer): void {
+    try {
+      this.engine.free(memory);
+    } catch (error) {
+      // A lost device has nothing to give back.
+      if (this.lost === null) throw error;
     }
   }
 
   /** Called by `release` when the count reaches zero. */
   recycle(buffer: PoolBuffer): void {
     this.#live--;
+    this.#held[buffer.classIndex] = (this.#held[buffer.classIndex] as number) - 1;
     this.#bytes -= buffer.bytes;
     const bytes = this.#blockOf(buffer.classIndex);
-    if (this.#pooled + bytes > this.pooledLimit) {
-      this.engine.free(buffer.memory);
+    if (this.lost !== null || this.#pooled + bytes > this.pooledLimit) {
+      this.#giveBack(buffer.memory);
       return;
     }
     this.#pooled += bytes;
@@ -175,7 +211,7 @@ export class BufferPool {
     for (let index = this.#free.length - 1; index >= 0 && this.#pooled > limit; index--) {
       const kept = this.#free[index];
       while (kept !== undefined && kept.length > 0 && this.#pooled > limit) {
-        this.engine.free(kept.pop() as EngineBuffer);
+        this.#giveBack(kept.pop() as EngineBuffer);
         this.#pooled -= classBytes(index);
       }
     }

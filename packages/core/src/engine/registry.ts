@@ -75,7 +75,7 @@ export function getBackend(name: string): BackendProvider | undefined {
  * Makes an engine the one that new work runs on, and returns it. The engine set before is not disposed.
  *
  * @param engine a registered name, or an engine
- * @param options given to the backend where it is made by name
+ * @param options given to the backend where it is made by name; with an engine: what it was made with, to make another if it is lost
  * @throws EngineMissingError if no backend of that name is registered
  */
 export async function setEngine(
@@ -83,10 +83,23 @@ export async function setEngine(
   options?: Readonly<Record<string, unknown>>,
 ): Promise<IEngine> {
   const state = registry();
-  if (typeof engine !== 'string') return (state.current = remembered(engine));
+  if (typeof engine !== 'string') return replaceEngine(engine, options);
   const provider = state.providers.get(engine);
   if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`);
-  return (state.current = remembered(await provider.create(options)));
+  return replaceEngine(await provider.create(options), options);
+}
+
+const options = new WeakMap<IEngine, Readonly<Record<string, unknown>>>();
+
+/** What an engine was made with, as far as the registry was told. */
+export function optionsOf(engine: IEngine): Readonly<Record<string, unknown>> | undefined {
+  return options.get(engine);
+}
+
+/** Makes an engine the current one, at once. */
+export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string, unknown>>): IEngine {
+  if (madeWith !== undefined) options.set(engine, madeWith);
+  return (registry().current = remembered(engine));
 }
 
 /** Keeps a CPU engine in mind for what other engines cannot hold, as long as it lives. */

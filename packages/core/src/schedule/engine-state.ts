@@ -3,6 +3,7 @@
  */
 import type { IEngine } from '../engine/engine.ts';
 import { type BufferPool, poolOf } from '../engine/pool.ts';
+import { watchEngine } from '../engine/recovery.ts';
 import type { Node } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from './cache.ts';
@@ -64,6 +65,7 @@ export function stateOf(engine: IEngine): EngineState {
     };
     states.set(engine, state);
     startTuning(engine, () => plans.clear());
+    watchEngine(engine);
   }
   last = state;
   return state;

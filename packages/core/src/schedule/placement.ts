@@ -7,81 +7,85 @@
  * Flushes that need one engine only never come here.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { EngineMissingError, UnsupportedError } from '../engine/errors.ts';
+import { OutOfMemoryError } from '../engine/errors.ts';
+import { recover, recoveryPolicy } from '../engine/recovery.ts';
 import { cpuEngine, getEngine } from '../engine/registry.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import { type EngineState, stateOf } from './engine-state.ts';
+import { heldByNobody, holds, isFree, noCpu } from './holding.ts';
+import { goneError, isGone } from './lost.ts';
 import { run } from './run.ts';
+import { restoreLost } from './shadow.ts';
 import { bring, isWithinReach, storageIn } from './transfer.ts';
 
-/** True if the engine holds a node's dtype and those of all it is computed from. */
-function holds(engine: IEngine, node: Node): boolean {
-  const { dtypes } = engine.caps;
-  return dtypes.has(node.dtype) && node.src.every((source) => dtypes.has(source.dtype));
-}
-
-/** Numbers and positions: part of whatever kernel uses them. */
-function isFree(node: Node): boolean {
-  return node.src.length === 0 && node.op !== 'buffer';
-}
-
-/** The engine that holds a dtype: the current one, or the CPU engine. Throws where there is none, or none yet. */
-export function engineFor(where: string, dtype: DType): IEngine {
-  const current = getEngine();
-  if (current.caps.dtypes.has(dtype)) return current;
-  const cpu = cpuEngine();
-  if (cpu !== null && 'then' in cpu) {
-    throw new EngineMissingError(
-      where,
-      `engine '${current.name}' does not hold ${dtype}, and the cpu engine, which does, is still starting; call await setEngine('cpu') once before setEngine('${current.name}')`,
-    );
-  }
-  if (cpu === null) throw noCpu(where, dtype, current);
-  if (!cpu.caps.dtypes.has(dtype)) throw held(where, dtype, current, cpu);
-  return cpu;
-}
-
-function noCpu(where: string, dtype: DType, current: IEngine): EngineMissingError {
-  return new EngineMissingError(
-    where,
-    `engine '${current.name}' does not hold ${dtype}, only ${[...current.caps.dtypes].join(', ')}, and no cpu engine is there to hold it; ` +
-      `import '@polygrad/backend-cpu', or cast to a dtype that '${current.name}' holds`,
-  );
-}
-
-function held(where: string, dtype: DType, current: IEngine, cpu: IEngine): UnsupportedError {
-  const names = [...new Set([current.name, cpu.name])].map((name) => `'${name}'`).join(' nor ');
-  return new UnsupportedError(where, `no engine here holds ${dtype}: neither ${names}; cast to another dtype`);
-}
-
-/** Name of the engine that will compute the node. */
-export function placeOfNode(node: Node): string {
-  const current = getEngine();
-  return holds(current, node) ? current.name : 'cpu';
-}
+/**
+ * How nodes are realised. 'global': by a flush of everything. 'partial': because somebody reads. 'resumed': what a flush left behind.
+ * Only a reader is told of nodes that cannot be computed; the others leave them as they are, so that other work goes on.
+ */
+export type Advance = 'global' | 'partial' | 'resumed';
 
 /**
- * Realises nodes on the engines that hold them, as far as that is possible now. Of a 'global' flush, nodes with dtypes that no engine
- * holds are left as they are, so that other work goes on; reading one says why.
+ * Realises nodes on the engines that hold them, as far as that is possible now.
  *
  * @returns null if all is done; otherwise what to wait for before trying again. Data that is missing is under way.
  */
-export function advance(wanted: readonly Node[], kind: 'global' | 'partial'): Promise<void> | null {
+export function advance(wanted: readonly Node[], kind: Advance): Promise<void> | null {
   const current = stateOf(getEngine());
-  return run(current, wanted, kind === 'global' ? current.global : current.partial)
-    ? null
-    : advanceApart(wanted, current, kind);
+  try {
+    if (current.pool.lost === null && run(current, wanted, kind === 'global' ? current.global : current.partial))
+      return null;
+  } catch (error) {
+    return advanceAfter(error, wanted, current, kind);
+  }
+  return advanceApart(wanted, current, kind, false);
 }
 
-/** The same where one engine does not suffice. */
-function advanceApart(wanted: readonly Node[], current: EngineState, kind: 'global' | 'partial'): Promise<void> | null {
-  try {
-    return runGroups(cut(wanted, current, kind), current, kind);
-  } catch (error) {
-    if (error instanceof Starting) return quiet(error.engine);
-    throw error;
+/** After a lost device or for want of memory: as the policy says. */
+function advanceAfter(
+  error: unknown,
+  wanted: readonly Node[],
+  current: EngineState,
+  kind: Advance,
+): Promise<void> | null {
+  if (error instanceof Starting) return quiet(error.engine);
+  if (current.pool.lost !== null) return advanceApart(wanted, current, kind, false);
+  if (!(error instanceof OutOfMemoryError) || recoveryPolicy().outOfMemory !== 'cpu') throw error;
+  if (cpuEngine() === current.engine) throw error;
+  return advanceApart(wanted, current, kind, true);
+}
+
+/**
+ * The same where the current engine alone does not do.
+ *
+ * @param full it has no memory left: all is computed on the CPU engine
+ */
+function advanceApart(
+  wanted: readonly Node[],
+  current: EngineState,
+  kind: Advance,
+  full: boolean,
+): Promise<void> | null {
+  if (current.pool.lost !== null) {
+    const underway = recover();
+    if (underway !== null) return underway;
+    restoreLost();
+    return advanceOpen(wanted, kind);
   }
+  // What came back from a copy need not be computed.
+  if (restoreLost()) return advanceOpen(wanted, kind);
+  const open = wanted.filter((node) => node.storage === null);
+  try {
+    return runGroups(cut(open, current, kind, full), current, kind);
+  } catch (error) {
+    if (full && current.pool.lost === null && !(error instanceof Starting)) throw error;
+    return advanceAfter(error, open, current, kind);
+  }
+}
+
+function advanceOpen(wanted: readonly Node[], kind: Advance): Promise<void> | null {
+  const open = wanted.filter((node) => node.storage === null);
+  return open.length === 0 ? null : advance(open, kind);
 }
 
 /** Where a node is computed that the current engine does not hold; an error where nobody does. Throws Starting. */
@@ -92,7 +96,7 @@ function fallback(node: Node, current: IEngine): EngineState | Error {
   if (engine === null) return noCpu('flush', lacks(current) as DType, current);
   if ('then' in engine) throw new Starting(engine);
   const missing = lacks(engine);
-  return missing === undefined ? stateOf(engine) : held('flush', missing, current, engine);
+  return missing === undefined ? stateOf(engine) : heldByNobody('flush', missing, current, engine);
 }
 
 /** The CPU engine is not there yet. */
@@ -153,9 +157,9 @@ function below(wanted: readonly Node[]): readonly Node[] {
 }
 
 /** What keeps a node from being computed in this flush. */
-const missing = { nothing: 0, data: 1, engine: 2 } as const;
+const missing = { nothing: 0, data: 1, ever: 2 } as const;
 
-function cut(wanted: readonly Node[], current: EngineState, kind: 'global' | 'partial'): Cut {
+function cut(wanted: readonly Node[], current: EngineState, kind: Advance, full: boolean): Cut {
   const order = below(wanted);
   const asked = new Set(wanted);
   const count = order.length;
@@ -166,17 +170,20 @@ function cut(wanted: readonly Node[], current: EngineState, kind: 'global' | 'pa
   const computed = (node: Node): boolean => node.storage === null && (!isFree(node) || asked.has(node));
   order.forEach((node, i) => {
     if (node.storage !== null) return;
-    const place = holds(current.engine, node) ? current : fallback(node, current.engine);
+    const place = !full && holds(current.engine, node) ? current : fallback(node, current.engine);
     if (place instanceof Error) {
       if (kind === 'partial') throw place;
-      waits[i] = missing.engine;
+      waits[i] = missing.ever;
       return;
     }
     where[i] = place;
     for (const source of node.src) {
       const s = source.index;
       if (source.storage !== null) {
-        if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i] as number, missing.data);
+        if (isGone(source)) {
+          if (kind === 'partial') throw goneError(source);
+          waits[i] = missing.ever;
+        } else if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i] as number, missing.data);
       } else if (computed(source)) {
         const from = where[s];
         stage[i] = Math.max(stage[i] as number, (stage[s] as number) + Number(from !== place));
@@ -201,11 +208,12 @@ function cut(wanted: readonly Node[], current: EngineState, kind: 'global' | 'pa
   const transfers: Crossing[] = [];
   order.forEach((node, i) => {
     const to = where[i];
-    if (node.storage !== null || !to) return;
+    if (node.storage !== null || !to || waits[i] === missing.ever) return;
     const ready = waits[i] === missing.nothing;
     for (const source of node.src) {
       const s = source.index;
       if (source.storage !== null) {
+        if (isGone(source)) continue;
         readers[s] = (readers[s] as number) | (to === current ? 1 : 2);
         if (storageIn(source, to.pool) !== null) continue;
         if (ready) groupOf(i).needs.push({ node: source, to });
@@ -235,7 +243,7 @@ function cut(wanted: readonly Node[], current: EngineState, kind: 'global' | 'pa
 function runGroups(
   { groups, transfers, shared, waiting }: Cut,
   current: EngineState,
-  kind: 'global' | 'partial',
+  kind: Advance,
 ): Promise<void> | null {
   const underway = new Map<Crossing, Promise<void>>();
   const startTransfers = (): void => {
@@ -250,7 +258,7 @@ function runGroups(
   for (const { state, wanted, needs } of groups) {
     for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
     const open = wanted.filter((node) => node.storage === null);
-    if (open.length > 0 && !run(state, open, state[kind])) {
+    if (open.length > 0 && !run(state, open, kind === 'global' ? state.global : state.partial)) {
       throw new Error(`[flush] nodes cannot be placed on engines '${current.engine.name}' and '${state.engine.name}'`);
     }
     startTransfers();

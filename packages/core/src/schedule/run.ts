@@ -1,6 +1,7 @@
 /**
  * One run: the plan of the nodes asked for, found or made, and executed on one engine.
  */
+import { noticed } from '../engine/recovery.ts';
 import type { Node } from '../graph/node.ts';
 import { Cone, type ConeOptions } from './cone.ts';
 import type { EngineState } from './engine-state.ts';
@@ -32,6 +33,8 @@ export function run(state: EngineState, wanted: readonly Node[], options: ConeOp
     state.inFlight++;
     state.pool.age();
     return true;
+  } catch (error) {
+    throw noticed(state.engine, error);
   } finally {
     cone.clear();
   }

@@ -6,21 +6,24 @@
  * nothing needs to be: engines call nobody back.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { PolygradError, UnsupportedError } from '../engine/errors.ts';
+import { UnsupportedError } from '../engine/errors.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
+import { noticed, recover } from '../engine/recovery.ts';
 import { getEngine } from '../engine/registry.ts';
 import { bufferNode } from '../graph/build.ts';
-import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
-import { contiguous } from '../graph/primitives.ts';
+import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush, pendingHandles, release, retain, setFlushHooks } from '../graph/recorder.ts';
 import { isRehearsing } from '../graph/rehearsal.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
-import { isRowMajor, rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
+import { type Shape, sizeOf } from '../shape/view.ts';
 import { stateOf } from './engine-state.ts';
-import { fromDevice, storageBytes, toDevice } from './host-data.ts';
-import { advance, engineFor, placeOfNode } from './placement.ts';
-import { run } from './run.ts';
+import { goneError, isGone } from './lost.ts';
+import { placeOfNode } from './holding.ts';
+import { advance } from './placement.ts';
+import { download, downloadSync } from './reading.ts';
+import { restoreLost, shadow } from './shadow.ts';
+import { upload } from './upload.ts';
 import { isWaiting, resume, settle, wait } from './waiting.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
@@ -71,6 +74,7 @@ export function flush(): void {
     if (arrival !== null) waitFor(wanted, arrival);
   }
   finishFlush();
+  shadow();
 }
 
 function waitFor(wanted: readonly Node[], arrival: Promise<void>): void {
@@ -114,9 +118,14 @@ export function throttle(): Promise<void> {
  * await idle(); // nothing runs any more: a good moment to look at a clock
  */
 export async function idle(): Promise<void> {
-  const engine = getEngine();
   await settle();
-  await engine.idle();
+  if (stateOf(getEngine()).pool.lost !== null) await recover();
+  const engine = getEngine();
+  try {
+    await engine.idle();
+  } catch (error) {
+    throw noticed(engine, error);
+  }
 }
 
 /** The node's elements in row-major order in a new host array; computes them first if need be. */
@@ -124,29 +133,27 @@ export async function readNode(node: Node): Promise<TypedArray> {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
   const arrival = attempt(node);
-  if (arrival === null) return download(node, size);
+  if (arrival === null) return download(node);
   retain(node);
   try {
     for (let next: Promise<void> | null = arrival; next !== null; next = attempt(node)) await next;
-    return await download(node, size);
+    return await download(node);
   } finally {
     release(node);
   }
 }
 
-async function download(node: Node, size: number): Promise<TypedArray> {
-  const { engine, binding, done } = prepareRead(node, size);
-  try {
-    const bytes = await engine.download(binding, new Uint8Array(binding.bytes));
-    return fromDevice(engine, node.dtype, bytes, size);
-  } finally {
-    done();
-  }
-}
-
-/** Computes a node as far as that is possible now; null if it is in memory. */
+/** Computes a node as far as that is possible now; null if it is in memory. Throws DeviceLostError if it was and is gone. */
 function attempt(node: Node): Promise<void> | null {
-  if (node.storage !== null) return null;
+  if (node.storage !== null) {
+    if ((node.storage.buffer as PoolBuffer).pool.lost === null || !isGone(node)) return null;
+    // What is protected comes back with another engine.
+    const underway = recover();
+    if (underway !== null) return underway;
+    restoreLost();
+    if (isGone(node)) throw goneError(node);
+    return null;
+  }
   if (isWaiting()) resume();
   return node.storage === null ? advance([node], 'partial') : null;
 }
@@ -165,81 +172,18 @@ export function readNodeSync(node: Node): TypedArray {
       `a value on engine '${placeOfNode(node)}' needs data of another engine, which answers later; use await t.data()`,
     );
   }
-  const { engine, binding, done } = prepareRead(node, size);
-  try {
-    if (engine.downloadSync === undefined) {
-      throw new UnsupportedError(
-        'dataSync',
-        `engine '${engine.name}' cannot read at once: its device answers later; use await t.data()`,
-      );
-    }
-    return fromDevice(engine, node.dtype, engine.downloadSync(binding, new Uint8Array(binding.bytes)), size);
-  } finally {
-    done();
-  }
-}
-
-interface Read {
-  readonly engine: IEngine;
-  readonly binding: { readonly buffer: PoolBuffer['memory']; readonly offset: number; readonly bytes: number };
-  /** Lets go of what the read holds. */
-  readonly done: () => void;
-}
-
-/** Brings the value of a node in memory to row-major order, on the engine that has it, and holds it there. */
-function prepareRead(node: Node, size: number): Read {
-  let source = node;
-  if (!isRowMajor(node.shape, (node.storage as NodeStorage).view)) {
-    source = contiguous(node);
-    retain(source);
-    try {
-      const state = stateOf(((node.storage as NodeStorage).buffer as PoolBuffer).pool.engine);
-      run(state, [source], state.partial);
-    } catch (error) {
-      release(source);
-      throw error;
-    }
-  }
-  const { buffer, view } = source.storage as NodeStorage;
-  const { pool, memory } = buffer as PoolBuffer;
-  const element = storageBytes(pool.engine, node.dtype);
-  buffer.retain();
-  if (source !== node) release(source);
-  return {
-    engine: pool.engine,
-    binding: { buffer: memory, offset: view.offset * element, bytes: size * element },
-    done: () => buffer.release(),
-  };
+  return downloadSync(node);
 }
 
 /** A new leaf with a copy of host data, on the engine that holds its dtype. */
 export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
-  const { pool, engine } = stateOf(engineFor('tensor', dtype));
-  const size = sizeOf(shape);
-  const buffer = allocForUpload(pool, size * storageBytes(engine, dtype));
-  try {
-    if (size > 0)
-      engine.upload(
-        { buffer: buffer.memory, offset: 0, bytes: size * storageBytes(engine, dtype) },
-        toDevice(engine, dtype, data),
-      );
-  } catch (error) {
-    buffer.release();
-    throw error;
-  }
-  return bufferNode({ buffer, view: { strides: rowMajorStrides(shape), offset: 0 } }, shape, dtype);
+  return bufferNode(upload(data, shape, dtype, makeRoom), shape, dtype);
 }
 
-/** Memory for new data; when there is none, pending work is done first, so that what it needs can go. */
-function allocForUpload(pool: BufferPool, bytes: number): PoolBuffer {
-  try {
-    return pool.alloc(bytes);
-  } catch (error) {
-    if (!(error instanceof PolygradError) || error.code !== 'OUT_OF_MEMORY' || pendingHandles.length === 0) throw error;
-    flush();
-    pool.trim(0);
-    return pool.alloc(bytes);
-  }
+/** Pending work is done, so that what it needs can go. */
+function makeRoom(pool: BufferPool): void {
+  if (pendingHandles.length > 0) flush();
+  pool.trim(0);
 }
 
 /** Name of the engine that holds, or would hold, the node's value. */

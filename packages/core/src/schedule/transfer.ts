@@ -6,7 +6,10 @@
  * copies of all batches gather, unless both engines read it. Where the source engine cannot read at once, the copy is there when its download has
  * arrived; asking again meanwhile starts no second one.
  */
+import type { IEngine } from '../engine/engine.ts';
+import { DeviceLostError } from '../engine/errors.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
+import { noticed } from '../engine/recovery.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { viewBase, viewSpan } from './extent.ts';
 import { fromDevice, storageBytes, toDevice } from './host-data.ts';
@@ -32,7 +35,7 @@ export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {
   const { strides, offset } = storage.view;
   const from = viewBase(node.shape, strides, offset);
   const to = from + viewSpan(node.shape, strides);
-  const copy = buffer.copies.find((c) => c.buffer.pool === pool && c.from <= from && c.to >= to);
+  const copy = buffer.copies.find((c) => c.buffer.pool === pool && pool.lost === null && c.from <= from && c.to >= to);
   return copy === undefined ? null : { buffer: copy.buffer, view: { strides, offset: offset - copy.from } };
 }
 
@@ -62,7 +65,11 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   const bytes = (to - from) * element;
   const source = { buffer: buffer.memory, offset: from * element, bytes };
   if (engine.downloadSync !== undefined) {
-    arrive(node, buffer, from, to, engine.downloadSync(source, new Uint8Array(bytes)), pool, keep);
+    try {
+      arrive(node, buffer, from, to, engine.downloadSync(source, new Uint8Array(bytes)), pool, keep);
+    } catch (error) {
+      throw blamed(error, [engine, pool.engine]);
+    }
     return null;
   }
   // Held, so that nothing is written over it before it is read.
@@ -72,6 +79,8 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   const fly = async (): Promise<void> => {
     try {
       arrive(node, buffer, from, to, await engine.download(source, new Uint8Array(bytes)), pool, keep);
+    } catch (error) {
+      throw blamed(error, [engine, pool.engine]);
     } finally {
       flights.set(
         buffer,
@@ -84,6 +93,12 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   // Whoever waits is told. Where nobody waits it may fail in silence: the next one who needs the data asks again.
   flight.promise.catch(() => undefined);
   return flight.promise;
+}
+
+/** Declares the engine lost that the error is about; returns the error. */
+function blamed(error: unknown, engines: readonly IEngine[]): unknown {
+  if (error instanceof DeviceLostError) for (const e of engines) if (e.name === error.engine) noticed(e, error);
+  return error;
 }
 
 /** Puts what was read into the other engine's memory. */

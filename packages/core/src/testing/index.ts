@@ -1,4 +1,5 @@
 /** Entry point @polygrad/core/testing: engines for tests, without a device, and programs to compare engines by. */
+export { createFaultyEngine, type Fault, type FaultyEngine, type FaultyMember } from './faulty-engine.ts';
 export { createNullEngine, type NullEngine, type NullEngineCounts } from './null-engine.ts';
 export { comparePrograms, everyNth } from './compare-programs.ts';
 export { castCases, operationCases } from './operation-cases.ts';

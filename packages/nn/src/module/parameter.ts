@@ -2,7 +2,7 @@
  * Parameters and buffers: tensors that belong to a module for as long as it lives. Both are ordinary Tensors with a
  * mark; where they sit in a model, and under what name, is the module's business.
  */
-import { contiguous, keep, type Tensor } from '@polygrad/core/functions';
+import { contiguous, keep, registerState, type Tensor } from '@polygrad/core/functions';
 
 /** Learned by an optimizer, or carried along (running statistics). */
 export type TensorRole = 'parameter' | 'buffer';
@@ -17,6 +17,7 @@ function own(value: Tensor, role: TensorRole): Tensor {
   using copy = contiguous(value);
   value.assign(copy);
   keep(value);
+  registerState(value);
   roles.set(value, role);
   return value;
 }

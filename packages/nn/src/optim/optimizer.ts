@@ -10,6 +10,7 @@ import {
   isRehearsing,
   keep,
   noGrad,
+  registerState,
   scope,
   type Tensor,
   tensor,
@@ -64,7 +65,7 @@ export abstract class Optimizer<Names extends string = string> {
     this.learningRate = learningRate;
     this.#slots = slots;
     this.#state = this.parameters.map((parameter) =>
-      slots.map(() => keep(filled(parameter.shape, 0, parameter.dtype))),
+      slots.map(() => registerState(keep(filled(parameter.shape, 0, parameter.dtype)))),
     );
     // First values of parameters are still to be computed; a step of their own keeps them out of the first step's plan.
     flush();

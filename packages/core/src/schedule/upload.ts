@@ -1,0 +1,76 @@
+/** Host data becomes leaves: on the engine that holds the dtype, or where there is room and a device. */
+import type { IEngine } from '../engine/engine.ts';
+import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
+import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
+import { noticed, recover, recoveryPolicy } from '../engine/recovery.ts';
+import { cpuEngine, getEngine } from '../engine/registry.ts';
+import type { NodeStorage } from '../graph/node.ts';
+import type { DType, TypedArray } from '../shape/dtype.ts';
+import { rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
+import { stateOf } from './engine-state.ts';
+import { storageBytes, toDevice } from './host-data.ts';
+import { engineFor } from './holding.ts';
+
+/** Memory with a copy of host data. `makeRoom` is called where there is none left. */
+export function upload(
+  data: TypedArray,
+  shape: Shape,
+  dtype: DType,
+  makeRoom: (pool: BufferPool) => void,
+): NodeStorage {
+  const engine = working(dtype);
+  const { pool } = stateOf(engine);
+  try {
+    return place(pool, data, shape, dtype, makeRoom);
+  } catch (error) {
+    noticed(engine, error);
+    if (error instanceof DeviceLostError) return place(stateOf(working(dtype)).pool, data, shape, dtype, makeRoom);
+    const cpu = cpuEngine();
+    const other = error instanceof OutOfMemoryError && recoveryPolicy().outOfMemory === 'cpu' && cpu !== engine;
+    if (!other || cpu === null || 'then' in cpu) throw error;
+    return place(stateOf(cpu).pool, data, shape, dtype, makeRoom);
+  }
+}
+
+/** The engine for a dtype; while a lost one is being replaced, the CPU engine. */
+function working(dtype: DType): IEngine {
+  const underway = stateOf(getEngine()).pool.lost === null ? null : recover();
+  if (underway === null) return engineFor('tensor', dtype);
+  const cpu = cpuEngine();
+  if (cpu !== null && !('then' in cpu)) return cpu;
+  const lost = stateOf(getEngine()).pool.lost as DeviceLostError;
+  throw new DeviceLostError(
+    lost.engine,
+    lost.device,
+    `${lost.reason}; another engine is starting, await idle() first`,
+    {
+      cause: lost,
+    },
+  );
+}
+
+function place(
+  pool: BufferPool,
+  data: TypedArray,
+  shape: Shape,
+  dtype: DType,
+  makeRoom: (pool: BufferPool) => void,
+): NodeStorage {
+  const { engine } = pool;
+  const bytes = sizeOf(shape) * storageBytes(engine, dtype);
+  let buffer: PoolBuffer;
+  try {
+    buffer = pool.alloc(bytes);
+  } catch (error) {
+    if (!(error instanceof OutOfMemoryError)) throw error;
+    makeRoom(pool);
+    buffer = pool.alloc(bytes);
+  }
+  try {
+    if (bytes > 0) engine.upload({ buffer: buffer.memory, offset: 0, bytes }, toDevice(engine, dtype, data));
+  } catch (error) {
+    buffer.release();
+    throw error;
+  }
+  return { buffer, view: { strides: rowMajorStrides(shape), offset: 0 } };
+}
