@@ -155,7 +155,7 @@ export class BufferPool {
     try {
       return this.engine.alloc(bytes);
     } catch (error) {
-      if (!(error instanceof OutOfMemoryError)) throw error;
+      if (this.#pooled === 0 && !(error instanceof OutOfMemoryError)) throw error;
       const pooled = this.#pooled;
       this.trim(0);
       try {

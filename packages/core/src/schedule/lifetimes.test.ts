@@ -263,7 +263,7 @@ describe('errors', () => {
     const x = leaf([1, 2, 3]);
     const y = hold(p.mul(x.node, number(2)));
     const { alloc } = engine;
-    let failures = 1;
+    let failures = 2;
     (engine as { alloc: IEngine['alloc'] }).alloc = (bytes) => {
       if (failures-- > 0) throw new OutOfMemoryError('test', { requested: bytes, live: 0, reserved: 0, limit: 0 });
       return alloc(bytes);
