@@ -21,14 +21,14 @@ const makers: Readonly<Record<string, Maker>> = {
     const { createReferenceEngine } = await import('@polygrad/core/testing');
     return { engine: createReferenceEngine({ simt: true }), skip: [] };
   },
-  // Few dtypes, and reads that answer in a later turn of the event loop: everything else happens on the CPU engine.
+  // Few dtypes, and reads that answer in a later turn of the event loop: everything else happens on the CPU engine. Few bindings.
   'reference-limited': async (options) => {
     const { createReferenceEngine } = await import('@polygrad/core/testing');
     const { setEngine } = await import('@polygrad/core/engine');
     await import('@polygrad/backend-cpu');
     await setEngine('cpu', options);
     const dtypes = ['float32', 'int32', 'uint32', 'bool'] as const;
-    return { engine: createReferenceEngine({ dtypes, synchronous: false }), skip: [] };
+    return { engine: createReferenceEngine({ dtypes, synchronous: false, maxBindings: 8 }), skip: [] };
   },
   cpu: async (options) => {
     const { createCpuEngine } = await import('@polygrad/backend-cpu');

@@ -150,11 +150,12 @@ function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Pa
   const alone = new Set<PlanNode>();
   for (let attempt = 0; ; attempt++) {
     const partition = new Partition(graph, alone);
+    const forced = new Set<PlanNode>();
     let relieved = false;
     for (const [kernel, bound] of bindingsOf(partition)) {
       if (bound.size <= maxBindings) continue;
       relieved = true;
-      relieve(kernel, maxBindings, alone);
+      relieve(kernel, maxBindings, alone, forced);
     }
     if (!relieved) return { partition, units: unitsOf(partition, maxBindings) };
     if (attempt > graph.nodes.length)

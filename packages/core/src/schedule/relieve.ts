@@ -6,13 +6,17 @@
 import type { Demand, KernelDraft, StoreDraft } from './draft.ts';
 import type { PlanNode } from './plan-graph.ts';
 
-/** Adds to `alone` (nodes not to be stored by kernels of others), or forces a node. */
-export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<PlanNode>): void {
+/**
+ * Adds to `alone` (nodes not to be stored by kernels of others), or forces a node. `forced` has the nodes that other kernels of the
+ * same partition were relieved of: where one of them is computed here too, the next partition will show what that has done.
+ */
+export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<PlanNode>, forced: Set<PlanNode>): void {
   const joined = kernel.closed ? [] : kernel.stores.slice(1).map((s) => s.target);
   if (joined.some((node) => !alone.has(node))) {
     for (const node of joined) alone.add(node);
     return;
   }
+  for (const { inline, node } of kernel.demands.values()) if (inline && forced.has(node)) return;
   const part = largestPart(kernel, maxBindings);
   if (part === null) {
     const node = (kernel.stores[0] as StoreDraft).target;
@@ -21,6 +25,7 @@ export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<Pla
     );
   }
   part.node.forced = true;
+  forced.add(part.node);
 }
 
 /** The largest part of the kernel's expressions that fits a kernel of its own. */

@@ -23,6 +23,8 @@ export interface ReferenceEngineOptions {
   readonly dtypes?: readonly DType[];
   /** False: it cannot read at once, and answers in a later turn of the event loop, as GPUs in browsers do. Default true. */
   readonly synchronous?: boolean;
+  /** Most tensors a kernel may bind. Default 4096. */
+  readonly maxBindings?: number;
   /** The name it goes by. Default 'reference'. */
   readonly name?: string;
 }
@@ -49,6 +51,7 @@ export function createReferenceEngine({
   nativeFunctions = false,
   dtypes = everyDType,
   synchronous = true,
+  maxBindings = 4096,
   name = 'reference',
 }: ReferenceEngineOptions = {}): IEngine {
   const memory = new HostMemory(name, true);
@@ -64,7 +67,7 @@ export function createReferenceEngine({
     vectorBytes: 16,
     sharedBytes: simt ? 16384 : 1 << 20,
     maxGroup: simt ? maxGroup : 1,
-    maxBindings: 4096,
+    maxBindings,
     maxBufferBytes: 2 ** 31,
     bindAlign: 8,
     arena: true,
