@@ -8,7 +8,7 @@ import { deviceEnvironment } from './devices/environment.mjs';
 import { build, install, root, runNode } from './workspace.mjs';
 
 /**
- * `target` is a file run with Node, `inBrowser` the one that takes its place for arguments with --browser; `build` says whether the
+ * `target` is a file run with Node, `inBrowser` the one that takes its place for arguments with --browser or --suite browser; `build` says whether the
  * workspace must be compiled before.
  */
 const commands = {
@@ -18,7 +18,7 @@ const commands = {
     inBrowser: 'tooling/browser/conformance.mjs',
     build: true,
   },
-  bench: { target: 'apps/bench/dist/main.js', build: true },
+  bench: { target: 'apps/bench/dist/main.js', inBrowser: 'apps/bench/page/main.mjs', build: true },
   playground: { target: 'apps/playground/dist/serve.js', build: true },
   test: { target: 'tooling/test.mjs', build: false },
   'test:long': { target: 'tooling/test.mjs', build: false, args: ['--long'] },
@@ -42,7 +42,8 @@ function main([name, ...args]) {
     return 1;
   }
   if (command.target === undefined) return 0;
-  const target = args.includes('--browser') && command.inBrowser ? command.inBrowser : command.target;
+  const asked = /(^| )--browser( |$)|--suite[ =]browser( |$)/.test(args.join(' '));
+  const target = asked && command.inBrowser ? command.inBrowser : command.target;
   if (!existsSync(join(root, target))) {
     process.stderr.write(`npm run ${name}: not there yet (${target} does not exist)\n`);
     return 2;

@@ -7,18 +7,25 @@ export const isolation = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
+const page = '<!doctype html><meta charset="utf-8"><title>Polygrad</title><link rel="icon" href="data:,">';
+
+function typeOf(path) {
+  if (path === '/') return 'text/html; charset=utf-8';
+  return path.endsWith('.wasm') ? 'application/wasm' : 'text/javascript; charset=utf-8';
+}
+
 /**
  * Serves an empty page at `/` and the files, all with the given headers.
  *
+ * @param files texts or bytes by path, or functions that read them
  * @returns the address, and a function that ends the server and its connections
  */
 export async function serve(files, headers = {}) {
-  const page = '<!doctype html><meta charset="utf-8"><title>Polygrad</title><link rel="icon" href="data:,">';
   const server = createServer((request, response) => {
-    const text = request.url === '/' ? page : files.get(request.url ?? '');
-    const type = request.url === '/' ? 'text/html' : 'text/javascript';
-    response.writeHead(text === undefined ? 404 : 200, { 'Content-Type': `${type}; charset=utf-8`, ...headers });
-    response.end(text ?? 'not here');
+    const path = new URL(request.url ?? '/', 'http://localhost').pathname;
+    const found = path === '/' ? page : files.get(path);
+    response.writeHead(found === undefined ? 404 : 200, { 'Content-Type': typeOf(path), ...headers });
+    response.end((typeof found === 'function' ? found() : found) ?? 'not here');
   });
   await new Promise((resolve, reject) => {
     server.once('error', reject);

@@ -17,7 +17,7 @@ export const peerNames = [
 ] as const;
 export type PeerName = (typeof peerNames)[number];
 
-export const engineNames = ['cpu', 'reference'] as const;
+export const engineNames = ['cpu', 'webgpu', 'reference'] as const;
 export type EngineName = (typeof engineNames)[number];
 
 export interface Options {

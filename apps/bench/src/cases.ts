@@ -75,6 +75,15 @@ export interface LatencyWork {
   readonly ops: number;
 }
 
+/** A convolution of `batch` images with 3 x 3 filters, padded so that their size stays. */
+export interface ConvWork {
+  readonly kind: 'conv';
+  readonly batch: number;
+  readonly channels: number;
+  readonly side: number;
+  readonly filters: number;
+}
+
 /** One training step: forward, backward, update. */
 export interface TrainWork {
   readonly kind: 'mlp' | 'cnn';
@@ -82,7 +91,7 @@ export interface TrainWork {
   readonly optimizer: 'sgd' | 'adam';
 }
 
-export type Work = GemmWork | ElementwiseWork | LayoutWork | OrderWork | LatencyWork | TrainWork;
+export type Work = GemmWork | ElementwiseWork | LayoutWork | OrderWork | ConvWork | LatencyWork | TrainWork;
 
 /** Learning rates of the training steps. */
 export const learningRate = { sgd: 0.1, adam: 1e-3 } as const;
@@ -127,6 +136,11 @@ export function metricOf(work: Work): Metric {
   switch (work.kind) {
     case 'gemm':
       return { unit: 'GFLOP/s', value: (ns) => (2 * work.m * work.n * work.k) / ns };
+    case 'conv':
+      return {
+        unit: 'GFLOP/s',
+        value: (ns) => (2 * 9 * work.batch * work.channels * work.filters * work.side ** 2) / ns,
+      };
     case 'small-add':
     case 'round-trip':
     case 'plan-hit':

@@ -25,6 +25,25 @@ export function expectedProbe(work: Work): { readonly values: readonly number[];
       });
       return { values, atol: 1e-5 + k * 2 ** -24 * (k / 4 + 1) };
     }
+    case 'conv': {
+      const { batch, channels, side, filters } = work;
+      const at = (n: number, c: number, y: number, x: number): number =>
+        y < 0 || x < 0 || y >= side || x >= side ? 0 : signed(1, ((n * channels + c) * side + y) * side + x);
+      const values = probePositions(batch * filters * side * side).map((p) => {
+        const [x, y, f, n] = [
+          p % side,
+          Math.floor(p / side) % side,
+          Math.floor(p / side ** 2) % filters,
+          Math.floor(p / side ** 2 / filters),
+        ];
+        let sum = 0;
+        for (let c = 0; c < channels; c++)
+          for (let i = 0; i < 9; i++)
+            sum += at(n, c, y + Math.floor(i / 3) - 1, x + (i % 3) - 1) * signed(2, (f * channels + c) * 9 + i);
+        return sum;
+      });
+      return { values, atol: 1e-5 + 9 * channels * 2 ** -22 };
+    }
     case 'add':
     case 'small-add':
     case 'round-trip':

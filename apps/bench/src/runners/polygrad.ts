@@ -4,6 +4,7 @@
  */
 import {
   add,
+  conv2d,
   flip,
   flush,
   gelu,
@@ -183,6 +184,12 @@ function prepare(tools: Tools, work: Work): Promise<Prepared> | Prepared {
     case 'mlp':
     case 'cnn':
       return prepareTraining(tools, work);
+    case 'conv': {
+      const { batch, channels, side, filters } = work;
+      const x = input(tools, 1, -1, 1, batch, channels, side, side);
+      const kernel = input(tools, 2, -1, 1, filters, channels, 3, 3);
+      return operation(tools, [x, kernel], () => conv2d(x, kernel, { padding: 'same' }));
+    }
     default:
       return layout(tools, work);
   }
@@ -192,6 +199,8 @@ async function makeEngine(name: string, threads: number): Promise<IEngine> {
   switch (name) {
     case 'cpu':
       return (await import('@polygrad/backend-cpu')).createCpuEngine({ threads });
+    case 'webgpu':
+      return (await import('@polygrad/backend-webgpu')).createWebGpuEngine();
     case 'reference':
       return (await import('@polygrad/core/testing')).createReferenceEngine();
     default:
