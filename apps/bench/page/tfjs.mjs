@@ -12,8 +12,9 @@ export async function createRunner({ engine, threads, tools }) {
     await tf.ready();
     const backend = tf.backend();
     const settled = async () => {
-      // Only what is recorded and not yet handed over.
-      if (backend.commandEncoder !== null && backend.commandEncoder !== undefined) backend.submitQueue();
+      // What is recorded is handed over, as reading a result would.
+      backend.endComputePassEncoder();
+      if (backend.commandEncoder) backend.submitQueue();
       await backend.queue.onSubmittedWorkDone();
     };
     return { version: tf.version_core, prepare: (work) => prepare(tf, tools, work, { settled, convolves: true }) };

@@ -54,7 +54,7 @@ export function prepare(tf, tools, work, device = { settled: () => undefined, co
       const kernel = tools.fill(2, filters * channels * 9, -1, 1);
       const y = operation(
         [channelsLast(x, batch, channels, side * side), [batch, side, side, channels]],
-        [channelsLast(transposed(kernel, filters, channels * 9), 1, channels, 9 * filters), [3, 3, channels, filters]],
+        [filtersLast(kernel, filters, channels), [3, 3, channels, filters]],
         (a, b) => tf.conv2d(a, b, 1, 'same'),
         (values) => channelsLast(values, batch, side * side, filters),
       );
@@ -92,6 +92,11 @@ function channelsLast(values, groups, rows, columns) {
   return out;
 }
 
+/** Filters [filters, channels, 3, 3] as [3, 3, channels, filters]. */
+function filtersLast(kernel, filters, channels) {
+  return transposed(channelsLast(kernel, filters, channels, 9), filters, 9 * channels);
+}
+
 /** Rows and columns exchanged: the harness's weights are [out, in]. */
 function transposed(values, rows, columns) {
   const out = new Float32Array(values.length);
@@ -119,20 +124,15 @@ function training(tf, tools, work, { settled, convolves }) {
     // A backend that has them gets the filters whole.
     const kernel = (seed, inputs, outputs) => {
       const values = transposed(weights(seed, outputs * inputs * 9, inputs * 9), outputs * inputs, 9);
-      if (convolves) {
-        const shape = [3, 3, inputs, outputs];
+      if (convolves)
         return [
-          variable(
-            channelsLast(
-              transposed(weights(seed, outputs * inputs * 9, inputs * 9), outputs, inputs * 9),
-              1,
-              inputs,
-              9 * outputs,
-            ),
-            shape,
-          ),
+          variable(filtersLast(weights(seed, outputs * inputs * 9, inputs * 9), outputs, inputs), [
+            3,
+            3,
+            inputs,
+            outputs,
+          ]),
         ];
-      }
       return Array.from({ length: 9 }, (_, at) => {
         const part = values.subarray(at * outputs * inputs, (at + 1) * outputs * inputs);
         return variable(transposed(part, outputs, inputs), [inputs, outputs]);
