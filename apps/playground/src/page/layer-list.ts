@@ -23,7 +23,7 @@ const KIND_NAMES: Readonly<Record<LayerKind, string>> = {
 };
 
 const shapeText = (shape: LayerShape): string =>
-  shape.length === 1 ? `${shape[0]} numbers` : `${shape[0]} × ${shape[1]} × ${shape[2]}`;
+  shape.length === 1 ? `${shape[0]} numbers` : shape.join('\u2009×\u2009');
 
 /** The sizes of a layer that can be edited: property and limits. */
 function fieldsOf(layer: LayerSpec): readonly (readonly [string, Limit])[] {
@@ -144,8 +144,6 @@ export class LayerList {
       'li',
       { class: 'layer' },
       element('span', { class: 'layer-kind' }, KIND_NAMES[layer.kind]),
-      element('span', { class: 'layer-fields' }, ...fields),
-      element('span', { class: 'layer-shape' }),
       element(
         'span',
         { class: 'layer-buttons' },
@@ -161,6 +159,8 @@ export class LayerList {
         }),
         button('×', () => this.#remove(index), { class: 'remove', 'aria-label': `Remove ${name}` }),
       ),
+      element('span', { class: 'layer-fields' }, ...fields),
+      element('span', { class: 'layer-shape' }),
     );
   }
 

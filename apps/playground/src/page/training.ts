@@ -5,7 +5,10 @@ import { byId } from './dom.ts';
 import { clearNotices, guarded } from './notices.ts';
 import { bytes, count, percent, short } from './numbers.ts';
 
-const fromZero = (_: number, most: number): [number, number] => [0, most > 0 ? most * 1.05 : 1];
+/** From 0 to a little above the most there was; `empty` while there is nothing. */
+const fromZero =
+  (empty: number) =>
+  (_: number, most: number): [number, number] => [0, most > 1 || empty === 1 ? Math.max(most * 1.05, 1e-6) : empty];
 
 function makePlots(): Record<'loss' | 'accuracy' | 'speed' | 'memory', Plot> {
   return {

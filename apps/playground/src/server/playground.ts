@@ -89,7 +89,7 @@ export async function servePlayground(port: number, out: string = join(cache, 'p
   const { preview } = await import('vite');
   const server = await preview({
     ...config(out),
-    preview: { host: '127.0.0.1', port, headers: { ...HEADERS } },
+    preview: { host: '127.0.0.1', port, cors: false, headers: { ...HEADERS } },
   });
   return { url: server.resolvedUrls?.local[0] ?? '', close: () => server.close() };
 }
@@ -100,7 +100,7 @@ export async function developPlayground(port: number): Promise<Serving> {
   const { createServer } = await import('vite');
   const server = await createServer({
     ...config(join(cache, 'page')),
-    server: { host: '127.0.0.1', port, headers: { ...ISOLATION } },
+    server: { host: '127.0.0.1', port, cors: false, headers: { ...ISOLATION } },
   });
   await server.listen();
   return { url: server.resolvedUrls?.local[0] ?? '', close: () => server.close() };

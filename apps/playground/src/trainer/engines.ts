@@ -7,6 +7,9 @@ import { explain } from './explain.ts';
 /** What a visitor may choose all the same. */
 const USABLE: readonly Verdict[] = ['chosen', 'slower', 'software adapter', 'left out'];
 
+/** Milliseconds that a backend has to say what it found, and to start: a busy machine takes its time. */
+const PATIENCE = 15_000;
+
 function choiceOf({ name, device, score, verdict, reason }: BackendReport): EngineChoice {
   return { name, device: device ?? '', score, reason, usable: USABLE.includes(verdict) && score > 0 };
 }
@@ -25,6 +28,7 @@ export class EngineChoices {
   /** Asks every backend, and takes the preferred or the best. Returns in words why the preferred one was not taken, or null. */
   async find(prefer?: string): Promise<string | null> {
     const { engine, report } = await autoDetectAndConfigureGpu({
+      timeout: PATIENCE,
       ...(prefer === undefined ? {} : { prefer }),
       engineOptions: this.#options,
     });
@@ -47,6 +51,7 @@ export class EngineChoices {
   /** In the place of a lost one: another device of the same kind if `again`, or else the best of the others. */
   async replaceLost(name: string, again: boolean): Promise<void> {
     const { engine, report } = await autoDetectAndConfigureGpu({
+      timeout: PATIENCE,
       ...(again ? { prefer: name } : { exclude: [name] }),
       engineOptions: this.#options,
     });
