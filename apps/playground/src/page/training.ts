@@ -8,14 +8,14 @@ import { bytes, count, percent, short } from './numbers.ts';
 /** From 0 to a little above the most there was; `empty` while there is nothing. */
 const fromZero =
   (empty: number) =>
-  (_: number, most: number): [number, number] => [0, most > 1 || empty === 1 ? Math.max(most * 1.05, 1e-6) : empty];
+  (_: number, most: number): [number, number] => [0, most > 0 ? most * 1.05 : empty];
 
 function makePlots(): Record<'loss' | 'accuracy' | 'speed' | 'memory', Plot> {
   return {
     loss: new Plot({
       title: 'Loss',
       curves: [{ label: 'training', colour: '--accent' }],
-      range: fromZero,
+      range: fromZero(1),
       write: short,
     }),
     accuracy: new Plot({
@@ -30,7 +30,7 @@ function makePlots(): Record<'loss' | 'accuracy' | 'speed' | 'memory', Plot> {
     speed: new Plot({
       title: 'Images per second',
       curves: [{ label: 'training', colour: '--accent' }],
-      range: fromZero,
+      range: fromZero(1),
       write: short,
     }),
     memory: new Plot({
@@ -39,7 +39,7 @@ function makePlots(): Record<'loss' | 'accuracy' | 'speed' | 'memory', Plot> {
         { label: 'in use', colour: '--accent' },
         { label: 'kept for reuse', colour: '--second', dashed: true },
       ],
-      range: fromZero,
+      range: fromZero(1e6),
       write: bytes,
     }),
   };

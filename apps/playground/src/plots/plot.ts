@@ -110,7 +110,7 @@ export class Plot {
       cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
       scales: {
         x: { time: false },
-        y: { range: (_, least, most) => range(least ?? 0, most ?? 1) },
+        y: { range: (_, least, most) => range(least ?? 0, most ?? 0) },
       },
       axes: [
         { ...axis, size: 26, gap: 4, values: (_, ticks) => ticks.map(short) },

@@ -33,6 +33,8 @@ export class EngineChoices {
       engineOptions: this.#options,
     });
     this.#found = report.map(choiceOf);
+    // So that one that takes its place after a loss reports its compilation too.
+    await setEngine(engine, this.#options[engine.name]);
     if (prefer === undefined || engine.name === prefer) return null;
     const why = this.#found.find(({ name }) => name === prefer)?.reason;
     return `The engine '${prefer}' cannot run here${why === undefined ? '' : `: ${why.replace(/\.$/, '')}`}.`;
@@ -48,15 +50,9 @@ export class EngineChoices {
     }
   }
 
-  /** In the place of a lost one: another device of the same kind if `again`, or else the best of the others. */
-  async replaceLost(name: string, again: boolean): Promise<void> {
-    const { engine, report } = await autoDetectAndConfigureGpu({
-      timeout: PATIENCE,
-      ...(again ? { prefer: name } : { exclude: [name] }),
-      engineOptions: this.#options,
-    });
-    this.#found = report.map(choiceOf);
-    if (engine.name !== name) this.#markUnusable(name, 'Its device was lost. Reload the page to try it again.');
+  /** An engine was lost and another has taken its place. */
+  lost(name: string): void {
+    if (getEngine().name !== name) this.#markUnusable(name, 'Its device was lost. Reload the page to try it again.');
   }
 
   /** What the page shows. */

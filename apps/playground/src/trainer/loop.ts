@@ -99,10 +99,7 @@ export class Loop {
               `The loss became ${means.loss}: the learning rate is too high. Lower it and restart the network.`,
             );
           }
-          if (this.#pacer.evaluationDue()) {
-            await this.#bench.remember();
-            await this.#evaluate(QUICK, null);
-          }
+          if (this.#pacer.evaluationDue()) await this.#evaluate(QUICK, null);
         }
         await turn();
       }

@@ -75,6 +75,11 @@ export class Training {
     return { images: rows, loss: loss!, accuracy: share! };
   }
 
+  /** Drops what was summed up: sums are not kept when a device goes away. */
+  forget(): void {
+    this.#meter.reset();
+  }
+
   /** How many of the rows `order[from] ...` are recognised. */
   async recognised(data: ImageDataset, order: Uint32Array, from: number, to: number): Promise<number> {
     const count = scope(() =>

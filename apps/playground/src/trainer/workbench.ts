@@ -1,34 +1,39 @@
 /**
  * One network on one engine, and turns at it. Whatever uses the network waits for its turn, so a prediction is answered between two
- * training steps; and where the device goes away, the network goes on from its last copy in host memory on an engine that is there.
+ * training steps. Where a device goes away, core puts another engine in its place and brings parameters and optimizer state back from
+ * copies it keeps (`setRecovery`); here the work that was under way is done again, and the visitor is told.
  */
-import { DeviceLostError, getEngine, type IEngine } from '@polygrad/core';
+import { DeviceLostError, getEngine, idle, onLost, setRecovery } from '@polygrad/core';
 import type { LayerSpec } from '../common/layers.ts';
 import type { EngineReport, TrainerEvent } from '../common/protocol.ts';
 import { EngineChoices } from './engines.ts';
 import { Queue } from './queue.ts';
-import { Training, type TrainingState } from './training.ts';
+import { Training } from './training.ts';
 
-/** A network as it was, in host memory. */
-interface Copy {
-  readonly layers: readonly LayerSpec[];
-  readonly state: TrainingState;
-  readonly steps: number;
-  readonly images: number;
-}
+/** Milliseconds between two copies of the weights in host memory, and those a new engine has to start. */
+const COPY_EVERY = 500;
+const PATIENCE = 15_000;
+/** Losses in one piece of work that are taken for chance. */
+const MOST_LOSSES = 4;
 
 export class Workbench {
   readonly #emit: (event: TrainerEvent) => void;
   readonly #queue = new Queue();
   readonly #engines: EngineChoices;
   #training: Training | null = null;
-  #copy: Copy | null = null;
-  #losses = 0;
+  /** A loss that the visitor has not been told of. */
+  #loss: DeviceLostError | null = null;
   rate = 1e-3;
 
   constructor(emit: (event: TrainerEvent) => void) {
     this.#emit = emit;
     this.#engines = new EngineChoices((done, total) => emit({ kind: 'compiling', done, total }));
+    setRecovery({ shadow: true, interval: COPY_EVERY, patience: PATIENCE });
+    onLost(({ error }) => {
+      this.#loss = error;
+      // Where nothing is under way, nobody else would notice.
+      void this.#queue.run(() => this.#settle());
+    });
   }
 
   get training(): Training | null {
@@ -45,33 +50,32 @@ export class Workbench {
     return this.#queue.run(async () => {
       const refused = await this.#engines.find(prefer);
       if (refused !== null) this.#emit({ kind: 'notice', message: refused });
-      this.#watch(getEngine());
       return this.#engines.report();
     });
   }
 
-  /** Runs work on the network when its turn comes. After a lost device it is run again on what took its place. */
+  /** Runs work on the network when its turn comes; again, if the device is lost meanwhile. */
   use<T>(work: (training: Training) => T | Promise<T>): Promise<T> {
     return this.#queue.run(async () => {
-      for (;;) {
+      for (let losses = 0; ; losses++) {
         try {
+          await this.#settle();
           return await work(this.need());
         } catch (error) {
-          // Ends: the CPU engine comes last, and has no device to lose.
-          if (!(error instanceof DeviceLostError) || error.engine !== getEngine().name) throw error;
-          await this.#recover(error);
+          if (!(error instanceof DeviceLostError) || losses >= MOST_LOSSES) throw error;
+          this.#loss ??= error;
         }
       }
     });
   }
 
-  /** Puts a network in the place of the one before. `make` may fail: then that one stays. */
+  /** Puts a network in the place of the one before. `prepare` may fail: then that one stays. */
   replace(layers: readonly LayerSpec[], prepare: (training: Training) => void = () => {}): Promise<Training> {
     return this.#queue.run(async () => {
+      await this.#settle();
       const next = new Training(layers, this.rate);
       try {
         prepare(next);
-        this.#copy = await this.#copyOf(next);
       } catch (error) {
         next.dispose();
         throw error;
@@ -85,69 +89,42 @@ export class Workbench {
   /** Moves the network to another engine. */
   move(name: string): Promise<EngineReport> {
     return this.#queue.run(async () => {
+      await this.#settle();
       const before = getEngine();
       if (before.name === name) return this.#engines.report();
       const old = this.#training;
-      const copy = old === null ? null : await this.#copyOf(old);
+      const state = await old?.state();
       await this.#engines.take(name);
-      this.#watch(getEngine());
-      old?.dispose();
-      this.#revive(copy);
+      if (old !== null && state !== undefined) {
+        const next = new Training(old.model.layers, this.rate);
+        next.load(state.weights, state.optimizer);
+        next.steps = old.steps;
+        next.images = old.images;
+        this.#training = next;
+        old.dispose();
+      }
       before.dispose();
       return this.#engines.report();
     });
   }
 
-  /** Copies the network to host memory, from where it comes back if the device goes away. */
-  async remember(): Promise<void> {
-    await this.use(async (training) => {
-      this.#copy = await this.#copyOf(training);
-    });
-  }
-
-  async #copyOf(training: Training): Promise<Copy> {
-    const { steps, images, model } = training;
-    return { layers: model.layers, state: await training.state(), steps, images };
-  }
-
-  #revive(copy: Copy | null): void {
-    this.#training = null;
-    if (copy === null) return;
-    const next = new Training(copy.layers, this.rate);
-    next.load(copy.state.weights, copy.state.optimizer);
-    next.steps = copy.steps;
-    next.images = copy.images;
-    this.#training = next;
-    this.#copy = copy;
-  }
-
-  /** Told of a loss that nobody has run into yet. */
-  #watch(engine: IEngine): void {
-    void engine.lost.then(({ reason, message }) => {
-      if (reason === 'disposed') return;
-      void this.#queue.run(async () => {
-        if (getEngine() === engine) await this.#recover(new DeviceLostError(engine.name, engine.device, message));
-      });
-    });
-  }
-
-  /** Another device of the same kind, once; then the CPU engine. */
-  async #recover(error: DeviceLostError): Promise<void> {
-    const lost = getEngine();
-    const old = this.#training;
-    this.#losses++;
-    await this.#engines.replaceLost(lost.name, this.#losses <= 1);
-    this.#watch(getEngine());
-    old?.dispose();
-    lost.dispose();
-    this.#revive(this.#copy);
-    const { name, device } = getEngine();
-    const steps = this.#copy?.steps ?? 0;
+  /** After a loss: waits for the engine that takes over, and tells of it. */
+  async #settle(): Promise<void> {
+    const loss = this.#loss;
+    if (loss === null) return;
+    this.#loss = null;
     // What was being compiled for the lost device never will be.
     this.#emit({ kind: 'compiling', done: 0, total: 0 });
-    const reason = error.reason.split(';')[0]?.replace(/[.\s]+$/, '');
-    const went = `The device ${error.device} was lost: ${reason}. The network went on with the weights of step ${steps}, on ${name} (${device}).`;
-    this.#emit({ kind: 'notice', message: went });
+    await idle();
+    this.#training?.forget();
+    this.#engines.lost(loss.engine);
+    const reason = loss.reason.split(';')[0]?.replace(/[.\s]+$/, '');
+    const { name, device } = getEngine();
+    const kept = this.#training === null ? '' : 'The network is kept, with weights at most a second old. ';
+    this.#emit({
+      kind: 'notice',
+      message: `The device ${loss.device} was lost: ${reason}. ${kept}It runs on ${name} (${device}) now.`,
+    });
     this.#emit({ kind: 'engine', report: this.#engines.report() });
   }
 }
