@@ -388,6 +388,19 @@ if (path === null && !required) {
       } finally {
         await without.close();
       }
+      const broken = await servePlainly(folder, ['worker-']);
+      try {
+        await visit(
+          broken.url,
+          async (own) => {
+            await own.waitForSelector('.notice.trouble');
+            expect(await own.textContent('.notice.trouble p')).toMatch(/^The worker that computes has failed/);
+          },
+          { expected: /404/ },
+        );
+      } finally {
+        await broken.close();
+      }
       await visit(
         site.url,
         async (own) => {
