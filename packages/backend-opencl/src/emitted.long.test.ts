@@ -1,5 +1,5 @@
 /** Every operation and cast on every dtype, in scalars and vectors, and random programs, against the interpreter. */
-import { castCases, comparePrograms, operationCases, randomProgram } from '@polygrad/core/testing';
+import { castCases, comparePrograms, operationCases, randomProgram, threadCases } from '@polygrad/core/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { createOpenClEngine } from './engine.ts';
 import { hasDevice } from './testing/device.ts';
@@ -14,6 +14,9 @@ describe.skipIf(!hasDevice())('the printed programs', () => {
   });
   it.each(dtypes)('of casts from %s', async (from) => {
     expect(await comparePrograms(engine!, [...castCases([from], dtypes, [1, 3, 16])])).toEqual([]);
+  });
+  it('of several threads', async () => {
+    expect(await comparePrograms(engine!, [...threadCases(dtypes)])).toEqual([]);
   });
   it('of random code', async () => {
     const programs = Array.from({ length: 60 }, (_, i) => randomProgram(i + 1));

@@ -1,6 +1,13 @@
 /** Operations, casts and random programs against the interpreter: a sample, because devices compile slowly; all of them in emitted.long.test.ts. */
 import type { Program } from '@polygrad/core/kernel';
-import { castCases, comparePrograms, everyNth, operationCases, randomProgram } from '@polygrad/core/testing';
+import {
+  castCases,
+  comparePrograms,
+  everyNth,
+  operationCases,
+  randomProgram,
+  threadCases,
+} from '@polygrad/core/testing';
 import { expect, it, vi } from 'vitest';
 import { createOpenClEngine } from './engine.ts';
 import { hasDevice } from './testing/device.ts';
@@ -15,6 +22,7 @@ it.skipIf(!hasDevice())('programs give what the interpreter gives', async () => 
   const cases = [
     ...everyNth(operationCases(dtypes, [8]), 23),
     ...everyNth(castCases(dtypes, dtypes, [3]), 11),
+    ...everyNth(threadCases(['float32', 'int32', 'bool']), 2),
     randomProgram(3),
   ];
   expect(await comparePrograms(engine, cases)).toEqual([]);

@@ -1,5 +1,12 @@
 /** Every operation and cast on every dtype, in scalars and vectors, and random programs, against the interpreter. */
-import { castCases, comparePrograms, operationCases, randomProgram, withoutDenormals } from '@polygrad/core/testing';
+import {
+  castCases,
+  comparePrograms,
+  operationCases,
+  randomProgram,
+  threadCases,
+  withoutDenormals,
+} from '@polygrad/core/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { testEngine } from './fixtures/device.ts';
 
@@ -18,6 +25,9 @@ describe.skipIf(engine === null)('the printed programs', () => {
   it.each(dtypes)('of casts from %s', async (from) => {
     const cases = [...castCases([from], dtypes, [1, 2, 3, 4, 8])].map(withoutDenormals);
     expect(await comparePrograms(engine!, cases, tolerance)).toEqual([]);
+  });
+  it('of several threads', async () => {
+    expect(await comparePrograms(engine!, [...threadCases(dtypes)], tolerance)).toEqual([]);
   });
   it('of random code', async () => {
     // lavapipe takes minutes to compile some of the later ones.

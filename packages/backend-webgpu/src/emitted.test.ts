@@ -5,6 +5,7 @@ import {
   everyNth,
   operationCases,
   randomProgram,
+  threadCases,
   withoutDenormals,
 } from '@polygrad/core/testing';
 import { expect, it } from 'vitest';
@@ -19,6 +20,7 @@ it.skipIf(engine === null)(
     const cases = [
       ...everyNth(operationCases(dtypes, [3]), 13),
       ...everyNth(castCases(dtypes, dtypes, [4]), 5),
+      ...everyNth(threadCases(['float32', 'int32', 'bool']), 2),
       randomProgram(3, ['uint32']),
     ].map(withoutDenormals);
     expect(await comparePrograms(engine!, cases, { zeroSign: true, denormals: true })).toEqual([]);

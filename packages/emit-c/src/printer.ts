@@ -195,7 +195,10 @@ export class Printer implements Context {
       const cells = this.#cells(mem, at);
       // Parts of one value may read the variables that are written.
       const parts = value.length > 1 ? value.map((p) => this.stable(p)) : value;
-      for (const [i, cell] of cells.entries()) this.#line(`${cell} = ${(parts[i] as Part).text};`);
+      for (const [i, cell] of cells.entries()) {
+        const { text } = parts[i] as Part;
+        if (text !== cell) this.#line(`${cell} = ${text};`);
+      }
       return;
     }
     for (const text of this.#dialect.store(this, this.#memory(mem), this.#scalar(at), value)) this.#line(text);

@@ -11,4 +11,5 @@ export {
   withoutDenormals,
 } from './program-case.ts';
 export { type RandomDType, randomProgram } from './random-program.ts';
+export { threadCases } from './thread-cases.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';
