@@ -118,3 +118,13 @@ export function maskOfWidth(ctx: Context, mask: Lowered, laneCount: number, widt
 export function select(ctx: Context, cond: Val, a: Val, b: Val): Val {
   return ctx.fn.op(W.select, a.type, [a, b, cond]);
 }
+
+/** Whether a condition holds (or fails) in some lane, as a scalar; null where its vectors are not full. */
+export function someLane(ctx: Context, { parts, width }: Lowered, lanes: number, holds: boolean): Val | null {
+  const { fn } = ctx;
+  if (lanes === 1) return holds ? parts[0]! : fn.op(W.i32Eqz, ValType.i32, [parts[0]!]);
+  if ((lanes * width) % 16 !== 0) return null;
+  const all = parts.reduce((a, b) => (a === b ? a : vop(ctx, holds ? S.or : S.and, a, b)));
+  if (holds) return fn.op(S.anyTrue, ValType.i32, [all]);
+  return fn.op(W.i32Eqz, ValType.i32, [fn.op(S.i32AllTrue, ValType.i32, [all])]);
+}

@@ -8,11 +8,12 @@
 import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
 import { ValType, W } from '../asm/opcodes.ts';
 import { Addresses, type LoopVar } from './address.ts';
-import type { Context, Lowered } from './context.ts';
+import { type Context, type Lowered, someLane } from './context.ts';
 import { Fn } from './fn.ts';
 import type { Val } from './lir.ts';
 import { findLive, NodeInfos } from './live.ts';
 import { Memory } from './memory.ts';
+import { findRareSides, type RareSide } from './rare.ts';
 import { type EmitTarget, refuse } from './target.ts';
 import { unrollFactor } from './unroll.ts';
 import { lowerValue } from './values.ts';
@@ -37,12 +38,14 @@ class Lowering implements Context {
   private readonly memory: Memory;
   private groupIndex: Val | null = null;
   private runs: ReadonlyMap<KNode, RunPlace> | null = null;
+  private readonly rare: ReturnType<typeof findRareSides>;
 
   constructor(program: Program, target: EmitTarget) {
     this.program = program;
     this.target = target;
     this.ends = matchBlocks(program);
     findLive(program.body, this.infos);
+    this.rare = findRareSides(program.body, this.infos);
     const { fn } = this;
     const pointer = (index: number): Val => {
       const v = fn.read(fn.param(index), fn.root);
@@ -141,14 +144,43 @@ class Lowering implements Context {
         case 'STAGE':
           refuse(`${n.op} has no place in a linear program here`);
           break;
-        default: {
-          const info = this.infos.of(n);
-          if (info.uses === 0) break;
-          if (n.op === 'LOAD') info.value = this.memory.load(n, info.splat && info.uses === 1);
-          else info.value = (n.op === 'VEC' ? this.gather(n) : null) ?? lowerValue(this, n);
-        }
+        default:
+          if (!this.rare.inside.has(n)) this.node(n);
       }
     }
+  }
+
+  /** Lowers a node that only gives a value. */
+  private node(n: KNode): void {
+    const info = this.infos.of(n);
+    if (info.uses === 0) return;
+    const side = this.rare.sides.get(n);
+    if (side !== undefined) info.value = this.rarely(n, side);
+    else if (n.op === 'LOAD') info.value = this.memory.load(n, info.splat && info.uses === 1);
+    else info.value = (n.op === 'VEC' ? this.gather(n) : null) ?? lowerValue(this, n);
+  }
+
+  /** A WHERE whose one side is computed only if a lane takes it. */
+  private rarely(n: KNode, { side, nodes }: RareSide): Lowered {
+    const { fn } = this;
+    const mask = this.get(n.src[0]!);
+    const other = this.get(n.src[3 - side]!);
+    const taken = someLane(this, mask, n.lanes, side === 1);
+    const choose = (): Lowered => {
+      for (const x of nodes) this.node(x);
+      return lowerValue(this, n);
+    };
+    if (taken === null) return choose();
+    const cells = other.parts.map((part) => {
+      const cell = fn.newCell(part.type);
+      fn.assign(cell, part);
+      return cell;
+    });
+    fn.openIf(taken);
+    const { parts, width } = choose();
+    for (const [i, part] of parts.entries()) fn.assign(cells[i]!, part);
+    fn.close();
+    return { parts: cells.map((cell) => fn.readNow(cell)), width };
   }
 
   /** A VEC of neighbouring elements, from wide loads; null where that does not apply. */

@@ -19,7 +19,7 @@ export interface Angle {
 }
 
 /** An angle as quarter turns and a rest, both numbers. */
-interface Turns {
+export interface Turns {
   readonly quarter: KNode;
   readonly rest: KNode;
 }
@@ -55,11 +55,30 @@ export function turnsOfSingle(w: Math64, a: KNode): Turns {
   return { quarter, rest: w.mul(total(w, [w.sub(first, quarter), ...others]), Math.PI / 2) };
 }
 
-/** A float32 angle, with float64 arithmetic or without. */
-export function reduceSingle(m: Math32, a: KNode): Angle {
-  const { e, wide } = m;
-  if (wide === null) return reduceInteger(m, a);
-  const { quarter, rest } = turnsOfSingle(wide, e.cast(a, 'float64'));
+/** pi/2 in two parts: products of the first, of 25 bits, with a number of quarter turns below 2^28 are exact. */
+const HALF_PI = [1.5707963109016418, 1.5893254773528196e-8] as const;
+/** Angles from which on that is not enough. */
+const FEW_TURNS = 2 ** 22;
+
+/** The same for angles below 2^22 (J. Hart's and W. J. Cody's way of taking off a multiple in parts). */
+export function fewTurnsOfSingle(w: Math64, a: KNode): Turns {
+  const quarter = w.nearest(w.mul(a, 2 / Math.PI));
+  return { quarter, rest: w.muladd(quarter, -HALF_PI[1], w.muladd(quarter, -HALF_PI[0], a)) };
+}
+
+/**
+ * A function of a float32 angle by its turns. Engines with branches need those of large angles only where there is one (the CPU's
+ * emitter sees it by the length of that side), so both are offered.
+ */
+export function bySize(m: Math32, w: Math64, a: KNode, f: (turns: Turns) => KNode): KNode {
+  const wide = m.e.cast(a, 'float64');
+  const large = f(turnsOfSingle(w, wide));
+  return m.caps.simt ? large : m.where(m.le(FEW_TURNS, a), large, f(fewTurnsOfSingle(w, wide)));
+}
+
+/** Turns of a float32 angle in float32 numbers. */
+export function angleOf(m: Math32, wide: Math64, { quarter, rest }: Turns): Angle {
+  const { e } = m;
   const high = e.cast(rest, 'float32');
   return { quarter: m.wholeOf(quarter).bits, high, low: e.cast(wide.sub(rest, e.cast(high, 'float64')), 'float32') };
 }
@@ -116,7 +135,7 @@ export function reduceDouble(m: Math64, a: KNode): Angle {
  * A float32 angle in 32-bit integers: the 24 significant bits times the 96 bits of 2/pi that matter for the exponent, modulo
  * 2^96. The rest is rounded to float32, so that results may be three or four units off.
  */
-function reduceInteger(m: Math32, a: KNode): Angle {
+export function reduceInteger(m: Math32, a: KNode): Angle {
   const { e } = m;
   const u = (value: number): KNode => e.constant('uint32', value);
   const bits = e.bitcast(a, 'uint32');

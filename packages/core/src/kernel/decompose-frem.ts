@@ -58,6 +58,22 @@ function remainderInteger(m: Math32, a: KNode, b: KNode): KNode {
   return m.scale(e.cast(rest, 'float32'), { value: e.cast(exponent, 'float32'), bits: exponent, bias: 0 });
 }
 
+/**
+ * For quotients below 2^23: the whole quotient is at most one too large, where the division rounded up to it, and what it leaves is exact.
+ */
+function simpleRemainder(m: FloatMath, a: KNode, b: KNode, quotient: KNode): KNode {
+  const rest = lessProduct(m, a, m.floor(quotient), b);
+  return m.where(m.lt(rest, 0), m.add(rest, b), rest);
+}
+
+/** a - n b, which is a number of the dtype. */
+function lessProduct(m: FloatMath, a: KNode, n: KNode, b: KNode): KNode {
+  const { e } = m;
+  if (m.fuses || !(m instanceof Math32) || m.wide === null) return e.ternary('FMA', m.neg(n), b, a);
+  const [wideA, wideN, wideB] = [a, n, b].map((x) => e.cast(x, 'float64')) as [KNode, KNode, KNode];
+  return e.cast(m.wide.sub(wideA, m.wide.mul(wideN, wideB)), 'float32');
+}
+
 export function frem(m: FloatMath, x: KNode, y: KNode): KNode {
   const { e } = m;
   const [a, b] = [m.abs(x), m.abs(y)];
@@ -69,6 +85,11 @@ export function frem(m: FloatMath, x: KNode, y: KNode): KNode {
   } else if (m.wide !== null) {
     rest = e.cast(remainder(m.wide, e.cast(a, 'float64'), e.cast(b, 'float64'), true), 'float32');
   } else rest = remainderInteger(m, a, b);
+  if (!m.caps.simt && (m.fuses || (m instanceof Math32 && m.wide !== null))) {
+    // Last, so that engines with branches compute the long way only where it is needed.
+    const quotient = m.div(a, b);
+    rest = m.where(m.le(2 ** 23, quotient), rest, simpleRemainder(m, a, b, quotient));
+  }
   const value = m.where(m.lt(a, b), a, rest);
   const defined = e.and(m.lt(0, b), m.lt(a, Number.POSITIVE_INFINITY));
   const nan = e.or(m.isNaN(y), e.not(defined));

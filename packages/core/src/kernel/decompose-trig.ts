@@ -2,7 +2,7 @@
  * sin, cos, tan in arithmetic: the angle is reduced (decompose-angle.ts), then polynomials of fdlibm's form (k_sin.c, k_cos.c) on a rest
  * in two parts.
  */
-import { type Angle, reduceDouble, reduceSingle, turnsOfSingle } from './decompose-angle.ts';
+import { type Angle, angleOf, bySize, reduceDouble, reduceInteger } from './decompose-angle.ts';
 import type { Coefficients, FloatMath } from './float-math.ts';
 import { Math32 } from './float-math32.ts';
 import type { Math64 } from './float-math64.ts';
@@ -44,8 +44,9 @@ const COS_WIDE = [
   0.999999999942767, -0.4999999956446868, 0.041666612575375676, -0.0013886509900476747, 2.4370942533159473e-5,
 ];
 
+/** Without float64 beside float32. */
 function reduce(m: FloatMath, a: KNode): Angle {
-  return m instanceof Math32 ? reduceSingle(m, a) : reduceDouble(m as Math64, a);
+  return m instanceof Math32 ? reduceInteger(m, a) : reduceDouble(m as Math64, a);
 }
 
 function hasBit(m: FloatMath, quarter: KNode, bit: 1 | 2): KNode {
@@ -67,7 +68,12 @@ function cosine(m: FloatMath, { high, low }: Angle): KNode {
 
 /** sin of a plus a number of quarter turns. */
 function wave(m: FloatMath, a: KNode, quarters: 0 | 1): KNode {
-  const angle = reduce(m, a);
+  if (!(m instanceof Math32) || m.wide === null) return waveOf(m, reduce(m, a), quarters);
+  const { wide } = m;
+  return bySize(m, wide, a, (turns) => waveOf(m, angleOf(m, wide, turns), quarters));
+}
+
+function waveOf(m: FloatMath, angle: Angle, quarters: 0 | 1): KNode {
   const k = m.e.add(angle.quarter, m.int(quarters));
   const value = m.where(hasBit(m, k, 1), cosine(m, angle), sine(m, angle));
   return m.where(hasBit(m, k, 2), m.neg(value), value);
@@ -99,9 +105,10 @@ function tanPlain(m: FloatMath, a: KNode): KNode {
 }
 
 function tanWide(m: Math32, w: Math64, a: KNode): KNode {
-  const { quarter, rest } = turnsOfSingle(w, m.e.cast(a, 'float64'));
-  const square = w.mul(rest, rest);
-  const s = w.mul(rest, w.poly(square, SIN_WIDE));
-  const c = w.poly(square, COS_WIDE);
-  return m.e.cast(quotient(w, hasBit(m, m.wholeOf(quarter).bits, 1), s, c), 'float32');
+  return bySize(m, w, a, ({ quarter, rest }) => {
+    const square = w.mul(rest, rest);
+    const s = w.mul(rest, w.poly(square, SIN_WIDE));
+    const c = w.poly(square, COS_WIDE);
+    return m.e.cast(quotient(w, hasBit(m, m.wholeOf(quarter).bits, 1), s, c), 'float32');
+  });
 }

@@ -110,17 +110,17 @@ export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, ieee: boo
   const b = new Bits(e);
   const bits = b.of(x);
   const size = b.and(bits, 0x7fffffff);
-  const notANumber = (): KNode => b.above(size, infinity);
+  const notANumber = (): KNode => (ieee ? e.not(e.eq(x, x)) : b.above(size, infinity));
   if (dtype === 'bfloat16') return b.float(b.literalWhere(notANumber(), quiet, b.and(b.carried(bits, 16), 0xffff0000)));
-  const sign = e.xor(bits, size);
   if (ieee) {
-    // The sum with 2^13 times the power of two below x has the steps of float16 there.
-    const power = e.max(e.min(b.and(size, infinity), b.lit(143 << 23)), b.lit(113 << 23));
-    const large = b.float(b.add(power, 13 << 23));
-    const rounded = e.sub(e.add(b.float(size), large), large);
-    const limited = e.where(e.lt(e.f32(65504), rounded), e.f32(Number.POSITIVE_INFINITY), rounded);
-    return b.float(e.or(b.of(limited), sign));
+    // The sum with 1.5 * 2^13 times the power of two below |x| has the steps of float16 there; no sum is right from 65520 on.
+    const power = e.max(b.and(bits, infinity), b.lit(113 << 23));
+    const large = b.float(b.add(power, (13 << 23) + 0x400000));
+    const rounded = e.sub(e.add(x, large), large);
+    const limited = e.where(e.le(e.f32(65520), b.float(size)), e.f32(Number.POSITIVE_INFINITY), rounded);
+    return b.float(e.or(b.of(limited), b.and(bits, 0x80000000)));
   }
+  const sign = e.xor(bits, size);
   const normal = b.and(b.carried(size, 13), 0xffffe000);
   const subnormal = b.of(e.mul(e.cast(e.bitcast(subnormalSteps(b, size), 'int32'), 'float32'), e.f32(2 ** -24)));
   const rounded = e.where(b.below(size, 113 << 23), subnormal, normal);
