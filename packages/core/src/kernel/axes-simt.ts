@@ -25,6 +25,8 @@ const longReduction = 128;
 const longRow = 32;
 /** With at least this many independent instances, one thread each is parallel enough. */
 const manyInstances = 16384;
+/** The same where threads of a group run one after another. */
+const someInstances = 32;
 /** Vectors from which on each thread takes one; threads from which on each takes several turns, and the most of those. */
 const manyVectors = 16384;
 const manyThreads = 2 ** 20;
@@ -70,8 +72,9 @@ function planNest(stores: readonly LoopStore[], caps: EngineCaps): Plan {
   const outer = work.binders.filter((b) => b.free.every((r) => shared.includes(r)));
   const needed = shared.filter((r) => outer.some((b) => b.free.includes(r)));
   const elements = outer.reduce((n, b) => Math.max(n, sizeOf(b.own)), 0);
-  const inRows = outer.some((b) => sizeOf(b.own) >= longRow && isRow(b, work));
-  const isLong = inRows || (elements >= longReduction && sizeOf(needed) < manyInstances);
+  const alone = caps.sharedIsMemory === true;
+  const inRows = !alone && outer.some((b) => sizeOf(b.own) >= longRow && isRow(b, work));
+  const isLong = inRows || (elements >= longReduction && sizeOf(needed) < (alone ? someInstances : manyInstances));
   if (isLong) return { stores, binders: outer, spread: needed, together: elements, along: null, transpose };
   // A range no reduction depends on would have every thread repeat the reductions.
   const spread = outer.length > 0 && needed.length > 0 && needed.length < shared.length ? needed : shared;

@@ -191,12 +191,12 @@ export class Reduction {
     };
     write(mine);
     b.barrier();
-    for (let half = threads / 2; half >= 1; half /= 2) {
-      b.ifThen(e.lt(thread, e.i32(half)), () =>
-        write(this.#combine(read(thread), read(e.add(thread, e.i32(half))), false)),
-      );
+    // A loop, not its steps one after another: drivers that emulate groups take long to compile every barrier.
+    b.loop(Math.log2(threads), (step) => {
+      const half = e.shr(e.i32(threads / 2), step);
+      b.ifThen(e.lt(thread, half), () => write(this.#combine(read(thread), read(e.add(thread, half)), false)));
       b.barrier();
-    }
+    });
     const whole = read(e.i32(0));
     b.barrier();
     return whole;

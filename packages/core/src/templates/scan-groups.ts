@@ -44,7 +44,7 @@ export function scanGroups(
   set.addGroups(suffix, linesOf(out.shape, axis) * segments, threads, (w, thread) => {
     const { b, e, group } = w;
     const memory = memoryOf(w, spec, to === null ? 'write' : null);
-    const cells = [b.shared('totals0', out.dtype, threads), b.shared('totals1', out.dtype, threads)] as const;
+    const totals = b.shared('totals', out.dtype, threads);
     const carry = b.reg('carry', out.dtype);
     const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
     const both = (before: KNode, after: KNode): KNode => combined(w, op, before, after, null);
@@ -63,20 +63,21 @@ export function scanGroups(
         states.push(b.place(u === 0 ? value : both(states[u - 1] as KNode, value)));
         inside.push(gate);
       }
-      let at: 0 | 1 = 0;
-      b.store(cells[0], thread, states[own - 1] as KNode);
+      b.store(totals, thread, states[own - 1] as KNode);
       b.barrier();
-      for (let distance = 1; distance < threads; distance *= 2) {
-        const mine = b.load(cells[at], thread);
-        const before = b.load(cells[at], e.max(e.sub(thread, e.i32(distance)), e.i32(0)));
-        at = at === 0 ? 1 : 0;
-        b.store(cells[at], thread, e.where(e.lt(thread, e.i32(distance)), mine, both(before, mine)));
+      b.loop(Math.log2(threads), (doubling) => {
+        const distance = e.shl(e.i32(1), doubling);
+        const mine = b.load(totals, thread);
+        const before = b.load(totals, e.max(e.sub(thread, distance), e.i32(0)));
+        const sum = b.place(e.where(e.lt(thread, distance), mine, both(before, mine)));
         b.barrier();
-      }
+        b.store(totals, thread, sum);
+        b.barrier();
+      });
       const so = b.load(carry, 0);
-      const previous = b.load(cells[at], e.max(e.sub(thread, e.i32(1)), e.i32(0)));
+      const previous = b.load(totals, e.max(e.sub(thread, e.i32(1)), e.i32(0)));
       const begin = b.place(both(so, e.where(e.lt(thread, e.i32(1)), identity, previous)));
-      b.store(carry, 0, both(so, b.load(cells[at], threads - 1)));
+      b.store(carry, 0, both(so, b.load(totals, threads - 1)));
       if (to === null) {
         states.forEach((state, u) => {
           const p = e.add(base, e.i32(u));

@@ -30,7 +30,7 @@ export function lowerScan(spec: ScanSpec, caps: EngineCaps): Lowered {
   const { axis, out } = spec;
   const n = out.shape[axis] as number;
   if (caps.simt) {
-    byThreads(set, spec, caps.maxGroup);
+    byThreads(set, spec, caps);
     return set.result();
   }
   if (linesOf(out.shape, axis) < fewLines && n >= longLine) {
@@ -62,16 +62,16 @@ const manyLines = 4096;
 const enoughGroups = 64;
 /** Strides of a group in one segment, at least. */
 const leastStrides = 4;
-/** Segments of recurrences: each by one thread. */
+/** Segments of recurrences, and of all scans where groups gain nothing: each by one thread. */
 const threadSegment = { least: 256, most: 512 };
 
 /** On engines with groups of threads: one thread to a line, one group to a line, or several to each of few long ones. */
-function byThreads(set: ProgramSet, spec: ScanSpec, maxGroup: number): void {
+function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }: EngineCaps): void {
   const { op, axis, out, x } = spec;
   const n = out.shape[axis] as number;
   const count = linesOf(out.shape, axis);
   const apart = Math.abs(x.view.strides[axis] as number) !== 1;
-  if (op === 'linear') {
+  if (op === 'linear' || sharedIsMemory === true) {
     const segments = Math.min(threadSegment.most, Math.floor(n / threadSegment.least));
     if (count < enoughGroups && segments > 1) inSegments(set, spec, segments, 1);
     else lines(set, spec, '_lines', 1, null, null, 1);

@@ -125,24 +125,23 @@ function forDevice(c: Contraction, caps: EngineCaps): SimtTile {
   return inParts(tile, flat, groupsOf(tile, flat), enoughGroups, partSteps.group);
 }
 
-/** Rows of a tile of a processor that emulates groups: as on the CPU engine. */
-const processorRows = 4;
+/** Rows of a tile of a processor that emulates groups, where there are many and where there are few. */
+const processorRows = { many: 8, few: 4 };
+const manyRows = 64;
 
 function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
-  const most = Math.min(16, down(caps.maxGroup));
   const lanes = vectorLanes(c.kernel.stores, caps);
   const line = lineProblem(c, lanes);
   const { rows, columns, depth } = line;
-  if (columns.alongSum && !columns.consecutive && rows.extent <= thin && depth >= leastDot) {
-    const vector = depth % lanes === 0 ? lanes : 1;
-    return { ...dotTile(line, 8), depth: vector };
+  if (columns.extent < lanes && rows.extent <= thin && depth >= leastDot) {
+    return { ...dotTile(line, 8), depth: depth % lanes === 0 ? lanes : 1 };
   }
   const width = columns.extent >= lanes ? lanes : 1;
-  const height = Math.min(processorRows, down(rows.extent));
-  const tile = threadTile(line, height, 1, width, most);
-  const gains =
-    (rows.extent >= 16 && gainsByCopy(c, columns, width > 1)) || (columns.extent >= 64 && gainsByCopy(c, rows, false));
-  return inParts({ ...tile, copied: gains }, line, groupsOf(tile, line), 16, partSteps.group);
+  const height = Math.min(rows.extent >= manyRows ? processorRows.many : processorRows.few, down(rows.extent));
+  const tile = threadTile(line, height, 1, width, Math.min(64, down(caps.maxGroup)));
+  const copied =
+    (rows.extent >= 16 && gainsByCopy(c, columns, false)) || (columns.extent >= 64 && gainsByCopy(c, rows, false));
+  return inParts({ ...tile, copied }, line, groupsOf(tile, line), 8, partSteps.group);
 }
 
 /** Tiles worth measuring for the contraction, the default first. */
@@ -179,7 +178,7 @@ export function candidateTiles(c: Contraction, caps: EngineCaps): SimtTile[] {
   });
   const small = threadTile(
     line,
-    Math.min(processorRows, down(line.rows.extent)),
+    Math.min(processorRows.few, down(line.rows.extent)),
     1,
     fits ? lanes : 1,
     Math.min(8, most),

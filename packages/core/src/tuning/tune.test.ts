@@ -163,7 +163,8 @@ describe('tune', () => {
         .matmul(numbers([32, 20]))
         .data();
     const before = await make();
-    const [result] = await tune(engine, { budget: 400 });
+    let clock = 0;
+    const [result] = await tune(engine, { budget: 8000, now: () => (clock += 1000) });
     expect(result?.measured.length).toBeGreaterThan(1);
     expect(await make()).toEqual(before);
     expect(engine.memory().bytes).toBeLessThan(100_000);
