@@ -12,7 +12,10 @@ const fillKind = 3;
 
 /** Writes one batch after the other into the same memory. */
 export class CommandWriter {
+  /** Cells written. */
   count = 0;
+  /** Commands written. */
+  commands = 0;
   #cells = new Float64Array(1024);
   #bytes = new Uint8Array(this.#cells.buffer);
   #floats = new Float32Array(this.#cells.buffer);
@@ -26,6 +29,7 @@ export class CommandWriter {
 
   start(): void {
     this.count = 0;
+    this.commands = 0;
   }
 
   copy(from: number, fromOffset: number, to: number, toOffset: number, bytes: number): void {
@@ -103,6 +107,7 @@ export class CommandWriter {
   #room(cells: number): number {
     const at = this.count;
     this.count += cells;
+    this.commands++;
     if (this.count > this.#cells.length) {
       const more = new Float64Array(2 ** Math.ceil(Math.log2(this.count) + 1));
       more.set(this.#cells);

@@ -1,6 +1,7 @@
 /** The engine on whatever device there is: order, memory, copies, reads, errors, life and death. */
 import {
   type Binding,
+  type Command,
   CompileError,
   DeviceLostError,
   EngineDisposedError,
@@ -228,10 +229,10 @@ describe.skipIf(!hasDevice())('OpenClEngine', () => {
 
 describe.skipIf(!hasDevice())('errors of the driver', () => {
   /** An engine whose driver answers `submit` and `read` with an OpenCL error. */
-  function failing(code: number): OpenClEngine {
+  function failing(code: number, command = 0): OpenClEngine {
     const setup = setUp({ cache: false });
     const fail = (): never => {
-      throw Object.assign(new Error('native'), { code, call: 'clEnqueueNDRangeKernel', command: 0, log: '' });
+      throw Object.assign(new Error('native'), { code, call: 'clEnqueueNDRangeKernel', command, log: '' });
     };
     const driver = new Proxy(setup.driver, {
       get: (target, name) =>
@@ -258,6 +259,21 @@ describe.skipIf(!hasDevice())('errors of the driver', () => {
     expect(() => engine.alloc(4)).toThrow(DeviceLostError);
     engine.free(x.buffer);
     engine.dispose();
+  });
+
+  it('loses the device where a batch stopped after it had changed its inputs, and only there', async () => {
+    const stopped = (kind: 'in place' | 'apart'): { engine: OpenClEngine; submit: () => void } => {
+      const engine = failing(-4, 1);
+      const [x, y] = [put(engine, Float32Array.of(1, 2)), put(engine, new Float32Array(2))];
+      const copy = (from: Binding, to: Binding): Command => ({ kind: 'copy', from, to });
+      const first = copy(part(x, 0, 4), kind === 'apart' ? part(y, 0, 4) : part(x, 0, 4));
+      const submit = (): void => engine.submit([first, copy(part(x, 4, 4), part(x, 0, 4))]);
+      return { engine, submit };
+    };
+    expect(stopped('apart').submit).toThrow(OutOfMemoryError);
+    const { engine, submit } = stopped('in place');
+    expect(submit).toThrow(/no room for command 1 of a batch/);
+    expect((await engine.lost).reason).toBe('lost');
   });
 
   it('anything else names the call and the code', () => {

@@ -23,9 +23,10 @@ import { printProgram, type Program } from '@polygrad/core/kernel';
 import { PrintError } from '@polygrad/emit-c';
 import type { Driver } from './addon.ts';
 import { CommandWriter } from './commands.ts';
-import { translate } from './errors.ts';
+import { isNativeError, translate } from './errors.ts';
 import { OpenClKernel, printKernel } from './kernel.ts';
 import { BuildError, ProgramStore } from './programs.ts';
+import { isRepeatable } from './repeatable.ts';
 import { explainBuild } from './build-log.ts';
 import { type OpenClEngineOptions, type Setup, setUp } from './setup.ts';
 
@@ -181,7 +182,25 @@ export class OpenClEngine implements IEngine {
           c satisfies never;
       }
     }
-    if (writer.count > 0) this.#call('submit', () => this.#driver.submit(writer.bytes, writer.count));
+    if (writer.count > 0) this.#start(writer, commands);
+  }
+
+  #start(writer: CommandWriter, commands: readonly Command[]): void {
+    try {
+      this.#driver.submit(writer.bytes, writer.count);
+    } catch (error) {
+      // The library frees memory and submits the batch again: that must not find inputs that are overwritten already.
+      const translated = this.#failed(error, 'submit', 0);
+      const done = isNativeError(error) ? error.command : 0;
+      // Empty commands were not given to the driver.
+      const begun = commands.slice(0, done + commands.length - writer.commands);
+      if (translated instanceof OutOfMemoryError && done > 0 && !isRepeatable(begun))
+        throw this.#lose(
+          `the driver had no room for command ${done} of a batch that had changed its inputs by then`,
+          error,
+        );
+      throw translated;
+    }
   }
 
   async idle(): Promise<void> {
@@ -279,12 +298,18 @@ export class OpenClEngine implements IEngine {
       live: this.#bytes,
       limit: this.#setup.limit,
     });
-    if (translated instanceof DeviceLostError && this.#state === 'live') {
+    return translated instanceof DeviceLostError ? this.#lose(translated.reason, error) : translated;
+  }
+
+  /** From now on the device is lost. */
+  #lose(reason: string, cause: unknown): DeviceLostError {
+    const error = new DeviceLostError('opencl', this.device, reason, { cause });
+    if (this.#state === 'live') {
       this.#state = 'lost';
-      this.#loss = translated.reason;
-      this.#onLost({ reason: 'lost', message: translated.message });
+      this.#loss = reason;
+      this.#onLost({ reason: 'lost', message: error.message });
     }
-    return translated;
+    return error;
   }
 }
 
