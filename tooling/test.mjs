@@ -63,7 +63,7 @@ const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
   { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 29 },
   { engine: 'cpu', folder: 'packages/backend-cpu', browser: ['--isolated', '--worker'], sample: 31 },
-  { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 31 },
+  { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 61 },
   { engine: 'webgpu', folder: 'packages/backend-webgpu', browser: ['--worker'], sample: 201 },
   { engine: 'opencl', folder: 'packages/backend-opencl', sample: 181 },
   { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 211 },
