@@ -1,0 +1,134 @@
+/**
+ * `node apps/bench/dist/neighbours.js [--filter TEXT] [--threads N] [--turns N]`: sizes around powers of two, primes among them, in
+ * alternation in one process. Lists those more than 25 % below their neighbours.
+ *
+ * Sizes of a group differ by less than one part in five, and each takes its turn in every round, so a processor that changes its speed
+ * does so for all of them. A size is compared by time for an element, best of all turns, with the median of its group.
+ */
+import { parseArgs } from 'node:util';
+import { createCpuEngine } from '@polygrad/backend-cpu';
+import {
+  add,
+  flush,
+  gelu,
+  getEngine,
+  layerNorm,
+  max,
+  scope,
+  setEngine,
+  softmax,
+  sum,
+  type Tensor,
+  tensor,
+  transpose,
+} from '@polygrad/core';
+
+interface Family {
+  readonly name: string;
+  /** Middles of the groups of sizes. */
+  readonly centres: readonly number[];
+  readonly shape: (n: number) => readonly number[];
+  readonly run: (a: Tensor) => Tensor;
+}
+
+const lengths = [64, 256, 1024, 4096, 65536, 1048576];
+const widths = [16, 64, 256, 1024, 4096];
+const rowsOf = (n: number): number[] => [Math.max(4, Math.floor(262144 / n)), n];
+const columnsOf = (n: number): number[] => [n, Math.max(4, Math.floor(262144 / n))];
+
+const families: readonly Family[] = [
+  { name: 'add', centres: lengths, shape: (n) => [n], run: (a) => add(a, a) },
+  { name: 'gelu', centres: lengths, shape: (n) => [n], run: (a) => gelu(a) },
+  { name: 'sum', centres: lengths, shape: (n) => [n], run: (a) => sum(a) },
+  { name: 'sum-rows', centres: widths, shape: rowsOf, run: (a) => sum(a, { axis: 1 }) },
+  { name: 'max-rows', centres: widths, shape: rowsOf, run: (a) => max(a, { axis: 1 }) },
+  { name: 'sum-columns-of', centres: widths, shape: columnsOf, run: (a) => sum(a, { axis: 0 }) },
+  { name: 'sum-columns', centres: widths, shape: rowsOf, run: (a) => sum(a, { axis: 0 }) },
+  { name: 'max-columns', centres: widths, shape: rowsOf, run: (a) => max(a, { axis: 0 }) },
+  {
+    name: 'sum-middle',
+    centres: [16, 64, 256],
+    shape: (n) => [Math.ceil(262144 / n / 64), 64, n],
+    run: (a) => sum(a, { axis: 1 }),
+  },
+  {
+    name: 'add-transposed',
+    centres: [64, 256, 1024],
+    shape: (n) => [n, n],
+    run: (a) => scope(() => add(a, transpose(a))),
+  },
+  { name: 'softmax', centres: widths, shape: rowsOf, run: (a) => softmax(a) },
+  { name: 'layer-norm', centres: widths, shape: rowsOf, run: (a) => layerNorm(a) },
+];
+
+/** Sizes about a power of two: neighbours, a prime among them. */
+function sizesAround(centre: number): number[] {
+  const step = Math.max(1, Math.floor(centre / 16));
+  return [...new Set([centre - step, centre - 1, centre, centre + 1, centre + 3, centre + step])];
+}
+
+/** Milliseconds a sample takes at least. */
+const sampleMs = 0.4;
+
+async function timed(run: (a: Tensor) => Tensor, a: Tensor, times: number): Promise<number> {
+  const start = performance.now();
+  for (let i = 0; i < times; i++) {
+    const y = run(a);
+    flush();
+    y.dispose();
+  }
+  await getEngine().idle();
+  return (performance.now() - start) / times;
+}
+
+/** Nanoseconds for an element, best of all turns, by size. */
+async function measure(family: Family, centre: number, turns: number): Promise<Map<number, number>> {
+  const entries = [];
+  for (const n of sizesAround(centre)) {
+    const shape = family.shape(n);
+    const size = shape.reduce((x, y) => x * y, 1);
+    const a = tensor(
+      Float32Array.from({ length: size }, (_, i) => ((i * 2654435761) % 4096) / 1024 - 2),
+      { shape },
+    );
+    // Warm, and often enough for the code to be compiled well.
+    let once = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 12; i++) once = Math.min(once, await timed(family.run, a, 3));
+    entries.push({ n, size, a, times: Math.max(1, Math.ceil(sampleMs / once)), best: Number.POSITIVE_INFINITY });
+  }
+  for (let turn = 0; turn < turns; turn++) {
+    for (let k = 0; k < entries.length; k++) {
+      const entry = entries[(k + turn) % entries.length] as (typeof entries)[number];
+      entry.best = Math.min(entry.best, await timed(family.run, entry.a, entry.times));
+    }
+  }
+  for (const { a } of entries) a.dispose();
+  return new Map(entries.map(({ n, size, best }) => [n, (best * 1e6) / size]));
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((x, y) => x - y);
+  return sorted[sorted.length >> 1] as number;
+}
+
+const { values } = parseArgs({
+  options: { filter: { type: 'string' }, threads: { type: 'string' }, turns: { type: 'string' } },
+});
+const turns = Number(values.turns ?? 30);
+await setEngine(createCpuEngine({ threads: Number(values.threads ?? 1) }));
+let cliffs = 0;
+for (const family of families) {
+  if (values.filter !== undefined && !family.name.includes(values.filter)) continue;
+  for (const centre of family.centres) {
+    const found = await measure(family, centre, turns);
+    const middle = median([...found.values()]);
+    const cells = [...found].map(([n, ns]) => {
+      const ratio = middle / ns;
+      if (ratio < 0.75) cliffs++;
+      return `${n}: ${ratio.toFixed(2)}${ratio < 0.75 ? ' CLIFF' : ''}`;
+    });
+    process.stdout.write(`${family.name.padEnd(15)} ${middle.toFixed(3).padStart(8)} ns  ${cells.join('  ')}\n`);
+  }
+}
+process.stdout.write(`${cliffs} of these sizes are more than 25 % below their neighbours\n`);
+process.exit(0);
