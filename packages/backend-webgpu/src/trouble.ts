@@ -32,11 +32,8 @@ export class Trouble {
       this.#tell = resolve;
     });
     gpu.lost.then(({ reason, message }) => {
-      const words = [message.trim(), reason === 'destroyed' ? 'it was destroyed' : ''].filter(Boolean);
-      this.#finish(
-        { reason: 'lost', message: words.join('; ') || 'no reason given' },
-        new DeviceLostError('webgpu', this.#device, words.join('; ') || 'the driver gives no reason'),
-      );
+      const why = message.trim() || (reason === 'destroyed' ? 'it was destroyed' : 'the driver gives no reason');
+      this.#finish({ reason: 'lost', message: why }, new DeviceLostError('webgpu', this.#device, why));
     });
     gpu.addEventListener('uncapturederror', (event) => {
       event.preventDefault?.();
