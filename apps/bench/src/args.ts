@@ -14,10 +14,12 @@ export const peerNames = [
   'tfjs-wasm',
   'jax-js',
   'torch',
+  'clblast',
+  'cpu-engine',
 ] as const;
 export type PeerName = (typeof peerNames)[number];
 
-export const engineNames = ['cpu', 'webgpu', 'reference'] as const;
+export const engineNames = ['cpu', 'webgpu', 'opencl', 'reference'] as const;
 export type EngineName = (typeof engineNames)[number];
 
 export interface Options {

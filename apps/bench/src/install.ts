@@ -84,14 +84,25 @@ export function buildOrder(): Made {
   return buildNative('order', 'order.cpp', ['g++', 'c++'], ['-O3', '-march=native', '-std=c++17']);
 }
 
-function buildNative(name: string, file: string, compilers: readonly string[], flags: readonly string[]): Made {
+/** A program that multiplies with CLBlast, which it opens when it runs. */
+export function buildClBlast(): Made {
+  return buildNative('clblast', 'clblast.c', ['gcc', 'cc'], ['-O2'], ['-ldl']);
+}
+
+function buildNative(
+  name: string,
+  file: string,
+  compilers: readonly string[],
+  flags: readonly string[],
+  libraries: readonly string[] = [],
+): Made {
   return once(name, () => {
     const source = join(appFolder, 'peers', file);
     const to = join(cacheFolder, name);
     mkdirSync(cacheFolder, { recursive: true });
     const problems: string[] = [];
     for (const compiler of compilers) {
-      const problem = run(compiler, [...flags, '-o', to, source], appFolder, process.env, 60_000);
+      const problem = run(compiler, [...flags, '-o', to, source, ...libraries], appFolder, process.env, 60_000);
       if (problem === null) return { path: to };
       problems.push(problem);
     }

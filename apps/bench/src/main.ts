@@ -8,7 +8,7 @@ import { dirname, resolve } from 'node:path';
 import { ArgumentError, type Options, readArgs, usage } from './args.ts';
 import { describeMachine, describeRevision, load } from './machine.ts';
 import { type Attendance, fullPace, measureCase, openMeeting, type Pace, quickPace } from './measure.ts';
-import { labelOf, participantsOf } from './participants.ts';
+import { labelOf, openClPeers, participantsOf } from './participants.ts';
 import { attendanceLines, goalLines, remarks, suiteTables } from './report.ts';
 import type { Goal, Suite, SuiteResult } from './suite.ts';
 import { elementwise } from './suites/elementwise.ts';
@@ -35,7 +35,9 @@ async function runSuite(suite: Suite, options: Options, threads: readonly number
   const started = performance.now();
   const before = load();
   const cases = suite.cases(options.quick).filter(({ id }) => options.filter === null || id.includes(options.filter));
-  const peers = suite.peers.filter((peer) => options.peers.includes(peer));
+  const peers = suite.peers.filter(
+    (peer) => options.peers.includes(peer) && (options.engine === 'opencl' || !openClPeers.has(peer)),
+  );
   const participants = participantsOf(peers, threads);
   print('', `== ${suite.name}: ${suite.title}`);
   const meeting = await openMeeting(participants, options.engine);
@@ -90,7 +92,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const machine = describeMachine();
   const revision = describeRevision();
   const pace = options.quick ? quickPace : fullPace;
-  const wanted = options.engine === 'cpu' ? options.threads : [1];
+  const wanted = options.engine === 'cpu' || options.engine === 'opencl' ? options.threads : [1];
   const threads = wanted.filter((count) => count <= machine.cores);
   print(
     `Polygrad, engine ${options.engine}, commit ${revision.commit?.slice(0, 10) ?? 'unknown'}${revision.modified ? ' with changes' : ''}`,

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EngineName, PeerName } from './args.ts';
 import type { Command } from './child.ts';
-import { buildLoops, buildOrder, buildWasmBaseline, findTorch, installPackages, type Made } from './install.ts';
+import {
+  buildClBlast,
+  buildLoops,
+  buildOrder,
+  buildWasmBaseline,
+  findTorch,
+  installPackages,
+  type Made,
+} from './install.ts';
 import { appFolder } from './paths.ts';
 import { jsonRequest, wordRequest } from './protocol.ts';
 
@@ -19,6 +27,9 @@ export function labelOf(participant: Participant): string {
 
 /** Peers that have one thread only. */
 const singleThreaded: ReadonlySet<Participant['name']> = new Set<Participant['name']>(['tfjs-wasm', 'cpp-native']);
+
+/** Peers that are measured beside Polygrad's OpenCL engine only. */
+export const openClPeers: ReadonlySet<PeerName> = new Set<PeerName>(['clblast', 'cpu-engine']);
 
 /** Polygrad and the peers at every thread count they know, in the order they take turns. */
 export function participantsOf(peers: readonly PeerName[], threads: readonly number[]): Participant[] {
@@ -37,6 +48,11 @@ function node(file: string, engine: EngineName, threads: number, folder: string)
   };
 }
 
+/** OpenCL on the processor (PoCL) is told by its environment how many threads there are. */
+function poclThreads(threads: number): Record<string, string> {
+  return { POCL_MAX_PTHREAD_COUNT: String(threads) };
+}
+
 /** The command that starts a participant's process, or why there is none. */
 export function commandOf(participant: Participant, engine: EngineName): Command | { readonly missing: string } {
   const { name, threads } = participant;
@@ -44,7 +60,16 @@ export function commandOf(participant: Participant, engine: EngineName): Command
     'missing' in made ? made : make(made.path);
   switch (name) {
     case 'polygrad':
-      return node('dist/runners/polygrad.js', engine, threads, '');
+      return { ...node('dist/runners/polygrad.js', engine, threads, ''), env: poclThreads(threads) };
+    case 'cpu-engine':
+      return node('dist/runners/polygrad.js', 'cpu', threads, '');
+    case 'clblast':
+      return withPath(buildClBlast(), (path) => ({
+        program: path,
+        args: [],
+        env: poclThreads(threads),
+        encode: wordRequest,
+      }));
     case 'c-wasm':
       return withPath(buildWasmBaseline(), (path) => node('dist/runners/c-wasm.js', engine, threads, path));
     case 'c-wasm-relaxed':

@@ -44,11 +44,14 @@ export function jsonRequest(request: Request): string {
   return JSON.stringify(request);
 }
 
-/** One request as words, for participants written in C: `prepare KIND N WARM_MS`, `measure BUDGET_MS MAX`, `finish`, `quit`. */
+/** One request as words, for participants written in C: `prepare KIND N WARM_MS` (matrix products: and M and K), `measure BUDGET_MS MAX`, `finish`, `quit`. */
 export function wordRequest(request: Request): string {
   switch (request.op) {
     case 'prepare':
-      return `prepare ${request.work.kind} ${'n' in request.work ? request.work.n : 0} ${request.warmMs}`;
+      return [
+        `prepare ${request.work.kind} ${'n' in request.work ? request.work.n : 0} ${request.warmMs}`,
+        ...(request.work.kind === 'gemm' ? [request.work.m, request.work.k] : []),
+      ].join(' ');
     case 'measure':
       return `measure ${request.budgetMs} ${request.maxSamples}`;
     case 'finish':

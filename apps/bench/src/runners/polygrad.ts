@@ -201,6 +201,8 @@ async function makeEngine(name: string, threads: number): Promise<IEngine> {
       return (await import('@polygrad/backend-cpu')).createCpuEngine({ threads });
     case 'webgpu':
       return (await import('@polygrad/backend-webgpu')).createWebGpuEngine();
+    case 'opencl':
+      return (await import('@polygrad/backend-opencl')).createOpenClEngine();
     case 'reference':
       return (await import('@polygrad/core/testing')).createReferenceEngine();
     default:

@@ -20,7 +20,7 @@ function goals(result: SuiteResult): Goal[] {
 export const elementwise: Suite = {
   name: 'elementwise',
   title: 'Elementwise and sum over 16M float32, GB/s of the memory traffic that is needed at least',
-  peers: ['c-native', 'tfjs-wasm', 'jax-js', 'torch'],
+  peers: ['c-native', 'tfjs-wasm', 'jax-js', 'torch', 'cpu-engine'],
   cases: () => [
     { id: 'add', work: { kind: 'add', n: elements } },
     { id: 'chain', work: { kind: 'chain', n: elements } },

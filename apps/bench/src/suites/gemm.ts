@@ -96,7 +96,7 @@ function goals(result: SuiteResult): Goal[] {
 export const gemm: Suite = {
   name: 'gemm',
   title: 'Matrix product MxNxK, float32, GFLOP/s',
-  peers: ['c-wasm', 'c-wasm-relaxed', 'tfjs-wasm', 'jax-js', 'torch'],
+  peers: ['c-wasm', 'c-wasm-relaxed', 'tfjs-wasm', 'jax-js', 'torch', 'clblast', 'cpu-engine'],
   cases: (isQuick) => gemmCases(isQuick ? quick : full),
   goals,
 };

@@ -37,7 +37,7 @@ const kinds: readonly OrderWork['kind'][] = [
 export const indexing: Suite = {
   name: 'indexing',
   title: 'Running results, sorting and indexing of 1M float32 (1024 x 1024), millions of elements per second',
-  peers: ['cpp-native'],
+  peers: ['cpp-native', 'cpu-engine'],
   cases: () => kinds.map((kind) => ({ id: kind, work: { kind, n: elements } })),
   goals,
 };

@@ -16,7 +16,7 @@ function goals(result: SuiteResult): Goal[] {
 export const latency: Suite = {
   name: 'latency',
   title: 'Cost of small operations (16 elements); lower is better',
-  peers: ['tfjs-wasm', 'jax-js', 'torch'],
+  peers: ['tfjs-wasm', 'jax-js', 'torch', 'cpu-engine'],
   cases: () => [
     { id: 'small-add', work: { kind: 'small-add', n, ops: 1 } },
     { id: 'round-trip', work: { kind: 'round-trip', n, ops: 1 } },

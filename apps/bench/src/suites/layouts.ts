@@ -38,7 +38,7 @@ export const layouts: Suite = {
   name: 'layouts',
   title:
     'Layouts and axes of 16M float32 (4096 x 4096, or 256 cubed), GB/s of the memory traffic that is needed at least',
-  peers: ['c-native', 'torch'],
+  peers: ['c-native', 'torch', 'cpu-engine'],
   cases: () => kinds.map((kind) => ({ id: kind, work: { kind, n: elements } })),
   goals,
 };

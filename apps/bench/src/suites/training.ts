@@ -15,7 +15,7 @@ function trainingSuite(name: SuiteName, title: string, cases: readonly BenchCase
   return {
     name,
     title,
-    peers: ['tfjs-wasm', 'jax-js', 'torch'],
+    peers: ['tfjs-wasm', 'jax-js', 'torch', 'cpu-engine'],
     cases: () => cases,
     goals: (result) => cases.flatMap(({ id }) => stepGoals(result, id, limit)),
   };
