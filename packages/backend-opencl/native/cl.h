@@ -72,6 +72,9 @@ constexpr cl_uint CL_PROGRAM_BINARIES = 0x1166;
 constexpr cl_uint CL_PROGRAM_BUILD_LOG = 0x1183;
 constexpr cl_uint CL_KERNEL_WORK_GROUP_SIZE = 0x11B0;
 constexpr cl_uint CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3;
+constexpr cl_bitfield CL_QUEUE_PROFILING_ENABLE = 1 << 1;
+constexpr cl_uint CL_PROFILING_COMMAND_START = 0x1282;
+constexpr cl_uint CL_PROFILING_COMMAND_END = 0x1283;
 
 using Callback = void(CL_CALL*)(cl_event, cl_int, void*);
 using ContextCallback = void(CL_CALL*)(const char*, const void*, size_t, void*);
@@ -117,6 +120,7 @@ using ProgramCallback = void(CL_CALL*)(cl_program, void*);
   X(cl_int, EnqueueMarkerWithWaitList, (cl_command_queue, cl_uint, const cl_event*, cl_event*))                          \
   X(cl_int, WaitForEvents, (cl_uint, const cl_event*))                                                                   \
   X(cl_int, GetEventInfo, (cl_event, cl_uint, size_t, void*, size_t*))                                                   \
+  X(cl_int, GetEventProfilingInfo, (cl_event, cl_uint, size_t, void*, size_t*))                                          \
   X(cl_int, SetEventCallback, (cl_event, cl_int, Callback, void*))                                                       \
   X(cl_int, ReleaseEvent, (cl_event))                                                                                    \
   X(cl_int, Flush, (cl_command_queue))                                                                                   \

@@ -46,8 +46,10 @@ void Driver::Close() {
   programs_.Clear([](cl_program p) { cl.ReleaseProgram(p); });
   buffers_.Clear([](cl_mem m) { cl.ReleaseMemObject(m); });
   if (queue_ != nullptr) cl.ReleaseCommandQueue(queue_);
+  if (timed_ != nullptr) cl.ReleaseCommandQueue(timed_);
   if (context_ != nullptr) cl.ReleaseContext(context_);
   queue_ = nullptr;
+  timed_ = nullptr;
   context_ = nullptr;
 }
 

@@ -55,6 +55,8 @@ class Driver {
 
   /** Enqueues a batch and flushes. On failure the commands before `ClError::command` have been enqueued. */
   void Submit(const double* cells, size_t count);
+  /** Runs a batch and waits for it; nanoseconds of each command on the device, negative where it has no clock. */
+  std::vector<double> SubmitTimed(const double* cells, size_t count);
   /** Waits for everything and releases everything. */
   void Close();
 
@@ -71,6 +73,8 @@ class Driver {
   cl_context context_ = nullptr;
   cl_device_id device_ = nullptr;
   cl_command_queue queue_ = nullptr;
+  /** A queue that keeps times, made when first asked for. */
+  cl_command_queue timed_ = nullptr;
   /** The last command of which an event was asked; null where nothing is in flight. */
   cl_event last_ = nullptr;
   bool unified_ = false;

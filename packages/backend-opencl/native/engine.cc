@@ -1,5 +1,7 @@
 #include "engine.h"
 
+#include <algorithm>
+
 namespace {
 
 /** A failed call as a JavaScript error with the fields `code`, `call`, `command` and `log`. */
@@ -41,6 +43,19 @@ Bytes View(const Napi::CallbackInfo& info, size_t index) {
   return {static_cast<uint8_t*>(data), length};
 }
 
+struct Cells {
+  const double* data;
+  size_t count;
+};
+
+/** The commands of a batch: the memory of the cells, and how many there are. */
+Cells CellsOf(const Napi::CallbackInfo& info) {
+  const Bytes bytes = View(info, 0);
+  const auto count = static_cast<size_t>(Number(info, 1));
+  if (count * sizeof(double) > bytes.length) throw Napi::RangeError::New(info.Env(), "more cells than the array holds");
+  return {reinterpret_cast<const double*>(bytes.data), count};
+}
+
 }  // namespace
 
 Napi::Function Engine::Define(Napi::Env env) {
@@ -51,7 +66,8 @@ Napi::Function Engine::Define(Napi::Env env) {
                       InstanceMethod("build", &Engine::Build), InstanceMethod("load", &Engine::Load),
                       InstanceMethod("binary", &Engine::Binary), InstanceMethod("releaseProgram", &Engine::ReleaseProgram),
                       InstanceMethod("kernel", &Engine::MakeKernel), InstanceMethod("releaseKernel", &Engine::ReleaseKernel),
-                      InstanceMethod("submit", &Engine::Submit), InstanceMethod("dispose", &Engine::Dispose)});
+                      InstanceMethod("submit", &Engine::Submit), InstanceMethod("submitTimed", &Engine::SubmitTimed),
+                      InstanceMethod("dispose", &Engine::Dispose)});
 }
 
 Engine::Engine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Engine>(info) {
@@ -205,10 +221,18 @@ void Engine::ReleaseKernel(const Napi::CallbackInfo& info) {
 }
 
 void Engine::Submit(const Napi::CallbackInfo& info) {
-  const Bytes cells = View(info, 0);
-  const auto count = static_cast<size_t>(Number(info, 1));
-  if (count * sizeof(double) > cells.length) throw Napi::RangeError::New(info.Env(), "more cells than the array holds");
-  Guarded(info.Env(), [&] { Live().Submit(reinterpret_cast<const double*>(cells.data), count); });
+  const Cells cells = CellsOf(info);
+  Guarded(info.Env(), [&] { Live().Submit(cells.data, cells.count); });
+}
+
+Napi::Value Engine::SubmitTimed(const Napi::CallbackInfo& info) {
+  const Cells cells = CellsOf(info);
+  return Guarded(info.Env(), [&] {
+    const std::vector<double> times = Live().SubmitTimed(cells.data, cells.count);
+    Napi::Float64Array array = Napi::Float64Array::New(info.Env(), times.size());
+    std::copy(times.begin(), times.end(), array.Data());
+    return array;
+  });
 }
 
 void Engine::Dispose(const Napi::CallbackInfo&) { Close(); }

@@ -39,6 +39,7 @@ class Engine : public Napi::ObjectWrap<Engine> {
   Napi::Value MakeKernel(const Napi::CallbackInfo& info);
   void ReleaseKernel(const Napi::CallbackInfo& info);
   void Submit(const Napi::CallbackInfo& info);
+  Napi::Value SubmitTimed(const Napi::CallbackInfo& info);
   void Dispose(const Napi::CallbackInfo& info);
 
   Driver& Live();

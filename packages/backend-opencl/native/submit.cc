@@ -1,5 +1,6 @@
 /** Batches: one native call enqueues them all. */
 #include <cstring>
+#include <utility>
 
 #include "driver.h"
 
@@ -36,6 +37,43 @@ void Driver::Submit(const double* cells, size_t count) {
   }
   if (event != nullptr) Track(event);
   Check(cl.Flush(queue_), "clFlush");
+}
+
+std::vector<double> Driver::SubmitTimed(const double* cells, size_t count) {
+  cl_int code = CL_SUCCESS;
+  if (timed_ == nullptr) {
+    timed_ = cl.CreateCommandQueue(context_, device_, CL_QUEUE_PROFILING_ENABLE, &code);
+    Check(code, "clCreateCommandQueue");
+  }
+  Check(cl.Finish(queue_), "clFinish");
+  std::swap(queue_, timed_);
+  std::vector<cl_event> events;
+  try {
+    for (size_t at = 0; at < count;) {
+      cl_event event = nullptr;
+      at += Enqueue(cells + at, count - at, &event);
+      events.push_back(event);
+    }
+    code = cl.Finish(queue_);
+  } catch (ClError& error) {
+    cl.Finish(queue_);
+    std::swap(queue_, timed_);
+    for (cl_event event : events) cl.ReleaseEvent(event);
+    error.command = static_cast<int64_t>(events.size());
+    throw;
+  }
+  std::swap(queue_, timed_);
+  std::vector<double> times;
+  for (cl_event event : events) {
+    cl_ulong start = 0, end = 0;
+    const bool known =
+        cl.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr) == CL_SUCCESS &&
+        cl.GetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) == CL_SUCCESS && end >= start;
+    times.push_back(known ? static_cast<double>(end - start) : -1);
+    cl.ReleaseEvent(event);
+  }
+  Check(code, "clFinish");
+  return times;
 }
 
 /** One command: [kind, cells in all, ...]. Returns how many cells it took. */

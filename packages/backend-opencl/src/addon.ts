@@ -51,6 +51,8 @@ export interface Driver {
   releaseKernel(kernel: number): void;
   /** Commands as commands.ts writes them. */
   submit(cells: Uint8Array, count: number): void;
+  /** The same, waiting; nanoseconds of each command on the device, negative where they are not known. */
+  submitTimed(cells: Uint8Array, count: number): Float64Array;
   dispose(): void;
 }
 

@@ -65,6 +65,22 @@ describe.skipIf(!hasDevice())('OpenClEngine', () => {
     expect(floats(engine, x)).toEqual([1, 2, 3, 4].map((v) => Math.fround(v * scale + shift)));
   });
 
+  it('measures commands one by one, with the same results', async () => {
+    const engine = make();
+    const x = put(engine, Float32Array.of(1, 2, 3, 4));
+    const [kernel] = engine.compile([stepProgram(4)]);
+    const times = await engine.submitTimed([
+      { kind: 'dispatch', kernel: kernel!, bindings: [x], scalars: [2, 1] },
+      { kind: 'copy', from: part(x, 0, 0), to: part(x, 0, 0) },
+      { kind: 'dispatch', kernel: kernel!, bindings: [x], scalars: [1, 1] },
+    ]);
+    expect(floats(engine, x)).toEqual([4, 6, 8, 10]);
+    expect(times.length).toBe(3);
+    expect(times[1]).toBe(0);
+    expect(times.every((ns) => ns >= 0 && ns < 1e10)).toBe(true);
+    expect((await engine.source(kernel!)).text).toContain('__kernel');
+  });
+
   it('uploads what the source held when upload was called', async () => {
     const engine = make();
     for (const n of [3, 1000, 300_000]) {

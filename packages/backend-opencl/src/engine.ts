@@ -162,6 +162,25 @@ export class OpenClEngine implements IEngine {
 
   submit(commands: readonly Command[]): void {
     this.#use('submit');
+    this.#write(commands);
+    const writer = this.#writer;
+    if (writer.count > 0) this.#start(writer, commands);
+  }
+
+  /** Each command measured by the device's own clock. Waits for the batch before it returns. */
+  async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
+    this.#use('submit');
+    const times: number[] = [];
+    for (const command of commands) {
+      this.#write([command]);
+      const { bytes, count } = this.#writer;
+      const [time = 0] = count === 0 ? [] : this.#call('submit', () => this.#driver.submitTimed(bytes, count));
+      times.push(time < 0 ? Number.NaN : time);
+    }
+    return times;
+  }
+
+  #write(commands: readonly Command[]): void {
     const writer = this.#writer;
     writer.start();
     for (const c of commands) {
@@ -182,7 +201,6 @@ export class OpenClEngine implements IEngine {
           c satisfies never;
       }
     }
-    if (writer.count > 0) this.#start(writer, commands);
   }
 
   #start(writer: CommandWriter, commands: readonly Command[]): void {
