@@ -9,8 +9,11 @@ import { isArithmetic } from './arithmetic.ts';
 import type { KNode, Program } from './ir.ts';
 import { highOf } from './node.ts';
 
-/** Cost of a body. `shares` gives, for conditions of IFs, the part of all groups that enter. */
-export function costOf(body: readonly KNode[], shares: ReadonlyMap<KNode, number>): Program['cost'] {
+/**
+ * Cost of a group of `threads` threads, each of which runs the body. `shares` gives, for conditions of IFs, the part of all groups
+ * that enter.
+ */
+export function costOf(body: readonly KNode[], shares: ReadonlyMap<KNode, number>, threads: number): Program['cost'] {
   let flops = 0;
   let bytes = 0;
   let weight = 1;
@@ -41,5 +44,5 @@ export function costOf(body: readonly KNode[], shares: ReadonlyMap<KNode, number
         if (isArithmetic(n.op)) flops += weight * n.lanes * (n.op === 'FMA' || n.op === 'MULADD' ? 2 : 1);
     }
   }
-  return { flops: Math.round(flops), bytes: Math.round(bytes) };
+  return { flops: Math.round(threads * flops), bytes: Math.round(threads * bytes) };
 }

@@ -78,7 +78,7 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
     params: kernel.params,
     scalars: kernel.scalars,
   });
-  return { ...program, cost: costOf(program.body, shares) };
+  return { ...program, cost: costOf(program.body, shares, threads) };
 }
 
 /** Number of the running group; large grids are folded over two axes, where the last row may have groups to spare. */

@@ -51,6 +51,20 @@ describe('profile', () => {
     for (const t of [a, b, value]) t.dispose();
   });
 
+  it('counts operations of all threads', async () => {
+    await setEngine(createNullEngine({ simt: true, maxGroup: 256, sharedBytes: 16384, vectorBytes: 4 }));
+    const [a, b] = [ones([64, 32]), ones([32, 48])];
+    flush();
+    const [product, sum_] = [await profile(() => matmul(a, b)), await profile(() => a.add(1))];
+    const total = (key: 'flops' | 'bytes', { kernels }: typeof product): number =>
+      kernels.reduce((all, k) => all + k[key], 0);
+    expect(product.kernels[0]!.group[0]).toBeGreaterThan(1);
+    expect(total('flops', product)).toBeGreaterThanOrEqual(2 * 64 * 32 * 48);
+    expect(total('flops', product)).toBeLessThan(16 * 64 * 32 * 48);
+    expect(total('bytes', sum_)).toBe(2 * 4 * 64 * 32);
+    for (const t of [a, b, product.value, sum_.value]) t.dispose();
+  });
+
   it('computes what it does without it, and waits for asynchronous functions', async () => {
     await setEngine(createReferenceEngine());
     const x = tensor([1, 2, 3]);

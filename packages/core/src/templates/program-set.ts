@@ -115,7 +115,7 @@ export class ProgramSet {
       grid: [columns, rows, 1],
       group: [threads, 1, 1],
     });
-    this.#dispatches.push({ program: { ...program, cost: costOf(program.body, new Map()) }, bindings });
+    this.#dispatches.push({ program: { ...program, cost: costOf(program.body, new Map(), threads) }, bindings });
   }
 
   result(): Lowered {
