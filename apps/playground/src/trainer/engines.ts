@@ -58,7 +58,11 @@ export class EngineChoices {
   /** What the page shows. */
   report(): EngineReport {
     const { name, device } = getEngine();
-    return { current: name, device, choices: this.#found, notes: notes() };
+    // What runs now may have been passed over at first.
+    const choices = this.#found.map((choice) =>
+      choice.name === name ? { ...choice, reason: choice.reason.replace(/^scored lower than \w+; /, '') } : choice,
+    );
+    return { current: name, device, choices, notes: notes() };
   }
 
   #markUnusable(name: string, reason: string): void {
