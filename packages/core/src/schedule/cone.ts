@@ -70,6 +70,7 @@ export class Cone {
       this.#dtype = null;
     }
     let needed = 0;
+    let named = 0;
     this.outputs.reserve(wanted.length);
     for (const node of wanted) {
       if (node.mark !== this.#mark) this.#visit(node, options);
@@ -78,13 +79,14 @@ export class Cone {
         return false;
       }
       this.outputs.push(node.index);
+      if (node.handles !== 0 || node.pins !== 0) named++;
     }
     for (let i = 0; i < this.count; i++) {
       const node = this.nodes[i] as Node;
       if ((node.handles !== 0 || node.pins !== 0) && node.storage === null) needed++;
     }
-    // Usually exactly the outputs are needed by somebody.
-    const heldBehind = needed > wanted.length && this.#keepDear(options);
+    // Usually exactly the outputs are needed by somebody; what another run needs is asked for too, without a name.
+    const heldBehind = needed > named && this.#keepDear(options);
     if (options.donate && !heldBehind) this.#findDonatable(options.elementBytes);
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
     this.key.append(this.outputs);
@@ -237,6 +239,19 @@ export class Cone {
     return heldBehind;
   }
 
+  /**
+   * True if something outside this cone will be computed from a node that stays a recipe, and so from the leaves again: nodes that a flush
+   * left behind, waiting for data or for good.
+   */
+  #isNeededElsewhere(): boolean {
+    for (let i = 0; i < this.count; i++) {
+      const node = this.nodes[i] as Node;
+      if (node.storage !== null || node.uses <= (this.#edges[i] as number)) continue;
+      if (!this.outputs.data.subarray(0, this.outputs.length).includes(i)) return true;
+    }
+    return false;
+  }
+
   /** Leaves that nobody can name, whose users are all in this cone, and that have a buffer all to themselves. */
   #findDonatable(elementBytes: readonly number[]): void {
     for (let i = 0; i < this.leaves.length; i++) {
@@ -249,6 +264,7 @@ export class Cone {
       if (view.offset !== 0 || buffer.bytes !== bytes) continue;
       const unnamed = node.handles === 0 && node.pins === 0;
       if (!unnamed || buffer.refs !== 1 || node.uses !== this.#edges[local]) continue;
+      if (this.donatable.length === 0 && this.#isNeededElsewhere()) return;
       this.donatable.reserve(1);
       this.donatable.push(local);
     }

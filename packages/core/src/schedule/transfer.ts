@@ -25,6 +25,12 @@ interface Flight {
 const mostCopies = 64;
 
 const flights = new WeakMap<PoolBuffer, Flight[]>();
+const airborne = new Set<Promise<void>>();
+
+/** Resolves when all transfers that are under way now have arrived or failed. */
+export async function landed(): Promise<void> {
+  await Promise.allSettled([...airborne]);
+}
 
 /** Where a leaf's value is in this pool's engine, or null if it is not there. */
 export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {
@@ -91,7 +97,9 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   };
   flight.promise = fly();
   // Whoever waits is told. Where nobody waits it may fail in silence: the next one who needs the data asks again.
-  flight.promise.catch(() => undefined);
+  airborne.add(flight.promise);
+  const land = (): void => void airborne.delete(flight.promise);
+  flight.promise.then(land, land);
   return flight.promise;
 }
 

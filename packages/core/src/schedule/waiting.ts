@@ -6,6 +6,7 @@
  */
 import type { Node } from '../graph/node.ts';
 import { advance } from './placement.ts';
+import { landed } from './transfer.ts';
 
 interface Batch {
   readonly nodes: readonly Node[];
@@ -72,4 +73,5 @@ export async function settle(): Promise<void> {
     await (head.arrival as Promise<void>).catch(() => undefined);
     resume();
   }
+  await landed();
 }
