@@ -144,6 +144,38 @@ describe('bindings', () => {
   });
 });
 
+describe('options of OpenCL C', () => {
+  it('say what the device has', () => {
+    const plain = printOpenCl(rowSums()).source;
+    const own = printOpenCl(rowSums(), { shared: 'private', restrict: true }).source;
+    expect(plain).toContain('__local float shared_parts_0[32];');
+    expect(own).toContain('\n  float shared_parts_0[32];');
+    expect(own).toContain('__global const float* restrict p0');
+    expect(printOpenCl(vectors(), { lanes: 4 }).source).toContain('vload4');
+    expect(printOpenCl(vectors(), { lanes: 4 }).source).not.toContain('vload8');
+  });
+  it('choose how multiplication and addition and unrolling are asked for', () => {
+    const b = new ProgramBuilder();
+    const x = b.e.param(0, 'float32', 'readwrite', 4);
+    b.loop(
+      4,
+      (i) => {
+        const v = b.load(x, i);
+        b.store(x, i, b.e.ternary('MULADD', v, v, v));
+      },
+      { unrollHint: true },
+    );
+    const program = b.build({ name: 'muladd' });
+    expect(printOpenCl(program).source).toContain('v0 * v0 + v0');
+    expect(printOpenCl(program, { fastFma: true }).source).toContain('fma(v0, v0, v0)');
+    expect(printOpenCl(program).source).toContain('#pragma unroll');
+    expect(printOpenCl(program, { unroll: 'attribute' }).source).toContain('opencl_unroll_hint');
+    expect(printOpenCl(program, { unroll: 'none' }).source).not.toContain('unroll');
+    expect(printWgsl(program).source).toContain('fma(v0, v0, v0)');
+    expect(printWgsl(program, { muladd: 'plain' }).source).toContain('v0 * v0 + v0');
+  });
+});
+
 describe('refusals', () => {
   const unary = (dtype: 'float32' | 'float64' | 'float16' | 'int64', op: 'EXP' | 'NEG'): Program => {
     const b = new ProgramBuilder();
