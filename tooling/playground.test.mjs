@@ -54,7 +54,7 @@ if (path === null && !required) {
   process.stderr.write(`playground: skipped, ${reason}\n`);
   it('playground in Chromium', ({ skip }) => skip(reason));
 } else {
-  describe('playground in Chromium', () => {
+  describe('playground in Chromium', { timeout: 120_000 }, () => {
     const folder = mkdtempSync(join(tmpdir(), 'polygrad-playground-'));
     let browser;
     let site;
