@@ -7,7 +7,6 @@
 import {
   type Binding,
   type Command,
-  CompileError,
   type CompiledKernel,
   type EngineBuffer,
   type EngineCaps,
@@ -17,16 +16,17 @@ import {
   type IEngine,
   type KernelSource,
 } from '@polygrad/core/engine';
-import { type Program, printProgram } from '@polygrad/core/kernel';
+import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
 import { type Found, findAdapter, openDevice } from './adapter.ts';
 import { Backlog } from './backlog.ts';
 import { BindGroups } from './bindings.ts';
 import { capsOf } from './caps.ts';
+import { bindable, checkArguments, insideBuffer, ownBuffer } from './checks.ts';
 import { Encoder, type Traffic } from './encoder.ts';
 import { WebGpuKernel } from './kernel.ts';
 import { Layouts } from './layouts.ts';
-import { Memory, WebGpuBuffer } from './memory.ts';
+import { Memory } from './memory.ts';
 import { checkOptions, type WebGpuEngineOptions } from './options.ts';
 import { type Code, Pipelines } from './pipelines.ts';
 import { Poison } from './poison.ts';
@@ -107,7 +107,7 @@ export class WebGpuEngine implements IEngine {
 
   free(buffer: EngineBuffer): void {
     if (this.#trouble.end !== null) return;
-    const own = this.#own(buffer);
+    const own = ownBuffer(this.#memory, buffer);
     this.#memory.forget(own);
     this.#backlog.add([], 0, () => {
       this.#poison.gone(own);
@@ -117,7 +117,7 @@ export class WebGpuEngine implements IEngine {
 
   upload(to: Binding, data: ArrayBufferView): void {
     this.#trouble.check('upload');
-    const own = this.#inside(to, data.byteLength);
+    const own = insideBuffer(this.#memory, to, data.byteLength);
     let bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     // The source may change before its turn comes.
     const waits = !this.#backlog.empty;
@@ -131,7 +131,7 @@ export class WebGpuEngine implements IEngine {
 
   async download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
     this.#trouble.check('download');
-    const own = this.#inside(from, from.bytes);
+    const own = insideBuffer(this.#memory, from, from.bytes);
     if (into.length < from.bytes)
       throw new Error(`[webgpu] ${from.bytes} bytes do not fit into ${into.length}: give a larger array`);
     const read = new Promise<void>((resolve, reject) => {
@@ -151,7 +151,7 @@ export class WebGpuEngine implements IEngine {
     const kernels: WebGpuKernel[] = [];
     try {
       for (const program of programs)
-        kernels.push(new WebGpuKernel(program, this.#pipelines.take(this.#bindable(program))));
+        kernels.push(new WebGpuKernel(program, this.#pipelines.take(bindable(program, this.caps))));
     } catch (error) {
       this.release(kernels);
       throw error;
@@ -203,11 +203,11 @@ export class WebGpuEngine implements IEngine {
     for (const c of commands) {
       if (c.kind === 'dispatch') {
         const kernel = c.kernel as WebGpuKernel;
-        this.#checkArguments(kernel, c.bindings, c.scalars);
+        checkArguments(kernel, c.bindings, c.scalars, this.#memory, this.caps);
         if (!kernel.code.settled && !missing.includes(kernel.code)) missing.push(kernel.code);
       } else {
-        this.#inside(c.to, c.to.bytes);
-        if (c.kind === 'copy') this.#inside(c.from, c.from.bytes);
+        insideBuffer(this.#memory, c.to, c.to.bytes);
+        if (c.kind === 'copy') insideBuffer(this.#memory, c.from, c.from.bytes);
       }
     }
     return missing;
@@ -267,44 +267,6 @@ export class WebGpuEngine implements IEngine {
     // Work that could not wait used the pipeline before its error was known.
     if (code.failure !== null && code.pipeline !== null) this.#trouble.report(code.failure);
     if (this.#trouble.end === null) this.#backlog.drain();
-  }
-
-  #bindable(program: Program): Program {
-    const { params, name } = program;
-    const { maxBindings } = this.caps;
-    if (params.length <= maxBindings) return program;
-    const why = `${params.length} tensors are more than the ${maxBindings} that one kernel may bind on this device`;
-    throw new CompileError('webgpu', name, why, printProgram(program));
-  }
-
-  #own(buffer: EngineBuffer): WebGpuBuffer {
-    const own = buffer as WebGpuBuffer;
-    if (!(own instanceof WebGpuBuffer) || own.owner !== this.#memory)
-      throw new Error('[webgpu] the buffer belongs to another engine: allocate it from this one');
-    if (own.freed) throw new Error('[webgpu] the buffer was freed: its memory may hold something else by now');
-    return own;
-  }
-
-  #inside({ buffer, offset }: Binding, bytes: number): WebGpuBuffer {
-    const own = this.#own(buffer);
-    if (offset >= 0 && offset + bytes <= own.bytes) return own;
-    throw new Error(`[webgpu] a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`);
-  }
-
-  #checkArguments({ program }: WebGpuKernel, bindings: readonly Binding[], scalars: readonly unknown[]): void {
-    const { params, name } = program;
-    if (bindings.length < params.length || scalars.length !== program.scalars.length)
-      throw new Error(
-        `[webgpu.submit] kernel '${name}' takes ${params.length} tensors and ${program.scalars.length} scalars: ` +
-          `got ${bindings.length} and ${scalars.length}`,
-      );
-    for (const b of bindings) {
-      this.#inside(b, b.bytes);
-      if (b.offset % this.caps.bindAlign !== 0)
-        throw new Error(
-          `[webgpu.submit] kernel '${name}' gets a tensor at byte ${b.offset}, which is no multiple of ${this.caps.bindAlign}`,
-        );
-    }
   }
 }
 
