@@ -125,9 +125,10 @@ function forDevice(c: Contraction, caps: EngineCaps): SimtTile {
   return inParts(tile, flat, groupsOf(tile, flat), enoughGroups, partSteps.group);
 }
 
-/** Rows of a tile of a processor that emulates groups, where there are many and where there are few. */
+/** Rows of a tile of a processor that emulates groups; where there are many columns it has fewer, and two vectors of columns. */
 const processorRows = { many: 8, few: 4 };
 const manyRows = 64;
+const manyColumns = 512;
 
 function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
   const lanes = vectorLanes(c.kernel.stores, caps);
@@ -137,8 +138,15 @@ function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
     return { ...dotTile(line, 8), depth: depth % lanes === 0 ? lanes : 1 };
   }
   const width = columns.extent >= lanes ? lanes : 1;
-  const height = Math.min(rows.extent >= manyRows ? processorRows.many : processorRows.few, down(rows.extent));
-  const tile = threadTile(line, height, 1, width, Math.min(64, down(caps.maxGroup)));
+  const wide = columns.extent >= manyColumns;
+  const most = !wide && rows.extent >= manyRows ? processorRows.many : processorRows.few;
+  const tile = threadTile(
+    line,
+    Math.min(most, down(rows.extent)),
+    wide ? 2 : 1,
+    width,
+    Math.min(64, down(caps.maxGroup)),
+  );
   const copied =
     (rows.extent >= 16 && gainsByCopy(c, columns, false)) || (columns.extent >= 64 && gainsByCopy(c, rows, false));
   return inParts({ ...tile, copied }, line, groupsOf(tile, line), 8, partSteps.group);
