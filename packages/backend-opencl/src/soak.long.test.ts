@@ -51,6 +51,8 @@ describe.skipIf(!hasDevice())('OpenCL, long', () => {
   it.skipIf(!hasGcc)(
     '200 engines under AddressSanitizer: no errors, no leaks',
     () => {
+      // PoCL starts a linker for every kernel that is new, and that one leaks: both modes find their programs on disk.
+      run('engines', ['2']);
       expect(run('engines', [], { ...sanitized(), ASAN_OPTIONS: 'detect_leaks=1' })).not.toMatch(/Sanitizer/);
     },
     1_200_000,
