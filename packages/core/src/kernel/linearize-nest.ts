@@ -152,7 +152,7 @@ export class Nest {
       stack.push(...n.src);
     }
     const unroll = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
-    return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll);
+    return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, reduces);
   }
 
   // --- reductions and stages
@@ -230,8 +230,8 @@ export class Nest {
     for (const r of own) {
       if (r.arg.kind !== 'vector') continue;
       const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
-      const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 4 ? 2 : 1;
-      this.#modes.set(r, vectorModes(r.arg.extent, r.src.length === 0, blocked ? 1 : lanes, unroll));
+      const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
+      this.#modes.set(r, vectorModes(r.arg.extent, r.src.length === 0, blocked ? 1 : lanes, unroll, true));
     }
     // Threads fill a stage together: none may still read what was there, and all wait until it is full.
     const filled = threads > 1 && nodes.some((n) => n.op === 'STAGE');

@@ -19,8 +19,17 @@ export interface Mode {
 
 const scalarMode: Mode = { count: 1, lanes: 1 };
 
-/** The modes a vector range of at most `extent` elements goes through, widest first. `exact`: always `extent` elements. */
-export function vectorModes(extent: number, exact: boolean, lanes: number, unroll: number): readonly Mode[] {
+/**
+ * The modes a vector range of at most `extent` elements goes through, widest first. `exact`: always `extent` elements; then `together`
+ * takes the last elements that fill no vector side by side: a reduction over each alone would wait for its own sums.
+ */
+export function vectorModes(
+  extent: number,
+  exact: boolean,
+  lanes: number,
+  unroll: number,
+  together = false,
+): readonly Mode[] {
   if (lanes <= 1) return extent > 0 ? [scalarMode] : [];
   const modes: Mode[] = [];
   const wide = lanes * unroll;
@@ -28,7 +37,7 @@ export function vectorModes(extent: number, exact: boolean, lanes: number, unrol
   const rest = modes.length === 0 ? extent : exact ? extent % wide : wide - 1;
   if (rest >= lanes) modes.push({ count: 1, lanes });
   const tail = exact ? extent % lanes : lanes - 1;
-  if (tail > 0) modes.push(scalarMode);
+  if (tail > 0) modes.push(exact && together && tail < 4 ? { count: tail, lanes: 1 } : scalarMode);
   return modes;
 }
 
