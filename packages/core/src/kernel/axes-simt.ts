@@ -171,15 +171,25 @@ function shapeTogether({ stores, binders, spread }: Plan, e: Exprs, threads: num
     const { value, turn } = takeTurns(e, local, taken.arg.extent, threads, 'reduce');
     changes.set(taken, { value, ranges: [turn, local] });
   }
+  // Stores of the same loops stay in the same loops: one may read what another writes to the same place.
+  const known: { readonly inner: readonly Range[]; readonly ranges: readonly Range[]; readonly rewriter: Rewriter }[] =
+    [];
   return stores.map((s) => {
     const inner = s.ranges.filter((r) => !spread.includes(r));
-    if (inner.length === 0) return { store: new Rewriter(e, changes).store(s).store, ranges: [grid] };
-    const total = sizeOf(inner);
-    const local = e.range(threads, 'local');
-    const { value, turn } = takeTurns(e, local, total, threads, 'serial');
-    const own = new Map(changes);
-    decode(e, inner, value, own);
-    return { store: new Rewriter(e, own).store(s).store, ranges: [grid, local, turn] };
+    let loops = known.find((k) => k.inner.length === inner.length && k.inner.every((r, i) => r === inner[i]));
+    if (loops === undefined) {
+      const own = new Map(changes);
+      const ranges: Range[] = [grid];
+      if (inner.length > 0) {
+        const local = e.range(threads, 'local');
+        const { value, turn } = takeTurns(e, local, sizeOf(inner), threads, 'serial');
+        decode(e, inner, value, own);
+        ranges.push(local, turn);
+      }
+      loops = { inner, ranges, rewriter: new Rewriter(e, own) };
+      known.push(loops);
+    }
+    return { store: loops.rewriter.store(s).store, ranges: loops.ranges };
   });
 }
 

@@ -52,12 +52,14 @@ export class Nest {
 
   /** Writes the stores under the ranges that are open now; ranges opened by the caller are skipped. */
   writeStores(stores: readonly LoopStore[]): void {
+    // One range for all: in the same loops, all of that thread's reads come before its writes, which may be to the same memory.
+    const oneThread = this.#values.b.e.range(1, 'local');
     this.#emit(
       stores.map(({ store, ranges }): Job => {
         const [mem, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
         // One thread writes what no local range spreads over the group.
         const alone = this.#options.threads > 1 && ranges.every((r) => r.arg.kind !== 'local');
-        const all = alone ? [...ranges, this.#values.b.e.range(1, 'local')] : ranges;
+        const all = alone ? [...ranges, oneThread] : ranges;
         return {
           ranges: all.filter((r) => !this.#scope.isOpen(r)),
           roots: gate === undefined ? [value, index] : [value, index, gate],
