@@ -1,6 +1,6 @@
 /**
- * The CPU engine in a browser, out of a minified bundle: on a page's main thread and in a module worker, with memory that
- * threads share and without. Skipped where there is no Chromium, unless POLYGRAD_REQUIRE names `browser`.
+ * Engines in a browser, out of a minified bundle: the CPU engine on a page's main thread and in a module worker, with memory that
+ * threads share and without; WebGPU beside it. Skipped where there is no Chromium, unless POLYGRAD_REQUIRE names `browser` (and `webgpu`).
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,12 +11,14 @@ import { inPage as inPageOf, say, within } from './browser/page.mjs';
 import { isolation } from './browser/server.mjs';
 
 const path = findChromium();
-const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser');
+const named = (process.env.POLYGRAD_REQUIRE ?? '').split(',');
+const required = named.includes('browser');
 const reason = 'no Chromium here: `bash tooling/devices/install.sh browser` installs it';
 
 // Run in the page; texts, because the test runner rewrites `import` in functions.
 const onMainThread = `import('/checks.js').then(({ runChecks }) => runChecks())`;
 const withoutWaiting = `import('/checks.js').then(({ runChecks }) => runChecks({ patience: 500 }))`;
+const onWebGpu = `import('/webgpu.js').then(({ runWebGpu }) => runWebGpu())`;
 const inWorker = `new Promise((resolve, reject) => {
   const worker = new Worker('/worker.js', { type: 'module' });
   worker.onerror = (event) => reject(new Error('the worker failed: ' + event.message));
@@ -45,14 +47,14 @@ if (path === null && !required) {
   say(`skipped, ${reason}`);
   it('CPU engine in Chromium', ({ skip }) => skip(reason));
 } else {
-  describe('CPU engine in Chromium', () => {
+  describe('engines in Chromium', () => {
     let browser;
     let built;
     let expected;
 
     beforeAll(async () => {
       if (path === null) throw new Error(`POLYGRAD_REQUIRE names browser, but there is ${reason}`);
-      built = await bundle(['checks', 'worker']);
+      built = await bundle(['checks', 'worker', 'webgpu']);
       const goldens = new URL('../packages/conformance/goldens/torch.bin.gz', import.meta.url);
       built.files.set('/torch.bin.gz', readFileSync(goldens));
       expected = await runChecks({ threads: 1 });
@@ -128,5 +130,29 @@ if (path === null && !required) {
         expect(report.products).toEqual(seen[0].products);
       }
     });
+
+    it('trains on WebGPU as on the CPU, loses a device and starts again', async (context) => {
+      const { report, errors } = await inPage({}, onWebGpu);
+      if (report.missing !== undefined) {
+        if (required && named.includes('webgpu')) throw new Error(`POLYGRAD_REQUIRE names webgpu: ${report.missing}`);
+        say(`WebGPU skipped, ${report.missing}`);
+        return context.skip(report.missing);
+      }
+      const { device, losses, expected: onCpu, submits, first, lost, after, disposed } = report;
+      say(
+        `WebGPU (${device}): losses ${losses.map((loss) => loss.toFixed(4)).join(' ')}, lost in ${lost.milliseconds.toFixed(0)} ms`,
+      );
+      expect(errors).toEqual([]);
+      expect(losses.length).toBe(4);
+      for (const [i, loss] of losses.entries()) expect(Math.abs(loss - onCpu[i])).toBeLessThan(1e-3 * onCpu[i]);
+      expect(losses.at(-1)).toBeLessThan(losses[0]);
+      // A scope whose kernels are made is one submission.
+      expect([submits, first]).toEqual([1, 64]);
+      expect(lost.pending).toEqual(['DeviceLostError', 'DeviceLostError']);
+      expect(lost.reason).toBe('lost');
+      expect(lost.milliseconds).toBeLessThan(1000);
+      expect(after).toBe(8);
+      expect(disposed).toEqual({ bytes: 0, error: 'EngineDisposedError' });
+    }, 90_000);
   });
 }
