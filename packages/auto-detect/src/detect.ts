@@ -173,10 +173,12 @@ function conclude(rows: readonly Row[], candidates: readonly Row[], chosen: Row 
  * @throws EngineMissingError if nothing starts, which can only be where `only` or `exclude` leave the CPU engine out
  *
  * @example
+ * ```ts
  * import { autoDetectAndConfigureGpu, formatReport } from '@polygrad/auto-detect';
  * const { engine, report } = await autoDetectAndConfigureGpu({ only: ['cpu'] });
  * console.log(engine.name); //=> cpu
  * formatReport(report); // one line for each backend
+ * ```
  */
 export function autoDetectAndConfigureGpu(options: AutoDetectOptions = {}): Promise<Detected> {
   return detect(options, backendPackages);

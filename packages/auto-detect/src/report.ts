@@ -32,9 +32,11 @@ export type DetectionReport = readonly BackendReport[];
  * The report as lines of text, the chosen backend marked by a star.
  *
  * @example
+ * ```ts
  * import { formatReport } from '@polygrad/auto-detect';
  * const row = { name: 'cpu', device: 'a processor', score: 10, chosen: true, verdict: 'chosen', reason: 'the best here' } as const;
  * console.log(formatReport([row])); //=> * cpu  score 10  a processor: chosen, the best here
+ * ```
  */
 export function formatReport(report: DetectionReport): string {
   const longest = Math.max(0, ...report.map(({ name }) => name.length));

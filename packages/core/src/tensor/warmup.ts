@@ -39,12 +39,10 @@ setRehearsedFlush(() => {
  * @param step a synchronous function
  * @throws ArgumentError if it returns a promise, or inside another warmup
  * @example
- * import '@polygrad/backend-cpu';
- * import { ones, stats, warmup, zeros } from '@polygrad/core';
  * const w = zeros([4]);
  * const step = () => void w.assign(w.add(ones([4]).mul(2)));
  * await warmup(step);
- * console.log(await w.array()); //=> [ 0, 0, 0, 0 ]
+ * await w.array(); // [0, 0, 0, 0]
  */
 export async function warmup(step: () => unknown): Promise<void> {
   if (isRehearsing()) throw new ArgumentError('warmup', 'a warmup is running already; end it before the next one');
