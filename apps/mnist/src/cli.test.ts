@@ -186,7 +186,8 @@ describe.runIf(existsSync(built))('as a program of its own', () => {
     expect([bad.status, bad.stdout]).toEqual([2, '']);
     expect(bad.stderr).toMatch(/^mnist: [^\n]+\n$/);
     const args = ['--data', await tinyData('spawned'), '--out', join(folder, 'spawned-out'), '--epochs', '1'];
-    const good = spawnSync(process.execPath, [built, ...args], { encoding: 'utf8' });
+    // The driver of another engine may have something to say when it is asked.
+    const good = spawnSync(process.execPath, [built, ...args, '--engine', 'cpu'], { encoding: 'utf8' });
     expect([good.status, good.stderr]).toEqual([0, '']);
     expect(good.stdout).toMatch(/epoch 1\/1 .*\nwrote .*summary.json\n$/);
   });

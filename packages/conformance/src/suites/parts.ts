@@ -111,6 +111,7 @@ export function partSpecs(): OpSpec[] {
       run: ([x]) => pg.trace(x as Tensor),
       oracle: ([x]) =>
         build([2], ([b]) => [0, 1, 2].reduce((sum, i) => sum + at(x as NDArray, [b as number, i, i]), 0)),
+      result: (dtype) => (dtype === 'int8' || dtype === 'int16' ? 'int32' : dtype),
       gradient: { of: [0], order: 2 },
     },
     {
