@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "inputs.h"
+
 typedef void *handle;
 
 static handle context, queue, a, b, y;
@@ -31,17 +33,6 @@ static int fail(const char *what) {
   printf("@bench {\"error\":\"%s\"}\n", what);
   fflush(stdout);
   return 1;
-}
-
-/* The same sequence as element() in apps/bench/src/inputs.ts. */
-static float element(uint32_t seed, uint32_t i, double low, double high) {
-  uint32_t u = i + seed * 0x9e3779b1u;
-  u ^= u >> 16;
-  u *= 0x7feb352du;
-  u ^= u >> 15;
-  u *= 0x846ca68bu;
-  u ^= u >> 16;
-  return (float)(low + (high - low) * ((u >> 8) * 0x1p-24));
 }
 
 static handle filled(uint32_t seed, size_t size) {

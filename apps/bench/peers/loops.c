@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "inputs.h"
+
 #define MAX_THREADS 64
 #define LANES 64
 
@@ -25,17 +27,6 @@ static double now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
-}
-
-/* The same sequence as element() in apps/bench/src/inputs.ts. */
-static float element(uint32_t seed, uint32_t i, double low, double high) {
-  uint32_t u = i + seed * 0x9e3779b1u;
-  u ^= u >> 16;
-  u *= 0x7feb352du;
-  u ^= u >> 15;
-  u *= 0x846ca68bu;
-  u ^= u >> 16;
-  return (float)(low + (high - low) * ((u >> 8) * 0x1p-24));
 }
 
 static float larger(float x, float y) { return x > y ? x : y; }

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "inputs.h"
+
 using floats = std::vector<float>;
 
 static size_t n, side;
@@ -21,17 +23,6 @@ static std::vector<int32_t> at, order;
 
 static double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/* The same sequence as element() in apps/bench/src/inputs.ts. */
-static float element(uint32_t seed, uint32_t i, double low, double high) {
-  uint32_t u = i + seed * 0x9e3779b1u;
-  u ^= u >> 16;
-  u *= 0x7feb352du;
-  u ^= u >> 15;
-  u *= 0x846ca68bu;
-  u ^= u >> 16;
-  return (float)(low + (high - low) * ((u >> 8) * 0x1p-24));
 }
 
 static void running_sum(const float *x, float *to, size_t count) {
