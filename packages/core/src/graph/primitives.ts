@@ -5,7 +5,7 @@
  * express the movement. Operands broadcast as attrs.ts says; dtypes must already agree.
  */
 import { sameShape } from '../shape/broadcast.ts';
-import type { DType } from '../shape/dtype.ts';
+import { type DType, isSmallFloat } from '../shape/dtype.ts';
 import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
 import { normalize } from '../shape/rounding.ts';
 import { type Shape, type View, isRowMajor } from '../shape/view.ts';
@@ -25,7 +25,7 @@ function numberOf(value: number | bigint, dtype: DType): number | bigint {
     const whole = normalize(dtype, value) as bigint;
     return whole > -safe && whole < safe ? Number(whole) : whole;
   }
-  return dtype === 'float16' || dtype === 'bfloat16' || typeof value === 'bigint' ? normalize(dtype, value) : value;
+  return isSmallFloat(dtype) || typeof value === 'bigint' ? normalize(dtype, value) : value;
 }
 
 const safe = 2n ** 53n;

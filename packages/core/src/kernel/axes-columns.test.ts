@@ -1,36 +1,20 @@
 /** Reductions of many columns: accumulated in group memory, with the meaning of the nest. */
 import { describe, expect, test } from 'vitest';
-import type { EngineCaps } from '../engine/engine.ts';
 import { optimize } from './axes.ts';
 import { evaluateNest } from './evaluate-nest.ts';
 import { interpret } from './interpret.ts';
 import type { LoopKernel, Program, ReduceOp } from './ir.ts';
 import { linearize } from './linearize.ts';
-import { layerNorm, reduction, softmax } from './nest.fixture.ts';
+import { layerNorm, reduction, simdCaps, softmax } from './nest.fixture.ts';
 import { verifyProgram } from './verify.ts';
 import { verifyLoopKernel } from './verify-nest.ts';
-
-const caps: EngineCaps = {
-  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
-  nativeOps: new Set(['MULADD', 'ABS']),
-  simt: false,
-  vectorBytes: 16,
-  sharedBytes: 65536,
-  maxGroup: 1,
-  maxBindings: 64,
-  maxBufferBytes: 2 ** 30,
-  bindAlign: 4,
-  arena: true,
-  parallelism: 4,
-  atomics: new Set(),
-};
 
 /** Inputs are eighths, so that sums of thousands of them, and of their squares, are exact in any order. */
 function check(k: LoopKernel, tolerance = 0): Program {
   verifyLoopKernel(k);
-  const shaped = optimize(k, caps);
+  const shaped = optimize(k, simdCaps);
   verifyLoopKernel(shaped);
-  const program = linearize(shaped, caps);
+  const program = linearize(shaped, simdCaps);
   verifyProgram(program);
   const data = (): Float32Array[] =>
     k.params.map((p) =>
@@ -90,7 +74,7 @@ describe('reductions of columns', () => {
   });
 
   test('no more group memory than there is', () => {
-    const small = { ...caps, sharedBytes: 4096 };
+    const small = { ...simdCaps, sharedBytes: 4096 };
     const program = linearize(optimize(reduction('sum', [64, 3000], [0]), small), small);
     const bytes = program.body.flatMap((n) => (n.op === 'SHARED' ? [n.arg.length * 4] : []));
     expect(Math.max(0, ...bytes)).toBeLessThanOrEqual(4096);

@@ -12,7 +12,7 @@ import { assumeBounds, type Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { vectorLanes } from './linearize-vector.ts';
-import { type Replacement, Rewriter } from './rewrite.ts';
+import { decodeRanges, type Replacement, Rewriter } from './rewrite.ts';
 
 /** Threads of a group where threads work alone, and at least and at most where they reduce together. */
 const aloneThreads = 64;
@@ -107,17 +107,6 @@ function vectorRange(work: NestWork, spread: readonly Range[], lanes: number): R
   return stored && loads !== null ? along : null;
 }
 
-/** Expressions of ranges in terms of one flat index, the last range varying fastest. */
-function decode(e: Exprs, ranges: readonly Range[], flat: KNode, changes: Map<Range, Replacement>): void {
-  let rest = flat;
-  for (let i = ranges.length - 1; i >= 0; i--) {
-    const r = ranges[i] as Range;
-    const extent = e.i32(r.arg.extent);
-    changes.set(r, { value: i === 0 ? rest : e.irem(rest, extent), ranges: [] });
-    rest = e.idiv(rest, extent);
-  }
-}
-
 function shapeAlone({ stores, spread, along }: Plan, e: Exprs, threads: number, lanes: number): LoopStore[] {
   const width = along === null ? 1 : lanes;
   const total = sizeOf(spread) / width;
@@ -142,10 +131,10 @@ function shapeAlone({ stores, spread, along }: Plan, e: Exprs, threads: number, 
   }
   assumeBounds(flat, 0, total - 1);
   const changes = new Map<Range, Replacement>();
-  if (along === null) decode(e, spread, flat, changes);
+  if (along === null) decodeRanges(e, spread, flat, changes);
   else {
     const [block, lane] = [e.range(along.arg.extent / lanes), e.range(lanes, 'vector')];
-    decode(e, [...spread.slice(0, -1), block], flat, changes);
+    decodeRanges(e, [...spread.slice(0, -1), block], flat, changes);
     const first = (changes.get(block) as Replacement).value;
     changes.set(along, { value: e.add(e.mul(first, e.i32(lanes)), lane), ranges: [lane] });
   }
@@ -159,7 +148,7 @@ function shapeAlone({ stores, spread, along }: Plan, e: Exprs, threads: number, 
 function shapeTogether({ stores, binders, spread }: Plan, e: Exprs, threads: number): LoopStore[] {
   const changes = new Map<Range, Replacement>();
   const grid = e.range(sizeOf(spread), 'grid');
-  decode(e, spread, grid, changes);
+  decodeRanges(e, spread, grid, changes);
   // Positions of argument reductions are row-major over their ranges: only the first may be rounded up to whole turns.
   const isArg = (n: KNode): boolean => n.op === 'REDUCE' && (n.arg.op === 'argmax' || n.arg.op === 'argmin');
   for (const { own, node } of [...binders].sort((x, y) => Number(isArg(y.node)) - Number(isArg(x.node)))) {
@@ -183,7 +172,7 @@ function shapeTogether({ stores, binders, spread }: Plan, e: Exprs, threads: num
       if (inner.length > 0) {
         const local = e.range(threads, 'local');
         const { value, turn } = takeTurns(e, local, sizeOf(inner), threads, 'serial');
-        decode(e, inner, value, own);
+        decodeRanges(e, inner, value, own);
         ranges.push(local, turn);
       }
       loops = { inner, ranges, rewriter: new Rewriter(e, own) };

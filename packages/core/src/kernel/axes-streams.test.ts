@@ -1,37 +1,21 @@
 /** Nests over more memory than caches hold: two streams in one loop, every element once, sums in the same order. */
 import { describe, expect, test } from 'vitest';
-import type { EngineCaps } from '../engine/engine.ts';
 import { optimize } from './axes.ts';
 import { interpret } from './interpret.ts';
 import type { LoopKernel, ReduceOp } from './ir.ts';
 import { linearize } from './linearize.ts';
-import { elementwise, reduction } from './nest.fixture.ts';
+import { elementwise, reduction, simdCaps } from './nest.fixture.ts';
 import { verifyProgram } from './verify.ts';
 import { verifyLoopKernel } from './verify-nest.ts';
-
-const caps: EngineCaps = {
-  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
-  nativeOps: new Set(['MULADD', 'ABS']),
-  simt: false,
-  vectorBytes: 16,
-  sharedBytes: 65536,
-  maxGroup: 1,
-  maxBindings: 64,
-  maxBufferBytes: 2 ** 30,
-  bindAlign: 4,
-  arena: true,
-  parallelism: 4,
-  atomics: new Set(),
-};
 
 function run(
   kernel: LoopKernel,
   inputs: readonly Float32Array[],
   length: number,
 ): { out: Float32Array | Int32Array; loops: number } {
-  const shaped = optimize(kernel, caps);
+  const shaped = optimize(kernel, simdCaps);
   verifyLoopKernel(shaped);
-  const program = linearize(shaped, caps);
+  const program = linearize(shaped, simdCaps);
   verifyProgram(program);
   const out = kernel.params[0]?.dtype === 'int32' ? new Int32Array(length) : new Float32Array(length);
   out.fill(-7);

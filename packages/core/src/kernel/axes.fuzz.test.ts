@@ -12,24 +12,15 @@ import { interpret } from './interpret.ts';
 import type { KNode, LoopKernel, LoopStore, ReduceOp } from './ir.ts';
 import { legalize } from './legalize.ts';
 import { linearize } from './linearize.ts';
-import { flat } from './nest.fixture.ts';
+import { flat, simdCaps } from './nest.fixture.ts';
 import { printLoopKernel, printProgram } from './print.ts';
 import { verifyProgram } from './verify.ts';
 import { verifyLoopKernel } from './verify-nest.ts';
 
 const base: EngineCaps = {
+  ...simdCaps,
   dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'int64', 'float16', 'bfloat16', 'int8', 'uint16', 'bool']),
-  nativeOps: new Set(['MULADD', 'ABS']),
-  simt: false,
-  vectorBytes: 16,
   sharedBytes: 4096,
-  maxGroup: 1,
-  maxBindings: 64,
-  maxBufferBytes: 2 ** 30,
-  bindAlign: 4,
-  arena: true,
-  parallelism: 4,
-  atomics: new Set(),
 };
 const engines: Record<string, EngineCaps> = {
   simd: base,

@@ -7,29 +7,25 @@ import { interpret } from './interpret.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode, LoopKernel, Program, ReduceOp } from './ir.ts';
 import { linearize } from './linearize.ts';
-import { elementwise, flat, layerNorm, matmul, maxPool, optimizerStep, reduction, softmax } from './nest.fixture.ts';
+import {
+  elementwise,
+  flat,
+  layerNorm,
+  matmul,
+  maxPool,
+  optimizerStep,
+  reduction,
+  simdCaps,
+  softmax,
+} from './nest.fixture.ts';
 import { printProgram } from './print.ts';
 import { verifyProgram } from './verify.ts';
 import { verifyLoopKernel } from './verify-nest.ts';
 
-const base: EngineCaps = {
-  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
-  nativeOps: new Set(['MULADD', 'ABS']),
-  simt: false,
-  vectorBytes: 16,
-  sharedBytes: 65536,
-  maxGroup: 1,
-  maxBindings: 64,
-  maxBufferBytes: 2 ** 30,
-  bindAlign: 4,
-  arena: true,
-  parallelism: 4,
-  atomics: new Set(),
-};
 const engines: Record<string, EngineCaps> = {
-  simd: base,
-  scalar: { ...base, vectorBytes: 4, nativeOps: new Set() },
-  simt: { ...base, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 },
+  simd: simdCaps,
+  scalar: { ...simdCaps, vectorBytes: 4, nativeOps: new Set() },
+  simt: { ...simdCaps, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 },
 };
 
 /** Numbers without structure, magnitude up to about 3, the same in every run. */
@@ -281,17 +277,17 @@ for (const [name, caps] of Object.entries(engines)) {
 describe('shape of programs', () => {
   test('contiguous elementwise kernels become one loop over vectors and a tail', () => {
     const k = elementwise([4, 5, 7], (e, at, x) => e.add(x(1, flat(e, at, [4, 5, 7]), 140), e.f32(1)));
-    const p = check(k, base);
+    const p = check(k, simdCaps);
     expect(loops(p)).toBe(2); // eight times four vectors, three single vectors
     expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
     expect(p.body.filter((n) => n.op === 'LOAD').map((n) => n.lanes)).toEqual([4, 4, 4, 4, 4]);
   });
   test('reductions at the same place share loops', () => {
-    const p = check(softmax(3, 64, 1, false), base);
+    const p = check(softmax(3, 64, 1, false), simdCaps);
     expect(loops(p)).toBe(4); // rows, max, sum, quotient
   });
   test('a column reduction keeps columns as vectors', () => {
-    const p = check(reduction('sum', [33, 16], [0]), base, 1e-5);
+    const p = check(reduction('sum', [33, 16], [0]), simdCaps, 1e-5);
     expect(p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM').every((n) => n.lanes === 4)).toBe(true);
   });
   test('padding leaves no gate inside', () => {
@@ -300,20 +296,20 @@ describe('shape of programs', () => {
       const inside = e.and(e.le(e.i32(0), x), e.lt(x, e.i32(30)));
       return e.load(e.param(1, 'float32', 'read', 120), flat(e, [i as KNode, x], [4, 30]), inside, e.f32(0));
     });
-    const p = check(k, base);
+    const p = check(k, simdCaps);
     expect(p.body.filter((n) => n.op === 'LOAD').every((n) => n.src.length === 2)).toBe(true);
   });
   test('inner loops have no division', () => {
     const p = check(
       elementwise([7, 33, 100], (e, [a, b, c], x) => x(1, flat(e, [b!, a!, c!], [33, 7, 100]), 23100)),
-      base,
+      simdCaps,
     );
     expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
   });
   test('results do not depend on the number of workers', () => {
     const k = reduction('sum', [300, 257], [1]);
     const [one, many] = [1, 64].map((parallelism) =>
-      printProgram(linearize(optimize(k, { ...base, parallelism }), { ...base, parallelism })),
+      printProgram(linearize(optimize(k, { ...simdCaps, parallelism }), { ...simdCaps, parallelism })),
     );
     expect(one).toBe(many);
   });
@@ -322,7 +318,7 @@ describe('shape of programs', () => {
     const k = reduction('sum', [n], [0]);
     const x = fill(n, 1);
     const out = new Float32Array(1);
-    interpret(linearize(optimize(k, base), base), [out, x]);
+    interpret(linearize(optimize(k, simdCaps), simdCaps), [out, x]);
     const magnitude = x.reduce((s, v) => s + Math.abs(v), 0);
     const exact = x.reduce((s, v) => s + v, 0);
     const u = 2 ** -24;
@@ -331,7 +327,7 @@ describe('shape of programs', () => {
 });
 
 describe('groups of threads', () => {
-  const caps: EngineCaps = { ...base, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 };
+  const caps: EngineCaps = { ...simdCaps, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 };
   const wide = { ...caps, vectorBytes: 16 };
   const grid = (p: Program): number => p.grid[0] * p.grid[1];
 

@@ -2,7 +2,7 @@
  * Small operations in terms of smaller ones: absolute value, rounding, NaN test, fused multiply-add, high product. Remainders
  * are in decompose-frem.ts.
  */
-import { type DType, isFloat } from '../shape/dtype.ts';
+import { type DType, isFloat, isSmallFloat } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { FloatMath } from './float-math.ts';
 import type { Math32 } from './float-math32.ts';
@@ -38,7 +38,7 @@ export function round(m: FloatMath, x: KNode): KNode {
 /** On bits where the dtype has a 32-bit view; float64 compares with itself, which IEEE engines (the only ones with it) get right. */
 export function nanTest(e: Exprs, x: KNode): KNode {
   if (!isFloat(x.dtype as DType)) return e.bool(false, x.lanes);
-  if (x.dtype === 'float16' || x.dtype === 'bfloat16') return nanTest(e, e.cast(x, 'float32'));
+  if (isSmallFloat(x.dtype as DType)) return nanTest(e, e.cast(x, 'float32'));
   if (x.dtype !== 'float32') return e.not(e.eq(x, x));
   const size = e.and(e.bitcast(x, 'int32'), e.i32(0x7fffffff));
   return e.lt(e.i32(0x7f800000), size);

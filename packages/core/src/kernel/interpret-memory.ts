@@ -4,7 +4,7 @@
  * Device tensors (PARAM) belong to all groups; SHARED belongs to one group; REG to one thread. Groups and stretches between barriers are
  * numbered through a whole run, so nothing need be cleared between groups.
  */
-import type { DType, TypedArray } from '../shape/dtype.ts';
+import { type DType, isSmallFloat, type TypedArray } from '../shape/dtype.ts';
 import { fromBFloat16, fromFloat16, toBFloat16, toFloat16 } from '../shape/host.ts';
 import type { Value } from './interpret-values.ts';
 
@@ -35,7 +35,7 @@ function getter(array: TypedArray, dtype: DType): (index: number) => Value {
 
 function setter(array: TypedArray, dtype: DType): (index: number, value: Value) => void {
   const to = array as { [index: number]: Value };
-  if (dtype === 'float16' || dtype === 'bfloat16') {
+  if (isSmallFloat(dtype)) {
     const bits = dtype === 'float16' ? toFloat16 : toBFloat16;
     return (index, value) => {
       to[index] = bits(value as number);

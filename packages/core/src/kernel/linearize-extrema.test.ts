@@ -6,26 +6,11 @@ import { optimize } from './axes.ts';
 import { interpret } from './interpret.ts';
 import type { Program, ReduceOp } from './ir.ts';
 import { linearize } from './linearize.ts';
-import { reduction } from './nest.fixture.ts';
+import { reduction, simdCaps } from './nest.fixture.ts';
 import { verifyProgram } from './verify.ts';
 
-const caps: EngineCaps = {
-  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
-  nativeOps: new Set(['MULADD', 'ABS']),
-  simt: false,
-  vectorBytes: 16,
-  sharedBytes: 65536,
-  maxGroup: 1,
-  maxBindings: 64,
-  maxBufferBytes: 2 ** 30,
-  bindAlign: 4,
-  arena: true,
-  parallelism: 4,
-  atomics: new Set(),
-};
-
 function programOf(op: ReduceOp, shape: readonly number[], axes: readonly number[], changed: Partial<EngineCaps> = {}) {
-  const engine = { ...caps, ...changed };
+  const engine = { ...simdCaps, ...changed };
   const program = linearize(optimize(reduction(op, shape, axes), engine), engine);
   verifyProgram(program);
   return program;

@@ -1,7 +1,24 @@
 /** Loop nests for tests: the kernels a scheduler would ask for, written by hand. */
+import type { EngineCaps } from '../engine/engine.ts';
 import { Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, ReduceOp } from './ir.ts';
+
+/** An engine with vectors of four floats, for tests of the processor's side. */
+export const simdCaps: EngineCaps = {
+  dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
+  nativeOps: new Set(['MULADD', 'ABS']),
+  simt: false,
+  vectorBytes: 16,
+  sharedBytes: 65536,
+  maxGroup: 1,
+  maxBindings: 64,
+  maxBufferBytes: 2 ** 30,
+  bindAlign: 4,
+  arena: true,
+  parallelism: 4,
+  atomics: new Set(),
+};
 
 /** Row-major index of ranges or other index expressions. */
 export function flat(e: Exprs, at: readonly KNode[], shape: readonly number[]): KNode {

@@ -15,6 +15,17 @@ export interface Replacement {
   readonly ranges: readonly Range[];
 }
 
+/** Puts expressions in terms of one flat index in place of ranges, the last range varying fastest. */
+export function decodeRanges(e: Exprs, ranges: readonly Range[], flat: KNode, changes: Map<Range, Replacement>): void {
+  let rest = flat;
+  for (let i = ranges.length - 1; i >= 0; i--) {
+    const r = ranges[i] as Range;
+    const extent = e.i32(r.arg.extent);
+    changes.set(r, { value: i === 0 ? rest : e.irem(rest, extent), ranges: [] });
+    rest = e.idiv(rest, extent);
+  }
+}
+
 export class Rewriter {
   readonly e: Exprs;
   readonly #ranges: ReadonlyMap<Range, Replacement>;

@@ -4,10 +4,9 @@
  * All results are exact or rounded once, to nearest, ties to even, with subnormals, infinities and NaN. Unless `ieee` is said, nothing
  * here relies on an engine keeping denormal float32 numbers or the order of float additions: sums are looked at as bits at once.
  */
+import type { SmallFloat } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode } from './ir.ts';
-
-export type SmallFloat = 'float16' | 'bfloat16';
 
 const infinity = 0x7f800000;
 const quiet = 0x7fc00000;

@@ -2,19 +2,12 @@
  * Values of small dtypes held in wide ones, and what operations make of them: small integers in int32, 16-bit floats in float32.
  */
 import type { EngineCaps } from '../engine/engine.ts';
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, isFloat, type SmallFloat } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from './ir.ts';
 import { highOf, lowOf } from './node.ts';
 import { dtypeRange } from './simplify-fold.ts';
-import {
-  decodeSmallFloat,
-  encodeSmallFloat,
-  gatherLowBits,
-  roundSmallFloat,
-  roundToOdd,
-  type SmallFloat,
-} from './small-floats.ts';
+import { decodeSmallFloat, encodeSmallFloat, gatherLowBits, roundSmallFloat, roundToOdd } from './small-floats.ts';
 
 /** The dtype that values of a small dtype are computed in. */
 export function wideDtype(dtype: DType): 'float32' | 'int32' {

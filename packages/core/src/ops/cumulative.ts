@@ -9,7 +9,7 @@ import type { Attrs } from '../graph/attrs.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, widenedFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, operand } from '../tensor/operand.ts';
@@ -34,8 +34,7 @@ export interface CumulativeSumOptions extends CumulativeOptions {
 
 /** 32 bits for dtypes that kernels do not scan as they are. */
 function scanned(x: Node): DType {
-  if (x.dtype === 'float16' || x.dtype === 'bfloat16') return 'float32';
-  return wide(x.dtype);
+  return wide(widenedFloat(x.dtype));
 }
 
 /** The scan of a node in a dtype that scans take, as `result`. */

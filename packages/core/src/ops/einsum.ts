@@ -4,6 +4,7 @@ import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/build.ts';
 import { compose } from '../graph/scope.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { widenedFloat } from '../shape/dtype.ts';
 import { promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -177,7 +178,7 @@ export function einsum(equation: string, ...tensors: readonly Tensor[]): Tensor 
     const [inputs, output] = spelled(equation, parsed, nodes);
     const common = nodes.map((node) => node.dtype).reduce((a, b) => promoteTypes('einsum', a, b));
     // Products on the way are rounded to 32 bits at least.
-    const dtype = nodes.length > 2 && (common === 'float16' || common === 'bfloat16') ? 'float32' : common;
+    const dtype = nodes.length > 2 ? widenedFloat(common) : common;
     const named = withoutStretched(
       nodes.map((node, i) => withoutRepeats({ node: p.cast(node, dtype), names: inputs[i] as string[] })),
     );

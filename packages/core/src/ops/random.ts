@@ -8,7 +8,7 @@ import { hasPlaceholders } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { checkShape, normalizeAxis } from '../shape/axes.ts';
-import { type DType, isInteger } from '../shape/dtype.ts';
+import { type DType, isInteger, isSmallFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { normalize } from '../shape/rounding.ts';
 import type { Shape } from '../shape/view.ts';
@@ -39,7 +39,7 @@ const digits = { float32: 24, float16: 11, bfloat16: 8 } as const;
 
 /** Uniform in [0, 1): 24 random bits for float32, 53 for float64, 11 for float16, 8 for bfloat16. */
 function uniform(key: RandomKey, shape: Shape, dtype: DType): Node {
-  if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') {
+  if (dtype === 'float32' || isSmallFloat(dtype)) {
     const whole = p.cast(p.binary('shr', bits(key, shape), u32(32 - digits[dtype])), 'float32');
     return p.cast(p.mul(whole, p.constant(2 ** -digits[dtype], 'float32')), dtype);
   }

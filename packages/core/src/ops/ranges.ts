@@ -3,17 +3,12 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
+import { type DType, isFloat, isInteger, widenedFloat } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { weak } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor } from '../tensor/types.ts';
 import { leaf } from './creation.ts';
 import { sum } from './reduction.ts';
-
-/** The dtype that steps are taken in: 16-bit floats are rounded once, at the end. */
-function wideFloat(dtype: DType): DType {
-  return dtype === 'float16' || dtype === 'bfloat16' ? 'float32' : dtype;
-}
 
 /** Number given by the user as a node; constants 0 and 1 need no binding. */
 function numberNode(value: number, dtype: DType): Node {
@@ -46,7 +41,7 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
     }
     const dtype = options.dtype ?? 'float32';
     if (dtype === 'bool') throw new DTypeError('arange', 'dtype not accepted: bool; needs numbers', [dtype]);
-    const wide = wideFloat(dtype);
+    const wide = widenedFloat(dtype);
     const steps = p.cast(p.iota(Math.max(0, Math.ceil((to - from) / step))), wide);
     const scaled = step === 1 ? steps : p.mul(steps, numberNode(step, wide));
     return leaf(wrap(p.cast(from === 0 ? scaled : p.add(scaled, numberNode(from, wide)), dtype)), options);
@@ -70,7 +65,7 @@ export function linspace(start: number, stop: number, count: number, options: Cr
       throw new DTypeError('linspace', `dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);
     const index = p.iota(count);
     const step = count > 1 ? (stop - start) / (count - 1) : 0;
-    const wide = wideFloat(dtype);
+    const wide = widenedFloat(dtype);
     const inner = p.add(p.mul(p.cast(index, wide), weak(step, wide, true)), weak(start, wide, true));
     // The last one exactly.
     const result =

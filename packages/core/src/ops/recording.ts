@@ -8,6 +8,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
+import { isSmallFloat } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -18,14 +19,14 @@ import type { Tensor, TensorLike } from '../tensor/types.ts';
  */
 export function inFloat32(args: readonly Tensor[], body: (...args: Tensor[]) => Tensor): Tensor {
   const dtype = args[0]?.dtype;
-  if (dtype !== 'float16' && dtype !== 'bfloat16') return body(...args);
+  if (dtype === undefined || !isSmallFloat(dtype)) return body(...args);
   const wide = body(...args.map((t) => wrap(cast(nodeOf(t), 'float32'))));
   return wrap(cast(nodeOf(wide), dtype));
 }
 
 /** float32 for 16-bit floats, anything else as it is. */
 export function widened(x: Node): Node {
-  return x.dtype === 'float16' || x.dtype === 'bfloat16' ? cast(x, 'float32') : x;
+  return isSmallFloat(x.dtype) ? cast(x, 'float32') : x;
 }
 
 /** One operand of any dtype the primitive takes. */

@@ -3,7 +3,7 @@
  * for bit except that sums may be taken in another fixed order; nothing here knows kernels.
  */
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
-import type { DType } from '../shape/dtype.ts';
+import { type DType, isSmallFloat, widenedFloat } from '../shape/dtype.ts';
 import { isRowMajor, type Shape, sizeOf } from '../shape/view.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { identityOf, splitReduce } from './split-reduce.ts';
@@ -148,10 +148,6 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   conv: (graph, _, src, shape, dtype) => (src.some((s) => s.size === 0) ? graph.constant(0, shape, dtype) : null),
 };
 
-function isSmallFloat(dtype: DType): boolean {
-  return dtype === 'float16' || dtype === 'bfloat16';
-}
-
 function inFloat32(graph: PlanGraph, x: PlanNode): PlanNode {
   return graph.make('cast', { dtype: 'float32' }, [x], x.shape, 'float32');
 }
@@ -169,7 +165,7 @@ function dotAsReduce(
     x.shape.map((_, axis) => axis).filter((axis) => !used.includes(axis));
   const lhsFree = free(lhs, [...attr.lhsBatch, ...attr.lhsContract]);
   const rhsFree = free(rhs, [...attr.rhsBatch, ...attr.rhsContract]);
-  const wide: DType = isSmallFloat(dtype) ? 'float32' : dtype;
+  const wide = widenedFloat(dtype);
 
   function arrange(
     x: PlanNode,

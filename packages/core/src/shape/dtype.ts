@@ -67,6 +67,19 @@ export function isFloat(dtype: DType): boolean {
   return dtypeInfo[dtype].kind === 'float';
 }
 
+/** The floats of 16 bits: stored as such, mostly computed in float32. */
+export type SmallFloat = 'float16' | 'bfloat16';
+
+/** True for float16 and bfloat16. */
+export function isSmallFloat(dtype: DType): dtype is SmallFloat {
+  return dtype === 'float16' || dtype === 'bfloat16';
+}
+
+/** float32 for 16-bit floats, any other dtype as it is. */
+export function widenedFloat(dtype: DType): DType {
+  return isSmallFloat(dtype) ? 'float32' : dtype;
+}
+
 /** True for signed and unsigned integers, not for bool. */
 export function isInteger(dtype: DType): boolean {
   const { kind } = dtypeInfo[dtype];

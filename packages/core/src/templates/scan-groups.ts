@@ -9,7 +9,7 @@
 import type { KNode } from '../kernel/ir.ts';
 import { lineStart, linesOf } from './lines.ts';
 import type { ProgramSet, Temp } from './program-set.ts';
-import { combined, memoryOf, placed, scanIdentity, type ScanSpec } from './scan-parts.ts';
+import { memoryOf, placed, runningValue, scanIdentity, type ScanSpec } from './scan-parts.ts';
 
 /** Neighbours a thread scans by itself. */
 const own = 4;
@@ -47,7 +47,7 @@ export function scanGroups(
     const totals = b.shared('totals', out.dtype, threads);
     const carry = b.reg('carry', out.dtype);
     const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
-    const both = (before: KNode, after: KNode): KNode => combined(w, op, before, after, null);
+    const both = (before: KNode, after: KNode): KNode => runningValue(w, op, before, after, null);
     const line = segments === 1 ? group : e.idiv(group, e.i32(segments));
     const first = e.mul(e.irem(group, e.i32(segments)), e.i32(strides * stride));
     const [start, target] = [lineStart(e, x.view, axis, line), lineStart(e, out, axis, line)];

@@ -4,7 +4,7 @@
 import type { KNode } from '../kernel/ir.ts';
 import { lineStart, linesOf, type TensorView } from './lines.ts';
 import type { ProgramSet, Temp } from './program-set.ts';
-import { combined, memoryOf, placed, scanIdentity, type ScanSpec } from './scan-parts.ts';
+import { memoryOf, placed, runningValue, scanIdentity, type ScanSpec } from './scan-parts.ts';
 
 /** Lines done side by side without vectors. */
 const sideBySide = 4;
@@ -72,7 +72,7 @@ export function lines(
         const value = b.load(memory.x, placed(w, x.view, axis, line.x, p, reverse));
         const scale =
           factor && b.load(memory.factor as KNode, placed(w, factor.view, axis, line.factor as KNode, p, reverse));
-        const next = b.place(combined(w, op, b.load(running, u), value, scale));
+        const next = b.place(runningValue(w, op, b.load(running, u), value, scale));
         b.store(running, u, next);
         if (product !== null) b.store(product, u, e.mul(b.load(product, u), scale as KNode));
         if (to === null) b.store(memory.out, placed(w, out, axis, line.out, p, reverse), next);
@@ -121,7 +121,7 @@ export function carryOn(set: ProgramSet, { op, out }: ScanSpec, count: number, s
       const before = b.load(carry, 0);
       const end = b.load(ends, at);
       b.store(ends, at, before);
-      b.store(carry, 0, combined(w, op, before, end, scales && b.load(scales, at)));
+      b.store(carry, 0, runningValue(w, op, before, end, scales && b.load(scales, at)));
     });
   });
 }

@@ -2,6 +2,7 @@
  * What all ways of scanning share: the description of a scan, its arithmetic, where elements are.
  */
 import type { KNode } from '../kernel/ir.ts';
+import { combined } from '../kernel/linearize-combine.ts';
 import { type DType, highest, isFloat, lowest } from '../shape/dtype.ts';
 import type { TensorView } from './lines.ts';
 import type { ProgramWriter } from './program-set.ts';
@@ -44,21 +45,8 @@ export function scanIdentity(op: ScanOp, dtype: DType): number | bigint {
 }
 
 /** The running value after an element. */
-export function combined({ e }: ProgramWriter, op: ScanOp, running: KNode, x: KNode, factor: KNode | null): KNode {
-  switch (op) {
-    case 'sum':
-      return e.add(running, x);
-    case 'prod':
-      return e.mul(running, x);
-    case 'max':
-      return e.max(running, x);
-    case 'min':
-      return e.min(running, x);
-    case 'linear':
-      return e.add(e.mul(factor as KNode, running), x);
-    default:
-      return op satisfies never;
-  }
+export function runningValue({ e }: ProgramWriter, op: ScanOp, running: KNode, x: KNode, factor: KNode | null): KNode {
+  return op === 'linear' ? e.add(e.mul(factor as KNode, running), x) : combined(e, op, running, x);
 }
 
 /** The tensors of a scan in a program. */

@@ -14,7 +14,7 @@ import { lineStart, linesOf, narrowed, type TensorView, without } from './lines.
 import { ProgramSet } from './program-set.ts';
 import { scanGroups, scanThreads, strideOf } from './scan-groups.ts';
 import { carryOn, inSegments, lines } from './scan-lines.ts';
-import { combined, memoryOf, placed, scanIdentity, type ScanSpec, type SlotView } from './scan-parts.ts';
+import { memoryOf, placed, runningValue, scanIdentity, type ScanSpec, type SlotView } from './scan-parts.ts';
 
 /** Elements next to each other that one group does, at least and at most. */
 const leastAcross = 128;
@@ -127,7 +127,7 @@ function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number):
         const at = (view: TensorView, from: KNode): KNode => e.add(placed(w, view, axis, from, p, reverse), shift);
         const value = b.load(memory.x, at(x.view, starts.x), lanes);
         const scale = factor && b.load(memory.factor as KNode, at(factor.view, starts.factor as KNode), lanes);
-        b.store(memory.out, at(out, starts.out), combined(w, op, before(shift), value, scale));
+        b.store(memory.out, at(out, starts.out), runningValue(w, op, before(shift), value, scale));
       });
     };
     row(e.i32(0), () => e.constant(out.dtype, scanIdentity(op, out.dtype), lanes));

@@ -1,5 +1,6 @@
 /** What all ways of scattering share. */
 import type { KNode } from '../kernel/ir.ts';
+import { combined } from '../kernel/linearize-combine.ts';
 import type { TensorView } from './lines.ts';
 import type { ProgramWriter } from './program-set.ts';
 
@@ -28,16 +29,5 @@ export function axesOf(view: TensorView, from: number, to: number): TensorView {
 
 /** What an element becomes by an update. */
 export function combineUpdate({ e }: ProgramWriter, op: Exclude<ScatterOp, 'set'>, there: KNode, value: KNode): KNode {
-  switch (op) {
-    case 'add':
-      return e.add(there, value);
-    case 'prod':
-      return e.mul(there, value);
-    case 'max':
-      return e.max(there, value);
-    case 'min':
-      return e.min(there, value);
-    default:
-      return op satisfies never;
-  }
+  return combined(e, op === 'add' ? 'sum' : op, there, value);
 }

@@ -10,7 +10,7 @@ import type { Range } from '../kernel/free-ranges.ts';
 import { coefficient, indexForms } from '../kernel/index-forms.ts';
 import type { KNode } from '../kernel/ir.ts';
 import { assumeBounds } from '../kernel/expr.ts';
-import type { Replacement } from '../kernel/rewrite.ts';
+import { decodeRanges, type Replacement } from '../kernel/rewrite.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
 import { type Contraction, type Factor, sizeOf } from './contraction.ts';
 
@@ -119,14 +119,8 @@ export function lineProblem(c: Contraction, lanes: number): Problem {
   };
 }
 
-/** Ranges in terms of one flat index, the last range varying fastest. */
+/** Ranges in terms of one flat index, whose bounds theirs give. */
 export function decodeInto(changes: Map<Range, Replacement>, e: Exprs, ranges: readonly Range[], flat: KNode): void {
   if (ranges.length > 0) assumeBounds(flat, 0, sizeOf(ranges) - 1);
-  let rest = flat;
-  for (let i = ranges.length - 1; i >= 0; i--) {
-    const r = ranges[i] as Range;
-    const extent = e.i32(r.arg.extent);
-    changes.set(r, { value: i === 0 ? rest : e.irem(rest, extent), ranges: [] });
-    rest = e.idiv(rest, extent);
-  }
+  decodeRanges(e, ranges, flat, changes);
 }
