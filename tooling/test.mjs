@@ -9,7 +9,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { checkImports } from './check-imports.mjs';
 import { deviceEnvironment } from './devices/environment.mjs';
 import { outputFolder, writeExamples } from './doc-examples.mjs';
@@ -19,6 +19,9 @@ const bin = (path) => join(root, 'node_modules', path);
 const say = (text) => process.stdout.write(`${text}\n`);
 const counts = (passed, failed, skipped = 0, note = '') => ({ passed, failed, skipped, note });
 const one = (good, note) => counts(good ? 1 : 0, good ? 0 : 1, 0, note);
+
+/** Names of tests that failed, said once more at the end, where a reader looks first. */
+const failures = [];
 
 /** Runs a Node program, its output given to `show`; resolves with its exit code and what it wrote to stdout. */
 function runShown(script, args, env, show) {
@@ -45,7 +48,15 @@ function vitest(kind) {
   const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, '--silent=passed-only'];
   const code = runNode(bin('vitest/vitest.mjs'), args, { env: { POLYGRAD_TESTS: kind } });
   if (!existsSync(report)) return one(code === 0, 'no report');
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(report, 'utf8'));
+  const { testResults, ...totals } = JSON.parse(readFileSync(report, 'utf8'));
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = totals;
+  for (const { name, status, message, assertionResults } of testResults) {
+    const broken = assertionResults.filter((test) => test.status === 'failed');
+    const file = relative(root, name);
+    for (const { fullName, failureMessages } of broken)
+      failures.push(`${file}: ${fullName}: ${failureMessages[0]?.split('\n')[0] ?? ''}`);
+    if (status === 'failed' && broken.length === 0) failures.push(`${file}: ${message.split('\n')[0]}`);
+  }
   const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
   return counts(numPassedTests, failed, numPendingTests + numTodoTests);
 }
@@ -97,6 +108,7 @@ function conformance({ engine, folder, threads, sample, browser }, long) {
     };
     const { code, output } = await runShown(cli, args, env, show);
     const totals = [...output.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/gm)].at(-1);
+    for (const [line] of output.matchAll(/^FAILED .*$/gm)) failures.push(`${name}: ${line}`);
     if (totals !== undefined) {
       const [passed, failed, skipped] = totals.slice(1).map((n) => Number(n ?? 0));
       return counts(passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
@@ -181,6 +193,7 @@ async function main(args) {
       `${failed > 0 ? 'FAIL' : 'ok  '} ${name.padEnd(40)} ${`${seconds.toFixed(1)} s`.padStart(8)}` +
         `  passed: ${passed}  failed: ${failed}  skipped: ${skipped}${note ? `  (${note})` : ''}`,
     );
+  for (const failure of failures) say(`failed: ${failure}`);
   say(`\n${total('passed')} passed, ${total('failed')} failed, ${total('skipped')} skipped`);
   return total('failed') > 0 ? 1 : 0;
 }

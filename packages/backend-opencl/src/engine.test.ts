@@ -236,10 +236,14 @@ describe.skipIf(!hasDevice())('OpenClEngine', () => {
 
   it('holds memory flat over many allocations', () => {
     const engine = make();
-    const before = process.memoryUsage().rss;
-    for (let i = 0; i < 100_000; i++) engine.free(engine.alloc(1 + (i % 4096)));
-    expect(engine.memory().buffers).toBe(0);
-    expect(process.memoryUsage().rss - before).toBeLessThan(64 << 20);
+    const cycles = (): number => {
+      for (let i = 0; i < 100_000; i++) engine.free(engine.alloc(1 + (i % 4096)));
+      expect(engine.memory().buffers).toBe(0);
+      return process.memoryUsage().rss;
+    };
+    // The heap of JavaScript has its size after the first.
+    const before = cycles();
+    expect(cycles() - before).toBeLessThan(64 << 20);
   });
 });
 

@@ -173,7 +173,7 @@ describe('tune', () => {
 
 describe('tuning by itself', () => {
   const waitFor = async (condition: () => boolean): Promise<void> => {
-    for (let i = 0; i < 200 && !condition(); i++) await new Promise((resolve) => setTimeout(resolve, 10));
+    for (let i = 0; i < 2000 && !condition(); i++) await new Promise((resolve) => setTimeout(resolve, 10));
     expect(condition()).toBe(true);
   };
   const use = async (engine: IEngine): Promise<void> => {
