@@ -200,12 +200,12 @@ if (path === null && !required) {
       await reads(page, 0);
       await page.click('#clear');
       expect(await page.textContent('#prediction')).toBe('Nothing drawn yet.');
-      await page.focus('[name=sample][value="3"]');
+      await page.focus('[name=sample][value="6"]');
       await page.keyboard.press('Space');
-      await reads(page, 3);
+      await reads(page, 6);
       await page.keyboard.press('ArrowRight');
-      await reads(page, 4);
-      expect(await page.textContent('#bars .best')).toMatch(/^4/);
+      await reads(page, 7);
+      expect(await page.textContent('#bars .best')).toMatch(/^7/);
     });
 
     it('goes on where it stopped, also with another learning rate and batch', async () => {
