@@ -25,6 +25,11 @@ export function whole(c: BatchContext<PrimitiveName>, i: number): Node {
   return c.sources[i] ?? p.broadcastTo(source, [c.size, ...source.shape]);
 }
 
+/** All sources with the batch in front. */
+export function everySource(c: BatchContext<PrimitiveName>): Node[] {
+  return c.src.map((_, i) => whole(c, i));
+}
+
 /** Axes one further back. */
 export const behind = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
 

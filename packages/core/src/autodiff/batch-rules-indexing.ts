@@ -2,7 +2,7 @@
  * Batching rules of indexing. Where the indices differ between the elements of a batch, the batch and the indexed axis become one axis, and
  * indices count along it.
  */
-import { makeNode } from '../graph/build.ts';
+import { makeAgain } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { type BatchContext, type BatchRule, moved, toFront, whole } from './batch-rule.ts';
@@ -24,21 +24,20 @@ function shifted(index: Node, count: number): Node {
   return p.add(index, p.reshape(start, [size, ...rest.map(() => 1)]));
 }
 
-export const gatherBatch: BatchRule<'gather'> = ({ src, attr, sources }) => {
+export const gatherBatch: BatchRule<'gather'> = ({ node, src, attr, sources }) => {
   const [x, index] = sources as [Node | null, Node | null];
   const { axis } = attr;
-  if (index === null) return makeNode('gather', [x as Node, src[1] as Node], { axis: axis + 1 });
-  if (x === null) return toFront(makeNode('gather', [src[0] as Node, index], { axis }), axis);
+  if (index === null) return makeAgain(node, [x as Node, src[1] as Node], { axis: axis + 1 });
+  if (x === null) return toFront(makeAgain(node, [src[0] as Node, index], { axis }), axis);
   const at = shifted(index, (src[0] as Node).shape[axis] as number);
-  return toFront(makeNode('gather', [joined(x, axis), at], { axis }), axis);
+  return toFront(makeAgain(node, [joined(x, axis), at], { axis }), axis);
 };
 
 /** Adding and the other scatters: the same indices, other combinations. */
 export function scatterBatch<P extends 'scatterAdd' | 'scatter'>(c: BatchContext<P>): Node {
   const { src, attr, sources } = c;
   const { axis } = attr;
-  const op = c.node.op as P;
-  const made = (nodes: readonly Node[], along: number): Node => makeNode(op, nodes, { ...attr, axis: along });
+  const made = (nodes: readonly Node[], along: number): Node => makeAgain(c.node, nodes, { ...attr, axis: along });
   const base = whole(c, 0);
   const updates = whole(c, 2);
   const index = sources[1] ?? null;

@@ -1,15 +1,15 @@
 /**
- * The batching rule of every primitive: one row each, exhaustive. Most say that the batch is one more axis in front; contractions and indexing are
- * in files of their own.
+ * The batching rule of every primitive but those that bring theirs (primitives/). Most say that the batch is one more axis in front; contractions
+ * are in a file of their own.
  */
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
-import { makeNode } from '../graph/build.ts';
+import { makeAgain, makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
-import { type BatchContext, type BatchRule, behind, whole } from './batch-rule.ts';
+import { type CommonPrimitive, definitionOf } from '../primitives/definition.ts';
+import { type BatchContext, type BatchRule, behind, everySource, whole } from './batch-rule.ts';
 import { convBatch, dotGeneralBatch } from './batch-rules-contraction.ts';
-import { gatherBatch, scatterBatch } from './batch-rules-indexing.ts';
 import { customRules, elementwiseCustom } from './custom-gradient.ts';
 import { binaryRules, unaryRules } from './rules-elementwise.ts';
 
@@ -21,17 +21,17 @@ function elementwise<P extends PrimitiveName>(c: BatchContext<P>): Node {
     const [, ...shape] = source.shape;
     return p.reshape(source, [c.size, ...new Array<number>(rank - shape.length).fill(1), ...shape]);
   });
-  return makeNode(c.node.op as P, sources, c.attr);
+  return makeAgain(c.node, sources, c.attr);
 }
 
 /** For primitives with one source that work along its last axes, or on every element. */
 function alike<P extends PrimitiveName>(c: BatchContext<P>): Node {
-  return makeNode(c.node.op as P, [whole(c, 0)], c.attr);
+  return makeAgain(c.node, [whole(c, 0)], c.attr);
 }
 
 /** For primitives with one source, given the attributes that leave the first axis alone. */
 function withAttr<P extends PrimitiveName>(attr: (attr: Attrs[P], size: number) => Attrs[P]): BatchRule<P> {
-  return (c) => makeNode(c.node.op as P, [whole(c, 0)], attr(c.attr, c.size));
+  return (c) => makeAgain(c.node, [whole(c, 0)], attr(c.attr, c.size));
 }
 
 /** Leaves depend on nothing. */
@@ -46,7 +46,7 @@ const elementwiseRules = Object.fromEntries(
 ) as { readonly [P in Elementwise]: BatchRule<P> };
 
 /** The table. */
-export const batchRules: { readonly [P in PrimitiveName]: BatchRule<P> } = {
+const batchRules: { readonly [P in CommonPrimitive]: BatchRule<P> } = {
   ...elementwiseRules,
   buffer: never,
   scalar: never,
@@ -68,39 +68,25 @@ export const batchRules: { readonly [P in PrimitiveName]: BatchRule<P> } = {
   expand: withAttr((a, n) => ({ shape: [n, ...a.shape] })),
   slice: withAttr((a, n) => ({ start: [0, ...a.start], length: [n, ...a.length], step: [1, ...a.step] })),
   pad: withAttr((a) => ({ low: [0, ...a.low], high: [0, ...a.high], value: a.value })),
-  concat: (c) =>
-    makeNode(
-      'concat',
-      c.src.map((_, i) => whole(c, i)),
-      { axis: c.attr.axis + 1 },
-    ),
+  concat: (c) => makeNode('concat', everySource(c), { axis: c.attr.axis + 1 }),
   window: alike,
   fold: alike,
   dotGeneral: dotGeneralBatch,
   conv: convBatch,
-  gather: gatherBatch,
-  scatterAdd: scatterBatch,
-  scatter: scatterBatch,
-  scan: (c) =>
-    makeNode(
-      'scan',
-      c.src.map((_, i) => whole(c, i)),
-      { ...c.attr, axis: c.attr.axis + 1 },
-    ),
-  argSort: withAttr((a) => ({ ...a, axis: a.axis + 1 })),
   stopGradient,
   after: (c) => makeNode('after', [whole(c, 0), c.sources[1] ?? (c.src[1] as Node)], null),
   contiguous: alike,
 };
 
+/** The rule of a primitive of which there is a node. */
+export function batchRuleOf<P extends PrimitiveName>(op: P): BatchRule<P> {
+  return definitionOf(op)?.batch ?? (batchRules as unknown as { readonly [Q in P]: BatchRule<Q> })[op];
+}
+
 /** A gradient given by the user is a function of one element: its graph is made again for the batch too. */
 function stopGradient(c: BatchContext<'stopGradient'>): Node {
   const rule = customRules.get(c.node);
-  const node = makeNode(
-    'stopGradient',
-    c.src.map((_, i) => whole(c, i)),
-    null,
-  );
+  const node = makeNode('stopGradient', everySource(c), null);
   if (rule === undefined) return node;
   if (elementwiseCustom.has(c.node)) elementwiseCustom.add(node);
   customRules.set(node, (grad, self) => {

@@ -8,8 +8,8 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import type { BatchContext, BatchRule } from './batch-rule.ts';
-import { batchRules } from './batch-rules.ts';
+import type { BatchContext } from './batch-rule.ts';
+import { batchRuleOf } from './batch-rules.ts';
 
 /** What a batch is made from. */
 export interface BatchInput {
@@ -43,8 +43,7 @@ export function batched(roots: readonly Node[], { inputs, size, spread }: BatchI
     const own = spread && isOp(node, 'randomBits') && node.attr.drawn === true;
     const sources = node.src.map((source) => made.get(source) ?? null);
     if (!own && sources.every((source) => source === null)) continue;
-    const rule = batchRules[node.op] as BatchRule<PrimitiveName>;
-    made.set(node, rule({ node, src: node.src, attr: node.attr, sources, size, remake }));
+    made.set(node, batchRuleOf(node.op)({ node, src: node.src, attr: node.attr, sources, size, remake }));
   }
   return roots.map((root) => made.get(root) ?? null);
 }

@@ -7,9 +7,10 @@
  * so they can be differentiated in turn, in either direction.
  */
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
-import { makeNode } from '../graph/build.ts';
+import { makeAgain } from '../graph/build.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
+import { definitionOf } from '../primitives/definition.ts';
 import type { GradientRule } from './rule.ts';
 import { binaryRules, fmaRule, unaryRules } from './rules-elementwise.ts';
 import { transposed } from './transpose.ts';
@@ -22,8 +23,11 @@ export interface TangentContext<P extends PrimitiveName> {
   readonly tangents: readonly (Node | null)[];
 }
 
-/** Returns the tangent of the result, or null for no change. It may have a shape that broadcasts to the result's. */
-export type TangentRule<P extends PrimitiveName> = (context: TangentContext<P>) => Node | null;
+/**
+ * Returns the tangent of the result, or null for no change. It may have a shape that broadcasts to the result's. Undefined: the gradient rule is to
+ * be turned around.
+ */
+export type TangentRule<P extends PrimitiveName> = (context: TangentContext<P>) => Node | null | undefined;
 
 /** Slope times tangent, source by source: what the gradient rule does with a gradient. */
 function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P> {
@@ -43,7 +47,7 @@ function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P
 
 /** For primitives that are linear in their first source and have no other. */
 function linear<P extends PrimitiveName>(): TangentRule<P> {
-  return ({ node, attr, tangents }) => makeNode(node.op as P, [tangents[0] as Node], attr);
+  return ({ node, attr, tangents }) => makeAgain(node, [tangents[0] as Node], attr);
 }
 
 /** For primitives that are linear in each of their two sources. */
@@ -51,8 +55,8 @@ function bilinear<P extends PrimitiveName>(): TangentRule<P> {
   return ({ node, src, attr, tangents }) => {
     const [a, b] = src as [Node, Node];
     const [da, db] = tangents as [Node | null, Node | null];
-    const byA = da === null ? null : makeNode(node.op as P, [da, b], attr);
-    const byB = db === null ? null : makeNode(node.op as P, [a, db], attr);
+    const byA = da === null ? null : makeAgain(node, [da, b], attr);
+    const byB = db === null ? null : makeAgain(node, [a, db], attr);
     return byA !== null && byB !== null ? p.add(byA, byB) : (byA ?? byB);
   };
 }
@@ -64,7 +68,7 @@ const elementwise = Object.fromEntries(
 ) as { readonly [P in Elementwise]: TangentRule<P> };
 
 /** The table. Primitives that are not in it are turned around (transpose.ts), which is always right and costs a few nodes more. */
-export const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = {
+const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = {
   ...elementwise,
   where: ({ src, tangents }) => {
     const [condition, a, b] = src as [Node, Node, Node];
@@ -72,7 +76,7 @@ export const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = 
   },
   fma: diagonal(fmaRule),
   cast: ({ attr, tangents }) => p.cast(tangents[0] as Node, attr.dtype),
-  reduce: (c) => (c.attr.op === 'sum' ? linear<'reduce'>()(c) : transposed(c.node, c.tangents)),
+  reduce: (c) => (c.attr.op === 'sum' ? linear<'reduce'>()(c) : undefined),
   reshape: linear(),
   permute: linear(),
   expand: linear(),
@@ -87,14 +91,6 @@ export const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = 
   fold: linear(),
   dotGeneral: bilinear(),
   conv: bilinear(),
-  gather: ({ src, attr, tangents }) => makeNode('gather', [tangents[0] as Node, src[1] as Node], attr),
-  scatterAdd: ({ src, attr, tangents }) => {
-    const [base, index] = src as [Node, Node];
-    const [byBase, , byUpdates] = tangents;
-    if (byUpdates == null) return byBase ?? null;
-    return makeNode('scatterAdd', [byBase ?? p.zerosLike(base), index, byUpdates], attr);
-  },
-  scan: (c) => (c.attr.op === 'sum' ? linear<'scan'>()(c) : transposed(c.node, c.tangents)),
   after: ({ src, tangents }) => (tangents[0] == null ? null : p.after(tangents[0], src[1] as Node)),
   contiguous: linear(),
 };
@@ -112,9 +108,9 @@ export function pushForward(nodes: readonly Node[], count: number, tangents: Map
     // What is behind a stopGradient flows nowhere.
     if (isOp(node, 'stopGradient')) own[0] = null;
     if (own.every((tangent) => tangent === null)) continue;
-    const rule = tangentRules[node.op] as TangentRule<PrimitiveName> | undefined;
-    const tangent =
-      rule === undefined ? transposed(node, own) : rule({ node, src: node.src, attr: node.attr, tangents: own });
+    const rule = (definitionOf(node.op)?.tangent ?? tangentRules[node.op]) as TangentRule<PrimitiveName> | undefined;
+    let tangent = rule?.({ node, src: node.src, attr: node.attr, tangents: own });
+    if (tangent === undefined) tangent = transposed(node, own);
     if (tangent !== null) tangents.set(node, p.broadcastTo(p.cast(tangent, node.dtype), node.shape));
   }
 }

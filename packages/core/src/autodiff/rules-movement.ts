@@ -1,5 +1,4 @@
-/** Gradient rules of movements and of indexing: the reverse movement, and the sum where elements were used more than once. */
-import { makeNode } from '../graph/build.ts';
+/** Gradient rules of movements: the reverse movement, and the sum where elements were used more than once. */
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import type { GradientRule } from './rule.ts';
@@ -90,14 +89,3 @@ export const concatRule: GradientRule<'concat'> = ({ grad, src, attr, needs }) =
       : null;
   });
 };
-
-export const gatherRule: GradientRule<'gather'> = ({ grad, src, attr }) => {
-  const [x, index] = src as [Node, Node];
-  return [makeNode('scatterAdd', [p.constant(0, grad.dtype, x.shape), index, grad], { axis: attr.axis }), null];
-};
-
-export const scatterAddRule: GradientRule<'scatterAdd'> = ({ grad, src, attr, needs }) => [
-  grad,
-  null,
-  needs[2] ? makeNode('gather', [grad, src[1] as Node], { axis: attr.axis }) : null,
-];

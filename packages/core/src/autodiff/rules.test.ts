@@ -7,8 +7,12 @@ import type { ConvAttr } from '../graph/attrs.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
+import { scanPrimitive } from '../primitives/scan.ts';
+import { scatterPrimitive } from '../primitives/scatter.ts';
 import type { Shape } from '../shape/view.ts';
 import { check, checkBatch, gradientsOf, type Leaves, leaf, only } from './fixtures/rule-checks.ts';
+import { definitions } from '../primitives/all.ts';
 import { gradientRules } from './rules.ts';
 
 describe('elementwise rules', () => {
@@ -103,10 +107,10 @@ describe('movement and indexing rules', () => {
       shape,
     );
   it('gather, repeated indices', () =>
-    check((x) => makeNode('gather', [square(x), index([2, 0, 2, 1], [2, 2])], { axis: 1 }), [[2, 3, 2]]));
+    check((x) => makeNode(gatherPrimitive, [square(x), index([2, 0, 2, 1], [2, 2])], { axis: 1 }), [[2, 3, 2]]));
   it('scatterAdd, repeated indices', () =>
     check(
-      (x, u) => makeNode('scatterAdd', [square(x), index([2, 0, 2], [3]), square(u)], { axis: 0 }),
+      (x, u) => makeNode(scatterAddPrimitive, [square(x), index([2, 0, 2], [3]), square(u)], { axis: 0 }),
       [
         [4, 2],
         [3, 2],
@@ -115,7 +119,7 @@ describe('movement and indexing rules', () => {
   for (const op of ['set', 'max', 'min', 'prod'] as const)
     it(`scatter ${op}, repeated indices`, () =>
       check(
-        (x, u) => makeNode('scatter', [square(x), index([2, 0, 2], [3]), square(u)], { axis: 1, op }),
+        (x, u) => makeNode(scatterPrimitive, [square(x), index([2, 0, 2], [3]), square(u)], { axis: 1, op }),
         [
           [2, 4],
           [2, 3],
@@ -124,10 +128,10 @@ describe('movement and indexing rules', () => {
   for (const reverse of [false, true]) {
     for (const op of ['sum', 'prod', 'max', 'min'] as const)
       it(`scan ${op}${reverse ? ' backwards' : ''}`, () =>
-        check((x) => makeNode('scan', [square(x)], { op, axis: 1, reverse }), [[2, 4, 2]], 0.5, 1.5));
+        check((x) => makeNode(scanPrimitive, [square(x)], { op, axis: 1, reverse }), [[2, 4, 2]], 0.5, 1.5));
     it(`scan linear${reverse ? ' backwards' : ''}`, () =>
       check(
-        (b, a) => makeNode('scan', [square(b), a], { op: 'linear', axis: 0, reverse }),
+        (b, a) => makeNode(scanPrimitive, [square(b), a], { op: 'linear', axis: 0, reverse }),
         [
           [4, 2],
           [4, 2],
@@ -216,10 +220,13 @@ describe('batches of what has no gradient', () => {
   it('integers and casts', () =>
     checkBatch((a, b) => p.cast(p.binary('idiv', a, b), 'float64'), [ints([4], -9, 9), ints([4], 1, 5)]));
   it('gather', () =>
-    checkBatch((x, index) => makeNode('gather', [x, index], { axis: 1 }), [floats([2, 4, 2]), ints([2, 2], 0, 3)]));
+    checkBatch(
+      (x, index) => makeNode(gatherPrimitive, [x, index], { axis: 1 }),
+      [floats([2, 4, 2]), ints([2, 2], 0, 3)],
+    ));
   it('scatterAdd', () =>
     checkBatch(
-      (base, index, updates) => makeNode('scatterAdd', [base, index, updates], { axis: 1 }),
+      (base, index, updates) => makeNode(scatterAddPrimitive, [base, index, updates], { axis: 1 }),
       [floats([2, 4, 2]), ints([3], 0, 3), floats([2, 3, 2])],
     ));
   it('stopGradient', () => checkBatch((x) => p.stopGradient(p.mul(x, x)), [floats([3])]));
@@ -244,5 +251,9 @@ describe('the walk', () => {
 
   it('has a rule for every primitive', () => {
     for (const rule of Object.values(gradientRules)) expect(typeof rule).toBe('function');
+    for (const { op, infer, gradient, batch } of Object.values(definitions)) {
+      expect(op in gradientRules).toBe(false);
+      for (const rule of [infer.shape, infer.dtype, gradient, batch]) expect(typeof rule).toBe('function');
+    }
   });
 });

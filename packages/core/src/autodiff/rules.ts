@@ -1,26 +1,16 @@
-/** The gradient rule of every primitive. Leaves and steps have none: their gradient is zero. */
+/** The gradient rule of every primitive but those that bring theirs (primitives/). Leaves and steps have none: their gradient is zero. */
 import type { PrimitiveName } from '../graph/attrs.ts';
+import { type CommonPrimitive, definitionOf } from '../primitives/definition.ts';
 import { dotGeneralRule, convRule } from './rules-contraction.ts';
 import { binaryRules, castRule, fmaRule, unaryRules, whereRule } from './rules-elementwise.ts';
-import {
-  concatRule,
-  expandRule,
-  gatherRule,
-  padRule,
-  permuteRule,
-  reshapeRule,
-  scatterAddRule,
-  sliceRule,
-} from './rules-movement.ts';
-import { scanRule } from './rules-scan.ts';
-import { scatterRule } from './rules-scatter.ts';
+import { concatRule, expandRule, padRule, permuteRule, reshapeRule, sliceRule } from './rules-movement.ts';
 import { foldRule, reduceRule, windowRule } from './rules-reduction.ts';
 import type { GradientRule } from './rule.ts';
 
 const none = (): readonly null[] => [];
 
 /** The table. `stopGradient` passes gradients only where a custom rule says so (custom-gradient.ts). */
-export const gradientRules: { readonly [P in PrimitiveName]: GradientRule<P> } = {
+export const gradientRules: { readonly [P in CommonPrimitive]: GradientRule<P> } = {
   ...unaryRules,
   ...binaryRules,
   buffer: none,
@@ -44,12 +34,12 @@ export const gradientRules: { readonly [P in PrimitiveName]: GradientRule<P> } =
   fold: foldRule,
   dotGeneral: dotGeneralRule,
   conv: convRule,
-  gather: gatherRule,
-  scatterAdd: scatterAddRule,
-  scatter: scatterRule,
-  scan: scanRule,
-  argSort: none,
   stopGradient: none,
   after: ({ grad }) => [grad, null],
   contiguous: ({ grad }) => [grad],
 };
+
+/** The rule of a primitive of which there is a node. */
+export function gradientRuleOf<P extends PrimitiveName>(op: P): GradientRule<P> {
+  return definitionOf(op)?.gradient ?? (gradientRules as unknown as { readonly [Q in P]: GradientRule<Q> })[op];
+}

@@ -8,7 +8,7 @@ import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { customRules, elementwiseCustom } from './custom-gradient.ts';
-import { gradientRules } from './rules.ts';
+import { gradientRuleOf } from './rules.ts';
 import { binaryRules, unaryRules } from './rules-elementwise.ts';
 import { isZero } from './rules-reduction.ts';
 import type { GradientRule } from './rule.ts';
@@ -70,7 +70,7 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
   if (node.op === 'stopGradient' && (custom === undefined || !elementwiseCustom.has(node)))
     return custom?.(grad, node) ?? [];
   const rule: GradientRule<PrimitiveName> =
-    custom === undefined ? (gradientRules[node.op] as GradientRule<PrimitiveName>) : (c) => custom(c.grad, node);
+    custom === undefined ? gradientRuleOf(node.op) : (c) => custom(c.grad, node);
   if (custom === undefined && (!elementwise.has(node.op) || node.op === 'add'))
     return rule({ node, src: node.src, attr: node.attr, grad, needs });
   // where(c, g, 0) times an infinite slope would be NaN where c is false. So the mask goes around the rule's result instead: the rule sees g.

@@ -7,6 +7,13 @@
 import type { DType } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
+import {
+  bring,
+  type CommonPrimitive,
+  type DefinedPrimitive,
+  type Definition,
+  definitionOf,
+} from '../primitives/definition.ts';
 import { inferRules } from './infer.ts';
 import type { InferRule } from './infer-checks.ts';
 import type { Node, NodeStorage } from './node.ts';
@@ -23,12 +30,33 @@ export function upcomingId(): number {
 /**
  * Records one node. Throws ShapeError or DTypeError in the name of the operation in progress.
  *
- * @param op the primitive
+ * @param op the primitive: its name, or its definition if it has one (primitives/)
  * @param src its inputs, as attrs.ts describes
  * @param attr its attributes; kept, so do not change them afterwards
  */
-export function makeNode<P extends PrimitiveName>(op: P, src: readonly Node[], attr: Attrs[P]): Node<P> {
-  const rule: InferRule<P> = inferRules[op];
+export function makeNode<P extends CommonPrimitive>(op: P, src: readonly Node[], attr: Attrs[P]): Node<P>;
+export function makeNode<P extends DefinedPrimitive>(op: Definition<P>, src: readonly Node[], attr: Attrs[P]): Node<P>;
+export function makeNode(
+  op: CommonPrimitive | Definition<DefinedPrimitive>,
+  src: readonly Node[],
+  attr: Attrs[PrimitiveName],
+): Node {
+  if (typeof op === 'string') return checked(op, inferRules[op] as InferRule<PrimitiveName>, src, attr);
+  bring(op);
+  return checked(op.op, op.infer as InferRule<PrimitiveName>, src, attr);
+}
+
+/** Records a node of the same primitive as one that is there. */
+export function makeAgain<P extends PrimitiveName>(node: Node<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
+  return checked(node.op, inferRuleOf(node.op), src, attr);
+}
+
+/** The shape and dtype rule of a primitive of which there is a node. */
+export function inferRuleOf<P extends PrimitiveName>(op: P): InferRule<P> {
+  return definitionOf(op)?.infer ?? (inferRules as unknown as { readonly [Q in P]: InferRule<Q> })[op];
+}
+
+function checked<P extends PrimitiveName>(op: P, rule: InferRule<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
   const dtype = rule.dtype(src, attr);
   return record(op, src, attr, rule.shape(src, attr), dtype);
 }

@@ -95,3 +95,12 @@ export function checkIndex(op: PrimitiveName, index: Node): void {
   if (index.dtype !== 'int32')
     throw new DTypeError(opName(op), `index dtype is ${index.dtype}: needs int32; convert with cast()`, [index.dtype]);
 }
+
+/** Throws unless the axis exists. */
+export function checkAxis(op: PrimitiveName, axis: number, shape: Shape): void {
+  if (axis < 0 || axis >= shape.length) fail(op, `no axis ${axis} in shape ${showShape(shape)}`, shape);
+}
+
+export function equalShapes(a: Shape, b: Shape): boolean {
+  return a.length === b.length && a.every((n, i) => n === b[i]);
+}

@@ -11,18 +11,9 @@ import { DTypeError, showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import type { BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
 import { convShape, foldShape, windowShape } from './infer-conv.ts';
-import {
-  type Accepts,
-  checkDType,
-  checkIndex,
-  common,
-  fail,
-  type InferRule,
-  sortedDistinct,
-  spliced,
-} from './infer-checks.ts';
+import { type Accepts, checkDType, common, fail, type InferRule, sortedDistinct } from './infer-checks.ts';
 import { movementRules } from './infer-movement.ts';
-import { orderRules } from './infer-order.ts';
+import type { CommonPrimitive } from '../primitives/definition.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
 
@@ -74,8 +65,8 @@ function pushFree(to: number[], shape: Shape, batch: readonly number[], contract
   }
 }
 
-/** The rules, one per primitive. */
-export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
+/** The rules, one per primitive; defined ones (primitives/) bring theirs. */
+export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
   buffer: { shape: (_, attr) => attr.shape, dtype: (_, attr) => attr.dtype },
   scalar: { shape: () => [], dtype: (_, attr) => attr.dtype },
   constant: { shape: (_, attr) => attr.shape, dtype: (_, attr) => attr.dtype },
@@ -229,40 +220,6 @@ export const inferRules: { readonly [P in PrimitiveName]: InferRule<P> } = {
     shape: (src, attr) => convShape(first(src).shape, second(src).shape, attr),
     dtype: (src) => common('conv', 'number', first(src), second(src)),
   },
-
-  gather: {
-    shape: (src, attr) => {
-      const { shape } = first(src);
-      if (attr.axis < 0 || attr.axis >= shape.length)
-        fail('gather', `no axis ${attr.axis} in shape ${showShape(shape)}`, shape);
-      return spliced(shape, attr.axis, second(src).shape);
-    },
-    dtype: (src) => {
-      checkIndex('gather', second(src));
-      return first(src).dtype;
-    },
-  },
-  scatterAdd: {
-    shape: (src, attr) => {
-      const [base, index, updates] = [first(src).shape, second(src).shape, (src[2] as Node).shape];
-      const expected = spliced(base, attr.axis, index);
-      if (updates.length !== expected.length || updates.some((n, i) => n !== expected[i])) {
-        fail(
-          'scatterAdd',
-          `updates have shape ${showShape(updates)}: needs ${showShape(expected)} for base ${showShape(base)} and index ${showShape(index)}`,
-          updates,
-          expected,
-        );
-      }
-      return base;
-    },
-    dtype: (src) => {
-      checkIndex('scatterAdd', second(src));
-      return common('scatterAdd', 'number', first(src), src[2] as Node);
-    },
-  },
-
-  ...orderRules,
 
   stopGradient: { shape: shapeOfFirst, dtype: dtypeOfFirst },
   after: { shape: shapeOfFirst, dtype: dtypeOfFirst },

@@ -6,8 +6,7 @@
 import { sameShape } from '../shape/broadcast.ts';
 import { showShape } from '../shape/errors.ts';
 import type { PrimitiveName } from './attrs.ts';
-import { inferRules } from './infer.ts';
-import type { InferRule } from './infer-checks.ts';
+import { inferRuleOf } from './build.ts';
 import type { Handle, Node } from './node.ts';
 import { nodesBelow } from './order.ts';
 import { keepsHistory } from './recorder.ts';
@@ -37,7 +36,7 @@ function verifyNode(node: Node): void {
   if (node.op === 'buffer') throw new GraphInvariantError(node, 'a leaf without storage');
   if (node.src.length === 0 && !leaves.has(node.op) && node.op !== 'concat')
     throw new GraphInvariantError(node, 'has lost its sources');
-  const rule = inferRules[node.op] as InferRule<PrimitiveName>;
+  const rule = inferRuleOf(node.op);
   const shape = rule.shape(node.src, node.attr);
   const dtype = rule.dtype(node.src, node.attr);
   if (!sameShape(shape, node.shape) || dtype !== node.dtype)

@@ -6,6 +6,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { gatherPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -88,7 +89,7 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
       view = p.permute(split, [0, 1, ...order, ...order.map((axis) => axis + 1)]);
     } else {
       const flat = p.reshape(image, [...image.shape.slice(0, 2), sizeOf(spatial)]);
-      view = makeNode('gather', [flat, p.broadcastTo(positions, [...out, ...longest])], { axis: 2 });
+      view = makeNode(gatherPrimitive, [flat, p.broadcastTo(positions, [...out, ...longest])], { axis: 2 });
     }
     return masks.length === 0
       ? view

@@ -9,6 +9,7 @@ import type { Attrs } from '../graph/attrs.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { scanPrimitive } from '../primitives/scan.ts';
 import { type DType, dtypeInfo, widenedFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -39,7 +40,7 @@ function scanned(x: Node): DType {
 
 /** The scan of a node in a dtype that scans take, as `result`. */
 function scan(x: Node, op: Exclude<Attrs['scan']['op'], 'linear'>, axis: number, reverse: boolean): Node {
-  return makeNode('scan', [p.cast(x, scanned(x))], { op, axis, reverse });
+  return makeNode(scanPrimitive, [p.cast(x, scanned(x))], { op, axis, reverse });
 }
 
 interface Read {
@@ -156,7 +157,7 @@ export function logCumSumExp(x: TensorLike, axis?: number | CumulativeOptions): 
     const shift = p.binary('maximum', p.binary('minimum', largest, bound(limit)), bound(-limit));
     const terms = p.unary('exp', p.sub(node, shift));
     const rescale = p.unary('exp', p.sub(p.previous(shift, along, reverse, -limit), shift));
-    const sums = makeNode('scan', [terms, rescale], { op: 'linear', axis: along, reverse });
+    const sums = makeNode(scanPrimitive, [terms, rescale], { op: 'linear', axis: along, reverse });
     const nothing = p.eq(sums, bound(0));
     const logs = p.unary('log', p.where(nothing, bound(1), sums));
     return wrap(p.cast(p.where(nothing, bound(Number.NEGATIVE_INFINITY), p.add(shift, logs)), given.dtype));

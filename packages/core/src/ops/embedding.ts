@@ -3,6 +3,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
@@ -173,7 +174,7 @@ function listedBags(op: string, offsets: Node, length: number): Bags {
   const begun = p.le(p.reshape(start, [1, count]), p.reshape(p.iota(length), [length, 1]));
   const bag = p.sub(p.reduce(p.cast(begun, 'int32'), 'sum', [1]), p.constant(1, 'int32'));
   const put = (values: Node, shape: readonly number[]): Node =>
-    makeNode('scatterAdd', [p.constant(0, values.dtype, shape), bag, values], { axis: 0 });
+    makeNode(scatterAddPrimitive, [p.constant(0, values.dtype, shape), bag, values], { axis: 0 });
   return {
     pool(mode, rows, real) {
       const width = rows.shape[1] as number;

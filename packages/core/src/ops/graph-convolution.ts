@@ -7,6 +7,7 @@ import { makeNode } from '../graph/build.ts';
 import { compose } from '../graph/scope.ts';
 import * as p from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../tensor/operand.ts';
@@ -132,16 +133,16 @@ function listed(x: Node, edges: EdgeList, selfLoops: boolean, normalize: 'none' 
   } else weights = p.constant(1, x.dtype, [count]);
   let own: Node = p.constant(selfLoops ? 1 : 0, x.dtype, [n]);
   if (normalize === 'symmetric') {
-    const root = inverseRoot(makeNode('scatterAdd', [own, targets, weights], { axis: 0 }));
-    const at = (index: Node): Node => makeNode('gather', [root, index], { axis: 0 });
+    const root = inverseRoot(makeNode(scatterAddPrimitive, [own, targets, weights], { axis: 0 }));
+    const at = (index: Node): Node => makeNode(gatherPrimitive, [root, index], { axis: 0 });
     weights = p.mul(p.mul(weights, at(sources)), at(targets));
     own = p.mul(own, p.mul(root, root));
   }
   return (features) => {
     const node = nodeOf(features);
     const axis = rank - 2;
-    const sent = p.mul(makeNode('gather', [node, sources], { axis }), p.insertAxes(weights, [1]));
+    const sent = p.mul(makeNode(gatherPrimitive, [node, sources], { axis }), p.insertAxes(weights, [1]));
     const kept = selfLoops ? mul(features, wrap(p.insertAxes(own, [1]))) : wrap(p.zerosLike(node));
-    return wrap(makeNode('scatterAdd', [nodeOf(kept), targets, sent], { axis }));
+    return wrap(makeNode(scatterAddPrimitive, [nodeOf(kept), targets, sent], { axis }));
   };
 }

@@ -8,6 +8,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { gatherPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { wrap } from '../tensor/handle.ts';
@@ -168,7 +169,7 @@ export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions =
     );
     const beside = (node: Node): Node => p.insertAxes(node, [2]);
     const terms = corners.map(({ index, weight, inside }) => {
-      const row = widened(makeNode('gather', [rows, index], { axis: 0 }));
+      const row = widened(makeNode(gatherPrimitive, [rows, index], { axis: 0 }));
       return p.mul(p.where(beside(inside), row, p.like(row, 0)), beside(weight));
     });
     const result = p.cast(p.reshape(terms.reduce(p.add), [batch, ...out, channels]), given.dtype);

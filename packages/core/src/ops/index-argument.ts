@@ -8,6 +8,7 @@ import { makeNode } from '../graph/build.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { isHandle } from '../graph/scope.ts';
+import { gatherPrimitive } from '../primitives/gather.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { dtypeInfo, isInteger } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
@@ -100,7 +101,7 @@ export function flatPositions(index: Node, full: readonly number[], axis: number
 /** Elements of x at int32 positions in range along an axis; the positions' other sizes are at most those of x. */
 export function alongAxis(x: Node, positions: Node, axis: number): Node {
   const flat = p.reshape(x, [sizeOf(x.shape)]);
-  return makeNode('gather', [flat, flatPositions(positions, x.shape, axis)], { axis: 0 });
+  return makeNode(gatherPrimitive, [flat, flatPositions(positions, x.shape, axis)], { axis: 0 });
 }
 
 /** Throws unless the indices have the rank of x and no larger sizes off the axis. */

@@ -9,6 +9,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
@@ -33,7 +34,7 @@ export function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis
   const which = axisOf(op, axis, 0, node.shape.length);
   const index = indexNode(op, indices, node.shape[which] as number);
   checkSource(op, node, which, index);
-  return makeNode('gather', [node, safeIndex(op, index, node.shape[which] as number)], { axis: which });
+  return makeNode(gatherPrimitive, [node, safeIndex(op, index, node.shape[which] as number)], { axis: which });
 }
 
 /**
@@ -145,7 +146,7 @@ export function scatterAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?
     const positions = flatPositions(safeIndex('scatterAdd', index, node.shape[which] as number), node.shape, which);
     const count = sizeOf(index.shape);
     const flat = p.reshape(node, [sizeOf(node.shape)]);
-    const added = makeNode('scatterAdd', [flat, p.reshape(positions, [count]), p.reshape(values, [count])], {
+    const added = makeNode(scatterAddPrimitive, [flat, p.reshape(positions, [count]), p.reshape(values, [count])], {
       axis: 0,
     });
     return wrap(p.reshape(added, node.shape));
@@ -190,7 +191,7 @@ export function indexAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?: 
     const shape = node.shape.map((n, i) => (i === which ? (index.shape[0] as number) : n));
     const values = updatesFor('indexAdd', node, nodeOf(updates), shape);
     return wrap(
-      makeNode('scatterAdd', [node, safeIndex('indexAdd', index, node.shape[which] as number), values], {
+      makeNode(scatterAddPrimitive, [node, safeIndex('indexAdd', index, node.shape[which] as number), values], {
         axis: which,
       }),
     );

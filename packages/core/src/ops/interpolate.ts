@@ -8,6 +8,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { gatherPrimitive } from '../primitives/gather.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -142,7 +143,7 @@ function nearestAlong(x: Node, axis: number, { n, m, scale }: AxisScale, mode: I
   }
   const at = p.mul(p.add(p.cast(p.iota(m), 'float32'), p.constant(shift, 'float32')), p.constant(step, 'float32'));
   const index = p.binary('minimum', p.cast(p.unary('floor', at), 'int32'), p.constant(n - 1, 'int32'));
-  return makeNode('gather', [x, index], { axis });
+  return makeNode(gatherPrimitive, [x, index], { axis });
 }
 
 /** Along one axis, the sum of weights times neighbours; those beyond the edge are the edge. */
@@ -162,7 +163,7 @@ function weighedAlong(x: Node, axis: number, { n, m, scale, align }: AxisScale, 
   const terms = weights.map((weight, k) => {
     const index = clamped(p.add(first, p.constant(cubic ? k - 1 : k, 'int32')), n);
     const beside = p.reshape(weight, [m, ...x.shape.slice(axis + 1).map(() => 1)]);
-    return p.mul(makeNode('gather', [x, index], { axis }), beside);
+    return p.mul(makeNode(gatherPrimitive, [x, index], { axis }), beside);
   });
   return terms.reduce(p.add);
 }

@@ -5,6 +5,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { perAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
@@ -190,7 +191,7 @@ export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, setting
     const plane = p.mul(p.reshape(p.iota(planes), [planes, 1]), p.constant(pixels, 'int32'));
     const flat = p.reshape(p.add(inside, plane), [planes * count]);
     const put = (values: Node, dtype: Node['dtype']): Node =>
-      makeNode('scatterAdd', [p.constant(0, dtype, [planes * pixels]), flat, values], { axis: 0 });
+      makeNode(scatterAddPrimitive, [p.constant(0, dtype, [planes * pixels]), flat, values], { axis: 0 });
     const total = put(p.reshape(image, [planes * count]), node.dtype);
     const arrived = p.cast(put(p.constant(1, 'int32', [planes * count]), 'int32'), node.dtype);
     const mean = makeNode(

@@ -3,6 +3,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
+import { gatherPrimitive } from '../primitives/gather.ts';
 import { checkShape, normalizeAxis } from '../shape/axes.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
@@ -144,7 +145,7 @@ function repeatEach(x: Tensor, counts: readonly number[], given: number | undefi
     for (let k = 0; k < count; k++) positions.push(i);
   });
   const index = indexNode('repeatInterleave', positions, n);
-  return wrap(makeNode('gather', [node, index], { axis }));
+  return wrap(makeNode(gatherPrimitive, [node, index], { axis }));
 }
 
 /**

@@ -8,6 +8,8 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
+import { scatterPrimitive } from '../primitives/scatter.ts';
 import { checkShape } from '../shape/axes.ts';
 import { type DType, dtypeInfo, highest, isFloat, lowest } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
@@ -78,7 +80,7 @@ export function scatter(x: Tensor, indices: IndexLike, updates: Tensor | number,
   return compose('scatter', () => {
     const which = axisOf('scatter', axis, -1, nodeOf(x).shape.length);
     const { node, base, places, updates: values } = flattened('scatter', x, indices, updates, which);
-    return wrap(p.reshape(makeNode('scatter', [base, places, values], { axis: 0, op: 'set' }), node.shape));
+    return wrap(p.reshape(makeNode(scatterPrimitive, [base, places, values], { axis: 0, op: 'set' }), node.shape));
   });
 }
 
@@ -116,7 +118,9 @@ function combined({ base, places, updates }: Flat, kind: Combination, self: Node
   const dtype: DType = bytes >= 4 ? base.dtype : family === 'float' ? 'float32' : family === 'int' ? 'int32' : 'uint32';
   const src = [p.cast(self, dtype), places, p.cast(updates, dtype)];
   const result =
-    kind === 'sum' ? makeNode('scatterAdd', src, { axis: 0 }) : makeNode('scatter', src, { axis: 0, op: kind });
+    kind === 'sum'
+      ? makeNode(scatterAddPrimitive, src, { axis: 0 })
+      : makeNode(scatterPrimitive, src, { axis: 0, op: kind });
   return p.cast(result, base.dtype);
 }
 
@@ -158,7 +162,7 @@ export function scatterReduce(
     const kind = combinations[reduce];
     const hits = (): Node => {
       const none = p.constant(0, 'int32', base.shape);
-      return makeNode('scatterAdd', [none, places, p.constant(1, 'int32', places.shape)], { axis: 0 });
+      return makeNode(scatterAddPrimitive, [none, places, p.constant(1, 'int32', places.shape)], { axis: 0 });
     };
     if (includeSelf && reduce !== 'mean') return wrap(p.reshape(combined(flat, kind, base), node.shape));
     const count = hits();
@@ -231,7 +235,7 @@ function replaced(
   const shape = node.shape.map((n, i) => (i === which ? (index.shape[0] as number) : n));
   const values = updatesFor(op, node, nodeOf(given(updates, x)), shape);
   const places = safeIndex(op, index, node.shape[which] as number);
-  return wrap(makeNode('scatter', [node, places, values], { axis: which, op: 'set' }));
+  return wrap(makeNode(scatterPrimitive, [node, places, values], { axis: which, op: 'set' }));
 }
 
 /** Row-major position, in the leading axes of `shape`, of each row of coordinates [..., d]; and d. */
@@ -279,7 +283,7 @@ export function gatherNd(x: Tensor, indices: IndexLike): Tensor {
     const rest = node.shape.slice(depth);
     const flat = p.reshape(node, [sizeOf(node.shape.slice(0, depth)), ...rest]);
     checkSource('gatherNd', flat, 0, places);
-    return wrap(makeNode('gather', [flat, places], { axis: 0 }));
+    return wrap(makeNode(gatherPrimitive, [flat, places], { axis: 0 }));
   });
 }
 
@@ -304,6 +308,6 @@ export function scatterNd(indices: IndexLike, updates: Tensor, shape: Shape): Te
     const base = p.constant(0, values.dtype, [sizeOf(shape.slice(0, depth)), ...rest]);
     const fitted = updatesFor('scatterNd', base, values, [...places.shape, ...rest]);
     checkSource('scatterNd', base, 0, places);
-    return wrap(p.reshape(makeNode('scatterAdd', [base, places, fitted], { axis: 0 }), [...shape]));
+    return wrap(p.reshape(makeNode(scatterAddPrimitive, [base, places, fitted], { axis: 0 }), [...shape]));
   });
 }

@@ -3,6 +3,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
@@ -31,7 +32,7 @@ function places(sorted: Node, values: Node, right: boolean): Node {
   for (let step = 2 ** Math.floor(Math.log2(n)); step >= 1; step /= 2) {
     const next = p.add(place, int(step));
     const at = p.add(p.sub(p.binary('minimum', next, int(n)), int(1)), row);
-    const other = makeNode('gather', [flat, at], { axis: 0 });
+    const other = makeNode(gatherPrimitive, [flat, at], { axis: 0 });
     let before = right ? p.le(other, values) : p.lt(other, values);
     if (nan !== null)
       before = p.binary('or', before, right ? nan : p.binary('and', nan, p.not(p.unary('isNaN', other))));
@@ -145,7 +146,7 @@ export function histogram(
     const edges = typeof bins === 'number' ? evenEdges(flat, bins, range) : givenEdges(bins, flat);
     const count = (edges.shape[0] as number) - 1;
     const int = (value: number): Node => p.constant(value, 'int32');
-    const edgeAt = (at: Node): Node => makeNode('gather', [edges, at], { axis: 0 });
+    const edgeAt = (at: Node): Node => makeNode(gatherPrimitive, [edges, at], { axis: 0 });
     const lowest = edgeAt(int(0));
     const highest = edgeAt(int(count));
     let bin: Node;
@@ -172,7 +173,7 @@ export function histogram(
         ? p.constant(1, 'int32', flat.shape)
         : p.reshape(updatesFor('histogram', nodeOf(weights), nodeOf(weights), node.shape), flat.shape);
     const base = p.constant(0, units.dtype, [count + 1]);
-    const counted = makeNode('scatterAdd', [base, where, units], { axis: 0 });
+    const counted = makeNode(scatterAddPrimitive, [base, where, units], { axis: 0 });
     const kept = p.slice(counted, [0], [count], [1]);
     const counts = wrap(weights === undefined ? p.cast(kept, flat.dtype) : kept);
     return options.returnEdges ? [counts, wrap(edges)] : counts;

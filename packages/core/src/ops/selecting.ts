@@ -6,6 +6,9 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
+import { scanPrimitive } from '../primitives/scan.ts';
+import { scatterPrimitive } from '../primitives/scatter.ts';
 import { broadcastShapes } from '../shape/broadcast.ts';
 import { DTypeError } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
@@ -18,7 +21,7 @@ const int = (value: number): Node => p.constant(value, 'int32');
 
 /** For flags [n]: how many are true up to each one. */
 function counted(flags: Node): Node {
-  return makeNode('scan', [p.cast(flags, 'int32')], { op: 'sum', axis: 0, reverse: false });
+  return makeNode(scanPrimitive, [p.cast(flags, 'int32')], { op: 'sum', axis: 0, reverse: false });
 }
 
 /** The last element of a line as a tensor of its own, to be read back. */
@@ -31,7 +34,7 @@ function packed(flags: Node, ends: Node, values: Node, count: number): Node {
   // One place more, for all others.
   const place = p.where(flags, p.sub(ends, int(1)), int(count));
   const base = p.constant(0, values.dtype, [count + 1]);
-  const all = makeNode('scatter', [base, place, values], { axis: 0, op: 'set' });
+  const all = makeNode(scatterPrimitive, [base, place, values], { axis: 0, op: 'set' });
   return p.slice(all, [0], [count], [1]);
 }
 
@@ -119,7 +122,7 @@ export async function maskedSelect(x: Tensor, mask: Tensor): Promise<Tensor> {
   const positions = await positionsOf('maskedSelect', made.flags);
   const result = compose('maskedSelect', () => {
     const flat = p.reshape(p.broadcastTo(nodeOf(made.data), made.shape), [sizeOf(made.shape)]);
-    return wrap(makeNode('gather', [flat, nodeOf(positions)], { axis: 0 }));
+    return wrap(makeNode(gatherPrimitive, [flat, nodeOf(positions)], { axis: 0 }));
   });
   made.data.dispose();
   made.flags.dispose();
@@ -165,7 +168,7 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
     const n = x.size;
     const flat = p.reshape(nodeOf(x), [n]);
     const order = orderOf(flat, 0, false);
-    const sorted = makeNode('gather', [flat, order], { axis: 0 });
+    const sorted = makeNode(gatherPrimitive, [flat, order], { axis: 0 });
     const first = p.eq(p.iota(n), int(0));
     const before = n === 0 ? sorted : p.previous(sorted, 0, false, 0);
     const fresh = p.binary('or', first, p.not(p.eq(sorted, before)));
@@ -186,20 +189,20 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
     const n = flat.shape[0] as number;
     const indices = n === 0 ? p.constant(0, 'int32', [0]) : packed(fresh, ends, order, count);
     const found: { -readonly [K in keyof UniqueResult]: UniqueResult[K] } = {
-      values: wrap(n === 0 ? flat : makeNode('gather', [flat, indices], { axis: 0 })),
+      values: wrap(n === 0 ? flat : makeNode(gatherPrimitive, [flat, indices], { axis: 0 })),
     };
     if (wanted.returnIndices) found.indices = wrap(indices);
     const ranks = p.sub(ends, int(1));
     if (wanted.returnInverse) {
       const base = p.constant(0, 'int32', [n]);
       found.inverse = wrap(
-        p.reshape(n === 0 ? base : makeNode('scatter', [base, order, ranks], { axis: 0, op: 'set' }), shape),
+        p.reshape(n === 0 ? base : makeNode(scatterPrimitive, [base, order, ranks], { axis: 0, op: 'set' }), shape),
       );
     }
     if (wanted.returnCounts) {
       const base = p.constant(0, 'int32', [count]);
       found.counts = wrap(
-        n === 0 ? base : makeNode('scatterAdd', [base, ranks, p.constant(1, 'int32', [n])], { axis: 0 }),
+        n === 0 ? base : makeNode(scatterAddPrimitive, [base, ranks, p.constant(1, 'int32', [n])], { axis: 0 }),
       );
     }
     return options === undefined ? found.values : found;

@@ -8,6 +8,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { argSortPrimitive } from '../primitives/sort.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -40,7 +41,7 @@ function sortable(dtype: DType): DType {
 /** Positions of the first `count` elements in order along an axis; a scalar is one element. */
 export function orderOf(x: Node, axis: number, descending: boolean, count: number = x.shape[axis] ?? 1): Node {
   if (x.shape.length === 0) return p.constant(0, 'int32');
-  return makeNode('argSort', [p.cast(p.stopGradient(x), sortable(x.dtype))], { axis, descending, count });
+  return makeNode(argSortPrimitive, [p.cast(p.stopGradient(x), sortable(x.dtype))], { axis, descending, count });
 }
 
 /** The elements at positions along an axis. */

@@ -5,6 +5,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { retain } from '../graph/recorder.ts';
+import { gatherPrimitive } from '../primitives/gather.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { clearPlans, flushNodes, readNode, stats, uploadNode } from './runtime.ts';
 
@@ -61,8 +62,8 @@ describe('compiled kernels', () => {
       // The only position there is needs no look at the indices.
       const which = uploadNode(new Int32Array(n), [n], 'int32');
       retain(which);
-      expect(await values(makeNode('gather', [x, which], { axis: 0 }))).toEqual(new Array<number>(n).fill(7));
-      const apart = p.reduce(makeNode('gather', [x, which], { axis: 0 }), 'sum', [0]);
+      expect(await values(makeNode(gatherPrimitive, [x, which], { axis: 0 }))).toEqual(new Array<number>(n).fill(7));
+      const apart = p.reduce(makeNode(gatherPrimitive, [x, which], { axis: 0 }), 'sum', [0]);
       expect(await values(apart)).toEqual([7 * n]);
     }
   });

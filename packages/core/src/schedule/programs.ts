@@ -2,17 +2,29 @@
  * Nodes that become programs written with the builder: scatters, scans and sorts (templates/). Their sources are in memory.
  */
 import type { EngineCaps } from '../engine/engine.ts';
+import type { PrimitiveName } from '../graph/attrs.ts';
+import { definitionOf } from '../primitives/definition.ts';
 import { rowMajorStrides } from '../shape/view.ts';
 import type { Lowered } from '../templates/contract.ts';
 import type { TensorView } from '../templates/lines.ts';
-import { lowerScan } from '../templates/scan.ts';
-import type { ScatterOp, ScatterOperand } from '../templates/scatter-parts.ts';
-import { lowerScatter } from '../templates/scatter-update.ts';
-import { lowerSort } from '../templates/sort.ts';
+import type { SlotView } from '../templates/scan-parts.ts';
+import type { ScatterOperand } from '../templates/scatter-parts.ts';
 import type { KernelDraft } from './draft.ts';
 import type { Slot } from './lower.ts';
 import type { Unit } from './order.ts';
-import { isPlanOp, type PlanNode } from './plan-graph.ts';
+import type { PlanNode } from './plan-graph.ts';
+
+/** What the rule of a primitive makes programs from. */
+export interface ProgramContext<P extends PrimitiveName> {
+  readonly node: PlanNode<P>;
+  readonly out: TensorView;
+  /** A source in memory. */
+  slot(i: number): SlotView;
+  /** A source in memory, or a number that is written into the programs. */
+  operand(i: number): ScatterOperand;
+}
+
+export type ProgramRule<P extends PrimitiveName> = (context: ProgramContext<P>, caps: EngineCaps) => Lowered;
 
 /** A node's programs, made when its key is new, and what they bind. */
 export interface ProgramUnit {
@@ -59,23 +71,11 @@ function viewOf(node: PlanNode): TensorView {
 }
 
 function lowerNode(node: PlanNode, slotOf: (source: PlanNode) => number, caps: EngineCaps): Lowered {
-  const out = viewOf(node);
+  const rule = definitionOf(node.op)?.program as ProgramRule<PrimitiveName> | undefined;
+  if (rule === undefined) throw new Error(`[programs] ${node.op} is not written with the builder`);
   const source = (i: number): PlanNode => node.src[i] as PlanNode;
-  if (isPlanOp(node, 'scan')) {
-    const { axis, op, reverse } = node.attr;
-    const x = { slot: slotOf(source(0)), view: viewOf(source(0)) };
-    const factor = op === 'linear' ? { slot: slotOf(source(1)), view: viewOf(source(1)) } : null;
-    return lowerScan({ axis, op, reverse, out, x, factor }, caps);
-  }
-  if (isPlanOp(node, 'argSort'))
-    return lowerSort({ axis: node.attr.axis, descending: node.attr.descending, out, x: viewOf(source(0)) }, caps);
-  if (isPlanOp(node, 'scatter') || isPlanOp(node, 'scatterAdd')) {
-    const op: ScatterOp = isPlanOp(node, 'scatter') ? node.attr.op : 'add';
-    const operand = (n: PlanNode): ScatterOperand =>
-      isBakedIn(node, n) ? { constant: (n as PlanNode<'constant'>).attr.value } : { slot: slotOf(n), view: viewOf(n) };
-    const index = { slot: slotOf(source(1)), view: viewOf(source(1)) };
-    const [base, updates] = [operand(source(0)), operand(source(2))];
-    return lowerScatter({ op, axis: node.attr.axis, out, base, index, updates }, caps);
-  }
-  throw new Error(`[programs] ${node.op} is not written with the builder`);
+  const slot = (i: number): SlotView => ({ slot: slotOf(source(i)), view: viewOf(source(i)) });
+  const operand = (i: number): ScatterOperand =>
+    isBakedIn(node, source(i)) ? { constant: (source(i) as PlanNode<'constant'>).attr.value } : slot(i);
+  return rule({ node, out: viewOf(node), slot, operand }, caps);
 }

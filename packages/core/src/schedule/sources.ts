@@ -10,6 +10,7 @@ import type { Exprs, Range } from '../kernel/expr.ts';
 import type { KNode } from '../kernel/ir.ts';
 import type { Demand } from './draft.ts';
 import { bothGates, broadcastIndex, type Index, reshapeIndex, within } from './index-map.ts';
+import { definitionOf } from '../primitives/definition.ts';
 import { isPlanOp, type PlanNode } from './plan-graph.ts';
 
 /** What a rule works with. `need` asks for a source; what it makes is `parts` of the demand, in order of the calls. */
@@ -28,7 +29,7 @@ export interface SourceContext {
   needInMemory(source: PlanNode): void;
 }
 
-type Rule<P extends PrimitiveName> = (c: SourceContext, node: PlanNode<P>, index: Index) => void;
+export type SourceRule<P extends PrimitiveName> = (c: SourceContext, node: PlanNode<P>, index: Index) => void;
 
 const source = (node: PlanNode, i = 0): PlanNode => node.src[i] as PlanNode;
 
@@ -86,7 +87,7 @@ function reduceOver(c: SourceContext, node: PlanNode<'reduce'> | PlanNode<'argRe
 }
 
 /** The loops among index expressions (axes of size 1 have none). */
-function ranges(own: readonly KNode[]): Range[] {
+export function ranges(own: readonly KNode[]): Range[] {
   return own.filter((n): n is Range => n.op === 'RANGE');
 }
 
@@ -226,22 +227,6 @@ function window(c: SourceContext, node: PlanNode<'window'>, index: Index): void 
   c.need(source(node), inner);
 }
 
-function gather(c: SourceContext, node: PlanNode<'gather'>, index: Index): void {
-  const [x, which] = node.src as [PlanNode, PlanNode];
-  const { axis } = node.attr;
-  c.need(which, index.slice(axis, axis + which.shape.length));
-  c.needInMemory(movedFrom(x));
-}
-
-function scatterAdd(c: SourceContext, node: PlanNode<'scatterAdd'>, index: Index): void {
-  const [base, which, updates] = node.src as [PlanNode, PlanNode, PlanNode];
-  const { axis } = node.attr;
-  const own = c.loops(which.shape);
-  c.need(base, index);
-  c.needInside(which, own, null, ranges(own), false);
-  c.needInside(updates, [...index.slice(0, axis), ...own, ...index.slice(axis + 1)], null, ranges(own), false);
-}
-
 /** Computing waits for what must be there before: both are in memory then, which orders the kernels. */
 function after(c: SourceContext, node: PlanNode<'after'>, index: Index): void {
   const [x, when] = node.src as [PlanNode, PlanNode];
@@ -265,11 +250,9 @@ type Special =
   | 'fold'
   | 'dotGeneral'
   | 'conv'
-  | 'gather'
-  | 'scatterAdd'
   | 'after';
 
-const special: { readonly [P in Special]: Rule<P> } = {
+const special: { readonly [P in Special]: SourceRule<P> } = {
   buffer: nothing,
   scalar: nothing,
   constant: nothing,
@@ -290,15 +273,15 @@ const special: { readonly [P in Special]: Rule<P> } = {
   fold,
   dotGeneral,
   conv,
-  gather,
-  scatterAdd,
   after,
 };
 
 /** Asks for everything the node needs of its sources at this index. Primitives without a rule of their own are elementwise. */
 export function needSources(c: SourceContext): void {
   const { node, index } = c.demand;
-  const rule = (special as unknown as Readonly<Record<string, Rule<PrimitiveName> | undefined>>)[node.op];
+  const rule =
+    definitionOf(node.op)?.sources ??
+    (special as unknown as Readonly<Record<string, SourceRule<PrimitiveName> | undefined>>)[node.op];
   if (rule === undefined) elementwise(c, node, index);
   else rule(c, node, index);
 }

@@ -5,6 +5,7 @@ import { getEngine, setEngine } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { release, retain, trackHandle } from '../graph/recorder.ts';
+import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { sizeOf } from '../shape/view.ts';
 import { type Values, valuesOf } from '../testing/graph-values.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
@@ -172,6 +173,6 @@ describe.each(engines)('%s', (_, make) => {
     const which = leaf([620], (i) => (i * i) % 50, 'int32');
     const updates = leaf([2, 620, 70]);
     const { makeNode } = await import('../graph/build.ts');
-    await check([makeNode('scatterAdd', [base, which, updates], { axis: 1 })]);
+    await check([makeNode(scatterAddPrimitive, [base, which, updates], { axis: 1 })]);
   });
 });

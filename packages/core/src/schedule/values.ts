@@ -10,8 +10,8 @@ import type { KNode } from '../kernel/ir.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import type { Demand } from './draft.ts';
 import { bothGates, flatten, type Index } from './index-map.ts';
+import { definitionOf } from '../primitives/definition.ts';
 import type { PlanNode } from './plan-graph.ts';
-import { moveIndex, movedFrom } from './sources.ts';
 import { threefry } from './threefry.ts';
 import { traits } from './traits.ts';
 
@@ -23,9 +23,10 @@ export interface ValueContext {
   scalar(demand: Demand): KNode;
 }
 
-type Rule<P extends PrimitiveName> = (c: ValueContext, demand: Demand, node: PlanNode<P>) => KNode;
+export type ValueRule<P extends PrimitiveName> = (c: ValueContext, demand: Demand, node: PlanNode<P>) => KNode;
 
-const part = (demand: Demand, i = 0): KNode => (demand.parts[i] as Demand).value as KNode;
+/** The value of a source. */
+export const part = (demand: Demand, i = 0): KNode => (demand.parts[i] as Demand).value as KNode;
 
 const same = (_: ValueContext, demand: Demand): KNode => part(demand);
 
@@ -46,13 +47,14 @@ function gated(
 }
 
 /** 16-bit floats are summed in float32, small integers in int32, which wraps to the same bits. */
-function widened(dtype: DType): DType {
+export function widened(dtype: DType): DType {
   const { kind, bytes } = dtypeInfo[dtype];
   if (kind === 'bool' || bytes >= 4) return dtype;
   return kind === 'float' ? 'float32' : 'int32';
 }
 
-function sum(e: Exprs, demand: Demand, value: KNode): KNode {
+/** The sum over the loops of the demand. */
+export function sum(e: Exprs, demand: Demand, value: KNode): KNode {
   return e.reduce('sum', value, demand.ranges);
 }
 
@@ -76,18 +78,9 @@ type Structured =
   | 'concat'
   | 'window'
   | 'fold';
-type Special =
-  | Unnamed
-  | Structured
-  | 'dotGeneral'
-  | 'conv'
-  | 'gather'
-  | 'scatterAdd'
-  | 'stopGradient'
-  | 'after'
-  | 'contiguous';
+type Special = Unnamed | Structured | 'dotGeneral' | 'conv' | 'stopGradient' | 'after' | 'contiguous';
 
-const rules: { readonly [P in Special]: Rule<P> } = {
+const rules: { readonly [P in Special]: ValueRule<P> } = {
   buffer: (c, demand, node) => c.load(demand, node, demand.index, demand.gate),
   scalar: (c, demand) => c.scalar(demand),
   constant: (c, _, node) => c.e.constant(node.dtype, node.attr.value),
@@ -134,22 +127,6 @@ const rules: { readonly [P in Special]: Rule<P> } = {
   dotGeneral: contraction,
   conv: contraction,
 
-  gather: (c, demand, node) => {
-    const [x, which] = node.src as [PlanNode, PlanNode];
-    const { axis } = node.attr;
-    let index: Index = [...demand.index.slice(0, axis), part(demand), ...demand.index.slice(axis + which.shape.length)];
-    index = index.map((at, i) => (x.shape[i] === 1 ? c.e.i32(0) : at));
-    const base = movedFrom(x);
-    for (let at = x; at !== base; at = at.src[0] as PlanNode) index = moveIndex(c.e, at, index);
-    return c.load(demand, base, index, demand.gate);
-  },
-  scatterAdd: ({ e }, demand, node) => {
-    const [base, which, update] = [part(demand, 0), part(demand, 1), part(demand, 2)];
-    const wide = widened(node.dtype);
-    const here = e.eq(which, demand.index[node.attr.axis] as KNode);
-    const added = e.where(here, e.cast(update, wide), e.constant(wide, 0));
-    return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
-  },
   stopGradient: same,
   after: same,
   contiguous: same,
@@ -162,7 +139,9 @@ function isSpecial(op: PrimitiveName): op is Special {
 /** The expression of a demand that is computed in place. */
 export function makeValue(c: ValueContext, demand: Demand): KNode {
   const { node } = demand;
-  if (isSpecial(node.op)) return (rules[node.op] as Rule<PrimitiveName>)(c, demand, node);
+  const brought = definitionOf(node.op)?.value as ValueRule<PrimitiveName> | undefined;
+  if (brought !== undefined) return brought(c, demand, node);
+  if (isSpecial(node.op)) return (rules[node.op] as ValueRule<PrimitiveName>)(c, demand, node);
   const { kernelOp } = traits[node.op];
   if (kernelOp === undefined) throw new Error(`[lower] primitive ${node.op} has no rule for its value`);
   const { e } = c;

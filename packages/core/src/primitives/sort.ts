@@ -1,0 +1,17 @@
+/** Positions in sorted order. */
+import { everySource } from '../autodiff/batch-rule.ts';
+import { makeAgain } from '../graph/build.ts';
+import { argSortInfer } from '../graph/infer-order.ts';
+import { lowerSort } from '../templates/sort.ts';
+import type { Definition } from './definition.ts';
+
+export const argSortPrimitive: Definition<'argSort'> = {
+  op: 'argSort',
+  infer: argSortInfer,
+  gradient: () => [],
+  batch: (c) => makeAgain(c.node, everySource(c), { ...c.attr, axis: c.attr.axis + 1 }),
+  program: ({ node, out, slot }, caps) => {
+    const { axis, descending } = node.attr;
+    return lowerSort({ axis, descending, out, x: slot(0).view }, caps);
+  },
+};
