@@ -6,7 +6,7 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import { columnsOf } from './axes-columns.ts';
-import { chunked, paired, pairsRows, streamed } from './axes-streams.ts';
+import { chunked, inTurns, rowsTakeTurns, streamed, turnRows } from './axes-streams.ts';
 import { tileTransposes } from './axes-tile.ts';
 import { type Binder, NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
@@ -171,14 +171,14 @@ function cutIntoGroups(
       done = true;
       continue;
     }
-    const pairs = along.size === 0 && pairsRows(work, r);
-    const unit = along.has(r) ? vectorChunk : pairs ? 2 : 1;
+    const turns = along.size === 0 && n % turnRows === 0 && rowsTakeTurns(work, r);
+    const unit = along.has(r) ? vectorChunk : turns ? turnRows : 1;
     const wanted = Math.max(unit, Math.ceil(groupWork / Math.max(1, inner) / unit) * unit);
     const groups = Math.ceil(n / (columns?.range === r ? columns.chunk : wanted));
     const chunk = Math.ceil(n / groups / unit) * unit;
     if (inner <= groupWork) done = true;
     if (chunk >= n) keep(r);
-    else if (pairs) changes.set(r, paired(e, r, chunk));
+    else if (turns) changes.set(r, inTurns(e, r, chunk));
     else changes.set(r, chunked(e, n, chunk, kindOf(r, chunk)));
   }
 }

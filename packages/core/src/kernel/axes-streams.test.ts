@@ -46,6 +46,7 @@ describe('streams', () => {
     { op: 'sum', shape: [514, 4100] },
     { op: 'max', shape: [130, 16700] },
     { op: 'argmin', shape: [22, 100001] },
+    { op: 'max', shape: [1023, 2061] },
   ])('$op over rows of $shape', ({ op, shape: [rows, columns] }) => {
     const x = numbers(rows * columns, 13);
     const { out } = run(reduction(op, [rows, columns], [1]), [x], rows);
@@ -64,7 +65,7 @@ describe('streams', () => {
     const [rows, columns] = [514, 4100];
     const x = numbers(rows * columns, 13);
     const together = run(reduction('sum', [rows, columns], [1]), [x], rows).out;
-    for (const r of [0, 1, 256, 513]) {
+    for (const r of [0, 1, 258, 511, 513]) {
       const alone = run(reduction('sum', [1, columns], [1]), [x.slice(r * columns, (r + 1) * columns)], 1).out;
       expect(together[r]).toBe(alone[0]);
     }

@@ -9,7 +9,7 @@ import { shapeNest } from './axes-cpu.ts';
 import { mergeRanges } from './axes-merge.ts';
 import { shapeSimt } from './axes-simt.ts';
 import { cutSegments } from './axes-segments.ts';
-import { cutStreams } from './axes-streams.ts';
+import { cutRows, cutStreams } from './axes-streams.ts';
 import { cutTransposes } from './axes-tile.ts';
 import { inlineStages } from './axes-stage.ts';
 import { Exprs } from './expr.ts';
@@ -28,6 +28,7 @@ export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
       : nests.flatMap((nest) =>
           splitNests(cutSegments(nest, e))
             .flatMap((part) => splitNests(cutStreams(part, e)))
+            .flatMap((part) => splitNests(cutRows(part, e)))
             .flatMap((part) => splitNests(cutTransposes(part, e)))
             .flatMap((part) => shapeNest(part, e, caps)),
         ),

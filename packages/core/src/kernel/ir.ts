@@ -16,7 +16,7 @@
 import type { DType } from '../shape/dtype.ts';
 
 /** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
-export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'reduce';
+export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'turn' | 'reduce';
 
 /** Combining operations of REDUCE. The arg variants yield the int32 position of the first winner (NaN wins). */
 export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
@@ -81,7 +81,8 @@ export interface KArgs {
    * Loop variable (int32), counts 0 .. extent-1. `id` is unique. src = [limit?]: an int32 expression of outer ranges that ends
    * the range before its extent (the last chunk of a split range). Kind 'vector' makes values depending on it vectors; the
    * extent may be any: linearize writes whole vectors, then the rest one by one. Kind 'column' is such a range too, where
-   * reductions that depend on it are computed for all of it before it is opened (linearize-columns.ts).
+   * reductions that depend on it are computed for all of it before it is opened (linearize-columns.ts). Kind 'unroll' is written out
+   * for every iteration; 'turn' too, where vector loops inside go some steps for one iteration, then for the next.
    */
   RANGE: { readonly id: number; readonly extent: number; readonly kind: RangeKind };
   /** src = [value, ...ranges]. Position for arg variants is row-major over the ranges in that order. */

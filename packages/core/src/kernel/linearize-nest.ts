@@ -114,16 +114,20 @@ export class Nest {
         b.loop(extent, (i) => scope.withLoop(range, i, repeated));
         return;
       case 'unroll':
+      case 'turn':
         if (!isFixed(extent)) throw new Error('[linearize] an unrolled range needs a constant extent');
         if (range.arg.extent > 0) scope.withTile(range, b.e.i32(0), range.arg.extent, 1, inside);
         return;
       case 'vector':
-      case 'column':
-        runModes(b, extent, this.#modesOf(range, jobs), (mode, first) => {
+      case 'column': {
+        const run = (mode: Mode, first: KNode): void => {
           if (mode.count * mode.lanes === 1) scope.withLoop(range, first, repeated);
           else scope.withTile(range, first, mode.count, mode.lanes, repeated);
-        });
+        };
+        const turns = scope.tiles.some((t) => t.range.arg.kind === 'turn');
+        runModes(b, extent, this.#modesOf(range, jobs), run, turns ? (each) => scope.eachTurn(each) : null);
         return;
+      }
       case 'local': {
         const { threads } = this.#options;
         const thread = b.e.special('local', 0, threads);

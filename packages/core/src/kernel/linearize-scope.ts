@@ -18,6 +18,8 @@ export interface Tile {
   readonly step: KNode;
   /** The copy being lowered. */
   copy: number;
+  /** The copy whose turn it is, or null: all of them. */
+  only: number | null;
 }
 
 export type Memo = Map<KNode, KNode>;
@@ -87,7 +89,7 @@ export class Scope {
     step: KNode = this.e.i32(lanes),
   ): void {
     this.#enter(r, -1);
-    this.tiles.push({ range: r, base, count, lanes, step, copy: 0 });
+    this.tiles.push({ range: r, base, count, lanes, step, copy: 0, only: null });
     body();
     this.tiles.pop();
     this.#levels.delete(r);
@@ -101,7 +103,7 @@ export class Scope {
     this.#levels.set(r, level);
   }
 
-  /** Runs `fn` for every combination of copies of the tiles; inside it those tiles have values. */
+  /** Runs `fn` for every combination of copies whose turn it is; inside it those tiles have values. */
   forEach(tiles: readonly Tile[], fn: () => void): void {
     const total = copiesOf(tiles);
     const vector = tiles.find((t) => t.lanes > 1) ?? null;
@@ -113,12 +115,27 @@ export class Scope {
         rest = (rest - t.copy) / t.count;
         this.#values.set(t.range, this.#start(t));
       }
+      if (tiles.some((t) => t.only !== null && t.only !== t.copy)) continue;
       this.vector = vector;
       this.#tileMemos = [];
       fn();
     }
     this.vector = null;
     for (const t of tiles) this.#values.delete(t.range);
+  }
+
+  /** Runs `fn` for one copy after another of the open tile of kind 'turn'. */
+  eachTurn(fn: () => void): void {
+    const tile = this.tiles.find((t) => t.range.arg.kind === 'turn');
+    if (tile === undefined || tile.only !== null) {
+      fn();
+      return;
+    }
+    for (let k = 0; k < tile.count; k++) {
+      tile.only = k;
+      fn();
+    }
+    tile.only = null;
   }
 
   /** First value of the current copy. */

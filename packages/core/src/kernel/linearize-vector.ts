@@ -41,12 +41,19 @@ export function vectorModes(
   return modes;
 }
 
-/** Writes the loops of the modes over `total` elements; `body` gets the mode and the first element of its stretch. */
+/** Steps of a vector loop before it is the next one's turn: 256 bytes of float32. */
+const turnSteps = 4;
+
+/**
+ * Writes the loops of the modes over `total` elements; `body` gets the mode and the first element of its stretch. `eachTurn` runs what it
+ * is given once for everybody who takes turns at the loop.
+ */
 export function runModes(
   b: ProgramBuilder,
   total: KNode,
   modes: readonly Mode[],
   body: (mode: Mode, first: KNode) => void,
+  eachTurn: ((run: () => void) => void) | null = null,
 ): void {
   const { e } = b;
   let done: KNode = e.i32(0);
@@ -54,7 +61,15 @@ export function runModes(
     const step = e.i32(mode.count * mode.lanes);
     const trips = e.idiv(e.sub(total, done), step);
     const start = done;
-    b.loop(trips, (i) => body(mode, e.add(start, e.mul(i, step))));
+    const run = (i: KNode): void => body(mode, e.add(start, e.mul(i, step)));
+    if (eachTurn === null) b.loop(trips, run);
+    else {
+      const turns = e.i32(turnSteps);
+      const stretches = e.idiv(trips, turns);
+      b.loop(stretches, (q) => eachTurn(() => b.loop(turns, (i) => run(e.add(e.mul(q, turns), i)))));
+      const whole = e.mul(stretches, turns);
+      eachTurn(() => b.loop(e.sub(trips, whole), (i) => run(e.add(whole, i))));
+    }
     done = e.add(done, e.mul(trips, step));
   }
 }
