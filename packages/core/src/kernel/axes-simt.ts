@@ -2,15 +2,17 @@
  * Loop choices for SIMT engines.
  *
  * Without long reductions one thread computes one element of the stores' common loops, or one vector of them where there are
- * many, in turns where there are very many. With them, one group computes one instance of the reductions: its threads take
- * elements in turns and combine through shared memory, then spread over the stores' remaining loops.
+ * many, in turns where there are very many; its own reductions and loops go along memory by vectors. With long ones, one group
+ * computes one instance of the reductions (axes-together.ts).
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import { findTranspose, shapeTranspose, type Transpose } from './axes-transpose.ts';
+import { shapeTogether } from './axes-together.ts';
 import { type Binder, NestWork } from './axes-work.ts';
 import { assumeBounds, type Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
+import { isArg } from './linearize-combine.ts';
 import { vectorLanes } from './linearize-vector.ts';
 import { decodeRanges, type Replacement, Rewriter } from './rewrite.ts';
 
@@ -18,8 +20,9 @@ import { decodeRanges, type Replacement, Rewriter } from './rewrite.ts';
 const aloneThreads = 64;
 const leastTogether = 32;
 const togetherThreads = 256;
-/** Elements of a reduction for one of the threads that share it. */
-const elementsEach = 4;
+/** Elements of a reduction for one of the threads that share it, where there are few groups and where there are many. */
+const elementsEach = { few: 4, many: 8 };
+const manyGroups = 256;
 /** Reductions over at least this many elements are shared by a group; over this many where these lie side by side in memory. */
 const longReduction = 128;
 const longRow = 32;
@@ -45,28 +48,34 @@ interface Plan {
   readonly together: number;
   /** The range of which each thread takes a vector, if any. */
   readonly along: Range | null;
+  /** Ranges of reductions and of the loops inside that go by whole vectors. */
+  readonly byVectors: ReadonlySet<Range>;
   readonly transpose: Transpose | null;
 }
+
+const none: ReadonlySet<Range> = new Set();
 
 /** All nests of a kernel with their loops spread over groups and threads. */
 export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: EngineCaps): LoopStore[] {
   const plans = nests.map((nest) => planNest(nest, caps));
   const elements = plans.reduce((n, p) => Math.max(n, p.together), 0);
-  const wanted =
-    elements === 0 ? aloneThreads : Math.max(leastTogether, Math.min(togetherThreads, elements / elementsEach));
+  const groups = plans.reduce((n, p) => (p.together > 0 ? n + sizeOf(p.spread) : n), 0);
+  const each = elementsEach[groups >= manyGroups ? 'many' : 'few'];
+  const wanted = elements === 0 ? aloneThreads : Math.max(leastTogether, Math.min(togetherThreads, elements / each));
   const threads = 2 ** Math.floor(Math.log2(Math.min(wanted, caps.maxGroup)));
   return plans.flatMap((p) =>
     p.transpose !== null
       ? shapeTranspose(p.stores, p.transpose, e, threads)
       : p.together > 0
-        ? shapeTogether(p, e, threads)
+        ? shapeTogether(p, e, threads, vectorLanes(p.stores, caps))
         : shapeAlone(p, e, threads, vectorLanes(p.stores, caps)),
   );
 }
 
 function planNest(stores: readonly LoopStore[], caps: EngineCaps): Plan {
   const transpose = findTranspose(stores, caps);
-  if (transpose !== null) return { stores, binders: [], spread: [], together: 1024, along: null, transpose };
+  if (transpose !== null)
+    return { stores, binders: [], spread: [], together: 1024, along: null, byVectors: none, transpose };
   const work = new NestWork(stores);
   const shared = (stores[0]?.ranges ?? []).filter((r) => stores.every((s) => s.ranges.includes(r)));
   const outer = work.binders.filter((b) => b.free.every((r) => shared.includes(r)));
@@ -75,11 +84,46 @@ function planNest(stores: readonly LoopStore[], caps: EngineCaps): Plan {
   const alone = caps.sharedIsMemory === true;
   const inRows = !alone && outer.some((b) => sizeOf(b.own) >= longRow && isRow(b, work));
   const isLong = inRows || (elements >= longReduction && sizeOf(needed) < (alone ? someInstances : manyInstances));
-  if (isLong) return { stores, binders: outer, spread: needed, together: elements, along: null, transpose };
+  const lanes = vectorLanes(stores, caps);
+  if (isLong) {
+    const byVectors = vectorLoops(work, needed, lanes);
+    return { stores, binders: outer, spread: needed, together: elements, along: null, byVectors, transpose };
+  }
   // A range no reduction depends on would have every thread repeat the reductions.
   const spread = outer.length > 0 && needed.length > 0 && needed.length < shared.length ? needed : shared;
-  const along = outer.length === 0 ? vectorRange(work, spread, vectorLanes(stores, caps)) : null;
-  return { stores, binders: outer, spread, together: 0, along, transpose };
+  const along = outer.length === 0 ? vectorRange(work, spread, lanes) : null;
+  const byVectors = outer.length > 0 ? vectorLoops(work, spread, lanes) : none;
+  return { stores, binders: outer, spread, together: 0, along, byVectors, transpose };
+}
+
+/**
+ * The last ranges of reductions, and of the stores' loops inside `spread`, along which all memory lies one by one and that are whole
+ * vectors. None where one reduction lies inside another.
+ */
+function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): ReadonlySet<Range> {
+  if (lanes < 2 || work.binders.some((b) => b.free.some((r) => !spread.includes(r)))) return none;
+  const ends = new Set<Range>();
+  for (const { node, own } of work.binders) {
+    const last = own[own.length - 1];
+    if (last !== undefined && node.op === 'REDUCE' && !isArg(node.arg.op)) ends.add(last);
+  }
+  for (const { ranges } of work.stores) {
+    const last = ranges[ranges.length - 1];
+    if (last !== undefined && !spread.includes(last)) ends.add(last);
+  }
+  const whole = (r: Range): boolean => r.src.length === 0 && r.arg.extent % lanes === 0 && r.arg.extent > lanes;
+  const isStored = (r: Range): boolean =>
+    work.stores.every(
+      ({ store, ranges }) =>
+        !ranges.includes(r) || (ranges[ranges.length - 1] === r && work.strideOf(store.src[1] as KNode, r) === 1),
+    );
+  const isLast = (r: Range): boolean =>
+    work.binders.every(({ own, node }) => !own.includes(r) || (own[own.length - 1] === r && !isArgNode(node)));
+  return new Set([...ends].filter((r) => whole(r) && isStored(r) && isLast(r) && (work.accessesAlong(r) ?? 0) > 0));
+}
+
+function isArgNode(n: KNode): boolean {
+  return n.op === 'REDUCE' && isArg(n.arg.op);
 }
 
 /** True if a reduction reads memory along its last range one by one. */
@@ -107,7 +151,7 @@ function vectorRange(work: NestWork, spread: readonly Range[], lanes: number): R
   return stored && loads !== null ? along : null;
 }
 
-function shapeAlone({ stores, spread, along }: Plan, e: Exprs, threads: number, lanes: number): LoopStore[] {
+function shapeAlone({ stores, spread, along, byVectors }: Plan, e: Exprs, threads: number, lanes: number): LoopStore[] {
   const width = along === null ? 1 : lanes;
   const total = sizeOf(spread) / width;
   if (spread.length === 0 || total === 0) return [...stores];
@@ -138,61 +182,13 @@ function shapeAlone({ stores, spread, along }: Plan, e: Exprs, threads: number, 
     const first = (changes.get(block) as Replacement).value;
     changes.set(along, { value: e.add(e.mul(first, e.i32(lanes)), lane), ranges: [lane] });
   }
+  for (const r of byVectors) {
+    const [block, lane] = [e.range(r.arg.extent / lanes, 'serial'), e.range(lanes, 'vector')];
+    changes.set(r, { value: e.add(e.mul(block, e.i32(lanes)), lane), ranges: [block, lane] });
+  }
   const rewriter = new Rewriter(e, changes);
   return stores.map((s) => {
     const { store, ranges } = rewriter.store(s);
     return { store, ranges: [grid, ...inside, ...ranges] };
   });
-}
-
-function shapeTogether({ stores, binders, spread }: Plan, e: Exprs, threads: number): LoopStore[] {
-  const changes = new Map<Range, Replacement>();
-  const grid = e.range(sizeOf(spread), 'grid');
-  decodeRanges(e, spread, grid, changes);
-  // Positions of argument reductions are row-major over their ranges: only the first may be rounded up to whole turns.
-  const isArg = (n: KNode): boolean => n.op === 'REDUCE' && (n.arg.op === 'argmax' || n.arg.op === 'argmin');
-  for (const { own, node } of [...binders].sort((x, y) => Number(isArg(y.node)) - Number(isArg(x.node)))) {
-    const taken = isArg(node) ? own[0] : own[own.length - 1];
-    if (taken === undefined || node.op !== 'REDUCE') continue;
-    const others = binders.filter((b) => b.own.includes(taken));
-    if (others.some((b) => b.own.some((r) => changes.has(r)) || (isArg(b.node) && b.own[0] !== taken))) continue;
-    const local = e.range(threads, 'local');
-    const { value, turn } = takeTurns(e, local, taken.arg.extent, threads, 'reduce');
-    changes.set(taken, { value, ranges: [turn, local] });
-  }
-  // Stores of the same loops stay in the same loops: one may read what another writes to the same place.
-  const known: { readonly inner: readonly Range[]; readonly ranges: readonly Range[]; readonly rewriter: Rewriter }[] =
-    [];
-  return stores.map((s) => {
-    const inner = s.ranges.filter((r) => !spread.includes(r));
-    let loops = known.find((k) => k.inner.length === inner.length && k.inner.every((r, i) => r === inner[i]));
-    if (loops === undefined) {
-      const own = new Map(changes);
-      const ranges: Range[] = [grid];
-      if (inner.length > 0) {
-        const local = e.range(threads, 'local');
-        const { value, turn } = takeTurns(e, local, sizeOf(inner), threads, 'serial');
-        decodeRanges(e, inner, value, own);
-        ranges.push(local, turn);
-      }
-      loops = { inner, ranges, rewriter: new Rewriter(e, own) };
-      known.push(loops);
-    }
-    return { store: loops.rewriter.store(s).store, ranges: loops.ranges };
-  });
-}
-
-/** Elements local, local + threads, ... below `total`, as turn * threads + local. */
-function takeTurns(
-  e: Exprs,
-  local: Range,
-  total: number,
-  threads: number,
-  kind: 'reduce' | 'serial',
-): { value: KNode; turn: Range } {
-  const limit = total % threads === 0 ? undefined : e.idiv(e.sub(e.i32(total + threads - 1), local), e.i32(threads));
-  const turn = e.range(Math.ceil(total / threads), kind, limit);
-  const value = e.add(e.mul(turn, e.i32(threads)), local);
-  assumeBounds(value, 0, Math.max(0, total - 1));
-  return { value, turn };
 }

@@ -26,6 +26,7 @@ const engines: Record<string, EngineCaps> = {
   simd: base,
   wide: { ...base, vectorBytes: 32 },
   simt: { ...base, simt: true, vectorBytes: 4, maxGroup: 32 },
+  'simt with vectors': { ...base, simt: true, maxGroup: 32 },
 };
 
 /** How an input is read: which axes it has, in which order, flipped, padded by how much, cut into a reshape. */

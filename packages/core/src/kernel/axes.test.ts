@@ -26,6 +26,8 @@ const engines: Record<string, EngineCaps> = {
   simd: simdCaps,
   scalar: { ...simdCaps, vectorBytes: 4, nativeOps: new Set() },
   simt: { ...simdCaps, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 },
+  'simt with vectors': { ...simdCaps, simt: true, maxGroup: 256, sharedBytes: 16384 },
+  'emulated simt': { ...simdCaps, simt: true, maxGroup: 256, sharedBytes: 16384, sharedIsMemory: true },
 };
 
 /** Numbers without structure, magnitude up to about 3, the same in every run. */
@@ -225,6 +227,22 @@ for (const [name, caps] of Object.entries(engines)) {
       check(softmax(3, 301, 1, true), caps);
       check(softmax(260, 5, 0, false), caps);
       check(layerNorm(2, 260), caps, 1e-5);
+      // Rows of whole vectors, whole turns and neither, few and many of them.
+      for (const [rows, length] of [
+        [3, 512],
+        [2, 1000],
+        [33, 64],
+        [40, 132],
+        [2, 5000],
+      ] as const) {
+        check(softmax(rows, length, 1, true), caps);
+        check(layerNorm(rows, length), caps, 1e-5);
+      }
+      check(reduction('prod', [3, 300], [1]), caps, 1e-5, (a) => a.set(a.map((_, i) => 1 + (i % 7) / 1000)));
+      check(reduction('max', [3, 300], [1]), caps, 0, (a) => a.fill(-Infinity));
+      check(reduction('min', [3, 1000], [1]), caps, 0, (a, slot) => {
+        if (slot === 1) a[1500] = Number.NaN;
+      });
       check(matmul(3, 4, 200, false), caps, 1e-5);
     });
     test('softmax over rows and columns, with and without a stage', () => {
@@ -361,6 +379,25 @@ describe('groups of threads', () => {
     );
     expect(loops(p)).toBe(1);
     expect(grid(p)).toBe(Math.ceil(n / (4 * p.group[0])));
+  });
+
+  test('a row that a group shares is read once, by vectors', () => {
+    for (const [length, turns] of [
+      [512, 1],
+      [1000, 1],
+      [4096, 4],
+    ] as const) {
+      const p = check(layerNorm(2, length), wide, 1e-5);
+      const loads = p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM' && n.src[0].arg.slot === 2);
+      expect(loads.map((n) => n.lanes)).toEqual(new Array(turns).fill(4));
+    }
+  });
+
+  test('threads that take a row each go along it by vectors', () => {
+    const p = check(layerNorm(64, 48), { ...wide, sharedIsMemory: true }, 1e-5);
+    const loads = p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM' && n.src[0].arg.slot === 2);
+    expect(loads.map((n) => n.lanes)).toEqual([4, 4, 4]);
+    expect(p.body.some((n) => n.op === 'BARRIER')).toBe(false);
   });
 
   test('rows are reduced by threads side by side, however many there are', () => {
