@@ -5,6 +5,12 @@ import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import type { FunctionBody } from './asm/module.ts';
 import { ValType, W } from './asm/opcodes.ts';
 import { ByteWriter } from './asm/writer.ts';
+import type { Code } from './kernel.ts';
+
+export interface BuiltinCodes {
+  readonly copy: Code;
+  readonly fill: Code;
+}
 
 /** Bytes one group copies or fills. */
 export const blockBytes = 65536;

@@ -136,6 +136,31 @@ describe('CpuEngine', () => {
     same(results[2]!, results[0]!);
   });
 
+  it('lets workers end a dispatch before its memory is touched', async () => {
+    const engine = make({ threads: 2 });
+    const n = 1 << 15;
+    const inputs = [1, 2, 3].map((k) => Float32Array.from({ length: n }, (_, i) => i % (100 * k)));
+    const x = put(engine, inputs[0]!);
+    const [kernel] = engine.compile([scaleProgram(n, 256, { flops: 4096, bytes: 2048 })]);
+    await workersReady(engine, 1);
+    for (let round = 0; round < 120; round++) {
+      const input = inputs[round % 3]!;
+      engine.upload(x, input);
+      const out = { buffer: engine.alloc(4 * n), offset: 0, bytes: 4 * n };
+      engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [2] }]);
+      // Each of these would change what the dispatch reads or writes, did they not wait.
+      if (round % 3 === 0) engine.upload(x, inputs[1]!);
+      else if (round % 3 === 1) engine.submit([{ kind: 'fill', to: x, pattern: 0 }]);
+      else engine.release(engine.compile([scaleProgram(n, 2 ** (1 + (round % 7)))]));
+      same(
+        floats(engine, out),
+        input.map((v, i) => v * 2 + i),
+      );
+      engine.free(out.buffer);
+    }
+    await engine.idle();
+  });
+
   it('shares code between equal programs and drops it after the last release', async () => {
     const engine = make({ threads: 2 });
     const x = put(engine, Float32Array.of(1, 2));

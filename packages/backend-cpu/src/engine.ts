@@ -1,7 +1,8 @@
 /**
  * The CPU engine: one WebAssembly memory, kernels compiled from programs, worker threads that share it all.
  *
- * `submit` runs everything before it returns, so there is never anything to wait for, and `downloadSync` always works.
+ * `submit` returns when at most the workers' last share of the last command is left; whatever touches memory waits for that, so
+ * `downloadSync` always works.
  */
 import {
   type Binding,
@@ -18,14 +19,15 @@ import {
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
-import { blockBytes, copyFunction, fillProgram } from './builtins.ts';
+import { type BuiltinCodes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { CodeTable } from './code-table.ts';
-import { chunkFor, Code, CodeModule, CpuKernel, runGroups } from './kernel.ts';
-import { CpuBuffer } from './memory/buffer.ts';
+import { CommandRunner } from './commands.ts';
+import { Code, CodeModule, CpuKernel } from './kernel.ts';
+import { addressOf, CpuBuffer, ownBuffer } from './memory/buffer.ts';
 import { Heap } from './memory/heap.ts';
-import { argSlots, argsAt, heapAt } from './memory/layout.ts';
+import { argSlots, heapAt } from './memory/layout.ts';
 import { sameCode } from './program-key.ts';
 import { type CpuEngineOptions, setUp, sharedBytes } from './setup.ts';
 import { processorName } from './threads/host.ts';
@@ -44,12 +46,11 @@ export class CpuEngine implements IEngine {
   readonly #import: MemoryImport;
   readonly #target: EmitTarget;
   readonly #heap: Heap;
-  readonly #scratch: number;
-  readonly #args: ArgsBlock;
+  readonly #commands: CommandRunner;
   readonly #pool: WorkerPool | null;
   readonly #waker: Waker | null;
   readonly #codes = new CodeTable();
-  #builtins: { readonly copy: Code; readonly fill: Code } | null = null;
+  #builtins: BuiltinCodes | null = null;
   #disposed = false;
   #bytes = 0;
   #buffers = 0;
@@ -63,12 +64,15 @@ export class CpuEngine implements IEngine {
     this.#import = setup.memoryImport;
     this.#target = target;
     const wide = target.addressBits === 64;
-    this.#args = new ArgsBlock(memory, wide);
-    this.#heap = new Heap(memory, heapAt, setup.limit, () => this.#args.refresh(), wide);
-    const scratch = Array.from({ length: threads }, () => this.#heap.alloc(sharedBytes).address);
-    this.#scratch = scratch[0]!;
-    this.#pool = target.shared ? new WorkerPool(memory, this.#heap, scratch.slice(1), wide) : null;
-    this.#waker = this.#pool === null ? null : new Waker(this.#pool);
+    const args = new ArgsBlock(memory, wide);
+    const heap = new Heap(memory, heapAt, setup.limit, () => args.refresh(), wide);
+    const scratch = Array.from({ length: threads }, () => heap.alloc(sharedBytes).address);
+    const pool = target.shared ? new WorkerPool(memory, heap, scratch, wide) : null;
+    this.#heap = heap;
+    this.#pool = pool;
+    this.#waker = pool === null ? null : new Waker(pool);
+    const builtin = (name: keyof BuiltinCodes): Code => this.#builtin(name);
+    this.#commands = new CommandRunner({ heap, args, pool, threads, scratch: scratch[0]!, builtin });
     this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
     this.caps = setup.caps;
     this.lost = new Promise((resolve) => {
@@ -91,7 +95,7 @@ export class CpuEngine implements IEngine {
 
   free(buffer: EngineBuffer): void {
     if (this.#disposed) return;
-    const own = this.#own(buffer);
+    const own = ownBuffer(buffer, this.#heap);
     this.#heap.free(own.block!);
     own.block = null;
     this.#bytes -= own.bytes;
@@ -152,15 +156,17 @@ export class CpuEngine implements IEngine {
 
   submit(commands: readonly Command[]): void {
     this.#begin(commands);
-    for (const c of commands) this.#run(c);
+    for (const c of commands) this.#commands.run(c);
   }
 
   /** The clock of browsers has steps of 5 microseconds, 100 where the page is not cross-origin isolated. */
   async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
     this.#begin(commands);
     return commands.map((c) => {
+      this.#commands.finish();
       const start = performance.now();
-      this.#run(c);
+      this.#commands.run(c);
+      this.#commands.finish();
       return (performance.now() - start) * 1e6;
     });
   }
@@ -175,24 +181,8 @@ export class CpuEngine implements IEngine {
     if (this.#pool !== null && this.#pool.ready > 0) this.#waker?.before(sharableNs(commands));
   }
 
-  #run(c: Command): void {
-    switch (c.kind) {
-      case 'dispatch':
-        this.#dispatch(c.kernel as CpuKernel, c.bindings, c.scalars);
-        break;
-      case 'copy':
-        this.#copy(c.from, c.to);
-        break;
-      case 'fill':
-        this.#fill(c.to, c.pattern);
-        break;
-      default:
-        c satisfies never;
-    }
-  }
-
-  idle(): Promise<void> {
-    return Promise.resolve();
+  async idle(): Promise<void> {
+    if (!this.#disposed) this.#commands.finish();
   }
 
   memory(): EngineMemory {
@@ -213,72 +203,13 @@ export class CpuEngine implements IEngine {
     if (this.#disposed) throw new EngineDisposedError('cpu', action);
   }
 
-  #own(buffer: EngineBuffer): CpuBuffer {
-    const own = buffer as CpuBuffer;
-    if (own.heap !== this.#heap)
-      throw new Error('[cpu] the buffer belongs to another engine: allocate it from this one');
-    if (own.block === null) throw new Error('[cpu] the buffer was freed: its memory may hold something else by now');
-    return own;
-  }
-
-  /** Address of a binding that is known to lie inside its buffer. */
-  #addressOf(b: Binding, bytes: number): number {
-    const own = this.#own(b.buffer);
-    if (!(b.offset >= 0 && b.offset + bytes <= own.bytes)) {
-      throw new Error(`[cpu] a binding lies outside its buffer: offset ${b.offset} and ${bytes} bytes of ${own.bytes}`);
-    }
-    return own.address + b.offset;
-  }
-
+  /** The bytes of a binding, which nothing reads or writes any more. */
   #bytesOf(b: Binding, bytes: number): Uint8Array {
-    return new Uint8Array(this.#memory.buffer, this.#addressOf(b, bytes), bytes);
+    this.#commands.finish();
+    return new Uint8Array(this.#memory.buffer, addressOf(b, bytes, this.#heap), bytes);
   }
 
-  #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void {
-    const { paramCount, scalarKinds, groups } = kernel;
-    if (bindings.length !== paramCount || scalars.length !== scalarKinds.length)
-      throw wrongArguments(kernel, bindings, scalars);
-    for (let i = 0; i < paramCount; i++) {
-      const b = bindings[i]!;
-      this.#args.setPointer(i, this.#addressOf(b, b.bytes));
-    }
-    for (let i = 0; i < scalarKinds.length; i++) this.#args.setScalar(i, scalarKinds[i]!, scalars[i]!);
-    if (groups === 0) return;
-    try {
-      runGroups(this.#pool, kernel.code, groups, kernel.chunk, kernel.step, argsAt, this.#scratch);
-    } catch (cause) {
-      throw new Error(`[cpu.submit] kernel '${kernel.program.name}' failed: ${cause}`, { cause });
-    }
-  }
-
-  #copy(from: Binding, to: Binding): void {
-    const { bytes } = from;
-    if (bytes === 0) return;
-    const source = this.#addressOf(from, bytes);
-    const target = this.#addressOf(to, bytes);
-    this.#args.setPointer(0, target);
-    this.#args.setPointer(1, source);
-    this.#args.setPointer(2, bytes);
-    // Overlapping ranges are right only when copied in one call.
-    const overlap = source < target + bytes && target < source + bytes;
-    this.#runBlocks(this.#builtin('copy'), bytes, !overlap);
-  }
-
-  #fill(to: Binding, pattern: number): void {
-    if (to.bytes === 0) return;
-    this.#args.setPointer(0, this.#addressOf(to, to.bytes));
-    this.#args.setScalar(0, 2, pattern);
-    this.#args.setScalar(1, 2, to.bytes / 4);
-    this.#runBlocks(this.#builtin('fill'), to.bytes, true);
-  }
-
-  #runBlocks(code: Code, bytes: number, divisible: boolean): void {
-    const groups = Math.ceil(bytes / blockBytes);
-    const chunk = divisible ? chunkFor(bytes / 8, groups, this.#threads) : 0;
-    runGroups(this.#pool, code, groups, chunk, groups, argsAt, this.#scratch);
-  }
-
-  #builtin(name: 'copy' | 'fill'): Code {
+  #builtin(name: keyof BuiltinCodes): Code {
     if (this.#builtins === null) {
       const fill = fillProgram();
       const module = this.#load([copyFunction(this.#target.addressBits), emitFunction(fill, this.#target)]);
@@ -298,7 +229,7 @@ export class CpuEngine implements IEngine {
 function sharableNs(commands: readonly Command[]): number {
   let work = 0;
   for (const c of commands)
-    if (c.kind === 'dispatch' && (c.kernel as CpuKernel).chunk > 0) work += (c.kernel as CpuKernel).estimate;
+    if (c.kind === 'dispatch' && (c.kernel as CpuKernel).shares.chunk > 0) work += (c.kernel as CpuKernel).estimate;
   return work;
 }
 
@@ -325,12 +256,5 @@ function checkSlots(p: Program): Program {
     p.name,
     `${p.params.length} tensors or ${p.scalars.length} scalars are more than ${argSlots}`,
     '',
-  );
-}
-
-function wrongArguments(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly unknown[]): Error {
-  return new Error(
-    `[cpu.submit] kernel '${kernel.program.name}' takes ${kernel.paramCount} tensors and ${kernel.scalarKinds.length} scalars: ` +
-      `got ${bindings.length} and ${scalars.length}`,
   );
 }

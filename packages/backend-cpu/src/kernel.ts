@@ -7,7 +7,8 @@ import type { CompiledKernel } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { exportName } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
-import type { KernelFunction, Published, WorkerPool } from './threads/pool.ts';
+import type { KernelFunction, Shares, Work } from './threads/dispatch.ts';
+import type { Published } from './threads/pool.ts';
 
 /** One WebAssembly module and who uses it. */
 export class CodeModule {
@@ -46,33 +47,41 @@ const bytesPerNs = 20;
 const aloneBelowNs = 10_000;
 /** Least estimated time of a chunk. */
 const chunkNs = 3_000;
-/** Chunks per thread: enough that threads finish together, few enough that taking them costs nothing. */
+/** Chunks per thread: enough that threads finish together. */
 const chunksPerThread = 16;
+/** Most estimated time of the chunks a thread takes at once while many are left. */
+const shareNs = 40_000;
+
+const alone: Shares = { chunk: 0, most: 0 };
 
 /** A rough time on one thread. */
 export function estimateNs(cost: Program['cost'], groups: number): number {
   return groups * (cost.flops / flopsPerNs + cost.bytes / bytesPerNs);
 }
 
-/** Groups per chunk for sharing this work, or 0 if one thread should do all of it. */
-export function chunkFor(estimate: number, groups: number, threads: number): number {
-  if (threads === 1 || groups < 2 || estimate < aloneBelowNs) return 0;
+/** How to share work of so many estimated nanoseconds. */
+export function sharesOf(estimate: number, groups: number, threads: number): Shares {
+  if (threads === 1 || groups < 2 || estimate < aloneBelowNs) return alone;
   const chunks = Math.min(groups, threads * chunksPerThread, Math.max(threads, Math.floor(estimate / chunkNs)));
-  return Math.ceil(groups / chunks);
+  return { chunk: Math.ceil(groups / chunks), most: Math.max(1, Math.floor((shareNs * chunks) / estimate)) };
 }
 
 /** Number of a dtype in the args block. */
 const scalarKind = { float32: 0, float64: 1, int32: 2, uint32: 2, bool: 3, int64: 4, uint64: 4 } as const;
 
-export class CpuKernel implements CompiledKernel {
+export class CpuKernel implements CompiledKernel, Work {
   readonly program: Program;
   readonly code: Code;
+  readonly name: string;
+  readonly fn: KernelFunction;
+  readonly slot: number;
+  readonly index: number;
   readonly groups: number;
   readonly paramCount: number;
   /** How each scalar is written: 0 float32, 1 float64, 2 integer, 3 bool, 4 64-bit integer. */
   readonly scalarKinds: readonly ScalarKind[];
   readonly estimate: number;
-  readonly chunk: number;
+  readonly shares: Shares;
   /**
    * Groups per call on one thread. Long dispatches are cut: code compiled fast but running slowly is exchanged for
    * optimized code only between calls.
@@ -83,29 +92,16 @@ export class CpuKernel implements CompiledKernel {
   constructor(program: Program, code: Code, threads: number) {
     this.program = program;
     this.code = code;
+    this.name = program.name;
+    this.fn = code.fn;
+    this.slot = code.module.published?.slot ?? -1;
+    this.index = code.index;
     const [x, y, z] = program.grid;
     this.groups = x * y * z;
     this.paramCount = program.params.length;
     this.scalarKinds = program.scalars.map((d) => scalarKind[d as keyof typeof scalarKind]);
     this.estimate = estimateNs(program.cost, this.groups);
-    this.chunk = code.module.published === null ? 0 : chunkFor(this.estimate, this.groups, threads);
+    this.shares = this.slot < 0 ? alone : sharesOf(this.estimate, this.groups, threads);
     this.step = this.estimate > 100_000 ? Math.ceil(this.groups / 16) : this.groups;
-  }
-}
-
-/** Runs groups 0 .. groups-1 of a function whose args block is written. */
-export function runGroups(
-  pool: WorkerPool | null,
-  code: Code,
-  groups: number,
-  chunk: number,
-  step: number,
-  args: number,
-  scratch: number,
-): void {
-  if (chunk > 0 && pool !== null && pool.ready > 0) {
-    pool.run(code.fn, code.module.published!, code.index, groups, chunk, scratch);
-  } else {
-    for (let from = 0; from < groups; from += step) code.fn(args, from, Math.min(groups, from + step), scratch);
   }
 }

@@ -43,11 +43,12 @@ export const control = {
   stop: 16736,
   /** 1 if a chunk failed in a worker. */
   failed: 16752,
-  /** The running dispatch: module slot, function, groups per chunk, groups. */
+  /** The running dispatch: module slot, function, groups per chunk, groups, most chunks taken at once. */
   slot: 16768,
   fn: 16769,
   chunkGroups: 16770,
   groups: 16771,
+  mostChunks: 16772,
 } as const;
 
 /** Bits of `low` and of `high` in the ticket. */

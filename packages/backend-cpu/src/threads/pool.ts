@@ -1,44 +1,32 @@
 /**
- * The main thread's side of the worker threads: publishing modules, handing out a dispatch in chunks, waiting for its end.
- *
- * A dispatch is posted by one store to the ticket word, which holds the range of chunks that nobody has taken. Whoever makes
- * the range smaller by a compare-and-exchange owns a chunk: the main thread takes the first, workers the last, so that threads
- * tend to meet the same data again in the next dispatch. A worker that wakes late finds an empty range or the range of the
- * running dispatch, and reads what that dispatch is only after it owns a chunk; nobody waits for workers that did not
- * come. Which thread runs a chunk never matters to results.
+ * The worker threads as the main thread sees them: starting and waking them, publishing modules to them.
  */
 import type { Heap } from '../memory/heap.ts';
 import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
-import { mayBlock, startThread, type Thread } from './host.ts';
+import { SharedDispatch, spins } from './dispatch.ts';
+import { startThread, type Thread } from './host.ts';
 import { workerMain, type WorkerStart } from './worker.ts';
 
-/** A kernel's code as exported by its module. */
-export type KernelFunction = (args: number, from: number, to: number, scratch: number) => void;
-
-const chunkMask = (1 << chunkBits) - 1;
-/** Looks at a word before a thread goes to sleep: half a millisecond or so. */
-const spins = 200_000;
-
 export class WorkerPool {
+  readonly dispatch: SharedDispatch;
   readonly #heap: Heap;
   readonly #memory: WebAssembly.Memory;
   readonly #words: Int32Array;
   readonly #wide: boolean;
   readonly #scratch: readonly number[];
-  readonly #blocking = mayBlock();
   #threads: Thread[] = [];
   #started = false;
-  #number = 0;
   #freeSlots: number[] = [];
   #nextSlot = 0;
 
-  /** `scratch` has one address per worker. */
-  constructor(memory: WebAssembly.Memory, heap: Heap, scratch: readonly number[], wide: boolean) {
+  /** `scratch` has one address per thread, the main thread's first. */
+  constructor(memory: WebAssembly.Memory, heap: Heap, [first = 0, ...scratch]: readonly number[], wide: boolean) {
     this.#wide = wide;
     this.#memory = memory;
     this.#heap = heap;
     this.#scratch = scratch;
     this.#words = new Int32Array(memory.buffer);
+    this.dispatch = new SharedDispatch(this.#words, scratch.length, first);
   }
 
   /** Starts the workers on the first call; returns at once. Until they are ready the main thread works alone. */
@@ -50,6 +38,7 @@ export class WorkerPool {
         memory: this.#memory,
         control,
         chunkBits,
+        shareShift: this.dispatch.shareShift,
         tableAt,
         tableSlots,
         ringAt,
@@ -68,15 +57,22 @@ export class WorkerPool {
     return Atomics.load(this.#words, control.ready);
   }
 
-  /** Wakes sleeping workers so that they are awake when work comes. */
-  wake(): void {
-    if (Atomics.load(this.#words, control.sleepers) > 0) Atomics.notify(this.#words, control.ticket);
+  /** Workers that sleep. */
+  get sleepers(): number {
+    return Atomics.load(this.#words, control.sleepers);
   }
 
-  /** Gives the workers a module; returns its slot, or -1 if no slot is left (then its kernels run on the main thread alone). */
+  /** Wakes sleeping workers so that they are awake when work comes. */
+  wake(): void {
+    if (this.sleepers > 0) Atomics.notify(this.#words, control.ticket);
+  }
+
+  /** Gives the workers a module; null if no slot is left (then its kernels run on the main thread alone). */
   publish(bytes: Uint8Array): Published | null {
     const slot = this.#freeSlots.pop() ?? (this.#nextSlot < tableSlots ? this.#nextSlot++ : -1);
     if (slot < 0) return null;
+    // The block may have belonged to a buffer that the dispatch still uses.
+    this.dispatch.finish();
     const block = this.#heap.alloc(bytes.length);
     new Uint8Array(this.#memory.buffer, block.address, bytes.length).set(bytes);
     this.#announce(slot, block.address, bytes.length);
@@ -86,52 +82,10 @@ export class WorkerPool {
 
   /** Takes a module back. */
   withdraw(published: Published): void {
+    this.dispatch.finish();
     this.#announce(published.slot, 0, 0);
     this.#heap.free(published.block);
     this.#freeSlots.push(published.slot);
-  }
-
-  /**
-   * Runs all groups of a kernel on the workers and this thread. `error` of the first failing chunk is thrown after all
-   * chunks have ended.
-   */
-  run(
-    fn: KernelFunction,
-    published: Published,
-    index: number,
-    groups: number,
-    chunkGroups: number,
-    scratch: number,
-  ): void {
-    const words = this.#words;
-    const chunks = Math.ceil(groups / chunkGroups);
-    words[control.slot] = published.slot;
-    words[control.fn] = index;
-    words[control.chunkGroups] = chunkGroups;
-    words[control.groups] = groups;
-    Atomics.store(words, control.done, 0);
-    this.#number = (this.#number + 1) & (0x7fffffff >> (2 * chunkBits));
-    Atomics.store(words, control.ticket, ((this.#number << chunkBits) | chunks) << chunkBits);
-    let failure: unknown;
-    for (;;) {
-      const ticket = Atomics.load(words, control.ticket);
-      const low = ticket & chunkMask;
-      if (low >= ((ticket >> chunkBits) & chunkMask)) break;
-      if (Atomics.compareExchange(words, control.ticket, ticket, ticket + 1) !== ticket) continue;
-      const from = low * chunkGroups;
-      try {
-        fn(argsAt, from, Math.min(groups, from + chunkGroups), scratch);
-      } catch (error) {
-        failure ??= error;
-      }
-      Atomics.add(words, control.done, 1);
-    }
-    if (Atomics.load(words, control.done) !== chunks) this.#join(chunks);
-    if (Atomics.load(words, control.failed) === 1) {
-      Atomics.store(words, control.failed, 0);
-      failure ??= new Error('[cpu.submit] a kernel failed in a worker thread');
-    }
-    if (failure !== undefined) throw failure;
   }
 
   dispose(): void {
@@ -140,17 +94,6 @@ export class WorkerPool {
     for (const t of this.#threads) t.terminate();
     this.#threads = [];
     this.#started = true;
-  }
-
-  /** Waits until all chunks are finished. */
-  #join(chunks: number): void {
-    const words = this.#words;
-    for (let i = 0; i < spins || !this.#blocking; i++) if (Atomics.load(words, control.done) === chunks) return;
-    Atomics.store(words, control.mainWaits, 1);
-    for (let done = Atomics.load(words, control.done); done !== chunks; done = Atomics.load(words, control.done)) {
-      Atomics.wait(words, control.done, done, 10);
-    }
-    Atomics.store(words, control.mainWaits, 0);
   }
 
   #announce(slot: number, address: number, length: number): void {

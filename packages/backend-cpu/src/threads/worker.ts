@@ -1,7 +1,7 @@
 /**
  * The code of a worker thread: one function without references to anything outside it, because it travels as text.
  *
- * A worker shares the memory and takes chunks of the posted dispatch, last one first, until none is left; then it looks for
+ * A worker shares the memory and takes chunks of the posted dispatch, last ones first, until none is left; then it looks for
  * the next dispatch for a while and goes to sleep. It never returns to its event loop, so modules come as bytes in the memory.
  */
 import type { control } from '../memory/layout.ts';
@@ -11,6 +11,8 @@ export interface WorkerStart {
   readonly memory: WebAssembly.Memory;
   readonly control: typeof control;
   readonly chunkBits: number;
+  /** Of the chunks that are left a thread takes the part of `2 ** -shareShift`. */
+  readonly shareShift: number;
   readonly tableAt: number;
   readonly tableSlots: number;
   readonly ringAt: number;
@@ -26,34 +28,38 @@ export interface WorkerStart {
 
 /** Runs until the engine is disposed. */
 export function workerMain(start: WorkerStart): void {
-  const { memory, control, chunkBits, tableAt, tableSlots, ringAt, ringSlots, argsAt, wide, scratch, spins } = start;
+  const { memory, control, chunkBits, shareShift, tableAt, tableSlots, ringAt, ringSlots, argsAt, wide } = start;
+  const { scratch, spins } = start;
+  type KernelFunction = (args: number, from: number, to: number, scratch: number) => void;
   // Only words at the start of memory are used through this view; it stays valid when shared memory grows.
   const words = new Int32Array(memory.buffer);
   const chunkMask = (1 << chunkBits) - 1;
-  const modules: (WebAssembly.Exports | null)[] = new Array(tableSlots).fill(null);
+  /** Functions of the modules, by their numbers. */
+  const modules: KernelFunction[][] = new Array(tableSlots).fill([]);
   const versions = new Int32Array(tableSlots);
   let events = 0;
 
   /** Brings the module of a slot up to date with the table; the bytes may be replaced while they are read. */
-  const load = (slot: number): WebAssembly.Exports | null => {
+  const load = (slot: number): KernelFunction[] => {
     const at = (tableAt >> 2) + slot * 4;
     for (;;) {
       const version = Atomics.load(words, at + 2);
       if (version === versions[slot]) return modules[slot]!;
       const address = (words[at]! >>> 0) + words[at + 3]! * 2 ** 32;
       const length = words[at + 1]!;
-      let exports: WebAssembly.Exports | null = null;
+      const functions: KernelFunction[] = [];
       if (length > 0) {
         // A thread may not have noticed yet that another one made the memory larger.
         if (memory.buffer.byteLength < address + length) memory.grow((wide ? 0n : 0) as number);
         const bytes = new Uint8Array(length);
         bytes.set(new Uint8Array(memory.buffer, address, length));
         if (Atomics.load(words, at + 2) !== version) continue;
-        exports = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { m: memory } }).exports;
+        const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { m: memory } });
+        for (let i = 0; i.toString(36) in exports; i++) functions.push(exports[i.toString(36)] as KernelFunction);
       }
-      modules[slot] = exports;
+      modules[slot] = functions;
       versions[slot] = version;
-      return exports;
+      return functions;
     }
   };
 
@@ -70,23 +76,15 @@ export function workerMain(start: WorkerStart): void {
     events = now;
   };
 
-  const runChunk = (chunk: number): void => {
+  const runChunks = (first: number, end: number): void => {
     const size = words[control.chunkGroups]!;
-    const from = chunk * size;
-    const to = Math.min(words[control.groups]!, from + size);
+    const to = Math.min(words[control.groups]!, end * size);
     try {
-      const exports = load(words[control.slot]!)!;
-      const fn = exports[words[control.fn]!.toString(36)] as (
-        args: number,
-        from: number,
-        to: number,
-        scratch: number,
-      ) => void;
-      fn(argsAt, from, to, scratch);
+      load(words[control.slot]!)[words[control.fn]!]!(argsAt, first * size, to, scratch);
     } catch {
       Atomics.store(words, control.failed, 1);
     }
-    Atomics.add(words, control.done, 1);
+    Atomics.add(words, control.done, end - first);
     if (Atomics.load(words, control.mainWaits) === 1) Atomics.notify(words, control.done);
   };
 
@@ -95,9 +93,11 @@ export function workerMain(start: WorkerStart): void {
   for (;;) {
     const ticket = Atomics.load(words, control.ticket);
     const high = (ticket >> chunkBits) & chunkMask;
-    if ((ticket & chunkMask) < high) {
-      const next = ticket - (1 << chunkBits);
-      if (Atomics.compareExchange(words, control.ticket, ticket, next) === ticket) runChunk(high - 1);
+    const left = high - (ticket & chunkMask);
+    if (left > 0) {
+      const count = Math.max(1, Math.min(left >> shareShift, words[control.mostChunks]!));
+      const next = ticket - (count << chunkBits);
+      if (Atomics.compareExchange(words, control.ticket, ticket, next) === ticket) runChunks(high - count, high);
       idle = 0;
     } else if (++idle > spins) {
       if (Atomics.load(words, control.stop) === 1) return;

@@ -16,6 +16,9 @@ export interface GroupPlan {
 /** Operations that pay for starting a group. */
 const groupWork = 1 << 17;
 const mostGroups = 64;
+/** Products too small for this many groups are cut finer, down to `leastWork` a group, so that threads end together. */
+const fewGroups = 16;
+const leastWork = 1 << 15;
 /** What a group streams through again and again: well inside a common second-level cache. */
 const cacheBytes = 64 * 1024;
 
@@ -43,7 +46,8 @@ export function planGroups(
   columnBytes: number,
 ): GroupPlan {
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
-  const wanted = Math.max(1, Math.min(mostGroups, Math.floor(total / groupWork)));
+  const few = Math.min(fewGroups, Math.floor(total / leastWork));
+  const wanted = Math.max(1, few, Math.min(mostGroups, Math.floor(total / groupWork)));
   const most = Math.max(1, Math.floor(cacheBytes / columnBytes));
   let columns = even(columnTiles, Math.ceil(columnTiles / most));
   let groups = Math.ceil(columnTiles / columns);

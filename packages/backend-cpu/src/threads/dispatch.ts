@@ -1,0 +1,147 @@
+/**
+ * One dispatch shared by threads, seen from the main thread: posting it, taking chunks of it, waiting for its end.
+ *
+ * A dispatch is posted by one store to the ticket word, which holds the range of chunks that nobody has taken. Whoever makes
+ * the range smaller by a compare-and-exchange owns the chunks between: the main thread takes the first, workers the last, so
+ * that threads tend to meet the same data again in the next dispatch. Each takes a part of what is left, ever fewer towards the
+ * end: few takes, and threads that end together. A worker that wakes late finds an empty range or the range of the running
+ * dispatch, and reads what that dispatch is only after it owns a chunk; nobody waits for workers that did not come. Which
+ * thread runs a chunk never matters to results.
+ *
+ * `start` returns while workers are busy with their last chunks, so that the main thread can prepare what comes next.
+ * `finish` must come before anything that the dispatch reads or writes is touched: memory, the args block, modules.
+ */
+import { argsAt, chunkBits, control } from '../memory/layout.ts';
+import { mayBlock } from './host.ts';
+
+/** A kernel's code as exported by its module. */
+export type KernelFunction = (args: number, from: number, to: number, scratch: number) => void;
+
+/** What all threads run, on groups 0 .. `groups` - 1. */
+export interface Work {
+  readonly name: string;
+  readonly fn: KernelFunction;
+  /** The same function in the workers: slot of its module, its number there. */
+  readonly slot: number;
+  readonly index: number;
+  readonly groups: number;
+}
+
+/** How groups are cut and taken. */
+export interface Shares {
+  /** Groups per chunk; 0: one thread does all. */
+  readonly chunk: number;
+  /** Most chunks a thread takes at once. */
+  readonly most: number;
+}
+
+const chunkMask = (1 << chunkBits) - 1;
+/** Looks at a word before a thread goes to sleep: half a millisecond or so. */
+export const spins = 200_000;
+
+export class SharedDispatch {
+  /** Of the chunks that are left a thread takes the part 2 ** -shareShift: half of its share at most. */
+  readonly shareShift: number;
+  readonly #words: Int32Array;
+  readonly #workers: number;
+  readonly #scratch: number;
+  readonly #blocking = mayBlock();
+  #number = 0;
+  /** The dispatch that is not finished yet. */
+  #work: Work | null = null;
+  #shares: Shares = { chunk: 0, most: 0 };
+  #chunks = 0;
+  /** Chunks done by this thread. */
+  #done = 0;
+  #failure: unknown;
+
+  /** `scratch`: the main thread's memory for SHARED. */
+  constructor(words: Int32Array, workers: number, scratch: number) {
+    this.#words = words;
+    this.#workers = workers;
+    this.#scratch = scratch;
+    this.shareShift = 32 - Math.clz32(2 * workers + 1);
+  }
+
+  /** Posts work whose args block is written, and takes part in it until what is left can be left to busy workers. */
+  start(work: Work, shares: Shares): void {
+    const words = this.#words;
+    const { chunk, most } = shares;
+    const chunks = Math.ceil(work.groups / chunk);
+    words[control.slot] = work.slot;
+    words[control.fn] = work.index;
+    words[control.chunkGroups] = chunk;
+    words[control.groups] = work.groups;
+    words[control.mostChunks] = most;
+    Atomics.store(words, control.done, 0);
+    this.#number = (this.#number + 1) & (0x7fffffff >> (2 * chunkBits));
+    // The first chunks are this thread's from the start.
+    const count = Math.max(1, Math.min(chunks >> this.shareShift, most));
+    Atomics.store(words, control.ticket, (((this.#number << chunkBits) | chunks) << chunkBits) + count);
+    this.#work = work;
+    this.#shares = shares;
+    this.#chunks = chunks;
+    this.#done = 0;
+    this.#run(0, count);
+    this.#take(this.#workers);
+  }
+
+  /** Waits for the end of the dispatch. The error of a chunk that failed is thrown here. */
+  finish(): void {
+    const work = this.#work;
+    if (work === null) return;
+    this.#take(0);
+    const words = this.#words;
+    const others = this.#chunks - this.#done;
+    if (Atomics.load(words, control.done) !== others) this.#join(others);
+    this.#work = null;
+    let failure = this.#failure;
+    this.#failure = undefined;
+    if (Atomics.load(words, control.failed) === 1) {
+      Atomics.store(words, control.failed, 0);
+      failure ??= 'in a worker thread';
+    }
+    if (failure !== undefined) throw kernelError(work.name, failure);
+  }
+
+  /** Takes chunks; once workers take part, this many are left to them. */
+  #take(leave: number): void {
+    const words = this.#words;
+    for (;;) {
+      const ticket = Atomics.load(words, control.ticket);
+      const first = ticket & chunkMask;
+      const end = (ticket >> chunkBits) & chunkMask;
+      const left = end - first;
+      if (left <= 0 || (left <= leave && end < this.#chunks)) return;
+      const count = Math.max(1, Math.min(left >> this.shareShift, this.#shares.most));
+      if (Atomics.compareExchange(words, control.ticket, ticket, ticket + count) === ticket) this.#run(first, count);
+    }
+  }
+
+  #run(first: number, count: number): void {
+    const { fn, groups } = this.#work as Work;
+    const { chunk } = this.#shares;
+    try {
+      fn(argsAt, first * chunk, Math.min(groups, (first + count) * chunk), this.#scratch);
+    } catch (error) {
+      this.#failure ??= error;
+    }
+    this.#done += count;
+  }
+
+  /** Waits until the workers have finished this many chunks. */
+  #join(chunks: number): void {
+    const words = this.#words;
+    for (let i = 0; i < spins || !this.#blocking; i++) if (Atomics.load(words, control.done) === chunks) return;
+    Atomics.store(words, control.mainWaits, 1);
+    for (let done = Atomics.load(words, control.done); done !== chunks; done = Atomics.load(words, control.done)) {
+      Atomics.wait(words, control.done, done, 10);
+    }
+    Atomics.store(words, control.mainWaits, 0);
+  }
+}
+
+/** What is thrown when a kernel fails: it cannot, short of a mistake in the compiler. */
+export function kernelError(name: string, cause: unknown): Error {
+  return new Error(`[cpu.submit] kernel '${name}' failed: ${cause}`, { cause });
+}
