@@ -202,6 +202,10 @@ export function largest(taps: readonly Tap[]): Tap {
   return best;
 }
 
+export function sumOf(taps: readonly Tap[]): number {
+  return taps.reduce((s, t) => s + t.value, 0);
+}
+
 /** Values put at positions of empty images, averaged where several meet. */
 export function unpool(input: NDArray, positions: NDArray, out: readonly number[], layout: unknown): NDArray {
   const [x, p] = [channelsFirst(input, layout), channelsFirst(positions, layout)];

@@ -1,37 +1,40 @@
 /** All cases of the suite, in the order they run. */
 import type { ConformanceCase } from '../case.ts';
 import { expand, type Target } from '../expand.ts';
-import type { OpSpec } from '../spec.ts';
-import { axisSpecs } from './along-axes.ts';
-import { creationSpecs } from './creation.ts';
-import { predicateSpecs } from './predicates.ts';
-import { composedSpecs } from './composed.ts';
-import { attentionFamilySpecs } from './attention.ts';
-import { contractionSpecs } from './contraction.ts';
-import { distanceSpecs } from './distance.ts';
-import { dtypeCases } from './dtypes.ts';
-import { elementwiseSpecs } from './elementwise.ts';
 import type { GoldenCase } from '../goldens/file.ts';
+import type { OpSpec } from '../spec.ts';
+import { adaptivePoolSpecs } from './adaptive-pooling.ts';
+import { axisSpecs } from './along-axes.ts';
+import { attentionFamilySpecs } from './attention.ts';
+import { binarySpecs } from './binary.ts';
+import { composedSpecs } from './composed.ts';
+import { contractionSpecs } from './contraction.ts';
+import { convolutionSpecs } from './convolutions.ts';
+import { creationSpecs } from './creation.ts';
+import { distanceSpecs } from './distance.ts';
+import { dtypeCases } from './dtypes/all.ts';
+import { einsumSpecs } from './einsum.ts';
 import { errorCases } from './errors.ts';
 import { goldenCases } from './goldens.ts';
-import { imageSpecs } from './images.ts';
 import { linearAlgebraSpecs } from './linear-algebra.ts';
-import { lossSpecs } from './loss.ts';
-import { lossOptionSpecs } from './loss-options.ts';
+import { lossSpecs } from './loss/all.ts';
 import { memoryCases } from './memory.ts';
 import { movementSpecs } from './movement.ts';
 import { normalizationSpecs } from './normalization.ts';
-import { orderSpecs } from './order.ts';
-import { orderCases } from './order-special.ts';
+import { orderCases, orderSpecs } from './order/all.ts';
 import { partSpecs } from './parts.ts';
+import { poolSpecs, unpoolSpec } from './pooling.ts';
+import { predicateSpecs } from './predicates.ts';
 import { randomCases } from './random.ts';
 import { rearrangingSpecs } from './rearranging.ts';
 import { reductionSpecs } from './reduction.ts';
-import { scatterSpecs } from './scattering.ts';
 import { samplingSpecs } from './sampling.ts';
-import { specialCases } from './special.ts';
-import { transformCases } from './transforms.ts';
+import { scatterSpecs } from './scattering.ts';
 import { specialFunctionSpecs } from './special-functions.ts';
+import { specialCases } from './special.ts';
+import { ternarySpecs } from './ternary.ts';
+import { transformCases } from './transforms.ts';
+import { unarySpecs } from './unary.ts';
 
 /** What the suite knows of operations. */
 export function allSpecs(): readonly OpSpec[] {
@@ -39,22 +42,27 @@ export function allSpecs(): readonly OpSpec[] {
     ...creationSpecs(),
     ...predicateSpecs(),
     ...axisSpecs(),
-    ...elementwiseSpecs(),
+    ...unarySpecs(),
+    ...binarySpecs(),
+    ...ternarySpecs(),
     ...composedSpecs(),
     ...specialFunctionSpecs(),
     ...reductionSpecs(),
     ...movementSpecs(),
     ...rearrangingSpecs(),
     ...contractionSpecs(),
-    ...imageSpecs(),
+    ...convolutionSpecs(),
+    ...poolSpecs(),
+    ...adaptivePoolSpecs(),
+    unpoolSpec(),
     ...normalizationSpecs(),
     ...orderSpecs(),
     ...scatterSpecs(),
     ...partSpecs(),
+    ...einsumSpecs(),
     ...linearAlgebraSpecs(),
     ...distanceSpecs(),
     ...lossSpecs(),
-    ...lossOptionSpecs(),
     ...samplingSpecs(),
     ...attentionFamilySpecs(),
   ];

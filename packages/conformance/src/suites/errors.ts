@@ -1,8 +1,9 @@
 /** Errors are part of the product: at the call, naming the operation and both values, and leaving nothing behind. */
 import * as pg from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
+import { type Refusal, refusalCases } from './refusals.ts';
 
-const bad: readonly { readonly name: string; readonly run: () => unknown; readonly says: readonly RegExp[] }[] = [
+const bad: readonly Refusal[] = [
   {
     name: 'add of shapes that do not broadcast',
     run: () => pg.add(pg.zeros([2, 3]), pg.zeros([4])),
@@ -46,22 +47,5 @@ const bad: readonly { readonly name: string; readonly run: () => unknown; readon
 ];
 
 export function errorCases(): ConformanceCase[] {
-  return bad.map(({ name, run, says }) => ({
-    name: `errors / ${name}`,
-    run: async () => {
-      let message: string | null = null;
-      try {
-        pg.scope(() => {
-          run();
-        });
-      } catch (error) {
-        message = error instanceof Error ? error.message : String(error);
-      }
-      if (message === null) throw new Error('nothing was thrown');
-      for (const pattern of says) {
-        if (!pattern.test(message)) throw new Error(`message '${message}' does not match ${pattern}`);
-      }
-      return undefined;
-    },
-  }));
+  return refusalCases(bad);
 }

@@ -1,127 +1,11 @@
 /** Products of vectors and matrices, by their definitions written out. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
 import { einsum } from '../oracle/einsum.ts';
 import { matmul } from '../oracle/linear.ts';
 import { at, broadcastTo, build, count, type NDArray, permute, reshape, zip } from '../oracle/ndarray.ts';
-import { type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
-
-const floats: readonly DType[] = ['float32', 'float64'];
-const any = uniform(-1, 1);
-type Shape = readonly number[];
-const total = (v: readonly number[]): number => v.reduce((a, b) => a + b, 0);
-
-interface Product {
-  readonly name: string;
-  readonly shapes: readonly (readonly Shape[])[];
-  readonly run: (xs: Tensor[]) => Tensor;
-  readonly f: (xs: NDArray[]) => NDArray;
-  /** Terms that each element of the result sums. */
-  readonly terms?: (xs: NDArray[]) => number;
-}
-
-/** Equation for the library; the same with '...' written out, for the oracle. */
-const equations: readonly {
-  readonly text: string;
-  readonly terms: string[];
-  readonly out: string;
-  readonly shapes: Shape[];
-}[] = [
-  {
-    text: 'ij,jk->ik',
-    terms: ['ij', 'jk'],
-    out: 'ik',
-    shapes: [
-      [2, 3],
-      [3, 4],
-    ],
-  },
-  {
-    text: 'ij,jk',
-    terms: ['ij', 'jk'],
-    out: 'ik',
-    shapes: [
-      [2, 3],
-      [3, 4],
-    ],
-  },
-  { text: 'ba', terms: ['ba'], out: 'ab', shapes: [[2, 3]] },
-  { text: 'ii', terms: ['ii'], out: '', shapes: [[3, 3]] },
-  { text: 'ii->i', terms: ['ii'], out: 'i', shapes: [[3, 3]] },
-  { text: 'iji->j', terms: ['iji'], out: 'j', shapes: [[3, 2, 3]] },
-  { text: 'iii->i', terms: ['iii'], out: 'i', shapes: [[3, 3, 3]] },
-  { text: 'i,j->ji', terms: ['i', 'j'], out: 'ji', shapes: [[3], [4]] },
-  {
-    text: 'ij,ij->',
-    terms: ['ij', 'ij'],
-    out: '',
-    shapes: [
-      [2, 3],
-      [2, 3],
-    ],
-  },
-  {
-    text: 'bij,bjk->bik',
-    terms: ['bij', 'bjk'],
-    out: 'bik',
-    shapes: [
-      [2, 3, 4],
-      [2, 4, 2],
-    ],
-  },
-  {
-    text: '...ij,...jk->...ik',
-    terms: ['uvij', 'vjk'],
-    out: 'uvik',
-    shapes: [
-      [2, 1, 2, 3],
-      [4, 3, 2],
-    ],
-  },
-  {
-    text: 'i...,i...',
-    terms: ['iuv', 'iv'],
-    out: 'uv',
-    shapes: [
-      [3, 2, 4],
-      [3, 1],
-    ],
-  },
-  { text: '...ii->...i', terms: ['uvii'], out: 'uvi', shapes: [[2, 2, 3, 3]] },
-  { text: '...a->a', terms: ['uva'], out: 'a', shapes: [[2, 3, 4]] },
-  {
-    text: 'ij,jk,kl->li',
-    terms: ['ij', 'jk', 'kl'],
-    out: 'li',
-    shapes: [
-      [2, 3],
-      [3, 4],
-      [4, 2],
-    ],
-  },
-  { text: 'i,ij,j', terms: ['i', 'ij', 'j'], out: '', shapes: [[2], [2, 3], [3]] },
-  {
-    text: 'bhqd,bhkd->bhqk',
-    terms: ['bhqd', 'bhkd'],
-    out: 'bhqk',
-    shapes: [
-      [2, 2, 3, 5],
-      [2, 2, 4, 5],
-    ],
-  },
-  {
-    text: 'ij,ij->ij',
-    terms: ['ij', 'ij'],
-    out: 'ij',
-    shapes: [
-      [2, 1],
-      [1, 3],
-    ],
-  },
-  { text: ' a b , b -> a ', terms: ['ab', 'b'], out: 'a', shapes: [[2, 3], [3]] },
-  { text: ',i->i', terms: ['', 'i'], out: 'i', shapes: [[], [3]] },
-];
+import { type Product, productSpecs } from './products.ts';
 
 function kron(a: NDArray, b: NDArray): NDArray {
   const rank = Math.max(a.shape.length, b.shape.length);
@@ -152,13 +36,6 @@ function cross(a: NDArray, b: NDArray, axis: number): NDArray {
 }
 
 const products: readonly Product[] = [
-  ...equations.map(({ text, terms, out, shapes }) => ({
-    name: `einsum ${text}`,
-    shapes: [shapes],
-    run: (xs: Tensor[]) => pg.einsum(text, ...xs),
-    f: (xs: NDArray[]) => einsum(terms, out, xs),
-    terms: (xs: NDArray[]) => total(xs.map((x) => count(x.shape))) + 2 * xs.length,
-  })),
   {
     name: 'kron',
     shapes: [
@@ -327,21 +204,5 @@ const products: readonly Product[] = [
 ];
 
 export function linearAlgebraSpecs(): OpSpec[] {
-  return [
-    ...products.map(
-      ({ name, shapes, run, f, terms }): OpSpec => ({
-        name,
-        dtypes: floats,
-        instances: shapes.map((each) => ({
-          label: each.map((shape) => `[${shape}]`).join(' '),
-          small: total(each.map(count)) <= 64,
-          draw: (r: Random) => each.map((shape) => sample(r, shape, any)),
-        })),
-        run,
-        oracle: f,
-        ...(terms ? { terms } : {}),
-        gradient: { of: (shapes[0] as readonly Shape[]).map((_, i) => i), order: 2 },
-      }),
-    ),
-  ];
+  return productSpecs(products);
 }

@@ -1,9 +1,9 @@
-/** Losses, written out as formulas on rows. */
+/** The losses of every day without options, written out as formulas on rows. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { at, type NDArray, nd, zip } from '../oracle/ndarray.ts';
-import { integer, type Random, sample, uniform } from '../oracle/random.ts';
-import type { OpSpec } from '../spec.ts';
+import { at, type NDArray, nd, zip } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
+import type { OpSpec } from '../../spec.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-2, 2);
@@ -16,7 +16,7 @@ function logSoftmaxRow(x: NDArray, row: number): number[] {
   return values.map((v) => v - log);
 }
 
-export function lossSpecs(): OpSpec[] {
+export function defaultLossSpecs(): OpSpec[] {
   const pair = (shape: readonly number[]) => (r: Random) => [sample(r, shape, any), sample(r, shape, any)];
   const regression = (
     name: string,

@@ -1,0 +1,78 @@
+/** Quantiles and the median, with every way between two elements. */
+import * as pg from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
+import { alongLines } from '../../oracle/lines.ts';
+import { count, type NDArray, nd } from '../../oracle/ndarray.ts';
+import { type Random, sample } from '../../oracle/random.ts';
+import type { Instance, OpSpec, Options } from '../../spec.ts';
+import { any, floats } from './lines.ts';
+
+/** A quantile of some values, by linear interpolation unless told otherwise. */
+function quantileOf(values: number[], q: number, kind: unknown): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const place = q * (sorted.length - 1);
+  const [low, high] = [sorted[Math.floor(place)] as number, sorted[Math.ceil(place)] as number];
+  if (kind === 'lower') return low;
+  if (kind === 'higher') return high;
+  if (kind === 'midpoint') return (low + high) / 2;
+  return low + (place - Math.floor(place)) * (high - low);
+}
+
+export function quantileSpecs(): OpSpec[] {
+  const shapes = [
+    { shape: [], axis: 0 },
+    { shape: [6], axis: 0 },
+    { shape: [7], axis: 0 },
+    { shape: [3, 4], axis: 0 },
+    { shape: [3, 5], axis: 1 },
+    { shape: [2, 70], axis: 1 },
+  ];
+  const instances = (options: readonly Options[]): Instance[] =>
+    shapes.flatMap(({ shape, axis }) =>
+      options.map((o) => ({
+        label: `[${shape}] along ${axis} ${Object.values(o).join(' ')}`,
+        small: count(shape) <= 24,
+        options: { ...o, ...(shape.length === 0 ? {} : { axis }), along: axis },
+        draw: (r: Random) => [sample(r, shape, any)],
+      })),
+    );
+  const reduced = (x: NDArray, o: Options, q: number): NDArray => {
+    const kept = alongLines(x, o.along as number, (line) => [quantileOf(line, q, o.interpolation)]);
+    return nd(
+      x.shape.filter((_, i) => i !== o.along),
+      kept.data,
+    );
+  };
+  return [
+    {
+      name: 'median',
+      dtypes: floats,
+      instances: instances([{}, { interpolation: 'lower' }]),
+      run: ([x], o) => pg.median(x as Tensor, o),
+      oracle: ([x], o) => reduced(x as NDArray, o, 0.5),
+      gradient: { of: [0], order: 2 },
+    },
+    {
+      name: 'quantile',
+      dtypes: floats,
+      instances: instances([{}, { interpolation: 'higher' }, { interpolation: 'midpoint' }]),
+      run: ([x], o) => pg.quantile(x as Tensor, [0, 0.3, 0.85, 1], o),
+      oracle: ([x], o) => {
+        const each = [0, 0.3, 0.85, 1].map((q) => reduced(x as NDArray, o, q));
+        return nd(
+          [4, ...(each[0] as NDArray).shape],
+          each.flatMap((a) => [...a.data]),
+        );
+      },
+      gradient: { of: [0], order: 2 },
+    },
+    {
+      name: 'median of all',
+      dtypes: floats,
+      instances: [{ label: '[3,2,2]', small: true, draw: (r) => [sample(r, [3, 2, 2], any)] }],
+      run: ([x]) => pg.median(x as Tensor, { keepDims: true }),
+      oracle: ([x]) => nd([1, 1, 1], [quantileOf([...(x as NDArray).data], 0.5, 'linear')]),
+      gradient: { of: [0], order: 2 },
+    },
+  ];
+}
