@@ -1,5 +1,6 @@
 /** The form of a batching rule: how a node is made again for a whole batch, which is axis 0 of its sources and of its result. */
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
+import { makeAgain } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 
@@ -43,4 +44,15 @@ export function moved(rank: number, from: number, to: number): number[] {
 /** One axis moved to the front. */
 export function toFront(x: Node, axis: number): Node {
   return p.permute(x, moved(x.shape.length, axis, 0));
+}
+
+/** Operands align at the trailing axes, so smaller ones get axes of size 1 behind the batch; shared ones fit as they are. */
+export function elementwiseBatch<P extends PrimitiveName>(c: BatchContext<P>): Node {
+  const rank = c.node.shape.length;
+  const sources = c.sources.map((source, i) => {
+    if (source === null) return c.src[i] as Node;
+    const [, ...shape] = source.shape;
+    return p.reshape(source, [c.size, ...new Array<number>(rank - shape.length).fill(1), ...shape]);
+  });
+  return makeAgain(c.node, sources, c.attr);
 }

@@ -6,23 +6,18 @@ import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
 import { makeAgain, makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
-import * as p from '../graph/primitives.ts';
 import { type CommonPrimitive, definitionOf } from '../primitives/definition.ts';
-import { type BatchContext, type BatchRule, behind, everySource, whole } from './batch-rule.ts';
+import {
+  type BatchContext,
+  type BatchRule,
+  behind,
+  elementwiseBatch as elementwise,
+  everySource,
+  whole,
+} from './batch-rule.ts';
 import { convBatch, dotGeneralBatch } from './batch-rules-contraction.ts';
 import { customRules, elementwiseCustom } from './custom-gradient.ts';
 import { binaryRules, unaryRules } from './rules-elementwise.ts';
-
-/** Operands align at the trailing axes, so smaller ones get axes of size 1 behind the batch; shared ones fit as they are. */
-function elementwise<P extends PrimitiveName>(c: BatchContext<P>): Node {
-  const rank = c.node.shape.length;
-  const sources = c.sources.map((source, i) => {
-    if (source === null) return c.src[i] as Node;
-    const [, ...shape] = source.shape;
-    return p.reshape(source, [c.size, ...new Array<number>(rank - shape.length).fill(1), ...shape]);
-  });
-  return makeAgain(c.node, sources, c.attr);
-}
 
 /** For primitives with one source that work along its last axes, or on every element. */
 function alike<P extends PrimitiveName>(c: BatchContext<P>): Node {

@@ -95,6 +95,12 @@ const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = {
   contiguous: linear(),
 };
 
+function ruleOf(op: PrimitiveName): TangentRule<PrimitiveName> | undefined {
+  const definition = definitionOf(op);
+  if (definition?.elementwise) return diagonal(definition.gradient);
+  return definition?.tangent ?? (tangentRules[op] as TangentRule<PrimitiveName> | undefined);
+}
+
 /**
  * Applies the rules to `nodes` (in creation order, sources before users).
  *
@@ -108,7 +114,7 @@ export function pushForward(nodes: readonly Node[], count: number, tangents: Map
     // What is behind a stopGradient flows nowhere.
     if (isOp(node, 'stopGradient')) own[0] = null;
     if (own.every((tangent) => tangent === null)) continue;
-    const rule = (definitionOf(node.op)?.tangent ?? tangentRules[node.op]) as TangentRule<PrimitiveName> | undefined;
+    const rule = ruleOf(node.op);
     let tangent = rule?.({ node, src: node.src, attr: node.attr, tangents: own });
     if (tangent === undefined) tangent = transposed(node, own);
     if (tangent !== null) tangents.set(node, p.broadcastTo(p.cast(tangent, node.dtype), node.shape));

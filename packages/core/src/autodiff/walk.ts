@@ -10,6 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { customRules, elementwiseCustom } from './custom-gradient.ts';
 import { gradientRuleOf } from './rules.ts';
 import { binaryRules, unaryRules } from './rules-elementwise.ts';
+import { definitionOf } from '../primitives/definition.ts';
 import { isZero } from './rules-reduction.ts';
 import type { GradientRule } from './rule.ts';
 
@@ -61,6 +62,10 @@ const elementwise: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>([
   'cast',
 ]);
 
+function isElementwise(op: PrimitiveName): boolean {
+  return elementwise.has(op) || definitionOf(op)?.elementwise === true;
+}
+
 /** Most masks of enclosing `where`s that are carried along. */
 const mostMasks = 2;
 
@@ -71,7 +76,7 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
     return custom?.(grad, node) ?? [];
   const rule: GradientRule<PrimitiveName> =
     custom === undefined ? gradientRuleOf(node.op) : (c) => custom(c.grad, node);
-  if (custom === undefined && (!elementwise.has(node.op) || node.op === 'add'))
+  if (custom === undefined && (!isElementwise(node.op) || node.op === 'add'))
     return rule({ node, src: node.src, attr: node.attr, grad, needs });
   // where(c, g, 0) times an infinite slope would be NaN where c is false. So the mask goes around the rule's result instead: the rule sees g.
   const masks: { readonly condition: Node; readonly zero: Node; readonly first: boolean }[] = [];

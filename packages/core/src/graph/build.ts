@@ -8,11 +8,14 @@ import type { DType } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import {
+  type BinaryOperation,
+  type UnaryOperation,
   bring,
   type CommonPrimitive,
   type DefinedPrimitive,
   type Definition,
   definitionOf,
+  type AnyDefinition,
 } from '../primitives/definition.ts';
 import { inferRules } from './infer.ts';
 import type { InferRule } from './infer-checks.ts';
@@ -36,11 +39,8 @@ export function upcomingId(): number {
  */
 export function makeNode<P extends CommonPrimitive>(op: P, src: readonly Node[], attr: Attrs[P]): Node<P>;
 export function makeNode<P extends DefinedPrimitive>(op: Definition<P>, src: readonly Node[], attr: Attrs[P]): Node<P>;
-export function makeNode(
-  op: CommonPrimitive | Definition<DefinedPrimitive>,
-  src: readonly Node[],
-  attr: Attrs[PrimitiveName],
-): Node {
+export function makeNode(op: UnaryOperation | BinaryOperation, src: readonly Node[], attr: null): Node;
+export function makeNode(op: CommonPrimitive | AnyDefinition, src: readonly Node[], attr: Attrs[PrimitiveName]): Node {
   if (typeof op === 'string') return checked(op, inferRules[op] as InferRule<PrimitiveName>, src, attr);
   bring(op);
   return checked(op.op, op.infer as InferRule<PrimitiveName>, src, attr);

@@ -9,9 +9,10 @@ import { broadcastShapes } from '../shape/broadcast.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { DTypeError, showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
-import type { BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
+import type { PrimitiveName } from './attrs.ts';
+import { binaryInfer as binary, unaryInfer as unary } from './infer-elementwise.ts';
 import { convShape, foldShape, windowShape } from './infer-conv.ts';
-import { type Accepts, checkDType, common, fail, type InferRule, sortedDistinct } from './infer-checks.ts';
+import { checkDType, common, fail, type InferRule, sortedDistinct } from './infer-checks.ts';
 import { movementRules } from './infer-movement.ts';
 import type { CommonPrimitive } from '../primitives/definition.ts';
 import type { Node } from './node.ts';
@@ -21,27 +22,6 @@ const first = (src: readonly Node[]): Node => src[0] as Node;
 const second = (src: readonly Node[]): Node => src[1] as Node;
 const shapeOfFirst = (src: readonly Node[]): Shape => first(src).shape;
 const dtypeOfFirst = (src: readonly Node[]): DType => first(src).dtype;
-
-function unary<P extends UnaryPrimitive>(op: P, kind: Accepts, result?: DType): InferRule<P> {
-  return {
-    shape: shapeOfFirst,
-    dtype: (src) => {
-      const { dtype } = first(src);
-      checkDType(kind, op, dtype);
-      return result ?? dtype;
-    },
-  };
-}
-
-function binary<P extends BinaryPrimitive>(op: P, kind: Accepts, result?: DType): InferRule<P> {
-  return {
-    shape: (src) => broadcastShapes(opName(op), first(src).shape, second(src).shape),
-    dtype: (src) => {
-      const dtype = common(op, kind, first(src), second(src));
-      return result ?? dtype;
-    },
-  };
-}
 
 /** Throws unless axes that belong together have one size. */
 function checkPaired(lhs: Shape, lhsAxes: readonly number[], rhs: Shape, rhsAxes: readonly number[]): void {
@@ -96,21 +76,7 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
   trunc: unary('trunc', 'float'),
   round: unary('round', 'float'),
   exp: unary('exp', 'float'),
-  exp2: unary('exp2', 'float'),
-  expm1: unary('expm1', 'float'),
   log: unary('log', 'float'),
-  log2: unary('log2', 'float'),
-  log1p: unary('log1p', 'float'),
-  sin: unary('sin', 'float'),
-  cos: unary('cos', 'float'),
-  tan: unary('tan', 'float'),
-  asin: unary('asin', 'float'),
-  acos: unary('acos', 'float'),
-  atan: unary('atan', 'float'),
-  sinh: unary('sinh', 'float'),
-  cosh: unary('cosh', 'float'),
-  tanh: unary('tanh', 'float'),
-  erf: unary('erf', 'float'),
   isNaN: unary('isNaN', 'float', 'bool'),
 
   add: binary('add', 'number'),
@@ -119,9 +85,6 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
   div: binary('div', 'float'),
   idiv: binary('idiv', 'integer'),
   irem: binary('irem', 'integer'),
-  fmod: binary('fmod', 'float'),
-  pow: binary('pow', 'float'),
-  atan2: binary('atan2', 'float'),
   maximum: binary('maximum', 'number'),
   minimum: binary('minimum', 'number'),
   and: binary('and', 'bits'),

@@ -9,7 +9,8 @@ import { type DType, isSmallFloat } from '../shape/dtype.ts';
 import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
 import { normalize } from '../shape/rounding.ts';
 import { type Shape, type View, isRowMajor } from '../shape/view.ts';
-import type { Attrs, BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
+import type { BinaryOperation, UnaryOperation } from '../primitives/definition.ts';
+import type { Attrs, PrimitiveName } from './attrs.ts';
 import { makeNode, record } from './build.ts';
 import { isOp, type Node } from './node.ts';
 import { keepsHistory } from './recorder.ts';
@@ -57,11 +58,11 @@ export function iota(length: number): Node<'iota'> {
 
 // Elementwise
 
-export function unary(op: UnaryPrimitive, x: Node): Node {
+export function unary(op: UnaryOperation, x: Node): Node {
   return makeNode(op, [x], null);
 }
 
-export function binary(op: BinaryPrimitive, a: Node, b: Node): Node {
+export function binary(op: BinaryOperation, a: Node, b: Node): Node {
   return makeNode(op, [a, b], null);
 }
 

@@ -15,7 +15,7 @@ import {
   unary,
   worst,
 } from './fixtures/accuracy.ts';
-import { decompose } from './decompose.ts';
+import { decompose } from './all-functions.ts';
 import { fma32 } from './exact-fma.ts';
 import { Exprs } from './expr.ts';
 import { BASE_OPS, type KNode } from './ir.ts';

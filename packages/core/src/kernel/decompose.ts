@@ -6,52 +6,27 @@
  * fill vectors; sin, cos, tan, pow and fmod use float64 for the hard part where the engine has it.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import { acos, asin, atan, atan2 } from './decompose-arc.ts';
 import { abs, ceil, fma32, fmaParts, mulHigh, nanTest, round, trunc } from './decompose-basic.ts';
-import { erf } from './decompose-erf.ts';
-import { exp, exp2, expm1 } from './decompose-exp.ts';
-import { frem } from './decompose-frem.ts';
-import { cosh, sinh, tanh } from './decompose-hyperbolic.ts';
-import { log, log1p, log2 } from './decompose-log.ts';
-import { pow } from './decompose-pow.ts';
-import { cos, sin, tan } from './decompose-trig.ts';
+import { exp } from './decompose-exp.ts';
+import { log } from './decompose-log.ts';
 import type { Exprs } from './expr.ts';
-import type { DecomposeCaps, FloatMath } from './float-math.ts';
+import type { DecomposeCaps } from './float-math.ts';
 import { Math32 } from './float-math32.ts';
 import { Math64 } from './float-math64.ts';
 import { ownRanges } from './free-ranges.ts';
+import { type FloatFunction, functionOf } from './functions.ts';
 import { BASE_OPS, type BinaryOp, type KNode, type TernaryOp, type UnaryOp, type ValueOp } from './ir.ts';
 
-type Unary = (m: FloatMath, x: KNode) => KNode;
-type Binary = (m: FloatMath, x: KNode, y: KNode) => KNode;
-
-/** Operations on floats of one operand. */
-const unaries: Readonly<Partial<Record<UnaryOp, Unary>>> = {
+/** Operations on floats that nearly every program has; functions.ts knows those that are brought along. */
+const common: Readonly<Partial<Record<UnaryOp, FloatFunction>>> = {
   CEIL: ceil,
   TRUNC: trunc,
   ROUND: round,
   EXP: exp,
-  EXP2: exp2,
-  EXPM1: expm1,
   LOG: log,
-  LOG2: log2,
-  LOG1P: log1p,
-  SIN: sin,
-  COS: cos,
-  TAN: tan,
-  ASIN: asin,
-  ACOS: acos,
-  ATAN: atan,
-  SINH: sinh,
-  COSH: cosh,
-  TANH: tanh,
-  ERF: erf,
   RSQRT: (m, x) => m.div(1, m.sqrt(x)),
   RECIP: (m, x) => m.div(1, x),
 };
-
-/** Operations on floats of two operands. */
-const binaries: Readonly<Partial<Record<BinaryOp, Binary>>> = { POW: pow, ATAN2: atan2, FREM: frem };
 
 /**
  * Expressions equal to `roots` that use only BASE_OPS and the engine's native operations.
@@ -137,14 +112,12 @@ function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
 
 /** Float types without functions of their own go through float32. */
 function floatFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
-  const unary = unaries[n.op as UnaryOp];
-  const binary = binaries[n.op as BinaryOp];
-  if (unary === undefined && binary === undefined && n.op !== 'FMA') return null;
+  const known = common[n.op as UnaryOp] ?? functionOf(n.op);
+  if (known === undefined && n.op !== 'FMA') return null;
   const dtype = n.dtype as DType;
   if (!isFloat(dtype)) throw new Error(`[kernel.decompose] ${n.op} is no operation on ${dtype}`);
   const m = dtype === 'float64' ? new Math64(e, caps) : new Math32(e, caps);
   const [a, b, c] = n.src.map((x) => e.cast(x, m.t)) as [KNode, KNode, KNode];
-  if (unary !== undefined) return e.cast(unary(m, a), dtype);
-  if (binary !== undefined) return e.cast(binary(m, a, b), dtype);
+  if (known !== undefined) return e.cast(known(m, a, b), dtype);
   return e.cast(m instanceof Math32 ? fma32(m, a, b, c) : fmaParts(m, a, b, c), dtype);
 }

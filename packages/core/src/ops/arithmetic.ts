@@ -8,6 +8,8 @@
 import { makeNode } from '../graph/build.ts';
 import { cast as castNode, stopGradient } from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
+import { powPrimitive } from '../primitives/exponential.ts';
+import { fmodPrimitive } from '../primitives/remainder.ts';
 import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands, given, operand, operands } from '../tensor/operand.ts';
@@ -103,7 +105,7 @@ function wrongSide(rest: Tensor, y: Tensor): Tensor {
 export function remainder(a: TensorLike, b: TensorLike): Tensor {
   return compose('remainder', () => {
     const [x, y] = pair(a, b);
-    const rest = binaryOp('remainder', isInteger(x.dtype) ? 'irem' : 'fmod', x, y);
+    const rest = binaryOp('remainder', isInteger(x.dtype) ? 'irem' : fmodPrimitive, x, y);
     if (x.dtype.startsWith('u')) return rest;
     const result = where(wrongSide(rest, y), add(rest, y), rest);
     if (isInteger(x.dtype)) return result;
@@ -122,7 +124,7 @@ export function remainder(a: TensorLike, b: TensorLike): Tensor {
 export function fmod(a: TensorLike, b: TensorLike): Tensor {
   beginOp('fmod');
   const [x, y] = operands(a, b);
-  return wrap(makeNode(isInteger(x.dtype) ? 'irem' : 'fmod', [x, y], null));
+  return wrap(makeNode(isInteger(x.dtype) ? 'irem' : fmodPrimitive, [x, y], null));
 }
 
 /**
@@ -141,7 +143,7 @@ export function pow(a: TensorLike, b: TensorLike): Tensor {
       if (easy !== null) return easy;
     }
     const [x, y] = pair(a, b);
-    return isInteger(x.dtype) ? integerPow(x, y) : floatBinaryOp('pow', 'pow', x, y);
+    return isInteger(x.dtype) ? integerPow(x, y) : floatBinaryOp('pow', powPrimitive, x, y);
   });
 }
 

@@ -2,6 +2,7 @@
  * Exponentials, logarithms and roots. Integer operands become float32; every function works element by element.
  */
 import { compose } from '../graph/scope.ts';
+import { exp2Primitive, expm1Primitive, log1pPrimitive, log2Primitive } from '../primitives/exponential.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -71,7 +72,7 @@ export function exp(x: TensorLike): Tensor {
  * exp2(tensor([3])); // [8]
  */
 export function exp2(x: TensorLike): Tensor {
-  return floatUnaryOp('exp2', 'exp2', x);
+  return floatUnaryOp('exp2', exp2Primitive, x);
 }
 
 /**
@@ -81,7 +82,7 @@ export function exp2(x: TensorLike): Tensor {
  * expm1(tensor([0])); // [0]
  */
 export function expm1(x: TensorLike): Tensor {
-  return floatUnaryOp('expm1', 'expm1', x);
+  return floatUnaryOp('expm1', expm1Primitive, x);
 }
 
 /**
@@ -101,7 +102,7 @@ export function log(x: TensorLike): Tensor {
  * log2(tensor([8])); // [3]
  */
 export function log2(x: TensorLike): Tensor {
-  return floatUnaryOp('log2', 'log2', x);
+  return floatUnaryOp('log2', log2Primitive, x);
 }
 
 /**
@@ -111,7 +112,7 @@ export function log2(x: TensorLike): Tensor {
  * log1p(tensor([0])); // [0]
  */
 export function log1p(x: TensorLike): Tensor {
-  return floatUnaryOp('log1p', 'log1p', x);
+  return floatUnaryOp('log1p', log1pPrimitive, x);
 }
 
 /**

@@ -8,6 +8,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { fmodPrimitive } from '../primitives/remainder.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
@@ -50,8 +51,8 @@ function mirrored(at: Node, n: number, align: boolean): Node {
   if (span === 0) return p.mul(at, p.like(at, 0));
   const away = p.unary('abs', p.sub(at, p.like(at, low)));
   const turns = p.unary('floor', p.div(away, p.like(at, span)));
-  const rest = p.binary('fmod', away, p.like(at, span));
-  const odd = p.eq(p.binary('fmod', turns, p.like(at, 2)), p.like(at, 1));
+  const rest = p.binary(fmodPrimitive, away, p.like(at, span));
+  const odd = p.eq(p.binary(fmodPrimitive, turns, p.like(at, 2)), p.like(at, 1));
   const back = p.where(odd, p.sub(p.like(at, span), rest), rest);
   return limited(p.add(back, p.like(at, low)), 0, n - 1);
 }

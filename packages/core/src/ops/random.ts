@@ -7,6 +7,7 @@ import type { Node } from '../graph/node.ts';
 import { hasPlaceholders } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { cosPrimitive } from '../primitives/trigonometric.ts';
 import { checkShape, normalizeAxis } from '../shape/axes.ts';
 import { type DType, isInteger, isSmallFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
@@ -87,7 +88,7 @@ export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
     const u = p.sub(p.constant(1, wide), uniform(a, [...shape], wide));
     const radius = p.unary('sqrt', p.mul(p.unary('log', u), p.constant(-2, wide)));
     const angle = p.mul(uniform(b, [...shape], wide), p.constant(2 * Math.PI, wide));
-    return leaf(wrap(p.cast(p.mul(radius, p.unary('cos', angle)), dtype)), options);
+    return leaf(wrap(p.cast(p.mul(radius, p.unary(cosPrimitive, angle)), dtype)), options);
   });
 }
 

@@ -3,11 +3,11 @@
  *
  * Every public elementwise operation is one call of these, or a composite of such. Composites of 16-bit floats compute in float32.
  */
-import type { BinaryPrimitive, UnaryPrimitive } from '../graph/attrs.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
+import type { BinaryOperation, UnaryOperation } from '../primitives/definition.ts';
 import { isSmallFloat } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands, operand, operands } from '../tensor/operand.ts';
@@ -30,25 +30,25 @@ export function widened(x: Node): Node {
 }
 
 /** One operand of any dtype the primitive takes. */
-export function unaryOp(op: string, primitive: UnaryPrimitive, x: TensorLike): Tensor {
+export function unaryOp(op: string, primitive: UnaryOperation, x: TensorLike): Tensor {
   beginOp(op);
   return wrap(makeNode(primitive, [operand(x)], null));
 }
 
 /** One operand that becomes float32 if it is no float. */
-export function floatUnaryOp(op: string, primitive: UnaryPrimitive, x: TensorLike): Tensor {
+export function floatUnaryOp(op: string, primitive: UnaryOperation, x: TensorLike): Tensor {
   beginOp(op);
   return wrap(makeNode(primitive, [floatOperand(x)], null));
 }
 
 /** Two operands that meet in their common dtype. */
-export function binaryOp(op: string, primitive: BinaryPrimitive, a: TensorLike, b: TensorLike): Tensor {
+export function binaryOp(op: string, primitive: BinaryOperation, a: TensorLike, b: TensorLike): Tensor {
   beginOp(op);
   return wrap(makeNode(primitive, operands(a, b), null));
 }
 
 /** Two operands that meet in their common dtype, or float32 if that is no float. */
-export function floatBinaryOp(op: string, primitive: BinaryPrimitive, a: TensorLike, b: TensorLike): Tensor {
+export function floatBinaryOp(op: string, primitive: BinaryOperation, a: TensorLike, b: TensorLike): Tensor {
   beginOp(op);
   return wrap(makeNode(primitive, floatOperands(a, b), null));
 }

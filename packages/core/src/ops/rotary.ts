@@ -2,6 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { cosPrimitive, sinPrimitive } from '../primitives/trigonometric.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
@@ -57,7 +58,7 @@ export function rotaryEmbedding(x: Tensor, options: RotaryOptions = {}): Tensor 
     // Angles in at least 32 bits.
     const wide: DType = node.dtype === 'float64' ? 'float64' : 'float32';
     const angle = angles(op, node, dims / 2, wide, base, offset, options.positions);
-    const [cos, sin] = [p.unary('cos', angle), p.unary('sin', angle)];
+    const [cos, sin] = [p.unary(cosPrimitive, angle), p.unary(sinPrimitive, angle)];
     const part = (start: number, length: number, step: number): Node =>
       p.cast(
         p.slice(

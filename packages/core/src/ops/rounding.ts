@@ -1,5 +1,5 @@
 /** Rounding. Integers stay as they are; the gradient is 0 everywhere. */
-import type { UnaryPrimitive } from '../graph/attrs.ts';
+import type { UnaryOperation } from '../primitives/definition.ts';
 import { makeNode } from '../graph/build.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { isFloat } from '../shape/dtype.ts';
@@ -8,7 +8,7 @@ import { operand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { sub } from './arithmetic.ts';
 
-function rounded(op: string, primitive: UnaryPrimitive, x: TensorLike): Tensor {
+function rounded(op: string, primitive: UnaryOperation, x: TensorLike): Tensor {
   beginOp(op);
   const node = operand(x);
   return wrap(isFloat(node.dtype) ? makeNode(primitive, [node], null) : node);

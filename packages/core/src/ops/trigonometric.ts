@@ -1,5 +1,15 @@
 /** Trigonometric and hyperbolic functions, and the error function. Angles are radians; integer operands become float32. */
 import { compose } from '../graph/scope.ts';
+import { coshPrimitive, erfPrimitive, sinhPrimitive, tanhPrimitive } from '../primitives/exponential.ts';
+import {
+  acosPrimitive,
+  asinPrimitive,
+  atan2Primitive,
+  atanPrimitive,
+  cosPrimitive,
+  sinPrimitive,
+  tanPrimitive,
+} from '../primitives/trigonometric.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -17,7 +27,7 @@ import { specialFunction } from './special-form.ts';
  * sin(tensor([0])); // [0]
  */
 export function sin(x: TensorLike): Tensor {
-  return floatUnaryOp('sin', 'sin', x);
+  return floatUnaryOp('sin', sinPrimitive, x);
 }
 
 /**
@@ -27,7 +37,7 @@ export function sin(x: TensorLike): Tensor {
  * cos(tensor([0])); // [1]
  */
 export function cos(x: TensorLike): Tensor {
-  return floatUnaryOp('cos', 'cos', x);
+  return floatUnaryOp('cos', cosPrimitive, x);
 }
 
 /**
@@ -37,7 +47,7 @@ export function cos(x: TensorLike): Tensor {
  * tan(tensor([0])); // [0]
  */
 export function tan(x: TensorLike): Tensor {
-  return floatUnaryOp('tan', 'tan', x);
+  return floatUnaryOp('tan', tanPrimitive, x);
 }
 
 /**
@@ -47,7 +57,7 @@ export function tan(x: TensorLike): Tensor {
  * asin(tensor([1])); // [1.5707964]
  */
 export function asin(x: TensorLike): Tensor {
-  return floatUnaryOp('asin', 'asin', x);
+  return floatUnaryOp('asin', asinPrimitive, x);
 }
 
 /**
@@ -57,7 +67,7 @@ export function asin(x: TensorLike): Tensor {
  * acos(tensor([1])); // [0]
  */
 export function acos(x: TensorLike): Tensor {
-  return floatUnaryOp('acos', 'acos', x);
+  return floatUnaryOp('acos', acosPrimitive, x);
 }
 
 /**
@@ -67,7 +77,7 @@ export function acos(x: TensorLike): Tensor {
  * atan(tensor([0])); // [0]
  */
 export function atan(x: TensorLike): Tensor {
-  return floatUnaryOp('atan', 'atan', x);
+  return floatUnaryOp('atan', atanPrimitive, x);
 }
 
 /**
@@ -77,7 +87,7 @@ export function atan(x: TensorLike): Tensor {
  * sinh(tensor([0])); // [0]
  */
 export function sinh(x: TensorLike): Tensor {
-  return floatUnaryOp('sinh', 'sinh', x);
+  return floatUnaryOp('sinh', sinhPrimitive, x);
 }
 
 /**
@@ -87,7 +97,7 @@ export function sinh(x: TensorLike): Tensor {
  * cosh(tensor([0])); // [1]
  */
 export function cosh(x: TensorLike): Tensor {
-  return floatUnaryOp('cosh', 'cosh', x);
+  return floatUnaryOp('cosh', coshPrimitive, x);
 }
 
 /**
@@ -97,7 +107,7 @@ export function cosh(x: TensorLike): Tensor {
  * tanh(tensor([0])); // [0]
  */
 export function tanh(x: TensorLike): Tensor {
-  return floatUnaryOp('tanh', 'tanh', x);
+  return floatUnaryOp('tanh', tanhPrimitive, x);
 }
 
 /**
@@ -107,7 +117,7 @@ export function tanh(x: TensorLike): Tensor {
  * erf(tensor([0])); // [0]
  */
 export function erf(x: TensorLike): Tensor {
-  return floatUnaryOp('erf', 'erf', x);
+  return floatUnaryOp('erf', erfPrimitive, x);
 }
 
 /**
@@ -117,7 +127,7 @@ export function erf(x: TensorLike): Tensor {
  * atan2(tensor([1]), tensor([1])); // [0.7853982]
  */
 export function atan2(a: TensorLike, b: TensorLike): Tensor {
-  return floatBinaryOp('atan2', 'atan2', a, b);
+  return floatBinaryOp('atan2', atan2Primitive, a, b);
 }
 
 /**

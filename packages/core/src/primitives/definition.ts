@@ -8,17 +8,30 @@
 import type { BatchRule } from '../autodiff/batch-rule.ts';
 import type { TangentRule } from '../autodiff/forward.ts';
 import type { GradientRule } from '../autodiff/rule.ts';
-import type { PrimitiveName } from '../graph/attrs.ts';
+import type { BinaryPrimitive, PrimitiveName, UnaryPrimitive } from '../graph/attrs.ts';
 import type { InferRule } from '../graph/infer-checks.ts';
+import { bringFunctions, type FloatFunctions } from '../kernel/functions.ts';
 import type { ProgramRule } from '../schedule/programs.ts';
 import type { SourceRule } from '../schedule/sources.ts';
 import type { ValueRule } from '../schedule/values.ts';
 
+/** Functions of floats that have a definition. */
+// biome-ignore format: a table of operations reads better grouped
+export type DefinedUnary = Extract<UnaryPrimitive,
+  | 'exp2' | 'expm1' | 'log2' | 'log1p' | 'sin' | 'cos' | 'tan' | 'asin' | 'acos' | 'atan' | 'sinh' | 'cosh' | 'tanh' | 'erf'>;
+export type DefinedBinary = Extract<BinaryPrimitive, 'fmod' | 'pow' | 'atan2'>;
+
 /** Primitives that have a definition. */
-export type DefinedPrimitive = 'gather' | 'scatterAdd' | 'scatter' | 'scan' | 'argSort';
+export type DefinedPrimitive = DefinedUnary | DefinedBinary | 'gather' | 'scatterAdd' | 'scatter' | 'scan' | 'argSort';
 
 /** Primitives whose rules every program carries. */
 export type CommonPrimitive = Exclude<PrimitiveName, DefinedPrimitive>;
+
+/** Elementwise primitives as they are recorded: by name, or by their definition. */
+export type UnaryOperation = Exclude<UnaryPrimitive, DefinedUnary> | DefinitionIn<DefinedUnary>;
+export type BinaryOperation = Exclude<BinaryPrimitive, DefinedBinary> | DefinitionIn<DefinedBinary>;
+export type AnyDefinition = DefinitionIn<DefinedPrimitive>;
+type DefinitionIn<P> = P extends DefinedPrimitive ? Definition<P> : never;
 
 /** Everything that belongs to one primitive. */
 export interface Definition<P extends PrimitiveName> {
@@ -28,6 +41,10 @@ export interface Definition<P extends PrimitiveName> {
   /** None: the gradient rule turned around (autodiff/transpose.ts). */
   readonly tangent?: TangentRule<P>;
   readonly batch: BatchRule<P>;
+  /** Element by element, so that slopes serve in both directions. */
+  readonly elementwise?: true;
+  /** The arithmetic of its kernel operation, for engines that have none. */
+  readonly functions?: FloatFunctions;
   /** Where kernels compute it inside loop nests: what an element needs, and what it is. */
   readonly sources?: SourceRule<P>;
   readonly value?: ValueRule<P>;
@@ -38,8 +55,10 @@ export interface Definition<P extends PrimitiveName> {
 const brought: { [P in PrimitiveName]?: Definition<P> } = {};
 
 /** From now on nodes of this primitive may exist. */
-export function bring<P extends DefinedPrimitive>(definition: Definition<P>): void {
+export function bring(definition: AnyDefinition): void {
+  if (brought[definition.op] !== undefined) return;
   (brought as Record<string, unknown>)[definition.op] = definition;
+  if (definition.functions !== undefined) bringFunctions(definition.functions);
 }
 
 /** The definition of a primitive of which there is a node; none for common ones. */

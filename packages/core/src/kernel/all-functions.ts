@@ -1,0 +1,45 @@
+/**
+ * Every function of functions.ts, for users of the kernel IR who write expressions by hand: `decompose` and `linearize` as
+ * `@polygrad/core/kernel` exports them know all operations.
+ */
+import { decompose as decomposeKnown } from './decompose.ts';
+import { acos, asin, atan, atan2 } from './decompose-arc.ts';
+import { erf } from './decompose-erf.ts';
+import { exp2, expm1 } from './decompose-exp.ts';
+import { frem } from './decompose-frem.ts';
+import { cosh, sinh, tanh } from './decompose-hyperbolic.ts';
+import { log1p, log2 } from './decompose-log.ts';
+import { pow } from './decompose-pow.ts';
+import { cos, sin, tan } from './decompose-trig.ts';
+import { type BroughtOp, bringFunctions, type FloatFunction } from './functions.ts';
+import { linearize as linearizeKnown } from './linearize.ts';
+
+export const allFunctions: Readonly<Record<BroughtOp, FloatFunction>> = {
+  EXP2: exp2,
+  EXPM1: expm1,
+  LOG2: log2,
+  LOG1P: log1p,
+  SIN: sin,
+  COS: cos,
+  TAN: tan,
+  ASIN: asin,
+  ACOS: acos,
+  ATAN: atan,
+  SINH: sinh,
+  COSH: cosh,
+  TANH: tanh,
+  ERF: erf,
+  POW: pow,
+  ATAN2: atan2,
+  FREM: frem,
+};
+
+export const decompose: typeof decomposeKnown = (...args) => {
+  bringFunctions(allFunctions);
+  return decomposeKnown(...args);
+};
+
+export const linearize: typeof linearizeKnown = (...args) => {
+  bringFunctions(allFunctions);
+  return linearizeKnown(...args);
+};
