@@ -152,7 +152,13 @@ function watchYoung(): void {
     handle.watched = true;
     backstop.register(handle, handle.node, handle);
   }
-  young.length = 0;
+  empty(young);
+}
+
+/** Setting the length of a short list costs more than taking out what is in it. */
+function empty(list: unknown[]): void {
+  if (list.length > 16) list.length = 0;
+  else while (list.length > 0) list.pop();
 }
 
 function watchLater(): void {
@@ -171,7 +177,7 @@ export function finishFlush(): void {
     watching = true;
     queueMicrotask(watchLater);
   }
-  pendingHandles.length = 0;
+  empty(pendingHandles);
   pendingNodes = 0;
   pendingBytes = 0;
   epoch++;

@@ -119,6 +119,7 @@ export class Cone {
     const { nodes } = this;
     let { count } = this;
     let top = 0;
+    let deepest = 0;
     stack[0] = root;
     cursor[0] = 0;
     while (top >= 0) {
@@ -131,6 +132,7 @@ export class Cone {
           cursor[top] = at + 1;
           stack[++top] = src[at] as Node;
           cursor[top] = 0;
+          if (top > deepest) deepest = top;
           continue;
         }
       }
@@ -148,8 +150,7 @@ export class Cone {
       top--;
     }
     this.count = count;
-    // The bottom of the stack would hold the root otherwise; what is above are sources, overwritten by the next walk.
-    stack.fill(undefined, 0, Math.min(stack.length, 64));
+    for (let i = 0; i <= deepest; i++) stack[i] = undefined;
   }
 
   #growEdges(): void {
@@ -211,7 +212,7 @@ export class Cone {
     const { shape } = node;
     const { strides, offset } = storage.view;
     key.reserve(shape.length * 2 + 8);
-    const typeId = dtypeInfo[node.dtype].id;
+    const typeId = node.dtype === this.#dtype ? this.#dtypeId : dtypeInfo[node.dtype].id;
     key.push(leafKind | typeId);
     key.list(shape);
     for (let axis = 0; axis < shape.length; axis++) key.push(strides[axis] as number);
@@ -271,11 +272,16 @@ export class Cone {
   }
 }
 
+/** Two sums side by side, so that the processor need not wait for one multiplication before the next. */
 function hashInts(data: Int32Array, length: number): number {
   let a = 0x2545f491;
-  for (let i = 0; i < length; i++) {
-    a = Math.imul(a ^ (data[i] as number), 0x9e3779b1);
-    a ^= a >>> 15;
+  let b = length;
+  for (let i = 1; i < length; i += 2) {
+    a = Math.imul(a ^ (data[i - 1] as number), 0x9e3779b1);
+    b = Math.imul(b ^ (data[i] as number), 0x85ebca6b);
+    a ^= b >>> 15;
   }
-  return a;
+  if ((length & 1) === 1) b ^= data[length - 1] as number;
+  a = Math.imul(a ^ (b >>> 13), 0xc2b2ae35) ^ b;
+  return a ^ (a >>> 15);
 }

@@ -9,13 +9,11 @@ import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import type { Attrs } from '../graph/attrs.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { realise } from '../graph/recorder.ts';
-import { dtypeInfo } from '../shape/dtype.ts';
 import type { Cone } from './cone.ts';
-import { viewBase } from './extent.ts';
 import type { BindingPlan, OutputPlan, Plan } from './plan.ts';
 import { submit } from './submission.ts';
 
-export function execute(plan: Plan, cone: Cone, pool: BufferPool, elementBytes: readonly number[]): void {
+export function execute(plan: Plan, cone: Cone, pool: BufferPool): void {
   const nodes = cone.nodes as readonly Node[];
   // Buffers of outputs, then blocks for temporaries.
   const taken: PoolBuffer[] = [];
@@ -30,7 +28,7 @@ export function execute(plan: Plan, cone: Cone, pool: BufferPool, elementBytes: 
       }
     }
     for (const { bytes, sizeClass } of plan.blocks) taken.push(pool.alloc(bytes, sizeClass));
-    if (plan.dispatches.length > 0) submit(pool.engine, commandsOf(plan, cone, taken, elementBytes));
+    if (plan.dispatches.length > 0) submit(pool.engine, commandsOf(plan, cone, taken));
   } catch (error) {
     for (const buffer of taken) buffer.release();
     throw error;
@@ -65,11 +63,11 @@ function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly
 
 const noScalars: readonly (number | bigint)[] = [];
 
-function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[], elementBytes: readonly number[]): Command[] {
+function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
   const commands: Command[] = [];
   for (const { kernel, bindings, scalars } of plan.dispatches) {
     const bound = new Array<Binding>(bindings.length);
-    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i] as BindingPlan, cone, taken, elementBytes);
+    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i] as BindingPlan, cone, taken);
     const values =
       scalars.length === 0
         ? noScalars
@@ -79,11 +77,8 @@ function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[], elemen
   return commands;
 }
 
-function bind(b: BindingPlan, cone: Cone, taken: readonly PoolBuffer[], elementBytes: readonly number[]): Binding {
-  if (b.kind === 'taken') return { buffer: (taken[b.at] as PoolBuffer).memory, offset: b.offset, bytes: b.bytes };
-  const node = cone.nodes[b.at] as Node;
-  const { shape, dtype } = node;
-  const { buffer, view } = cone.storageOf(node);
-  const first = viewBase(shape, view.strides, view.offset) * (elementBytes[dtypeInfo[dtype].id] as number);
-  return { buffer: (buffer as PoolBuffer).memory, offset: first - b.offset, bytes: b.bytes };
+function bind({ kind, at, unit, offset, bytes }: BindingPlan, cone: Cone, taken: readonly PoolBuffer[]): Binding {
+  if (kind === 'taken') return { buffer: (taken[at] as PoolBuffer).memory, offset, bytes };
+  const { buffer, view } = cone.storageOf(cone.nodes[at] as Node);
+  return { buffer: (buffer as PoolBuffer).memory, offset: view.offset * unit - offset, bytes };
 }

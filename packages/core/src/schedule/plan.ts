@@ -19,12 +19,14 @@ import { relieve } from './relieve.ts';
 import { programsOf } from './programs.ts';
 
 /**
- * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the first
- * element it touches. 'taken': from byte `offset` of buffer `at` among those taken for this run, outputs first, then blocks.
+ * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
+ * view's offset, elements of `unit` bytes. 'taken': from byte `offset` of buffer `at` among those taken for this run, outputs first,
+ * then blocks.
  */
 export interface BindingPlan {
   readonly kind: 'leaf' | 'taken';
   readonly at: number;
+  readonly unit: number;
   readonly offset: number;
   readonly bytes: number;
 }
@@ -103,20 +105,11 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
 
   function bindNode(node: PlanNode): BindingPlan {
     const bytes = bytesOf(node);
-    if (node.leaf !== null) return { kind: 'leaf', at: node.leaf.local, offset: alignment(node), bytes };
-    const buffer = outputIndex.get(node);
-    return buffer === undefined ? memory.node(node) : { kind: 'taken', at: buffer, offset: 0, bytes };
-  }
-
-  /** Bytes between the aligned start of a leaf's binding and the first element it touches. */
-  function alignment(node: PlanNode): number {
     const { leaf } = node;
-    if (leaf === null) return 0;
-    const back = leaf.strides.reduce(
-      (sum, stride, axis) => sum + Math.max(0, -stride) * ((node.shape[axis] as number) - 1),
-      0,
-    );
-    return (leaf.shift - back) * elementSize(node.dtype, elementBytes);
+    const unit = elementSize(node.dtype, elementBytes);
+    if (leaf !== null) return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit, bytes };
+    const buffer = outputIndex.get(node);
+    return buffer === undefined ? memory.node(node) : { kind: 'taken', at: buffer, unit, offset: 0, bytes };
   }
 
   const buffers: BufferPlan[] = [...bases].map((node) => ({
@@ -210,7 +203,7 @@ function placeTemporaries(
   const { blocks, places } = fits ? arena : placeInBlocks(items);
   const bind = (item: number): BindingPlan => {
     const { block, offset } = places[item] as { block: number; offset: number };
-    return { kind: 'taken', at: firstBlock + block, offset, bytes: (items[item] as Lifetime).bytes };
+    return { kind: 'taken', at: firstBlock + block, unit: 1, offset, bytes: (items[item] as Lifetime).bytes };
   };
   return {
     blocks,

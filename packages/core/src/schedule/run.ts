@@ -28,7 +28,7 @@ export function run(state: EngineState, wanted: readonly Node[], options: ConeOp
     if (!cone.collect(wanted, options)) return false;
     state.flushes++;
     const plan = planOf(state);
-    execute(plan, cone, state.pool, state.elementBytes);
+    execute(plan, cone, state.pool);
     state.kernels += plan.dispatches.length;
     state.inFlight++;
     state.pool.age();
