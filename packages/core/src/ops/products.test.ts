@@ -3,15 +3,10 @@ import { describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
 import type { Tensor } from '../index.ts';
 import { createReferenceEngine } from '../testing/index.ts';
+import { f64, near, range, values } from './fixtures/values.ts';
 
 await pg.setEngine(createReferenceEngine());
-
-const f64 = (data: pg.NestedInput): Tensor => pg.tensor(data, { dtype: 'float64' });
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
-
-async function values(t: Tensor): Promise<number[]> {
-  return Array.from((await t.data()) as Float64Array, Number);
-}
 
 describe('distances', () => {
   it('have gradient 0 where points coincide, at every order p, and at the second order too', async () => {
@@ -70,6 +65,36 @@ describe('distances', () => {
 });
 
 describe('products', () => {
+  it('einsum', async () => {
+    const a = range([2, 3]);
+    const b = range([3, 4]);
+    expect(await values(pg.einsum('ij,jk->ki', a, b))).toEqual(await values(pg.transpose(pg.matmul(a, b))));
+    expect(await values(pg.einsum('ij->', a))).toEqual([15]);
+    expect(await values(pg.einsum('ii->i', range([3, 3])))).toEqual([0, 4, 8]);
+    expect(await values(pg.einsum('ii', range([3, 3])))).toEqual([12]);
+    expect(await values(pg.einsum('i,j->ij', f64([1, 2]), f64([3, 4])))).toEqual([3, 4, 6, 8]);
+    expect(await values(pg.einsum('bij,bjk,k->bi', range([2, 2, 2]), range([2, 2, 2]), f64([1, 1])))).toEqual([
+      5, 17, 101, 145,
+    ]);
+    expect(await values(pg.einsum('ij,ij->ij', a, a))).toEqual([0, 1, 4, 9, 16, 25]);
+    expect(() => pg.einsum('ij,jk->il', a, b)).toThrow(/\[einsum\].*'l'/);
+    expect(() => pg.einsum('ij,jk->ik', a, a)).toThrow(/\[einsum\].*'j' has 3.*2/);
+    expect(() => pg.einsum('ij->i', a, b)).toThrow(/\[einsum\].*1 operands.*2/);
+  });
+
+  it('tensordot, dot, inner, outer', async () => {
+    expect(
+      pg.tensordot(range([2, 3, 4]), range([4, 3, 5]), [
+        [1, 2],
+        [1, 0],
+      ]).shape,
+    ).toEqual([2, 5]);
+    await near(pg.inner(range([2, 2]), range([2, 2])), [1, 3, 3, 13]);
+    expect(pg.dot(range([2, 3]), range([4, 3, 5])).shape).toEqual([2, 4, 5]);
+    await near(pg.gemm(range([2, 2]), range([2, 2]), { transA: true, alpha: 2, beta: 3, c: 1 }), [11, 15, 15, 23]);
+    expect(() => pg.matmul(pg.ones([]), pg.ones([2]))).toThrow(/\[matmul\].*mul\(\)/);
+  });
+
   it('gemm and gemv do not read the addend where beta is 0', async () => {
     const a = f64([[1, 2]]);
     const b = f64([[3], [4]]);
