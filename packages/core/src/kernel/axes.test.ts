@@ -1,12 +1,9 @@
-import { describe, expect, test } from 'vitest';
+/** Every family of kernels lowered for every kind of engine: what they compute. */
+import { describe, test } from 'vitest';
 import type { EngineCaps } from '../engine/engine.ts';
-import type { TypedArray } from '../shape/dtype.ts';
-import { optimize } from './axes.ts';
-import { evaluateNest } from './evaluate-nest.ts';
-import { interpret } from './interpret.ts';
 import type { Exprs } from './expr.ts';
-import type { KNode, LoopKernel, Program, ReduceOp } from './ir.ts';
-import { linearize } from './linearize.ts';
+import { check } from './fixtures/lowered.ts';
+import type { KNode, ReduceOp } from './ir.ts';
 import {
   elementwise,
   flat,
@@ -18,9 +15,6 @@ import {
   simdCaps,
   softmax,
 } from './nest.fixture.ts';
-import { printProgram } from './print.ts';
-import { verifyProgram } from './verify.ts';
-import { verifyLoopKernel } from './verify-nest.ts';
 
 const engines: Record<string, EngineCaps> = {
   simd: simdCaps,
@@ -29,49 +23,6 @@ const engines: Record<string, EngineCaps> = {
   'simt with vectors': { ...simdCaps, simt: true, maxGroup: 256, sharedBytes: 16384 },
   'emulated simt': { ...simdCaps, simt: true, maxGroup: 256, sharedBytes: 16384, sharedIsMemory: true },
 };
-
-/** Numbers without structure, magnitude up to about 3, the same in every run. */
-function fill(length: number, seed: number): Float32Array {
-  return Float32Array.from({ length }, (_, i) => Math.sin((i + 1) * 12.9898 + seed * 78.233) * 3);
-}
-
-function buffers(k: LoopKernel, special?: (a: Float32Array, slot: number) => void): TypedArray[] {
-  return k.params.map((p) => {
-    if (p.dtype !== 'float32') return new Int32Array(p.arg.length);
-    const a = fill(p.arg.length, p.arg.slot);
-    special?.(a, p.arg.slot);
-    return a;
-  });
-}
-
-/** Lowers for an engine, interprets, and compares with the nest evaluated directly (reductions there in float64). */
-function check(
-  k: LoopKernel,
-  caps: EngineCaps,
-  tolerance = 2e-6,
-  special?: (a: Float32Array, slot: number) => void,
-): Program {
-  verifyLoopKernel(k);
-  const shaped = optimize(k, caps);
-  verifyLoopKernel(shaped);
-  const program = linearize(shaped, caps);
-  verifyProgram(program);
-  const [want, got] = [buffers(k, special), buffers(k, special)];
-  evaluateNest(k, want, [0.5]);
-  interpret(program, got, [0.5]);
-  want.forEach((a, slot) => {
-    for (let i = 0; i < a.length; i++) {
-      const [x, y] = [Number(a[i]), Number((got[slot] as TypedArray)[i])];
-      if (Object.is(x, y) || Math.abs(x - y) <= tolerance * Math.max(1, Math.abs(x))) continue;
-      throw new Error(`slot ${slot}[${i}]: want ${x}, got ${y}\n${printProgram(program)}`);
-    }
-  });
-  return program;
-}
-
-function loops(p: Program): number {
-  return p.body.filter((n) => n.op === 'LOOP').length;
-}
 
 for (const [name, caps] of Object.entries(engines)) {
   describe(`optimize and linearize, ${name} engine`, () => {
@@ -291,145 +242,3 @@ for (const [name, caps] of Object.entries(engines)) {
     });
   });
 }
-
-describe('shape of programs', () => {
-  test('contiguous elementwise kernels become one loop over vectors and a tail', () => {
-    const k = elementwise([4, 5, 7], (e, at, x) => e.add(x(1, flat(e, at, [4, 5, 7]), 140), e.f32(1)));
-    const p = check(k, simdCaps);
-    expect(loops(p)).toBe(2); // eight times four vectors, three single vectors
-    expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
-    expect(p.body.filter((n) => n.op === 'LOAD').map((n) => n.lanes)).toEqual([4, 4, 4, 4, 4]);
-  });
-  test('reductions at the same place share loops', () => {
-    const p = check(softmax(3, 64, 1, false), simdCaps);
-    expect(loops(p)).toBe(4); // rows, max, sum, quotient
-  });
-  test('a column reduction keeps columns as vectors', () => {
-    const p = check(reduction('sum', [33, 16], [0]), simdCaps, 1e-5);
-    expect(p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM').every((n) => n.lanes === 4)).toBe(true);
-  });
-  test('padding leaves no gate inside', () => {
-    const k = elementwise([4, 40], (e, [i, j]) => {
-      const x = e.sub(j as KNode, e.i32(3));
-      const inside = e.and(e.le(e.i32(0), x), e.lt(x, e.i32(30)));
-      return e.load(e.param(1, 'float32', 'read', 120), flat(e, [i as KNode, x], [4, 30]), inside, e.f32(0));
-    });
-    const p = check(k, simdCaps);
-    expect(p.body.filter((n) => n.op === 'LOAD').every((n) => n.src.length === 2)).toBe(true);
-  });
-  test('inner loops have no division', () => {
-    const p = check(
-      elementwise([7, 33, 100], (e, [a, b, c], x) => x(1, flat(e, [b!, a!, c!], [33, 7, 100]), 23100)),
-      simdCaps,
-    );
-    expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
-  });
-  test('results do not depend on the number of workers', () => {
-    const k = reduction('sum', [300, 257], [1]);
-    const [one, many] = [1, 64].map((parallelism) =>
-      printProgram(linearize(optimize(k, { ...simdCaps, parallelism }), { ...simdCaps, parallelism })),
-    );
-    expect(one).toBe(many);
-  });
-  test('long float32 sums stay within their bound', () => {
-    const n = 200_000;
-    const k = reduction('sum', [n], [0]);
-    const x = fill(n, 1);
-    const out = new Float32Array(1);
-    interpret(linearize(optimize(k, simdCaps), simdCaps), [out, x]);
-    const magnitude = x.reduce((s, v) => s + Math.abs(v), 0);
-    const exact = x.reduce((s, v) => s + v, 0);
-    const u = 2 ** -24;
-    expect(Math.abs((out[0] as number) - exact)).toBeLessThan((n * u * magnitude) / (1 - n * u));
-  });
-});
-
-describe('groups of threads', () => {
-  const caps: EngineCaps = { ...simdCaps, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 };
-  const wide = { ...caps, vectorBytes: 16 };
-  const grid = (p: Program): number => p.grid[0] * p.grid[1];
-
-  test('large elementwise kernels take a vector to a thread, small and odd ones an element', () => {
-    const twice = (n: number): Program =>
-      linearize(
-        optimize(
-          elementwise([n], (e, [i], x) => e.mul(x(1, i as KNode, n), e.f32(2))),
-          wide,
-        ),
-        wide,
-      );
-    expect([grid(twice(2 ** 18)), grid(twice(2 ** 12)), grid(twice(2 ** 18 + 1))]).toEqual([
-      2 ** 18 / 4 / twice(64).group[0],
-      2 ** 12 / twice(64).group[0],
-      Math.ceil((2 ** 18 + 1) / twice(64).group[0]),
-    ]);
-    const k = elementwise([2 ** 16, 1], (e, [i], x) => e.add(x(1, i as KNode, 2 ** 16), e.f32(1)));
-    const p = check(k, wide);
-    expect(p.body.filter((n) => n.op === 'LOAD').map((n) => n.lanes)).toEqual([4]);
-  });
-
-  test('threads of very large kernels take several turns', () => {
-    const n = 2 ** 22 + 5;
-    const p = linearize(
-      optimize(
-        elementwise([n], (e, [i], x) => e.mul(x(1, i as KNode, n), e.f32(2))),
-        caps,
-      ),
-      caps,
-    );
-    expect(loops(p)).toBe(1);
-    expect(grid(p)).toBe(Math.ceil(n / (4 * p.group[0])));
-  });
-
-  test('a row that a group shares is read once, by vectors', () => {
-    for (const [length, turns] of [
-      [512, 1],
-      [1000, 1],
-      [4096, 4],
-    ] as const) {
-      const p = check(layerNorm(2, length), wide, 1e-5);
-      const loads = p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM' && n.src[0].arg.slot === 2);
-      expect(loads.map((n) => n.lanes)).toEqual(new Array(turns).fill(4));
-    }
-  });
-
-  test('threads that take a row each go along it by vectors', () => {
-    const p = check(layerNorm(64, 48), { ...wide, sharedIsMemory: true }, 1e-5);
-    const loads = p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM' && n.src[0].arg.slot === 2);
-    expect(loads.map((n) => n.lanes)).toEqual([4, 4, 4]);
-    expect(p.body.some((n) => n.op === 'BARRIER')).toBe(false);
-  });
-
-  test('rows are reduced by threads side by side, however many there are', () => {
-    const p = linearize(optimize(reduction('sum', [40_000, 64], [1]), caps), caps);
-    expect([grid(p), p.group[0]]).toEqual([40_000, 32]);
-    const columns = linearize(optimize(reduction('sum', [64, 40_000], [0]), caps), caps);
-    expect(grid(columns)).toBe(Math.ceil(40_000 / columns.group[0]));
-  });
-
-  test('transposes go through group memory, with odd edges, conditions and a second factor', () => {
-    for (const [n, m] of [
-      [64, 64],
-      [70, 90],
-      [17, 300],
-    ] as const) {
-      for (const threads of [64, 256]) {
-        const engine = { ...caps, maxGroup: threads };
-        const k = elementwise([n, m], (e, [i, j], x) => {
-          const turned = x(1, flat(e, [j as KNode, i as KNode], [m, n]), n * m);
-          return e.add(turned, x(2, flat(e, [i as KNode, j as KNode], [n, m]), n * m));
-        });
-        const p = check(k, engine);
-        expect(p.body.some((node) => node.op === 'BARRIER')).toBe(true);
-        expect(p.group[0]).toBe(threads);
-      }
-    }
-    const padded = elementwise([3, 64, 64], (e, [z, i, j]) => {
-      const at = e.sub(j as KNode, e.i32(2));
-      const inside = e.and(e.le(e.i32(0), at), e.lt(at, e.i32(50)));
-      const x = e.param(1, 'float32', 'read', 3 * 50 * 64);
-      return e.load(x, flat(e, [z as KNode, at, i as KNode], [3, 50, 64]), inside, e.f32(7));
-    });
-    expect(check(padded, caps).body.some((node) => node.op === 'SHARED')).toBe(true);
-  });
-});
