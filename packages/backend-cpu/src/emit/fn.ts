@@ -20,6 +20,7 @@ export class Fn {
   private nextId = 0;
   private readonly known = new Map<number, Val>();
   private readonly smallInts = new Map<number, Val>();
+  private readonly vectors = new Map<string, Val>();
 
   constructor(params: readonly ValType[]) {
     this.params = params;
@@ -88,8 +89,15 @@ export class Fn {
     return this.make(W.f64Const, ValType.f64, [], value, null, this.root, null);
   }
 
+  /** Equal bytes are one value, which takes one local. */
   v128(bytes: Uint8Array): Val {
-    return this.make(S.const, ValType.v128, [], 0, bytes, this.root, null);
+    const key = String.fromCharCode(...bytes);
+    let v = this.vectors.get(key);
+    if (v === undefined) {
+      v = this.make(S.const, ValType.v128, [], 0, bytes, this.root, null);
+      this.vectors.set(key, v);
+    }
+    return v;
   }
 
   zero128(): Val {

@@ -7,7 +7,7 @@ import type { Address, Addresses } from './address.ts';
 import { type Context, type Lowered, maskOfWidth, partCount, select, shuffle32, vop } from './context.ts';
 import type { Cell, MemoryClass, Val } from './lir.ts';
 import { binaryCodes } from './tables.ts';
-import { loadSmall, storeSmall, uncut } from './small-memory.ts';
+import { isShort, loadSmall, storeSmall, uncut } from './small-memory.ts';
 import { type DType, type Reg, refuse, regOf, smallBits } from './target.ts';
 import type { Pick, Run, Window } from './windows.ts';
 
@@ -121,7 +121,9 @@ export class Memory {
     const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
     const { fn } = this.ctx;
     const reg = regOf(mem.dtype);
-    const v = this.ctx.get(smallBits(mem.dtype) !== 0 && mem.op !== 'REG' ? uncut(value) : value);
+    const bits = mem.op === 'REG' ? 0 : smallBits(mem.dtype);
+    const given = bits === 0 ? value : uncut(value);
+    const v = this.ctx.get(given);
     const parts = reg.kind === 'bool' && value.lanes > 1 ? maskOfWidth(this.ctx, v, value.lanes, 4) : v.parts;
     if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
     if (mem.op === 'REG') {
@@ -134,6 +136,7 @@ export class Memory {
       const { bytes, store } = storageOf(mem.dtype);
       const at = this.addresses.of(pointer, extra, index, bytes, false);
       if (value.lanes === 1) fn.store(store, at.base, parts[0]!, at.offset, cls);
+      else if (bits !== 0) storeSmall(this.ctx, bits, value.lanes, at, parts, cls, isShort(given, bits));
       else this.storeVector(mem.dtype, value.lanes, at, parts, cls);
     }
     if (gate !== undefined) fn.close();
@@ -206,11 +209,6 @@ export class Memory {
   ): void {
     const { fn } = this.ctx;
     const reg = regOf(dtype);
-    const bits = smallBits(dtype);
-    if (bits !== 0) {
-      storeSmall(this.ctx, bits, lanes, at, parts, cls);
-      return;
-    }
     parts.forEach((v, p) => {
       if (reg.kind !== 'bool') {
         if (lanes * reg.width < 16) fn.store(S.store64Lane, at.base, v, at.offset, cls, 0);

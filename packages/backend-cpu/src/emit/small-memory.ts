@@ -39,7 +39,7 @@ export function loadSmall(
   return parts;
 }
 
-/** Stores the low bits of all lanes. */
+/** Stores the low bits of all lanes. `short`: the others are zero. */
 export function storeSmall(
   ctx: Context,
   bits: 8 | 16,
@@ -47,10 +47,18 @@ export function storeSmall(
   { base, offset }: Address,
   parts: readonly Val[],
   cls: MemoryClass,
+  short: boolean,
 ): void {
   const { fn } = ctx;
-  const mask = vectorConst(ctx, regOf('int32'), 4, () => 2 ** bits - 1);
-  const cut = (p: number): Val => vop(ctx, S.and, parts[p]!, mask);
+  const cut = (p: number): Val =>
+    short
+      ? parts[p]!
+      : vop(
+          ctx,
+          S.and,
+          parts[p]!,
+          vectorConst(ctx, regOf('int32'), 4, () => 2 ** bits - 1),
+        );
   const count = parts.length;
   const step = bits / 8;
   const store = (v: Val, n: number, at: number): void => {
@@ -74,6 +82,28 @@ export function storeSmall(
     const first = halves(p);
     const bytes = vop(ctx, S.i8NarrowI16U, first, p + 2 < count ? halves(p + 2) : first);
     store(bytes, Math.min(lanes - p * 4, 16), p * 4);
+  }
+}
+
+/** True for unsigned numbers that are made so that all bits from `bits` on are zero. */
+export function isShort(n: KNode, bits: number, depth = 4): boolean {
+  if (depth === 0) return false;
+  const short = (x: KNode): boolean => isShort(x, bits, depth - 1);
+  const [a, b] = n.src as readonly [KNode, KNode];
+  switch (n.op) {
+    case 'OR':
+    case 'XOR':
+      return short(a) && short(b);
+    case 'AND':
+      return short(a) || short(b);
+    case 'SHR':
+      return n.dtype === 'uint32' && b.op === 'CONST' && Number(b.arg.value) >= 32 - bits;
+    case 'CONST':
+      return n.arg.value >= 0 && n.arg.value < 2 ** bits;
+    case 'WHERE':
+      return short(b) && short(n.src[2]!);
+    default:
+      return false;
   }
 }
 

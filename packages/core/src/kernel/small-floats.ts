@@ -2,7 +2,8 @@
  * 16-bit floats by bit operations on 32-bit numbers: decoding, encoding, and rounding a float32 to the values they have.
  *
  * All results are exact or rounded once, to nearest, ties to even, with subnormals, infinities and NaN. Unless `ieee` is said, nothing
- * here relies on an engine keeping denormal float32 numbers or the order of float additions: sums are looked at as bits at once.
+ * here relies on an engine keeping denormal float32 numbers or the order of float additions: sums are looked at as bits at once. Where
+ * it is, what is known of a number before it is rounded saves half of the work.
  */
 import type { SmallFloat } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
@@ -82,18 +83,36 @@ export function decodeSmallFloat(e: Exprs, dtype: SmallFloat, bits: KNode, ieee:
   return b.float(e.or(all, sign));
 }
 
-/** The bits (in the low half of a uint32) of the value of the dtype nearest to a float32. */
-export function encodeSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode): KNode {
+/**
+ * Where a float32 that is to be rounded comes from. `sum`: a sum or difference of two values of the dtype, which has no more digits than
+ * the dtype where it is subnormal. `result`: of values of the dtype by `* / sqrt fma`, so below 2^100 or infinite where the dtype is
+ * float16. NaN of both is one of theirs or the machine's: it has no digits below those of the dtype. `any`: from anywhere.
+ */
+export type Origin = 'sum' | 'result' | 'any';
+
+/**
+ * The bits (in the low half of a uint32) of the value of the dtype nearest to a float32. `ieee`: float32 keeps denormal numbers, sums
+ * are not reassociated.
+ */
+export function encodeSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: Origin, ieee: boolean): KNode {
   const b = new Bits(e);
   const bits = b.of(x);
   const size = b.and(bits, 0x7fffffff);
-  const notANumber = b.above(size, infinity);
-  if (dtype === 'bfloat16') return b.literalWhere(notANumber, 0x7fc0, b.shr(b.carried(bits, 16), 16));
+  const notANumber = (): KNode => b.above(size, infinity);
+  if (dtype === 'bfloat16') {
+    const rounded = b.shr(b.carried(bits, 16), 16);
+    return ieee && origin !== 'any' ? rounded : b.literalWhere(notANumber(), 0x7fc0, rounded);
+  }
+  if (ieee) {
+    // As in decoding, the product with 2^-112 puts exponents right, of subnormals too.
+    const placed = b.of(e.mul(finite(b, halfSteps(b, x, origin)), e.f32(2 ** -112)));
+    return e.or(b.and(b.shr(placed, 13), 0x7fff), b.and(b.shr(bits, 16), 0x8000));
+  }
   // 2^16 and more become infinity by the same carry.
   const limited = e.min(size, b.lit(0x47800000));
   const normal = b.shr(b.add(b.carried(limited, 13), (15 - 127) * 2 ** 23), 13);
   const rounded = e.where(b.below(size, 113 << 23), subnormalSteps(b, size), normal);
-  return e.or(b.literalWhere(notANumber, 0x7e00, rounded), b.shr(e.xor(bits, size), 16));
+  return e.or(b.literalWhere(notANumber(), 0x7e00, rounded), b.shr(e.xor(bits, size), 16));
 }
 
 /** Steps of 2^-24 in a size below 2^-14: the sum with 1/2 has just these steps. */
@@ -101,30 +120,51 @@ function subnormalSteps(b: Bits, size: KNode): KNode {
   return b.add(b.of(b.e.add(b.float(size), b.e.f32(0.5))), -0x3f000000);
 }
 
+/** x rounded to steps of float16, as if that had numbers from 2^16 on; of zeros only sums keep the sign. */
+function halfSteps(b: Bits, x: KNode, origin: Origin): KNode {
+  const { e } = b;
+  const bits = b.of(x);
+  if (origin === 'sum') return b.float(b.and(b.carried(bits, 13), 0xffffe000));
+  // The sum with 1.5 * 2^13 times the power of two below |x| has these steps. Far beyond float16 any large number will do.
+  const power = e.max(b.and(bits, infinity), b.lit(113 << 23));
+  const small = origin === 'any' ? e.min(power, b.lit(145 << 23)) : power;
+  const large = b.float(b.add(small, (13 << 23) + 0x400000));
+  return e.sub(e.add(x, large), large);
+}
+
+/** 2^16 and more become infinity. */
+function finite(b: Bits, rounded: KNode): KNode {
+  const { e } = b;
+  return e.mul(e.mul(rounded, e.f32(2 ** 112)), e.f32(2 ** -112));
+}
+
 /**
- * The float32 of the value of the dtype nearest to a float32: `decode(encode(x))`, but that NaN may keep its sign. `ieee`: float32
- * sums are not reassociated.
+ * The float32 of the value of the dtype nearest to a float32: `decode(encode(x))`, but that NaN may keep its sign and digits of the
+ * dtype.
  */
-export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, ieee: boolean): KNode {
+export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: Origin, ieee: boolean): KNode {
   const b = new Bits(e);
   const bits = b.of(x);
-  const size = b.and(bits, 0x7fffffff);
-  const notANumber = (): KNode => (ieee ? e.not(e.eq(x, x)) : b.above(size, infinity));
-  if (dtype === 'bfloat16') return b.float(b.literalWhere(notANumber(), quiet, b.and(b.carried(bits, 16), 0xffff0000)));
-  if (ieee) {
-    // The sum with 1.5 * 2^13 times the power of two below |x| has the steps of float16 there; no sum is right from 65520 on.
-    const power = e.max(b.and(bits, infinity), b.lit(113 << 23));
-    const large = b.float(b.add(power, (13 << 23) + 0x400000));
-    const rounded = e.sub(e.add(x, large), large);
-    const limited = e.where(e.le(e.f32(65520), b.float(size)), e.f32(Number.POSITIVE_INFINITY), rounded);
-    return b.float(e.or(b.of(limited), b.and(bits, 0x80000000)));
+  if (dtype === 'bfloat16') {
+    const rounded = b.and(b.carried(bits, 16), 0xffff0000);
+    if (ieee && origin !== 'any') return b.float(rounded);
+    const notANumber = ieee ? e.not(e.eq(x, x)) : b.above(b.and(bits, 0x7fffffff), infinity);
+    return b.float(b.literalWhere(notANumber, quiet, rounded));
   }
+  if (ieee) {
+    const rounded = finite(b, halfSteps(b, x, origin));
+    if (origin === 'sum') return rounded;
+    // NaN from elsewhere may have digits that a later carry would spill into the sign.
+    const digits = origin === 'any' ? b.and(b.of(rounded), 0xffffe000) : b.of(rounded);
+    return b.float(e.or(digits, b.and(bits, 0x80000000)));
+  }
+  const size = b.and(bits, 0x7fffffff);
   const sign = e.xor(bits, size);
   const normal = b.and(b.carried(size, 13), 0xffffe000);
   const subnormal = b.of(e.mul(e.cast(e.bitcast(subnormalSteps(b, size), 'int32'), 'float32'), e.f32(2 ** -24)));
   const rounded = e.where(b.below(size, 113 << 23), subnormal, normal);
   const limited = b.literalWhere(b.above(rounded, 0x477fe000), infinity, rounded);
-  return b.float(e.or(b.literalWhere(notANumber(), quiet, limited), sign));
+  return b.float(e.or(b.literalWhere(b.above(size, infinity), quiet, limited), sign));
 }
 
 /**

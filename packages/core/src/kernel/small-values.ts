@@ -7,7 +7,14 @@ import type { Exprs } from './expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from './ir.ts';
 import { highOf, lowOf } from './node.ts';
 import { dtypeRange } from './simplify-fold.ts';
-import { decodeSmallFloat, encodeSmallFloat, gatherLowBits, roundSmallFloat, roundToOdd } from './small-floats.ts';
+import {
+  decodeSmallFloat,
+  encodeSmallFloat,
+  gatherLowBits,
+  type Origin,
+  roundSmallFloat,
+  roundToOdd,
+} from './small-floats.ts';
 
 /** The dtype that values of a small dtype are computed in. */
 export function wideDtype(dtype: DType): 'float32' | 'int32' {
@@ -38,13 +45,22 @@ export class SmallValue {
   readonly raw: KNode | null;
   readonly #wide: KNode;
   readonly #fits: boolean;
+  readonly #origin: Origin;
 
-  constructor(context: SmallContext, dtype: DType, wide: KNode, fits: boolean, raw: KNode | null = null) {
+  constructor(
+    context: SmallContext,
+    dtype: DType,
+    wide: KNode,
+    fits: boolean,
+    raw: KNode | null = null,
+    origin: Origin = 'any',
+  ) {
     this.context = context;
     this.dtype = dtype;
     this.#wide = wide;
     this.#fits = fits;
     this.raw = raw;
+    this.#origin = origin;
   }
 
   /** What memory of the dtype held. */
@@ -102,16 +118,19 @@ export class SmallValue {
   /** The value itself. */
   get exact(): KNode {
     if (this.#fits) return this.#wide;
-    return isFloat(this.dtype)
-      ? roundSmallFloat(this.e, this.dtype as SmallFloat, this.#wide, this.context.ieee)
-      : wrap(this.e, this.dtype, this.#wide);
+    const { e, dtype, context } = this;
+    return isFloat(dtype)
+      ? roundSmallFloat(e, dtype as SmallFloat, this.#wide, this.#origin, context.ieee)
+      : wrap(e, dtype, this.#wide);
   }
 
   /** Its bits in the low part of a uint32, the others zero. */
   bits(): KNode {
-    const { e, dtype } = this;
-    if (isFloat(dtype))
-      return this.raw !== null ? e.cast(this.raw, 'uint32') : encodeSmallFloat(e, dtype as SmallFloat, this.#wide);
+    const { e, dtype, context } = this;
+    if (isFloat(dtype)) {
+      if (this.raw !== null) return e.cast(this.raw, 'uint32');
+      return encodeSmallFloat(e, dtype as SmallFloat, this.#wide, this.#origin, context.ieee);
+    }
     return e.and(e.cast(this.#wide, 'uint32'), e.constant('uint32', 2 ** (8 * dtypeInfo[dtype].bytes) - 1));
   }
 
@@ -166,6 +185,11 @@ function fitsFloat32(x: KNode): boolean {
   return lowOf(x) >= -(2 ** 24) && highOf(x) <= 2 ** 24;
 }
 
+/** A float32 made of values of the dtype of `x`, to be rounded to it. */
+function result(x: SmallValue, wide: KNode, origin: Origin = 'result'): SmallValue {
+  return new SmallValue(x.context, x.dtype, wide, false, null, origin);
+}
+
 /** An operation of one operand. */
 export function smallUnary(op: UnaryOp, x: SmallValue): SmallValue | KNode {
   const { e, context, dtype } = x;
@@ -185,6 +209,8 @@ export function smallUnary(op: UnaryOp, x: SmallValue): SmallValue | KNode {
     case 'TRUNC':
     case 'ROUND':
       return made(e.unary(op, x.exact), true);
+    case 'SQRT':
+      return result(x, e.unary(op, x.exact));
     default:
       return made(e.unary(op, x.exact), false);
   }
@@ -207,7 +233,11 @@ export function smallBinary(op: BinaryOp, x: SmallValue, y: SmallValue): SmallVa
     case 'ADD':
     case 'SUB':
     case 'MUL':
-      return isFloat(dtype) ? made(e.binary(op, x.exact, y.exact), false) : made(e.binary(op, x.loose, y.loose), false);
+      return isFloat(dtype)
+        ? result(x, e.binary(op, x.exact, y.exact), op === 'MUL' ? 'result' : 'sum')
+        : made(e.binary(op, x.loose, y.loose), false);
+    case 'DIV':
+      return result(x, e.binary(op, x.exact, y.exact));
     case 'AND':
     case 'OR':
     case 'XOR':
@@ -224,5 +254,5 @@ export function smallBinary(op: BinaryOp, x: SmallValue, y: SmallValue): SmallVa
 /** WHERE, or a fused operation on floats. */
 export function smallTernary(e: Exprs, op: TernaryOp, x: KNode | SmallValue, y: SmallValue, z: SmallValue): SmallValue {
   if (op === 'WHERE') return SmallValue.combine([y, z], ([a, b]) => e.where(x as KNode, a as KNode, b as KNode));
-  return new SmallValue(y.context, y.dtype, e.ternary(op, (x as SmallValue).exact, y.exact, z.exact), false);
+  return result(y, e.ternary(op, (x as SmallValue).exact, y.exact, z.exact));
 }
