@@ -10,12 +10,13 @@ import { type Contraction, sizeOf } from './contraction.ts';
 import { copiedTiles } from './blocking.ts';
 import { Operand } from './operand.ts';
 import { scatterPart, type Walk } from './scatter.ts';
-import { dotShape, type TileShape, tileShape } from './tiles.ts';
-import { columnWays, rowWays, streamsCollide, sumWays, type Way } from './ways.ts';
+import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
+import { columnWays, rowWays, sharedWays, streamsCollide, sumWays, type Way } from './ways.ts';
 
 /** One choice of roles. */
 export interface Choice {
   readonly columns: Operand;
+  /** A range of `columns` alone, or one that both factors have: then rows are vectors of columns too. */
   readonly column: Range;
   readonly rows: Operand;
   readonly row: Range | null;
@@ -45,7 +46,8 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
     const consider = (choice: Choice): void => {
       if (best === null || choice.cost < best.cost) best = choice;
     };
-    for (const column of c.factors[side].own) {
+    for (const column of [...c.factors[side].own, ...c.batch]) {
+      const shared = c.batch.includes(column);
       for (const row of rowRanges.length === 0 ? [null] : rowRanges) {
         const outer = order.filter((r) => r !== column && r !== row);
         const roles = { columns, column, rows, row, outer };
@@ -66,6 +68,16 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
           const compute = computeCost(c, shape, row, column) * slower * (1 + streams + misses);
           consider({ ...roles, shape, along, columnWay, rowWay, cost: compute + rowWay.copy + columnWay.copy + rest });
         };
+        if (shared) {
+          if (column.arg.extent < lanes || lanes === 1) continue;
+          const shape = sharedShape(height, column.arg.extent, lanes);
+          const rest = epilogueCost(c, column);
+          for (const rowWay of sharedWays(rows, row, column)) {
+            for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null))
+              weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
+          }
+          continue;
+        }
         for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 6 * lanes)) {
           const shape = dotShape(height, column.arg.extent);
           for (const rowWay of sumWays(rows, k, row)) {
@@ -98,6 +110,11 @@ function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
   return apart.every((s) => s % lanes === 0) ? 1.05 : 1.5;
 }
 
+/** Tiles of elementwise products load a vector for each of them. */
+function sharedCost({ rows }: TileShape): number {
+  return 1.2 + 1.2 / rows;
+}
+
 function resultsOf(c: Contraction): number {
   return sizeOf(c.kernel.stores[0]?.ranges ?? []);
 }
@@ -109,9 +126,9 @@ function computeCost(c: Contraction, shape: TileShape, row: Range | null, column
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
   const waste =
     padded(row?.arg.extent ?? 1, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
-  const narrow = shape.vectors === 1 && shape.rows > 1 ? 1.3 : 1;
+  const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? 1.3 : 1;
   const all = sizeOf(c.k) * resultsOf(c);
-  return ((2 * all) / speed) * waste * narrow * (heightCost[shape.rows] as number);
+  return ((2 * all) / speed) * waste * narrow * (heightCost[Math.min(4, shape.rows)] as number);
 }
 
 /** Nanoseconds of the epilogue's memory accesses: vectors only along a range of unit stride. */

@@ -40,6 +40,15 @@ export function planDepth(loops: readonly Depth[]): Depths {
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
+/** The same for a sum that runs over vectors: the last loop is one that both factors walk element by element. */
+export function planVectorDepth(loops: readonly Depth[]): Depths {
+  const all = merged(loops);
+  const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
+  all.sort((x, y) => reach(y) - reach(x));
+  const inner = all.findLast((d) => d.row === 1 && d.column === 1) ?? (all[all.length - 1] as Depth);
+  return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
+}
+
 /** The step with which a factor walks all loops as one, the last loop fastest; null if it does not. */
 function stepOf(loops: readonly Depth[], which: 'row' | 'column'): number | null {
   const step = loops[loops.length - 1]?.[which] ?? 0;

@@ -34,7 +34,10 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const height = row?.arg.extent ?? 1;
   // Rows that are no panels may be cut anew for the last columns.
   const widened = choice.rowWay.kind !== 'panels' && !copied && widens(shape, height);
-  const columnSegs = columnSegments(column.arg.extent, shape, choice.columnWay.kind === 'panels', widened);
+  // Where rows are vectors of columns too, no tile may reach past the end.
+  const shared = c.batch.includes(column);
+  const padded = choice.columnWay.kind === 'panels' && !shared;
+  const columnSegs = columnSegments(column.arg.extent, shape, padded, widened);
   const wholeRows = rowSegment(height, shape.rows);
   const columnLayouts = layoutsOf(assembly, e, columns, choice.columnWay, column, columnSegs);
   const rowLayout = layoutsOf(assembly, e, rows, choice.rowWay, row, [wholeRows])[0] as TileLayout;

@@ -11,7 +11,7 @@ import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode, LoopStore } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { GroupPlan, Split } from './blocking.ts';
-import { type Depth, planDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
+import { type Depth, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { storesWhere } from '../kernel/kept.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
 import { overlaps, type Segment, tileStart } from './tiles.ts';
@@ -157,8 +157,9 @@ class Nest {
   #sum(spot: Spot): KNode {
     const e = this.#e;
     const { sumLanes } = this.#spec;
-    const depths = planDepth(this.#depths());
-    const parts = sumLanes > 1 ? vectorSumLoops(e, depths, sumLanes) : [sumLoops(e, depths)];
+    const depths = this.#depths();
+    const parts =
+      sumLanes > 1 ? vectorSumLoops(e, planVectorDepth(depths), sumLanes) : [sumLoops(e, planDepth(depths))];
     return parts.map((k) => this.#products(spot, k)).reduce((x, y) => e.add(x, y));
   }
 
@@ -166,10 +167,19 @@ class Nest {
   #products(spot: Spot, k: SumLoops): KNode {
     const e = this.#e;
     const { rows, columns } = this.#spec;
-    const a = this.#load(rows.layout, rows.segment, spot.rowTile, spot.row, k.row);
+    const a = this.#load(rows.layout, rows.segment, spot.rowTile, spot.row, e.add(k.row, this.#shared(spot)));
     const columnTile = e.sub(spot.columnTile, this.#firstCopied);
     const b = this.#load(this.#columnLayout, columns.segment, columnTile, spot.column, k.column);
     return e.reduce('sum', e.mul(a, b), k.ranges);
+  }
+
+  /** Where the rows' factor is read along a range of columns that it has too. */
+  #shared(spot: Spot): KNode {
+    const e = this.#e;
+    const { rows, columns } = this.#spec;
+    const stride = columns.range === null ? 0 : (rows.layout.strides.get(columns.range) ?? 0);
+    if (stride === 0) return e.i32(0);
+    return e.mul(e.add(tileStart(e, columns.segment, spot.columnTile), spot.column), e.i32(stride));
   }
 
   #load(layout: TileLayout, segment: Segment, tile: KNode, element: KNode, depth: KNode): KNode {

@@ -31,6 +31,9 @@ export interface TileShape {
 /** Largest vectors per row for a number of rows: accumulators + loads of one step stay within 15 registers. */
 const vectorsFor = [0, 6, 4, 2, 2];
 
+/** Vectors for a number of rows that are vectors themselves: an accumulator and a load for each result, and loads of the columns. */
+const sharedVectors = [0, 4, 3, 2, 1, 1, 1, 1];
+
 /**
  * Rows of a tile one vector wider than 4 x 2: one that is narrower instead takes as long as a whole one, as its few accumulators
  * wait for each other.
@@ -47,6 +50,17 @@ export function tileShape(rows: number, columns: number, lanes: number): TileSha
   const r = Math.min(4, rows);
   const most = Math.max(1, Math.floor(columns / lanes));
   return { rows: r, vectors: Math.min(vectorsFor[r] as number, most), lanes };
+}
+
+/**
+ * The tile where both factors are vectors along the columns, so that each row brings vectors of its own: as many rows as registers
+ * allow, or fewer where that leaves less to do twice.
+ */
+export function sharedShape(rows: number, columns: number, lanes: number): TileShape {
+  let best = 1;
+  const cost = (r: number): number => Math.ceil(rows / r) * (r + 1);
+  for (let r = 2; r < sharedVectors.length && r <= rows; r++) if (cost(r) <= cost(best)) best = r;
+  return { rows: best, vectors: Math.min(sharedVectors[best] as number, Math.floor(columns / lanes)), lanes };
 }
 
 /** The tile where the sum runs over vectors: every result is a vector accumulator of its own. */

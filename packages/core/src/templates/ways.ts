@@ -103,6 +103,13 @@ export function columnWays(x: Operand, along: Range, width: number, local: numbe
   return ways;
 }
 
+/** Ways for rows that are vectors along a range of the columns. */
+export function sharedWays(x: Operand, along: Range | null, column: Range): Way[] {
+  if (x.strideOf(column) === 1) return inPlace(x, along);
+  const step = x.axisOf(column)?.members.find((m) => m.range === column)?.step;
+  return step === 1 ? [domain(x, along, column)] : [];
+}
+
 /** Ways in which elements along a range of the sum are consecutive. */
 export function sumWays(x: Operand, k: Range, along: Range | null): Way[] {
   if (x.strideOf(k) === 1) return inPlace(x, along);
