@@ -66,11 +66,13 @@ function convRoles(demand: Demand, slots: readonly NodeSlot[], params: readonly 
   const plain = (x: PlanNode): KNodeOf<'PARAM'> | null => {
     const slot = slots.findIndex((s) => s.node === x);
     if (slot < 0) return null;
+    // Temporaries may lie in another order (arrange.ts).
     const rowMajor =
-      x.leaf === null ||
-      (x.leaf.shift === 0 &&
-        x.leaf.span === sizeOf(x.shape) &&
-        isRowMajor(x.shape, { strides: x.leaf.strides, offset: 0 }));
+      x.leaf === null
+        ? x.forced
+        : x.leaf.shift === 0 &&
+          x.leaf.span === sizeOf(x.shape) &&
+          isRowMajor(x.shape, { strides: x.leaf.strides, offset: 0 });
     return rowMajor ? (params[slot] as KNodeOf<'PARAM'>) : null;
   };
   return {

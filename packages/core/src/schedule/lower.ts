@@ -8,6 +8,7 @@ import type { Exprs, Range } from '../kernel/expr.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../kernel/ir.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { ContractionHint } from '../templates/contract.ts';
+import { stridesFor } from './arrange.ts';
 import type { Donations } from './donate.ts';
 import type { Demand, KernelDraft } from './draft.ts';
 import { hintFor } from './hint.ts';
@@ -85,17 +86,24 @@ export function lowerKernels(p: Partition, units: readonly Unit[], donations: Do
   }
   for (const [output, leaf] of donations) slots.get((p.homes[output.index] as Demand).kernel)?.inPlace(output, leaf);
 
+  const arranged = new Map<PlanNode, readonly number[]>();
   const load = (demand: Demand, node: PlanNode, index: Index, gate: KNode | null): KNode => {
     const param = (slots.get(demand.kernel) as Slots).of(node, 'read');
-    const at = flatten(e, node.shape, index, node.leaf?.strides, node.leaf?.shift);
+    const at = flatten(e, node.shape, index, node.leaf?.strides ?? arranged.get(node), node.leaf?.shift);
     return e.load(param, at, gate ?? undefined);
   };
   const scalar = (demand: Demand): KNode =>
     (slots.get(demand.kernel) as Slots).scalar(demand.node.scalar, demand.node.dtype);
   const context = { e, load, scalar };
   for (const node of p.graph.nodes) {
+    // What is stored comes first: where it lies is decided by what it is made of, and its readers must know.
+    const home = p.homes[node.index];
+    if (home != null && !home.kernel.handwritten && home.staged === null) {
+      home.value = makeValue(context, home);
+      if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context.free));
+    }
     for (const demand of p.demandsOf(node)) {
-      if (demand.kernel.handwritten || demand.staged !== null) continue;
+      if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
       if (demand.inline || (node.role === 'leaf' && node.leaf === null))
         demand.value = node.scalar >= 0 ? scalar(demand) : makeValue(context, demand);
       else demand.value = load(demand, node, demand.index, demand.gate);
@@ -105,12 +113,11 @@ export function lowerKernels(p: Partition, units: readonly Unit[], donations: Do
       const { from, ranges, at } = demand.staged;
       demand.value = e.load(e.stage('shared', from.value as KNode, ranges), at);
     }
-    // A home demand is on the node's list only if its kernel asked for it.
-    const home = p.homes[node.index];
-    if (home != null && home.value === null && !home.kernel.handwritten) home.value = makeValue(context, home);
   }
   return units.map((unit) =>
-    unit.some((kernel) => kernel.handwritten) ? null : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots),
+    unit.some((kernel) => kernel.handwritten)
+      ? null
+      : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots, arranged),
   );
 }
 
@@ -123,18 +130,20 @@ function orderedAxes(kernel: KernelDraft): Range[] {
   return axes;
 }
 
-function finish(e: Exprs, unit: Unit, slots: Slots): LoweredKernel {
-  const stores = unit.flatMap((kernel) => storesOf(e, kernel, slots));
+type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
+
+function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged): LoweredKernel {
+  const stores = unit.flatMap((kernel) => storesOf(e, kernel, slots, arranged));
   const loop: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
   const [kernel] = unit as readonly [KernelDraft];
   const hint = unit.length === 1 ? hintFor(kernel.context.free, kernel, slots.slots, slots.params) : null;
   return { unit, e, loop, hint, slots: slots.slots, scalars: slots.scalars };
 }
 
-function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots): LoopStore[] {
+function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopStore[] {
   const axes = orderedAxes(kernel);
   const stores = kernel.stores.map(({ demand, ranges, target, at }): LoopStore => {
-    const store = e.store(slots.of(target, 'write'), flatten(e, target.shape, at), demand.value as KNode);
+    const store = e.store(slots.of(target, 'write'), flatten(e, target.shape, at, arranged.get(target)), demand.value as KNode);
     return { store, ranges: kernel.rows.length === 0 ? ranges : axes.filter((axis) => ranges.includes(axis)) };
   });
   // Outer stores first, as they run.
