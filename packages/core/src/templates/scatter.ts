@@ -44,8 +44,9 @@ function missPart(loops: readonly Depth[], which: 'row' | 'column', { streams, a
     const step = Math.abs(d[which]) * elementBytes;
     const own = step >= lineBytes ? d.extent : Math.max(1, (d.extent * step) / lineBytes);
     lines *= own;
-    // Lines one after the other are fetched ahead.
-    touches *= i > 0 ? d.extent : step >= lineBytes ? own : Math.max(1, own / 4);
+    // Lines one after the other are fetched ahead, best where vectors that lie close use all of them.
+    const ahead = step > 1.25 * lineBytes ? 1 : step >= lineBytes / 4 ? 16 : 4;
+    touches *= i > 0 ? d.extent : Math.max(1, own / ahead);
     if (step >= lineBytes && collide(step, 2)) safe = crowdedLines;
     products *= d.extent;
   });
