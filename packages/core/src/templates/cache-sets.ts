@@ -5,7 +5,7 @@
  * that a handful of streams that far apart slow each other down.
  */
 const pageBytes = 4096;
-const lineBytes = 64;
+export const lineBytes = 64;
 
 /** True if among `streams` streams this many bytes apart two fall into the same sets. */
 export function collide(bytes: number, streams: number): boolean {

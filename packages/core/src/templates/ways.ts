@@ -7,7 +7,7 @@ import type { Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import type { Axis, LinearAccess } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import { collide } from './cache-sets.ts';
+import { collide, lineBytes } from './cache-sets.ts';
 import type { Operand } from './operand.ts';
 import { type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
@@ -119,7 +119,9 @@ export function sumWays(x: Operand, k: Range, along: Range | null): Way[] {
 
 /** True if tiles of `streams` rows suffer from rows whose lines share cache sets. */
 export function streamsCollide(x: Operand, way: Way, streams: number, depth: number): boolean {
-  return way.kind === 'inPlace' && depth >= 256 && collide(way.apart * x.elementBytes, streams);
+  const bytes = Math.abs(way.apart) * x.elementBytes;
+  // Rows that lie side by side share lines, not sets.
+  return way.kind === 'inPlace' && depth >= 256 && bytes >= lineBytes && collide(bytes, streams);
 }
 
 /** Layouts of a factor for the segments of a side, made the chosen way; for `local` the value that groups copy. */
