@@ -50,7 +50,12 @@ const families: readonly Family[] = [
     parts: both,
   },
   { name: 'conv-1x1', kernel: (c) => [c, c, 1, 1], run: (x, k, layout) => conv2d(x, k, { layout }), parts: both },
-  { name: 'depthwise', kernel: deep, run: (x, k, layout) => depthwiseConv2d(x, k, { padding: 1, layout }), parts: both },
+  {
+    name: 'depthwise',
+    kernel: deep,
+    run: (x, k, layout) => depthwiseConv2d(x, k, { padding: 1, layout }),
+    parts: both,
+  },
   {
     name: 'depthwise-strided',
     kernel: deep,
@@ -137,7 +142,9 @@ const limit = 1.25;
 const turns = Number(values.turns);
 await setEngine(createCpuEngine({ threads: Number(values.threads) }));
 let far = 0;
-process.stdout.write(`time of channels last over channels first, best of ${turns} turns, ${values.threads} thread(s)\n`);
+process.stdout.write(
+  `time of channels last over channels first, best of ${turns} turns, ${values.threads} thread(s)\n`,
+);
 for (const family of families) {
   for (const part of ['forward', ...family.parts]) {
     const name = `${family.name} ${part}`;

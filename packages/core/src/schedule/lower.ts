@@ -143,7 +143,11 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged): Lowered
 function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopStore[] {
   const axes = orderedAxes(kernel);
   const stores = kernel.stores.map(({ demand, ranges, target, at }): LoopStore => {
-    const store = e.store(slots.of(target, 'write'), flatten(e, target.shape, at, arranged.get(target)), demand.value as KNode);
+    const store = e.store(
+      slots.of(target, 'write'),
+      flatten(e, target.shape, at, arranged.get(target)),
+      demand.value as KNode,
+    );
     return { store, ranges: kernel.rows.length === 0 ? ranges : axes.filter((axis) => ranges.includes(axis)) };
   });
   // Outer stores first, as they run.

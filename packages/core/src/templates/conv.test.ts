@@ -16,6 +16,8 @@ interface Geometry {
   readonly high?: readonly [number, number];
   readonly dilation?: readonly [number, number];
   readonly lhsDilation?: readonly [number, number];
+  /** Images have their channels last. */
+  readonly last?: boolean;
 }
 
 const base: Geometry = {
@@ -63,8 +65,14 @@ function convolution(g: Geometry, kind: Kind, relu = false) {
     ) as ReturnType<Making['range']>[] as [never, never, never, never, never, never, never, never];
     const [row, inRow] = tapAt(m, g, 0, oy, ky);
     const [column, inColumn] = tapAt(m, g, 1, ox, kx);
-    const [all, plane] = [g.groups * g.inputs * h * w, g.inputs * h * w];
-    const a = e.load(x, at([n, all], [z, plane], [c, h * w], [row, w], [column, 1]), e.and(inRow, inColumn));
+    // An element of images with so many features in a group, in either order of axes.
+    const pixel = (features: number, [height, width]: readonly [number, number], f: KNode, y: KNode, x: KNode) => {
+      const [channels, area] = [g.groups * features, height * width];
+      return g.last
+        ? at([n, channels * area], [y, width * channels], [x, channels], [z, features], [f, 1])
+        : at([n, channels * area], [z, features * area], [f, area], [y, width], [x, 1]);
+    };
+    const a = e.load(x, pixel(g.inputs, g.size, c, row, column), e.and(inRow, inColumn));
     const taps = kh * kw;
     if (kind === 'forward') {
       const weights = m.param(g.groups * g.outputs * g.inputs * taps);
@@ -74,7 +82,7 @@ function convolution(g: Geometry, kind: Kind, relu = false) {
         weights,
         at([z, g.outputs * g.inputs * taps], [o, g.inputs * taps], [c, taps], [ky, kw], [kx, 1]),
       );
-      const index = at([n, g.groups * g.outputs * oh * ow], [z, g.outputs * oh * ow], [o, oh * ow], [oy, ow], [ox, 1]);
+      const index = pixel(g.outputs, [oh, ow], o, oy, ox);
       return {
         a,
         b,
@@ -87,10 +95,7 @@ function convolution(g: Geometry, kind: Kind, relu = false) {
     }
     const dy = m.param(g.images * g.groups * g.outputs * oh * ow);
     const dw = m.param(g.groups * g.outputs * g.inputs * taps, 'write');
-    const b = e.load(
-      dy,
-      at([n, g.groups * g.outputs * oh * ow], [z, g.outputs * oh * ow], [o, oh * ow], [oy, ow], [ox, 1]),
-    );
+    const b = e.load(dy, pixel(g.outputs, [oh, ow], o, oy, ox));
     const index = at([z, g.outputs * g.inputs * taps], [o, g.inputs * taps], [c, taps], [ky, kw], [kx, 1]);
     return { a, b, k: [n, oy, ox], loops: [z, o, c, ky, kx], stores: (sum) => [[dw, index, sum]] };
   };
@@ -121,6 +126,16 @@ const geometries: Record<string, Partial<Geometry>> = {
   'kernel as large as the image': { kernel: [9, 11], low: zeros, high: zeros, images: 8, outputs: 9 },
   'narrow image': { size: [30, 3], images: 3 },
   'one input feature': { inputs: 1, outputs: 8, images: 3 },
+  'channels last': { last: true, inputs: 5, outputs: 9 },
+};
+
+/** Convolutions of each channel by itself, channels last: vectors of channels in both factors. */
+const ownChannels: Record<string, Partial<Geometry>> = {
+  'as many channels as vectors hold': { groups: 8 },
+  'channels left over': { groups: 19 },
+  'stride 2': { groups: 12, stride: [2, 2], size: [9, 12] },
+  transposed: { groups: 9, lhsDilation: [2, 2], low: [2, 2], high: [1, 1], size: [5, 4] },
+  'no padding': { groups: 6, low: zeros, high: zeros },
 };
 
 describe('convolutions', () => {
@@ -129,6 +144,14 @@ describe('convolutions', () => {
     it(name, () => check(g, 'forward', true));
     if (g.inputs === 1 && g.outputs === 1) continue;
     it(`${name}: gradient of the kernel`, () => check({ ...g, images: 3 }, 'kernelGradient'));
+  }
+
+  for (const [name, change] of Object.entries(ownChannels)) {
+    const g = { ...base, inputs: 1, outputs: 1, last: true, ...change };
+    it(`depthwise, ${name}`, () => {
+      check(g, 'forward', true);
+      check(g, 'kernelGradient');
+    });
   }
 
   for (const [name, change] of Object.entries(geometries)) {
