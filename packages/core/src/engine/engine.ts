@@ -6,6 +6,7 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
+import type { ProductLibrary } from './library.ts';
 import type { TuningStore } from '../tuning/store.ts';
 
 /** Static facts about an engine, read by the scheduler and by kernel lowering. */
@@ -116,6 +117,8 @@ export interface IEngine {
   readonly caps: EngineCaps;
   /** Present where tiles measured on the device are loaded, or measured, without being asked. */
   readonly tuning?: EngineTuning;
+  /** Present where a library of the device may compute products of matrices, if that is measured faster. */
+  readonly library?: ProductLibrary;
   /** Uninitialised memory of at least `bytes` bytes. Throws OutOfMemoryError. */
   alloc(bytes: number): EngineBuffer;
   free(buffer: EngineBuffer): void;

@@ -11,6 +11,7 @@ export type {
   IEngine,
   KernelSource,
 } from './engine.ts';
+export type { ProductLibrary } from './library.ts';
 export {
   CompileError,
   DeviceLostError,

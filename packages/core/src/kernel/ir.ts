@@ -13,6 +13,7 @@
  * contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
  * 32 bits only get programs without such operations (legalize.ts).
  */
+import type { MatrixProduct } from './product.ts';
 import type { DType } from '../shape/dtype.ts';
 
 /** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
@@ -160,4 +161,6 @@ export interface Program {
   readonly body: readonly KNode[];
   /** Rough cost of one group in arithmetic operations and bytes moved, for placement, work splitting and profiles. */
   readonly cost: { readonly flops: number; readonly bytes: number };
+  /** What it computes, if that is a product of matrices which a library may compute instead (engine/library.ts). */
+  readonly product?: MatrixProduct;
 }

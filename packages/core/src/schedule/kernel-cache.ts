@@ -4,13 +4,11 @@
  *
  * Kernels are known by their loop nest as text. An entry lives as long as some plan holds it.
  */
-import type { CompiledKernel, EngineCaps, IEngine } from '../engine/engine.ts';
-import { optimize } from '../kernel/axes.ts';
-import type { LoopKernel } from '../kernel/ir.ts';
+import type { CompiledKernel, IEngine } from '../engine/engine.ts';
 import { legalize } from '../kernel/legalize.ts';
-import { linearize } from '../kernel/linearize.ts';
 import { printLoopKernel } from '../kernel/print.ts';
 import type { Lowered } from '../templates/contract.ts';
+import { lowerPlain } from '../templates/plain.ts';
 import { lowerContraction } from '../templates/select.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import type { LoweredKernel } from './lower.ts';
@@ -41,7 +39,8 @@ export class KernelCache {
     return this.findOr(key, () => {
       const { caps } = this.#engine;
       return (
-        (hint === null ? null : lowerContraction(loop, hint, e, caps, choicesOf(this.#engine))) ?? plain(loop, caps)
+        (hint === null ? null : lowerContraction(loop, hint, e, caps, choicesOf(this.#engine))) ??
+        lowerPlain(loop, caps)
       );
     });
   }
@@ -76,9 +75,4 @@ export class KernelCache {
       this.#engine.release(entry.compiled);
     }
   }
-}
-
-function plain(loop: LoopKernel, caps: EngineCaps): Lowered {
-  const program = linearize(optimize(loop, caps), caps);
-  return { dispatches: [{ program, bindings: loop.params.map((_, param) => ({ param })) }], temps: [] };
 }

@@ -9,6 +9,7 @@ import { optimize } from '../kernel/axes.ts';
 import type { Exprs } from '../kernel/expr.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../kernel/ir.ts';
 import { linearize } from '../kernel/linearize.ts';
+import type { MatrixOperand, MatrixProduct } from '../kernel/product.ts';
 import { Rewriter } from '../kernel/rewrite.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { Lowered, LoweredDispatch } from './contract.ts';
@@ -39,8 +40,11 @@ export class Assembly {
     return { write: this.#e.param(slot, dtype, 'write', length), read: this.#e.param(slot, dtype, 'read', length) };
   }
 
-  /** Adds a dispatch. `shaped`: the kinds of all ranges are chosen; otherwise the default choices are made. */
-  add(suffix: string, stores: readonly LoopStore[], shaped: boolean): void {
+  /**
+   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen; otherwise the default choices are made. `product`: what it computes,
+   * with slots of the PARAMs that `stores` have.
+   */
+  add(suffix: string, stores: readonly LoopStore[], shaped: boolean, product?: MatrixProduct): void {
     const used = paramsOf(stores);
     const rewriter = new Rewriter(this.#e, new Map());
     const params = used.map((p, slot) => {
@@ -54,7 +58,8 @@ export class Assembly {
       scalars: this.#kernel.scalars,
       stores: stores.map((s) => rewriter.store(s)),
     };
-    const program = linearize(shaped ? kernel : optimize(kernel, this.#caps), this.#caps);
+    const linear = linearize(shaped ? kernel : optimize(kernel, this.#caps), this.#caps);
+    const program = product === undefined ? linear : { ...linear, product: renumbered(product, used) };
     const first = this.#kernel.params.length;
     const bindings = used.map(({ arg }) => (arg.slot < first ? { param: arg.slot } : { temp: arg.slot - first }));
     this.#dispatches.push({ program, bindings });
@@ -63,6 +68,15 @@ export class Assembly {
   result(): Lowered {
     return { dispatches: this.#dispatches, temps: this.#temps };
   }
+}
+
+/** The product with the places of its PARAMs among those of a dispatch as their slots. */
+function renumbered(product: MatrixProduct, used: readonly KNodeOf<'PARAM'>[]): MatrixProduct {
+  const at = (operand: MatrixOperand): MatrixOperand => ({
+    ...operand,
+    slot: used.findIndex(({ arg }) => arg.slot === operand.slot),
+  });
+  return { ...product, a: at(product.a), b: at(product.b), c: at(product.c) };
 }
 
 /** The PARAMs that stores use, by slot. */

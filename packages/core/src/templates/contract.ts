@@ -6,6 +6,7 @@
  * classified. A template returns dispatches, or null: then the loop nest is lowered as it stands.
  */
 import type { EngineCaps } from '../engine/engine.ts';
+import type { ProductLibrary } from '../engine/library.ts';
 import type { KNode, KNodeOf, LoopKernel, Program } from '../kernel/ir.ts';
 import type { Exprs } from '../kernel/expr.ts';
 
@@ -59,9 +60,11 @@ export interface Lowered {
   readonly temps: readonly number[];
 }
 
-/** Tiles that were measured, for engines with groups of threads (tuning/). */
+/** What was measured, for engines with groups of threads or a library for products (tuning/). */
 export interface TileChoices {
-  /** Name of the tile for a class of contractions (simt-class.ts); undefined if none was measured. */
+  /** The engine's library, if it has one. */
+  readonly library?: ProductLibrary | null;
+  /** Name of what was chosen for a class of contractions (choice.ts); undefined if nothing was measured. */
   find(key: string): string | undefined;
   /** Told of every contraction that is lowered. */
   note(key: string, kernel: LoopKernel, e: Exprs): void;

@@ -3,13 +3,12 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import type { Exprs } from '../kernel/expr.ts';
-import type { LoopKernel } from '../kernel/ir.ts';
 import { type Contraction, findContraction, sizeOf } from './contraction.ts';
-import type { ContractionTemplate, TileChoices } from './contract.ts';
+import type { ContractionTemplate } from './contract.ts';
 import { lowerTiled } from './gemm.ts';
+import { byLibrary, questionOf } from './choice.ts';
+import { lowerForLibrary } from './library.ts';
 import { defaultTile } from './simt-choose.ts';
-import { classOf } from './simt-class.ts';
 import { lowerSimt, problemFor, tileFits } from './simt-gemm.ts';
 import { type SimtTile, tileOf } from './simt-tile.ts';
 
@@ -26,22 +25,17 @@ export const lowerContraction: ContractionTemplate = (kernel, _hint, e, caps, ch
   const c = findContraction(kernel, e);
   if (c === null || !computes(c.reduce.dtype as DType, caps)) return null;
   if (sizeOf(c.k) * sizeOf(c.kernel.stores[0]?.ranges ?? []) < smallest) return null;
+  const question = choices === undefined ? null : questionOf(c, caps, choices.library);
+  if (question !== null) choices?.note(question.key, kernel, e);
+  const chosen = question === null ? undefined : choices?.find(question.key);
+  if (chosen === byLibrary && question?.product) return lowerForLibrary(c, e, caps, question.product);
   if (!caps.simt) return lowerTiled(c, e, caps);
-  const tile = measuredTile(kernel, c, e, caps, choices) ?? defaultTile(c, caps);
+  const tile = measuredTile(c, caps, chosen) ?? defaultTile(c, caps);
   return tile === null ? null : lowerSimt(c, e, caps, tile);
 };
 
-function measuredTile(
-  kernel: LoopKernel,
-  c: Contraction,
-  e: Exprs,
-  caps: EngineCaps,
-  choices: TileChoices | undefined,
-): SimtTile | null {
-  if (choices === undefined) return null;
-  const key = classOf(c, caps);
-  choices.note(key, kernel, e);
-  const tile = tileOf(choices.find(key) ?? '');
-  // Measured with other extents of the same class: it need not fit.
+/** Measured with other extents of the same class: it need not fit. */
+function measuredTile(c: Contraction, caps: EngineCaps, name: string | undefined): SimtTile | null {
+  const tile = tileOf(name ?? '');
   return tile !== null && tileFits(tile, problemFor(c, tile), c.reduce.dtype as DType, caps) ? tile : null;
 }

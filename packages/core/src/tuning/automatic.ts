@@ -12,8 +12,11 @@ const pause = 50;
 
 /** Starts it. `forget` is called when kernels should be lowered anew. */
 export function startTuning(engine: IEngine, forget: () => void): void {
-  const { tuning } = engine;
-  if (tuning === undefined || !engine.caps.simt) return;
+  const { tuning, library } = engine;
+  if (!engine.caps.simt && library === undefined) return;
+  // Not at once: it may fail in the middle of a plan that would be forgotten.
+  library?.onFailure(() => queueMicrotask(forget));
+  if (tuning === undefined) return;
   const { store, automatic = false, now = () => performance.now() } = tuning;
   const choices = choicesOf(engine);
   const key = storeKey(engine);

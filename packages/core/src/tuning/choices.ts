@@ -6,7 +6,8 @@ import type { Exprs } from '../kernel/expr.ts';
 import type { LoopKernel } from '../kernel/ir.ts';
 import type { TileChoices } from '../templates/contract.ts';
 import { tilesVersion } from '../templates/simt-class.ts';
-import { tileOf } from '../templates/simt-tile.ts';
+import { isChoice } from '../templates/choice.ts';
+import type { ProductLibrary } from '../engine/library.ts';
 
 /** A contraction that has been lowered, one for each class. */
 export interface Seen {
@@ -20,8 +21,13 @@ const mostClasses = 256;
 export class Choices implements TileChoices {
   readonly #tiles = new Map<string, string>();
   readonly #seen = new Map<string, Seen>();
+  readonly library: ProductLibrary | null;
   /** Told of a class that was not measured yet. */
   onNew: ((key: string) => void) | null = null;
+
+  constructor(library: ProductLibrary | null = null) {
+    this.library = library;
+  }
 
   find(key: string): string | undefined {
     return this.#tiles.get(key);
@@ -69,7 +75,7 @@ export class Choices implements TileChoices {
     if (version !== tilesVersion || typeof tiles !== 'object' || tiles === null) return 0;
     let count = 0;
     for (const [key, name] of Object.entries(tiles)) {
-      if (typeof name !== 'string' || tileOf(name) === null || this.#tiles.has(key)) continue;
+      if (typeof name !== 'string' || !isChoice(name) || this.#tiles.has(key)) continue;
       this.set(key, name);
       count++;
     }
@@ -82,7 +88,7 @@ const known = new WeakMap<IEngine, Choices>();
 /** The tiles of an engine. */
 export function choicesOf(engine: IEngine): Choices {
   let choices = known.get(engine);
-  if (choices === undefined) known.set(engine, (choices = new Choices()));
+  if (choices === undefined) known.set(engine, (choices = new Choices(engine.library ?? null)));
   return choices;
 }
 

@@ -6,7 +6,11 @@ import type { KNodeOf } from '../kernel/ir.ts';
 import { legalize } from '../kernel/legalize.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import type { Lowered } from '../templates/contract.ts';
-import { findContraction } from '../templates/contraction.ts';
+import { type Contraction, findContraction } from '../templates/contraction.ts';
+import { byLibrary, byTiles, questionOf } from '../templates/choice.ts';
+import { lowerTiled } from '../templates/gemm.ts';
+import { lowerForLibrary } from '../templates/library.ts';
+import { lowerPlain } from '../templates/plain.ts';
 import { candidateTiles } from '../templates/simt-choose.ts';
 import { lowerSimt } from '../templates/simt-gemm.ts';
 import { nameOf } from '../templates/simt-tile.ts';
@@ -80,11 +84,26 @@ async function round(engine: IEngine, candidate: Candidate, now: () => number): 
   candidate.best = Math.min(candidate.best, (now() - start) / candidate.runs);
 }
 
+/** A name, and how to lower by it. */
+type Way = readonly [name: string, lower: () => Lowered];
+
+/** What to measure, the default first. */
+async function waysOf(engine: IEngine, c: Contraction, { kernel, e }: Seen): Promise<Way[]> {
+  const { caps, library } = engine;
+  const ways: Way[] = caps.simt
+    ? candidateTiles(c, caps).map((tile): Way => [nameOf(tile), () => lowerSimt(c, e, caps, tile)])
+    : [[byTiles, () => lowerTiled(c, e, caps) ?? lowerPlain(kernel, caps)]];
+  const found = questionOf(c, caps, library)?.product ?? null;
+  if (found === null || library === undefined || !(await library.prepare(found.product))) return ways;
+  // Behind the default: it comes to be measured whatever the budget is.
+  return [...ways.slice(0, 1), [byLibrary, () => lowerForLibrary(c, e, caps, found)], ...ways.slice(1)];
+}
+
 /** All candidates that were measured, the fastest first; none where the kernel is no contraction of theirs. */
 export async function measureTiles(engine: IEngine, seen: Seen, { budget, now }: MeasureOptions): Promise<Measured[]> {
   const c = findContraction(seen.kernel, seen.e);
   if (c === null) return [];
-  const tiles = candidateTiles(c, engine.caps);
+  const ways = await waysOf(engine, c, seen);
   const params = parameters(engine, seen.kernel.params);
   const candidates: Candidate[] = [];
   const drop = ({ kernels, buffers }: Candidate): void => {
@@ -95,10 +114,11 @@ export async function measureTiles(engine: IEngine, seen: Seen, { budget, now }:
     await engine.idle();
     const start = now();
     let best = Number.POSITIVE_INFINITY;
-    for (const tile of tiles) {
-      if (candidates.length > 0 && now() - start > budget) break;
-      const candidate = prepare(engine, nameOf(tile), lowerSimt(c, seen.e, engine.caps, tile), params);
+    for (const [name, lower] of ways) {
+      if (candidates.length > 0 && name !== byLibrary && now() - start > budget) break;
+      const candidate = prepare(engine, name, lower(), params);
       candidates.push(candidate);
+      await engine.ready?.();
       await round(engine, candidate, now); // compiles, fills caches
       candidate.best = Number.POSITIVE_INFINITY;
       await round(engine, candidate, now);

@@ -5,7 +5,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
 import { clearPlans } from '../schedule/runtime.ts';
 import { findContraction } from '../templates/contraction.ts';
-import { classOf } from '../templates/simt-class.ts';
+import { questionOf } from '../templates/choice.ts';
 import { choicesOf, type Seen, storeKey } from './choices.ts';
 import { type Measured, measureTiles } from './measure.ts';
 import { type ProductShape, productOf } from './product.ts';
@@ -37,12 +37,13 @@ export interface TuneResult {
 }
 
 /**
- * Measures, for each class of matrix products and convolutions the engine has run, which tile of threads is the fastest on its
- * device, and lowers them with it from now on.
+ * Measures, for each class of matrix products and convolutions the engine has run, which tile of threads, or the
+ * device's library where there is one, is the fastest, and lowers them with it from now on.
  *
  * Every candidate sums in the accumulating dtype, so results stay within the tolerances of the numeric contract; the order in
  * which they add, and with it the last bits, may differ from one tile to another. Do not tune between runs that must give the
- * same bits. Engines without groups of threads (`cpu`) need no tuning: nothing is measured and the list is empty. Other work
+ * same bits. Engines without groups of threads (`cpu`) and without a library for products need no tuning: nothing is measured and
+ * the list is empty. Other work
  * submitted meanwhile disturbs the figures.
  *
  * @param engine an engine; the current one unless given
@@ -60,7 +61,7 @@ export interface TuneResult {
 export async function tune(engine: IEngine = getEngine(), options: TuneOptions = {}): Promise<TuneResult[]> {
   const { products = [], store, budget = 2000, again = false, onResult, now = () => performance.now() } = options;
   const given = products.map(productOf);
-  if (!engine.caps.simt) return [];
+  if (!engine.caps.simt && engine.library === undefined) return [];
   const choices = choicesOf(engine);
   const key = storeKey(engine);
   let changed = false;
@@ -72,8 +73,8 @@ export async function tune(engine: IEngine = getEngine(), options: TuneOptions =
   const wanted = new Map<string, Seen>(choices.wanted());
   for (const seen of given) {
     const c = findContraction(seen.kernel, seen.e);
-    const name = c === null ? null : classOf(c, engine.caps);
-    if (name !== null && choices.find(name) === undefined) wanted.set(name, seen);
+    const name = c === null ? undefined : questionOf(c, engine.caps, engine.library)?.key;
+    if (name !== undefined && choices.find(name) === undefined) wanted.set(name, seen);
   }
   const results: TuneResult[] = [];
   try {
