@@ -1,8 +1,12 @@
 /** The whole addon as one unit: its headers are most of what compiling costs. */
 #include "addon.cc"
+#include "builder.cc"
+#include "clblast.cc"
 #include "devices.cc"
 #include "driver.cc"
 #include "engine.cc"
 #include "library.cc"
+#include "multiply.cc"
+#include "shared-object.cc"
 #include "submit.cc"
 #include "waiter.cc"

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace {
 
@@ -26,24 +27,28 @@ void CL_CALL FreeStaging(cl_event, cl_int, void* raw) {
 
 }  // namespace
 
-Driver::Driver(DeviceChoice choice, bool unified) : device_(choice.device), unified_(unified) {
-  constexpr intptr_t kContextPlatform = 0x1084;
-  const intptr_t properties[] = {kContextPlatform, reinterpret_cast<intptr_t>(choice.platform), 0};
+Driver::Driver(DeviceChoice choice, bool unified) : context_(MakeContext(choice)), device_(choice.device), unified_(unified) {
   cl_int code = CL_SUCCESS;
-  context_ = cl.CreateContext(properties, 1, &device_, nullptr, nullptr, &code);
-  Check(code, "clCreateContext");
   queue_ = cl.CreateCommandQueue(context_, device_, 0, &code);
   if (code != CL_SUCCESS) {
     Close();
     throw ClError{code, "clCreateCommandQueue"};
   }
+  builder_ = std::make_unique<Builder>(choice, context_);
+}
+
+void Driver::StopBuilding() {
+  if (builder_ != nullptr) builder_->Stop();
 }
 
 void Driver::Close() {
+  StopBuilding();
   if (queue_ != nullptr) cl.Finish(queue_);
   Track(nullptr);
   kernels_.Clear([](Kernel& k) { cl.ReleaseKernel(k.kernel); });
-  programs_.Clear([](cl_program p) { cl.ReleaseProgram(p); });
+  programs_.Clear([](Program& p) {
+    if (p.program != nullptr) cl.ReleaseProgram(p.program);
+  });
   buffers_.Clear([](cl_mem m) { cl.ReleaseMemObject(m); });
   if (queue_ != nullptr) cl.ReleaseCommandQueue(queue_);
   if (timed_ != nullptr) cl.ReleaseCommandQueue(timed_);
@@ -153,58 +158,50 @@ cl_event Driver::Marker() {
   return event;
 }
 
-uint32_t Driver::BuildSource(const std::string& source, const std::string& options) {
-  const char* text = source.c_str();
-  const size_t length = source.size();
-  cl_int code = CL_SUCCESS;
-  cl_program program = cl.CreateProgramWithSource(context_, 1, &text, &length, &code);
-  Check(code, "clCreateProgramWithSource");
-  return Build(program, options);
+uint32_t Driver::Build(std::string source, std::string options, bool reload) {
+  return programs_.Add({nullptr, builder_->Add(std::move(source), std::move(options), reload)});
 }
 
-uint32_t Driver::BuildBinary(const uint8_t* data, size_t bytes, const std::string& options) {
-  cl_int code = CL_SUCCESS;
-  cl_int status = CL_SUCCESS;
-  cl_program program = cl.CreateProgramWithBinary(context_, 1, &device_, &bytes, &data, &status, &code);
-  Check(code, "clCreateProgramWithBinary");
-  return Build(program, options);
+uint32_t Driver::Load(const uint8_t* data, size_t bytes, const std::string& options) {
+  return programs_.Add({::BuildBinary(context_, device_, data, bytes, options)});
 }
 
-uint32_t Driver::Build(cl_program program, const std::string& options) {
-  const cl_int code = cl.BuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
-  if (code == CL_SUCCESS) return programs_.Add(program);
-  size_t bytes = 0;
-  std::string log;
-  if (cl.GetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &bytes) == CL_SUCCESS && bytes > 1) {
-    log.resize(bytes);
-    cl.GetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, bytes, &log[0], nullptr);
-    log.resize(std::strlen(log.c_str()));
-  }
-  cl.ReleaseProgram(program);
-  throw ClError{code, "clBuildProgram", -1, log};
+Program& Driver::Find(double number) {
+  Program* found = programs_.Find(number);
+  if (found == nullptr) throw ClError{CL_INVALID_VALUE, "program"};
+  return *found;
+}
+
+std::shared_ptr<BuildJob> Driver::JobOf(double number) { return Find(number).job; }
+
+cl_program Driver::Compiled(double number) {
+  Program& found = Find(number);
+  if (found.program != nullptr) return found.program;
+  found.job->Wait();
+  if (found.job->error.code != CL_SUCCESS) throw found.job->error;
+  std::swap(found.program, found.job->program);
+  return found.program;
 }
 
 std::vector<uint8_t> Driver::BinaryOf(double number) {
-  cl_program* program = programs_.Find(number);
-  if (program == nullptr) throw ClError{CL_INVALID_VALUE, "program"};
-  size_t bytes = 0;
-  Check(cl.GetProgramInfo(*program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr), "clGetProgramInfo");
-  std::vector<uint8_t> binary(bytes);
-  unsigned char* pointer = binary.data();
-  if (bytes > 0) Check(cl.GetProgramInfo(*program, CL_PROGRAM_BINARIES, sizeof pointer, &pointer, nullptr), "clGetProgramInfo");
-  return binary;
+  const cl_program program = Compiled(number);
+  Program& found = Find(number);
+  if (found.job == nullptr || found.job->binary.empty()) return ::BinaryOf(program);
+  const std::shared_ptr<BuildJob> job = std::move(found.job);
+  return std::move(job->binary);
 }
 
 void Driver::ReleaseProgram(double number) {
-  cl_program* program = programs_.Find(number);
-  if (program == nullptr) throw ClError{CL_INVALID_VALUE, "program"};
-  cl.ReleaseProgram(*program);
+  const cl_program program = Find(number).program;
+  if (program != nullptr) cl.ReleaseProgram(program);
   programs_.Remove(static_cast<uint32_t>(number));
 }
 
 uint32_t Driver::MakeKernel(double number, const std::string& name, const double* layout, size_t count) {
-  cl_program* program = programs_.Find(number);
-  if (program == nullptr || count < 6) throw ClError{CL_INVALID_VALUE, "program"};
+  if (count < 6) throw ClError{CL_INVALID_VALUE, "kernel"};
+  const cl_program program = Compiled(number);
+  // Nobody asks for the binary of a program that runs already.
+  Find(number).job = nullptr;
   Kernel made;
   for (int axis = 0; axis < 3; axis++) {
     made.local[axis] = static_cast<size_t>(layout[3 + axis]);
@@ -213,7 +210,7 @@ uint32_t Driver::MakeKernel(double number, const std::string& name, const double
   }
   for (size_t i = 6; i < count; i++) made.sizes.push_back(static_cast<uint8_t>(layout[i]));
   cl_int code = CL_SUCCESS;
-  made.kernel = cl.CreateKernel(*program, name.c_str(), &code);
+  made.kernel = cl.CreateKernel(program, name.c_str(), &code);
   Check(code, "clCreateKernel");
   size_t most = 0;
   const cl_int asked = cl.GetKernelWorkGroupInfo(made.kernel, device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "builder.h"
 #include "cl.h"
 #include "slots.h"
 
@@ -20,12 +21,21 @@ struct Kernel {
   std::vector<uint8_t> sizes;
 };
 
+/** A program, or one that is being compiled. */
+struct Program {
+  cl_program program = nullptr;
+  std::shared_ptr<BuildJob> job = nullptr;
+};
+
 /** Commands of a batch, as cells of eight bytes: numbers are doubles, scalar arguments raw bytes. */
 enum CommandKind : int {
   kDispatch = 1,  // kernel, then one cell for each argument: a buffer's number, or the scalar's bytes
   kCopy = 2,      // from, offset, to, offset, bytes
   kFill = 3,      // buffer, offset, bytes, pattern
+  kProduct = 4,   // 1 for double, m, n, k, batch, then of a, b, c: buffer, offset, stride, distance, 1 if transposed
 };
+
+constexpr size_t kProductCells = 22;
 
 class Driver {
  public:
@@ -45,27 +55,38 @@ class Driver {
   /** Completes when everything submitted before has. The caller releases the event. */
   cl_event Marker();
 
-  uint32_t BuildSource(const std::string& source, const std::string& options);
-  uint32_t BuildBinary(const uint8_t* data, size_t bytes, const std::string& options);
+  /** Starts compiling; whoever needs the program waits for it. `reload`: see Builder. */
+  uint32_t Build(std::string source, std::string options, bool reload);
+  uint32_t Load(const uint8_t* data, size_t bytes, const std::string& options);
+  /** Null if the program is there, or was refused and somebody has been told. */
+  std::shared_ptr<BuildJob> JobOf(double program);
+  /** The program, once it is compiled; throws what the compiler said. */
+  cl_program Compiled(double program);
   std::vector<uint8_t> BinaryOf(double program);
   void ReleaseProgram(double program);
   /** `layout`: grid (3), group (3), then the bytes of each argument, 0 for a buffer. */
   uint32_t MakeKernel(double program, const std::string& name, const double* layout, size_t count);
   void ReleaseKernel(double kernel);
 
+  /** Has CLBlast compile, on a thread, what products like this one need; the cells are those of a command without buffers. */
+  std::shared_ptr<BuildJob> PrepareProduct(const double* cells, size_t count);
+
   /** Enqueues a batch and flushes. On failure the commands before `ClError::command` have been enqueued. */
   void Submit(const double* cells, size_t count);
   /** Runs a batch and waits for it; nanoseconds of each command on the device, negative where it has no clock. */
   std::vector<double> SubmitTimed(const double* cells, size_t count);
+  /** Gives up programs that are not being compiled yet, and waits for those that are. */
+  void StopBuilding();
   /** Waits for everything and releases everything. */
   void Close();
 
  private:
   cl_mem Buffer(double number);
+  Program& Find(double program);
   size_t Enqueue(const double* cells, size_t left, cl_event* event);
   size_t Dispatch(const double* cells, size_t left, cl_event* event);
   void Copy(const double* cells, cl_event* event);
-  uint32_t Build(cl_program program, const std::string& options);
+  void Multiply(const double* cells, cl_event* event);
   /** True where nothing enqueued is unfinished, as far as is known. */
   bool Idle();
   void Track(cl_event event);
@@ -79,7 +100,8 @@ class Driver {
   cl_event last_ = nullptr;
   bool unified_ = false;
   Slots<cl_mem> buffers_;
-  Slots<cl_program> programs_;
+  Slots<Program> programs_;
+  std::unique_ptr<Builder> builder_;
   Slots<Kernel> kernels_;
   /** Bytes of uploads that wait in copies of their own. */
   std::shared_ptr<std::atomic<size_t>> staged_ = std::make_shared<std::atomic<size_t>>(0);

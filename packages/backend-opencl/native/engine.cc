@@ -63,10 +63,11 @@ Napi::Function Engine::Define(Napi::Env env) {
                      {InstanceMethod("alloc", &Engine::Alloc), InstanceMethod("free", &Engine::Free),
                       InstanceMethod("upload", &Engine::Upload), InstanceMethod("readSync", &Engine::ReadSync),
                       InstanceMethod("read", &Engine::Read), InstanceMethod("idle", &Engine::Idle),
-                      InstanceMethod("build", &Engine::Build), InstanceMethod("load", &Engine::Load),
+                      InstanceMethod("build", &Engine::Build), InstanceMethod("built", &Engine::Built),
+                      InstanceMethod("finish", &Engine::Finish), InstanceMethod("load", &Engine::Load),
                       InstanceMethod("binary", &Engine::Binary), InstanceMethod("releaseProgram", &Engine::ReleaseProgram),
                       InstanceMethod("kernel", &Engine::MakeKernel), InstanceMethod("releaseKernel", &Engine::ReleaseKernel),
-                      InstanceMethod("submit", &Engine::Submit), InstanceMethod("submitTimed", &Engine::SubmitTimed),
+                      InstanceMethod("prepareProduct", &Engine::PrepareProduct), InstanceMethod("submit", &Engine::Submit), InstanceMethod("submitTimed", &Engine::SubmitTimed),
                       InstanceMethod("dispose", &Engine::Dispose)});
 }
 
@@ -80,10 +81,7 @@ Engine::Engine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Engine>(info) 
     throw Napi::Error::New(env, "a thread-safe function cannot be made");
   // Only work in flight keeps the program running.
   napi_unref_threadsafe_function(env, answers_);
-  waiter_ = std::make_unique<Waiter>([this](uint64_t number, cl_int code) {
-    auto* answer = new Answer{number, code};
-    if (napi_call_threadsafe_function(answers_, answer, napi_tsfn_nonblocking) != napi_ok) delete answer;
-  });
+  waiter_ = std::make_unique<Waiter>([this](uint64_t number, cl_int code) { Answers(number, code); });
   napi_add_env_cleanup_hook(env, OnCleanup, this);
 }
 
@@ -97,6 +95,7 @@ void Engine::Close() {
     waiter_->Stop();
     waiter_ = nullptr;
   }
+  driver_->StopBuilding();
   // Answers that wait are still delivered.
   if (answers_ != nullptr) napi_release_threadsafe_function(answers_, napi_tsfn_release);
   answers_ = nullptr;
@@ -133,30 +132,42 @@ Napi::Value Engine::Read(const Napi::CallbackInfo& info) {
   return Guarded(info.Env(), [&] {
     const cl_event event =
         Live().ReadLater(Number(info, 0), static_cast<size_t>(Number(info, 1)), bytes.data, bytes.length);
-    return Promise(info.Env(), event, Napi::Persistent(info[2].As<Napi::Object>()));
+    return Await(info.Env(), event, Napi::Persistent(info[2].As<Napi::Object>()));
   });
 }
 
 Napi::Value Engine::Idle(const Napi::CallbackInfo& info) {
-  return Guarded(info.Env(), [&] { return Promise(info.Env(), Live().Marker(), Napi::ObjectReference()); });
+  return Guarded(info.Env(), [&] { return Await(info.Env(), Live().Marker(), Napi::ObjectReference()); });
 }
 
-Napi::Value Engine::Promise(Napi::Env env, cl_event event, Napi::ObjectReference target) {
-  const uint64_t number = next_++;
+Napi::Value Engine::Promise(Napi::Env env, uint64_t number, Napi::ObjectReference target) {
   napi_deferred deferred = nullptr;
   napi_value promise = nullptr;
-  if (napi_create_promise(env, &deferred, &promise) != napi_ok) {
-    cl.WaitForEvents(1, &event);
-    cl.ReleaseEvent(event);
-    throw Napi::Error::New(env);
-  }
+  if (napi_create_promise(env, &deferred, &promise) != napi_ok) throw Napi::Error::New(env);
   if (pending_.empty()) {
     napi_ref_threadsafe_function(env, answers_);
     Ref();
   }
   pending_.emplace(number, Pending{deferred, std::move(target)});
-  waiter_->Add(event, number);
   return Napi::Value(env, promise);
+}
+
+Napi::Value Engine::Await(Napi::Env env, cl_event event, Napi::ObjectReference target) {
+  const uint64_t number = next_++;
+  try {
+    const Napi::Value promise = Promise(env, number, std::move(target));
+    waiter_->Add(event, number);
+    return promise;
+  } catch (const Napi::Error&) {
+    cl.WaitForEvents(1, &event);
+    cl.ReleaseEvent(event);
+    throw;
+  }
+}
+
+void Engine::Answers(uint64_t number, cl_int code) {
+  auto* answer = new Answer{number, code};
+  if (napi_call_threadsafe_function(answers_, answer, napi_tsfn_nonblocking) != napi_ok) delete answer;
 }
 
 void Engine::OnAnswer(napi_env env, napi_value, void* context, void* data) {
@@ -185,16 +196,34 @@ void Engine::Answered(Napi::Env env, const Answer& answer) {
 }
 
 Napi::Value Engine::Build(const Napi::CallbackInfo& info) {
-  const std::string source = info[0].As<Napi::String>();
-  const std::string options = info[1].As<Napi::String>();
-  return Guarded(info.Env(), [&] { return Napi::Number::New(info.Env(), Live().BuildSource(source, options)); });
+  std::string source = info[0].As<Napi::String>();
+  std::string options = info[1].As<Napi::String>();
+  const bool reload = info[2].ToBoolean();
+  return Guarded(info.Env(),
+                 [&] { return Napi::Number::New(info.Env(), Live().Build(std::move(source), std::move(options), reload)); });
+}
+
+/** Resolves when a program is compiled or refused; it says nothing about which. */
+Napi::Value Engine::Built(const Napi::CallbackInfo& info) {
+  return Guarded(info.Env(), [&] {
+    const std::shared_ptr<BuildJob> job = Live().JobOf(Number(info, 0));
+    const uint64_t number = next_++;
+    const Napi::Value promise = Promise(info.Env(), number, Napi::ObjectReference());
+    if (job == nullptr) Answers(number, CL_COMPLETE);
+    else job->Then([this, number] { Answers(number, CL_COMPLETE); });
+    return promise;
+  });
+}
+
+void Engine::Finish(const Napi::CallbackInfo& info) {
+  Guarded(info.Env(), [&] { Live().Compiled(Number(info, 0)); });
 }
 
 Napi::Value Engine::Load(const Napi::CallbackInfo& info) {
   const Bytes binary = View(info, 0);
   const std::string options = info[1].As<Napi::String>();
   return Guarded(info.Env(),
-                 [&] { return Napi::Number::New(info.Env(), Live().BuildBinary(binary.data, binary.length, options)); });
+                 [&] { return Napi::Number::New(info.Env(), Live().Load(binary.data, binary.length, options)); });
 }
 
 Napi::Value Engine::Binary(const Napi::CallbackInfo& info) {
@@ -218,6 +247,18 @@ Napi::Value Engine::MakeKernel(const Napi::CallbackInfo& info) {
 
 void Engine::ReleaseKernel(const Napi::CallbackInfo& info) {
   Guarded(info.Env(), [&] { Live().ReleaseKernel(Number(info, 0)); });
+}
+
+/** Resolves when CLBlast is ready for such a product; rejects where it cannot. */
+Napi::Value Engine::PrepareProduct(const Napi::CallbackInfo& info) {
+  const Cells cells = CellsOf(info);
+  return Guarded(info.Env(), [&] {
+    const std::shared_ptr<BuildJob> job = Live().PrepareProduct(cells.data, cells.count);
+    const uint64_t number = next_++;
+    const Napi::Value promise = Promise(info.Env(), number, Napi::ObjectReference());
+    job->Then([this, number, job = job.get()] { Answers(number, job->error.code); });
+    return promise;
+  });
 }
 
 void Engine::Submit(const Napi::CallbackInfo& info) {

@@ -33,9 +33,12 @@ class Engine : public Napi::ObjectWrap<Engine> {
   Napi::Value Read(const Napi::CallbackInfo& info);
   Napi::Value Idle(const Napi::CallbackInfo& info);
   Napi::Value Build(const Napi::CallbackInfo& info);
+  Napi::Value Built(const Napi::CallbackInfo& info);
+  void Finish(const Napi::CallbackInfo& info);
   Napi::Value Load(const Napi::CallbackInfo& info);
   Napi::Value Binary(const Napi::CallbackInfo& info);
   void ReleaseProgram(const Napi::CallbackInfo& info);
+  Napi::Value PrepareProduct(const Napi::CallbackInfo& info);
   Napi::Value MakeKernel(const Napi::CallbackInfo& info);
   void ReleaseKernel(const Napi::CallbackInfo& info);
   void Submit(const Napi::CallbackInfo& info);
@@ -43,7 +46,12 @@ class Engine : public Napi::ObjectWrap<Engine> {
   void Dispose(const Napi::CallbackInfo& info);
 
   Driver& Live();
-  Napi::Value Promise(Napi::Env env, cl_event event, Napi::ObjectReference target);
+  /** A promise to be answered under the number; the first of several keeps the program and this object alive. */
+  Napi::Value Promise(Napi::Env env, uint64_t number, Napi::ObjectReference target);
+  /** A promise for an event, which it takes over. */
+  Napi::Value Await(Napi::Env env, cl_event event, Napi::ObjectReference target);
+  /** Answers from any thread. */
+  void Answers(uint64_t number, cl_int code);
   void Answered(Napi::Env env, const Answer& answer);
   void Close();
   static void OnAnswer(napi_env env, napi_value, void* context, void* data);

@@ -95,6 +95,10 @@ size_t Driver::Enqueue(const double* cells, size_t left, cl_event* event) {
             "clEnqueueFillBuffer");
       return length;
     }
+    case kProduct:
+      if (length != kProductCells) throw ClError{CL_INVALID_VALUE, "product"};
+      Multiply(cells, event);
+      return length;
     default:
       throw ClError{CL_INVALID_VALUE, "submit"};
   }

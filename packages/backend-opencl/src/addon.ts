@@ -42,10 +42,20 @@ export interface Driver {
   readSync(buffer: number, offset: number, into: Uint8Array): void;
   read(buffer: number, offset: number, into: Uint8Array): Promise<void>;
   idle(): Promise<void>;
-  build(source: string, options: string): number;
+  /**
+   * Starts compiling on a thread; whatever needs the program waits for it, and throws what the compiler says. `reload`: the driver
+   * compiles for good only when asked for a binary, and the program is loaded from that.
+   */
+  build(source: string, options: string, reload?: boolean): number;
+  /** Resolves when a program is compiled or refused. */
+  built(program: number): Promise<void>;
+  /** Waits for that; throws what the compiler says. */
+  finish(program: number): void;
   load(binary: Uint8Array, options: string): number;
   binary(program: number): Uint8Array;
   releaseProgram(program: number): void;
+  /** Resolves when CLBlast has compiled what a product like this command needs (its buffers do not matter). */
+  prepareProduct(cells: Uint8Array, count: number): Promise<void>;
   /** `layout`: groups (3), threads of a group (3), then the bytes of each argument, 0 for a buffer. */
   kernel(program: number, name: string, layout: Float64Array): number;
   releaseKernel(kernel: number): void;
@@ -67,6 +77,8 @@ export interface NativeError extends Error {
 export interface Addon {
   /** Opens the OpenCL library, once per process; an empty string, or why it could not. */
   open(path: string): string;
+  /** The same for CLBlast. */
+  openClblast(path: string): string;
   devices(): DeviceRecord[];
   readonly Driver: new (device: number, unifiedMemory: boolean) => Driver;
 }
@@ -77,13 +89,18 @@ export const libraryVariable = 'POLYGRAD_OPENCL_LIBRARY';
 /** The environment variable that names another binary of the addon, such as one compiled for AddressSanitizer. */
 export const addonVariable = 'POLYGRAD_OPENCL_ADDON';
 
+/** The library to open, '' for the system's. */
+export function libraryPath(): string {
+  return process.env[libraryVariable] ?? '';
+}
+
 let loaded: Addon | string | null = null;
 
 /** The addon with its library open, or the reason why not. */
 export function openLibrary(): Addon | string {
   loaded ??= loadAddon();
   if (typeof loaded === 'string') return loaded;
-  const reason = loaded.open(process.env[libraryVariable] ?? '');
+  const reason = loaded.open(libraryPath());
   if (reason === '') return loaded;
   return `no OpenCL library could be opened (${reason}); install an OpenCL driver and the ICD loader, on Debian for example ocl-icd-libopencl1 and pocl-opencl-icd`;
 }

@@ -193,6 +193,38 @@ describe.skipIf(!hasDevice())('OpenClEngine', () => {
     expect(() => engine.compile([b.build({ name: 'brain' })])).toThrow(/kernel 'brain' cannot be compiled.*bfloat16/);
   });
 
+  it('compiles without holding up the event loop, and waits where it must', async () => {
+    const engine = make();
+    const x = put(engine, Float32Array.of(1));
+    // A kernel that takes the compiler a while.
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const p = e.param(0, 'float32', 'readwrite', 1);
+    let value = b.load(p, e.i32(0));
+    for (let i = 0; i < 400; i++)
+      value = e.add(e.mul(value, e.constant('float32', 1 + i / 1e6)), e.constant('float32', 1 / i));
+    b.store(p, e.i32(0), value);
+    const [long] = engine.compile([b.build({ name: 'long' })]);
+    let turns = 0;
+    const turning = setInterval(() => turns++, 0);
+    await engine.ready();
+    clearInterval(turning);
+    expect(turns).toBeGreaterThan(0);
+    engine.submit([{ kind: 'dispatch', kernel: long!, bindings: [x], scalars: [] }]);
+    expect(Number.isFinite(floats(engine, x)[0])).toBe(false);
+    // Without a wait in between.
+    const [kernel] = engine.compile([stepProgram(1)]);
+    engine.upload(x, Float32Array.of(1));
+    engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x], scalars: [2, 1] }]);
+    expect(floats(engine, x)).toEqual([3]);
+    // Nobody waits for what is still being compiled.
+    engine.compile([stepProgram(2), stepProgram(3)]);
+    const ready = engine.ready();
+    engine.dispose();
+    await ready;
+    await engine.ready();
+  });
+
   it('shares code among equal programs and lets it go', () => {
     const engine = make();
     const [a, b] = engine.compile([stepProgram(4), stepProgram(4)]);

@@ -17,7 +17,8 @@ const scalarBytes: Readonly<Record<DType, number>> = {
 /** A compiled kernel. `handle` is the driver's number for it, -1 as long as there is none. */
 export class OpenClKernel implements CompiledKernel {
   readonly program: Program;
-  readonly held: Held;
+  /** Null until somebody needs it: programs that a library computes are not compiled. */
+  held: Held | null;
   readonly params: PrintedKernel['params'];
   readonly scalars: PrintedKernel['scalars'];
   /** Bindings a dispatch gives: one for each slot. */
@@ -27,17 +28,16 @@ export class OpenClKernel implements CompiledKernel {
   /** What the driver must know: groups, threads, bytes of each argument (0 for buffers). */
   readonly layout: Float64Array;
   readonly argumentCount: number;
-  /** The text the compiler was given, before its entry point was renamed. */
-  readonly source: string;
+  readonly printed: PrintedKernel;
   handle = -1;
   released = false;
 
-  constructor(program: Program, printed: PrintedKernel, held: Held) {
+  constructor(program: Program, printed: PrintedKernel, held: Held | null) {
     this.program = program;
     this.held = held;
     this.params = printed.params;
     this.scalars = printed.scalars;
-    this.source = printed.source;
+    this.printed = printed;
     this.bindingCount = program.params.reduce((most, p) => Math.max(most, p.arg.slot + 1), 0);
     this.empty = printed.dispatch.includes(0);
     this.argumentCount = 2 * printed.params.length + printed.scalars.length;

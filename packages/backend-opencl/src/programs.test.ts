@@ -124,10 +124,11 @@ describe.skipIf(process.platform === 'win32')('ProgramCache', () => {
 });
 
 describe.skipIf(!hasDevice())('programs on disk', () => {
-  it('are compiled once, whichever kernels they were compiled with', () => {
+  it('are compiled once, whichever kernels they were compiled with', async () => {
     const cache = folder();
     const first = make(cache);
     first.compile([addProgram(1), addProgram(2)]);
+    await first.ready();
     expect(first.builds).toEqual({ compiled: 2, fromDisk: 0 });
     const second = make(cache);
     expect(run(second, 2)).toEqual([2, 2, 2, 2]);
@@ -155,7 +156,7 @@ describe.skipIf(!hasDevice())('programs on disk', () => {
     const cache = folder();
     const engines = Array.from({ length: 4 }, () => make(cache));
     for (const engine of engines) engine.compile([addProgram(7), addProgram(8)]);
-    await Promise.all(engines.map((engine) => engine.idle()));
+    await Promise.all(engines.map((engine) => engine.ready()));
     expect(readdirSync(cache).every((name) => name.endsWith('.clbin'))).toBe(true);
     expect(run(make(cache), 8)).toEqual([8, 8, 8, 8]);
   });
@@ -181,16 +182,70 @@ describe.skipIf(!hasDevice())('ProgramStore', () => {
   const bad = { source: '__kernel\nvoid bad(__global int* x) {\n  x[0] = nothing;\n}\n', entry: 'bad' };
 
   it('finds the kernel that is to blame', () => {
+    const { driver, store: programs } = store();
+    const [first, second, third] = programs.take([good, bad, { ...good, source: good.source.replace('1', '2') }]);
+    expect(() => programs.handleOf(second!)).toThrow(BuildError);
+    const refusal = ((): BuildError => {
+      try {
+        programs.handleOf(second!);
+      } catch (error) {
+        return error as BuildError;
+      }
+      throw new Error('was not refused');
+    })();
+    expect(refusal.log).toMatch(/nothing/);
+    expect(refusal.source).toMatch(/nothing/);
+    // The others are compiled without it.
+    for (const held of [first!, third!])
+      driver.kernel(programs.handleOf(held), held.entry, Float64Array.of(1, 1, 1, 1, 1, 1, 0));
+    for (const held of [first!, second!, third!]) programs.release(held);
+    expect(programs.take([bad])[0]!.module.refused).toBeNull();
+  });
+
+  it('compiles in the background, and is told when all is done', async () => {
     const { store: programs } = store();
-    let caught: unknown;
-    try {
-      programs.take([good, bad]);
-    } catch (error) {
-      caught = error;
-    }
-    expect(caught).toBeInstanceOf(BuildError);
-    expect((caught as BuildError).index).toBe(1);
-    expect((caught as BuildError).log).toMatch(/nothing/);
+    const held = programs.take(
+      Array.from({ length: 5 }, (_, i) => ({ ...good, source: good.source.replace('1', `${i}`) })),
+    );
+    expect(held.every(({ module }) => module.building !== null)).toBe(true);
+    await Promise.all([programs.whenBuilt(), programs.whenBuilt()]);
+    expect(held.every(({ module }) => module.building === null)).toBe(true);
+    expect(programs.compiled).toBe(5);
+    // Refusals are told to those who need the kernel only.
+    const [refused] = programs.take([bad]);
+    await programs.whenBuilt();
+    expect(() => programs.handleOf(refused!)).toThrow(BuildError);
+  });
+
+  it('begins anew where compiling failed for want of something', () => {
+    const { driver, buildOptions } = setUp({ cache: false });
+    cleanups.push(() => driver.dispose());
+    let failures = 1;
+    const faulty = new Proxy(driver, {
+      get: (target, name) => {
+        if (name === 'finish' && failures-- > 0)
+          return () => {
+            throw Object.assign(new Error('native'), {
+              code: -6,
+              call: 'clCreateProgramWithSource',
+              command: -1,
+              log: '',
+            });
+          };
+        return target[name as keyof Driver].bind(target);
+      },
+    });
+    const programs = new ProgramStore(faulty, null, buildOptions, ['test'], false);
+    const [held] = programs.take([good]);
+    expect(() => programs.handleOf(held!)).toThrow('native');
+    expect(programs.handleOf(held!)).toBeGreaterThanOrEqual(0);
+  });
+
+  it('lets go of kernels that are still being compiled', async () => {
+    const { store: programs } = store();
+    for (const held of programs.take([good, bad])) programs.release(held);
+    await programs.whenBuilt();
+    expect(programs.handleOf(programs.take([good])[0]!)).toBeGreaterThanOrEqual(0);
   });
 
   it('reports the log, the source line and the IR', () => {
@@ -200,7 +255,7 @@ describe.skipIf(!hasDevice())('ProgramStore', () => {
     const line = printed.source.split('\n').findIndex((text) => text.includes('p0['));
     const broken = printed.source.replace('p0[', 'q0[');
     try {
-      programs.take([{ source: broken, entry: printed.entry }]);
+      programs.handleOf(programs.take([{ source: broken, entry: printed.entry }])[0]!);
       expect.fail('was not refused');
     } catch (error) {
       const report = explainBuild(error as BuildError, program, printed);

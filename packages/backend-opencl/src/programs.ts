@@ -1,53 +1,63 @@
 /**
- * From sources to kernels of the driver: many kernels in one program, each program once, compiled ones from disk.
+ * From sources to kernels of the driver: several kernels in one program, each once, compiled ones from disk.
  *
- * A compiler run costs about as much for one kernel as for twenty, so what is not known is compiled together. On disk every
- * kernel is found by its own key, whichever others lie in the same program.
+ * Threads of the addon compile, and whoever needs a kernel first waits for its program: `whenBuilt` without holding up JavaScript,
+ * `handleOf` on the spot. On disk every kernel is found by its own key, whichever others lie in the same program.
  */
+import { availableParallelism } from 'node:os';
 import type { Driver } from './addon.ts';
 import { isNativeError } from './errors.ts';
 import { cacheKey, type ProgramCache } from './program-cache.ts';
 import { combineSources } from './source.ts';
 
 /** A kernel's text and what its name in it is. */
-export interface KernelSource {
+export interface KernelText {
   readonly source: string;
   readonly entry: string;
 }
 
-/** A program of the driver and how many kernels use it. */
+/** A program of the driver, and who uses it. */
 interface Module {
-  readonly handle: number;
-  users: number;
+  handle: number;
+  readonly users: Set<Held>;
+  /** What is being compiled; null once that is over. */
+  building: readonly Part[] | null;
+  /** What the compiler said about the only kernel. */
+  refused: BuildError | null;
 }
 
-/** A kernel's program, to be given back with `release`. */
+/** A kernel of a program. */
+interface Part {
+  readonly key: string;
+  readonly source: string;
+}
+
+/** A kernel's place in a program, to be given back with `release`. */
 export interface Held {
   readonly key: string;
-  readonly module: Module;
   /** Name of the kernel in the program. */
   readonly entry: string;
+  module: Module;
 }
 
-/** The compiler refused one kernel. */
+/** The compiler refused a kernel. */
 export class BuildError extends Error {
   override readonly name: string = 'BuildError';
-  /** Which of the sources. */
-  readonly index: number;
   /** The text the compiler saw, and what it said. */
   readonly source: string;
   readonly log: string;
 
-  constructor(index: number, source: string, log: string, options: ErrorOptions) {
+  constructor(source: string, log: string, options: ErrorOptions) {
     super('the compiler of the driver refuses the kernel', options);
-    this.index = index;
     this.source = source;
     this.log = log;
   }
 }
 
-/** Most kernels compiled together: a program lives as long as one of them. */
-const mostTogether = 24;
+/** Kernels compiled together: a program costs something by itself, lives as long as one of them, and several threads want some. */
+const together = { least: 4, most: 24 };
+/** Threads that compile (native/builder.cc). */
+const threads = Math.min(8, availableParallelism());
 
 /** All programs of one engine. */
 export class ProgramStore {
@@ -59,6 +69,7 @@ export class ProgramStore {
   /** True where a program runs kernels compiled for it only after it went through its binary. */
   readonly #reload: boolean;
   readonly #modules = new Map<string, Module>();
+  readonly #building = new Set<Module>();
   compiled = 0;
   fromDisk = 0;
 
@@ -70,35 +81,59 @@ export class ProgramStore {
     this.#reload = reload;
   }
 
-  /** Programs for these kernels, in their order; throws BuildError. */
-  take(sources: readonly KernelSource[]): Held[] {
-    const wanted = sources.map(({ source, entry }) => {
+  /** Programs for these kernels, in their order; what is new begins to be compiled. */
+  take(texts: readonly KernelText[]): Held[] {
+    const wanted = texts.map(({ source, entry }) => {
       const key = cacheKey([...this.#device, this.#options, source]);
       return { key, entry: `k${key.slice(0, 20)}`, source: renamed(source, entry, `k${key.slice(0, 20)}`) };
     });
-    const fresh = new Map<string, number>();
-    wanted.forEach(({ key }, i) => {
-      if (!this.#modules.has(key) && !fresh.has(key)) fresh.set(key, i);
-    });
+    const fresh = new Map<string, Part>();
+    for (const part of wanted) if (!this.#modules.has(part.key)) fresh.set(part.key, part);
     this.#fromDisk(fresh);
     const rest = [...fresh.values()];
-    for (let at = 0; at < rest.length; at += mostTogether)
-      this.#build(rest.slice(at, at + mostTogether).map((index) => ({ index, ...wanted[index]! })));
+    const share = Math.min(together.most, Math.max(together.least, Math.ceil(rest.length / threads)));
+    for (let at = 0; at < rest.length; at += share) this.#start(rest.slice(at, at + share));
     return wanted.map(({ key, entry }) => {
       const module = this.#modules.get(key)!;
-      module.users++;
-      return { key, module, entry };
+      const held = { key, entry, module };
+      module.users.add(held);
+      return held;
     });
   }
 
-  release({ module }: Held): void {
-    if (--module.users > 0) return;
+  release(held: Held): void {
+    const { module } = held;
+    module.users.delete(held);
+    if (module.users.size > 0) return;
     for (const [key, known] of this.#modules) if (known === module) this.#modules.delete(key);
+    this.#building.delete(module);
     this.#driver.releaseProgram(module.handle);
   }
 
+  /** The driver's number of a kernel's program; waits until it is compiled. Throws BuildError. */
+  handleOf(held: Held): number {
+    // Kernels that were refused together are compiled once more, alone.
+    while (held.module.building !== null) this.#finish(held.module);
+    const { refused, handle } = held.module;
+    if (refused !== null) throw refused;
+    return handle;
+  }
+
+  /** Resolves when nothing is being compiled any more; what was refused is told to those who need it. */
+  async whenBuilt(): Promise<void> {
+    for (let [module] = this.#building; module !== undefined; [module] = this.#building) {
+      await this.#driver.built(module.handle);
+      try {
+        if (this.#building.has(module)) this.#finish(module);
+      } catch (error) {
+        if (isNativeError(error)) return;
+        throw error;
+      }
+    }
+  }
+
   /** Takes what the disk has out of `fresh`. */
-  #fromDisk(fresh: Map<string, number>): void {
+  #fromDisk(fresh: Map<string, Part>): void {
     const cache = this.#cache;
     if (cache === null) return;
     const loaded = new Map<string, Module>();
@@ -108,7 +143,8 @@ export class ProgramStore {
       let module = loaded.get(found.id);
       if (module === undefined) {
         try {
-          module = { handle: this.#driver.load(found.binary, this.#options), users: 0 };
+          const handle = this.#driver.load(found.binary, this.#options);
+          module = { handle, users: new Set(), building: null, refused: null };
         } catch (error) {
           if (!isNativeError(error)) throw error;
           cache.remove(key);
@@ -122,39 +158,72 @@ export class ProgramStore {
     }
   }
 
-  #build(kernels: readonly { index: number; key: string; source: string }[]): void {
-    let handle: number;
-    const source = combineSources(kernels.map((k) => k.source));
-    try {
-      handle = this.#driver.build(source, this.#options);
-    } catch (error) {
-      if (!isNativeError(error) || error.call !== 'clBuildProgram') throw error;
-      const [first] = kernels;
-      if (kernels.length === 1 && first !== undefined)
-        throw new BuildError(first.index, source, error.log || error.message, { cause: error });
-      // One of them is to blame: alone it says so.
-      for (const kernel of kernels) this.#build([kernel]);
-      return;
-    }
-    this.compiled += kernels.length;
-    const keys = kernels.map((k) => k.key);
-    const module = { handle: this.#keep(handle, keys), users: 0 };
-    for (const key of keys) this.#modules.set(key, module);
+  #start(parts: readonly Part[]): Module {
+    const module: Module = { handle: this.#build(parts), users: new Set(), building: parts, refused: null };
+    for (const { key } of parts) this.#modules.set(key, module);
+    this.#building.add(module);
+    this.compiled += parts.length;
+    return module;
   }
 
-  /** Writes a new program to disk; gives the program to use from now on. */
-  #keep(handle: number, keys: readonly string[]): number {
-    if (this.#cache === null || this.#cache.refused !== null) return handle;
+  #build(parts: readonly Part[]): number {
+    const source = combineSources(parts.map((p) => p.source));
+    return this.#driver.build(source, this.#options, this.#reload);
+  }
+
+  /** Waits for a module that is being compiled, and keeps it on disk. */
+  #finish(module: Module): void {
+    const parts = module.building!;
     try {
-      const binary = this.#driver.binary(handle);
-      this.#cache.write(keys, binary);
-      if (!this.#reload || binary.length === 0) return handle;
-      const again = this.#driver.load(binary, this.#options);
-      this.#driver.releaseProgram(handle);
-      return again;
+      this.#driver.finish(module.handle);
+      module.building = null;
+      this.#building.delete(module);
     } catch (error) {
       if (!isNativeError(error)) throw error;
-      return handle;
+      if (error.call !== 'clBuildProgram') {
+        // Want of memory, say: the next attempt begins anew.
+        this.#driver.releaseProgram(module.handle);
+        module.handle = this.#build(parts);
+        throw error;
+      }
+      module.building = null;
+      this.#building.delete(module);
+      const [only] = parts;
+      if (parts.length > 1) this.#separate(module, parts);
+      else module.refused = new BuildError(only!.source, error.log || error.message, { cause: error });
+      return;
+    }
+    this.#keep(module.handle, parts);
+  }
+
+  /** One of several kernels is to blame: alone it says so. */
+  #separate(module: Module, parts: readonly Part[]): void {
+    this.compiled -= parts.length;
+    for (const part of parts) {
+      const users = [...module.users].filter(({ key }) => key === part.key);
+      if (users.length === 0) {
+        this.#modules.delete(part.key);
+        continue;
+      }
+      const own = this.#start([part]);
+      for (const held of users) {
+        held.module = own;
+        own.users.add(held);
+      }
+    }
+    module.users.clear();
+    this.#driver.releaseProgram(module.handle);
+  }
+
+  #keep(handle: number, parts: readonly Part[]): void {
+    const cache = this.#cache;
+    if (cache === null || cache.refused !== null) return;
+    try {
+      const keys = parts.map(({ key }) => key);
+      cache.write(keys, this.#driver.binary(handle));
+    } catch (error) {
+      // Not every driver gives its programs away.
+      if (!isNativeError(error)) throw error;
     }
   }
 }

@@ -1,8 +1,15 @@
 /** What a new engine is made of: its options, its device and driver, the capabilities it reports. */
-import { EngineMissingError, type EngineCaps } from '@polygrad/core/engine';
+import {
+  defaultStore,
+  type EngineCaps,
+  EngineMissingError,
+  type EngineTuning,
+  type TuningStore,
+} from '@polygrad/core/engine';
 import type { KOp } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, openClNativeOps } from '@polygrad/emit-c';
-import type { DeviceRecord, Driver } from './addon.ts';
+import { type DeviceRecord, type Driver, libraryPath } from './addon.ts';
+import { Clblast, clblastOf } from './clblast.ts';
 import { chooseDevice } from './devices.ts';
 import { isNativeError, codeName } from './errors.ts';
 import { defaultCacheFolder, ProgramCache } from './program-cache.ts';
@@ -23,6 +30,19 @@ export interface OpenClEngineOptions {
    * belong to the user alone (mode 0700), otherwise it is left alone.
    */
   readonly cache?: string | false;
+  /**
+   * Tuning (`tune` of @polygrad/core). 'load': what was measured on the device in earlier runs is used. 'automatic': what is new is
+   * measured, too, soon after it was first run; sums are then added in another order from there on. Default: 'automatic', but 'load'
+   * on processors.
+   */
+  readonly tuning?: 'automatic' | 'load' | false;
+  /** Where measurements are kept. Default: `defaultStore()` of @polygrad/core. */
+  readonly tuningStore?: TuningStore;
+  /**
+   * false: CLBlast is not looked for. By default it computes products of matrices where it is installed and was measured faster on
+   * the device than the engine's own kernels.
+   */
+  readonly clblast?: boolean;
 }
 
 /** Everything an engine needs that does not change. */
@@ -39,6 +59,8 @@ export interface Setup {
   readonly reload: boolean;
   /** Most bytes to hold. */
   readonly limit: number;
+  readonly tuning: EngineTuning | null;
+  readonly library: Clblast | null;
 }
 
 /** The device wished for: the options', else POLYGRAD_OPENCL_DEVICE. */
@@ -79,8 +101,16 @@ export function setUp(options: OpenClEngineOptions): Setup {
     },
     identity: [record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
     reload: record.platform === 'Portable Computing Language',
+    tuning: tuningOf(options, device.type === 'cpu'),
+    library: options.clblast === false ? null : new Clblast(driver, clblastOf(addon, libraryPath()), facts.fp64),
     limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.globalBytes),
   };
+}
+
+function tuningOf(options: OpenClEngineOptions, isProcessor: boolean): EngineTuning | null {
+  const { tuning = isProcessor ? 'load' : 'automatic', tuningStore } = options;
+  if (tuning === false) return null;
+  return { store: tuningStore ?? defaultStore(), automatic: tuning === 'automatic' };
 }
 
 interface Facts {

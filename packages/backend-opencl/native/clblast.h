@@ -1,0 +1,31 @@
+/**
+ * CLBlast, a library of others for products of matrices, opened at run time where it is installed. Names and values are those of
+ * its interface for C.
+ */
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "cl.h"
+
+/** Opens the library, once per process; an empty string, or why it could not. Thread-safe. */
+std::string OpenBlast(const std::string& path);
+
+/** Matrices in a buffer, row-major; everything counts elements. */
+struct Operand {
+  cl_mem buffer;
+  size_t offset;
+  size_t stride;
+  size_t distance;
+  bool transposed;
+};
+
+/** c = a b, `batch` times. */
+struct Product {
+  bool isDouble;
+  size_t m, n, k, batch;
+  Operand a, b, c;
+};
+
+/** Enqueues a product; throws ClError with CLBlast's code, whose `call` begins with CLBlast. */
+void Enqueue(const Product& product, cl_command_queue queue, cl_event* event);

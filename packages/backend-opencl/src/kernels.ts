@@ -1,0 +1,80 @@
+/** The engine's kernels: printed, compiled in the background, made when they are first run or somebody waits for them. */
+import { CompileError, type CompiledKernel, type KernelSource } from '@polygrad/core/engine';
+import { printProgram, type Program } from '@polygrad/core/kernel';
+import { PrintError } from '@polygrad/emit-c';
+import { explainBuild } from './build-log.ts';
+import { OpenClKernel, printKernel } from './kernel.ts';
+import { BuildError, ProgramStore } from './programs.ts';
+import type { Setup } from './setup.ts';
+
+export class Kernels {
+  readonly #setup: Setup;
+  readonly #programs: ProgramStore;
+
+  constructor(setup: Setup) {
+    this.#setup = setup;
+    this.#programs = new ProgramStore(setup.driver, setup.cache, setup.buildOptions, setup.identity, setup.reload);
+  }
+
+  get builds(): { readonly compiled: number; readonly fromDisk: number } {
+    const { compiled, fromDisk } = this.#programs;
+    return { compiled, fromDisk };
+  }
+
+  /** True for programs that a library computes. */
+  isForLibrary({ product }: Program): boolean {
+    return product !== undefined && this.#setup.library?.takes(product) === true;
+  }
+
+  /** Kernels of programs; what is not known begins to be compiled. Throws CompileError for what OpenCL C cannot say. */
+  start(programs: readonly Program[]): OpenClKernel[] {
+    const printed = programs.map((program) => {
+      try {
+        return printKernel(program, this.#setup.printOptions);
+      } catch (error) {
+        if (!(error instanceof PrintError)) throw error;
+        throw new CompileError('opencl', program.name, error.message, printProgram(program), { cause: error });
+      }
+    });
+    const kernels = programs.map((program, i) => new OpenClKernel(program, printed[i]!, null));
+    const wanted = kernels.filter(({ program }) => !this.isForLibrary(program));
+    const held = this.#programs.take(wanted.map((kernel) => kernel.printed));
+    wanted.forEach((kernel, i) => {
+      kernel.held = held[i]!;
+    });
+    return kernels;
+  }
+
+  /** The driver's number of a kernel, once it is compiled. Throws CompileError where the driver refuses it. */
+  handleOf(kernel: OpenClKernel): number {
+    if (kernel.handle >= 0) return kernel.handle;
+    const { program, printed, layout } = kernel;
+    try {
+      kernel.held ??= this.#programs.take([printed])[0]!;
+      const { held } = kernel;
+      kernel.handle = this.#setup.driver.kernel(this.#programs.handleOf(held), held.entry, layout);
+    } catch (error) {
+      throw error instanceof BuildError ? explainBuild(error, program, printed) : error;
+    }
+    return kernel.handle;
+  }
+
+  /** Resolves when all are compiled, or refused. */
+  ready(): Promise<void> {
+    return this.#programs.whenBuilt();
+  }
+
+  release(kernels: readonly CompiledKernel[]): void {
+    for (const kernel of kernels as readonly OpenClKernel[]) {
+      if (kernel.released) continue;
+      kernel.released = true;
+      if (kernel.handle >= 0) this.#setup.driver.releaseKernel(kernel.handle);
+      if (kernel.held !== null) this.#programs.release(kernel.held);
+    }
+  }
+}
+
+/** The text the compiler was given, before its entry point was renamed. */
+export function sourceOf(kernel: CompiledKernel): KernelSource {
+  return { language: 'opencl', text: (kernel as OpenClKernel).printed.source };
+}

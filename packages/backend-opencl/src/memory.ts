@@ -1,0 +1,92 @@
+/** The engine's buffers: numbers of the driver, and how many bytes they hold together. */
+import { type Binding, type EngineBuffer, type EngineMemory, OutOfMemoryError } from '@polygrad/core/engine';
+import type { Driver } from './addon.ts';
+import type { Life } from './life.ts';
+
+/** Device memory. */
+class OpenClBuffer implements EngineBuffer {
+  readonly owner: DeviceMemory;
+  readonly bytes: number;
+  /** The driver's number, or -1 after `free`. */
+  handle: number;
+
+  constructor(owner: DeviceMemory, bytes: number, handle: number) {
+    this.owner = owner;
+    this.bytes = bytes;
+    this.handle = handle;
+  }
+}
+
+export class DeviceMemory {
+  readonly #driver: Driver;
+  readonly #life: Life;
+  /** Largest buffer, and most bytes of all together. */
+  readonly #largest: number;
+  readonly #limit: number;
+  #bytes = 0;
+  #buffers = 0;
+
+  constructor(driver: Driver, life: Life, largest: number, limit: number) {
+    this.#driver = driver;
+    this.#life = life;
+    this.#largest = largest;
+    this.#limit = limit;
+  }
+
+  alloc(bytes: number): EngineBuffer {
+    if (bytes > this.#largest || this.#bytes + bytes > this.#limit) throw this.#outOfMemory(bytes);
+    const handle = this.#life.call('alloc', () => this.#driver.alloc(Math.max(4, bytes)), this.figures(bytes));
+    this.#bytes += bytes;
+    this.#buffers++;
+    return new OpenClBuffer(this, bytes, handle);
+  }
+
+  free(buffer: EngineBuffer): void {
+    const own = this.#own(buffer);
+    const { handle } = own;
+    own.handle = -1;
+    this.#bytes -= own.bytes;
+    this.#buffers--;
+    this.#life.call('free', () => this.#driver.free(handle), this.figures(0));
+  }
+
+  /** The number of a binding's buffer; the binding must lie inside. */
+  within(b: Binding, bytes: number): number {
+    const own = this.#own(b.buffer);
+    if (!(b.offset >= 0 && b.offset + bytes <= own.bytes))
+      throw new Error(
+        `[opencl] a binding lies outside its buffer: offset ${b.offset} and ${bytes} bytes of ${own.bytes}`,
+      );
+    return own.handle;
+  }
+
+  /** For messages about memory. */
+  figures(requested: number): { requested: number; live: number; limit: number } {
+    return { requested, live: this.#bytes, limit: this.#limit };
+  }
+
+  report(): EngineMemory {
+    return { bytes: this.#bytes, buffers: this.#buffers, reservedBytes: this.#bytes };
+  }
+
+  /** All buffers are gone. */
+  clear(): void {
+    this.#bytes = this.#buffers = 0;
+  }
+
+  #own(buffer: EngineBuffer): OpenClBuffer {
+    const own = buffer as OpenClBuffer;
+    if (own.owner !== this) throw new Error('[opencl] the buffer belongs to another engine: allocate it from this one');
+    if (own.handle < 0) throw new Error('[opencl] the buffer was freed: its memory may hold something else by now');
+    return own;
+  }
+
+  #outOfMemory(requested: number): OutOfMemoryError {
+    const hint =
+      requested > this.#largest
+        ? `the device takes at most ${this.#largest} bytes in one buffer: split the tensor`
+        : undefined;
+    const [live, limit] = [this.#bytes, this.#limit];
+    return new OutOfMemoryError('opencl', { requested, live, reserved: live, limit }, hint);
+  }
+}
