@@ -213,7 +213,7 @@ export function hardShrink(x: TensorLike, options: { readonly lambda?: number } 
  */
 export function threshold(x: TensorLike, options: { readonly threshold: number; readonly value: number }): Tensor {
   return activation('threshold', x, (t) =>
-    where(lessEqual(t, given(options.threshold, t)), given(options.value, t), t),
+    where(lessEqual(t, given(options?.threshold, t)), given(options?.value, t), t),
   );
 }
 

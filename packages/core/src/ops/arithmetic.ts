@@ -10,7 +10,7 @@ import { cast as castNode, stopGradient } from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { powPrimitive } from '../primitives/exponential.ts';
 import { fmodPrimitive } from '../primitives/remainder.ts';
-import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
+import { checkDType, type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands, given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -138,7 +138,7 @@ export function fmod(a: TensorLike, b: TensorLike): Tensor {
  */
 export function pow(a: TensorLike, b: TensorLike): Tensor {
   return compose('pow', () => {
-    if (typeof b === 'number' && typeof a === 'object') {
+    if (typeof b === 'number' && typeof a === 'object' && nodeOf(a)) {
       const easy = powOfNumber(a, b);
       if (easy !== null) return easy;
     }
@@ -198,6 +198,8 @@ export function pair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
     const [x, y] = operands(a, b);
     return [wrap(x), wrap(y)];
   }
+  // Only tensors have a node.
+  for (const x of [a, b]) if (typeof x === 'object') nodeOf(x);
   if (typeof a === 'object') return [a, given(b, a)];
   if (typeof b === 'object') return [given(a, b), b];
   return [wrap(operand(a)), wrap(operand(b))];
@@ -284,6 +286,7 @@ export function minimum(a: TensorLike, b: TensorLike): Tensor {
  */
 export function cast(x: Tensor, dtype: DType): Tensor {
   beginOp('cast');
+  checkDType('cast', dtype);
   return wrap(castNode(nodeOf(x), dtype));
 }
 

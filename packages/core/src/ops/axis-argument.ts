@@ -10,7 +10,7 @@ export interface Axes {
 
 /** Reads an axis argument for a tensor of `rank` axes. Throws ShapeError in the name of `op`. */
 export function readAxes(op: string, argument: AxisArgument | undefined, rank: number): Axes {
-  if (typeof argument === 'object' && !Array.isArray(argument)) {
+  if (typeof argument === 'object' && argument !== null && !Array.isArray(argument)) {
     const { axis, keepDims } = argument as { axis?: number | readonly number[]; keepDims?: boolean };
     return { axes: normalizeAxes(op, axis, rank), keepDims: keepDims ?? false };
   }

@@ -3,7 +3,7 @@ import { constant, scalar } from '../graph/primitives.ts';
 import { beginOp, compose, composingDepth } from '../graph/scope.ts';
 import { broadcastTo } from '../graph/primitives.ts';
 import { checkShape } from '../shape/axes.ts';
-import { type DType, type TypedArray, isFloat } from '../shape/dtype.ts';
+import { checkDType, type DType, type TypedArray, isFloat } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
 import { checkWeak } from '../shape/promotion.ts';
@@ -120,6 +120,7 @@ function toHost(values: Flat, dtype: DType): TypedArray {
  */
 export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
   beginOp('tensor');
+  if (options.dtype !== undefined) checkDType('tensor', options.dtype);
   let shape: Shape;
   let host: TypedArray;
   let dtype: DType;
@@ -158,6 +159,7 @@ export function leaf(t: Tensor, options: CreationOptions): Tensor {
 
 function filled(op: string, shape: Shape, value: number | bigint, dtype: DType, options: CreationOptions): Tensor {
   beginOp(op);
+  checkDType(op, dtype);
   checkShape(op, shape);
   return leaf(wrap(constant(value, dtype, [...shape])), options);
 }
@@ -216,6 +218,7 @@ export function full(shape: Shape, value: number | boolean | bigint, options: Cr
   const number = typeof value === 'bigint' ? value : Number(value);
   if (composingDepth() > 0) return filled('full', shape, number, dtype, options);
   return compose('full', () => {
+    checkDType('full', dtype);
     checkShape('full', shape);
     if (dtype !== 'bool') checkWeak('full', value, dtype);
     return leaf(wrap(broadcastTo(scalar(number, dtype), [...shape])), options);
@@ -257,6 +260,7 @@ export function fullLike(x: Tensor, value: number | boolean | bigint, options: C
 
 /** Throws unless the dtype is a float. */
 export function needFloat(op: string, dtype: DType): void {
+  checkDType(op, dtype);
   if (!isFloat(dtype))
     throw new DTypeError(op, `dtype not accepted: ${dtype}; needs a floating-point dtype; convert with cast()`, [
       dtype,

@@ -2,7 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
-import { normalizeAxis } from '../shape/axes.ts';
+import { checkList, normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -99,6 +99,7 @@ export function rot90(x: Tensor, turns: number = 1, axes: readonly [number, numb
   const node = nodeOf(x);
   const rank = node.shape.length;
   if (!Number.isInteger(turns)) throw new ArgumentError('rot90', `bad number of turns: ${turns}; must be an integer`);
+  checkList('rot90', 'axes', axes, '[0, 1]');
   if (axes.length !== 2)
     throw new ArgumentError('rot90', `wrong number of axes: [${[...axes].join(', ')}]; name the two of the plane`);
   const [a, b] = [normalizeAxis('rot90', axes[0], rank), normalizeAxis('rot90', axes[1], rank)];

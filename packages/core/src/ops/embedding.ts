@@ -48,7 +48,7 @@ function trailing(node: Node, count: number): Node {
  */
 export function embedding(indices: IndexLike, weight: Tensor, options: EmbeddingOptions = {}): Tensor {
   return compose('embedding', () => {
-    if (weight.ndim < 1)
+    if (nodeOf(weight).shape.length < 1)
       throw new ShapeError('embedding', `weight has shape ${showShape(weight.shape)}: needs a table with rows`, [
         weight.shape,
       ]);

@@ -10,6 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { fmodPrimitive } from '../primitives/remainder.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
+import { checkList } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { wrap } from '../tensor/handle.ts';
@@ -201,6 +202,7 @@ export function affineGrid(
   return compose(op, () => {
     const given = floatOperand(theta);
     const map = widened(given);
+    checkList(op, 'size', size, '[1, 3, 8, 8]');
     const rank = size.length - 2;
     if (
       (rank !== 2 && rank !== 3) ||

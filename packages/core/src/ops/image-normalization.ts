@@ -1,6 +1,7 @@
 /** Normalisation over channels of images: in groups, one by one, and by neighbouring channels. Batch norm is in normalization.ts. */
 import { makeNode } from '../graph/build.ts';
 import { compose } from '../graph/scope.ts';
+import { checkOptions } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
@@ -66,7 +67,7 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
  * groupNorm(tensor([[1, 3]]), { groups: 1 }); // about [[-1, 1]]
  */
 export function groupNorm(x: Tensor, options: ImageNormOptions & { readonly groups: number }): Tensor {
-  return grouped('groupNorm', x, options.groups, options);
+  return grouped('groupNorm', x, options?.groups ?? Number.NaN, options ?? {});
 }
 
 /**
@@ -112,6 +113,7 @@ export function localResponseNorm(x: Tensor, options: LocalResponseNormOptions):
   const op = 'localResponseNorm';
   return compose(op, () => {
     const t = wrap(floatOperand(x));
+    checkOptions(op, options, '{ size: 5 }');
     const { size, alpha = 1e-4, beta = 0.75, k = 1 } = options;
     if (t.ndim < 2)
       throw new ShapeError(op, `shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`, [

@@ -10,6 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import type { DType } from '../shape/dtype.ts';
+import { checkOptions } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
@@ -66,6 +67,7 @@ interface AxisScale {
 export function interpolate(x: Tensor, options: InterpolateOptions): Tensor {
   const op = 'interpolate';
   return compose(op, () => {
+    checkOptions(op, options, '{ scale: 2 }');
     const mode = options.mode ?? 'nearest';
     if (!Object.hasOwn(ranks, mode))
       throw new ArgumentError(op, `unknown mode: '${String(mode)}'; must be one of ${Object.keys(ranks).join(', ')}`);

@@ -2,7 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
-import { normalizeAxis } from '../shape/axes.ts';
+import { checkList, normalizeAxis } from '../shape/axes.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
@@ -18,6 +18,7 @@ const axisOf = (argument: JoinAxis | undefined): number =>
 
 /** The nodes of a list of tensors in their common dtype. */
 function parts(op: string, tensors: readonly Tensor[]): Node[] {
+  checkList(op, 'tensors', tensors, '[a, b]');
   if (tensors.length === 0) throw new ArgumentError(op, 'no tensors: the list is empty; give at least one');
   const nodes = tensors.map((t) => nodeOf(t));
   const dtype = nodes.reduce<DType>((common, node) => promoteTypes(op, common, node.dtype), (nodes[0] as Node).dtype);
@@ -101,6 +102,7 @@ function cutAt(op: string, x: Tensor, axis: number, sizes: (n: number) => number
 export function split(x: Tensor, size: number | readonly number[], axis?: JoinAxis): Tensor[] {
   return cutAt('split', x, axisOf(axis), (n) => {
     if (typeof size !== 'number') {
+      checkList('split', 'sizes', size, '[2, 3]');
       const total = size.reduce((a, b) => a + b, 0);
       if (total !== n)
         throw new ShapeError(

@@ -246,7 +246,7 @@ export function nanToNum(
   options: { readonly nan?: number; readonly posInf?: number; readonly negInf?: number } = {},
 ): Tensor {
   return compose('nanToNum', () => {
-    if (!isFloat(x.dtype)) return wrap(nodeOf(x));
+    if (!isFloat(nodeOf(x).dtype)) return wrap(nodeOf(x));
     const limits: Readonly<Record<string, number>> = {
       float64: Number.MAX_VALUE,
       float32: 3.4028234663852886e38,

@@ -247,6 +247,7 @@ export function gaussianNllLoss(
   options: GaussianNllOptions = {},
 ): Tensor {
   return between('gaussianNllLoss', prediction, target, (x, y) => {
+    nodeOf(variance);
     const eps = given(checkNumber('gaussianNllLoss', 'eps', options.eps ?? 1e-6, 0, true), x);
     let v = wrap(floatOperands(x, variance)[1]);
     const lead = x.shape.slice(0, -1);

@@ -1,7 +1,7 @@
 /** Losses that are satisfied by a margin: hinge, cosine embedding, triplets. `reduction` as in loss.ts. */
 import { sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-
+import { nodeOf } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { add, div, minimum, mul, sub } from './arithmetic.ts';
@@ -52,6 +52,7 @@ const embeddingEps = 1e-12;
 export function cosineEmbeddingLoss(a: Tensor, b: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
   return between('cosineEmbeddingLoss', a, b, (x, y) => {
     const op = 'cosineEmbeddingLoss';
+    nodeOf(target);
     if (x.ndim < 1 || x.ndim > 2 || !sameShape(target.shape, x.shape.slice(0, -1)))
       throw new ShapeError(
         op,

@@ -3,7 +3,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/build.ts';
 import { beginOp, compose } from '../graph/scope.ts';
-import { normalizeAxis } from '../shape/axes.ts';
+import { checkList, normalizeAxis } from '../shape/axes.ts';
 import { broadcastShapes, broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { promoteTypes } from '../shape/promotion.ts';
@@ -254,6 +254,10 @@ export function tensordot(
   return compose('tensordot', () => {
     const [x, y] = both(a, b);
     const [m, n] = [x.shape.length, y.shape.length];
+    if (typeof axes !== 'number') {
+      checkList('tensordot', 'axes', axes, '[[1], [0]]');
+      for (const i of [0, 1]) checkList('tensordot', `axes of factor ${i}`, axes[i], '[0]');
+    }
     if (typeof axes === 'number') {
       if (!Number.isInteger(axes) || axes < 0 || axes > Math.min(m, n)) {
         throw new ArgumentError(

@@ -2,6 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { checkList } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkWeak } from '../shape/promotion.ts';
 import type { Shape } from '../shape/view.ts';
@@ -56,6 +57,7 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
 
 function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number])[] {
   let pairs: (readonly [number, number])[];
+  if (typeof widths !== 'number') checkList('pad', 'widths', widths, '[[1, 1], [0, 2]]');
   if (typeof widths === 'number') pairs = shape.map(() => [widths, widths]);
   else if (widths.length === 2 && typeof widths[0] === 'number')
     pairs = shape.map(() => widths as readonly [number, number]);

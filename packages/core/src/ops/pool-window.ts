@@ -61,7 +61,7 @@ export interface Geometry {
 
 /** Reads the arguments of a pooling; throws in the name of `op`. */
 export function geometry(op: string, rank: number, x: Node, window: PoolWindow, settings: PoolSettings): Geometry {
-  const given = typeof window === 'object' && 'kernelSize' in window;
+  const given = typeof window === 'object' && window !== null && 'kernelSize' in window;
   const options: PoolSettings = given ? { ...window, ...settings } : settings;
   const layout = readLayout(op, options.layout);
   checkImage(op, x, rank);

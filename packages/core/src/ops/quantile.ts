@@ -2,7 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
-import { keepAxes } from '../shape/axes.ts';
+import { checkList, keepAxes } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
@@ -108,6 +108,7 @@ export function quantile(
 ): Tensor {
   return compose('quantile', () => {
     if (typeof q === 'number') return wrap(quantiles('quantile', x, [q], options)[0] as Node);
+    checkList('quantile', 'quantiles', q, '[0.25, 0.75]');
     if (q.length === 0) throw new ArgumentError('quantile', 'no quantiles: 0 given; give at least one');
     return wrap(
       p.concat(

@@ -4,6 +4,7 @@
  * A key names a whole stream: the same key gives the same bits on every engine. Without a key, calls take keys from one
  * generator that `seed` starts, in the order of the calls.
  */
+import { checkList } from '../shape/axes.ts';
 import { ArgumentError } from '../shape/errors.ts';
 
 /** Two 32-bit words. */
@@ -53,6 +54,7 @@ export function randomKey(value: number): RandomKey {
  * const [a, b] = splitKey(randomKey(7), 2);
  */
 export function splitKey(key: RandomKey, count: number = 2): RandomKey[] {
+  checkList('splitKey', 'key', key, '[0, 1]');
   const keys: RandomKey[] = Array.from({ length: count }, (_, i) => threefry(key, [i, 1]));
   if (drawn.has(key)) for (const part of keys) drawn.add(part);
   return keys;

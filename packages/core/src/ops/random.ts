@@ -155,7 +155,7 @@ export function permutation(
   options: { readonly key?: RandomKey | number; readonly axis?: number } = {},
 ): Tensor {
   return compose('permutation', () => {
-    const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, of.ndim);
+    const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, nodeOf(of).shape.length);
     const n = typeof of === 'number' ? of : (of.shape[axis] as number);
     if (!Number.isInteger(n) || n < 0)
       throw new ArgumentError('permutation', `bad length: ${n}; must be a non-negative integer`);

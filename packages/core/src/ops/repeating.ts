@@ -4,7 +4,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
-import { checkShape, normalizeAxis } from '../shape/axes.ts';
+import { checkList, checkShape, normalizeAxis } from '../shape/axes.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
@@ -47,6 +47,7 @@ function stretched(op: string, x: Tensor, shape: Shape): Node {
 export function expand(x: Tensor, shape: Shape): Tensor {
   beginOp('expand');
   const from = nodeOf(x).shape;
+  checkList('expand', 'shape', shape, '[2, -1]');
   const missing = shape.length - from.length;
   return wrap(
     stretched(
@@ -68,6 +69,7 @@ export function expand(x: Tensor, shape: Shape): Tensor {
 export function tile(x: Tensor, repeats: readonly number[]): Tensor {
   beginOp('tile');
   const node = nodeOf(x);
+  checkList('tile', 'repeats', repeats, '[2, 1]');
   const rank = Math.max(node.shape.length, repeats.length);
   const shape = [...new Array<number>(rank - node.shape.length).fill(1), ...node.shape];
   const times = [...new Array<number>(rank - repeats.length).fill(1), ...repeats];
@@ -133,6 +135,7 @@ function repeatEach(x: Tensor, counts: readonly number[], given: number | undefi
   if (given === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
   const axis = normalizeAxis('repeatInterleave', given ?? 0, node.shape.length);
   const n = node.shape[axis] as number;
+  checkList('repeatInterleave', 'counts', counts, '[1, 2]');
   if (counts.length !== n)
     throw new ArgumentError(
       'repeatInterleave',
@@ -165,6 +168,7 @@ export function meshgrid(vectors: readonly Tensor[], options: { readonly indexin
     const { indexing = 'xy' } = options;
     if (indexing !== 'xy' && indexing !== 'ij')
       throw new ArgumentError('meshgrid', `bad indexing: '${String(indexing)}'; must be 'xy' or 'ij'`);
+    checkList('meshgrid', 'vectors', vectors, '[x, y]');
     if (vectors.length === 0) throw new ArgumentError('meshgrid', 'no vectors: the list is empty; give at least one');
     const nodes = vectors.map((vector) => nodeOf(vector));
     for (const { shape } of nodes) {

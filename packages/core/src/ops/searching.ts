@@ -98,7 +98,7 @@ export function searchSorted(sorted: Tensor, values: TensorLike, options: Search
  */
 export function bucketize(values: TensorLike, boundaries: Tensor, options: SearchOptions = {}): Tensor {
   return compose('bucketize', () => {
-    if (boundaries.ndim !== 1)
+    if (nodeOf(boundaries).shape.length !== 1)
       throw new ShapeError('bucketize', `boundaries have shape ${showShape(boundaries.shape)}: needs one axis`, [
         boundaries.shape,
       ]);

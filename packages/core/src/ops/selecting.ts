@@ -165,6 +165,7 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
   const op = 'unique';
   const wanted = options ?? {};
   const made = compose(op, () => {
+    nodeOf(x);
     const n = x.size;
     const flat = p.reshape(nodeOf(x), [n]);
     const order = orderOf(flat, 0, false);

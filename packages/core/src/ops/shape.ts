@@ -4,7 +4,7 @@
  */
 import * as p from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
-import { normalizeAxes, normalizeAxis, resolveShape } from '../shape/axes.ts';
+import { checkList, normalizeAxes, normalizeAxis, resolveShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -75,6 +75,7 @@ export function permute(x: Tensor, axes: readonly number[]): Tensor {
   beginOp('permute');
   const node = nodeOf(x);
   const rank = node.shape.length;
+  checkList('permute', 'axes', axes, '[1, 0]');
   const order = axes.map((axis) => normalizeAxis('permute', axis, rank));
   const known = normalizeAxes('permute', order, rank);
   if (known.length !== rank) {
@@ -113,8 +114,13 @@ export function moveAxis(x: Tensor, from: number | readonly number[], to: number
   beginOp('moveAxis');
   const node = nodeOf(x);
   const rank = node.shape.length;
-  const sources = (typeof from === 'number' ? [from] : from).map((axis) => normalizeAxis('moveAxis', axis, rank));
-  const targets = (typeof to === 'number' ? [to] : to).map((axis) => normalizeAxis('moveAxis', axis, rank));
+  const placesOf = (what: string, given: number | readonly number[]): number[] => {
+    const list = typeof given === 'number' ? [given] : given;
+    checkList('moveAxis', what, list, '[0, 1]');
+    return list.map((axis) => normalizeAxis('moveAxis', axis, rank));
+  };
+  const sources = placesOf('axes', from);
+  const targets = placesOf('destinations', to);
   if (
     sources.length !== targets.length ||
     new Set(sources).size !== sources.length ||
@@ -185,6 +191,7 @@ export function squeeze(x: Tensor, axis?: number | readonly number[]): Tensor {
 export function unsqueeze(x: Tensor, axis: number | readonly number[]): Tensor {
   beginOp('unsqueeze');
   const node = nodeOf(x);
+  if (typeof axis !== 'number') checkList('unsqueeze', 'axes', axis, '[0, 1]');
   const count = typeof axis === 'number' ? 1 : axis.length;
   return wrap(p.insertAxes(node, normalizeAxes('unsqueeze', axis, node.shape.length + count)));
 }

@@ -2,7 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
-import { normalizeAxes, normalizeAxis } from '../shape/axes.ts';
+import { checkList, normalizeAxes, normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { resolveSlices, type SliceSpec } from '../shape/slices.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -118,10 +118,10 @@ export function roll(x: Tensor, shift: number | readonly number[], axis?: number
   let node = nodeOf(x);
   const { shape } = node;
   if (axis === undefined) node = p.reshape(node, [shape.reduce((a, b) => a * b, 1)]);
-  const axes =
-    axis === undefined
-      ? [0]
-      : (typeof axis === 'number' ? [axis] : axis).map((a) => normalizeAxis('roll', a, shape.length));
+  if (typeof shift !== 'number') checkList('roll', 'shift', shift, '[1, 2]');
+  const named = axis === undefined ? [] : typeof axis === 'number' ? [axis] : axis;
+  checkList('roll', 'axes', named, '[0, 1]');
+  const axes = axis === undefined ? [0] : named.map((a) => normalizeAxis('roll', a, shape.length));
   const shifts = typeof shift === 'number' ? axes.map(() => shift) : shift;
   if (shifts.length !== axes.length)
     throw new ArgumentError(

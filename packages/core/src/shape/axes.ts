@@ -2,6 +2,22 @@
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
 import { type Shape, sizeOf } from './view.ts';
 
+/** Throws unless an argument is a list; TypeScript says so as well, but not to programs in JavaScript. */
+export function checkList(op: string, what: string, value: unknown, example: string): void {
+  if (Array.isArray(value)) return;
+  const shown = value !== null && typeof value === 'object' ? 'an object' : `${typeof value} ${String(value)}`;
+  throw new ArgumentError(op, `bad ${what}: ${shown}; must be an array, such as ${example}`);
+}
+
+/** Throws unless options that are needed are there. */
+export function checkOptions(op: string, options: unknown, example: string): void {
+  if (typeof options !== 'object' || options === null)
+    throw new ArgumentError(
+      op,
+      `bad options: ${typeof options} ${String(options)}; must be an object, such as ${example}`,
+    );
+}
+
 /** Axis in 0 .. rank-1 for an axis in -rank .. rank-1. Throws ShapeError in the name of `op`. */
 export function normalizeAxis(op: string, axis: number, rank: number): number {
   if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
@@ -15,6 +31,7 @@ export function normalizeAxis(op: string, axis: number, rank: number): number {
 export function normalizeAxes(op: string, axis: number | readonly number[] | undefined, rank: number): number[] {
   if (axis === undefined) return Array.from({ length: rank }, (_, i) => i);
   if (typeof axis === 'number') return [normalizeAxis(op, axis, rank)];
+  checkList(op, 'axes', axis, '[0, 1]');
   const axes = axis.map((a) => normalizeAxis(op, a, rank)).sort((a, b) => a - b);
   for (let i = 1; i < axes.length; i++) {
     if (axes[i] === axes[i - 1]) {
@@ -44,6 +61,7 @@ export function keepAxes(shape: Shape, axes: readonly number[]): number[] {
 
 /** Throws unless every size is a non-negative integer and the number of elements fits 31 bits. */
 export function checkShape(op: string, shape: Shape): void {
+  checkList(op, 'shape', shape, '[2, 3]');
   let size = 1;
   for (const n of shape) {
     if (!Number.isInteger(n) || n < 0) {
@@ -58,6 +76,7 @@ export function checkShape(op: string, shape: Shape): void {
 
 /** Replaces one -1 by the size that makes the number of elements right. */
 export function resolveShape(op: string, from: Shape, to: Shape): number[] {
+  checkList(op, 'shape', to, '[2, -1]');
   const shape = [...to];
   const open = shape.indexOf(-1);
   if (open >= 0) {
@@ -86,6 +105,7 @@ export function perAxis(
   rank: number,
   least: number,
 ): number[] {
+  if (typeof value !== 'number') checkList(op, name, value, '[1, 1]');
   const list = typeof value === 'number' ? new Array<number>(rank).fill(value) : [...value];
   if (list.length !== rank) {
     throw new ArgumentError(

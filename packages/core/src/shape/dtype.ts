@@ -4,6 +4,7 @@
  * Everything that must know "what is a float16" asks this table; nothing else in the library lists dtypes.
  * Promotion between dtypes lives in `promotion.ts`; what an engine can hold is in its `caps.dtypes`.
  */
+import { ArgumentError } from './errors.ts';
 
 /** Name of an element type, as in NumPy and the Python Array API. */
 export type DType =
@@ -61,6 +62,12 @@ export const dtypeInfo: Readonly<Record<DType, DTypeInfo>> = {
   uint64: { kind: 'uint', bytes: 8, id: 11 },
   bool: { kind: 'bool', bytes: 1, id: 12 },
 };
+
+/** Throws unless the name is that of a dtype. */
+export function checkDType(op: string, dtype: DType): void {
+  if (!Object.hasOwn(dtypeInfo, dtype))
+    throw new ArgumentError(op, `no such dtype: ${String(dtype)}; must be one of ${Object.keys(dtypeInfo).join(', ')}`);
+}
 
 /** True for the four floating-point dtypes. */
 export function isFloat(dtype: DType): boolean {

@@ -1,4 +1,5 @@
 /** Slice arguments: ranges with Python's meaning and positions, as start, length and step of every axis. */
+import { checkList } from './axes.ts';
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
 import type { Shape } from './view.ts';
 
@@ -12,6 +13,18 @@ export interface SliceRange {
 
 /** A slice per axis: a range, a position (the axis disappears), or null for the whole axis. */
 export type SliceSpec = SliceRange | number | null;
+
+const rangeKeys: readonly string[] = ['start', 'stop', 'step'];
+
+/** Anything else, such as a pair of numbers, would read as a range without limits. */
+function requireRange(op: string, spec: SliceRange, axis: number): void {
+  if (typeof spec === 'object' && !Array.isArray(spec) && Object.keys(spec).every((key) => rangeKeys.includes(key)))
+    return;
+  throw new ArgumentError(
+    op,
+    `bad slice of axis ${axis}: ${JSON.stringify(spec)}; must be a position, null, or a range as { start: 0, stop: 2, step: 1 }`,
+  );
+}
 
 function sliceRange(op: string, range: SliceRange, n: number): { start: number; length: number; step: number } {
   const step = range.step ?? 1;
@@ -52,6 +65,7 @@ export interface ResolvedSlices {
 
 /** Works out one specification per axis; missing ones mean the whole axis. Throws in the name of `op`. */
 export function resolveSlices(op: string, shape: Shape, specs: readonly SliceSpec[]): ResolvedSlices {
+  checkList(op, 'slices', specs, '[0, { start: 1 }]');
   if (specs.length > shape.length) {
     throw new ShapeError(
       op,
@@ -71,6 +85,7 @@ export function resolveSlices(op: string, shape: Shape, specs: readonly SliceSpe
       step.push(1);
       return;
     }
+    if (spec !== null) requireRange(op, spec, axis);
     const range = sliceRange(op, spec ?? {}, n);
     start.push(range.start);
     length.push(range.length);

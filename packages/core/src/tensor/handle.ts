@@ -200,7 +200,7 @@ export function wrap(node: Node): Tensor {
 /** The node of a tensor that is still alive. Throws DisposedError. */
 export function nodeOf(tensor: Tensor, op: string = ''): Node {
   const handle = tensor as unknown as TensorHandle;
-  if (handle.disposed === false) return handle.node;
+  if (handle?.disposed === false) return handle.node;
   if (isHandle(tensor)) throw new DisposedError(opName(op || handle.node.op), handle);
   throw new OperationError(opName(op || 'tensor'), `not a tensor: ${describe(tensor)}; make one with tensor()`);
 }

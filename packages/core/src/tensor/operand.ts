@@ -78,5 +78,5 @@ export function floatOperands(a: TensorLike, b: TensorLike): [Node, Node] {
  * a scalar although the composite's own numbers are constants.
  */
 export function given(value: TensorLike, x: Tensor): Tensor {
-  return typeof value === 'object' ? value : wrap(weak(value, x.dtype, composingDepth() <= 1));
+  return typeof value === 'object' ? value : wrap(weak(value, nodeOf(x).dtype, composingDepth() <= 1));
 }
