@@ -61,6 +61,10 @@ describe('registry', () => {
     registerBackend(provider('one'));
     expect(() => getEngine()).toThrow(/registered are one/);
     await expect(setEngine('two')).rejects.toThrow(EngineMissingError);
+    await expect(setEngine(undefined as never)).rejects.toThrow(
+      /not an engine: undefined; give one, or .* registered are one/,
+    );
+    await expect(setEngine({ device: 'gpu' } as never)).rejects.toThrow(/not an engine: object/);
     await expect(setEngine('two')).rejects.toThrow(/no backend named 'two' is registered: registered are one/);
   });
 

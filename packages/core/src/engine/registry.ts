@@ -83,7 +83,14 @@ export async function setEngine(
   options?: Readonly<Record<string, unknown>>,
 ): Promise<IEngine> {
   const state = registry();
-  if (typeof engine !== 'string') return replaceEngine(engine, options);
+  if (typeof engine !== 'string') {
+    if (typeof engine?.submit !== 'function')
+      throw missing(
+        'setEngine',
+        `not an engine: ${engine === null ? 'null' : typeof engine}; give one, or a backend's name`,
+      );
+    return replaceEngine(engine, options);
+  }
   const provider = state.providers.get(engine);
   if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`);
   return replaceEngine(await provider.create(options), options);

@@ -266,6 +266,9 @@ describe('Optimizer', () => {
 
   it('refuses options that cannot be', () => {
     using p = parameter(tensor([1]));
+    expect(() => new SGD({ weight: p } as never, { lr: 1 })).toThrow(
+      /parameters are no list: object; pass model\.parameters\(\)/,
+    );
     expect(() => new SGD([], { lr: 1 })).toThrow(/no parameters/);
     expect(() => new SGD([p, p], { lr: 1 })).toThrow(/listed twice/);
     expect(() => new SGD([p], { lr: -1 })).toThrow(/lr is -1/);

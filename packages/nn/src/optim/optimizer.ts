@@ -55,6 +55,9 @@ export abstract class Optimizer<Names extends string = string> {
    * @param slots names of the state tensors of each parameter
    */
   constructor(name: string, parameters: Iterable<Tensor>, learningRate: number | Schedule, slots: readonly string[]) {
+    // A module in the place of its parameters is the likely mistake.
+    if (typeof parameters?.[Symbol.iterator] !== 'function' || typeof parameters === 'string')
+      throw new NnError(name, `parameters are no list: ${typeof parameters}; pass model.parameters()`);
     this.parameters = [...parameters];
     if (this.parameters.length === 0)
       throw new NnError(name, 'there are no parameters to optimise; pass model.parameters()');
