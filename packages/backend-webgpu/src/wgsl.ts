@@ -23,7 +23,7 @@ export interface Shader {
 export function shaderOf(program: Program, device: GPUDevice): Shader {
   try {
     const cut = needsPieces(program);
-    const printed = printWgsl(program, { f16: device.features.has('shader-f16'), pieces: cut });
+    const printed = printWgsl(program, { f16: device.features.has('shader-f16'), pieces: cut, sized: true });
     const whole: Piece[] = program.grid.includes(0) ? [] : [{ first: [0, 0, 0], count: printed.dispatch }];
     return {
       source: printed.source,

@@ -77,6 +77,13 @@ describe('sources', () => {
     });
   }
 
+  it('declare the lengths of parameters where bindings hold them whole', () => {
+    expect(printWgsl(elementwise(), { sized: true }).source).toContain('var<storage, read> p0: array<f32, 100>;');
+    expect(printWgsl(aligned(), { sized: true }).source).toContain(
+      'var<storage, read_write> p1: array<vec4<f32>, 20>;',
+    );
+  });
+
   it('are equal for equal programs', () => {
     for (const print of [printWgsl, printOpenCl]) expect(print(rowSums()).source).toBe(print(rowSums()).source);
   });

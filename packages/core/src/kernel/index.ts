@@ -1,7 +1,7 @@
 // Entry point @polygrad/core/kernel: the kernel IR and everything that makes, checks and shows it.
 export * from './ir.ts';
 export type { MatrixOperand, MatrixProduct } from './product.ts';
-export { Exprs } from './expr.ts';
+export { Exprs, uniqueNode } from './expr.ts';
 export { highOf, idOf, lowOf } from './node.ts';
 export { type BuildOptions, ProgramBuilder } from './builder.ts';
 export { optimize } from './axes.ts';

@@ -43,7 +43,8 @@ export function wgslLoad(
   let index = open === null ? at : call(`select(0i, ${at.text}, ${open.text})`, 'int32');
   if (!single && !packed) index = c.stable(index);
   if (packed) {
-    const first = quarter(c, index, sizes.length > 1);
+    // The index counts groups of four.
+    const first = sizes.length > 1 ? c.stable(index) : index;
     return sizes.map((lanes, part) => {
       const value = call(`${mem.name}[${advance(first, part).text}]`, dtype, lanes);
       return open === null || alt === null ? value : choose(open, value, alt[part] as Part);
@@ -61,14 +62,6 @@ export function wgslLoad(
   });
 }
 
-/** The number of a vec4 from that of its first element. */
-function quarter(c: Context, index: Part, repeated: boolean): Part {
-  const constant = /^(\d+)i$/.exec(index.text);
-  if (constant !== null) return literal(`${Number(constant[1]) / 4}i`, 'int32');
-  const number = expression(`${operand(index)} >> 2u`, 'int32');
-  return repeated ? c.stable(number) : number;
-}
-
 export function choose(condition: Part, yes: Part, no: Part): Part {
   return call(`select(${no.text}, ${yes.text}, ${condition.text})`, yes.dtype, yes.lanes);
 }
@@ -83,7 +76,7 @@ function element(mem: Memory, index: Part): Part {
 
 export function wgslStore(c: Context, mem: Memory, index: Part, value: Value, packed: boolean): readonly string[] {
   if (packed) {
-    const first = quarter(c, index, value.length > 1);
+    const first = value.length > 1 ? c.stable(index) : index;
     // Loads of later parts come before the store of the first.
     const parts = value.length > 1 ? value.map((p) => c.stable(p)) : value;
     return parts.map((p, i) => `${mem.name}[${advance(first, i).text}] = ${p.text};`);

@@ -1,13 +1,20 @@
 /**
  * Memories printed as arrays of vec4: those whose every access is of whole groups of four elements, provably so. Everything else is
- * an array of scalars.
+ * an array of scalars. Their indices are divided by four where they are computed, term by term, so that no access divides.
  */
-import type { KNode, Program } from '@polygrad/core/kernel';
+import { type KNode, type Program, uniqueNode } from '@polygrad/core/kernel';
 
 const most = 1 << 16;
 
-/** Names of the memories to declare as arrays of vec4; `nameOf` gives one name to parameters that are the same memory. */
-export function packedMemories(program: Program, nameOf: (mem: KNode) => string): ReadonlySet<string> {
+export interface Packed {
+  /** The program with the indices of packed memories in groups of four. */
+  readonly program: Program;
+  /** Names of the memories to declare as arrays of vec4. */
+  readonly names: ReadonlySet<string>;
+}
+
+/** Finds the memories to pack; `nameOf` gives one name to parameters that are the same memory. */
+export function packMemories(program: Program, nameOf: (mem: KNode) => string): Packed {
   const divisors = new Map<KNode, number>();
   const good = new Set<string>();
   const bad = new Set<string>();
@@ -23,7 +30,67 @@ export function packedMemories(program: Program, nameOf: (mem: KNode) => string)
     (whole ? good : bad).add(nameOf(mem));
   }
   for (const name of bad) good.delete(name);
-  return good;
+  return good.size === 0
+    ? { program, names: good }
+    : { program: inQuarters(program, good, nameOf, divisors), names: good };
+}
+
+/** The same program with the indices of these memories divided by four. */
+function inQuarters(
+  program: Program,
+  names: ReadonlySet<string>,
+  nameOf: (mem: KNode) => string,
+  divisors: ReadonlyMap<KNode, number>,
+): Program {
+  const { body } = program;
+  const isPacked = (n: KNode): boolean => {
+    const mem = n.src[0];
+    if (n.op !== 'LOAD' && n.op !== 'STORE') return false;
+    return (mem?.op === 'PARAM' || mem?.op === 'SHARED') && names.has(nameOf(mem));
+  };
+  const isSum = (n: KNode): boolean =>
+    (n.op === 'ADD' || n.op === 'SUB' || n.op === 'MIN' || n.op === 'MAX') &&
+    n.src.every((s) => (divisors.get(s) ?? 1) % 4 === 0);
+  // Backwards: what is wanted divided by four, down to the terms.
+  const wanted = new Set<KNode>();
+  for (let at = body.length - 1; at >= 0; at--) {
+    const n = body[at] as KNode;
+    if (isPacked(n)) wanted.add(n.src[1] as KNode);
+    if (wanted.has(n) && isSum(n)) for (const s of n.src) wanted.add(s);
+  }
+  const now = new Map<KNode, KNode>();
+  const quarters = new Map<KNode, KNode>();
+  const out: KNode[] = [];
+  const add = (n: KNode): KNode => {
+    out.push(n);
+    return n;
+  };
+  const int = (op: 'ADD' | 'MUL' | 'SHR' | 'SUB' | 'MIN' | 'MAX', src: readonly KNode[]): KNode =>
+    add(uniqueNode(op, 'int32', 1, src, null) as KNode);
+  const number = (value: number): KNode => add(uniqueNode('CONST', 'int32', 1, [], { value }));
+  for (const n of body) {
+    const src = n.src.map((s) => now.get(s) ?? s);
+    if (isPacked(n)) src[1] = quarters.get(n.src[1] as KNode) as KNode;
+    const same = src.every((s, i) => s === n.src[i]);
+    const node = add(same ? n : (uniqueNode(n.op, n.dtype, n.lanes, src, n.arg as never) as KNode));
+    if (!same) now.set(n, node);
+    if (!wanted.has(n)) continue;
+    const [x, y] = n.src as readonly KNode[];
+    if (n.op === 'CONST') quarters.set(n, number(Number(n.arg.value) / 4));
+    else if (isSum(n))
+      quarters.set(
+        n,
+        int(
+          n.op as 'ADD',
+          n.src.map((s) => quarters.get(s) as KNode),
+        ),
+      );
+    else if (n.op === 'MUL' && y?.op === 'CONST' && Number(y.arg.value) % 4 === 0) {
+      const by = Number(y.arg.value) / 4;
+      quarters.set(n, by === 1 ? (now.get(x as KNode) ?? (x as KNode)) : int('MUL', [src[0] as KNode, number(by)]));
+    } else quarters.set(n, int('SHR', [node, number(2)]));
+  }
+  return { ...program, body: out };
 }
 
 /** A power of two that divides an integer value for certain. */

@@ -9,7 +9,7 @@ import { assemble } from '../source.ts';
 import { wgslBitcast, wgslCast } from './casts.ts';
 import { foldGrid, foldLines, pieceLine } from './grid.ts';
 import { choose, elementType, wgslAtomic, wgslLoad, wgslStore } from './memory.ts';
-import { packedMemories } from './packed.ts';
+import { packMemories } from './packed.ts';
 import { typeName, type WgslOptions, checkDtypes, wgslConstant } from './types.ts';
 import { wgslOperands, wgslOperation } from './values.ts';
 
@@ -119,16 +119,16 @@ class Wgsl implements Dialect {
  *
  * @throws PrintError for dtypes and operations WGSL cannot express
  */
-export function printWgsl(program: Program, options: WgslOptions = {}): PrintedKernel {
-  checkDtypes(program, options.f16 === true);
+export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKernel {
+  checkDtypes(given, options.f16 === true);
   const same = options.same ?? new Map<number, number>();
-  const titles = new Map(program.params.map((p) => [p.arg.slot, `p${same.get(p.arg.slot) ?? p.arg.slot}`]));
+  const titles = new Map(given.params.map((p) => [p.arg.slot, `p${same.get(p.arg.slot) ?? p.arg.slot}`]));
   const pieces = options.pieces === true;
   const most = pieces ? Number.POSITIVE_INFINITY : (options.maxGroups ?? 65535);
-  const folded = foldGrid(program.grid, most);
+  const folded = foldGrid(given.grid, most);
   if (folded === null)
-    throw new PrintError('wgsl', `a grid of ${program.grid.join(' x ')} groups does not fit one dispatch`);
-  const packed = packedMemories(program, memoryNames(program, titles));
+    throw new PrintError('wgsl', `a grid of ${given.grid.join(' x ')} groups does not fit one dispatch`);
+  const { program, names: packed } = packMemories(given, memoryNames(given, titles));
   const printer = new Printer(program, new Wgsl(program, options, packed), titles);
   printer.run();
 
@@ -149,7 +149,10 @@ export function printWgsl(program: Program, options: WgslOptions = {}): PrintedK
     const title = titles.get(slot) as string;
     const element = elementType({ node: p, name: title, atomic: atomic.has(title) }, packed.has(title));
     const mode = access === 'read' ? 'read' : 'read_write';
-    head.push(`@group(0) @binding(${binding}) var<storage, ${mode}> ${title}: array<${element}>;`);
+    const count = packed.has(title) ? p.arg.length / 4 : p.arg.length;
+    const sized = options.sized === true && count >= 1 && Number.isInteger(count);
+    const type = sized ? `array<${element}, ${count}>` : `array<${element}>`;
+    head.push(`@group(0) @binding(${binding}) var<storage, ${mode}> ${title}: ${type};`);
   }
   const scalars: PrintedScalar[] = program.scalars.map((dtype, slot) => ({
     slot,

@@ -17,6 +17,11 @@ export interface WgslOptions {
   readonly pieces?: boolean;
   /** Bind group of the uniform block with the scalars; the buffers are in group 0. Default 1. */
   readonly scalarGroup?: number;
+  /**
+   * Parameters are declared with their lengths, and bindings must hold them whole: compilers then check indices against a constant, or
+   * not at all. Not together with `same`. Default false.
+   */
+  readonly sized?: boolean;
   /** How MULADD is printed: `fma(a, b, c)` or `a * b + c`, which the driver may contract. Default 'fma'. */
   readonly muladd?: 'fma' | 'plain';
   /**

@@ -125,8 +125,12 @@ function sum(op: 'ADD' | 'SUB' | 'MUL' | 'DIV', a: Part, b: Part): Part {
 /** The count of a shift: modulo 32, unsigned. */
 function shiftCount(b: Part): Part {
   const type = typeName('uint32', b.lanes);
-  if (b.constant && b.lanes === 1)
-    return literal(`${Number.parseInt(b.text.replace(/[()]/g, ''), 10) & 31}u`, 'uint32');
+  const [first] = b.elements ?? [];
+  const one = b.lanes === 1 ? b : b.elements?.every((x) => x.text === first?.text) ? first : undefined;
+  if (b.constant && one !== undefined) {
+    const count = `${Number.parseInt(one.text.replace(/[()]/g, ''), 10) & 31}u`;
+    return b.lanes === 1 ? literal(count, 'uint32') : call(`${type}(${count})`, 'uint32', b.lanes);
+  }
   const count = b.dtype === 'uint32' ? operand(b) : `bitcast<${type}>(${b.text})`;
   return expression(`${count} & ${u32('31u', b.lanes)}`, 'uint32', b.lanes);
 }
