@@ -14,6 +14,9 @@ import { copiesOf, copyIndex, lanesOf, type Tile } from './linearize-scope.ts';
 import type { Values } from './linearize-values.ts';
 import type { Mode } from './linearize-vector.ts';
 
+/** With this many numbers side by side nobody waits for the sum before. */
+const sideBySide = 4;
+
 /** The numbers a reduction carries: the value, and for argument reductions its position. */
 type State = readonly KNode[];
 
@@ -55,6 +58,8 @@ export class Reduction {
   /** All own ranges are unrolled: no loop and no accumulators. */
   readonly #direct: boolean;
   #directStates: State[] = [];
+  /** Unrolled steps share their accumulators. */
+  #inTurn = false;
 
   constructor(
     values: Values,
@@ -78,10 +83,12 @@ export class Reduction {
     this.#position = isArg(node.arg.op) ? position : null;
     this.#direct = this.own.every((r) => r.arg.kind === 'unroll');
     if (this.#direct) return;
+    // Where many results are kept side by side, unrolled steps follow each other in one accumulator each.
+    this.#inTurn = simt && !isArg(node.arg.op) && copiesOf(this.#kept) * this.#keptLanes >= sideBySide;
     let unrolled = 1;
     let modes: readonly Mode[] = [{ count: 1, lanes: 1 }];
     for (const r of this.own) {
-      if (r.arg.kind === 'unroll') unrolled *= r.arg.extent;
+      if (r.arg.kind === 'unroll' && !this.#inTurn) unrolled *= r.arg.extent;
       if (r.arg.kind === 'vector') modes = modesOf(r);
     }
     if (modes.length === 0) modes = [{ count: 1, lanes: 1 }];
@@ -124,9 +131,10 @@ export class Reduction {
       return;
     }
     const group = this.#groups.find((g) => g.lanes === lanes) as Group;
+    const apart = this.#inTurn ? ownTiles.filter((t) => t.range.arg.kind !== 'unroll') : ownTiles;
     scope.forEach([...this.#kept, ...ownTiles], () => {
       const kept = copyIndex(this.#kept);
-      const slot = kept * group.copies + copyIndex(ownTiles);
+      const slot = kept * group.copies + copyIndex(apart);
       const slots = group.regs.map((_, i) => (group.parts && i > 0 ? kept : slot));
       const before = group.regs.map((r, i) => b.load(r, slots[i] as number));
       const after = group.parts ? this.#extended(before) : this.#step(before);

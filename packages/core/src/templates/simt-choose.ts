@@ -71,15 +71,34 @@ function inParts(tile: SimtTile, problem: Problem, groups: number, wanted: numbe
   return { ...tile, parts: Math.ceil(extent / chunk) };
 }
 
-/** A tile of threads that read memory themselves: `count` threads side by side along columns, then rows, then loops around. */
-function threadTile(problem: Problem, rows: number, vectors: number, lanes: number, count: number): SimtTile {
+/** At most `most` and more than half of it, so that the fewest are left over when `total` are dealt out in such portions. */
+function fittedTo(total: number, most: number): number {
+  let best = most;
+  const dealt = (n: number): number => Math.ceil(total / n) * n;
+  for (let n = most - 1; n > most / 2; n--) if (dealt(n) < dealt(best)) best = n;
+  return best;
+}
+
+/**
+ * A tile of threads that read memory themselves: `count` threads side by side along columns, then rows, then loops around. With `fitted`
+ * there are somewhat fewer where then fewer of them have nothing to do.
+ */
+function threadTile(
+  problem: Problem,
+  rows: number,
+  vectors: number,
+  lanes: number,
+  count: number,
+  fitted = false,
+): SimtTile {
   const rowTiles = Math.ceil(problem.rows.extent / rows);
   const columnTiles = Math.ceil(problem.columns.extent / (vectors * lanes));
   const square = rowTiles > 1 ? Math.max(1, down(Math.sqrt(count * 2))) : count;
   let across = Math.min(up(columnTiles), square);
   const along = Math.min(up(rowTiles), count / across);
   across = Math.min(up(columnTiles), count / along);
-  const around = Math.min(up(sizeOf(problem.outer)), count / across / along);
+  if (fitted) across = fittedTo(columnTiles, across);
+  const around = Math.min(up(sizeOf(problem.outer)), down(count / across / along));
   return { kind: 'thread', threads: [across, along, around], rows, vectors, lanes, depth: 1, parts: 1, copied: false };
 }
 
@@ -146,6 +165,7 @@ function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
     wide ? 2 : 1,
     width,
     Math.min(64, down(caps.maxGroup)),
+    true,
   );
   const copied =
     (rows.extent >= 16 && gainsByCopy(c, columns, false)) || (columns.extent >= 64 && gainsByCopy(c, rows, false));

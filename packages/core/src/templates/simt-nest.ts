@@ -15,6 +15,10 @@ import { storesWhere } from '../kernel/kept.ts';
 import { decodeInto, type Problem, type Side } from './simt-problem.ts';
 import { blockOf, type SimtTile, threadsOf } from './simt-tile.ts';
 
+/** Loops of the sum that threads which read memory themselves write out, such as those of a window, and steps written out in all. */
+const longestWindow = 5;
+const mostSteps = 9;
+
 export interface SimtNest {
   readonly problem: Problem;
   readonly tile: SimtTile;
@@ -179,27 +183,34 @@ class SimtTiles {
     const e = this.#e;
     const { problem, part } = this.#nest;
     const cut = part === null ? -1 : splitAt(problem.k);
-    const ranges = problem.k.map((r, at) => {
-      const { extent } = r.arg;
-      if (at !== cut) {
-        const loop = e.range(extent, 'reduce');
-        changes.set(r, { value: loop, ranges: [] });
-        return loop;
-      }
-      const chunk = Math.ceil(extent / (part as Range).arg.extent);
-      const first = e.mul(this.#part, e.i32(chunk));
-      const limit = e.max(e.i32(0), e.min(e.sub(e.i32(extent), first), e.i32(chunk)));
-      const loop = e.range(
-        chunk,
-        'reduce',
-        extent % chunk === 0 && extent / chunk === part?.arg.extent ? undefined : limit,
-      );
-      const value = e.add(first, loop);
-      assumeBounds(value, 0, extent - 1);
-      changes.set(r, { value, ranges: [] });
-      return loop;
-    });
-    return { ranges, inside: null };
+    let unrolled = 1;
+    // From the inside out.
+    const ranges = problem.k
+      .map((_, i) => problem.k.length - 1 - i)
+      .map((at) => {
+        const r = problem.k[at] as Range;
+        const { extent } = r.arg;
+        if (at !== cut) {
+          const inFull = extent <= longestWindow && unrolled * extent <= mostSteps;
+          if (inFull) unrolled *= extent;
+          const loop = e.range(extent, inFull ? 'unroll' : 'reduce');
+          changes.set(r, { value: loop, ranges: [] });
+          return loop;
+        }
+        const chunk = Math.ceil(extent / (part as Range).arg.extent);
+        const first = e.mul(this.#part, e.i32(chunk));
+        const limit = e.max(e.i32(0), e.min(e.sub(e.i32(extent), first), e.i32(chunk)));
+        const loop = e.range(
+          chunk,
+          'reduce',
+          extent % chunk === 0 && extent / chunk === part?.arg.extent ? undefined : limit,
+        );
+        const value = e.add(first, loop);
+        assumeBounds(value, 0, extent - 1);
+        changes.set(r, { value, ranges: [] });
+        return [loop];
+      });
+    return { ranges: ranges.reverse().flat(), inside: null };
   }
 
   /** The sum spread over the threads of the group. */

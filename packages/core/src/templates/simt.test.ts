@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { KNode } from '../kernel/ir.ts';
+import type { KNode, Program } from '../kernel/ir.ts';
 import { findContraction } from './contraction.ts';
 import type { ContractionTemplate } from './contract.ts';
 import { checkCase, makeCase, type Making, type Parts, processorCaps, threadCaps } from './fixtures/cases.ts';
@@ -147,6 +147,50 @@ describe('the tile that is chosen', () => {
       expect(lowered?.dispatches.filter((d) => !d.program.name.includes('_pad')).length).toBe(1);
     });
   }
+
+  /** Rows of an image of `channels` through a window of three, padded before: `filters` results at every place. */
+  const rowsOfWindows =
+    (channels: number, width: number, filters: number) =>
+    (making: Making): Parts => {
+      const { e, at } = making;
+      const [x, w] = [making.param(channels * (width + 2)), making.param(filters * channels * 3)];
+      const y = making.param(filters * width, 'write');
+      const [f, j, c, q] = [filters, width, channels, 3].map((extent) => making.range(extent)) as [
+        Range,
+        Range,
+        Range,
+        Range,
+      ];
+      return {
+        a: e.load(w, at([f, channels * 3], [c, 3], [q, 1])),
+        b: e.load(x, at([c, width + 2], [j, 1], [q, 1])),
+        k: [c, q],
+        loops: [f, j],
+        stores: (sum) => [[y, at([f, width], [j, 1]), sum]],
+      };
+    };
+
+  it('a window is written out, its steps one after another in the same registers', () => {
+    const tile = tileOf('thread:7x2x1:4x1x4:1') as SimtTile;
+    for (const [channels, width, filters] of [
+      [5, 28, 8],
+      [7, 29, 9],
+    ] as const) {
+      const build = rowsOfWindows(channels, width, filters);
+      const { worst, lowered } = checkCase('float32', build, processorCaps, always(tile));
+      expect(worst).toBeLessThanOrEqual(1);
+      const [{ program }] = lowered?.dispatches.slice(-1) as [{ program: Program }];
+      expect(program.body.filter((n) => n.op === 'LOOP').length).toBe(1);
+      const registers = program.body.reduce((n, x) => n + (x.op === 'REG' ? x.arg.length : 0), 0);
+      expect(registers).toBeLessThanOrEqual(4);
+    }
+  });
+
+  it('fewer threads where more would have nothing to do', () => {
+    const { kernel, e } = makeCase('float32', rowsOfWindows(4, 28, 32));
+    const tile = defaultTile(findContraction(kernel, e) as never, processorCaps) as SimtTile;
+    expect(tile.threads.slice(0, 2)).toEqual([7, 8]);
+  });
 
   const tileFor = (sizes: Sizes): string => {
     const { kernel, e } = makeCase('float32', product(sizes));

@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Command, EngineTuning, IEngine } from '../engine/engine.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import { type Tensor, tensor } from '../index.ts';
+import { tilesVersion } from '../templates/simt-class.ts';
 import { tileOf } from '../templates/simt-tile.ts';
 import { createNullEngine } from '../testing/null-engine.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
@@ -128,8 +129,8 @@ describe('tune', () => {
       '[]',
       '{"version":0,"tiles":{}}',
       '{"version":1,"tiles":3}',
-      JSON.stringify({ version: 1, tiles: { [key]: 'group:9999999x1x1:1x1x1:1' } }),
-      JSON.stringify({ version: 1, tiles: { [key]: 7 } }),
+      JSON.stringify({ version: tilesVersion, tiles: { [key]: 'group:9999999x1x1:1x1x1:1' } }),
+      JSON.stringify({ version: tilesVersion, tiles: { [key]: 7 } }),
     ]) {
       const store = memoryStore();
       await store.save(storeKey(engine), text);
@@ -203,7 +204,10 @@ describe('tuning by itself', () => {
   it('only loads where that is all that was asked', async () => {
     const store = memoryStore();
     const { engine } = clocked(() => 1, { store });
-    await store.save(storeKey(engine), JSON.stringify({ version: 1, tiles: { [key]: 'group:16x16x1:4x4x1:16' } }));
+    await store.save(
+      storeKey(engine),
+      JSON.stringify({ version: tilesVersion, tiles: { [key]: 'group:16x16x1:4x4x1:16' } }),
+    );
     await use(engine);
     await waitFor(() => choicesOf(engine).find(key) === 'group:16x16x1:4x4x1:16');
     const failing: TuningStore = {
