@@ -179,7 +179,7 @@ describe('the tile that is chosen', () => {
       const build = rowsOfWindows(channels, width, filters);
       const { worst, lowered } = checkCase('float32', build, processorCaps, always(tile));
       expect(worst).toBeLessThanOrEqual(1);
-      const [{ program }] = lowered?.dispatches.slice(-1) as [{ program: Program }];
+      const program = lowered?.dispatches.at(-1)?.program as Program;
       expect(program.body.filter((n) => n.op === 'LOOP').length).toBe(1);
       const registers = program.body.reduce((n, x) => n + (x.op === 'REG' ? x.arg.length : 0), 0);
       expect(registers).toBeLessThanOrEqual(4);
