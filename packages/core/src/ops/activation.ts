@@ -1,79 +1,19 @@
 /**
  * Activation functions, element by element. Integer operands become float32; NaN stays NaN.
  *
- * Softmax and its relatives work along an axis and are in softmax.ts.
+ * Those made of pieces of lines are in piecewise.ts. Softmax and its relatives work along an axis and are in softmax.ts.
  */
-import { beginOp, compose } from '../graph/scope.ts';
 import * as p from '../graph/primitives.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { floatOperand, given } from '../tensor/operand.ts';
+import { given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, div, mul, neg, sub } from './arithmetic.ts';
-import { clip } from './compound.ts';
 import { exp, expm1, log1p } from './exponential.ts';
-import { greater, less, lessEqual, where } from './logic.ts';
-import { inFloat32 } from './recording.ts';
+import { greater, less, where } from './logic.ts';
+import { activation } from './recording.ts';
 import { erf, tanh } from './trigonometric.ts';
-
-/** Runs an activation on its argument as a floating-point tensor. 16-bit floats are rounded once, at the end. */
-function activation(op: string, x: TensorLike, body: (x: Tensor) => Tensor): Tensor {
-  return compose(op, () => inFloat32([wrap(floatOperand(x))], body));
-}
-
-/**
- * max(x, 0). The gradient at 0 is 0. Source: PyTorch `relu`.
- *
- * @example
- * relu(tensor([-1, 2])); // [0, 2]
- */
-export function relu(x: TensorLike): Tensor {
-  beginOp('relu');
-  const t = floatOperand(x);
-  const zero = p.like(t, 0);
-  // Not a maximum: at 0 the constant wins, NaN passes.
-  return wrap(p.where(p.le(t, zero), zero, t));
-}
-
-/**
- * x limited to 0 .. 6. Source: PyTorch `relu6`.
- *
- * @example
- * relu6(tensor([-1, 3, 9])); // [0, 3, 6]
- */
-export function relu6(x: TensorLike): Tensor {
-  return activation('relu6', x, (t) => where(lessEqual(t, 0), 0, where(less(t, 6), t, where(lessEqual(t, t), 6, t))));
-}
-
-/**
- * x above zero, slope * x below. Source: PyTorch `leaky_relu`.
- *
- * @param options slope below zero, 0.01
- *
- * @example
- * leakyRelu(tensor([-1, 2]), { slope: 0.1 }); // [-0.1, 2]
- */
-export function leakyRelu(x: TensorLike, options: { readonly slope?: number } = {}): Tensor {
-  return activation('leakyRelu', x, (t) => where(greater(t, 0), t, mul(t, given(options.slope ?? 0.01, t))));
-}
-
-/**
- * x above zero, weight * x below, with a learned weight. Source: PyTorch `prelu`.
- *
- * @param weight one number, or one per channel, [C] for x of shape [N, C, ...]; other tensors broadcast with x
- *
- * @example
- * prelu(tensor([-2, 2]), tensor([0.25])); // [-0.5, 2]
- */
-export function prelu(x: TensorLike, weight: TensorLike): Tensor {
-  return activation('prelu', x, (t) => {
-    let w = given(weight, t);
-    if (w.ndim === 1 && t.ndim > 2 && w.size === t.shape[1])
-      w = wrap(p.reshape(nodeOf(w), [w.size, ...t.shape.slice(2).map(() => 1)]));
-    return where(greater(t, 0), t, mul(t, w));
-  });
-}
 
 /**
  * x above zero, alpha * (exp(x) - 1) below. Source: PyTorch `elu`.
@@ -137,16 +77,6 @@ function logistic(t: Tensor): Tensor {
 }
 
 /**
- * A sigmoid of three lines: x / 6 + 1 / 2, limited to 0 .. 1. Source: PyTorch `hardsigmoid`.
- *
- * @example
- * hardSigmoid(tensor([-3, 0, 3])); // [0, 0.5, 1]
- */
-export function hardSigmoid(x: TensorLike): Tensor {
-  return activation('hardSigmoid', x, (t) => clip(add(mul(t, 1 / 6), 0.5), 0, 1));
-}
-
-/**
  * log(sigmoid(x)), without underflow. Source: PyTorch `logsigmoid`.
  *
  * @example
@@ -157,18 +87,6 @@ export function logSigmoid(x: TensorLike): Tensor {
 }
 
 /**
- * x limited to low .. high. Source: PyTorch `hardtanh`.
- *
- * @param options low -1, high 1
- *
- * @example
- * hardTanh(tensor([-5, 0.5])); // [-1, 0.5]
- */
-export function hardTanh(x: TensorLike, options: { readonly low?: number; readonly high?: number } = {}): Tensor {
-  return activation('hardTanh', x, (t) => clip(t, given(options.low ?? -1, t), given(options.high ?? 1, t)));
-}
-
-/**
  * x - tanh(x). Source: PyTorch `tanhshrink`.
  *
  * @example
@@ -176,45 +94,6 @@ export function hardTanh(x: TensorLike, options: { readonly low?: number; readon
  */
 export function tanhShrink(x: TensorLike): Tensor {
   return activation('tanhShrink', x, (t) => sub(t, tanh(t)));
-}
-
-/**
- * x moved towards zero by lambda, zero within it. Source: PyTorch `softshrink`.
- *
- * @param options lambda, 0.5
- *
- * @example
- * softShrink(tensor([-1, 0.2, 1])); // [-0.5, 0, 0.5]
- */
-export function softShrink(x: TensorLike, options: { readonly lambda?: number } = {}): Tensor {
-  return activation('softShrink', x, (t) => {
-    const lambda = given(options.lambda ?? 0.5, t);
-    return where(greater(t, lambda), sub(t, lambda), where(less(t, neg(lambda)), add(t, lambda), mul(t, 0)));
-  });
-}
-
-/**
- * x outside -lambda .. lambda, zero within. Source: PyTorch `hardshrink`.
- *
- * @param options lambda, 0.5
- *
- * @example
- * hardShrink(tensor([-1, 0.2, 1])); // [-1, 0, 1]
- */
-export function hardShrink(x: TensorLike, options: { readonly lambda?: number } = {}): Tensor {
-  return activation('hardShrink', x, (t) => where(lessEqual(abs(t), given(options.lambda ?? 0.5, t)), 0, t));
-}
-
-/**
- * x above the threshold, `value` elsewhere. Source: PyTorch `threshold`.
- *
- * @example
- * threshold(tensor([1, 3]), { threshold: 2, value: -1 }); // [-1, 3]
- */
-export function threshold(x: TensorLike, options: { readonly threshold: number; readonly value: number }): Tensor {
-  return activation('threshold', x, (t) =>
-    where(lessEqual(t, given(options?.threshold, t)), given(options?.value, t), t),
-  );
 }
 
 /**
@@ -284,16 +163,6 @@ export function silu(x: TensorLike): Tensor {
  */
 export function mish(x: TensorLike): Tensor {
   return activation('mish', x, (t) => mul(t, tanh(softplus(t))));
-}
-
-/**
- * x * hardSigmoid(x). Source: PyTorch `hardswish`.
- *
- * @example
- * hardSwish(tensor([-3, 3])); // [0, 3]
- */
-export function hardSwish(x: TensorLike): Tensor {
-  return activation('hardSwish', x, (t) => mul(t, clip(add(mul(t, 1 / 6), 0.5), 0, 1)));
 }
 
 /**

@@ -5,7 +5,7 @@ import { nodeOf } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { add, div, minimum, mul, sub } from './arithmetic.ts';
-import { relu } from './activation.ts';
+import { relu } from './piecewise.ts';
 import { sqrt } from './exponential.ts';
 import { greater, where } from './logic.ts';
 import { between, checkNumber, finish, type LossOptions, pair } from './loss.ts';

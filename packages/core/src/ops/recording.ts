@@ -1,12 +1,12 @@
 /**
- * The three forms in which an elementwise operation is recorded: one operand, two operands, two floating-point operands.
+ * The forms in which an elementwise operation is recorded: one operand, two operands, two floating-point operands, an activation.
  *
  * Every public elementwise operation is one call of these, or a composite of such. Composites of 16-bit floats compute in float32.
  */
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';
-import { beginOp } from '../graph/scope.ts';
+import { beginOp, compose } from '../graph/scope.ts';
 import type { BinaryOperation, UnaryOperation } from '../primitives/definition.ts';
 import { isSmallFloat } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -51,4 +51,9 @@ export function binaryOp(op: string, primitive: BinaryOperation, a: TensorLike, 
 export function floatBinaryOp(op: string, primitive: BinaryOperation, a: TensorLike, b: TensorLike): Tensor {
   beginOp(op);
   return wrap(makeNode(primitive, floatOperands(a, b), null));
+}
+
+/** Runs an activation on its argument as a floating-point tensor. 16-bit floats are rounded once, at the end. */
+export function activation(op: string, x: TensorLike, body: (x: Tensor) => Tensor): Tensor {
+  return compose(op, () => inFloat32([wrap(floatOperand(x))], body));
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ones, tensor } from '../ops/creation.ts';
 import { matmul } from '../ops/matmul.ts';
-import { relu } from '../ops/activation.ts';
+import { relu } from '../ops/piecewise.ts';
 import { sum } from '../ops/reduction.ts';
 import { DeviceLostError } from '../engine/errors.ts';
 import { setEngine } from '../engine/registry.ts';

@@ -4,25 +4,27 @@ import {
   elu,
   gelu,
   glu,
+  logSigmoid,
+  mish,
+  selu,
+  sigmoid,
+  silu,
+  softplus,
+  softsign,
+  tanhShrink,
+} from '../../ops/activation.ts';
+import {
   hardShrink,
   hardSigmoid,
   hardSwish,
   hardTanh,
   leakyRelu,
-  logSigmoid,
-  mish,
   prelu,
   relu,
   relu6,
-  selu,
-  sigmoid,
-  silu,
   softShrink,
-  softplus,
-  softsign,
-  tanhShrink,
   threshold,
-} from '../../ops/activation.ts';
+} from '../../ops/piecewise.ts';
 import { type OneAxis, logSoftmax, softmax, softmin } from '../../ops/softmax.ts';
 import type { Tensor, TensorLike } from '../types.ts';
 
