@@ -1,0 +1,199 @@
+/** Values of all other primitives by definition, for graph-values.ts: loops over the result. */
+import type { PrimitiveName } from '../graph/attrs.ts';
+import { rowMajorStrides, sizeOf } from '../shape/view.ts';
+import { at, build, type Rule, spread, type Tensor } from './graph-values-arrays.ts';
+import { bothNaN } from './graph-values-elementwise.ts';
+import { argSortValues, scanValues, scatterValues } from './graph-values-order.ts';
+
+/** Elements of `t` over the reduced axes, for one index of the result. */
+function reduced(t: Tensor, axes: readonly number[], index: readonly number[]): number[] {
+  const extents = axes.map((axis) => t.shape[axis] as number);
+  const found: number[] = [];
+  build(extents, (own) => {
+    let kept = 0;
+    found.push(
+      at(
+        t,
+        t.shape.map((_, axis) =>
+          axes.includes(axis) ? (own[axes.indexOf(axis)] as number) : (index[kept++] as number),
+        ),
+      ),
+    );
+    return 0;
+  });
+  return found;
+}
+
+const combine = {
+  sum: (a: number, b: number) => a + b,
+  prod: (a: number, b: number) => a * b,
+  max: bothNaN(Math.max),
+  min: bothNaN(Math.min),
+} as const;
+const start = { sum: 0, prod: 1, max: Number.NEGATIVE_INFINITY, min: Number.POSITIVE_INFINITY } as const;
+
+export const structured: { readonly [P in PrimitiveName]?: Rule<P> } = {
+  iota: (_, __, shape) => build(shape, (index) => index[0] as number),
+  constant: (_, attr, shape) => build(shape, () => Number(attr.value)),
+  stopGradient: ([x]) => (x as Tensor).values,
+  after: ([x]) => (x as Tensor).values,
+  contiguous: ([x]) => (x as Tensor).values,
+  reshape: ([x]) => (x as Tensor).values,
+  reduce: ([x], attr, shape) =>
+    build(shape, (index) => reduced(x as Tensor, attr.axes, index).reduce(combine[attr.op], start[attr.op])),
+  argReduce: ([x], attr, shape) =>
+    build(shape, (index) => {
+      const all = reduced(x as Tensor, attr.axes, index);
+      const nan = all.findIndex(Number.isNaN);
+      if (nan >= 0) return nan;
+      const best = all.reduce(combine[attr.op], start[attr.op]);
+      return all.indexOf(best);
+    }),
+  permute: ([x], attr, shape) =>
+    build(shape, (index) => {
+      const from = index.map(() => 0);
+      attr.axes.forEach((axis, i) => {
+        from[axis] = index[i] as number;
+      });
+      return at(x as Tensor, from);
+    }),
+  expand: ([x], _, shape) => build(shape, (index) => spread(x as Tensor, index)),
+  slice: ([x], attr, shape) =>
+    build(shape, (index) =>
+      at(
+        x as Tensor,
+        index.map((i, axis) => (attr.start[axis] as number) + i * (attr.step[axis] as number)),
+      ),
+    ),
+  pad: ([x], attr, shape) =>
+    build(shape, (index) => {
+      const from = index.map((i, axis) => i - (attr.low[axis] as number));
+      const inside = from.every((i, axis) => i >= 0 && i < ((x as Tensor).shape[axis] as number));
+      return inside ? at(x as Tensor, from) : Number(attr.value);
+    }),
+  concat: (src, attr, shape) =>
+    build(shape, (index) => {
+      let i = index[attr.axis] as number;
+      for (const part of src) {
+        const n = part.shape[attr.axis] as number;
+        if (i < n)
+          return at(
+            part,
+            index.map((v, axis) => (axis === attr.axis ? i : v)),
+          );
+        i -= n;
+      }
+      return Number.NaN;
+    }),
+  window: ([x], attr, shape) =>
+    build(shape, (index) => {
+      const rank = attr.size.length;
+      const lead = shape.length - 2 * rank;
+      const from = index.slice(0, lead);
+      for (let i = 0; i < rank; i++) {
+        from.push(
+          (index[lead + i] as number) * (attr.stride[i] as number) +
+            (index[lead + rank + i] as number) * (attr.dilation[i] as number),
+        );
+      }
+      return at(x as Tensor, from);
+    }),
+  fold: ([x], attr, shape) => {
+    const t = x as Tensor;
+    const out = new Float64Array(sizeOf(shape));
+    const strides = rowMajorStrides(shape);
+    const rank = attr.size.length;
+    const lead = shape.length - rank;
+    build(t.shape, (index) => {
+      let flat = 0;
+      for (let axis = 0; axis < lead; axis++) flat += (index[axis] as number) * (strides[axis] as number);
+      for (let i = 0; i < rank; i++) {
+        const to =
+          (index[lead + i] as number) * (attr.stride[i] as number) +
+          (index[lead + rank + i] as number) * (attr.dilation[i] as number);
+        flat += to * (strides[lead + i] as number);
+      }
+      out[flat] = (out[flat] as number) + at(t, index);
+      return 0;
+    });
+    return out;
+  },
+  dotGeneral: ([lhs, rhs], attr, shape) => {
+    const [a, b] = [lhs as Tensor, rhs as Tensor];
+    const free = (t: Tensor, used: readonly number[]): number[] =>
+      t.shape.map((_, axis) => axis).filter((axis) => !used.includes(axis));
+    const aFree = free(a, [...attr.lhsBatch, ...attr.lhsContract]);
+    const bFree = free(b, [...attr.rhsBatch, ...attr.rhsContract]);
+    const extents = attr.lhsContract.map((axis) => a.shape[axis] as number);
+    return build(shape, (index) => {
+      const ia = a.shape.map(() => 0);
+      const ib = b.shape.map(() => 0);
+      attr.lhsBatch.forEach((axis, i) => {
+        ia[axis] = index[i] as number;
+        ib[attr.rhsBatch[i] as number] = index[i] as number;
+      });
+      aFree.forEach((axis, i) => {
+        ia[axis] = index[attr.lhsBatch.length + i] as number;
+      });
+      bFree.forEach((axis, i) => {
+        ib[axis] = index[attr.lhsBatch.length + aFree.length + i] as number;
+      });
+      let sum = 0;
+      build(extents, (own) => {
+        own.forEach((k, i) => {
+          ia[attr.lhsContract[i] as number] = k;
+          ib[attr.rhsContract[i] as number] = k;
+        });
+        sum += at(a, ia) * at(b, ib);
+        return 0;
+      });
+      return sum;
+    });
+  },
+  conv: ([lhs, rhs], attr, shape) => {
+    const [x, w] = [lhs as Tensor, rhs as Tensor];
+    const [features, depth] = [w.shape[0] as number, w.shape[1] as number];
+    return build(shape, (index) => {
+      const [n, o] = [index[0] as number, index[1] as number];
+      const group = Math.floor(o / (features / attr.groups));
+      const image = n + Math.floor(o / (features / attr.batchGroups)) * (shape[0] as number);
+      let sum = 0;
+      build(w.shape.slice(1), (own) => {
+        const from = [image, group * depth + (own[0] as number)];
+        for (let i = 0; i < attr.stride.length; i++) {
+          const p =
+            (index[i + 2] as number) * (attr.stride[i] as number) -
+            (attr.padLow[i] as number) +
+            (own[i + 1] as number) * (attr.rhsDilation[i] as number);
+          const hole = attr.lhsDilation[i] as number;
+          from.push(p % hole === 0 ? p / hole : -1);
+        }
+        sum += at(x, from) * at(w, [o, ...own]);
+        return 0;
+      });
+      return sum;
+    });
+  },
+  gather: ([x, which], attr, shape) =>
+    build(shape, (index) => {
+      const rank = (which as Tensor).shape.length;
+      const i = at(which as Tensor, index.slice(attr.axis, attr.axis + rank));
+      return at(x as Tensor, [...index.slice(0, attr.axis), i, ...index.slice(attr.axis + rank)]);
+    }),
+  scatterAdd: ([base, which, updates], attr, shape) => {
+    const out = Float64Array.from((base as Tensor).values);
+    const strides = rowMajorStrides(shape);
+    const rank = (which as Tensor).shape.length;
+    build((updates as Tensor).shape, (index) => {
+      const i = at(which as Tensor, index.slice(attr.axis, attr.axis + rank));
+      const to = [...index.slice(0, attr.axis), i, ...index.slice(attr.axis + rank)];
+      const flat = to.reduce((sum, v, axis) => sum + v * (strides[axis] as number), 0);
+      out[flat] = (out[flat] as number) + at(updates as Tensor, index);
+      return 0;
+    });
+    return out;
+  },
+  scatter: ([base, which, updates], attr) => scatterValues(base as Tensor, which as Tensor, updates as Tensor, attr),
+  scan: ([x, factor], attr) => scanValues(x as Tensor, factor, attr),
+  argSort: ([x], attr) => argSortValues(x as Tensor, attr),
+};
