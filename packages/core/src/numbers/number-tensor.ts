@@ -5,7 +5,6 @@
  * folding.ts, shapes are in shaped-numbers.ts; this class says which function of the number type goes where.
  */
 import { readAxes, readAxis } from '../ops/axis-argument.ts';
-import { ArgumentError } from '../shape/errors.ts';
 import type { AxisArgument } from '../tensor/types.ts';
 import { better, checkNotEmpty, fold, product, scan, winner } from './folding.ts';
 import { type Grid, grid, mapGrid, zipGrids } from './grid.ts';
@@ -18,6 +17,7 @@ import {
   NumberTypeError,
   subtraction,
 } from './number-type.ts';
+import { powers } from './powers.ts';
 import { booleanType, numberType } from './ready-made.ts';
 import { type OneAxis, ShapedNumbers } from './shaped-numbers.ts';
 
@@ -88,22 +88,7 @@ export class NumberTensor<T> extends ShapedNumbers<T> {
 
   /** x to a whole power, by squaring; negative powers need div. */
   pow(exponent: number | bigint): NumberTensor<T> {
-    if (typeof exponent === 'number' && !Number.isInteger(exponent))
-      throw new ArgumentError('pow', `exponent is no integer: ${exponent}; number types have whole powers only`);
-    const times = BigInt(exponent);
-    const { mul, one } = this.type;
-    const raised = mapGrid(this.grid, (a) => {
-      let result = one;
-      let square = a;
-      for (let n = times < 0n ? -times : times; n > 0n; n >>= 1n) {
-        if (n & 1n) result = mul(result, square);
-        if (n > 1n) square = mul(square, square);
-      }
-      return result;
-    });
-    if (times >= 0n) return this.like(raised);
-    const div = need('pow', this.type, 'div');
-    return this.like(mapGrid(raised, (a) => div(one, a)));
+    return this.like(powers(this.grid, this.type, exponent));
   }
 
   /** The larger of a and b; NaN if either is NaN. */
