@@ -1,18 +1,14 @@
 /** Dtypes that the engine does not hold, and tensors of other engines: values, order, counts, lifetimes. */
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { IEngine } from '../engine/engine.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import {
   add,
-  type DType,
   dispose,
   flush,
   grads,
   GradientTape,
   idle,
   memory,
-  ones,
   rand,
-  registerBackend,
   scope,
   setEager,
   setEngine,
@@ -21,55 +17,12 @@ import {
   sum,
   type Tensor,
   tensor,
-  throttle,
   zeros,
 } from '../index.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { calc, cpu, gpu, guard, numbers, own, start } from './fixtures/placement.ts';
 
-const few: readonly DType[] = ['float32', 'int32', 'uint32', 'bool'];
-const key = Symbol.for('polygrad.registry');
-const globals = globalThis as { [key]?: unknown };
-
-let gpu: IEngine;
-let cpu: IEngine;
-let before: unknown;
-let made: Tensor[] = [];
-
-/** Disposed at the end of the test. */
-function own<T extends Tensor>(t: T): T {
-  made.push(t);
-  return t;
-}
-
-/** Fresh engines: one with few dtypes that reads later, and a CPU engine made on demand. */
-async function start(synchronous: boolean): Promise<void> {
-  globals[key] = undefined;
-  gpu = createReferenceEngine({ dtypes: few, synchronous, name: 'gpu' });
-  cpu = createReferenceEngine({ name: 'cpu' });
-  registerBackend({
-    name: 'cpu',
-    probe: async () => ({ score: 1, reason: 'for tests', device: 'none' }),
-    create: () => cpu,
-  });
-  await setEngine(gpu);
-}
-
-beforeEach(() => {
-  before = globals[key];
-});
-afterEach(async () => {
-  for (const t of made) t.dispose();
-  made = [];
-  setEager(false);
-  flush();
-  await idle();
-  expect([memory(gpu).numBuffers, memory(cpu).numBuffers]).toEqual([0, 0]);
-  globals[key] = before;
-});
-
-/** The result of some operations; what they make in between is given back. */
-const calc = (body: () => Tensor): Tensor => own(scope(body));
-const numbers = async (t: Tensor): Promise<number[]> => Array.from((await t.data()) as Float64Array, Number);
+guard();
 
 describe.each([true, false])('an engine with few dtypes that reads at once: %s', (synchronous) => {
   beforeEach(() => start(synchronous));
@@ -112,7 +65,7 @@ describe.each([true, false])('an engine with few dtypes that reads at once: %s',
       const wide = product.cast('float64').exp();
       return [product.sum(), wide.sum(), wide.cast('float32').add(product).sum()];
     }) as [Tensor, Tensor, Tensor];
-    made.push(a, b, c);
+    for (const sum of [a, b, c]) own(sum);
     await idle();
     const computed = kernels();
     const values = await Promise.all([a.item(), b.item(), c.item()]);
@@ -174,7 +127,7 @@ describe.each([true, false])('an engine with few dtypes that reads at once: %s',
     for (const [j, v] of got.entries()) expect(v).toBeCloseTo(values[j]!, 5);
     w.requiresGrad = false;
     const g = grads((a: Tensor) => sum(a.cast('float64').exp()))(x) as Tensor[];
-    made.push(...g);
+    for (const slope of g) own(slope);
     expect((await numbers(g[0] as Tensor))[1]).toBeCloseTo(Math.exp(2), 3);
     dispose(g);
     using tape = new GradientTape();
@@ -258,124 +211,5 @@ describe.each([true, false])('an engine with few dtypes that reads at once: %s',
     } finally {
       setPendingLimits({ nodes: 4096 });
     }
-  });
-});
-
-describe('an engine that answers later', () => {
-  beforeEach(() => start(false));
-
-  it('lets nodes wait: their handles are valid, and reading, idle() and throttle() complete them', async () => {
-    const x = own(tensor([1, 2]));
-    const y = calc(() => x.mul(3).cast('float64'));
-    flush();
-    expect(y.node.storage === null).toBe(true);
-    expect(y.device).toBe('cpu');
-    expect(() => y.dataSync()).toThrow(/\[dataSync\].*await t\.data\(\)/);
-    await idle();
-    expect(y.node.storage === null).toBe(false);
-    expect([...(y.dataSync() as Float64Array)]).toEqual([3, 6]);
-    const z = calc(() => y.cast('float32').add(1).cast('float64'));
-    for (let i = 0; i < 20; i++) {
-      using _ = x.add(i);
-      flush();
-      await throttle();
-    }
-    expect(z.node.storage === null).toBe(false);
-    expect(await z.array()).toEqual([4, 7]);
-  });
-
-  it('goes on by itself when the data has arrived', async () => {
-    const y = calc(() => tensor([1, 2]).cast('float64'));
-    flush();
-    await vi.waitFor(() => expect(y.node.storage === null).toBe(false), 20_000);
-  });
-
-  it('several flushes wait in order', async () => {
-    const total = own(zeros([], { dtype: 'float64' }));
-    for (let i = 0; i < 10; i++) {
-      scope(() => {
-        const x = ones([3]).mul(i);
-        total.assign(total.add(x.sum().cast('float64')));
-      });
-    }
-    expect(await total.item()).toBe(3 * 45);
-  });
-
-  it('a failing transfer is told to who reads, and asked for again', async () => {
-    const { download } = gpu;
-    let failures = 2;
-    (gpu as { download: IEngine['download'] }).download = (from, into) => {
-      if (failures-- > 0) return Promise.reject(new Error('the cable is out'));
-      return download(from, into);
-    };
-    const x = own(tensor([1, 2]));
-    const y = calc(() => x.cast('float64').mul(2));
-    const z = own(x.add(1));
-    flush();
-    await idle();
-    expect(y.node.storage === null).toBe(true);
-    expect(z.node.storage === null).toBe(false);
-    await expect(y.data()).rejects.toThrow('the cable is out');
-    expect(await y.array()).toEqual([2, 4]);
-    expect(await z.array()).toEqual([2, 3]);
-  });
-
-  it('a transfer that finds no room is told and can be tried again', async () => {
-    const x = own(tensor([1, 2]));
-    const y = calc(() => x.cast('float64').mul(2));
-    const { alloc } = cpu;
-    let failures = 1;
-    (cpu as { alloc: IEngine['alloc'] }).alloc = (bytes) => {
-      if (failures-- > 0) throw new Error('no room');
-      return alloc(bytes);
-    };
-    await expect(y.data()).rejects.toThrow('no room');
-    expect(await y.array()).toEqual([2, 4]);
-  });
-
-  it('an input that is being read is not written over', async () => {
-    const x = tensor([1, 2]);
-    const wide = own(x.cast('float64'));
-    flush();
-    const next = own(x.mul(100));
-    x.dispose();
-    flush();
-    expect(await wide.array()).toEqual([1, 2]);
-    expect(await next.array()).toEqual([100, 200]);
-  });
-});
-
-describe('without a CPU engine', () => {
-  beforeEach(async () => {
-    await start(false);
-    globals[key] = undefined;
-    await setEngine(gpu);
-  });
-
-  it('recording goes on, other work is done, and reading says what to do', async () => {
-    const message = /engine 'gpu' does not hold float64, only float32.*import '@polygrad\/backend-cpu'/;
-    expect(() => tensor([1], { dtype: 'float64' })).toThrow(message);
-    const x = own(tensor([1, 2]));
-    const wide = calc(() => x.cast('float64').mul(2));
-    const y = own(x.add(1));
-    flush();
-    expect(await y.array()).toEqual([2, 3]);
-    await expect(wide.data()).rejects.toThrow(message);
-  });
-
-  it('a CPU engine that starts slowly is waited for', async () => {
-    registerBackend({
-      name: 'cpu',
-      probe: async () => ({ score: 1, reason: 'for tests', device: 'none' }),
-      create: async () => {
-        await new Promise((resolve) => setTimeout(resolve, 5));
-        return cpu;
-      },
-    });
-    const y = calc(() => tensor([1, 2]).cast('float64').mul(2));
-    flush();
-    expect(() => y.dataSync()).toThrow(/await t\.data/);
-    expect(await y.array()).toEqual([2, 4]);
-    expect(await own(tensor([3], { dtype: 'int64' })).array()).toEqual([3n]);
   });
 });
