@@ -7,54 +7,32 @@ import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from './dialect.ts';
 import { type DType, PrintError } from './kernel.ts';
 import { expression, name, type Part, partLanes, type Value } from './parts.ts';
-import { cellName, identifier, memoryNames } from './names.ts';
+import { Memories } from './memories.ts';
+import { Page } from './page.ts';
 import { analyseUses, type Uses } from './uses.ts';
 
 /** Text longer than this gets a name. */
 const longest = 96;
 
-interface Line {
-  readonly text: string;
-  readonly node: KNode | null;
-}
-
 export class Printer implements Context {
-  /** Functions before the kernel. */
-  readonly helpers: string[] = [];
-  /** First lines of the kernel. */
-  readonly prologues: string[] = [];
-  readonly body: Line[] = [];
-  readonly shared: Memory[] = [];
-
+  readonly page: Page = new Page();
+  readonly memories: Memories;
   readonly #dialect: Dialect;
   readonly #program: Program;
   readonly #uses: Uses;
-  readonly #memories = new Map<KNode, Memory>();
-  readonly #registers = new Map<KNode, string>();
   readonly #values = new Map<KNode, Value>();
-  readonly #known = new Set<string>();
-  readonly #counts: Record<string, number> = {};
-  #indent = 1;
-  #node: KNode | null = null;
 
   constructor(program: Program, dialect: Dialect, params: ReadonlyMap<number, string>) {
     this.#program = program;
     this.#dialect = dialect;
     this.#uses = analyseUses(program, (n) => dialect.operands(n));
-    const titles = memoryNames(program, params);
-    const atomic = new Set(program.body.flatMap((n) => (n.op === 'ATOMIC' ? [titles(n.src[0] as KNode)] : [])));
-    for (const n of program.body) {
-      if (n.op !== 'PARAM' && n.op !== 'SHARED') continue;
-      const memory = { node: n, name: titles(n), atomic: atomic.has(titles(n)) };
-      this.#memories.set(n, memory);
-      if (n.op === 'SHARED') this.shared.push(memory);
-    }
+    this.memories = new Memories(program, params, dialect.widths);
   }
 
   /** Writes the kernel's body. */
   run(): void {
     for (const n of this.#program.body) {
-      this.#node = n;
+      this.page.node = n;
       this.#statement(n);
     }
   }
@@ -70,40 +48,22 @@ export class Printer implements Context {
   }
 
   helper(title: string, text: () => string): string {
-    if (!this.#known.has(title)) {
-      this.#known.add(title);
-      this.helpers.push(text());
-    }
-    return title;
+    return this.page.helper(title, text);
   }
 
   prologue(title: string, line: () => string): string {
-    if (!this.#known.has(title)) {
-      this.#known.add(title);
-      this.prologues.push(line());
-    }
-    return title;
+    return this.page.prologue(title, line);
   }
 
   refuse(what: string): never {
-    throw new PrintError(this.#dialect.name, what, this.#node);
+    throw new PrintError(this.#dialect.name, what, this.page.node);
   }
 
-  // --- names and lines
-
-  fresh(prefix: string): string {
-    const count = this.#counts[prefix] ?? 0;
-    this.#counts[prefix] = count + 1;
-    return `${prefix}${count}`;
-  }
-
-  #line(text: string): void {
-    this.body.push({ text: '  '.repeat(this.#indent) + text, node: this.#node });
-  }
+  // --- values that are known
 
   #named(p: Part): Part {
-    const title = this.fresh('v');
-    this.#line(this.#dialect.constantLine(title, p));
+    const title = this.page.fresh('v');
+    this.page.line(this.#dialect.constantLine(title, p));
     return { ...name(title, p.dtype, p.lanes), ...(p.elements === undefined ? {} : { elements: p.elements }) };
   }
 
@@ -129,23 +89,21 @@ export class Printer implements Context {
         return;
       case 'LOOP': {
         const limit = this.stable(this.#scalar(n.src[0]));
-        const counter = this.fresh('i');
-        for (const text of this.#dialect.loopLines(counter, limit, n.arg?.unrollHint === true)) this.#line(text);
+        const counter = this.page.fresh('i');
+        for (const text of this.#dialect.loopLines(counter, limit, n.arg?.unrollHint === true)) this.page.line(text);
         this.#values.set(n, [name(counter, 'int32')]);
-        this.#indent++;
+        this.page.inner();
         return;
       }
       case 'IF':
-        this.#line(this.#dialect.ifLine(this.#scalar(n.src[0])));
-        this.#indent++;
+        this.page.open(this.#dialect.ifLine(this.#scalar(n.src[0])));
         return;
       case 'ENDLOOP':
       case 'ENDIF':
-        this.#indent--;
-        this.#line('}');
+        this.page.close();
         return;
       case 'BARRIER':
-        for (const text of this.#dialect.barrierLines()) this.#line(text);
+        for (const text of this.#dialect.barrierLines()) this.page.line(text);
         return;
       case 'STORE':
         this.#gated(n.src[3], () => this.#store(n));
@@ -159,34 +117,20 @@ export class Printer implements Context {
   }
 
   #register(n: KNodeOf<'REG'>): void {
-    const title = this.fresh(`${identifier(n.arg.name)}_`);
-    this.#registers.set(n, title);
-    const parts = partLanes(n.lanes, this.#dialect.widths);
-    for (let cell = 0; cell < n.arg.length; cell++)
-      parts.forEach((lanes, part) => {
-        const variable = cellName(title, cell, part, parts.length);
-        this.#line(this.#dialect.variableLine(variable, n.dtype as DType, lanes));
-      });
+    for (const { variable, lanes } of this.memories.register(n, (prefix) => this.page.fresh(prefix)))
+      this.page.line(this.#dialect.variableLine(variable, n.dtype as DType, lanes));
   }
 
   /** The cells of a register vector a LOAD or STORE is about. */
   #cells(mem: KNode, index: KNode | undefined): readonly string[] {
     if (index?.op !== 'CONST') this.refuse('registers need a constant index');
-    const title = this.#registers.get(mem) as string;
-    const parts = partLanes(mem.lanes, this.#dialect.widths);
-    return parts.map((_, part) => cellName(title, Number(index.arg.value), part, parts.length));
+    return this.memories.cells(mem, Number(index.arg.value));
   }
 
   #gated(gate: KNode | undefined, write: () => void): void {
-    if (gate !== undefined) {
-      this.#line(this.#dialect.ifLine(this.#scalar(gate)));
-      this.#indent++;
-    }
+    if (gate !== undefined) this.page.open(this.#dialect.ifLine(this.#scalar(gate)));
     write();
-    if (gate !== undefined) {
-      this.#indent--;
-      this.#line('}');
-    }
+    if (gate !== undefined) this.page.close();
   }
 
   #store(n: KNodeOf<'STORE'>): void {
@@ -198,22 +142,24 @@ export class Printer implements Context {
       const parts = value.length > 1 ? value.map((p) => this.stable(p)) : value;
       for (const [i, cell] of cells.entries()) {
         const { text } = parts[i] as Part;
-        if (text !== cell) this.#line(`${cell} = ${text};`);
+        if (text !== cell) this.page.line(`${cell} = ${text};`);
       }
       return;
     }
-    for (const text of this.#dialect.store(this, this.#memory(mem), this.#scalar(at), value)) this.#line(text);
+    for (const text of this.#dialect.store(this, this.#memory(mem), this.#scalar(at), value)) this.page.line(text);
   }
 
   #atomic(n: KNodeOf<'ATOMIC'>): void {
     const [mem, at, value] = n.src as readonly [KNode, KNode, KNode];
     if (value.lanes !== 1) this.refuse(`ATOMIC on ${value.lanes} lanes: atomics are scalar`);
     const { atomic } = this.#dialect;
-    this.#line(atomic.call(this.#dialect, this, n.arg.op, this.#memory(mem), this.#scalar(at), this.#scalar(value)));
+    this.page.line(
+      atomic.call(this.#dialect, this, n.arg.op, this.#memory(mem), this.#scalar(at), this.#scalar(value)),
+    );
   }
 
   #memory(mem: KNode): Memory {
-    return this.#memories.get(mem) ?? this.refuse(`${mem.op} is no memory`);
+    return this.memories.find(mem) ?? this.refuse(`${mem.op} is no memory`);
   }
 
   #define(n: KNode): void {

@@ -136,7 +136,7 @@ export function printOpenCl(program: Program, options: OpenClOptions = {}): Prin
     enable('cl_khr_int64_base_atomics');
     enable('cl_khr_int64_extended_atomics');
   }
-  head.push(...printer.helpers);
+  head.push(...printer.page.helpers);
 
   const declared: string[] = [];
   const first: string[] = [];
@@ -168,15 +168,15 @@ export function printOpenCl(program: Program, options: OpenClOptions = {}): Prin
     `void ${entry}(${declared.join(', ')}) {`,
   );
   let sharedBytes = 0;
-  for (const mem of printer.shared) {
+  for (const mem of printer.memories.shared) {
     const dtype = mem.node.dtype as DType;
     sharedBytes += mem.node.arg.length * bytesOf(dtype);
     const space = options.shared === 'private' ? '' : '__local ';
     first.push(`${space}${storageType(dtype)} ${mem.name}[${mem.node.arg.length}];`);
   }
-  first.push(...printer.prologues);
+  first.push(...printer.page.prologues);
   return {
-    ...assemble(head, first, printer.body),
+    ...assemble(head, first, printer.page.body),
     entry,
     params,
     scalars,

@@ -166,7 +166,7 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
     head.push(`@group(${options.scalarGroup ?? 1}) @binding(0) var<uniform> scalars: Scalars;`);
   }
   let sharedBytes = 0;
-  for (const mem of printer.shared) {
+  for (const mem of printer.memories.shared) {
     const dtype = mem.node.dtype as DType;
     sharedBytes += mem.node.arg.length * (dtype === 'float16' ? 2 : 4);
     const whole = packed.has(mem.name);
@@ -174,15 +174,15 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
     head.push(`var<workgroup> ${mem.name}: array<${elementType(mem, whole)}, ${count}>;`);
   }
   const entry = `kernel_${identifier(program.name)}`;
-  head.push(...printer.helpers);
+  head.push(...printer.page.helpers);
   head.push(
     `@compute @workgroup_size(${program.group.join(', ')})`,
     `fn ${entry}(@builtin(workgroup_id) at: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {`,
   );
   const groups = pieces ? [pieceLine] : foldLines(program.grid, folded);
-  const first = [...groups, ...printer.prologues];
+  const first = [...groups, ...printer.page.prologues];
   return {
-    ...assemble(head, first, printer.body),
+    ...assemble(head, first, printer.page.body),
     entry,
     params,
     scalars,
