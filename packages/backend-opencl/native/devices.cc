@@ -1,9 +1,13 @@
 /** Platforms and devices, as plain objects for JavaScript. */
 #include "devices.h"
 
+#include <mutex>
 #include <vector>
 
 namespace {
+
+/** Drivers make their devices when they are first asked for them; PoCL does so without a lock, and crashes when two threads ask. */
+std::mutex listing;
 
 template <typename Handle, typename Function>
 std::string Text(Function info, Handle handle, cl_uint what) {
@@ -69,6 +73,7 @@ std::vector<cl_device_id> DevicesOf(cl_platform_id platform) {
 }  // namespace
 
 Napi::Value ListDevices(Napi::Env env) {
+  const std::lock_guard<std::mutex> lock(listing);
   Napi::Array list = Napi::Array::New(env);
   uint32_t index = 0;
   for (cl_platform_id platform : Platforms()) {
@@ -83,6 +88,7 @@ Napi::Value ListDevices(Napi::Env env) {
 }
 
 DeviceChoice FindDevice(uint32_t index) {
+  const std::lock_guard<std::mutex> lock(listing);
   for (cl_platform_id platform : Platforms()) {
     for (cl_device_id device : DevicesOf(platform)) {
       if (index-- == 0) return {platform, device};

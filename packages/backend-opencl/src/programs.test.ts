@@ -1,6 +1,7 @@
 /** Programs together and alone, from disk and not: hits, damage, folders of others, writers at once, bad sources. */
 import {
   chmodSync,
+  chownSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -120,6 +121,20 @@ describe.skipIf(process.platform === 'win32')('ProgramCache', () => {
     expect(new ProgramCache(link).refused).toMatch(/is not a folder/);
     writeFileSync(`${open}-file`, '');
     expect(new ProgramCache(`${open}-file`).refused).toMatch(/cannot be used|not a folder/);
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)('ProgramCache, for root', () => {
+  it('leaves folders of other users alone, also where nobody else may write', () => {
+    const path = folder();
+    const key = cacheKey(['x']);
+    new ProgramCache(path).write([key], Uint8Array.of(1));
+    chownSync(path, 65534, 65534);
+    const cache = new ProgramCache(path);
+    expect(cache.refused).toMatch(/belongs to another user/);
+    expect(cache.read(key)).toBeNull();
+    cache.write([cacheKey(['y'])], Uint8Array.of(1));
+    expect(readdirSync(path).length).toBe(1);
   });
 });
 

@@ -44,6 +44,10 @@ describe.skipIf(!hasDevice())('OpenCL, long', () => {
     expect(run('endings')).toMatch(/100 workers ended/);
   }, 1_200_000);
 
+  it('many processes that write one folder of programs', () => {
+    expect(run('writers')).toMatch(/never half/);
+  }, 600_000);
+
   it('every template, in both modes', () => {
     expect(run('templates')).not.toMatch(/WRONG/);
   }, 1_200_000);

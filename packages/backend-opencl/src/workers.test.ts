@@ -1,4 +1,5 @@
 /** The addon in many threads of Node at once, and in threads that are ended in the middle of a kernel. */
+import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, vi } from 'vitest';
@@ -84,5 +85,36 @@ describe.skipIf(!hasDevice())('the addon in worker threads', () => {
     expect(await Promise.all(others.map((w) => w.answer))).toEqual(['right', 'right']);
     const after = start({ by: 5, loops: 10, rounds: 2 });
     expect(await after.answer).toBe('right');
+  });
+
+  it('finds the device in all threads that are the first to ask, at one moment', () => {
+    // In processes of their own: only the first question of a process makes the driver look for devices.
+    const program = `
+      const { Worker } = require('node:worker_threads');
+      const go = new Int32Array(new SharedArrayBuffer(4));
+      const code = \`
+        const { parentPort, workerData } = require('node:worker_threads');
+        const addon = require(workerData.binary);
+        parentPort.postMessage('here');
+        Atomics.wait(workerData.go, 0, 0);
+        addon.open('');
+        parentPort.postMessage(addon.devices().length);\`;
+      let waiting = 6;
+      for (let i = 0; i < 6; i++) {
+        const worker = new Worker(code, { eval: true, workerData: { binary: ${JSON.stringify(binary)}, go } });
+        worker.on('message', (message) => {
+          if (message !== 'here') console.log(message);
+          else if (--waiting === 0) {
+            Atomics.store(go, 0, 1);
+            Atomics.notify(go, 0);
+          }
+        });
+      }`;
+    for (let turn = 0; turn < 3; turn++) {
+      const counts = execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' }).trim().split('\n');
+      expect(counts.length).toBe(6);
+      expect(new Set(counts).size).toBe(1);
+      expect(Number(counts[0])).toBeGreaterThan(0);
+    }
   });
 });
