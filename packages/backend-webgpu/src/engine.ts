@@ -12,6 +12,7 @@ import {
   type EngineCaps,
   type EngineLostInfo,
   type EngineMemory,
+  type EngineTuning,
   EngineMissingError,
   type IEngine,
   type KernelSource,
@@ -27,7 +28,7 @@ import { Encoder, type Traffic } from './encoder.ts';
 import { WebGpuKernel } from './kernel.ts';
 import { Layouts } from './layouts.ts';
 import { Memory } from './memory.ts';
-import { checkOptions, type WebGpuEngineOptions } from './options.ts';
+import { checkOptions, tuningOf, type WebGpuEngineOptions } from './options.ts';
 import { type Code, Pipelines } from './pipelines.ts';
 import { Poison } from './poison.ts';
 import { Staging } from './staging.ts';
@@ -46,6 +47,7 @@ export class WebGpuEngine implements IEngine {
   /** True where a processor pretends to be a GPU: the CPU engine is faster. */
   readonly software: boolean;
   readonly caps: EngineCaps;
+  readonly tuning?: EngineTuning;
   readonly submitTimed?: (commands: readonly Command[]) => Promise<readonly number[]>;
   readonly #gpu: GPUDevice;
   readonly #trouble: Trouble;
@@ -64,6 +66,8 @@ export class WebGpuEngine implements IEngine {
     this.#gpu = gpu;
     this.device = name;
     this.software = software;
+    const tuning = tuningOf(options, software);
+    if (tuning !== undefined) this.tuning = tuning;
     // Group memory of a software adapter is ordinary memory: what goes through it only costs, and takes long to compile.
     this.caps = { ...capsOf(gpu, options.maxBindings), sharedIsMemory: software };
     this.#trouble = new Trouble(gpu, name);

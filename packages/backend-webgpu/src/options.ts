@@ -1,4 +1,6 @@
 /** Options of `createWebGpuEngine`, and what they are when not given. */
+import { defaultStore, type EngineTuning } from '@polygrad/core/engine';
+
 /** Progress of making pipelines: `done` of `total` since all were ready last. */
 export interface CompileProgress {
   readonly done: number;
@@ -21,19 +23,33 @@ export interface WebGpuEngineOptions {
   readonly memory?: number;
   /** Most tensors one kernel may bind; less than the adapter allows makes smaller kernels. For tests. */
   readonly maxBindings?: number;
+  /**
+   * Measure tiles of matrix products and convolutions on the adapter soon after a class of them was first run, and keep them between
+   * runs (on Node in the cache folder, in browsers in IndexedDB). Default true; false on software adapters, whose tile is known and
+   * where compiling candidates takes longer than they gain. Or where to keep them, and whether to measure unasked.
+   */
+  readonly tuning?: boolean | EngineTuning;
   /** Told when pipelines are asked for and when each is ready: the first step of a network compiles for a while. */
   readonly onCompile?: (progress: CompileProgress) => void;
 }
 
 /** Refuses what would fail later with less to say. */
 export function checkOptions(options: WebGpuEngineOptions): WebGpuEngineOptions {
-  const { powerPreference, memory, maxBindings } = options;
+  const { powerPreference, memory, maxBindings, tuning } = options;
   if (powerPreference !== undefined && powerPreference !== 'high-performance' && powerPreference !== 'low-power')
     throw refused('powerPreference', powerPreference, "'high-performance' or 'low-power'");
   if (memory !== undefined && !(memory > 0)) throw refused('memory', memory, 'a number of bytes above 0');
   if (maxBindings !== undefined && !(Number.isInteger(maxBindings) && maxBindings >= 4))
     throw refused('maxBindings', maxBindings, 'a whole number of at least 4');
+  if (tuning !== undefined && typeof tuning !== 'boolean' && (typeof tuning !== 'object' || tuning === null))
+    throw refused('tuning', tuning, 'true, false or { store, automatic }');
   return options;
+}
+
+/** How the engine's tiles are tuned; undefined: they are not, unless `tune` is called. */
+export function tuningOf({ tuning }: WebGpuEngineOptions, software: boolean): EngineTuning | undefined {
+  if (typeof tuning === 'object') return tuning;
+  return (tuning ?? !software) ? { store: defaultStore(), automatic: true } : undefined;
 }
 
 function refused(name: string, value: unknown, wanted: string): RangeError {

@@ -102,7 +102,7 @@ export interface KernelSource {
 export interface EngineTuning {
   /** Where measurements are kept between runs. */
   readonly store?: TuningStore;
-  /** Measure what is new soon after it was first run. Default false: only `tune()` measures. */
+  /** Measure what is new soon after it was first run, for half a second a class. Default false: only `tune()` measures. */
   readonly automatic?: boolean;
   /** A clock in milliseconds. Default `performance.now`. */
   readonly now?: () => number;

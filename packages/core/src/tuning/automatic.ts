@@ -3,12 +3,19 @@
  * used, and a class of contractions that is new is measured soon after it was first run.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { choicesOf, storeKey } from './choices.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { choicesOf, type Seen, storeKey } from './choices.ts';
 import { measureTiles } from './measure.ts';
 
 /** Milliseconds after which no further candidate of a class is begun, and before the first. */
 const budget = 500;
 const pause = 50;
+/** Classes that would take more memory of their own are left as they are. */
+const mostBytes = 2 ** 28;
+
+function bytesOf({ kernel }: Seen): number {
+  return kernel.params.reduce((n, p) => n + p.arg.length * dtypeInfo[p.dtype as DType].bytes, 0);
+}
 
 /** Starts it. `forget` is called when kernels should be lowered anew. */
 export function startTuning(engine: IEngine, forget: () => void): void {
@@ -28,21 +35,28 @@ export function startTuning(engine: IEngine, forget: () => void): void {
   const run = async (): Promise<void> => {
     if (running || over) return;
     running = true;
+    // Plans are made anew once, for all that was found.
+    let better = false;
     try {
       for (;;) {
         const [first] = choices.wanted();
         if (first === undefined || over) break;
         const [name, seen] = first;
-        const [best, ...others] = await measureTiles(engine, seen, { budget, now });
+        if (bytesOf(seen) > mostBytes) {
+          choices.leave(name);
+          continue;
+        }
+        const [best] = await measureTiles(engine, seen, { budget, now });
         if (over || best === undefined) break;
         choices.set(name, best.tile);
-        if (others.length > 0) forget();
+        better ||= !best.standard;
         await store?.save(key, choices.write());
       }
     } catch {
       // What cannot be measured runs with the default tile.
       over = true;
     } finally {
+      if (better && !over) forget();
       running = false;
     }
   };

@@ -21,6 +21,8 @@ const mostClasses = 256;
 export class Choices implements TileChoices {
   readonly #tiles = new Map<string, string>();
   readonly #seen = new Map<string, Seen>();
+  /** Classes that are not to be measured. */
+  readonly #left = new Set<string>();
   readonly library: ProductLibrary | null;
   /** Told of a class that was not measured yet. */
   onNew: ((key: string) => void) | null = null;
@@ -34,7 +36,7 @@ export class Choices implements TileChoices {
   }
 
   note(key: string, kernel: LoopKernel, e: Exprs): void {
-    if (this.#tiles.has(key) || this.#seen.has(key) || this.#seen.size >= mostClasses) return;
+    if (this.#tiles.has(key) || this.#seen.has(key) || this.#left.has(key) || this.#seen.size >= mostClasses) return;
     this.#seen.set(key, { kernel, e });
     this.onNew?.(key);
   }
@@ -46,6 +48,12 @@ export class Choices implements TileChoices {
 
   set(key: string, tile: string): void {
     this.#tiles.set(key, tile);
+    this.#seen.delete(key);
+  }
+
+  /** A class that is not to be measured. */
+  leave(key: string): void {
+    this.#left.add(key);
     this.#seen.delete(key);
   }
 
