@@ -71,6 +71,7 @@ const depthwise: readonly Geometry[] = [
   { x: [2, 3, 4, 4], w: [3, 1, 3, 3], padding: 1, bias: true },
   { x: [1, 5, 4, 2], w: [4, 1, 2, 2], layout: 'nhwc', stride: 2 },
   { x: [2, 9, 9, 8], w: [8, 1, 3, 3], layout: 'nhwc', padding: 'same' },
+  { x: [2, 8, 9, 17], w: [17, 1, 3, 3], layout: 'nhwc', stride: 2, padding: 1, bias: true },
 ];
 
 const transposed: readonly (Geometry & { readonly rank: 1 | 2 | 3 })[] = [
