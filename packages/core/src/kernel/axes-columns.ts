@@ -5,8 +5,10 @@ import type { EngineCaps } from '../engine/engine.ts';
 import type { NestWork } from './axes-work.ts';
 import type { Range } from './free-ranges.ts';
 
-/** Rows below which registers do: so many cache lines are still there when the next columns need them. */
+/** Rows below which registers do: so many cache lines are still there when the next columns need them; fewer where all share a set. */
 const leastRows = 32;
+const leastCrowded = 8;
+const crowded = 1024;
 const leastColumns = 32;
 /** Elements below which all of the work stays in a second-level cache. */
 const leastElements = 2 ** 16;
@@ -27,7 +29,8 @@ export function columnsOf(
     const rows = own.reduce((n, r) => n * r.arg.extent, 1);
     if (node.op !== 'REDUCE' || node.arg.op === 'argmax' || node.arg.op === 'argmin' || !free.includes(range))
       return null;
-    if (rows < leastRows || rows * range.arg.extent < leastElements) return null;
+    if (rows < (range.arg.extent % crowded === 0 ? leastCrowded : leastRows) || rows * range.arg.extent < leastElements)
+      return null;
   }
   const fitting = Math.floor(caps.sharedBytes / 2 / (8 * binders.length));
   const chunk = Math.min(mostColumns, fitting - (fitting % 64));

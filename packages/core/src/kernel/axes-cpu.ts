@@ -6,7 +6,7 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import { columnsOf } from './axes-columns.ts';
-import { chunked, inTurns, rowsTakeTurns, streamed, turnRows } from './axes-streams.ts';
+import { besideRows, chunked, inTurns, rowsTakeTurns, streamed, turnRows } from './axes-streams.ts';
 import { tileTransposes } from './axes-tile.ts';
 import { type Binder, NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
@@ -37,6 +37,7 @@ export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: EngineCap
   const { along, own } = chooseVectors(work, lanes);
   for (const r of own) if (!changes.has(r)) setKind(r, 'vector');
 
+  for (const [r, rows] of besideRows(work, along, lanes, e)) if (!changes.has(r)) changes.set(r, rows);
   const order = orderRanges(work, along);
   cutIntoGroups(work, order, along, columnsOf(work, along, caps), e, changes);
 

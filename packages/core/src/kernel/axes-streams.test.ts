@@ -61,6 +61,32 @@ describe('streams', () => {
     }
   });
 
+  test.each<{ op: ReduceOp; shape: [number, number]; sums: number }>([
+    { op: 'sum', shape: [512, 4], sums: 4 },
+    { op: 'sum', shape: [510, 8], sums: 6 },
+    { op: 'sum', shape: [513, 5], sums: 3 },
+    { op: 'max', shape: [512, 12], sums: 6 },
+    { op: 'sum', shape: [509, 15], sums: 3 },
+    { op: 'argmax', shape: [512, 8], sums: 2 },
+  ])('$op of few columns: $shape', ({ op, shape: [rows, columns], sums }) => {
+    const x = numbers(rows * columns, 13);
+    const kernel = reduction(op, [rows, columns], [0]);
+    const { out } = run(kernel, [x], columns);
+    for (let c = 0; c < columns; c++) {
+      const column = Float32Array.from({ length: rows }, (_, r) => x[r * columns + c] as number);
+      const most = column.reduce((u, v) => Math.max(u, v));
+      if (op === 'sum') {
+        const want = column.reduce((u, v) => u + v, 0);
+        const magnitude = column.reduce((u, v) => u + Math.abs(v), 0);
+        expect(Math.abs((out[c] as number) - want)).toBeLessThanOrEqual(rows * 2 ** -24 * magnitude);
+      } else expect(out[c]).toBe(op === 'max' ? most : column.indexOf(most));
+    }
+    // Vectors of results that are computed side by side.
+    const program = linearize(optimize(kernel, simdCaps), simdCaps);
+    const registers = program.body.filter((n) => n.op === 'REG' && n.lanes === 4 && n.dtype === 'float32');
+    expect((registers[0]?.arg as { length?: number } | undefined)?.length).toBe(sums);
+  });
+
   test('a row summed beside another gives the bits it gives alone', () => {
     const [rows, columns] = [514, 4100];
     const x = numbers(rows * columns, 13);

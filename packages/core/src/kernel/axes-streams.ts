@@ -6,7 +6,7 @@
  * 20), a chain of five operations over three such arrays 6 % faster. Reductions read four rows, 256 bytes of each in turn: one row
  * alone fills the registers with its accumulators. The order of additions stays as it was.
  */
-import { NestWork } from './axes-work.ts';
+import { type Binder, NestWork } from './axes-work.ts';
 import { assumeBounds, type Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { LoopStore } from './ir.ts';
@@ -74,6 +74,44 @@ export function inTurns(e: Exprs, r: Range, chunk: number): Replacement {
   const row = e.range(turnRows, 'turn');
   const { value, ranges } = chunked(e, r.arg.extent / turnRows, chunk / turnRows, 'serial');
   return { value: e.add(e.mul(value, e.i32(turnRows)), row), ranges: [...ranges, row] };
+}
+
+/** Vectors of sums that are computed side by side at most, and rows that are worth it. */
+const mostSums = 6;
+const leastRows = 16;
+
+/**
+ * Rows of few columns side by side: a vector or two of sums alone would wait for each other, row after row. What to put for loops of
+ * reductions over rows whose results are a few vectors along `along`.
+ */
+export function besideRows(
+  work: NestWork,
+  along: ReadonlySet<Range>,
+  lanes: number,
+  e: Exprs,
+): Map<Range, Replacement> {
+  const changes = new Map<Range, Replacement>();
+  const rowsOf = ({ node, own, free }: Binder): Range | null => {
+    const op = node.op === 'REDUCE' ? node.arg.op : null;
+    const columns = free.find((r) => along.has(r));
+    if (op === null || op === 'argmax' || op === 'argmin' || columns === undefined) return null;
+    if (columns.arg.extent >= 4 * lanes || columns.src.length > 0) return null;
+    const row = own.at(-1) as Range;
+    return row.arg.extent >= leastRows && row.src.length === 0 ? row : null;
+  };
+  for (const binder of work.binders) {
+    const row = rowsOf(binder);
+    if (row === null || changes.has(row)) continue;
+    const sharing = work.binders.filter((b) => b.own.includes(row));
+    if (sharing.some((b) => rowsOf(b) !== row)) continue;
+    const columns = binder.free.find((r) => along.has(r)) as Range;
+    const sums = Math.ceil(columns.arg.extent / lanes) * sharing.length;
+    const count = [4, 3, 2].find((n) => sums * n <= mostSums && row.arg.extent % n === 0);
+    if (count === undefined) continue;
+    const [outer, beside] = [e.range(row.arg.extent / count, row.arg.kind), e.range(count, 'unroll')];
+    changes.set(row, { value: e.add(e.mul(outer, e.i32(count)), beside), ranges: [outer, beside] });
+  }
+  return changes;
 }
 
 /** `n` iterations as grid * chunk + inner; the last chunk may be shorter. */

@@ -158,7 +158,8 @@ export class Nest {
       stack.push(...n.src);
     }
     const unroll = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
-    return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, reduces);
+    const together = !reduces ? null : this.#options.simt ? 'elements' : 'all';
+    return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, together);
   }
 
   // --- reductions and stages
@@ -237,7 +238,7 @@ export class Nest {
       if (r.arg.kind !== 'vector') continue;
       const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
-      this.#modes.set(r, vectorModes(r.arg.extent, r.src.length === 0, blocked ? 1 : lanes, unroll, true));
+      this.#modes.set(r, vectorModes(r.arg.extent, r.src.length === 0, blocked ? 1 : lanes, unroll, 'elements'));
     }
     // Threads fill a stage together: none may still read what was there, and all wait until it is full.
     const filled = threads > 1 && nodes.some((n) => n.op === 'STAGE');

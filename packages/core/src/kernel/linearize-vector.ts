@@ -21,23 +21,24 @@ const scalarMode: Mode = { count: 1, lanes: 1 };
 
 /**
  * The modes a vector range of at most `extent` elements goes through, widest first. `exact`: always `extent` elements; then `together`
- * takes the last elements that fill no vector side by side: a reduction over each alone would wait for its own sums.
+ * takes the last elements that fill no vector side by side, or `all` that is left over, whole vectors too: a reduction over each alone would
+ * wait for its own sums.
  */
 export function vectorModes(
   extent: number,
   exact: boolean,
   lanes: number,
   unroll: number,
-  together = false,
+  together: 'elements' | 'all' | null = null,
 ): readonly Mode[] {
   if (lanes <= 1) return extent > 0 ? [scalarMode] : [];
   const modes: Mode[] = [];
   const wide = lanes * unroll;
   if (unroll > 1 && extent >= wide) modes.push({ count: unroll, lanes });
   const rest = modes.length === 0 ? extent : exact ? extent % wide : wide - 1;
-  if (rest >= lanes) modes.push({ count: 1, lanes });
+  if (rest >= lanes) modes.push({ count: exact && together === 'all' ? Math.floor(rest / lanes) : 1, lanes });
   const tail = exact ? extent % lanes : lanes - 1;
-  if (tail > 0) modes.push(exact && together && tail < 4 ? { count: tail, lanes: 1 } : scalarMode);
+  if (tail > 0) modes.push(exact && together !== null && tail < 4 ? { count: tail, lanes: 1 } : scalarMode);
   return modes;
 }
 
