@@ -22,8 +22,13 @@ const leastWork = 1 << 15;
 /** What a group streams through again and again: well inside a common second-level cache. */
 const cacheBytes = 64 * 1024;
 
-/** Tiles of columns that a group copies at a time, so that it reads whole cache lines. */
-export const copiedTiles = 4;
+/** Most tiles of columns that a group copies. */
+export const mostCopiedTiles = 4;
+
+/** Tiles of columns that a group copies, of so many: whole cache lines, and groups enough. */
+export function copiedTiles(tiles: number): number {
+  return tiles < 64 ? 2 : mostCopiedTiles;
+}
 
 function even(extent: number, parts: number): number {
   return Math.ceil(extent / Math.min(extent, Math.max(1, parts)));

@@ -6,6 +6,7 @@
  */
 const pageBytes = 4096;
 export const lineBytes = 64;
+const ways = 8;
 
 /** True if among `streams` streams this many bytes apart two fall into the same sets. */
 export function collide(bytes: number, streams: number): boolean {
@@ -14,6 +15,15 @@ export function collide(bytes: number, streams: number): boolean {
     if (Math.min(d, pageBytes - d) < lineBytes) return true;
   }
   return false;
+}
+
+/** Lines `bytes` apart that an eight-way cache holds at a time: steps of a large power of two meet few sets. */
+export function linesThatStay(bytes: number): number {
+  let step = Math.abs(bytes) / lineBytes;
+  let sets = pageBytes / lineBytes;
+  if (!Number.isInteger(step)) return sets * ways;
+  for (; step % 2 === 0 && sets > 1; step /= 2) sets /= 2;
+  return sets * ways;
 }
 
 /** The least pitch of at least `size` elements whose multiples do not collide soon; small pitches stay as they are. */

@@ -7,11 +7,11 @@ import type { EngineCaps } from '../engine/engine.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
 import { type Contraction, sizeOf } from './contraction.ts';
-import { copiedTiles } from './blocking.ts';
+import { mostCopiedTiles } from './blocking.ts';
 import { Operand } from './operand.ts';
 import { scatterPart, type Walk } from './scatter.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
-import { columnWays, rowWays, sharedWays, streamsCollide, sumWays, type Way } from './ways.ts';
+import { columnWays, type OwnCopies, rowWays, sharedWays, streamsCollide, sumWays, type Way } from './ways.ts';
 
 /** One choice of roles. */
 export interface Choice {
@@ -42,7 +42,7 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
     const rowRanges = (c.factors[1 - side] as Contraction['factors'][number]).own;
     const depth = sizeOf(c.k);
     // Where groups copy columns there are four rows or more, so tiles of two vectors.
-    const fits = depth * copiedTiles * 2 * vectorBytes <= sharedBytes / 2;
+    const fits = depth * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
     const consider = (choice: Choice): void => {
       if (best === null || choice.cost < best.cost) best = choice;
     };
@@ -90,11 +90,7 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
         if (column.arg.extent < lanes) continue;
         const shape = tileShape(height, column.arg.extent, lanes);
         const epilogue = epilogueCost(c, column);
-        const count = sizeOf(rowRanges);
-        const local =
-          fits && rowRanges.length === 1 && count >= 8 && count <= 128 && column.arg.extent >= 512
-            ? 0.4 * resultsOf(c) * c.indices.length
-            : null;
+        const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local)) {
           for (const rowWay of rowWays(rows, row, shape.rows)) weigh(shape, null, rowWay, columnWay, 1, epilogue);
         }
@@ -102,6 +98,23 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
     }
   }
   return best;
+}
+
+/** Bytes of both factors and the results that stay near the processor. */
+const nearBytes = 768 * 1024;
+
+/**
+ * Whether groups may copy the columns they need. Where few rows share a column it saves the copy made before; `order`: what is lost by
+ * going through the results column by column. Where all is near the processor it saves more: what one thread copies for all, others fetch from
+ * its cache, and it takes it back the next time, which is dearer than the copy. Then nothing is copied before.
+ */
+function ownCopies(c: Contraction, rows: Operand, columns: Operand, column: Range, height: number): OwnCopies | null {
+  const results = resultsOf(c);
+  const near = rows.bytes + columns.bytes + results * columns.elementBytes <= nearBytes;
+  if (near && height >= 64 && column.arg.extent >= 96 && !columns.hasWindows)
+    return { order: 1.15 * columns.size, instead: true };
+  if (height < 8 || height > 128 || column.arg.extent < 512) return null;
+  return { order: 0.4 * results * c.indices.length, instead: false };
 }
 
 /** Reading both factors as vectors along the sum costs this much more than a broadcast tile, more where rows are not aligned. */

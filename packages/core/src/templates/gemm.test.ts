@@ -112,6 +112,18 @@ describe('tiled products', () => {
     }
   });
 
+  it('factors that stay near the processor are copied by the groups that need them, or read in place', () => {
+    for (const [m, n, k, copied] of [
+      [128, 128, 100, true],
+      [66, 131, 40, false],
+    ] as const) {
+      const { lowered, worst } = checkCase('float32', product({ m, n, k }));
+      const own = lowered?.dispatches.map(({ program }) => program.body.some(({ op }) => op === 'SHARED'));
+      expect(own).toEqual([copied]);
+      expect(worst).toBeLessThanOrEqual(1);
+    }
+  });
+
   it('batches, many of little work and few of much', () => {
     for (const [batch, m, n, k] of [
       [7, 12, 20, 9],

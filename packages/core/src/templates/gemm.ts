@@ -76,7 +76,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
       sumLanes: along === null ? 1 : lanes,
       k: c.k,
       split,
-      groups: copied ? { ...groups, rows: rowSeg.count, columns: copiedTiles } : groups,
+      groups: copied ? { ...groups, rows: rowSeg.count, columns: copiedTiles(segment.count) } : groups,
     });
   });
   assembly.add('', nests, true);

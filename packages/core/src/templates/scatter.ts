@@ -2,7 +2,7 @@
  * How much slower tiles get because their sum walks all over memory: an estimate of first-level cache misses.
  */
 import type { Range } from '../kernel/free-ranges.ts';
-import { collide } from './cache-sets.ts';
+import { collide, linesThatStay } from './cache-sets.ts';
 import { type Depth, lookUps, planDepth } from './depth.ts';
 
 /** How one factor is walked. */
@@ -18,6 +18,8 @@ const lineBytes = 64;
 /** Lines that stay in the cache whatever else happens; fewer where they share sets. */
 const safeLines = 32;
 const crowdedLines = 8;
+/** The same where there are more lines than their sets hold. */
+const overfullLines = 16;
 /** The time a tile takes if every product of it misses, as a part of the time it takes otherwise. */
 const worst = 1;
 /** Time of a tile that looks up a position for every product. */
@@ -47,6 +49,7 @@ function missPart(loops: readonly Depth[], which: 'row' | 'column', { streams, a
     // Lines one after the other are fetched ahead, best where vectors that lie close use all of them.
     const ahead = step > 1.25 * lineBytes ? 1 : step >= lineBytes / 4 ? 16 : 4;
     touches *= i > 0 ? d.extent : Math.max(1, own / ahead);
+    if (step >= lineBytes && d.extent > linesThatStay(step)) safe = Math.min(safe, overfullLines);
     if (step >= lineBytes && collide(step, 2)) safe = crowdedLines;
     products *= d.extent;
   });

@@ -16,7 +16,7 @@ import type { Segment } from './tiles.ts';
 export interface Way {
   /**
    * `domain` and `panels` are copies made before (staging.ts); `local`: each group copies what its tiles of columns need into
-   * its own memory, which pays where few rows share it, so that every element is copied by one group only.
+   * its own memory, so that every element is copied by one group only.
    */
   readonly kind: 'inPlace' | 'domain' | 'panels' | 'local';
   /** Axes of the copy in order; of panels those around them. */
@@ -78,13 +78,18 @@ export function rowWays(x: Operand, along: Range | null, height: number): Way[] 
   return [...inPlace(x, along), domain(x, along, null), ...panels(x, along, height)];
 }
 
-/**
- * Ways for the factor that is read as vectors along `along`. `local`: nanoseconds that the order of loops costs if groups
- * make copies of their own; null if they cannot.
- */
-export function columnWays(x: Operand, along: Range, width: number, local: number | null): Way[] {
-  const ways = panels(x, along, width);
+/** Copies that groups make for themselves. */
+export interface OwnCopies {
+  /** Nanoseconds besides the copying. */
+  readonly order: number;
+  /** They replace panels copied before. */
+  readonly instead: boolean;
+}
+
+/** Ways for the factor that is read as vectors along `along`. `local`: null if groups cannot make copies of their own. */
+export function columnWays(x: Operand, along: Range, width: number, local: OwnCopies | null): Way[] {
   const unit = x.strideOf(along) === 1 ? inPlace(x, along) : [];
+  const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width);
   for (const way of unit) ways.push({ ...way, apart: 0 });
   if (local !== null) {
     let size = width;
@@ -93,7 +98,7 @@ export function columnWays(x: Operand, along: Range, width: number, local: numbe
       strides.set(r, size);
       size *= r.arg.extent;
     }
-    for (const way of unit) ways.push({ ...way, kind: 'local', copy: x.size * 0.35 + local, strides, apart: 0 });
+    for (const way of unit) ways.push({ ...way, kind: 'local', copy: x.size * 0.35 + local.order, strides, apart: 0 });
   }
   // Over a domain the range stays contiguous if it has the unit step of its axis.
   const axis = x.axisOf(along);
