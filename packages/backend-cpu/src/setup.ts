@@ -1,7 +1,7 @@
 /**
  * What a new engine is made of: its options, the memory, the emitter's target and the capabilities it reports.
  */
-import type { EngineCaps } from '@polygrad/core/engine';
+import { type EngineCaps, vectorLowering } from '@polygrad/core/engine';
 import type { KOp } from '@polygrad/core/kernel';
 import type { MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';
@@ -65,6 +65,7 @@ export function setUp(options: CpuEngineOptions): Setup {
       dtypes: new Set(everyDType),
       nativeOps: nativeOps(fusedMadd),
       simt: false,
+      lowering: vectorLowering,
       vectorBytes: 16,
       sharedBytes,
       maxGroup: 1,

@@ -2,7 +2,7 @@
  * CLBlast, a library of others for products of matrices: opened where it is installed, used where it was measured faster than the
  * engine's own kernels (tuning/ of core), and left alone from the moment it fails.
  */
-import type { ProductLibrary } from '@polygrad/core/engine';
+import { type LibraryPrograms, libraryPrograms, type ProductLibrary } from '@polygrad/core/engine';
 import type { MatrixProduct } from '@polygrad/core/kernel';
 import type { Addon, Driver } from './addon.ts';
 import { isNativeError } from './errors.ts';
@@ -13,6 +13,7 @@ export const clblastVariable = 'POLYGRAD_CLBLAST_LIBRARY';
 
 export class Clblast implements ProductLibrary {
   readonly name = 'clblast';
+  readonly programs: LibraryPrograms = libraryPrograms;
   readonly #driver: Driver;
   readonly #open: () => string;
   readonly #doubles: boolean;

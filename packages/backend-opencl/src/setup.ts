@@ -1,5 +1,6 @@
 /** What a new engine is made of: its options, its device and driver, the capabilities it reports. */
 import {
+  anyLowering,
   defaultStore,
   type EngineCaps,
   EngineMissingError,
@@ -149,6 +150,7 @@ function capsOf(record: DeviceRecord, facts: Facts, simt: boolean, asked: boolea
     dtypes: new Set<DType>(facts.fp64 ? [...everywhere, 'float64'] : everywhere),
     nativeOps,
     simt,
+    lowering: anyLowering,
     // Wider vectors than the processor's own need more registers than it has.
     vectorBytes: simt ? 16 : 4 * Math.min(16, Math.max(4, record.floatLanes)),
     sharedBytes: record.localBytes,

@@ -1,5 +1,5 @@
 /** What a device can do, in the words of core. */
-import type { EngineCaps } from '@polygrad/core/engine';
+import { type EngineCaps, threadLowering } from '@polygrad/core/engine';
 import type { DType } from '@polygrad/core';
 import { wgslNativeOps } from '@polygrad/emit-c';
 
@@ -19,6 +19,7 @@ export function capsOf(device: GPUDevice, maxBindings: number = Number.POSITIVE_
     storageBytes: { bool: 4 },
     nativeOps: wgslNativeOps,
     simt: true,
+    lowering: threadLowering,
     vectorBytes: 16,
     sharedBytes: limits.maxComputeWorkgroupStorageSize,
     maxGroup: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),

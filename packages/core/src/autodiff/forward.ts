@@ -102,13 +102,13 @@ function ruleOf(op: PrimitiveName): TangentRule<PrimitiveName> | undefined {
 }
 
 /**
- * Applies the rules to `nodes` (in creation order, sources before users).
+ * Applies the rules to `nodes` (in creation order, sources before users). To be called with flushes held.
  *
  * @param tangents those of the nodes to start from; those of all nodes reached are added
+ * @returns the tangents
  */
-export function pushForward(nodes: readonly Node[], count: number, tangents: Map<Node, Node>): void {
-  for (let i = 0; i < count; i++) {
-    const node = nodes[i] as Node;
+export function pushForward(nodes: readonly Node[], tangents: Map<Node, Node>): Map<Node, Node> {
+  for (const node of nodes) {
     if (tangents.has(node)) continue;
     const own = node.src.map((source) => tangents.get(source) ?? null);
     // What is behind a stopGradient flows nowhere.
@@ -119,4 +119,5 @@ export function pushForward(nodes: readonly Node[], count: number, tangents: Map
     if (tangent === undefined) tangent = transposed(node, own);
     if (tangent !== null) tangents.set(node, p.broadcastTo(p.cast(tangent, node.dtype), node.shape));
   }
+  return tangents;
 }

@@ -14,6 +14,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { batchedAll } from './batch.ts';
 import { type Argnums, checkPosition, differentiate, type GradientBy, type GradOptions, positionsOf } from './grad.ts';
+import { pushForward } from './forward.ts';
 import { type Trace, tracing } from './trace.ts';
 import { leavesOf, mapTree, type TensorTree } from './trees.ts';
 
@@ -110,7 +111,7 @@ function blocksOf(trace: Trace, results: readonly Node[], sources: readonly Node
   };
   for (const source of forward ? sources : []) {
     const direction = placeholder(source.shape, source.dtype, 'a direction of a jacobian');
-    const changes = trace.push(new Map([[source, direction]]));
+    const changes = pushForward(trace.nodes, new Map([[source, direction]]));
     const reached = smooth.filter((result) => changes.has(result));
     const columns = inAllDirections(
       direction,

@@ -7,6 +7,7 @@ import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { differentiate } from './grad.ts';
+import { pushForward } from './forward.ts';
 import { type GradientOptions, gradientsOf, type Trace, tracing } from './trace.ts';
 import { leavesOf, type TensorTree } from './trees.ts';
 import { accumulate, type Gradients } from './walk.ts';
@@ -113,7 +114,7 @@ function forwardProduct<A extends readonly unknown[], R, W>(
     const output = (f as unknown as (...args: unknown[]) => R)(...inputs);
     trace.stop();
     return holdFlushes(() => {
-      const changes = trace.push(seedsFor(op, leavesOf(op, inputs), leavesOf(op, tangents)));
+      const changes = pushForward(trace.nodes, seedsFor(op, leavesOf(op, inputs), leavesOf(op, tangents)));
       return wanted(output, gradientsOf(op, changes, output) as R);
     });
   });

@@ -18,7 +18,6 @@ import { isFloat } from '../shape/dtype.ts';
 import { DTypeError } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { pushForward } from './forward.ts';
 import { mapTree } from './trees.ts';
 import { type Gradients, walk } from './walk.ts';
 
@@ -72,10 +71,9 @@ export class Trace {
     this.#count = this.#recording.nodes.length;
   }
 
-  /** Changes of all nodes of the function for given changes of followed ones. To be called with flushes held. */
-  push(tangents: Map<Node, Node>): Map<Node, Node> {
-    pushForward(this.#recording.nodes, this.#count, tangents);
-    return tangents;
+  /** The nodes of the function, in creation order. */
+  get nodes(): readonly Node[] {
+    return this.#recording.nodes.slice(0, this.#count);
   }
 
   /** Gradients by all followed nodes for given gradients of results. To be called with flushes held. */

@@ -7,6 +7,7 @@
 import type { DType } from '../shape/dtype.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
 import type { ProductLibrary } from './library.ts';
+import type { Lowering } from '../templates/contract.ts';
 import type { TuningStore } from '../tuning/store.ts';
 
 /** Static facts about an engine, read by the scheduler and by kernel lowering. */
@@ -24,6 +25,11 @@ export interface EngineCaps {
   readonly nativeOps: ReadonlySet<KOp>;
   /** True where a group has several threads, workgroup memory and barriers. */
   readonly simt: boolean;
+  /**
+   * How loops are shaped for this engine: `threadLowering` where `simt` is true, `vectorLowering` where it is false, `anyLowering` for engines
+   * that can be both, or have a library. It comes with the engine, so that a page carries the ways of the engines it imports.
+   */
+  readonly lowering: Lowering;
   /** Bytes of one hardware vector the emitter handles (16 for SIMD128), or the element size for scalar engines. */
   readonly vectorBytes: number;
   /** Bytes of group-private memory a kernel may declare (SHARED). */

@@ -33,4 +33,7 @@ export {
   setEngine,
 } from './registry.ts';
 
+export { type LibraryPrograms, libraryPrograms } from '../templates/library.ts';
+export { anyLowering, threadLowering, vectorLowering } from '../templates/lowering.ts';
+export type { Lowering } from '../templates/contract.ts';
 export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from '../tuning/store.ts';

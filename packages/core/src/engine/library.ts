@@ -1,5 +1,6 @@
 /** What the library knows about programs of others that compute products of matrices on an engine's device (BLAS). */
 import type { MatrixProduct } from '../kernel/product.ts';
+import type { LibraryPrograms } from '../templates/library.ts';
 
 /**
  * A program of others that may compute products in place of kernels. Nothing runs there that was not measured faster on the
@@ -9,6 +10,8 @@ import type { MatrixProduct } from '../kernel/product.ts';
 export interface ProductLibrary {
   /** One word; measurements are kept under it. */
   readonly name: string;
+  /** `libraryPrograms`: they come with the library, so that pages without one carry none. */
+  readonly programs: LibraryPrograms;
   /** Whether it can compute this; false for everything once it has failed. */
   takes(product: MatrixProduct): boolean;
   /** Resolves when nothing is left to be done before the first such product, true if it can be computed. */

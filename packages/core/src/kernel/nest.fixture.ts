@@ -1,4 +1,5 @@
 /** Loop nests for tests: the kernels a scheduler would ask for, written by hand. */
+import { anyLowering } from '../templates/lowering.ts';
 import type { EngineCaps } from '../engine/engine.ts';
 import { Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
@@ -9,6 +10,7 @@ export const simdCaps: EngineCaps = {
   dtypes: new Set(['float32', 'float64', 'int32', 'uint32', 'bool']),
   nativeOps: new Set(['MULADD', 'ABS']),
   simt: false,
+  lowering: anyLowering,
   vectorBytes: 16,
   sharedBytes: 65536,
   maxGroup: 1,

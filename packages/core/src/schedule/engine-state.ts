@@ -9,7 +9,6 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from './cache.ts';
 import type { ConeOptions } from './cone.ts';
 import { storageBytes } from './host-data.ts';
-import { startTuning } from '../tuning/automatic.ts';
 import { KernelCache } from './kernel-cache.ts';
 import type { Plan } from './plan.ts';
 import { traits } from './traits.ts';
@@ -64,7 +63,7 @@ export function stateOf(engine: IEngine): EngineState {
       ...counts,
     };
     states.set(engine, state);
-    startTuning(engine, () => plans.clear());
+    engine.caps.lowering.start?.(engine, () => plans.clear());
     watchEngine(engine);
   }
   last = state;

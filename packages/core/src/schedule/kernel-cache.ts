@@ -9,8 +9,6 @@ import { legalize } from '../kernel/legalize.ts';
 import { printLoopKernel } from '../kernel/print.ts';
 import type { Lowered } from '../templates/contract.ts';
 import { lowerPlain } from '../templates/plain.ts';
-import { lowerContraction } from '../templates/select.ts';
-import { choicesOf } from '../tuning/choices.ts';
 import type { LoweredKernel } from './lower.ts';
 
 /** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
@@ -38,10 +36,7 @@ export class KernelCache {
     const key = `${hint === null ? 'loops' : 'contraction'} ${slots} ${loop.scalars.join()}${text.slice(text.indexOf('\n'))}`;
     return this.findOr(key, () => {
       const { caps } = this.#engine;
-      return (
-        (hint === null ? null : lowerContraction(loop, hint, e, caps, choicesOf(this.#engine))) ??
-        lowerPlain(loop, caps)
-      );
+      return (hint === null ? null : caps.lowering.contraction(loop, hint, e, this.#engine)) ?? lowerPlain(loop, caps);
     });
   }
 

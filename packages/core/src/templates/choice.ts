@@ -5,7 +5,7 @@
 import type { EngineCaps } from '../engine/engine.ts';
 import type { ProductLibrary } from '../engine/library.ts';
 import type { Contraction } from './contraction.ts';
-import { type LibraryProduct, libraryProduct } from './library.ts';
+import type { LibraryProduct } from './library.ts';
 import { classOf } from './simt-class.ts';
 import { tileOf } from './simt-tile.ts';
 
@@ -22,6 +22,12 @@ export interface Question {
 
 export function isChoice(name: string): boolean {
   return name === byTiles || name === byLibrary || tileOf(name) !== null;
+}
+
+/** The contraction as a product that the library takes, else null. */
+function libraryProduct(c: Contraction, library: ProductLibrary | null | undefined): LibraryProduct | null {
+  const found = library?.programs.find(c) ?? null;
+  return found !== null && library?.takes(found.product) ? found : null;
 }
 
 /** Null where there is only one way. */

@@ -5,10 +5,11 @@
  * For work a template may know better, it adds a hint that says which node is the contraction and how its ranges are
  * classified. A template returns dispatches, or null: then the loop nest is lowered as it stands.
  */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import type { ProductLibrary } from '../engine/library.ts';
-import type { KNode, KNodeOf, LoopKernel, Program } from '../kernel/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore, Program } from '../kernel/ir.ts';
 import type { Exprs } from '../kernel/expr.ts';
+import type { Contraction } from './contraction.ts';
 
 type Range = KNodeOf<'RANGE'>;
 
@@ -78,3 +79,18 @@ export type ContractionTemplate = (
   caps: EngineCaps,
   choices?: TileChoices,
 ) => Lowered | null;
+
+/** A way to lower a contraction, by name. */
+export type Way = readonly [name: string, lower: () => Lowered];
+
+/** What one kind of engine needs to have kernels shaped for it (lowering.ts). */
+export interface Lowering {
+  /** Kinds, order and splits of the loops of nests whose loops are merged. */
+  shape(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: EngineCaps): LoopStore[];
+  /** Dispatches of a kernel around a contraction; null where the plain loop nest is as good. */
+  contraction(kernel: LoopKernel, hint: ContractionHint, e: Exprs, engine: IEngine): Lowered | null;
+  /** What may be measured for a contraction, the default first. */
+  ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
+  /** The engine is used for the first time; `forget` when kernels should be lowered anew. */
+  start?(engine: IEngine, forget: () => void): void;
+}

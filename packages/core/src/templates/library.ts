@@ -5,7 +5,6 @@
  * more than keep the sum are a dispatch of their own behind it.
  */
 import type { EngineCaps } from '../engine/engine.ts';
-import type { ProductLibrary } from '../engine/library.ts';
 import type { Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode, KNodeOf } from '../kernel/ir.ts';
@@ -26,11 +25,11 @@ export interface LibraryProduct {
   readonly order: readonly Range[];
 }
 
-/** The contraction as a product that the library takes, else null. */
-export function libraryProduct(c: Contraction, library: ProductLibrary | null | undefined): LibraryProduct | null {
-  if (library === null || library === undefined) return null;
-  const found = productOf(c);
-  return found !== null && library.takes(found.product) ? found : null;
+/** Products among contractions, and their dispatches. */
+export interface LibraryPrograms {
+  /** The contraction as a product, or null. */
+  find(c: Contraction): LibraryProduct | null;
+  lower(c: Contraction, e: Exprs, caps: EngineCaps, found: LibraryProduct): Lowered;
 }
 
 function productOf(c: Contraction): LibraryProduct | null {
@@ -83,7 +82,7 @@ function ownStore(c: Contraction, batch: Range | undefined, row: Range, column: 
 }
 
 /** The dispatches: a plain program that says which product it is, and what the kernel does with the sums. */
-export function lowerForLibrary(c: Contraction, e: Exprs, caps: EngineCaps, found: LibraryProduct): Lowered {
+function lowerForLibrary(c: Contraction, e: Exprs, caps: EngineCaps, found: LibraryProduct): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
   if (found.direct) {
     assembly.add('', c.kernel.stores, false, found.product);
@@ -95,3 +94,5 @@ export function lowerForLibrary(c: Contraction, e: Exprs, caps: EngineCaps, foun
   memory.finish();
   return assembly.result();
 }
+
+export const libraryPrograms: LibraryPrograms = { find: productOf, lower: lowerForLibrary };

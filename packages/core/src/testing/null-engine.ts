@@ -6,6 +6,7 @@ import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngin
 import { UnsupportedError } from '../engine/errors.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
 import type { DType } from '../shape/dtype.ts';
+import { anyLowering } from '../templates/lowering.ts';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 /** What a null engine has seen since it was made or since `reset()`. */
@@ -43,6 +44,7 @@ export function createNullEngine(caps: Partial<EngineCaps> = {}): NullEngine {
       dtypes: new Set<DType>(['float32', 'float64', 'int32', 'uint32', 'bool']),
       nativeOps: new Set<KOp>(['FMA', 'MULADD']),
       simt: false,
+      lowering: anyLowering,
       vectorBytes: 16,
       sharedBytes: 1 << 20,
       maxGroup: 1,

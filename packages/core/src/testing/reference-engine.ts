@@ -10,6 +10,7 @@ import type { KOp, Program } from '../kernel/ir.ts';
 import { printProgram } from '../kernel/print.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
+import { anyLowering } from '../templates/lowering.ts';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 export interface ReferenceEngineOptions {
@@ -64,6 +65,7 @@ export function createReferenceEngine({
     computes: new Set(everyDType),
     nativeOps: new Set<KOp>(nativeFunctions ? functions : []),
     simt,
+    lowering: anyLowering,
     vectorBytes: 16,
     sharedBytes: simt ? 16384 : 1 << 20,
     maxGroup: simt ? maxGroup : 1,

@@ -5,15 +5,9 @@ import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '..
 import type { KNodeOf } from '../kernel/ir.ts';
 import { legalize } from '../kernel/legalize.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import type { Lowered } from '../templates/contract.ts';
+import type { Lowered, Way } from '../templates/contract.ts';
 import { type Contraction, findContraction } from '../templates/contraction.ts';
-import { byLibrary, byTiles, questionOf } from '../templates/choice.ts';
-import { lowerTiled } from '../templates/gemm.ts';
-import { lowerForLibrary } from '../templates/library.ts';
-import { lowerPlain } from '../templates/plain.ts';
-import { candidateTiles } from '../templates/simt-choose.ts';
-import { lowerSimt } from '../templates/simt-gemm.ts';
-import { nameOf } from '../templates/simt-tile.ts';
+import { byLibrary, questionOf } from '../templates/choice.ts';
 import type { Seen } from './choices.ts';
 
 export interface Measured {
@@ -93,19 +87,14 @@ async function round(engine: IEngine, candidate: Candidate, now: () => number): 
   candidate.best = Math.min(candidate.best, milliseconds / candidate.runs);
 }
 
-/** A name, and how to lower by it. */
-type Way = readonly [name: string, lower: () => Lowered];
-
 /** What to measure, the default first. */
 async function waysOf(engine: IEngine, c: Contraction, { kernel, e }: Seen): Promise<Way[]> {
   const { caps, library } = engine;
-  const ways: Way[] = caps.simt
-    ? candidateTiles(c, caps).map((tile): Way => [nameOf(tile), () => lowerSimt(c, e, caps, tile)])
-    : [[byTiles, () => lowerTiled(c, e, caps) ?? lowerPlain(kernel, caps)]];
+  const ways = caps.lowering.ways(c, kernel, e, caps);
   const found = questionOf(c, caps, library)?.product ?? null;
   if (found === null || library === undefined || !(await library.prepare(found.product))) return ways;
   // Behind the default: it comes to be measured whatever the budget is.
-  return [...ways.slice(0, 1), [byLibrary, () => lowerForLibrary(c, e, caps, found)], ...ways.slice(1)];
+  return [...ways.slice(0, 1), [byLibrary, () => library.programs.lower(c, e, caps, found)], ...ways.slice(1)];
 }
 
 /** All candidates that were measured, the fastest first; none where the kernel is no contraction of theirs. */
