@@ -13,9 +13,9 @@ import { publicOperations } from './operations/sources.mjs';
  * leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
-  add: { rolldown: 64_000, vite: 64_500, esbuild: 68_000 },
-  'cnn-cpu': { rolldown: 113_000 },
-  cnn: { rolldown: 138_000, vite: 139_500, rollup: 144_000, esbuild: 144_000 },
+  add: { rolldown: 65_000, vite: 65_500, esbuild: 68_500 },
+  'cnn-cpu': { rolldown: 114_500 },
+  cnn: { rolldown: 140_500, vite: 142_000, rollup: 146_500, esbuild: 146_500 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
