@@ -11,6 +11,7 @@ import { cutSegments } from './axes-segments.ts';
 import { cutRows, cutStreams } from './axes-streams.ts';
 import { cutTransposes } from './axes-tile.ts';
 import { inlineStages } from './axes-stage.ts';
+import { reduceWhileStaging } from './axes-staged.ts';
 import { Exprs } from './expr.ts';
 import type { LoopKernel, LoopStore } from './ir.ts';
 import { splitNests } from './nests.ts';
@@ -18,7 +19,8 @@ import { splitNests } from './nests.ts';
 /** The kernel with the kinds, order and splits of its ranges chosen for the engine. Ranges must all be undecided. */
 export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
   const e = new Exprs();
-  const merged = mergeRanges(inlineStages(kernel, e, caps), e);
+  const held = inlineStages(kernel, e, caps);
+  const merged = mergeRanges(caps.simt ? held : reduceWhileStaging(held, e), e);
   const nests = splitNests(merged.stores);
   return { ...merged, stores: caps.lowering.shape(nests, e, caps) };
 }

@@ -22,7 +22,9 @@ const FAR = [
 function erf32(m: FloatMath, x: KNode): KNode {
   const a = m.min(m.abs(x), 3.92);
   const near = m.muladd(x, m.poly(m.mul(x, x), NEAR), x);
-  const far = m.withSign(m.poly(m.sub(a, CENTRE), FAR), m.signOf(x));
+  const t = m.sub(a, CENTRE);
+  const [one, ...rest] = FAR as [number, ...number[]];
+  const far = m.withSign(m.muladd(m.splitPoly(t, rest), t, one), m.signOf(x));
   return m.where(m.lt(a, 1), near, far);
 }
 

@@ -127,6 +127,12 @@ export abstract class FloatMath {
     for (let i = coefs.length - 2; i >= 0; i--) sum = this.muladd(sum, x, coefs[i] as number);
     return sum;
   }
+  /** The same sum by odd and even powers apart, for long ones: half as many steps wait for each other. */
+  splitPoly(x: KNode, coefs: readonly number[]): KNode {
+    const square = this.mul(x, x);
+    const [even, odd] = [0, 1].map((first) => coefs.filter((_, k) => k % 2 === first)) as [number[], number[]];
+    return this.muladd(this.poly(square, odd), x, this.poly(square, even));
+  }
   /** x + x^3 P(x^2): odd functions that are close to x. */
   oddPoly(x: KNode, coefs: readonly number[]): KNode {
     const square = this.mul(x, x);
