@@ -46,7 +46,7 @@ const bytesPerNs = 20;
 /** Dispatches estimated below this run on the main thread alone: handing out work costs about a microsecond. */
 const aloneBelowNs = 10_000;
 /** Least estimated time of a chunk. */
-const chunkNs = 3_000;
+const chunkNs = 2_000;
 /** Chunks per thread: enough that threads finish together. */
 const chunksPerThread = 16;
 /** Most estimated time of the chunks a thread takes at once while many are left. */

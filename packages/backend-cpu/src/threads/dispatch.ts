@@ -40,7 +40,7 @@ const chunkMask = (1 << chunkBits) - 1;
 export const spins = 200_000;
 
 export class SharedDispatch {
-  /** Of the chunks that are left a thread takes the part 2 ** -shareShift: half of its share at most. */
+  /** Of the chunks that are left a thread takes the part 3 * 2 ** -shareShift: three quarters of its share at most. */
   readonly shareShift: number;
   readonly #words: Int32Array;
   readonly #workers: number;
@@ -60,7 +60,7 @@ export class SharedDispatch {
     this.#words = words;
     this.#workers = workers;
     this.#scratch = scratch;
-    this.shareShift = 32 - Math.clz32(2 * workers + 1);
+    this.shareShift = 33 - Math.clz32(2 * workers + 1);
   }
 
   /** Posts work whose args block is written, and takes part in it until what is left can be left to busy workers. */
@@ -76,7 +76,7 @@ export class SharedDispatch {
     Atomics.store(words, control.done, 0);
     this.#number = (this.#number + 1) & (0x7fffffff >> (2 * chunkBits));
     // The first chunks are this thread's from the start.
-    const count = Math.max(1, Math.min(chunks >> this.shareShift, most));
+    const count = Math.max(1, Math.min((3 * chunks) >> this.shareShift, most));
     Atomics.store(words, control.ticket, (((this.#number << chunkBits) | chunks) << chunkBits) + count);
     this.#work = work;
     this.#shares = shares;
@@ -113,7 +113,7 @@ export class SharedDispatch {
       const end = (ticket >> chunkBits) & chunkMask;
       const left = end - first;
       if (left <= 0 || (left <= leave && end < this.#chunks)) return;
-      const count = Math.max(1, Math.min(left >> this.shareShift, this.#shares.most));
+      const count = Math.max(1, Math.min((3 * left) >> this.shareShift, this.#shares.most));
       if (Atomics.compareExchange(words, control.ticket, ticket, ticket + count) === ticket) this.#run(first, count);
     }
   }

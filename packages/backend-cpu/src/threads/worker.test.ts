@@ -18,7 +18,7 @@ it('runs chunks in another process and lets it end', async () => {
   const start: Omit<WorkerStart, 'memory'> = {
     control,
     chunkBits,
-    shareShift: 2,
+    shareShift: 3,
     tableAt,
     tableSlots,
     ringAt,

@@ -11,7 +11,7 @@ export interface WorkerStart {
   readonly memory: WebAssembly.Memory;
   readonly control: typeof control;
   readonly chunkBits: number;
-  /** Of the chunks that are left a thread takes the part of `2 ** -shareShift`. */
+  /** Of the chunks that are left a thread takes the part of `3 * 2 ** -shareShift`. */
   readonly shareShift: number;
   readonly tableAt: number;
   readonly tableSlots: number;
@@ -95,7 +95,7 @@ export function workerMain(start: WorkerStart): void {
     const high = (ticket >> chunkBits) & chunkMask;
     const left = high - (ticket & chunkMask);
     if (left > 0) {
-      const count = Math.max(1, Math.min(left >> shareShift, words[control.mostChunks]!));
+      const count = Math.max(1, Math.min((3 * left) >> shareShift, words[control.mostChunks]!));
       const next = ticket - (count << chunkBits);
       if (Atomics.compareExchange(words, control.ticket, ticket, next) === ticket) runChunks(high - count, high);
       idle = 0;

@@ -111,8 +111,9 @@ const nearBytes = 768 * 1024;
 function ownCopies(c: Contraction, rows: Operand, columns: Operand, column: Range, height: number): OwnCopies | null {
   const results = resultsOf(c);
   const near = rows.bytes + columns.bytes + results * columns.elementBytes <= nearBytes;
-  if (near && height >= 64 && column.arg.extent >= 96 && !columns.hasWindows)
-    return { order: 1.15 * columns.size, instead: true };
+  // Fewer columns make too few groups; short sums read them in place.
+  const suits = column.arg.extent >= 96 || (column.arg.extent >= 64 && sizeOf(c.k) <= 128);
+  if (near && height >= 64 && suits && !columns.hasWindows) return { order: 1.15 * columns.size, instead: true };
   if (height < 8 || height > 128 || column.arg.extent < 512) return null;
   return { order: 0.4 * results * c.indices.length, instead: false };
 }
