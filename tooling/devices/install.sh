@@ -4,7 +4,7 @@
 #   tooling/devices/install.sh [vulkan] [opencl] [browser]     (all three without arguments)
 #
 #   vulkan   the Vulkan loader and Mesa's lavapipe 25, beside the system's own drivers
-#   opencl   PoCL, the ICD loader, clinfo, Oclgrind
+#   opencl   PoCL, the ICD loader, clinfo, Oclgrind; CLBlast, where there is a package of it
 #   browser  Chromium
 #
 # lavapipe goes to $POLYGRAD_DEVICES (default ~/.cache/polygrad/devices); its driver file is lvp25.json in that folder,
@@ -111,7 +111,11 @@ vulkan() {
   mv "$driver.new" "$driver"
 }
 
-opencl() { packages pocl-opencl-icd ocl-icd-libopencl1 clinfo oclgrind; }
+opencl() {
+  packages pocl-opencl-icd ocl-icd-libopencl1 clinfo oclgrind
+  # Tests of CLBlast say aloud that they are left out where it is missing.
+  (packages libclblast1) || say 'libclblast1 cannot be installed: tests of CLBlast will be left out'
+}
 
 browser() { packages chromium; }
 

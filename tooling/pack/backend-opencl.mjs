@@ -1,4 +1,7 @@
 // The packed package imports and explains itself; where there is a device, it computes.
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { listOpenClDevices, openClProvider } from '@polygrad/backend-opencl';
 import { listBackends, ones, setEngine, sum } from '@polygrad/core';
 
@@ -12,3 +15,24 @@ if (score > 0) {
   engine.dispose();
 } else if (listOpenClDevices().some((device) => device.score > 0)) throw new Error(`a device is there, but ${reason}`);
 if (/native part/.test(reason)) throw new Error(reason);
+
+// On another platform the package of that platform is what is opened, and named where it is missing.
+const folder = (name) => new URL(`node_modules/@polygrad/backend-opencl-${process.platform}-${name}/`, import.meta.url);
+const asOther = (arch) => {
+  const program = `
+    Object.defineProperty(process, 'arch', { value: '${arch}' });
+    const { openClProvider } = await import('@polygrad/backend-opencl');
+    console.log((await openClProvider.probe()).reason);`;
+  return execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: fileURLToPath(new URL('.', import.meta.url)),
+    encoding: 'utf8',
+  });
+};
+if (existsSync(folder(process.arch))) {
+  const absent = asOther('fake');
+  if (!absent.includes(`install @polygrad/backend-opencl-${process.platform}-fake`)) throw new Error(absent);
+  cpSync(folder(process.arch), folder('fake'), { recursive: true, dereference: true });
+  const present = asOther('fake');
+  rmSync(folder('fake'), { recursive: true });
+  if (present.trim() !== reason) throw new Error(`${present}, not ${reason}`);
+}

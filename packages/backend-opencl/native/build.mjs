@@ -3,7 +3,8 @@
  * Does nothing where the sources and the command are those of the last time. Where there is no compiler it says so and
  * succeeds: the package then explains why it is unavailable.
  *
- * Options: --force compiles again; --sanitize makes build/opencl-asan.node for AddressSanitizer instead. CXX names the compiler.
+ * Options: --force compiles again; --sanitize makes build/opencl-asan.node for AddressSanitizer instead; --platform NAME compiles for
+ * another platform (platforms.mjs) into build/NAME/opencl.node, with a cross compiler. CXX names the compiler.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,21 +12,25 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameS
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { platforms } from './platforms.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const output = join(here, 'build');
 const require = createRequire(import.meta.url);
 const folderOf = (name) => dirname(require.resolve(`${name}/package.json`));
+/** The platform this runs on. */
+const own = `${process.platform}-${process.arch}`;
 const say = (text) => process.stderr.write(`opencl addon: ${text}\n`);
 
 /** The first compiler that answers, or null. */
-function findCompiler() {
-  const names = [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19'].filter(Boolean);
-  return names.find((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0) ?? null;
+function findCompiler(platform) {
+  const names = platform === own ? ['c++', 'g++', 'clang++', 'clang++-19'] : (platforms[platform]?.compiler ?? []);
+  const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
+  return [process.env.CXX, ...names].filter(Boolean).find(answers) ?? null;
 }
 
-function flags(sanitize) {
-  const list = ['-std=c++17', '-fPIC', '-shared', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra'];
+function flags(platform, sanitize) {
+  const list = ['-std=c++17', '-shared', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra'];
   list.push('-DNAPI_VERSION=8', '-DNODE_ADDON_API_CPP_EXCEPTIONS', '-DNODE_ADDON_API_DISABLE_DEPRECATED');
   // A thread of Node that is being ended takes no exception any more: that is no reason to end the process.
   list.push('-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS');
@@ -33,37 +38,52 @@ function flags(sanitize) {
   list.push('-isystem', folderOf('node-addon-api'), '-isystem', join(folderOf('node-api-headers'), 'include'));
   if (sanitize) list.push('-g', '-O1', '-fsanitize=address', '-fno-omit-frame-pointer');
   else list.push('-O2');
-  if (process.platform === 'darwin') list.push('-undefined', 'dynamic_lookup');
-  else if (!sanitize) list.push('-static-libstdc++', '-static-libgcc', '-s');
+  if (platform.startsWith('win32')) list.push('-static', '-s');
+  else list.push('-fPIC');
+  if (platform.startsWith('darwin')) list.push('-undefined', 'dynamic_lookup');
+  else if (platform.startsWith('linux') && !sanitize)
+    list.push('-static-libstdc++', '-static-libgcc', '-Wl,--exclude-libs,ALL', '-s');
   return list;
 }
 
+/** What is linked. On Windows the functions of Node-API are found in node.exe, by a library made of their names. */
+function libraries(platform, compiler, folder) {
+  if (!platform.startsWith('win32')) return platform.startsWith('linux') ? ['-ldl'] : [];
+  const names = join(folderOf('node-api-headers'), 'def/node_api.def');
+  const tool = compiler.replace(/g\+\+(-posix)?$/, 'dlltool');
+  const made = join(folder, 'libnode.a');
+  const { status } = spawnSync(tool, ['-d', names, '-l', made], { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status !== 0) throw new Error(`${tool} failed`);
+  return [made];
+}
+
 /** Compiles what has changed; returns an exit code. */
-export function buildAddon({ force = false, sanitize = false } = {}) {
+export function buildAddon({ force = false, sanitize = false, platform = own } = {}) {
   if (process.platform === 'win32') {
-    say('not compiled here: on Windows the addon is built by the release (cl or clang-cl, see README.md)');
+    say('not compiled on Windows: the release compiles it elsewhere (--platform win32-x64, see README.md)');
     return 0;
   }
   const name = sanitize ? 'opencl-asan.node' : 'opencl.node';
-  const hash = createHash('sha256').update(`${process.platform} ${process.arch} ${flags(sanitize).join(' ')}`);
+  const folder = platform === own ? output : join(output, platform);
+  const hash = createHash('sha256').update(`${platform} ${flags(platform, sanitize).join(' ')}`);
   for (const file of readdirSync(here).sort())
     if (/\.(cc|h)$/.test(file)) hash.update(file).update(readFileSync(join(here, file)));
   const key = hash.digest('hex');
-  const stamp = join(output, `${name}.key`);
-  const target = join(output, name);
+  const stamp = join(folder, `${name}.key`);
+  const target = join(folder, name);
   const fresh = existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key;
   if (!fresh || force) {
-    const compiler = findCompiler();
+    const compiler = findCompiler(platform);
     if (compiler === null) {
-      say('no C++ compiler (c++, g++, clang++): the OpenCL engine will not be available');
-      return 0;
+      say(`no C++ compiler for ${platform}: the OpenCL engine will not be available there`);
+      return platform === own ? 0 : 1;
     }
-    mkdirSync(output, { recursive: true });
+    mkdirSync(folder, { recursive: true });
     // A running program keeps the old file: the new one takes its place only when it is whole.
     const part = `${target}.${process.pid}`;
-    const { status, error } = spawnSync(compiler, [...flags(sanitize), join(here, 'all.cc'), '-o', part, '-ldl'], {
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
+    const command = [...flags(platform, sanitize), join(here, 'all.cc'), '-o', part];
+    command.push(...libraries(platform, compiler, folder));
+    const { status, error } = spawnSync(compiler, command, { stdio: ['ignore', 'inherit', 'inherit'] });
     if (status !== 0) {
       say(`${compiler} failed${error ? `: ${error.message}` : ''}`);
       return 1;
@@ -71,13 +91,13 @@ export function buildAddon({ force = false, sanitize = false } = {}) {
     renameSync(part, target);
     writeFileSync(stamp, key);
   }
-  if (!sanitize) copyToPlatformPackage(target, key);
+  if (!sanitize && platform === own) copyToPlatformPackage(target, key);
   return 0;
 }
 
 /** The package of this platform, where the repository has one, carries the binary to users. */
 function copyToPlatformPackage(target, key) {
-  const folder = join(here, '../..', `backend-opencl-${process.platform}-${process.arch}`);
+  const folder = join(here, '../..', `backend-opencl-${own}`);
   const stamp = join(output, 'copied.key');
   const copy = join(folder, 'opencl.node');
   if (!existsSync(folder)) return;
@@ -91,4 +111,5 @@ if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href)
   process.exitCode = buildAddon({
     force: process.argv.includes('--force'),
     sanitize: process.argv.includes('--sanitize'),
+    platform: process.argv.includes('--platform') ? process.argv[process.argv.indexOf('--platform') + 1] : own,
   });
