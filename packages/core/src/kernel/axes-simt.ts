@@ -20,6 +20,8 @@ import { decodeRanges, type Replacement, Rewriter } from './rewrite.ts';
 const aloneThreads = 64;
 const leastTogether = 32;
 const togetherThreads = 256;
+/** Threads that reduce together where those of a group run one after another, but for a few side by side. */
+const emulatedThreads = 8;
 /** Elements of a reduction for one of the threads that share it, where there are few groups and where there are many. */
 const elementsEach = { few: 4, many: 8 };
 const manyGroups = 256;
@@ -61,13 +63,17 @@ export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, ca
   const elements = plans.reduce((n, p) => Math.max(n, p.together), 0);
   const groups = plans.reduce((n, p) => (p.together > 0 ? n + sizeOf(p.spread) : n), 0);
   const each = elementsEach[groups >= manyGroups ? 'many' : 'few'];
-  const wanted = elements === 0 ? aloneThreads : Math.max(leastTogether, Math.min(togetherThreads, elements / each));
+  const shared = caps.sharedIsMemory
+    ? emulatedThreads
+    : Math.max(leastTogether, Math.min(togetherThreads, elements / each));
+  const wanted = elements === 0 ? aloneThreads : shared;
   const threads = 2 ** Math.floor(Math.log2(Math.min(wanted, caps.maxGroup)));
   return plans.flatMap((p) =>
     p.transpose !== null
       ? shapeTranspose(p.stores, p.transpose, e, threads)
       : p.together > 0
-        ? shapeTogether(p, e, threads, vectorLanes(p.stores, caps))
+        ? // Devices that emulate groups keep nothing in registers across barriers, and take long to compile what is written out.
+          shapeTogether({ ...p, held: caps.sharedIsMemory !== true }, e, threads, vectorLanes(p.stores, caps))
         : shapeAlone(p, e, threads, vectorLanes(p.stores, caps)),
   );
 }

@@ -26,6 +26,8 @@ export interface Together {
   readonly spread: readonly Range[];
   /** Ranges that go by whole vectors. */
   readonly byVectors: ReadonlySet<Range>;
+  /** Few turns are written out. */
+  readonly held: boolean;
 }
 
 /** The elements of a thread: their position, the ranges that give them, and when they exist (null: always). */
@@ -37,7 +39,7 @@ interface Share {
 
 /** The nest for groups of `threads` threads, a power of two, and vectors of `lanes` elements. */
 export function shapeTogether(
-  { stores, binders, spread, byVectors }: Together,
+  { stores, binders, spread, byVectors, held }: Together,
   e: Exprs,
   threads: number,
   lanes: number,
@@ -56,8 +58,8 @@ export function shapeTogether(
     if (taken === undefined || node.op !== 'REDUCE') continue;
     const others = binders.filter((b) => b.own.includes(taken));
     if (others.some((b) => b.own.some((r) => changes.has(r)) || (isPosition(b.node) && b.own[0] !== taken))) continue;
-    const held = others.every((b) => b.own.length === 1 && isHeld(b.node));
-    const share = shareOf(e, taken.arg.extent, threads, byVectors.has(taken) ? lanes : 1, held, 'reduce');
+    const whole = held && others.every((b) => b.own.length === 1 && isHeld(b.node));
+    const share = shareOf(e, taken.arg.extent, threads, byVectors.has(taken) ? lanes : 1, whole, 'reduce');
     changes.set(taken, { value: share.value, ranges: share.ranges });
     if (share.inside !== null) for (const b of others) gates.set(b.node, share.inside);
   }
@@ -76,7 +78,7 @@ export function shapeTogether(
     const width = byVectors.has(last) ? lanes : 1;
     const blocks = e.range(last.arg.extent / width);
     const count = inner.slice(0, -1).reduce((n, r) => n * r.arg.extent, blocks.arg.extent);
-    const { value, ranges, inside } = shareOf(e, count, threads, 1, true, 'serial', width > 1);
+    const { value, ranges, inside } = shareOf(e, count, threads, 1, held, 'serial', width > 1);
     decodeRanges(e, [...inner.slice(0, -1), blocks], value, own);
     const lane = width > 1 ? e.range(width, 'vector') : null;
     const first = (own.get(blocks) as Replacement).value;
