@@ -77,7 +77,7 @@ export class WebGpuEngine implements IEngine {
       this.#poison.mark(buffer, error);
     });
     const layouts = new Layouts(gpu);
-    this.#pipelines = new Pipelines(gpu, layouts, (code) => this.#settled(code), options.onCompile);
+    this.#pipelines = new Pipelines(gpu, layouts, software, (code) => this.#settled(code), options.onCompile);
     this.#groups = new BindGroups(gpu);
     this.#encoder = new Encoder(gpu, this.#groups, new Uniforms(gpu, layouts));
     this.#staging = new Staging(gpu);

@@ -17,7 +17,8 @@ export class Code {
   readonly signature: Signature;
   /** The first program that was printed as this text; for messages. */
   readonly program: Program;
-  readonly module: GPUShaderModule;
+  /** Let go when the pipeline is there: drivers keep the whole text as a tree. */
+  module: GPUShaderModule | null;
   pipeline: GPUComputePipeline | null = null;
   failure: Error | null = null;
   users = 0;
@@ -35,8 +36,8 @@ export class Code {
   }
 }
 
-/** Pipelines kept that no kernel uses. */
-const mostUnused = 256;
+/** Pipelines kept that no kernel uses; software adapters hold machine code of half a MiB to two MiB for each in this process. */
+const mostUnused = { hardware: 256, software: 32 };
 
 export class Pipelines {
   readonly #device: GPUDevice;
@@ -49,10 +50,12 @@ export class Pipelines {
   #asked = 0;
   #done = 0;
   readonly #whenReady: (() => void)[] = [];
+  readonly #mostUnused: number;
 
   constructor(
     device: GPUDevice,
     layouts: Layouts,
+    software: boolean,
     onSettled: (code: Code) => void,
     onCompile: ((progress: CompileProgress) => void) | undefined,
   ) {
@@ -60,6 +63,7 @@ export class Pipelines {
     this.#layouts = layouts;
     this.#onSettled = onSettled;
     this.#onCompile = onCompile;
+    this.#mostUnused = mostUnused[software ? 'software' : 'hardware'];
   }
 
   /** Pipelines on their way. */
@@ -89,7 +93,7 @@ export class Pipelines {
     if (--code.users > 0) return;
     const { source } = code.shader;
     this.#unused.set(source, code);
-    if (this.#unused.size <= mostUnused) return;
+    if (this.#unused.size <= this.#mostUnused) return;
     const [oldest] = this.#unused.keys();
     this.#unused.delete(oldest as string);
     this.#codes.delete(oldest as string);
@@ -113,7 +117,7 @@ export class Pipelines {
           code.pipeline ??= pipeline;
         },
         async (error: unknown) => {
-          const { reason, where } = await explain(code.module, source, error);
+          const { reason, where } = await explain(module, source, error);
           code.failure = new CompileError('webgpu', program.name, reason, `${where}${printProgram(program)}`, {
             cause: error,
           });
@@ -122,6 +126,7 @@ export class Pipelines {
         },
       )
       .then(() => {
+        code.module = null;
         this.#done++;
         this.#report(program.name);
         if (this.#done === this.#asked) {
@@ -147,9 +152,11 @@ export class Pipelines {
     return made;
   }
 
+  /** Of a pipeline that is not there yet. */
   #descriptor({ shader, signature, module, program }: Code): GPUComputePipelineDescriptor {
     const { entryPoint } = shader;
-    return { label: program.name, layout: signature.layout, compute: { module, entryPoint } };
+    const compute = { module: module as GPUShaderModule, entryPoint };
+    return { label: program.name, layout: signature.layout, compute };
   }
 
   #report(kernel: string | undefined): void {
