@@ -6,23 +6,23 @@
  */
 import type { Exprs } from './expr.ts';
 import { FreeRanges, ownRanges, type Range } from './free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel } from './ir.ts';
+import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
 
-/** The kernel with every such REDUCE over the range of its stage. */
-export function reduceWhileStaging(kernel: LoopKernel, e: Exprs): LoopKernel {
-  for (let now = kernel; ; ) {
+/** The stores of a nest with every such REDUCE over the range of its stage. */
+export function reduceWhileStaging(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
+  for (let now = stores; ; ) {
     const found = findReduce(now, e);
     if (found === null) return now;
     const rewriter = new Rewriter(e, new Map());
     rewriter.set(found.from, found.to);
-    now = rewriter.kernel(now);
+    now = now.map((s) => rewriter.store(s));
   }
 }
 
-function findReduce(kernel: LoopKernel, e: Exprs): { from: KNode; to: KNode } | null {
+function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: KNode } | null {
   const free = new FreeRanges();
-  for (const n of nodesOf(kernel.stores.map((s) => s.store))) {
+  for (const n of nodesOf(stores.map((s) => s.store))) {
     if (n.op !== 'REDUCE' || n.arg.op === 'argmax' || n.arg.op === 'argmin') continue;
     const to = overStage(n, e, free);
     if (to !== null) return { from: n, to };

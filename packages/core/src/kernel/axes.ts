@@ -19,8 +19,7 @@ import { splitNests } from './nests.ts';
 /** The kernel with the kinds, order and splits of its ranges chosen for the engine. Ranges must all be undecided. */
 export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
   const e = new Exprs();
-  const held = inlineStages(kernel, e, caps);
-  const merged = mergeRanges(caps.simt ? held : reduceWhileStaging(held, e), e);
+  const merged = mergeRanges(inlineStages(kernel, e, caps), e);
   const nests = splitNests(merged.stores);
   return { ...merged, stores: caps.lowering.shape(nests, e, caps) };
 }
@@ -28,7 +27,7 @@ export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
 /** The shapes of nests for engines where a group is one thread. */
 export function shapeVectors(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: EngineCaps): LoopStore[] {
   return nests.flatMap((nest) =>
-    splitNests(cutSegments(nest, e))
+    splitNests(cutSegments(reduceWhileStaging(nest, e), e))
       .flatMap((part) => splitNests(cutStreams(part, e)))
       .flatMap((part) => splitNests(cutRows(part, e)))
       .flatMap((part) => splitNests(cutTransposes(part, e)))
