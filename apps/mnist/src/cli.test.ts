@@ -190,5 +190,6 @@ describe.runIf(existsSync(built))('as a program of its own', () => {
     const good = spawnSync(process.execPath, [built, ...args, '--engine', 'cpu'], { encoding: 'utf8' });
     expect([good.status, good.stderr]).toEqual([0, '']);
     expect(good.stdout).toMatch(/epoch 1\/1 .*\nwrote .*summary.json\n$/);
-  });
+    // Two processes load everything anew, which takes long beside other work.
+  }, 120_000);
 });
