@@ -1,5 +1,16 @@
 /** Tensors of core on the WebGPU engine: what depends on how this engine stores, aligns and compiles. */
-import { keep, memory, scope, setEngine, stats, type Tensor, tensor, valueAndGrad, warmup } from '@polygrad/core';
+import {
+  flush,
+  keep,
+  memory,
+  scope,
+  setEngine,
+  stats,
+  type Tensor,
+  tensor,
+  valueAndGrad,
+  warmup,
+} from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { testEngine } from './fixtures/device.ts';
 
@@ -68,6 +79,28 @@ describe.skipIf(engine === null)('tensors on WebGPU', () => {
     expect(memory().numBuffers).toBe(buffers);
     // Software adapters compile for long where nothing is cached.
   }, 120_000);
+
+  it('bounds the memory of a loop that never awaits', async () => {
+    const host = new Float32Array(1 << 16).fill(0.5); // 256 KiB a step, 80 MiB in all
+    let x = tensor(new Float32Array(1 << 16));
+    const most = { buffers: 0, bytes: 0, waiting: 0 };
+    const { buffers, reservedBytes } = engine!.memory();
+    for (let i = 0; i < 320; i++) {
+      const next = scope(() => keep(x.mul(0.5).add(tensor(host))));
+      flush();
+      x.dispose();
+      x = next;
+      const now = engine!.memory();
+      most.buffers = Math.max(most.buffers, now.buffers - buffers);
+      most.bytes = Math.max(most.bytes, now.reservedBytes - reservedBytes);
+      most.waiting = Math.max(most.waiting, engine!.waiting.batches);
+    }
+    expect(most.buffers).toBeLessThan(16);
+    expect(most.bytes).toBeLessThan(4 << 20);
+    expect(most.waiting).toBeLessThanOrEqual(257);
+    expect((await x.data())[1]).toBe(1);
+    x.dispose();
+  });
 
   it('says how to read', () => {
     expect(() => tensor([1, 2]).add(1).dataSync()).toThrow(/await t\.data\(\)/);

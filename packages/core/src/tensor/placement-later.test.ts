@@ -1,7 +1,7 @@
 /** Dtypes that the engine does not hold, where it answers later or no CPU engine is there: what waits, what fails, what is said. */
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
-import { flush, idle, ones, registerBackend, scope, setEngine, tensor, throttle, zeros } from '../index.ts';
+import { flush, idle, keep, ones, registerBackend, scope, setEngine, tensor, throttle, zeros } from '../index.ts';
 import { calc, cpu, forget, gpu, guard, own, start } from './fixtures/placement.ts';
 
 guard();
@@ -44,6 +44,23 @@ describe('an engine that answers later', () => {
       });
     }
     expect(await total.item()).toBe(3 * 45);
+  });
+
+  it('a loop without a single await completes, with no more device memory for more steps', async () => {
+    let x = own(tensor([1, 2]));
+    const steps = (count: number): void => {
+      for (let i = 0; i < count; i++) {
+        const next = scope(() => keep(x.cast('float64').add(1).cast('float32')));
+        flush();
+        x.dispose();
+        x = own(next);
+      }
+    };
+    steps(20);
+    const bytes = [gpu.memory().bytes, cpu.memory().bytes];
+    steps(300);
+    expect([gpu.memory().bytes, cpu.memory().bytes]).toEqual(bytes);
+    expect(await x.array()).toEqual([321, 322]);
   });
 
   it('a failing transfer is told to who reads, and asked for again', async () => {
