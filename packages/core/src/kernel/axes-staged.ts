@@ -21,8 +21,10 @@ export function reduceWhileStaging(stores: readonly LoopStore[], e: Exprs): read
 }
 
 function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: KNode } | null {
+  const nodes = nodesOf(stores.map((s) => s.store));
+  if (!nodes.some((n) => n.op === 'STAGE')) return null;
   const free = new FreeRanges();
-  for (const n of nodesOf(stores.map((s) => s.store))) {
+  for (const n of nodes) {
     if (n.op !== 'REDUCE' || n.arg.op === 'argmax' || n.arg.op === 'argmin') continue;
     const to = overStage(n, e, free);
     if (to !== null) return { from: n, to };
