@@ -10,7 +10,7 @@ import { type Driver, openLibrary } from './addon.ts';
 import { Clblast, clblastOf } from './clblast.ts';
 import type { OpenClEngine } from './engine.ts';
 import { setUp } from './setup.ts';
-import { clockOf, forms, listOf, numbers, sizes, watched } from './testing/clblast.ts';
+import { forms, listOf, numbers, sizes, watched } from './testing/clblast.ts';
 import { clblastMissing, problemsOfForms } from './testing/clblast-forms.ts';
 import { hasDevice } from './testing/device.ts';
 
@@ -73,12 +73,13 @@ describe.skipIf(!hasDevice())('a library for products', () => {
   });
 
   it('is never used where it was not measured faster, nor before', async () => {
-    const { engine, products } = watched('host');
+    const { engine, products, pace } = watched('host');
     await use(engine);
+    pace(8);
     const store = memoryStore();
     const { result } = await forms['a b']!();
     await listOf(result());
-    const [chosen] = await tune(engine, { now: clockOf(engine, 10), budget: 0, store });
+    const [chosen] = await tune(engine, { budget: 0, store });
     expect(chosen?.tile).toBe('tiles');
     expect(chosen?.measured.map((x) => x.tile).sort()).toEqual(['library', 'tiles']);
     products();
@@ -87,7 +88,7 @@ describe.skipIf(!hasDevice())('a library for products', () => {
     // Another engine finds the decision where it was kept.
     const again = watched('host');
     await use(again.engine);
-    expect(await tune(again.engine, { store, products: [{ m, n, k }], now: () => 0 })).toEqual([]);
+    expect(await tune(again.engine, { store, products: [{ m, n, k }] })).toEqual([]);
   });
 
   it('is measured unasked where that is wanted, and used by the next engine', async () => {
@@ -111,7 +112,6 @@ describe.skipIf(!hasDevice())('a library for products', () => {
       t.dispose();
     };
     const first = watched('host', { tuning: 'automatic', tuningStore: store });
-    Object.assign(first.engine.tuning!, { now: clockOf(first.engine, 1) });
     await run(first);
     expect(first.products()).toBe(0);
     await saved;

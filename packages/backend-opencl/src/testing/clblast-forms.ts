@@ -2,7 +2,7 @@
 import { tune } from '@polygrad/core';
 import type { OpenClEngine } from '../engine.ts';
 import { setUp } from '../setup.ts';
-import { clockOf, type Form, forms, listOf } from './clblast.ts';
+import { type Form, forms, listOf } from './clblast.ts';
 import { missing } from './device.ts';
 
 /** What is wrong: each form must be right by kernels, be tuned, and be right by the library, in one product. */
@@ -11,7 +11,6 @@ export async function problemsOfForms(
   products: () => number,
   names: readonly string[],
 ): Promise<string[]> {
-  const now = clockOf(engine, 1);
   const problems: string[] = [];
   for (const name of names) {
     const form = await forms[name]!();
@@ -23,7 +22,7 @@ export async function problemsOfForms(
     await run();
     // Another form of the same class may have been measured.
     if (products() === 0) {
-      const chosen = await tune(engine, { now, budget: 0 });
+      const chosen = await tune(engine, { budget: 0 });
       if (!chosen.some(({ tile }) => tile === 'library')) problems.push(`${name}: ${JSON.stringify(chosen)}`);
     }
     await run();

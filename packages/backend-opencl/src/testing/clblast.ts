@@ -1,9 +1,8 @@
 /**
- * For tests of CLBlast: an engine whose driver is watched, or computes products on the host as CLBlast documents them; a clock that
- * favours the library; products of every form with what they must give.
+ * For tests of CLBlast: an engine whose driver is watched, or computes products on the host as CLBlast documents them, and on whose clock
+ * the library wins or loses; products of every form with what they must give.
  */
 import { add, type DType, matmul, permute, relu, slice, tensor, type Tensor, transpose } from '@polygrad/core';
-import type { Command, IEngine } from '@polygrad/core/engine';
 import type { Driver } from '../addon.ts';
 import { Clblast } from '../clblast.ts';
 import { OpenClEngine } from '../engine.ts';
@@ -13,6 +12,10 @@ export interface Watched {
   readonly engine: OpenClEngine;
   /** Products CLBlast was given since the last call. */
   products(): number;
+  /**
+   * On the device's clock a product takes so many milliseconds from now on, with what is done to its sums; everything else 8. Default 4.
+   */
+  pace(milliseconds: number): void;
 }
 
 /**
@@ -94,7 +97,7 @@ const failure = (command: number): Error =>
 export function watched(manner: Manner, options: OpenClEngineOptions = {}): Watched {
   const setup = setUp({ cache: false, tuning: false, ...options });
   const own = setup.driver;
-  let products = 0;
+  let [products, pace, kernelsOnly] = [0, 4, true];
   const submit = (bytes: Uint8Array, count: number): void => {
     let from = 0;
     const pass = (to: number): void => {
@@ -112,15 +115,27 @@ export function watched(manner: Manner, options: OpenClEngineOptions = {}): Watc
     }
     pass(count);
   };
+  const submitTimed = (bytes: Uint8Array, count: number): Float64Array => {
+    submit(bytes, count);
+    const kinds = commandsIn(bytes, count).map(({ cells }) => cells[0]);
+    const other = kernelsOnly ? 8e6 : 0;
+    return Float64Array.from(kinds, (kind) => (kind === productKind ? pace * 1e6 : other));
+  };
   const driver: Driver = new Proxy(own, {
     get: (target, name) => {
       if (name === 'submit') return submit;
+      if (name === 'submitTimed') return submitTimed;
       if (name === 'prepareProduct' && manner !== 'real') return () => Promise.resolve();
       return target[name as keyof Driver].bind(target);
     },
   });
   const library = manner === 'real' ? setup.library : new Clblast(driver, () => '', true);
   const engine = new OpenClEngine({ ...setup, driver, library });
+  const timed = engine.submitTimed.bind(engine);
+  engine.submitTimed = (commands) => {
+    kernelsOnly = !commands.some((c) => c.kind === 'dispatch' && c.kernel.program.product !== undefined);
+    return timed(commands);
+  };
   return {
     engine,
     products: () => {
@@ -128,19 +143,10 @@ export function watched(manner: Manner, options: OpenClEngineOptions = {}): Watc
       products = 0;
       return now;
     },
+    pace: (milliseconds) => {
+      pace = milliseconds;
+    },
   };
-}
-
-/** A clock on which batches with a product of a library take `library` and all others 10. */
-export function clockOf(engine: IEngine, library: number): () => number {
-  let clock = 0;
-  const submit = engine.submit.bind(engine);
-  engine.submit = (commands: readonly Command[]) => {
-    submit(commands);
-    const isProduct = (c: Command): boolean => c.kind === 'dispatch' && c.kernel.program.product !== undefined;
-    clock += commands.some(isProduct) ? library : 10;
-  };
-  return () => clock;
 }
 
 export const numbers = (shape: readonly number[], dtype: DType = 'float32', seed = 1): Tensor =>
