@@ -57,6 +57,26 @@ describe.skipIf(engine === null)('WebGpuEngine', () => {
     expect([...(await bytesOf(engine, { ...whole, offset: 3, bytes: 0 }))]).toEqual([]);
   });
 
+  it('uploads a lot, more than the mapped buffers hold, in order with small uploads and reads', async () => {
+    const e = await another();
+    const words = 6 << 20; // 24 MiB
+    const data = put(e, new Uint32Array(words));
+    for (let round = 1; round <= 3; round++) {
+      const source = new Uint32Array(words).fill(round);
+      e.upload(data, source);
+      source.fill(99); // the source may change right after
+      e.upload({ ...data, offset: 4, bytes: 4 }, Uint32Array.of(100 + round));
+      const got = new Uint32Array((await bytesOf(e, data)).buffer);
+      expect([got[0], got[1], got[2]]).toEqual([round, 100 + round, round]);
+      expect(got.every((x, i) => i === 1 || x === round)).toBe(true);
+    }
+    // Not at a whole word: both ends are patched.
+    const odd = new Uint8Array(5 << 20).fill(7);
+    e.upload({ ...data, offset: 9, bytes: odd.length }, odd);
+    const bytes = await bytesOf(e, { ...data, offset: 0, bytes: odd.length + 12 });
+    expect([bytes[8], bytes[9], bytes[odd.length + 8], bytes[odd.length + 9]]).toEqual([3, 7, 7, 0]);
+  });
+
   it('copies and fills, also inside one buffer', async () => {
     const a = put(engine, Uint32Array.of(1, 2, 3, 4, 5, 6));
     const b = put(engine, new Uint32Array(6));

@@ -36,6 +36,7 @@ import { Stopwatch } from './stopwatch.ts';
 import { Transfers } from './transfers.ts';
 import { Trouble } from './trouble.ts';
 import { Uniforms } from './uniforms.ts';
+import { UploadRing } from './upload-ring.ts';
 
 /** Memory for software adapters where the machine's own is not known. */
 const softwareMemory = 2 ** 31;
@@ -56,6 +57,7 @@ export class WebGpuEngine implements IEngine {
   readonly #groups: BindGroups;
   readonly #encoder: Encoder;
   readonly #staging: Staging;
+  readonly #ring: UploadRing;
   readonly #transfers: Transfers;
   readonly #backlog: Backlog;
   readonly #poison = new Poison();
@@ -81,7 +83,8 @@ export class WebGpuEngine implements IEngine {
     this.#groups = new BindGroups(gpu);
     this.#encoder = new Encoder(gpu, this.#groups, new Uniforms(gpu, layouts));
     this.#staging = new Staging(gpu);
-    this.#transfers = new Transfers(gpu, this.#encoder, this.#staging, this.#memory);
+    this.#ring = new UploadRing(gpu, this.#encoder);
+    this.#transfers = new Transfers(gpu, this.#encoder, this.#staging, this.#ring, this.#memory);
     this.#backlog = new Backlog(
       (code) => this.#pipelines.force(code),
       (error) => this.#trouble.report(error),
@@ -244,6 +247,7 @@ export class WebGpuEngine implements IEngine {
     this.#groups.clear();
     this.#pipelines.clear();
     this.#staging.clear();
+    this.#ring.clear();
     this.#memory.clear();
   }
 

@@ -3,6 +3,7 @@ import type { Binding } from '@polygrad/core/engine';
 import type { Encoder } from './encoder.ts';
 import type { Memory, WebGpuBuffer } from './memory.ts';
 import type { Staging } from './staging.ts';
+import type { UploadRing } from './upload-ring.ts';
 
 /** Uploads after which the queue is told to go on: their copies live until then. */
 const flushBytes = 1 << 26;
@@ -11,13 +12,15 @@ export class Transfers {
   readonly #device: GPUDevice;
   readonly #encoder: Encoder;
   readonly #staging: Staging;
+  readonly #ring: UploadRing;
   readonly #memory: Memory;
   #uploaded = 0;
 
-  constructor(device: GPUDevice, encoder: Encoder, staging: Staging, memory: Memory) {
+  constructor(device: GPUDevice, encoder: Encoder, staging: Staging, ring: UploadRing, memory: Memory) {
     this.#device = device;
     this.#encoder = encoder;
     this.#staging = staging;
+    this.#ring = ring;
     this.#memory = memory;
   }
 
@@ -74,7 +77,10 @@ export class Transfers {
     else this.#encoder.overwrite(own, { first: offset / 4, count: bytes / 4, keep: 0, set: pattern });
   }
 
-  #write(buffer: WebGpuBuffer, at: number, data: Uint8Array): void {
+  #write(buffer: WebGpuBuffer, from: number, all: Uint8Array): void {
+    const done = this.#ring.write(buffer.gpu, from, all);
+    if (done === all.length) return;
+    const [at, data] = [from + done, all.subarray(done)];
     // Drivers need not take shared memory.
     const bytes = data.buffer instanceof ArrayBuffer ? (data as Uint8Array<ArrayBuffer>) : new Uint8Array(data);
     this.#device.queue.writeBuffer(buffer.gpu, at, bytes.buffer, bytes.byteOffset, bytes.byteLength);
