@@ -9,14 +9,20 @@ import { parseArgs } from 'node:util';
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import {
   add,
+  conv2d,
+  cumSum,
+  depthwiseConv2d,
   flush,
   gelu,
   getEngine,
   layerNorm,
+  matmul,
   max,
+  maxPool2d,
   scope,
   setEngine,
   softmax,
+  sort,
   sum,
   type Tensor,
   tensor,
@@ -28,7 +34,11 @@ interface Family {
   /** Middles of the groups of sizes. */
   readonly centres: readonly number[];
   readonly shape: (n: number) => readonly number[];
-  readonly run: (a: Tensor) => Tensor;
+  readonly run: (a: Tensor, b: Tensor) => Tensor;
+  /** Shape of a second operand: a kernel. */
+  readonly second?: (n: number) => readonly number[];
+  /** What time is taken for; default: the elements of the first operand. */
+  readonly work?: (n: number) => number;
 }
 
 const lengths = [64, 256, 1024, 4096, 65536, 1048576];
@@ -59,6 +69,44 @@ const families: readonly Family[] = [
   },
   { name: 'softmax', centres: widths, shape: rowsOf, run: (a) => softmax(a) },
   { name: 'layer-norm', centres: widths, shape: rowsOf, run: (a) => layerNorm(a) },
+  { name: 'matmul', centres: [32, 64, 128, 256], shape: (n) => [n, n], run: (a) => matmul(a, a), work: (n) => n ** 3 },
+  {
+    name: 'matmul-narrow',
+    centres: [16, 64],
+    shape: (n) => [4096, n],
+    second: (n) => [n, 32],
+    run: (a, b) => matmul(a, b),
+  },
+  {
+    name: 'conv-size',
+    centres: [16, 32, 64],
+    shape: (n) => [2, 8, n, n],
+    second: () => [8, 8, 3, 3],
+    run: (a, b) => conv2d(a, b, { padding: 1 }),
+  },
+  ...(['nchw', 'nhwc'] as const).flatMap((layout): Family[] => {
+    const images = (n: number): number[] => (layout === 'nchw' ? [2, n, 28, 28] : [2, 28, 28, n]);
+    return [
+      {
+        name: `conv-${layout}`,
+        centres: [16, 32],
+        shape: images,
+        second: (n) => [n, n, 3, 3],
+        run: (a, b) => conv2d(a, b, { padding: 1, layout }),
+        work: (n) => n * n,
+      },
+      {
+        name: `depthwise-${layout}`,
+        centres: [16, 64],
+        shape: images,
+        second: (n) => [n, 1, 3, 3],
+        run: (a, b) => depthwiseConv2d(a, b, { padding: 1, layout }),
+      },
+      { name: `max-pool-${layout}`, centres: [16, 64], shape: images, run: (a) => maxPool2d(a, 2, { layout }) },
+    ];
+  }),
+  { name: 'cum-sum-rows', centres: widths, shape: rowsOf, run: (a) => cumSum(a, 1) },
+  { name: 'sort-rows', centres: [64, 256, 1024], shape: (n) => [Math.ceil(32768 / n), n], run: (a) => sort(a, 1) },
 ];
 
 /** Sizes about a power of two: neighbours, a prime among them. */
@@ -70,10 +118,10 @@ function sizesAround(centre: number): number[] {
 /** Milliseconds a sample takes at least. */
 const sampleMs = 0.4;
 
-async function timed(run: (a: Tensor) => Tensor, a: Tensor, times: number): Promise<number> {
+async function timed(run: () => Tensor, times: number): Promise<number> {
   const start = performance.now();
   for (let i = 0; i < times; i++) {
-    const y = run(a);
+    const y = run();
     flush();
     y.dispose();
   }
@@ -81,29 +129,35 @@ async function timed(run: (a: Tensor) => Tensor, a: Tensor, times: number): Prom
   return (performance.now() - start) / times;
 }
 
+function numbers(shape: readonly number[]): Tensor {
+  const length = shape.reduce((x, y) => x * y, 1);
+  return tensor(
+    Float32Array.from({ length }, (_, i) => ((i * 2654435761) % 4096) / 1024 - 2),
+    { shape },
+  );
+}
+
 /** Nanoseconds for an element, best of all turns, by size. */
 async function measure(family: Family, centre: number, turns: number): Promise<Map<number, number>> {
   const entries = [];
   for (const n of sizesAround(centre)) {
-    const shape = family.shape(n);
-    const size = shape.reduce((x, y) => x * y, 1);
-    const a = tensor(
-      Float32Array.from({ length: size }, (_, i) => ((i * 2654435761) % 4096) / 1024 - 2),
-      { shape },
-    );
+    const a = numbers(family.shape(n));
+    const b = family.second === undefined ? a : numbers(family.second(n));
+    const run = (): Tensor => family.run(a, b);
     // Warm, and often enough for the code to be compiled well.
     let once = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < 12; i++) once = Math.min(once, await timed(family.run, a, 3));
-    entries.push({ n, size, a, times: Math.max(1, Math.ceil(sampleMs / once)), best: Number.POSITIVE_INFINITY });
+    for (let i = 0; i < 12; i++) once = Math.min(once, await timed(run, 3));
+    const times = Math.max(1, Math.ceil(sampleMs / once));
+    entries.push({ n, work: family.work?.(n) ?? a.size, operands: [a, b], run, times, best: Number.POSITIVE_INFINITY });
   }
   for (let turn = 0; turn < turns; turn++) {
     for (let k = 0; k < entries.length; k++) {
       const entry = entries[(k + turn) % entries.length] as (typeof entries)[number];
-      entry.best = Math.min(entry.best, await timed(family.run, entry.a, entry.times));
+      entry.best = Math.min(entry.best, await timed(entry.run, entry.times));
     }
   }
-  for (const { a } of entries) a.dispose();
-  return new Map(entries.map(({ n, size, best }) => [n, (best * 1e6) / size]));
+  for (const { operands } of entries) for (const t of new Set(operands)) t.dispose();
+  return new Map(entries.map(({ n, work, best }) => [n, (best * 1e6) / work]));
 }
 
 function median(values: readonly number[]): number {
