@@ -21,7 +21,7 @@ const budget = {
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
 const ofNetwork =
   'activation arithmetic axis-argument class-loss convolution creation exponential image loss matmul max-pooling pool-window random ' +
-  'random-key recording reduction shape softmax';
+  'random-key recording reduction shape softmax piecewise';
 const operations = { add: 'arithmetic creation recording', 'cnn-cpu': ofNetwork, cnn: ofNetwork };
 
 const opsFolder = 'packages/core/src/ops/';
