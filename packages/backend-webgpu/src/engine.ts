@@ -4,22 +4,21 @@
  * Nothing here waits. What needs a pipeline that is still being made waits in the backlog, with everything asked for
  * after it; all else goes to the device's queue at once, in order.
  */
-import {
-  type Binding,
-  type Command,
-  type CompiledKernel,
-  type EngineBuffer,
-  type EngineCaps,
-  type EngineLostInfo,
-  type EngineMemory,
-  type EngineTuning,
-  EngineMissingError,
-  type IEngine,
-  type KernelSource,
+import type {
+  Binding,
+  Command,
+  CompiledKernel,
+  EngineBuffer,
+  EngineCaps,
+  EngineLostInfo,
+  EngineMemory,
+  EngineTuning,
+  IEngine,
+  KernelSource,
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
-import { type Found, findAdapter, openDevice } from './adapter.ts';
+import type { Found } from './adapter.ts';
 import { Backlog } from './backlog.ts';
 import { BindGroups } from './bindings.ts';
 import { capsOf } from './caps.ts';
@@ -41,7 +40,7 @@ import { UploadRing } from './upload-ring.ts';
 /** Memory for software adapters where the machine's own is not known. */
 const softwareMemory = 2 ** 31;
 
-/** An engine on a WebGPU device. Make one with `createWebGpuEngine`. */
+/** An engine on a WebGPU device. Make one with `createWebGpuEngine` (create.ts). */
 export class WebGpuEngine implements IEngine {
   readonly name = 'webgpu';
   readonly device: string;
@@ -276,27 +275,4 @@ export class WebGpuEngine implements IEngine {
     if (code.failure !== null && code.pipeline !== null) this.#trouble.report(code.failure);
     if (this.#trouble.end === null) this.#backlog.drain();
   }
-}
-
-/**
- * Makes an engine on a WebGPU adapter.
- *
- * @param options which adapter, limits, and who is told of compilation
- * @throws EngineMissingError where there is no WebGPU or no adapter
- *
- * @example
- * import { setEngine, tensor } from '@polygrad/core';
- * import { createWebGpuEngine } from '@polygrad/backend-webgpu';
- * const engine = await createWebGpuEngine().catch(() => null);
- * if (engine !== null) {
- *   await setEngine(engine);
- *   console.log(await tensor([1, 2]).add(1).array()); //=> [ 2, 3 ]
- *   engine.dispose();
- * }
- */
-export async function createWebGpuEngine(options: WebGpuEngineOptions = {}): Promise<WebGpuEngine> {
-  checkOptions(options);
-  const found = await findAdapter(options);
-  if (typeof found === 'string') throw new EngineMissingError('webgpu', `${found}; use another engine, such as 'cpu'`);
-  return new WebGpuEngine(await openDevice(found), found, options);
 }

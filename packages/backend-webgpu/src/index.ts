@@ -2,7 +2,8 @@
 import { registerBackend } from '@polygrad/core/engine';
 import { webgpuProvider } from './provider.ts';
 
-export { createWebGpuEngine, WebGpuEngine } from './engine.ts';
+export { createWebGpuEngine } from './create.ts';
+export type { WebGpuEngine } from './engine.ts';
 export type { CompileProgress, WebGpuEngineOptions } from './options.ts';
 export { webgpuProvider } from './provider.ts';
 export { WebGpuError } from './trouble.ts';

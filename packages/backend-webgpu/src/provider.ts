@@ -1,7 +1,7 @@
 /** How the registry of core sees this package: a name, a probe, a way to make an engine. */
 import type { BackendProvider, IEngine, Probe } from '@polygrad/core/engine';
 import { findAdapter } from './adapter.ts';
-import { createWebGpuEngine } from './engine.ts';
+import { createWebGpuEngine } from './create.ts';
 import type { WebGpuEngineOptions } from './options.ts';
 
 /** Above the CPU engine's 10; below it for software adapters, which that engine beats on the same processor. */

@@ -6,12 +6,9 @@ import type { EngineCaps } from '../engine/engine.ts';
 import type { ProductLibrary } from '../engine/library.ts';
 import type { Contraction } from './contraction.ts';
 import type { LibraryProduct } from './library.ts';
+import { byLibrary, byTiles } from './names.ts';
 import { classOf } from './simt-class.ts';
 import { tileOf } from './simt-tile.ts';
-
-/** Names of the choices that are no tile of threads. */
-export const byTiles = 'tiles';
-export const byLibrary = 'library';
 
 /** A contraction of which something is to be chosen. */
 export interface Question {

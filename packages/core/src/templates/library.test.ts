@@ -5,7 +5,7 @@ import { interpret } from '../kernel/interpret.ts';
 import type { KNode } from '../kernel/ir.ts';
 import type { MatrixOperand, MatrixProduct } from '../kernel/product.ts';
 import type { TypedArray } from '../shape/dtype.ts';
-import { byLibrary } from './choice.ts';
+import { byLibrary } from './names.ts';
 import type { Lowered, TileChoices } from './contract.ts';
 import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { libraryPrograms } from './library.ts';

@@ -7,7 +7,8 @@ import { legalize } from '../kernel/legalize.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import type { Lowered, Way } from '../templates/contract.ts';
 import { type Contraction, findContraction } from '../templates/contraction.ts';
-import { byLibrary, questionOf } from '../templates/choice.ts';
+import { questionOf } from '../templates/choice.ts';
+import { byLibrary } from '../templates/names.ts';
 import type { Seen } from './choices.ts';
 
 export interface Measured {
