@@ -21,7 +21,7 @@ export default defineConfig({
     env: deviceEnvironment(),
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: kind === 'long' ? 600_000 : 30_000,
+    testTimeout: kind === 'long' ? 600_000 : 60_000,
     hookTimeout: 60_000,
     passWithNoTests: true,
   },
