@@ -86,7 +86,9 @@ export function setUp(options: OpenClEngineOptions): Setup {
       `${device.name} cannot be opened: ${error.call} says ${codeName(error.code)}`,
     );
   }
-  const folder = options.cache ?? (device.platform === 'Oclgrind' ? false : defaultCacheFolder());
+  // It runs kernels in the thread that waits for them, one at a time: what compiles and measures beside the program would be a second.
+  const isSimulator = device.platform === 'Oclgrind';
+  const folder = options.cache ?? (isSimulator ? false : defaultCacheFolder());
   const facts = factsOf(record);
   return {
     driver,
@@ -102,8 +104,11 @@ export function setUp(options: OpenClEngineOptions): Setup {
     },
     identity: [record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
     reload: record.platform === 'Portable Computing Language',
-    tuning: tuningOf(options, device.type === 'cpu'),
-    library: options.clblast === false ? null : new Clblast(driver, clblastOf(addon, libraryPath()), facts.fp64),
+    tuning: isSimulator ? null : tuningOf(options, device.type === 'cpu'),
+    library:
+      isSimulator || options.clblast === false
+        ? null
+        : new Clblast(driver, clblastOf(addon, libraryPath()), facts.fp64),
     limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.globalBytes),
   };
 }
