@@ -31,29 +31,27 @@ function digest(values) {
 }
 
 /**
- * The most chunks of one dispatch that other threads took while `work` ran. Whoever has done a chunk adds 1 to a shared
- * word that starts at 0, and only this thread's additions pass here. `work` is told the number so far.
+ * The most chunks of one dispatch that other threads did while `work` ran. They add what they have done to a shared word that this
+ * thread only sets to 0 and reads. `work` is told the number so far.
  */
 async function chunksOfOthers(work) {
-  const { add, store } = Atomics;
-  const own = new Map();
+  const { load, store } = Atomics;
+  const zeroed = new Set();
   let others = 0;
   Atomics.store = (words, index, value) => {
-    if (value === 0) own.set(index, 0);
+    if (value === 0) zeroed.add(index);
+    else zeroed.delete(index);
     return store.call(Atomics, words, index, value);
   };
-  Atomics.add = (words, index, value) => {
-    const before = add.call(Atomics, words, index, value);
-    const mine = own.get(index);
-    if (mine === undefined) return before;
-    others = Math.max(others, before - mine);
-    own.set(index, mine + value);
-    return before;
+  Atomics.load = (words, index) => {
+    const value = load.call(Atomics, words, index);
+    if (zeroed.has(index)) others = Math.max(others, value);
+    return value;
   };
   try {
     await work(() => others);
   } finally {
-    Object.assign(Atomics, { add, store });
+    Object.assign(Atomics, { load, store });
   }
   return others;
 }
