@@ -76,8 +76,8 @@ const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', browser: ['--isolated', '--worker'], sample: 31 },
   { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 61 },
   { engine: 'webgpu', folder: 'packages/backend-webgpu', browser: ['--worker'], sample: 201 },
-  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 181 },
-  { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 211 },
+  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 271 },
+  { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 421 },
   { engine: 'cuda', folder: 'packages/backend-cuda' },
 ];
 /** These need nothing but this machine's processor, so they are always required. */
