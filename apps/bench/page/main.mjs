@@ -64,8 +64,10 @@ async function pageFiles() {
       conditionNames: ['@polygrad/source', 'browser', 'import', 'default'],
       modules: [modules, 'node_modules'],
     },
-    // Without its packages a peer is reported as missing when it is loaded.
-    external: (id) => /^(@tensorflow|@jax-js|onnxruntime-web)/.test(id) && !existsSync(modules),
+    // Without its packages a peer is reported as missing when it is loaded. An engine for Node alone stays outside: modules that it
+    // shares with others would be put into its file.
+    external: (id) =>
+      id === '@polygrad/backend-opencl' || (/^(@tensorflow|@jax-js|onnxruntime-web)/.test(id) && !existsSync(modules)),
     preserveEntrySignatures: 'strict',
     onLog: () => undefined,
   });
