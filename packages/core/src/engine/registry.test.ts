@@ -65,6 +65,9 @@ describe('registry', () => {
       /not an engine: undefined; give one, or .* registered are one/,
     );
     await expect(setEngine({ device: 'gpu' } as never)).rejects.toThrow(/not an engine: object/);
+    const { caps, ...rest } = createNullEngine();
+    const plain = { ...rest, caps: { ...caps, lowering: undefined } };
+    await expect(setEngine(plain as never)).rejects.toThrow(/caps\.lowering is undefined; engines name vectorLowering/);
     await expect(setEngine('two')).rejects.toThrow(/no backend named 'two' is registered: registered are one/);
   });
 

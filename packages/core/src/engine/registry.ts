@@ -5,7 +5,7 @@
  * this package in one program meet in one place. Nothing here imports a backend.
  */
 import type { IEngine } from './engine.ts';
-import { EngineMissingError } from './errors.ts';
+import { EngineMissingError, UnsupportedError } from './errors.ts';
 
 /** What a backend found on this machine. Higher scores are chosen first; 0 or less means: not usable here. */
 export interface Probe {
@@ -105,6 +105,12 @@ export function optionsOf(engine: IEngine): Readonly<Record<string, unknown>> | 
 
 /** Makes an engine the current one, at once. */
 export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string, unknown>>): IEngine {
+  if (engine.caps?.lowering === undefined) {
+    throw new UnsupportedError(
+      engine.name,
+      "caps.lowering is undefined; engines name vectorLowering, threadLowering or anyLowering of '@polygrad/core/engine'",
+    );
+  }
   if (madeWith !== undefined) options.set(engine, madeWith);
   return (registry().current = remembered(engine));
 }
