@@ -11,8 +11,6 @@ import {
   batchNorm,
   conv2d,
   depthwiseConv2d,
-  flush,
-  getEngine,
   grad,
   type Layout,
   maxPool2d,
@@ -21,8 +19,8 @@ import {
   setEngine,
   sum,
   type Tensor,
-  tensor,
 } from '@polygrad/core';
+import { numbers, repetitions, timed } from './turns.ts';
 
 type Run = (x: Tensor, kernel: Tensor, layout: Layout) => Tensor;
 
@@ -90,14 +88,6 @@ const sizes: readonly (readonly [channels: number, side: number])[] = [
 const elements = 200_000;
 const sampleMs = 0.3;
 
-function numbers(shape: readonly number[], seed: number): Tensor {
-  const size = shape.reduce((a, b) => a * b, 1);
-  return tensor(
-    Float32Array.from({ length: size }, (_, i) => (((i + seed) * 2654435761) % 4096) / 2048 - 1),
-    { shape },
-  );
-}
-
 interface Side {
   readonly once: () => Tensor;
   readonly tensors: readonly Tensor[];
@@ -117,17 +107,6 @@ function prepare(family: Family, part: string, channels: number, side: number, l
   const loss = (a: Tensor, b: Tensor): Tensor => scope(() => sum(mul(family.run(a, b, layout), weights)));
   const slope = part === 'input' ? grad(loss, { argnums: 0 }) : grad(loss, { argnums: 1 });
   return { once: () => slope(x, kernel), tensors: [x, kernel, weights] };
-}
-
-async function timed({ once }: Side, times: number): Promise<number> {
-  const start = performance.now();
-  for (let i = 0; i < times; i++) {
-    const y = once();
-    flush();
-    y.dispose();
-  }
-  await getEngine().idle();
-  return (performance.now() - start) / times;
 }
 
 const { values } = parseArgs({
@@ -154,16 +133,12 @@ for (const family of families) {
       const sides = (['nchw', 'nhwc'] as const).map((layout) => prepare(family, part, channels, side, layout));
       const [first, last] = sides as [Side, Side];
       const times: number[] = [];
-      for (const one of sides) {
-        let best = Number.POSITIVE_INFINITY;
-        for (let i = 0; i < 6; i++) best = Math.min(best, await timed(one, 3));
-        times.push(Math.max(1, Math.ceil(sampleMs / best)));
-      }
+      for (const { once } of sides) times.push(await repetitions(once, 6, sampleMs));
       const [n, m] = times as [number, number];
       const best = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY] as [number, number];
       for (let turn = 0; turn < turns; turn++) {
-        best[0] = Math.min(best[0], await timed(first, n));
-        best[1] = Math.min(best[1], await timed(last, m));
+        best[0] = Math.min(best[0], await timed(first.once, n));
+        best[1] = Math.min(best[1], await timed(last.once, m));
       }
       const ratio = best[1] / best[0];
       if (ratio > limit) far++;

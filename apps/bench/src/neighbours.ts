@@ -12,9 +12,7 @@ import {
   conv2d,
   cumSum,
   depthwiseConv2d,
-  flush,
   gelu,
-  getEngine,
   layerNorm,
   matmul,
   max,
@@ -25,9 +23,9 @@ import {
   sort,
   sum,
   type Tensor,
-  tensor,
   transpose,
 } from '@polygrad/core';
+import { numbers, repetitions, timed } from './turns.ts';
 
 interface Family {
   readonly name: string;
@@ -118,36 +116,14 @@ function sizesAround(centre: number): number[] {
 /** Milliseconds a sample takes at least. */
 const sampleMs = 0.4;
 
-async function timed(run: () => Tensor, times: number): Promise<number> {
-  const start = performance.now();
-  for (let i = 0; i < times; i++) {
-    const y = run();
-    flush();
-    y.dispose();
-  }
-  await getEngine().idle();
-  return (performance.now() - start) / times;
-}
-
-function numbers(shape: readonly number[]): Tensor {
-  const length = shape.reduce((x, y) => x * y, 1);
-  return tensor(
-    Float32Array.from({ length }, (_, i) => ((i * 2654435761) % 4096) / 1024 - 2),
-    { shape },
-  );
-}
-
 /** Nanoseconds for an element, best of all turns, by size. */
 async function measure(family: Family, centre: number, turns: number): Promise<Map<number, number>> {
   const entries = [];
   for (const n of sizesAround(centre)) {
-    const a = numbers(family.shape(n));
-    const b = family.second === undefined ? a : numbers(family.second(n));
+    const a = numbers(family.shape(n), 1);
+    const b = family.second === undefined ? a : numbers(family.second(n), 2);
     const run = (): Tensor => family.run(a, b);
-    // Warm, and often enough for the code to be compiled well.
-    let once = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < 12; i++) once = Math.min(once, await timed(run, 3));
-    const times = Math.max(1, Math.ceil(sampleMs / once));
+    const times = await repetitions(run, 12, sampleMs);
     entries.push({ n, work: family.work?.(n) ?? a.size, operands: [a, b], run, times, best: Number.POSITIVE_INFINITY });
   }
   for (let turn = 0; turn < turns; turn++) {

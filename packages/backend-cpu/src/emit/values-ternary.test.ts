@@ -1,6 +1,7 @@
 /** Operations of three operands on every dtype, on special values, scalar and in vectors of several widths, against plain TypeScript. */
 import type { KNode, ProgramBuilder, TernaryOp } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
+import type { EmitTarget } from './target.ts';
 import { arrays, as, features, fused, lanesOf, pairs, run, same, type Tested } from './fixtures/values.ts';
 
 /** The later one only where it is beyond the other: NaN and zeros as comparisons see them. */
@@ -16,6 +17,26 @@ const flipped =
   (f: (x: number, y: number) => number) =>
   (x: number, y: number): number =>
     f(y, x);
+
+/** WHERE of a condition takes from x and y. */
+function checkWhere(d: Tested, lanes: number, cond: number[], x: number[], y: number[], target?: EmitTarget): void {
+  const got = run(
+    d,
+    lanes,
+    [
+      ['bool', cond],
+      [d, x],
+      [d, y],
+    ],
+    (b, [c, p, q]) => b.e.where(c!, p!, q!),
+    target,
+  );
+  same(
+    got,
+    x.map((v, i) => (cond[i] ? v : y[i]!)),
+    `WHERE ${d} x ${lanes}`,
+  );
+}
 
 describe('ternary operations', () => {
   it('WHERE that picks the larger or the smaller number', () => {
@@ -53,21 +74,7 @@ describe('ternary operations', () => {
       const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
       const cond = x.map((_, i) => (i % 3 === 0 ? 1 : 0));
       for (const lanes of lanesOf(d)) {
-        const got = run(
-          d,
-          lanes,
-          [
-            ['bool', cond],
-            [d, x],
-            [d, y],
-          ],
-          (b, [c, p, q]) => b.e.where(c!, p!, q!),
-        );
-        same(
-          got,
-          x.map((v, i) => (cond[i] ? v : y[i]!)),
-          `WHERE ${d} x ${lanes}`,
-        );
+        checkWhere(d, lanes, cond, x, y);
         for (const zeroFirst of [true, false]) {
           const cleared = run(
             d,
@@ -150,22 +157,7 @@ describe('ternary operations', () => {
       const [x, y] = pairs(d).map((v) => v.map((q) => as(d, q))) as [number[], number[]];
       const cond = x.map((_, i) => (i % 3 === 0 ? 1 : 0));
       for (const lanes of lanesOf(d)) {
-        const got = run(
-          d,
-          lanes,
-          [
-            ['bool', cond],
-            [d, x],
-            [d, y],
-          ],
-          (b, [c, p, q]) => b.e.where(c!, p!, q!),
-          fused,
-        );
-        same(
-          got,
-          x.map((v, i) => (cond[i] ? v : y[i]!)),
-          `WHERE ${d} x ${lanes}`,
-        );
+        checkWhere(d, lanes, cond, x, y, fused);
       }
     }
   });
