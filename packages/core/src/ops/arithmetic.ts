@@ -138,7 +138,7 @@ export function fmod(a: TensorLike, b: TensorLike): Tensor {
  */
 export function pow(a: TensorLike, b: TensorLike): Tensor {
   return compose('pow', () => {
-    if (typeof b === 'number' && typeof a === 'object' && nodeOf(a)) {
+    if (typeof b === 'number' && typeof a === 'object') {
       const easy = powOfNumber(a, b);
       if (easy !== null) return easy;
     }
@@ -159,7 +159,7 @@ function powOfNumber(x: Tensor, exponent: number): Tensor | null {
       return mul(mul(x, x), x);
     default:
   }
-  if (!isFloat(x.dtype)) return null;
+  if (!isFloat(nodeOf(x).dtype)) return null;
   switch (exponent) {
     case -1:
       return floatUnaryOp('pow', 'reciprocal', x);
@@ -198,8 +198,6 @@ export function pair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
     const [x, y] = operands(a, b);
     return [wrap(x), wrap(y)];
   }
-  // Only tensors have a node.
-  for (const x of [a, b]) if (typeof x === 'object') nodeOf(x);
   if (typeof a === 'object') return [a, given(b, a)];
   if (typeof b === 'object') return [given(a, b), b];
   return [wrap(operand(a)), wrap(operand(b))];

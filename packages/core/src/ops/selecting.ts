@@ -165,9 +165,9 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
   const op = 'unique';
   const wanted = options ?? {};
   const made = compose(op, () => {
-    nodeOf(x);
+    const node = nodeOf(x);
     const n = x.size;
-    const flat = p.reshape(nodeOf(x), [n]);
+    const flat = p.reshape(node, [n]);
     const order = orderOf(flat, 0, false);
     const sorted = makeNode(gatherPrimitive, [flat, order], { axis: 0 });
     const first = p.eq(p.iota(n), int(0));
