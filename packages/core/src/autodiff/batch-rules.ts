@@ -53,7 +53,6 @@ const batchRules: { readonly [P in CommonPrimitive]: BatchRule<P> } = {
     throw new Error('[batch] a key depends on the batch; this is a bug');
   },
   where: elementwise,
-  fma: elementwise,
   cast: alike,
   bitcast: alike,
   reduce: withAttr((a) => ({ ...a, axes: behind(a.axes) })),

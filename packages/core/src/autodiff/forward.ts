@@ -12,7 +12,7 @@ import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { definitionOf } from '../primitives/definition.ts';
 import type { GradientRule } from './rule.ts';
-import { binaryRules, fmaRule, unaryRules } from './rules-elementwise.ts';
+import { binaryRules, unaryRules } from './rules-elementwise.ts';
 import { transposed } from './transpose.ts';
 
 /** What a rule is given: the node and, per source, its tangent (its shape and dtype) or null for no change; at least one is not null. */
@@ -74,7 +74,6 @@ const tangentRules: { readonly [P in PrimitiveName]?: TangentRule<P> } = {
     const [condition, a, b] = src as [Node, Node, Node];
     return p.where(condition, tangents[1] ?? p.like(a, 0), tangents[2] ?? p.like(b, 0));
   },
-  fma: diagonal(fmaRule),
   cast: ({ attr, tangents }) => p.cast(tangents[0] as Node, attr.dtype),
   reduce: (c) => (c.attr.op === 'sum' ? linear<'reduce'>()(c) : undefined),
   reshape: linear(),

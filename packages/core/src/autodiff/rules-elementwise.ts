@@ -27,9 +27,6 @@ export const unaryRules: { readonly [P in Exclude<UnaryPrimitive, DefinedUnary>]
   rsqrt: one((g, _, y) => mul(times(g, -0.5), mul(mul(y, y), y))),
   reciprocal: one((g, _, y) => neg(mul(g, mul(y, y)))),
   floor: flat,
-  ceil: flat,
-  trunc: flat,
-  round: flat,
   exp: one((g, _, y) => mul(g, y)),
   log: one((g, x) => div(g, x)),
   isNaN: flat,
@@ -75,12 +72,6 @@ export const whereRule: GradientRule<'where'> = ({ grad, src, needs }) => {
   const zero = like(grad, 0);
   return [null, needs[1] ? where(condition, grad, zero) : null, needs[2] ? where(condition, zero, grad) : null];
 };
-
-export const fmaRule: GradientRule<'fma'> = ({ grad, src, needs }) => [
-  needs[0] ? mul(grad, src[1] as Node) : null,
-  needs[1] ? mul(grad, src[0] as Node) : null,
-  grad,
-];
 
 export const castRule: GradientRule<'cast'> = ({ grad, src }) => {
   const { dtype } = src[0] as Node;

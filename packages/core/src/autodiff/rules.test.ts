@@ -7,6 +7,7 @@ import type { ConvAttr } from '../graph/attrs.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
+import { fmaPrimitive } from '../primitives/fma.ts';
 import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { scanPrimitive } from '../primitives/scan.ts';
 import { scatterPrimitive } from '../primitives/scatter.ts';
@@ -52,7 +53,8 @@ describe('elementwise rules', () => {
     it(`${op}, broadcasting`, () => check((a, b) => p.binary(binaryByName(op), a, b), [[2, 3], [3]], 0.4, 2.5));
   }
   it('where', () => check((a, b) => p.where(p.lt(a, b), p.mul(a, a), b), [[2, 3], [3]]));
-  it('fma, broadcasting', () => check((a, b, c) => makeNode('fma', [a, b, p.mul(c, c)], null), [[2, 3], [3], [2, 1]]));
+  it('fma, broadcasting', () =>
+    check((a, b, c) => makeNode(fmaPrimitive, [a, b, p.mul(c, c)], null), [[2, 3], [3], [2, 1]]));
   it('a value used several times', () =>
     check((a) => p.mul(p.add(a, a), p.mul(a, p.unary(unaryByName('sin'), a))), [[4]]));
   it('after', () => check((a, b) => p.mul(p.after(p.mul(a, a), b), a), [[4], [2]]));

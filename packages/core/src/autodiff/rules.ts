@@ -2,7 +2,7 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { type CommonPrimitive, definitionOf } from '../primitives/definition.ts';
 import { dotGeneralRule, convRule } from './rules-contraction.ts';
-import { binaryRules, castRule, fmaRule, unaryRules, whereRule } from './rules-elementwise.ts';
+import { binaryRules, castRule, unaryRules, whereRule } from './rules-elementwise.ts';
 import { concatRule, expandRule, padRule, permuteRule, reshapeRule, sliceRule } from './rules-movement.ts';
 import { foldRule, reduceRule, windowRule } from './rules-reduction.ts';
 import type { GradientRule } from './rule.ts';
@@ -19,7 +19,6 @@ export const gradientRules: { readonly [P in CommonPrimitive]: GradientRule<P> }
   iota: none,
   randomBits: none,
   where: whereRule,
-  fma: fmaRule,
   cast: castRule,
   bitcast: none,
   reduce: reduceRule,

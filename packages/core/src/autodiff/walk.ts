@@ -58,7 +58,6 @@ const elementwise: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>([
   ...(Object.keys(unaryRules) as PrimitiveName[]),
   ...(Object.keys(binaryRules) as PrimitiveName[]),
   'where',
-  'fma',
   'cast',
 ]);
 

@@ -72,9 +72,6 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
   rsqrt: unary('rsqrt', 'float'),
   reciprocal: unary('reciprocal', 'float'),
   floor: unary('floor', 'float'),
-  ceil: unary('ceil', 'float'),
-  trunc: unary('trunc', 'float'),
-  round: unary('round', 'float'),
   exp: unary('exp', 'float'),
   log: unary('log', 'float'),
   isNaN: unary('isNaN', 'float', 'bool'),
@@ -108,16 +105,6 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
           condition,
         ]);
       return common('where', 'any', second(src), src[2] as Node);
-    },
-  },
-  fma: {
-    shape: (src) => {
-      const op = opName('fma');
-      return broadcastShapes(op, broadcastShapes(op, first(src).shape, second(src).shape), (src[2] as Node).shape);
-    },
-    dtype: (src) => {
-      common('fma', 'float', first(src), second(src));
-      return common('fma', 'float', first(src), src[2] as Node);
     },
   },
   cast: { shape: shapeOfFirst, dtype: (_, attr) => attr.dtype },

@@ -3,6 +3,7 @@
  * `@polygrad/core/kernel` exports them know all operations.
  */
 import { decompose as decomposeKnown } from './decompose.ts';
+import { ceil, fma, mulHigh, round, trunc } from './decompose-basic.ts';
 import { acos, asin, atan, atan2 } from './decompose-arc.ts';
 import { erf } from './decompose-erf.ts';
 import { exp2, expm1 } from './decompose-exp.ts';
@@ -15,6 +16,9 @@ import { type BroughtOp, bringFunctions, type FloatFunction } from './functions.
 import { linearize as linearizeKnown } from './linearize.ts';
 
 export const allFunctions: Readonly<Record<BroughtOp, FloatFunction>> = {
+  CEIL: ceil,
+  TRUNC: trunc,
+  ROUND: round,
   EXP2: exp2,
   EXPM1: expm1,
   LOG2: log2,
@@ -32,6 +36,8 @@ export const allFunctions: Readonly<Record<BroughtOp, FloatFunction>> = {
   POW: pow,
   ATAN2: atan2,
   FREM: frem,
+  MULHI: mulHigh,
+  FMA: fma,
 };
 
 export const decompose: typeof decomposeKnown = (...args) => {

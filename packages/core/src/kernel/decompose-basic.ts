@@ -5,7 +5,7 @@
 import { type DType, isFloat, isSmallFloat } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { FloatMath } from './float-math.ts';
-import type { Math32 } from './float-math32.ts';
+import { Math32 } from './float-math32.ts';
 import type { KNode } from './ir.ts';
 
 /** float32 drops the sign bit; elsewhere max(x, -x), which keeps NaN and makes -0 0. */
@@ -45,7 +45,7 @@ export function nanTest(e: Exprs, x: KNode): KNode {
 }
 
 /** High half of a uint32 product from products of 16-bit halves. */
-export function mulHigh(e: Exprs, a: KNode, b: KNode): KNode {
+export function mulHigh({ e }: FloatMath, a: KNode, b: KNode): KNode {
   const u = (value: number): KNode => e.constant('uint32', value);
   const low = (x: KNode): KNode => e.and(x, u(0xffff));
   const high = (x: KNode): KNode => e.shr(x, u(16));
@@ -80,9 +80,10 @@ function twoProduct(m: FloatMath, a: KNode, b: KNode): readonly [KNode, KNode] {
  * a * b + c rounded once. float32 with float64: the product is exact there, and the sum may be rounded twice only where it lies exactly
  * between two float32 numbers; then the error of the sum decides.
  */
-export function fma32(m: Math32, a: KNode, b: KNode, c: KNode): KNode {
-  const { e, wide: w } = m;
+export function fma(m: FloatMath, a: KNode, b: KNode, c: KNode): KNode {
+  const w = m instanceof Math32 ? m.wide : null;
   if (w === null) return fmaParts(m, a, b, c);
+  const { e } = m;
   const widen = (x: KNode): KNode => e.cast(x, 'float64');
   const narrow = (x: KNode): KNode => e.cast(x, 'float32');
   const [sum, error] = twoSum(w, w.mul(widen(a), widen(b)), widen(c));
@@ -95,7 +96,7 @@ export function fma32(m: Math32, a: KNode, b: KNode, c: KNode): KNode {
 }
 
 /** a * b + c from parts: rounded once but for ties, and for sizes whose parts leave the format. */
-export function fmaParts(m: FloatMath, a: KNode, b: KNode, c: KNode): KNode {
+function fmaParts(m: FloatMath, a: KNode, b: KNode, c: KNode): KNode {
   const [product, productRest] = twoProduct(m, a, b);
   const [sum, sumRest] = twoSum(m, product, c);
   const exact = m.add(sum, m.add(sumRest, productRest));

@@ -6,7 +6,7 @@
  * fill vectors; sin, cos, tan, pow and fmod use float64 for the hard part where the engine has it.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import { abs, ceil, fma32, fmaParts, mulHigh, nanTest, round, trunc } from './decompose-basic.ts';
+import { abs, nanTest } from './decompose-basic.ts';
 import { exp } from './decompose-exp.ts';
 import { log } from './decompose-log.ts';
 import type { Exprs } from './expr.ts';
@@ -19,9 +19,6 @@ import { BASE_OPS, type BinaryOp, type KNode, type TernaryOp, type UnaryOp, type
 
 /** Operations on floats that nearly every program has; functions.ts knows those that are brought along. */
 const common: Readonly<Partial<Record<UnaryOp, FloatFunction>>> = {
-  CEIL: ceil,
-  TRUNC: trunc,
-  ROUND: round,
   EXP: exp,
   LOG: log,
   RSQRT: (m, x) => m.div(1, m.sqrt(x)),
@@ -101,23 +98,21 @@ function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
       return abs(e, a);
     case 'ISNAN':
       return nanTest(e, a);
-    case 'MULHI':
-      return mulHigh(e, a, b);
     case 'MULADD':
       return e.add(e.mul(a, b), c);
     default:
-      return floatFunction(e, n, caps);
+      return broughtFunction(e, n, caps);
   }
 }
 
-/** Float types without functions of their own go through float32. */
-function floatFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
+/** Float types without functions of their own go through float32. Of integers there is MULHI alone. */
+function broughtFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
   const known = common[n.op as UnaryOp] ?? functionOf(n.op);
-  if (known === undefined && n.op !== 'FMA') return null;
+  if (known === undefined) return null;
   const dtype = n.dtype as DType;
-  if (!isFloat(dtype)) throw new Error(`[kernel.decompose] ${n.op} is no operation on ${dtype}`);
+  const integers = n.op === 'MULHI';
+  if (isFloat(dtype) === integers) throw new Error(`[kernel.decompose] ${n.op} is no operation on ${dtype}`);
   const m = dtype === 'float64' ? new Math64(e, caps) : new Math32(e, caps);
-  const [a, b, c] = n.src.map((x) => e.cast(x, m.t)) as [KNode, KNode, KNode];
-  if (known !== undefined) return e.cast(known(m, a, b), dtype);
-  return e.cast(m instanceof Math32 ? fma32(m, a, b, c) : fmaParts(m, a, b, c), dtype);
+  const [a, b, c] = n.src.map((x) => e.cast(x, integers ? dtype : m.t)) as [KNode, KNode, KNode];
+  return e.cast(known(m, a, b, c), dtype);
 }

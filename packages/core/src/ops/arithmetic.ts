@@ -9,6 +9,7 @@ import { makeNode } from '../graph/build.ts';
 import { cast as castNode, stopGradient } from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { powPrimitive } from '../primitives/exponential.ts';
+import { fmaPrimitive } from '../primitives/fma.ts';
 import { fmodPrimitive } from '../primitives/remainder.ts';
 import { checkDType, type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -83,7 +84,7 @@ export function floorDivide(a: TensorLike, b: TensorLike): Tensor {
 function floatFloorDivide(a: Tensor, b: Tensor): Tensor {
   return inFloat32([a, b], (x, y) => {
     const rounded = unaryOp('floorDivide', 'floor', div(x, y));
-    const product = wrap(makeNode('fma', [nodeOf(neg(rounded)), nodeOf(y), nodeOf(x)], null));
+    const product = wrap(makeNode(fmaPrimitive, [nodeOf(neg(rounded)), nodeOf(y), nodeOf(x)], null));
     // An infinite divisor leaves the whole dividend.
     const rest = where(isInf(y), x, product);
     const whole = where(wrongSide(rest, y), sub(rounded, 1), rounded);

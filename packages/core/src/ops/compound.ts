@@ -2,6 +2,7 @@
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { compose } from '../graph/scope.ts';
+import { fmaPrimitive } from '../primitives/fma.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -111,7 +112,7 @@ export function copysign(a: TensorLike, b: TensorLike): Tensor {
 export function fma(a: TensorLike, b: TensorLike, c: TensorLike): Tensor {
   return compose('fma', () => {
     const [x, y, z] = together(a, b, c);
-    return isFloat(x.dtype) ? wrap(makeNode('fma', [x, y, z], null)) : add(mul(wrap(x), wrap(y)), wrap(z));
+    return isFloat(x.dtype) ? wrap(makeNode(fmaPrimitive, [x, y, z], null)) : add(mul(wrap(x), wrap(y)), wrap(z));
   });
 }
 

@@ -9,6 +9,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { fmodPrimitive } from '../primitives/remainder.ts';
+import { roundPrimitive } from '../primitives/rounding.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import { checkList } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
@@ -83,7 +84,7 @@ function neighbours(position: Node, n: number, settings: Settings): Neighbour[] 
   if (settings.mode === 'nearest') {
     // No weight, but NaN stays.
     const still = p.stopGradient(at);
-    return [neighbour(p.unary('round', still), p.where(p.unary('isNaN', still), still, one))];
+    return [neighbour(p.unary(roundPrimitive, still), p.where(p.unary('isNaN', still), still, one))];
   }
   const base = p.unary('floor', p.stopGradient(at));
   const part = p.sub(at, base);

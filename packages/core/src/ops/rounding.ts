@@ -1,5 +1,6 @@
 /** Rounding. Integers stay as they are; the gradient is 0 everywhere. */
 import type { UnaryOperation } from '../primitives/definition.ts';
+import { ceilPrimitive, roundPrimitive, truncPrimitive } from '../primitives/rounding.ts';
 import { makeNode } from '../graph/build.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { isFloat } from '../shape/dtype.ts';
@@ -31,7 +32,7 @@ export function floor(x: TensorLike): Tensor {
  * ceil(tensor([1.5, -1.5])); // [2, -1]
  */
 export function ceil(x: TensorLike): Tensor {
-  return rounded('ceil', 'ceil', x);
+  return rounded('ceil', ceilPrimitive, x);
 }
 
 /**
@@ -41,7 +42,7 @@ export function ceil(x: TensorLike): Tensor {
  * trunc(tensor([1.5, -1.5])); // [1, -1]
  */
 export function trunc(x: TensorLike): Tensor {
-  return rounded('trunc', 'trunc', x);
+  return rounded('trunc', truncPrimitive, x);
 }
 
 /**
@@ -51,7 +52,7 @@ export function trunc(x: TensorLike): Tensor {
  * round(tensor([0.5, 1.5, 2.5])); // [0, 2, 2]
  */
 export function round(x: TensorLike): Tensor {
-  return rounded('round', 'round', x);
+  return rounded('round', roundPrimitive, x);
 }
 
 /**

@@ -20,7 +20,9 @@ import {
   tanhPrimitive,
 } from './exponential.ts';
 import { gatherPrimitive, scatterAddPrimitive } from './gather.ts';
+import { fmaPrimitive } from './fma.ts';
 import { fmodPrimitive } from './remainder.ts';
+import { ceilPrimitive, roundPrimitive, truncPrimitive } from './rounding.ts';
 import { scanPrimitive } from './scan.ts';
 import { scatterPrimitive } from './scatter.ts';
 import { argSortPrimitive } from './sort.ts';
@@ -35,6 +37,9 @@ import {
 } from './trigonometric.ts';
 
 export const definitions: { readonly [P in DefinedPrimitive]: Definition<P> } = {
+  ceil: ceilPrimitive,
+  trunc: truncPrimitive,
+  round: roundPrimitive,
   exp2: exp2Primitive,
   expm1: expm1Primitive,
   log2: log2Primitive,
@@ -52,6 +57,7 @@ export const definitions: { readonly [P in DefinedPrimitive]: Definition<P> } = 
   pow: powPrimitive,
   atan2: atan2Primitive,
   fmod: fmodPrimitive,
+  fma: fmaPrimitive,
   gather: gatherPrimitive,
   scatterAdd: scatterAddPrimitive,
   scatter: scatterPrimitive,

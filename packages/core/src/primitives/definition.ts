@@ -18,11 +18,20 @@ import type { ValueRule } from '../schedule/values.ts';
 /** Functions of floats that have a definition. */
 // biome-ignore format: a table of operations reads better grouped
 export type DefinedUnary = Extract<UnaryPrimitive,
-  | 'exp2' | 'expm1' | 'log2' | 'log1p' | 'sin' | 'cos' | 'tan' | 'asin' | 'acos' | 'atan' | 'sinh' | 'cosh' | 'tanh' | 'erf'>;
+  | 'ceil' | 'trunc' | 'round' | 'exp2' | 'expm1' | 'log2' | 'log1p'
+  | 'sin' | 'cos' | 'tan' | 'asin' | 'acos' | 'atan' | 'sinh' | 'cosh' | 'tanh' | 'erf'>;
 export type DefinedBinary = Extract<BinaryPrimitive, 'fmod' | 'pow' | 'atan2'>;
 
 /** Primitives that have a definition. */
-export type DefinedPrimitive = DefinedUnary | DefinedBinary | 'gather' | 'scatterAdd' | 'scatter' | 'scan' | 'argSort';
+export type DefinedPrimitive =
+  | DefinedUnary
+  | DefinedBinary
+  | 'fma'
+  | 'gather'
+  | 'scatterAdd'
+  | 'scatter'
+  | 'scan'
+  | 'argSort';
 
 /** Primitives whose rules every program carries. */
 export type CommonPrimitive = Exclude<PrimitiveName, DefinedPrimitive>;

@@ -7,11 +7,11 @@ import type { GradientRule } from '../autodiff/rule.ts';
 import type { FloatFunctions } from '../kernel/functions.ts';
 import type { DefinedBinary, DefinedUnary, Definition } from './definition.ts';
 
-/** A function of one number. `slope`: the gradient by x, given that by the result y. */
+/** A function of one number. `slope`: the gradient by x, given that by the result y; null where it is 0. */
 export function unaryFunction<P extends DefinedUnary>(
   op: P,
   functions: FloatFunctions,
-  slope: (g: Node, x: Node, y: Node) => Node,
+  slope: (g: Node, x: Node, y: Node) => Node | null,
 ): Definition<P> {
   return {
     op,

@@ -2,20 +2,27 @@
 import { add, div, like, mul, neg, unary } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
 import { acos, asin, atan, atan2 } from '../kernel/decompose-arc.ts';
+import { mulHigh } from '../kernel/decompose-basic.ts';
 import { cos, sin, tan } from '../kernel/decompose-trig.ts';
 import type { Definition } from './definition.ts';
 import { binaryFunction, fromOne, unaryFunction } from './elementwise.ts';
 
-export const sinPrimitive: Definition<'sin'> = /* @__PURE__ */ unaryFunction('sin', { SIN: sin }, (g, x) =>
-  mul(g, unary(cosPrimitive, x)),
+export const sinPrimitive: Definition<'sin'> = /* @__PURE__ */ unaryFunction(
+  'sin',
+  { SIN: sin, MULHI: mulHigh },
+  (g, x) => mul(g, unary(cosPrimitive, x)),
 );
 
-export const cosPrimitive: Definition<'cos'> = /* @__PURE__ */ unaryFunction('cos', { COS: cos }, (g, x) =>
-  neg(mul(g, unary(sinPrimitive, x))),
+export const cosPrimitive: Definition<'cos'> = /* @__PURE__ */ unaryFunction(
+  'cos',
+  { COS: cos, MULHI: mulHigh },
+  (g, x) => neg(mul(g, unary(sinPrimitive, x))),
 );
 
-export const tanPrimitive: Definition<'tan'> = /* @__PURE__ */ unaryFunction('tan', { TAN: tan }, (g, _, y) =>
-  mul(g, add(mul(y, y), like(y, 1))),
+export const tanPrimitive: Definition<'tan'> = /* @__PURE__ */ unaryFunction(
+  'tan',
+  { TAN: tan, MULHI: mulHigh },
+  (g, _, y) => mul(g, add(mul(y, y), like(y, 1))),
 );
 
 const circle = (x: Node): Node => unary('rsqrt', fromOne(x));
