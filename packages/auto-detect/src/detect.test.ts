@@ -192,6 +192,7 @@ describe('what is really here', () => {
     const seen: DetectionReport[] = [];
     const { engine, device, report } = await autoDetectAndConfigureGpu({
       timeout: 60_000,
+      measure: false,
       engineOptions: { cpu: { threads: 1 } },
       onReport: (r) => seen.push(r),
     });

@@ -1,17 +1,21 @@
 /**
  * The search: load what is installed, ask every backend side by side what it found, start the best.
  *
- * Probes score themselves for now; measured scores will take their place in the same report.
+ * Probes score themselves. Only a processor that is reached by another way than the CPU engine is measured (contest.ts), when nothing
+ * better than either has started.
  */
 import {
   type BackendProvider,
+  defaultStore,
   EngineMissingError,
   getBackend,
   type IEngine,
   listBackends,
   type Probe,
   setEngine,
+  type TuningStore,
 } from '@polygrad/core/engine';
+import type { Compare, Measuring, Side } from './contest.ts';
 import { oneLine, within } from './limit.ts';
 import { type BackendPackage, backendPackages, isMissing } from './packages.ts';
 import { type BackendReport, type DetectionReport, formatReport, type Verdict } from './report.ts';
@@ -28,6 +32,14 @@ export interface AutoDetectOptions {
   readonly exclude?: readonly string[];
   /** Options of the engines by the backend's name, as `setEngine(name, options)` takes them. */
   readonly engineOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /**
+   * Whether a processor that is reached by another way than the CPU engine (OpenCL under PoCL, say) is measured against that engine: only
+   * where it was clearly faster is it taken first. 'automatic' (the default): once, when nothing better has started, and kept for later runs;
+   * 'load': what an earlier run measured counts, nothing is measured now; 'anew': measured now; false: it never comes first.
+   */
+  readonly measure?: Measuring;
+  /** Where measurements are kept. Default: `defaultStore()` of @polygrad/core/engine. */
+  readonly measureStore?: TuningStore;
   /** Told the report, also when no engine starts. */
   readonly onReport?: (report: DetectionReport) => void;
 }
@@ -46,8 +58,12 @@ interface Row {
   readonly name: string;
   readonly provider: BackendProvider | null;
   readonly device: string | null;
-  readonly score: number;
   readonly software: boolean;
+  /** What its speed depends on, if it is the processor by another way. */
+  readonly processor: string | null;
+  score: number;
+  /** True once it was measured and is to be taken before the CPU engine. */
+  faster: boolean;
   verdict: Verdict;
   reason: string;
 }
@@ -56,7 +72,11 @@ interface Row {
 const fallback = 'cpu';
 
 /** The search over given packages; `autoDetectAndConfigureGpu` is the one over those that are known. */
-export async function detect(options: AutoDetectOptions, known: readonly BackendPackage[]): Promise<Detected> {
+export async function detect(
+  options: AutoDetectOptions,
+  known: readonly BackendPackage[],
+  compare?: Compare,
+): Promise<Detected> {
   const { timeout = 5000, only, exclude = [], engineOptions = {}, onReport } = options;
   const considered = (name: string): boolean => (only === undefined || only.includes(name)) && !exclude.includes(name);
   const names = [...new Set([...listBackends(), ...known.map(({ name }) => name)])];
@@ -70,9 +90,16 @@ export async function detect(options: AutoDetectOptions, known: readonly Backend
     }),
   );
   const candidates = order(rows, options);
+  const waiting = [...candidates];
   let engine: IEngine | null = null;
   let chosen: Row | null = null;
-  for (const candidate of candidates) {
+  let judged = false;
+  while (engine === null && waiting.length > 0) {
+    if (!judged && waiting[0]?.name === fallback && !wished(options).includes(fallback)) {
+      judged = true;
+      await judge(waiting, options, compare);
+    }
+    const candidate = waiting.shift() as Row;
     const outcome = await within(
       timeout,
       () => (candidate.provider as BackendProvider).create(engineOptions[candidate.name]),
@@ -86,7 +113,8 @@ export async function detect(options: AutoDetectOptions, known: readonly Backend
     candidate.verdict = outcome.kind === 'late' ? 'timed out' : 'failed to start';
     candidate.reason = outcome.kind === 'late' ? `it did not start within ${timeout} ms` : oneLine(outcome.error);
   }
-  const report = conclude(rows, candidates, chosen);
+  if (!judged && chosen !== null) for (const r of rows) if (isProcessor(r)) explain(r, unmeasured(r, chosen, rows));
+  const report = conclude(rows, order(candidates, options), chosen);
   onReport?.(report);
   if (engine === null) {
     throw new EngineMissingError(
@@ -105,8 +133,8 @@ function row(
   provider: BackendProvider | null = null,
   probe?: Probe,
 ): Row {
-  const { device = null, score = 0, software = false } = probe ?? {};
-  return { name, provider, device, score: Math.max(0, score), software, verdict, reason };
+  const { device = null, score = 0, software = false, processor = null } = probe ?? {};
+  return { name, provider, device, score: Math.max(0, score), software, processor, faster: false, verdict, reason };
 }
 
 /** Loads a backend where it is not registered yet, and asks it what it found. */
@@ -133,17 +161,68 @@ async function inspect(name: string, source: BackendPackage | undefined, timeout
   return value.score > 0 ? row(name, 'slower', value.reason, provider, value) : row(name, 'no device', value.reason);
 }
 
+/** Names of backends to be taken if they are usable at all. */
+function wished({ prefer = [] }: AutoDetectOptions): readonly string[] {
+  return typeof prefer === 'string' ? [prefer] : prefer;
+}
+
 /** Those worth starting, best first: the preferred, those that beat the CPU engine, that engine, and the others only after it. */
-function order(rows: readonly Row[], { prefer = [] }: AutoDetectOptions): readonly Row[] {
-  const wished = typeof prefer === 'string' ? [prefer] : prefer;
-  const rank = ({ name }: Row): number => (wished.includes(name) ? wished.indexOf(name) : wished.length);
+function order(rows: readonly Row[], options: AutoDetectOptions): Row[] {
+  const first = wished(options);
+  const rank = ({ name }: Row): number => (first.includes(name) ? first.indexOf(name) : first.length);
   const last = rows.find(({ name }) => name === fallback);
-  // A software adapter is the processor by a longer way.
-  const beats = (r: Row): boolean => !r.software && r.score > (last?.score ?? 0);
+  // A software adapter is the processor by a longer way, and one by another way has to be measured.
+  const beats = (r: Row): boolean => r.faster || (!r.software && r.processor === null && r.score > (last?.score ?? 0));
   const tier = (r: Row): number => (r.name === fallback ? 1 : beats(r) ? 0 : 2);
   return rows
     .filter((r) => r.provider !== null)
     .sort((a, b) => rank(a) - rank(b) || tier(a) - tier(b) || b.score - a.score);
+}
+
+function isProcessor(r: Row): boolean {
+  return r.processor !== null && r.provider !== null && !r.software;
+}
+
+function explain(r: Row, what: string): void {
+  r.reason = r.reason === '' ? what : `${r.reason}, ${what}`;
+}
+
+/** The CPU engine is next: what is the processor by another way is measured against it, and comes first where it is faster. */
+async function judge(waiting: Row[], options: AutoDetectOptions, compare?: Compare): Promise<void> {
+  const { timeout = 5000, measure = 'automatic', measureStore, engineOptions = {} } = options;
+  const processors = waiting.filter(isProcessor);
+  if (processors.length === 0) return;
+  // Pages never come here.
+  const { contest, describe, wins } = await import('./contest.ts');
+  const side = (r: Row, facts: string): Side => ({
+    provider: r.provider as BackendProvider,
+    options: engineOptions[r.name],
+    facts,
+  });
+  const [cpu] = waiting as [Row];
+  const defender = side(cpu, `${cpu.device} ${cpu.reason}`);
+  const store = measureStore ?? defaultStore();
+  for (const r of processors) {
+    const found = await contest(side(r, r.processor as string), defender, { measure, timeout, store, compare });
+    if (typeof found === 'string') {
+      explain(r, `not measured: ${found}`);
+      continue;
+    }
+    explain(r, describe(found));
+    if (!wins(found)) continue;
+    r.faster = true;
+    r.score = Math.round(100 * Math.max(cpu.score, 1) * found.ratio) / 100;
+  }
+  waiting.splice(0, waiting.length, ...order(waiting, options));
+}
+
+/** Why a processor by another way was not measured. */
+function unmeasured(r: Row, chosen: Row, rows: readonly Row[]): string {
+  const cpu = rows.find(({ name }) => name === fallback);
+  if (cpu === undefined || cpu.provider === null)
+    return 'not measured: the CPU engine is not among what the call asks for';
+  if (chosen === r) return 'not measured: it is preferred';
+  return `not measured: ${chosen.name === fallback ? 'cpu is preferred' : `${chosen.name} comes before both`}`;
 }
 
 /** The rows with their verdicts, the chosen one first, then in the order in which they would have been tried. */

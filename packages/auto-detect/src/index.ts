@@ -5,4 +5,5 @@ export {
   autoDetectAndConfigureGpu as AutoDetectAndConfigureGpu,
   type Detected,
 } from './detect.ts';
+export type { Measuring } from './contest.ts';
 export { type BackendReport, type DetectionReport, formatReport, type Verdict } from './report.ts';

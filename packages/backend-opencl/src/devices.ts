@@ -101,11 +101,11 @@ function describe(r: DeviceRecord, index: number): OpenClDevice {
     unifiedMemory: r.unifiedMemory !== 0,
     extensions: r.extensions.split(' ').filter(Boolean),
     score: obstacle === null ? scoreOf(type, r.unifiedMemory !== 0) : 0,
-    reason: obstacle ?? (type === 'cpu' ? 'a processor: the CPU engine serves it better' : `a ${type}`),
+    reason: obstacle ?? (type === 'cpu' ? 'a processor' : `a ${type}`),
   };
 }
 
-/** The CPU engine scores 10; a card with memory of its own comes first. */
+/** The CPU engine scores 10; a card with memory of its own comes first. Processors come after it unless measured faster (auto-detect). */
 function scoreOf(type: OpenClDevice['type'], unified: boolean): number {
   if (type === 'gpu') return unified ? 40 : 60;
   return type === 'accelerator' ? 20 : 5;

@@ -1,18 +1,10 @@
-/** The engine on whatever device there is: order, memory, copies, reads, errors, life and death. */
-import {
-  type Binding,
-  type Command,
-  CompileError,
-  DeviceLostError,
-  EngineDisposedError,
-  type IEngine,
-  OutOfMemoryError,
-} from '@polygrad/core/engine';
+/** The engine on whatever device there is: order, memory, copies, reads, refusals, life and death. */
+import { type Binding, CompileError, EngineDisposedError, OutOfMemoryError } from '@polygrad/core/engine';
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { Driver } from './addon.ts';
-import { createOpenClEngine, OpenClEngine } from './engine.ts';
-import { type OpenClEngineOptions, setUp } from './setup.ts';
+import { createOpenClEngine, type OpenClEngine } from './engine.ts';
+import type { OpenClEngineOptions } from './setup.ts';
+import { floats, part, put } from './testing/bindings.ts';
 import { hasDevice } from './testing/device.ts';
 
 // Compiling takes a second on a busy machine.
@@ -27,16 +19,6 @@ function make(options: OpenClEngineOptions = {}): OpenClEngine {
 afterEach(() => {
   for (const e of engines.splice(0)) e.dispose();
 });
-
-function put(engine: IEngine, data: ArrayBufferView): Binding {
-  const binding = { buffer: engine.alloc(data.byteLength), offset: 0, bytes: data.byteLength };
-  engine.upload(binding, data);
-  return binding;
-}
-const floats = (engine: IEngine, b: Binding): number[] => [
-  ...new Float32Array(engine.downloadSync!(b, new Uint8Array(b.bytes)).buffer),
-];
-const part = ({ buffer }: Binding, offset: number, bytes: number): Binding => ({ buffer, offset, bytes });
 
 /** x[i] = x[i] * s + t, one group per element. */
 function stepProgram(n: number): Program {
@@ -276,63 +258,5 @@ describe.skipIf(!hasDevice())('OpenClEngine', () => {
     // The heap of JavaScript has its size after the first.
     const before = cycles();
     expect(cycles() - before).toBeLessThan(64 << 20);
-  });
-});
-
-describe.skipIf(!hasDevice())('errors of the driver', () => {
-  /** An engine whose driver answers `submit` and `read` with an OpenCL error. */
-  function failing(code: number, command = 0): OpenClEngine {
-    const setup = setUp({ cache: false });
-    const fail = (): never => {
-      throw Object.assign(new Error('native'), { code, call: 'clEnqueueNDRangeKernel', command, log: '' });
-    };
-    const driver = new Proxy(setup.driver, {
-      get: (target, name) =>
-        name === 'submit' ? fail : name === 'read' ? async () => fail() : target[name as keyof Driver].bind(target),
-    });
-    const engine = new OpenClEngine({ ...setup, driver });
-    engines.push(engine);
-    return engine;
-  }
-
-  it.each([-4, -5, -6])('%i is out of memory, and the engine goes on', async (code) => {
-    const engine = failing(code);
-    const x = put(engine, Float32Array.of(1));
-    expect(() => engine.submit([{ kind: 'fill', to: x, pattern: 0 }])).toThrow(OutOfMemoryError);
-    await expect(engine.download(x, new Uint8Array(4))).rejects.toThrow(OutOfMemoryError);
-    expect(floats(engine, x)).toEqual([1]);
-  });
-
-  it.each([-2, -14, -36, -9999])('%i is a lost device', async (code) => {
-    const engine = failing(code);
-    const x = put(engine, Float32Array.of(1));
-    await expect(engine.download(x, new Uint8Array(4))).rejects.toThrow(DeviceLostError);
-    expect((await engine.lost).reason).toBe('lost');
-    expect(() => engine.alloc(4)).toThrow(DeviceLostError);
-    engine.free(x.buffer);
-    engine.dispose();
-  });
-
-  it('loses the device where a batch stopped after it had changed its inputs, and only there', async () => {
-    const stopped = (kind: 'in place' | 'apart'): { engine: OpenClEngine; submit: () => void } => {
-      const engine = failing(-4, 1);
-      const [x, y] = [put(engine, Float32Array.of(1, 2)), put(engine, new Float32Array(2))];
-      const copy = (from: Binding, to: Binding): Command => ({ kind: 'copy', from, to });
-      const first = copy(part(x, 0, 4), kind === 'apart' ? part(y, 0, 4) : part(x, 0, 4));
-      const submit = (): void => engine.submit([first, copy(part(x, 4, 4), part(x, 0, 4))]);
-      return { engine, submit };
-    };
-    expect(stopped('apart').submit).toThrow(OutOfMemoryError);
-    const { engine, submit } = stopped('in place');
-    expect(submit).toThrow(/no room for command 1 of a batch/);
-    expect((await engine.lost).reason).toBe('lost');
-  });
-
-  it('anything else names the call and the code', () => {
-    const engine = failing(-52);
-    const x = put(engine, Float32Array.of(1));
-    expect(() => engine.submit([{ kind: 'fill', to: x, pattern: 0 }])).toThrow(
-      /clEnqueueNDRangeKernel says CL_INVALID_KERNEL_ARGS/,
-    );
   });
 });

@@ -9,8 +9,12 @@ export const openClProvider: BackendProvider = {
   name: 'opencl',
   async probe(): Promise<Probe> {
     try {
-      const { device } = chooseDevice(wishedDevice({}));
-      return { score: device.score, reason: `${device.reason} (${device.platform})`, device: device.name };
+      const { device, record } = chooseDevice(wishedDevice({}));
+      const found = { score: device.score, reason: `${device.reason} (${device.platform})`, device: device.name };
+      if (device.type !== 'cpu') return found;
+      const { platformVersion, version, driver, computeUnits } = record;
+      const processor = [device.platform, platformVersion, device.name, version, driver, `${computeUnits} threads`];
+      return { ...found, processor: processor.join(', ') };
     } catch (error) {
       return { score: 0, reason: error instanceof Error ? error.message : String(error), device: 'none' };
     }

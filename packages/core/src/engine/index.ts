@@ -33,6 +33,7 @@ export {
   setEngine,
 } from './registry.ts';
 
+export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../templates/library.ts';
 export { anyLowering } from '../templates/lowering.ts';
 export { threadLowering } from '../templates/lowering-threads.ts';

@@ -15,6 +15,11 @@ export interface Probe {
   readonly device: string;
   /** True for a GPU that the processor plays: never taken for a real one. */
   readonly software?: boolean;
+  /**
+   * Present where the device is the processor, reached by another way than the CPU engine: what its speed depends on (device, driver,
+   * versions, threads), in words. It is taken before that engine only where it was measured faster.
+   */
+  readonly processor?: string;
 }
 
 /** A backend package as the registry sees it. `Options` are the engine's own (threads, device index ...). */

@@ -32,15 +32,18 @@ function fileName(key: string): string {
 interface NodeFiles {
   readonly promises: {
     readFile(path: string, encoding: 'utf8'): Promise<string>;
-    writeFile(path: string, text: string): Promise<void>;
-    mkdir(path: string, options: { recursive: boolean }): Promise<unknown>;
+    writeFile(path: string, text: string, options: { mode: number; flag: string }): Promise<void>;
+    mkdir(path: string, options: { recursive: boolean; mode: number }): Promise<unknown>;
+    lstat(path: string): Promise<{ readonly uid: number; readonly mode: number; isDirectory(): boolean }>;
     rename(from: string, to: string): Promise<void>;
     rm(path: string, options: { force: boolean }): Promise<void>;
   };
 }
 interface NodeProcess {
   readonly pid: number;
+  readonly platform: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  getuid?(): number;
   /** From Node 20.16 on. */
   getBuiltinModule?(name: string): unknown;
 }
@@ -49,8 +52,23 @@ function nodeProcess(): NodeProcess | undefined {
   return (globalThis as { process?: NodeProcess }).process;
 }
 
+/** True for a folder that only this user can write; made where it is not there yet, closed to others. */
+async function isOwn(folder: string, { promises: fs }: NodeFiles, host: NodeProcess): Promise<boolean> {
+  try {
+    await fs.mkdir(folder, { recursive: true, mode: 0o700 });
+    const status = await fs.lstat(folder);
+    return (
+      status.isDirectory() &&
+      (host.platform === 'win32' || (status.uid === host.getuid?.() && (status.mode & 0o022) === 0))
+    );
+  } catch {
+    return false;
+  }
+}
+
 /**
- * A store of files, on Node. Each is written beside its place and moved there, so that readers see the old text or the new one.
+ * A store of files, on Node. Each is written beside its place and moved there, so that readers see the old text or the new one. A folder
+ * that somebody else owns or may write to is not used.
  *
  * @param folder where files are; by default `polygrad/tuning` in XDG_CACHE_HOME or in `.cache` of the home folder
  */
@@ -58,24 +76,27 @@ export function diskStore(folder?: string): TuningStore {
   const host = nodeProcess();
   const files = host?.getBuiltinModule?.('node:fs') as NodeFiles | undefined;
   if (host === undefined || files === undefined) return memoryStore();
-  const home = host.env.XDG_CACHE_HOME ?? `${host.env.HOME ?? host.env.USERPROFILE ?? '.'}/.cache`;
+  const home = host.env.XDG_CACHE_HOME || `${host.env.HOME ?? host.env.USERPROFILE ?? '.'}/.cache`;
   const base = folder ?? `${home}/polygrad/tuning`;
   const { promises: fs } = files;
-  let writes = 0;
+  let own: Promise<boolean> | null = null;
+  const usable = (): Promise<boolean> => (own ??= isOwn(base, files, host));
   return {
     load: async (key) => {
       try {
+        if (!(await usable())) return null;
         return await fs.readFile(`${base}/${fileName(key)}`, 'utf8');
       } catch {
         return null;
       }
     },
     save: async (key, value) => {
+      if (!(await usable())) return;
       const target = `${base}/${fileName(key)}`;
-      const beside = `${target}.${host.pid}.${++writes}`;
+      // Threads of Node share the process's number.
+      const beside = `${target}.${host.pid}.${Math.random().toString(36).slice(2)}`;
       try {
-        await fs.mkdir(base, { recursive: true });
-        await fs.writeFile(beside, value);
+        await fs.writeFile(beside, value, { mode: 0o600, flag: 'wx' });
         await fs.rename(beside, target);
       } catch {
         // A read-only home folder is no reason to fail.

@@ -1,5 +1,5 @@
 /** The tuner on an engine with a clock of its own: chooses the fastest, keeps it, finds it again, and ignores what is damaged. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -239,6 +239,25 @@ describe('a store of files', () => {
       const nowhere = diskStore(join(folder, 'file', 'x'));
       await nowhere.save('k', 'v');
       expect(await nowhere.load('k')).toBeNull();
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it.skipIf(process.platform === 'win32')('uses only a folder that nobody else can write', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'polygrad-tuning-'));
+    try {
+      const [own, open] = [join(folder, 'own'), join(folder, 'open')];
+      await diskStore(own).save('k', 'v');
+      const [file] = (await readdir(own)) as [string];
+      expect([(await stat(own)).mode & 0o777, (await stat(join(own, file))).mode & 0o777]).toEqual([0o700, 0o600]);
+      await cp(own, open, { recursive: true });
+      await chmod(open, 0o777);
+      expect(await diskStore(open).load('k')).toBeNull();
+      await diskStore(open).save('other', 'v');
+      expect(await readdir(open)).toEqual([file]);
+      await chmod(open, 0o755);
+      expect(await diskStore(open).load('k')).toBe('v');
     } finally {
       await rm(folder, { recursive: true });
     }

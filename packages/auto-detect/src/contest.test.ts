@@ -1,0 +1,236 @@
+/** Processors by another way than the CPU engine: when they are measured, what is kept, what the report says; then one for real. */
+import {
+  type BackendProvider,
+  type EngineComparison,
+  type IEngine,
+  memoryStore,
+  type Probe,
+  registerBackend,
+  type TuningStore,
+} from '@polygrad/core/engine';
+import { createReferenceEngine } from '@polygrad/core/testing';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Compare } from './contest.ts';
+import { type AutoDetectOptions, detect } from './detect.ts';
+import { autoDetectAndConfigureGpu, type BackendReport } from './index.ts';
+import type { BackendPackage } from './packages.ts';
+
+const key = Symbol.for('polygrad.registry');
+const globals = globalThis as { [key]?: unknown };
+let before: unknown;
+beforeEach(() => {
+  before = globals[key];
+  globals[key] = undefined;
+});
+afterEach(() => {
+  globals[key] = before;
+  vi.useRealTimers();
+});
+
+let made: { name: string; disposed: boolean }[] = [];
+function backend(name: string, probe: Partial<Probe>, create?: () => Promise<IEngine>): BackendPackage {
+  const provider: BackendProvider = {
+    name,
+    probe: async () => ({ score: 0, reason: `${name} as it is`, device: `the ${name} device`, ...probe }),
+    create:
+      create ??
+      (() => {
+        const engine = createReferenceEngine({ name });
+        const entry = { name, disposed: false };
+        made.push(entry);
+        return { ...engine, dispose: () => void (entry.disposed = true) };
+      }),
+  };
+  return { name, specifier: `@polygrad/backend-${name}`, load: async () => registerBackend(provider) };
+}
+beforeEach(() => {
+  made = [];
+});
+
+const cpu = backend('cpu', { score: 10, reason: 'two threads' });
+const pocl = backend('opencl', { score: 5, reason: 'a processor', processor: 'driver 3, two threads' });
+const measured = (products: number, elementwise: number, small: number): EngineComparison => ({
+  ratio: Math.cbrt(products * elementwise * small),
+  works: { products, elementwise, small },
+});
+const comparing = (found: EngineComparison): ReturnType<typeof vi.fn<Compare>> =>
+  vi.fn<Compare>(async (engine, other) => {
+    expect([engine.name, other.name]).toEqual(['opencl', 'cpu']);
+    return found;
+  });
+
+interface Found {
+  readonly chosen: string;
+  readonly opencl: BackendReport;
+  readonly order: string[];
+}
+async function find(compare: Compare, options: AutoDetectOptions = {}, known = [cpu, pocl]): Promise<Found> {
+  // What an earlier call registered is not here.
+  globals[key] = undefined;
+  const { engine, report } = await detect({ measureStore: memoryStore(), ...options }, known, compare);
+  const opencl = report.find(({ name }) => name === 'opencl') as BackendReport;
+  return { chosen: engine.name, opencl, order: report.map(({ name }) => name) };
+}
+
+describe('a processor by another way', () => {
+  it('comes before the CPU engine where it was measured faster', async () => {
+    const { chosen, opencl, order } = await find(comparing(measured(2, 1.6, 1.28)));
+    expect([chosen, opencl.verdict, opencl.score]).toEqual(['opencl', 'chosen', 16]);
+    expect(order).toEqual(['opencl', 'cpu']);
+    expect(opencl.reason).toBe(
+      'a processor, measured 1.6 times the CPU engine (products 2.0, element by element 1.6, small kernels 1.3)',
+    );
+    // The two that were measured are gone, and the one that is left is new.
+    expect(made.map(({ name, disposed }) => `${name} ${disposed}`)).toEqual([
+      'opencl true',
+      'cpu true',
+      'opencl false',
+    ]);
+  });
+
+  it.each([
+    [measured(0.9, 0.7, 0.54), 'measured 0.69 of the CPU engine'],
+    [measured(1, 1, 0.98), 'measured 0.99 of the CPU engine'],
+    // No clear margin, and a clear one with something that it does badly.
+    [measured(1.2, 1.2, 1.2), 'measured 1.2 times the CPU engine'],
+    [measured(4, 4, 0.7), 'measured 2.2 times the CPU engine'],
+  ])('stays behind it otherwise: %o', async (found, words) => {
+    const { chosen, opencl, order } = await find(comparing(found));
+    expect([chosen, opencl.verdict, opencl.score]).toEqual(['cpu', 'slower', 5]);
+    expect(order).toEqual(['cpu', 'opencl']);
+    expect(opencl.reason).toContain(words);
+    expect(made.filter(({ disposed }) => !disposed).map(({ name }) => name)).toEqual(['cpu']);
+  });
+
+  it('never comes first by its own score', async () => {
+    const boastful = backend('opencl', { score: 99, processor: 'x' });
+    expect((await find(comparing(measured(0.5, 0.5, 0.5)), {}, [cpu, boastful])).chosen).toBe('cpu');
+  });
+
+  it('is not measured where that decides nothing', async () => {
+    const compare = vi.fn<Compare>();
+    const gpu = backend('webgpu', { score: 50 });
+    const reason = async (options: AutoDetectOptions, known = [cpu, pocl]): Promise<string> =>
+      (await find(compare, options, known)).opencl.reason;
+    expect(await reason({}, [cpu, pocl, gpu])).toContain('not measured: webgpu comes before both');
+    expect(await reason({ prefer: 'cpu' })).toContain('not measured: cpu is preferred');
+    expect(await reason({ prefer: 'opencl' })).toContain('not measured: it is preferred');
+    expect(await reason({ only: ['opencl'] })).toContain('not measured: the CPU engine is not among what');
+    expect(await reason({ measure: false })).toContain('not measured: the option measure is false');
+    expect(await reason({ measure: 'load' })).toContain('not measured: no earlier run has');
+    expect(compare).not.toHaveBeenCalled();
+  });
+
+  it('is measured where a better one does not start', async () => {
+    const broken = backend('webgpu', { score: 50 }, () => Promise.reject(new Error('no')));
+    expect((await find(comparing(measured(2, 2, 2)), {}, [cpu, pocl, broken])).chosen).toBe('opencl');
+  });
+
+  it('is measured once for a device, its driver, options and threads', async () => {
+    const measureStore = memoryStore();
+    const compare = comparing(measured(2, 2, 2));
+    const again = (options: AutoDetectOptions = {}, known = [cpu, pocl]): Promise<Found> =>
+      find(compare, { measureStore, ...options }, known);
+    const first = await again();
+    expect(await again()).toEqual(first);
+    expect((await again({ measure: 'load' })).chosen).toBe('opencl');
+    expect(compare).toHaveBeenCalledTimes(1);
+    await again({ measure: 'anew' });
+    expect(compare).toHaveBeenCalledTimes(2);
+    await again({ engineOptions: { cpu: { threads: 1 } } });
+    expect(compare).toHaveBeenCalledTimes(3);
+    await again({}, [cpu, backend('opencl', { score: 5, processor: 'driver 4, two threads' })]);
+    expect(compare).toHaveBeenCalledTimes(4);
+    await again({}, [backend('cpu', { score: 10, reason: 'one thread' }), pocl]);
+    expect(compare).toHaveBeenCalledTimes(5);
+  });
+
+  it('is measured anew where the store holds something else, or fails', async () => {
+    let kept = '';
+    const store = (text: string | null): TuningStore => ({
+      load: async () => text,
+      save: async (_, value) => {
+        kept = value;
+      },
+    });
+    const compare = comparing(measured(2, 2, 2));
+    await find(compare, { measureStore: store(null) });
+    const good = JSON.parse(kept);
+    expect((await find(compare, { measureStore: store(kept) })).chosen).toBe('opencl');
+    expect(compare).toHaveBeenCalledTimes(1);
+    const damaged = [
+      kept.slice(0, -3),
+      '7',
+      JSON.stringify({ ...good, key: 'of another device' }),
+      JSON.stringify({ ...good, ratio: -2 }),
+      JSON.stringify({ ...good, ratio: '2' }),
+      JSON.stringify({ ...good, works: { products: 2 } }),
+      JSON.stringify({ ...good, works: null }),
+    ];
+    for (const text of damaged) await find(compare, { measureStore: store(text) });
+    expect(compare).toHaveBeenCalledTimes(1 + damaged.length);
+    const failing: TuningStore = {
+      load: () => Promise.reject(new Error('no')),
+      save: () => Promise.reject(new Error('no')),
+    };
+    expect((await find(compare, { measureStore: failing })).chosen).toBe('opencl');
+  });
+
+  it('is left alone where measuring fails or takes too long', async () => {
+    const failing = await find(() => Promise.reject(new Error('the device\nis gone')));
+    expect([failing.chosen, failing.opencl.reason]).toEqual([
+      'cpu',
+      expect.stringContaining('not measured: the device is gone'),
+    ]);
+    vi.useFakeTimers();
+    made = [];
+    let signal: AbortSignal | undefined;
+    const hanging: Compare = (_, __, options) =>
+      new Promise((_resolve, reject) => {
+        signal = options?.signal;
+        signal?.addEventListener('abort', () => reject(signal?.reason));
+      });
+    const found = find(hanging, { timeout: 30 });
+    await vi.advanceTimersByTimeAsync(30);
+    const { chosen, opencl } = await found;
+    expect([chosen, opencl.reason]).toEqual([
+      'cpu',
+      expect.stringContaining('not measured: it took longer than 30 ms'),
+    ]);
+    expect(signal?.aborted).toBe(true);
+    expect(made.map(({ name, disposed }) => `${name} ${disposed}`)).toEqual(['opencl true', 'cpu true', 'cpu false']);
+  });
+
+  it('is given back where it starts after the time was up', async () => {
+    vi.useFakeTimers();
+    const late = { ...createReferenceEngine({ name: 'opencl' }), dispose: vi.fn() };
+    const slow = backend('opencl', { score: 5, processor: 'slow' }, async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return late;
+    });
+    const found = find(comparing(measured(2, 2, 2)), { timeout: 30 }, [cpu, slow]);
+    await vi.advanceTimersByTimeAsync(30);
+    expect((await found).chosen).toBe('cpu');
+    await vi.advanceTimersByTimeAsync(20);
+    expect(late.dispose).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('what is really here', () => {
+  it('the report has a ratio for a processor under OpenCL, and the order follows it', async ({ skip }) => {
+    globals[key] = before;
+    const { engine, report } = await autoDetectAndConfigureGpu({
+      only: ['cpu', 'opencl'],
+      measure: 'anew',
+      measureStore: memoryStore(),
+      timeout: 120_000,
+    });
+    engine.dispose();
+    const opencl = report.find(({ name }) => name === 'opencl') as BackendReport;
+    if (!opencl.reason.includes('a processor (')) skip(`no processor under OpenCL: ${opencl.reason}`);
+    expect(opencl.reason).toMatch(/, measured \d+(\.\d+)? (times|of) the CPU engine \(products \d/);
+    const cpuScore = (report.find(({ name }) => name === 'cpu') as BackendReport).score;
+    expect(report[0]?.name).toBe(opencl.score > cpuScore ? 'opencl' : 'cpu');
+    expect(engine.name).toBe(report[0]?.name);
+  }, 200_000);
+});

@@ -1,0 +1,127 @@
+/**
+ * A processor reached by another way than the CPU engine (`Probe.processor`) against that engine: measured once, kept, and what
+ * follows from it.
+ *
+ * Both engines are made for the measurement and disposed after it. The current engine is not touched.
+ */
+import {
+  type BackendProvider,
+  compareEngines,
+  type EngineComparison,
+  type IEngine,
+  type TuningStore,
+} from '@polygrad/core/engine';
+import { oneLine, within } from './limit.ts';
+
+/** 'load': only what earlier runs measured counts; 'automatic': what is new is measured, too; 'anew': everything; false: nothing. */
+export type Measuring = 'automatic' | 'load' | 'anew' | false;
+
+/** One of the two. */
+export interface Side {
+  readonly provider: BackendProvider;
+  readonly options: Readonly<Record<string, unknown>> | undefined;
+  /** What its speed depends on besides the options: device, driver, versions, threads. */
+  readonly facts: string;
+}
+
+export type Compare = typeof compareEngines;
+
+export interface ContestOptions {
+  readonly measure: Measuring;
+  /** Most milliseconds for a new measurement, with making both engines and compiling. */
+  readonly timeout: number;
+  readonly store: TuningStore;
+  /** For tests. */
+  readonly compare?: Compare | undefined;
+}
+
+/** What was measured, or why nothing was. */
+export type Result = EngineComparison | string;
+
+/** Changes when what is measured does: older measurements are not found any more. */
+const version = 1;
+const words = { products: 'products', elementwise: 'element by element', small: 'small kernels' } as const;
+const works = Object.keys(words) as (keyof typeof words)[];
+
+/** To be taken first, it must be so many times as fast over all, and nowhere fall below this part of the CPU engine's speed. */
+const margin = { overall: 1.25, each: 0.8 };
+
+/** True if the measured one is to be taken before the CPU engine. */
+export function wins(found: EngineComparison): boolean {
+  return found.ratio >= margin.overall && works.every((work) => found.works[work] >= margin.each);
+}
+
+/** A measurement in words. */
+export function describe(found: EngineComparison): string {
+  const of = (x: number): string => x.toFixed(x < 10 ? 1 : 0);
+  const each = works.map((work) => `${words[work]} ${of(found.works[work])}`).join(', ');
+  // 0.96 is no '1.0 of'.
+  const ratio = found.ratio < 1 ? `${Math.floor(found.ratio * 100) / 100} of` : `${of(found.ratio)} times`;
+  return `measured ${ratio} the CPU engine (${each})`;
+}
+
+function keyOf(challenger: Side, defender: Side): string {
+  const side = ({ provider, options = {}, facts }: Side): string => {
+    const given = Object.entries(options).map(([k, v]) => (Object(v) === v ? k : `${k}=${String(v)}`));
+    return [provider.name, facts, ...given].join(' ');
+  };
+  const { versions } = (globalThis as { process?: { versions?: { v8?: string } } }).process ?? {};
+  return `speed-${version} ${side(challenger)} against ${side(defender)} v8 ${versions?.v8 ?? ''}`;
+}
+
+/** A measurement from the store; what is damaged is as if it were not there. */
+function read(text: string | null, key: string): EngineComparison | null {
+  try {
+    const found = JSON.parse(text ?? 'null') as (EngineComparison & { key: unknown }) | null;
+    // The store names files by a hash.
+    if (found === null || found.key !== key) return null;
+    const numbers = [found.ratio, ...works.map((work) => found.works[work])];
+    if (!numbers.every((x) => typeof x === 'number' && x > 0 && x < 1e9)) return null;
+    return { ratio: found.ratio, works: found.works };
+  } catch {
+    return null;
+  }
+}
+
+/** The measurement of an earlier run, or a new one. Never throws. */
+export async function contest(
+  challenger: Side,
+  defender: Side,
+  { measure: how, timeout, store, compare = compareEngines }: ContestOptions,
+): Promise<Result> {
+  if (how === false) return 'the option measure is false';
+  const key = keyOf(challenger, defender);
+  if (how !== 'anew') {
+    const known = read(await store.load(key).catch(() => null), key);
+    if (known !== null) return known;
+    if (how === 'load') return 'no earlier run has, and this one was not to';
+  }
+  const stop = new AbortController();
+  const outcome = await within(timeout, () => measure(challenger, defender, compare, stop.signal));
+  if (outcome.kind === 'late') {
+    stop.abort(new Error('too late'));
+    return `it took longer than ${timeout} ms`;
+  }
+  if (outcome.kind === 'error') return oneLine(outcome.error);
+  await store.save(key, JSON.stringify({ key, ...outcome.value })).catch(() => undefined);
+  return outcome.value;
+}
+
+async function measure(
+  challenger: Side,
+  defender: Side,
+  compare: Compare,
+  signal: AbortSignal,
+): Promise<EngineComparison> {
+  const made: IEngine[] = [];
+  try {
+    for (const { provider, options } of [challenger, defender]) {
+      made.push(await provider.create(options));
+      signal.throwIfAborted();
+    }
+    const [engine, other] = made as [IEngine, IEngine];
+    return await compare(engine, other, { signal });
+  } finally {
+    for (const engine of made) engine.dispose();
+  }
+}
