@@ -3,7 +3,8 @@
  */
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import type { FunctionBody } from './asm/module.ts';
-import { ValType, W } from './asm/opcodes.ts';
+import * as W from './asm/plain.ts';
+import * as T from './asm/types.ts';
 import { ByteWriter } from './asm/writer.ts';
 import type { Code } from './kernel.ts';
 
@@ -38,7 +39,7 @@ export function copyFunction(addressBits: 32 | 64): FunctionBody {
   const w = new ByteWriter();
   const [args, from, to] = [0, 1, 2];
   const [start, size] = [4, 5];
-  const type = wide ? ValType.i64 : ValType.i32;
+  const type = wide ? T.i64 : T.i32;
   const get = (local: number): void => {
     w.u8(W.localGet);
     w.uleb(local);
@@ -81,13 +82,12 @@ export function copyFunction(addressBits: 32 | 64): FunctionBody {
     w.u8(wide ? W.i64Add : W.i32Add);
   }
   get(size);
-  w.u8(W.memoryCopy >> 16);
-  w.uleb(W.memoryCopy & 0xffff);
+  w.code(W.memoryCopy);
   w.u8(0);
   w.u8(0);
   return {
     name: 'copy',
-    params: [ValType.i32, ValType.i32, ValType.i32, ValType.i32],
+    params: [T.i32, T.i32, T.i32, T.i32],
     results: [],
     locals: [type, type],
     code: w.take(),

@@ -2,7 +2,9 @@
  * What this JavaScript engine's WebAssembly can do, found by validating and running small modules once.
  */
 import { assembleModule } from './asm/module.ts';
-import { S, ValType, W } from './asm/opcodes.ts';
+import * as S from './asm/simd.ts';
+import * as W from './asm/plain.ts';
+import * as T from './asm/types.ts';
 import { ByteWriter } from './asm/writer.ts';
 import { nodeModule } from './threads/host.ts';
 
@@ -56,16 +58,10 @@ function hasMemory64(): boolean {
 /** A module whose function writes a * b + c of two doubles and two floats at addresses 0 and 16. */
 function maddProbe(): Uint8Array<ArrayBuffer> {
   const w = new ByteWriter();
-  const op = (code: number): void => {
-    if (code > 0xff) {
-      w.u8(code >> 16);
-      w.uleb(code & 0xffff);
-    } else w.u8(code);
-  };
   const load = (at: number): void => {
-    op(W.i32Const);
+    w.code(W.i32Const);
     w.sleb(at);
-    op(S.load);
+    w.code(S.load);
     w.uleb(0);
     w.uleb(0);
   };
@@ -73,16 +69,16 @@ function maddProbe(): Uint8Array<ArrayBuffer> {
     [S.f64RelaxedMadd, 0],
     [S.f32RelaxedMadd, 64],
   ] as const) {
-    op(W.i32Const);
+    w.code(W.i32Const);
     w.sleb(at);
     for (let i = 1; i <= 3; i++) load(at + 16 * i);
-    op(madd);
-    op(S.store);
+    w.code(madd);
+    w.code(S.store);
     w.uleb(0);
     w.uleb(0);
   }
   return assembleModule({ minPages: 1, shared: false, addressBits: 32 }, [
-    { name: 'madd', params: [], results: [], locals: [ValType.v128], code: w.take() },
+    { name: 'madd', params: [], results: [], locals: [T.v128], code: w.take() },
   ]);
 }
 

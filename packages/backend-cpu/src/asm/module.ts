@@ -3,7 +3,7 @@
  *
  * The assembler proper: sections, types, locals. It never looks into code bytes; `emit/` writes those.
  */
-import type { ValType } from './opcodes.ts';
+import type { ValType } from './types.ts';
 import { ByteWriter } from './writer.ts';
 
 /** The memory a module imports as `m.m`. */

@@ -1,7 +1,46 @@
 import { describe, expect, it } from 'vitest';
 import type { FunctionBody } from './module.ts';
-import { A, S, ValType, W } from './opcodes.ts';
-import { functionText, instructionName } from './text.ts';
+import * as A from './atomics.ts';
+import * as S from './simd.ts';
+import * as W from './plain.ts';
+import * as T from './types.ts';
+import { instructionName } from './names.ts';
+import { functionText } from './text.ts';
+
+/** 'TruncSatF32U' to 'trunc_sat_f32_u'; a number after a letter stays with it. */
+function snake(name: string): string {
+  return name
+    .replace(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '_')
+    .toLowerCase()
+    .replace(/^_/, '');
+}
+
+const lanes: Readonly<Record<string, string>> = {
+  i8: 'i8x16',
+  i16: 'i16x8',
+  i32: 'i32x4',
+  i64: 'i64x2',
+  f32: 'f32x4',
+  f64: 'f64x2',
+};
+
+function plainName(key: string): string {
+  const [, type, rest] = /^([if](?:32|64))([A-Z].*)$/.exec(key) ?? [];
+  if (type !== undefined) return `${type}.${snake(rest!)}`;
+  const [, group, action] = /^(local|memory)([A-Z].*)$/.exec(key) ?? [];
+  return group === undefined ? snake(key) : `${group}.${snake(action!)}`;
+}
+
+function vectorName(key: string): string {
+  const [, type, rest] = /^([if]\d+)([A-Z].*)$/.exec(key) ?? [];
+  if (type === undefined) return key === 'shuffle' ? 'i8x16.shuffle' : `v128.${snake(key)}`;
+  const words = snake(rest!)
+    .replace(/^(extract|replace)$/, '$1_lane')
+    .replace(/_([if]\d+)/, (_, from: string) => `_${lanes[from]}`);
+  return `${lanes[type]}.${words}`;
+}
+
+const atomicName = (key: string): string => plainName(key).replace('.', '.atomic.').replace('rmw_', 'rmw.');
 
 /** Names as the specification's index of instructions has them. */
 const published: [number, string][] = [
@@ -32,6 +71,15 @@ const published: [number, string][] = [
 ];
 
 describe('instructionName', () => {
+  it.each([
+    ['plain', W, plainName],
+    ['simd', S, vectorName],
+    ['atomics', A, atomicName],
+  ] as const)('knows all of %s.ts', (_, codes, nameOf) => {
+    const all = Object.entries(codes);
+    expect(all.map(([, code]) => instructionName(code))).toEqual(all.map(([key]) => nameOf(key)));
+  });
+
   for (const [code, name] of published) it(name, () => expect(instructionName(code)).toBe(name));
 });
 
@@ -41,9 +89,9 @@ describe('functionText', () => {
     const f32 = [...new Uint8Array(Float32Array.of(0.5).buffer)];
     const body: FunctionBody = {
       name: 'sum',
-      params: [ValType.i32, ValType.i32],
+      params: [T.i32, T.i32],
       results: [],
-      locals: [ValType.v128],
+      locals: [T.v128],
       // biome-ignore format: an instruction a line reads better
       code: Uint8Array.of(
         W.loop, 0x40,

@@ -4,56 +4,19 @@
  * Reads only what the emitter prints. Nothing needs it to run kernels, so it is loaded when somebody asks.
  */
 import type { FunctionBody } from './module.ts';
-import { A, S, ValType, W } from './opcodes.ts';
+import { instructionName } from './names.ts';
 
-const lanes: Readonly<Record<string, string>> = {
-  i8: 'i8x16',
-  i16: 'i16x8',
-  i32: 'i32x4',
-  i64: 'i64x2',
-  f32: 'f32x4',
-  f64: 'f64x2',
-};
-
-const typeNames = new Map<number, string>(Object.entries(ValType).map(([name, code]) => [code, name]));
-
-/** 'TruncSatF32U' to 'trunc_sat_f32_u'; a number after a letter stays with it. */
-function snake(name: string): string {
-  return name
-    .replace(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, '_')
-    .toLowerCase()
-    .replace(/^_/, '');
-}
-
-function plainName(key: string): string {
-  const [, type, rest] = /^([if](?:32|64))([A-Z].*)$/.exec(key) ?? [];
-  if (type !== undefined) return `${type}.${snake(rest!)}`;
-  const [, group, action] = /^(local|memory)([A-Z].*)$/.exec(key) ?? [];
-  return group === undefined ? snake(key) : `${group}.${snake(action!)}`;
-}
-
-function vectorName(key: string): string {
-  const [, type, rest] = /^([if]\d+)([A-Z].*)$/.exec(key) ?? [];
-  if (type === undefined) return key === 'shuffle' ? 'i8x16.shuffle' : `v128.${snake(key)}`;
-  const words = snake(rest!)
-    .replace(/^(extract|replace)$/, '$1_lane')
-    .replace(/_([if]\d+)/, (_, from: string) => `_${lanes[from]}`);
-  return `${lanes[type]}.${words}`;
-}
-
-/** Names of the text format by code. */
-const names: ReadonlyMap<number, string> = new Map([
-  ...Object.entries(W).map(([key, code]) => [code, plainName(key)] as const),
-  ...Object.entries(S).map(([key, code]) => [code, vectorName(key)] as const),
-  ...Object.entries(A).map(
-    ([key, code]) => [code, plainName(key).replace('.', '.atomic.').replace('rmw_', 'rmw.')] as const,
-  ),
+/** Value types (types.ts). */
+const typeNames = new Map([
+  [0x7f, 'i32'],
+  [0x7e, 'i64'],
+  [0x7d, 'f32'],
+  [0x7c, 'f64'],
+  [0x7b, 'v128'],
 ]);
 
-/** Name of an instruction in the text format; for tests. */
-export function instructionName(code: number): string {
-  return names.get(code) ?? `unknown 0x${code.toString(16)}`;
-}
+/** Where the codes behind a prefix begin. */
+const groups: Readonly<Record<number, number>> = { 253: 0x200, 252: 0x400, 254: 0x800 };
 
 class Reader {
   at = 0;
@@ -84,10 +47,11 @@ class Reader {
     }
   }
 
-  /** An instruction's code as in opcodes.ts. */
+  /** An instruction's code as in plain.ts, simd.ts and atomics.ts. */
   code(): number {
     const first = this.bytes[this.at++]!;
-    return first < 0xfc || first > 0xfe ? first : (first << 16) | this.uleb();
+    const prefixed = groups[first];
+    return prefixed === undefined ? first : prefixed + this.uleb();
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * A growing byte buffer with the number encodings of the WebAssembly binary format.
  *
- * Not an assembler: it knows LEB128 and IEEE bytes, no instruction and no section.
+ * Not an assembler: it knows LEB128, IEEE bytes and how codes are written, no instruction and no section.
  */
 
 const scratch = new DataView(new ArrayBuffer(8));
@@ -24,6 +24,15 @@ export class ByteWriter {
   u8(value: number): void {
     if (this.length === this.buffer.length) this.grow(1);
     this.buffer[this.length++] = value;
+  }
+
+  /** An instruction by its code in plain.ts, simd.ts or atomics.ts. */
+  code(value: number): void {
+    if (value < 0x100) this.u8(value);
+    else {
+      this.u8(value < 0x400 ? 0xfd : value < 0x800 ? 0xfc : 0xfe);
+      this.uleb(value & 0x1ff);
+    }
   }
 
   /** Unsigned LEB128 of an integer below 2^53. */

@@ -8,7 +8,8 @@
  * 32-bit pointer to 64 bits again in each iteration.
  */
 import { type KNode, lowOf } from '@polygrad/core/kernel';
-import { ValType, W } from '../asm/opcodes.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import type { Block, Val } from './lir.ts';
 import type { Context } from './context.ts';
 import type { NodeInfos } from './live.ts';
@@ -104,7 +105,7 @@ export class Addresses {
   }
 
   private add(a: Val, b: Val): Val {
-    return this.wide ? this.ctx.fn.int(W.i64Add, ValType.i64, a, b) : this.ctx.fn.int(W.i32Add, ValType.i32, a, b);
+    return this.wide ? this.ctx.fn.int(W.i64Add, T.i64, a, b) : this.ctx.fn.int(W.i32Add, T.i32, a, b);
   }
 
   private addTerm(base: Val, val: Val, coef: number, loop: LoopVar | null): Val {
@@ -124,8 +125,8 @@ export class Addresses {
       }
     }
     const [type, mul, shl, sub] = this.wide
-      ? ([ValType.i64, W.i64Mul, W.i64Shl, W.i64Sub] as const)
-      : ([ValType.i32, W.i32Mul, W.i32Shl, W.i32Sub] as const);
+      ? ([T.i64, W.i64Mul, W.i64Shl, W.i64Sub] as const)
+      : ([T.i32, W.i32Mul, W.i32Shl, W.i32Sub] as const);
     const x = this.wide ? this.extend(val) : val;
     if (!isPowerOfTwo) return this.add(base, fn.int(mul, type, x, this.constant(coef)));
     const scaled = size === 1 ? x : fn.int(shl, type, x, this.constant(Math.log2(size)));
@@ -137,7 +138,7 @@ export class Addresses {
   private extend(val: Val): Val {
     let wide = this.extended.get(val);
     if (wide === undefined || !wide.block.open) {
-      wide = this.ctx.fn.op(W.i64ExtendI32S, ValType.i64, [val]);
+      wide = this.ctx.fn.op(W.i64ExtendI32S, T.i64, [val]);
       this.extended.set(val, wide);
     }
     return wide;
@@ -146,9 +147,7 @@ export class Addresses {
   /** The base where the gate holds, zero elsewhere. */
   gated(base: Val, gate: Val): Val {
     const { fn } = this.ctx;
-    const mask = fn.int(W.i32Sub, ValType.i32, fn.i32(0), gate);
-    return this.wide
-      ? fn.int(W.i64And, ValType.i64, base, this.extend(mask))
-      : fn.int(W.i32And, ValType.i32, base, mask);
+    const mask = fn.int(W.i32Sub, T.i32, fn.i32(0), gate);
+    return this.wide ? fn.int(W.i64And, T.i64, base, this.extend(mask)) : fn.int(W.i32And, T.i32, base, mask);
   }
 }

@@ -3,7 +3,9 @@
  * their bits; anything to bool is `!= 0`.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import {
   type Context,
   highHalf,
@@ -88,7 +90,7 @@ function convert(ctx: Context, n: KNode, from: Reg, to: Reg, x: Lowered): Lowere
   if (same !== undefined)
     return { parts: same === 0 ? x.parts : mapParts([x.parts], ([v]) => vop(ctx, same, v!)), width: to.width };
   const widen = widening[pair];
-  const cut = from.type === ValType.i64 && to.width === 4 && to.type === ValType.i32;
+  const cut = from.type === T.i64 && to.width === 4 && to.type === T.i32;
   if (widen === undefined && narrowing[pair] === undefined && !cut) {
     const lane = (i: number): Val => castScalar(ctx, from, to, extract(ctx, from, x, i));
     return gather(ctx, to, n.lanes, lane);
@@ -118,8 +120,8 @@ function wrapSmall(ctx: Context, n: KNode, { kind, width }: Reg, x: Lowered): Lo
   const bits = smallBits(n.dtype);
   if (n.lanes === 1) {
     const [v] = x.parts as [Val];
-    if (kind === 'u32') return { parts: [fn.int(W.i32And, ValType.i32, v, fn.i32(2 ** bits - 1))], width };
-    return { parts: [fn.op(bits === 8 ? W.i32Extend8S : W.i32Extend16S, ValType.i32, [v])], width };
+    if (kind === 'u32') return { parts: [fn.int(W.i32And, T.i32, v, fn.i32(2 ** bits - 1))], width };
+    return { parts: [fn.op(bits === 8 ? W.i32Extend8S : W.i32Extend16S, T.i32, [v])], width };
   }
   const by = fn.i32(32 - bits);
   const shift = kind === 'u32' ? S.i32ShrU : S.i32ShrS;
@@ -127,8 +129,7 @@ function wrapSmall(ctx: Context, n: KNode, { kind, width }: Reg, x: Lowered): Lo
 }
 
 function castScalar(ctx: Context, from: Reg, to: Reg, x: Val): Val {
-  if (to.kind === 'bool')
-    return ctx.fn.op(compareCodes.NE![from.kind]![0], ValType.i32, [x, scalarConst(ctx, from, 0)]);
+  if (to.kind === 'bool') return ctx.fn.op(compareCodes.NE![from.kind]![0], T.i32, [x, scalarConst(ctx, from, 0)]);
   const code = scalarCasts[`${from.kind}>${to.kind}`] ?? refuse(`no cast from ${from.kind} to ${to.kind}`);
   return code === 0 ? x : ctx.fn.op(code, to.type, [x]);
 }

@@ -2,7 +2,9 @@
  * What the lowering functions share: the function under construction and the values found so far.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import type { Fn } from './fn.ts';
 import type { Val } from './lir.ts';
 import { type EmitTarget, type Reg, refuse } from './target.ts';
@@ -48,14 +50,14 @@ export function mapParts(operands: readonly (readonly Val[])[], make: (vals: Val
 
 /** A vector instruction. */
 export function vop(ctx: Context, code: number, ...args: Val[]): Val {
-  return ctx.fn.op(code, ValType.v128, args);
+  return ctx.fn.op(code, T.v128, args);
 }
 
 /** `i8x16.shuffle` choosing 32-bit lanes 0-3 of `a` and 4-7 of `b`. */
 export function shuffle32(ctx: Context, a: Val, b: Val, lanes: readonly [number, number, number, number]): Val {
   const pattern = new Uint8Array(16);
   for (let i = 0; i < 16; i++) pattern[i] = lanes[i >> 2]! * 4 + (i & 3);
-  return ctx.fn.op(S.shuffle, ValType.v128, [a, b], 0, pattern);
+  return ctx.fn.op(S.shuffle, T.v128, [a, b], 0, pattern);
 }
 
 /** The upper 8 bytes moved to the lower half. */
@@ -65,7 +67,7 @@ export function highHalf(ctx: Context, v: Val): Val {
 
 /** A scalar constant of this register kind. */
 export function scalarConst(ctx: Context, reg: Reg, value: number | bigint): Val {
-  if (reg.type === ValType.i64) return ctx.fn.i64(value);
+  if (reg.type === T.i64) return ctx.fn.i64(value);
   if (reg.kind === 'f32') return ctx.fn.f32(Number(value));
   if (reg.kind === 'f64') return ctx.fn.f64(Number(value));
   return ctx.fn.i32(Number(value));
@@ -81,7 +83,7 @@ const i64Lanes = new BigInt64Array(bytes16.buffer);
 export function vectorConst(ctx: Context, reg: Reg, width: 4 | 8, valueAt: (lane: number) => number | bigint): Val {
   const count = 16 / width;
   for (let i = 0; i < count; i++) {
-    if (reg.type === ValType.i64) {
+    if (reg.type === T.i64) {
       i64Lanes[i] = BigInt.asIntN(64, BigInt(valueAt(i)));
       continue;
     }
@@ -122,9 +124,9 @@ export function select(ctx: Context, cond: Val, a: Val, b: Val): Val {
 /** Whether a condition holds (or fails) in some lane, as a scalar; null where its vectors are not full. */
 export function someLane(ctx: Context, { parts, width }: Lowered, lanes: number, holds: boolean): Val | null {
   const { fn } = ctx;
-  if (lanes === 1) return holds ? parts[0]! : fn.op(W.i32Eqz, ValType.i32, [parts[0]!]);
+  if (lanes === 1) return holds ? parts[0]! : fn.op(W.i32Eqz, T.i32, [parts[0]!]);
   if ((lanes * width) % 16 !== 0) return null;
   const all = parts.reduce((a, b) => (a === b ? a : vop(ctx, holds ? S.or : S.and, a, b)));
-  if (holds) return fn.op(S.anyTrue, ValType.i32, [all]);
-  return fn.op(W.i32Eqz, ValType.i32, [fn.op(S.i32AllTrue, ValType.i32, [all])]);
+  if (holds) return fn.op(S.anyTrue, T.i32, [all]);
+  return fn.op(W.i32Eqz, T.i32, [fn.op(S.i32AllTrue, T.i32, [all])]);
 }

@@ -3,7 +3,10 @@
  *
  * Knows instructions only as codes; what they mean is the business of the lowering files around it.
  */
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
+import type { ValType } from '../asm/types.ts';
 import { Block, CELL, type Cell, type MemoryClass, Val } from './lir.ts';
 
 const zero16 = new Uint8Array(16);
@@ -69,7 +72,7 @@ export class Fn {
   i32(value: number): Val {
     let v = this.smallInts.get(value | 0);
     if (v === undefined) {
-      v = this.make(W.i32Const, ValType.i32, [], value | 0, null, this.root, null);
+      v = this.make(W.i32Const, T.i32, [], value | 0, null, this.root, null);
       this.smallInts.set(value | 0, v);
     }
     return v;
@@ -78,15 +81,15 @@ export class Fn {
   i64(value: number | bigint): Val {
     const bytes = new Uint8Array(8);
     new DataView(bytes.buffer).setBigInt64(0, BigInt.asIntN(64, BigInt(value)), true);
-    return this.make(W.i64Const, ValType.i64, [], 0, bytes, this.root, null);
+    return this.make(W.i64Const, T.i64, [], 0, bytes, this.root, null);
   }
 
   f32(value: number): Val {
-    return this.make(W.f32Const, ValType.f32, [], value, null, this.root, null);
+    return this.make(W.f32Const, T.f32, [], value, null, this.root, null);
   }
 
   f64(value: number): Val {
-    return this.make(W.f64Const, ValType.f64, [], value, null, this.root, null);
+    return this.make(W.f64Const, T.f64, [], value, null, this.root, null);
   }
 
   /** Equal bytes are one value, which takes one local. */
@@ -94,7 +97,7 @@ export class Fn {
     const key = String.fromCharCode(...bytes);
     let v = this.vectors.get(key);
     if (v === undefined) {
-      v = this.make(S.const, ValType.v128, [], 0, bytes, this.root, null);
+      v = this.make(S.const, T.v128, [], 0, bytes, this.root, null);
       this.vectors.set(key, v);
     }
     return v;
@@ -143,7 +146,7 @@ export class Fn {
     step: number,
     certain: boolean,
     start: Val | null = null,
-    counter: Cell = this.newCell(ValType.i32),
+    counter: Cell = this.newCell(T.i32),
   ): Block {
     const block = new Block(this.current, 'loop', { counter, start, step, limit, certain, inductions: [] });
     this.enter(block);

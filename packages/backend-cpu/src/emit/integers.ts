@@ -4,7 +4,9 @@
  * The contract: division truncates, x / 0 and x % 0 give 0, INT_MIN / -1 wraps.
  */
 import { highOf, type KNode, lowOf } from '@polygrad/core/kernel';
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import { type Context, highHalf, select, shuffle32, vectorConst, vop } from './context.ts';
 import type { Val } from './lir.ts';
 import { regOf } from './target.ts';
@@ -23,22 +25,22 @@ export function divideScalar(
   const nonNegative = n !== null && lowOf(n.src[0]!) >= 0 && lowOf(n.src[1]!) >= 0 && highOf(n.src[0]!) <= 0x7fffffff;
   const unsigned = kind === 'u32' || nonNegative;
   const code = op === 'IDIV' ? (unsigned ? W.i32DivU : W.i32DivS) : unsigned ? W.i32RemU : W.i32RemS;
-  const div = (x: Val, y: Val): Val => fn.int(code, ValType.i32, x, y);
+  const div = (x: Val, y: Val): Val => fn.int(code, T.i32, x, y);
   if (by?.op === 'CONST') {
     const d = Number(by.arg.value) | 0;
     if (d === 0) return fn.i32(0);
-    if (d === -1 && !unsigned) return op === 'IDIV' ? fn.int(W.i32Sub, ValType.i32, fn.i32(0), a) : fn.i32(0);
+    if (d === -1 && !unsigned) return op === 'IDIV' ? fn.int(W.i32Sub, T.i32, fn.i32(0), a) : fn.i32(0);
     return div(a, b);
   }
   if (n !== null && lowOf(n.src[1]!) > 0) return div(a, b);
   if (unsigned) {
-    const isZero = fn.op(W.i32Eqz, ValType.i32, [b]);
-    return select(ctx, b, div(a, fn.int(W.i32Or, ValType.i32, b, isZero)), fn.i32(0));
+    const isZero = fn.op(W.i32Eqz, T.i32, [b]);
+    return select(ctx, b, div(a, fn.int(W.i32Or, T.i32, b, isZero)), fn.i32(0));
   }
   // Divisors 0 and -1 are replaced by 1; then the quotient is a * b and the remainder 0.
-  const regular = fn.op(W.i32GtU, ValType.i32, [fn.int(W.i32Add, ValType.i32, b, fn.i32(1)), fn.i32(1)]);
+  const regular = fn.op(W.i32GtU, T.i32, [fn.int(W.i32Add, T.i32, b, fn.i32(1)), fn.i32(1)]);
   const quotient = div(a, select(ctx, regular, b, fn.i32(1)));
-  return select(ctx, regular, quotient, op === 'IDIV' ? fn.int(W.i32Mul, ValType.i32, a, b) : fn.i32(0));
+  return select(ctx, regular, quotient, op === 'IDIV' ? fn.int(W.i32Mul, T.i32, a, b) : fn.i32(0));
 }
 
 /** 1.5 * 2^52: adding it to an integer below 2^51 in size leaves that integer's low 32 bits in the low word of the double. */
@@ -110,9 +112,9 @@ function reciprocal(d: number, power: number): number {
 /** High half of a uint32 product. */
 export function mulHighScalar(ctx: Context, a: Val, b: Val): Val {
   const { fn } = ctx;
-  const wide = [a, b].map((x) => fn.op(W.i64ExtendI32U, ValType.i64, [x]));
-  const product = fn.op(W.i64Mul, ValType.i64, wide);
-  return fn.op(W.i32WrapI64, ValType.i32, [fn.op(W.i64ShrU, ValType.i64, [product, fn.i64(32)])]);
+  const wide = [a, b].map((x) => fn.op(W.i64ExtendI32U, T.i64, [x]));
+  const product = fn.op(W.i64Mul, T.i64, wide);
+  return fn.op(W.i32WrapI64, T.i32, [fn.op(W.i64ShrU, T.i64, [product, fn.i64(32)])]);
 }
 
 export function mulHighVector(ctx: Context, a: Val, b: Val): Val {

@@ -5,7 +5,9 @@
  * when, by `print.ts`, which places every value at its first use. A `Cell` is a local that changes: loop counters, running
  * pointers and the registers of the IR. This file knows WebAssembly types, not the IR's dtypes.
  */
-import { S, type ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import type { ValType } from '../asm/types.ts';
 
 /** A local that is assigned more than once, or a parameter of the function. */
 export interface Cell {

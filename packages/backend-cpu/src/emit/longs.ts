@@ -2,15 +2,17 @@
  * Operations on 64-bit integers that need more than one instruction. The contract is that of 32-bit ones (integers.ts).
  */
 import type { KNode } from '@polygrad/core/kernel';
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import { type Context, select, splatConst, vop } from './context.ts';
 import type { Val } from './lir.ts';
 import type { Reg } from './target.ts';
 
 type LongKind = 'i64' | 'u64';
 
-const i64 = (ctx: Context, code: number, ...args: Val[]): Val => ctx.fn.op(code, ValType.i64, args);
-const bool = (ctx: Context, code: number, ...args: Val[]): Val => ctx.fn.op(code, ValType.i32, args);
+const i64 = (ctx: Context, code: number, ...args: Val[]): Val => ctx.fn.op(code, T.i64, args);
+const bool = (ctx: Context, code: number, ...args: Val[]): Val => ctx.fn.op(code, T.i32, args);
 
 /** Scalars; null where 32-bit integers do the same. */
 export function longScalar(

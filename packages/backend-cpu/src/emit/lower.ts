@@ -6,7 +6,8 @@
  * scratch: address of the running thread's memory for SHARED.
  */
 import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
-import { ValType, W } from '../asm/opcodes.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import { Addresses, type LoopVar } from './address.ts';
 import { type Context, type Lowered, someLane } from './context.ts';
 import { Fn } from './fn.ts';
@@ -29,7 +30,7 @@ export function lowerProgram(program: Program, target: EmitTarget): Fn {
 }
 
 class Lowering implements Context {
-  readonly fn = new Fn([ValType.i32, ValType.i32, ValType.i32, ValType.i32]);
+  readonly fn = new Fn([T.i32, T.i32, T.i32, T.i32]);
   readonly target: EmitTarget;
   private readonly program: Program;
   private readonly infos = new NodeInfos();
@@ -49,7 +50,7 @@ class Lowering implements Context {
     const { fn } = this;
     const pointer = (index: number): Val => {
       const v = fn.read(fn.param(index), fn.root);
-      return target.addressBits === 64 ? fn.op(W.i64ExtendI32U, ValType.i64, [v]) : v;
+      return target.addressBits === 64 ? fn.op(W.i64ExtendI32U, T.i64, [v]) : v;
     };
     this.memory = new Memory(this, new Addresses(this, this.infos, this.loops), pointer(0), pointer(3));
   }
@@ -82,7 +83,7 @@ class Lowering implements Context {
         const { val, shift } = this.loops.get(n) ?? refuse(`a loop counter is used outside its loop`);
         const { fn } = this;
         if (val === null) return { parts: [fn.i32(shift)], width: 4 };
-        return { parts: [shift === 0 ? val : fn.int(W.i32Add, ValType.i32, val, fn.i32(shift))], width: 4 };
+        return { parts: [shift === 0 ? val : fn.int(W.i32Add, T.i32, val, fn.i32(shift))], width: 4 };
       }
       case 'CONST':
       case 'IOTA':
@@ -99,7 +100,7 @@ class Lowering implements Context {
     } = this;
     const [x, y, z] = grid;
     if (grid[axis] === 1) return fn.i32(0);
-    const op = (code: number, a: Val, b: number): Val => (b === 1 ? a : fn.int(code, ValType.i32, a, fn.i32(b)));
+    const op = (code: number, a: Val, b: number): Val => (b === 1 ? a : fn.int(code, T.i32, a, fn.i32(b)));
     const flat = this.groupIndex!;
     if (axis === 0) return y * z === 1 ? flat : op(W.i32RemU, flat, x);
     const above = op(W.i32DivU, flat, axis === 1 ? x : x * y);

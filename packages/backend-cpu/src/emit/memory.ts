@@ -2,7 +2,10 @@
  * LOAD, STORE and ATOMIC: pointers of memory objects, storage forms of dtypes, registers of the IR, gates.
  */
 import type { KNode, KNodeOf } from '@polygrad/core/kernel';
-import { A, S, ValType, W } from '../asm/opcodes.ts';
+import * as A from '../asm/atomics.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import type { Address, Addresses } from './address.ts';
 import { type Context, type Lowered, maskOfWidth, partCount, select, shuffle32, vop } from './context.ts';
 import type { Cell, MemoryClass, Val } from './lir.ts';
@@ -61,7 +64,7 @@ export class Memory {
   scalar(dtype: KNode['dtype'], slot: number): Val {
     const reg = regOf(dtype);
     return this.ctx.fn.op(
-      reg.type === ValType.i32 ? W.i32Load : storageOf(dtype).load,
+      reg.type === T.i32 ? W.i32Load : storageOf(dtype).load,
       reg.type,
       [this.args],
       this.ctx.target.scalarOffset + slot * 8,
@@ -83,13 +86,13 @@ export class Memory {
     const otherwise = gateVal === null || alt === undefined || isZero(alt) ? null : this.ctx.get(alt);
     if (n.lanes === 1) {
       if (splat && splatCode !== 0 && otherwise === null)
-        return { parts: [fn.load(splatCode, ValType.v128, base, at.offset, cls)], width: reg.width };
+        return { parts: [fn.load(splatCode, T.v128, base, at.offset, cls)], width: reg.width };
       const v = fn.load(load, reg.type, base, at.offset, cls);
       return { parts: [otherwise === null ? v : select(this.ctx, gateVal!, v, otherwise.parts[0]!)], width: reg.width };
     }
     const parts = this.loadVector(n.dtype, n.lanes, at, cls);
     if (otherwise === null) return { parts, width: reg.width };
-    const mask = vop(this.ctx, S.i32Splat, fn.op(W.i32Sub, ValType.i32, [fn.i32(0), gateVal!]));
+    const mask = vop(this.ctx, S.i32Splat, fn.op(W.i32Sub, T.i32, [fn.i32(0), gateVal!]));
     const other = n.dtype === 'bool' ? maskOfWidth(this.ctx, otherwise, n.lanes, 4) : otherwise.parts;
     return { parts: parts.map((v, p) => vop(this.ctx, S.bitselect, v, other[p]!, mask)), width: reg.width };
   }
@@ -111,7 +114,7 @@ export class Memory {
     const key = `${base.id} ${offset + at * 4}`;
     let v = this.windows.get(key);
     if (v === undefined || v.block !== this.ctx.fn.current) {
-      v = this.ctx.fn.load(size === 4 ? S.load : S.load64Zero, ValType.v128, base, offset + at * 4, null);
+      v = this.ctx.fn.load(size === 4 ? S.load : S.load64Zero, T.v128, base, offset + at * 4, null);
       this.windows.set(key, v);
     }
     return v;
@@ -154,20 +157,20 @@ export class Memory {
     if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
     const { base, offset } = this.addresses.of(pointer, extra, index, 4, false);
     const combine = (old: Val): Val => this.combine(n.arg.op, reg, old, v);
-    const isInt = reg.type === ValType.i32;
+    const isInt = reg.type === T.i32;
     if (!target.shared || mem.op === 'SHARED') {
       fn.store(store, base, combine(fn.load(load, reg.type, base, offset, cls)), offset, cls);
-    } else if (isInt && n.arg.op === 'add') fn.effect(A.i32RmwAdd, ValType.i32, [base, v], offset, cls);
-    else if (isInt && n.arg.op === 'or') fn.effect(A.i32RmwOr, ValType.i32, [base, v], offset, cls);
+    } else if (isInt && n.arg.op === 'add') fn.effect(A.i32RmwAdd, T.i32, [base, v], offset, cls);
+    else if (isInt && n.arg.op === 'or') fn.effect(A.i32RmwOr, T.i32, [base, v], offset, cls);
     else {
-      const seen = fn.newCell(ValType.i32);
-      fn.assign(seen, fn.load(W.i32Load, ValType.i32, base, offset, cls));
+      const seen = fn.newCell(T.i32);
+      fn.assign(seen, fn.load(W.i32Load, T.i32, base, offset, cls));
       fn.openRepeat();
       const old = fn.readNow(seen);
-      const next = combine(isInt ? old : fn.op(W.f32ReinterpretI32, ValType.f32, [old]));
-      const bits = isInt ? next : fn.op(W.i32ReinterpretF32, ValType.i32, [next]);
-      const found = fn.effect(A.i32RmwCmpxchg, ValType.i32, [base, old, bits], offset, cls);
-      const goOn = fn.op(W.i32Ne, ValType.i32, [found, old]);
+      const next = combine(isInt ? old : fn.op(W.f32ReinterpretI32, T.f32, [old]));
+      const bits = isInt ? next : fn.op(W.i32ReinterpretF32, T.i32, [next]);
+      const found = fn.effect(A.i32RmwCmpxchg, T.i32, [base, old, bits], offset, cls);
+      const goOn = fn.op(W.i32Ne, T.i32, [found, old]);
       fn.assign(seen, found);
       fn.closeRepeat(goOn);
     }
@@ -178,9 +181,9 @@ export class Memory {
     const name = op === 'add' ? 'ADD' : op === 'or' ? 'OR' : op === 'max' ? 'MAX' : 'MIN';
     const code = binaryCodes[name]![reg.kind];
     if (code !== undefined) return this.ctx.fn.op(code[0], reg.type, [a, b]);
-    if (reg.type !== ValType.i32) refuse(`atomic ${op} on floats`);
+    if (reg.type !== T.i32) refuse(`atomic ${op} on floats`);
     const greater = reg.kind === 'i32' ? W.i32GtS : W.i32GtU;
-    const first = this.ctx.fn.op(greater, ValType.i32, op === 'max' ? [a, b] : [b, a]);
+    const first = this.ctx.fn.op(greater, T.i32, op === 'max' ? [a, b] : [b, a]);
     return select(this.ctx, first, a, b);
   }
 
@@ -188,13 +191,13 @@ export class Memory {
     const { fn } = this.ctx;
     const reg = regOf(dtype);
     if (smallBits(dtype) !== 0) return loadSmall(this.ctx, dtype, lanes, at, cls);
-    const one = (code: number, offset: number): Val => fn.load(code, ValType.v128, at.base, offset, cls);
+    const one = (code: number, offset: number): Val => fn.load(code, T.v128, at.base, offset, cls);
     const count = partCount(lanes, reg.width);
     return Array.from({ length: count }, (_, p) => {
       if (reg.kind !== 'bool') return one(lanes * reg.width < 16 ? S.load64Zero : S.load, at.offset + p * 16);
       const raw =
         lanes === 2
-          ? vop(this.ctx, S.i32Splat, fn.load(W.i32Load16U, ValType.i32, at.base, at.offset, cls))
+          ? vop(this.ctx, S.i32Splat, fn.load(W.i32Load16U, T.i32, at.base, at.offset, cls))
           : one(S.load32Zero, at.offset + p * 4);
       return vop(this.ctx, S.i32Neg, vop(this.ctx, S.i32ExtendLowI16U, vop(this.ctx, S.i16ExtendLowI8U, raw)));
     });
@@ -218,7 +221,7 @@ export class Memory {
       // The lowest byte of each lane, as 0 or 1.
       const ones = fn.v128(new Uint8Array(16).fill(1));
       const pattern = new Uint8Array(16).map((_, i) => (i & 3) * 4);
-      const bytes = vop(this.ctx, S.and, fn.op(S.shuffle, ValType.v128, [v, v], 0, pattern), ones);
+      const bytes = vop(this.ctx, S.and, fn.op(S.shuffle, T.v128, [v, v], 0, pattern), ones);
       fn.store(lanes === 2 ? S.store16Lane : S.store32Lane, at.base, bytes, at.offset + p * 4, cls, 0);
     });
   }
@@ -237,7 +240,7 @@ export class Memory {
     if (mem.op === 'PARAM') {
       const { slot, access } = mem.arg;
       const wide = target.addressBits === 64;
-      const pointer = fn.op(wide ? W.i64Load : W.i32Load, wide ? ValType.i64 : ValType.i32, [this.args], slot * 8);
+      const pointer = fn.op(wide ? W.i64Load : W.i32Load, wide ? T.i64 : T.i32, [this.args], slot * 8);
       let cls: MemoryClass | null = null;
       if (access !== 'read') {
         cls = this.slotClasses.get(slot) ?? {};
@@ -266,7 +269,7 @@ export class Memory {
     let all = this.registers.get(mem);
     if (all === undefined) this.registers.set(mem, (all = []));
     const reg = regOf(mem.dtype);
-    const type = mem.lanes === 1 ? reg.type : ValType.v128;
+    const type = mem.lanes === 1 ? reg.type : T.v128;
     const count = mem.lanes === 1 ? 1 : partCount(mem.lanes, reg.width);
     return (all[at] ??= Array.from({ length: count }, () => this.ctx.fn.newCell(type)));
   }

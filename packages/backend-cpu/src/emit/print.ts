@@ -6,7 +6,11 @@
  * change what it reads. Locals are handed out when a value needs one and taken back after its last use.
  */
 import type { FunctionBody } from '../asm/module.ts';
-import { A, S, type ValType, W } from '../asm/opcodes.ts';
+import * as A from '../asm/atomics.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
+import type { ValType } from '../asm/types.ts';
 import { ByteWriter } from '../asm/writer.ts';
 import type { Fn } from './fn.ts';
 import { type Block, CELL, isCheap, type MemoryClass, type Val } from './lir.ts';
@@ -64,7 +68,7 @@ class Printer {
           this.value(stmt.addr);
           this.value(stmt.value);
           this.settle(stmt.cls);
-          this.code(stmt.code);
+          writer.code(stmt.code);
           this.memarg(stmt.code, stmt.offset);
           if (stmt.lane >= 0) writer.u8(stmt.lane);
           break;
@@ -118,15 +122,15 @@ class Printer {
         this.open(W.block);
         this.local(W.localGet, counter.index);
         this.peek(limit);
-        this.code(W.i32GeS);
+        writer.code(W.i32GeS);
         this.branch(0);
       }
       this.open(W.loop);
       this.block(block);
-      for (const i of inductions) this.advance(i.cell.index, i.step, i.cell.type === 0x7e, W.localSet);
+      for (const i of inductions) this.advance(i.cell.index, i.step, i.cell.type === T.i64, W.localSet);
       this.advance(counter.index, step, false, W.localTee);
       this.value(limit);
-      this.code(W.i32LtS);
+      writer.code(W.i32LtS);
       this.branch(0);
       if (!certain) writer.u8(W.end);
     }
@@ -233,7 +237,7 @@ class Printer {
       this.local(W.localGet, v.imm);
       return;
     }
-    this.code(code);
+    writer.code(code);
     switch (code) {
       case W.i32Const:
         writer.sleb(v.imm);
@@ -260,13 +264,6 @@ class Printer {
   private memarg(code: number, offset: number): void {
     writer.uleb(alignment.get(code)!);
     writer.uleb(offset);
-  }
-
-  private code(code: number): void {
-    if (code > 0xff) {
-      writer.u8(code >> 16);
-      writer.uleb(code & 0xffff);
-    } else writer.u8(code);
   }
 
   private open(code: number): void {

@@ -6,7 +6,9 @@
  * vectors whose lanes are all equal; a value once there stays there for further selections.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import { type Context, type Lowered, splatConst, vop } from './context.ts';
 import type { Val } from './lir.ts';
 import { compareCodes, laneCodes } from './tables.ts';
@@ -116,6 +118,6 @@ function makeMask(ctx: Context, n: KNode, depth: number): Val {
         return vop(ctx, S.xor, inner(a), inner(b));
     }
   }
-  const bits = ctx.fn.op(W.i32Sub, ValType.i32, [ctx.fn.i32(0), ctx.get(n).parts[0]!]);
+  const bits = ctx.fn.op(W.i32Sub, T.i32, [ctx.fn.i32(0), ctx.get(n).parts[0]!]);
   return vop(ctx, S.i32Splat, bits);
 }

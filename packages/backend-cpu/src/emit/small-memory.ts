@@ -2,7 +2,9 @@
  * Vectors of 8- and 16-bit integers between memory and lanes of 32 bits: wide accesses, widening and narrowing instructions.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import type { Address } from './address.ts';
 import { type Context, partCount, vectorConst, vop } from './context.ts';
 import type { MemoryClass, Val } from './lir.ts';
@@ -17,7 +19,7 @@ export function loadSmall(
   cls: MemoryClass | null,
 ): Val[] {
   const signed = dtype === 'int8' || dtype === 'int16';
-  const load = (code: number, at: number): Val => ctx.fn.load(code, ValType.v128, base, offset + at, cls);
+  const load = (code: number, at: number): Val => ctx.fn.load(code, T.v128, base, offset + at, cls);
   const [low, high] = signed ? [S.i32ExtendLowI16S, S.i32ExtendHighI16S] : [S.i32ExtendLowI16U, S.i32ExtendHighI16U];
   const parts: Val[] = [];
   if (smallBits(dtype) === 16) {
@@ -27,9 +29,7 @@ export function loadSmall(
   }
   if (lanes <= 4) {
     const raw =
-      lanes === 2
-        ? vop(ctx, S.i32Splat, ctx.fn.load(W.i32Load16U, ValType.i32, base, offset, cls))
-        : load(S.load32Zero, 0);
+      lanes === 2 ? vop(ctx, S.i32Splat, ctx.fn.load(W.i32Load16U, T.i32, base, offset, cls)) : load(S.load32Zero, 0);
     return [vop(ctx, low, vop(ctx, signed ? S.i16ExtendLowI8S : S.i16ExtendLowI8U, raw))];
   }
   for (let p = 0; p < partCount(lanes, 4); p += 2) {

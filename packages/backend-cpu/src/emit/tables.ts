@@ -3,7 +3,8 @@
  *
  * Everything with more than one instruction is in values.ts and casts.ts.
  */
-import { S, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
 import type { RegKind } from './target.ts';
 
 type Codes = Readonly<Partial<Record<RegKind, readonly [scalar: number, vector: number]>>>;

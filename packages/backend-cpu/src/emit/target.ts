@@ -2,7 +2,8 @@
  * What the emitter must know about the machine and the memory it writes for, and what it calls things in registers.
  */
 import type { Program } from '@polygrad/core/kernel';
-import { ValType } from '../asm/opcodes.ts';
+import * as T from '../asm/types.ts';
+import type { ValType } from '../asm/types.ts';
 
 export type DType = Program['scalars'][number];
 
@@ -39,18 +40,18 @@ export interface Reg {
 }
 
 const regs: Readonly<Partial<Record<DType, Reg>>> = {
-  float32: { kind: 'f32', type: ValType.f32, width: 4 },
-  float64: { kind: 'f64', type: ValType.f64, width: 8 },
-  int32: { kind: 'i32', type: ValType.i32, width: 4 },
-  uint32: { kind: 'u32', type: ValType.i32, width: 4 },
-  int64: { kind: 'i64', type: ValType.i64, width: 8 },
-  uint64: { kind: 'u64', type: ValType.i64, width: 8 },
-  bool: { kind: 'bool', type: ValType.i32, width: 4 },
+  float32: { kind: 'f32', type: T.f32, width: 4 },
+  float64: { kind: 'f64', type: T.f64, width: 8 },
+  int32: { kind: 'i32', type: T.i32, width: 4 },
+  uint32: { kind: 'u32', type: T.i32, width: 4 },
+  int64: { kind: 'i64', type: T.i64, width: 8 },
+  uint64: { kind: 'u64', type: T.i64, width: 8 },
+  bool: { kind: 'bool', type: T.i32, width: 4 },
   // Small integers are loaded into 32 bits and stay there until they are stored; 16-bit floats arrive as uint16.
-  int8: { kind: 'i32', type: ValType.i32, width: 4 },
-  int16: { kind: 'i32', type: ValType.i32, width: 4 },
-  uint8: { kind: 'u32', type: ValType.i32, width: 4 },
-  uint16: { kind: 'u32', type: ValType.i32, width: 4 },
+  int8: { kind: 'i32', type: T.i32, width: 4 },
+  int16: { kind: 'i32', type: T.i32, width: 4 },
+  uint8: { kind: 'u32', type: T.i32, width: 4 },
+  uint16: { kind: 'u32', type: T.i32, width: 4 },
 };
 
 /** Bits of a small integer dtype, or 0. */

@@ -2,7 +2,9 @@
  * Value operations of the IR as instructions: arithmetic, comparisons, selection, vectors. Casts are in casts.ts, memory in memory.ts.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import { lowerBitcast, lowerCast } from './casts.ts';
 import {
   type Context,
@@ -116,11 +118,11 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
   const [a, b, c] = args as [Val, Val, Val];
   const simple = unaryCodes[op]?.[kind] ?? binaryCodes[op]?.[kind] ?? shiftCodes[op]?.[kind];
   if (simple !== undefined)
-    return type === ValType.i32 && args.length === 2 ? fn.int(simple[0], type, a, b) : fn.op(simple[0], type, args);
+    return type === T.i32 && args.length === 2 ? fn.int(simple[0], type, a, b) : fn.op(simple[0], type, args);
   const compare = compareCodes[op]?.[kind];
-  if (compare !== undefined) return fn.op(compare[0], ValType.i32, args);
+  if (compare !== undefined) return fn.op(compare[0], T.i32, args);
   const isInt = kind === 'i32' || kind === 'u32';
-  if (type === ValType.i64) {
+  if (type === T.i64) {
     const long = longScalar(ctx, op, kind as 'i64' | 'u64', args, n);
     if (long !== null) return long;
   }
@@ -130,12 +132,9 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
     case 'NOT': {
       if (n !== null && isNotEqual(ctx, op, n)) {
         const [x, y] = n.src[0]!.src as [KNode, KNode];
-        return fn.op(compareCodes.NE![regOf(x.dtype).kind]![0], ValType.i32, [
-          ctx.get(x).parts[0]!,
-          ctx.get(y).parts[0]!,
-        ]);
+        return fn.op(compareCodes.NE![regOf(x.dtype).kind]![0], T.i32, [ctx.get(x).parts[0]!, ctx.get(y).parts[0]!]);
       }
-      if (kind === 'bool') return fn.op(W.i32Eqz, ValType.i32, [a]);
+      if (kind === 'bool') return fn.op(W.i32Eqz, T.i32, [a]);
       if (isInt) return fn.int(W.i32Xor, type, a, fn.i32(-1));
       break;
     }
@@ -155,7 +154,7 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
     case 'MAX':
     case 'MIN': {
       const code = kind === 'i32' ? (op === 'MAX' ? W.i32GtS : W.i32LtS) : op === 'MAX' ? W.i32GtU : W.i32LtU;
-      return select(ctx, fn.int(code, ValType.i32, a, b), a, b);
+      return select(ctx, fn.int(code, T.i32, a, b), a, b);
     }
     case 'IDIV':
     case 'IREM':
@@ -165,7 +164,7 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
       if (kind === 'u32') return mulHighScalar(ctx, a, b);
       break;
     case 'ISNAN':
-      return isInt || kind === 'bool' ? fn.i32(0) : fn.op(compareCodes.NE![kind]![0], ValType.i32, [a, a]);
+      return isInt || kind === 'bool' ? fn.i32(0) : fn.op(compareCodes.NE![kind]![0], T.i32, [a, a]);
     case 'RECIP':
       if (!isInt && kind !== 'bool') return fn.op(binaryCodes.DIV![kind]![0], type, [scalarConst(ctx, reg, 1), a]);
       break;
@@ -211,7 +210,7 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
   }
   const compare = compareCodes[op]?.[kind];
   if (compare !== undefined && compare[1] !== 0) return (v) => vop(ctx, compare[1], ...v);
-  if (reg.type === ValType.i64) return longVector(ctx, op, reg);
+  if (reg.type === T.i64) return longVector(ctx, op, reg);
   const isInt = kind === 'i32' || kind === 'u32';
   switch (op) {
     case 'EQ':

@@ -2,7 +2,9 @@
  * Vectors from scalars and scalars from vectors.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import { S, ValType, W } from '../asm/opcodes.ts';
+import * as S from '../asm/simd.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import { type Context, type Lowered, partCount, vop } from './context.ts';
 import type { Val } from './lir.ts';
 import { laneCodes } from './tables.ts';
@@ -23,7 +25,7 @@ export function lowerVec(ctx: Context, n: KNode): Lowered {
   if (n.src.length > 1) return gather(ctx, reg, n.lanes, (i) => scalarOf(n.src[i]!));
   const scalar = scalarOf(n.src[0]!);
   // A scalar load that only this splat needs was made a splat load (memory.ts).
-  const one = scalar.type === ValType.v128 ? scalar : vop(ctx, laneCodes[reg.kind].splat, toLane(ctx, reg, scalar));
+  const one = scalar.type === T.v128 ? scalar : vop(ctx, laneCodes[reg.kind].splat, toLane(ctx, reg, scalar));
   return { parts: makeParts(n.lanes, reg.width, () => one), width: reg.width };
 }
 
@@ -36,7 +38,7 @@ export function gather(ctx: Context, reg: Reg, lanes: number, laneOf: (i: number
     let v = vop(ctx, splat, toLane(ctx, reg, first));
     for (let i = 1; i < perPart; i++) {
       const x = laneOf(p * perPart + i);
-      if (x !== first) v = ctx.fn.op(replace, ValType.v128, [v, toLane(ctx, reg, x)], i);
+      if (x !== first) v = ctx.fn.op(replace, T.v128, [v, toLane(ctx, reg, x)], i);
     }
     return v;
   });
@@ -45,7 +47,7 @@ export function gather(ctx: Context, reg: Reg, lanes: number, laneOf: (i: number
 
 /** A scalar as it stands in a lane: true is all bits. */
 function toLane(ctx: Context, reg: Reg, v: Val): Val {
-  return reg.kind === 'bool' ? ctx.fn.op(W.i32Sub, ValType.i32, [ctx.fn.i32(0), v]) : v;
+  return reg.kind === 'bool' ? ctx.fn.op(W.i32Sub, T.i32, [ctx.fn.i32(0), v]) : v;
 }
 
 /** Lane `lane` as a scalar. */
@@ -54,8 +56,8 @@ export function extract(ctx: Context, reg: Reg, v: Lowered, lane: number): Val {
   const part = v.parts[Math.floor(lane / perPart)]!;
   const at = lane % perPart;
   if (reg.kind !== 'bool') return ctx.fn.op(laneCodes[reg.kind].extract, reg.type, [part], at);
-  const bits = ctx.fn.op(S.i32Extract, ValType.i32, [part], (at * v.width) / 4);
-  return ctx.fn.op(W.i32And, ValType.i32, [bits, ctx.fn.i32(1)]);
+  const bits = ctx.fn.op(S.i32Extract, T.i32, [part], (at * v.width) / 4);
+  return ctx.fn.op(W.i32And, T.i32, [bits, ctx.fn.i32(1)]);
 }
 
 /** The integer all lanes of a vector have as an i32 (a count to shift by), if that is known. */
@@ -63,8 +65,8 @@ export function uniformScalar(ctx: Context, n: KNode): Val | null {
   if (n.op === 'CONST') return ctx.fn.i32(Number(n.arg.value));
   if (n.op === 'VEC' && n.src.length === 1) {
     const v = ctx.get(n.src[0]!).parts[0]!;
-    if (v.type === ValType.i64) return ctx.fn.op(W.i32WrapI64, ValType.i32, [v]);
-    return v.type === ValType.v128 ? ctx.fn.op(S.i32Extract, ValType.i32, [v], 0) : v;
+    if (v.type === T.i64) return ctx.fn.op(W.i32WrapI64, T.i32, [v]);
+    return v.type === T.v128 ? ctx.fn.op(S.i32Extract, T.i32, [v], 0) : v;
   }
   return null;
 }

@@ -3,7 +3,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { assembleModule } from '../asm/module.ts';
-import { ValType, W } from '../asm/opcodes.ts';
+import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
+import type { ValType } from '../asm/types.ts';
 import { argsAt, chunkBits, control, heapAt, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
 import { workerMain, type WorkerStart } from './worker.ts';
 
@@ -11,7 +13,7 @@ it('runs chunks in another process and lets it end', async () => {
   const pages = Math.ceil(heapAt / 65536) + 1;
   // fn(args, from, to, scratch): adds `to` to the word at args.
   const code = [W.localGet, 0, W.localGet, 0, W.i32Load, 2, 0, W.localGet, 2, W.i32Add, W.i32Store, 2, 0];
-  const params = [ValType.i32, ValType.i32, ValType.i32, ValType.i32];
+  const params: ValType[] = [T.i32, T.i32, T.i32, T.i32];
   const module = assembleModule({ minPages: pages, maxPages: pages, shared: true, addressBits: 32 }, [
     { name: 'add', params, results: [], locals: [], code: Uint8Array.from(code) },
   ]);
