@@ -1,12 +1,12 @@
 /** What a new engine is made of: its options, its device and driver, the capabilities it reports. */
 import {
-  anyLowering,
   defaultStore,
   type EngineCaps,
   EngineMissingError,
   type EngineTuning,
   type TuningStore,
 } from '@polygrad/core/engine';
+import { anyLowering } from '@polygrad/core/engine/threads';
 import type { KOp } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, openClNativeOps } from '@polygrad/emit-c';
 import { type DeviceRecord, type Driver, libraryPath } from './addon.ts';

@@ -1,5 +1,6 @@
 /** What a device can do, in the words of core. */
-import { type EngineCaps, threadLowering } from '@polygrad/core/engine';
+import type { EngineCaps } from '@polygrad/core/engine';
+import { threadLowering } from '@polygrad/core/engine/threads';
 import type { DType } from '@polygrad/core';
 import { wgslNativeOps } from '@polygrad/emit-c';
 

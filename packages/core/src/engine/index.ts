@@ -35,8 +35,6 @@ export {
 
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../templates/library.ts';
-export { anyLowering } from '../templates/lowering.ts';
-export { threadLowering } from '../templates/lowering-threads.ts';
 export { vectorLowering } from '../templates/lowering-vectors.ts';
 export type { Lowering } from '../templates/contract.ts';
 export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from '../tuning/store.ts';
