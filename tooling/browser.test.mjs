@@ -138,11 +138,13 @@ if (path === null && !required) {
         say(`WebGPU skipped, ${report.missing}`);
         return context.skip(report.missing);
       }
-      const { device, losses, expected: onCpu, submits, first, lost, after, disposed } = report;
+      const { device, subgroups, differences, losses, expected: onCpu, submits, first, lost, after, disposed } = report;
       say(
-        `WebGPU (${device}): losses ${losses.map((loss) => loss.toFixed(4)).join(' ')}, lost in ${lost.milliseconds.toFixed(0)} ms`,
+        `WebGPU (${device}): losses ${losses.map((loss) => loss.toFixed(4)).join(' ')}, lost in ${lost.milliseconds.toFixed(0)} ms, ` +
+          (subgroups === undefined ? 'no subgroups' : `subgroups of ${subgroups.least} to ${subgroups.most}`),
       );
       expect(errors).toEqual([]);
+      expect(differences).toEqual([]);
       expect(losses.length).toBe(4);
       for (const [i, loss] of losses.entries()) expect(Math.abs(loss - onCpu[i])).toBeLessThan(1e-3 * onCpu[i]);
       expect(losses.at(-1)).toBeLessThan(losses[0]);

@@ -69,6 +69,7 @@ function vitest(kind) {
 const engines = [
   { engine: 'reference', folder: 'packages/core' },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31 },
+  { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301 },
   { engine: 'reference-limited', folder: 'packages/backend-cpu', threads: 1, sample: 31 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1 },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
@@ -84,6 +85,7 @@ const engines = [
 const required = new Set([
   'reference',
   'reference-simt',
+  'reference-subgroups-8',
   'reference-limited',
   'cpu',
   ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean),

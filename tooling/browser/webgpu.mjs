@@ -1,9 +1,10 @@
 /**
- * What is checked of WebGPU inside a browser: a network trained on it and on the CPU engine, what a step asks of the device, a device that is
+ * What is checked of WebGPU inside a browser: groups of threads that reduce together, by subgroups where there are some; a network trained on it and on the CPU engine, what a step asks of the device, a device that is
  * lost, an engine that is disposed. The report is judged by tooling/browser.test.mjs.
  */
 import { createWebGpuEngine } from '@polygrad/backend-webgpu';
 import { matmul, ones, scope, setEngine } from '@polygrad/core/functions';
+import { comparePrograms, groupCases } from '@polygrad/core/testing';
 import { train } from './pages/cnn.mjs';
 
 /** Devices in the order in which they were given, and calls of `submit` so far. */
@@ -42,6 +43,8 @@ export async function runWebGpu() {
   } catch (error) {
     return { missing: error.message };
   }
+  const { subgroups } = engine.caps;
+  const differences = await comparePrograms(engine, [...groupCases(engine.caps)], { zeroSign: true });
   await setEngine(engine);
   const losses = await train(4);
   const { device } = engine;
@@ -70,5 +73,5 @@ export async function runWebGpu() {
 
   await setEngine('cpu');
   const expected = await train(4);
-  return { device, losses, expected, submits, first, lost, after, disposed };
+  return { device, subgroups, differences, losses, expected, submits, first, lost, after, disposed };
 }

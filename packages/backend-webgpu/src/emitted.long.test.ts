@@ -2,6 +2,7 @@
 import {
   castCases,
   comparePrograms,
+  groupCases,
   operationCases,
   randomProgram,
   threadCases,
@@ -27,7 +28,9 @@ describe.skipIf(engine === null)('the printed programs', () => {
     expect(await comparePrograms(engine!, cases, tolerance)).toEqual([]);
   });
   it('of several threads', async () => {
-    expect(await comparePrograms(engine!, [...threadCases(dtypes)], tolerance)).toEqual([]);
+    expect(await comparePrograms(engine!, [...threadCases(dtypes), ...groupCases(engine!.caps)], tolerance)).toEqual(
+      [],
+    );
   });
   it('of random code', async () => {
     // lavapipe takes minutes to compile some of the later ones.

@@ -3,6 +3,7 @@ import {
   castCases,
   comparePrograms,
   everyNth,
+  groupCases,
   operationCases,
   randomProgram,
   threadCases,
@@ -21,6 +22,7 @@ it.skipIf(engine === null)(
       ...everyNth(operationCases(dtypes, [3]), 13),
       ...everyNth(castCases(dtypes, dtypes, [4]), 5),
       ...everyNth(threadCases(['float32', 'int32', 'bool']), 2),
+      ...groupCases(engine!.caps),
       randomProgram(3, ['uint32']),
     ].map(withoutDenormals);
     expect(await comparePrograms(engine!, cases, { zeroSign: true, denormals: true })).toEqual([]);

@@ -268,6 +268,7 @@ describe.skipIf(engine === null)('WebGpuEngine', () => {
   it('says the values of options it refuses', async () => {
     await expect(testEngine({ memory: -1 })).rejects.toThrow('memory is -1');
     await expect(testEngine({ maxBindings: 2 })).rejects.toThrow('maxBindings is 2');
+    await expect(testEngine({ subgroups: 8 as never })).rejects.toThrow('subgroups is 8');
     await expect(testEngine({ powerPreference: 'most' as 'low-power' })).rejects.toThrow('powerPreference is most');
   });
 

@@ -62,7 +62,11 @@ export class WebGpuEngine implements IEngine {
   readonly #poison = new Poison();
 
   /** Takes over a device and everything made with it. */
-  constructor(gpu: GPUDevice, { name, software }: Pick<Found, 'name' | 'software'>, options: WebGpuEngineOptions = {}) {
+  constructor(
+    gpu: GPUDevice,
+    { name, software, subgroups }: Omit<Found, 'adapter'>,
+    options: WebGpuEngineOptions = {},
+  ) {
     checkOptions(options);
     this.#gpu = gpu;
     this.device = name;
@@ -70,10 +74,11 @@ export class WebGpuEngine implements IEngine {
     const tuning = tuningOf(options, software);
     if (tuning !== undefined) this.tuning = tuning;
     // Group memory of a software adapter is ordinary memory: what goes through it only costs, and takes long to compile.
-    this.caps = { ...capsOf(gpu, options.maxBindings), sharedIsMemory: software };
+    const own = options.subgroups === false ? undefined : subgroups;
+    this.caps = { ...capsOf(gpu, options.maxBindings), subgroups: own, sharedIsMemory: software };
     this.#trouble = new Trouble(gpu, name);
-    const own = software ? (host.memoryBytes() ?? 2 * softwareMemory) / 2 : Number.POSITIVE_INFINITY;
-    this.#memory = new Memory(gpu, this.caps.maxBufferBytes, options.memory ?? own, (error, buffer) => {
+    const most = software ? (host.memoryBytes() ?? 2 * softwareMemory) / 2 : Number.POSITIVE_INFINITY;
+    this.#memory = new Memory(gpu, this.caps.maxBufferBytes, options.memory ?? most, (error, buffer) => {
       this.#trouble.explain(error);
       this.#poison.mark(buffer, error);
     });

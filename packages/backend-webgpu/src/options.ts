@@ -29,13 +29,15 @@ export interface WebGpuEngineOptions {
    * where compiling candidates takes longer than they gain. Or where to keep them, and whether to measure unasked.
    */
   readonly tuning?: boolean | EngineTuning;
+  /** False: subgroups are not used where the adapter has them. For comparisons. Default true. */
+  readonly subgroups?: boolean;
   /** Told when pipelines are asked for and when each is ready: the first step of a network compiles for a while. */
   readonly onCompile?: (progress: CompileProgress) => void;
 }
 
 /** Refuses what would fail later with less to say. */
 export function checkOptions(options: WebGpuEngineOptions): WebGpuEngineOptions {
-  const { powerPreference, memory, maxBindings, tuning } = options;
+  const { powerPreference, memory, maxBindings, tuning, subgroups } = options;
   if (powerPreference !== undefined && powerPreference !== 'high-performance' && powerPreference !== 'low-power')
     throw refused('powerPreference', powerPreference, "'high-performance' or 'low-power'");
   if (memory !== undefined && !(memory > 0)) throw refused('memory', memory, 'a number of bytes above 0');
@@ -43,6 +45,7 @@ export function checkOptions(options: WebGpuEngineOptions): WebGpuEngineOptions 
     throw refused('maxBindings', maxBindings, 'a whole number of at least 4');
   if (tuning !== undefined && typeof tuning !== 'boolean' && (typeof tuning !== 'object' || tuning === null))
     throw refused('tuning', tuning, 'true, false or { store, automatic }');
+  if (subgroups !== undefined && typeof subgroups !== 'boolean') throw refused('subgroups', subgroups, 'true or false');
   return options;
 }
 

@@ -21,6 +21,8 @@ const makers: Readonly<Record<string, Maker>> = {
     const { createReferenceEngine } = await import('@polygrad/core/testing');
     return { engine: createReferenceEngine({ simt: true }), skip: [] };
   },
+  // Groups reduce by subgroups: of four threads, of eight, and as large as a group is at least.
+  ...Object.fromEntries([4, 8, 32].map((size) => [`reference-subgroups-${size}`, () => referenceSubgroups(size)])),
   // Few dtypes, and reads that answer in a later turn of the event loop: everything else happens on the CPU engine. Few bindings.
   'reference-limited': async (options) => {
     const { createReferenceEngine } = await import('@polygrad/core/testing');
@@ -50,6 +52,11 @@ const makers: Readonly<Record<string, Maker>> = {
     return { engine: createOpenClEngine({ simt: true }), skip: [] };
   },
 };
+
+async function referenceSubgroups(subgroup: number): Promise<EngineChoice> {
+  const { createReferenceEngine } = await import('@polygrad/core/testing');
+  return { engine: createReferenceEngine({ simt: true, subgroup }), skip: [] };
+}
 
 export const engineNames: readonly string[] = Object.keys(makers);
 

@@ -1,5 +1,5 @@
 /** What the walk over a program (printer.ts) asks of a language. */
-import type { KNode, KNodeOf } from '@polygrad/core/kernel';
+import type { KNode, KNodeOf, SpecialKind } from '@polygrad/core/kernel';
 import type { DType } from './kernel.ts';
 import type { Part, Value } from './parts.ts';
 
@@ -36,7 +36,9 @@ export interface Dialect {
   /** A declaration of a variable without a value. */
   variableLine(name: string, dtype: DType, lanes: number): string;
   constant(c: Context, dtype: DType, value: number | bigint, lanes: number): Part;
-  special(c: Context, kind: 'group' | 'local', axis: 0 | 1 | 2): Part;
+  special(c: Context, kind: SpecialKind, axis: 0 | 1 | 2): Part;
+  /** The values of a subgroup in one. */
+  subgroup(c: Context, op: KNodeOf<'SUBGROUP'>['arg']['op'], x: Part): Part;
   scalar(c: Context, slot: number, dtype: DType): Part;
   /** An arithmetic operation on one part; `args` are those of `operands(n)`. */
   operation(c: Context, n: KNode, args: readonly Part[]): Part;

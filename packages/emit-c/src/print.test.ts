@@ -84,6 +84,33 @@ describe('sources', () => {
     );
   });
 
+  it('use subgroups in WGSL, whose results never move under a condition', () => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const y = e.param(0, 'float32', 'write', 64);
+    const local = e.special('local', 0, 64);
+    const sum = b.subgroup('sum', e.scalar(0, 'float32'));
+    b.store(y, local, sum, e.eq(e.special('leader', 0), e.special('subgroup', 0)));
+    const program = b.build({ name: 'subgroups', group: [64, 1, 1] });
+    const { source } = printWgsl(program);
+    expect(source.split('\n').slice(0, 2)).toEqual(['enable subgroups;', 'requires subgroup_id;']);
+    expect(source).toContain('@builtin(subgroup_id) subgroup_id: u32) {');
+    expect(source.split('\n').slice(-9, -1)).toMatchInlineSnapshot(`
+      [
+        "  let local_x = i32(local[0]);",
+        "  let leader_x = select(0i, 1i, subgroupElect());",
+        "  let subgroup_x = i32(subgroup_id);",
+        "  let v0 = subgroupAdd(scalar_0);",
+        "  if (leader_x == subgroup_x) {",
+        "    p0[local_x] = v0;",
+        "  }",
+        "}",
+      ]
+    `);
+    expect(printWgsl(rowSums()).source).not.toContain('subgroup');
+    expect(() => printOpenCl(program)).toThrow('OpenCL C 1.2 has no subgroups: leave out caps.subgroups');
+  });
+
   it('are equal for equal programs', () => {
     for (const print of [printWgsl, printOpenCl]) expect(print(rowSums()).source).toBe(print(rowSums()).source);
   });

@@ -189,6 +189,8 @@ export class Printer implements Context {
         return [d.special(this, n.arg.kind, n.arg.axis)];
       case 'SCALAR':
         return [d.scalar(this, n.arg.slot, dtype)];
+      case 'SUBGROUP':
+        return [d.subgroup(this, n.arg.op, this.#scalar(n.src[0]))];
       case 'IOTA': {
         const count = (i: number): Part => d.constant(this, 'int32', i, 1);
         return pieces(sizes, (first, lanes) =>

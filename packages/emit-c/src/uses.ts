@@ -45,6 +45,8 @@ export function analyseUses({ body }: Program, operands: Operands): Uses {
       if (
         block[at] === block[user.at] &&
         user.node.op !== 'LOOP' &&
+        // All threads get to it, which those of a gate or a select need not.
+        n.op !== 'SUBGROUP' &&
         (n.op !== 'LOAD' || (conflict[at] as number) >= end)
       ) {
         folded.add(n);

@@ -39,6 +39,11 @@ export interface EngineCaps {
    * there to be read faster.
    */
   readonly sharedIsMemory?: boolean;
+  /**
+   * Subgroups, whose threads are reduced over without group memory (SUBGROUP of the kernel IR). `least` and `most` threads form one; a group of
+   * as many threads as both is a single one. With `numbered` a thread knows the number of its own (SPECIAL). Left out where there are none.
+   */
+  readonly subgroups?: { readonly least: number; readonly most: number; readonly numbered: boolean } | undefined;
   /** Most threads in a group. */
   readonly maxGroup: number;
   /** Most tensors one kernel may bind. */

@@ -13,6 +13,7 @@ import { assumeBounds, type Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { isArg } from './linearize-combine.ts';
+import { oneSubgroup } from './linearize-group.ts';
 import { vectorLanes } from './linearize-vector.ts';
 import { decodeRanges, type Replacement, Rewriter } from './rewrite.ts';
 
@@ -20,7 +21,7 @@ import { decodeRanges, type Replacement, Rewriter } from './rewrite.ts';
 const aloneThreads = 64;
 const leastTogether = 32;
 const togetherThreads = 256;
-/** Threads that reduce together where those of a group run one after another, but for a few side by side. */
+/** Threads that reduce together where those of a group run one after another, but for a few side by side: these, or one subgroup. */
 const emulatedThreads = 8;
 /** Elements of a reduction for one of the threads that share it, where there are few groups and where there are many. */
 const elementsEach = { few: 4, many: 8 };
@@ -63,8 +64,9 @@ export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, ca
   const elements = plans.reduce((n, p) => Math.max(n, p.together), 0);
   const groups = plans.reduce((n, p) => (p.together > 0 ? n + sizeOf(p.spread) : n), 0);
   const each = elementsEach[groups >= manyGroups ? 'many' : 'few'];
+  const single = oneSubgroup(caps);
   const shared = caps.sharedIsMemory
-    ? emulatedThreads
+    ? (single ?? emulatedThreads)
     : Math.max(leastTogether, Math.min(togetherThreads, elements / each));
   const wanted = elements === 0 ? aloneThreads : shared;
   const threads = 2 ** Math.floor(Math.log2(Math.min(wanted, caps.maxGroup)));
@@ -73,7 +75,12 @@ export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, ca
       ? shapeTranspose(p.stores, p.transpose, e, threads)
       : p.together > 0
         ? // Devices that emulate groups keep nothing in registers across barriers, and take long to compile what is written out.
-          shapeTogether({ ...p, held: caps.sharedIsMemory !== true }, e, threads, vectorLanes(p.stores, caps))
+          shapeTogether(
+            { ...p, held: caps.sharedIsMemory !== true || threads === single },
+            e,
+            threads,
+            vectorLanes(p.stores, caps),
+          )
         : shapeAlone(p, e, threads, vectorLanes(p.stores, caps)),
   );
 }

@@ -92,6 +92,15 @@ export class ProgramBuilder {
     this.#block.items.push(uniqueNode('BARRIER', 'void', 1, [], null));
   }
 
+  /** The values of all threads of a subgroup in one, here and now: SUBGROUP of ir.ts. */
+  subgroup(op: KArgs['SUBGROUP']['op'], value: KNode): KNode {
+    if (value.op === 'CONST' && (op === 'max' || op === 'min')) return value;
+    const n = uniqueNode('SUBGROUP', value.dtype, 1, [this.place(value)], { op });
+    this.#block.items.push(n);
+    this.#placed.set(n, { block: this.#block, node: n });
+    return n;
+  }
+
   // --- memory
 
   /** Group-private memory for `length` elements. */

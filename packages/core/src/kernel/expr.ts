@@ -6,7 +6,18 @@
  * scalar, which is then splat. Statements (STORE, LOOP ...) are written by ProgramBuilder, not here.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import type { BinaryOp, KArg, KNode, KNodeOf, KOp, RangeKind, ReduceOp, TernaryOp, UnaryOp } from './ir.ts';
+import type {
+  BinaryOp,
+  KArg,
+  KNode,
+  KNodeOf,
+  KOp,
+  RangeKind,
+  ReduceOp,
+  SpecialKind,
+  TernaryOp,
+  UnaryOp,
+} from './ir.ts';
 import { type ArgKey, freshId, InternTable, inner, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify.ts';
 import { setBounds } from './simplify-bounds.ts';
@@ -72,8 +83,8 @@ export class Exprs {
     return this.intern('SCALAR', dtype, 1, [], slot, { slot }) as KNodeOf<'SCALAR'>;
   }
 
-  /** Index of the group or thread. `extent` (how many there are) lets index arithmetic simplify; it is no part of the node. */
-  special(kind: 'group' | 'local', axis: 0 | 1 | 2, extent = 0x8000_0000): KNodeOf<'SPECIAL'> {
+  /** Index of the group or thread, or what is asked of subgroups. `extent` (how many values there are) lets index arithmetic simplify; it is no part of the node. */
+  special(kind: SpecialKind, axis: 0 | 1 | 2, extent = 0x8000_0000): KNodeOf<'SPECIAL'> {
     const n = this.intern('SPECIAL', 'int32', 1, [], kind + axis, { kind, axis });
     assumeBounds(n, 0, extent - 1);
     return n as KNodeOf<'SPECIAL'>;

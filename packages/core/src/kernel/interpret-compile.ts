@@ -25,6 +25,10 @@ export interface ThreadState {
   readonly scalars: readonly Value[];
   readonly group: readonly number[];
   readonly local: readonly number[];
+  /** As SPECIAL gives them, in one element each. */
+  readonly subgroup: readonly number[];
+  readonly subgroups: readonly number[];
+  readonly leader: readonly number[];
   readonly by: Accessor;
 }
 
@@ -43,7 +47,10 @@ export type Instruction =
   | { readonly kind: 'endloop'; readonly counter: number; readonly limitAt: number; readonly start: number }
   | { readonly kind: 'if'; readonly condition: number; readonly end: number }
   | { readonly kind: 'endif' }
-  | { readonly kind: 'barrier' };
+  | { readonly kind: 'barrier' }
+  | { readonly kind: 'subgroup'; readonly to: number; readonly from: number; readonly combine: Combine };
+
+type Combine = (x: Value, y: Value) => Value;
 
 export interface CompiledProgram {
   readonly instructions: readonly Instruction[];
@@ -109,6 +116,12 @@ class Compiler {
         case 'BARRIER':
           instructions.push({ kind: 'barrier' });
           break;
+        case 'SUBGROUP': {
+          const op = ({ sum: 'ADD', prod: 'MUL', max: 'MAX', min: 'MIN' } as const)[n.arg.op];
+          const combine = binaryFunction(op, n.dtype as DType);
+          instructions.push({ kind: 'subgroup', from: this.#place(n.src[0]), to: this.#reserve(n), combine });
+          break;
+        }
         default:
           instructions.push({ kind: 'step', step: this.#step(n) });
       }

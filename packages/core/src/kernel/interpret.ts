@@ -1,7 +1,7 @@
 /**
  * The reference interpreter: what a program means.
  *
- * Groups run one after another; the threads of a group run in turns, each up to the next barrier. Every access is checked
+ * Groups run one after another; the threads of a group run in turns, each up to the next barrier or exchange in subgroups. Every access is checked
  * (interpret-memory.ts) and every operation rounds by the contract (interpret-values.ts).
  */
 import type { DType, TypedArray } from '../shape/dtype.ts';
@@ -10,18 +10,29 @@ import { type Cells, GroupRecord, PrivateCells, SharedCells, TensorCells } from 
 import type { Value } from './interpret-values.ts';
 import type { KNodeOf, Program } from './ir.ts';
 
+/** How the threads of a group form subgroups: `size` neighbours each, or with `dealt` every so manyth thread. */
+export interface Subgroups {
+  readonly size: number;
+  readonly dealt?: boolean;
+}
+
 /**
  * Runs a program on host arrays, one per PARAM slot, and numbers, one per SCALAR slot.
  *
  * @throws RangeError for an access outside of a memory and for an integer division by zero
  * @throws Error for races between threads or groups, reads of memory nobody wrote, barriers that not all threads reach
  */
-export function interpret(program: Program, buffers: readonly TypedArray[], scalars: readonly Value[] = []): void {
+export function interpret(
+  program: Program,
+  buffers: readonly TypedArray[],
+  scalars: readonly Value[] = [],
+  subgroups: Subgroups = { size: 1 },
+): void {
   const compiled = compileProgram(program);
   if (scalars.length < program.scalars.length) {
     throw new Error(`[interpret] ${program.name}: ${scalars.length} scalars given, ${program.scalars.length} needed`);
   }
-  const threads = makeThreads(program, compiled, tensorCells(program, buffers), scalars);
+  const threads = makeThreads(program, compiled, tensorCells(program, buffers), scalars, subgroups);
   const [gx, gy, gz] = program.grid;
   let epoch = 0;
   let number = 0;
@@ -30,15 +41,20 @@ export function interpret(program: Program, buffers: readonly TypedArray[], scal
       for (let x = 0; x < gx; x++) {
         number++;
         for (const t of threads) t.enter(number, x, y, z);
-        epoch = runGroup(program, threads, epoch);
+        epoch = runGroup(program, compiled, threads, epoch);
       }
     }
   }
 }
 
-/** Runs all threads from barrier to barrier; gives the last epoch used. */
-function runGroup(program: Program, threads: readonly Thread[], before: number): number {
-  for (let epoch = before + 1; ; epoch++) {
+/** Runs all threads from barrier to barrier, and from one exchange in subgroups to the next; gives the last epoch used. */
+function runGroup(
+  program: Program,
+  { instructions }: CompiledProgram,
+  threads: readonly Thread[],
+  before: number,
+): number {
+  for (let epoch = before + 1; ; ) {
     const stop = (threads[0] as Thread).run(epoch);
     for (let i = 1; i < threads.length; i++) {
       if ((threads[i] as Thread).run(epoch) !== stop) {
@@ -46,7 +62,38 @@ function runGroup(program: Program, threads: readonly Thread[], before: number):
       }
     }
     if (stop < 0) return epoch;
+    const at = instructions[stop - 1] as CompiledProgram['instructions'][number];
+    if (at.kind === 'subgroup') exchange(at, threads);
+    else epoch++;
   }
+}
+
+/** What the threads of a subgroup have becomes one value, which each of them gets. */
+function exchange(
+  { from, to, combine }: Extract<CompiledProgram['instructions'][number], { kind: 'subgroup' }>,
+  threads: readonly Thread[],
+): void {
+  const whole = new Map<number, Value>();
+  for (const { values, subgroup } of threads) {
+    const before = whole.get(subgroup);
+    const own = values[from] as Value;
+    whole.set(subgroup, before === undefined ? own : combine(before, own));
+  }
+  for (const { values, subgroup } of threads) values[to] = whole.get(subgroup) as Value;
+}
+
+/** Where a thread is among subgroups. */
+interface Membership {
+  readonly of: number;
+  readonly count: number;
+  readonly leads: boolean;
+}
+
+function memberOf(thread: number, threads: number, { size, dealt = false }: Subgroups): Membership {
+  const count = Math.ceil(threads / size);
+  return dealt
+    ? { of: thread % count, count, leads: thread < count }
+    : { of: Math.floor(thread / size), count, leads: thread % size === 0 };
 }
 
 /** Cells of the parameters by slot. Parameters whose memory overlaps share a record of who touches it. */
@@ -89,6 +136,7 @@ function makeThreads(
   compiled: CompiledProgram,
   tensors: ReadonlyMap<number, Cells>,
   scalars: readonly Value[],
+  subgroups: Subgroups,
 ): Thread[] {
   const [sx, sy, sz] = program.group;
   const count = sx * sy * sz;
@@ -106,7 +154,8 @@ function makeThreads(
           if (n.op === 'PARAM') return tensors.get(n.arg.slot) as Cells;
           return n.op === 'SHARED' ? (shared.get(n) as Cells) : new PrivateCells(n.arg.name, length(n));
         });
-        threads.push(new Thread(compiled, cells, scalars, [x, y, z], threads.length + 1));
+        const membership = memberOf(threads.length, count, subgroups);
+        threads.push(new Thread(compiled, cells, scalars, [x, y, z], threads.length + 1, membership));
       }
     }
   }
@@ -124,11 +173,31 @@ class Thread {
     scalars: readonly Value[],
     local: readonly number[],
     thread: number,
+    { of, count, leads }: Membership,
   ) {
     this.#program = program;
     // Filled with a fraction, so that the array holds unboxed numbers from the start.
     const values: Value[] = new Array<Value>(program.registers).fill(0.5);
-    this.#state = { values, cells, scalars, group: [0, 0, 0], local, by: { group: 0, thread, epoch: 0 } };
+    const by = { group: 0, thread, epoch: 0 };
+    this.#state = {
+      values,
+      cells,
+      scalars,
+      group: [0, 0, 0],
+      local,
+      subgroup: [of],
+      subgroups: [count],
+      leader: [Number(leads)],
+      by,
+    };
+  }
+
+  get values(): Value[] {
+    return this.#state.values;
+  }
+
+  get subgroup(): number {
+    return this.#state.subgroup[0] as number;
   }
 
   /** Goes to the start of the program, in the next group. */
@@ -169,6 +238,7 @@ class Thread {
         case 'endif':
           break;
         case 'barrier':
+        case 'subgroup':
           this.#at = at;
           return at;
         default:

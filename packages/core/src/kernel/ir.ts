@@ -19,6 +19,9 @@ import type { DType } from '../shape/dtype.ts';
 /** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
 export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'turn' | 'reduce';
 
+/** What a thread may ask of where it is. */
+export type SpecialKind = 'group' | 'local' | 'subgroup' | 'subgroups' | 'leader';
+
 /** Combining operations of REDUCE. The arg variants yield the int32 position of the first winner (NaN wins). */
 export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
 
@@ -75,8 +78,11 @@ export interface KArgs {
   REG: { readonly name: string; readonly length: number };
   /** A literal; `lanes` copies of it. bool is 0 or 1. */
   CONST: { readonly value: number | bigint };
-  /** Index of the running group or of the thread in the group (int32). */
-  SPECIAL: { readonly kind: 'group' | 'local'; readonly axis: 0 | 1 | 2 };
+  /**
+   * Index of the running group or of the thread in the group (int32). Of subgroups, axis 0: number of the thread's subgroup in the group,
+   * how many subgroups the group has, 1 in one thread of every subgroup and 0 in the others. Only where `caps.subgroups` says so.
+   */
+  SPECIAL: { readonly kind: SpecialKind; readonly axis: 0 | 1 | 2 };
   // --- stage A only
   /**
    * Loop variable (int32), counts 0 .. extent-1. `id` is unique. src = [limit?]: an int32 expression of outer ranges that ends
@@ -108,6 +114,12 @@ export interface KArgs {
   IF: null;
   ENDIF: null;
   BARRIER: null;
+  /**
+   * src [value], a scalar of four bytes: the values of all threads of the thread's subgroup in one, which each of them gets. `max` and `min`
+   * take integers: what they do to NaN no device promises. Which threads form a subgroup, and in which order they are taken, the device
+   * says. Like a BARRIER it stands where all threads of the group get to or none; it orders no memory.
+   */
+  SUBGROUP: { readonly op: 'sum' | 'prod' | 'max' | 'min' };
   // --- types
   /** Value conversion, rounded once; see the numeric meaning above. Integers wrap. Anything to bool is `!= 0`. */
   CAST: null;

@@ -103,6 +103,9 @@ class Legalizer {
         case 'BARRIER':
           this.#b.barrier();
           break;
+        case 'SUBGROUP':
+          this.#known.set(n, this.#b.subgroup(n.arg.op, this.#plain(n.src[0])));
+          break;
         case 'STORE':
           this.#store(n);
           break;

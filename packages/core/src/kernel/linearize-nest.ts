@@ -5,6 +5,7 @@
  * is opened, every REDUCE and STAGE whose ranges are open already is computed: so each is computed once, at the outermost
  * point where it can be. Reductions over the same ranges at the same point become jobs that share loops again.
  */
+import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
@@ -29,7 +30,7 @@ export interface NestOptions {
   readonly lanes: number;
   readonly muladd: boolean;
   readonly simt: boolean;
-  readonly sharedBytes: number;
+  readonly caps: EngineCaps;
   /** Threads of a group. */
   readonly threads: number;
 }
@@ -231,7 +232,7 @@ export class Nest {
   }
 
   #computeTogether(nodes: readonly KNode[]): void {
-    const { lanes, threads } = this.#options;
+    const { lanes, threads, caps } = this.#options;
     const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r) as readonly Mode[];
     const own = new Set(nodes.flatMap((n) => ownRanges(n)));
     for (const r of own) {
@@ -248,7 +249,7 @@ export class Nest {
     const jobs = nodes.map((n): Job => {
       if (n.op === 'STAGE') return this.#stageJob(n);
       const reduction = new Reduction(this.#values, n as KNodeOf<'REDUCE'>, modesOf, this.#options);
-      finishers.push(() => reduction.finish(threads));
+      finishers.push(() => reduction.finish(threads, caps));
       return {
         ranges: [...reduction.own].sort((x, y) => Number(y.arg.kind === 'local') - Number(x.arg.kind === 'local')),
         roots: [reduction.value],
@@ -303,9 +304,9 @@ export class Nest {
     const known = this.#memory.get(stage);
     if (known !== undefined && known.length >= length) return known.node;
     const bytes = length * dtypeInfo[stage.dtype as DType].bytes;
-    if (bytes > this.#options.sharedBytes) {
+    if (bytes > this.#options.caps.sharedBytes) {
       throw new Error(
-        `[linearize] STAGE of ${bytes} bytes: the engine has ${this.#options.sharedBytes} bytes of group memory`,
+        `[linearize] STAGE of ${bytes} bytes: the engine has ${this.#options.caps.sharedBytes} bytes of group memory`,
       );
     }
     const node = this.#values.b.shared(`stage${this.#memory.size}`, stage.dtype as DType, length);

@@ -5,20 +5,19 @@
  * ranges of the REDUCE itself) and per width: vector parts and scalar remainders accumulate apart and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
+import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, KNodeOf } from './ir.ts';
 import { accumulatorDtype, combined, identityOf, isArg } from './linearize-combine.ts';
 import { type Extremum, extendExtremum, goesByParts, noExtremum, pick, wholeExtremum } from './linearize-extrema.ts';
 import { copiesOf, copyIndex, lanesOf, type Tile } from './linearize-scope.ts';
+import type { State } from './linearize-group.ts';
 import type { Values } from './linearize-values.ts';
 import type { Mode } from './linearize-vector.ts';
 
 /** With this many numbers side by side nobody waits for the sum before. */
 const sideBySide = 4;
-
-/** The numbers a reduction carries: the value, and for argument reductions its position. */
-type State = readonly KNode[];
 
 interface Group {
   readonly lanes: number;
@@ -145,7 +144,7 @@ export class Reduction {
   }
 
   /** Combines the accumulators, of all threads of the group where a local range is reduced, and makes the result available. */
-  finish(threads: number): void {
+  finish(threads: number, caps: EngineCaps): void {
     const local = this.own.find((r) => r.arg.kind === 'local');
     if (local !== undefined && local.arg.extent !== threads) {
       throw new Error(
@@ -166,7 +165,7 @@ export class Reduction {
         else parts.push(this.#tree(Array.from({ length: lanes }, (_, k): State => whole.map((x) => e.lane(x, k)))));
       }
       let all = parts.reduce((x, y) => this.#combine(x, y, false));
-      if (local !== undefined) all = this.#acrossThreads(all, threads);
+      if (local !== undefined) all = this.#acrossThreads(all, threads, caps);
       values.push(this.#position !== null ? (all[1] as KNode) : e.cast(all[0] as KNode, this.node.dtype as DType));
     }
     results.set(this.node, { kind: 'values', tiles: this.#kept, values });
@@ -187,27 +186,14 @@ export class Reduction {
     return wholeExtremum(scope.e, op, [all, b.load(signed, kept), b.load(unsigned, kept)]);
   }
 
-  /** Combines the states of all threads through shared memory, always in the same order. */
-  #acrossThreads(mine: State, threads: number): State {
-    const { b, scope } = this.#values;
-    const { e } = scope;
-    const thread = e.special('local', 0, threads);
-    const cells = mine.map((x) => b.shared('partial', x.dtype as DType, threads));
-    const read = (at: KNode): State => cells.map((c) => b.load(c, at));
-    const write = (s: State): void => {
-      for (const [i, c] of cells.entries()) b.store(c, thread, s[i] as KNode);
-    };
-    write(mine);
-    b.barrier();
-    // A loop, not its steps one after another: drivers that emulate groups take long to compile every barrier.
-    b.loop(Math.log2(threads), (step) => {
-      const half = e.shr(e.i32(threads / 2), step);
-      b.ifThen(e.lt(thread, half), () => write(this.#combine(read(thread), read(e.add(thread, half)), false)));
-      b.barrier();
-    });
-    const whole = read(e.i32(0));
-    b.barrier();
-    return whole;
+  #acrossThreads(mine: State, threads: number, caps: EngineCaps): State {
+    const { acrossThreads } = caps.lowering;
+    if (acrossThreads === undefined)
+      throw new Error(
+        '[linearize] threads reduce together: the engine needs a lowering for threads, see caps.lowering',
+      );
+    const parts = { op: this.node.arg.op, mine, combine: (x: State, y: State) => this.#combine(x, y, false) };
+    return acrossThreads(this.#values.b, parts, threads, caps);
   }
 
   /** Pairwise: the first half with the second, until one is left. */

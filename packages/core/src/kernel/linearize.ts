@@ -57,7 +57,7 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
         lanes: vectorLanes(nest, caps),
         muladd,
         simt: caps.simt,
-        sharedBytes: caps.sharedBytes,
+        caps,
         threads,
       };
       openGrid(scope, grids[i] as readonly Range[], index, () => new Nest(values, options).writeStores(nest));

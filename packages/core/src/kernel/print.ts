@@ -28,6 +28,7 @@ function argText(n: KNode): string {
       return `${n.arg.extent} ${n.arg.kind}`;
     case 'REDUCE':
     case 'ATOMIC':
+    case 'SUBGROUP':
       return n.arg.op;
     case 'STAGE':
       return n.arg.space;

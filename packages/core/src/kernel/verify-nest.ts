@@ -34,6 +34,7 @@ function stageError(n: KNode, k: LoopKernel, slots: ReadonlySet<number>): string
     case 'IF':
     case 'ENDIF':
     case 'BARRIER':
+    case 'SUBGROUP':
     case 'REG':
     case 'SHARED':
       return 'belongs to programs';

@@ -57,6 +57,15 @@ export function nodeError(n: KNode): string | null {
         : 'has a value of another dtype';
     case 'SPECIAL':
       return isIndex(n) ? count(n, 0) : 'is an int32 scalar';
+    case 'SUBGROUP': {
+      const { op } = n.arg;
+      if (n.dtype !== a.dtype || n.lanes !== 1 || dtypeInfo[a.dtype as DType].bytes !== 4)
+        return `takes and gives a scalar of four bytes: got ${a.dtype} x ${a.lanes} for ${n.dtype} x ${n.lanes}`;
+      return (
+        count(n, 1) ??
+        (isFloat(a.dtype as DType) && (op === 'max' || op === 'min') ? `${op} takes integers` : sameLanes(n))
+      );
+    }
     case 'RANGE':
       return isIndex(n) && (a === undefined || isIndex(a)) ? count(n, 0, 1) : 'and its limit are int32 scalars';
     case 'LOOP':

@@ -65,6 +65,7 @@ function checkNode(n: KNode, p: Program, open: readonly Open[], params: Readonly
     case 'SHARED':
       return open.length === 1 ? null : 'memory must be declared outside all blocks';
     case 'BARRIER':
+    case 'SUBGROUP':
       return open.every((b) => b.opener === null || isUniform(b.opener))
         ? null
         : 'is in a block that not all threads may enter';
@@ -73,14 +74,15 @@ function checkNode(n: KNode, p: Program, open: readonly Open[], params: Readonly
   }
 }
 
-/** True if all threads of a group agree on a block's condition or trip count: it depends on no thread index and no memory. */
+/** True if all threads of a group agree on a block's condition or trip count: it depends on no thread, no subgroup and no memory. */
 function isUniform(opener: KNode): boolean {
   const seen = new Set<KNode>();
   const stack: KNode[] = [...opener.src];
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);
-    if (n.op === 'LOAD' || (n.op === 'SPECIAL' && n.arg.kind === 'local')) return false;
+    if (n.op === 'LOAD' || n.op === 'SUBGROUP') return false;
+    if (n.op === 'SPECIAL' && n.arg.kind !== 'group' && n.arg.kind !== 'subgroups') return false;
     stack.push(...n.src);
   }
   return true;

@@ -8,7 +8,9 @@
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import type { ProductLibrary } from '../engine/library.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, Program } from '../kernel/ir.ts';
+import type { ProgramBuilder } from '../kernel/builder.ts';
 import type { Exprs } from '../kernel/expr.ts';
+import type { Parts, State } from '../kernel/linearize-group.ts';
 import type { Contraction } from './contraction.ts';
 
 type Range = KNodeOf<'RANGE'>;
@@ -89,6 +91,8 @@ export interface Lowering {
   shape(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: EngineCaps): LoopStore[];
   /** Dispatches of a kernel around a contraction; null where the plain loop nest is as good. */
   contraction(kernel: LoopKernel, hint: ContractionHint, e: Exprs, engine: IEngine): Lowered | null;
+  /** The parts that the threads of a group have of a reduction as one. Left out where no threads reduce together. */
+  acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: EngineCaps): State;
   /** What may be measured for a contraction, the default first. */
   ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
   /** The engine is used for the first time; `forget` when kernels should be lowered anew. */

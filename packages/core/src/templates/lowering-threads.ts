@@ -1,5 +1,6 @@
 /** What engines with groups of threads bring along to have kernels shaped for them (`caps.lowering`). */
 import { shapeSimt } from '../kernel/axes-simt.ts';
+import { acrossThreads } from '../kernel/linearize-group.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import type { Lowering } from './contract.ts';
@@ -11,6 +12,7 @@ import { nameOf } from './simt-tile.ts';
 /** For engines with groups of threads, workgroup memory and barriers. */
 export const threadLowering: Lowering = {
   shape: shapeSimt,
+  acrossThreads,
   contraction: (kernel, hint, e, engine) => threadContraction(kernel, hint, e, engine.caps, choicesOf(engine)),
   ways: (c, _kernel, e, caps) =>
     candidateTiles(c, caps).map((tile) => [nameOf(tile), () => lowerSimt(c, e, caps, tile)]),

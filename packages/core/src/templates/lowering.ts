@@ -2,6 +2,7 @@
  * What engines bring along that may be of either kind, or have a library. The two kinds have files of their own: a page with engines of one
  * kind carries nothing of the other.
  */
+import { acrossThreads } from '../kernel/linearize-group.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import type { Lowering } from './contract.ts';
@@ -14,6 +15,7 @@ const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLow
 /** For engines that are one or the other by `caps.simt`, and for those with a library. */
 export const anyLowering: Lowering = {
   shape: (nests, e, caps) => of(caps).shape(nests, e, caps),
+  acrossThreads,
   contraction: (kernel, hint, e, engine) => lowerContraction(kernel, hint, e, engine.caps, choicesOf(engine)),
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),
   start: startTuning,

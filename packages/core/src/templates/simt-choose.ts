@@ -7,6 +7,7 @@
  * ordinary memory (`sharedIsMemory`, drivers that run on a CPU), copying there costs and gains nothing.
  */
 import type { EngineCaps } from '../engine/engine.ts';
+import { oneSubgroup } from '../kernel/linearize-group.ts';
 import { vectorLanes } from '../kernel/linearize-vector.ts';
 import type { DType } from '../shape/dtype.ts';
 import { type Contraction, sizeOf } from './contraction.ts';
@@ -148,13 +149,15 @@ function forDevice(c: Contraction, caps: EngineCaps): SimtTile {
 const processorRows = { many: 8, few: 4 };
 const manyRows = 64;
 const manyColumns = 512;
+/** Threads that share a sum there, where there are no subgroups of one size. */
+const emulatedDot = 8;
 
 function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
   const lanes = vectorLanes(c.kernel.stores, caps);
   const line = lineProblem(c, lanes);
   const { rows, columns, depth } = line;
   if (columns.extent < lanes && rows.extent <= thin && depth >= leastDot) {
-    return { ...dotTile(line, 8), depth: depth % lanes === 0 ? lanes : 1 };
+    return { ...dotTile(line, oneSubgroup(caps) ?? emulatedDot), depth: depth % lanes === 0 ? lanes : 1 };
   }
   const width = columns.extent >= lanes ? lanes : 1;
   const wide = columns.extent >= manyColumns;
@@ -211,7 +214,10 @@ export function candidateTiles(c: Contraction, caps: EngineCaps): SimtTile[] {
     fits ? lanes : 1,
     Math.min(8, most),
   );
-  const dots = Math.min(flat.rows.extent, flat.columns.extent) <= 16 ? [dotTile(line, most), dotTile(line, 32)] : [];
+  const dots =
+    Math.min(flat.rows.extent, flat.columns.extent) <= 16
+      ? [dotTile(line, most), dotTile(line, Math.min(most, oneSubgroup(caps) ?? 32))]
+      : [];
   const all = [first, ...groups, ...vectors, ...alone, small, { ...small, copied: true }, ...dots].map((t) =>
     t === first || t.kind === 'dot' ? t : { ...t, parts: 1 },
   );

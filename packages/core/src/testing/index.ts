@@ -11,5 +11,6 @@ export {
   withoutDenormals,
 } from './program-case.ts';
 export { type RandomDType, randomProgram } from './random-program.ts';
+export { groupCases } from './subgroup-cases.ts';
 export { threadCases } from './thread-cases.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';

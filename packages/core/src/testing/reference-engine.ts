@@ -18,6 +18,8 @@ export interface ReferenceEngineOptions {
   readonly simt?: boolean;
   /** Most threads in a group, with `simt`. Default 256. */
   readonly maxGroup?: number;
+  /** Threads of a subgroup, with `simt`: a power of two. Default: it has none. */
+  readonly subgroup?: number;
   /** Evaluate functions (exp, sin ...) directly instead of through their decompositions. Default false. */
   readonly nativeFunctions?: boolean;
   /** Dtypes it holds. Default: all. */
@@ -49,6 +51,7 @@ const functions: readonly KOp[] = [
 export function createReferenceEngine({
   simt = false,
   maxGroup = 256,
+  subgroup,
   nativeFunctions = false,
   dtypes = everyDType,
   synchronous = true,
@@ -68,6 +71,7 @@ export function createReferenceEngine({
     lowering: anyLowering,
     vectorBytes: 16,
     sharedBytes: simt ? 16384 : 1 << 20,
+    subgroups: subgroup === undefined ? undefined : { least: subgroup, most: subgroup, numbered: true },
     maxGroup: simt ? maxGroup : 1,
     maxBindings,
     maxBufferBytes: 2 ** 31,
@@ -110,7 +114,8 @@ export function createReferenceEngine({
     });
     const bySlot = new Array(Math.max(0, ...buffers.map((b) => b.slot + 1)));
     for (const { slot, array } of buffers) bySlot[slot] = array;
-    interpret(program, bySlot, scalars);
+    // Not neighbours: nothing may rest on which threads form a subgroup.
+    interpret(program, bySlot, scalars, { size: subgroup ?? 1, dealt: true });
   };
   const read = (from: Binding, into: Uint8Array): Uint8Array => {
     memory.check('download');

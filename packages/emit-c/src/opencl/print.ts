@@ -1,5 +1,5 @@
 /** Programs as OpenCL C 1.2. */
-import type { KNode, Program } from '@polygrad/core/kernel';
+import type { KNode, Program, SpecialKind } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import type { DType, PrintedKernel, PrintedParam, PrintedScalar } from '../kernel.ts';
 import { expression, name, operand, type Part, type Value, vectorOf } from '../parts.ts';
@@ -50,13 +50,17 @@ class OpenCl implements Dialect {
   constant(_: Context, dtype: DType, value: number | bigint, lanes: number): Part {
     return openClConstant(dtype, value, lanes);
   }
-  special(c: Context, kind: 'group' | 'local', axis: 0 | 1 | 2): Part {
+  special(c: Context, kind: SpecialKind, axis: 0 | 1 | 2): Part {
+    if (kind !== 'group' && kind !== 'local') return this.subgroup(c);
     const title = `${kind}_${'xyz'[axis]}`;
     const line = `const int ${title} = (int)get_${kind}_id(${axis});`;
     return name(
       c.prologue(title, () => line),
       'int32',
     );
+  }
+  subgroup(c: Context): never {
+    return c.refuse('OpenCL C 1.2 has no subgroups: leave out caps.subgroups');
   }
   scalar(c: Context, slot: number, dtype: DType): Part {
     const title = `scalar_${slot}`;

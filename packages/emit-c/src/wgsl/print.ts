@@ -1,5 +1,5 @@
 /** Programs as WGSL. */
-import { highOf, type KNode, type Program } from '@polygrad/core/kernel';
+import { highOf, type KNode, type KNodeOf, type Program, type SpecialKind } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import { type DType, PrintError, type PrintedKernel, type PrintedParam, type PrintedScalar } from '../kernel.ts';
 import { call, name, operand, type Part, type Value, vectorOf } from '../parts.ts';
@@ -10,6 +10,7 @@ import { wgslBitcast, wgslCast } from './casts.ts';
 import { foldGrid, foldLines, pieceLine } from './grid.ts';
 import { choose, elementType, wgslAtomic, wgslLoad, wgslStore } from './memory.ts';
 import { packMemories } from './packed.ts';
+import { subgroupBuiltins, subgroupLines, wgslSubgroup, wgslSubgroupSpecial } from './subgroups.ts';
 import { typeName, type WgslOptions, checkDtypes, wgslConstant } from './types.ts';
 import { wgslOperands, wgslOperation } from './values.ts';
 
@@ -54,13 +55,17 @@ class Wgsl implements Dialect {
   constant(c: Context, dtype: DType, value: number | bigint, lanes: number): Part {
     return wgslConstant(c, dtype, value, lanes);
   }
-  special(c: Context, kind: 'group' | 'local', axis: 0 | 1 | 2): Part {
+  special(c: Context, kind: SpecialKind, axis: 0 | 1 | 2): Part {
+    if (kind !== 'group' && kind !== 'local') return wgslSubgroupSpecial(c, kind);
     const title = `${kind}_${'xyz'[axis]}`;
     const from = kind === 'group' ? `group[${axis}]` : `i32(local[${axis}])`;
     return name(
       c.prologue(title, () => `let ${title} = ${from};`),
       'int32',
     );
+  }
+  subgroup(_: Context, op: KNodeOf<'SUBGROUP'>['arg']['op'], x: Part): Part {
+    return wgslSubgroup(op, x);
   }
   scalar(c: Context, slot: number, dtype: DType): Part {
     const title = `scalar_${slot}`;
@@ -134,6 +139,7 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
 
   const head: string[] = [];
   if (options.f16 === true && usesHalf(program)) head.push('enable f16;');
+  head.push(...subgroupLines(program));
   const params: PrintedParam[] = [];
   const atomic = new Set(
     program.body.flatMap((n) => (n.op === 'ATOMIC' && n.src[0]?.op === 'PARAM' ? [titles.get(n.src[0].arg.slot)] : [])),
@@ -177,7 +183,7 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
   head.push(...printer.page.helpers);
   head.push(
     `@compute @workgroup_size(${program.group.join(', ')})`,
-    `fn ${entry}(@builtin(workgroup_id) at: vec3<u32>, @builtin(local_invocation_id) local: vec3<u32>) {`,
+    `fn ${entry}(${['@builtin(workgroup_id) at: vec3<u32>', '@builtin(local_invocation_id) local: vec3<u32>', ...subgroupBuiltins(program)].join(', ')}) {`,
   );
   const groups = pieces ? [pieceLine] : foldLines(program.grid, folded);
   const first = [...groups, ...printer.page.prologues];
