@@ -23,7 +23,7 @@ export async function findAdapter(options: WebGpuEngineOptions): Promise<Found |
   if (typeof gpu === 'string') return gpu;
   const wanted: GPURequestAdapterOptions = { powerPreference: options.powerPreference ?? 'high-performance' };
   if (options.forceFallbackAdapter === true) wanted.forceFallbackAdapter = true;
-  const adapter = await host.paced(() => gpu.requestAdapter(wanted));
+  const adapter = await host.asking(() => gpu.requestAdapter(wanted));
   if (adapter !== null) return describe(adapter, gpu);
   return options.forceFallbackAdapter === true
     ? 'there is no software adapter'

@@ -11,11 +11,14 @@ engine?.dispose();
 // Other processes run what is built, as users do.
 const there = engine !== null && existsSync(fileURLToPath(entry));
 
+/** As on a server: no display, and what tests set so that Mesa does not complain of that. */
+const { XDG_RUNTIME_DIR: _, DISPLAY: _1, WAYLAND_DISPLAY: _2, ...env } = process.env;
+
 /** Runs a program that has `createWebGpuEngine`; gives what it prints, and how it ended. */
 function run(source: string): Promise<{ code: number | null; out: string; err: string }> {
   const program = `import { createWebGpuEngine } from ${JSON.stringify(entry.href)};\n${source}`;
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { timeout: 25_000 });
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { timeout: 25_000, env });
     let [out, err] = ['', ''];
     child.stdout.on('data', (text) => {
       out += text;

@@ -10,5 +10,6 @@ export const host: Host = {
       : 'this browser has no WebGPU (no navigator.gpu)';
   },
   paced: (start) => start(),
+  asking: (start) => start(),
   memoryBytes: () => undefined,
 };

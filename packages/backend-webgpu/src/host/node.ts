@@ -52,11 +52,30 @@ async function load(): Promise<GPU | string> {
   return dawn.create(['disable-dawn-features=timestamp_quantization']);
 }
 
+function paced<T>(start: () => T): T {
+  askedAt = performance.now();
+  return intercepted(start);
+}
+
+/**
+ * Mesa's layer that puts the GPU of the display first asks Wayland for it, whose library writes errors to stderr where there is no
+ * session. Without any display there is nothing to put first, so the layer is left out for the length of the call.
+ */
+function asking<T>(start: () => T): T {
+  const { env } = process;
+  const reasons = ['XDG_RUNTIME_DIR', 'WAYLAND_DISPLAY', 'DISPLAY', 'NODEVICE_SELECT', 'MESA_VK_DEVICE_SELECT'];
+  if (process.platform !== 'linux' || reasons.some((name) => env[name] !== undefined)) return paced(start);
+  env.NODEVICE_SELECT = '1';
+  try {
+    return paced(start);
+  } finally {
+    delete env.NODEVICE_SELECT;
+  }
+}
+
 export const host: Host = {
   gpu: () => (entry ??= load()),
-  paced: (start) => {
-    askedAt = performance.now();
-    return intercepted(start);
-  },
+  paced,
+  asking,
   memoryBytes: () => process.getBuiltinModule?.('node:os').totalmem(),
 };
