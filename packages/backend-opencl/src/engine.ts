@@ -23,6 +23,7 @@ import type { Driver, NativeError } from './addon.ts';
 import { Batches } from './batches.ts';
 import type { Clblast } from './clblast.ts';
 import { isNativeError } from './errors.ts';
+import type { OpenClKernel } from './kernel.ts';
 import { Kernels, sourceOf } from './kernels.ts';
 import { Life } from './life.ts';
 import { DeviceMemory } from './memory.ts';
@@ -106,7 +107,7 @@ export class OpenClEngine implements IEngine {
     return into;
   }
 
-  /** Returns at once; the first batch with a kernel waits until it is compiled, and throws CompileError where the driver refuses it. */
+  /** Returns at once; the first batch with a kernel waits until it is compiled, and throws CompileError where the driver refuses it. Readers ask `compiling` first. */
   compile(programs: readonly Program[]): readonly CompiledKernel[] {
     this.#life.use('compile');
     return this.#call('compile', () => this.#kernels.start(programs));
@@ -114,6 +115,10 @@ export class OpenClEngine implements IEngine {
 
   async ready(): Promise<void> {
     if (this.#life.live) await this.#kernels.ready();
+  }
+
+  compiling(kernel: CompiledKernel): boolean {
+    return this.#life.live && this.#kernels.isCompiling(kernel as OpenClKernel);
   }
 
   release(kernels: readonly CompiledKernel[]): void {

@@ -59,6 +59,11 @@ export class Kernels {
     return kernel.handle;
   }
 
+  /** True while `handleOf` would wait. */
+  isCompiling({ handle, held }: OpenClKernel): boolean {
+    return handle < 0 && held !== null && held.module.building !== null;
+  }
+
   /** Resolves when all are compiled, or refused. */
   ready(): Promise<void> {
     return this.#programs.whenBuilt();

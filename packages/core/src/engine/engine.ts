@@ -143,6 +143,11 @@ export interface IEngine {
   compile(programs: readonly Program[]): readonly CompiledKernel[];
   /** Resolves when all kernels are ready, or found to be impossible. Left out where `compile` is done when it returns. */
   ready?(): Promise<void>;
+  /**
+   * True while a kernel is still being compiled and `submit` would hold up the program until it is: readers wait for `ready` first. Left out
+   * where `submit` never waits for that.
+   */
+  compiling?(kernel: CompiledKernel): boolean;
   /** Drops compiled kernels that no plan holds any longer. */
   release(kernels: readonly CompiledKernel[]): void;
   /** Starts a batch of commands, in order. Never waits for the device unless the device has no other way. */

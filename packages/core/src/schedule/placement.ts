@@ -28,13 +28,16 @@ export type Advance = 'global' | 'partial' | 'resumed';
 /**
  * Realises nodes on the engines that hold them, as far as that is possible now.
  *
+ * @param patient kernels that are still being compiled are something to wait for, too, rather than on the spot (where one engine suffices)
  * @returns null if all is done; otherwise what to wait for before trying again. Data that is missing is under way.
  */
-export function advance(wanted: readonly Node[], kind: Advance): Promise<void> | null {
+export function advance(wanted: readonly Node[], kind: Advance, patient = false): Promise<void> | null {
   const current = stateOf(getEngine());
   try {
-    if (current.pool.lost === null && run(current, wanted, kind === 'global' ? current.global : current.partial))
-      return null;
+    if (current.pool.lost === null) {
+      const done = run(current, wanted, kind === 'global' ? current.global : current.partial, patient);
+      if (done !== false) return done === true ? null : done;
+    }
   } catch (error) {
     return advanceAfter(error, wanted, current, kind);
   }

@@ -10,7 +10,7 @@ import type { TypedArray } from '../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../shape/view.ts';
 import { stateOf } from './engine-state.ts';
 import { fromDevice, storageBytes } from './host-data.ts';
-import { run } from './run.ts';
+import { mostWaits, run } from './run.ts';
 
 interface Read {
   readonly engine: IEngine;
@@ -19,9 +19,21 @@ interface Read {
   readonly done: () => void;
 }
 
-/** The elements of a node in memory. The read is in the device's order before this returns. */
+/**
+ * The elements of a node in memory. The read is in the device's order before this returns, unless a kernel that brings it to row-major
+ * order must be compiled: then as soon as that is done, and nobody changes the node until then.
+ */
 export async function download(node: Node): Promise<TypedArray> {
-  const { engine, binding, done } = prepareRead(node);
+  let read = prepareRead(node, true);
+  if ('then' in read) {
+    retain(node);
+    try {
+      for (let waits = 1; 'then' in read; read = prepareRead(node, waits++ < mostWaits)) await read;
+    } finally {
+      release(node);
+    }
+  }
+  const { engine, binding, done } = read;
   try {
     const bytes = await engine.download(binding, new Uint8Array(binding.bytes));
     return fromDevice(engine, node.dtype, bytes, sizeOf(node.shape));
@@ -34,7 +46,7 @@ export async function download(node: Node): Promise<TypedArray> {
 
 /** The same at once. Throws UnsupportedError where the engine cannot. */
 export function downloadSync(node: Node): TypedArray {
-  const { engine, binding, done } = prepareRead(node);
+  const { engine, binding, done } = prepareRead(node, false) as Read;
   try {
     if (engine.downloadSync === undefined) {
       throw new UnsupportedError(
@@ -51,15 +63,22 @@ export function downloadSync(node: Node): TypedArray {
   }
 }
 
-/** Brings the value of a node in memory to row-major order, on the engine that has it, and holds it there. */
-function prepareRead(node: Node): Read {
+/**
+ * Brings the value of a node in memory to row-major order, on the engine that has it, and holds it there. If `patient`, a promise of when to
+ * try again where a kernel for that is still being compiled.
+ */
+function prepareRead(node: Node, patient: boolean): Read | Promise<void> {
   let source = node;
   if (!isRowMajor(node.shape, (node.storage as NodeStorage).view)) {
     source = contiguous(node);
     retain(source);
     try {
       const state = stateOf(((node.storage as NodeStorage).buffer as PoolBuffer).pool.engine);
-      run(state, [source], state.partial);
+      const done = run(state, [source], state.partial, patient);
+      if (typeof done !== 'boolean') {
+        release(source);
+        return done;
+      }
     } catch (error) {
       release(source);
       throw error;

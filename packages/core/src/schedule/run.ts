@@ -11,6 +11,9 @@ import { makePlan, type Plan } from './plan.ts';
 /** Misses after which each further one is reported to the debug log. */
 const suspiciousMisses = 64;
 
+/** A reader waits for kernels so many times: compiling that fails for want of memory begins anew, and a run tells of it. */
+export const mostWaits = 3;
+
 const cone = new Cone();
 let log: ((message: string) => void) | null = null;
 
@@ -22,12 +25,33 @@ export function setScheduleLog(next: ((message: string) => void) | null): void {
 /**
  * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
  * placement.ts decides.
+ *
+ * With `patient`, a run that would hold up the program until kernels are compiled is put off: a promise of when to try again.
  */
-export function run(state: EngineState, wanted: readonly Node[], options: ConeOptions): boolean {
+export function run(state: EngineState, wanted: readonly Node[], options: ConeOptions): boolean;
+export function run(
+  state: EngineState,
+  wanted: readonly Node[],
+  options: ConeOptions,
+  patient: boolean,
+): boolean | Promise<void>;
+export function run(
+  state: EngineState,
+  wanted: readonly Node[],
+  options: ConeOptions,
+  patient = false,
+): boolean | Promise<void> {
   try {
     if (!cone.collect(wanted, options)) return false;
-    state.flushes++;
     const plan = planOf(state);
+    const { engine } = state;
+    if (
+      patient &&
+      engine.ready !== undefined &&
+      plan.dispatches.some(({ kernel }) => engine.compiling?.(kernel) === true)
+    )
+      return engine.ready();
+    state.flushes++;
     execute(plan, cone, state.pool);
     state.kernels += plan.dispatches.length;
     state.inFlight++;

@@ -23,6 +23,7 @@ import { placeOfNode } from './holding.ts';
 import { advance } from './placement.ts';
 import { download, downloadSync } from './reading.ts';
 import { restoreLost, shadow } from './shadow.ts';
+import { mostWaits } from './run.ts';
 import { upload } from './upload.ts';
 import { isWaiting, resume, settle, wait } from './waiting.ts';
 
@@ -128,23 +129,30 @@ export async function idle(): Promise<void> {
   }
 }
 
-/** The node's elements in row-major order in a new host array; computes them first if need be. */
+/**
+ * The node's elements in row-major order in a new host array; computes them first if need be. Where kernels must be compiled for that,
+ * the program goes on meanwhile.
+ */
 export async function readNode(node: Node): Promise<TypedArray> {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
-  const arrival = attempt(node);
+  const arrival = attempt(node, true);
   if (arrival === null) return download(node);
   retain(node);
   try {
-    for (let next: Promise<void> | null = arrival; next !== null; next = attempt(node)) await next;
+    let waits = 1;
+    for (let next: Promise<void> | null = arrival; next !== null; next = attempt(node, waits++ < mostWaits)) await next;
     return await download(node);
   } finally {
     release(node);
   }
 }
 
-/** Computes a node as far as that is possible now; null if it is in memory. Throws DeviceLostError if it was and is gone. */
-function attempt(node: Node): Promise<void> | null {
+/**
+ * Computes a node as far as that is possible now, or, if `patient`, without waiting for kernels; null if it is in memory. Throws
+ * DeviceLostError if it was and is gone.
+ */
+function attempt(node: Node, patient = false): Promise<void> | null {
   if (node.storage !== null) {
     if ((node.storage.buffer as PoolBuffer).pool.lost === null || !isGone(node)) return null;
     // What is protected comes back with another engine.
@@ -155,7 +163,7 @@ function attempt(node: Node): Promise<void> | null {
     return null;
   }
   if (isWaiting()) resume();
-  return node.storage === null ? advance([node], 'partial') : null;
+  return node.storage === null ? advance([node], 'partial', patient) : null;
 }
 
 /**

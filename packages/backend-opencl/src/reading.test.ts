@@ -1,0 +1,57 @@
+/** Reading a value whose kernels are new: the program goes on while threads of the addon compile. */
+import { setEngine, tensor } from '@polygrad/core';
+import { afterEach, expect, it, vi } from 'vitest';
+import type { Driver } from './addon.ts';
+import { OpenClEngine } from './engine.ts';
+import { setUp } from './setup.ts';
+import { hasDevice } from './testing/device.ts';
+
+// Compiling takes a second on a busy machine.
+vi.setConfig({ testTimeout: 120_000 });
+
+let engine: OpenClEngine | null = null;
+afterEach(() => {
+  engine?.dispose();
+  engine = null;
+});
+
+/** An engine that says what its driver was asked for. */
+function watched(): string[] {
+  const setup = setUp({ cache: false });
+  const log: string[] = [];
+  const driver = new Proxy(setup.driver, {
+    get: (target, name) => {
+      const member = (target[name as keyof Driver] as (...args: unknown[]) => unknown).bind(target);
+      return (...args: unknown[]) => {
+        if (['submit', 'finish', 'build', 'read', 'readSync'].includes(name as string)) log.push(name as string);
+        return member(...args);
+      };
+    },
+  });
+  engine = new OpenClEngine({ ...setup, driver });
+  return log;
+}
+
+it.skipIf(!hasDevice())('does not wait for the compiler, and reads in order', async () => {
+  const log = watched();
+  await setEngine(engine as OpenClEngine);
+  const x = tensor([1, 2, 3]);
+  const y = x.mul(2).add(1);
+  const first = y.array();
+  // The compiler has begun; nobody waits for it, and nothing was given to the device.
+  expect(log).toEqual(['build']);
+  x.dispose();
+  const again = y.array();
+  expect(log).toEqual(['build']);
+  expect(await first).toEqual([3, 5, 7]);
+  expect(await again).toEqual([3, 5, 7]);
+  expect(log).toEqual(['build', 'finish', 'submit', 'read', 'read']);
+  // Known kernels go to the device at once; whoever reads at once waits.
+  const z = y.mul(2).add(1);
+  const known = z.array();
+  expect(log.slice(5)).toEqual(['submit', 'read']);
+  expect(await known).toEqual([7, 11, 15]);
+  expect([...y.sub(1).dataSync()]).toEqual([2, 4, 6]);
+  expect(log.slice(7)).toEqual(['build', 'finish', 'submit', 'readSync']);
+  await setEngine('cpu').catch(() => {});
+});
