@@ -1,6 +1,6 @@
 /** Making an engine: finds an adapter, and only then loads what the engine is made of. */
 import { EngineMissingError } from '@polygrad/core/engine';
-import { findAdapter, openDevice } from './adapter.ts';
+import { findAdapter } from './adapter.ts';
 import type { WebGpuEngine } from './engine.ts';
 import { checkOptions, type WebGpuEngineOptions } from './options.ts';
 
@@ -26,5 +26,5 @@ export async function createWebGpuEngine(options: WebGpuEngineOptions = {}): Pro
   if (typeof found === 'string') throw new EngineMissingError('webgpu', `${found}; use another engine, such as 'cpu'`);
   // Only now: visitors without WebGPU never load the engine.
   const { WebGpuEngine } = await import('./engine.ts');
-  return new WebGpuEngine(await openDevice(found), found, options);
+  return WebGpuEngine.open(found, options);
 }

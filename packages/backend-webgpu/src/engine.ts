@@ -23,17 +23,19 @@ import { Backlog } from './backlog.ts';
 import { BindGroups } from './bindings.ts';
 import { capsOf } from './caps.ts';
 import { bindable, checkArguments, insideBuffer, ownBuffer } from './checks.ts';
+import { openDevice } from './device.ts';
 import { Encoder, type Traffic } from './encoder.ts';
 import { WebGpuKernel } from './kernel.ts';
 import { Layouts } from './layouts.ts';
 import { Memory } from './memory.ts';
-import { checkOptions, tuningOf, type WebGpuEngineOptions } from './options.ts';
+import { checkOptions, type WebGpuEngineOptions } from './options.ts';
 import { type Code, Pipelines } from './pipelines.ts';
 import { Poison } from './poison.ts';
 import { Staging } from './staging.ts';
 import { Stopwatch } from './stopwatch.ts';
 import { Transfers } from './transfers.ts';
 import { Trouble } from './trouble.ts';
+import { tuningOf } from './tuning.ts';
 import { Uniforms } from './uniforms.ts';
 import { UploadRing } from './upload-ring.ts';
 
@@ -60,6 +62,11 @@ export class WebGpuEngine implements IEngine {
   readonly #transfers: Transfers;
   readonly #backlog: Backlog;
   readonly #poison = new Poison();
+
+  /** An engine on a device of the adapter. */
+  static async open(found: Found, options: WebGpuEngineOptions): Promise<WebGpuEngine> {
+    return new WebGpuEngine(await openDevice(found), found, options);
+  }
 
   /** Takes over a device and everything made with it. */
   constructor(

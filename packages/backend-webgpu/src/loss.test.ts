@@ -7,7 +7,8 @@ import {
   OutOfMemoryError,
 } from '@polygrad/core/engine';
 import { afterEach, describe, expect, it } from 'vitest';
-import { findAdapter, openDevice } from './adapter.ts';
+import { findAdapter } from './adapter.ts';
+import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testEngine } from './fixtures/device.ts';
 import { appendProgram, bytesOf, floatsOf, put, scaleProgram } from './fixtures/programs.ts';

@@ -1,5 +1,5 @@
 /** Options of `createWebGpuEngine`, and what they are when not given. */
-import { defaultStore, type EngineTuning } from '@polygrad/core/engine';
+import type { EngineTuning } from '@polygrad/core/engine';
 
 /** Progress of making pipelines: `done` of `total` since all were ready last. */
 export interface CompileProgress {
@@ -47,12 +47,6 @@ export function checkOptions(options: WebGpuEngineOptions): WebGpuEngineOptions 
     throw refused('tuning', tuning, 'true, false or { store, automatic }');
   if (subgroups !== undefined && typeof subgroups !== 'boolean') throw refused('subgroups', subgroups, 'true or false');
   return options;
-}
-
-/** How the engine's tiles are tuned; undefined: they are not, unless `tune` is called. */
-export function tuningOf({ tuning }: WebGpuEngineOptions, software: boolean): EngineTuning | undefined {
-  if (typeof tuning === 'object') return tuning;
-  return (tuning ?? !software) ? { store: defaultStore(), automatic: true } : undefined;
 }
 
 function refused(name: string, value: unknown, wanted: string): RangeError {

@@ -13,7 +13,8 @@ import {
   tensor,
 } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { findAdapter, openDevice } from './adapter.ts';
+import { findAdapter } from './adapter.ts';
+import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testEngine } from './fixtures/device.ts';
 import './index.ts';

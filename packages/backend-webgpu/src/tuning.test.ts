@@ -1,7 +1,8 @@
 import { memoryStore, type TuningStore } from '@polygrad/core/engine';
 import { setEngine, tensor } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { findAdapter, openDevice } from './adapter.ts';
+import { findAdapter } from './adapter.ts';
+import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testEngine } from './fixtures/device.ts';
 
