@@ -1,4 +1,4 @@
-/** Several devices: choosing one, and two engines on two of them at once. PoCL shows the processor twice here, in a process of its own. */
+/** Several devices: choosing one, and two engines on two of them at once. PoCL shows the processor twice here, in this process. */
 import { getEngine, setEngine, tensor } from '@polygrad/core';
 import { EngineMissingError } from '@polygrad/core/engine';
 import { afterEach, describe, expect, it, vi } from 'vitest';
