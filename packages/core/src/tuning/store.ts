@@ -34,7 +34,7 @@ interface NodeFiles {
     readFile(path: string, encoding: 'utf8'): Promise<string>;
     writeFile(path: string, text: string, options: { mode: number; flag: string }): Promise<void>;
     mkdir(path: string, options: { recursive: boolean; mode: number }): Promise<unknown>;
-    lstat(path: string): Promise<{ readonly uid: number; readonly mode: number; isDirectory(): boolean }>;
+    lstat(path: string): Promise<{ readonly uid: number; readonly mode: number }>;
     rename(from: string, to: string): Promise<void>;
     rm(path: string, options: { force: boolean }): Promise<void>;
   };
@@ -52,20 +52,6 @@ function nodeProcess(): NodeProcess | undefined {
   return (globalThis as { process?: NodeProcess }).process;
 }
 
-/** True for a folder that only this user can write; made where it is not there yet, closed to others. */
-async function isOwn(folder: string, { promises: fs }: NodeFiles, host: NodeProcess): Promise<boolean> {
-  try {
-    await fs.mkdir(folder, { recursive: true, mode: 0o700 });
-    const status = await fs.lstat(folder);
-    return (
-      status.isDirectory() &&
-      (host.platform === 'win32' || (status.uid === host.getuid?.() && (status.mode & 0o022) === 0))
-    );
-  } catch {
-    return false;
-  }
-}
-
 /**
  * A store of files, on Node. Each is written beside its place and moved there, so that readers see the old text or the new one. A folder
  * that somebody else owns or may write to is not used.
@@ -80,28 +66,31 @@ export function diskStore(folder?: string): TuningStore {
   const base = folder ?? `${home}/polygrad/tuning`;
   const { promises: fs } = files;
   let own: Promise<boolean> | null = null;
-  const usable = (): Promise<boolean> => (own ??= isOwn(base, files, host));
+  const isOwn = async (): Promise<boolean> => {
+    await fs.mkdir(base, { recursive: true, mode: 0o700 });
+    const { uid, mode } = await fs.lstat(base);
+    return host.platform === 'win32' || (uid === host.getuid?.() && (mode & 0o022) === 0);
+  };
+  // A read-only home folder is no reason to fail.
+  const attempt = async <T>(use: () => Promise<T>): Promise<T | null> => {
+    try {
+      return (await (own ??= isOwn())) ? await use() : null;
+    } catch {
+      return null;
+    }
+  };
   return {
-    load: async (key) => {
-      try {
-        if (!(await usable())) return null;
-        return await fs.readFile(`${base}/${fileName(key)}`, 'utf8');
-      } catch {
-        return null;
-      }
-    },
+    load: (key) => attempt(() => fs.readFile(`${base}/${fileName(key)}`, 'utf8')),
     save: async (key, value) => {
-      if (!(await usable())) return;
       const target = `${base}/${fileName(key)}`;
       // Threads of Node share the process's number.
-      const beside = `${target}.${host.pid}.${Math.random().toString(36).slice(2)}`;
-      try {
-        await fs.writeFile(beside, value, { mode: 0o600, flag: 'wx' });
-        await fs.rename(beside, target);
-      } catch {
-        // A read-only home folder is no reason to fail.
-        await fs.rm(beside, { force: true }).catch(() => {});
-      }
+      const beside = `${target}.${host.pid}.${Math.random()}`;
+      await attempt(() =>
+        fs
+          .writeFile(beside, value, { mode: 0o600, flag: 'wx' })
+          .then(() => fs.rename(beside, target))
+          .catch(() => fs.rm(beside, { force: true })),
+      );
     },
   };
 }
