@@ -11,7 +11,8 @@ import type { GradientRule } from '../autodiff/rule.ts';
 import type { BinaryPrimitive, PrimitiveName, UnaryPrimitive } from '../graph/attrs.ts';
 import type { InferRule } from '../graph/infer-checks.ts';
 import { bringFunctions, type FloatFunctions } from '../kernel/functions.ts';
-import type { ProgramRule } from '../schedule/programs.ts';
+import type { PlanNode } from '../schedule/plan-graph.ts';
+import type { ProgramUnit } from '../schedule/programs.ts';
 import type { SourceRule } from '../schedule/sources.ts';
 import type { ValueRule } from '../schedule/values.ts';
 
@@ -58,7 +59,7 @@ export interface Definition<P extends PrimitiveName> {
   readonly sources?: SourceRule<P>;
   readonly value?: ValueRule<P>;
   /** Where it has programs of its own. */
-  readonly program?: ProgramRule<P>;
+  readonly programs?: (node: PlanNode<P>) => ProgramUnit;
 }
 
 const brought: { [P in PrimitiveName]?: Definition<P> } = {};

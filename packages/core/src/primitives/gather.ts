@@ -10,6 +10,7 @@ import type { PlanNode } from '../schedule/plan-graph.ts';
 import { moveIndex, movedFrom, ranges } from '../schedule/sources.ts';
 import { part, sum, widened } from '../schedule/values.ts';
 import { lowerScatter } from '../templates/scatter-update.ts';
+import { programsOf } from '../schedule/programs.ts';
 import type { Definition } from './definition.ts';
 
 export const gatherPrimitive: Definition<'gather'> = {
@@ -68,6 +69,11 @@ export const scatterAddPrimitive: Definition<'scatterAdd'> = {
     const added = e.where(here, e.cast(update, wide), e.constant(wide, 0));
     return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
   },
-  program: ({ node, out, slot, operand }, caps) =>
-    lowerScatter({ op: 'add', axis: node.attr.axis, out, base: operand(0), index: slot(1), updates: operand(2) }, caps),
+  programs: (node) =>
+    programsOf(node, ({ out, slot, operand }, caps) =>
+      lowerScatter(
+        { op: 'add', axis: node.attr.axis, out, base: operand(0), index: slot(1), updates: operand(2) },
+        caps,
+      ),
+    ),
 };

@@ -5,6 +5,7 @@ import { makeAgain } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { scanInfer } from '../graph/infer-order.ts';
 import { lowerScan } from '../templates/scan.ts';
+import { programsOf } from '../schedule/programs.ts';
 import type { Definition } from './definition.ts';
 
 export const scanPrimitive: Definition<'scan'> = {
@@ -13,8 +14,9 @@ export const scanPrimitive: Definition<'scan'> = {
   gradient: scanRule,
   tangent: ({ node, attr, tangents }) => (attr.op === 'sum' ? makeAgain(node, [tangents[0] as Node], attr) : undefined),
   batch: (c) => makeAgain(c.node, everySource(c), { ...c.attr, axis: c.attr.axis + 1 }),
-  program: ({ node, out, slot }, caps) => {
-    const { axis, op, reverse } = node.attr;
-    return lowerScan({ axis, op, reverse, out, x: slot(0), factor: op === 'linear' ? slot(1) : null }, caps);
-  },
+  programs: (node) =>
+    programsOf(node, ({ out, slot }, caps) => {
+      const { axis, op, reverse } = node.attr;
+      return lowerScan({ axis, op, reverse, out, x: slot(0), factor: op === 'linear' ? slot(1) : null }, caps);
+    }),
 };

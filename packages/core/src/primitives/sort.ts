@@ -3,6 +3,7 @@ import { everySource } from '../autodiff/batch-rule.ts';
 import { makeAgain } from '../graph/build.ts';
 import { argSortInfer } from '../graph/infer-order.ts';
 import { lowerSort } from '../templates/sort.ts';
+import { programsOf } from '../schedule/programs.ts';
 import type { Definition } from './definition.ts';
 
 export const argSortPrimitive: Definition<'argSort'> = {
@@ -10,8 +11,9 @@ export const argSortPrimitive: Definition<'argSort'> = {
   infer: argSortInfer,
   gradient: () => [],
   batch: (c) => makeAgain(c.node, everySource(c), { ...c.attr, axis: c.attr.axis + 1 }),
-  program: ({ node, out, slot }, caps) => {
-    const { axis, descending } = node.attr;
-    return lowerSort({ axis, descending, out, x: slot(0).view }, caps);
-  },
+  programs: (node) =>
+    programsOf(node, ({ out, slot }, caps) => {
+      const { axis, descending } = node.attr;
+      return lowerSort({ axis, descending, out, x: slot(0).view }, caps);
+    }),
 };

@@ -17,8 +17,7 @@ import { decideReduce } from './decide-reduce.ts';
 import { type Demand, type DraftContext, extentOf, KernelDraft, loopsOver, reaches } from './draft.ts';
 import { bothGates, type Index } from './index-map.ts';
 import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
-import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
-import { isBakedIn } from './programs.ts';
+import { isBakedIn, isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { needSources } from './sources.ts';
 
 /** Parts of a concatenation that one kernel stores at most. */

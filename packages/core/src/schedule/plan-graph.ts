@@ -47,6 +47,11 @@ export function isPlanOp<P extends PrimitiveName>(node: PlanNode, op: P): node i
   return node.op === op;
 }
 
+/** True for sources that the programs (programs.ts) of a node do not read: numbers that are written into them. */
+export function isBakedIn(node: PlanNode, source: PlanNode): boolean {
+  return source.op === 'constant' && (node.op === 'scatter' || node.op === 'scatterAdd') && source !== node.src[1];
+}
+
 /** What to try before a node is made: a node that serves as well, or null. */
 export type Rewrite = (
   graph: PlanGraph,

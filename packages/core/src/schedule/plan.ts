@@ -5,9 +5,11 @@
 import type { CompiledKernel, IEngine } from '../engine/engine.ts';
 import { sizeClass } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { definitionOf } from '../primitives/definition.ts';
 import type { View } from '../shape/view.ts';
 import type { Cone } from './cone.ts';
 import { findDonations } from './donate.ts';
+import type { KernelDraft, StoreDraft } from './draft.ts';
 import { ingest } from './ingest.ts';
 import type { KernelCache, KernelEntry } from './kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lower.ts';
@@ -16,7 +18,6 @@ import { bindingsOf, type Unit, unitsOf } from './order.ts';
 import { Partition } from './partition.ts';
 import type { PlanGraph, PlanNode } from './plan-graph.ts';
 import { relieve } from './relieve.ts';
-import { programsOf } from './programs.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
@@ -166,7 +167,11 @@ interface Programs {
 
 function toPrograms(unit: Unit, kernel: LoweredKernel | null, { engine, kernels }: PlanOptions): Programs {
   if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
-  const { slots, key, lower } = programsOf(unit);
+  const [{ stores }] = unit as readonly [KernelDraft];
+  const { node } = (stores[0] as StoreDraft).demand;
+  const programs = definitionOf(node.op)?.programs;
+  if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
+  const { slots, key, lower } = programs(node);
   return { slots, scalars: [], entry: kernels.findOr(key, () => lower(engine.caps)) };
 }
 

@@ -1,22 +1,18 @@
 /**
- * Nodes that become programs written with the builder: scatters, scans and sorts (templates/). Their sources are in memory.
+ * Nodes that become programs written with the builder: scatters, scans and sorts (templates/). Their sources are in memory. Comes with the definitions of
+ * those primitives.
  */
 import type { EngineCaps } from '../engine/engine.ts';
-import type { PrimitiveName } from '../graph/attrs.ts';
-import { definitionOf } from '../primitives/definition.ts';
 import { rowMajorStrides } from '../shape/view.ts';
 import type { Lowered } from '../templates/contract.ts';
 import type { TensorView } from '../templates/lines.ts';
 import type { SlotView } from '../templates/scan-parts.ts';
 import type { ScatterOperand } from '../templates/scatter-parts.ts';
-import type { KernelDraft } from './draft.ts';
 import type { Slot } from './lower.ts';
-import type { Unit } from './order.ts';
-import type { PlanNode } from './plan-graph.ts';
+import { isBakedIn, type PlanNode } from './plan-graph.ts';
 
 /** What the rule of a primitive makes programs from. */
-export interface ProgramContext<P extends PrimitiveName> {
-  readonly node: PlanNode<P>;
+export interface ProgramContext {
   readonly out: TensorView;
   /** A source in memory. */
   slot(i: number): SlotView;
@@ -24,7 +20,7 @@ export interface ProgramContext<P extends PrimitiveName> {
   operand(i: number): ScatterOperand;
 }
 
-export type ProgramRule<P extends PrimitiveName> = (context: ProgramContext<P>, caps: EngineCaps) => Lowered;
+export type ProgramRule = (context: ProgramContext, caps: EngineCaps) => Lowered;
 
 /** A node's programs, made when its key is new, and what they bind. */
 export interface ProgramUnit {
@@ -33,14 +29,8 @@ export interface ProgramUnit {
   readonly lower: (caps: EngineCaps) => Lowered;
 }
 
-/** True for sources that such a node's programs do not read: numbers that are written into them. */
-export function isBakedIn(node: PlanNode, source: PlanNode): boolean {
-  return source.op === 'constant' && (node.op === 'scatter' || node.op === 'scatterAdd') && source !== node.src[1];
-}
-
-export function programsOf(unit: Unit): ProgramUnit {
-  const [kernel] = unit as readonly [KernelDraft];
-  const node = (kernel.stores[0] as { demand: { node: PlanNode } }).demand.node;
+/** The programs that a primitive's rule writes for a node. */
+export function programsOf(node: PlanNode, rule: ProgramRule): ProgramUnit {
   const read: Slot[] = [];
   for (const source of node.src)
     if (!isBakedIn(node, source) && !read.some((slot) => slot.node === source))
@@ -51,7 +41,11 @@ export function programsOf(unit: Unit): ProgramUnit {
     isBakedIn(node, n) ? { constant: String((n as PlanNode<'constant'>).attr.value), sign: signOf(n) } : viewOf(n),
   );
   const key = `${node.op} ${JSON.stringify(node.attr)} ${JSON.stringify(described)} ${node.src.map(slotOf).join()}`;
-  return { slots, key, lower: (caps) => lowerNode(node, slotOf, caps) };
+  const source = (i: number): PlanNode => node.src[i] as PlanNode;
+  const slot = (i: number): SlotView => ({ slot: slotOf(source(i)), view: viewOf(source(i)) });
+  const operand = (i: number): ScatterOperand =>
+    isBakedIn(node, source(i)) ? { constant: (source(i) as PlanNode<'constant'>).attr.value } : slot(i);
+  return { slots, key, lower: (caps) => rule({ out: viewOf(node), slot, operand }, caps) };
 }
 
 /** JSON has no -0. */
@@ -68,14 +62,4 @@ function viewOf(node: PlanNode): TensorView {
     shift: leaf?.shift ?? 0,
     span: leaf?.span ?? node.size,
   };
-}
-
-function lowerNode(node: PlanNode, slotOf: (source: PlanNode) => number, caps: EngineCaps): Lowered {
-  const rule = definitionOf(node.op)?.program as ProgramRule<PrimitiveName> | undefined;
-  if (rule === undefined) throw new Error(`[programs] ${node.op} is not written with the builder`);
-  const source = (i: number): PlanNode => node.src[i] as PlanNode;
-  const slot = (i: number): SlotView => ({ slot: slotOf(source(i)), view: viewOf(source(i)) });
-  const operand = (i: number): ScatterOperand =>
-    isBakedIn(node, source(i)) ? { constant: (source(i) as PlanNode<'constant'>).attr.value } : slot(i);
-  return rule({ node, out: viewOf(node), slot, operand }, caps);
 }
