@@ -8,12 +8,12 @@ const scratch = new DataView(new ArrayBuffer(8));
 
 /** Bytes written one after the other. */
 export class ByteWriter {
-  private buffer: Uint8Array<ArrayBuffer>;
+  #buffer: Uint8Array<ArrayBuffer>;
   /** Number of bytes written so far. */
   length = 0;
 
   constructor(capacity: number = 256) {
-    this.buffer = new Uint8Array(capacity);
+    this.#buffer = new Uint8Array(capacity);
   }
 
   /** Forgets what was written, keeps the memory. */
@@ -22,8 +22,8 @@ export class ByteWriter {
   }
 
   u8(value: number): void {
-    if (this.length === this.buffer.length) this.grow(1);
-    this.buffer[this.length++] = value;
+    if (this.length === this.#buffer.length) this.#grow(1);
+    this.#buffer[this.length++] = value;
   }
 
   /** An instruction by its code in plain.ts, simd.ts or atomics.ts. */
@@ -81,8 +81,8 @@ export class ByteWriter {
   }
 
   bytes(data: Uint8Array): void {
-    if (this.length + data.length > this.buffer.length) this.grow(data.length);
-    this.buffer.set(data, this.length);
+    if (this.length + data.length > this.#buffer.length) this.#grow(data.length);
+    this.#buffer.set(data, this.length);
     this.length += data.length;
   }
 
@@ -97,17 +97,17 @@ export class ByteWriter {
 
   /** A view of what was written; valid until the next write. */
   view(): Uint8Array<ArrayBuffer> {
-    return this.buffer.subarray(0, this.length);
+    return this.#buffer.subarray(0, this.length);
   }
 
   /** A copy of what was written. */
   take(): Uint8Array<ArrayBuffer> {
-    return this.buffer.slice(0, this.length);
+    return this.#buffer.slice(0, this.length);
   }
 
-  private grow(extra: number): void {
-    const next = new Uint8Array(Math.max(this.buffer.length * 2, this.length + extra));
-    next.set(this.buffer.subarray(0, this.length));
-    this.buffer = next;
+  #grow(extra: number): void {
+    const next = new Uint8Array(Math.max(this.#buffer.length * 2, this.length + extra));
+    next.set(this.#buffer.subarray(0, this.length));
+    this.#buffer = next;
   }
 }

@@ -32,15 +32,15 @@ export interface Address {
 const maxInductions = 8;
 
 export class Addresses {
-  private readonly ctx: Context;
-  private readonly infos: NodeInfos;
-  private readonly loops: ReadonlyMap<KNode, LoopVar>;
-  private readonly running = new Map<string, Val>();
+  readonly #ctx: Context;
+  readonly #infos: NodeInfos;
+  readonly #loops: ReadonlyMap<KNode, LoopVar>;
+  readonly #running = new Map<string, Val>();
 
   constructor(ctx: Context, infos: NodeInfos, loops: ReadonlyMap<KNode, LoopVar>) {
-    this.ctx = ctx;
-    this.infos = infos;
-    this.loops = loops;
+    this.#ctx = ctx;
+    this.#infos = infos;
+    this.#loops = loops;
   }
 
   /**
@@ -48,18 +48,18 @@ export class Addresses {
    * a base of zero with this offset still lies in the zero bytes at the start of memory.
    */
   of(pointer: Val, extra: number, index: KNode, bytes: number, small: boolean): Address {
-    const form = this.infos.form(index);
+    const form = this.#infos.form(index);
     let offset = form.offset;
     let positive = true;
     const terms: { val: Val; coef: number; loop: LoopVar | null }[] = [];
     for (let i = 0; i < form.terms.length; i++) {
       const term = form.terms[i]!;
       const coef = form.coefs[i]!;
-      const loop = term.op === 'LOOP' ? (this.loops.get(term) ?? null) : null;
+      const loop = term.op === 'LOOP' ? (this.#loops.get(term) ?? null) : null;
       if (loop !== null) offset = (offset + Math.imul(coef, loop.shift)) | 0;
       if (coef < 0 || lowOf(term) < 0) positive = false;
       if (loop === null || loop.val !== null)
-        terms.push({ val: loop?.val ?? this.ctx.get(term).parts[0]!, coef: coef * bytes, loop });
+        terms.push({ val: loop?.val ?? this.#ctx.get(term).parts[0]!, coef: coef * bytes, loop });
     }
     // Outer blocks first; within a block the counter first, since running pointers start in the block around it.
     if (terms.length > 1)
@@ -69,16 +69,16 @@ export class Addresses {
           Number(b.loop !== null) - Number(a.loop !== null) ||
           a.val.id - b.val.id,
       );
-    const { lowBytes } = this.ctx.target;
+    const { lowBytes } = this.#ctx.target;
     let fixed = offset * bytes + extra;
     let high = 0;
     if (fixed < 0 || (fixed >= lowBytes && (small || !positive)) || fixed > 0x7fff0000) {
       high = Math.floor(fixed / lowBytes) * lowBytes;
       fixed -= high;
     }
-    const base = this.ctx.fn.speculate(() => {
-      let sum = high === 0 ? pointer : this.add(pointer, this.constant(high));
-      for (const { val, coef, loop } of terms) sum = this.addTerm(sum, val, coef, loop);
+    const base = this.#ctx.fn.speculate(() => {
+      let sum = high === 0 ? pointer : this.#add(pointer, this.#constant(high));
+      for (const { val, coef, loop } of terms) sum = this.#addTerm(sum, val, coef, loop);
       return sum;
     });
     return { base, offset: fixed };
@@ -86,68 +86,68 @@ export class Addresses {
 
   /** Value of an index that is constant once unrolled loops are counted in, else null. */
   constantIndex(index: KNode): number | null {
-    const form = this.infos.form(index);
+    const form = this.#infos.form(index);
     let { offset } = form;
     for (let i = 0; i < form.terms.length; i++) {
-      const loop = this.loops.get(form.terms[i]!);
+      const loop = this.#loops.get(form.terms[i]!);
       if (loop === undefined || loop.val !== null) return null;
       offset = (offset + Math.imul(form.coefs[i]!, loop.shift)) | 0;
     }
     return offset;
   }
 
-  private get wide(): boolean {
-    return this.ctx.target.addressBits === 64;
+  get #wide(): boolean {
+    return this.#ctx.target.addressBits === 64;
   }
 
-  private constant(value: number): Val {
-    return this.wide ? this.ctx.fn.i64(value) : this.ctx.fn.i32(value);
+  #constant(value: number): Val {
+    return this.#wide ? this.#ctx.fn.i64(value) : this.#ctx.fn.i32(value);
   }
 
-  private add(a: Val, b: Val): Val {
-    return this.wide ? this.ctx.fn.int(W.i64Add, T.i64, a, b) : this.ctx.fn.int(W.i32Add, T.i32, a, b);
+  #add(a: Val, b: Val): Val {
+    return this.#wide ? this.#ctx.fn.int(W.i64Add, T.i64, a, b) : this.#ctx.fn.int(W.i32Add, T.i32, a, b);
   }
 
-  private addTerm(base: Val, val: Val, coef: number, loop: LoopVar | null): Val {
-    const { fn } = this.ctx;
+  #addTerm(base: Val, val: Val, coef: number, loop: LoopVar | null): Val {
+    const { fn } = this.#ctx;
     const size = Math.abs(coef);
     const isPowerOfTwo = Number.isInteger(Math.log2(size));
     if (loop !== null && !isPowerOfTwo && base.block.depth < loop.block!.depth) {
       const { block } = loop;
       const key = `${block!.loop!.counter.index} ${base.id} ${coef}`;
-      const old = this.running.get(key);
+      const old = this.#running.get(key);
       if (old !== undefined) return old;
       if (block!.loop!.inductions.length < maxInductions) {
-        const init = loop.start === 0 ? base : this.add(base, this.constant(loop.start * coef));
+        const init = loop.start === 0 ? base : this.#add(base, this.#constant(loop.start * coef));
         const pointer = fn.induction(block!, init, coef * block!.loop!.step);
-        this.running.set(key, pointer);
+        this.#running.set(key, pointer);
         return pointer;
       }
     }
-    const [type, mul, shl, sub] = this.wide
+    const [type, mul, shl, sub] = this.#wide
       ? ([T.i64, W.i64Mul, W.i64Shl, W.i64Sub] as const)
       : ([T.i32, W.i32Mul, W.i32Shl, W.i32Sub] as const);
-    const x = this.wide ? this.extend(val) : val;
-    if (!isPowerOfTwo) return this.add(base, fn.int(mul, type, x, this.constant(coef)));
-    const scaled = size === 1 ? x : fn.int(shl, type, x, this.constant(Math.log2(size)));
-    return coef > 0 ? this.add(base, scaled) : fn.int(sub, type, base, scaled);
+    const x = this.#wide ? this.#extend(val) : val;
+    if (!isPowerOfTwo) return this.#add(base, fn.int(mul, type, x, this.#constant(coef)));
+    const scaled = size === 1 ? x : fn.int(shl, type, x, this.#constant(Math.log2(size)));
+    return coef > 0 ? this.#add(base, scaled) : fn.int(sub, type, base, scaled);
   }
 
-  private readonly extended = new Map<Val, Val>();
+  readonly #extended = new Map<Val, Val>();
 
-  private extend(val: Val): Val {
-    let wide = this.extended.get(val);
+  #extend(val: Val): Val {
+    let wide = this.#extended.get(val);
     if (wide === undefined || !wide.block.open) {
-      wide = this.ctx.fn.op(W.i64ExtendI32S, T.i64, [val]);
-      this.extended.set(val, wide);
+      wide = this.#ctx.fn.op(W.i64ExtendI32S, T.i64, [val]);
+      this.#extended.set(val, wide);
     }
     return wide;
   }
 
   /** The base where the gate holds, zero elsewhere. */
   gated(base: Val, gate: Val): Val {
-    const { fn } = this.ctx;
+    const { fn } = this.#ctx;
     const mask = fn.int(W.i32Sub, T.i32, fn.i32(0), gate);
-    return this.wide ? fn.int(W.i64And, T.i64, base, this.extend(mask)) : fn.int(W.i32And, T.i32, base, mask);
+    return this.#wide ? fn.int(W.i64And, T.i64, base, this.#extend(mask)) : fn.int(W.i32And, T.i32, base, mask);
   }
 }

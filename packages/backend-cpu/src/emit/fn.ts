@@ -20,10 +20,10 @@ export class Fn {
   current: Block = this.root;
   /** Values may not move out of this block: the innermost IF or repeat around the current one. */
   floor: Block = this.root;
-  private nextId = 0;
-  private readonly known = new Map<number, Val>();
-  private readonly smallInts = new Map<number, Val>();
-  private readonly vectors = new Map<string, Val>();
+  #nextId = 0;
+  readonly #known = new Map<number, Val>();
+  readonly #smallInts = new Map<number, Val>();
+  readonly #vectors = new Map<string, Val>();
 
   constructor(params: readonly ValType[]) {
     this.params = params;
@@ -49,31 +49,31 @@ export class Fn {
 
   /** Reads a cell that does not change while its block runs: a parameter, a counter, an induction. */
   read(cell: Cell, block: Block): Val {
-    return this.make(CELL, cell.type, [], cell.index, null, block, null);
+    return this.#make(CELL, cell.type, [], cell.index, null, block, null);
   }
 
   /** A pure instruction. */
   op(code: number, type: ValType, args: readonly Val[], imm = 0, bytes: Uint8Array | null = null): Val {
     let block = this.floor;
     for (const a of args) if (a.block.depth > block.depth) block = a.block;
-    return this.make(code, type, args, imm, bytes, block, null);
+    return this.#make(code, type, args, imm, bytes, block, null);
   }
 
   /** A pure instruction on two integers, made once per operands. */
   int(code: number, type: ValType, a: Val, b: Val): Val {
     const key = (a.id * 0x100000 + b.id) * 256 + code;
-    const old = this.known.get(key);
+    const old = this.#known.get(key);
     if (old?.block.open) return old;
     const v = this.op(code, type, [a, b]);
-    this.known.set(key, v);
+    this.#known.set(key, v);
     return v;
   }
 
   i32(value: number): Val {
-    let v = this.smallInts.get(value | 0);
+    let v = this.#smallInts.get(value | 0);
     if (v === undefined) {
-      v = this.make(W.i32Const, T.i32, [], value | 0, null, this.root, null);
-      this.smallInts.set(value | 0, v);
+      v = this.#make(W.i32Const, T.i32, [], value | 0, null, this.root, null);
+      this.#smallInts.set(value | 0, v);
     }
     return v;
   }
@@ -81,24 +81,24 @@ export class Fn {
   i64(value: number | bigint): Val {
     const bytes = new Uint8Array(8);
     new DataView(bytes.buffer).setBigInt64(0, BigInt.asIntN(64, BigInt(value)), true);
-    return this.make(W.i64Const, T.i64, [], 0, bytes, this.root, null);
+    return this.#make(W.i64Const, T.i64, [], 0, bytes, this.root, null);
   }
 
   f32(value: number): Val {
-    return this.make(W.f32Const, T.f32, [], value, null, this.root, null);
+    return this.#make(W.f32Const, T.f32, [], value, null, this.root, null);
   }
 
   f64(value: number): Val {
-    return this.make(W.f64Const, T.f64, [], value, null, this.root, null);
+    return this.#make(W.f64Const, T.f64, [], value, null, this.root, null);
   }
 
   /** Equal bytes are one value, which takes one local. */
   v128(bytes: Uint8Array): Val {
     const key = String.fromCharCode(...bytes);
-    let v = this.vectors.get(key);
+    let v = this.#vectors.get(key);
     if (v === undefined) {
-      v = this.make(S.const, T.v128, [], 0, bytes, this.root, null);
-      this.vectors.set(key, v);
+      v = this.#make(S.const, T.v128, [], 0, bytes, this.root, null);
+      this.#vectors.set(key, v);
     }
     return v;
   }
@@ -109,35 +109,35 @@ export class Fn {
 
   /** A load. With a class it stands exactly here, else anywhere in the current block. */
   load(code: number, type: ValType, addr: Val, offset: number, cls: MemoryClass | null): Val {
-    const v = this.make(code, type, [addr], offset, null, this.current, cls);
+    const v = this.#make(code, type, [addr], offset, null, this.current, cls);
     if (cls !== null) this.current.stmts.push({ kind: 'def', val: v });
     return v;
   }
 
   /** An instruction that changes memory and has a result; runs exactly here. */
   effect(code: number, type: ValType, args: readonly Val[], offset: number, cls: MemoryClass): Val {
-    const value = this.make(code, type, args, offset, null, this.current, null);
+    const value = this.#make(code, type, args, offset, null, this.current, null);
     const cell = this.newCell(type);
-    this.markWrite(cls);
-    this.markWrite(cell);
+    this.#markWrite(cls);
+    this.#markWrite(cell);
     this.current.stmts.push({ kind: 'set', cell, value, cls });
     return this.read(cell, this.current);
   }
 
   /** Reads a cell as it is now. */
   readNow(cell: Cell): Val {
-    const v = this.make(CELL, cell.type, [], cell.index, null, this.current, cell);
+    const v = this.#make(CELL, cell.type, [], cell.index, null, this.current, cell);
     this.current.stmts.push({ kind: 'def', val: v });
     return v;
   }
 
   assign(cell: Cell, value: Val): void {
-    this.markWrite(cell);
+    this.#markWrite(cell);
     this.current.stmts.push({ kind: 'set', cell, value, cls: null });
   }
 
   store(code: number, addr: Val, value: Val, offset: number, cls: MemoryClass, lane = -1): void {
-    this.markWrite(cls);
+    this.#markWrite(cls);
     this.current.stmts.push({ kind: 'store', code, addr, value, offset, lane, cls });
   }
 
@@ -149,14 +149,14 @@ export class Fn {
     counter: Cell = this.newCell(T.i32),
   ): Block {
     const block = new Block(this.current, 'loop', { counter, start, step, limit, certain, inductions: [] });
-    this.enter(block);
+    this.#enter(block);
     return block;
   }
 
   openIf(cond: Val): Block {
     const block = new Block(this.current, 'if', null);
     block.cond = cond;
-    this.enter(block);
+    this.#enter(block);
     this.floor = block;
     return block;
   }
@@ -164,7 +164,7 @@ export class Fn {
   /** A body that is repeated while the value given to `closeRepeat` holds. */
   openRepeat(): Block {
     const block = new Block(this.current, 'repeat', null);
-    this.enter(block);
+    this.#enter(block);
     this.floor = block;
     return block;
   }
@@ -192,16 +192,16 @@ export class Fn {
     return this.read(cell, block);
   }
 
-  private enter(block: Block): void {
+  #enter(block: Block): void {
     this.current.stmts.push({ kind: 'block', block });
     this.current = block;
   }
 
-  private markWrite(cls: MemoryClass): void {
+  #markWrite(cls: MemoryClass): void {
     this.current.writes.add(cls);
   }
 
-  private make(
+  #make(
     code: number,
     type: ValType,
     args: readonly Val[],
@@ -210,6 +210,6 @@ export class Fn {
     block: Block,
     cls: MemoryClass | null,
   ): Val {
-    return new Val(this.nextId++, code, type, args, imm, bytes, block, cls);
+    return new Val(this.#nextId++, code, type, args, imm, bytes, block, cls);
   }
 }

@@ -26,13 +26,13 @@ export class NodeInfo {
 
 /** Facts by node. */
 export class NodeInfos {
-  private readonly infos = new Map<KNode, NodeInfo>();
+  readonly #infos = new Map<KNode, NodeInfo>();
 
   of(n: KNode): NodeInfo {
-    let info = this.infos.get(n);
+    let info = this.#infos.get(n);
     if (info === undefined) {
       info = new NodeInfo();
-      this.infos.set(n, info);
+      this.#infos.set(n, info);
     }
     return info;
   }

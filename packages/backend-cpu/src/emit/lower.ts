@@ -32,55 +32,55 @@ export function lowerProgram(program: Program, target: EmitTarget): Fn {
 class Lowering implements Context {
   readonly fn = new Fn([T.i32, T.i32, T.i32, T.i32]);
   readonly target: EmitTarget;
-  private readonly program: Program;
-  private readonly infos = new NodeInfos();
-  private readonly loops = new Map<KNode, LoopVar>();
-  private readonly ends: Int32Array;
-  private readonly memory: Memory;
-  private groupIndex: Val | null = null;
-  private runs: ReadonlyMap<KNode, RunPlace> | null = null;
-  private readonly rare: ReturnType<typeof findRareSides>;
+  readonly #program: Program;
+  readonly #infos = new NodeInfos();
+  readonly #loops = new Map<KNode, LoopVar>();
+  readonly #ends: Int32Array;
+  readonly #memory: Memory;
+  #groupIndex: Val | null = null;
+  #runs: ReadonlyMap<KNode, RunPlace> | null = null;
+  readonly #rare: ReturnType<typeof findRareSides>;
 
   constructor(program: Program, target: EmitTarget) {
-    this.program = program;
+    this.#program = program;
     this.target = target;
-    this.ends = matchBlocks(program);
-    findLive(program.body, this.infos);
-    this.rare = findRareSides(program.body, this.infos);
+    this.#ends = matchBlocks(program);
+    findLive(program.body, this.#infos);
+    this.#rare = findRareSides(program.body, this.#infos);
     const { fn } = this;
     const pointer = (index: number): Val => {
       const v = fn.read(fn.param(index), fn.root);
       return target.addressBits === 64 ? fn.op(W.i64ExtendI32U, T.i64, [v]) : v;
     };
-    this.memory = new Memory(this, new Addresses(this, this.infos, this.loops), pointer(0), pointer(3));
+    this.#memory = new Memory(this, new Addresses(this, this.#infos, this.#loops), pointer(0), pointer(3));
   }
 
   run(): void {
     const { fn } = this;
     const counter = fn.param(1);
     const block = fn.openLoop(fn.read(fn.param(2), fn.root), 1, true, null, counter);
-    this.groupIndex = fn.read(counter, block);
-    this.walk(0, this.program.body.length);
+    this.#groupIndex = fn.read(counter, block);
+    this.#walk(0, this.#program.body.length);
     fn.close();
   }
 
   uses(node: KNode): number {
-    return this.infos.of(node).uses;
+    return this.#infos.of(node).uses;
   }
 
   get(node: KNode): Lowered {
-    const info = this.infos.of(node);
-    return (info.value ??= this.fn.speculate(() => this.leaf(node)));
+    const info = this.#infos.of(node);
+    return (info.value ??= this.fn.speculate(() => this.#leaf(node)));
   }
 
-  private leaf(n: KNode): Lowered {
+  #leaf(n: KNode): Lowered {
     switch (n.op) {
       case 'SPECIAL':
-        return { parts: [n.arg.kind === 'local' ? this.fn.i32(0) : this.groupAxis(n.arg.axis)], width: 4 };
+        return { parts: [n.arg.kind === 'local' ? this.fn.i32(0) : this.#groupAxis(n.arg.axis)], width: 4 };
       case 'SCALAR':
-        return { parts: [this.memory.scalar(n.dtype, n.arg.slot)], width: 4 };
+        return { parts: [this.#memory.scalar(n.dtype, n.arg.slot)], width: 4 };
       case 'LOOP': {
-        const { val, shift } = this.loops.get(n) ?? refuse(`a loop counter is used outside its loop`);
+        const { val, shift } = this.#loops.get(n) ?? refuse(`a loop counter is used outside its loop`);
         const { fn } = this;
         if (val === null) return { parts: [fn.i32(shift)], width: 4 };
         return { parts: [shift === 0 ? val : fn.int(W.i32Add, T.i32, val, fn.i32(shift))], width: 4 };
@@ -93,22 +93,20 @@ class Lowering implements Context {
     }
   }
 
-  private groupAxis(axis: 0 | 1 | 2): Val {
-    const {
-      fn,
-      program: { grid },
-    } = this;
+  #groupAxis(axis: 0 | 1 | 2): Val {
+    const { fn } = this;
+    const { grid } = this.#program;
     const [x, y, z] = grid;
     if (grid[axis] === 1) return fn.i32(0);
     const op = (code: number, a: Val, b: number): Val => (b === 1 ? a : fn.int(code, T.i32, a, fn.i32(b)));
-    const flat = this.groupIndex!;
+    const flat = this.#groupIndex!;
     if (axis === 0) return y * z === 1 ? flat : op(W.i32RemU, flat, x);
     const above = op(W.i32DivU, flat, axis === 1 ? x : x * y);
     return axis === 1 && z !== 1 ? op(W.i32RemU, above, y) : above;
   }
 
-  private walk(from: number, to: number): void {
-    const { body } = this.program;
+  #walk(from: number, to: number): void {
+    const { body } = this.#program;
     for (let i = from; i < to; i++) {
       const n = body[i]!;
       switch (n.op) {
@@ -121,20 +119,20 @@ class Lowering implements Context {
         case 'IOTA':
           break;
         case 'STORE':
-          this.memory.store(n);
+          this.#memory.store(n);
           break;
         case 'ATOMIC':
-          this.memory.atomic(n);
+          this.#memory.atomic(n);
           break;
         case 'LOOP':
-          this.loop(n, i + 1, this.ends[i]!);
-          i = this.ends[i]!;
+          this.#loop(n, i + 1, this.#ends[i]!);
+          i = this.#ends[i]!;
           break;
         case 'IF':
           this.fn.openIf(this.get(n.src[0]!).parts[0]!);
-          this.walk(i + 1, this.ends[i]!);
+          this.#walk(i + 1, this.#ends[i]!);
           this.fn.close();
-          i = this.ends[i]!;
+          i = this.#ends[i]!;
           break;
         case 'BARRIER':
           break;
@@ -146,29 +144,29 @@ class Lowering implements Context {
           refuse(`${n.op} has no place in a linear program here`);
           break;
         default:
-          if (!this.rare.inside.has(n)) this.node(n);
+          if (!this.#rare.inside.has(n)) this.#node(n);
       }
     }
   }
 
   /** Lowers a node that only gives a value. */
-  private node(n: KNode): void {
-    const info = this.infos.of(n);
+  #node(n: KNode): void {
+    const info = this.#infos.of(n);
     if (info.uses === 0) return;
-    const side = this.rare.sides.get(n);
-    if (side !== undefined) info.value = this.rarely(n, side);
-    else if (n.op === 'LOAD') info.value = this.memory.load(n, info.splat && info.uses === 1);
-    else info.value = (n.op === 'VEC' ? this.gather(n) : null) ?? lowerValue(this, n);
+    const side = this.#rare.sides.get(n);
+    if (side !== undefined) info.value = this.#rarely(n, side);
+    else if (n.op === 'LOAD') info.value = this.#memory.load(n, info.splat && info.uses === 1);
+    else info.value = (n.op === 'VEC' ? this.#gather(n) : null) ?? lowerValue(this, n);
   }
 
   /** A WHERE whose one side is computed only if a lane takes it. */
-  private rarely(n: KNode, { side, nodes }: RareSide): Lowered {
+  #rarely(n: KNode, { side, nodes }: RareSide): Lowered {
     const { fn } = this;
     const mask = this.get(n.src[0]!);
     const other = this.get(n.src[3 - side]!);
     const taken = someLane(this, mask, n.lanes, side === 1);
     const choose = (): Lowered => {
-      for (const x of nodes) this.node(x);
+      for (const x of nodes) this.#node(x);
       return lowerValue(this, n);
     };
     if (taken === null) return choose();
@@ -185,50 +183,50 @@ class Lowering implements Context {
   }
 
   /** A VEC of neighbouring elements, from wide loads; null where that does not apply. */
-  private gather(n: KNodeOf<'VEC'>): Lowered | null {
+  #gather(n: KNodeOf<'VEC'>): Lowered | null {
     if (!isGather(n)) return null;
-    this.runs ??= findRuns(this.program.body, this.infos);
+    this.#runs ??= findRuns(this.#program.body, this.#infos);
     const parts: Val[] = [];
     for (let at = 0; at < n.src.length; at += 4) {
-      const pick = pickWindows(n.src.slice(at, at + 4), this.runs);
+      const pick = pickWindows(n.src.slice(at, at + 4), this.#runs);
       if (pick === null) return null;
-      parts.push(this.memory.gather(pick));
+      parts.push(this.#memory.gather(pick));
     }
     return { parts, width: 4 };
   }
 
-  private loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {
+  #loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {
     const extent = n.src[0]!;
     if (extent.op !== 'CONST') {
-      this.oneLoop(n, from, to, 0, this.get(extent).parts[0]!, 1, false);
+      this.#oneLoop(n, from, to, 0, this.get(extent).parts[0]!, 1, false);
       return;
     }
     const count = Number(extent.arg.value);
     if (count <= 0) return;
-    const factor = unrollFactor(n, this.program.body, from, to, count);
+    const factor = unrollFactor(n, this.#program.body, from, to, count);
     if (factor >= count) {
-      for (let k = 0; k < count; k++) this.copy(n, from, to, { block: null, val: null, shift: k, start: 0 });
+      for (let k = 0; k < count; k++) this.#copy(n, from, to, { block: null, val: null, shift: k, start: 0 });
       return;
     }
     const whole = count - (count % factor);
-    this.oneLoop(n, from, to, 0, this.fn.i32(whole), factor, true);
-    if (whole < count) this.oneLoop(n, from, to, whole, this.fn.i32(count), 1, true);
+    this.#oneLoop(n, from, to, 0, this.fn.i32(whole), factor, true);
+    if (whole < count) this.#oneLoop(n, from, to, whole, this.fn.i32(count), 1, true);
   }
 
-  private oneLoop(n: KNode, from: number, to: number, start: number, limit: Val, step: number, certain: boolean): void {
+  #oneLoop(n: KNode, from: number, to: number, start: number, limit: Val, step: number, certain: boolean): void {
     const { fn } = this;
     const block = fn.openLoop(limit, step, certain, fn.i32(start));
     const val = fn.read(block.loop!.counter, block);
-    for (let k = 0; k < step; k++) this.copy(n, from, to, { block, val, shift: k, start });
+    for (let k = 0; k < step; k++) this.#copy(n, from, to, { block, val, shift: k, start });
     fn.close();
   }
 
   /** Lowers a loop's body once, with this meaning of its counter. */
-  private copy(n: KNode, from: number, to: number, loop: LoopVar): void {
-    this.loops.set(n, loop);
-    this.infos.of(n).value = null;
-    this.walk(from, to);
-    this.loops.delete(n);
+  #copy(n: KNode, from: number, to: number, loop: LoopVar): void {
+    this.#loops.set(n, loop);
+    this.#infos.of(n).value = null;
+    this.#walk(from, to);
+    this.#loops.delete(n);
   }
 }
 

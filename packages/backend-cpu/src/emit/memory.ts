@@ -44,30 +44,30 @@ interface Place {
 }
 
 export class Memory {
-  private readonly ctx: Context;
-  private readonly addresses: Addresses;
-  private readonly args: Val;
-  private readonly scratch: Val;
-  private readonly places = new Map<KNode, Place>();
-  private readonly slotClasses = new Map<number, MemoryClass>();
-  private readonly registers = new Map<KNode, Cell[][]>();
-  private scratchBytes = 0;
+  readonly #ctx: Context;
+  readonly #addresses: Addresses;
+  readonly #args: Val;
+  readonly #scratch: Val;
+  readonly #places = new Map<KNode, Place>();
+  readonly #slotClasses = new Map<number, MemoryClass>();
+  readonly #registers = new Map<KNode, Cell[][]>();
+  #scratchBytes = 0;
 
   constructor(ctx: Context, addresses: Addresses, args: Val, scratch: Val) {
-    this.ctx = ctx;
-    this.addresses = addresses;
-    this.args = args;
-    this.scratch = scratch;
+    this.#ctx = ctx;
+    this.#addresses = addresses;
+    this.#args = args;
+    this.#scratch = scratch;
   }
 
   /** Value of SCALAR number `slot`. */
   scalar(dtype: KNode['dtype'], slot: number): Val {
     const reg = regOf(dtype);
-    return this.ctx.fn.op(
+    return this.#ctx.fn.op(
       reg.type === T.i32 ? W.i32Load : storageOf(dtype).load,
       reg.type,
-      [this.args],
-      this.ctx.target.scalarOffset + slot * 8,
+      [this.#args],
+      this.#ctx.target.scalarOffset + slot * 8,
     );
   }
 
@@ -75,88 +75,91 @@ export class Memory {
     const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
     const reg = regOf(n.dtype);
     if (mem.op === 'REG')
-      return { parts: this.register(mem, index).map((c) => this.ctx.fn.readNow(c)), width: reg.width };
-    const { fn } = this.ctx;
-    const { pointer, extra, cls } = this.place(mem);
+      return { parts: this.#register(mem, index).map((c) => this.#ctx.fn.readNow(c)), width: reg.width };
+    const { fn } = this.#ctx;
+    const { pointer, extra, cls } = this.#place(mem);
     const { bytes, load, splat: splatCode } = storageOf(mem.dtype);
-    const gateVal = gate === undefined ? null : this.ctx.get(gate).parts[0]!;
-    const address = this.addresses.of(pointer, extra, index, bytes, gateVal !== null);
-    const base = gateVal === null ? address.base : this.addresses.gated(address.base, gateVal);
+    const gateVal = gate === undefined ? null : this.#ctx.get(gate).parts[0]!;
+    const address = this.#addresses.of(pointer, extra, index, bytes, gateVal !== null);
+    const base = gateVal === null ? address.base : this.#addresses.gated(address.base, gateVal);
     const at: Address = { base, offset: address.offset };
-    const otherwise = gateVal === null || alt === undefined || isZero(alt) ? null : this.ctx.get(alt);
+    const otherwise = gateVal === null || alt === undefined || isZero(alt) ? null : this.#ctx.get(alt);
     if (n.lanes === 1) {
       if (splat && splatCode !== 0 && otherwise === null)
         return { parts: [fn.load(splatCode, T.v128, base, at.offset, cls)], width: reg.width };
       const v = fn.load(load, reg.type, base, at.offset, cls);
-      return { parts: [otherwise === null ? v : select(this.ctx, gateVal!, v, otherwise.parts[0]!)], width: reg.width };
+      return {
+        parts: [otherwise === null ? v : select(this.#ctx, gateVal!, v, otherwise.parts[0]!)],
+        width: reg.width,
+      };
     }
-    const parts = this.loadVector(n.dtype, n.lanes, at, cls);
+    const parts = this.#loadVector(n.dtype, n.lanes, at, cls);
     if (otherwise === null) return { parts, width: reg.width };
-    const mask = vop(this.ctx, S.i32Splat, fn.op(W.i32Sub, T.i32, [fn.i32(0), gateVal!]));
-    const other = n.dtype === 'bool' ? maskOfWidth(this.ctx, otherwise, n.lanes, 4) : otherwise.parts;
-    return { parts: parts.map((v, p) => vop(this.ctx, S.bitselect, v, other[p]!, mask)), width: reg.width };
+    const mask = vop(this.#ctx, S.i32Splat, fn.op(W.i32Sub, T.i32, [fn.i32(0), gateVal!]));
+    const other = n.dtype === 'bool' ? maskOfWidth(this.#ctx, otherwise, n.lanes, 4) : otherwise.parts;
+    return { parts: parts.map((v, p) => vop(this.#ctx, S.bitselect, v, other[p]!, mask)), width: reg.width };
   }
 
   /** The vector that a gather takes from its windows. */
   gather(pick: Pick): Val {
-    const [a, b] = pick.windows.map((w) => this.window(pick.run, w)) as [Val, Val];
+    const [a, b] = pick.windows.map((w) => this.#window(pick.run, w)) as [Val, Val];
     if (a === b && pick.lanes.every((lane, i) => lane === i)) return a;
-    return shuffle32(this.ctx, a, b, pick.lanes);
+    return shuffle32(this.#ctx, a, b, pick.lanes);
   }
 
-  private readonly windows = new Map<string, Val>();
+  readonly #windows = new Map<string, Val>();
 
   /** A window of a run; loaded once per block. */
-  private window(run: Run, { at, size }: Window): Val {
+  #window(run: Run, { at, size }: Window): Val {
     const [mem, index] = run.first.src as readonly [KNode, KNode];
-    const { pointer, extra } = this.place(mem);
-    const { base, offset } = this.addresses.of(pointer, extra, index, 4, false);
+    const { pointer, extra } = this.#place(mem);
+    const { base, offset } = this.#addresses.of(pointer, extra, index, 4, false);
     const key = `${base.id} ${offset + at * 4}`;
-    let v = this.windows.get(key);
-    if (v === undefined || v.block !== this.ctx.fn.current) {
-      v = this.ctx.fn.load(size === 4 ? S.load : S.load64Zero, T.v128, base, offset + at * 4, null);
-      this.windows.set(key, v);
+    let v = this.#windows.get(key);
+    if (v === undefined || v.block !== this.#ctx.fn.current) {
+      v = this.#ctx.fn.load(size === 4 ? S.load : S.load64Zero, T.v128, base, offset + at * 4, null);
+      this.#windows.set(key, v);
     }
     return v;
   }
 
   store(n: KNodeOf<'STORE'>): void {
     const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
-    const { fn } = this.ctx;
+    const { fn } = this.#ctx;
     const reg = regOf(mem.dtype);
     const bits = mem.op === 'REG' ? 0 : smallBits(mem.dtype);
     const given = bits === 0 ? value : uncut(value);
-    const v = this.ctx.get(given);
-    const parts = reg.kind === 'bool' && value.lanes > 1 ? maskOfWidth(this.ctx, v, value.lanes, 4) : v.parts;
-    if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
+    const v = this.#ctx.get(given);
+    const parts = reg.kind === 'bool' && value.lanes > 1 ? maskOfWidth(this.#ctx, v, value.lanes, 4) : v.parts;
+    if (gate !== undefined) fn.openIf(this.#ctx.get(gate).parts[0]!);
     if (mem.op === 'REG') {
-      const cells = this.register(mem, index);
+      const cells = this.#register(mem, index);
       if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
       for (let p = 0; p < parts.length; p++) fn.assign(cells[p]!, parts[p]!);
     } else {
-      const { pointer, extra, cls } = this.place(mem);
+      const { pointer, extra, cls } = this.#place(mem);
       if (cls === null) refuse(`PARAM ${slotOf(mem)} is read-only but stored to`);
       const { bytes, store } = storageOf(mem.dtype);
-      const at = this.addresses.of(pointer, extra, index, bytes, false);
+      const at = this.#addresses.of(pointer, extra, index, bytes, false);
       if (value.lanes === 1) fn.store(store, at.base, parts[0]!, at.offset, cls);
-      else if (bits !== 0) storeSmall(this.ctx, bits, value.lanes, at, parts, cls, isShort(given, bits));
-      else this.storeVector(mem.dtype, value.lanes, at, parts, cls);
+      else if (bits !== 0) storeSmall(this.#ctx, bits, value.lanes, at, parts, cls, isShort(given, bits));
+      else this.#storeVector(mem.dtype, value.lanes, at, parts, cls);
     }
     if (gate !== undefined) fn.close();
   }
 
   atomic(n: KNodeOf<'ATOMIC'>): void {
     const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
-    const { fn, target } = this.ctx;
+    const { fn, target } = this.#ctx;
     const reg = regOf(mem.dtype);
-    const { pointer, extra, cls } = this.place(mem);
+    const { pointer, extra, cls } = this.#place(mem);
     const { bytes, load, store } = storageOf(mem.dtype);
     if (cls === null || bytes !== 4)
       refuse(`atomic ${n.arg.op} needs a written memory of 4-byte numbers: got ${mem.dtype}`);
-    const v = this.ctx.get(value).parts[0]!;
-    if (gate !== undefined) fn.openIf(this.ctx.get(gate).parts[0]!);
-    const { base, offset } = this.addresses.of(pointer, extra, index, 4, false);
-    const combine = (old: Val): Val => this.combine(n.arg.op, reg, old, v);
+    const v = this.#ctx.get(value).parts[0]!;
+    if (gate !== undefined) fn.openIf(this.#ctx.get(gate).parts[0]!);
+    const { base, offset } = this.#addresses.of(pointer, extra, index, 4, false);
+    const combine = (old: Val): Val => this.#combine(n.arg.op, reg, old, v);
     const isInt = reg.type === T.i32;
     if (!target.shared || mem.op === 'SHARED') {
       fn.store(store, base, combine(fn.load(load, reg.type, base, offset, cls)), offset, cls);
@@ -177,40 +180,34 @@ export class Memory {
     if (gate !== undefined) fn.close();
   }
 
-  private combine(op: 'add' | 'max' | 'min' | 'or', reg: Reg, a: Val, b: Val): Val {
+  #combine(op: 'add' | 'max' | 'min' | 'or', reg: Reg, a: Val, b: Val): Val {
     const name = op === 'add' ? 'ADD' : op === 'or' ? 'OR' : op === 'max' ? 'MAX' : 'MIN';
     const code = binaryCodes[name]![reg.kind];
-    if (code !== undefined) return this.ctx.fn.op(code[0], reg.type, [a, b]);
+    if (code !== undefined) return this.#ctx.fn.op(code[0], reg.type, [a, b]);
     if (reg.type !== T.i32) refuse(`atomic ${op} on floats`);
     const greater = reg.kind === 'i32' ? W.i32GtS : W.i32GtU;
-    const first = this.ctx.fn.op(greater, T.i32, op === 'max' ? [a, b] : [b, a]);
-    return select(this.ctx, first, a, b);
+    const first = this.#ctx.fn.op(greater, T.i32, op === 'max' ? [a, b] : [b, a]);
+    return select(this.#ctx, first, a, b);
   }
 
-  private loadVector(dtype: KNode['dtype'], lanes: number, at: Address, cls: MemoryClass | null): Val[] {
-    const { fn } = this.ctx;
+  #loadVector(dtype: KNode['dtype'], lanes: number, at: Address, cls: MemoryClass | null): Val[] {
+    const { fn } = this.#ctx;
     const reg = regOf(dtype);
-    if (smallBits(dtype) !== 0) return loadSmall(this.ctx, dtype, lanes, at, cls);
+    if (smallBits(dtype) !== 0) return loadSmall(this.#ctx, dtype, lanes, at, cls);
     const one = (code: number, offset: number): Val => fn.load(code, T.v128, at.base, offset, cls);
     const count = partCount(lanes, reg.width);
     return Array.from({ length: count }, (_, p) => {
       if (reg.kind !== 'bool') return one(lanes * reg.width < 16 ? S.load64Zero : S.load, at.offset + p * 16);
       const raw =
         lanes === 2
-          ? vop(this.ctx, S.i32Splat, fn.load(W.i32Load16U, T.i32, at.base, at.offset, cls))
+          ? vop(this.#ctx, S.i32Splat, fn.load(W.i32Load16U, T.i32, at.base, at.offset, cls))
           : one(S.load32Zero, at.offset + p * 4);
-      return vop(this.ctx, S.i32Neg, vop(this.ctx, S.i32ExtendLowI16U, vop(this.ctx, S.i16ExtendLowI8U, raw)));
+      return vop(this.#ctx, S.i32Neg, vop(this.#ctx, S.i32ExtendLowI16U, vop(this.#ctx, S.i16ExtendLowI8U, raw)));
     });
   }
 
-  private storeVector(
-    dtype: KNode['dtype'],
-    lanes: number,
-    at: Address,
-    parts: readonly Val[],
-    cls: MemoryClass,
-  ): void {
-    const { fn } = this.ctx;
+  #storeVector(dtype: KNode['dtype'], lanes: number, at: Address, parts: readonly Val[], cls: MemoryClass): void {
+    const { fn } = this.#ctx;
     const reg = regOf(dtype);
     parts.forEach((v, p) => {
       if (reg.kind !== 'bool') {
@@ -221,57 +218,57 @@ export class Memory {
       // The lowest byte of each lane, as 0 or 1.
       const ones = fn.v128(new Uint8Array(16).fill(1));
       const pattern = new Uint8Array(16).map((_, i) => (i & 3) * 4);
-      const bytes = vop(this.ctx, S.and, fn.op(S.shuffle, T.v128, [v, v], 0, pattern), ones);
+      const bytes = vop(this.#ctx, S.and, fn.op(S.shuffle, T.v128, [v, v], 0, pattern), ones);
       fn.store(lanes === 2 ? S.store16Lane : S.store32Lane, at.base, bytes, at.offset + p * 4, cls, 0);
     });
   }
 
-  private place(mem: KNode): Place {
-    let place = this.places.get(mem);
+  #place(mem: KNode): Place {
+    let place = this.#places.get(mem);
     if (place === undefined) {
-      place = this.ctx.fn.speculate(() => this.findPlace(mem));
-      this.places.set(mem, place);
+      place = this.#ctx.fn.speculate(() => this.#findPlace(mem));
+      this.#places.set(mem, place);
     }
     return place;
   }
 
-  private findPlace(mem: KNode): Place {
-    const { fn, target } = this.ctx;
+  #findPlace(mem: KNode): Place {
+    const { fn, target } = this.#ctx;
     if (mem.op === 'PARAM') {
       const { slot, access } = mem.arg;
       const wide = target.addressBits === 64;
-      const pointer = fn.op(wide ? W.i64Load : W.i32Load, wide ? T.i64 : T.i32, [this.args], slot * 8);
+      const pointer = fn.op(wide ? W.i64Load : W.i32Load, wide ? T.i64 : T.i32, [this.#args], slot * 8);
       let cls: MemoryClass | null = null;
       if (access !== 'read') {
-        cls = this.slotClasses.get(slot) ?? {};
-        this.slotClasses.set(slot, cls);
+        cls = this.#slotClasses.get(slot) ?? {};
+        this.#slotClasses.set(slot, cls);
       }
       return { pointer, extra: 0, cls };
     }
     if (mem.op === 'SHARED') {
-      const extra = this.scratchBytes;
-      this.scratchBytes += Math.ceil((mem.arg.length * storageOf(mem.dtype).bytes) / 64) * 64;
-      if (this.scratchBytes > target.sharedBytes) {
+      const extra = this.#scratchBytes;
+      this.#scratchBytes += Math.ceil((mem.arg.length * storageOf(mem.dtype).bytes) / 64) * 64;
+      if (this.#scratchBytes > target.sharedBytes) {
         refuse(
-          `SHARED memory of ${this.scratchBytes} bytes is more than a thread's scratch of ${target.sharedBytes} bytes`,
+          `SHARED memory of ${this.#scratchBytes} bytes is more than a thread's scratch of ${target.sharedBytes} bytes`,
         );
       }
-      return { pointer: this.scratch, extra, cls: mem };
+      return { pointer: this.#scratch, extra, cls: mem };
     }
     return refuse(`${mem.op} is no memory that programs access`);
   }
 
   /** The cells of one register: as many as its lanes need. */
-  private register(mem: KNodeOf<'REG'>, index: KNode): readonly Cell[] {
-    const at = this.addresses.constantIndex(index);
+  #register(mem: KNodeOf<'REG'>, index: KNode): readonly Cell[] {
+    const at = this.#addresses.constantIndex(index);
     if (at === null || at < 0 || at >= mem.arg.length)
       refuse(`register ${mem.arg.name}[${mem.arg.length}] needs a constant index in range: got ${at ?? index.op}`);
-    let all = this.registers.get(mem);
-    if (all === undefined) this.registers.set(mem, (all = []));
+    let all = this.#registers.get(mem);
+    if (all === undefined) this.#registers.set(mem, (all = []));
     const reg = regOf(mem.dtype);
     const type = mem.lanes === 1 ? reg.type : T.v128;
     const count = mem.lanes === 1 ? 1 : partCount(mem.lanes, reg.width);
-    return (all[at] ??= Array.from({ length: count }, () => this.ctx.fn.newCell(type)));
+    return (all[at] ??= Array.from({ length: count }, () => this.#ctx.fn.newCell(type)));
   }
 }
 

@@ -48,46 +48,46 @@ export function printFunction(fn: Fn, name: string): FunctionBody {
 
 class Printer {
   readonly locals: ValType[];
-  private readonly firstLocal: number;
-  private readonly free = new Map<ValType, number[]>();
+  readonly #firstLocal: number;
+  readonly #free = new Map<ValType, number[]>();
   /** Loads that stand before the current point and are not computed yet. */
-  private readonly waiting = new Map<MemoryClass, Val[]>();
+  readonly #waiting = new Map<MemoryClass, Val[]>();
   /** Stack of the iterative expression walk: values and how many of their operands are done. */
-  private readonly stack: Val[] = [];
-  private readonly done: number[] = [];
+  readonly #stack: Val[] = [];
+  readonly #done: number[] = [];
 
   constructor(fn: Fn) {
     this.locals = [...fn.cells];
-    this.firstLocal = fn.params.length;
+    this.#firstLocal = fn.params.length;
   }
 
   block(block: Block): void {
     for (const stmt of block.stmts) {
       switch (stmt.kind) {
         case 'store':
-          this.value(stmt.addr);
-          this.value(stmt.value);
-          this.settle(stmt.cls);
+          this.#value(stmt.addr);
+          this.#value(stmt.value);
+          this.#settle(stmt.cls);
           writer.code(stmt.code);
-          this.memarg(stmt.code, stmt.offset);
+          this.#memarg(stmt.code, stmt.offset);
           if (stmt.lane >= 0) writer.u8(stmt.lane);
           break;
         case 'set':
-          if (stmt.cls !== null) this.settle(stmt.cls);
-          this.value(stmt.value);
-          this.settle(stmt.cell);
-          this.local(W.localSet, stmt.cell.index);
+          if (stmt.cls !== null) this.#settle(stmt.cls);
+          this.#value(stmt.value);
+          this.#settle(stmt.cell);
+          this.#local(W.localSet, stmt.cell.index);
           break;
         case 'def': {
           const { val } = stmt;
           if (val.left === 0) break;
-          const list = this.waiting.get(val.cls!);
-          if (list === undefined) this.waiting.set(val.cls!, [val]);
+          const list = this.#waiting.get(val.cls!);
+          if (list === undefined) this.#waiting.set(val.cls!, [val]);
           else list.push(val);
           break;
         }
         case 'block':
-          this.inner(stmt.block);
+          this.#inner(stmt.block);
           break;
         default:
           stmt satisfies never;
@@ -95,51 +95,51 @@ class Printer {
     }
   }
 
-  private inner(block: Block): void {
-    for (const v of block.imports) this.keep(v);
-    for (const cls of block.writes) this.settle(cls);
+  #inner(block: Block): void {
+    for (const v of block.imports) this.#keep(v);
+    for (const cls of block.writes) this.#settle(cls);
     const { loop } = block;
     if (block.kind === 'if') {
-      this.value(block.cond!);
-      this.open(W.if);
+      this.#value(block.cond!);
+      this.#open(W.if);
       this.block(block);
     } else if (block.kind === 'repeat') {
-      this.open(W.loop);
+      this.#open(W.loop);
       this.block(block);
-      this.value(block.cond!);
-      this.branch(0);
+      this.#value(block.cond!);
+      this.#branch(0);
     } else {
       const { counter, start, step, limit, certain, inductions } = loop!;
       for (const i of inductions) {
-        this.value(i.init);
-        this.local(W.localSet, i.cell.index);
+        this.#value(i.init);
+        this.#local(W.localSet, i.cell.index);
       }
       if (start !== null) {
-        this.value(start);
-        this.local(W.localSet, counter.index);
+        this.#value(start);
+        this.#local(W.localSet, counter.index);
       }
       if (!certain) {
-        this.open(W.block);
-        this.local(W.localGet, counter.index);
-        this.peek(limit);
+        this.#open(W.block);
+        this.#local(W.localGet, counter.index);
+        this.#peek(limit);
         writer.code(W.i32GeS);
-        this.branch(0);
+        this.#branch(0);
       }
-      this.open(W.loop);
+      this.#open(W.loop);
       this.block(block);
-      for (const i of inductions) this.advance(i.cell.index, i.step, i.cell.type === T.i64, W.localSet);
-      this.advance(counter.index, step, false, W.localTee);
-      this.value(limit);
+      for (const i of inductions) this.#advance(i.cell.index, i.step, i.cell.type === T.i64, W.localSet);
+      this.#advance(counter.index, step, false, W.localTee);
+      this.#value(limit);
       writer.code(W.i32LtS);
-      this.branch(0);
+      this.#branch(0);
       if (!certain) writer.u8(W.end);
     }
     writer.u8(W.end);
-    for (const v of block.imports) this.release(v);
+    for (const v of block.imports) this.#release(v);
   }
 
-  private advance(local: number, step: number, wide: boolean, last: number): void {
-    this.local(W.localGet, local);
+  #advance(local: number, step: number, wide: boolean, last: number): void {
+    this.#local(W.localGet, local);
     if (wide) {
       writer.u8(W.i64Const);
       writer.sleb64(BigInt(step));
@@ -149,66 +149,67 @@ class Printer {
       writer.sleb(step);
       writer.u8(W.i32Add);
     }
-    this.local(last, local);
+    this.#local(last, local);
   }
 
   /** Computes loads of `cls` that are still needed, before something changes it. */
-  private settle(cls: MemoryClass): void {
-    const list = this.waiting.get(cls);
+  #settle(cls: MemoryClass): void {
+    const list = this.#waiting.get(cls);
     if (list === undefined) return;
-    for (const v of list) if (v.left > 0) this.keep(v);
+    for (const v of list) if (v.left > 0) this.#keep(v);
     list.length = 0;
   }
 
   /** Makes sure the value is in a local, if it is worth one. */
-  private keep(v: Val): void {
+  #keep(v: Val): void {
     if (v.local >= 0 || (v.cls === null && isCheap(v))) return;
-    this.compute(v);
-    v.local = this.take(v.type);
-    this.local(W.localSet, v.local);
+    this.#compute(v);
+    v.local = this.#take(v.type);
+    this.#local(W.localSet, v.local);
   }
 
   /** Pushes the value on the operand stack; one use is consumed. */
-  private value(v: Val): void {
-    if (this.recall(v)) return;
-    this.compute(v);
-    this.afterCompute(v);
+  #value(v: Val): void {
+    if (this.#recall(v)) return;
+    this.#compute(v);
+    this.#afterCompute(v);
   }
 
   /** Pushes a value that stays needed. */
-  private peek(v: Val): void {
+  #peek(v: Val): void {
     v.left++;
-    this.value(v);
+    this.#value(v);
   }
 
   /** Pushes the value if that needs no computation. */
-  private recall(v: Val): boolean {
+  #recall(v: Val): boolean {
     if (v.local < 0) return false;
-    this.local(W.localGet, v.local);
-    this.release(v);
+    this.#local(W.localGet, v.local);
+    this.#release(v);
     return true;
   }
 
-  private release(v: Val): void {
+  #release(v: Val): void {
     if (--v.left > 0 || v.local < 0) return;
-    const list = this.free.get(v.type);
-    if (list === undefined) this.free.set(v.type, [v.local]);
+    const list = this.#free.get(v.type);
+    if (list === undefined) this.#free.set(v.type, [v.local]);
     else list.push(v.local);
     v.local = -1;
   }
 
-  private afterCompute(v: Val): void {
+  #afterCompute(v: Val): void {
     v.left--;
     if (v.left <= 0 || (v.cls === null && isCheap(v))) return;
     // A read of a cell needs no copy while the cell keeps its value; `settle` makes one when that ends.
     if (v.code === CELL) return;
-    v.local = this.take(v.type);
-    this.local(W.localTee, v.local);
+    v.local = this.#take(v.type);
+    this.#local(W.localTee, v.local);
   }
 
   /** Prints operands and instruction. Iterative: expressions may be deep. */
-  private compute(root: Val): void {
-    const { stack, done } = this;
+  #compute(root: Val): void {
+    const stack = this.#stack;
+    const done = this.#done;
     const bottom = stack.length;
     stack.push(root);
     done.push(0);
@@ -219,22 +220,22 @@ class Printer {
       if (at < v.args.length) {
         done[top] = at + 1;
         const arg = v.args[at]!;
-        if (this.recall(arg)) continue;
+        if (this.#recall(arg)) continue;
         stack.push(arg);
         done.push(0);
         continue;
       }
       stack.pop();
       done.pop();
-      this.instruction(v);
-      if (stack.length > bottom) this.afterCompute(v);
+      this.#instruction(v);
+      if (stack.length > bottom) this.#afterCompute(v);
     }
   }
 
-  private instruction(v: Val): void {
+  #instruction(v: Val): void {
     const { code } = v;
     if (code === CELL) {
-      this.local(W.localGet, v.imm);
+      this.#local(W.localGet, v.imm);
       return;
     }
     writer.code(code);
@@ -257,34 +258,34 @@ class Printer {
         break;
       default:
         if (laneOps.has(code)) writer.u8(v.imm);
-        else if (alignment.has(code)) this.memarg(code, v.imm);
+        else if (alignment.has(code)) this.#memarg(code, v.imm);
     }
   }
 
-  private memarg(code: number, offset: number): void {
+  #memarg(code: number, offset: number): void {
     writer.uleb(alignment.get(code)!);
     writer.uleb(offset);
   }
 
-  private open(code: number): void {
+  #open(code: number): void {
     writer.u8(code);
     writer.u8(VOID_BLOCK);
   }
 
-  private branch(depth: number): void {
+  #branch(depth: number): void {
     writer.u8(W.brIf);
     writer.uleb(depth);
   }
 
-  private local(code: number, index: number): void {
+  #local(code: number, index: number): void {
     writer.u8(code);
     writer.uleb(index);
   }
 
-  private take(type: ValType): number {
-    const old = this.free.get(type)?.pop();
+  #take(type: ValType): number {
+    const old = this.#free.get(type)?.pop();
     if (old !== undefined) return old;
     this.locals.push(type);
-    return this.firstLocal + this.locals.length - 1;
+    return this.#firstLocal + this.locals.length - 1;
   }
 }
