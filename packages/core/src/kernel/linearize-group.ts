@@ -25,6 +25,9 @@ export interface Parts {
   readonly combine: (x: State, y: State) => State;
 }
 
+/** Every thread goes through the results of so many subgroups at most: beyond, barriers were measured to cost less. */
+const mostSubgroups = 16;
+
 /** Threads that are one subgroup for certain; undefined where there are none. */
 export function oneSubgroup({ subgroups }: EngineCaps): number | undefined {
   return subgroups?.least === subgroups?.most ? subgroups?.least : undefined;
@@ -36,7 +39,8 @@ export function acrossThreads(b: ProgramBuilder, parts: Parts, threads: number, 
   if (subgroups === undefined || parts.mine.some((x) => dtypeInfo[x.dtype as DType].bytes !== 4))
     return byHalves(b, parts, threads);
   if (oneSubgroup(caps) === threads) return acrossSubgroup(b, parts);
-  return subgroups.numbered ? bySubgroups(b, parts, threads) : byHalves(b, parts, threads);
+  const few = threads <= mostSubgroups * subgroups.most;
+  return subgroups.numbered && few ? bySubgroups(b, parts, threads) : byHalves(b, parts, threads);
 }
 
 /** Through group memory, always in the same order. */
