@@ -1,5 +1,5 @@
 /** Which operations are arithmetic on values, by number of operands: the exhaustive tables of ir.ts's types. */
-import type { BinaryOp, KOp, TernaryOp, UnaryOp } from './ir.ts';
+import type { BinaryOp, KArgs, KOp, TernaryOp, UnaryOp, ValueOp } from './ir.ts';
 
 /** Kinds of operand and result a unary operation takes: see verify.ts. */
 // biome-ignore format: grouped like the types in ir.ts
@@ -21,7 +21,15 @@ export const binaryOps: Readonly<Record<BinaryOp, 'float' | 'integer' | 'logical
 
 export const ternaryOps: Readonly<Record<TernaryOp, 'any' | 'float'>> = { WHERE: 'any', FMA: 'float', MULADD: 'float' };
 
+/** Everything else. Programs carry this table alone. */
+// biome-ignore format: grouped like the arguments in ir.ts
+const others: Readonly<Record<keyof KArgs, true>> = {
+  PARAM: true, SCALAR: true, SHARED: true, REG: true, CONST: true, SPECIAL: true,
+  RANGE: true, REDUCE: true, STAGE: true, LOAD: true, STORE: true, ATOMIC: true,
+  LOOP: true, ENDLOOP: true, IF: true, ENDIF: true, BARRIER: true, CAST: true, BITCAST: true, VEC: true, LANE: true, IOTA: true,
+};
+
 /** True for operations that compute a value from values (conversions not counted). */
-export function isArithmetic(op: KOp): op is UnaryOp | BinaryOp | TernaryOp {
-  return op in unaryOps || op in binaryOps || op in ternaryOps;
+export function isArithmetic(op: KOp): op is ValueOp {
+  return !(op in others);
 }

@@ -9,7 +9,7 @@ import type { Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { Rewriter } from './rewrite.ts';
-import { combine, linearHigh, linearLow, linearOf } from './simplify-linear.ts';
+import { combine, formBounds, linearOf, selectTerms } from './simplify-linear.ts';
 
 /** A cut pays if the longest segment has this many elements and there are not too many of them. */
 const leastSegment = 16;
@@ -63,9 +63,8 @@ function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): n
     if (d === null || at < 0 || d.terms.some((t, i) => i !== at && work.free.has(t, along))) continue;
     // c * along + rest < 0, with the rest between low and high.
     const c = d.coefs[at] as number;
-    const keep = (_: unknown, i: number): boolean => i !== at;
-    const rest = { terms: d.terms.filter(keep), coefs: d.coefs.filter(keep), offset: d.offset };
-    for (const bound of [linearLow(rest), linearHigh(rest)]) {
+    const rest = selectTerms(d, (_, i) => i !== at, 1, d.offset);
+    for (const bound of formBounds(rest)) {
       const cut = c > 0 ? Math.ceil(-bound / c) : Math.floor(bound / -c) + 1;
       if (cut > 0 && cut < along.arg.extent) cuts.add(cut);
     }

@@ -7,7 +7,8 @@
  * alone fills the registers with its accumulators. The order of additions stays as it was.
  */
 import { type Binder, NestWork } from './axes-work.ts';
-import { assumeBounds, type Exprs } from './expr.ts';
+import type { Exprs } from './expr.ts';
+import { assumeBounds } from './node.ts';
 import type { Range } from './free-ranges.ts';
 import type { LoopStore } from './ir.ts';
 import { cutAt } from './axes-segments.ts';

@@ -6,7 +6,8 @@
  */
 import { cutAt } from './axes-segments.ts';
 import { NestWork } from './axes-work.ts';
-import { assumeBounds, type Exprs } from './expr.ts';
+import type { Exprs } from './expr.ts';
+import { assumeBounds } from './node.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';

@@ -7,12 +7,12 @@
  * does not count. All memory that lies one by one is taken in vectors.
  */
 import type { Binder } from './axes-work.ts';
-import { assumeBounds, type Exprs } from './expr.ts';
+import type { Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { storesWhere } from './kept.ts';
 import { identityOf, isArg } from './linearize-combine.ts';
-import { idOf } from './node.ts';
+import { assumeBounds, idOf } from './node.ts';
 import { decodeRanges, type Replacement, Rewriter } from './rewrite.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 

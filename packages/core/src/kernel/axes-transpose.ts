@@ -8,7 +8,8 @@
 import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { NestWork } from './axes-work.ts';
-import { assumeBounds, type Exprs } from './expr.ts';
+import type { Exprs } from './expr.ts';
+import { assumeBounds } from './node.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { storesWhere } from './kept.ts';

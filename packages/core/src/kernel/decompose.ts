@@ -13,9 +13,9 @@ import type { Exprs } from './expr.ts';
 import type { DecomposeCaps } from './float-math.ts';
 import { Math32 } from './float-math32.ts';
 import { Math64 } from './float-math64.ts';
-import { ownRanges } from './free-ranges.ts';
 import { type FloatFunction, functionOf } from './functions.ts';
-import { BASE_OPS, type BinaryOp, type KNode, type TernaryOp, type UnaryOp, type ValueOp } from './ir.ts';
+import { BASE_OPS, type KNode, type UnaryOp, type ValueOp } from './ir.ts';
+import { remake } from './remake.ts';
 
 /** Operations on floats that nearly every program has; functions.ts knows those that are brought along. */
 const common: Readonly<Partial<Record<UnaryOp, FloatFunction>>> = {
@@ -46,7 +46,7 @@ export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps
       continue;
     }
     const src = n.src.map((s) => done.get(s) as KNode);
-    const same = src.every((s, i) => s === n.src[i]) ? n : rebuild(e, n, src);
+    const same = src.every((s, i) => s === n.src[i]) ? n : remake(e, n, src);
     const simpler = replacement(e, same, caps);
     if (simpler === null) {
       stack.pop();
@@ -62,31 +62,6 @@ export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps
     }
   }
   return roots.map((r) => done.get(r) as KNode);
-}
-
-function rebuild(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
-  const [a, b, c, d] = src as [KNode, KNode, KNode, KNode];
-  switch (n.op) {
-    case 'REDUCE':
-      return e.reduce(n.arg.op, a, ownRanges(n));
-    case 'STAGE':
-      return e.stage(n.arg.space, a, ownRanges(n));
-    case 'LOAD':
-      return e.load(a, b, c, d, n.lanes);
-    case 'CAST':
-      return e.cast(a, n.dtype as DType);
-    case 'BITCAST':
-      return e.bitcast(a, n.dtype as DType);
-    case 'VEC':
-      return src.length === 1 ? e.splat(a, n.lanes) : e.vec(src);
-    case 'LANE':
-      return e.lane(a, n.arg.lane);
-    default:
-      if (src.length === 1) return e.unary(n.op as UnaryOp, a);
-      if (src.length === 2) return e.binary(n.op as BinaryOp, a, b);
-      if (src.length === 3) return e.ternary(n.op as TernaryOp, a, b, c);
-      throw new Error(`[kernel.decompose] ${n.op} with ${src.length} sources cannot be part of a value`);
-  }
 }
 
 /** What stands for the node, or null if the engine prints it. */

@@ -18,7 +18,7 @@ import type {
   TernaryOp,
   UnaryOp,
 } from './ir.ts';
-import { type ArgKey, freshId, InternTable, inner, NodeObject } from './node.ts';
+import { type ArgKey, assumeBounds, freshId, InternTable, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify.ts';
 import { setBounds } from './simplify-bounds.ts';
 import { type Literal, normalize } from '../shape/rounding.ts';
@@ -297,11 +297,4 @@ export function uniqueNode<O extends KOp>(
   const n = new NodeObject(op, dtype, lanes, src, arg as KArg<KOp>, 0, 0);
   setBounds(n);
   return n as unknown as KNodeOf<O>;
-}
-
-/** Tells the factory's rules that an int32 node is known to lie in [lo, hi]. */
-export function assumeBounds(n: KNode, lo: number, hi: number): void {
-  const obj = inner(n);
-  obj.lo = Math.max(obj.lo, lo);
-  obj.hi = Math.min(obj.hi, hi);
 }

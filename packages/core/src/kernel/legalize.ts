@@ -10,9 +10,10 @@ import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isArithmetic } from './arithmetic.ts';
 import { ProgramBuilder } from './builder.ts';
-import { assumeBounds, type Exprs } from './expr.ts';
+import type { Exprs } from './expr.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from './ir.ts';
-import { highOf, lowOf } from './node.ts';
+import { assumeBounds, highOf, lowOf } from './node.ts';
+import { remake } from './remake.ts';
 import {
   fromWide,
   type SmallContext,
@@ -158,77 +159,49 @@ class Legalizer {
       case 'REG':
         return this.#b.reg(n.arg.name, held(n), n.lanes, n.arg.length);
       case 'SCALAR':
-        return small
-          ? new SmallValue(this.#context, dtype, e.scalar(n.arg.slot, wideDtype(dtype)), false)
-          : e.scalar(n.arg.slot, dtype);
-      case 'SPECIAL':
-        return e.special(n.arg.kind, n.arg.axis, highOf(n) + 1);
+        if (!small) break;
+        return new SmallValue(this.#context, dtype, e.scalar(n.arg.slot, wideDtype(dtype)), false);
       case 'CONST':
-        return small
-          ? SmallValue.constant(this.#context, dtype, n.arg.value as number, n.lanes)
-          : e.constant(dtype, n.arg.value, n.lanes);
-      case 'IOTA':
-        return e.iota(n.lanes);
-      case 'LOAD':
-        return small
-          ? this.#smallLoad(n)
-          : this.#b.load(
-              this.#memory(n.src[0] as KNode),
-              this.#plain(n.src[1]),
-              n.lanes,
-              n.src[2] && this.#plain(n.src[2]),
-              n.src[3] && this.#plain(n.src[3]),
-            );
-      case 'CAST':
-        return this.#cast(n);
-      case 'BITCAST':
-        return this.#bitcast(n);
-      case 'VEC':
-        if (small)
-          return SmallValue.combine(
-            n.src.map((s) => this.#of(s) as SmallValue),
-            (parts) => (parts.length === 1 ? e.splat(parts[0] as KNode, n.lanes) : e.vec(parts)),
-          );
-        return n.src.length === 1 ? e.splat(this.#plain(n.src[0]), n.lanes) : e.vec(n.src.map((s) => this.#plain(s)));
-      case 'LANE': {
-        const { lane } = n.arg;
-        if (small) return SmallValue.combine([this.#of(n.src[0]) as SmallValue], ([v]) => e.lane(v as KNode, lane));
-        return e.lane(this.#plain(n.src[0]), lane);
+        if (!small) break;
+        return SmallValue.constant(this.#context, dtype, n.arg.value as number, n.lanes);
+      case 'LOAD': {
+        if (small) return this.#smallLoad(n);
+        const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+        return this.#b.load(
+          this.#memory(mem),
+          this.#plain(index),
+          n.lanes,
+          gate && this.#plain(gate),
+          alt && this.#plain(alt),
+        );
       }
-      default:
-        return this.#arithmetic(n);
     }
-  }
-
-  #arithmetic(n: KNode): Lowered {
-    const e = this.#e;
-    if (!isArithmetic(n.op)) throw new Error(`[legalize] ${n.op} has no place in a program`);
     const src = n.src.map((s) => this.#of(s));
-    const [a, b, c] = src as [KNode, KNode, KNode];
-    const last = src[src.length - 1] as Lowered;
-    if (last instanceof SmallValue) {
-      if (src.length === 1) return smallUnary(n.op as UnaryOp, last);
-      if (src.length === 2) return smallBinary(n.op as BinaryOp, src[0] as SmallValue, last);
-      return smallTernary(e, n.op as TernaryOp, src[0] as Lowered, src[1] as SmallValue, last);
-    }
-    if (src.length === 1) return e.unary(n.op as UnaryOp, a);
-    if (src.length === 2) return e.binary(n.op as BinaryOp, a, b);
-    return e.ternary(n.op as TernaryOp, a, b, c);
+    return small || src.some((s) => s instanceof SmallValue) ? this.#small(n, src) : remake(e, n, src as KNode[]);
   }
 
-  #cast(n: KNode): Lowered {
+  /** A node that is a value of a small dtype, or is made of some. */
+  #small(n: KNode, src: readonly Lowered[]): Lowered {
     const e = this.#e;
-    const from = this.#of(n.src[0]);
-    const to = n.dtype as DType;
-    if (!this.#isSmall(n)) return from instanceof SmallValue ? e.cast(from.exact, to) : e.cast(from, to);
-    if (!(from instanceof SmallValue)) return fromWide(this.#context, to, from);
-    return from.castTo(to);
-  }
-
-  #bitcast(n: KNode): Lowered {
-    const from = this.#of(n.src[0]);
-    if (from instanceof SmallValue) return SmallValue.ofBits(this.#context, n.dtype as DType, from.bits());
-    return this.#e.bitcast(from, n.dtype as DType);
+    const dtype = n.dtype as DType;
+    const [first] = src as readonly [Lowered];
+    switch (n.op) {
+      case 'CAST':
+        if (!this.#isSmall(n)) return e.cast((first as SmallValue).exact, dtype);
+        return first instanceof SmallValue ? first.castTo(dtype) : fromWide(this.#context, dtype, first);
+      case 'BITCAST':
+        return first instanceof SmallValue
+          ? SmallValue.ofBits(this.#context, dtype, first.bits())
+          : e.bitcast(first, dtype);
+      case 'VEC':
+      case 'LANE':
+        return SmallValue.combine(src as SmallValue[], (parts) => remake(e, n, parts));
+    }
+    if (!isArithmetic(n.op)) throw new Error(`[legalize] ${n.op} has no place in a program`);
+    const [, b, c] = src as readonly SmallValue[];
+    if (src.length === 1) return smallUnary(n.op as UnaryOp, first as SmallValue);
+    if (src.length === 2) return smallBinary(n.op as BinaryOp, first as SmallValue, b as SmallValue);
+    return smallTernary(e, n.op as TernaryOp, first, b as SmallValue, c as SmallValue);
   }
 
   #smallLoad(n: KNodeOf<'LOAD'>): SmallValue {

@@ -1,10 +1,9 @@
 /**
  * What a reduction computes in, starts with and does to two numbers.
  */
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, highest, lowest } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode, ReduceOp } from './ir.ts';
-import { dtypeRange } from './simplify-fold.ts';
 
 /** The dtype a reduction computes in. */
 export function accumulatorDtype(dtype: DType): DType {
@@ -26,19 +25,13 @@ export function identityOf(e: Exprs, op: ReduceOp, dtype: DType): KNode {
       return e.constant(dtype, 1);
     case 'max':
     case 'argmax':
-      return e.constant(dtype, lowest(dtype, -1));
+      return e.constant(dtype, lowest(dtype));
     case 'min':
     case 'argmin':
-      return e.constant(dtype, lowest(dtype, 1));
+      return e.constant(dtype, highest(dtype));
     default:
       return op satisfies never;
   }
-}
-
-function lowest(dtype: DType, sign: 1 | -1): number | bigint {
-  if (dtype === 'int64') return sign < 0 ? -(2n ** 63n) : 2n ** 63n - 1n;
-  if (dtype === 'uint64') return sign < 0 ? 0n : 2n ** 64n - 1n;
-  return dtypeRange[dtype][sign < 0 ? 0 : 1];
 }
 
 /** Two numbers into one. */

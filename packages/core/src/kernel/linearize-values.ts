@@ -6,9 +6,9 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { ProgramBuilder } from './builder.ts';
-import type { BinaryOp, KNode, KNodeOf, TernaryOp, UnaryOp } from './ir.ts';
+import type { KNode, KNodeOf } from './ir.ts';
 import type { Range } from './free-ranges.ts';
-import { highOf } from './node.ts';
+import { remake } from './remake.ts';
 import { linearOf } from './simplify-linear.ts';
 import { copyIndex, type Scope, type Tile } from './linearize-scope.ts';
 
@@ -70,15 +70,7 @@ export class Values {
 
   #lowerOne(n: KNode): KNode {
     const { e } = this.scope;
-    const at = (i: number): KNode => this.#find(n.src[i] as KNode) as KNode;
     switch (n.op) {
-      case 'CONST':
-        return e.constant(n.dtype as DType, n.arg.value, n.lanes);
-      case 'PARAM':
-      case 'SCALAR':
-        return n;
-      case 'SPECIAL':
-        return e.special(n.arg.kind, n.arg.axis, highOf(n) + 1);
       case 'RANGE': {
         const value = this.scope.valueOf(n);
         return this.scope.isVector([n]) ? e.add(value, e.iota((this.scope.vector as Tile).lanes)) : value;
@@ -95,17 +87,12 @@ export class Values {
       }
       case 'LOAD':
         return this.#load(n);
-      case 'CAST':
-        return e.cast(at(0), n.dtype as DType);
-      case 'BITCAST':
-        return e.bitcast(at(0), n.dtype as DType);
       default:
-        if (n.dtype === 'void' || n.src.length === 0 || n.src.length > 3 || n.op === 'VEC' || n.op === 'LANE') {
-          throw new Error(`[linearize] ${n.op} cannot be part of a loop nest's value`);
-        }
-        if (n.src.length === 1) return e.unary(n.op as UnaryOp, at(0));
-        if (n.src.length === 2) return e.binary(n.op as BinaryOp, at(0), at(1));
-        return e.ternary(n.op as TernaryOp, at(0), at(1), at(2));
+        return remake(
+          e,
+          n,
+          n.src.map((s) => this.#find(s) as KNode),
+        );
     }
   }
 

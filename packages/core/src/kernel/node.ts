@@ -78,6 +78,13 @@ export function highOf(n: KNode): number {
   return inner(n).hi;
 }
 
+/** Tells the factory's rules that an int32 node is known to lie in [lo, hi]. */
+export function assumeBounds(n: KNode, lo: number, hi: number): void {
+  const obj = inner(n);
+  obj.lo = Math.max(obj.lo, lo);
+  obj.hi = Math.min(obj.hi, hi);
+}
+
 const opCodes = new Map<KOp, number>();
 
 function opCode(op: KOp): number {

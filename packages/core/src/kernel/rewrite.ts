@@ -4,11 +4,10 @@
  * Each replaced range has a value (what stands for it in expressions) and a list (what stands for it where it is bound:
  * the loops of a store, the ranges of REDUCE and STAGE). Everything is simplified again on the way.
  */
-import type { DType } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import { type FreeRanges, ownRanges, type Range } from './free-ranges.ts';
-import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, UnaryOp } from './ir.ts';
-import { highOf } from './node.ts';
+import type { KNode, LoopKernel, LoopStore, ReduceOp } from './ir.ts';
+import { remake } from './remake.ts';
 
 export interface Replacement {
   readonly value: KNode;
@@ -78,37 +77,23 @@ export class Rewriter {
   }
 
   #one(n: KNode): KNode {
-    const { e } = this;
     const at = (i: number): KNode => this.#done.get(n.src[i] as KNode) as KNode;
     switch (n.op) {
-      case 'PARAM':
-      case 'SCALAR':
-      case 'SHARED':
-        return n;
-      case 'CONST':
-        return e.constant(n.dtype as DType, n.arg.value, n.lanes);
-      case 'SPECIAL':
-        return e.special(n.arg.kind, n.arg.axis, highOf(n) + 1);
       case 'RANGE':
         return this.#ranges.get(n)?.value ?? n;
       case 'REDUCE':
-        return e.reduce(n.arg.op, at(0), vectorLast(n.arg.op, this.list(ownRanges(n))));
+        return remake(this.e, n, [at(0), ...vectorLast(n.arg.op, this.list(ownRanges(n)))]);
       case 'STAGE':
-        return e.stage(n.arg.space, at(0), this.list(ownRanges(n)));
+        return remake(this.e, n, [at(0), ...this.list(ownRanges(n))]);
       case 'LOAD':
         // A stage whose ranges have all gone is its value.
         if (at(0).op === 'STAGE' && at(0).src.length === 1) return at(0).src[0] as KNode;
-        return n.src.length > 2 ? e.load(at(0), at(1), at(2), at(3)) : e.load(at(0), at(1));
-      case 'CAST':
-        return e.cast(at(0), n.dtype as DType);
-      case 'BITCAST':
-        return e.bitcast(at(0), n.dtype as DType);
-      default:
-        if (n.src.length === 1) return e.unary(n.op as UnaryOp, at(0));
-        if (n.src.length === 2) return e.binary(n.op as BinaryOp, at(0), at(1));
-        if (n.src.length === 3) return e.ternary(n.op as TernaryOp, at(0), at(1), at(2));
-        throw new Error(`[kernel.rewrite] ${n.op} cannot be part of a loop nest's value`);
     }
+    return remake(
+      this.e,
+      n,
+      n.src.map((_, i) => at(i)),
+    );
   }
 }
 

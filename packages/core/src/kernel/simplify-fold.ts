@@ -4,7 +4,7 @@
  * Only operations whose result is fixed by IEEE-754 or by integer arithmetic are folded; EXP, SIN and the like are left
  * to the engine, whose own rounding a fold would not reproduce. `undefined` means "not folded".
  */
-import type { DType } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, highest, lowest } from '../shape/dtype.ts';
 import { type Literal, normalize } from '../shape/rounding.ts';
 import type { BinaryOp, UnaryOp } from './ir.ts';
 
@@ -15,38 +15,31 @@ const u32 = new Uint32Array(f32.buffer);
 const i32 = new Int32Array(f32.buffer);
 const i64 = new BigInt64Array(f64.buffer);
 
-/** Smallest and largest value of the small integer dtypes and bool; infinities elsewhere. */
-export const dtypeRange: Readonly<Record<DType, readonly [number, number]>> = {
-  float32: [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
-  float64: [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
-  float16: [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
-  bfloat16: [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
-  int8: [-128, 127],
-  int16: [-32768, 32767],
-  int32: [-2147483648, 2147483647],
-  int64: [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
-  uint8: [0, 255],
-  uint16: [0, 65535],
-  uint32: [0, 4294967295],
-  uint64: [0, Number.POSITIVE_INFINITY],
-  bool: [0, 1],
-};
+/** Smallest and largest value of integer dtypes of up to 32 bits and of bool; infinities elsewhere. */
+export const dtypeRange: Readonly<Record<DType, readonly [number, number]>> = /* @__PURE__ */ ranges();
+
+function ranges(): Record<DType, readonly [number, number]> {
+  const small = (bound: Literal, infinity: number): number => (typeof bound === 'bigint' ? infinity : bound);
+  const rangeOf = (dtype: DType): [number, number] => [
+    small(lowest(dtype), Number.NEGATIVE_INFINITY),
+    small(highest(dtype), Number.POSITIVE_INFINITY),
+  ];
+  const dtypes = Object.keys(dtypeInfo) as DType[];
+  return Object.fromEntries(dtypes.map((dtype) => [dtype, rangeOf(dtype)])) as Record<DType, [number, number]>;
+}
 
 /** Result of a unary operation on a literal of `dtype`. */
 export function foldUnary(op: UnaryOp, dtype: DType, x: Literal): Literal | undefined {
-  if (typeof x === 'bigint') {
-    if (op === 'NEG') return normalize(dtype, -x);
-    if (op === 'NOT') return normalize(dtype, ~x);
-    if (op === 'ABS') return normalize(dtype, x < 0n ? -x : x);
-    return undefined;
-  }
   switch (op) {
     case 'NEG':
       return normalize(dtype, -x);
     case 'NOT':
-      return dtype === 'bool' ? 1 - x : normalize(dtype, ~x);
+      return dtype === 'bool' ? 1 - Number(x) : normalize(dtype, ~x);
     case 'ABS':
-      return normalize(dtype, Math.abs(x));
+      return normalize(dtype, typeof x === 'number' ? Math.abs(x) : x < 0n ? -x : x);
+  }
+  if (typeof x === 'bigint') return undefined;
+  switch (op) {
     case 'SQRT':
       return normalize(dtype, Math.sqrt(x));
     case 'FLOOR':
@@ -62,109 +55,52 @@ export function foldUnary(op: UnaryOp, dtype: DType, x: Literal): Literal | unde
   }
 }
 
+/** JavaScript's own operators, which take two numbers or two bigints; `normalize` cuts fractions of quotients off. */
+const operators: Readonly<Partial<Record<BinaryOp, (a: number, b: number) => number | boolean>>> = {
+  ADD: (a, b) => a + b,
+  SUB: (a, b) => a - b,
+  MUL: (a, b) => a * b,
+  DIV: (a, b) => a / b,
+  IDIV: (a, b) => a / b,
+  IREM: (a, b) => a % b,
+  FREM: (a, b) => a % b,
+  AND: (a, b) => a & b,
+  OR: (a, b) => a | b,
+  XOR: (a, b) => a ^ b,
+  SHL: (a, b) => a << b,
+  SHR: (a, b) => a >> b,
+  LT: (a, b) => a < b,
+  LE: (a, b) => a <= b,
+  EQ: (a, b) => a === b,
+  MULHI: (a, b) => Number((BigInt(a) * BigInt(b)) >> 32n),
+};
+
 /** Result of a binary operation on two literals of `dtype`. */
 export function foldBinary(op: BinaryOp, dtype: DType, a: Literal, b: Literal): Literal | undefined {
-  if (typeof a === 'bigint' || typeof b === 'bigint') return foldBig(op, dtype, BigInt(a), BigInt(b));
-  const float = dtype.includes('float');
-  switch (op) {
-    case 'ADD':
-      return normalize(dtype, a + b);
-    case 'SUB':
-      return normalize(dtype, a - b);
-    case 'MUL':
-      return normalize(dtype, float ? a * b : Math.imul(a, b));
-    case 'DIV':
-      return float ? normalize(dtype, a / b) : undefined;
-    case 'IDIV':
-      return b === 0 ? undefined : normalize(dtype, Math.trunc(a / b));
-    case 'IREM':
-      return b === 0 ? undefined : normalize(dtype, (a % b) + 0);
-    case 'FREM':
-      return normalize(dtype, a % b);
-    case 'MAX':
-      return Math.max(a, b);
-    case 'MIN':
-      return Math.min(a, b);
-    case 'AND':
-      return normalize(dtype, a & b);
-    case 'OR':
-      return normalize(dtype, a | b);
-    case 'XOR':
-      return normalize(dtype, a ^ b);
-    case 'SHL':
-      return b >= 0 && b < bitsOf(dtype) ? normalize(dtype, a << b) : undefined;
-    case 'SHR':
-      return b >= 0 && b < bitsOf(dtype) ? normalize(dtype, dtype.startsWith('u') ? a >>> b : a >> b) : undefined;
-    case 'LT':
-      return a < b ? 1 : 0;
-    case 'LE':
-      return a <= b ? 1 : 0;
-    case 'EQ':
-      return a === b ? 1 : 0;
-    case 'MULHI':
-      return Number((BigInt(a) * BigInt(b)) >> 32n);
-    case 'POW':
-    case 'ATAN2':
-      return undefined;
-    default:
-      return op satisfies never;
+  const { kind, bytes } = dtypeInfo[dtype];
+  if ((op === 'IDIV' || op === 'IREM') && Number(b) === 0) return undefined;
+  if ((op === 'SHL' || op === 'SHR') && !(b >= 0 && b < 8 * bytes)) return undefined;
+  const [x, y] = [a as number, b as number];
+  if (bytes < 8 && kind !== 'float') {
+    if (op === 'MUL') return normalize(dtype, Math.imul(x, y));
+    if (op === 'SHR' && kind === 'uint') return x >>> y;
   }
-}
-
-function foldBig(op: BinaryOp, dtype: DType, a: bigint, b: bigint): Literal | undefined {
-  switch (op) {
-    case 'ADD':
-      return normalize(dtype, a + b);
-    case 'SUB':
-      return normalize(dtype, a - b);
-    case 'MUL':
-      return normalize(dtype, a * b);
-    case 'IDIV':
-      return b === 0n ? undefined : normalize(dtype, a / b);
-    case 'IREM':
-      return b === 0n ? undefined : normalize(dtype, a % b);
-    case 'MAX':
-      return a > b ? a : b;
-    case 'MIN':
-      return a < b ? a : b;
-    case 'AND':
-      return normalize(dtype, a & b);
-    case 'OR':
-      return normalize(dtype, a | b);
-    case 'XOR':
-      return normalize(dtype, a ^ b);
-    case 'SHL':
-      return b >= 0n && b < 64n ? normalize(dtype, a << b) : undefined;
-    case 'SHR':
-      return b >= 0n && b < 64n ? normalize(dtype, a >> b) : undefined;
-    case 'LT':
-      return a < b ? 1 : 0;
-    case 'LE':
-      return a <= b ? 1 : 0;
-    case 'EQ':
-      return a === b ? 1 : 0;
-    default:
-      return undefined;
+  if (op === 'MAX' || op === 'MIN') {
+    if (typeof a === 'number') return op === 'MAX' ? Math.max(x, y) : Math.min(x, y);
+    return (op === 'MAX') === a > b ? a : b;
   }
-}
-
-function bitsOf(dtype: DType): number {
-  if (dtype.endsWith('64')) return 64;
-  if (dtype.endsWith('32')) return 32;
-  return dtype.endsWith('16') ? 16 : 8;
+  const result = operators[op]?.(x, y);
+  if (typeof result === 'boolean') return Number(result);
+  return result === undefined ? undefined : normalize(dtype, result);
 }
 
 /** Value conversion of a literal: float to integer saturates and NaN gives 0, integers wrap, anything to bool is `!= 0`. */
 export function foldCast(from: DType, to: DType, x: Literal): Literal {
   if (to === 'bool') return typeof x === 'bigint' ? (x !== 0n ? 1 : 0) : x !== 0 ? 1 : 0;
   if (!from.includes('float') || to.includes('float')) return normalize(to, x);
-  const v = x as number;
-  if (Number.isNaN(v)) return normalize(to, 0);
-  const t = Math.trunc(v);
-  if (to === 'int64') return t >= 2 ** 63 ? 2n ** 63n - 1n : t < -(2 ** 63) ? -(2n ** 63n) : BigInt(t);
-  if (to === 'uint64') return t >= 2 ** 64 ? 2n ** 64n - 1n : t <= 0 ? 0n : BigInt(t);
-  const [lo, hi] = dtypeRange[to];
-  return Math.min(Math.max(t, lo), hi) + 0;
+  const [low, high] = [lowest(to), highest(to)];
+  const near = x <= Number(low) ? low : x >= Number(high) ? high : x;
+  return normalize(to, Number.isNaN(x) ? 0 : near);
 }
 
 /** The same bits as another dtype of the same size, where that is exact in numbers (NaN payloads are not). */

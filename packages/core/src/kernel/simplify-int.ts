@@ -6,15 +6,15 @@
  */
 import type { Exprs } from './expr.ts';
 import type { BinaryOp, KNode } from './ir.ts';
-import { highOf, idOf, inner, type Linear, lowOf } from './node.ts';
+import { assumeBounds, highOf, idOf, inner, type Linear, lowOf } from './node.ts';
 import {
   combine,
   fitsInt32,
-  linearHigh,
-  linearLow,
+  formBounds,
   linearOf,
   recombine,
   scale,
+  selectTerms,
   splitByDivisor,
 } from './simplify-linear.ts';
 
@@ -29,44 +29,31 @@ export function isLiteral(n: KNode, value: number): boolean {
   return n.op === 'CONST' && n.arg.value == value;
 }
 
-/** The node of a linear form, in normal form; bounds of the whole sum are tighter than those of its parts. */
-export function fromLinear(e: Exprs, form: Linear): KNode {
-  const { terms, coefs, offset } = form;
-  if (terms.length === 0) return e.i32(offset);
-  if (terms.length === 1 && coefs[0] === 1 && offset === 0) return terms[0] as KNode;
+/**
+ * The node of a linear form, in normal form: what is added, what is subtracted, the constant last. Bounds of the whole sum are tighter
+ * than those of its parts.
+ *
+ * @param order sorts terms by their numbers in the form, before that
+ */
+export function fromLinear(e: Exprs, form: Linear, order: (i: number, j: number) => number = () => 0): KNode {
+  const { terms, coefs } = form;
+  if (terms.length === 0) return e.i32(form.offset);
+  const isNegative = (i: number): number => Number((coefs[i] as number) < 0);
+  const sorted = [...terms.keys()].sort((i, j) => order(i, j) || isNegative(i) - isNegative(j));
   let sum: KNode | null = null;
-  for (let i = 0; i < terms.length; i++) {
-    const c = coefs[i] as number;
-    if (c <= 0) continue;
-    const term: KNode = c === 1 ? (terms[i] as KNode) : e.intern('MUL', 'int32', 1, [terms[i] as KNode, e.i32(c)]);
-    sum = sum === null ? term : e.intern('ADD', 'int32', 1, [sum, term]);
+  let { offset } = form;
+  for (const i of sorted) {
+    const [term, coef] = [terms[i] as KNode, coefs[i] as number];
+    const times = (k: number): KNode => (k === 1 ? term : e.intern('MUL', 'int32', 1, [term, e.i32(k)]));
+    if (sum === null && coef < 0 && offset !== 0) [sum, offset] = [e.i32(offset), 0];
+    if (sum !== null) sum = e.intern(coef < 0 ? 'SUB' : 'ADD', 'int32', 1, [sum, times(Math.abs(coef))]);
+    else sum = coef === -1 ? e.intern('NEG', 'int32', 1, [term]) : times(coef);
   }
-  let rest = offset;
-  for (let i = 0; i < terms.length; i++) {
-    const c = coefs[i] as number;
-    if (c > 0) continue;
-    const t = terms[i] as KNode;
-    if (sum === null) {
-      if (rest === 0) {
-        sum = c === -1 ? e.intern('NEG', 'int32', 1, [t]) : e.intern('MUL', 'int32', 1, [t, e.i32(c)]);
-        continue;
-      }
-      sum = e.i32(rest);
-      rest = 0;
-    }
-    const term = c === -1 ? t : e.intern('MUL', 'int32', 1, [t, e.i32(-c)]);
-    sum = e.intern('SUB', 'int32', 1, [sum, term]);
-  }
-  if (rest !== 0) sum = e.intern('ADD', 'int32', 1, [sum as KNode, e.i32(rest)]);
+  if (offset !== 0) sum = e.intern('ADD', 'int32', 1, [sum as KNode, e.i32(offset)]);
   const node = sum as KNode;
-  const obj = inner(node);
-  if (obj.op !== 'CONST') obj.linear = form;
-  const low = linearLow(form);
-  const high = linearHigh(form);
-  if (fitsInt32(low, high)) {
-    obj.lo = Math.max(obj.lo, low);
-    obj.hi = Math.min(obj.hi, high);
-  }
+  if (node !== terms[0]) inner(node).linear = form;
+  const bounds = formBounds(form);
+  if (fitsInt32(bounds)) assumeBounds(node, ...bounds);
   return node;
 }
 
@@ -82,11 +69,11 @@ export function scaleBy(e: Exprs, x: KNode, k: number): KNode {
   return fromLinear(e, scale(linearOf(x), k));
 }
 
-function gcd(a: number, b: number): number {
-  let x = Math.abs(a);
-  let y = Math.abs(b);
-  while (y !== 0) [x, y] = [y, x % y];
-  return x;
+/** The greatest common divisor of a number and the coefficients of a form. */
+function commonDivisor(first: number, { coefs }: Linear): number {
+  let x = first;
+  for (let y of coefs) while (y !== 0) [x, y] = [y, x % y];
+  return Math.abs(x);
 }
 
 /** x / c or x % c for an int32 scalar and a constant c > 1, where x is known not to be negative. */
@@ -94,19 +81,17 @@ export function divideByConstant(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: num
   if (lowOf(x) < 0) return null;
   if (highOf(x) < c) return op === 'IDIV' ? e.i32(0) : x;
   const form = linearOf(x);
-  if (fitsInt32(linearLow(form), linearHigh(form))) {
+  if (isExact(form)) {
     const { quotient, rest } = splitByDivisor(form, c);
-    const low = linearLow(rest);
-    const high = linearHigh(rest);
+    const [low, high] = formBounds(rest);
     const changed = quotient.terms.length > 0 || quotient.offset !== 0;
-    if (low >= 0 && high <= 2147483647 && changed && fitsInt32(linearLow(quotient), linearHigh(quotient))) {
+    if (low >= 0 && high <= 2147483647 && changed && isExact(quotient)) {
       const r = fromLinear(e, rest);
       if (op === 'IREM') return high < c ? r : e.irem(r, e.i32(c));
       const q = fromLinear(e, quotient);
       return high < c ? q : e.add(q, e.idiv(r, e.i32(c)));
     }
-    let g = c;
-    for (const k of form.coefs) g = gcd(g, k);
+    const g = commonDivisor(c, form);
     if (g > 1 && form.terms.length > 0) {
       const parts = splitByDivisor(form, g); // rest is the offset modulo g, below g: it never carries
       const y = fromLinear(e, parts.quotient);
@@ -140,9 +125,8 @@ export function lessThan(e: Exprs, a: KNode, b: KNode): KNode | null {
   if (!isExact(fa) || !isExact(fb)) return null;
   const d = combine(fa, 1, fb, -1);
   if (d === null) return null;
-  const low = linearLow(d);
-  const high = linearHigh(d);
-  if (!fitsInt32(low, high)) return null;
+  const [low, high] = formBounds(d);
+  if (!fitsInt32([low, high])) return null;
   if (high < 0) return e.bool(true);
   if (low >= 0) return e.bool(false);
   return compareToZero(e, d);
@@ -150,33 +134,24 @@ export function lessThan(e: Exprs, a: KNode, b: KNode): KNode | null {
 
 /** sum(coefs * terms) + offset < 0 as a comparison with the constant on one side and coefficients divided by their gcd. */
 function compareToZero(e: Exprs, d: Linear): KNode | null {
-  let g = 0;
-  for (const c of d.coefs) g = gcd(g, c);
+  const g = commonDivisor(0, d);
   // sum < -offset  <=>  sum / g < ceil(-offset / g)
   const bound = Math.ceil(-d.offset / g) + 0;
   if (Math.abs(bound) > 2147483647) return null;
-  const positive = { terms: [] as KNode[], coefs: [] as number[], offset: 0 };
-  const negative = { terms: [] as KNode[], coefs: [] as number[], offset: 0 };
-  for (let i = 0; i < d.terms.length; i++) {
-    const c = (d.coefs[i] as number) / g;
-    const part = c > 0 ? positive : negative;
-    part.terms.push(d.terms[i] as KNode);
-    part.coefs.push(Math.abs(c));
-  }
+  const positive = selectTerms(d, (c) => c > 0, g, 0);
+  const negative = selectTerms(d, (c) => c < 0, -g, 0);
   if (!isExact(positive) || !isExact(negative)) return null;
   const p = fromLinear(e, positive);
   const n = fromLinear(e, negative);
   if (negative.terms.length === 0) return e.intern('LT', 'bool', 1, [p, e.i32(bound)]);
   if (positive.terms.length === 0) return e.intern('LT', 'bool', 1, [e.i32(-bound), n]);
   if (bound === 0) return e.intern('LT', 'bool', 1, [p, n]);
-  const low = linearLow(negative) + bound;
-  const high = linearHigh(negative) + bound;
-  if (!fitsInt32(low, high)) return null;
-  return e.intern('LT', 'bool', 1, [p, fromLinear(e, { ...negative, offset: bound })]);
+  const moved = { ...negative, offset: bound };
+  return isExact(moved) ? e.intern('LT', 'bool', 1, [p, fromLinear(e, moved)]) : null;
 }
 
 function isExact(f: Linear): boolean {
-  return fitsInt32(linearLow(f), linearHigh(f));
+  return fitsInt32(formBounds(f));
 }
 
 /** a == b for integers, by bounds and by the difference of linear forms. */
@@ -190,9 +165,8 @@ export function equal(e: Exprs, a: KNode, b: KNode): KNode | null {
   const d = combine(fa, 1, fb, -1);
   if (d === null) return null;
   if (d.terms.length === 0) return e.bool(d.offset === 0);
-  let g = 0;
-  for (const c of d.coefs) g = gcd(g, c);
-  return d.offset % g !== 0 || linearLow(d) > 0 || linearHigh(d) < 0 ? e.bool(false) : null;
+  const [low, high] = formBounds(d);
+  return d.offset % commonDivisor(0, d) !== 0 || low > 0 || high < 0 ? e.bool(false) : null;
 }
 
 const commutative: ReadonlySet<string> = new Set(['ADD', 'MUL', 'MAX', 'MIN', 'AND', 'OR', 'XOR', 'EQ', 'MULHI']);

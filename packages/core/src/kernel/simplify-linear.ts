@@ -74,47 +74,43 @@ export function scale(a: Linear, k: number): Linear {
   return { terms, coefs, offset: Math.imul(k, a.offset) };
 }
 
-/** Least value of the form as a real number. */
-export function linearLow(f: Linear): number {
-  let low = f.offset;
+/** Least and largest value of the form as real numbers. */
+export function formBounds(f: Linear): readonly [number, number] {
+  let [low, high] = [f.offset, f.offset];
   for (let i = 0; i < f.terms.length; i++) {
     const c = f.coefs[i] as number;
-    const t = inner(f.terms[i] as KNode);
-    low += c > 0 ? c * t.lo : c * t.hi;
+    const { lo, hi } = inner(f.terms[i] as KNode);
+    low += c > 0 ? c * lo : c * hi;
+    high += c > 0 ? c * hi : c * lo;
   }
-  return low;
-}
-
-/** Largest value of the form as a real number. */
-export function linearHigh(f: Linear): number {
-  let high = f.offset;
-  for (let i = 0; i < f.terms.length; i++) {
-    const c = f.coefs[i] as number;
-    const t = inner(f.terms[i] as KNode);
-    high += c > 0 ? c * t.hi : c * t.lo;
-  }
-  return high;
+  return [low, high];
 }
 
 /** True if the bounds are within int32, so that nothing wraps. */
-export function fitsInt32(low: number, high: number): boolean {
+export function fitsInt32([low, high]: readonly [number, number]): boolean {
   return low >= -2147483648 && high <= 2147483647;
+}
+
+/** The terms whose coefficients are wanted, divided by a number, with another offset. */
+export function selectTerms(
+  f: Linear,
+  wanted: (coef: number, i: number) => boolean,
+  by: number,
+  offset: number,
+): Linear {
+  return {
+    terms: f.terms.filter((_, i) => wanted(f.coefs[i] as number, i)),
+    coefs: f.coefs.filter(wanted).map((c) => c / by),
+    offset,
+  };
 }
 
 /** The parts of a form that a divisor divides, and the rest; the offset of the rest is in [0, divisor). */
 export function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; rest: Linear } {
-  const q = { terms: [] as KNode[], coefs: [] as number[] };
-  const r = { terms: [] as KNode[], coefs: [] as number[] };
-  for (let i = 0; i < f.terms.length; i++) {
-    const c = f.coefs[i] as number;
-    const part = c % divisor === 0 ? q : r;
-    part.terms.push(f.terms[i] as KNode);
-    part.coefs.push(part === q ? c / divisor : c);
-  }
   const whole = Math.floor(f.offset / divisor);
   return {
-    quotient: { terms: q.terms, coefs: q.coefs, offset: whole },
-    rest: { terms: r.terms, coefs: r.coefs, offset: f.offset - whole * divisor },
+    quotient: selectTerms(f, (c) => c % divisor === 0, divisor, whole),
+    rest: selectTerms(f, (c) => c % divisor !== 0, 1, f.offset - whole * divisor),
   };
 }
 
@@ -133,8 +129,7 @@ export function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Lin
     const quotient = linearOf(divide(y, c));
     const at = quotient.terms.length === 1 ? f.terms.indexOf(quotient.terms[0] as KNode) : -1;
     if (at < 0 || quotient.offset !== 0 || f.coefs[at] !== Math.imul(want, quotient.coefs[0] as number)) continue;
-    const keep = (_: unknown, k: number) => k !== i && k !== at;
-    const rest = { terms: f.terms.filter(keep), coefs: f.coefs.filter(keep), offset: f.offset };
+    const rest = selectTerms(f, (_, k) => k !== i && k !== at, 1, f.offset);
     const merged = combine(rest, 1, linearOf(y), f.coefs[i] as number);
     if (merged !== null) return recombine(merged, divide);
   }

@@ -6,7 +6,8 @@
  * tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
  * tensors is touched.
  */
-import { assumeBounds, type Exprs } from '../kernel/expr.ts';
+import type { Exprs } from '../kernel/expr.ts';
+import { assumeBounds } from '../kernel/node.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode, LoopStore } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';

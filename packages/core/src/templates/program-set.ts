@@ -7,7 +7,8 @@
 import type { EngineCaps } from '../engine/engine.ts';
 import { ProgramBuilder } from '../kernel/builder.ts';
 import { costOf } from '../kernel/cost.ts';
-import { assumeBounds, Exprs } from '../kernel/expr.ts';
+import { Exprs } from '../kernel/expr.ts';
+import { assumeBounds } from '../kernel/node.ts';
 import type { KNode, KNodeOf } from '../kernel/ir.ts';
 import { gridLimit } from '../kernel/linearize.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';

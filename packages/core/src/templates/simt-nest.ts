@@ -5,7 +5,8 @@
  * kernel/linearize*.ts. No thread leaves early. What reaches past an edge is moved back and computed twice with the same
  * bits, and only the results that no other thread has are stored.
  */
-import { assumeBounds, type Exprs } from '../kernel/expr.ts';
+import type { Exprs } from '../kernel/expr.ts';
+import { assumeBounds } from '../kernel/node.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';

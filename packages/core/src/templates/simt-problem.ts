@@ -9,7 +9,7 @@ import type { Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import { coefficient, indexForms } from '../kernel/index-forms.ts';
 import type { KNode } from '../kernel/ir.ts';
-import { assumeBounds } from '../kernel/expr.ts';
+import { assumeBounds } from '../kernel/node.ts';
 import { decodeRanges, type Replacement } from '../kernel/rewrite.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
 import { type Contraction, type Factor, sizeOf } from './contraction.ts';

@@ -1,7 +1,8 @@
 /**
  * Walks over tiles: the part of a loop that a group takes, and the ranges that run through it.
  */
-import { assumeBounds, type Exprs } from '../kernel/expr.ts';
+import type { Exprs } from '../kernel/expr.ts';
+import { assumeBounds } from '../kernel/node.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import type { KNode, RangeKind } from '../kernel/ir.ts';
 
