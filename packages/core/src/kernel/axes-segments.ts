@@ -10,6 +10,7 @@ import type { Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { Rewriter } from './rewrite.ts';
 import { combine, formBounds, linearOf, selectTerms } from './simplify-linear.ts';
+import { nodesOf } from './traverse.ts';
 
 /** A cut pays if the longest segment has this many elements and there are not too many of them. */
 const leastSegment = 16;
@@ -39,7 +40,7 @@ export function cutAt(stores: readonly LoopStore[], along: Range, cuts: readonly
   const outer = list.filter((r) => r !== along);
   return lengths.flatMap((n, i) => {
     const segment = e.range(n, along.arg.kind);
-    const value = e.add(segment, e.i32(edges[i] as number));
+    const value = e.add(segment, edges[i] as number);
     const rewriter = new Rewriter(e, new Map([[along, { value, ranges: [segment] }]]));
     return stores.map(({ store }) => ({
       store: rewriter.store({ store, ranges: [] }).store,
@@ -51,12 +52,9 @@ export function cutAt(stores: readonly LoopStore[], along: Range, cuts: readonly
 /** Iterations before which a condition changes for certain, in order. */
 function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): number[] {
   const cuts = new Set<number>();
-  const seen = new Set<KNode>();
-  const stack: KNode[] = stores.map((s) => s.store);
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n) || !work.free.has(n, along)) continue;
-    seen.add(n);
-    stack.push(...n.src);
+  const depends = (n: KNode): boolean => work.free.has(n, along);
+  const roots = stores.map((s) => s.store).filter(depends);
+  for (const n of nodesOf(roots, (n) => n.src.filter(depends))) {
     if (n.op !== 'LT' || n.src[0]?.dtype !== 'int32') continue;
     const d = combine(linearOf(n.src[0]), 1, linearOf(n.src[1] as KNode), -1);
     const at = d === null ? -1 : d.terms.indexOf(along);

@@ -29,8 +29,8 @@ export function inlineStages(kernel: LoopKernel, e: Exprs, caps: EngineCaps): Lo
     const changes = new Map<Range, Replacement>();
     let rest = index;
     for (const r of [...ownRanges(stage)].reverse()) {
-      changes.set(r, { value: e.irem(rest, e.i32(r.arg.extent)), ranges: [r] });
-      rest = e.idiv(rest, e.i32(r.arg.extent));
+      changes.set(r, { value: e.irem(rest, r.arg.extent), ranges: [r] });
+      rest = e.idiv(rest, r.arg.extent);
     }
     const value = new Rewriter(e, changes, new FreeRanges()).node(stage.src[0] as KNode);
     const rewriter = new Rewriter(e, new Map());

@@ -8,6 +8,7 @@ import type { Exprs } from './expr.ts';
 import { FreeRanges, ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
+import { nodesOf } from './traverse.ts';
 
 /** The stores of a nest with every such REDUCE over the range of its stage. */
 export function reduceWhileStaging(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
@@ -21,7 +22,7 @@ export function reduceWhileStaging(stores: readonly LoopStore[], e: Exprs): read
 }
 
 function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: KNode } | null {
-  const nodes = nodesOf(stores.map((s) => s.store));
+  const nodes = [...nodesOf(stores.map((s) => s.store))];
   if (!nodes.some((n) => n.op === 'STAGE')) return null;
   const free = new FreeRanges();
   for (const n of nodes) {
@@ -37,7 +38,7 @@ function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | nu
   const [r, ...others] = ownRanges(n);
   const value = n.src[0] as KNode;
   if (r === undefined || others.length > 0) return null;
-  const read = nodesOf([value]).find((x) => x.op === 'LOAD' && x.src[0]?.op === 'STAGE' && x.src[1] === r);
+  const read = [...nodesOf([value])].find((x) => x.op === 'LOAD' && x.src[0]?.op === 'STAGE' && x.src[1] === r);
   if (read === undefined || read.src.length > 2) return null;
   const stage = read.src[0] as KNode;
   const [own, ...more] = ownRanges(stage);
@@ -47,12 +48,6 @@ function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | nu
   rewriter.set(read, stage.src[0] as KNode);
   const staged = rewriter.node(value);
   // Whoever reads another place of the stage waits until it is full.
-  if (nodesOf([staged]).includes(stage)) return null;
+  if (nodesOf([staged]).has(stage)) return null;
   return e.reduce(n.arg.op, staged, [own]);
-}
-
-function nodesOf(roots: readonly KNode[]): KNode[] {
-  const seen = new Set<KNode>(roots);
-  for (const n of seen) for (const s of n.src) seen.add(s);
-  return [...seen];
 }

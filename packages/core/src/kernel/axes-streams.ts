@@ -48,7 +48,7 @@ export function streamed(work: NestWork, r: Range, e: Exprs): Replacement | null
   const grid = e.range(r.arg.extent / streamChunk, 'grid');
   const inner = e.range(half, 'vector');
   const stream = e.range(2, 'unroll');
-  const start = e.add(e.mul(grid, e.i32(streamChunk)), e.mul(stream, e.i32(half)));
+  const start = e.add(e.mul(grid, streamChunk), e.mul(stream, half));
   return { value: e.add(start, inner), ranges: [grid, stream, inner] };
 }
 
@@ -74,7 +74,7 @@ export function cutRows(stores: readonly LoopStore[], e: Exprs): readonly LoopSt
 export function inTurns(e: Exprs, r: Range, chunk: number): Replacement {
   const row = e.range(turnRows, 'turn');
   const { value, ranges } = chunked(e, r.arg.extent / turnRows, chunk / turnRows, 'serial');
-  return { value: e.add(e.mul(value, e.i32(turnRows)), row), ranges: [...ranges, row] };
+  return { value: e.add(e.mul(value, turnRows), row), ranges: [...ranges, row] };
 }
 
 /** Vectors of sums that are computed side by side at most, and rows that are worth it. */
@@ -110,7 +110,7 @@ export function besideRows(
     const count = [4, 3, 2].find((n) => sums * n <= mostSums && row.arg.extent % n === 0);
     if (count === undefined) continue;
     const [outer, beside] = [e.range(row.arg.extent / count, row.arg.kind), e.range(count, 'unroll')];
-    changes.set(row, { value: e.add(e.mul(outer, e.i32(count)), beside), ranges: [outer, beside] });
+    changes.set(row, { value: e.add(e.mul(outer, count), beside), ranges: [outer, beside] });
   }
   return changes;
 }
@@ -120,8 +120,8 @@ export function chunked(e: Exprs, n: number, chunk: number, kind: 'vector' | 'co
   const groups = Math.ceil(n / chunk);
   const grid = e.range(groups, 'grid');
   if (chunk === 1) return { value: grid, ranges: [grid] };
-  const start = e.mul(grid, e.i32(chunk));
-  const limit = n % chunk === 0 ? undefined : e.min(e.sub(e.i32(n), start), e.i32(chunk));
+  const start = e.mul(grid, chunk);
+  const limit = n % chunk === 0 ? undefined : e.min(e.sub(n, start), chunk);
   if (limit !== undefined) assumeBounds(limit, 1, chunk);
   const inner = e.range(chunk, kind, limit);
   const value = e.add(start, inner);

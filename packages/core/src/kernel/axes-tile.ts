@@ -11,6 +11,7 @@ import { assumeBounds } from './node.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
+import { nodesOf } from './traverse.ts';
 
 /** Elements of a block: a cache line of 4-byte numbers. */
 const blockSize = 16;
@@ -35,8 +36,8 @@ export function tileTransposes(stores: readonly LoopStore[], e: Exprs): readonly
 
   const n = along.arg.extent;
   const block = e.range(Math.ceil(n / blockSize));
-  const start = e.mul(block, e.i32(blockSize));
-  const limit = n % blockSize === 0 ? undefined : e.min(e.sub(e.i32(n), start), e.i32(blockSize));
+  const start = e.mul(block, blockSize);
+  const limit = n % blockSize === 0 ? undefined : e.min(e.sub(n, start), blockSize);
   const element = e.range(blockSize, 'loop', limit);
   const value = e.add(start, element);
   assumeBounds(value, 0, n - 1);
@@ -62,12 +63,7 @@ function transposedRanges(stores: readonly LoopStore[]): { readonly along: Range
 
 /** The range along which loads that jump along `along` read consecutive elements, if there is one. */
 function findAcross(stores: readonly LoopStore[], list: readonly Range[], along: Range, work: NestWork): Range | null {
-  const seen = new Set<KNode>();
-  const stack: KNode[] = stores.map((s) => s.store);
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
-    stack.push(...n.src);
+  for (const n of nodesOf(stores.map((s) => s.store))) {
     if (n.op !== 'LOAD') continue;
     const index = n.src[1] as KNode;
     const stride = work.strideOf(index, along);

@@ -12,6 +12,7 @@ import { depthOrdered, sumTerms } from './builder-order.ts';
 import { Exprs, uniqueNode } from './expr.ts';
 import type { KArgs, KNode, KNodeOf, Program } from './ir.ts';
 import { inner, lowOf } from './node.ts';
+import { sourcesFirst } from './traverse.ts';
 
 /** Where an expression has been placed, and as which node of the body. */
 interface Placed {
@@ -172,24 +173,12 @@ export class ProgramBuilder {
 
   /** Places an expression now and returns the node of the body that holds it; for values that must be computed before what follows. */
   place(x: KNode): KNode {
-    const ready = this.#visible(x);
-    if (ready !== null) return ready.node;
-    const stack: KNode[] = [x];
-    while (stack.length > 0) {
-      const n = stack[stack.length - 1] as KNode;
-      if (this.#visible(n) !== null) {
-        stack.pop();
-        continue;
-      }
-      const terms = sumTerms(n);
-      const before = stack.length;
-      const needed = terms ?? n.src;
-      for (let i = needed.length - 1; i >= 0; i--)
-        if (this.#visible(needed[i] as KNode) === null) stack.push(needed[i] as KNode);
-      if (stack.length > before) continue;
-      stack.pop();
-      this.#placed.set(n, terms === null ? this.#placeOne(n) : this.#placeSum(n));
-    }
+    sourcesFirst(
+      x,
+      (n) => this.#visible(n) !== null,
+      (n) => [...(sumTerms(n) ?? n.src)].reverse(),
+      (n) => this.#placed.set(n, sumTerms(n) === null ? this.#placeOne(n) : this.#placeSum(n)),
+    );
     return (this.#visible(x) as Placed).node;
   }
 

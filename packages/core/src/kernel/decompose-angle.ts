@@ -166,7 +166,7 @@ export function reduceInteger(m: Math32, a: KNode): Angle {
   // Infinity and NaN have no rest.
   const large = m.where(m.lt(a, Number.POSITIVE_INFINITY), m.mul(turns, Math.PI / 2), Number.NaN);
   return {
-    quarter: e.where(small, m.int(0), e.bitcast(quarter, 'int32')),
+    quarter: e.where(small, 0, e.bitcast(quarter, 'int32')),
     high: m.where(small, a, large),
     low: m.c(0),
   };

@@ -10,7 +10,7 @@ import type { KNode } from './ir.ts';
 
 /** float32 drops the sign bit; elsewhere max(x, -x), which keeps NaN and makes -0 0. */
 export function abs(e: Exprs, x: KNode): KNode {
-  if (x.dtype === 'float32') return e.bitcast(e.and(e.bitcast(x, 'int32'), e.i32(0x7fffffff)), 'float32');
+  if (x.dtype === 'float32') return e.bitcast(e.and(e.bitcast(x, 'int32'), 0x7fffffff), 'float32');
   return (x.dtype as DType).startsWith('u') || x.dtype === 'bool' ? x : e.max(x, e.neg(x));
 }
 
@@ -40,18 +40,17 @@ export function nanTest(e: Exprs, x: KNode): KNode {
   if (!isFloat(x.dtype as DType)) return e.bool(false, x.lanes);
   if (isSmallFloat(x.dtype as DType)) return nanTest(e, e.cast(x, 'float32'));
   if (x.dtype !== 'float32') return e.not(e.eq(x, x));
-  const size = e.and(e.bitcast(x, 'int32'), e.i32(0x7fffffff));
-  return e.lt(e.i32(0x7f800000), size);
+  const size = e.and(e.bitcast(x, 'int32'), 0x7fffffff);
+  return e.lt(0x7f800000, size);
 }
 
 /** High half of a uint32 product from products of 16-bit halves. */
 export function mulHigh({ e }: FloatMath, a: KNode, b: KNode): KNode {
-  const u = (value: number): KNode => e.constant('uint32', value);
-  const low = (x: KNode): KNode => e.and(x, u(0xffff));
-  const high = (x: KNode): KNode => e.shr(x, u(16));
+  const low = (x: KNode): KNode => e.and(x, 0xffff);
+  const high = (x: KNode): KNode => e.shr(x, 16);
   const cross1 = e.mul(high(a), low(b));
   const cross2 = e.mul(low(a), high(b));
-  const carry = e.shr(e.add(e.add(e.shr(e.mul(low(a), low(b)), u(16)), low(cross1)), low(cross2)), u(16));
+  const carry = high(e.add(e.add(high(e.mul(low(a), low(b))), low(cross1)), low(cross2)));
   return e.add(e.add(e.mul(high(a), high(b)), carry), e.add(high(cross1), high(cross2)));
 }
 

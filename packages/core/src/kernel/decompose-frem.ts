@@ -54,7 +54,7 @@ function remainderInteger(m: Math32, a: KNode, b: KNode): KNode {
     left = e.sub(left, step);
   }
   // rest * 2^(exponent - 150), exact.
-  const exponent = e.sub(e.bitcast(y.exponent, 'int32'), m.int(150));
+  const exponent = e.sub(e.bitcast(y.exponent, 'int32'), 150);
   return m.scale(e.cast(rest, 'float32'), { value: e.cast(exponent, 'float32'), bits: exponent, bias: 0 });
 }
 

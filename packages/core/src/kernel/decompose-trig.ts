@@ -50,7 +50,7 @@ function reduce(m: FloatMath, a: KNode): Angle {
 }
 
 function hasBit(m: FloatMath, quarter: KNode, bit: 1 | 2): KNode {
-  return m.e.ne(m.e.and(quarter, m.int(bit)), m.int(0));
+  return m.e.ne(m.e.and(quarter, bit), 0);
 }
 
 function sine(m: FloatMath, { high, low }: Angle): KNode {
@@ -74,7 +74,7 @@ function wave(m: FloatMath, a: KNode, quarters: 0 | 1): KNode {
 }
 
 function waveOf(m: FloatMath, angle: Angle, quarters: 0 | 1): KNode {
-  const k = m.e.add(angle.quarter, m.int(quarters));
+  const k = m.e.add(angle.quarter, quarters);
   const value = m.where(hasBit(m, k, 1), cosine(m, angle), sine(m, angle));
   return m.where(hasBit(m, k, 2), m.neg(value), value);
 }

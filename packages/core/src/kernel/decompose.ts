@@ -16,6 +16,7 @@ import { Math64 } from './float-math64.ts';
 import { type FloatFunction, functionOf } from './functions.ts';
 import { BASE_OPS, type KNode, type UnaryOp, type ValueOp } from './ir.ts';
 import { remake } from './remake.ts';
+import { sourcesFirst } from './traverse.ts';
 
 /** Operations on floats that nearly every program has; functions.ts knows those that are brought along. */
 const common: Readonly<Partial<Record<UnaryOp, FloatFunction>>> = {
@@ -33,34 +34,21 @@ const common: Readonly<Partial<Record<UnaryOp, FloatFunction>>> = {
  */
 export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps): readonly KNode[] {
   const done = new Map<KNode, KNode>();
-  const stack = [...roots].reverse();
-  while (stack.length > 0) {
-    const n = stack[stack.length - 1] as KNode;
-    if (done.has(n)) {
-      stack.pop();
-      continue;
-    }
-    const pending = n.src.filter((s) => !done.has(s));
-    if (pending.length > 0) {
-      stack.push(...pending);
-      continue;
-    }
-    const src = n.src.map((s) => done.get(s) as KNode);
-    const same = src.every((s, i) => s === n.src[i]) ? n : remake(e, n, src);
-    const simpler = replacement(e, same, caps);
-    if (simpler === null) {
-      stack.pop();
-      done.set(n, same);
-      continue;
-    }
-    // The replacement may itself use operations to decompose.
-    const final = done.get(simpler);
-    if (final === undefined) stack.push(simpler);
-    else {
-      stack.pop();
-      done.set(n, final);
-    }
-  }
+  const finish = (root: KNode): void =>
+    sourcesFirst(
+      root,
+      (n) => done.has(n),
+      (n) => n.src,
+      (n) => {
+        const src = n.src.map((s) => done.get(s) as KNode);
+        const same = src.every((s, i) => s === n.src[i]) ? n : remake(e, n, src);
+        const simpler = replacement(e, same, caps);
+        // The replacement may itself use operations to decompose.
+        if (simpler !== null) finish(simpler);
+        done.set(n, simpler === null ? same : (done.get(simpler) as KNode));
+      },
+    );
+  for (const root of roots) finish(root);
   return roots.map((r) => done.get(r) as KNode);
 }
 

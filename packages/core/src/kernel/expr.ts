@@ -26,6 +26,8 @@ import { foldBitcast, foldCast } from './simplify-fold.ts';
 
 export type Range = KNodeOf<'RANGE'>;
 export type Memory = KNode;
+/** What arithmetic takes: a node, or a literal of the other operand's dtype. */
+export type Operand = KNode | Literal;
 
 function isTrue(gate: KNode): boolean {
   return gate.op === 'CONST' && gate.arg.value !== 0;
@@ -37,7 +39,12 @@ function fail(op: string, what: string): never {
 
 /** Hash-consing factory for pure nodes of one kernel. */
 export class Exprs {
-  readonly #table = new InternTable(setBounds);
+  readonly #table: InternTable;
+
+  /** @param shared a factory of the same kernel, whose nodes are this one's too */
+  constructor(shared?: Exprs) {
+    this.#table = shared === undefined ? new InternTable(setBounds) : shared.#table;
+  }
 
   /** The node exactly as asked, without simplification. For the rules themselves and for builders. */
   intern(
@@ -143,7 +150,9 @@ export class Exprs {
     return simplifyUnary(this, op, x) ?? this.intern(op, op === 'ISNAN' ? 'bool' : x.dtype, x.lanes, [x]);
   }
 
-  binary(op: BinaryOp, x: KNode, y: KNode): KNode {
+  binary(op: BinaryOp, left: Operand, right: Operand): KNode {
+    const x = this.#node(left, right);
+    const y = this.#node(right, x);
     if (x.dtype !== y.dtype)
       fail('binary', `${op} needs operands of one dtype: got ${x.dtype} and ${y.dtype}; cast one of them`);
     const [a, b] = x.lanes === y.lanes ? [x, y] : this.#match(op, x, y);
@@ -152,7 +161,10 @@ export class Exprs {
     return this.intern(op, op === 'LT' || op === 'LE' || op === 'EQ' ? 'bool' : a.dtype, a.lanes, [a, b]);
   }
 
-  ternary(op: TernaryOp, x: KNode, y: KNode, z: KNode): KNode {
+  /** Of two literals the condition or the first factor says the dtype: a choice between two is one of bools. */
+  ternary(op: TernaryOp, x: KNode, second: Operand, third: Operand): KNode {
+    const y = this.#node(second, typeof third === 'object' ? third : x);
+    const z = this.#node(third, y);
     if (y.dtype !== z.dtype || x.dtype !== (op === 'WHERE' ? 'bool' : y.dtype)) {
       fail('ternary', `${op} got dtypes ${x.dtype}, ${y.dtype}, ${z.dtype}`);
     }
@@ -161,6 +173,12 @@ export class Exprs {
     const b = this.splat(y, lanes);
     const c = this.splat(z, lanes);
     return simplifyTernary(this, op, a, b, c) ?? this.intern(op, b.dtype, lanes, [a, b, c]);
+  }
+
+  #node(x: Operand, other: Operand): KNode {
+    if (typeof x === 'object') return x;
+    const { dtype, lanes } = other as KNode;
+    return this.constant(dtype as DType, x, lanes);
   }
 
   #match(op: string, a: KNode, b: KNode): [KNode, KNode] {
@@ -223,56 +241,57 @@ export class Exprs {
   }
 
   // --- shorthands
-  add(a: KNode, b: KNode): KNode {
+  add(a: Operand, b: Operand): KNode {
     return this.binary('ADD', a, b);
   }
-  sub(a: KNode, b: KNode): KNode {
+  sub(a: Operand, b: Operand): KNode {
     return this.binary('SUB', a, b);
   }
-  mul(a: KNode, b: KNode): KNode {
+  mul(a: Operand, b: Operand): KNode {
     return this.binary('MUL', a, b);
   }
-  div(a: KNode, b: KNode): KNode {
-    if (!isFloat(a.dtype as DType)) fail('div', `needs floats: got ${a.dtype}; use idiv for integers`);
+  div(a: Operand, b: Operand): KNode {
+    const { dtype } = this.#node(a, b);
+    if (!isFloat(dtype as DType)) fail('div', `needs floats: got ${dtype}; use idiv for integers`);
     return this.binary('DIV', a, b);
   }
-  idiv(a: KNode, b: KNode): KNode {
+  idiv(a: Operand, b: Operand): KNode {
     return this.binary('IDIV', a, b);
   }
-  irem(a: KNode, b: KNode): KNode {
+  irem(a: Operand, b: Operand): KNode {
     return this.binary('IREM', a, b);
   }
-  max(a: KNode, b: KNode): KNode {
+  max(a: Operand, b: Operand): KNode {
     return this.binary('MAX', a, b);
   }
-  min(a: KNode, b: KNode): KNode {
+  min(a: Operand, b: Operand): KNode {
     return this.binary('MIN', a, b);
   }
-  and(a: KNode, b: KNode): KNode {
+  and(a: Operand, b: Operand): KNode {
     return this.binary('AND', a, b);
   }
-  or(a: KNode, b: KNode): KNode {
+  or(a: Operand, b: Operand): KNode {
     return this.binary('OR', a, b);
   }
-  xor(a: KNode, b: KNode): KNode {
+  xor(a: Operand, b: Operand): KNode {
     return this.binary('XOR', a, b);
   }
-  shl(a: KNode, b: KNode): KNode {
+  shl(a: Operand, b: Operand): KNode {
     return this.binary('SHL', a, b);
   }
-  shr(a: KNode, b: KNode): KNode {
+  shr(a: Operand, b: Operand): KNode {
     return this.binary('SHR', a, b);
   }
-  lt(a: KNode, b: KNode): KNode {
+  lt(a: Operand, b: Operand): KNode {
     return this.binary('LT', a, b);
   }
-  le(a: KNode, b: KNode): KNode {
+  le(a: Operand, b: Operand): KNode {
     return this.binary('LE', a, b);
   }
-  eq(a: KNode, b: KNode): KNode {
+  eq(a: Operand, b: Operand): KNode {
     return this.binary('EQ', a, b);
   }
-  ne(a: KNode, b: KNode): KNode {
+  ne(a: Operand, b: Operand): KNode {
     return this.not(this.binary('EQ', a, b));
   }
   not(x: KNode): KNode {
@@ -281,7 +300,7 @@ export class Exprs {
   neg(x: KNode): KNode {
     return this.unary('NEG', x);
   }
-  where(cond: KNode, a: KNode, b: KNode): KNode {
+  where(cond: KNode, a: Operand, b: Operand): KNode {
     return this.ternary('WHERE', cond, a, b);
   }
 }

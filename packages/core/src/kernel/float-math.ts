@@ -7,7 +7,7 @@
  * Mathematik 18, 1971): for s = a + b with |a| >= |b|, (a - s) + b is exactly what was lost.
  */
 import type { EngineCaps } from '../engine/engine.ts';
-import type { Exprs } from './expr.ts';
+import { Exprs, type Operand } from './expr.ts';
 import type { KNode } from './ir.ts';
 
 /** What decompositions ask of an engine. */
@@ -26,12 +26,13 @@ export interface Whole {
   readonly bias: number;
 }
 
-export abstract class FloatMath {
+export abstract class FloatMath extends Exprs {
   readonly e: Exprs;
   readonly t: FloatType;
   readonly caps: DecomposeCaps;
 
   constructor(e: Exprs, t: FloatType, caps: DecomposeCaps) {
+    super(e);
     this.e = e;
     this.t = t;
     this.caps = caps;
@@ -67,47 +68,23 @@ export abstract class FloatMath {
   // --- arithmetic
 
   c(value: number): KNode {
-    return this.e.constant(this.t, value);
-  }
-  int(value: number): KNode {
-    return this.e.i32(value | 0);
+    return this.constant(this.t, value);
   }
   pick(coefs: Coefficients): readonly number[] {
     return coefs[this.t];
   }
-  add(a: KNode, b: KNode | number): KNode {
-    return this.e.add(a, this.#node(b));
-  }
-  sub(a: KNode | number, b: KNode | number): KNode {
-    return this.e.sub(this.#node(a), this.#node(b));
-  }
-  mul(a: KNode, b: KNode | number): KNode {
-    return this.e.mul(a, this.#node(b));
-  }
-  div(a: KNode | number, b: KNode | number): KNode {
-    return this.e.div(this.#node(a), this.#node(b));
-  }
-  neg(a: KNode): KNode {
-    return this.e.neg(a);
-  }
   abs(a: KNode): KNode {
-    return this.e.unary('ABS', a);
+    return this.unary('ABS', a);
   }
   floor(a: KNode): KNode {
-    return this.e.unary('FLOOR', a);
+    return this.unary('FLOOR', a);
   }
   sqrt(a: KNode): KNode {
-    return this.e.unary('SQRT', a);
+    return this.unary('SQRT', a);
   }
   /** A nearest integer: which one of two equally near ones depends on the engine. */
   nearest(a: KNode): KNode {
-    return this.caps.nativeOps.has('ROUND') ? this.e.unary('ROUND', a) : this.floor(this.add(a, 0.5));
-  }
-  max(a: KNode, b: KNode | number): KNode {
-    return this.e.max(a, this.#node(b));
-  }
-  min(a: KNode, b: KNode | number): KNode {
-    return this.e.min(a, this.#node(b));
+    return this.caps.nativeOps.has('ROUND') ? this.unary('ROUND', a) : this.floor(this.add(a, 0.5));
   }
   /** a limited to [low, high]; NaN stays. */
   clamp(a: KNode, low: number, high: number): KNode {
@@ -118,8 +95,8 @@ export abstract class FloatMath {
     return this.caps.nativeOps.has('FMA');
   }
   /** a * b + c, fused or not as the target likes: only where its rounding does not matter. */
-  muladd(a: KNode, b: KNode | number, c: KNode | number): KNode {
-    return this.e.ternary('MULADD', a, this.#node(b), this.#node(c));
+  muladd(a: KNode, b: Operand, c: Operand): KNode {
+    return this.ternary('MULADD', a, b, c);
   }
   /** coefs[0] + coefs[1] x + coefs[2] x^2 + ... */
   poly(x: KNode, coefs: readonly number[]): KNode {
@@ -145,17 +122,8 @@ export abstract class FloatMath {
 
   // --- conditions
 
-  lt(a: KNode | number, b: KNode | number): KNode {
-    return this.e.lt(this.#node(a), this.#node(b));
-  }
-  le(a: KNode | number, b: KNode | number): KNode {
-    return this.e.le(this.#node(a), this.#node(b));
-  }
-  eq(a: KNode, b: KNode | number): KNode {
-    return this.e.eq(a, this.#node(b));
-  }
-  where(cond: KNode, a: KNode | number, b: KNode | number): KNode {
-    return this.e.where(cond, this.#node(a), this.#node(b));
+  override where(cond: KNode, a: Operand, b: Operand): KNode {
+    return super.where(cond, typeof a === 'object' ? a : this.c(Number(a)), b);
   }
   /** The value of the first test that holds; the last value if none does. */
   choose(tests: readonly KNode[], values: readonly number[]): KNode {
@@ -165,18 +133,14 @@ export abstract class FloatMath {
     );
   }
   isNaN(a: KNode): KNode {
-    return this.e.unary('ISNAN', a);
+    return this.unary('ISNAN', a);
   }
   /** True for negative numbers and for -0. The sign survives the way to float32. */
   isNegative(a: KNode): KNode {
-    return this.e.lt(this.e.bitcast(this.e.cast(a, 'float32'), 'int32'), this.int(0));
+    return this.lt(this.bitcast(this.cast(a, 'float32'), 'int32'), 0);
   }
   /** The size of `a` with the sign of `b`, zeros included. */
   copySign(a: KNode, b: KNode): KNode {
     return this.withSign(this.abs(a), this.signOf(b));
-  }
-
-  #node(x: KNode | number): KNode {
-    return typeof x === 'number' ? this.c(x) : x;
   }
 }

@@ -21,10 +21,10 @@ export class Math32 extends FloatMath {
   }
 
   bits(a: KNode): KNode {
-    return this.e.bitcast(a, 'int32');
+    return this.bitcast(a, 'int32');
   }
   fromBits(a: KNode): KNode {
-    return this.e.bitcast(a, 'float32');
+    return this.bitcast(a, 'float32');
   }
 
   /** GPUs may reassociate sums, and convert to integers cheaply; elsewhere adding a large constant is the cheapest way. */
@@ -40,53 +40,51 @@ export class Math32 extends FloatMath {
   }
   /** An integer-valued float64 of at most 2^22 in size. */
   wholeOf(wide: KNode): Whole {
-    const value = this.e.cast(wide, 'float32');
+    const value = this.cast(wide, 'float32');
     if (this.caps.simt) return this.#converted(value);
     return { value, bits: this.bits(this.add(value, SHIFTER)), bias: SHIFTER_BITS };
   }
   #converted(value: KNode): Whole {
-    return { value, bits: this.e.cast(value, 'int32'), bias: 0 };
+    return { value, bits: this.cast(value, 'int32'), bias: 0 };
   }
 
   power(n: Whole, plus = 0): KNode {
-    return this.fromBits(this.e.shl(this.#moved(n, 127 + plus, 9), this.int(23)));
+    return this.fromBits(this.shl(this.#moved(n, 127 + plus, 9), 23));
   }
   /** n + plus in the lowest `digits` bits. */
   #moved(n: Whole, plus: number, digits: number): KNode {
     const by = plus - n.bias;
-    return by % 2 ** digits === 0 ? n.bits : this.e.add(n.bits, this.int(by));
+    return by % 2 ** digits === 0 ? n.bits : this.add(n.bits, by);
   }
   inverseSquare(n: Whole): KNode {
-    const capped = this.e.min(this.e.sub(n.bits, this.int(n.bias)), this.int(60));
-    return this.fromBits(this.e.sub(this.int(127 << 23), this.e.shl(capped, this.int(24))));
+    const capped = this.min(this.sub(n.bits, n.bias), 60);
+    return this.fromBits(this.sub(127 << 23, this.shl(capped, 24)));
   }
   /** In two steps, n in [-252, 254]. */
   scale(a: KNode, n: Whole): KNode {
-    const { e } = this;
     const sum = this.#moved(n, 254, 10);
-    const half = e.shr(sum, this.int(1));
-    const one = this.fromBits(e.shl(half, this.int(23)));
-    const other = this.fromBits(e.shl(e.sub(sum, half), this.int(23)));
+    const half = this.shr(sum, 1);
+    const one = this.fromBits(this.shl(half, 23));
+    const other = this.fromBits(this.shl(this.sub(sum, half), 23));
     return this.mul(this.mul(a, one), other);
   }
   split(x: KNode, cut: number, denormals = true): { readonly n: KNode; readonly mantissa: KNode } {
-    const { e } = this;
     const tiny = this.lt(x, 2 ** -126);
     const bits = this.bits(denormals ? this.where(tiny, this.mul(x, 2 ** 24), x) : x);
     floatOf[0] = cut;
-    const n = e.shr(e.sub(bits, this.int(bitsOf[0] as number)), this.int(23));
-    const mantissa = this.fromBits(e.sub(bits, e.shl(n, this.int(23))));
-    const exponent = e.cast(n, 'float32');
+    const n = this.shr(this.sub(bits, bitsOf[0] as number), 23);
+    const mantissa = this.fromBits(this.sub(bits, this.shl(n, 23)));
+    const exponent = this.cast(n, 'float32');
     return { n: denormals ? this.add(exponent, this.where(tiny, -24, 0)) : exponent, mantissa };
   }
   /** 12 bits. */
   head(a: KNode): KNode {
-    return this.fromBits(this.e.and(this.bits(a), this.int(0xfffff000)));
+    return this.fromBits(this.and(this.bits(a), 0xfffff000));
   }
   signOf(a: KNode): KNode {
-    return this.e.and(this.bits(a), this.int(0x80000000));
+    return this.and(this.bits(a), 0x80000000);
   }
   withSign(a: KNode, sign: KNode): KNode {
-    return this.fromBits(this.e.or(this.bits(a), sign));
+    return this.fromBits(this.or(this.bits(a), sign));
   }
 }

@@ -35,12 +35,11 @@ export class Math64 extends FloatMath {
   }
   /** 2^n for n in [-126, 127]. */
   #smallPower(n: KNode): KNode {
-    const bits = this.e.shl(this.e.add(this.e.cast(n, 'int32'), this.int(127)), this.int(23));
-    return this.e.cast(this.e.bitcast(bits, 'float32'), 'float64');
+    const bits = this.shl(this.add(this.cast(n, 'int32'), 127), 23);
+    return this.cast(this.bitcast(bits, 'float32'), 'float64');
   }
 
   split(x: KNode, cut: number): { readonly n: KNode; readonly mantissa: KNode } {
-    const { e } = this;
     let scaled = x;
     let exponent = this.c(0);
     // Well into float32's range by powers of two, the smallest denormals too.
@@ -50,14 +49,14 @@ export class Math64 extends FloatMath {
       scaled = this.mul(scaled, this.where(small, 2 ** step, this.where(large, 2 ** -step, 1)));
       exponent = this.add(exponent, this.where(small, -step, this.where(large, step, 0)));
     }
-    const single = e.bitcast(e.cast(this.mul(scaled, 1 / cut), 'float32'), 'int32');
-    const n = e.sub(e.shr(single, this.int(23)), this.int(127));
-    const down = e.bitcast(e.shl(e.sub(this.int(127), n), this.int(23)), 'float32');
-    return { n: this.add(exponent, e.cast(n, 'float64')), mantissa: this.mul(scaled, e.cast(down, 'float64')) };
+    const single = this.bitcast(this.cast(this.mul(scaled, 1 / cut), 'float32'), 'int32');
+    const n = this.sub(this.shr(single, 23), 127);
+    const down = this.bitcast(this.shl(this.sub(127, n), 23), 'float32');
+    return { n: this.add(exponent, this.cast(n, 'float64')), mantissa: this.mul(scaled, this.cast(down, 'float64')) };
   }
   /** 24 bits, for numbers in float32's range. */
   head(a: KNode): KNode {
-    return this.e.cast(this.e.cast(a, 'float32'), 'float64');
+    return this.cast(this.cast(a, 'float32'), 'float64');
   }
   signOf(a: KNode): KNode {
     return this.isNegative(a);

@@ -6,6 +6,7 @@
  */
 import type { KNode, KNodeOf } from './ir.ts';
 import { idOf } from './node.ts';
+import { sourcesFirst } from './traverse.ts';
 
 export type Range = KNodeOf<'RANGE'>;
 export type RangeList = readonly Range[];
@@ -45,17 +46,12 @@ export class FreeRanges {
   of(root: KNode): RangeList {
     const known = this.#known.get(root);
     if (known !== undefined) return known;
-    const stack: KNode[] = [root];
-    while (stack.length > 0) {
-      const n = stack[stack.length - 1] as KNode;
-      const before = stack.length;
-      if (!this.#known.has(n) && n.op !== 'RANGE') {
-        for (const s of n.src) if (!this.#known.has(s)) stack.push(s);
-      }
-      if (stack.length > before) continue;
-      stack.pop();
-      if (!this.#known.has(n)) this.#known.set(n, this.#compute(n));
-    }
+    sourcesFirst(
+      root,
+      (n) => this.#known.has(n),
+      (n) => (n.op === 'RANGE' ? none : n.src),
+      (n) => this.#known.set(n, this.#compute(n)),
+    );
     return this.#known.get(root) as RangeList;
   }
 

@@ -5,6 +5,7 @@ import type { Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import type { Rewriter } from './rewrite.ts';
+import { nodesOf } from './traverse.ts';
 
 /** The stores rewritten, over `ranges`, done where `kept` holds (null: everywhere). */
 export function storesWhere(
@@ -30,15 +31,12 @@ export function storesWhere(
 
 /** Reads of tensors that the stores write, outside the sum. */
 function mutableLoads(stores: readonly LoopStore[]): KNodeOf<'LOAD'>[] {
-  const found: KNodeOf<'LOAD'>[] = [];
-  const seen = new Set<KNode>();
-  const stack: KNode[] = stores.map((s) => s.store);
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
+  const outside = nodesOf(
+    stores.map((s) => s.store),
+    (n) => (n.op === 'REDUCE' ? [] : n.src),
+  );
+  return [...outside].filter((n): n is KNodeOf<'LOAD'> => {
     const memory = n.src[0];
-    if (n.op === 'LOAD' && memory?.op === 'PARAM' && memory.arg.access === 'readwrite') found.push(n);
-    if (n.op !== 'REDUCE') stack.push(...n.src);
-  }
-  return found;
+    return n.op === 'LOAD' && memory?.op === 'PARAM' && memory.arg.access === 'readwrite';
+  });
 }

@@ -86,9 +86,9 @@ export function reduceColumns(
       b.loop(extent, (i) => scope.withLoop(r, i, () => open(inner)));
       return;
     }
-    const part = e.idiv(extent, e.i32(streams));
+    const part = e.idiv(extent, streams);
     b.loop(part, (i) => scope.withTile(r, i, streams, 1, () => open(inner), part));
-    const done = e.mul(part, e.i32(streams));
+    const done = e.mul(part, streams);
     b.loop(e.sub(extent, done), (i) => scope.withLoop(r, e.add(done, i), () => open(inner)));
   };
   open(own);

@@ -14,6 +14,7 @@ import { reduceColumns } from './linearize-columns.ts';
 import { copiesOf, lanesOf, type Scope } from './linearize-scope.ts';
 import type { Values } from './linearize-values.ts';
 import { isFixed, type Mode, runModes, vectorModes } from './linearize-vector.ts';
+import { nodesOf, sourcesFirst } from './traverse.ts';
 
 interface Job {
   /** Ranges still to be opened. */
@@ -147,17 +148,11 @@ export class Nest {
     const fixed = this.#modes.get(range);
     if (fixed !== undefined) return fixed;
     if (this.#scope.tiles.some((t) => t.lanes > 1)) return vectorModes(range.arg.extent, range.src.length === 0, 1, 1);
-    let nodes = 0;
-    const seen = new Set<KNode>();
-    const stack = jobs.flatMap((j) => j.roots);
-    let reduces = false;
-    for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-      if (seen.has(n) || !this.#scope.free.has(n, range)) continue;
-      seen.add(n);
-      nodes++;
-      reduces ||= n.op === 'REDUCE';
-      stack.push(...n.src);
-    }
+    const depends = (n: KNode): boolean => this.#scope.free.has(n, range);
+    const roots = jobs.flatMap((j) => j.roots).filter(depends);
+    const within = [...nodesOf(roots, (n) => n.src.filter(depends))];
+    const nodes = within.length;
+    const reduces = within.some((n) => n.op === 'REDUCE');
     const unroll = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
     const together = !reduces ? null : this.#options.simt ? 'elements' : 'all';
     return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, together);
@@ -216,17 +211,16 @@ export class Nest {
     if (known !== undefined) return known;
     const found: KNode[] = [];
     const seen = new Set<KNode>();
-    const stack: KNode[] = [root];
-    while (stack.length > 0) {
-      const n = stack[stack.length - 1] as KNode;
-      if (!seen.has(n)) {
-        seen.add(n);
-        for (const s of n.src) if (!seen.has(s)) stack.push(s);
-        continue;
-      }
-      stack.pop();
-      if ((n.op === 'REDUCE' || n.op === 'STAGE') && !found.includes(n)) found.push(n);
-    }
+    const note = (n: KNode): void => {
+      seen.add(n);
+      if (n.op === 'REDUCE' || n.op === 'STAGE') found.push(n);
+    };
+    sourcesFirst(
+      root,
+      (n) => seen.has(n),
+      (n) => n.src,
+      note,
+    );
     this.#reductions.set(root, found);
     return found;
   }
@@ -278,7 +272,7 @@ export class Nest {
     const tiles = this.#keptTiles(stage);
     const lanes = lanesOf(tiles);
     let flat: KNode = e.i32(0);
-    for (const r of own) flat = e.add(e.mul(flat, e.i32(r.arg.extent)), r);
+    for (const r of own) flat = e.add(e.mul(flat, r.arg.extent), r);
     const length = own.reduce((n, r) => n * r.arg.extent, 1);
     const memory = this.#memoryFor(stage, length * copiesOf(tiles) * lanes);
     results.set(stage, { kind: 'memory', tiles, memory, length, lanes });
@@ -291,9 +285,9 @@ export class Nest {
         let section = 0;
         scope.forEach([...tiles, ...ownTiles], () => {
           section = tiles.reduce((n, t) => n * t.count + t.copy, 0) * length;
-          const at = e.add(flat, e.i32(section));
+          const at = e.add(flat, section);
           if (lanes === 1) this.#values.prepareStore(memory, at, value, undefined)();
-          else b.store(memory, e.mul(this.#values.lower(at), e.i32(lanes)), e.splat(this.#values.lower(value), lanes));
+          else b.store(memory, e.mul(this.#values.lower(at), lanes), e.splat(this.#values.lower(value), lanes));
         });
         return undefined;
       },

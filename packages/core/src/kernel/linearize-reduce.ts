@@ -78,7 +78,7 @@ export class Reduction {
     this.#keptLanes = lanesOf(this.#kept);
     this.#dtype = accumulatorDtype(this.value.dtype as DType);
     let position: KNode = e.i32(0);
-    for (const r of this.own) position = e.add(e.mul(position, e.i32(r.arg.extent)), r);
+    for (const r of this.own) position = e.add(e.mul(position, r.arg.extent), r);
     this.#position = isArg(node.arg.op) ? position : null;
     this.#direct = this.own.every((r) => r.arg.kind === 'unroll');
     if (this.#direct) return;

@@ -141,7 +141,7 @@ export class Scope {
   /** First value of the current copy. */
   #start({ base, copy, step }: Tile): KNode {
     const { e } = this;
-    return e.add(base, e.mul(e.i32(copy), step));
+    return e.add(base, e.mul(copy, step));
   }
 
   /** Runs `fn` with the vector tile standing at one of its lanes. */
@@ -150,7 +150,7 @@ export class Scope {
     const before = this.lane;
     const value = this.#values.get(tile.range) as KNode;
     this.lane = lane;
-    this.#values.set(tile.range, this.e.add(this.#start(tile), this.e.i32(lane)));
+    this.#values.set(tile.range, this.e.add(this.#start(tile), lane));
     const result = fn();
     this.#values.set(tile.range, value);
     this.lane = before;

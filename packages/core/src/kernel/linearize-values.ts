@@ -10,7 +10,8 @@ import type { KNode, KNodeOf } from './ir.ts';
 import type { Range } from './free-ranges.ts';
 import { remake } from './remake.ts';
 import { linearOf } from './simplify-linear.ts';
-import { copyIndex, type Scope, type Tile } from './linearize-scope.ts';
+import { copyIndex, type Memo, type Scope, type Tile } from './linearize-scope.ts';
+import { sourcesFirst } from './traverse.ts';
 
 /** A finished REDUCE (one value per kept copy, or a cell of memory per column) or STAGE (memory with one section per kept copy). */
 export type Result =
@@ -41,31 +42,25 @@ export class Values {
 
   /** The value under the open loops: a scalar, or a vector if it depends on the vector tile. */
   lower(root: KNode): KNode {
-    const { scope } = this;
-    const stack: KNode[] = [root];
-    while (stack.length > 0) {
-      const n = stack[stack.length - 1] as KNode;
-      const memo = scope.memoFor(scope.free.of(n));
-      if (memo.has(n)) {
-        stack.pop();
-        continue;
-      }
-      const before = stack.length;
-      if (n.op === 'LOAD') {
-        const alt = n.src[3];
-        if (alt !== undefined && this.#find(alt) === undefined) stack.push(alt);
-      } else if (n.op !== 'REDUCE' && n.op !== 'RANGE') {
-        for (const s of n.src) if (this.#find(s) === undefined) stack.push(s);
-      }
-      if (stack.length > before) continue;
-      stack.pop();
-      memo.set(n, this.#lowerOne(n));
-    }
+    const follow = (n: KNode): readonly KNode[] => {
+      if (n.op === 'LOAD') return n.src.slice(3);
+      return n.op === 'REDUCE' || n.op === 'RANGE' ? [] : n.src;
+    };
+    sourcesFirst(
+      root,
+      (n) => this.#memo(n).has(n),
+      follow,
+      (n) => this.#memo(n).set(n, this.#lowerOne(n)),
+    );
     return this.#find(root) as KNode;
   }
 
+  #memo(n: KNode): Memo {
+    return this.scope.memoFor(this.scope.free.of(n));
+  }
+
   #find(n: KNode): KNode | undefined {
-    return this.scope.memoFor(this.scope.free.of(n)).get(n);
+    return this.#memo(n).get(n);
   }
 
   #lowerOne(n: KNode): KNode {
@@ -105,8 +100,7 @@ export class Values {
     const memory = staged === null ? mem : staged.memory;
     const width = staged === null ? 1 : staged.lanes; // lanes stored side by side for every element
     const section = staged === null ? 0 : copyIndex(staged.tiles) * staged.length;
-    const place = (i: KNode, lane: number): KNode =>
-      e.add(e.mul(i, e.i32(width)), e.i32(section * width + (width > 1 ? lane : 0)));
+    const place = (i: KNode, lane: number): KNode => e.add(e.mul(i, width), section * width + (width > 1 ? lane : 0));
 
     const vector = scope.isVector(scope.free.of(index)) || (gate !== undefined && scope.isVector(scope.free.of(gate)));
     if (!vector && (width === 1 || scope.lane >= 0)) {
@@ -162,12 +156,12 @@ export class Values {
       const base = scope.atLane(0, () => this.lower(index));
       const stride = form.coefs[at] as number;
       if (stride === 1) return { kind: 'unit', base };
-      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, e.i32(k * stride))) };
+      return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, k * stride)) };
     }
     const each = Array.from({ length: lanes }, (_, k) => scope.atLane(k, () => this.lower(index)));
     const base = each[0] as KNode;
     if (each.every((x) => x === base)) return { kind: 'same', base };
-    if (each.every((x, k) => x === e.add(base, e.i32(k)))) return { kind: 'unit', base };
+    if (each.every((x, k) => x === e.add(base, k))) return { kind: 'unit', base };
     return { kind: 'lanes', each };
   }
 
@@ -197,5 +191,5 @@ export class Values {
 
 function laneOf(e: Scope['e'], address: Address, k: number): KNode {
   if (address.kind === 'lanes') return address.each[k] as KNode;
-  return address.kind === 'same' ? address.base : e.add(address.base, e.i32(k));
+  return address.kind === 'same' ? address.base : e.add(address.base, k);
 }

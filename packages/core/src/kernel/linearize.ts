@@ -52,7 +52,7 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
     const write = (): void => {
       const scope = new Scope(e, new FreeRanges());
       const values = new Values(b, scope);
-      const index = onGrid ? e.sub(group, e.i32(first)) : e.i32(0);
+      const index = onGrid ? e.sub(group, first) : e.i32(0);
       if (index !== group && index.op !== 'CONST') assumeBounds(index, 0, count - 1);
       const options = {
         lanes: vectorLanes(nest, caps),
@@ -66,7 +66,7 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
     if (count === 0) return;
     if (!onGrid || (nests.length === 1 && columns * rows === total)) write();
     else {
-      const inside = e.and(e.le(e.i32(first), group), e.lt(group, e.i32(first + count)));
+      const inside = e.and(e.le(first, group), e.lt(group, first + count));
       shares.set(inside, count / total);
       b.ifThen(inside, write);
     }
@@ -85,7 +85,7 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
 /** Number of the running group; large grids are folded over two axes, where the last row may have groups to spare. */
 function groupIndex(e: Exprs, columns: number, rows: number): KNode {
   const column = e.special('group', 0, columns);
-  return rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows), e.i32(columns)), column);
+  return rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows), columns), column);
 }
 
 /** The leading grid ranges of a nest; all its stores must have the same. */

@@ -6,6 +6,7 @@
  */
 import { ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
+import { nodesOf } from './traverse.ts';
 
 /** The stores of a kernel by nest, in order of first appearance. */
 export function splitNests(stores: readonly LoopStore[]): LoopStore[][] {
@@ -28,14 +29,5 @@ export function splitNests(stores: readonly LoopStore[]): LoopStore[][] {
 
 /** Ranges bound by the reductions of a store. */
 export function reduceRanges(store: KNode): Range[] {
-  const seen = new Set<KNode>();
-  const found: Range[] = [];
-  const stack: KNode[] = [store];
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
-    if (n.op === 'REDUCE') found.push(...ownRanges(n));
-    stack.push(...n.src);
-  }
-  return found;
+  return [...nodesOf([store])].flatMap((n) => (n.op === 'REDUCE' ? ownRanges(n) : []));
 }

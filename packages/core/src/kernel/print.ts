@@ -4,6 +4,7 @@
  * Nodes are numbered %0, %1 ... in order of appearance, so the text of equal kernels is equal.
  */
 import type { KNode, LoopKernel, Program } from './ir.ts';
+import { sourcesFirst } from './traverse.ts';
 
 type Names = Map<KNode, string>;
 
@@ -64,20 +65,15 @@ export function printProgram(p: Program): string {
 
 /** Adds the lines of everything `root` needs and has not been written, sources first. */
 function writeValue(root: KNode, names: Names, lines: string[]): void {
-  const stack: KNode[] = [root];
-  while (stack.length > 0) {
-    const n = stack[stack.length - 1] as KNode;
-    if (names.has(n)) {
-      stack.pop();
-      continue;
-    }
-    const before = stack.length;
-    for (let i = n.src.length - 1; i >= 0; i--) if (!names.has(n.src[i] as KNode)) stack.push(n.src[i] as KNode);
-    if (stack.length > before) continue;
-    stack.pop();
-    nameOf(n, names);
-    lines.push(`  ${line(n, names)}`);
-  }
+  sourcesFirst(
+    root,
+    (n) => names.has(n),
+    (n) => [...n.src].reverse(),
+    (n) => {
+      nameOf(n, names);
+      lines.push(`  ${line(n, names)}`);
+    },
+  );
 }
 
 /** The loop nest as text: values in order of need, then each store with its loops. */

@@ -8,6 +8,7 @@ import type { Exprs } from './expr.ts';
 import { type FreeRanges, ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, ReduceOp } from './ir.ts';
 import { remake } from './remake.ts';
+import { sourcesFirst } from './traverse.ts';
 
 export interface Replacement {
   readonly value: KNode;
@@ -46,19 +47,14 @@ export class Rewriter {
 
   /** The expression with all ranges replaced. */
   node(root: KNode): KNode {
-    const stack: KNode[] = [root];
-    while (stack.length > 0) {
-      const n = stack[stack.length - 1] as KNode;
-      const before = stack.length;
-      if (this.#free?.of(n).every((r) => !this.#ranges.has(r))) this.#done.set(n, n);
-      if (!this.#done.has(n)) {
-        const bound = n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : n.src.length;
-        for (let i = 0; i < bound; i++) if (!this.#done.has(n.src[i] as KNode)) stack.push(n.src[i] as KNode);
-      }
-      if (stack.length > before) continue;
-      stack.pop();
-      if (!this.#done.has(n)) this.#done.set(n, this.#one(n));
-    }
+    const isDone = (n: KNode): boolean => {
+      if (this.#done.has(n)) return true;
+      const same = this.#free?.of(n).every((r) => !this.#ranges.has(r)) ?? false;
+      if (same) this.#done.set(n, n);
+      return same;
+    };
+    const follow = (n: KNode): readonly KNode[] => (n.op === 'REDUCE' || n.op === 'STAGE' ? n.src.slice(0, 1) : n.src);
+    sourcesFirst(root, isDone, follow, (n) => this.#done.set(n, this.#one(n)));
     return this.#done.get(root) as KNode;
   }
 

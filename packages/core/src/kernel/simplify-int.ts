@@ -87,17 +87,17 @@ export function divideByConstant(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: num
     const changed = quotient.terms.length > 0 || quotient.offset !== 0;
     if (low >= 0 && high <= 2147483647 && changed && isExact(quotient)) {
       const r = fromLinear(e, rest);
-      if (op === 'IREM') return high < c ? r : e.irem(r, e.i32(c));
+      if (op === 'IREM') return high < c ? r : e.irem(r, c);
       const q = fromLinear(e, quotient);
-      return high < c ? q : e.add(q, e.idiv(r, e.i32(c)));
+      return high < c ? q : e.add(q, e.idiv(r, c));
     }
     const g = commonDivisor(c, form);
     if (g > 1 && form.terms.length > 0) {
       const parts = splitByDivisor(form, g); // rest is the offset modulo g, below g: it never carries
       const y = fromLinear(e, parts.quotient);
       if (lowOf(y) >= 0) {
-        if (op === 'IDIV') return e.idiv(y, e.i32(c / g));
-        return e.add(e.mul(e.irem(y, e.i32(c / g)), e.i32(g)), e.i32(parts.rest.offset));
+        if (op === 'IDIV') return e.idiv(y, c / g);
+        return e.add(e.mul(e.irem(y, c / g), g), parts.rest.offset);
       }
     }
   }
@@ -109,9 +109,9 @@ function nestedDivision(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNo
   const [y, by] = x.src as readonly [KNode, KNode];
   const d = literalOf(by) as number | null;
   if (d === null || lowOf(y) < 0) return null;
-  if (x.op === 'IDIV') return op === 'IDIV' && d * c <= 2147483647 ? e.idiv(y, e.i32(d * c)) : null;
+  if (x.op === 'IDIV') return op === 'IDIV' && d * c <= 2147483647 ? e.idiv(y, d * c) : null;
   if (d % c !== 0) return null;
-  return op === 'IREM' ? e.irem(y, e.i32(c)) : e.irem(e.idiv(y, e.i32(c)), e.i32(d / c));
+  return op === 'IREM' ? e.irem(y, c) : e.irem(e.idiv(y, c), d / c);
 }
 
 /** a < b for integers with bounds; int32 scalars also compare their linear forms. */

@@ -109,10 +109,9 @@ export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNod
     case 'LT':
       return resize(e, lessThan(e, a, b), a.lanes);
     case 'LE': {
-      if (b.op === 'CONST' && highOf(b) < 2147483647 && a.lanes === 1 && dtype === 'int32')
-        return e.lt(a, e.add(b, e.i32(1)));
+      if (b.op === 'CONST' && highOf(b) < 2147483647 && a.lanes === 1 && dtype === 'int32') return e.lt(a, e.add(b, 1));
       if (a.op === 'CONST' && lowOf(a) > -2147483648 && a.lanes === 1 && dtype === 'int32')
-        return e.lt(e.add(a, e.i32(-1)), b);
+        return e.lt(e.add(a, -1), b);
       const inverse = lessThan(e, b, a);
       return inverse !== null && inverse.op === 'CONST' ? e.bool(inverse.arg.value === 0, a.lanes) : null;
     }

@@ -157,7 +157,7 @@ function wrap(e: Exprs, dtype: DType, x: KNode): KNode {
   const [lo, hi] = dtypeRange[dtype];
   if (lowOf(x) >= lo && highOf(x) <= hi) return x;
   const bits = 8 * dtypeInfo[dtype].bytes;
-  if (lo === 0) return e.and(x, e.i32(hi));
+  if (lo === 0) return e.and(x, hi);
   const by = e.i32(32 - bits);
   return e.shr(e.shl(x, by), by);
 }
@@ -177,7 +177,7 @@ export function fromWide(context: SmallContext, to: DType, x: KNode): SmallValue
   }
   const [lo, hi] = dtypeRange[to];
   const whole = e.cast(x, 'int32');
-  if (isFloat(from)) return new SmallValue(context, to, e.min(e.max(whole, e.i32(lo)), e.i32(hi)), true);
+  if (isFloat(from)) return new SmallValue(context, to, e.min(e.max(whole, lo), hi), true);
   return new SmallValue(context, to, whole, lowOf(x) >= lo && highOf(x) <= hi);
 }
 

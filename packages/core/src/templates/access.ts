@@ -10,6 +10,7 @@ import type { KNode, KNodeOf } from '../kernel/ir.ts';
 import { coefficient, indexForms } from '../kernel/index-forms.ts';
 import type { Linear } from '../kernel/node.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
+import { nodesOf } from '../kernel/traverse.ts';
 
 /** Position `offset + sum of strides * ranges` of `memory`. */
 export interface LinearAccess {
@@ -77,14 +78,8 @@ export function representative(axis: Axis): { readonly range: Range; readonly st
 /** The load that depends on most ranges: the order of its axes in memory stands for the factor's. */
 function mainLoad(value: KNode, free: FreeRanges): KNodeOf<'LOAD'> | null {
   let best: KNodeOf<'LOAD'> | null = null;
-  const seen = new Set<KNode>();
-  const stack: KNode[] = [value];
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
+  for (const n of nodesOf([value]))
     if (n.op === 'LOAD' && (best === null || free.of(n).length > free.of(best).length)) best = n;
-    stack.push(...n.src);
-  }
   return best;
 }
 

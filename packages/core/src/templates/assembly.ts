@@ -13,6 +13,7 @@ import type { MatrixOperand, MatrixProduct } from '../kernel/product.ts';
 import { Rewriter } from '../kernel/rewrite.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { Lowered, LoweredDispatch } from './contract.ts';
+import { nodesOf } from '../kernel/traverse.ts';
 
 /** A temporary tensor: one PARAM to write it, one to read it. */
 export interface Temporary {
@@ -82,13 +83,6 @@ function renumbered(product: MatrixProduct, used: readonly KNodeOf<'PARAM'>[]): 
 /** The PARAMs that stores use, by slot. */
 function paramsOf(stores: readonly LoopStore[]): KNodeOf<'PARAM'>[] {
   const bySlot = new Map<number, KNodeOf<'PARAM'>>();
-  const seen = new Set<KNode>();
-  const stack: KNode[] = stores.map((s) => s.store);
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
-    if (n.op === 'PARAM') bySlot.set(n.arg.slot, n);
-    stack.push(...n.src);
-  }
+  for (const n of nodesOf(stores.map((s) => s.store))) if (n.op === 'PARAM') bySlot.set(n.arg.slot, n);
   return [...bySlot.values()].sort((x, y) => x.arg.slot - y.arg.slot);
 }

@@ -8,6 +8,7 @@ import { mergeRanges } from '../kernel/axes-merge.ts';
 import type { Exprs } from '../kernel/expr.ts';
 import { FreeRanges, ownRanges, type Range } from '../kernel/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel } from '../kernel/ir.ts';
+import { nodesOf } from '../kernel/traverse.ts';
 
 /** One factor of the product with the loops that only it has. */
 export interface Factor {
@@ -65,32 +66,22 @@ export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | nul
 
 /** The REDUCE of a kernel if it has exactly one and that is a sum, and the indices of all accesses outside it. */
 function onlySum(kernel: LoopKernel): { reduce: KNodeOf<'REDUCE'>; indices: KNode[] } | null {
-  const seen = new Set<KNode>();
-  const stack: KNode[] = kernel.stores.map((s) => s.store);
   const indices: KNode[] = [];
   let reduce: KNodeOf<'REDUCE'> | null = null;
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
-    if (n.op === 'STAGE') return null;
+  const outside = nodesOf(
+    kernel.stores.map((s) => s.store),
+    (n) => (n.op === 'REDUCE' ? [] : n.src),
+  );
+  for (const n of outside) {
     if (n.op === 'STORE' || n.op === 'LOAD') indices.push(n.src[1] as KNode);
-    if (n.op !== 'REDUCE') stack.push(...n.src);
-    else if (reduce !== null || n.arg.op !== 'sum') return null;
-    else reduce = n;
+    if (n.op === 'STAGE' || (n.op === 'REDUCE' && (reduce !== null || n.arg.op !== 'sum'))) return null;
+    if (n.op === 'REDUCE') reduce = n;
   }
   return reduce === null || hasReduce(reduce.src[0] as KNode) ? null : { reduce, indices };
 }
 
 function hasReduce(root: KNode): boolean {
-  const seen = new Set<KNode>();
-  const stack: KNode[] = [root];
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
-    if (n.op === 'REDUCE' || n.op === 'STAGE') return true;
-    stack.push(...n.src);
-  }
-  return false;
+  return [...nodesOf([root])].some((n) => n.op === 'REDUCE' || n.op === 'STAGE');
 }
 
 /** Product of extents. */

@@ -106,7 +106,7 @@ export interface SumLoops {
 }
 
 function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], which: 'row' | 'column'): KNode {
-  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(ranges[i] as KNode, e.i32(d[which]))), e.i32(0));
+  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(ranges[i] as KNode, d[which])), e.i32(0));
 }
 
 /** Makes the loops of a sum. */
@@ -121,7 +121,7 @@ export function sumLoops(e: Exprs, { kind, loops }: Depths): SumLoops {
   );
   const lookUp = (which: 'row' | 'column'): KNode => {
     const step = stepOf(loops, which);
-    if (step !== null) return e.mul(k, e.i32(step));
+    if (step !== null) return e.mul(k, step);
     const entries = loops.map((d) => e.range(d.extent, 'serial'));
     return e.load(e.stage('shared', position(e, loops, entries, which), entries), k);
   };
@@ -143,11 +143,11 @@ export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoop
   const whole = Math.floor(extent / lanes);
   if (whole > 0) {
     const [step, lane] = [e.range(whole, 'reduce'), e.range(lanes, 'vector')];
-    add(e.add(e.mul(step, e.i32(lanes)), lane), [step, lane]);
+    add(e.add(e.mul(step, lanes), lane), [step, lane]);
   }
   if (whole * lanes < extent) {
     const rest = e.range(extent - whole * lanes, 'reduce');
-    add(e.add(rest, e.i32(whole * lanes)), [rest]);
+    add(e.add(rest, whole * lanes), [rest]);
   }
   return parts;
 }

@@ -81,7 +81,7 @@ class Nest {
       this.#around.push(...ranges);
       this.#outer.set(r, value);
     });
-    this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part) as KNode, e.i32(split.chunk));
+    this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part) as KNode, split.chunk);
     this.#columnTiles = open(columns.segment.count, groups.columns);
     this.#rowTiles = open(rows.segment.count, groups.rows);
     this.#firstCopied = e.i32(0);
@@ -102,8 +102,8 @@ class Nest {
     if (to === width) return this.#epilogue(spot, sum, [...loops, ...tile.ranges], from);
     const stage = e.stage('shared', sum, tile.ranges);
     const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, 'serial')];
-    const column = e.add(j, e.i32(from));
-    const value = e.load(stage, e.add(e.mul(i, e.i32(width)), column));
+    const column = e.add(j, from);
+    const value = e.load(stage, e.add(e.mul(i, width), column));
     return this.#epilogue({ ...spot, row: i, column }, value, [...loops, i, j], 0);
   }
 
@@ -120,8 +120,8 @@ class Nest {
     const rewriter = new Rewriter(e, changes);
     rewriter.set(this.#spec.reduce, sum);
     const gates: KNode[] = [];
-    if (from > 0) gates.push(e.le(e.i32(from), spot.column));
-    if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, e.i32(rows.segment.width)), row));
+    if (from > 0) gates.push(e.le(from, spot.column));
+    if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, rows.segment.width), row));
     const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
     return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
   }
@@ -150,7 +150,7 @@ class Nest {
     const own = [...loops, ...tiles.ranges, ...tile.ranges];
     const memory = e.stage('shared', new Rewriter(e, changes).node(value), own);
     const { grid } = this.#columnTiles;
-    if (grid !== null) this.#firstCopied = e.mul(grid, e.i32(chunk));
+    if (grid !== null) this.#firstCopied = e.mul(grid, chunk);
     return { memory, offset: 0, perTile: width, perElement: 1, strides };
   }
 
@@ -180,17 +180,17 @@ class Nest {
     const { rows, columns } = this.#spec;
     const stride = columns.range === null ? 0 : (rows.layout.strides.get(columns.range) ?? 0);
     if (stride === 0) return e.i32(0);
-    return e.mul(e.add(tileStart(e, columns.segment, spot.columnTile), spot.column), e.i32(stride));
+    return e.mul(e.add(tileStart(e, columns.segment, spot.columnTile), spot.column), stride);
   }
 
   #load(layout: TileLayout, segment: Segment, tile: KNode, element: KNode, depth: KNode): KNode {
     const e = this.#e;
     const { outer, split } = this.#spec;
     const { memory, offset, perTile, perElement, strides } = layout;
-    const from = perTile === null ? e.mul(tileStart(e, segment, tile), e.i32(perElement)) : e.mul(tile, e.i32(perTile));
-    let index = e.add(e.add(e.i32(offset), from), e.mul(element, e.i32(perElement)));
-    for (const r of outer) index = e.add(index, e.mul(this.#outer.get(r) as KNode, e.i32(strides.get(r) ?? 0)));
-    if (split !== null) index = e.add(index, e.mul(this.#first, e.i32(strides.get(split.range) ?? 0)));
+    const from = perTile === null ? e.mul(tileStart(e, segment, tile), perElement) : e.mul(tile, perTile);
+    let index = e.add(e.add(offset, from), e.mul(element, perElement));
+    for (const r of outer) index = e.add(index, e.mul(this.#outer.get(r) as KNode, strides.get(r) ?? 0));
+    if (split !== null) index = e.add(index, e.mul(this.#first, strides.get(split.range) ?? 0));
     return e.load(memory, e.add(index, depth));
   }
 
@@ -204,7 +204,7 @@ class Nest {
       const { extent } = r.arg;
       if (r !== split?.range) return { extent, row, column };
       if (extent % split.chunk === 0) return { extent: split.chunk, row, column };
-      const limit = e.min(e.sub(e.i32(extent), this.#first), e.i32(split.chunk));
+      const limit = e.min(e.sub(extent, this.#first), split.chunk);
       assumeBounds(limit, 1, split.chunk);
       return { extent: split.chunk, row, column, limit };
     });

@@ -28,13 +28,13 @@ export function viaMemory(
   const parts = part?.arg.extent ?? 1;
   const temp = assembly.temporary(c.reduce.dtype as DType, parts * size);
   let index: KNode = e.i32(0);
-  for (const r of order) index = e.add(e.mul(index, e.i32(r.arg.extent)), r);
-  const at = part === null ? index : e.add(e.mul(part, e.i32(size)), index);
+  for (const r of order) index = e.add(e.mul(index, r.arg.extent), r);
+  const at = part === null ? index : e.add(e.mul(part, size), index);
   return {
     store: { store: e.store(temp.write, at, c.reduce), ranges: order },
     finish: () => {
       const all = e.range(parts);
-      const sum = e.reduce('sum', e.load(temp.read, e.add(e.mul(all, e.i32(size)), index)), [all]);
+      const sum = e.reduce('sum', e.load(temp.read, e.add(e.mul(all, size), index)), [all]);
       const rewriter = new Rewriter(e, new Map());
       rewriter.set(c.reduce, part === null ? e.load(temp.read, index) : sum);
       const stores = c.kernel.stores.map((s) => rewriter.store(s));

@@ -52,7 +52,7 @@ function replacements(e: Exprs, axes: readonly CopyAxis[]): Map<Range, Replaceme
   for (const { axis, loop } of axes) {
     for (const { range } of axis.members) map.set(range, { value: e.i32(0), ranges: [] });
     const { range, step } = representative(axis);
-    const at = e.add(loop, e.i32(axis.low));
+    const at = e.add(loop, axis.low);
     map.set(range, { value: step < 0 ? e.neg(at) : at, ranges: [loop] });
   }
   return map;
@@ -75,7 +75,7 @@ export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: re
   for (let i = copies.length - 1; i >= 0; i--) {
     const { axis, loop } = copies[i] as CopyAxis;
     offset += addAxis(strides, axis, size);
-    index = e.add(index, e.mul(loop, e.i32(size)));
+    index = e.add(index, e.mul(loop, size));
     size *= axis.extent;
     if (i > 0) size = spreadPitch(size, bytes);
   }
@@ -114,22 +114,22 @@ export function stagePanels(
     const [outside, inside] = [copyAxes(e, outer), copyAxes(e, inner)];
     const [tile, element] = [e.range(s.count), e.range(s.width)];
     let offset = starts[i] as number;
-    let index = e.add(e.i32(offset), element);
+    let index = e.add(offset, element);
     let size = s.width;
     const add = ({ axis, loop }: CopyAxis): void => {
       offset += addAxis(strides, axis, size);
-      index = e.add(index, e.mul(loop, e.i32(size)));
+      index = e.add(index, e.mul(loop, size));
       size *= axis.extent;
     };
     for (const c of [...inside].reverse()) add(c);
     const perTile = size;
-    index = e.add(index, e.mul(tile, e.i32(size)));
+    index = e.add(index, e.mul(tile, size));
     size *= s.count;
     for (const c of [...outside].reverse()) add(c);
 
     const at = e.add(tileStart(e, s, tile), element);
     const last = along.arg.extent - 1;
-    const clamped = s.last + s.width - 1 > last ? e.min(at, e.i32(last)) : at;
+    const clamped = s.last + s.width - 1 > last ? e.min(at, last) : at;
     const changes = replacements(e, [...outside, ...inside]);
     changes.set(along, { value: clamped, ranges: [] });
     const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));

@@ -112,6 +112,6 @@ export function overlaps(s: Segment): boolean {
 
 /** First element of a tile. */
 export function tileStart(e: Exprs, s: Segment, tile: KNode): KNode {
-  const at = e.add(e.mul(tile, e.i32(s.width)), e.i32(s.start));
-  return overlaps(s) ? e.min(at, e.i32(s.last)) : at;
+  const at = e.add(e.mul(tile, s.width), s.start);
+  return overlaps(s) ? e.min(at, s.last) : at;
 }

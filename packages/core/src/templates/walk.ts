@@ -26,9 +26,9 @@ export interface Run {
 }
 
 export function run(e: Exprs, { extent, chunk, grid }: Cut): Run {
-  const start = grid === null ? e.i32(0) : e.mul(grid, e.i32(chunk));
+  const start = grid === null ? e.i32(0) : e.mul(grid, chunk);
   if (chunk === 1 || extent === 1) return { value: start, ranges: [] };
-  const limit = grid === null || extent % chunk === 0 ? undefined : e.min(e.sub(e.i32(extent), start), e.i32(chunk));
+  const limit = grid === null || extent % chunk === 0 ? undefined : e.min(e.sub(extent, start), chunk);
   if (limit !== undefined) assumeBounds(limit, 1, chunk);
   const loop = e.range(Math.min(extent, chunk), 'serial', limit);
   const value = e.add(start, loop);
@@ -63,5 +63,5 @@ export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: numbe
   const row = range(rows, 'unroll');
   const vector = range(vectors, 'unroll');
   const lane = range(lanes, 'vector');
-  return { ranges, row, column: e.add(e.mul(vector, e.i32(lanes)), lane) };
+  return { ranges, row, column: e.add(e.mul(vector, lanes), lane) };
 }
