@@ -26,7 +26,8 @@ export const ternaryOps: Readonly<Record<TernaryOp, 'any' | 'float'>> = { WHERE:
 const others: Readonly<Record<keyof KArgs, true>> = {
   PARAM: true, SCALAR: true, SHARED: true, REG: true, CONST: true, SPECIAL: true,
   RANGE: true, REDUCE: true, STAGE: true, LOAD: true, STORE: true, ATOMIC: true,
-  LOOP: true, ENDLOOP: true, IF: true, ENDIF: true, BARRIER: true, CAST: true, BITCAST: true, VEC: true, LANE: true, IOTA: true,
+  LOOP: true, ENDLOOP: true, IF: true, ENDIF: true, BARRIER: true, SUBGROUP: true,
+  CAST: true, BITCAST: true, VEC: true, LANE: true, IOTA: true,
 };
 
 /** True for operations that compute a value from values (conversions not counted). */
