@@ -1,5 +1,6 @@
 /** Reading a value whose kernels are new: the program goes on while threads of the addon compile. */
 import { setEngine, tensor } from '@polygrad/core';
+import { CompileError } from '@polygrad/core/engine';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Driver } from './addon.ts';
 import { OpenClEngine } from './engine.ts';
@@ -15,8 +16,8 @@ afterEach(() => {
   engine = null;
 });
 
-/** An engine that says what its driver was asked for. */
-function watched(): string[] {
+/** An engine that says what its driver was asked for; what is compiled has this at its end. */
+function watched(appendix = ''): string[] {
   const setup = setUp({ cache: false });
   const log: string[] = [];
   const driver = new Proxy(setup.driver, {
@@ -24,6 +25,7 @@ function watched(): string[] {
       const member = (target[name as keyof Driver] as (...args: unknown[]) => unknown).bind(target);
       return (...args: unknown[]) => {
         if (['submit', 'finish', 'build', 'read', 'readSync'].includes(name as string)) log.push(name as string);
+        if (name === 'build') args[0] += appendix;
         return member(...args);
       };
     },
@@ -53,5 +55,21 @@ it.skipIf(!hasDevice())('does not wait for the compiler, and reads in order', as
   expect(await known).toEqual([7, 11, 15]);
   expect([...y.sub(1).dataSync()]).toEqual([2, 4, 6]);
   expect(log.slice(7)).toEqual(['build', 'finish', 'submit', 'readSync']);
+  await setEngine('cpu').catch(() => {});
+});
+
+it.skipIf(!hasDevice())('is told what the compiler refuses, without being held up', async () => {
+  const log = watched('\nthis is no OpenCL C');
+  await setEngine(engine as OpenClEngine);
+  const [x, y] = [tensor([1, 2, 3]), tensor([4, 5, 6])];
+  const z = x.mul(y);
+  const values = z.array();
+  expect(log).toEqual(['build']);
+  await expect(values).rejects.toThrow(CompileError);
+  expect(log).toEqual(['build', 'finish']);
+  // And so is everybody who asks again.
+  await expect(z.array()).rejects.toThrow(CompileError);
+  expect(await x.array()).toEqual([1, 2, 3]);
+  for (const t of [x, y, z]) t.dispose();
   await setEngine('cpu').catch(() => {});
 });
