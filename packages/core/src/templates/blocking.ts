@@ -5,6 +5,7 @@
  */
 import type { Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
+import type { Block } from './cover.ts';
 
 /** How many iterations of each loop a group takes; the whole extent where a loop is not cut. */
 export interface GroupPlan {
@@ -70,6 +71,22 @@ export function planGroups(
     columns = even(columnTiles, now * Math.ceil(wanted / groups));
   }
   return { outer, rows, columns };
+}
+
+/**
+ * The groups of blocks of columns that are computed together: each takes some rows of all of them, so that no two write elements of one
+ * row, which share cache lines. Null where rows are not cut alike, or columns are better cut. `depth`: products of a sum.
+ */
+export function planTogether(
+  extents: readonly number[],
+  blocks: readonly Block[],
+  depth: number,
+  bytes: number,
+): GroupPlan | null {
+  const [{ rows }] = blocks as [Block];
+  const width = blocks.reduce((n, { columns }) => n + columns.count * columns.width, 0);
+  if (blocks.length < 2 || blocks.some((b) => b.rows !== rows) || width * depth * bytes > cacheBytes) return null;
+  return planGroups(extents, rows.count, 1, 2 * depth * rows.width * width, width * depth * bytes);
 }
 
 /** A loop of the sum taken in parts, each by groups of its own. */

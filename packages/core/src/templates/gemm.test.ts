@@ -88,6 +88,38 @@ describe('tiled products', () => {
     }
   });
 
+  it('one or two rows and one column more than whole tiles', () => {
+    for (const dtype of ['float32', 'float64'] as const) {
+      for (const [m, n, k, transposeA] of [
+        [41, 33, 19, false],
+        [38, 41, 10, false],
+        [37, 33, 18, true],
+        [45, 37, 9, false],
+      ] as const) {
+        const { lowered, worst } = checkCase(dtype, product({ m, n, k, transposeA }));
+        expect(lowered?.dispatches.length).toBe(1);
+        expect(worst, `${m} x ${n} x ${k}`).toBeLessThanOrEqual(1);
+      }
+    }
+    const batches = checkCase('float32', product({ batch: 3, m: 33, n: 41, k: 17 }));
+    expect(batches.worst).toBeLessThanOrEqual(1);
+    const added = product({ m: 41, n: 41, k: 17 }, (making, sum, i, j) => {
+      const y = making.param(41 * 41, 'readwrite');
+      const index = making.at([i, 41], [j, 1]);
+      return [[y, index, making.e.add(sum, making.e.load(y, index))]];
+    });
+    expect(checkCase('float32', added).worst).toBeLessThanOrEqual(1);
+  });
+
+  it('groups take whole rows of the results, but for the last ones', () => {
+    const groupsOf = (m: number, n: number): number | undefined => {
+      const { kernel, hint, e } = makeCase('float32', product({ m, n, k: 65 }));
+      return lowerContraction(kernel, hint, e, vectorCaps)?.dispatches[0]?.program.grid[0];
+    };
+    expect(groupsOf(64, 64)).toBe(16);
+    expect(groupsOf(65, 65)).toBe(16 + 2);
+  });
+
   it('sums over vectors where both factors are consecutive along the sum', () => {
     for (const [m, n, k] of [
       [2, 40, 65],

@@ -7,19 +7,23 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import type { Exprs } from '../kernel/expr.ts';
-import type { LoopStore } from '../kernel/ir.ts';
+import type { Range } from '../kernel/free-ranges.ts';
 import { vectorLanes } from '../kernel/linearize-vector.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { Assembly } from './assembly.ts';
-import { copiedTiles, planGroups, planSplit } from './blocking.ts';
+import { copiedTiles, planGroups, planSplit, planTogether } from './blocking.ts';
 import { choose } from './choose.ts';
 import { type Contraction, sizeOf } from './contraction.ts';
 import type { Lowered } from './contract.ts';
-import { tileNest } from './nest.ts';
+import { type Block, cover } from './cover.ts';
+import { type NestSpec, tileNests } from './nest.ts';
 import { viaMemory } from './partial.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
-import { columnSegments, rowSegment, type Segment, widenedRows, widens } from './tiles.ts';
+import { rowSegment } from './tiles.ts';
 import { layoutsOf } from './ways.ts';
+
+/** Longest sum that one column left over is computed along. */
+const longestDot = 256;
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
 export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered | null {
@@ -32,28 +36,39 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const { columns, column, rows, row, shape, outer, along } = choice;
   const copied = choice.columnWay.kind === 'local';
   const height = row?.arg.extent ?? 1;
-  // Rows that are no panels may be cut anew for the last columns.
-  const widened = choice.rowWay.kind !== 'panels' && !copied && widens(shape, height);
   // Where rows are vectors of columns too, no tile may reach past the end.
   const shared = c.batch.includes(column);
-  const padded = choice.columnWay.kind === 'panels' && !shared;
-  const columnSegs = columnSegments(column.arg.extent, shape, padded, widened);
-  const wholeRows = rowSegment(height, shape.rows);
-  const columnLayouts = layoutsOf(assembly, e, columns, choice.columnWay, column, columnSegs);
-  const rowLayout = layoutsOf(assembly, e, rows, choice.rowWay, row, [wholeRows])[0] as TileLayout;
+  const { columnWay, rowWay } = choice;
+  const depth = sizeOf(c.k);
+  const { whole, last } = cover(height, column.arg.extent, shape, {
+    padded: columnWay.kind === 'panels' && !shared,
+    recut: rowWay.kind !== 'panels' && !copied,
+    inPlace: columnWay.kind === 'inPlace' && rowWay.kind === 'inPlace' && !shared && along === null,
+    dots: c.k.length === 1 && rowWay.strides.get(c.k[0] as Range) === 1 && depth <= longestDot,
+    sums: along !== null,
+    lanes,
+  });
+  const blocks = [...whole, ...last];
+  const [first] = blocks as [Block];
+  const columnSegs = blocks.map((b) => b.columns);
+  const columnLayouts = layoutsOf(assembly, e, columns, columnWay, column, columnSegs);
+  const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows)])[0] as TileLayout;
 
   const extents = outer.map((r) => r.arg.extent);
-  const depth = sizeOf(c.k);
-  const tiles = extents.reduce((n, x) => n * x, wholeRows.count * columnSegs.reduce((n, s) => n + s.count, 0));
+  const tiles = extents.reduce(
+    (n, x) => n * x,
+    blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
+  );
   const layouts = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
-  const parts = copied ? [] : c.k.filter((r) => r !== along);
+  const dotted = along === null && blocks.some((b) => b.sumLanes > 1);
+  const parts = copied || dotted ? [] : c.k.filter((r) => r !== along);
   const order = row === null ? [...outer, column] : [...outer, row, column];
   const results = sizeOf(order);
   const split = planSplit(e, parts, layouts, {
     tiles,
     results,
     work: 2 * depth * results,
-    tileBytes: depth * (wholeRows.width + (columnSegs[0] as Segment).width) * bytes,
+    tileBytes: depth * (first.rows.width + first.columns.width) * bytes,
     bytes: rows.bytes + columns.bytes,
   });
 
@@ -61,25 +76,26 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const memory = separate ? viaMemory(c, e, assembly, order, split?.part ?? null) : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
-  const nests = columnSegs.flatMap((segment, i): LoopStore[] => {
-    const isWidened = segment.width > shape.vectors * shape.lanes;
-    const rowSeg = isWidened ? rowSegment(height, widenedRows) : wholeRows;
-    const work = 2 * rowSeg.width * segment.width * share;
-    const groups = planGroups(around, rowSeg.count, segment.count, work, segment.width * share * bytes);
-    return tileNest(e, {
+  const together = copied ? null : planTogether(around, whole, share, bytes);
+  const specs = blocks.map((block, i): NestSpec => {
+    const { rows: r, columns: s } = block;
+    const work = 2 * r.width * s.width * share;
+    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes);
+    const groups = together === null || i >= whole.length ? alone : { ...together, columns: s.count };
+    return {
       stores: memory === null ? c.kernel.stores : [memory.store],
       reduce: c.reduce,
       outer,
-      rows: { range: row, segment: rowSeg, layout: rowLayout },
-      columns: { range: column, segment, layout: columnLayouts[i] as TileLayout | GroupCopy },
-      lanes: shape.lanes,
-      sumLanes: along === null ? 1 : lanes,
+      rows: { range: row, segment: r, layout: rowLayout },
+      columns: { range: column, segment: s, layout: columnLayouts[i] as TileLayout | GroupCopy },
+      lanes: block.lanes,
+      sumLanes: block.sumLanes,
       k: c.k,
       split,
-      groups: copied ? { ...groups, rows: rowSeg.count, columns: copiedTiles(segment.count) } : groups,
-    });
+      groups: copied ? { ...groups, rows: r.count, columns: copiedTiles(s.count) } : groups,
+    };
   });
-  assembly.add('', nests, true);
+  assembly.add('', tileNests(e, specs, together === null ? 0 : whole.length), true);
   memory?.finish();
   return assembly.result();
 }

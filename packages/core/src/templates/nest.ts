@@ -46,15 +46,19 @@ export interface NestSpec {
   readonly groups: GroupPlan;
 }
 
-/** The stores of one nest. */
-export function tileNest(e: Exprs, spec: NestSpec): LoopStore[] {
-  return new Nest(e, spec).stores();
+/**
+ * The stores of some nests. A group computes its part of each of the first `together` nests, which are cut into the same groups; the
+ * others have groups of their own.
+ */
+export function tileNests(e: Exprs, specs: readonly NestSpec[], together: number): LoopStore[] {
+  const grid: Range[] = [];
+  return specs.flatMap((spec, i) => new Nest(e, spec, i < together ? grid : []).stores());
 }
 
 class Nest {
   readonly #e: Exprs;
   readonly #spec: NestSpec;
-  readonly #grid: Range[] = [];
+  readonly #grid: Range[];
   /** Serial loops around the tiles. */
   readonly #around: Range[] = [];
   readonly #outer = new Map<Range, KNode>();
@@ -66,14 +70,17 @@ class Nest {
   /** First tile of columns in the group's own copy. */
   #firstCopied: KNode;
 
-  constructor(e: Exprs, spec: NestSpec) {
+  /** `grid`: empty, or the ranges of another nest's grid, which this one shares. */
+  constructor(e: Exprs, spec: NestSpec, grid: Range[]) {
     this.#e = e;
+    this.#grid = grid;
     this.#spec = spec;
     const { split, groups, rows, columns } = spec;
     const outer = split === null ? spec.outer : [split.part, ...spec.outer];
+    let opened = 0;
     const open = (extent: number, chunk: number): Cut => {
-      const c = cut(e, extent, chunk);
-      if (c.grid !== null) this.#grid.push(c.grid);
+      const c = cut(e, extent, chunk, grid[opened]);
+      if (c.grid !== null) grid[opened++] = c.grid;
       return c;
     };
     outer.forEach((r, i) => {

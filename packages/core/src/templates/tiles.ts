@@ -101,7 +101,8 @@ export function columnSegments(
   return segments;
 }
 
-function whole(start: number, width: number, count: number): Segment {
+/** Whole tiles, none of which overlaps another. */
+export function whole(start: number, width: number, count: number): Segment {
   return { start, last: start + (count - 1) * width, width, count, from: 0, to: width };
 }
 

@@ -13,9 +13,10 @@ export interface Cut {
   readonly grid: Range | null;
 }
 
-export function cut(e: Exprs, extent: number, chunk: number): Cut {
+/** `grid`: a range that counts the same groups already. */
+export function cut(e: Exprs, extent: number, chunk: number, grid?: Range): Cut {
   const groups = Math.ceil(extent / chunk);
-  return { extent, chunk, grid: groups > 1 ? e.range(groups, 'grid') : null };
+  return { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null };
 }
 
 /** A fresh run through a group's part of a loop. */
