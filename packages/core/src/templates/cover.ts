@@ -1,7 +1,7 @@
 /**
  * Which blocks of tiles cover the results of a contraction: whole tiles, and what is left over at the edges.
  *
- * Where both factors are read in place nothing fixes the tiles of an edge to those beside it: the last rows get tiles as wide as
+ * Where both factors can be read in place nothing fixes the tiles of an edge to those beside it: the last rows get tiles as wide as
  * registers allow, and one column left over is summed along the sum, in vectors.
  */
 import { columnSegments, rowSegment, type Segment, type TileShape, whole, widenedRows, widens } from './tiles.ts';
@@ -16,9 +16,12 @@ export interface Block {
   readonly sumLanes: number;
 }
 
-/** Blocks that cover all results: `whole` ones have all columns, `last` ones those of rows that are left over. */
+/** Blocks that cover all results. */
 export interface Cover {
   readonly whole: readonly Block[];
+  /** What is left over beside them, a column of the same rows or none; its factor is read in place. */
+  readonly beside: readonly Block[];
+  /** Rows that are left over, with all columns; likewise. */
   readonly last: readonly Block[];
 }
 
@@ -28,7 +31,7 @@ export interface CoverFacts {
   readonly padded: boolean;
   /** Rows are no panels and groups copy no columns: for some columns rows may be cut otherwise. */
   readonly recut: boolean;
-  /** Both factors are read in place, only the columns as vectors. */
+  /** Both factors can be read in place, only the columns as vectors. */
   readonly inPlace: boolean;
   /** The rows' factor is consecutive along the sum, which is one short loop. */
   readonly dots: boolean;
@@ -57,9 +60,11 @@ export function cover(height: number, width: number, shape: TileShape, facts: Co
   const tall = rowSegment(most, rows);
   if (isFree && facts.dots && width > tile && width % tile === 1) {
     const many = { ...common, rows: tall, columns: whole(0, tile, (width - 1) / tile) };
-    return { whole: [many, { rows: tall, columns: whole(width - 1, 1, 1), lanes: 1, sumLanes: facts.lanes }], last };
+    const one = { rows: tall, columns: whole(width - 1, 1, 1), lanes: 1, sumLanes: facts.lanes };
+    return { whole: [many], beside: [one], last };
   }
   const segments = columnSegments(width, shape, facts.padded, facts.recut && widens(shape, most));
   const low = rowSegment(most, widenedRows);
-  return { whole: segments.map((s) => ({ ...common, rows: s.width > tile ? low : tall, columns: s })), last };
+  const rowsOf = (s: Segment): Segment => (s.width > tile ? low : tall);
+  return { whole: segments.map((s) => ({ ...common, rows: rowsOf(s), columns: s })), beside: [], last };
 }

@@ -10,6 +10,7 @@ import type { Exprs } from '../kernel/expr.ts';
 import type { Range } from '../kernel/free-ranges.ts';
 import { vectorLanes } from '../kernel/linearize-vector.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { LinearAccess } from './access.ts';
 import { Assembly } from './assembly.ts';
 import { copiedTiles, planGroups, planSplit, planTogether } from './blocking.ts';
 import { choose } from './choose.ts';
@@ -18,7 +19,7 @@ import type { Lowered } from './contract.ts';
 import { type Block, cover } from './cover.ts';
 import { type NestSpec, tileNests } from './nest.ts';
 import { viaMemory } from './partial.ts';
-import type { GroupCopy, TileLayout } from './staging.ts';
+import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { rowSegment } from './tiles.ts';
 import { layoutsOf } from './ways.ts';
 
@@ -40,18 +41,22 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const shared = c.batch.includes(column);
   const { columnWay, rowWay } = choice;
   const depth = sizeOf(c.k);
-  const { whole, last } = cover(height, column.arg.extent, shape, {
+  const { whole, beside, last } = cover(height, column.arg.extent, shape, {
     padded: columnWay.kind === 'panels' && !shared,
     recut: rowWay.kind !== 'panels' && !copied,
-    inPlace: columnWay.kind === 'inPlace' && rowWay.kind === 'inPlace' && !shared && along === null,
+    inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
     dots: c.k.length === 1 && rowWay.strides.get(c.k[0] as Range) === 1 && depth <= longestDot,
     sums: along !== null,
     lanes,
   });
-  const blocks = [...whole, ...last];
+  const edges = [...beside, ...last];
+  const blocks = [...whole, ...edges];
   const [first] = blocks as [Block];
-  const columnSegs = blocks.map((b) => b.columns);
-  const columnLayouts = layoutsOf(assembly, e, columns, columnWay, column, columnSegs);
+  const segments = whole.map((b) => b.columns);
+  const columnLayouts = [
+    ...layoutsOf(assembly, e, columns, columnWay, column, segments),
+    ...edges.map(() => layoutInPlace(columns.access as LinearAccess, column)),
+  ];
   const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows)])[0] as TileLayout;
 
   const extents = outer.map((r) => r.arg.extent);
@@ -60,8 +65,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
     blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
   );
   const layouts = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
-  const dotted = along === null && blocks.some((b) => b.sumLanes > 1);
-  const parts = copied || dotted ? [] : c.k.filter((r) => r !== along);
+  const parts = copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along);
   const order = row === null ? [...outer, column] : [...outer, row, column];
   const results = sizeOf(order);
   const split = planSplit(e, parts, layouts, {
@@ -76,12 +80,13 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
   const memory = separate ? viaMemory(c, e, assembly, order, split?.part ?? null) : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
-  const together = copied ? null : planTogether(around, whole, share, bytes);
+  const own = whole.length + beside.length;
+  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes);
   const specs = blocks.map((block, i): NestSpec => {
     const { rows: r, columns: s } = block;
     const work = 2 * r.width * s.width * share;
     const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes);
-    const groups = together === null || i >= whole.length ? alone : { ...together, columns: s.count };
+    const groups = together === null || i >= own ? alone : { ...together, columns: s.count };
     return {
       stores: memory === null ? c.kernel.stores : [memory.store],
       reduce: c.reduce,
@@ -92,10 +97,10 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered 
       sumLanes: block.sumLanes,
       k: c.k,
       split,
-      groups: copied ? { ...groups, rows: r.count, columns: copiedTiles(s.count) } : groups,
+      groups: copied && i < whole.length ? { ...groups, rows: r.count, columns: copiedTiles(s.count) } : groups,
     };
   });
-  assembly.add('', tileNests(e, specs, together === null ? 0 : whole.length), true);
+  assembly.add('', tileNests(e, specs, together === null ? 0 : own), true);
   memory?.finish();
   return assembly.result();
 }
