@@ -18,7 +18,7 @@ import { findRareSides, type RareSide } from './rare.ts';
 import { type EmitTarget, refuse } from './target.ts';
 import { unrollFactor } from './unroll.ts';
 import { lowerValue } from './values.ts';
-import { findRuns, isGather, pickWindows, type RunPlace } from './windows.ts';
+import { findRuns, isGather, lanesOfPart, pickColumn, pickWindows, type RunPlace } from './windows.ts';
 
 /** Lowers one program; throws Refusal for what this engine does not execute. */
 export function lowerProgram(program: Program, target: EmitTarget): Fn {
@@ -187,12 +187,16 @@ class Lowering implements Context {
     if (!isGather(n)) return null;
     this.#runs ??= findRuns(this.#program.body, this.#infos);
     const parts: Val[] = [];
-    for (let at = 0; at < n.src.length; at += 4) {
-      const pick = pickWindows(n.src.slice(at, at + 4), this.#runs);
-      if (pick === null) return null;
-      parts.push(this.#memory.gather(pick));
+    const size = lanesOfPart(n);
+    for (let at = 0; at < n.src.length; at += size) {
+      const lanes = n.src.slice(at, at + size);
+      const pick = pickWindows(lanes, this.#runs);
+      const column = pick === null ? pickColumn(lanes, this.#runs) : null;
+      if (pick !== null) parts.push(this.#memory.gather(pick));
+      else if (column !== null) parts.push(this.#memory.column(column));
+      else return null;
     }
-    return { parts, width: 4 };
+    return { parts, width: size === 2 ? 8 : 4 };
   }
 
   #loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {

@@ -12,7 +12,8 @@ import type { Cell, MemoryClass, Val } from './lir.ts';
 import { binaryCodes } from './tables.ts';
 import { isShort, loadSmall, storeSmall, uncut } from './small-memory.ts';
 import { type DType, type Reg, refuse, regOf, smallBits } from './target.ts';
-import type { Pick, Run, Window } from './windows.ts';
+import { transposeSquare } from './vectors.ts';
+import type { Column, Pick, Run, Window } from './windows.ts';
 
 const word = { bytes: 4, load: W.i32Load, store: W.i32Store, splat: S.load32Splat };
 const long = { bytes: 8, load: W.i64Load, store: W.i64Store, splat: S.load64Splat };
@@ -107,17 +108,30 @@ export class Memory {
     return shuffle32(this.#ctx, a, b, pick.lanes);
   }
 
+  /** One column of a square of rows, which is transposed once per block. */
+  column({ rows, column }: Column): Val {
+    const loaded = rows.map(({ run, at }) => this.#window(run, { at, size: 4 }));
+    const key = loaded.map((v) => v.id).join(' ');
+    let columns = this.#squares.get(key);
+    if (columns === undefined) this.#squares.set(key, (columns = transposeSquare(this.#ctx, loaded)));
+    return columns[column]!;
+  }
+
+  readonly #squares = new Map<string, readonly Val[]>();
   readonly #windows = new Map<string, Val>();
 
-  /** A window of a run; loaded once per block. */
+  /** A window of a run, as wide as a part of a vector unless `size` says half of it; loaded once per block. */
   #window(run: Run, { at, size }: Window): Val {
     const [mem, index] = run.first.src as readonly [KNode, KNode];
     const { pointer, extra } = this.#place(mem);
-    const { base, offset } = this.#addresses.of(pointer, extra, index, 4, false);
-    const key = `${base.id} ${offset + at * 4}`;
+    const { bytes } = storageOf(mem.dtype);
+    const { base, offset } = this.#addresses.of(pointer, extra, index, bytes, false);
+    const from = offset + at * bytes;
+    const key = `${base.id} ${from} ${mem.dtype}`;
     let v = this.#windows.get(key);
     if (v === undefined || v.block !== this.#ctx.fn.current) {
-      v = this.#ctx.fn.load(size === 4 ? S.load : S.load64Zero, T.v128, base, offset + at * 4, null);
+      if (size === 2) v = this.#ctx.fn.load(S.load64Zero, T.v128, base, from, null);
+      else [v] = this.#loadVector(mem.dtype, 16 / regOf(mem.dtype).width, { base, offset: from }, null) as [Val];
       this.#windows.set(key, v);
     }
     return v;

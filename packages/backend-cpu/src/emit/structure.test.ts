@@ -53,6 +53,42 @@ describe('structure', () => {
     expect(out).toEqual(f32(n, (i) => (i < whole * 4 ? 6 * i : 2 * i)));
   });
 
+  it('reads squares of rows as columns, in every dtype, rows apart or side by side', () => {
+    const arrays = {
+      float32: (n: number) => new Float32Array(n),
+      float64: (n: number) => new Float64Array(n),
+      int32: (n: number) => new Int32Array(n),
+      int8: (n: number) => new Int8Array(n),
+      uint16: (n: number) => new Uint16Array(n),
+    };
+    for (const [dtype, make] of Object.entries(arrays)) {
+      for (const [row, lanes] of [
+        [4, 4],
+        [5, 4],
+        [9, 4],
+        [9, 2],
+      ] as const) {
+        const rows = 8;
+        const b = new ProgramBuilder();
+        const { e } = b;
+        const x = e.param(0, dtype as 'float32', 'read', rows * row);
+        const y = e.param(1, dtype as 'float32', 'write', 4 * rows);
+        b.loop(rows / lanes, (block) => {
+          for (let i = 0; i < 4; i++) {
+            const at = (k: number) => e.add(e.mul(block, e.i32(lanes * row)), e.i32(k * row + i));
+            const column = e.vec(Array.from({ length: lanes }, (_, k) => b.load(x, at(k))));
+            b.store(y, e.add(e.mul(block, e.i32(lanes)), e.i32(i * rows)), column);
+          }
+        });
+        const data = make(rows * row).map((_, i) => i - 3);
+        const out = make(4 * rows);
+        runProgram(b.build({ name: 'columns' }), [new Uint8Array(data.buffer), new Uint8Array(out.buffer)]);
+        const want = make(4 * rows).map((_, i) => data[(i % rows) * row + Math.floor(i / rows)]!);
+        expect(out, `${dtype}, rows of ${row}, ${lanes} lanes`).toEqual(want);
+      }
+    }
+  });
+
   it('multiplies matrices with registers', () => {
     const [m, n, k] = [7, 12, 9];
     const b = new ProgramBuilder();

@@ -5,7 +5,7 @@ import type { KNode } from '@polygrad/core/kernel';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
-import { type Context, type Lowered, partCount, vop } from './context.ts';
+import { type Context, type Lowered, partCount, shuffle32, vop } from './context.ts';
 import type { Val } from './lir.ts';
 import { laneCodes } from './tables.ts';
 import { type Reg, regOf } from './target.ts';
@@ -43,6 +43,22 @@ export function gather(ctx: Context, reg: Reg, lanes: number, laneOf: (i: number
     return v;
   });
   return { parts, width: reg.width };
+}
+
+/** The columns of a square whose rows are vectors: two of 8-byte lanes or four of 4-byte ones. */
+export function transposeSquare(ctx: Context, rows: readonly Val[]): readonly Val[] {
+  const halves = (a: Val, b: Val): readonly Val[] => [
+    shuffle32(ctx, a, b, [0, 1, 4, 5]),
+    shuffle32(ctx, a, b, [2, 3, 6, 7]),
+  ];
+  const [a, b, c, d] = rows as readonly [Val, Val, Val?, Val?];
+  if (c === undefined || d === undefined) return halves(a, b);
+  const turns = (x: Val, y: Val): readonly [Val, Val] => [
+    shuffle32(ctx, x, y, [0, 4, 1, 5]),
+    shuffle32(ctx, x, y, [2, 6, 3, 7]),
+  ];
+  const [low, high] = [turns(a, b), turns(c, d)];
+  return [...halves(low[0], high[0]), ...halves(low[1], high[1])];
 }
 
 /** A scalar as it stands in a lane: true is all bits. */

@@ -3,10 +3,13 @@
  *
  * Strided reads (pooling, strided convolutions, repeated elements) arrive as VEC of scalar LOADs whose addresses differ by
  * constants. All such loads of one block from one place form runs; everything between the ends of a run may be read,
- * so a run is covered by windows of four elements, and each VEC takes its lanes from at most two of them.
+ * so a run is covered by windows of four elements, and each VEC takes its lanes from at most two of them. Where a block reads
+ * as many columns of a matrix as a vector has lanes, each VEC is a column of the square that those rows are: loaded row by row and
+ * transposed once for all of them.
  */
 import { idOf, type KNode, type KNodeOf } from '@polygrad/core/kernel';
 import type { NodeInfos } from './live.ts';
+import { regOf } from './target.ts';
 
 /** Elements of a window: 16 bytes of 4-byte numbers. */
 const windowSize = 4;
@@ -38,17 +41,27 @@ export interface Pick {
   readonly lanes: readonly [number, number, number, number];
 }
 
-/** True for scalar loads of 4-byte numbers that may be read at any time. */
+/** One column of a square of rows: where each row starts, and which. */
+export interface Column {
+  readonly rows: readonly { readonly run: Run; readonly at: number }[];
+  readonly column: number;
+}
+
+/** True for scalar loads that may be read at any time. */
 function isPlain(n: KNode): n is KNodeOf<'LOAD'> {
   if (n.op !== 'LOAD' || n.lanes !== 1 || n.src.length !== 2) return false;
   const mem = n.src[0]!;
-  if (mem.op !== 'PARAM' || mem.arg.access !== 'read') return false;
-  return n.dtype === 'float32' || n.dtype === 'int32' || n.dtype === 'uint32';
+  return mem.op === 'PARAM' && mem.arg.access === 'read';
+}
+
+/** Lanes of a 16-byte part of a vector. */
+export function lanesOfPart(n: KNode): 2 | 4 {
+  return regOf(n.dtype).width === 8 ? 2 : 4;
 }
 
 /** True for vectors that this file may improve. */
 export function isGather(n: KNode): boolean {
-  return n.op === 'VEC' && n.src.length > 1 && n.src.length % windowSize === 0 && n.src.every(isPlain);
+  return n.op === 'VEC' && n.src.length > 1 && n.src.length % lanesOfPart(n) === 0 && n.src.every(isPlain);
 }
 
 /** Finds the runs of all loads that gathers in the body read. */
@@ -91,8 +104,24 @@ function cutIntoRuns(group: KNodeOf<'LOAD'>[], infos: NodeInfos, places: Map<KNo
   }
 }
 
-/** The windows for four lanes of a gather, or null if two do not cover them. */
+/** The square that has these lanes as a column, or null: as many elements of each row are read as there are rows. */
+export function pickColumn(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Column | null {
+  const column = (places.get(lanes[0]!)?.position ?? 0) % lanes.length;
+  const rows: { readonly run: Run; readonly at: number }[] = [];
+  for (const lane of lanes) {
+    const place = places.get(lane);
+    if (place === undefined) return null;
+    const at = place.position - column;
+    if (at < 0 || at + lanes.length > place.run.length) return null;
+    rows.push({ run: place.run, at });
+  }
+  return { rows, column };
+}
+
+/** The windows for four lanes of 4-byte numbers in a gather, or null if two do not cover them. */
 export function pickWindows(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Pick | null {
+  const { dtype } = lanes[0]!;
+  if (dtype !== 'float32' && dtype !== 'int32' && dtype !== 'uint32') return null;
   const found = lanes.map((n) => places.get(n));
   const run = found[0]?.run;
   if (run === undefined || found.some((p) => p?.run !== run)) return null;

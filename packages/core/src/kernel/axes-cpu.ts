@@ -41,6 +41,11 @@ export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: EngineCap
   const order = orderRanges(work, along);
   cutIntoGroups(work, order, along, columnsOf(work, along, caps), e, changes);
 
+  for (const r of work.binders.flatMap((b) => b.own)) {
+    if (r.src[0] === undefined || changes.has(r)) continue;
+    const now = e.range(r.arg.extent, r.arg.kind, new Rewriter(e, changes).node(r.src[0]));
+    changes.set(r, { value: now, ranges: [now] });
+  }
   const rewriter = new Rewriter(e, changes);
   return stores.map(({ store, ranges }) => {
     const sorted = [...ranges].sort((a, b) => order.indexOf(a) - order.indexOf(b));
@@ -150,7 +155,8 @@ function cutIntoGroups(
     columns?.range === r && extent <= columns.chunk ? 'column' : along.has(r) ? 'vector' : 'serial';
   const keep = (r: Range): void => {
     const limit = r.src[0] === undefined ? undefined : new Rewriter(e, changes).node(r.src[0]);
-    const now = e.range(r.arg.extent, kindOf(r, r.arg.extent), limit);
+    const kind = r.arg.kind === 'unroll' ? 'unroll' : kindOf(r, r.arg.extent);
+    const now = e.range(r.arg.extent, kind, limit);
     changes.set(r, { value: now, ranges: [now] });
   };
   let rest = work.total();

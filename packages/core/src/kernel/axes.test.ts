@@ -65,6 +65,28 @@ for (const [name, caps] of Object.entries(engines)) {
         caps,
       );
     });
+    test('transposes in squares, with rests of rows and columns, and rows that share sets of a cache', () => {
+      for (const [m, n, row] of [
+        [18, 23, 18],
+        [12, 40, 13],
+        [7, 70, 1024],
+        [9, 35, 1023],
+      ] as const) {
+        check(
+          elementwise([m, n], (e, [i, j], x) =>
+            e.add(x(1, flat(e, [j!, i!], [n, row]), n * row), x(2, flat(e, [i!, j!], [m, n]), m * n)),
+          ),
+          caps,
+        );
+      }
+      // Two operands of which one is crowded, in a loop around.
+      check(
+        elementwise([2, 8, 33], (e, [b, i, j], x) =>
+          e.mul(x(1, flat(e, [b!, j!, i!], [2, 33, 1024]), 67584), x(2, flat(e, [j!, b!, i!], [33, 2, 8]), 528)),
+        ),
+        caps,
+      );
+    });
     test('indices that are data, and reshapes that do not cancel', () => {
       check(
         elementwise([4, 9], (e, [i, j]) => e.cast(e.sub(j!, i!), 'float32')),
