@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { decodeSafetensors, encodeIdx } from '@polygrad/data';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { run } from './cli.ts';
 import type { Summary } from './train.ts';
 
@@ -132,12 +132,24 @@ describe('complaints are one line and exit code 2', () => {
     [
       'a missing engine',
       async () => ['--engine', 'abacus'],
-      /there is no engine 'abacus'; choose one of auto, cpu, cuda, opencl, reference, webgpu/,
+      /there is no engine 'abacus'; choose one of auto, cpu, opencl, reference, webgpu/,
     ],
     [
       'an engine without a device here',
-      async () => ['--engine', 'cuda'],
-      /the engine 'cuda' is not there: (not installed|no device|failed to start), /,
+      async () => {
+        vi.stubEnv('POLYGRAD_OPENCL_DEVICE', 'a card that nobody has');
+        return ['--engine', 'opencl'];
+      },
+      /the engine 'opencl' is not there: (not installed|no device|failed to start), /,
+    ],
+    ['too many threads', async () => ['--threads', '65'], /--threads is '65'; it must be an integer from 1 to 64/],
+    [
+      'a wrong number of threads in the environment',
+      async () => {
+        vi.stubEnv('POLYGRAD_THREADS', '100');
+        return ['--engine', 'cpu', '--data', await tinyData('environment')];
+      },
+      /bad POLYGRAD_THREADS: '100'; must be a whole number from 1 to 64/,
     ],
     [
       'a folder that is a file',
@@ -174,6 +186,7 @@ describe('complaints are one line and exit code 2', () => {
       expect([code, out]).toEqual([2, '']);
       expect(error).toMatch(text);
       expect(error).toMatch(/^mnist: [^\n]+\n$/);
+      vi.unstubAllEnvs();
     });
   }
 });

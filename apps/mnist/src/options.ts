@@ -1,5 +1,6 @@
 /** The command line: which options there are, what they may be, and what they are if left out. */
 import { parseArgs } from 'node:util';
+import { maxThreads } from '@polygrad/backend-cpu';
 import { UsageError } from './errors.ts';
 
 export interface Options {
@@ -23,7 +24,7 @@ Usage: npm start -- [options]
   --epochs N     passes over the training images (default 3)
   --batch N      images per step (default 64)
   --limit N      use only the first N images of the training and of the test set
-  --engine NAME  auto (default): the best there is; webgpu, opencl, cuda, cpu; reference: an interpreter, very slow
+  --engine NAME  auto (default): the best there is; webgpu, opencl, cpu; reference: an interpreter, very slow
   --seed N       determines first weights and the order of images (default 1)
   --threads N    threads of the CPU engine (default: as many as there are cores, at most 8)
   --data DIR     read IDX files in MNIST's form (such as Fashion-MNIST) from DIR, plain or .gz
@@ -55,6 +56,18 @@ function integer(name: string, text: string | undefined, least: number, most: nu
   return value;
 }
 
+/** The arguments with `--name -1` as `--name=-1`: Node takes a minus for the next option and speaks of ambiguity. */
+function joined(args: readonly string[]): string[] {
+  const result: string[] = [];
+  for (const arg of args) {
+    const before = result.at(-1);
+    const takes = before?.startsWith('--') && SPEC[before.slice(2) as keyof typeof SPEC]?.type === 'string';
+    if (takes && /^-\d/.test(arg)) result[result.length - 1] = `${before}=${arg}`;
+    else result.push(arg);
+  }
+  return result;
+}
+
 function nonEmpty(name: string, text: string | undefined): string | undefined {
   if (text === '') throw new UsageError(`--${name} is empty; it needs a value`);
   return text;
@@ -69,7 +82,7 @@ function nonEmpty(name: string, text: string | undefined): string | undefined {
 export function readOptions(args: readonly string[]): Options | 'help' {
   let values: ReturnType<typeof parseArgs<{ options: typeof SPEC }>>['values'];
   try {
-    ({ values } = parseArgs({ args: [...args], options: SPEC, strict: true, allowPositionals: false }));
+    ({ values } = parseArgs({ args: joined(args), options: SPEC, strict: true, allowPositionals: false }));
   } catch (error) {
     // Node's message may go on with advice for programmers; its first sentence says what is wrong.
     const [text] = (error as Error).message.split(/\.\s/);
@@ -82,7 +95,7 @@ export function readOptions(args: readonly string[]): Options | 'help' {
     limit: integer('limit', values.limit, 1, 1_000_000_000),
     engine: nonEmpty('engine', values.engine) ?? 'auto',
     seed: integer('seed', values.seed, 0, 2 ** 32 - 1) ?? 1,
-    threads: integer('threads', values.threads, 1, 256),
+    threads: integer('threads', values.threads, 1, maxThreads),
     data: nonEmpty('data', values.data),
     out: nonEmpty('out', values.out) ?? 'out/mnist',
   };

@@ -11,7 +11,7 @@ import {
   type IEngine,
   type TuningStore,
 } from '@polygrad/core/engine';
-import { oneLine, within } from './limit.ts';
+import { isMistake, oneLine, within } from './limit.ts';
 
 /** 'load': only what earlier runs measured counts; 'automatic': what is new is measured, too; 'anew': everything; false: nothing. */
 export type Measuring = 'automatic' | 'load' | 'anew' | false;
@@ -83,7 +83,7 @@ function read(text: string | null, key: string): EngineComparison | null {
   }
 }
 
-/** The measurement of an earlier run, or a new one. Never throws. */
+/** The measurement of an earlier run, or a new one. Throws only where an engine refuses its options. */
 export async function contest(
   challenger: Side,
   defender: Side,
@@ -102,6 +102,7 @@ export async function contest(
     stop.abort(new Error('too late'));
     return `it took longer than ${timeout} ms`;
   }
+  if (outcome.kind === 'error' && isMistake(outcome.error)) throw outcome.error;
   if (outcome.kind === 'error') return oneLine(outcome.error);
   await store.save(key, JSON.stringify({ key, ...outcome.value })).catch(() => undefined);
   return outcome.value;

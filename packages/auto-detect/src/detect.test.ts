@@ -1,9 +1,16 @@
 /** Which backend is chosen and what the report says, with backends that score, hang, throw and are not there; then with real ones. */
 import type { BackendProvider, IEngine, Probe } from '@polygrad/core/engine';
-import { EngineMissingError, getEngine, listBackends, registerBackend } from '@polygrad/core/engine';
+import {
+  ArgumentError,
+  EngineMissingError,
+  getEngine,
+  listBackends,
+  memoryStore,
+  registerBackend,
+} from '@polygrad/core/engine';
 import { createReferenceEngine } from '@polygrad/core/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { detect } from './detect.ts';
+import { type AutoDetectOptions, detect } from './detect.ts';
 import { AutoDetectAndConfigureGpu, autoDetectAndConfigureGpu, type DetectionReport, formatReport } from './index.ts';
 import type { BackendPackage } from './packages.ts';
 
@@ -130,6 +137,10 @@ describe('detection', () => {
     };
     const known: BackendPackage[] = [
       { name: 'a', specifier: '@x/a', load: load("Cannot find package '@x/a' imported from here") },
+      { name: 'p', specifier: '@x/p', planned: true, load: load('Failed to load url @x/p (resolved id: @x/p).') },
+      { name: 'q', specifier: '@x/q', load: load("Cannot find package 'w' imported from /n/@x/q/dist/index.js") },
+      { name: 'r', specifier: '@x/r', load: load("Cannot find module '/n/@x/r/dist/index.js' imported from /m.js") },
+      { name: 's', specifier: '@x/s', load: load("Can't resolve '@x/s' in '/app'") },
       { name: 'b', specifier: '@x/b', load: load("Cannot find package 'other' imported from there") },
       { name: 'c', specifier: '@x/c', load: async () => ({}) },
       packaged(fake('d', {}, { probe: () => Promise.reject(new Error('the probe broke')) })),
@@ -138,6 +149,10 @@ describe('detection', () => {
     const { report } = await detect({}, known);
     expect(report.slice(1).map(({ verdict, reason }) => [verdict, reason])).toEqual([
       ['not installed', 'add the package @x/a'],
+      ['not installed', 'not available yet'],
+      ['failed to start', "@x/q cannot be loaded: Cannot find package 'w' imported from /n/@x/q/dist/index.js"],
+      ['failed to start', "@x/r cannot be loaded: Cannot find module '/n/@x/r/dist/index.js' imported from /m.js"],
+      ['not installed', 'add the package @x/s'],
       ['failed to start', "@x/b cannot be loaded: Cannot find package 'other' imported from there"],
       ['failed to start', "@x/c registers no backend 'c'"],
       ['failed to start', 'the probe broke'],
@@ -152,7 +167,7 @@ describe('detection', () => {
     expect(load).not.toHaveBeenCalled();
     expect((await detect({}, [gpu, cpu])).engine.name).toBe('webgpu');
     expect((await detect({ prefer: 'cpu' }, [gpu, cpu])).engine.name).toBe('cpu');
-    expect((await detect({ prefer: ['none', 'mine', 'cpu'] }, [gpu, cpu])).engine.name).toBe('mine');
+    expect((await detect({ prefer: ['opencl', 'mine', 'cpu'] }, [gpu, cpu])).engine.name).toBe('mine');
     const { engine, report } = await detect({ only: ['cpu'] }, [gpu, cpu]);
     expect(engine.name).toBe('cpu');
     expect(verdicts(report)).toEqual(['cpu: chosen', 'mine: left out', 'webgpu: left out']);
@@ -167,6 +182,66 @@ describe('detection', () => {
     await expect(failing).rejects.toThrow(EngineMissingError);
     await expect(failing).rejects.toThrow(/webgpu +score 0 +no device, no adapter/);
     expect(verdicts(onReport.mock.calls[0]?.[0] as DetectionReport)).toEqual(['cpu: left out', 'webgpu: no device']);
+  });
+});
+
+describe('options', () => {
+  const gpu = packaged(fake('webgpu', { score: 50 }));
+
+  it('of the wrong kind, of no name and of no backend are refused', async () => {
+    const wrong: [unknown, string][] = [
+      [{ timeout: -5 }, 'bad timeout: -5; must be a number of milliseconds above 0'],
+      [{ timeout: 'x' }, "bad timeout: 'x'"],
+      [{ timeout: Number.NaN }, 'bad timeout: NaN'],
+      [{ only: 5 }, 'bad only: 5'],
+      [{ only: 'cp' }, "no backend 'cp' in only; known are cpu, cuda, opencl, webgpu"],
+      [{ prefer: ['gpu'] }, "no backend 'gpu' in prefer"],
+      [{ exclude: ['web'] }, "no backend 'web' in exclude"],
+      [{ engineOptions: { cpus: {} } }, "no backend 'cpus' in engineOptions"],
+      [{ engineOptions: { cpu: 2 } }, 'bad engineOptions: an object'],
+      [{ exlude: ['cpu'] }, "no option 'exlude'"],
+      [{ measure: 'never' }, "bad measure: 'never'"],
+      [null, 'bad options: null'],
+    ];
+    for (const [options, text] of wrong) {
+      const found = detect(options as AutoDetectOptions, [gpu, cpu]);
+      await expect(found, text).rejects.toThrow(ArgumentError);
+      await expect(found).rejects.toThrow(`[autoDetectAndConfigureGpu] ${text}`);
+    }
+    registerBackend(fake('mine', { score: 1 }));
+    expect((await detect({ only: 'mine', exclude: 'opencl' }, [gpu, cpu])).engine.name).toBe('mine');
+  });
+
+  it('that an engine refuses are an error: no other engine takes its place', async () => {
+    const create = (): never => {
+      throw new ArgumentError('cpu', 'bad threads: 100');
+    };
+    const processor = packaged(fake('opencl', { score: 5, processor: 'this one' }));
+    const refusing = packaged(fake('cpu', { score: 10 }, { create }));
+    await expect(detect({ measure: false }, [processor, refusing])).rejects.toThrow('[cpu] bad threads: 100');
+    await expect(detect({ measure: 'anew', measureStore: memoryStore() }, [processor, refusing])).rejects.toThrow(
+      '[cpu] bad threads: 100',
+    );
+  });
+
+  it('the CPU engine has any time', async () => {
+    vi.useFakeTimers();
+    const later = <T>(value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), 1000));
+    const slow: BackendPackage = {
+      name: 'cpu',
+      specifier: '@polygrad/backend-cpu',
+      load: async () => {
+        await later(null);
+        registerBackend(
+          fake(
+            'cpu',
+            {},
+            { probe: () => later({ score: 10, reason: '', device: '' }), create: () => later(createReferenceEngine()) },
+          ),
+        );
+      },
+    };
+    expect((await during(3000, detect({ timeout: 1 }, [slow]))).report[0]?.verdict).toBe('chosen');
   });
 });
 

@@ -16,20 +16,21 @@ import {
   type TuningStore,
 } from '@polygrad/core/engine';
 import type { Compare, Measuring, Side } from './contest.ts';
-import { oneLine, within } from './limit.ts';
+import { isMistake, oneLine, within } from './limit.ts';
+import { checkDetectOptions, namesOfList } from './options.ts';
 import { type BackendPackage, backendPackages, isMissing } from './packages.ts';
 import { type BackendReport, type DetectionReport, formatReport, type Verdict } from './report.ts';
 
 /** Options of `autoDetectAndConfigureGpu`. */
 export interface AutoDetectOptions {
-  /** Milliseconds that a backend has to answer, and again to start. Default 5000. */
+  /** Milliseconds that a backend has to answer, and again to start; the CPU engine has any time. Default 5000. */
   readonly timeout?: number;
   /** Backends to take if they are usable at all, even where another one scores higher; the first is tried first. */
   readonly prefer?: string | readonly string[];
   /** Only these backends are considered. Default: all. The CPU engine too is chosen only if it is named. */
-  readonly only?: readonly string[];
+  readonly only?: string | readonly string[];
   /** These are not considered, nor loaded. */
-  readonly exclude?: readonly string[];
+  readonly exclude?: string | readonly string[];
   /** Options of the engines by the backend's name, as `setEngine(name, options)` takes them. */
   readonly engineOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /**
@@ -77,15 +78,20 @@ export async function detect(
   known: readonly BackendPackage[],
   compare?: Compare,
 ): Promise<Detected> {
-  const { timeout = 5000, only, exclude = [], engineOptions = {}, onReport } = options;
-  const considered = (name: string): boolean => (only === undefined || only.includes(name)) && !exclude.includes(name);
+  checkDetectOptions(options, known);
+  const { timeout = 5000, engineOptions = {}, onReport } = options;
+  const only = options.only === undefined ? null : namesOfList(options.only);
+  const exclude = namesOfList(options.exclude);
+  const considered = (name: string): boolean => (only === null || only.includes(name)) && !exclude.includes(name);
+  // It is always there, however long it takes.
+  const limit = (name: string): number => (name === fallback ? Number.POSITIVE_INFINITY : timeout);
   const names = [...new Set([...listBackends(), ...known.map(({ name }) => name)])];
   const rows = await Promise.all(
     names.map(async (name): Promise<Row> => {
       const source = known.find((p) => p.name === name);
-      if (considered(name)) return inspect(name, source, timeout);
+      if (considered(name)) return inspect(name, source, limit(name));
       // Loaded all the same: dtypes that another engine does not hold live there.
-      if (name === fallback && !exclude.includes(name) && source !== undefined) await within(timeout, source.load);
+      if (name === fallback && !exclude.includes(name) && source !== undefined) await within(limit(name), source.load);
       return row(name, 'left out', 'not among what the call asks for');
     }),
   );
@@ -101,7 +107,7 @@ export async function detect(
     }
     const candidate = waiting.shift() as Row;
     const outcome = await within(
-      timeout,
+      limit(candidate.name),
       () => (candidate.provider as BackendProvider).create(engineOptions[candidate.name]),
       (late) => late.dispose(),
     );
@@ -110,6 +116,7 @@ export async function detect(
       chosen = candidate;
       break;
     }
+    if (outcome.kind === 'error' && isMistake(outcome.error)) throw outcome.error;
     candidate.verdict = outcome.kind === 'late' ? 'timed out' : 'failed to start';
     candidate.reason = outcome.kind === 'late' ? `it did not start within ${timeout} ms` : oneLine(outcome.error);
   }
@@ -146,7 +153,7 @@ async function inspect(name: string, source: BackendPackage | undefined, timeout
       return row(name, 'timed out', `${source.specifier} was not loaded within ${timeout} ms`);
     if (loaded.kind === 'error') {
       return isMissing(loaded.error, source.specifier)
-        ? row(name, 'not installed', `add the package ${source.specifier}`)
+        ? row(name, 'not installed', source.planned ? 'not available yet' : `add the package ${source.specifier}`)
         : row(name, 'failed to start', `${source.specifier} cannot be loaded: ${oneLine(loaded.error)}`);
     }
   }
@@ -162,8 +169,8 @@ async function inspect(name: string, source: BackendPackage | undefined, timeout
 }
 
 /** Names of backends to be taken if they are usable at all. */
-function wished({ prefer = [] }: AutoDetectOptions): readonly string[] {
-  return typeof prefer === 'string' ? [prefer] : prefer;
+function wished({ prefer }: AutoDetectOptions): readonly string[] {
+  return namesOfList(prefer);
 }
 
 /** Those worth starting, best first: the preferred, those that beat the CPU engine, that engine, and the others only after it. */
@@ -243,13 +250,14 @@ function conclude(rows: readonly Row[], candidates: readonly Row[], chosen: Row 
 /**
  * Finds the engines of this machine and makes the best one the current engine.
  *
- * Backend packages that are installed are loaded (`@polygrad/backend-cuda`, `-webgpu`, `-opencl`, `-cpu`; in browsers WebGPU and the
+ * Backend packages that are installed are loaded (`@polygrad/backend-webgpu`, `-opencl`, `-cpu`; in browsers WebGPU and the
  * CPU engine), and with everything else that is registered they are asked side by side what they found. The one with the highest score
  * starts; where it cannot, the next one. The CPU engine is always there and comes last; a software adapter is never taken for a GPU.
  * Without this call everything runs on the CPU engine.
  *
  * @returns the engine, its device, and a report of every backend tried with why it was not chosen
- * @throws EngineMissingError if nothing starts, which can only be where `only` or `exclude` leave the CPU engine out
+ * @throws ArgumentError for options or names of backends that are not known, and where an engine refuses its `engineOptions`;
+ * EngineMissingError if nothing starts, which can only be where `only` or `exclude` leave the CPU engine out
  *
  * @example
  * ```ts

@@ -5,5 +5,6 @@ export {
   autoDetectAndConfigureGpu as AutoDetectAndConfigureGpu,
   type Detected,
 } from './detect.ts';
+export { knownBackends } from './packages.ts';
 export type { Measuring } from './contest.ts';
 export { type BackendReport, type DetectionReport, formatReport, type Verdict } from './report.ts';

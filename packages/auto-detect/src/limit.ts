@@ -6,8 +6,11 @@ export type Outcome<T> =
   | { readonly kind: 'error'; readonly error: unknown }
   | { readonly kind: 'late' };
 
+/** Timers of more milliseconds fire at once. */
+const longest = 2 ** 31 - 1;
+
 /**
- * Runs a task and waits for it at most so many milliseconds. Never throws.
+ * Runs a task and waits for it at most so many milliseconds (for ever, if they are more than a timer holds). Never throws.
  *
  * @param late called with the value if it comes after all
  */
@@ -19,6 +22,7 @@ export async function within<T>(
   let timer: ReturnType<typeof setTimeout> | undefined;
   let over = false;
   const limit = new Promise<Outcome<T>>((resolve) => {
+    if (milliseconds > longest) return;
     timer = setTimeout(() => {
       over = true;
       resolve({ kind: 'late' });
@@ -42,4 +46,10 @@ export async function within<T>(
 export function oneLine(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   return text.replace(/\s*\n\s*/g, ' ').trim();
+}
+
+/** True for errors that say the caller gave wrong options: nothing else is tried then. */
+export function isMistake(error: unknown): boolean {
+  // By its name: backends may have another copy of the class.
+  return error instanceof Error && error.name === 'ArgumentError';
 }

@@ -249,7 +249,10 @@ describe('CpuEngine', () => {
     expect(() => engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x], scalars: [1] }])).toThrow(
       /takes 2 tensors and 1 scalars: got 1 and 1/,
     );
-    expect(() => make({ threads: 0 })).toThrow(/threads must be/);
+    expect(() => make({ threads: 0 })).toThrow('[cpu] bad threads: 0; must be a whole number from 1 to 64');
+    expect(() => make({ threads: 65 })).toThrow('[cpu] bad threads: 65;');
+    expect(() => make({ memory: -1 })).toThrow('[cpu] bad memory: -1;');
+    expect(() => make({ thread: 1 } as object)).toThrow("[cpu] no option 'thread'; known are threads, memory");
     expect(() => make({ threads: 1 }).free(x.buffer)).toThrow(/another engine/);
   });
 

@@ -2,6 +2,7 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { createCpuEngine } from './engine.ts';
 
 afterEach(() => {
+  vi.unstubAllEnvs();
   vi.unstubAllGlobals();
 });
 
@@ -36,4 +37,14 @@ it('takes less memory where the most cannot be reserved', async () => {
 it('says so where there is not even the least', () => {
   refuseAbove(3);
   expect(() => createCpuEngine({ threads: 1 })).toThrow(RangeError);
+});
+
+it('refuses a wrong number of threads in the environment, unless the option says it', () => {
+  for (const text of ['100', 'abc', '1.5', '0']) {
+    vi.stubEnv('POLYGRAD_THREADS', text);
+    expect(() => createCpuEngine()).toThrow(
+      `[cpu] bad POLYGRAD_THREADS: '${text}'; must be a whole number from 1 to 64, or left out`,
+    );
+  }
+  createCpuEngine({ threads: 1 }).dispose();
 });

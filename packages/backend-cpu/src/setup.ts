@@ -1,7 +1,7 @@
 /**
  * What a new engine is made of: its options, the memory, the emitter's target and the capabilities it reports.
  */
-import { type EngineCaps, vectorLowering } from '@polygrad/core/engine';
+import { ArgumentError, checkFields, type EngineCaps, numberFrom, shown, vectorLowering } from '@polygrad/core/engine';
 import type { KOp } from '@polygrad/core/kernel';
 import type { MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';
@@ -30,6 +30,11 @@ const pageBytes = 65536;
 const addressLimit = 2 ** 32 - pageBytes;
 /** Largest 64-bit memory that current engines allow. */
 const wideLimit = 16 * 2 ** 30;
+/** Most threads an engine may have. */
+export const maxThreads = 64;
+const threadRule = numberFrom(1, maxThreads, true);
+const rules = { threads: threadRule, memory: numberFrom(1) };
+
 /** Scratch memory of each thread, for SHARED. */
 export const sharedBytes: number = 1 << 20;
 
@@ -45,6 +50,7 @@ export interface Setup {
 
 /** Makes the memory and decides everything that stays as it is. */
 export function setUp(options: CpuEngineOptions): Setup {
+  checkFields('cpu', options, rules);
   const threads = canShareMemory() ? threadCount(options.threads) : 1;
   const shared = threads > 1;
   const { fusedMadd, laneSelect, memory64 } = detectFeatures();
@@ -100,13 +106,11 @@ function reserve(
 
 function threadCount(asked: number | undefined): number {
   const text = environment('POLYGRAD_THREADS');
-  const wish = asked ?? (text ? Number(text) : Math.min(coreCount(), 8));
-  if (!Number.isInteger(wish) || wish < 1 || wish > 64) {
-    throw new Error(
-      `[cpu] threads must be a whole number from 1 to 64: got ${asked ?? text}; leave it out for a good choice`,
-    );
-  }
-  return wish;
+  if (asked !== undefined || !text) return asked ?? Math.min(coreCount(), 8);
+  const [fits, wanted] = threadRule;
+  if (!fits(Number(text)))
+    throw new ArgumentError('cpu', `bad POLYGRAD_THREADS: ${shown(text)}; must be ${wanted}, or left out`);
+  return Number(text);
 }
 
 /** What the emitter prints besides BASE_OPS. */

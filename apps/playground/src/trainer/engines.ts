@@ -1,5 +1,5 @@
 /** Which engines there are on this machine, which one runs, and why: what auto-detection reports, and the choice of another. */
-import { autoDetectAndConfigureGpu, type BackendReport, type Verdict } from '@polygrad/auto-detect';
+import { autoDetectAndConfigureGpu, type BackendReport, type Verdict, knownBackends } from '@polygrad/auto-detect';
 import { getEngine, setEngine } from '@polygrad/core';
 import type { EngineChoice, EngineReport } from '../common/protocol.ts';
 import { explain } from './explain.ts';
@@ -29,7 +29,8 @@ export class EngineChoices {
   async find(prefer?: string): Promise<string | null> {
     const { engine, report } = await autoDetectAndConfigureGpu({
       timeout: PATIENCE,
-      ...(prefer === undefined ? {} : { prefer }),
+      // A name from the page's address may be anything.
+      ...(prefer !== undefined && knownBackends().includes(prefer) ? { prefer } : {}),
       engineOptions: this.#options,
     });
     this.#found = report.map(choiceOf);

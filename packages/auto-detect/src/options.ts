@@ -1,0 +1,43 @@
+/** Options of the search: what each may be, and names of backends that nobody knows. */
+import { ArgumentError, checkFields, numberFrom, oneOf, type OptionRule } from '@polygrad/core/engine';
+import type { AutoDetectOptions } from './detect.ts';
+import { type BackendPackage, namesOf } from './packages.ts';
+
+const op = 'autoDetectAndConfigureGpu';
+
+const isName = (value: unknown): boolean => typeof value === 'string';
+const names: OptionRule = [
+  (value) => isName(value) || (Array.isArray(value) && value.every(isName)),
+  "a name or a list of names, such as ['cpu']",
+];
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+const rules: Readonly<Record<keyof AutoDetectOptions, OptionRule>> = {
+  timeout: [(value) => numberFrom(0)[0](value) && value !== 0, 'a number of milliseconds above 0'],
+  prefer: names,
+  only: names,
+  exclude: names,
+  engineOptions: [
+    (value) => isObject(value) && Object.values(value as object).every((v) => v === undefined || isObject(v)),
+    'an object of options by name, such as { cpu: { threads: 2 } }',
+  ],
+  measure: oneOf('automatic', 'load', 'anew', false),
+  measureStore: [isObject, 'a store, such as memoryStore()'],
+  onReport: [(value) => typeof value === 'function', 'a function'],
+};
+
+/** A name or a list of names as a list. */
+export function namesOfList(given: string | readonly string[] = []): readonly string[] {
+  return typeof given === 'string' ? [given] : given;
+}
+
+/** Throws ArgumentError for options that nobody reads, values that do not fit, and names of no backend. */
+export function checkDetectOptions(options: AutoDetectOptions, packages: readonly BackendPackage[]): void {
+  checkFields(op, options, rules);
+  const known = namesOf(packages);
+  const { prefer, only, exclude, engineOptions = {} } = options;
+  const given = { prefer, only, exclude, engineOptions: Object.keys(engineOptions) };
+  for (const [option, list] of Object.entries(given))
+    for (const name of namesOfList(list))
+      if (!known.includes(name))
+        throw new ArgumentError(op, `no backend '${name}' in ${option}; known are ${known.join(', ')}`);
+}
