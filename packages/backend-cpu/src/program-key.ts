@@ -46,27 +46,21 @@ function sameSigns(a: KNode, b: KNode): boolean {
   return highOf(a) <= 0x7fffffff === highOf(b) <= 0x7fffffff;
 }
 
-/** Compares what the emitter reads of two nodes' arguments; their operations are equal. */
+/** What the emitter reads of nodes' arguments. */
+const read: Readonly<Record<string, readonly string[]>> = {
+  PARAM: ['slot', 'access'],
+  SCALAR: ['slot'],
+  CONST: ['value'],
+  REG: ['length'],
+  SHARED: ['length'],
+  SPECIAL: ['kind', 'axis'],
+  LANE: ['lane'],
+  ATOMIC: ['op'],
+  LOOP: ['unrollHint'],
+};
+
+/** Compares the arguments of two nodes; their operations are equal. */
 function sameArgument(a: KNode, b: KNode): boolean {
-  switch (a.op) {
-    case 'PARAM':
-      return b.op === 'PARAM' && a.arg.slot === b.arg.slot && a.arg.access === b.arg.access;
-    case 'SCALAR':
-      return b.op === 'SCALAR' && a.arg.slot === b.arg.slot;
-    case 'CONST':
-      return b.op === 'CONST' && Object.is(a.arg.value, b.arg.value);
-    case 'REG':
-    case 'SHARED':
-      return (b.op === 'REG' || b.op === 'SHARED') && a.arg.length === b.arg.length;
-    case 'SPECIAL':
-      return b.op === 'SPECIAL' && a.arg.kind === b.arg.kind && a.arg.axis === b.arg.axis;
-    case 'LANE':
-      return b.op === 'LANE' && a.arg.lane === b.arg.lane;
-    case 'ATOMIC':
-      return b.op === 'ATOMIC' && a.arg.op === b.arg.op;
-    case 'LOOP':
-      return b.op === 'LOOP' && (a.arg?.unrollHint === true) === (b.arg?.unrollHint === true);
-    default:
-      return true;
-  }
+  const [x, y] = [a.arg, b.arg] as readonly Readonly<Record<string, unknown>>[];
+  return (read[a.op] ?? []).every((field) => Object.is(x?.[field], y?.[field]));
 }

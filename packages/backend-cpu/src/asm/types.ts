@@ -6,3 +6,7 @@ export const f64 = 0x7c;
 export const v128 = 0x7b;
 
 export type ValType = typeof i32 | typeof i64 | typeof f32 | typeof f64 | typeof v128;
+
+/** What the code of arithmetic on i64 is above that on i32, and that of a comparison. */
+export const toLong = 0x12;
+export const toLongCompare = 0x0b;

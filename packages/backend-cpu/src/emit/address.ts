@@ -104,8 +104,14 @@ export class Addresses {
     return this.#wide ? this.#ctx.fn.i64(value) : this.#ctx.fn.i32(value);
   }
 
+  /** Arithmetic on addresses, by its code on i32. */
+  #int(code: number, a: Val, b: Val): Val {
+    const { fn } = this.#ctx;
+    return this.#wide ? fn.int(code + T.toLong, T.i64, a, b) : fn.int(code, T.i32, a, b);
+  }
+
   #add(a: Val, b: Val): Val {
-    return this.#wide ? this.#ctx.fn.int(W.i64Add, T.i64, a, b) : this.#ctx.fn.int(W.i32Add, T.i32, a, b);
+    return this.#int(W.i32Add, a, b);
   }
 
   #addTerm(base: Val, val: Val, coef: number, loop: LoopVar | null): Val {
@@ -124,13 +130,10 @@ export class Addresses {
         return pointer;
       }
     }
-    const [type, mul, shl, sub] = this.#wide
-      ? ([T.i64, W.i64Mul, W.i64Shl, W.i64Sub] as const)
-      : ([T.i32, W.i32Mul, W.i32Shl, W.i32Sub] as const);
     const x = this.#wide ? this.#extend(val) : val;
-    if (!isPowerOfTwo) return this.#add(base, fn.int(mul, type, x, this.#constant(coef)));
-    const scaled = size === 1 ? x : fn.int(shl, type, x, this.#constant(Math.log2(size)));
-    return coef > 0 ? this.#add(base, scaled) : fn.int(sub, type, base, scaled);
+    if (!isPowerOfTwo) return this.#add(base, this.#int(W.i32Mul, x, this.#constant(coef)));
+    const scaled = size === 1 ? x : this.#int(W.i32Shl, x, this.#constant(Math.log2(size)));
+    return this.#int(coef > 0 ? W.i32Add : W.i32Sub, base, scaled);
   }
 
   readonly #extended = new Map<Val, Val>();
@@ -148,6 +151,6 @@ export class Addresses {
   gated(base: Val, gate: Val): Val {
     const { fn } = this.#ctx;
     const mask = fn.int(W.i32Sub, T.i32, fn.i32(0), gate);
-    return this.#wide ? fn.int(W.i64And, T.i64, base, this.#extend(mask)) : fn.int(W.i32And, T.i32, base, mask);
+    return this.#int(W.i32And, base, this.#wide ? this.#extend(mask) : mask);
   }
 }

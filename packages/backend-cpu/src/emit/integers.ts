@@ -7,40 +7,42 @@ import { highOf, type KNode, lowOf } from '@polygrad/core/kernel';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
-import { type Context, highHalf, select, shuffle32, vectorConst, vop } from './context.ts';
+import { type Context, highHalf, scalarConst, select, shuffle32, vectorConst, vop } from './context.ts';
 import type { Val } from './lir.ts';
-import { regOf } from './target.ts';
+import { type Reg, regOf } from './target.ts';
 
-/** Scalar IDIV or IREM. `n` is the IR node where there is one; its bounds allow cheaper forms. */
-export function divideScalar(
-  ctx: Context,
-  op: 'IDIV' | 'IREM',
-  kind: 'i32' | 'u32',
-  a: Val,
-  b: Val,
-  n: KNode | null,
-): Val {
+/** Scalar IDIV or IREM. `n` is the IR node where there is one; bounds of 32-bit numbers allow cheaper forms. */
+export function divideScalar(ctx: Context, op: 'IDIV' | 'IREM', reg: Reg, a: Val, b: Val, n: KNode | null): Val {
   const { fn } = ctx;
+  const { type } = reg;
+  const long = type === T.i64;
   const by = n?.src[1];
-  const nonNegative = n !== null && lowOf(n.src[0]!) >= 0 && lowOf(n.src[1]!) >= 0 && highOf(n.src[0]!) <= 0x7fffffff;
-  const unsigned = kind === 'u32' || nonNegative;
+  const bounded = long ? null : n;
+  const nonNegative =
+    bounded !== null &&
+    lowOf(bounded.src[0]!) >= 0 &&
+    lowOf(bounded.src[1]!) >= 0 &&
+    highOf(bounded.src[0]!) <= 0x7fffffff;
+  const unsigned = reg.kind[0] === 'u' || nonNegative;
+  const int = (code: number, x: Val, y: Val): Val => fn.int(long ? code + T.toLong : code, type, x, y);
+  const of = (value: number): Val => scalarConst(ctx, reg, value);
   const code = op === 'IDIV' ? (unsigned ? W.i32DivU : W.i32DivS) : unsigned ? W.i32RemU : W.i32RemS;
-  const div = (x: Val, y: Val): Val => fn.int(code, T.i32, x, y);
   if (by?.op === 'CONST') {
-    const d = Number(by.arg.value) | 0;
-    if (d === 0) return fn.i32(0);
-    if (d === -1 && !unsigned) return op === 'IDIV' ? fn.int(W.i32Sub, T.i32, fn.i32(0), a) : fn.i32(0);
-    return div(a, b);
+    const d = BigInt.asIntN(long ? 64 : 32, BigInt(by.arg.value));
+    if (d === 0n) return of(0);
+    if (d === -1n && !unsigned) return op === 'IDIV' ? int(W.i32Sub, of(0), a) : of(0);
+    return int(code, a, b);
   }
-  if (n !== null && lowOf(n.src[1]!) > 0) return div(a, b);
+  if (bounded !== null && lowOf(bounded.src[1]!) > 0) return int(code, a, b);
   if (unsigned) {
-    const isZero = fn.op(W.i32Eqz, T.i32, [b]);
-    return select(ctx, b, div(a, fn.int(W.i32Or, T.i32, b, isZero)), fn.i32(0));
+    const isZero = fn.op(long ? W.i64Eqz : W.i32Eqz, T.i32, [b]);
+    const one = long ? fn.op(W.i64ExtendI32U, T.i64, [isZero]) : isZero;
+    return select(ctx, isZero, of(0), int(code, a, int(W.i32Or, b, one)));
   }
   // Divisors 0 and -1 are replaced by 1; then the quotient is a * b and the remainder 0.
-  const regular = fn.op(W.i32GtU, T.i32, [fn.int(W.i32Add, T.i32, b, fn.i32(1)), fn.i32(1)]);
-  const quotient = div(a, select(ctx, regular, b, fn.i32(1)));
-  return select(ctx, regular, quotient, op === 'IDIV' ? fn.int(W.i32Mul, T.i32, a, b) : fn.i32(0));
+  const regular = fn.op(long ? W.i64GtU : W.i32GtU, T.i32, [int(W.i32Add, b, of(1)), of(1)]);
+  const quotient = int(code, a, select(ctx, regular, b, of(1)));
+  return select(ctx, regular, quotient, op === 'IDIV' ? int(W.i32Mul, a, b) : of(0));
 }
 
 /** 1.5 * 2^52: adding it to an integer below 2^51 in size leaves that integer's low 32 bits in the low word of the double. */

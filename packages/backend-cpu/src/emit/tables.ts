@@ -5,20 +5,27 @@
  */
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
+import * as T from '../asm/types.ts';
 import type { RegKind } from './target.ts';
 
 type Codes = Readonly<Partial<Record<RegKind, readonly [scalar: number, vector: number]>>>;
 
-const sameForInts = (scalar: number, vector: number): Codes => ({ i32: [scalar, vector], u32: [scalar, vector] });
-/** 64-bit integers; vector code 0: lane by lane. */
-const sameForLongs = (scalar: number, vector: number): Codes => ({ i64: [scalar, vector], u64: [scalar, vector] });
+/** Arithmetic on floats by its codes for 32 bits; those for 64 bits come at a distance. */
+const floats = (scalar: number, vector: number): Codes => ({ f32: [scalar, vector], f64: [scalar + 14, vector + 12] });
+/** Integers by the codes for 32 bits and the vector code for 64 bits; 0: lane by lane. */
+const ints = (scalar: number, vector: number, longVector: number, toLong: number = T.toLong): Codes => ({
+  i32: [scalar, vector],
+  u32: [scalar, vector],
+  i64: [scalar + toLong, longVector],
+  u64: [scalar + toLong, longVector],
+});
 
 /** One operand in, same kind out. */
 // biome-ignore format: a table reads better grouped
 export const unaryCodes: Readonly<Record<string, Codes>> = {
-  NEG: { f32: [W.f32Neg, S.f32Neg], f64: [W.f64Neg, S.f64Neg] },
-  ABS: { f32: [W.f32Abs, S.f32Abs], f64: [W.f64Abs, S.f64Abs] },
-  SQRT: { f32: [W.f32Sqrt, S.f32Sqrt], f64: [W.f64Sqrt, S.f64Sqrt] },
+  NEG: floats(W.f32Neg, S.f32Neg),
+  ABS: floats(W.f32Abs, S.f32Abs),
+  SQRT: floats(W.f32Sqrt, S.f32Sqrt),
   FLOOR: { f32: [W.f32Floor, S.f32Floor], f64: [W.f64Floor, S.f64Floor] },
   CEIL: { f32: [W.f32Ceil, S.f32Ceil], f64: [W.f64Ceil, S.f64Ceil] },
   TRUNC: { f32: [W.f32Trunc, S.f32Trunc], f64: [W.f64Trunc, S.f64Trunc] },
@@ -28,20 +35,20 @@ export const unaryCodes: Readonly<Record<string, Codes>> = {
 /** Two operands of one kind in, the same kind out. On bool, sums and maxima are OR, products and minima AND. */
 // biome-ignore format: a table reads better grouped
 export const binaryCodes: Readonly<Record<string, Codes>> = {
-  ADD: { f32: [W.f32Add, S.f32Add], f64: [W.f64Add, S.f64Add], ...sameForInts(W.i32Add, S.i32Add), ...sameForLongs(W.i64Add, S.i64Add), bool: [W.i32Or, S.or] },
-  SUB: { f32: [W.f32Sub, S.f32Sub], f64: [W.f64Sub, S.f64Sub], ...sameForInts(W.i32Sub, S.i32Sub), ...sameForLongs(W.i64Sub, S.i64Sub) },
-  MUL: { f32: [W.f32Mul, S.f32Mul], f64: [W.f64Mul, S.f64Mul], ...sameForInts(W.i32Mul, S.i32Mul), ...sameForLongs(W.i64Mul, S.i64Mul), bool: [W.i32And, S.and] },
-  DIV: { f32: [W.f32Div, S.f32Div], f64: [W.f64Div, S.f64Div] },
-  MAX: { f32: [W.f32Max, S.f32Max], f64: [W.f64Max, S.f64Max], bool: [W.i32Or, S.or] },
-  MIN: { f32: [W.f32Min, S.f32Min], f64: [W.f64Min, S.f64Min], bool: [W.i32And, S.and] },
-  AND: { ...sameForInts(W.i32And, S.and), ...sameForLongs(W.i64And, S.and), bool: [W.i32And, S.and] },
-  OR: { ...sameForInts(W.i32Or, S.or), ...sameForLongs(W.i64Or, S.or), bool: [W.i32Or, S.or] },
-  XOR: { ...sameForInts(W.i32Xor, S.xor), ...sameForLongs(W.i64Xor, S.xor), bool: [W.i32Xor, S.xor] },
+  ADD: { ...floats(W.f32Add, S.f32Add), ...ints(W.i32Add, S.i32Add, S.i64Add), bool: [W.i32Or, S.or] },
+  SUB: { ...floats(W.f32Sub, S.f32Sub), ...ints(W.i32Sub, S.i32Sub, S.i64Sub) },
+  MUL: { ...floats(W.f32Mul, S.f32Mul), ...ints(W.i32Mul, S.i32Mul, S.i64Mul), bool: [W.i32And, S.and] },
+  DIV: floats(W.f32Div, S.f32Div),
+  MAX: { ...floats(W.f32Max, S.f32Max), bool: [W.i32Or, S.or] },
+  MIN: { ...floats(W.f32Min, S.f32Min), bool: [W.i32And, S.and] },
+  AND: { ...ints(W.i32And, S.and, S.and), bool: [W.i32And, S.and] },
+  OR: { ...ints(W.i32Or, S.or, S.or), bool: [W.i32Or, S.or] },
+  XOR: { ...ints(W.i32Xor, S.xor, S.xor), bool: [W.i32Xor, S.xor] },
 };
 
 /** Shifts: the second operand is a count; vectors take one scalar count for all lanes. */
 export const shiftCodes: Readonly<Record<string, Codes>> = {
-  SHL: { ...sameForInts(W.i32Shl, S.i32Shl), ...sameForLongs(W.i64Shl, S.i64Shl) },
+  SHL: ints(W.i32Shl, S.i32Shl, S.i64Shl),
   SHR: {
     i32: [W.i32ShrS, S.i32ShrS],
     u32: [W.i32ShrU, S.i32ShrU],
@@ -61,8 +68,8 @@ export const compareCodes: Readonly<Record<string, Codes>> = {
     f32: [W.f32Le, S.f32Le], f64: [W.f64Le, S.f64Le], i32: [W.i32LeS, S.i32LeS], u32: [W.i32LeU, S.i32LeU], bool: [W.i32LeU, 0],
     i64: [W.i64LeS, S.i64LeS], u64: [W.i64LeU, 0],
   },
-  EQ: { f32: [W.f32Eq, S.f32Eq], f64: [W.f64Eq, S.f64Eq], ...sameForInts(W.i32Eq, S.i32Eq), ...sameForLongs(W.i64Eq, S.i64Eq), bool: [W.i32Eq, 0] },
-  NE: { f32: [W.f32Ne, S.f32Ne], f64: [W.f64Ne, S.f64Ne], ...sameForInts(W.i32Ne, S.i32Ne), ...sameForLongs(W.i64Ne, S.i64Ne), bool: [W.i32Ne, 0] },
+  EQ: { f32: [W.f32Eq, S.f32Eq], f64: [W.f64Eq, S.f64Eq], ...ints(W.i32Eq, S.i32Eq, S.i64Eq, T.toLongCompare), bool: [W.i32Eq, 0] },
+  NE: { f32: [W.f32Ne, S.f32Ne], f64: [W.f64Ne, S.f64Ne], ...ints(W.i32Ne, S.i32Ne, S.i64Ne, T.toLongCompare), bool: [W.i32Ne, 0] },
 };
 
 /** Vector instructions by register kind: broadcast of a scalar, lane access, and the scalar type's fused multiply-add. */

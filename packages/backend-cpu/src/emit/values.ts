@@ -18,7 +18,7 @@ import {
   vop,
 } from './context.ts';
 import { divideByConstant, divideScalar, divideVector, mulHighScalar, mulHighVector } from './integers.ts';
-import { longScalar, longVector } from './longs.ts';
+import { longVector } from './longs.ts';
 import type { Val } from './lir.ts';
 import { extremumScalar, selectScalar } from './scalar-select.ts';
 import { binaryCodes, compareCodes, laneCodes, shiftCodes, unaryCodes } from './tables.ts';
@@ -121,11 +121,9 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
     return type === T.i32 && args.length === 2 ? fn.int(simple[0], type, a, b) : fn.op(simple[0], type, args);
   const compare = compareCodes[op]?.[kind];
   if (compare !== undefined) return fn.op(compare[0], T.i32, args);
-  const isInt = kind === 'i32' || kind === 'u32';
-  if (type === T.i64) {
-    const long = longScalar(ctx, op, kind as 'i64' | 'u64', args, n);
-    if (long !== null) return long;
-  }
+  const long = type === T.i64;
+  const isInt = long || kind === 'i32' || kind === 'u32';
+  const int = (code: number, x: Val, y: Val): Val => fn.int(long ? code + T.toLong : code, type, x, y);
   switch (op) {
     case 'WHERE':
       return select(ctx, a, b, c);
@@ -135,16 +133,16 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
         return fn.op(compareCodes.NE![regOf(x.dtype).kind]![0], T.i32, [ctx.get(x).parts[0]!, ctx.get(y).parts[0]!]);
       }
       if (kind === 'bool') return fn.op(W.i32Eqz, T.i32, [a]);
-      if (isInt) return fn.int(W.i32Xor, type, a, fn.i32(-1));
+      if (isInt) return int(W.i32Xor, a, scalarConst(ctx, reg, -1));
       break;
     }
     case 'NEG':
-      if (isInt) return fn.int(W.i32Sub, type, fn.i32(0), a);
+      if (isInt) return int(W.i32Sub, scalarConst(ctx, reg, 0), a);
       break;
     case 'ABS': {
-      if (kind !== 'i32') return a;
-      const sign = fn.int(W.i32ShrS, type, a, fn.i32(31));
-      return fn.int(W.i32Sub, type, fn.int(W.i32Xor, type, a, sign), sign);
+      if (kind[0] !== 'i') return a;
+      const sign = int(W.i32ShrS, a, scalarConst(ctx, reg, long ? 63 : 31));
+      return int(W.i32Sub, int(W.i32Xor, a, sign), sign);
     }
     case 'FLOOR':
     case 'CEIL':
@@ -153,12 +151,12 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
       return a;
     case 'MAX':
     case 'MIN': {
-      const code = kind === 'i32' ? (op === 'MAX' ? W.i32GtS : W.i32LtS) : op === 'MAX' ? W.i32GtU : W.i32LtU;
-      return select(ctx, fn.int(code, T.i32, a, b), a, b);
+      const code = kind[0] === 'i' ? (op === 'MAX' ? W.i32GtS : W.i32LtS) : op === 'MAX' ? W.i32GtU : W.i32LtU;
+      return select(ctx, fn.int(long ? code + T.toLongCompare : code, T.i32, a, b), a, b);
     }
     case 'IDIV':
     case 'IREM':
-      if (isInt) return divideScalar(ctx, op, kind, a, b, n);
+      if (isInt) return divideScalar(ctx, op, reg, a, b, n);
       break;
     case 'MULHI':
       if (kind === 'u32') return mulHighScalar(ctx, a, b);
