@@ -117,8 +117,8 @@ export class OpenClEngine implements IEngine {
     if (this.#life.live) await this.#kernels.ready();
   }
 
-  compiling(kernel: CompiledKernel): boolean {
-    return this.#life.live && this.#kernels.isCompiling(kernel as OpenClKernel);
+  compiling(kernels: readonly CompiledKernel[]): Promise<void> | null {
+    return this.#life.live ? this.#kernels.compiling(kernels as readonly OpenClKernel[]) : null;
   }
 
   release(kernels: readonly CompiledKernel[]): void {

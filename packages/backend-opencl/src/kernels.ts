@@ -4,7 +4,7 @@ import { printProgram, type Program } from '@polygrad/core/kernel';
 import { PrintError } from '@polygrad/emit-c';
 import { explainBuild } from './build-log.ts';
 import { OpenClKernel, printKernel } from './kernel.ts';
-import { BuildError, ProgramStore } from './programs.ts';
+import { BuildError, type Held, ProgramStore } from './programs.ts';
 import type { Setup } from './setup.ts';
 
 export class Kernels {
@@ -59,9 +59,12 @@ export class Kernels {
     return kernel.handle;
   }
 
-  /** True while `handleOf` would wait. */
-  isCompiling({ handle, held }: OpenClKernel): boolean {
-    return handle < 0 && held !== null && held.module.building !== null;
+  /** Resolves when these are compiled, or refused; null where `handleOf` would wait for none of them. */
+  compiling(kernels: readonly OpenClKernel[]): Promise<void> | null {
+    const open: Held[] = [];
+    for (const { handle, held } of kernels)
+      if (handle < 0 && held !== null && held.module.building !== null) open.push(held);
+    return open.length === 0 ? null : this.#programs.whenBuilt(open);
   }
 
   /** Resolves when all are compiled, or refused. */

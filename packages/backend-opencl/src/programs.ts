@@ -119,9 +119,13 @@ export class ProgramStore {
     return handle;
   }
 
-  /** Resolves when nothing is being compiled any more; what was refused is told to those who need it. */
-  async whenBuilt(): Promise<void> {
-    for (let [module] = this.#building; module !== undefined; [module] = this.#building) {
+  /** Resolves when nothing is being compiled any more, or not these; what was refused is told to those who need it. */
+  async whenBuilt(wanted?: readonly Held[]): Promise<void> {
+    const next = (): Module | undefined => {
+      if (wanted === undefined) return this.#building.values().next().value;
+      return wanted.find(({ module }) => this.#building.has(module))?.module;
+    };
+    for (let module = next(); module !== undefined; module = next()) {
       await this.#driver.built(module.handle);
       try {
         if (this.#building.has(module)) this.#finish(module);

@@ -144,10 +144,10 @@ export interface IEngine {
   /** Resolves when all kernels are ready, or found to be impossible. Left out where `compile` is done when it returns. */
   ready?(): Promise<void>;
   /**
-   * True while a kernel is still being compiled and `submit` would hold up the program until it is: readers wait for `ready` first. Left out
-   * where `submit` never waits for that.
+   * A promise of when these kernels are compiled, or refused; null where `submit` would not hold up the program for any of them. Readers
+   * wait for it first. Left out where `submit` never waits for that.
    */
-  compiling?(kernel: CompiledKernel): boolean;
+  compiling?(kernels: readonly CompiledKernel[]): Promise<void> | null;
   /** Drops compiled kernels that no plan holds any longer. */
   release(kernels: readonly CompiledKernel[]): void;
   /** Starts a batch of commands, in order. Never waits for the device unless the device has no other way. */

@@ -45,12 +45,10 @@ export function run(
     if (!cone.collect(wanted, options)) return false;
     const plan = planOf(state);
     const { engine } = state;
-    if (
-      patient &&
-      engine.ready !== undefined &&
-      plan.dispatches.some(({ kernel }) => engine.compiling?.(kernel) === true)
-    )
-      return engine.ready();
+    if (patient && engine.compiling !== undefined) {
+      const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
+      if (compiled !== null) return compiled;
+    }
     state.flushes++;
     execute(plan, cone, state.pool);
     state.kernels += plan.dispatches.length;

@@ -38,6 +38,8 @@ export function startTuning(engine: IEngine, forget: () => void): void {
     // Plans are made anew once, for all that was found.
     let better = false;
     try {
+      // Whoever waits for kernels of his own comes first.
+      await engine.ready?.();
       for (;;) {
         const [first] = choices.wanted();
         if (first === undefined || over) break;
