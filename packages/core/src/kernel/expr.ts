@@ -151,8 +151,8 @@ export class Exprs {
   }
 
   binary(op: BinaryOp, left: Operand, right: Operand): KNode {
-    const x = this.#node(left, right);
-    const y = this.#node(right, x);
+    const x = typeof left === 'object' ? left : this.#literal(left, right as KNode);
+    const y = typeof right === 'object' ? right : this.#literal(right, x);
     if (x.dtype !== y.dtype)
       fail('binary', `${op} needs operands of one dtype: got ${x.dtype} and ${y.dtype}; cast one of them`);
     const [a, b] = x.lanes === y.lanes ? [x, y] : this.#match(op, x, y);
@@ -163,8 +163,8 @@ export class Exprs {
 
   /** Of two literals the condition or the first factor says the dtype: a choice between two is one of bools. */
   ternary(op: TernaryOp, x: KNode, second: Operand, third: Operand): KNode {
-    const y = this.#node(second, typeof third === 'object' ? third : x);
-    const z = this.#node(third, y);
+    const y = typeof second === 'object' ? second : this.#literal(second, typeof third === 'object' ? third : x);
+    const z = typeof third === 'object' ? third : this.#literal(third, y);
     if (y.dtype !== z.dtype || x.dtype !== (op === 'WHERE' ? 'bool' : y.dtype)) {
       fail('ternary', `${op} got dtypes ${x.dtype}, ${y.dtype}, ${z.dtype}`);
     }
@@ -175,9 +175,7 @@ export class Exprs {
     return simplifyTernary(this, op, a, b, c) ?? this.intern(op, b.dtype, lanes, [a, b, c]);
   }
 
-  #node(x: Operand, other: Operand): KNode {
-    if (typeof x === 'object') return x;
-    const { dtype, lanes } = other as KNode;
+  #literal(x: Literal, { dtype, lanes }: KNode): KNode {
     return this.constant(dtype as DType, x, lanes);
   }
 
@@ -251,7 +249,7 @@ export class Exprs {
     return this.binary('MUL', a, b);
   }
   div(a: Operand, b: Operand): KNode {
-    const { dtype } = this.#node(a, b);
+    const { dtype } = typeof a === 'object' ? a : (b as KNode);
     if (!isFloat(dtype as DType)) fail('div', `needs floats: got ${dtype}; use idiv for integers`);
     return this.binary('DIV', a, b);
   }

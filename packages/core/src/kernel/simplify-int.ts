@@ -35,26 +35,37 @@ export function isLiteral(n: KNode, value: number): boolean {
  *
  * @param order sorts terms by their numbers in the form, before that
  */
-export function fromLinear(e: Exprs, form: Linear, order: (i: number, j: number) => number = () => 0): KNode {
+export function fromLinear(e: Exprs, form: Linear, order?: (i: number, j: number) => number): KNode {
   const { terms, coefs } = form;
   if (terms.length === 0) return e.i32(form.offset);
-  const isNegative = (i: number): number => Number((coefs[i] as number) < 0);
-  const sorted = [...terms.keys()].sort((i, j) => order(i, j) || isNegative(i) - isNegative(j));
+  if (terms.length === 1 && coefs[0] === 1 && form.offset === 0) return terms[0] as KNode;
+  // Most sums only add, in the order of their terms.
+  const sorted = order !== undefined || coefs.some(isNegative) ? coefs.map((_, i) => i) : null;
+  sorted?.sort(
+    (i, j) => order?.(i, j) || Number(isNegative(coefs[i] as number)) - Number(isNegative(coefs[j] as number)),
+  );
   let sum: KNode | null = null;
   let { offset } = form;
-  for (const i of sorted) {
-    const [term, coef] = [terms[i] as KNode, coefs[i] as number];
-    const times = (k: number): KNode => (k === 1 ? term : e.intern('MUL', 'int32', 1, [term, e.i32(k)]));
+  for (let k = 0; k < terms.length; k++) {
+    const i = sorted === null ? k : (sorted[k] as number);
+    const term = terms[i] as KNode;
+    const coef = coefs[i] as number;
     if (sum === null && coef < 0 && offset !== 0) [sum, offset] = [e.i32(offset), 0];
-    if (sum !== null) sum = e.intern(coef < 0 ? 'SUB' : 'ADD', 'int32', 1, [sum, times(Math.abs(coef))]);
-    else sum = coef === -1 ? e.intern('NEG', 'int32', 1, [term]) : times(coef);
+    if (sum !== null) sum = e.intern(coef < 0 ? 'SUB' : 'ADD', 'int32', 1, [sum, product(e, term, Math.abs(coef))]);
+    else sum = coef === -1 ? e.intern('NEG', 'int32', 1, [term]) : product(e, term, coef);
   }
   if (offset !== 0) sum = e.intern('ADD', 'int32', 1, [sum as KNode, e.i32(offset)]);
   const node = sum as KNode;
-  if (node !== terms[0]) inner(node).linear = form;
+  inner(node).linear = form;
   const bounds = formBounds(form);
-  if (fitsInt32(bounds)) assumeBounds(node, ...bounds);
+  if (fitsInt32(bounds)) assumeBounds(node, bounds[0], bounds[1]);
   return node;
+}
+
+const isNegative = (coef: number): boolean => coef < 0;
+
+function product(e: Exprs, term: KNode, k: number): KNode {
+  return k === 1 ? term : e.intern('MUL', 'int32', 1, [term, e.i32(k)]);
 }
 
 /** a + k * b for int32 scalars. */

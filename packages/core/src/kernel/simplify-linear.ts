@@ -76,7 +76,8 @@ export function scale(a: Linear, k: number): Linear {
 
 /** Least and largest value of the form as real numbers. */
 export function formBounds(f: Linear): readonly [number, number] {
-  let [low, high] = [f.offset, f.offset];
+  let low = f.offset;
+  let high = f.offset;
   for (let i = 0; i < f.terms.length; i++) {
     const c = f.coefs[i] as number;
     const { lo, hi } = inner(f.terms[i] as KNode);
@@ -87,8 +88,8 @@ export function formBounds(f: Linear): readonly [number, number] {
 }
 
 /** True if the bounds are within int32, so that nothing wraps. */
-export function fitsInt32([low, high]: readonly [number, number]): boolean {
-  return low >= -2147483648 && high <= 2147483647;
+export function fitsInt32(bounds: readonly [number, number]): boolean {
+  return bounds[0] >= -2147483648 && bounds[1] <= 2147483647;
 }
 
 /** The terms whose coefficients are wanted, divided by a number, with another offset. */
