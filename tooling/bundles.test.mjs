@@ -13,7 +13,7 @@ import { publicOperations } from './operations/sources.mjs';
  * growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
-  add: { rolldown: [64_000, 64_000], vite: [64_200, 64_200], esbuild: [67_000, 67_000] },
+  add: { rolldown: [63_000, 63_000], vite: [63_000, 63_000], esbuild: [65_700, 65_700] },
   'cnn-cpu': { rolldown: [109_800, 111_900] },
   cnn: {
     rolldown: [111_000, 141_800],
