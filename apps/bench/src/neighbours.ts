@@ -9,20 +9,27 @@ import { parseArgs } from 'node:util';
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import {
   add,
+  avgPool2d,
+  cast,
+  contiguous,
   conv2d,
   cumSum,
+  type DType,
   depthwiseConv2d,
   gelu,
   layerNorm,
   matmul,
   max,
   maxPool2d,
+  permute,
   scope,
   setEngine,
   softmax,
   sort,
   sum,
   type Tensor,
+  take,
+  tensor,
   transpose,
 } from '@polygrad/core';
 import { numbers, repetitions, timed } from './turns.ts';
@@ -35,6 +42,10 @@ interface Family {
   readonly run: (a: Tensor, b: Tensor) => Tensor;
   /** Shape of a second operand: a kernel. */
   readonly second?: (n: number) => readonly number[];
+  /** Dtype of the operands; default: float32. */
+  readonly dtype?: DType;
+  /** The second operand holds places in the first one, in no order. */
+  readonly places?: boolean;
   /** What time is taken for; default: the elements of the first operand. */
   readonly work?: (n: number) => number;
 }
@@ -61,9 +72,34 @@ const families: readonly Family[] = [
   },
   {
     name: 'add-transposed',
-    centres: [64, 256, 1024],
+    centres: [64, 256, 512, 1024, 2048],
     shape: (n) => [n, n],
     run: (a) => scope(() => add(a, transpose(a))),
+  },
+  {
+    name: 'add-transposed-64',
+    centres: [64, 256, 512, 1024],
+    shape: (n) => [n, n],
+    dtype: 'float64',
+    run: (a) => scope(() => add(a, transpose(a))),
+  },
+  {
+    name: 'copy-transposed',
+    centres: [64, 256, 512, 1024, 2048],
+    shape: (n) => [n, n],
+    run: (a) => scope(() => contiguous(transpose(a))),
+  },
+  {
+    name: 'to-nhwc',
+    centres: [16, 64, 256],
+    shape: (n) => [2, n, 28, 28],
+    run: (a) => scope(() => contiguous(permute(a, [0, 2, 3, 1]))),
+  },
+  {
+    name: 'to-nchw',
+    centres: [16, 64, 256],
+    shape: (n) => [2, 28, 28, n],
+    run: (a) => scope(() => contiguous(permute(a, [0, 3, 1, 2]))),
   },
   { name: 'softmax', centres: widths, shape: rowsOf, run: (a) => softmax(a) },
   { name: 'layer-norm', centres: widths, shape: rowsOf, run: (a) => layerNorm(a) },
@@ -101,9 +137,17 @@ const families: readonly Family[] = [
         run: (a, b) => depthwiseConv2d(a, b, { padding: 1, layout }),
       },
       { name: `max-pool-${layout}`, centres: [16, 64], shape: images, run: (a) => maxPool2d(a, 2, { layout }) },
+      { name: `average-pool-${layout}`, centres: [16, 64], shape: images, run: (a) => avgPool2d(a, 2, { layout }) },
     ];
   }),
   { name: 'cum-sum-rows', centres: widths, shape: rowsOf, run: (a) => cumSum(a, 1) },
+  {
+    name: 'take-rows',
+    centres: widths,
+    shape: rowsOf,
+    places: true,
+    run: (a, b) => take(a, b, 0),
+  },
   { name: 'sort-rows', centres: [64, 256, 1024], shape: (n) => [Math.ceil(32768 / n), n], run: (a) => sort(a, 1) },
 ];
 
@@ -116,12 +160,23 @@ function sizesAround(centre: number): number[] {
 /** Milliseconds a sample takes at least. */
 const sampleMs = 0.4;
 
+function operand({ dtype }: Family, shape: readonly number[], seed: number): Tensor {
+  const x = numbers(shape, seed);
+  return dtype === undefined ? x : cast(x, dtype);
+}
+
+/** Every place below `n` once: steps of a number that shares no factor with most others. */
+function placesIn(n: number): Tensor {
+  return tensor(Int32Array.from({ length: n }, (_, i) => (i * 7919) % n));
+}
+
 /** Nanoseconds for an element, best of all turns, by size. */
 async function measure(family: Family, centre: number, turns: number): Promise<Map<number, number>> {
   const entries = [];
   for (const n of sizesAround(centre)) {
-    const a = numbers(family.shape(n), 1);
-    const b = family.second === undefined ? a : numbers(family.second(n), 2);
+    const a = operand(family, family.shape(n), 1);
+    const places = family.places === true ? placesIn(family.shape(n)[0] as number) : undefined;
+    const b = places ?? (family.second === undefined ? a : operand(family, family.second(n), 2));
     const run = (): Tensor => family.run(a, b);
     const times = await repetitions(run, 12, sampleMs);
     entries.push({ n, work: family.work?.(n) ?? a.size, operands: [a, b], run, times, best: Number.POSITIVE_INFINITY });
@@ -157,7 +212,7 @@ for (const family of families) {
       if (ratio < 0.75) cliffs++;
       return `${n}: ${ratio.toFixed(2)}${ratio < 0.75 ? ' CLIFF' : ''}`;
     });
-    process.stdout.write(`${family.name.padEnd(15)} ${middle.toFixed(3).padStart(8)} ns  ${cells.join('  ')}\n`);
+    process.stdout.write(`${family.name.padEnd(18)} ${middle.toFixed(3).padStart(8)} ns  ${cells.join('  ')}\n`);
   }
 }
 process.stdout.write(`${cliffs} of these sizes are more than 25 % below their neighbours\n`);

@@ -6,7 +6,7 @@
  * are few vectors, which the emitter transposes with shuffles (backend-cpu, windows.ts). Blocks follow each other along j, so that
  * lines are written in order: in C with the same instructions 2 to 5 times as fast as blocks that follow each other along i.
  *
- * Where the rows that are read lie a multiple of 4096 bytes apart, all lines of a block share one or two sets of the cache and drive each
+ * Where the rows that are read lie a multiple of 2048 bytes apart, all lines of a block share one or two sets of the cache and drive each
  * other out. There larger blocks are first copied to memory near by, transposed, every line read at once.
  */
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
@@ -26,9 +26,9 @@ const squares = 4;
 const larger = 4;
 /** Extents and elements from which tiles pay. */
 const least = { along: 8, across: 4, elements: 256 };
-/** Lines this far apart share a set of a first-level cache (64 sets of 64 bytes); how far from that is near. */
-const page = 4096;
-const crowdedBytes = 12;
+/** Rows so many bytes apart lie in two sets of a first-level cache (64 sets of 64 bytes, 8 lines each); how far from that is near. */
+const crowdedRows = 2048;
+const nearRows = 12;
 
 /** Cuts off what fills no square, as nests of their own, so that all squares are whole. */
 export function cutTransposes(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
@@ -168,6 +168,6 @@ function transposedRanges(stores: readonly LoopStore[]): Transposed | null {
 
 /** True if rows so many bytes apart lie in few sets of a cache, of which each has room for few. */
 function isCrowded(stride: number): boolean {
-  const rest = Math.abs(stride) % page;
-  return Math.min(rest, page - rest) <= crowdedBytes;
+  const rest = Math.abs(stride) % crowdedRows;
+  return Math.min(rest, crowdedRows - rest) <= nearRows;
 }
