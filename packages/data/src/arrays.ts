@@ -89,6 +89,16 @@ const CONSTRUCTORS: { readonly [D in HostDType]: HostArrayConstructor<HostData[D
   bool: Uint8Array,
 };
 
+/** What is wrong with an array that is to hold elements of a dtype; undefined if nothing is. */
+export function wrongArray(dtype: HostDType, data: unknown): string | undefined {
+  const Constructor = CONSTRUCTORS[dtype] as (typeof CONSTRUCTORS)[HostDType] | undefined;
+  if (Constructor === undefined)
+    return `unknown dtype ${String(dtype)}; give one of ${Object.keys(CONSTRUCTORS).join(', ')}`;
+  if (data instanceof Constructor) return undefined;
+  const kind = (data as object | undefined)?.constructor?.name ?? typeof data;
+  return `${dtype} needs a ${Constructor.name}: the data is a ${kind}; convert it first`;
+}
+
 /** New zeroed elements of type `dtype`. */
 export function allocateHost<D extends HostDType>(dtype: D, length: number): HostData[D] {
   const Constructor: HostArrayConstructor<HostData[D]> = CONSTRUCTORS[dtype];

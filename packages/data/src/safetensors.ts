@@ -6,7 +6,16 @@
  * 100 MB and starts with `{`, names are unique, offsets leave no holes. Like the reference writer this one puts types
  * with larger elements first and orders by name within a type, so every tensor is aligned in the file.
  */
-import { HOST_BYTES, type HostArray, type HostDType, LITTLE_ENDIAN, sizeOf, swapBytes, viewHost } from './arrays.ts';
+import {
+  HOST_BYTES,
+  type HostArray,
+  type HostDType,
+  LITTLE_ENDIAN,
+  sizeOf,
+  swapBytes,
+  viewHost,
+  wrongArray,
+} from './arrays.ts';
 import { DataError } from './errors.ts';
 
 const HEADER_LIMIT = 100_000_000;
@@ -63,7 +72,7 @@ function littleEndianBytes(array: HostArray): Uint8Array {
  *
  * @param tensors arrays by name
  * @param metadata free text for the header
- * @throws DataError `argument` for the name `__metadata__`, `mismatch` if an array does not fill its shape
+ * @throws DataError `argument` for the name `__metadata__` and data of another dtype, `mismatch` if an array does not fill its shape
  * @example
  * const file = encodeSafetensors({ 'fc.bias': { dtype: 'float32', shape: [2], data: new Float32Array([1, 2]) } });
  */
@@ -79,6 +88,8 @@ export function encodeSafetensors(
   }
   let offset = 0;
   for (const { name, array } of entries) {
+    const wrong = wrongArray(array.dtype, array.data);
+    if (wrong !== undefined) throw new DataError('argument', name, `[safetensors] '${name}': ${wrong}`);
     if (name === '__metadata__') {
       throw new DataError('argument', name, `[safetensors] no tensor may have the name '__metadata__'; rename it`);
     }

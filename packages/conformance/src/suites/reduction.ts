@@ -72,7 +72,7 @@ const reductions: readonly Reduction[] = [
     empty: false,
     least: 2,
   },
-  { name: 'logSumExp', run: pg.logSumExp, f: (v) => Math.log(total(v.map(Math.exp))), empty: false },
+  { name: 'logSumExp', run: pg.logSumExp, f: (v) => Math.log(total(v.map(Math.exp))) },
   { name: 'norm', run: pg.norm, f: (v) => Math.hypot(...v), empty: false },
   {
     name: 'any',

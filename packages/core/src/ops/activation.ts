@@ -5,7 +5,7 @@
  */
 import * as p from '../graph/primitives.ts';
 import { normalizeAxis } from '../shape/axes.ts';
-import { ShapeError, showShape } from '../shape/errors.ts';
+import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -136,8 +136,11 @@ export function softsign(x: TensorLike): Tensor {
  * gelu(tensor([0, 1])); // [0, 0.8413447]
  */
 export function gelu(x: TensorLike, options: { readonly approximate?: 'none' | 'tanh' } = {}): Tensor {
+  const { approximate = 'none' } = options;
+  if (approximate !== 'none' && approximate !== 'tanh')
+    throw new ArgumentError('gelu', `unknown approximate: '${String(approximate)}'; must be 'none' or 'tanh'`);
   return activation('gelu', x, (t) => {
-    if (options.approximate === 'tanh') {
+    if (approximate === 'tanh') {
       const inner = mul(add(t, mul(mul(mul(t, t), t), 0.044715)), Math.sqrt(2 / Math.PI));
       return mul(mul(t, 0.5), add(1, tanh(inner)));
     }

@@ -108,4 +108,18 @@ describe('losses', () => {
       [-0.5, 0.5, 0],
     );
   });
+
+  it('is NaN where the class is not there, unless it is ignored', async () => {
+    const logits = f64([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
+    for (const bad of [-1, 3, 100]) {
+      const loss = pg.crossEntropy(logits, i32([bad, 0]), { reduction: 'none' });
+      expect(await values(loss)).toEqual([Number.NaN, expect.closeTo(2.4076059644443806, 12)]);
+      const mean = pg.crossEntropy(logits, i32([bad, 0]), { ignoreIndex: bad, labelSmoothing: 0 });
+      expect(await values(mean)).toEqual([expect.closeTo(2.4076059644443806, 12)]);
+    }
+    expect(await values(pg.nllLoss(logits, i32([7, 0]), { weight: f64([1, 2, 3]) }))).toEqual([Number.NaN]);
+  });
 });

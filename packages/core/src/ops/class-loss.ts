@@ -95,10 +95,18 @@ function classLoss(
     losses = p.add(p.mul(losses, p.like(logs, 1 - smoothing)), spread);
   }
   const { reduction = 'mean', ignoreIndex } = options;
+  // A kernel cannot throw; a class that is not there has no probability.
+  const number = p.cast(target, 'int32');
+  const known = p.binary(
+    'and',
+    p.le(p.constant(0, 'int32'), number),
+    p.lt(number, p.constant(logs.shape[axis] as number, 'int32')),
+  );
+  losses = p.where(known, losses, p.like(logs, Number.NaN));
   let counted =
     weight === null ? null : p.reduce(p.where(mask, p.broadcastTo(weight, logs.shape), zero), 'sum', [axis]);
   if (ignoreIndex !== undefined) {
-    const ignored = p.eq(p.cast(target, 'int32'), p.constant(ignoreIndex, 'int32'));
+    const ignored = p.eq(number, p.constant(ignoreIndex, 'int32'));
     losses = p.where(ignored, zero, losses);
     counted = p.where(ignored, zero, counted ?? p.constant(1, logs.dtype, target.shape));
   }
@@ -135,7 +143,7 @@ export interface CrossEntropyOptions extends ClassLossOptions {
  * Minus the logarithm of the softmax probability of the target. Source: PyTorch `cross_entropy`.
  *
  * @param logits [N, C, ...] or [C]
- * @param target class numbers (integers) [N, ...], or probabilities of the shape of the logits
+ * @param target class numbers (integers) [N, ...], whose loss is NaN outside 0 .. C-1, or probabilities of the shape of the logits
  * @param options labelSmoothing (0), weight [C], ignoreIndex (class numbers only), reduction
  * @returns a scalar, or with reduction 'none' the shape without the class axis
  * @throws ShapeError and DTypeError where target and logits do not fit

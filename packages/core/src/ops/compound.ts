@@ -10,11 +10,17 @@ import { given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, cast, div, maximum, mul, neg, floatPair, pair, reciprocal, sub } from './arithmetic.ts';
 import { onesLike } from './creation.ts';
-import { equal, greaterEqual, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
+import { equal, greaterEqual, isInf, isNaN as areNaN, less, logicalAnd, logicalOr, notEqual, where } from './logic.ts';
 import { floatUnaryOp, inFloat32 } from './recording.ts';
 
+/** `beyond`, or true where a bound that may be NaN is. */
+function orNaN(given: TensorLike, bound: Tensor, beyond: Tensor): Tensor {
+  const known = typeof given === 'number' && !Number.isNaN(given);
+  return known || !isFloat(bound.dtype) ? beyond : logicalOr(beyond, areNaN(bound));
+}
+
 /**
- * x limited to low .. high; NaN stays. Source: Array API `clip`. The gradient at a bound is that of x.
+ * x limited to low .. high; NaN, of x or of a bound, stays. Source: Array API `clip`. The gradient at a bound is that of x.
  *
  * @param low smallest result; none if null
  * @param high largest result; none if null
@@ -27,11 +33,11 @@ export function clip(x: TensorLike, low: TensorLike | null, high: TensorLike | n
     let result = wrap(operand(x));
     if (low !== null) {
       const bound = given(low, result);
-      result = where(less(result, bound), bound, result);
+      result = where(orNaN(low, bound, less(result, bound)), bound, result);
     }
     if (high !== null) {
       const bound = given(high, result);
-      result = where(less(bound, result), bound, result);
+      result = where(orNaN(high, bound, less(bound, result)), bound, result);
     }
     return result;
   });

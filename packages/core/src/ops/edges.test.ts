@@ -148,3 +148,58 @@ describe('functions with a singular point', () => {
     expect(() => pg.fma(pg.tensor([true]), pg.tensor([true]), pg.tensor([true]))).toThrow(/\[fma\].*bool/);
   });
 });
+
+describe('what audits of edges found', () => {
+  it('isClose tells integers apart that float32 does not', async () => {
+    const exactly = { rtol: 0, atol: 0 };
+    expect(await values(pg.isClose(i32([16777217, 5]), i32([16777216, 5]), exactly))).toEqual([0, 1]);
+    const [a, b] = [pg.tensor([2n ** 60n + 1n, -(2n ** 63n)]), pg.tensor([2n ** 60n, 2n ** 63n - 1n])];
+    expect(await values(pg.isClose(a, b, exactly))).toEqual([0, 0]);
+    expect(await values(pg.isClose(a, b, { rtol: 0, atol: 1 }))).toEqual([1, 0]);
+    const bytes = { dtype: 'int8' } as const;
+    expect(await values(pg.isClose(pg.tensor([-128], bytes), pg.tensor([127], bytes), { rtol: 0, atol: 254 }))).toEqual(
+      [0],
+    );
+    expect(await values(pg.isClose(pg.tensor([-128], bytes), pg.tensor([127], bytes), { rtol: 0, atol: 255 }))).toEqual(
+      [1],
+    );
+    const unsigned = { dtype: 'uint32' } as const;
+    expect(await values(pg.isClose(pg.tensor([1], unsigned), pg.tensor([2], unsigned), exactly))).toEqual([0]);
+    expect(await values(pg.isClose(pg.tensor([true, true]), pg.tensor([false, true]), exactly))).toEqual([0, 1]);
+  });
+
+  it('clip with a bound that is NaN is NaN', async () => {
+    const nan = Number.NaN;
+    expect(await values(pg.clip(f64([2, 5]), f64([nan, 0]), 1))).toEqual([nan, 1]);
+    expect(await values(pg.clip(f64([2, 5]), 0, f64([nan, 1])))).toEqual([nan, 1]);
+    expect(await values(pg.clip(f64([2, nan]), nan, null))).toEqual([nan, nan]);
+    expect(await values(pg.clip(f64([nan, -3]), f64([0, 0]), f64([1, 1])))).toEqual([nan, 0]);
+  });
+
+  it.each([
+    [2, -2],
+    [2, 2.5],
+    [2, Number.NaN],
+  ])('affineGrid refuses the size %d x %d', (h, w) => {
+    expect(() => pg.affineGrid(pg.ones([1, 2, 3]), [1, 1, h, w])).toThrow(/\[affineGrid\] bad size/);
+  });
+
+  it('lists that do not fit are refused', () => {
+    expect(() => pg.linspace(0, 1, 1e10)).toThrow(/\[linspace\] too many elements/);
+    expect(() =>
+      pg.tensordot(pg.ones([2, 2]), pg.ones([2, 2]), [
+        [0, 0],
+        [0, 1],
+      ]),
+    ).toThrow(/\[tensordot\] axis 0 is named twice in \[0, 0\]/);
+    expect(() => pg.gelu(pg.ones([1]), { approximate: 'z' as never })).toThrow(/\[gelu\] unknown approximate: 'z'/);
+    for (const offsets of [
+      [1, 2],
+      [0, 2, 1],
+      [0, 4],
+      [0, -1],
+    ])
+      expect(() => pg.embeddingBag([0, 1, 2], pg.ones([3, 2]), { offsets })).toThrow(/\[embeddingBag\] bad offset/);
+    expect(pg.embeddingBag([0, 1, 2], pg.ones([3, 2]), { offsets: [0, 3] }).shape).toEqual([2, 2]);
+  });
+});

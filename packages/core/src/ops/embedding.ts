@@ -2,7 +2,7 @@
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { compose } from '../graph/scope.ts';
+import { compose, isHandle } from '../graph/scope.ts';
 import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -118,9 +118,21 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
     const safe = safeIndex(op, index, table.shape[0] as number);
     /** Whether each index counts; null if all do. */
     const real = padding === null ? null : p.not(p.eq(safe, p.constant(padding, 'int32')));
+    if (offsets && !isHandle(offsets)) checkOffsets(op, offsets, index.shape[0] as number);
     const bags = offsets ? listedBags(op, indexNode(op, offsets, null), index.shape[0] as number) : rowBags();
     return wrap(p.cast(bags.pool(mode, rows, real), table.dtype));
   });
+}
+
+/** Throws unless offsets given by the host start at 0, do not fall and lie within the indices. */
+function checkOffsets(op: string, offsets: IndexLike, count: number): void {
+  const list = Array.from(offsets as ArrayLike<number>, Number);
+  const bad = list.findIndex((at, i) => (i === 0 ? at !== 0 : !(at >= (list[i - 1] as number) && at <= count)));
+  if (bad >= 0)
+    throw new ArgumentError(
+      op,
+      `bad offset ${bad}: ${list[bad]} in [${list.join(', ')}]; the first is 0, none is below the one before it or above ${count}, the number of indices`,
+    );
 }
 
 interface Bags {

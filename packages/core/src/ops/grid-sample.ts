@@ -11,7 +11,7 @@ import { compose } from '../graph/scope.ts';
 import { fmodPrimitive } from '../primitives/remainder.ts';
 import { roundPrimitive } from '../primitives/rounding.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
-import { checkList } from '../shape/axes.ts';
+import { checkList, checkShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { wrap } from '../tensor/handle.ts';
@@ -204,6 +204,7 @@ export function affineGrid(
     const given = floatOperand(theta);
     const map = widened(given);
     checkList(op, 'size', size, '[1, 3, 8, 8]');
+    checkShape(op, size);
     const rank = size.length - 2;
     if (
       (rank !== 2 && rank !== 3) ||

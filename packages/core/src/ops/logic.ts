@@ -4,10 +4,10 @@
  * Nothing here has a gradient but `where` and `nanToNum`, which pass it to the side taken.
  */
 import { makeNode } from '../graph/build.ts';
-import { cast, constant, eq, not, where as whereNode } from '../graph/primitives.ts';
+import { binary, cast, constant, eq, not, where as whereNode } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
 import { beginOp, compose } from '../graph/scope.ts';
-import { isFloat } from '../shape/dtype.ts';
+import { type DType, isFloat } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { operand, operands, weak } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -195,6 +195,13 @@ export function where(condition: TensorLike, a: TensorLike, b: TensorLike): Tens
   return wrap(whereNode(truthOf(condition), x, y));
 }
 
+/** |a - b| of integers, exact: where the difference of signed ones wraps, its bits are still those of the unsigned distance. */
+function integerDistance(x: Node, y: Node): Node {
+  const [a, b] = x.dtype === 'bool' ? [cast(x, 'uint8'), cast(y, 'uint8')] : [x, y];
+  const distance = binary('sub', binary('maximum', a, b), binary('minimum', a, b));
+  return cast(distance, a.dtype.replace(/^int/, 'uint') as DType);
+}
+
 /**
  * True where |a - b| <= atol + rtol * |b|, or both are the same infinity. Source: NumPy `isclose`.
  *
@@ -212,9 +219,14 @@ export function isClose(
     const { rtol = 1e-5, atol = 1e-8, equalNaN = false } = options;
     beginOp('isClose');
     let [x, y] = operands(a, b);
-    if (!isFloat(x.dtype)) [x, y] = [cast(x, 'float32'), cast(y, 'float32')];
+    const same = eq(x, y);
+    let distance: Node;
+    if (isFloat(x.dtype)) distance = makeNode('abs', [makeNode('sub', [x, y], null)], null);
+    else {
+      distance = cast(integerDistance(x, y), 'float32');
+      [x, y] = [cast(x, 'float32'), cast(y, 'float32')];
+    }
     const number = (value: number): Node => constant(value, x.dtype);
-    const distance = makeNode('abs', [makeNode('sub', [x, y], null)], null);
     const room = makeNode(
       'add',
       [number(atol), makeNode('mul', [number(rtol), makeNode('abs', [y], null)], null)],
@@ -222,7 +234,7 @@ export function isClose(
     );
     const finite = makeNode('lt', [makeNode('abs', [y], null), number(Number.POSITIVE_INFINITY)], null);
     const near = makeNode('and', [finite, makeNode('le', [distance, room], null)], null);
-    let close: Node = makeNode('or', [near, eq(x, y)], null);
+    let close: Node = makeNode('or', [near, same], null);
     if (equalNaN)
       close = makeNode(
         'or',

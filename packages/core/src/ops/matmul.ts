@@ -272,14 +272,18 @@ export function tensordot(
         'tensordot',
         `numbers of axes differ: ${axes[0].length} and ${axes[1].length}; pair them`,
       );
-    return wrap(
-      contract(
-        'tensordot',
-        x,
-        y,
-        axes[0].map((axis) => normalizeAxis('tensordot', axis, m)),
-        axes[1].map((axis) => normalizeAxis('tensordot', axis, n)),
-      ),
-    );
+    const [left, right] = [
+      axes[0].map((axis) => normalizeAxis('tensordot', axis, m)),
+      axes[1].map((axis) => normalizeAxis('tensordot', axis, n)),
+    ];
+    for (const given of [left, right]) {
+      const twice = given.find((axis, i) => given.indexOf(axis) !== i);
+      if (twice !== undefined)
+        throw new ArgumentError(
+          'tensordot',
+          `axis ${twice} is named twice in [${given.join(', ')}]; sum over an axis once`,
+        );
+    }
+    return wrap(contract('tensordot', x, y, left, right));
   });
 }

@@ -2,6 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { checkShape } from '../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type DType, isFloat, isInteger, widenedFloat } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -58,8 +59,7 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
  */
 export function linspace(start: number, stop: number, count: number, options: CreationOptions = {}): Tensor {
   return compose('linspace', () => {
-    if (!Number.isInteger(count) || count < 0)
-      throw new ArgumentError('linspace', `bad count: ${count}; must be a non-negative integer`);
+    checkShape('linspace', [checkSize('linspace', 'count', count)]);
     const dtype = options.dtype ?? 'float32';
     if (!isFloat(dtype))
       throw new DTypeError('linspace', `dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);

@@ -86,7 +86,14 @@ describe('reductions at their edges', () => {
     expect(await values(pg.countNonZero(none))).toEqual([0]);
     expect(await values(pg.nanSum(none))).toEqual([0]);
     expect(await values(pg.nanMean(none))).toEqual([nan]);
-    for (const f of [pg.max, pg.min, pg.logSumExp]) expect(() => f(none)).toThrow(/empty|nothing/);
+    expect(await values(pg.logSumExp(none))).toEqual([-inf]);
+    expect(await values(pg.logSumExp(pg.zeros([2, 0, 3]), { axis: [0, 1], keepDims: true }))).toEqual([
+      -inf,
+      -inf,
+      -inf,
+    ]);
+    expect(await values(derivative((t) => pg.logSumExp(t), 1)(none))).toEqual([]);
+    for (const f of [pg.max, pg.min]) expect(() => f(none)).toThrow(/empty|nothing/);
   });
 
   it('skip NaN where they say so, in gradients too', async () => {
@@ -96,6 +103,12 @@ describe('reductions at their edges', () => {
     expect(await values(pg.countNonZero(f64([0, nan, 2])))).toEqual([2]);
     expect(await values(derivative((t) => pg.nanMean(t), 1)(x))).toEqual([0.5, 0, 0.5]);
     expect(await values(pg.nanMean(f64([nan])))).toEqual([nan]);
+  });
+
+  it('of integers that skip NaN are exact', async () => {
+    const sum = pg.nanSum(i32([16777217, 2]));
+    expect([sum.dtype, await values(sum)]).toEqual([pg.sum(i32([1])).dtype, [16777219]]);
+    expect(await pg.nanSum(pg.tensor([2n ** 60n, 1n])).array()).toBe(2n ** 60n + 1n);
   });
 
   it('variance and std correct, and are flat where all are equal', async () => {

@@ -3,9 +3,10 @@
  */
 import { reshape, stopGradient } from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
+import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { floatOperand } from '../tensor/operand.ts';
+import { floatOperand, operand } from '../tensor/operand.ts';
 import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, cast, div, mul, pow, square, sub } from './arithmetic.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
@@ -101,9 +102,7 @@ function rootOrZero(x: Tensor): Tensor {
 }
 
 /**
- * log(sum(exp(x))) without overflow; -infinity, with gradient 0, of rows that are all -infinity. Source: SciPy `logsumexp`.
- *
- * @throws ShapeError for empty axes
+ * log(sum(exp(x))) without overflow; -infinity, with gradient 0, of rows that are empty or all -infinity. Source: SciPy `logsumexp`.
  *
  * @example
  * logSumExp(tensor([0, 0])); // 0.6931472
@@ -112,6 +111,8 @@ export function logSumExp(x: TensorLike, axis?: AxisArgument): Tensor {
   return compose('logSumExp', () =>
     inFloat32([wrap(floatOperand(x))], (wide) => {
       const { t, axes } = prepared('logSumExp', wide, axis);
+      if (axes.axes.some((i) => t.shape[i] === 0))
+        return dropKept(log(sum(t, { axis: axes.axes, keepDims: true })), axes);
       const largest = max(t, { axis: axes.axes, keepDims: true });
       // Infinite maxima are not subtracted: infinity minus itself would be NaN.
       const shift = wrap(stopGradient(nodeOf(where(areFinite(largest), largest, 0))));
@@ -171,18 +172,20 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
 }
 
 /**
- * The sum of the elements that are not NaN. Source: NumPy `nansum`.
+ * The sum of the elements that are not NaN; of integers, which have none, their sum. Source: NumPy `nansum`.
  *
  * @example
  * nanSum(tensor([1, NaN])); // 1
  */
 export function nanSum(x: TensorLike, axis?: AxisArgument): Tensor {
-  return compose('nanSum', () =>
-    inFloat32([wrap(floatOperand(x))], (wide) => {
+  return compose('nanSum', () => {
+    const given = operand(x);
+    if (!isFloat(given.dtype)) return sum(wrap(given), axis);
+    return inFloat32([wrap(given)], (wide) => {
       const { t, axes } = prepared('nanSum', wide, axis);
       return sum(where(areNaN(t), 0, t), { axis: axes.axes, keepDims: axes.keepDims });
-    }),
-  );
+    });
+  });
 }
 
 /**
