@@ -277,6 +277,7 @@ export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/verify.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
 export { type KernelRun, type Profile, type ProfileOptions, profile } from './schedule/profile.ts';
+export { onRollback } from './graph/assigned.ts';
 export { isRehearsing } from './graph/rehearsal.ts';
 export { warmup } from './tensor/warmup.ts';
 export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './schedule/runtime.ts';

@@ -22,6 +22,8 @@ export interface TrackedHandle extends Handle {
   kept: boolean;
   /** Number of the scope exit that lets it survive. */
   stamp: number;
+  /** True while a flush that fails would take an assignment back (assigned.ts). */
+  assigned?: boolean;
   dispose(): void;
 }
 
@@ -173,14 +175,30 @@ function watchLater(): void {
 export function finishFlush(): void {
   if (young.length > 0) watchYoung();
   for (const handle of pendingHandles) if (!handle.disposed && !handle.watched) young.push(handle);
-  if (young.length > 0 && !watching) {
-    watching = true;
-    queueMicrotask(watchLater);
-  }
+  watchSoon();
   empty(pendingHandles);
   pendingNodes = 0;
   pendingBytes = 0;
   epoch++;
+}
+
+function watchSoon(): void {
+  if (young.length > 0 && !watching) {
+    watching = true;
+    queueMicrotask(watchLater);
+  }
+}
+
+/** These handles wait for no flush any more: their nodes stay recipes until somebody asks for them. */
+export function setAside(test: (handle: TrackedHandle) => boolean): void {
+  const all = pendingHandles.splice(0);
+  for (const handle of all) {
+    if (handle.disposed) continue;
+    if (!test(handle)) pendingHandles.push(handle);
+    else if (!handle.watched) young.push(handle);
+  }
+  recountBytes();
+  watchSoon();
 }
 
 /** The handle has been disposed or points to another node now. */
@@ -229,6 +247,16 @@ function own(start: Node): void {
     }
     node = stack?.pop();
   }
+}
+
+/** Keeps a node that somebody needs alive, without a name: a reader sees no difference, a flush does not write over it. */
+export function holdUse(node: Node): void {
+  node.uses++;
+}
+
+/** Ends what `holdUse` began. */
+export function dropUse(node: Node): void {
+  if (--node.uses === 0 && node.handles === 0) bury(node);
 }
 
 /** One handle less needs the node. */

@@ -2,7 +2,6 @@
 import { DeviceLostError } from '../engine/errors.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
-import { opName } from '../graph/scope.ts';
 import { showShape } from '../shape/errors.ts';
 import { storageIn } from './transfer.ts';
 
@@ -25,7 +24,7 @@ export function isGone(leaf: Node): boolean {
 /** The error for whoever asks for a value that is gone. */
 export function goneError({ shape, dtype, op, storage }: Node): DeviceLostError {
   const lost = ((storage as NodeStorage).buffer as PoolBuffer).pool.lost as DeviceLostError;
-  const made = op === 'buffer' ? 'made from data' : `made by '${opName(op)}'`;
+  const made = op === 'buffer' ? 'made from data' : `made by '${op}'`;
   return new DeviceLostError(
     lost.engine,
     lost.device,

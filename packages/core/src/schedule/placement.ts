@@ -10,6 +10,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { recover, recoveryPolicy } from '../engine/recovery.ts';
 import { cpuEngine, getEngine } from '../engine/registry.ts';
+import { holdAssigned, letGoAssigned } from '../graph/assigned.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import { type EngineState, stateOf } from './engine-state.ts';
@@ -258,7 +259,12 @@ function runGroups(
     }
   };
   startTransfers();
-  for (const { state, wanted, needs } of groups) {
+  const last = groups[groups.length - 1];
+  // What an earlier run writes over is gone when a later one fails.
+  if (groups.length > 1) holdAssigned();
+  for (const group of groups) {
+    const { state, wanted, needs } = group;
+    if (group === last && groups.length > 1 && kind === 'global') letGoAssigned();
     for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
     const open = wanted.filter((node) => node.storage === null);
     if (open.length > 0 && !run(state, open, kind === 'global' ? state.global : state.partial)) {

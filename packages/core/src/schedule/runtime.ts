@@ -10,6 +10,7 @@ import { UnsupportedError } from '../engine/errors.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
 import { getEngine } from '../engine/registry.ts';
+import { letGoAssigned, settleAssigned } from '../graph/assigned.ts';
 import { bufferNode } from '../graph/build.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush, pendingHandles, release, retain, setFlushHooks } from '../graph/recorder.ts';
@@ -18,6 +19,7 @@ import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { stateOf } from './engine-state.ts';
+import { advanceOrWait, type Failure, flushApart, readFailed, waitFor } from './failed.ts';
 import { goneError, isGone } from './lost.ts';
 import { placeOfNode } from './holding.ts';
 import { advance } from './placement.ts';
@@ -25,7 +27,7 @@ import { download, downloadSync } from './reading.ts';
 import { restoreLost, shadow } from './shadow.ts';
 import { mostWaits } from './run.ts';
 import { upload } from './upload.ts';
-import { isWaiting, resume, settle, wait } from './waiting.ts';
+import { isWaiting, resume, settle } from './waiting.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {
@@ -55,7 +57,10 @@ export function setRehearsedFlush(next: () => void): void {
   rehearsedFlush = next;
 }
 
-/** Realises every pending handle's node and submits the work. What nobody holds any more is not computed. */
+/**
+ * Realises every pending handle's node and submits the work. What nobody holds any more is not computed. What cannot be computed is told
+ * once, here, and to whoever reads it; everything else is computed (failed.ts).
+ */
 export function flush(): void {
   if (isRehearsing()) {
     rehearsedFlush();
@@ -70,21 +75,19 @@ export function flush(): void {
     node.mark = mark;
     wanted.push(node);
   }
+  let failure: Failure | null = null;
   if (wanted.length > 0) {
-    const arrival = advance(wanted, 'global');
-    if (arrival !== null) waitFor(wanted, arrival);
+    letGoAssigned();
+    try {
+      advanceOrWait(wanted);
+    } catch (error) {
+      failure = flushApart(wanted, error);
+    }
   }
+  settleAssigned();
   finishFlush();
+  if (failure !== null) throw failure.error;
   shadow();
-}
-
-function waitFor(wanted: readonly Node[], arrival: Promise<void>): void {
-  // Counts as work in flight, so that loops come to a halt in throttle() when nothing else does it.
-  stateOf(getEngine()).inFlight++;
-  wait(
-    wanted.filter((node) => node.storage === null),
-    arrival,
-  );
 }
 
 /**
@@ -136,15 +139,24 @@ export async function idle(): Promise<void> {
 export async function readNode(node: Node): Promise<TypedArray> {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
-  const arrival = attempt(node, true);
+  const arrival = tried(node, true);
   if (arrival === null) return download(node);
   retain(node);
   try {
     let waits = 1;
-    for (let next: Promise<void> | null = arrival; next !== null; next = attempt(node, waits++ < mostWaits)) await next;
+    for (let next: Promise<void> | null = arrival; next !== null; next = tried(node, waits++ < mostWaits)) await next;
     return await download(node);
   } finally {
     release(node);
+  }
+}
+
+/** The same as `attempt`; where it fails, what is pending beside the node is not left to fail again. */
+function tried(node: Node, patient = false): Promise<void> | null {
+  try {
+    return attempt(node, patient);
+  } catch (error) {
+    throw readFailed(node, error);
   }
 }
 
@@ -174,7 +186,7 @@ function attempt(node: Node, patient = false): Promise<void> | null {
 export function readNodeSync(node: Node): TypedArray {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
-  if (attempt(node) !== null) {
+  if (tried(node) !== null) {
     throw new UnsupportedError(
       'dataSync',
       `a value on engine '${placeOfNode(node)}' needs data of another engine, which answers later; use await t.data()`,

@@ -14,7 +14,8 @@ import {
   trackHandle,
   unwatch,
 } from '../graph/recorder.ts';
-import { rememberAssigned } from '../graph/rehearsal.ts';
+import { forgetAssigned, noteAssigned } from '../graph/assigned.ts';
+import { isRehearsing, rememberAssigned } from '../graph/rehearsal.ts';
 import { adopt, handleBrand, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
@@ -63,6 +64,7 @@ export class TensorHandle implements TrackedHandle {
   watched: boolean = false;
   kept: boolean = false;
   stamp: number = 0;
+  assigned: boolean = false;
   /** Name of the operation that made the tensor. */
   readonly label: string;
   /** Stack trace, while traceOrigins is on. */
@@ -161,8 +163,10 @@ export class TensorHandle implements TrackedHandle {
       );
     }
     // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
-    if (target.slot !== null && target.slot !== releasedSlot) this.rebind(stopGradient(node), target.slot);
-    else this.rebind(node, null);
+    const leaf = target.slot !== null && target.slot !== releasedSlot;
+    const next = leaf ? stopGradient(node) : node;
+    if (next !== target && !isRehearsing()) noteAssigned(this, next);
+    this.rebind(next, leaf ? target.slot : null);
     return this as unknown as Tensor;
   }
 
@@ -171,6 +175,7 @@ export class TensorHandle implements TrackedHandle {
     this.disposed = true;
     countHandle(-1);
     unwatch(this);
+    if (this.assigned) forgetAssigned(this);
     const { node } = this;
     if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1)
       (node.slot.grad as TensorHandle | null)?.dispose();
