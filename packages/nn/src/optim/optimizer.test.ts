@@ -2,8 +2,8 @@
  * Trajectories against PyTorch 1.13 in float64: the parameters after the first and after the fifth step on the gradients
  * below (`torch.optim`, `torch.set_default_dtype(torch.float64)`). Lion, which PyTorch lacks, against its paper.
  */
-import { memory, scope, setEngine, stats, type Tensor, tensor, warmup } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { memory, ones, scope, setEngine, stats, type Tensor, tensor, warmup } from '@polygrad/core';
+import { createFaultyEngine, createReferenceEngine } from '@polygrad/core/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NnError } from '../errors.ts';
 import { parameter } from '../module/parameter.ts';
@@ -309,3 +309,59 @@ describe('clipping', () => {
     expect(await numbers(gradient)).toEqual([-1, 0.5, 1]);
   });
 });
+
+describe('a step that cannot be taken', () => {
+  const sizes = [[2], [3]] as const;
+  const setUp = (): { p: Tensor[]; optimizer: Adam } => {
+    const p = sizes.map((shape) => parameter(ones(shape)));
+    return { p, optimizer: new Adam(p, { lr: 0.1 }) };
+  };
+  const all = async (p: Tensor[], optimizer: Adam): Promise<unknown> => [
+    await Promise.all(p.map((t) => t.array())),
+    await optimizer.state(),
+  ];
+
+  it.each([
+    ['another shape', () => [ones([2]), ones([4])], /gradient 1 has shape \[4\] and its parameter \[3\]/],
+    ['one element', () => [ones([2]), ones([1])], /gradient 1 has shape \[1\]/],
+    ['no axis', () => [ones([2]), ones([])], /gradient 1 has shape \[\]/],
+    ['integers', () => [ones([2]), ones([3], { dtype: 'int32' })], /gradient 1 is int32/],
+    ['nothing', () => [ones([2]), undefined as unknown as Tensor], /gradient 1 is no tensor but undefined/],
+    ['a wider dtype', () => [ones([2]), ones([3], { dtype: 'float64' })], /float64; convert the gradients/],
+    ['a disposed tensor', () => [ones([2]), disposed()], /disposed/],
+  ])('changes nothing: a gradient of %s', async (_, gradients, message) => {
+    const { p, optimizer } = setUp();
+    optimizer.step(sizes.map((shape) => ones(shape)));
+    const before = await all(p, optimizer);
+    expect(() => optimizer.step(gradients())).toThrow(message);
+    expect(await all(p, optimizer)).toEqual(before);
+    expect(optimizer.steps).toBe(1);
+  });
+
+  it('for want of memory changes nothing either, in a scope of its own or in another', async () => {
+    const engine = createFaultyEngine(createReferenceEngine());
+    await setEngine(engine);
+    try {
+      const { p, optimizer } = setUp();
+      optimizer.step(sizes.map((shape) => ones(shape)));
+      for (const around of [(f: () => void) => f(), (f: () => void) => void scope(f)]) {
+        const before = await all(p, optimizer);
+        const gradients = p.map((t) => t.mul(3));
+        engine.arm({ member: 'alloc', at: 1, kind: 'memory', times: 1000 });
+        expect(() => around(() => optimizer.step(gradients))).toThrow(/values they had before/);
+        engine.arm(null);
+        expect(await all(p, optimizer)).toEqual(before);
+      }
+      optimizer.step(sizes.map((shape) => ones(shape)));
+      expect(optimizer.steps).toBe(2);
+    } finally {
+      await setEngine(createReferenceEngine());
+    }
+  });
+});
+
+function disposed(): Tensor {
+  const t = ones([3]);
+  t.dispose();
+  return t;
+}

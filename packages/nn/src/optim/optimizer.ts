@@ -8,8 +8,10 @@ import {
   flush,
   full,
   isRehearsing,
+  isTensor,
   keep,
   noGrad,
+  onRollback,
   registerState,
   scope,
   type Tensor,
@@ -96,12 +98,13 @@ export abstract class Optimizer<Names extends string = string> {
   ): { readonly parameter: Tensor; readonly state: readonly Tensor[] };
 
   /**
-   * Takes one step: every parameter that has a gradient gets a new value. The work is submitted, not waited for.
+   * Takes one step: every parameter that has a gradient gets a new value. The work is submitted, not waited for. A step that throws has
+   * changed nothing; where the device has no room for it, parameters, state and count of steps go back to what they were.
    *
    * Without an argument the gradients are those that `backward()` left in `parameter.grad`, which are cleared.
    *
    * @param gradients one per parameter, or null; they are consumed: disposed, and not to be used afterwards
-   * @throws NnError if there are more or fewer gradients than parameters, or none at all
+   * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype
    * @example
    * const { value, grads } = valueAndGrad(model, () => crossEntropy(model.forward(x), y));
    * optimizer.step(grads);
@@ -117,9 +120,11 @@ export abstract class Optimizer<Names extends string = string> {
     if (given.every((gradient) => gradient === null)) {
       throw new NnError('step', 'no parameter has a gradient; pass gradients or call backward() on a loss first');
     }
+    for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
     const numbers = this.scalars(this.#steps + 1, this.currentRate);
     scope(() => {
       noGrad(() => {
+        const changes: (readonly [target: Tensor, value: Tensor])[] = [];
         const byDType = new Map<DType, Scalars<Names>>();
         for (const [index, gradient] of given.entries()) {
           if (gradient === null) continue;
@@ -128,14 +133,45 @@ export abstract class Optimizer<Names extends string = string> {
           let scalars = byDType.get(parameter.dtype);
           if (scalars === undefined) byDType.set(parameter.dtype, (scalars = scalarsOf(numbers, parameter.dtype)));
           const next = this.update(parameter, gradient, state, scalars);
-          parameter.assign(next.parameter);
-          for (const [slot, value] of next.state.entries()) state[slot]!.assign(value);
+          changes.push([parameter, next.parameter], ...next.state.map((value, slot) => [state[slot]!, value] as const));
         }
+        for (const [target, value] of changes) {
+          if (target.dtype === value.dtype) continue;
+          throw new NnError(
+            'step',
+            `a gradient makes a ${target.dtype} parameter ${value.dtype}; convert the gradients with cast()`,
+          );
+        }
+        // Only when all of it is known to be right: nothing is changed by a step that throws.
+        for (const [target, value] of changes) target.assign(value);
       });
+      if (!isRehearsing()) {
+        this.#steps++;
+        onRollback(() => this.#steps--);
+      }
       if (gradients === undefined) this.zeroGrad();
       else for (const gradient of gradients) gradient?.dispose();
     });
-    if (!isRehearsing()) this.#steps++;
+  }
+
+  /** Throws if the gradient is none of the parameter. */
+  #check(index: number, gradient: Tensor): void {
+    if (!isTensor(gradient)) {
+      throw new NnError('step', `gradient ${index} is no tensor but ${typeof gradient}; pass null where there is none`);
+    }
+    const { shape, dtype } = this.parameters[index]!;
+    if (gradient.shape.join() !== shape.join()) {
+      throw new NnError(
+        'step',
+        `gradient ${index} has shape [${gradient.shape.join(', ')}] and its parameter [${shape.join(', ')}]; pass gradients in the order of the parameters`,
+      );
+    }
+    if (/^(u?int|bool)/.test(gradient.dtype)) {
+      throw new NnError(
+        'step',
+        `gradient ${index} is ${gradient.dtype} and its parameter ${dtype}; gradients are floating-point, convert with cast()`,
+      );
+    }
   }
 
   /** Clears what `backward()` accumulated. */
