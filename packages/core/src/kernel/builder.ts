@@ -251,10 +251,9 @@ export class ProgramBuilder {
    * The outermost block from `block` inwards that is entered only if the current one is. A gated load need not wait for loops, but
    * its gate may have been simplified with what an IF around it promises.
    */
-  #guarded(block: Block, gated = false): Block {
-    const stops = (b: Block): boolean => (gated ? (b.items[0] as KNode | undefined)?.op === 'IF' : b.maybe);
+  #guarded(block: Block): Block {
     let limit = this.#block;
-    while (limit.depth > block.depth && !stops(limit)) limit = limit.parent as Block;
+    while (limit.depth > block.depth && !limit.maybe) limit = limit.parent as Block;
     return limit.depth > block.depth ? limit : block;
   }
 

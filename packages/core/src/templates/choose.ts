@@ -11,7 +11,7 @@ import { mostCopiedTiles } from './blocking.ts';
 import { Operand } from './operand.ts';
 import { scatterPart, type Walk } from './scatter.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
-import { columnWays, type OwnCopies, rowWays, sharedWays, streamsCollide, sumWays, type Way } from './ways.ts';
+import { columnWays, consecutiveWays, type OwnCopies, rowWays, streamsCollide, type Way } from './ways.ts';
 
 /** One choice of roles. */
 export interface Choice {
@@ -72,7 +72,7 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
           if (column.arg.extent < lanes || lanes === 1) continue;
           const shape = sharedShape(height, column.arg.extent, lanes);
           const rest = epilogueCost(c, column);
-          for (const rowWay of sharedWays(rows, row, column)) {
+          for (const rowWay of consecutiveWays(rows, row, column)) {
             for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null))
               weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
           }
@@ -80,8 +80,8 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
         }
         for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 6 * lanes)) {
           const shape = dotShape(height, column.arg.extent);
-          for (const rowWay of sumWays(rows, k, row)) {
-            for (const columnWay of sumWays(columns, k, column)) {
+          for (const rowWay of consecutiveWays(rows, row, k)) {
+            for (const columnWay of consecutiveWays(columns, column, k)) {
               const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
               weigh(shape, k, rowWay, columnWay, slower, resultsOf(c) * (2 + lanes / 2 + c.indices.length));
             }

@@ -108,18 +108,11 @@ export function columnWays(x: Operand, along: Range, width: number, local: OwnCo
   return ways;
 }
 
-/** Ways for rows that are vectors along a range of the columns. */
-export function sharedWays(x: Operand, along: Range | null, column: Range): Way[] {
-  if (x.strideOf(column) === 1) return inPlace(x, along);
-  const step = x.axisOf(column)?.members.find((m) => m.range === column)?.step;
-  return step === 1 ? [domain(x, along, column)] : [];
-}
-
-/** Ways in which elements along a range of the sum are consecutive. */
-export function sumWays(x: Operand, k: Range, along: Range | null): Way[] {
-  if (x.strideOf(k) === 1) return inPlace(x, along);
-  const step = x.axisOf(k)?.members.find((m) => m.range === k)?.step;
-  return step === 1 ? [domain(x, along, k)] : [];
+/** Ways in which elements along a range lie one after another: a shared column, or a range of the sum. */
+export function consecutiveWays(x: Operand, along: Range | null, range: Range): Way[] {
+  if (x.strideOf(range) === 1) return inPlace(x, along);
+  const step = x.axisOf(range)?.members.find((m) => m.range === range)?.step;
+  return step === 1 ? [domain(x, along, range)] : [];
 }
 
 /** True if tiles of `streams` rows suffer from rows whose lines share cache sets. */
