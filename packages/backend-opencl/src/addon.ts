@@ -3,7 +3,7 @@
  *
  * Loading never throws: where there is no binary or no OpenCL library, `openLibrary` says why.
  */
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
@@ -113,9 +113,28 @@ function loadAddon(): Addon | string {
   const name =
     process.env[addonVariable] || (existsSync(own) ? own : `@polygrad/backend-opencl-${platform}/opencl.node`);
   try {
-    return require(name) as Addon;
+    const path = require.resolve(name);
+    if (isCutShort(path)) return `its native part ${path} is cut short or no program: install the package again`;
+    return require(path) as Addon;
   } catch (error) {
     const text = error instanceof Error ? error.message.split('\n')[0] : String(error);
     return `its native part for ${platform} is not there (${text}); install @polygrad/backend-opencl-${platform}, or in the repository run npm run setup with a C++ compiler`;
+  }
+}
+
+/** Where the header of an ELF file of 64 bits has the table of sections, which is the last thing in the file. */
+const elf = { bytes: 64, magic: 0x7f454c46, tableAt: 0x28, entryBytesAt: 0x3a, entriesAt: 0x3c };
+
+/** True for a file that lacks its end, on Linux: loading one that was copied in part ends the process by a bus error. */
+export function isCutShort(path: string): boolean {
+  if (process.platform !== 'linux') return false;
+  const file = openSync(path, 'r');
+  try {
+    const header = Buffer.alloc(elf.bytes);
+    if (readSync(file, header, 0, elf.bytes, 0) < elf.bytes || header.readUInt32BE(0) !== elf.magic) return true;
+    const table = header.readUInt16LE(elf.entryBytesAt) * header.readUInt16LE(elf.entriesAt);
+    return fstatSync(file).size < Number(header.readBigUInt64LE(elf.tableAt)) + table;
+  } finally {
+    closeSync(file);
   }
 }

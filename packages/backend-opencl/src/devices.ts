@@ -66,7 +66,7 @@ export function findDevices(): FoundDevice[] | string {
 export function chooseDevice(wish: number | string | undefined): FoundDevice {
   const found = findDevices();
   if (typeof found === 'string') throw new EngineMissingError('opencl', found);
-  const names = found.map(({ device: d }) => `${d.index} ${d.name} (${d.platform})`).join(', ');
+  const names = found.map(({ device: d }) => `${d.index} = ${d.name} (${d.platform})`).join(', ');
   const usable = found.filter(({ device }) => device.score > 0);
   if (wish === undefined) {
     const best = usable.sort((a, b) => b.device.score - a.device.score)[0];
@@ -75,7 +75,11 @@ export function chooseDevice(wish: number | string | undefined): FoundDevice {
     throw new EngineMissingError('opencl', `no device can be used: ${reasons}`);
   }
   const chosen = typeof wish === 'number' ? found[wish] : found.find(({ device }) => matches(device, wish));
-  if (!chosen) throw new EngineMissingError('opencl', `no device ${JSON.stringify(wish)}: there are ${names}`);
+  if (!chosen)
+    throw new EngineMissingError(
+      'opencl',
+      `no device ${JSON.stringify(wish)}; give a number or a part of the name: ${names}`,
+    );
   if (chosen.device.score > 0) return chosen;
   throw new EngineMissingError('opencl', `device ${chosen.device.name} cannot be used: ${chosen.device.reason}`);
 }

@@ -1,11 +1,13 @@
 /** Without an OpenCL library, and without a device: everything imports, and says why. Each in a process of its own. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EngineMissingError } from '@polygrad/core/engine';
 import { describe, expect, it } from 'vitest';
+import { isCutShort } from './addon.ts';
+import { ProgramCache } from './program-cache.ts';
 import { hasDevice } from './testing/device.ts';
 
 const binary = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
@@ -41,6 +43,45 @@ describe.skipIf(!existsSync(binary))('the addon', () => {
   });
 });
 
+describe('a binary', () => {
+  it.skipIf(!existsSync(binary) || process.platform !== 'linux')('that is cut short is not loaded', () => {
+    expect(isCutShort(binary)).toBe(false);
+    const folder = mkdtempSync(join(tmpdir(), 'polygrad-addon-'));
+    const path = join(folder, 'opencl.node');
+    const whole = readFileSync(binary);
+    try {
+      for (const bytes of [0, 10, 64, 1000, whole.length - 1]) {
+        writeFileSync(path, whole.subarray(0, bytes));
+        expect(isCutShort(path), `${bytes} bytes`).toBe(true);
+      }
+      writeFileSync(path, 'x'.repeat(1000));
+      expect(isCutShort(path)).toBe(true);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('options', () => {
+  it('that are not known or do not fit are refused before anything is opened', async () => {
+    const { createOpenClEngine } = await import('./index.ts');
+    const wrong: [unknown, string][] = [
+      [{ memory: -1 }, 'bad memory: -1; must be a number from 1'],
+      [{ tuning: 'fast' }, "bad tuning: 'fast'; must be 'automatic' or 'load' or false"],
+      [{ devise: 0 }, "no option 'devise'; known are device, "],
+      [{ device: -1 }, 'bad device: -1; must be the index of a device or a part of its name'],
+      [{ cache: true }, 'bad cache: true; must be the path of a folder, or false'],
+      [{ clblast: 0 }, 'bad clblast: 0; must be true or false'],
+    ];
+    for (const [options, text] of wrong)
+      expect(() => createOpenClEngine(options as object)).toThrow(`[opencl] ${text}`);
+  });
+
+  it.skipIf(process.platform !== 'linux')('a cache where no folder can be made is left alone', () => {
+    expect(new ProgramCache('/proc/nope/programs').refused).toMatch(/^\/proc\/nope\/programs cannot be used: ENOENT/);
+  });
+});
+
 describe('the package', () => {
   it('scores 0 with the reason, and throws it when an engine is asked for', async () => {
     // The library of a process is opened once: whoever came first in this one decides.
@@ -51,7 +92,7 @@ describe('the package', () => {
       const probe = await openClProvider.probe();
       expect(probe.score).toBe(0);
       expect(probe.reason).toMatch(
-        /no device "a device nobody has": there are|no OpenCL library|knows no device|native part/,
+        /no device "a device nobody has"; give a number or a part of the name: 0 = |no OpenCL library|knows no device|native part/,
       );
       expect(() => createOpenClEngine()).toThrow(EngineMissingError);
       expect(() => createOpenClEngine({ device: 99 })).toThrow(EngineMissingError);

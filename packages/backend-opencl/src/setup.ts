@@ -1,9 +1,12 @@
 /** What a new engine is made of: its options, its device and driver, the capabilities it reports. */
 import {
+  checkFields,
   defaultStore,
   type EngineCaps,
   EngineMissingError,
   type EngineTuning,
+  numberFrom,
+  oneOf,
   type TuningStore,
 } from '@polygrad/core/engine';
 import { anyLowering } from '@polygrad/core/engine/threads';
@@ -72,8 +75,26 @@ export function wishedDevice(options: OpenClEngineOptions): number | string | un
   return /^\d+$/.test(text) ? Number(text) : text;
 }
 
-/** Opens a device. */
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const flag = oneOf(true, false);
+const [isIndex] = numberFrom(0, 2 ** 31, true);
+const rules = {
+  device: [(value: unknown) => isIndex(value) || isText(value), 'the index of a device or a part of its name'],
+  simt: flag,
+  memory: numberFrom(1),
+  cache: [(value: unknown) => value === false || isText(value), 'the path of a folder, or false'],
+  tuning: oneOf('automatic', 'load', false),
+  tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
+  clblast: flag,
+} as const;
+
+/**
+ * Opens a device.
+ *
+ * @throws ArgumentError for options that are not known, and values that do not fit
+ */
 export function setUp(options: OpenClEngineOptions): Setup {
+  checkFields('opencl', options, rules);
   const { addon, record, device } = chooseDevice(wishedDevice(options));
   const simt = options.simt ?? device.type !== 'cpu';
   let driver: Driver;

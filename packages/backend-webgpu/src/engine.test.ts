@@ -266,10 +266,20 @@ describe.skipIf(engine === null)('WebGpuEngine', () => {
   });
 
   it('says the values of options it refuses', async () => {
-    await expect(testEngine({ memory: -1 })).rejects.toThrow('memory is -1');
-    await expect(testEngine({ maxBindings: 2 })).rejects.toThrow('maxBindings is 2');
-    await expect(testEngine({ subgroups: 8 as never })).rejects.toThrow('subgroups is 8');
-    await expect(testEngine({ powerPreference: 'most' as 'low-power' })).rejects.toThrow('powerPreference is most');
+    await expect(testEngine({ memory: -1 })).rejects.toThrow(
+      '[createWebGpuEngine] bad memory: -1; must be a number from 1',
+    );
+    await expect(testEngine({ maxBindings: 2 })).rejects.toThrow('bad maxBindings: 2');
+    await expect(testEngine({ subgroups: 8 as never })).rejects.toThrow('bad subgroups: 8; must be true or false');
+    await expect(testEngine({ powerPreference: 'most' as 'low-power' })).rejects.toThrow(
+      "bad powerPreference: 'most'; must be 'high-performance' or 'low-power'",
+    );
+  });
+
+  it('refuses options it does not know', async () => {
+    await expect(testEngine({ powerPreferense: 'low-power' } as object)).rejects.toThrow(
+      "[createWebGpuEngine] no option 'powerPreferense'; known are powerPreference, ",
+    );
   });
 
   it('tells of compilation', async () => {

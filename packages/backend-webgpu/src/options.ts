@@ -1,5 +1,5 @@
 /** Options of `createWebGpuEngine`, and what they are when not given. */
-import type { EngineTuning } from '@polygrad/core/engine';
+import { checkFields, type EngineTuning, numberFrom, oneOf, type OptionRule } from '@polygrad/core/engine';
 
 /** Progress of making pipelines: `done` of `total` since all were ready last. */
 export interface CompileProgress {
@@ -37,18 +37,18 @@ export interface WebGpuEngineOptions {
 
 /** Refuses what would fail later with less to say. */
 export function checkOptions(options: WebGpuEngineOptions): WebGpuEngineOptions {
-  const { powerPreference, memory, maxBindings, tuning, subgroups } = options;
-  if (powerPreference !== undefined && powerPreference !== 'high-performance' && powerPreference !== 'low-power')
-    throw refused('powerPreference', powerPreference, "'high-performance' or 'low-power'");
-  if (memory !== undefined && !(memory > 0)) throw refused('memory', memory, 'a number of bytes above 0');
-  if (maxBindings !== undefined && !(Number.isInteger(maxBindings) && maxBindings >= 4))
-    throw refused('maxBindings', maxBindings, 'a whole number of at least 4');
-  if (tuning !== undefined && typeof tuning !== 'boolean' && (typeof tuning !== 'object' || tuning === null))
-    throw refused('tuning', tuning, 'true, false or { store, automatic }');
-  if (subgroups !== undefined && typeof subgroups !== 'boolean') throw refused('subgroups', subgroups, 'true or false');
+  const object = (wanted: string): OptionRule => [(value) => typeof value === 'object' && value !== null, wanted];
+  const flag = oneOf(true, false);
+  const [isTuning] = object('');
+  checkFields('createWebGpuEngine', options, {
+    powerPreference: oneOf('high-performance', 'low-power'),
+    forceFallbackAdapter: flag,
+    adapter: object('a GPUAdapter'),
+    memory: numberFrom(1),
+    maxBindings: numberFrom(4, 2 ** 31, true),
+    tuning: [(value) => typeof value === 'boolean' || isTuning(value), 'true, false or { store, automatic }'],
+    subgroups: flag,
+    onCompile: [(value) => typeof value === 'function', 'a function'],
+  });
   return options;
-}
-
-function refused(name: string, value: unknown, wanted: string): RangeError {
-  return new RangeError(`[createWebGpuEngine] ${name} is ${String(value)}; give ${wanted}`);
 }

@@ -15,6 +15,7 @@ import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
+import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
 import { customRules } from './custom-gradient.ts';
@@ -47,7 +48,7 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
     const inputs = args.map((arg) => nodeOf(arg));
     const generator = generatorState();
     const used = new Set<Node>();
-    const result = watching(used, inputs, () => noGrad(() => callUser(() => f(...args))));
+    const result = watching(used, inputs, () => noGrad(() => callUser(() => called('checkpoint', f, ...args))));
     if (!isTensor(result))
       throw new ArgumentError('checkpoint', 'the function returned no tensor: it must return exactly one');
     const captured = [...used];
@@ -88,7 +89,7 @@ function secondRun(f: Run, inputs: readonly Node[], captured: readonly Node[], g
     const output = watching(
       used,
       named.map((t) => t.node),
-      () => callUser(() => f(...named)),
+      () => callUser(() => called('checkpoint', f, ...named)),
     );
     trace.stop();
     for (const node of used) {

@@ -9,7 +9,9 @@ import type { Node } from '../graph/node.ts';
 import { callUser, compose } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkFunction } from '../shape/options.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
+import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { noGrad } from './no-grad.ts';
 
@@ -28,6 +30,8 @@ export interface CustomContext {
 /** Returns the gradient of the only input, or one (or null) per input. */
 export type CustomBackward = (grad: Tensor, context: CustomContext) => Tensor | readonly (Tensor | null)[];
 
+const op = 'customGradient';
+
 /**
  * A function whose gradient is computed by another function. The backward function uses ordinary operations, so its result can be
  * differentiated again.
@@ -44,15 +48,14 @@ export function customGradient(
   forward: (...inputs: Tensor[]) => Tensor,
   backward: CustomBackward,
 ): (...inputs: Tensor[]) => Tensor {
+  checkFunction(op, forward);
+  checkFunction(op, backward);
   return (...inputs) =>
-    compose('customGradient', () => {
+    compose(op, () => {
       const nodes = inputs.map((input) => nodeOf(input));
-      const result = noGrad(() => callUser(() => forward(...inputs)));
+      const result = noGrad(() => callUser(() => called(op, forward, ...inputs)));
       if (!isTensor(result))
-        throw new ArgumentError(
-          'customGradient',
-          'the forward function returned no tensor: it must return exactly one',
-        );
+        throw new ArgumentError(op, 'the forward function returned no tensor: it must return exactly one');
       const node: Node = makeNode('stopGradient', [nodeOf(result), ...nodes], null);
       customRules.set(node, (grad, self) => [null, ...runBackward(backward, grad, self)]);
       return wrap(node);
@@ -63,21 +66,21 @@ function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | 
   const sources = node.src.slice(1);
   // These handles live until the enclosing gradient function ends: the walk uses their nodes until then.
   const context: CustomContext = { inputs: sources.map(wrap), output: wrap(node) };
-  const result = callUser(() => backward(wrap(grad), context));
+  const result = callUser(() => called(op, backward, wrap(grad), context));
   const list = isTensor(result) ? [result] : result;
   if (!Array.isArray(list) || list.length !== sources.length) {
     throw new ArgumentError(
-      'customGradient',
+      op,
       `the backward function returned ${Array.isArray(list) ? list.length : 'no'} gradients: there are ${sources.length} inputs; return one (or null) per input`,
     );
   }
   return (list as readonly (Tensor | null)[]).map((gradient, i) => {
     if (gradient === null) return null;
-    const g = nodeOf(gradient, 'customGradient');
+    const g = nodeOf(gradient, op);
     const { shape } = sources[i] as Node;
     if (!sameShape(g.shape, shape)) {
       throw new ShapeError(
-        'customGradient',
+        op,
         `gradient ${i} has shape ${showShape(g.shape)}: its input has ${showShape(shape)}; make them equal`,
         [g.shape, shape],
       );

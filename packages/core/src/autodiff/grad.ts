@@ -4,8 +4,10 @@ import { constant } from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { isFloat } from '../shape/dtype.ts';
+import { checkFunction, shown } from '../shape/options.ts';
 import { sizeOf } from '../shape/view.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
+import { called, refusePromise } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { type GradientOptions, gradientsOf, tracing } from './trace.ts';
 
@@ -30,11 +32,9 @@ export interface AuxOptions<N extends Argnums = Argnums> extends GradOptions<N> 
 }
 
 function scalarOf(op: string, value: unknown): Node {
+  refusePromise(op, value);
   if (!isTensor(value))
-    throw new ArgumentError(
-      op,
-      `the function returned ${value === null ? 'null' : `a ${typeof value}`}: it must return a tensor with one element`,
-    );
+    throw new ArgumentError(op, `the function returned ${shown(value)}: it must return a tensor with one element`);
   const node = nodeOf(value, op);
   if (sizeOf(node.shape) !== 1 || !isFloat(node.dtype)) {
     throw new ShapeError(
@@ -68,7 +68,7 @@ export function differentiate(
       checkPosition(op, position, args.length);
       inputs[position] = trace.follow(args[position]);
     }
-    const result = (f as (...args: unknown[]) => unknown)(...inputs);
+    const result = called(op, f as (...args: unknown[]) => unknown, ...inputs);
     if (hasAux && !(Array.isArray(result) && result.length === 2))
       throw new ArgumentError(op, 'the function returned no pair: with hasAux it must return [number, anything]');
     const [output, aux] = hasAux ? (result as [unknown, unknown]) : [result, undefined];
@@ -105,6 +105,7 @@ export function grad<A extends readonly unknown[], const N extends Argnums = 0>(
   f: (...args: A) => Tensor,
   options: GradOptions<N> = {},
 ): (...args: A) => GradientBy<A, N> {
+  checkFunction('grad', f);
   return (...args) => {
     const { gradients } = differentiate('grad', f, args, positionsOf(options.argnums), false, options);
     return (typeof options.argnums === 'object' ? gradients : gradients[0]) as GradientBy<A, N>;
@@ -126,6 +127,7 @@ export function grads<A extends readonly unknown[]>(
   f: (...args: A) => Tensor,
   options: GradientOptions = {},
 ): (...args: A) => A {
+  checkFunction('grads', f);
   return (...args) =>
     differentiate(
       'grads',
@@ -159,6 +161,7 @@ export function valueAndGrad<A extends readonly unknown[]>(
   f: (...args: A) => unknown,
   options: GradOptions & { readonly hasAux?: boolean } = {},
 ): (...args: A) => unknown {
+  checkFunction('valueAndGrad', f);
   return (...args) => {
     const { value, aux, gradients } = differentiate(
       'valueAndGrad',

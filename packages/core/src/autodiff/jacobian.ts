@@ -9,8 +9,10 @@ import { placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
+import { checkFunction } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
+import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { batchedAll } from './batch.ts';
 import { type Argnums, checkPosition, differentiate, type GradientBy, type GradOptions, positionsOf } from './grad.ts';
@@ -38,6 +40,7 @@ export function jacobian<A extends readonly unknown[], R extends TensorTree, con
   f: (...args: A) => R,
   options: GradOptions<N> = {},
 ): (...args: A) => JacobianOf<R, GradientBy<A, N>> {
+  checkFunction('jacobian', f);
   return (...args) => matrices('jacobian', f, args, options) as JacobianOf<R, GradientBy<A, N>>;
 }
 
@@ -56,6 +59,7 @@ export function hessian<A extends readonly unknown[], const N extends Argnums = 
   f: (...args: A) => Tensor,
   options: GradOptions<N> = {},
 ): (...args: A) => JacobianOf<GradientBy<A, N>, GradientBy<A, N>> {
+  checkFunction('hessian', f);
   const single = typeof options.argnums !== 'object';
   const slopes = (...args: A): unknown => {
     const { gradients } = differentiate('hessian', f, args, positionsOf(options.argnums), false, options);
@@ -77,7 +81,7 @@ function matrices<A extends readonly unknown[]>(
       checkPosition(op, position, args.length);
       inputs[position] = trace.follow(args[position]);
     }
-    const output = (f as (...args: readonly unknown[]) => unknown)(...inputs);
+    const output = called(op, f as (...args: readonly unknown[]) => unknown, ...inputs);
     trace.stop();
     const followed = positions.map((position) => inputs[position]);
     const results = leavesOf(op, output).map((t) => nodeOf(t, op));

@@ -2,7 +2,7 @@
 import { stopGradient } from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
 import { restoreTracking, suspendTracking } from '../graph/tracking.ts';
-import { refusePromise } from '../tensor/scope.ts';
+import { called } from '../tensor/scope.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 
@@ -11,7 +11,7 @@ import type { Tensor } from '../tensor/types.ts';
  *
  * @param body a synchronous function
  * @returns what the function returns
- * @throws ArgumentError if the function returns a promise: gradients would be back on before it settles
+ * @throws ArgumentError if it is no function, or returns a promise: gradients would be back on before it settles
  *
  * @example
  * const w = ones([2], { requiresGrad: true });
@@ -20,7 +20,7 @@ import type { Tensor } from '../tensor/types.ts';
 export function noGrad<T>(body: () => T): T {
   const state = suspendTracking('nothing');
   try {
-    return refusePromise('noGrad', body());
+    return called('noGrad', body);
   } finally {
     restoreTracking(state);
   }

@@ -5,6 +5,7 @@ import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf } from '../tensor/handle.ts';
+import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { differentiate } from './grad.ts';
 import { pushForward } from './forward.ts';
@@ -43,7 +44,7 @@ function pullback(
   directions: (outputs: Tensor[]) => readonly Tensor[],
 ): [unknown, Tensor[][], unknown[]] {
   const inputs = primals.map((primal) => trace.follow(primal));
-  const output = (f as (...args: unknown[]) => unknown)(...inputs);
+  const output = called(op, f as (...args: unknown[]) => unknown, ...inputs);
   trace.stop();
   const outputs = leavesOf(op, output);
   return holdFlushes(() => {
@@ -111,7 +112,7 @@ function forwardProduct<A extends readonly unknown[], R, W>(
 ): W {
   return tracing(op, options, (trace) => {
     const inputs = primals.map((primal) => trace.follow(primal));
-    const output = (f as unknown as (...args: unknown[]) => R)(...inputs);
+    const output = called(op, f as unknown as (...args: unknown[]) => R, ...inputs);
     trace.stop();
     return holdFlushes(() => {
       const changes = pushForward(trace.nodes, seedsFor(op, leavesOf(op, inputs), leavesOf(op, tangents)));

@@ -1,6 +1,7 @@
 /** Nested arrays and plain objects of tensors: the form in which functions take parameters and give back gradients. */
 import { isHandle } from '../graph/scope.ts';
 import { ArgumentError } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 /** A tensor, or arrays and plain objects of such. */
@@ -18,10 +19,7 @@ export function mapTree(op: string, tree: unknown, f: (t: Tensor) => unknown): u
   if (typeof tree === 'object' && tree !== null && isPlain(tree)) {
     return Object.fromEntries(Object.entries(tree).map(([key, item]) => [key, mapTree(op, item, f)]));
   }
-  throw new ArgumentError(
-    op,
-    `argument holds ${tree === null ? 'null' : `a ${typeof tree}`}: needs tensors, or arrays and plain objects of tensors`,
-  );
+  throw new ArgumentError(op, `argument holds ${shown(tree)}: needs tensors, or arrays and plain objects of tensors`);
 }
 
 /** All tensors of a tree, in order. */

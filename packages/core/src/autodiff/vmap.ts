@@ -5,8 +5,9 @@ import * as p from '../graph/primitives.ts';
 import { beginOp, holdFlushes, isHandle, traceScope } from '../graph/scope.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkFunction } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { refusePromise } from '../tensor/scope.ts';
+import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { batched } from './batch.ts';
 import { moved } from './batch-rule.ts';
@@ -72,6 +73,7 @@ export function vmap<A extends readonly unknown[], R>(
   f: (...args: A) => R,
   options: VmapOptions = {},
 ): (...args: A) => R {
+  checkFunction('vmap', f);
   const { inAxes = 0, outAxes = 0 } = options;
   return (...args) =>
     traceScope(() => {
@@ -101,10 +103,7 @@ export function vmap<A extends readonly unknown[], R>(
       if (size < 0)
         throw new ArgumentError('vmap', 'nothing is batched: no argument is a tensor with an axis; check inAxes');
       return holdFlushes(() => {
-        const result = refusePromise(
-          'vmap',
-          onPlaceholders(() => f(...(examples as A))),
-        );
+        const result = onPlaceholders(() => called('vmap', f, ...(examples as A)));
         beginOp('vmap');
         const roots: Node[] = [];
         mapWithAxes('outAxes', result, 0, (t) => roots.push(nodeOf(t, 'vmap')));

@@ -5,6 +5,7 @@
  * after that the CPU engine takes over. Which tensors survive is not known here: schedule/shadow.ts brings them back.
  */
 import type { IEngine } from './engine.ts';
+import { checkFields, numberFrom, oneOf } from '../shape/options.ts';
 import { DeviceLostError } from './errors.ts';
 import { poolOf } from './pool.ts';
 import { cpuEngine, getBackend, getEngine, optionsOf, replaceEngine } from './registry.ts';
@@ -58,13 +59,23 @@ const failures = new WeakMap<IEngine, Error>();
 /**
  * Sets what happens when a device is lost or full; entries that are left out get their defaults. Returns the policy before.
  *
+ * @throws ArgumentError for entries that are not known, and values that do not fit
  * @example
  * setRecovery({ fallback: 'error', shadow: true });
  * setRecovery({}); // as it was at the start
  */
 export function setRecovery(next: Partial<RecoveryPolicy>): RecoveryPolicy {
+  checkFields('setRecovery', next, {
+    retry: numberFrom(0, 1000, true),
+    fallback: oneOf('cpu', 'error'),
+    outOfMemory: oneOf('error', 'cpu'),
+    shadow: oneOf(true, false),
+    interval: numberFrom(0),
+    patience: numberFrom(0, 2 ** 31 - 1),
+  });
   const before = policy;
-  policy = { ...defaults, ...next };
+  policy = { ...defaults };
+  for (const [name, value] of Object.entries(next)) if (value !== undefined) Object.assign(policy, { [name]: value });
   return before;
 }
 
@@ -158,7 +169,7 @@ export function recover(): Promise<void> | null {
 function install(lost: IEngine, next: IEngine): void {
   // Somebody may have chosen an engine meanwhile.
   if (getEngine() === lost) {
-    replaceEngine(next, optionsOf(lost));
+    replaceEngine(next, next.name === lost.name ? optionsOf(lost) : undefined);
     if (next.name === lost.name) revived.set(next, Date.now());
   } else if (next !== cpuEngine()) next.dispose();
 }

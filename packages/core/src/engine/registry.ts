@@ -5,6 +5,8 @@
  * this package in one program meet in one place. Nothing here imports a backend.
  */
 import type { IEngine } from './engine.ts';
+import { ArgumentError } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
 import { EngineMissingError, UnsupportedError } from './errors.ts';
 
 /** What a backend found on this machine. Higher scores are chosen first; 0 or less means: not usable here. */
@@ -51,6 +53,7 @@ function registry(): Registry {
 /**
  * Makes a backend available under its name. Registering the same name again is silent and keeps the first.
  *
+ * @throws ArgumentError if it is none
  * @example
  * import { listBackends, registerBackend } from '@polygrad/core/engine';
  * import { createReferenceEngine } from '@polygrad/core/testing';
@@ -62,6 +65,12 @@ function registry(): Registry {
  * console.log(listBackends().includes('mine')); //=> true
  */
 export function registerBackend(provider: BackendProvider): void {
+  const { name, probe, create } = (provider ?? {}) as Partial<BackendProvider>;
+  if (typeof name !== 'string' || name === '' || typeof probe !== 'function' || typeof create !== 'function')
+    throw new ArgumentError(
+      'registerBackend',
+      `not a backend: ${shown(provider)}; must be an object with a name, probe() and create()`,
+    );
   const { providers } = registry();
   if (!providers.has(provider.name)) providers.set(provider.name, provider);
 }

@@ -6,6 +6,7 @@
  * back and its sources are let go in turn. Nothing here runs kernels; schedule/runtime.ts does, through hooks.
  */
 import { dtypeInfo } from '../shape/dtype.ts';
+import { checkFields, numberFrom } from '../shape/options.ts';
 import { sizeOf } from '../shape/view.ts';
 import type { GradientSlot, Handle, Node, NodeStorage } from './node.ts';
 
@@ -52,8 +53,13 @@ export function setFlushHooks(next: FlushHooks): void {
   hooks = next;
 }
 
-/** How many nodes and how many bytes of results may wait before a flush starts by itself. */
+/**
+ * How many nodes and how many bytes of results may wait before a flush starts by itself.
+ *
+ * @throws ArgumentError unless they are numbers of at least 1
+ */
 export function setPendingLimits(limits: { readonly nodes?: number; readonly bytes?: number }): void {
+  checkFields('setPendingLimits', limits, { nodes: numberFrom(1), bytes: numberFrom(1) });
   nodeLimit = limits.nodes ?? nodeLimit;
   byteLimit = limits.bytes ?? byteLimit;
 }

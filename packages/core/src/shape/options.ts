@@ -26,10 +26,6 @@ export function shown(value: unknown): string {
 /**
  * Throws ArgumentError in the name of `op` unless options are an object (or left out) of these names, with values that fit. Undefined is as
  * if it were left out.
- *
- * @example
- * const check = (options: object) => checkFields('draw', options, { width: numberFrom(1, 100, true), unit: oneOf('mm', 'inch') });
- * check({ width: 5 }); // check({ width: 0 }) throws [draw] bad width: 0; must be a whole number from 1 to 100
  */
 export function checkFields(op: string, options: unknown, rules: Readonly<Record<string, OptionRule>>): void {
   if (options === undefined) return;

@@ -2,6 +2,8 @@
 import type { IEngine } from '../engine/engine.ts';
 import { poolOf } from '../engine/pool.ts';
 import { getEngine } from '../engine/registry.ts';
+import { ArgumentError } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
 import { liveHandles } from '../graph/recorder.ts';
 
 /** Figures of one engine, but `numTensors`, which counts Tensors of all engines. */
@@ -22,11 +24,14 @@ export interface MemoryInfo {
  * What is held now. Values that are recorded but not computed hold nothing yet.
  *
  * @param engine the current one unless given
+ * @throws ArgumentError if it is no engine
  *
  * @example
  * memory().bytes; // bytes of all computed tensors
  */
 export function memory(engine: IEngine = getEngine()): MemoryInfo {
+  if (typeof engine?.submit !== 'function')
+    throw new ArgumentError('memory', `not an engine: ${shown(engine)}; give one, or leave it out`);
   const { numBuffers, bytes, peakBytes, pooledBytes } = poolOf(engine).memory();
   return { numTensors: liveHandles(), numBuffers, bytes, peakBytes, pooledBytes };
 }

@@ -1,4 +1,6 @@
 /** Tensors that survive a lost device, by copies in host memory. */
+import { ArgumentError } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
 import { addState, protectHandles, unprotectHandles } from '../schedule/shadow.ts';
 import { nodeOf, type TensorHandle } from './handle.ts';
 import type { Tensor } from './types.ts';
@@ -16,9 +18,15 @@ import type { Tensor } from './types.ts';
  * protect([weights]);
  */
 export function protect(tensors: Iterable<Tensor>): void {
-  const handles = [...tensors];
+  const handles = listed('protect', tensors);
   for (const t of handles) nodeOf(t, 'protect');
   protectHandles(handles as unknown as TensorHandle[]);
+}
+
+function listed(op: string, tensors: Iterable<Tensor>): Tensor[] {
+  if (typeof (tensors as Partial<Iterable<Tensor>> | null)?.[Symbol.iterator] !== 'function')
+    throw new ArgumentError(op, `bad tensors: ${shown(tensors)}; must be a list of tensors, such as [weights]`);
+  return [...tensors];
 }
 
 /**
@@ -30,7 +38,7 @@ export function protect(tensors: Iterable<Tensor>): void {
  * unprotect([weights]);
  */
 export function unprotect(tensors: Iterable<Tensor>): void {
-  unprotectHandles([...tensors] as unknown as TensorHandle[]);
+  unprotectHandles(listed('unprotect', tensors) as unknown as TensorHandle[]);
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Scopes for users: what is made inside and not returned is given back at the end. */
 import { beginOp, markAll, userScope } from '../graph/scope.ts';
 import { ArgumentError } from '../shape/errors.ts';
+import { checkFunction } from '../shape/options.ts';
 import { nodeOf, type TensorHandle } from './handle.ts';
 import type { Tensor } from './types.ts';
 
@@ -10,7 +11,7 @@ import type { Tensor } from './types.ts';
  *
  * @param body a synchronous function: recording never waits; read values after the scope
  * @returns what the function returns
- * @throws ArgumentError if the function returns a promise
+ * @throws ArgumentError if it is no function, or returns a promise
  *
  * @example
  * const y = scope(() => {
@@ -19,12 +20,20 @@ import type { Tensor } from './types.ts';
  * });
  */
 export function scope<T>(body: () => T): T {
-  return userScope(() => refusePromise('scope', body()));
+  return userScope(() => called('scope', body));
+}
+
+/** Calls a user's function that must not be asynchronous. Throws ArgumentError in the name of `op` if it is, or is no function. */
+export function called<A extends readonly unknown[], T>(op: string, f: (...args: A) => T, ...args: A): T {
+  checkFunction(op, f);
+  return refusePromise(op, f(...args));
 }
 
 /** The result of a function that must not be asynchronous. Throws ArgumentError in the name of `op` if it is a promise. */
 export function refusePromise<T>(op: string, result: T): T {
   if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
+    // Nobody waits for it: if it fails in turn, that must not end the process.
+    (result as unknown as PromiseLike<unknown>).then(undefined, () => {});
     throw new ArgumentError(
       op,
       `the function returned a promise: ${op} ends before it settles; record inside and await values after it`,

@@ -11,7 +11,8 @@ import { pendingHandles } from '../graph/recorder.ts';
 import { asIfForgotten, beginRehearsal, endRehearsal, isRehearsing } from '../graph/rehearsal.ts';
 import { generatorState, withGenerator } from '../ops/random-key.ts';
 import { ArgumentError } from '../shape/errors.ts';
-import { refusePromise } from './scope.ts';
+import { checkFunction } from '../shape/options.ts';
+import { called } from './scope.ts';
 import { stateOf } from '../schedule/engine-state.ts';
 import { prepare } from '../schedule/run.ts';
 import { flush, setRehearsedFlush } from '../schedule/runtime.ts';
@@ -45,12 +46,13 @@ setRehearsedFlush(() => {
  * await w.array(); // [0, 0, 0, 0]
  */
 export async function warmup(step: () => unknown): Promise<void> {
+  checkFunction('warmup', step);
   if (isRehearsing()) throw new ArgumentError('warmup', 'a warmup is running already; end it before the next one');
   flush();
   const engine = getEngine();
   beginRehearsal();
   try {
-    withGenerator(generatorState(), () => refusePromise('warmup', step()));
+    withGenerator(generatorState(), () => called('warmup', step));
     flush();
   } finally {
     const assigned = endRehearsal();

@@ -33,7 +33,7 @@ interface NodeFiles {
   readonly promises: {
     readFile(path: string, encoding: 'utf8'): Promise<string>;
     writeFile(path: string, text: string, options: { mode: number; flag: string }): Promise<void>;
-    mkdir(path: string, options: { recursive: boolean; mode: number }): Promise<unknown>;
+    mkdir(path: string, options: { mode: number }): Promise<unknown>;
     lstat(path: string): Promise<{ readonly uid: number; readonly mode: number }>;
     rename(from: string, to: string): Promise<void>;
     rm(path: string, options: { force: boolean }): Promise<void>;
@@ -66,8 +66,17 @@ export function diskStore(folder?: string): TuningStore {
   const base = folder ?? `${home}/polygrad/tuning`;
   const { promises: fs } = files;
   let own: Promise<boolean> | null = null;
+  // Step by step: Node 20's own recursive way never ends where a file system takes no folders (/proc). Failures show afterwards.
+  const makeFolder = async (path: string): Promise<void> => {
+    const mkdir = (): Promise<unknown> =>
+      fs.mkdir(path, { mode: 0o700 }).catch((error: { code?: string }) => error.code);
+    const above = path.replace(/[\\/]+[^\\/]*$/, '');
+    if ((await mkdir()) !== 'ENOENT' || above === '' || above === path) return;
+    await makeFolder(above);
+    await mkdir();
+  };
   const isOwn = async (): Promise<boolean> => {
-    await fs.mkdir(base, { recursive: true, mode: 0o700 });
+    await makeFolder(base);
     const { uid, mode } = await fs.lstat(base);
     return host.platform === 'win32' || (uid === host.getuid?.() && (mode & 0o022) === 0);
   };

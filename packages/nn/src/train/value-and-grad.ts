@@ -1,5 +1,5 @@
 /** valueAndGrad over a module: a loss, and its gradients by the module's parameters. */
-import { valueAndGrad as coreValueAndGrad, isTensor, type Tensor } from '@polygrad/core/functions';
+import { valueAndGrad as coreValueAndGrad, type Tensor } from '@polygrad/core/functions';
 import { NnError } from '../errors.ts';
 import type { AnyModule } from '../module/module.ts';
 import type { Gradients } from '../optim/optimizer.ts';
@@ -51,7 +51,8 @@ export function valueAndGrad(
   const run = (inputs: readonly Tensor[]): [Tensor, unknown] =>
     standingFor(trained, inputs, () => {
       const result = loss();
-      return isTensor(result) ? [result, undefined] : [result[0], result[1]];
+      // What is neither is refused where the gradient is asked for.
+      return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
     });
   const [[value, aux], gradients] = coreValueAndGrad(run, { hasAux: true })(trained);
   const byParameter = new Map(trained.map((parameter, index) => [parameter, gradients[index]!]));

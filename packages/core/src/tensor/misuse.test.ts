@@ -1,0 +1,99 @@
+/** Wrong arguments of functions that take functions, options, engines and lists: said at the call, and nothing left behind. */
+import { expect, it, onTestFinished } from 'vitest';
+import * as pg from '../index.ts';
+import { getEngine, registerBackend, replaceEngine, setEngine } from '../engine/registry.ts';
+import { createReferenceEngine } from '../testing/reference-engine.ts';
+
+const setUp = async (): Promise<pg.Tensor> => {
+  const engine = await setEngine(createReferenceEngine());
+  onTestFinished(() => {
+    replaceEngine(createReferenceEngine());
+    engine.dispose();
+  });
+  return pg.tensor([1, 2]);
+};
+
+/** Calls something as a program in JavaScript could. */
+const loose = (f: unknown, ...args: unknown[]): unknown => (f as (...args: unknown[]) => unknown)(...args);
+
+it('what is no function is refused where it is given', async () => {
+  const x = await setUp();
+  const { scope, noGrad, grad, grads, valueAndGrad, vmap, jacobian, hessian } = pg;
+  const takers = { scope, noGrad, grad, grads, valueAndGrad, vmap, jacobian, hessian };
+  for (const [name, f] of Object.entries(takers))
+    expect(() => loose(f, 5), name).toThrow(`[${name}] bad function: 5; must be a function`);
+  expect(() => loose(pg.checkpoint, 'f', x)).toThrow("[checkpoint] bad function: 'f'; must be a function");
+  expect(() => loose(pg.customGradient, () => x)).toThrow('[customGradient] bad function: undefined');
+  expect(() => loose(pg.vjp, null, [x], x)).toThrow('[vjp] bad function: null');
+  expect(() => loose(pg.jvp, {}, [x], [x])).toThrow('[jvp] bad function: an object');
+  await expect(loose(pg.warmup, 5)).rejects.toThrow('[warmup] bad function: 5');
+  await expect(loose(pg.profile, 5)).rejects.toThrow('[profile] bad function: 5');
+});
+
+it('asynchronous functions are refused by name, and their failing later is nobody else’s concern', async () => {
+  const x = await setUp();
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => void unhandled.push(reason);
+  process.on('unhandledRejection', note);
+  const failing = (t = x) => {
+    const made = t.add(1);
+    // What was made in the scope is gone by then.
+    return Promise.resolve().then(() => made.mul(2));
+  };
+  try {
+    const calls: Record<string, () => unknown> = {
+      scope: () => pg.scope(() => failing()),
+      noGrad: () => pg.noGrad(() => Promise.reject(new Error('late'))),
+      checkpoint: () => loose(pg.checkpoint, failing, x),
+      grad: () => (loose(pg.grad, failing) as typeof failing)(x),
+      grads: () => (loose(pg.grads, failing) as typeof failing)(x),
+      valueAndGrad: () => (loose(pg.valueAndGrad, failing, { hasAux: true }) as typeof failing)(x),
+      vmap: () => (loose(pg.vmap, failing) as typeof failing)(x),
+      jacobian: () => (loose(pg.jacobian, failing) as typeof failing)(x),
+      hessian: () => (loose(pg.hessian, failing) as typeof failing)(x),
+      vjp: () => loose(pg.vjp, failing, [x], x),
+      jvp: () => loose(pg.jvp, failing, [x], [x]),
+      customGradient: () => (loose(pg.customGradient, failing, failing) as typeof failing)(x),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      expect(call, name).toThrow(pg.ArgumentError);
+      expect(call, name).toThrow(`[${name}] the function returned a promise`);
+    }
+    await expect(pg.warmup(() => failing())).rejects.toThrow('[warmup] the function returned a promise');
+    // Rejections nobody handled are told after all microtasks.
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+  expect(unhandled).toEqual([]);
+  expect(() => (loose(pg.grad, () => []) as typeof failing)(x)).toThrow('[grad] the function returned a list');
+});
+
+it('options, limits, engines and backends are checked', async () => {
+  const x = await setUp();
+  const recovery: [unknown, string][] = [
+    [{ fallback: 'gpu' }, "bad fallback: 'gpu'; must be 'cpu' or 'error'"],
+    [{ retry: -1 }, 'bad retry: -1; must be a whole number from 0'],
+    [{ outOfMemory: 'cp' }, "bad outOfMemory: 'cp'; must be 'error' or 'cpu'"],
+    [{ shadow: 1 }, 'bad shadow: 1; must be true or false'],
+    [{ interval: Number.NaN }, 'bad interval: NaN; must be a number from 0'],
+    [{ fallbck: 'cpu' }, "no option 'fallbck'; known are retry, fallback, outOfMemory, shadow, interval, patience"],
+    [5, 'bad options: 5; must be an object'],
+  ];
+  for (const [given, text] of recovery) expect(() => loose(pg.setRecovery, given)).toThrow(`[setRecovery] ${text}`);
+  const before = pg.setRecovery({ retry: undefined } as object);
+  expect(before.retry).toBe(1);
+  expect(pg.setRecovery(before)).toEqual(before);
+
+  expect(() => pg.setPendingLimits({ nodes: -1 })).toThrow('[setPendingLimits] bad nodes: -1; must be a number from 1');
+  expect(() => pg.setPendingLimits({ bytes: Number.NaN })).toThrow('[setPendingLimits] bad bytes: NaN');
+  expect(() => pg.setPendingLimits({ node: 5 } as object)).toThrow("[setPendingLimits] no option 'node'");
+
+  expect(() => loose(pg.memory, {})).toThrow('[memory] not an engine: an object');
+  expect(pg.memory(getEngine()).numTensors).toBeGreaterThan(0);
+  for (const given of [5, null, x]) expect(() => loose(pg.protect, given)).toThrow('[protect] bad tensors: ');
+  expect(() => loose(pg.unprotect, 5)).toThrow('[unprotect] bad tensors: 5; must be a list of tensors');
+  for (const given of [null, { name: 5 }, { name: '' }, { name: 'half', probe: () => 0 }])
+    expect(() => loose(registerBackend, given)).toThrow('[registerBackend] not a backend: ');
+});
