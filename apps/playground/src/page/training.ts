@@ -109,6 +109,8 @@ export class TrainingPanel {
   reset(message: string): void {
     for (const plot of Object.values(this.#plots)) plot.clear();
     this.#accuracy = null;
+    this.#steps = 0;
+    this.#setRunning(this.#running);
     for (const id of ['loss', 'accuracy', 'speed']) byId(`figure-${id}`, HTMLElement).textContent = '–';
     this.say(message);
   }

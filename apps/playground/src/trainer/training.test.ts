@@ -111,6 +111,8 @@ describe('weights', () => {
     expect(decodeWeights(plain, 'file').layers).toBeNull();
     const wrong = encodeSafetensors({}, { 'playground.layers': 'pool 4, pool 4, pool 4' });
     expect(() => decodeWeights(wrong, 'file')).toThrow('Layer 3');
+    const sick = encodeSafetensors({ w: { dtype: 'float32', shape: [2], data: new Float32Array([1, Number.NaN]) } });
+    expect(() => decodeWeights(sick, 'sick.safetensors')).toThrow("sick.safetensors: 'w' holds NaN at 1");
     for (const module of [model, other]) module.dispose();
   });
 });
