@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   add,
+  batchNorm,
   bernoulli,
   checkpoint,
   conv2d,
@@ -15,6 +16,7 @@ import {
   hessian,
   jacobian,
   jvp,
+  keep,
   matmul,
   memory,
   mul,
@@ -22,6 +24,7 @@ import {
   rand,
   randn,
   relu,
+  scope,
   seed,
   setEngine,
   sin,
@@ -31,6 +34,7 @@ import {
   tanh,
   tensor,
   vmap,
+  zeros,
 } from '../index.ts';
 import { createReferenceEngine } from '../testing/index.ts';
 
@@ -212,6 +216,49 @@ describe('vmap', () => {
     const leaf = tensor([1, 2, 3], { dtype: 'float64', requiresGrad: true });
     expect(() => vmap((x: Tensor) => sum(mul(x, leaf)).backward())(xs)).toThrow(/\[backward\].*inside vmap.*grad\(\)/);
     expect(() => vmap((async (x: Tensor) => x) as never)(xs as never)).toThrow(/\[vmap\].*promise/);
+    flush();
+  });
+
+  it('refuses what would let an example out, and leaves nothing behind', async () => {
+    const b = float64([1, 2, 3]);
+    let kept: Tensor | undefined;
+    const statistics = { training: true, runningMean: float64([0]), runningVar: float64([1]) };
+    const attempts: [(x: Tensor) => Tensor, RegExp][] = [
+      [(x) => b.assign(x), /\[assign\].*example inside vmap.*float64 \[3\] from outside/],
+      [(x) => b.assign(mul(b, sum(x))), /\[assign\].*example inside vmap/],
+      [(x) => (kept = keep(mul(x, 2))), /\[keep\].*example inside vmap/],
+      [(x) => batchNorm(x.reshape([3, 1]), statistics), /\[batchNorm\].*running statistics/],
+    ];
+    for (const [f, message] of attempts) {
+      expect(() => vmap(f)(xs)).toThrow(message);
+      flush();
+      expect(await read(scope(() => add(b, 1)))).toEqual([2, 3, 4]);
+    }
+    expect(kept).toBeUndefined();
+    expect([await read(statistics.runningMean), await read(statistics.runningVar)]).toEqual([[0], [1]]);
+    // Between two of them: the outer function has one value, the inner one would give it several.
+    const nested = vmap((x: Tensor) => {
+      const total = mul(x, 2);
+      return vmap((y: Tensor) => total.assign(mul(y, x)))(xs);
+    });
+    expect(() => nested(xs)).toThrow(/\[assign\]/);
+    flush();
+  });
+
+  it('lets tensors made inside, and examples, be assigned', async () => {
+    const doubled = vmap((x: Tensor) => {
+      const total = zeros([3], { dtype: 'float64' });
+      total.assign(add(total, x));
+      x.assign(mul(x, 10));
+      return total.add(x);
+    })(xs);
+    expect(await read(doubled)).toEqual(await read(mul(xs, 11)));
+    const count = float64([0]);
+    vmap((x: Tensor) => {
+      count.assign(add(count, 1));
+      return x;
+    })(xs);
+    expect(await read(count)).toEqual([1]);
     flush();
   });
 

@@ -58,7 +58,8 @@ function mapWithAxes(
  * example. The result equals a stack of the results of single calls. Source: JAX `vmap`.
  *
  * Random functions without a key give every example numbers of its own, as single calls would; with a key all examples have the same.
- * Inside `f` a tensor has the shape of one example and no value: it cannot be read, and control flow cannot depend on it.
+ * Inside `f` a tensor has the shape of one example and no value: it cannot be read, kept or assigned to a tensor from outside, and control
+ * flow cannot depend on it.
  *
  * @param f a synchronous function of tensors, and arrays and plain objects of tensors; other arguments are passed on
  * @param options inAxes, outAxes: which axis is the batch, 0

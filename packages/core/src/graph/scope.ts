@@ -62,6 +62,16 @@ export function adoptResource(resource: ScopedResource): void {
   if (depth !== 0) stack.push(resource);
 }
 
+/** Handles and tapes that wait for the end of a scope. */
+export function scopeSize(): number {
+  return stack.length;
+}
+
+/** True if the handle is one of those beyond the first `size`, and ends with its scope. */
+export function isLocal(handle: TrackedHandle, size: number): boolean {
+  return !handle.kept && stack.lastIndexOf(handle) >= size;
+}
+
 /** True for Tensors, by their brand: handles of another copy of this library count too. */
 export function isHandle(value: unknown): value is TrackedHandle {
   return typeof value === 'object' && value !== null && handleBrand in value;

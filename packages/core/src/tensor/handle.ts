@@ -15,8 +15,9 @@ import {
   unwatch,
 } from '../graph/recorder.ts';
 import { forgetAssigned, noteAssigned } from '../graph/assigned.ts';
+import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
 import { isRehearsing, rememberAssigned } from '../graph/rehearsal.ts';
-import { adopt, handleBrand, isHandle, opName } from '../graph/scope.ts';
+import { adopt, composingDepth, handleBrand, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
@@ -160,6 +161,12 @@ export class TensorHandle implements TrackedHandle {
         'assign',
         `dtypes differ: ${target.dtype} and ${node.dtype}; convert the value with cast()`,
         [target.dtype, node.dtype],
+      );
+    }
+    if (hasPlaceholders() && outlives(this, node)) {
+      throw new OperationError(
+        composingDepth() > 0 ? opName('assign') : 'assign',
+        `a value that depends on an example inside vmap was to be assigned to a ${target.dtype} ${showShape(target.shape)} from outside, which has one value for all examples; return the value from the function and assign after vmap, or leave running statistics as they are (eval(), training: false)`,
       );
     }
     // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.

@@ -1,6 +1,7 @@
 /** Scopes for users: what is made inside and not returned is given back at the end. */
+import { dependsOnPlaceholder, hasPlaceholders } from '../graph/placeholder.ts';
 import { beginOp, markAll, userScope } from '../graph/scope.ts';
-import { ArgumentError } from '../shape/errors.ts';
+import { ArgumentError, OperationError, showShape } from '../shape/errors.ts';
 import { checkFunction } from '../shape/options.ts';
 import { nodeOf, type TensorHandle } from './handle.ts';
 import type { Tensor } from './types.ts';
@@ -45,6 +46,8 @@ export function refusePromise<T>(op: string, result: T): T {
 /**
  * Takes a tensor out of every scope: it lives until it is disposed. Returns the tensor.
  *
+ * @throws OperationError if it depends on an example inside vmap
+ *
  * @example
  * let best: Tensor | undefined;
  * scope(() => {
@@ -53,8 +56,15 @@ export function refusePromise<T>(op: string, result: T): T {
  */
 export function keep(t: Tensor): Tensor {
   beginOp('keep');
-  nodeOf(t);
-  (t as unknown as TensorHandle).kept = true;
+  const node = nodeOf(t);
+  const handle = t as unknown as TensorHandle;
+  if (hasPlaceholders() && dependsOnPlaceholder(node)) {
+    throw new OperationError(
+      'keep',
+      `the ${node.dtype} ${showShape(node.shape)} depends on an example inside vmap, which exists only until the function returns; return it from the function`,
+    );
+  }
+  handle.kept = true;
   return t;
 }
 

@@ -65,7 +65,11 @@ export interface Tensor extends TensorMethods {
 
   /**
    * Lets this handle stand for the value of another tensor of the same shape and dtype from now on; returns the handle.
-   * What was computed from the old value stays. A leaf stays a leaf and keeps its gradient.
+   * What was computed from the old value stays. A leaf stays a leaf and keeps its gradient. If the next flush cannot compute the value, the
+   * tensor goes back to the old one, and so do all others assigned since the last flush; `onRollback` tells.
+   *
+   * @throws ShapeError, DTypeError if they differ; OperationError for a value that depends on an example inside vmap, where this tensor
+   *   was made outside
    */
   assign(value: Tensor): Tensor;
   /** Gives the tensor up. Calling it again does nothing; using the tensor afterwards throws DisposedError. */
