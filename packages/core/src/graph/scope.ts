@@ -32,6 +32,8 @@ let userDepth = 0;
 let composing = 0;
 /** Above zero no flush may start: nodes exist that no handle holds yet, or a graph should stay in one piece. */
 let holding = 0;
+/** What the outermost scope of a user hands on, until the flush at its end has gone well. */
+const outlived: ScopedResource[] = [];
 let label = '';
 let stamps = 0;
 
@@ -112,6 +114,7 @@ function close(bottom: number, pendingBottom: number, epoch: number, stamp: numb
     if (handle.disposed || handle.kept) continue;
     if (handle.stamp !== stamp) handle.dispose();
     else if (depth !== 0) stack[write++] = handle;
+    else if (userDepth !== 0) outlived.push(handle);
   }
   for (let rest = count - write; rest > 0; rest--) stack.pop();
   if (flushEpoch() === epoch) sweepPending(pendingBottom);
@@ -193,6 +196,14 @@ export function userScope<T>(body: () => T): T {
   } finally {
     userDepth--;
   }
-  if (userDepth === 0 && holding === 0 && !hasRecordings()) scopeEnded();
+  try {
+    if (userDepth === 0 && holding === 0 && !hasRecordings()) scopeEnded();
+  } catch (error) {
+    // Nobody gets the result.
+    for (const handle of outlived) handle.dispose();
+    throw error;
+  } finally {
+    while (outlived.length > 0) outlived.pop();
+  }
   return result;
 }

@@ -104,6 +104,30 @@ describe('a flush that fails', () => {
     expect(await add()).toEqual([2]);
   });
 
+  it('at the end of a scope leaves nothing of it behind, but what was there before', async () => {
+    const outside = tensor([1]).add(1);
+    const { numTensors, numBuffers } = memory();
+    const results: unknown[] = [];
+    expect(() =>
+      scope(() => {
+        const x = tensor(new Float32Array(100));
+        const result = [
+          outside,
+          x,
+          x
+            .expand([60, 100])
+            .add(rand([60, 100]))
+            .contiguous(),
+        ];
+        results.push(result);
+        return result;
+      }),
+    ).toThrow(OutOfMemoryError);
+    expect(memory().numTensors).toBe(numTensors);
+    expect(await outside.array()).toEqual([2]);
+    expect(memory().numBuffers).toBe(numBuffers + 1);
+  });
+
   it('for a kernel that cannot be compiled leaves others alone', async () => {
     const a = tensor([1, 2]);
     flush();
