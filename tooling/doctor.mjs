@@ -1,6 +1,6 @@
 /**
  * `npx polygrad doctor`: says what this machine offers Polygrad and what is missing. Always ends with exit code 0: it
- * reports, it does not judge. Works without anything installed, then with less to say.
+ * reports, it does not judge (2 for options, of which it has none). Works without anything installed, then with less to say.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -64,6 +64,11 @@ async function engines() {
 }
 
 async function main() {
+  const [option] = process.argv.slice(2);
+  if (option !== undefined) {
+    process.stderr.write(`doctor: no option '${option}'; it takes none, and says what this machine offers\n`);
+    return 2;
+  }
   const { version } = JSON.parse(readFileSync(join(root, 'packages/core/package.json'), 'utf8'));
   line('Polygrad', version);
   line('Node', `${process.version} (V8 ${process.versions.v8})`);
@@ -86,5 +91,4 @@ async function main() {
     }
 }
 
-await main();
-process.exit(0);
+process.exit((await main()) ?? 0);

@@ -6,7 +6,8 @@
  * page's main thread. Without Chromium, and where it has no such engine, the run is skipped, unless
  * POLYGRAD_REQUIRE names `browser` (and, for engines other than cpu, the engine).
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bundle } from './bundle.mjs';
 import { findChromium, startChromium } from './chromium.mjs';
@@ -86,6 +87,8 @@ function readArguments(args) {
   for (const [name, value] of Object.entries(numbers))
     if (!Number.isInteger(value) || value < 1)
       throw new Error(`--${name} is ${values[name]}; give a whole number of at least 1`);
+  if (values.json !== undefined && !existsSync(dirname(values.json)))
+    throw new Error(`--json ${values.json} cannot be written: there is no such folder`);
   return { ...values, ...numbers };
 }
 
@@ -94,9 +97,10 @@ function skip(engine, reason) {
   console.log(`SKIPPED engine ${engine} in a browser: ${reason}`);
   const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',');
   const asked = ['browser', engine].filter((name) => required.includes(name) || name === 'cpu');
-  if (asked.length < 2) return 0;
-  console.error(`conformance: POLYGRAD_REQUIRE asks for ${asked.join(' and ')}`);
-  return 2;
+  const isRequired = asked.length === 2;
+  if (isRequired) console.error(`conformance: POLYGRAD_REQUIRE asks for ${asked.join(' and ')}`);
+  console.log(`0 passed, ${isRequired ? '1 failed, 0 skipped' : '0 failed, 1 skipped'}`);
+  return isRequired ? 2 : 0;
 }
 
 async function main(args) {
@@ -105,6 +109,7 @@ async function main(args) {
     values = readArguments(args);
   } catch (error) {
     console.error(`conformance: ${error.message}\n${usage}`);
+    console.log('0 passed, 0 failed, 0 skipped');
     return 2;
   }
   if (values.help) {
@@ -131,6 +136,7 @@ async function main(args) {
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`conformance of ${report.engine} (${report.device}) in Chromium (${where}) in ${seconds} s`);
   if (json) writeFileSync(json, `${JSON.stringify(report, null, 1)}\n`);
+  if (report.results.length + report.leftOut === 0) console.error(`conformance: no case has '${filter}' in its name`);
   const failed = report.failed + report.errors.length;
   console.log(`${report.passed} passed, ${failed} failed, ${report.skipped} skipped`);
   return failed > 0 || report.passed === 0 ? 1 : 0;

@@ -60,7 +60,11 @@ async function referenceSubgroups(subgroup: number): Promise<EngineChoice> {
 
 export const engineNames: readonly string[] = Object.keys(makers);
 
-/** Makes an engine, or says why it is not there. */
+/**
+ * Makes an engine, or says why it is not there.
+ *
+ * @throws ArgumentError where the engine is there and refuses the options
+ */
 export async function makeEngine(
   name: string,
   options: { threads?: number },
@@ -70,6 +74,7 @@ export async function makeEngine(
   try {
     return await make(options);
   } catch (error) {
+    if (error instanceof Error && error.name === 'ArgumentError') throw error;
     return { missing: error instanceof Error ? error.message : String(error) };
   }
 }

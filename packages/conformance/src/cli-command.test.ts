@@ -1,0 +1,49 @@
+/** The command's exit codes, and that its last line always has the totals. */
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, expect, it, vi } from 'vitest';
+import { conformance } from './cli-command.ts';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+async function run(...args: string[]): Promise<{ code: number; last: string | undefined; errors: string }> {
+  const out: string[] = [];
+  const errors: string[] = [];
+  const code = await conformance(args, { out: (line) => out.push(line), error: (line) => errors.push(line) });
+  return { code, last: out.at(-1), errors: errors.join('\n') };
+}
+
+it('refuses bad arguments, also of engines, before anything is run', async () => {
+  const wrong: [string[], RegExp][] = [
+    [[], /--engine is missing; give one of/],
+    [['--engine', 'abacus'], /--engine is abacus/],
+    [['--engine', 'cpu', '--threads', '0'], /--threads is 0/],
+    [['--engine', 'cpu', '--threads', '100'], /\[cpu\] bad threads: 100; must be a whole number from 1 to 64/],
+    [['--engine', 'reference', '--filter', 'zzz'], /no case has 'zzz' in its name/],
+    // Below a file, where nobody can have made a folder.
+    [
+      ['--engine', 'reference', '--json', join(fileURLToPath(import.meta.url), 'x.json')],
+      /--json .*x.json cannot be written: .* is no folder/,
+    ],
+    [['--engine', 'reference', '--json', tmpdir()], /cannot be written: it is a folder/],
+    [['--engin', 'cpu'], /engin/],
+  ];
+  for (const [args, text] of wrong) {
+    const { code, last, errors } = await run(...args);
+    expect([code, last], args.join(' ')).toEqual([2, '0 passed, 0 failed, 0 skipped']);
+    expect(errors).toMatch(text);
+  }
+});
+
+it('an engine that is not there is skipped, or has failed where it is required', async () => {
+  vi.stubEnv('POLYGRAD_OPENCL_DEVICE', 'a card that nobody has');
+  vi.stubEnv('POLYGRAD_REQUIRE', '');
+  expect(await run('--engine', 'opencl')).toEqual({ code: 0, last: '0 passed, 0 failed, 1 skipped', errors: '' });
+  vi.stubEnv('POLYGRAD_REQUIRE', 'opencl');
+  const required = await run('--engine', 'opencl-simt', '--json', join(tmpdir(), 'never-written.json'));
+  expect(required.last).toBe('0 passed, 1 failed, 0 skipped');
+  expect([required.code, required.errors]).toEqual([2, 'conformance: POLYGRAD_REQUIRE asks for opencl-simt']);
+});
