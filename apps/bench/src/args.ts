@@ -39,7 +39,8 @@ export interface Options {
 
 export const usage: string = `usage: npm run bench -- --suite NAME [options]
 
-  --suite NAME     ${suiteNames.join(', ')} or all
+  --suite NAME     ${suiteNames.join(', ')} or all;
+                   browser: in a page of headless Chromium, with peers of its own
   --engine NAME    engine of Polygrad: ${engineNames.join(', ')} (default cpu)
   --quick          fewer cases and rounds, about a minute per suite
   --json FILE      write all raw figures to FILE

@@ -54,7 +54,7 @@ async function runSuite(suite: Suite, options: Options, threads: readonly number
     await meeting.close();
   }
   const result: SuiteResult = { suite: suite.name, cases: results };
-  const goals = suite.goals(result);
+  const goals = suite.goals(result, options.engine);
   const seconds = (performance.now() - started) / 1000;
   for (const table of suiteTables(suite, result, participants)) print('', table);
   const remarked = remarks(result);

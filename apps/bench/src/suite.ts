@@ -1,5 +1,5 @@
 /** What a suite is made of, and what comes out of measuring it. */
-import type { PeerName, SuiteName } from './args.ts';
+import type { EngineName, PeerName, SuiteName } from './args.ts';
 import type { BenchCase } from './cases.ts';
 import type { Participant } from './participants.ts';
 import type { Ratio, Summary } from './stats.ts';
@@ -11,7 +11,7 @@ export interface Suite {
   readonly peers: readonly PeerName[];
   cases(quick: boolean): readonly BenchCase[];
   /** What the project promises of the results. */
-  goals(result: SuiteResult): readonly Goal[];
+  goals(result: SuiteResult, engine: EngineName): readonly Goal[];
 }
 
 /** One participant's figures in one case. */

@@ -1,15 +1,24 @@
 /** What an operation costs before any arithmetic: recording, finding the plan, starting kernels, reading back. */
+import type { EngineName } from '../args.ts';
 import { caseOf, entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../suite.ts';
 
 const n = 16;
 
-function goals(result: SuiteResult): Goal[] {
+/** Most microseconds for a small addition computed at once: on OpenCL (under PoCL) what a driver takes for one kernel alone is in it. */
+const smallAdd: Partial<Record<EngineName, number>> = { cpu: 2, opencl: 15 };
+
+function goals(result: SuiteResult, engine: EngineName): Goal[] {
   return threadsOf(result).flatMap((threads) => {
-    const most = (id: string, text: string, limit: number): Goal[] => {
+    const most = (id: string, text: string, limit: number | undefined): Goal[] => {
       const value = entryOf(caseOf(result, id), 'polygrad', threads)?.value.median;
-      return value === undefined ? [] : [{ text: `${text}, ${threads} thread(s)`, value, limit, met: value <= limit }];
+      return value === undefined || limit === undefined
+        ? []
+        : [{ text: `${text}, ${threads} thread(s)`, value, limit, met: value <= limit }];
     };
-    return [...most('small-add', 'eager small add in us', 2), ...most('record', 'recording one operation in ns', 200)];
+    return [
+      ...most('small-add', 'eager small add in us', smallAdd[engine]),
+      ...most('record', 'recording one operation in ns', 200),
+    ];
   });
 }
 
