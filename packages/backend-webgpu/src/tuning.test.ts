@@ -33,7 +33,7 @@ describe.skipIf(engine === null)('tiles are measured', () => {
     expect(made.tuning?.store).toBeDefined();
     made.dispose();
     if (engine.software) expect(engine.tuning).toBeUndefined();
-    await expect(testEngine({ tuning: 7 as unknown as boolean })).rejects.toThrow('tuning is 7');
+    await expect(testEngine({ tuning: 7 as unknown as boolean })).rejects.toThrow('bad tuning: 7');
   });
 
   it('soon after a product was first run, with the same results after as before', async () => {
