@@ -15,6 +15,12 @@ const smallKernel = 1 << 20;
 /** At most this many nests in one kernel. */
 const mostNests = 24;
 
+/**
+ * At most this many values in one kernel: numbers it takes (the CPU engine has room for 1024) and steps of its expressions. Long chains of
+ * operations become several kernels, which are alike where the chain is.
+ */
+export const mostValues = 1024;
+
 /** Everything a kernel binds: nodes in memory that it reads or writes. */
 export function bindingsOf(p: Partition): Map<KernelDraft, Set<PlanNode>> {
   const bindings = new Map(p.kernels.map((kernel) => [kernel, new Set<PlanNode>()]));
@@ -31,8 +37,10 @@ export function bindingsOf(p: Partition): Map<KernelDraft, Set<PlanNode>> {
 export function unitsOf(p: Partition, maxBindings: number): Unit[] {
   const units: KernelDraft[][] = [];
   const unitOf = new Map<KernelDraft, KernelDraft[]>();
-  const open: { drafts: KernelDraft[]; bound: Set<PlanNode> }[] = [];
+  const open: { drafts: KernelDraft[]; bound: Set<PlanNode>; values: number }[] = [];
   const bindings = bindingsOf(p);
+  const sources = new Map(p.kernels.map((kernel) => [kernel, new Set<KernelDraft>()]));
+  for (const kernel of p.kernels) for (const reader of kernel.readers) sources.get(reader)?.add(kernel);
   for (const [kernel] of order(p.kernels.map((kernel): [KernelDraft] => [kernel])) as [KernelDraft][]) {
     const drafts = [kernel];
     unitOf.set(kernel, drafts);
@@ -42,17 +50,20 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
     const [kernel] = drafts as [KernelDraft];
     const own = bindings.get(kernel) as Set<PlanNode>;
     if (kernel.handwritten || kernel.contraction !== null || workOf(p, kernel) > smallKernel) continue;
+    const before = reached(drafts, (k) => sources.get(k) as Set<KernelDraft>, unitOf);
+    const after = reached(drafts, (k) => k.readers, unitOf);
     const home = open.find((unit) => {
-      if (unit.drafts.length >= mostNests) return false;
+      if (unit.drafts.length >= mostNests || unit.values + kernel.demands.size > mostValues) return false;
       let count = unit.bound.size;
       for (const node of own) if (!unit.bound.has(node)) count++;
-      return count <= maxBindings && !connected(unit.drafts, drafts, unitOf);
+      return count <= maxBindings && !before.has(unit.drafts) && !after.has(unit.drafts);
     });
     if (home === undefined) {
-      open.push({ drafts, bound: new Set(own) });
+      open.push({ drafts, bound: new Set(own), values: kernel.demands.size });
       continue;
     }
     home.drafts.push(kernel);
+    home.values += kernel.demands.size;
     for (const node of own) home.bound.add(node);
     unitOf.set(kernel, home.drafts);
     units.splice(units.indexOf(drafts), 1);
@@ -67,25 +78,25 @@ function workOf(p: Partition, kernel: KernelDraft): number {
   );
 }
 
-/** True if one of the units waits, directly or through others, for the other. */
-function connected(a: Unit, b: Unit, unitOf: ReadonlyMap<KernelDraft, Unit>): boolean {
-  const search = (from: Unit, to: Unit): boolean => {
-    const seen = new Set<Unit>([from]);
-    const stack = [from];
-    for (let unit = stack.pop(); unit !== undefined; unit = stack.pop()) {
-      for (const kernel of unit) {
-        for (const reader of kernel.readers) {
-          const next = unitOf.get(reader) as Unit;
-          if (next === to) return true;
-          if (seen.has(next)) continue;
-          seen.add(next);
-          stack.push(next);
-        }
+/** The other units that a unit leads to, or that lead to it, by the kernels after or before each. */
+function reached(
+  from: Unit,
+  next: (kernel: KernelDraft) => Iterable<KernelDraft>,
+  unitOf: ReadonlyMap<KernelDraft, Unit>,
+): Set<Unit> {
+  const seen = new Set<Unit>();
+  const stack = [from];
+  for (let unit = stack.pop(); unit !== undefined; unit = stack.pop()) {
+    for (const kernel of unit) {
+      for (const neighbour of next(kernel)) {
+        const other = unitOf.get(neighbour) as Unit;
+        if (seen.has(other)) continue;
+        seen.add(other);
+        stack.push(other);
       }
     }
-    return false;
-  };
-  return search(a, b) || search(b, a);
+  }
+  return seen;
 }
 
 /** Producers first, otherwise as the nodes were recorded. */

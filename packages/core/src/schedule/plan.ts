@@ -14,10 +14,10 @@ import { ingest } from './ingest.ts';
 import type { KernelCache, KernelEntry } from './kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lower.ts';
 import { type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
-import { bindingsOf, type Unit, unitsOf } from './order.ts';
+import { bindingsOf, mostValues, type Unit, unitsOf } from './order.ts';
 import { Partition } from './partition.ts';
 import type { PlanGraph, PlanNode } from './plan-graph.ts';
-import { relieve } from './relieve.ts';
+import { relieve, shorten } from './relieve.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
@@ -139,7 +139,7 @@ function elementSize(dtype: DType, elementBytes: readonly number[]): number {
   return elementBytes[dtypeInfo[dtype].id] as number;
 }
 
-/** Partitions so that no kernel binds more than the engine allows: where one would, part of it goes to memory. */
+/** Partitions so that no kernel binds more than the engine allows or computes too much: where one would, part of it goes to memory. */
 function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Partition; units: Unit[] } {
   const alone = new Set<PlanNode>();
   for (let attempt = 0; ; attempt++) {
@@ -147,9 +147,10 @@ function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Pa
     const forced = new Set<PlanNode>();
     let relieved = false;
     for (const [kernel, bound] of bindingsOf(partition)) {
-      if (bound.size <= maxBindings) continue;
-      relieved = true;
-      relieve(kernel, maxBindings, alone, forced);
+      if (bound.size > maxBindings) {
+        relieved = true;
+        relieve(kernel, maxBindings, alone, forced);
+      } else if (kernel.demands.size > mostValues) relieved = shorten(kernel, mostValues, alone, forced) || relieved;
     }
     if (!relieved) return { partition, units: unitsOf(partition, maxBindings) };
     if (attempt > graph.nodes.length)
