@@ -12,18 +12,12 @@ import { createReferenceEngine } from '@polygrad/core/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Compare } from './contest.ts';
 import { type AutoDetectOptions, detect } from './detect.ts';
+import { ownRegistry } from './fixtures/registry.ts';
 import { autoDetectAndConfigureGpu, type BackendReport } from './index.ts';
 import type { BackendPackage } from './packages.ts';
 
-const key = Symbol.for('polygrad.registry');
-const globals = globalThis as { [key]?: unknown };
-let before: unknown;
-beforeEach(() => {
-  before = globals[key];
-  globals[key] = undefined;
-});
+const registry = ownRegistry();
 afterEach(() => {
-  globals[key] = before;
   vi.useRealTimers();
 });
 
@@ -66,7 +60,7 @@ interface Found {
 }
 async function find(compare: Compare, options: AutoDetectOptions = {}, known = [cpu, pocl]): Promise<Found> {
   // What an earlier call registered is not here.
-  globals[key] = undefined;
+  registry.clear();
   const { engine, report } = await detect({ measureStore: memoryStore(), ...options }, known, compare);
   const opencl = report.find(({ name }) => name === 'opencl') as BackendReport;
   return { chosen: engine.name, opencl, order: report.map(({ name }) => name) };
@@ -218,7 +212,7 @@ describe('a processor by another way', () => {
 
 describe('what is really here', () => {
   it('the report has a ratio for a processor under OpenCL, and the order follows it', async ({ skip }) => {
-    globals[key] = before;
+    registry.restore();
     const { engine, report } = await autoDetectAndConfigureGpu({
       only: ['cpu', 'opencl'],
       measure: 'anew',

@@ -9,21 +9,14 @@ import {
   registerBackend,
 } from '@polygrad/core/engine';
 import { createReferenceEngine } from '@polygrad/core/testing';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type AutoDetectOptions, detect } from './detect.ts';
+import { ownRegistry } from './fixtures/registry.ts';
 import { AutoDetectAndConfigureGpu, autoDetectAndConfigureGpu, type DetectionReport, formatReport } from './index.ts';
 import type { BackendPackage } from './packages.ts';
 
-const key = Symbol.for('polygrad.registry');
-const globals = globalThis as { [key]?: unknown };
-let before: unknown;
-
-beforeEach(() => {
-  before = globals[key];
-  globals[key] = undefined;
-});
+const registry = ownRegistry();
 afterEach(() => {
-  globals[key] = before;
   vi.useRealTimers();
 });
 
@@ -263,7 +256,7 @@ describe('the report as text', () => {
 
 describe('what is really here', () => {
   it('always has the CPU engine', async () => {
-    globals[key] = before;
+    registry.restore();
     const seen: DetectionReport[] = [];
     const { engine, device, report } = await autoDetectAndConfigureGpu({
       timeout: 60_000,
