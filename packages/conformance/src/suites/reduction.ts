@@ -138,7 +138,8 @@ function argSpec(name: string, run: typeof pg.argMax, better: (a: number, b: num
     name,
     dtypes: ['float32', 'float64', 'int32'],
     result: 'int32',
-    instances: [[7], [3, 5], [67], [2, 3, 4], [4, 33], [33, 4]].flatMap((shape) =>
+    // The last is found in chunks.
+    instances: [[7], [3, 5], [67], [2, 3, 4], [4, 33], [33, 4], [2 ** 18 + 3]].flatMap((shape) =>
       shape.map((_, axis) => ({
         label: `[${shape}] over ${axis}`,
         options: { axis },

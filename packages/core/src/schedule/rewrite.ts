@@ -6,7 +6,7 @@ import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
 import { type DType, isSmallFloat, widenedFloat } from '../shape/dtype.ts';
 import { isRowMajor, type Shape, sizeOf } from '../shape/view.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
-import { identityOf, splitReduce } from './split-reduce.ts';
+import { identityOf, splitArgReduce, splitReduce } from './split-reduce.ts';
 
 type Rule<P extends PrimitiveName> = (
   graph: PlanGraph,
@@ -123,7 +123,11 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     const split = splitReduce(graph, inFloat32(graph, x), attr, shape, size);
     return split === null ? null : graph.make('cast', { dtype }, [split], shape, dtype);
   },
-  argReduce: (graph, _, src, shape) => (first(src).size === sizeOf(shape) ? graph.constant(0, shape, 'int32') : null),
+  argReduce: (graph, attr, src, shape) => {
+    const x = first(src);
+    const size = sizeOf(shape);
+    return x.size === size ? graph.constant(0, shape, 'int32') : splitArgReduce(graph, x, attr, shape, size);
+  },
 
   scan: (_, attr, src, shape) => (shape[attr.axis] === 1 ? first(src) : null),
   argSort: (graph, attr, src, shape) => (first(src).shape[attr.axis] === 1 ? graph.constant(0, shape, 'int32') : null),

@@ -16,6 +16,8 @@ type ReduceAttr = Attrs['reduce'];
 export const splitLeast = 8192;
 /** No chunk is smaller than this. */
 const chunkLeast = 512;
+/** Positions of extremes among fewer elements stay whole: their parts carry the extremes beside the positions, which one thread pays for. */
+export const splitPositionsLeast: number = 2 ** 18;
 /** Chunks times results that are enough for any number of threads. */
 const enough = 1024;
 /** Results that are enough parallel work by themselves. */
@@ -114,7 +116,21 @@ export function splitReduce(
   if (chunks < 2) return null;
   const length = Math.ceil(run.extent / chunks);
 
-  // Merge the run, fill it up to chunks * length, split it, reduce everything but the chunks, then the chunks.
+  const { value, axes, chunkAxis } = inChunks(graph, x, attr, run, chunks, length);
+  const partial = graph.exactly('reduce', { ...attr, axes }, [value], dropAxes(value.shape, axes), x.dtype);
+  partial.forced = true;
+  return graph.exactly('reduce', { ...attr, axes: [chunkAxis] }, [partial], shape, x.dtype);
+}
+
+/** A source whose run is split into chunks, filled up at the end with what changes nothing. */
+function inChunks(
+  graph: PlanGraph,
+  x: PlanNode,
+  attr: Pick<ReduceAttr, 'op' | 'axes'>,
+  run: Run,
+  chunks: number,
+  length: number,
+): { readonly value: PlanNode; readonly axes: readonly number[]; readonly chunkAxis: number } {
   const merged = [...x.shape.slice(0, run.first), run.extent, ...x.shape.slice(run.last + 1)];
   let value = graph.reshape(x, merged);
   const missing = chunks * length - run.extent;
@@ -124,9 +140,9 @@ export function splitReduce(
     const filled = merged.map((n, axis) => n + (high[axis] as number));
     value = graph.make('pad', { low, high, value: identityOf(attr.op, x.dtype) }, [value], filled, x.dtype);
   }
-  const split = [...x.shape.slice(0, run.first), chunks, length, ...x.shape.slice(run.last + 1)];
-  value = graph.reshape(value, split);
+  value = graph.reshape(value, [...x.shape.slice(0, run.first), chunks, length, ...x.shape.slice(run.last + 1)]);
   const removed = run.last - run.first + 1;
+  // Everything is reduced first but the chunks.
   const axes: number[] = [];
   for (const axis of attr.axes) {
     if (axis < run.first) axes.push(axis);
@@ -134,11 +150,49 @@ export function splitReduce(
   }
   axes.push(run.first + 1);
   axes.sort((a, b) => a - b);
-  const partialShape = dropAxes(split, axes);
-  const partial = graph.exactly('reduce', { ...attr, axes }, [value], partialShape, x.dtype);
-  partial.forced = true;
-  const chunkAxis = run.first - axes.filter((axis) => axis < run.first).length;
-  return graph.exactly('reduce', { ...attr, axes: [chunkAxis] }, [partial], shape, x.dtype);
+  return { value, axes, chunkAxis: run.first - axes.filter((axis) => axis < run.first).length };
+}
+
+/**
+ * The two-step form of a position of the greatest or least element, or null if it is better left whole: each chunk's position and
+ * value, then the chunk that wins. Chunks are cut from the slowest axis, so that the first of equal elements lies in the first of
+ * equal chunks.
+ */
+export function splitArgReduce(
+  graph: PlanGraph,
+  x: PlanNode,
+  { op, axes: reduced }: Attrs['argReduce'],
+  shape: Shape,
+  size: number,
+): PlanNode | null {
+  const total = x.size / Math.max(1, size);
+  if (size === 0 || size >= manyResults || total < splitPositionsLeast) return null;
+  const run = runsOf(x.shape, reduced)[0] as Run;
+  const chunks = chunkCount(
+    run.extent,
+    Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size))),
+  );
+  if (chunks < 2) return null;
+  const length = Math.ceil(run.extent / chunks);
+  const { value, axes, chunkAxis } = inChunks(graph, x, { op, axes: reduced }, run, chunks, length);
+  const partial = dropAxes(value.shape, axes);
+  const best = graph.exactly('reduce', { op, axes, ties: 'share' }, [value], partial, x.dtype);
+  const at = graph.exactly('argReduce', { op, axes }, [value], partial, 'int32');
+  best.forced = at.forced = true;
+  // Of the chunks, the one that wins; of its positions, the one in the whole.
+  const winner = graph.exactly('argReduce', { op, axes: [chunkAxis] }, [best], shape, 'int32');
+  winner.forced = true;
+  const kept = partial.map((n, axis) => (axis === chunkAxis ? 1 : n));
+  const spread = graph.make('expand', { shape: partial }, [graph.reshape(winner, kept)], partial, 'int32');
+  const line = partial.map((n, axis) => (axis === chunkAxis ? n : 1));
+  const counted = graph.reshape(graph.make('iota', { length: chunks }, [], [chunks], 'int32'), line);
+  const number = graph.make('expand', { shape: partial }, [counted], partial, 'int32');
+  const step = graph.constant((total / run.extent) * length, partial, 'int32');
+  const first = graph.make('mul', null, [number, step], partial, 'int32');
+  const whole = graph.make('add', null, [first, at], partial, 'int32');
+  const wins = graph.make('eq', null, [number, spread], partial, 'bool');
+  const one = graph.make('where', null, [wins, whole, graph.constant(0, partial, 'int32')], partial, 'int32');
+  return graph.exactly('reduce', { op: 'sum', axes: [chunkAxis], ties: 'share' }, [one], shape, 'int32');
 }
 
 /** A number of chunks near the target, one that divides if there is one. */
