@@ -56,7 +56,7 @@ describe('formatArray', () => {
     expect(format([1, 20], [2], 'int32')).toBe('[ 1 20]');
     expect(format([0.1, Number.NaN, Number.POSITIVE_INFINITY], [3])).toBe('[0.1 nan inf]');
     expect(format([], [0, 3])).toBe('[]');
-    expect(format([5], [])).toBe('5.');
+    expect(format([5], [])).toBe('5.0');
     expect(format([1, 2, 3, 4, 5, 6, 7, 8], [2, 2, 2], 'int32')).toBe('[[[1 2]\n  [3 4]]\n\n [[5 6]\n  [7 8]]]');
     expect(
       format(

@@ -1,7 +1,9 @@
-/** Tensors as text: nested arrays, and rows aligned as NumPy prints them. */
+/** Tensors as text: nested arrays, and what NumPy prints. */
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { getElement } from '../shape/host.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
+import { normalize } from '../shape/rounding.ts';
+import { formatRows, shownElements } from '../shape/rows.ts';
+import type { Shape } from '../shape/view.ts';
 import type { NestedValues } from './types.ts';
 
 /** Elements as nested arrays; the element itself for shape []. */
@@ -14,84 +16,108 @@ export function nest(data: TypedArray, shape: Shape, dtype: DType): NestedValues
   return build(0);
 }
 
-/** Elements shown at each end of a long axis. */
-const edge = 3;
-/** Tensors with more elements are shortened. */
-const threshold = 1000;
+/** Most digits after the point of an element among others. A number by itself gets all it needs. */
+const precision = 8;
+/** Decimal digits that every number of a dtype keeps (C's FLT_DIG): from as many in front of the point on, floats get exponents. */
+const safeDigits: Partial<Readonly<Record<DType, number>>> = { float16: 3, bfloat16: 3, float32: 6 };
 
-/** Formats a column of values to one width. Floats get up to `precision` digits after the point, as many as they need. */
-function formatter(
-  values: readonly (number | boolean | bigint)[],
-  dtype: DType,
-): (value: number | boolean | bigint) => string {
-  if (!isFloat(dtype)) {
-    const width = values.reduce<number>((w, value) => Math.max(w, String(value).length), 0);
-    return (value) => String(value).padStart(width);
-  }
-  const numbers = values.map(Number);
-  const finite = numbers.filter((value) => Number.isFinite(value) && value !== 0).map(Math.abs);
-  const largest = Math.max(0, ...finite);
-  const smallest = Math.min(Number.POSITIVE_INFINITY, ...finite);
-  const exponential =
-    largest >= 1e8 || (finite.length > 0 && (smallest < 1e-4 || largest / smallest > 1000) && smallest < 1e-4);
-  const precision = 8;
-  const trimmed = (value: number): string => {
-    const text = exponential ? value.toExponential(precision) : value.toFixed(precision);
-    return text.replace(/\.?0+(?=e|$)/, (zeros) => (zeros.startsWith('.') ? '.' : ''));
-  };
-  const text = (value: number): string => {
-    if (Number.isNaN(value)) return 'nan';
-    if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf';
-    const short = dtype === 'float64' ? value : Number(value.toPrecision(dtype === 'float32' ? 8 : 4));
-    const raw = trimmed(short);
-    return raw.includes('.') ? raw : `${raw}.`;
-  };
-  const fraction = Math.max(
-    0,
-    ...numbers
-      .map((value) => text(value))
-      .map((t) => (t.includes('.') && !t.includes('e') ? t.length - t.indexOf('.') - 1 : 0)),
-  );
-  const padded = (value: number): string => {
-    const t = text(value);
-    return t.includes('.') && !t.includes('e') ? t + ' '.repeat(fraction - (t.length - t.indexOf('.') - 1)) : t;
-  };
-  const width = Math.max(0, ...numbers.map((value) => padded(value).length));
-  return (value) => padded(Number(value)).padStart(width);
+/** toFixed or toExponential to the nearest, ties to even; their own ties go away from zero. */
+function rounded(size: number, form: 'toFixed' | 'toExponential', places: number): string {
+  const [digits = '', exponent] = size[form](places).split('e');
+  const rest = (size[form](60).split('e')[0] as string).slice(digits.length);
+  const last = Number(digits.at(-1));
+  const tie = /^\.?50*$/.test(rest) && last % 2 === 1;
+  return `${tie ? digits.slice(0, -1) + (last - 1) : digits}${exponent ? `e${exponent}` : ''}`;
 }
 
-/** Positions of an axis that are shown; -1 stands for those left out. */
-function shown(n: number, shorten: boolean): number[] {
-  const all = Array.from({ length: n }, (_, i) => i);
-  return shorten && n > 2 * edge ? [...all.slice(0, edge), -1, ...all.slice(n - edge)] : all;
+/** The shortest text with an exponent that stands for this number and no other of the dtype. */
+function shortest(size: number, dtype: DType): string {
+  for (let places = 0; dtype !== 'float64' && places < 9; places++) {
+    const nearest = rounded(size, 'toExponential', places);
+    // Below a power of two numbers are closer together: the nearest text may stand for the one below, and the next for this one.
+    const [digits = '', power] = nearest.split('e');
+    const next = Number(`${Number(digits.replace('.', '')) + 1}e${Number(power) - places}`).toExponential(places);
+    for (const text of [nearest, next]) if (normalize(dtype, Number(text)) === size) return text;
+  }
+  return size.toExponential();
+}
+
+/** A finite number without its sign in at most `most` digits after the point: `[before the point, after it, exponent]`. */
+function digitsOf(size: number, dtype: DType, exponential: boolean, most: number): [string, string, string] {
+  let text = shortest(size, dtype);
+  const [mantissa = '', power = ''] = text.split('e');
+  const exponent = Number(power);
+  const places = Math.max(0, mantissa.length - 2);
+  if (exponential) {
+    if (places > most) text = rounded(size, 'toExponential', most);
+  } else if (places - exponent > most) {
+    text = rounded(size, 'toFixed', most);
+  } else {
+    const digits = mantissa.replace('.', '');
+    text =
+      exponent < 0
+        ? `0.${'0'.repeat(-exponent - 1)}${digits}`
+        : `${digits.slice(0, exponent + 1).padEnd(exponent + 1, '0')}.${digits.slice(exponent + 1)}`;
+  }
+  return partsOf(text);
+}
+
+/** A number's text in three parts, without the zeros at its end. */
+function partsOf(text: string): [string, string, string] {
+  const [number = '', power] = text.split('e');
+  const [whole = '', fraction = ''] = number.split('.');
+  return [whole, fraction.replace(/0+$/, ''), power ? `e${power.replace(/^([+-])(\d)$/, '$10$2')}` : ''];
+}
+
+/** How a column of floats is written: one form and one width for all. */
+function floatFormatter(values: readonly number[], dtype: DType, alone: boolean): (value: number) => string {
+  const finite = values.filter(Number.isFinite);
+  const sizes = finite.filter((value) => value !== 0).map(Math.abs);
+  const largest = sizes.reduce((most, size) => Math.max(most, size), 0);
+  const smallest = sizes.reduce((least, size) => Math.min(least, size), Number.POSITIVE_INFINITY);
+  const limit = 10 ** Math.min(alone ? 16 : precision, safeDigits[dtype] ?? 16);
+  const exponential =
+    largest >= limit ||
+    smallest < (alone ? 1e-4 : (normalize(dtype, 1e-4) as number)) ||
+    (normalize(dtype, largest / smallest) as number) > 1000;
+  const parts = finite.map((value) => digitsOf(Math.abs(value), dtype, exponential, alone ? 60 : precision));
+  const longest = (part: number): number =>
+    parts.reduce((most, texts) => Math.max(most, (texts[part] as string).length), 0);
+  const [places, powerWidth] = [longest(1), longest(2) - 2];
+  return (value) => {
+    if (Number.isNaN(value)) return 'nan';
+    const sign = value < 0 || Object.is(value, -0) ? '-' : '';
+    const size = Math.abs(value);
+    if (size === Number.POSITIVE_INFINITY) return `${sign}inf`;
+    if (!exponential) {
+      const [whole, fraction] = digitsOf(size, dtype, false, alone ? 60 : precision);
+      return `${sign}${whole}.${alone ? fraction || '0' : fraction.padEnd(places)}`;
+    }
+    let [whole, fraction, power] = digitsOf(size, dtype, true, alone ? 60 : precision);
+    // Where others need more digits, NumPy shows more of this one, too.
+    if (fraction.length < places) [whole, fraction, power] = partsOf(rounded(size, 'toExponential', places));
+    const point = alone && fraction === '' ? '' : '.';
+    return `${sign}${whole}${point}${fraction.padEnd(places, '0')}${power.slice(0, 2)}${power.slice(2).padStart(powerWidth, '0')}`;
+  };
 }
 
 /**
- * Elements as text, like NumPy's `print`: rows aligned, long axes shortened.
+ * Elements as text, as NumPy prints them: columns aligned, as many digits as the dtype needs up to 8 after the point, one form (with
+ * exponents or without) for all, axes of more than 6 shortened where there are more than 1,000 elements, rows broken at 75 columns. Booleans are `true` and `false`.
+ *
+ * @param data elements as `data()` gives them
+ * @param shape their shape; a number by itself for []
+ * @param dtype what the elements are
+ * @see https://numpy.org/doc/stable/reference/generated/numpy.array2string.html
  *
  * @example
  * formatArray(new Float32Array([1, 2.5]), [2], 'float32'); // '[1.  2.5]'
  */
 export function formatArray(data: TypedArray, shape: Shape, dtype: DType): string {
-  const shorten = sizeOf(shape) > threshold;
-  const strides = shape.map((_, i) => sizeOf(shape.slice(i + 1)));
-  const values: (number | boolean | bigint)[] = [];
-  const visit = (axis: number, from: number): void => {
-    if (axis === shape.length) values.push(getElement(data, dtype, from));
-    else
-      for (const i of shown(shape[axis] as number, shorten))
-        if (i >= 0) visit(axis + 1, from + i * (strides[axis] as number));
-  };
-  if (sizeOf(shape) > 0) visit(0, 0);
-  const format = formatter(values, dtype);
-  const write = (axis: number, from: number): string => {
-    if (axis === shape.length) return format(getElement(data, dtype, from));
-    if (shape[axis] === 0) return '[]';
-    const last = axis === shape.length - 1;
-    const parts = shown(shape[axis] as number, shorten).map((i) =>
-      i < 0 ? '...' : write(axis + 1, from + i * (strides[axis] as number)),
-    );
-    return `[${parts.join(last ? ' ' : `${'\n'.repeat(shape.length - axis - 1)}${' '.repeat(axis + 1)}`)}]`;
-  };
-  return write(0, 0);
+  const at = (i: number): number | boolean | bigint => getElement(data, dtype, i);
+  const shown = shownElements(shape).map(at);
+  const float = isFloat(dtype) ? floatFormatter(shown.map(Number), dtype, shape.length === 0) : null;
+  const text = (value: number | boolean | bigint): string => (float === null ? String(value) : float(Number(value)));
+  const width = shown.reduce<number>((most, value) => Math.max(most, text(value).length), 0);
+  return formatRows(shape, (i) => text(at(i)).padStart(width));
 }
