@@ -3,7 +3,8 @@ import { tensor } from '../ops/creation.ts';
 import { normalizeAxis, checkShape } from '../shape/axes.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isInteger } from '../shape/dtype.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkRange } from '../shape/promotion.ts';
+import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { type Grid, grid, joined } from './grid.ts';
@@ -168,21 +169,9 @@ export function toTensor<T>(x: NumberTensor<T>, options: { readonly dtype?: DTyp
   const wide = dtype === 'int64' || dtype === 'uint64';
   const values = x.data().map((value) => {
     const number = toNumber(value);
-    if (typeof number === 'bigint' && isInteger(dtype)) checkFits(number, dtype);
+    if (typeof number === 'bigint' && isInteger(dtype)) checkRange('toTensor', number, dtype);
     if (dtype === 'bool') return number !== 0 && number !== 0n;
     return wide && typeof number === 'number' ? BigInt(Math.trunc(number)) : wide ? number : Number(number);
   });
   return tensor(values as number[], { dtype, shape: x.shape });
-}
-
-/** Throws if an integer dtype cannot hold the number. */
-function checkFits(value: bigint, dtype: DType): void {
-  const bits = BigInt(/\d+/.exec(dtype)?.[0] ?? 1);
-  const [low, high] = dtype.startsWith('int')
-    ? [-(1n << (bits - 1n)), (1n << (bits - 1n)) - 1n]
-    : [0n, (1n << bits) - 1n];
-  if (value >= low && value <= high) return;
-  throw new DTypeError('toTensor', `${value} does not fit ${dtype}: it holds ${low} .. ${high}; use float64 or scale`, [
-    dtype,
-  ]);
 }

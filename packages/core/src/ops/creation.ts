@@ -3,10 +3,10 @@ import { constant, scalar } from '../graph/primitives.ts';
 import { beginOp, compose, composingDepth } from '../graph/scope.ts';
 import { broadcastTo } from '../graph/primitives.ts';
 import { checkShape } from '../shape/axes.ts';
-import { checkDType, type DType, type TypedArray, isFloat } from '../shape/dtype.ts';
+import { checkDType, type DType, type TypedArray, isFloat, isInteger } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
-import { checkWeak } from '../shape/promotion.ts';
+import { checkRange, checkWeak } from '../shape/promotion.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -96,6 +96,10 @@ function dtypeOfValues(values: Flat): DType {
 
 function toHost(values: Flat, dtype: DType): TypedArray {
   const host = hostArray(dtype, values.length);
+  for (let i = 0; isInteger(dtype) && i < values.length; i++) {
+    const value = values[i] as number | bigint | boolean;
+    checkRange('tensor', typeof value === 'boolean' ? Number(value) : value, dtype);
+  }
   if (dtype === 'float32' || dtype === 'float64' || dtype === 'int32' || dtype === 'uint32') {
     for (let i = 0; i < values.length; i++) host[i] = Number(values[i]);
   } else {
@@ -111,7 +115,8 @@ function toHost(values: Flat, dtype: DType): TypedArray {
  * @param options dtype: float32 for numbers, bool for booleans, int64 for bigints, a typed array's own unless given;
  *   16-bit floats are converted from numbers, but a Uint16Array is their bits, as `data()` gives them. shape: for flat data. requiresGrad: make a leaf for `backward()`
  * @returns a tensor of the data's shape, or of `shape`
- * @throws ShapeError for ragged arrays and shapes that do not fit; DTypeError for mixed values
+ * @throws ShapeError for ragged arrays and shapes that do not fit; DTypeError for mixed values, and for numbers that an integer dtype does
+ *   not hold: outside of its range, NaN or infinite. Fractions are cut off. (`cast()` saturates instead.)
  *
  * @example
  * const x = tensor([[1, 2], [3, 4]]);

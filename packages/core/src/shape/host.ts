@@ -81,7 +81,7 @@ export function setElement(array: TypedArray, dtype: DType, index: number, value
       (array as BigInt64Array)[index] = normalize(dtype, typeof value === 'boolean' ? Number(value) : value) as bigint;
       return;
     case 'bool':
-      (array as Uint8Array)[index] = value ? 1 : 0;
+      (array as Uint8Array)[index] = Number(value) === 0 ? 0 : 1;
       return;
     case 'float16':
       (array as Uint16Array)[index] = toFloat16(Number(value));

@@ -38,17 +38,32 @@ export function promoteTypes(op: string, a: DType, b: DType): DType {
   return dtype;
 }
 
+/** Throws DTypeError in the name of `op` if an integer dtype cannot hold a number (a fraction is cut off first). */
+export function checkRange(op: string, value: number | bigint, dtype: DType): void {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (kind === 'float' || kind === 'bool') return;
+  const low = kind === 'int' ? -(2 ** (8 * bytes - 1)) : 0;
+  const end = 2 ** (8 * bytes - (kind === 'int' ? 1 : 0));
+  const whole = typeof value === 'number' ? Math.trunc(value) : value;
+  if (whole >= low && whole < end) return;
+  throw new DTypeError(
+    op,
+    `${value} does not fit ${dtype}: it holds ${BigInt(low)} .. ${BigInt(end) - 1n}; use a wider dtype, or cast() a tensor of one`,
+    [dtype],
+  );
+}
+
 /** Throws DTypeError in the name of `op` unless a JavaScript number can stand for an element of `dtype`. */
 export function checkWeak(op: string, value: number | boolean | bigint, dtype: DType): void {
   if (typeof value === 'bigint') {
-    if (isInteger(dtype)) return;
-    throw new DTypeError(
-      op,
-      `no common dtype: bigint ${value}n and ${dtype}; bigints meet integers only, use a number`,
-      [dtype],
-    );
-  }
-  if (typeof value === 'boolean') {
+    if (!isInteger(dtype))
+      throw new DTypeError(
+        op,
+        `no common dtype: bigint ${value}n and ${dtype}; bigints meet integers only, use a number`,
+        [dtype],
+      );
+    checkRange(op, value, dtype);
+  } else if (typeof value === 'boolean') {
     if (dtype !== 'bool')
       throw new DTypeError(op, `no common dtype: boolean ${value} and ${dtype}; use a number`, [dtype]);
   } else if (dtype === 'bool') {
@@ -57,12 +72,14 @@ export function checkWeak(op: string, value: number | boolean | bigint, dtype: D
       `no common dtype: number ${value} and bool; convert the tensor with cast() or use true and false`,
       [dtype],
     );
-  } else if (isInteger(dtype) && !Number.isInteger(value)) {
-    throw new DTypeError(
-      op,
-      `number ${value} is no ${dtype}: the tensor holds ${dtype}; convert the tensor with cast() first`,
-      [dtype],
-    );
+  } else if (isInteger(dtype)) {
+    if (!Number.isInteger(value))
+      throw new DTypeError(
+        op,
+        `number ${value} is no ${dtype}: the tensor holds ${dtype}; convert the tensor with cast() first`,
+        [dtype],
+      );
+    checkRange(op, value, dtype);
   }
 }
 

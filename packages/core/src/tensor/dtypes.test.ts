@@ -27,16 +27,50 @@ describe('values given and read', () => {
     }
   });
 
-  it('numbers are rounded once and wrap; what is no number becomes 0 in integers', async () => {
+  it('numbers are rounded once, fractions of integers cut off', async () => {
     using half = tensor([1 + 2 ** -11 + 2 ** -30, 65520, -0], { dtype: 'float16' });
     expect(await half.array()).toEqual([1 + 2 ** -10, Number.POSITIVE_INFINITY, -0]);
     // float32 in between would make this a tie.
     using brain = tensor([1 + 2 ** -8 + 2 ** -40], { dtype: 'bfloat16' });
     expect(await brain.array()).toEqual([1 + 2 ** -7]);
-    using small = tensor([300, -129, 1.9, Number.NaN], { dtype: 'int8' });
-    expect(await small.array()).toEqual([44, 127, 1, 0]);
-    using long = tensor([Number.NaN, 2 ** 40, -1.5, 2n ** 64n + 5n], { dtype: 'int64' });
-    expect(await long.array()).toEqual([0n, 2n ** 40n, -1n, 5n]);
+    using small = tensor([127, -128.9, 1.9, -0.5], { dtype: 'int8' });
+    expect(await small.array()).toEqual([127, -128, 1, 0]);
+    using long = tensor([2 ** 40, -1.5, 2n ** 63n - 1n], { dtype: 'int64' });
+    expect(await long.array()).toEqual([2n ** 40n, -1n, 2n ** 63n - 1n]);
+    using truth = tensor([Number.NaN, -0, 0.1], { dtype: 'bool' });
+    expect(await truth.array()).toEqual([true, false, true]);
+  });
+
+  it.each([
+    ['int8', 128],
+    ['int8', -129],
+    ['uint8', 256],
+    ['uint8', -1],
+    ['int16', 32768],
+    ['uint16', 65536],
+    ['int32', 2 ** 31],
+    ['int32', Number.NaN],
+    ['uint32', 2 ** 32],
+    ['uint32', Number.POSITIVE_INFINITY],
+    ['int64', 2 ** 63],
+    ['int64', -(2n ** 63n) - 1n],
+    ['uint64', 2n ** 64n],
+    ['uint64', -1n],
+  ] as const)('%s refuses %s, as NumPy 2 does', (dtype, value) => {
+    const reason = new RegExp(`${value} does not fit ${dtype}: it holds -?\\d+ \\.\\. \\d+`);
+    expect(() => tensor([1, value] as number[], { dtype })).toThrow(reason);
+    expect(() => full([2], value, { dtype })).toThrow(Number.isFinite(Number(value)) ? reason : /\[full\]/);
+    using x = ones([2], { dtype });
+    expect(() => x.add(value as number)).toThrow(Number.isFinite(Number(value)) ? reason : /\[add\]/);
+  });
+
+  it('numbers of typed arrays are no exception; cast() saturates', async () => {
+    expect(() => tensor(Float32Array.of(300), { dtype: 'uint8' })).toThrow(
+      /300 does not fit uint8: it holds 0 \.\. 255/,
+    );
+    expect(() => tensor(Int32Array.of(-1), { dtype: 'uint32' })).toThrow(/-1 does not fit uint32/);
+    using cast = scope(() => tensor([300, -1, Number.NaN]).cast('uint8'));
+    expect(await cast.array()).toEqual([255, 0, 0]);
   });
 
   it('64-bit integers are exact beyond 2^53: operands, constants, item', async () => {
