@@ -23,11 +23,11 @@ const failOn = (message) => {
 /** Bytes of texts joined, compressed as servers do. */
 export const gzipBytes = (texts) => gzipSync(texts.join('\n'), { level: 9 }).length;
 
-/** Chunks that the page loads at once: those reached from entries by imports that are not dynamic. */
-function startingFrom(chunks) {
+/** Chunks that the page loads at once, reached from entries by imports that are not dynamic, and with those that hold a module. */
+function startingFrom(chunks, path) {
   const byName = new Map(chunks.map((chunk) => [chunk.name, chunk]));
   const reached = new Set();
-  const pending = chunks.filter(({ isEntry }) => isEntry).map(({ name }) => name);
+  const pending = chunks.filter(({ isEntry, modules }) => isEntry || modules.includes(path)).map(({ name }) => name);
   while (pending.length > 0) {
     const name = pending.pop();
     if (reached.has(name) || !byName.has(name)) continue;
@@ -44,6 +44,8 @@ function summary(chunks) {
     /** Code that is loaded at once, and what the page may load later, by chunk. */
     gzip: gzipBytes(now.map(({ code }) => code)),
     later: chunks.filter((chunk) => !now.includes(chunk)).map(({ name, code }) => ({ name, gzip: gzipBytes([code]) })),
+    /** What a visitor has loaded for whom the page imports a module, by its path from the root folder. */
+    gzipWith: (path) => startingFrom(chunks, path).reduce((sum, { code }) => sum + gzipBytes([code]), 0),
     /** Modules with code in what is loaded at once, from the root folder. */
     modules: modulesOf(now),
     /** Modules with code in any chunk. */

@@ -1,7 +1,8 @@
 /**
  * What a new engine is made of: its options, the memory, the emitter's target and the capabilities it reports.
  */
-import { ArgumentError, checkFields, type EngineCaps, numberFrom, shown, vectorLowering } from '@polygrad/core/engine';
+import { ArgumentError, checkFields, type EngineCaps, numberFrom, shown } from '@polygrad/core/engine';
+import { vectorLowering } from '@polygrad/core/engine/vectors';
 import type { KOp } from '@polygrad/core/kernel';
 import type { MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';

@@ -26,7 +26,7 @@ export interface EngineCaps {
   /** True where a group has several threads, workgroup memory and barriers. */
   readonly simt: boolean;
   /**
-   * How loops are shaped for this engine: `threadLowering` (`engine/threads`) where `simt` is true, `vectorLowering` where it is false,
+   * How loops are shaped for this engine: `threadLowering` (`engine/threads`) where `simt` is true, `vectorLowering` (`engine/vectors`) where it is false,
    * `anyLowering` (`engine/threads`) for engines that can be both, or have a library. It comes with the engine, so that a page carries the ways of the engines it imports.
    */
   readonly lowering: Lowering;

@@ -37,6 +37,5 @@ export { ArgumentError } from '../shape/errors.ts';
 export { checkFields, numberFrom, oneOf, type OptionRule, shown } from '../shape/options.ts';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../templates/library.ts';
-export { vectorLowering } from '../templates/lowering-vectors.ts';
 export type { Lowering } from '../templates/contract.ts';
 export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from '../tuning/store.ts';

@@ -122,7 +122,7 @@ export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string
   if (engine.caps?.lowering === undefined) {
     throw new UnsupportedError(
       engine.name,
-      "caps.lowering is undefined; engines name vectorLowering of '@polygrad/core/engine', or threadLowering or anyLowering of '@polygrad/core/engine/threads'",
+      "caps.lowering is undefined; engines name vectorLowering of '@polygrad/core/engine/vectors', or threadLowering or anyLowering of '@polygrad/core/engine/threads'",
     );
   }
   if (madeWith !== undefined) options.set(engine, madeWith);

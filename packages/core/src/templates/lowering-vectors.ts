@@ -1,5 +1,5 @@
 /** What engines whose groups are one thread bring along to have kernels shaped for them (`caps.lowering`). */
-import { shapeVectors } from '../kernel/axes.ts';
+import { shapeVectors } from '../kernel/axes-vectors.ts';
 import type { Lowering } from './contract.ts';
 import { byTiles } from './names.ts';
 import { lowerTiled } from './gemm.ts';

@@ -4,7 +4,7 @@ import type { Exprs } from '../kernel/expr.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { Contraction } from './contraction.ts';
 import type { ContractionTemplate, Lowered } from './contract.ts';
-import { worthwhile } from './select-vectors.ts';
+import { worthwhile } from './worthwhile.ts';
 import { defaultTile } from './simt-choose.ts';
 import { classOf } from './simt-class.ts';
 import { lowerSimt, problemFor, tileFits } from './simt-gemm.ts';

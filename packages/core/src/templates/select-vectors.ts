@@ -1,26 +1,7 @@
-/** The contractions that templates are worth, and how engines whose groups are one thread lower them. */
-import type { EngineCaps } from '../engine/engine.ts';
-import type { Exprs } from '../kernel/expr.ts';
-import type { LoopKernel } from '../kernel/ir.ts';
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import { type Contraction, findContraction, sizeOf } from './contraction.ts';
+/** How engines whose groups are one thread lower contractions. */
 import type { ContractionTemplate } from './contract.ts';
 import { lowerTiled } from './gemm.ts';
-
-/** Sums of fewer products than this are left to the plain loop nest. */
-const smallest = 4096;
-
-/** Tiles of CPUs are for floats; groups of threads do integers of 32 bits as well. */
-function computes(dtype: DType, { simt }: EngineCaps): boolean {
-  return isFloat(dtype) || (simt && dtypeInfo[dtype].bytes >= 4);
-}
-
-/** The contraction of a kernel, if a template may be worth it. */
-export function worthwhile(kernel: LoopKernel, e: Exprs, caps: EngineCaps): Contraction | null {
-  const c = findContraction(kernel, e);
-  if (c === null || !computes(c.reduce.dtype as DType, caps)) return null;
-  return sizeOf(c.k) * sizeOf(c.kernel.stores[0]?.ranges ?? []) < smallest ? null : c;
-}
+import { worthwhile } from './worthwhile.ts';
 
 /** Lowers a kernel around a contraction for one thread with vectors; null where the plain loop nest is as good. */
 export const vectorContraction: ContractionTemplate = (kernel, _hint, e, caps) => {

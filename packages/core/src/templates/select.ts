@@ -6,7 +6,7 @@ import type { ContractionTemplate } from './contract.ts';
 import { byLibrary } from './names.ts';
 import { lowerTiled } from './gemm.ts';
 import { byThreads } from './select-threads.ts';
-import { worthwhile } from './select-vectors.ts';
+import { worthwhile } from './worthwhile.ts';
 
 /** Lowers a kernel around a contraction by the engine's kind, or by a library where that was measured faster; null where the plain
  * loop nest is as good. */

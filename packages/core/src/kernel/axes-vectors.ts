@@ -1,0 +1,21 @@
+/** Engines where a group is one thread: the passes that shape loop nests for vectors, one after another. */
+import type { EngineCaps } from '../engine/engine.ts';
+import { shapeNest } from './axes-cpu.ts';
+import { cutSegments } from './axes-segments.ts';
+import { cutRows, cutStreams } from './axes-streams.ts';
+import { cutTransposes } from './axes-tile.ts';
+import { reduceWhileStaging } from './axes-staged.ts';
+import type { Exprs } from './expr.ts';
+import type { LoopStore } from './ir.ts';
+import { splitNests } from './nests.ts';
+
+/** The shapes of nests for engines where a group is one thread. */
+export function shapeVectors(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: EngineCaps): LoopStore[] {
+  return nests.flatMap((nest) =>
+    splitNests(cutSegments(reduceWhileStaging(nest, e), e))
+      .flatMap((part) => splitNests(cutStreams(part, e)))
+      .flatMap((part) => splitNests(cutRows(part, e)))
+      .flatMap((part) => splitNests(cutTransposes(part, e)))
+      .flatMap((part) => shapeNest(part, e, caps)),
+  );
+}
