@@ -10,10 +10,10 @@ import type { KNode, Program } from './ir.ts';
 import { highOf } from './node.ts';
 
 /**
- * Cost of a group of `threads` threads, each of which runs the body. `shares` gives, for conditions of IFs, the part of all groups
- * that enter.
+ * Cost of a group of `threads` threads, each of which runs the body. `typical` gives, for conditions of IFs, the part of all groups
+ * that enter; for counts of LOOPs, how many steps they take on average where that is far from the most.
  */
-export function costOf(body: readonly KNode[], shares: ReadonlyMap<KNode, number>, threads: number): Program['cost'] {
+export function costOf(body: readonly KNode[], typical: ReadonlyMap<KNode, number>, threads: number): Program['cost'] {
   let flops = 0;
   let bytes = 0;
   let weight = 1;
@@ -22,11 +22,11 @@ export function costOf(body: readonly KNode[], shares: ReadonlyMap<KNode, number
     switch (n.op) {
       case 'LOOP':
         outer.push(weight);
-        weight *= Math.max(0, Math.min(highOf(n.src[0] as KNode), 2 ** 24));
+        weight *= typical.get(n.src[0] as KNode) ?? Math.max(0, Math.min(highOf(n.src[0] as KNode), 2 ** 24));
         break;
       case 'IF':
         outer.push(weight);
-        weight *= shares.get(n.src[0] as KNode) ?? 1;
+        weight *= typical.get(n.src[0] as KNode) ?? 1;
         break;
       case 'ENDLOOP':
       case 'ENDIF':

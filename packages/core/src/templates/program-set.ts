@@ -35,6 +35,8 @@ export interface ProgramWriter {
   /** Memory that the kernel is given: `slot` counts the kernel's own parameters. */
   param(slot: number, dtype: DType, access: Access, length: number): KNode;
   temp(temp: Temp, access: Access): KNode;
+  /** Places a condition or a count that depends on data, and says for the estimate what it is on average. */
+  typical(value: KNode, average: number): KNode;
 }
 
 export class ProgramSet {
@@ -93,11 +95,17 @@ export class ProgramSet {
       bindings.push(binding);
       return param;
     };
+    const averages = new Map<KNode, number>();
     const w: Omit<ProgramWriter, 'group'> = {
       b,
       e,
       param: (slot, dtype, access, length) => bound({ param: slot }, dtype, access, length),
       temp: ({ at, dtype, length }, access) => bound({ temp: at }, dtype, access, length),
+      typical: (value, average) => {
+        const placed = b.place(value);
+        averages.set(placed, average);
+        return placed;
+      },
     };
     const columns = this.#caps.simt ? Math.min(groups, gridLimit) : groups;
     const rows = columns === 0 ? 1 : Math.ceil(groups / columns);
@@ -116,7 +124,7 @@ export class ProgramSet {
       grid: [columns, rows, 1],
       group: [threads, 1, 1],
     });
-    this.#dispatches.push({ program: { ...program, cost: costOf(program.body, new Map(), threads) }, bindings });
+    this.#dispatches.push({ program: { ...program, cost: costOf(program.body, averages, threads) }, bindings });
   }
 
   result(): Lowered {

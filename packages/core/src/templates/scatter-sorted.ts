@@ -2,16 +2,21 @@
  * Scatters of many updates on engines with groups of threads: updates are sorted by where they go, in order among equals, and the
  * first of each kind combines all of its kind.
  *
- * Every element is combined in the order of its updates, without atomics: the same bits as one update after another.
+ * Elements are combined in the order of their updates, without atomics: the same bits as one update after another. Where many updates
+ * go to one place, blocks of them are combined first, side by side: one thread would be busy with millions.
  */
+import type { EngineCaps } from '../engine/engine.ts';
 import type { KNode } from '../kernel/ir.ts';
 import { sizeOf } from '../shape/view.ts';
 import { positionOf } from './lines.ts';
-import type { ProgramSet } from './program-set.ts';
+import type { ProgramSet, ProgramWriter } from './program-set.ts';
 import { axesOf, combineUpdate, type ScatterSpec } from './scatter-parts.ts';
 import { mergeSort } from './sort-merge.ts';
 
-export function updateSorted(set: ProgramSet, spec: ScatterSpec, sharedBytes: number, maxGroup: number): void {
+/** Updates that are combined first where all of them go to one place. */
+export const blockLength = 512;
+
+export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCaps): void {
   const { op, axis, out, index, updates } = spec;
   const many = sizeOf(index.view.shape);
   const rank = index.view.shape.length;
@@ -41,24 +46,19 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, sharedBytes: nu
         };
       },
     },
-    sharedBytes,
-    maxGroup,
+    caps.sharedBytes,
+    caps.maxGroup,
   );
   const inner = sizeOf(out.shape.slice(axis + 1));
   const before = sizeOf(out.shape.slice(0, axis));
   const size = out.shape[axis] as number;
-  set.add('_sorted', before * many * inner, (w) => {
-    const { b, e, group } = w;
-    const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
-    const from = 'constant' in updates ? null : w.param(updates.slot, out.dtype, 'read', updates.view.span);
-    const [sorted, positions] = [w.temp(keys, 'read'), w.temp(order, 'read')];
-    const column = e.irem(group, e.i32(inner));
-    const row = e.idiv(group, e.i32(inner));
-    const [lead, at] = [e.idiv(row, e.i32(many)), e.irem(row, e.i32(many))];
-    const key = b.load(sorted, at);
-    const updateAt = (sortedAt: KNode): KNode => {
-      if ('constant' in updates) return e.constant(out.dtype, updates.constant);
-      const { view } = updates;
+  /** Reads an update by its place among the sorted ones, for the rows of `lead` and a column of them. */
+  const readerOf = ({ b, e, ...w }: ProgramWriter, lead: KNode, column: KNode): ((sortedAt: KNode) => KNode) => {
+    if ('constant' in updates) return () => e.constant(out.dtype, updates.constant);
+    const { slot, view } = updates;
+    const from = w.param(slot, out.dtype, 'read', view.span);
+    const positions = w.temp(order, 'read');
+    return (sortedAt) => {
       const which = b.load(positions, sortedAt);
       const place = [
         e.i32(view.shift),
@@ -66,15 +66,47 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, sharedBytes: nu
         positionOf(e, axesOf(view, axis, axis + rank), which),
         positionOf(e, axesOf(view, axis + rank, view.shape.length), column),
       ].reduce((x, y) => e.add(x, y));
-      return b.load(from as KNode, place);
+      return b.load(from, place);
     };
+  };
+  const kinds = Math.min(many, size);
+  const blocks = op === 'set' || caps.maxBindings < 5 || many < 4 * blockLength ? 0 : Math.floor(many / blockLength);
+  const parts = blocks === 0 ? null : set.temp(out.dtype, before * blocks * inner);
+  if (op !== 'set' && parts !== null) {
+    set.add('_blocks', before * blocks * inner, (w) => {
+      const { b, e, group } = w;
+      const sorted = w.temp(keys, 'read');
+      const row = e.idiv(group, e.i32(inner));
+      const first = b.place(e.mul(e.irem(row, e.i32(blocks)), e.i32(blockLength)));
+      const last = e.add(first, e.i32(blockLength - 1));
+      const updateAt = readerOf(w, e.idiv(row, e.i32(blocks)), e.irem(group, e.i32(inner)));
+      const target = w.temp(parts, 'write');
+      b.ifThen(w.typical(e.eq(b.load(sorted, first), b.load(sorted, last)), Math.max(0, 1 - kinds / blocks)), () => {
+        const sum = b.reg('sum', out.dtype);
+        b.store(sum, 0, updateAt(first));
+        b.loop(blockLength - 1, (i) =>
+          b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), updateAt(e.add(e.add(first, e.i32(1)), i)))),
+        );
+        b.store(target, group, b.load(sum, 0));
+      });
+    });
+  }
+  set.add('_sorted', before * many * inner, (w) => {
+    const { b, e, group } = w;
+    const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
+    const sorted = w.temp(keys, 'read');
+    const column = e.irem(group, e.i32(inner));
+    const row = e.idiv(group, e.i32(inner));
+    const [lead, at] = [e.idiv(row, e.i32(many)), e.irem(row, e.i32(many))];
+    const updateAt = readerOf(w, lead, column);
+    const key = b.load(sorted, at);
     const slice = e.add(
       e.i32(out.shift),
       e.mul(e.add(e.mul(lead, e.i32(size)), e.bitcast(key, 'int32')), e.i32(inner)),
     );
     const to = e.add(slice, column);
     const differs = (neighbour: KNode, exists: KNode): KNode =>
-      e.or(e.not(exists), e.ne(b.load(sorted, neighbour, 1, exists), key));
+      w.typical(e.or(e.not(exists), e.ne(b.load(sorted, neighbour, 1, exists), key)), kinds / many);
     if (op === 'set') {
       const last = differs(e.add(at, e.i32(1)), e.lt(at, e.i32(many - 1)));
       b.ifThen(last, () => b.store(target, to, updateAt(at)));
@@ -96,8 +128,31 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, sharedBytes: nu
       });
       const sum = b.reg('sum', out.dtype);
       b.store(sum, 0, b.load(target, to));
-      const count = b.place(e.sub(b.load(low, 0), at));
-      b.loop(count, (i) => b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), updateAt(e.add(at, i)))));
+      const combine = (from: KNode, count: KNode, average: number, value: (i: KNode) => KNode): void => {
+        b.loop(w.typical(count, average), (i) =>
+          b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), value(e.add(from, i)))),
+        );
+      };
+      const end = b.place(b.load(low, 0));
+      const each = many / kinds;
+      if (parts === null) {
+        combine(at, e.sub(end, at), each, updateAt);
+        return b.store(target, to, b.load(sum, 0));
+      }
+      // Blocks from one to before the other are of this kind alone; what is left of them and right of them goes one by one.
+      const length = e.i32(blockLength);
+      const [one, other] = [b.place(e.idiv(e.add(at, e.i32(blockLength - 1)), length)), b.place(e.idiv(end, length))];
+      const any = b.place(e.lt(one, other));
+      const nothing = e.i32(0);
+      const single = Math.min(each, blockLength);
+      combine(at, e.sub(e.where(any, e.mul(one, length), end), at), single, updateAt);
+      const done = w.temp(parts, 'read');
+      const base = e.mul(lead, e.i32(blocks));
+      combine(one, e.where(any, e.sub(other, one), nothing), each / blockLength, (block) =>
+        b.load(done, e.add(e.mul(e.add(base, block), e.i32(inner)), column)),
+      );
+      const tail = e.mul(other, length);
+      combine(tail, e.where(any, e.sub(end, tail), nothing), each > blockLength ? single : 0, updateAt);
       b.store(target, to, b.load(sum, 0));
     });
   });

@@ -33,7 +33,7 @@ export function lowerScatter(spec: ScatterSpec, caps: EngineCaps): Lowered {
   }
   const width = sizeOf(spec.out.shape) % narrow === 0 ? narrow : 1;
   copyBase(set, spec, width, width);
-  if (sizeOf(spec.index.view.shape) > manyUpdates) updateSorted(set, spec, caps.sharedBytes, caps.maxGroup);
+  if (sizeOf(spec.index.view.shape) > manyUpdates) updateSorted(set, spec, caps);
   else update(set, spec, 1, 1);
   return set.result();
 }
