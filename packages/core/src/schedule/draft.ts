@@ -11,6 +11,7 @@ import { idOf } from '../kernel/node.ts';
 import type { Shape } from '../shape/view.ts';
 import type { Index } from './index-map.ts';
 import type { PlanNode } from './plan-graph.ts';
+import type { Reach } from './reach.ts';
 
 export interface Demand {
   readonly node: PlanNode;
@@ -49,12 +50,12 @@ export interface StoreDraft {
 export interface DraftContext {
   readonly e: Exprs;
   readonly free: FreeRanges;
+  readonly reach: Reach;
 }
 
-let nextId = 1;
-
 export class KernelDraft {
-  readonly id: number = nextId++;
+  /** Its number among the plan's, in the order they were made. */
+  readonly id: number;
   readonly context: DraftContext;
   /** The loops of full stores, outermost first. */
   readonly axes: readonly Range[];
@@ -78,8 +79,15 @@ export class KernelDraft {
   readonly loops: Map<string, readonly Range[]> = new Map();
 
   constructor(context: DraftContext, axes: readonly Range[]) {
+    this.id = context.reach.join();
     this.context = context;
     this.axes = axes;
+  }
+
+  /** Another kernel reads what this one writes. */
+  readBy(reader: KernelDraft): void {
+    this.readers.add(reader);
+    this.context.reach.connect(this.id, reader.id);
   }
 
   /** The demand with this index and gate; made on first request. The caller adds new ones to the node's list. */
@@ -144,18 +152,7 @@ export function loopsOver(e: Exprs, shape: Shape, outer: readonly number[] = [])
 
 /** True if `to` reads, directly or through others, what `from` writes. */
 export function reaches(from: KernelDraft, to: KernelDraft): boolean {
-  const seen = new Set([from]);
-  const stack = [from];
-  for (let kernel = stack.pop(); kernel !== undefined; kernel = stack.pop()) {
-    if (kernel === to) return true;
-    for (const next of kernel.readers) {
-      if (!seen.has(next)) {
-        seen.add(next);
-        stack.push(next);
-      }
-    }
-  }
-  return false;
+  return from === to || from.context.reach.leads(from.id, to.id);
 }
 
 export function extentOf(ranges: Iterable<Range>): number {

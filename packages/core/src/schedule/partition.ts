@@ -18,6 +18,7 @@ import { type Demand, type DraftContext, extentOf, KernelDraft, loopsOver, reach
 import { bothGates, type Index } from './index-map.ts';
 import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 import { isBakedIn, isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
+import { Reach } from './reach.ts';
 import { needSources } from './sources.ts';
 
 /** Parts of a concatenation that one kernel stores at most. */
@@ -26,7 +27,7 @@ const mostParts = 7;
 export class Partition {
   readonly graph: PlanGraph;
   readonly facts: Facts;
-  readonly context: DraftContext = { e: new Exprs(), free: new FreeRanges() };
+  readonly context: DraftContext = { e: new Exprs(), free: new FreeRanges(), reach: new Reach() };
   readonly kernels: KernelDraft[] = [];
   /** Demands on each node, by its index. */
   readonly demands: readonly Demand[][];
@@ -181,8 +182,8 @@ export class Partition {
 
   /** Everyone who needs the node reads what this kernel writes. */
   #addReaders(kernel: KernelDraft, node: PlanNode): void {
-    for (const other of this.demandsOf(node)) if (other.kernel !== kernel) kernel.readers.add(other.kernel);
-    for (const reader of this.#readers[node.index] as Set<KernelDraft>) kernel.readers.add(reader);
+    for (const other of this.demandsOf(node)) if (other.kernel !== kernel) kernel.readBy(other.kernel);
+    for (const reader of this.#readers[node.index] as Set<KernelDraft>) kernel.readBy(reader);
   }
 
   /** Stores a concatenation part by part, side by side: no element looks at parts it does not come from. */
