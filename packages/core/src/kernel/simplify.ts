@@ -153,12 +153,9 @@ function simplifyBool(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNode | null 
 
 function isNegation(a: KNode, b: KNode): boolean {
   if ((a.op === 'NOT' && a.src[0] === b) || (b.op === 'NOT' && b.src[0] === a)) return true;
-  if (isFloat(a.src[0]?.dtype as DType)) return false; // NaN is neither less nor greater
-  return (
-    ((a.op === 'LT' && b.op === 'LE') || (a.op === 'LE' && b.op === 'LT')) &&
-    a.src[0] === b.src[1] &&
-    a.src[1] === b.src[0]
-  );
+  if (!((a.op === 'LT' && b.op === 'LE') || (a.op === 'LE' && b.op === 'LT'))) return false;
+  // NaN is neither less nor greater.
+  return !isFloat(a.src[0]?.dtype as DType) && a.src[0] === b.src[1] && a.src[1] === b.src[0];
 }
 
 /** A simpler node for a ternary operation, or null. */

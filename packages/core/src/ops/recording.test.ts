@@ -19,6 +19,14 @@ describe('numbers and dtypes', () => {
     expect(() => pg.add(pg.ones([1]), undefined as never)).toThrow(/\[add\].*not a tensor or number.*undefined/);
   });
 
+  it('meet tensors in logic, where they are scalars of bool', async () => {
+    const x = f64([0.5, 0]);
+    expect(await pg.logicalAnd(x, 2).array()).toEqual([true, false]);
+    expect(await pg.logicalAnd(true, x.greater(0)).array()).toEqual([true, false]);
+    expect(await pg.logicalOr(x, false).array()).toEqual([true, false]);
+    expect(await pg.logicalXor(x, 1).array()).toEqual([false, true]);
+  });
+
   it('divide and take functions of integers as float32', async () => {
     expect(i32([1]).div(2).dtype).toBe('float32');
     expect(await values(i32([1]).div(2))).toEqual([0.5]);

@@ -1,0 +1,86 @@
+/** Whether a program gives on the current engine what its formulas say, the same bits however it is cut, and leaves nothing behind. */
+import { flush, getEngine, idle, memory, setEager } from '@polygrad/core';
+import { cpuEngine } from '@polygrad/core/engine';
+import { defaultTolerances } from '../compare.ts';
+import type { NDArray } from '../oracle/ndarray.ts';
+import { makeRandom } from '../oracle/random.ts';
+import { evaluate, orderedValues, sensitivity } from './evaluate.ts';
+import { execute, type Outcome } from './execute.ts';
+import type { Program } from './program.ts';
+
+export interface CheckOptions {
+  /** Functions and sums have IEEE rounding, so bits do not depend on what is fused. */
+  readonly exact: boolean;
+  /** Roundings are so many times those of float arithmetic (functions of GPUs). */
+  readonly scale?: number;
+}
+
+/** Live buffers of the engine and of the CPU engine beside it, and live tensors. */
+export function alive(): string {
+  const cpu = cpuEngine();
+  const beside = cpu === null || 'then' in cpu || cpu === getEngine() ? 0 : memory(cpu).numBuffers;
+  const { numBuffers, numTensors } = memory();
+  return `${numBuffers + beside} buffers and ${numTensors} tensors`;
+}
+
+/** Throws unless the run leaves as much behind as there was before. */
+export async function leavingNothing<T>(run: () => Promise<T>): Promise<T> {
+  const before = alive();
+  const result = await run();
+  flush();
+  await idle();
+  if (alive() !== before) throw new Error(`${alive()} where ${before} were before`);
+  return result;
+}
+
+/** Throws where the current engine does not agree with the program's formulas. */
+export async function check(program: Program, { exact, scale = 1 }: CheckOptions): Promise<void> {
+  if (program.outputs.length === 0) return;
+  const fused = await leavingNothing(() => execute(program));
+  setEager(true);
+  let eager: Outcome[];
+  try {
+    eager = await leavingNothing(() => execute(program));
+  } finally {
+    setEager(false);
+  }
+  const base = evaluate(program);
+  const close = (outcomes: readonly Outcome[], runs: number, seed: number): string | null => {
+    const moved = sensitivity(program, base, makeRandom(seed), runs, scale);
+    for (const [i, id] of program.outputs.entries()) {
+      const problem = differs(outcomes[i] as Outcome, base.get(id) as NDArray, moved.get(id) as NDArray);
+      if (problem !== null) return `t${id}: ${problem}`;
+    }
+    return null;
+  };
+  for (const [name, outcomes] of [
+    ['', fused],
+    ['op by op, ', eager],
+  ] as const) {
+    // Few runs are enough where all is well; a difference must stand against many.
+    const problem = close(outcomes, 2, 1) === null ? null : close(outcomes, 60, 2);
+    if (problem !== null) throw new Error(name + problem);
+  }
+  const ordered = orderedValues(program.steps);
+  for (const [i, id] of program.outputs.entries()) {
+    if (!exact || !ordered.has(id)) continue;
+    const [a, b] = [fused[i] as Outcome, eager[i] as Outcome];
+    const bad = a.values.findIndex((x, at) => x !== b.values[at] && !(Number.isNaN(x) && Number.isNaN(b.values[at])));
+    if (bad >= 0) throw new Error(`t${id}: element ${bad} is ${a.values[bad]} fused and ${b.values[bad]} op by op`);
+  }
+}
+
+function differs(actual: Outcome, expected: NDArray, moved: NDArray): string | null {
+  if (actual.shape.join() !== expected.shape.join())
+    return `shape [${actual.shape}] where [${expected.shape}] is expected`;
+  const { rtol, atol } = defaultTolerances.forward[actual.dtype] ?? { rtol: 0, atol: 0 };
+  for (const [i, e] of expected.data.entries()) {
+    const a = actual.values[i] as number;
+    if (a === e || (Number.isNaN(a) && Number.isNaN(e))) continue;
+    const error = Math.abs(a - e);
+    const allowed = atol + rtol * Math.abs(e) + 4 * (moved.data[i] as number);
+    if (error <= allowed || allowed === Number.POSITIVE_INFINITY) continue;
+    return `element ${i} of [${actual.shape}] ${actual.dtype} is ${a} where ${e} is expected (allowed ${allowed.toExponential(1)})`;
+  }
+  return null;
+}

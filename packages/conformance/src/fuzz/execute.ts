@@ -1,0 +1,92 @@
+/** Runs a program on the library and reads its outputs. */
+import * as pg from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
+import { numbersOf } from './evaluate.ts';
+import { type Arg, endings, type Program, Ref, type Step } from './program.ts';
+
+/** An output as it was read. */
+export interface Outcome {
+  readonly shape: readonly number[];
+  readonly dtype: DType;
+  readonly values: readonly number[];
+}
+
+export type Handles = Map<number, Tensor>;
+
+/** The input of a step as a tensor. */
+export function inputTensor(data: readonly number[], dtype: DType, shape: readonly number[]): Tensor {
+  if (dtype === 'bool')
+    return pg.tensor(
+      data.map((x) => x !== 0),
+      { dtype, shape },
+    );
+  return pg.tensor(dtype.endsWith('int64') ? data.map(BigInt) : (data as number[]), { dtype, shape });
+}
+
+function bound(arg: Arg, handles: Handles): unknown {
+  if (arg instanceof Ref) return handles.get(arg.id);
+  if (Array.isArray(arg)) return arg.map((a: Arg) => bound(a, handles));
+  if (typeof arg === 'object' && arg !== null)
+    return Object.fromEntries(Object.entries(arg).map(([k, v]: [string, Arg]) => [k, bound(v, handles)]));
+  return arg;
+}
+
+/** The public function of a name, called with arguments. */
+export function call(op: string, args: readonly Arg[], handles: Handles): unknown {
+  const f = (pg as unknown as Record<string, (...xs: unknown[]) => unknown>)[op];
+  if (f === undefined) throw new Error(`there is no operation ${op}`);
+  return f(...args.map((a) => bound(a, handles)));
+}
+
+/** Records one step. */
+export function record(step: Step, handles: Handles): void {
+  if (step.kind === 'input') handles.set(step.id, inputTensor(step.data, step.dtype, step.shape));
+  else if (step.kind === 'assign') {
+    const target = handles.get(step.target) as Tensor;
+    handles.set(step.id, target.assign(handles.get(step.value) as Tensor));
+    handles.delete(step.target);
+  } else if (step.kind === 'call') {
+    const result = call(step.op, step.args, handles);
+    if (step.part === undefined) handles.set(step.id, result as Tensor);
+    else {
+      const parts = result as Tensor[];
+      parts.forEach((t, i) => {
+        if (i === step.part) handles.set(step.id, t);
+        else t.dispose();
+      });
+    }
+  }
+}
+
+/** The outputs of a program. Whatever happens, no handle is left. */
+export async function execute(program: Program): Promise<Outcome[]> {
+  const handles: Handles = new Map();
+  try {
+    if (program.scoped) {
+      pg.scope(() => {
+        for (const step of program.steps) record(step, handles);
+        return program.outputs.map((id) => handles.get(id));
+      });
+    } else {
+      const ends = endings(program);
+      for (const [i, step] of program.steps.entries()) {
+        if (step.kind === 'flush') pg.flush();
+        else if (step.kind === 'idle') await pg.idle();
+        else if (step.kind === 'read') await handles.get(step.of as number)?.data();
+        else record(step, handles);
+        for (const id of ends.get(i) ?? []) {
+          handles.get(id)?.dispose();
+          handles.delete(id);
+        }
+      }
+    }
+    const outcomes: Outcome[] = [];
+    for (const id of program.outputs) {
+      const t = handles.get(id) as Tensor;
+      outcomes.push({ shape: [...t.shape], dtype: t.dtype, values: numbersOf(t.dtype, await t.data()) });
+    }
+    return outcomes;
+  } finally {
+    for (const t of handles.values()) t.dispose();
+  }
+}

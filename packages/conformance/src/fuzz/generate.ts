@@ -1,0 +1,186 @@
+/** A random program from lists of numbers: the first says how it runs and what it starts from, every other one adds a call. */
+import type { DType } from '@polygrad/core';
+import { count, type NDArray } from '../oracle/ndarray.ts';
+import { Choices } from './choices.ts';
+import { contractions } from './contractions.ts';
+import { elementwise } from './elementwise.ts';
+import { holdAll } from './evaluate.ts';
+import { indexing } from './indexing.ts';
+import { movement } from './movement.ts';
+import { isFloat, type Operation, Pool } from './pool.ts';
+import { type Program, type Step, uses as usesOf, type Value } from './program.ts';
+import { reductions } from './reductions.ts';
+
+/** Families by turns, so that one with many members is not met more often. */
+const families: readonly (readonly Operation[])[] = [elementwise, movement, reductions, contractions, indexing];
+
+export interface Settings {
+  /** Dtypes of inputs. */
+  readonly dtypes: readonly DType[];
+  /** Only operations with derivatives, inputs without special values, no pauses. */
+  readonly smooth?: boolean;
+}
+
+export const everyDType: readonly DType[] = [
+  'float32',
+  'float32',
+  'float64',
+  'int32',
+  'float16',
+  'bfloat16',
+  'bool',
+  'int64',
+  'uint8',
+  'int8',
+  'int16',
+  'uint16',
+  'uint32',
+  'uint64',
+];
+
+const extents = [2, 3, 1, 4, 5, 7, 8, 13];
+const special = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, -0, 1e-3, 60];
+
+function shapeOf(c: Choices): number[] {
+  if (c.seldom(14)) return [...c.pick([[9000], [33, 130], [2, 4099], [130, 67], [16385], [257, 8, 5]])];
+  const rank = c.pick([2, 1, 3, 2, 4, 3, 0, 5, 4, 6, 8, 7]);
+  const shape = Array.from({ length: rank }, () => (rank > 5 ? c.pick([1, 2, 1, 3]) : c.pick(extents)));
+  while (count(shape) > 1500) shape[shape.indexOf(Math.max(...shape))] = 2;
+  if (rank > 0 && c.seldom(16)) shape[c.nat(rank)] = 0;
+  return shape;
+}
+
+/** Elements that are not all alike and not all positive; floats with a fraction, now and then special values. */
+function dataOf(c: Choices, dtype: DType, size: number, smooth: boolean): number[] {
+  const [seed, style] = [c.nat(1 << 16), c.nat(8)];
+  let state = (seed + 1) * 0x9e3779b1;
+  const next = (): number => {
+    state = Math.imul(state ^ (state >>> 15), 0x85ebca6b);
+    state = Math.imul(state ^ (state >>> 13), 0xc2b2ae35);
+    state ^= state >>> 16;
+    return (state >>> 0) / 2 ** 32;
+  };
+  return Array.from({ length: size }, () => {
+    if (dtype === 'bool') return next() < 0.5 ? 0 : 1;
+    if (smooth) return style < 4 ? next() * 4 - 2 : next() + 0.25;
+    if (isFloat(dtype)) {
+      if (style === 7 && next() < 0.2) return special[Math.floor(next() * special.length)] as number;
+      if (style === 6) return Math.floor(next() * 7) - 3;
+      return style < 3 ? next() * 4 - 2 : style < 5 ? next() + 0.25 : (next() - 0.5) * 40;
+    }
+    if (style === 7) return Math.floor(next() * 200) - (dtype.startsWith('u') ? 0 : 100);
+    return Math.floor(next() * 9) - (dtype.startsWith('u') ? 0 : 4);
+  });
+}
+
+class Builder {
+  readonly steps: Step[] = [];
+  readonly values: Value[] = [];
+  readonly used = new Set<number>();
+  readonly extra = new Set<number>();
+  #ids = 0;
+
+  readonly input = (dtype: DType, shape: readonly number[], data: readonly number[]): Value => {
+    const held = holdAll(dtype, { shape, data }) as NDArray;
+    const id = this.#ids++;
+    this.steps.push({ kind: 'input', id, dtype, shape, data: held.data });
+    const value = { ...held, id, dtype };
+    this.values.push(value);
+    return value;
+  };
+
+  /** Adds a call of an operation, if it finds operands and its result is of use. */
+  call(operation: Operation, c: Choices): Value | null {
+    const [steps, values, ids] = [this.steps.length, this.values.length, this.#ids];
+    const made = operation.make(new Pool(c, this.values, this.input));
+    const value = made === null ? null : this.#add(operation.name, made);
+    if (value === null) {
+      // Inputs made for it go too.
+      this.steps.length = steps;
+      this.values.length = values;
+      this.#ids = ids;
+    }
+    return value;
+  }
+
+  #add(name: string, made: NonNullable<ReturnType<Operation['make']>>): Value | null {
+    const { args, dtype, formula, op = name, part, noise = 'none', ordered = true } = made;
+    const step: Step = {
+      kind: 'call',
+      id: this.#ids,
+      op,
+      args,
+      dtype,
+      formula,
+      noise,
+      ordered,
+      ...(part === undefined ? {} : { part }),
+    };
+    const inputs = refsIn(step).map((id) => this.values.find((v) => v.id === id) as Value);
+    const result = formula(...inputs);
+    if (result.shape.length > 8 || result.data.length > 20_000) return null;
+    const large = result.data.filter((x) => Math.abs(x) > 1e9 || Number.isNaN(x)).length;
+    if (large > 0 && large * 2 > result.data.length) return null;
+    const held = holdAll(dtype, result);
+    if (held === null) return null;
+    for (const v of inputs) this.used.add(v.id);
+    this.#ids++;
+    this.steps.push(step);
+    const value = { ...held, id: step.id, dtype };
+    this.values.push(value);
+    return value;
+  }
+
+  assign(c: Choices): void {
+    const value = this.values[this.values.length - 1 - c.nat(this.values.length)] as Value;
+    const targets = this.values.filter(
+      (v) => v.id !== value.id && v.dtype === value.dtype && v.shape.join() === value.shape.join(),
+    );
+    const target = targets[c.nat(targets.length)];
+    if (target === undefined) return;
+    const id = this.#ids++;
+    this.steps.push({ kind: 'assign', id, target: target.id, value: value.id });
+    this.values.splice(this.values.indexOf(target), 1);
+    this.extra.delete(target.id);
+    this.used.add(value.id);
+    this.values.push({ ...value, id });
+  }
+}
+
+const refsIn = (step: Step): number[] => usesOf(step);
+
+/** The program that the numbers mean. */
+export function generate(rows: readonly (readonly number[])[], { dtypes, smooth = false }: Settings): Program {
+  const head = new Choices(rows[0] ?? []);
+  const scoped = head.nat(2) === 1;
+  const builder = new Builder();
+  const main = head.pick(dtypes);
+  for (let i = head.nat(3); i >= 0; i--) {
+    const shape = shapeOf(head);
+    const dtype = head.nat(3) < 2 ? main : head.pick(dtypes);
+    builder.input(dtype, shape, dataOf(head, dtype, count(shape), smooth));
+  }
+  for (const row of rows.slice(1)) {
+    const c = new Choices(row);
+    const what = c.nat(24);
+    if (what >= 22 && !smooth) {
+      if (what === 22) builder.assign(c);
+      else builder.steps.push(pause(c, builder.values, scoped));
+      continue;
+    }
+    const family = families[[0, 1, 0, 2, 3, 4, 1, 2][what % 8] as number] as readonly Operation[];
+    const operation = c.pick(smooth ? family.filter((o) => o.smooth) : family);
+    const value = builder.call(operation, c);
+    if (value !== null && c.seldom(5)) builder.extra.add(value.id);
+  }
+  const ends = builder.values.filter((v) => !builder.used.has(v.id) || builder.extra.has(v.id)).map((v) => v.id);
+  return { steps: builder.steps, outputs: ends, scoped };
+}
+
+function pause(c: Choices, values: readonly Value[], scoped: boolean): Step {
+  const what = c.nat(3);
+  if (scoped || what === 0) return { kind: 'flush' };
+  return what === 1
+    ? { kind: 'read', of: (values[values.length - 1 - c.nat(values.length)] as Value).id }
+    : { kind: 'idle' };
+}

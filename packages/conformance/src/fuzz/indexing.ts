@@ -1,0 +1,215 @@
+/** Random calls that pick and put elements by index, and of random numbers. */
+import { at, build, count, type NDArray, nd, ravel, unravel } from '../oracle/ndarray.ts';
+import { isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
+import type { Value } from './program.ts';
+
+/** A value with an axis that is not empty, and the axis. */
+function withAxis(
+  pool: Pool,
+  fits: (v: Value) => boolean = () => true,
+): { x: Value; axis: number; written: number; n: number } | null {
+  const x = pool.pick((v) => v.shape.length > 0 && count(v.shape) > 0 && v.data.length < 4000 && fits(v));
+  if (x === null) return null;
+  const [axis, written] = pool.axis(x.shape.length);
+  return { x, axis, written, n: x.shape[axis] as number };
+}
+
+function take(pool: Pool): Made | null {
+  const found = withAxis(pool);
+  if (found === null) return null;
+  const { x, axis, written, n } = found;
+  const shape = pool.c.pick([[3], [1], [2, 2], [0], [5]]);
+  if (x.shape.length + shape.length > 9) return null;
+  const index = pool.indices(shape, 0, n - 1);
+  const out = [...x.shape.slice(0, axis), ...shape, ...x.shape.slice(axis + 1)];
+  return {
+    args: [ref(x), ref(index), written],
+    dtype: x.dtype,
+    formula: (a, i) =>
+      build(out, (position) => {
+        const from = at(i as NDArray, position.slice(axis, axis + shape.length));
+        return at(a as NDArray, [...position.slice(0, axis), from, ...position.slice(axis + shape.length)]);
+      }),
+  };
+}
+
+function takeAlongAxis(pool: Pool): Made | null {
+  const found = withAxis(pool);
+  if (found === null) return null;
+  const { x, axis, written, n } = found;
+  const shape = x.shape.map((size, i) => (i === axis ? pool.c.pick([2, 1, 4]) : size));
+  const index = pool.indices(shape, 0, n - 1);
+  return {
+    args: [ref(x), ref(index), written],
+    dtype: x.dtype,
+    formula: (a, i) =>
+      build(shape, (position) =>
+        at(
+          a as NDArray,
+          position.map((p, k) => (k === axis ? at(i as NDArray, position) : p)),
+        ),
+      ),
+  };
+}
+
+type Combine = (old: number, update: number) => number;
+
+/** Updates at their own position, but for one axis, where an index says where. */
+function scatter(name: string, combine: Combine, sums: boolean) {
+  return (pool: Pool): Made | null => {
+    const found = withAxis(pool, isNumber);
+    if (found === null) return null;
+    const { x, axis, written, n } = found;
+    const updates = pool.pick(
+      (v) =>
+        v.dtype === x.dtype &&
+        v.shape.length === x.shape.length &&
+        v.shape.every((size, i) => i === axis || size === x.shape[i]),
+    );
+    if (updates === null || updates.shape[axis] === 0) return null;
+    const index = pool.indices(updates.shape, 0, n - 1);
+    return {
+      args:
+        name === 'scatterReduce'
+          ? [ref(x), ref(index), ref(updates), 'max', { axis: written }]
+          : [ref(x), ref(index), ref(updates), written],
+      dtype: x.dtype,
+      formula: (a, i, u) => {
+        const data = [...(a as NDArray).data];
+        (u as NDArray).data.forEach((value, flat) => {
+          const position = unravel(flat, updates.shape);
+          position[axis] = (i as NDArray).data[flat] as number;
+          const to = ravel(position, x.shape);
+          data[to] = combine(data[to] as number, value);
+        });
+        return nd(x.shape, data);
+      },
+      noise: sums ? 'all' : 'none',
+      ordered: !(sums && isFloat(x.dtype)),
+    };
+  };
+}
+
+/** Whole slices put at one-dimensional indices. */
+function slices(combine: Combine, sums: boolean) {
+  return (pool: Pool): Made | null => {
+    const found = withAxis(pool, isNumber);
+    if (found === null) return null;
+    const { x, axis, written, n } = found;
+    const updates = pool.pick(
+      (v) =>
+        v.dtype === x.dtype &&
+        v.shape.length === x.shape.length &&
+        v.shape.every((size, i) => i === axis || size === x.shape[i]),
+    );
+    if (updates === null) return null;
+    const index = pool.indices([updates.shape[axis] as number], 0, n - 1);
+    return {
+      args: [ref(x), ref(index), ref(updates), written],
+      dtype: x.dtype,
+      formula: (a, i, u) => {
+        const data = [...(a as NDArray).data];
+        (u as NDArray).data.forEach((value, flat) => {
+          const position = unravel(flat, updates.shape);
+          position[axis] = (i as NDArray).data[position[axis] as number] as number;
+          const to = ravel(position, x.shape);
+          data[to] = combine(data[to] as number, value);
+        });
+        return nd(x.shape, data);
+      },
+      noise: sums ? 'all' : 'none',
+      ordered: !(sums && isFloat(x.dtype)),
+    };
+  };
+}
+
+function oneHot(pool: Pool): Made | null {
+  const classes = pool.c.pick([3, 1, 5]);
+  const shape = pool.c.pick([[4], [], [2, 3]]);
+  const index = pool.indices(shape, 0, classes);
+  return {
+    args: [ref(index), classes],
+    dtype: 'float32',
+    formula: (i) => build([...shape, classes], (p) => (at(i as NDArray, p.slice(0, -1)) === p.at(-1) ? 1 : 0)),
+  };
+}
+
+function gatherNd(pool: Pool): Made | null {
+  const x = pool.pick((v) => v.shape.length > 0 && v.shape.length < 7 && count(v.shape) > 0);
+  if (x === null) return null;
+  const depth = pool.c.between(1, Math.min(3, x.shape.length));
+  const least = Math.min(...x.shape.slice(0, depth));
+  const rows = pool.c.pick([3, 1, 0]);
+  const index = pool.indices([rows, depth], 0, least - 1);
+  return {
+    args: [ref(x), ref(index)],
+    dtype: x.dtype,
+    formula: (a, i) =>
+      build([rows, ...x.shape.slice(depth)], ([row, ...rest]) =>
+        at(a as NDArray, [...Array.from({ length: depth }, (_, k) => at(i as NDArray, [row as number, k])), ...rest]),
+      ),
+  };
+}
+
+/** Threefry-2x32-20 (Salmon et al., SC 2011, section 4.1 and table 2), the first word. */
+function threefry(key: readonly [number, number], counter: readonly [number, number]): number {
+  const rotations = [13, 15, 26, 6, 17, 29, 16, 24];
+  const words = [key[0], key[1], key[0] ^ key[1] ^ 0x1bd11bda];
+  let a = (counter[0] + (words[0] as number)) | 0;
+  let b = (counter[1] + (words[1] as number)) | 0;
+  for (let round = 0; round < 20; round++) {
+    const r = rotations[round % 8] as number;
+    a = (a + b) | 0;
+    b = ((b << r) | (b >>> (32 - r))) ^ a;
+    if (round % 4 !== 3) continue;
+    const injection = (round + 1) / 4;
+    a = (a + (words[injection % 3] as number)) | 0;
+    b = (b + (words[(injection + 1) % 3] as number) + injection) | 0;
+  }
+  return a >>> 0;
+}
+
+function rand(pool: Pool): Made {
+  const key: [number, number] = [pool.c.nat(7), pool.c.nat(1000)];
+  const shape = pool.c.pick([[4], [2, 3], [], [0, 2], [5, 7, 3]]);
+  return {
+    args: [shape, { key }],
+    dtype: 'float32',
+    formula: () =>
+      nd(
+        shape,
+        Array.from({ length: count(shape) }, (_, i) => (threefry(key, [i, 0]) >>> 8) * 2 ** -24),
+      ),
+  };
+}
+
+function dropout(pool: Pool): Made | null {
+  const x = pool.pick((v) => isFloat(v.dtype));
+  if (x === null) return null;
+  const key: [number, number] = [pool.c.nat(7), pool.c.nat(1000)];
+  const p = pool.c.pick([0.5, 0.25, 0]);
+  return {
+    args: [ref(x), { p, key }],
+    dtype: x.dtype,
+    formula: (a) =>
+      nd(
+        x.shape,
+        (a as NDArray).data.map((v, i) => (p === 0 ? v : threefry(key, [i, 0]) < (1 - p) * 2 ** 32 ? v / (1 - p) : 0)),
+      ),
+    noise: 'out',
+  };
+}
+
+export const indexing: readonly Operation[] = [
+  { name: 'take', smooth: true, make: take },
+  { name: 'takeAlongAxis', smooth: true, make: takeAlongAxis },
+  { name: 'scatterAdd', smooth: true, make: scatter('scatterAdd', (a, b) => a + b, true) },
+  { name: 'scatter', smooth: true, make: scatter('scatter', (_, b) => b, false) },
+  { name: 'scatterReduce', smooth: true, make: scatter('scatterReduce', Math.max, false) },
+  { name: 'indexAdd', smooth: true, make: slices((a, b) => a + b, true) },
+  { name: 'indexCopy', smooth: true, make: slices((_, b) => b, false) },
+  { name: 'oneHot', make: oneHot },
+  { name: 'gatherNd', smooth: true, make: gatherNd },
+  { name: 'rand', make: rand },
+  { name: 'dropout', smooth: true, make: dropout },
+];

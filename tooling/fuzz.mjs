@@ -1,0 +1,67 @@
+/**
+ * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors] [--seed N] [--programs N] [--seconds N] [--path P]`
+ *
+ * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
+ * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it. Exit code 1 if something failed.
+ */
+import { parseArgs } from 'node:util';
+import fc from 'fast-check';
+import { check } from '../packages/conformance/dist/fuzz/check.js';
+import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate.js';
+import { printProgram } from '../packages/conformance/dist/fuzz/program.js';
+import { makeEngine } from '../packages/conformance/dist/engines.js';
+import { setEngine } from '@polygrad/core';
+
+const { values } = parseArgs({
+  options: {
+    engine: { type: 'string', default: 'cpu' },
+    threads: { type: 'string', default: '1' },
+    seed: { type: 'string', default: '1' },
+    programs: { type: 'string', default: '1000' },
+    seconds: { type: 'string', default: '0' },
+    path: { type: 'string' },
+    keep: { type: 'boolean', default: false },
+  },
+});
+
+const made = await makeEngine(values.engine, { threads: Number(values.threads) });
+if ('missing' in made) {
+  console.log(`SKIPPED engine ${values.engine}: ${made.missing}`);
+  process.exit(0);
+}
+await setEngine(made.engine);
+const rejected = [];
+process.on('unhandledRejection', (error) => rejected.push(error));
+
+const gpu = values.engine === 'webgpu';
+const options = { exact: !gpu, scale: gpu ? 8 : 1 };
+const dtypes = everyDType.filter((d) => made.engine.caps.dtypes.has(d));
+const rows = fc.array(fc.array(fc.nat(0xffff), { minLength: 4, maxLength: 24 }), { minLength: 4, maxLength: 20 });
+const ops = new Map();
+let ran = 0;
+const property = fc.asyncProperty(rows, async (raw) => {
+  const program = generate(raw, { dtypes });
+  ran++;
+  for (const s of program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
+  await check(program, options);
+  await new Promise((resolve) => setImmediate(resolve));
+  if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
+});
+const seconds = Number(values.seconds);
+const started = performance.now();
+const result = await fc.check(property, {
+  seed: Number(values.seed),
+  numRuns: Number(values.programs),
+  unbiased: true,
+  ...(values.path === undefined ? {} : { path: values.path }),
+  ...(seconds > 0 ? { interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false } : {}),
+});
+if (result.failed && result.counterexample !== null) {
+  console.log(printProgram(generate(result.counterexample[0], { dtypes })));
+  console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
+  console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
+}
+const least = [...ops].sort((a, b) => a[1] - b[1]);
+console.log(`${ran} programs on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${ops.size} operations, the rarest ${least.slice(0, 6).map(([k, n]) => `${k} ${n}`).join(', ')}`);
+process.exitCode = result.failed ? 1 : 0;
+made.engine.dispose();
