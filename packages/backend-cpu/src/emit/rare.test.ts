@@ -69,6 +69,21 @@ describe('long sides of WHERE', () => {
     });
   });
 
+  it('leave the numbers and the group of the program where they are, without any loop', () => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const [to, from] = [e.param(0, 'float32', 'write', 2), e.param(1, 'float32', 'read', 2)];
+    const group = e.special('group', 0, 2);
+    const x = b.load(from, group);
+    const side = e.mul(long(b, e.add(x, e.cast(e.special('group', 1, 1), 'float32')), 1), e.scalar(0, 'float32'));
+    b.store(to, group, e.where(e.lt(zero(b, x), x), side, x));
+    const program = b.build({ name: 'once', grid: [2, 1, 1], params: [to, from], scalars: ['float32'] });
+    const [want, got] = [new Float32Array(2), new Float32Array(2)];
+    interpret(program, [want, new Float32Array([3, -3])], [0.25]);
+    runProgram(program, [got, new Float32Array([3, -3])], [0.25]);
+    expect([...got]).toEqual([...want]);
+  });
+
   it('are within a condition, short ones are not', () => {
     const ifs = (make: Make): number => {
       const bytes = emitModule([programOf('float32', 4, make)], plainTarget, {

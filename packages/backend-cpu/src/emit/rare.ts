@@ -30,6 +30,8 @@ const never: ReadonlySet<string> = new Set([
   'ATOMIC',
   'STORE',
   'PARAM',
+  'SCALAR',
+  'SPECIAL',
   'REG',
   'SHARED',
 ]);

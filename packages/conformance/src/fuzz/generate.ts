@@ -162,7 +162,9 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
   }
   for (const row of rows.slice(1)) {
     const c = new Choices(row);
-    const what = c.nat(24);
+    // Nothing, so that a list shrinks to what matters.
+    const what = c.nat(25) - 1;
+    if (what < 0) continue;
     if (what >= 22 && !smooth) {
       if (what === 22) builder.assign(c);
       else builder.steps.push(pause(c, builder.values, scoped));
