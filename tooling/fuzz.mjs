@@ -6,6 +6,7 @@
  */
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
+import { checkGradients } from '../packages/conformance/dist/fuzz/gradients.js';
 import { check } from '../packages/conformance/dist/fuzz/check.js';
 import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate.js';
 import { printProgram } from '../packages/conformance/dist/fuzz/program.js';
@@ -20,7 +21,7 @@ const { values } = parseArgs({
     programs: { type: 'string', default: '1000' },
     seconds: { type: 'string', default: '0' },
     path: { type: 'string' },
-    keep: { type: 'boolean', default: false },
+    kind: { type: 'string', default: 'programs' },
   },
 });
 
@@ -35,15 +36,18 @@ process.on('unhandledRejection', (error) => rejected.push(error));
 
 const gpu = values.engine === 'webgpu';
 const options = { exact: !gpu, scale: gpu ? 8 : 1 };
-const dtypes = everyDType.filter((d) => made.engine.caps.dtypes.has(d));
+const smooth = values.kind === 'gradients';
+const dtypes = smooth ? ['float64', 'float64', 'bool'] : everyDType.filter((d) => made.engine.caps.dtypes.has(d));
 const rows = fc.array(fc.array(fc.nat(0xffff), { minLength: 4, maxLength: 24 }), { minLength: 4, maxLength: 20 });
 const ops = new Map();
 let ran = 0;
+let compared = 0;
 const property = fc.asyncProperty(rows, async (raw) => {
-  const program = generate(raw, { dtypes });
+  const program = generate(raw, { dtypes, smooth });
   ran++;
   for (const s of program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
-  await check(program, options);
+  if (smooth) compared += Number(await checkGradients(program));
+  else await check(program, options);
   await new Promise((resolve) => setImmediate(resolve));
   if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
 });
@@ -57,11 +61,16 @@ const result = await fc.check(property, {
   ...(seconds > 0 ? { interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false } : {}),
 });
 if (result.failed && result.counterexample !== null) {
-  console.log(printProgram(generate(result.counterexample[0], { dtypes })));
+  console.log(printProgram(generate(result.counterexample[0], { dtypes, smooth })));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
 }
 const least = [...ops].sort((a, b) => a[1] - b[1]);
-console.log(`${ran} programs on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${ops.size} operations, the rarest ${least.slice(0, 6).map(([k, n]) => `${k} ${n}`).join(', ')}`);
+console.log(
+  `${ran} programs${smooth ? ` (${compared} with derivatives)` : ''} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${ops.size} operations, the rarest ${least
+    .slice(0, 6)
+    .map(([k, n]) => `${k} ${n}`)
+    .join(', ')}`,
+);
 process.exitCode = result.failed ? 1 : 0;
 made.engine.dispose();

@@ -18,6 +18,7 @@ const commands = {
     inBrowser: 'tooling/browser/conformance.mjs',
     build: true,
   },
+  fuzz: { target: 'tooling/fuzz.mjs', build: true },
   bench: { target: 'apps/bench/dist/main.js', inBrowser: 'apps/bench/page/main.mjs', build: true },
   playground: { target: 'apps/playground/dist/serve.js', build: true },
   test: { target: 'tooling/test.mjs', build: false },
@@ -48,7 +49,7 @@ function main([name, ...args]) {
     process.stderr.write(`npm run ${name}: not there yet (${target} does not exist)\n`);
     return 2;
   }
-  const env = name === 'conformance' && target === command.target ? deviceEnvironment() : {};
+  const env = ['conformance', 'fuzz'].includes(name) && target === command.target ? deviceEnvironment() : {};
   return runNode(join(root, target), [...(command.args ?? []), ...args], { env });
 }
 

@@ -82,7 +82,7 @@ const unaries: readonly UnaryRow[] = [
   each('cosh', Math.cosh, modest),
   each('erf', special.erf),
   made('log10', Math.log10, positive),
-  made('cbrt', Math.cbrt),
+  made('cbrt', Math.cbrt, (x) => x !== 0),
   made('asinh', Math.asinh),
   made('acosh', Math.acosh, (x) => x > 1.01),
   made('atanh', Math.atanh, inside),

@@ -56,7 +56,15 @@ const rows: readonly Row[] = [
   { name: 'any', f: (v) => (v.some((x) => x !== 0) ? 1 : 0), of: 'any', result: () => 'bool' },
   { name: 'all', f: (v) => (v.every((x) => x !== 0) ? 1 : 0), of: 'any', result: () => 'bool' },
   { name: 'countNonZero', f: (v) => v.filter((x) => x !== 0).length, of: 'any', result: () => 'int32' },
-  { name: 'variance', f: (v) => spread(v, 1), of: 'floats', noise: 'all', smooth: true, least: 2, options: { correction: 1 } },
+  {
+    name: 'variance',
+    f: (v) => spread(v, 1),
+    of: 'floats',
+    noise: 'all',
+    smooth: true,
+    least: 2,
+    options: { correction: 1 },
+  },
   {
     name: 'std',
     f: (v) => Math.sqrt(spread(v, 0)),
@@ -324,13 +332,25 @@ const softmax: Line = (v) => {
 };
 const rowNorms: Readonly<Record<string, Line>> = {
   softmax,
-  logSoftmax: (v) => v.map((x) => x - logSum(v)),
+  logSoftmax: (v) => {
+    const total = logSum(v);
+    return v.map((x) => x - total);
+  },
   softmin: (v) => softmax(v.map((x) => -x)),
-  normalize: (v) => v.map((x) => x / Math.max(Math.hypot(...v), 1e-12)),
+  normalize: (v) => {
+    const length = Math.max(Math.sqrt(total(v.map((x) => x * x))), 1e-12);
+    return v.map((x) => x / length);
+  },
 };
 const lastNorms: Readonly<Record<string, Line>> = {
-  layerNorm: (v) => v.map((x) => (x - average(v)) / Math.sqrt(spread(v, 0) + 0.1)),
-  rmsNorm: (v) => v.map((x) => x / Math.sqrt(average(v.map((y) => y * y)) + 0.1)),
+  layerNorm: (v) => {
+    const [mean, deviation] = [average(v), Math.sqrt(spread(v, 0) + 0.1)];
+    return v.map((x) => (x - mean) / deviation);
+  },
+  rmsNorm: (v) => {
+    const length = Math.sqrt(average(v.map((y) => y * y)) + 0.1);
+    return v.map((x) => x / length);
+  },
 };
 
 const tame = (v: Value): boolean => isFloat(v.dtype) && v.data.every((x) => Math.abs(x) < 1e3);

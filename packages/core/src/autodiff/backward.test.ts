@@ -1,6 +1,6 @@
 /** backward() and the gradients it leaves in leaves, on the reference engine. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { exp, memory, mul, ones, scope, setEngine, sum, type Tensor, tensor } from '../index.ts';
+import { detach, exp, memory, mul, ones, scope, setEngine, sum, type Tensor, tensor } from '../index.ts';
 import { createReferenceEngine } from '../testing/index.ts';
 import { read } from './fixtures/vectors.ts';
 
@@ -94,5 +94,17 @@ describe('backward', () => {
     const before = memory().numBuffers;
     for (let i = 0; i < 20; i++) await step();
     expect(memory().numBuffers).toBe(before);
+  });
+
+  it('leaves nothing of a reduction that only a detached part of the gradient needs', () => {
+    const x = tensor([1, 2, 3, 4], { shape: [2, 2], requiresGrad: true });
+    const before = memory().numBuffers;
+    for (let step = 0; step < 3; step++) {
+      scope(() => sum(mul(x, detach(sum(x, { axis: 0, keepDims: true })))).backward());
+      x.grad?.dispose();
+      x.grad = null;
+    }
+    expect(memory().numBuffers).toBe(before);
+    x.dispose();
   });
 });

@@ -299,6 +299,11 @@ function bury(start: Node): void {
  * its sources go unless it keeps its history.
  */
 export function realise(node: Node, storage: NodeStorage): void {
+  // A result realised just before may have been the last that needed this one.
+  if (node.edges === 'dead') {
+    storage.buffer.release();
+    return;
+  }
   node.storage = storage;
   if (!keepsHistory(node)) dropSources(node);
 }

@@ -1,0 +1,212 @@
+/**
+ * Derivatives of a random program: against differences of its float64 formulas, and against each other - backwards, forwards, of second
+ * order, recomputed, in a batch.
+ */
+import * as pg from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
+import { count, map, type NDArray } from '../oracle/ndarray.ts';
+import { leavingNothing } from './check.ts';
+import { evaluate } from './evaluate.ts';
+import { type Handles, inputTensor, record } from './execute.ts';
+import type { InputStep, Program } from './program.ts';
+
+const step = 1e-6;
+
+/** Numbers of 0.5 .. 1.5, others for every salt. */
+const numbers = (shape: readonly number[], salt: number): NDArray => ({
+  shape,
+  data: Array.from({ length: count(shape) }, (_, i) => 0.5 + ((i * 7 + salt * 5 + ((i * i) % 11)) % 13) / 13),
+});
+
+const dot = (a: NDArray, b: NDArray): number => a.data.reduce((s, x, i) => s + x * (b.data[i] as number), 0);
+const size = (a: NDArray, b: NDArray): number => a.data.reduce((s, x, i) => s + Math.abs(x * (b.data[i] as number)), 0);
+
+class Problem {
+  readonly program: Program;
+  readonly inputs: readonly InputStep[];
+  readonly #outputs: readonly number[];
+
+  constructor(program: Program) {
+    this.program = program;
+    this.inputs = program.steps.filter((s): s is InputStep => s.kind === 'input' && s.dtype === 'float64');
+    const floats = new Set(program.steps.flatMap((s) => ('dtype' in s && s.dtype === 'float64' ? [s.id] : [])));
+    this.#outputs = program.outputs.filter((id) => floats.has(id));
+  }
+
+  get empty(): boolean {
+    return this.#outputs.length === 0 || this.inputs.length === 0;
+  }
+
+  /** Where the inputs are, moved along directions. */
+  at(directions: readonly NDArray[], by: number): Program {
+    const steps = this.program.steps.map((s) => {
+      const i = this.inputs.indexOf(s as InputStep);
+      if (i < 0) return s;
+      const d = directions[i] as NDArray;
+      return { ...(s as InputStep), data: (s as InputStep).data.map((x, q) => x + by * (d.data[q] as number)) };
+    });
+    return { ...this.program, steps };
+  }
+
+  /** The weighted sum of all outputs by the formulas, and that of their magnitudes. */
+  value(program: Program): { value: number; magnitude: number } {
+    const values = evaluate(program);
+    let [value, magnitude] = [0, 0];
+    for (const id of this.#outputs) {
+      const y = values.get(id) as NDArray;
+      value += dot(y, numbers(y.shape, id));
+      magnitude += size(y, numbers(y.shape, id));
+    }
+    return { value, magnitude };
+  }
+
+  /** The same sum as a function of tensors. */
+  readonly run = (...xs: Tensor[]): Tensor => {
+    const handles: Handles = new Map();
+    for (const s of this.program.steps) {
+      const i = this.inputs.indexOf(s as InputStep);
+      if (i >= 0) handles.set((s as InputStep).id, xs[i] as Tensor);
+      else record(s, handles);
+    }
+    return this.#outputs
+      .map((id) => {
+        const y = handles.get(id) as Tensor;
+        return pg.sum(pg.mul(y, inputTensor(numbers(y.shape, id).data, 'float64', y.shape)));
+      })
+      .reduce((a, b) => pg.add(a, b));
+  };
+
+  points(program: Program = this.program): Tensor[] {
+    return this.inputs.map((s) => {
+      const here = program.steps.find((x) => x.kind === 'input' && x.id === s.id) as InputStep;
+      return inputTensor(here.data, 'float64', here.shape);
+    });
+  }
+}
+
+const wide = (a: NDArray): Tensor => inputTensor(a.data, 'float64', a.shape);
+
+async function arrayOf(t: Tensor): Promise<NDArray> {
+  const a = { shape: [...t.shape], data: Array.from((await t.data()) as ArrayLike<number>, Number) };
+  t.dispose();
+  return a;
+}
+
+async function arraysOf(ts: readonly Tensor[]): Promise<NDArray[]> {
+  const found: NDArray[] = [];
+  for (const t of ts) found.push(await arrayOf(t));
+  return found;
+}
+
+const finite = (arrays: readonly NDArray[]): boolean => arrays.every((a) => a.data.every(Number.isFinite));
+
+/** The central difference of f at 0, and how sure it is; null next to a kink or where nothing can be said. */
+async function slope(f: (by: number) => Promise<number>): Promise<{ value: number; doubt: number } | null> {
+  const [here, a, b, c, d] = [await f(0), await f(step), await f(-step), await f(step / 2), await f(-step / 2)];
+  const value = (a - b) / (2 * step);
+  const doubt = Math.max(
+    Math.abs(value - (c - d) / step),
+    Math.abs(value - (a - here) / step),
+    Math.abs(value - (here - b) / step),
+  );
+  return doubt <= 1e-3 * Math.abs(value) + 1e-4 ? { value, doubt } : null;
+}
+
+function agree(what: string, actual: number, expected: number, allowed: number): void {
+  if (Math.abs(actual - expected) <= allowed) return;
+  throw new Error(`${what}: ${actual} where ${expected} is expected (allowed ${allowed.toExponential(1)})`);
+}
+
+/** Throws where derivatives of the program do not agree; false if it has none to compare. */
+export async function checkGradients(program: Program): Promise<boolean> {
+  const problem = new Problem(program);
+  if (problem.empty) return false;
+  const { value, magnitude } = problem.value(program);
+  if (!Number.isFinite(value) || magnitude > 1e8) return false;
+  const directions = problem.inputs.map((s, i) => map(numbers(s.shape, i + 17), (x) => x - 1));
+  const probes = problem.inputs.map((s, i) => numbers(s.shape, i + 29));
+  const along = (ts: readonly Tensor[], vs: readonly Tensor[]): Tensor =>
+    ts.map((t, i) => pg.sum(pg.mul(t, vs[i] as Tensor))).reduce((a, b) => pg.add(a, b));
+  return leavingNothing(async () => {
+    const points = problem.points();
+    const probeTensors = probes.map(wide);
+    const directionTensors = directions.map(wide);
+    try {
+      const gradient = await arraysOf(pg.grads(problem.run)(...points) as Tensor[]);
+      const sum = (of: readonly NDArray[]): number => of.reduce((s, g, i) => s + dot(g, directions[i] as NDArray), 0);
+      const scale = gradient.reduce((s, g, i) => s + size(g, directions[i] as NDArray), 0);
+      const expected = await slope(async (by) => problem.value(problem.at(directions, by)).value);
+      if (expected !== null && finite(gradient))
+        agree(
+          'gradient',
+          sum(gradient),
+          expected.value,
+          1e-5 + 1e-3 * Math.abs(expected.value) + expected.doubt + 1e-9 * magnitude,
+        );
+      else if (expected !== null) throw new Error(`gradient: not finite where ${expected.value} is expected`);
+      if (!finite(gradient) || scale > 1e10) return true;
+      const close = 1e-9 * scale + 1e-10;
+
+      const [y, change] = pg.jvp(problem.run, points, directionTensors);
+      agree('value', (await arrayOf(y)).data[0] as number, value, 1e-9 * magnitude + 1e-9);
+      agree('jvp and gradient', (await arrayOf(change)).data[0] as number, sum(gradient), close);
+
+      const again = await arraysOf(
+        pg.grads((...xs: Tensor[]) => pg.checkpoint(problem.run, ...xs))(...points) as Tensor[],
+      );
+      agree('gradient with checkpoint', sum(again), sum(gradient), close);
+
+      const leaves = problem.points();
+      for (const t of leaves) t.requiresGrad = true;
+      pg.scope(() => problem.run(...leaves).backward());
+      const own = await arraysOf(leaves.map((t) => t.grad ?? pg.zerosLike(t)));
+      for (const t of leaves) t.dispose();
+      agree('backward()', sum(own), sum(gradient), close);
+
+      const moved = problem.points(problem.at(directions, 1e-3));
+      const batch = points.map((t, i) => pg.stack([t, moved[i] as Tensor]));
+      const both = await arrayOf(pg.vmap(problem.run)(...batch));
+      const one = await arrayOf(pg.scope(() => problem.run(...moved)));
+      pg.dispose([moved, batch]);
+      agree('vmap, first', both.data[0] as number, value, 1e-9 * magnitude + 1e-9);
+      if (Number.isFinite(one.data[0] as number))
+        agree('vmap, second', both.data[1] as number, one.data[0] as number, 1e-9 * magnitude + 1e-9);
+
+      await second(problem, points, directions, directionTensors, probes, probeTensors, along);
+      return true;
+    } finally {
+      pg.dispose([points, probeTensors, directionTensors]);
+    }
+  });
+}
+
+async function second(
+  problem: Problem,
+  points: readonly Tensor[],
+  directions: readonly NDArray[],
+  directionTensors: readonly Tensor[],
+  probes: readonly NDArray[],
+  probeTensors: readonly Tensor[],
+  along: (ts: readonly Tensor[], vs: readonly Tensor[]) => Tensor,
+): Promise<void> {
+  const tilt = (...xs: Tensor[]): Tensor => along(pg.grads(problem.run)(...xs) as Tensor[], probeTensors);
+  const twice = await arraysOf(pg.grads(tilt)(...points) as Tensor[]);
+  const sum = twice.reduce((s, g, i) => s + dot(g, directions[i] as NDArray), 0);
+  const scale = twice.reduce((s, g, i) => s + size(g, directions[i] as NDArray), 0);
+  const expected = await slope(async (by) => {
+    const xs = problem.points(problem.at(directions, by));
+    const gs = await arraysOf(pg.grads(problem.run)(...xs) as Tensor[]);
+    pg.dispose(xs);
+    return gs.reduce((s, g, i) => s + dot(g, probes[i] as NDArray), 0);
+  });
+  if (expected === null || !finite(twice) || scale > 1e10) return;
+  agree(
+    'second derivative',
+    sum,
+    expected.value,
+    1e-4 + 2e-3 * Math.abs(expected.value) + 2 * expected.doubt + 1e-8 * scale,
+  );
+  const products = await arraysOf(pg.hvp(problem.run, [...points], [...directionTensors]) as Tensor[]);
+  const forward = products.reduce((s, g, i) => s + dot(g, probes[i] as NDArray), 0);
+  agree('hvp and gradient of gradient', forward, sum, 1e-8 * scale + 1e-9);
+}
