@@ -123,6 +123,13 @@ if (path === null && !required) {
       expect(report.losses).toEqual(seen[0]?.losses);
     }, 90_000);
 
+    it('says what a policy must allow', async () => {
+      const refused = inPage({ 'Content-Security-Policy': "script-src 'self'" }, onMainThread);
+      await expect(refused).rejects.toThrow(
+        "[cpu] WebAssembly cannot be compiled here; a page's content security policy must allow it: script-src 'wasm-unsafe-eval'",
+      );
+    }, 30_000);
+
     it('gives the same bits in all four', () => {
       expect(seen.length).toBe(4);
       for (const report of seen) {

@@ -101,7 +101,7 @@ function problemsOf(pack, tarballs, byName, work) {
     ['NodeNext', 'NodeNext'],
     ['ESNext', 'Bundler'],
   ]) {
-    const options = ['--ignoreConfig', '--noEmit', '--strict', '--target', 'ES2022', '--lib', 'ESNext,DOM'];
+    const options = ['--ignoreConfig', '--noEmit', '--strict', '--target', 'ES2022', '--lib', 'ES2022,DOM'];
     options.push('--types', '', '--module', module, '--moduleResolution', moduleResolution, 'entries.ts');
     attempt(`types (${moduleResolution})`, failureOf(process.execPath, [tsc, ...options], project));
   }

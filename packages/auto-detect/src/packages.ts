@@ -37,8 +37,14 @@ export const backendPackages: readonly BackendPackage[] = [
   {
     name: 'webgpu',
     specifier: '@polygrad/backend-webgpu',
-    // With a handler of its own, a bundler takes a package that is not there for a warning.
-    load: () => import('@polygrad/backend-webgpu').catch((error: unknown) => Promise.reject(error)),
+    // Inside `try`, bundlers take a package that is not there for a warning (webpack knows no other way).
+    load: async () => {
+      try {
+        return await import('@polygrad/backend-webgpu');
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
   },
   { name: 'cpu', specifier: '@polygrad/backend-cpu', load: () => import('@polygrad/backend-cpu') },
 ];

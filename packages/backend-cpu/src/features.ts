@@ -1,6 +1,7 @@
 /**
  * What this JavaScript engine's WebAssembly can do, found by validating and running small modules once.
  */
+import { UnsupportedError } from '@polygrad/core/engine';
 import { assembleModule } from './asm/module.ts';
 import * as S from './asm/simd.ts';
 import * as W from './asm/plain.ts';
@@ -19,9 +20,19 @@ export interface Features {
 
 let found: Features | null = null;
 
-/** The features of this process; the first call may turn on an engine flag (relaxed SIMD on Node 20). */
+/**
+ * The features of this process; the first call may turn on an engine flag (relaxed SIMD on Node 20).
+ *
+ * @throws UnsupportedError where nothing may be compiled, or there is no room for a memory
+ */
 export function detectFeatures(): Features {
   if (found !== null) return found;
+  try {
+    new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0));
+  } catch (error) {
+    const remedy = "a page's content security policy must allow it: script-src 'wasm-unsafe-eval'";
+    throw new UnsupportedError('cpu', `WebAssembly cannot be compiled here; ${remedy} (${(error as Error).message})`);
+  }
   const probe = maddProbe();
   let valid = WebAssembly.validate(probe);
   if (!valid && nodeModule('node:v8') !== undefined && process.versions.v8.startsWith('11.')) {
@@ -30,6 +41,15 @@ export function detectFeatures(): Features {
   }
   found = { fusedMadd: valid && roundsOnce(probe), laneSelect: valid, memory64: hasMemory64() };
   return found;
+}
+
+/** Why there is no memory, for a person. V8 reserves addresses around each one, so that accesses need no checks. */
+export function noMemory(error: unknown): UnsupportedError {
+  return new UnsupportedError(
+    'cpu',
+    `no memory for WebAssembly (${(error as Error).message}): V8 reserves 10 GiB of addresses for each; raise the limit ` +
+      '(ulimit -v), start Node with --disable-wasm-trap-handler, or dispose other engines',
+  );
 }
 
 /** A memory of the engine's kind. 64-bit memories count their pages in BigInt. */
@@ -83,7 +103,12 @@ function maddProbe(): Uint8Array<ArrayBuffer> {
 }
 
 function roundsOnce(probe: Uint8Array<ArrayBuffer>): boolean {
-  const memory = new WebAssembly.Memory({ initial: 1 });
+  let memory: WebAssembly.Memory;
+  try {
+    memory = new WebAssembly.Memory({ initial: 1 });
+  } catch (error) {
+    throw noMemory(error);
+  }
   const instance = new WebAssembly.Instance(new WebAssembly.Module(probe), { m: { m: memory } });
   // (1 + u)^2 - (1 + 2u) is u^2 with one rounding and 0 with two.
   const f64 = new Float64Array(memory.buffer);

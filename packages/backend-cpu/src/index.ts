@@ -4,6 +4,6 @@ import { cpuProvider } from './provider.ts';
 
 export { CpuEngine, createCpuEngine } from './engine.ts';
 export { cpuProvider } from './provider.ts';
-export { type CpuEngineOptions, maxThreads } from './setup.ts';
+export { type CpuEngineOptions, maxThreads } from './options.ts';
 
 registerBackend(cpuProvider);

@@ -6,7 +6,7 @@
  * this engine holds waits for it.
  */
 import { type BackendProvider, type IEngine, type Probe, registerBackend } from '@polygrad/core/engine';
-import type { CpuEngineOptions } from './setup.ts';
+import type { CpuEngineOptions } from './options.ts';
 
 /** The 'cpu' backend, whose engine is loaded when it is made. Options: those of `createCpuEngine`. */
 export const lateCpuProvider: BackendProvider = {

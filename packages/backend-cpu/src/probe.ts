@@ -1,14 +1,16 @@
 /** What this machine offers the CPU engine, told without loading the engine. */
 import type { Probe } from '@polygrad/core/engine';
 import { detectFeatures } from './features.ts';
-import { canShareMemory, coreCount, processorName } from './threads/host.ts';
+import { coreCount, processorName, whyAlone } from './threads/host.ts';
 
 /** The answer of the 'cpu' backend, sync or late. */
 export async function probeCpu(): Promise<Probe> {
   if (typeof WebAssembly === 'undefined')
     return { score: 0, reason: 'WebAssembly is not available here', device: 'none' };
   const { fusedMadd } = detectFeatures();
-  const threads = canShareMemory() ? Math.min(coreCount(), 8) : 1;
-  const reason = `WebAssembly SIMD${fusedMadd ? ' with fused multiply-add' : ''}, ${threads === 1 ? 'one thread' : `${threads} threads`}`;
+  const alone = whyAlone();
+  const cores = Math.min(coreCount(), 8);
+  const threads = alone !== null ? `one thread: ${alone}` : cores === 1 ? 'one thread' : `${cores} threads`;
+  const reason = `WebAssembly SIMD${fusedMadd ? ' with fused multiply-add' : ''}, ${threads}`;
   return { score: 10, reason, device: processorName() };
 }

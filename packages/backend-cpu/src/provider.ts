@@ -4,7 +4,7 @@
 import type { BackendProvider, IEngine } from '@polygrad/core/engine';
 import { createCpuEngine } from './engine.ts';
 import { probeCpu } from './probe.ts';
-import type { CpuEngineOptions } from './setup.ts';
+import type { CpuEngineOptions } from './options.ts';
 
 /** The 'cpu' backend. Options: those of `createCpuEngine`. */
 export const cpuProvider: BackendProvider = {

@@ -1,5 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { createCpuEngine } from './engine.ts';
+import { cpuProvider } from './provider.ts';
+import { startThread } from './threads/host.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -36,7 +38,48 @@ it('takes less memory where the most cannot be reserved', async () => {
 
 it('says so where there is not even the least', () => {
   refuseAbove(3);
-  expect(() => createCpuEngine({ threads: 1 })).toThrow(RangeError);
+  expect(() => createCpuEngine({ threads: 1 })).toThrow(
+    '[cpu] no memory for WebAssembly (could not allocate memory): V8 reserves 10 GiB of addresses for each; raise the limit',
+  );
+});
+
+it('says what a page must allow where WebAssembly is forbidden', async () => {
+  class Module {
+    constructor() {
+      throw new WebAssembly.CompileError('not an allowed source of script');
+    }
+  }
+  vi.stubGlobal('WebAssembly', Object.assign(Object.create(WebAssembly), { Module }));
+  vi.resetModules();
+  const message =
+    "[cpu] WebAssembly cannot be compiled here; a page's content security policy must allow it: script-src 'wasm-unsafe-eval' " +
+    '(not an allowed source of script)';
+  const anew = (await import('./provider.ts')).cpuProvider;
+  expect(() => anew.create()).toThrow(message);
+  await expect(anew.probe()).rejects.toThrow(message);
+});
+
+it('computes alone where threads may not start, and says why where there can be none', async () => {
+  class Worker {
+    constructor() {
+      throw new Error('access to this API has been restricted');
+    }
+  }
+  const modules = vi.spyOn(process, 'getBuiltinModule');
+  modules.mockReturnValue({ Worker } as never);
+  startThread(() => {}, null).terminate();
+  modules.mockReturnValue(undefined as never);
+  expect((await cpuProvider.probe()).reason).toMatch(/, one thread: threads need Node 20\.16$/);
+  modules.mockRestore();
+});
+
+it.each([
+  ['renderer', 'the page is not cross-origin isolated'],
+  ['browser', null],
+])('takes Electron for what its process is: %s', async (type, alone) => {
+  vi.stubGlobal('process', Object.assign(Object.create(process), { type }));
+  vi.resetModules();
+  expect((await import('./threads/host.ts')).whyAlone()).toBe(alone);
 });
 
 it('refuses a wrong number of threads in the environment, unless the option says it', () => {

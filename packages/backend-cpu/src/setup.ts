@@ -6,20 +6,10 @@ import { vectorLowering } from '@polygrad/core/engine/vectors';
 import type { KOp } from '@polygrad/core/kernel';
 import type { MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';
-import { detectFeatures, makeMemory } from './features.ts';
+import { detectFeatures, makeMemory, noMemory } from './features.ts';
 import { heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
-import { canShareMemory, coreCount, environment } from './threads/host.ts';
-
-/** Options of `createCpuEngine`. */
-export interface CpuEngineOptions {
-  /** Threads that compute, the main thread included. Default: POLYGRAD_THREADS, else the cores, at most 8. */
-  readonly threads?: number;
-  /**
-   * Most bytes the engine may take from the system: 4 GiB less one page unless told. More needs 64-bit WebAssembly memory
-   * (Node 24 and current browsers), whose accesses cost more.
-   */
-  readonly memory?: number;
-}
+import { type CpuEngineOptions, maxThreads } from './options.ts';
+import { coreCount, environment, whyAlone } from './threads/host.ts';
 
 // biome-ignore format: a list
 const everyDType = [
@@ -31,8 +21,6 @@ const pageBytes = 65536;
 const addressLimit = 2 ** 32 - pageBytes;
 /** Largest 64-bit memory that current engines allow. */
 const wideLimit = 16 * 2 ** 30;
-/** Most threads an engine may have. */
-export const maxThreads = 64;
 const threadRule = numberFrom(1, maxThreads, true);
 const rules = { threads: threadRule, memory: numberFrom(1) };
 
@@ -52,7 +40,7 @@ export interface Setup {
 /** Makes the memory and decides everything that stays as it is. */
 export function setUp(options: CpuEngineOptions): Setup {
   checkFields('cpu', options, rules);
-  const threads = canShareMemory() ? threadCount(options.threads) : 1;
+  const threads = whyAlone() === null ? threadCount(options.threads) : 1;
   const shared = threads > 1;
   const { fusedMadd, laneSelect, memory64 } = detectFeatures();
   const wished = options.memory ?? addressLimit;
@@ -100,7 +88,8 @@ function reserve(
     try {
       return { memory: makeMemory(minPages, maxPages, shared, addressBits), maxPages };
     } catch (error) {
-      if (!(error instanceof RangeError) || maxPages === minPages) throw error;
+      if (!(error instanceof RangeError)) throw error;
+      if (maxPages === minPages) throw noMemory(error);
     }
   }
 }

@@ -18,6 +18,8 @@ interface Builtins {
 
 interface Surroundings {
   readonly process?: {
+    /** Electron alone: 'browser' and 'utility' are Node, the others pages. */
+    readonly type?: string;
     readonly versions?: { readonly node?: string };
     readonly env?: Readonly<Record<string, string | undefined>>;
     getBuiltinModule?<K extends keyof Builtins>(name: K): Builtins[K] | undefined;
@@ -30,7 +32,9 @@ interface Surroundings {
 
 const here = globalThis as unknown as Surroundings;
 
-export const isNode: boolean = typeof here.process?.versions?.node === 'string';
+/** False in pages of Electron, which have Node's modules, but its threads do not start there and nothing may block. */
+export const isNode: boolean =
+  typeof here.process?.versions?.node === 'string' && !/^(renderer|worker)$/.test(here.process.type ?? '');
 
 /** A module of Node, or undefined elsewhere (and on Node before 20.16). */
 export function nodeModule<K extends keyof Builtins>(name: K): Builtins[K] | undefined {
@@ -52,11 +56,11 @@ export function processorName(): string {
   return nodeModule('node:os')?.cpus()[0]?.model.trim() ?? 'CPU';
 }
 
-/** True where memory can be shared with worker threads. */
-export function canShareMemory(): boolean {
-  if (typeof SharedArrayBuffer === 'undefined') return false;
-  if (isNode) return nodeModule('node:worker_threads') !== undefined;
-  return here.crossOriginIsolated === true && typeof Worker !== 'undefined';
+/** Why memory cannot be shared with worker threads here; null where it can. */
+export function whyAlone(): string | null {
+  if (isNode) return nodeModule('node:worker_threads') === undefined ? 'threads need Node 20.16' : null;
+  if (here.crossOriginIsolated !== true) return 'the page is not cross-origin isolated';
+  return typeof Worker === 'undefined' ? 'this kind of worker cannot start threads' : null;
 }
 
 /** True where this thread may block: everywhere but on a browser's main thread. */
@@ -78,17 +82,21 @@ export function startThread<T>(main: (data: T) => void, data: T): Thread {
   const source = `const __name = (f) => f; const main = ${main.toString()};`;
   const threads = nodeModule('node:worker_threads');
   if (threads !== undefined) {
-    const worker = new threads.Worker(`${source} main(require('node:worker_threads').workerData);`, {
-      eval: true,
-      workerData: data,
-      execArgv: [],
-      env: {},
-      name: 'polygrad-cpu',
-    });
-    worker.unref();
-    // A failing thread only takes no more work.
-    worker.on('error', () => {});
-    return { terminate: () => void worker.terminate() };
+    try {
+      const worker = new threads.Worker(`${source} main(require('node:worker_threads').workerData);`, {
+        eval: true,
+        workerData: data,
+        execArgv: [],
+        env: {},
+        name: 'polygrad-cpu',
+      });
+      worker.unref();
+      // A failing thread only takes no more work; one that may not start (`node --permission`), none at all.
+      worker.on('error', () => {});
+      return { terminate: () => void worker.terminate() };
+    } catch {
+      return { terminate: () => {} };
+    }
   }
   const url = URL.createObjectURL(
     new Blob([`${source} onmessage = (event) => main(event.data);`], { type: 'text/javascript' }),

@@ -44,7 +44,8 @@ async function load(): Promise<GPU | string> {
     dawn = (await import('webgpu' as string)) as Dawn;
   } catch (error) {
     const { code, message } = error as { code?: string; message: string };
-    return code === 'ERR_MODULE_NOT_FOUND'
+    // The second is what jest says.
+    return code === 'ERR_MODULE_NOT_FOUND' || message.startsWith("Cannot find module 'webgpu'")
       ? "the npm package 'webgpu' is not installed: npm install webgpu@0.6.2"
       : `the npm package 'webgpu' does not load: ${message.split('\n')[0]}`;
   }

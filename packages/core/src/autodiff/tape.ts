@@ -1,4 +1,5 @@
 /** GradientTape: records what happens to watched tensors while ordinary code runs, and gives gradients afterwards. */
+/// <reference lib="esnext.disposable" preserve="true" />
 import { constant, cast } from '../graph/primitives.ts';
 import { adoptResource, holdFlushes, traceScope } from '../graph/scope.ts';
 import {

@@ -4,6 +4,7 @@
  * Only lifetime and what concerns the handle itself is here. The operations that Tensors have as methods are listed in
  * types.ts and put on this class's prototype by methods.ts, so that operations can import `wrap` without a cycle.
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { GradientSlot, Node } from '../graph/node.ts';
 import {
   countHandle,

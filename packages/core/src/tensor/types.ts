@@ -3,6 +3,7 @@
  *
  * This file has types only, so every module may import it.
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Node } from '../graph/node.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';

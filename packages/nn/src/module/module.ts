@@ -6,6 +6,7 @@
  * made, and a name is the path of property names joined by dots, as in PyTorch ('features.0.weight'). Private `#fields`
  * are not looked at.
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 import { isTensor, type Tensor } from '@polygrad/core/functions';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type StateDict, type StateValues } from './state.ts';

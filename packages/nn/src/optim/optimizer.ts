@@ -3,6 +3,7 @@
  * change from step to step as scalars. Each optimizer is a formula: new parameter and new state from old ones and the
  * gradient (sgd.ts, adam.ts, adaptive.ts).
  */
+/// <reference lib="esnext.disposable" preserve="true" />
 import {
   type DType,
   flush,
