@@ -211,3 +211,14 @@ describe('slice', () => {
     }
   });
 });
+
+it('refuses options that nobody reads, and values of another type', () => {
+  const data = memoryDataset({ x: { array: { data: new Uint8Array(4), shape: [4], dtype: 'uint8' }, as: 'float32' } });
+  expect(() => batches(data, { batch: 2 } as never)).toThrow(
+    /\[batches\] no option 'batch'; known are batchSize, shuffle/,
+  );
+  expect(() => batches(data, { batchSize: 2, shuffle: 'yes' as never })).toThrow(
+    /shuffle is yes; it must be a boolean/,
+  );
+  expect(() => batches(data, null as never)).toThrow(/\[batches\] bad options: null; must be an object/);
+});

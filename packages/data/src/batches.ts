@@ -5,7 +5,7 @@
  * the training loop's business.
  */
 import type { Batch, Dataset } from './dataset.ts';
-import { DataError } from './errors.ts';
+import { checkOptions, DataError } from './errors.ts';
 import { permutation } from './random.ts';
 
 export interface BatchOptions {
@@ -106,6 +106,15 @@ class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch
   }
 }
 
+const optionTypes = {
+  batchSize: 'number',
+  shuffle: 'boolean',
+  seed: 'number',
+  dropLast: 'boolean',
+  prefetch: 'number',
+  reuse: 'boolean',
+} as const;
+
 /**
  * Cuts a data set into batches, shuffled anew each epoch if asked.
  *
@@ -118,6 +127,7 @@ class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch
  * for await (const { x, y } of loader) console.log(x.shape, y.shape);
  */
 export function batches<Names extends string>(dataset: Dataset<Names>, options: BatchOptions): Batches<Names> {
+  checkOptions('batches', options, optionTypes);
   const { batchSize, shuffle = false, seed = 0, dropLast = false, prefetch = 1, reuse = false } = options;
   const settings = { batchSize, shuffle, seed, dropLast, prefetch, reuse };
   checkInteger('batchSize', batchSize, 1);

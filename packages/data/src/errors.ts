@@ -38,6 +38,22 @@ export class DataError extends Error {
   }
 }
 
+/** Throws DataError `argument` unless options are an object whose names are known, with values of the types given. */
+export function checkOptions(
+  op: string,
+  options: unknown,
+  types: Readonly<Record<string, 'number' | 'boolean'>>,
+): void {
+  const known = `known are ${Object.keys(types).join(', ')}`;
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw new DataError('argument', 'options', `[${op}] bad options: ${String(options)}; must be an object, ${known}`);
+  for (const [name, value] of Object.entries(options)) {
+    if (!Object.hasOwn(types, name)) throw new DataError('argument', name, `[${op}] no option '${name}'; ${known}`);
+    if (value !== undefined && typeof value !== types[name])
+      throw new DataError('argument', name, `[${op}] ${name} is ${String(value)}; it must be a ${types[name]}`);
+  }
+}
+
 /** True for a DataError of this or another copy of the package. */
 export function isDataError(error: unknown): error is DataError {
   return error instanceof Error && (error as Partial<DataError>).brand === BRAND;

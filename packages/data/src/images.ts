@@ -4,7 +4,7 @@
  */
 import type { HostArray } from './arrays.ts';
 import { type MemoryDataset, memoryDataset } from './dataset.ts';
-import { DataError } from './errors.ts';
+import { checkOptions, DataError } from './errors.ts';
 import { parseIdx } from './idx.ts';
 
 /** Rows of `x`: float32 images [rows, 1, height, width], and `y`: int32 labels [rows]. */
@@ -72,6 +72,7 @@ export function imageDataset(
   options: ImageOptions = {},
   sources: { readonly images: string; readonly labels: string } = { images: 'images', labels: 'labels' },
 ): ImageDataset {
+  checkOptions('images', options, { mean: 'number', std: 'number', classes: 'number' });
   const { mean = 0.1307, std = 0.3081, classes = 10 } = options;
   const pixels = expectBytes(images, 3, 'images', sources.images);
   const marks = expectBytes(labels, 1, 'labels', sources.labels);

@@ -2,6 +2,7 @@
  * Errors of this package: a module, optimizer or training loop was given something that does not fit it.
  * Errors about shapes and dtypes inside a layer come from the operations themselves.
  */
+import { checkNames } from '@polygrad/core/engine';
 
 const BRAND = 'polygrad.NnError';
 
@@ -20,6 +21,11 @@ export class NnError extends Error {
     this.op = op;
     this.keys = keys;
   }
+}
+
+/** Throws unless options are an object of these names; marks ask for a boolean (?), a number (#) or a function (!). */
+export function checkOptions(op: string, options: unknown, names: string): void {
+  checkNames(op, options, names, NnError);
 }
 
 /** Throws unless `value` is a finite number of at least `least`. */

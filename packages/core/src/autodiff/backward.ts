@@ -14,6 +14,7 @@ import { restoreTracking, suspendTracking } from '../graph/tracking.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { OperationError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, type TensorHandle, wrap } from '../tensor/handle.ts';
 import type { BackwardOptions, Tensor } from '../tensor/types.ts';
 import { type Gradients, walk } from './walk.ts';
@@ -66,6 +67,7 @@ function collect(root: Node): { nodes: Node[]; leaves: Node[] } {
  * w.grad; // [2, 4]
  */
 export function backward(t: Tensor, options: BackwardOptions = {}): void {
+  checkNames('backward', options, 'gradient retainGraph? createGraph?');
   beginOp('backward');
   const node = nodeOf(t, 'backward');
   if (hasPlaceholders())

@@ -4,6 +4,7 @@ import { tensor } from '../ops/creation.ts';
 import { cast } from '../ops/arithmetic.ts';
 import { sum } from '../ops/reduction.ts';
 import { getElement } from '../shape/host.ts';
+import { checkNames } from '../shape/options.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
 import { grads } from './grad.ts';
@@ -32,6 +33,7 @@ export async function gradCheck(
   inputs: readonly Tensor[],
   options: GradCheckOptions = {},
 ): Promise<true> {
+  checkNames('gradCheck', options, 'step# rtol# atol#');
   const { step = 1e-6, rtol = 1e-3, atol = 1e-5 } = options;
   const total = (...xs: Tensor[]): Tensor => sum(f(...xs));
   const values: Float64Array[] = [];

@@ -4,7 +4,7 @@ import { constant } from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { isFloat } from '../shape/dtype.ts';
-import { checkFunction, shown } from '../shape/options.ts';
+import { checkNames, checkFunction, shown } from '../shape/options.ts';
 import { sizeOf } from '../shape/view.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called, refusePromise } from '../tensor/scope.ts';
@@ -105,6 +105,7 @@ export function grad<A extends readonly unknown[], const N extends Argnums = 0>(
   f: (...args: A) => Tensor,
   options: GradOptions<N> = {},
 ): (...args: A) => GradientBy<A, N> {
+  checkNames('grad', options, 'argnums createGraph?');
   checkFunction('grad', f);
   return (...args) => {
     const { gradients } = differentiate('grad', f, args, positionsOf(options.argnums), false, options);
@@ -127,6 +128,7 @@ export function grads<A extends readonly unknown[]>(
   f: (...args: A) => Tensor,
   options: GradientOptions = {},
 ): (...args: A) => A {
+  checkNames('grads', options, 'createGraph?');
   checkFunction('grads', f);
   return (...args) =>
     differentiate(
@@ -161,6 +163,7 @@ export function valueAndGrad<A extends readonly unknown[]>(
   f: (...args: A) => unknown,
   options: GradOptions & { readonly hasAux?: boolean } = {},
 ): (...args: A) => unknown {
+  checkNames('valueAndGrad', options, 'argnums createGraph? hasAux?');
   checkFunction('valueAndGrad', f);
   return (...args) => {
     const { value, aux, gradients } = differentiate(

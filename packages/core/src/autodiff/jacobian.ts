@@ -9,7 +9,7 @@ import { placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
-import { checkFunction } from '../shape/options.ts';
+import { checkNames, checkFunction } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
@@ -40,6 +40,7 @@ export function jacobian<A extends readonly unknown[], R extends TensorTree, con
   f: (...args: A) => R,
   options: GradOptions<N> = {},
 ): (...args: A) => JacobianOf<R, GradientBy<A, N>> {
+  checkNames('jacobian', options, 'argnums createGraph?');
   checkFunction('jacobian', f);
   return (...args) => matrices('jacobian', f, args, options) as JacobianOf<R, GradientBy<A, N>>;
 }
@@ -59,6 +60,7 @@ export function hessian<A extends readonly unknown[], const N extends Argnums = 
   f: (...args: A) => Tensor,
   options: GradOptions<N> = {},
 ): (...args: A) => JacobianOf<GradientBy<A, N>, GradientBy<A, N>> {
+  checkNames('hessian', options, 'argnums createGraph?');
   checkFunction('hessian', f);
   const single = typeof options.argnums !== 'object';
   const slopes = (...args: A): unknown => {

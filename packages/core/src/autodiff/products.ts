@@ -4,6 +4,7 @@ import { holdFlushes } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -73,6 +74,7 @@ export function vjp<A extends readonly unknown[], R extends TensorTree>(
   cotangents: TensorTree,
   options: GradientOptions = {},
 ): [R, A] {
+  checkNames('vjp', options, 'createGraph?');
   return tracing('vjp', options, (trace) => {
     const [output, , trees] = pullback('vjp', trace, f, primals, () => leavesOf('vjp', cotangents));
     return [output as R, trees as unknown as A];
@@ -110,6 +112,7 @@ function forwardProduct<A extends readonly unknown[], R, W>(
   options: GradientOptions,
   wanted: (output: R, change: R) => W,
 ): W {
+  checkNames(op, options, 'createGraph?');
   return tracing(op, options, (trace) => {
     const inputs = primals.map((primal) => trace.follow(primal));
     const output = called(op, f as unknown as (...args: unknown[]) => R, ...inputs);
@@ -140,6 +143,7 @@ export function hvp<A extends readonly unknown[]>(
   vectors: A,
   options: GradientOptions = {},
 ): A {
+  checkNames('hvp', options, 'createGraph?');
   const positions = primals.map((_, i) => i);
   const slopes = (...args: A): A => differentiate('hvp', f, args, positions, false, options).gradients as unknown as A;
   return forwardProduct('hvp', slopes, primals, vectors, options, (_, change) => change);

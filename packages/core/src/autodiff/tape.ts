@@ -15,6 +15,7 @@ import {
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
@@ -55,6 +56,7 @@ export class GradientTape {
   #recording: Recording | null;
 
   constructor(options: TapeOptions = {}) {
+    checkNames('GradientTape', options, 'persistent?');
     this.persistent = options.persistent ?? false;
     this.#recording = startRecording('GradientTape', true);
     adoptResource(this);
@@ -100,6 +102,7 @@ export class GradientTape {
    * @throws GradientError if the tape has ended
    */
   gradient<S extends TensorTree>(target: Tensor, sources: S, options: TapeGradientOptions = {}): S {
+    checkNames('gradient', options, 'createGraph? outputGradient');
     const recording = this.#active('gradient');
     const node = nodeOf(target, 'gradient');
     const { createGraph = false, outputGradient } = options;

@@ -5,7 +5,7 @@ import * as p from '../graph/primitives.ts';
 import { beginOp, holdFlushes, isHandle, traceScope } from '../graph/scope.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkFunction } from '../shape/options.ts';
+import { checkNames, checkFunction } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -74,6 +74,7 @@ export function vmap<A extends readonly unknown[], R>(
   f: (...args: A) => R,
   options: VmapOptions = {},
 ): (...args: A) => R {
+  checkNames('vmap', options, 'inAxes outAxes');
   checkFunction('vmap', f);
   const { inAxes = 0, outAxes = 0 } = options;
   return (...args) =>

@@ -34,7 +34,7 @@ export {
 } from './registry.ts';
 
 export { ArgumentError } from '../shape/errors.ts';
-export { checkFields, numberFrom, oneOf, type OptionRule, shown } from '../shape/options.ts';
+export { checkFields, checkNames, numberFrom, oneOf, type OptionRule, shown } from '../shape/options.ts';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../templates/library.ts';
 export type { Lowering } from '../templates/contract.ts';

@@ -6,6 +6,7 @@
 import * as p from '../graph/primitives.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -24,6 +25,7 @@ import { erf, tanh } from './trigonometric.ts';
  * elu(tensor([0, 2])); // [0, 2]
  */
 export function elu(x: TensorLike, options: { readonly alpha?: number } = {}): Tensor {
+  checkNames('elu', options, 'alpha#');
   return activation('elu', x, (t) => {
     const below = expm1(where(greater(t, 0), 0, t));
     return where(greater(t, 0), t, options.alpha === undefined ? below : mul(below, given(options.alpha, t)));
@@ -52,6 +54,7 @@ export function selu(x: TensorLike): Tensor {
  * celu(tensor([0, 2])); // [0, 2]
  */
 export function celu(x: TensorLike, options: { readonly alpha?: number } = {}): Tensor {
+  checkNames('celu', options, 'alpha#');
   return activation('celu', x, (t) => {
     const alpha = given(options.alpha ?? 1, t);
     const below = mul(expm1(div(where(greater(t, 0), 0, t), alpha)), alpha);
@@ -105,6 +108,7 @@ export function tanhShrink(x: TensorLike): Tensor {
  * softplus(tensor([0])); // [0.6931472]
  */
 export function softplus(x: TensorLike, options: { readonly beta?: number } = {}): Tensor {
+  checkNames('softplus', options, 'beta#');
   return activation('softplus', x, (t) => {
     if (options.beta === undefined) return softMaximum(t);
     const beta = given(options.beta, t);
@@ -136,6 +140,7 @@ export function softsign(x: TensorLike): Tensor {
  * gelu(tensor([0, 1])); // [0, 0.8413447]
  */
 export function gelu(x: TensorLike, options: { readonly approximate?: 'none' | 'tanh' } = {}): Tensor {
+  checkNames('gelu', options, 'approximate');
   const { approximate = 'none' } = options;
   if (approximate !== 'none' && approximate !== 'tanh')
     throw new ArgumentError('gelu', `unknown approximate: '${String(approximate)}'; must be 'none' or 'tanh'`);
@@ -177,6 +182,7 @@ export function mish(x: TensorLike): Tensor {
  * glu(tensor([3, 0])); // [1.5]
  */
 export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor {
+  checkNames('glu', options, 'axis');
   return activation('glu', x, (t) => {
     const { shape } = t;
     const axis = normalizeAxis('glu', options.axis ?? -1, shape.length);

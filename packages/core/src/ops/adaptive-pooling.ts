@@ -9,6 +9,7 @@ import { compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -138,6 +139,7 @@ function axisWindows(n: number, m: number): AxisWindows {
 const innerAxes = (rank: number): number[] => Array.from({ length: rank }, (_, i) => 2 + rank + i);
 
 function adaptiveAverage(op: string, rank: number, x: Tensor, size: AdaptiveSize, settings: AdaptiveSettings): Tensor {
+  checkNames(op, settings, 'layout');
   return compose(op, () => {
     const a = adaptive(op, rank, floatOperand(x), size, settings);
     const total = p.reduce(a.windows(0), 'sum', innerAxes(rank));
@@ -199,6 +201,7 @@ export function adaptiveMaxPool2d(
   size: AdaptiveSize,
   settings: AdaptiveSettings & Partial<WithIndices> = {},
 ): Tensor | [Tensor, Tensor] {
+  checkNames('adaptiveMaxPool2d', settings, 'layout returnIndices?');
   return compose('adaptiveMaxPool2d', () => {
     const node = nodeOf(x);
     const a = adaptive('adaptiveMaxPool2d', 2, node, size, settings);
@@ -228,6 +231,7 @@ export function globalAvgPool2d(
   x: Tensor,
   options: { readonly keepDims?: boolean; readonly layout?: Layout } = {},
 ): Tensor {
+  checkNames('globalAvgPool2d', options, 'keepDims? layout');
   return compose('globalAvgPool2d', () => {
     const node = floatOperand(x);
     checkImage('globalAvgPool2d', node, 2);

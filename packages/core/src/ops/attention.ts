@@ -10,6 +10,7 @@ import { compose } from '../graph/scope.ts';
 import { broadcastShapes, broadcastsTo } from '../shape/broadcast.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -74,6 +75,7 @@ export function scaledDotProductAttention(
   value: Tensor,
   options: AttentionOptions = {},
 ): Tensor {
+  checkNames('scaledDotProductAttention', options, 'mask causal? causalOffset# scale# dropout# key form blockSize');
   return compose(op, () => {
     const { operands, outShape, dtype } = readOperands(query, key, value, options.mask);
     const { q, k, v } = operands;

@@ -9,6 +9,7 @@ import { compose } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat, isInteger } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -126,6 +127,7 @@ function classLoss(
  * nllLoss(logSoftmax(tensor([[0, 0]])), tensor([1], { dtype: 'int32' })); // 0.6931472
  */
 export function nllLoss(logs: Tensor, target: Tensor, options: ClassLossOptions = {}): Tensor {
+  checkNames('nllLoss', options, 'reduction weight ignoreIndex#');
   return compose('nllLoss', () =>
     inFloat32([wrap(floatOperand(logs))], (wide) => {
       const node = nodeOf(wide);
@@ -152,6 +154,7 @@ export interface CrossEntropyOptions extends ClassLossOptions {
  * crossEntropy(tensor([[0, 0]]), tensor([1], { dtype: 'int32' })); // 0.6931472
  */
 export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntropyOptions = {}): Tensor {
+  checkNames('crossEntropy', options, 'reduction weight ignoreIndex# labelSmoothing#');
   return compose('crossEntropy', () =>
     inFloat32([wrap(floatOperand(logits))], (wide) => {
       const smoothing = options.labelSmoothing ?? 0;

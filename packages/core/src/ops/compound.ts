@@ -5,6 +5,7 @@ import { compose } from '../graph/scope.ts';
 import { fmaPrimitive } from '../primitives/fma.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { promoteTypes } from '../shape/promotion.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -144,6 +145,7 @@ export function addcmul(
   b: TensorLike,
   options: { readonly value?: TensorLike } = {},
 ): Tensor {
+  checkNames('addcmul', options, 'value');
   return compose('addcmul', () => {
     return inFloat32([input, given(a, input), given(b, input)], (x, y, z) => {
       const product = mul(y, z);
@@ -164,6 +166,7 @@ export function addcdiv(
   b: TensorLike,
   options: { readonly value?: TensorLike } = {},
 ): Tensor {
+  checkNames('addcdiv', options, 'value');
   return compose('addcdiv', () => {
     return inFloat32([input, given(a, input), given(b, input)], (x, y, z) => {
       const quotient = div(y, z);

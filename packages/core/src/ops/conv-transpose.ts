@@ -8,6 +8,7 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { perAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -22,6 +23,7 @@ export interface ConvTransposeOptions extends Omit<ConvOptions, 'padding'> {
 }
 
 function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options: ConvTransposeOptions): Tensor {
+  checkNames(op, options, 'bias stride padding outputPadding dilation groups layout');
   return compose(op, () => {
     const [input, weight] = operands(x, kernel);
     checkRank(op, input, weight, rank);

@@ -12,6 +12,7 @@ import { perAxis } from '../shape/axes.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { promoteTypes } from '../shape/promotion.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -86,6 +87,7 @@ export function withBias(op: string, result: Node, bias: Tensor | null | undefin
 }
 
 function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, options: ConvOptions): Tensor {
+  checkNames(op, options, 'bias stride padding dilation groups layout');
   return compose(op, () => {
     const [input, weight] = operands(x, kernel);
     checkRank(op, input, weight, rank);

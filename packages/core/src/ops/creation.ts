@@ -8,6 +8,7 @@ import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/error
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
 import { checkRange, checkWeak } from '../shape/promotion.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { weakDefault } from '../tensor/operand.ts';
@@ -124,6 +125,7 @@ function toHost(values: Flat, dtype: DType): TypedArray {
  * const m = tensor(new Float32Array(6), { shape: [2, 3] });
  */
 export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
+  checkNames('tensor', options, 'dtype shape requiresGrad?');
   beginOp('tensor');
   if (options.dtype !== undefined) checkDType('tensor', options.dtype);
   let shape: Shape;
@@ -162,8 +164,10 @@ export function leaf(t: Tensor, options: CreationOptions): Tensor {
   return t;
 }
 
-function filled(op: string, shape: Shape, value: number | bigint, dtype: DType, options: CreationOptions): Tensor {
+function filled(op: string, shape: Shape, value: number | bigint, usual: DType, options: CreationOptions): Tensor {
   beginOp(op);
+  checkNames(op, options, 'dtype requiresGrad?');
+  const dtype = options.dtype ?? usual;
   checkDType(op, dtype);
   checkShape(op, shape);
   return leaf(wrap(constant(value, dtype, [...shape])), options);
@@ -179,7 +183,7 @@ function filled(op: string, shape: Shape, value: number | bigint, dtype: DType, 
  * zeros([2, 3]); // [[0, 0, 0], [0, 0, 0]]
  */
 export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
-  return filled('zeros', shape, 0, options.dtype ?? 'float32', options);
+  return filled('zeros', shape, 0, 'float32', options);
 }
 
 /**
@@ -192,7 +196,7 @@ export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
  * ones([2]); // [1, 1]
  */
 export function ones(shape: Shape, options: CreationOptions = {}): Tensor {
-  return filled('ones', shape, 1, options.dtype ?? 'float32', options);
+  return filled('ones', shape, 1, 'float32', options);
 }
 
 /**
@@ -205,7 +209,7 @@ export function ones(shape: Shape, options: CreationOptions = {}): Tensor {
  * empty([2, 2]).shape; // [2, 2]
  */
 export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
-  return filled('empty', shape, 0, options.dtype ?? 'float32', options);
+  return filled('empty', shape, 0, 'float32', options);
 }
 
 /**
@@ -219,6 +223,7 @@ export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
  * full([2], 7); // [7, 7]
  */
 export function full(shape: Shape, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
+  checkNames('full', options, 'dtype requiresGrad?');
   const dtype = options.dtype ?? weakDefault(value);
   const number = typeof value === 'bigint' ? value : Number(value);
   if (composingDepth() > 0) return filled('full', shape, number, dtype, options);
@@ -238,7 +243,7 @@ export function full(shape: Shape, value: number | boolean | bigint, options: Cr
  */
 export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
   const node = nodeOf(x, 'zerosLike');
-  return filled('zerosLike', node.shape, 0, options.dtype ?? node.dtype, options);
+  return filled('zerosLike', node.shape, 0, node.dtype, options);
 }
 
 /**
@@ -249,7 +254,7 @@ export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
  */
 export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
   const node = nodeOf(x, 'onesLike');
-  return filled('onesLike', node.shape, 1, options.dtype ?? node.dtype, options);
+  return filled('onesLike', node.shape, 1, node.dtype, options);
 }
 
 /**

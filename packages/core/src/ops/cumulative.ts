@@ -12,6 +12,7 @@ import { compose } from '../graph/scope.ts';
 import { scanPrimitive } from '../primitives/scan.ts';
 import { type DType, dtypeInfo, widenedFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, operand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -49,8 +50,13 @@ interface Read {
   readonly exclusive: boolean;
 }
 
-function read(op: string, argument: number | CumulativeSumOptions | undefined, rank: number): Read {
-  const axis = readAxis(op, argument, -1, rank);
+function read(
+  op: string,
+  argument: number | CumulativeSumOptions | undefined,
+  rank: number,
+  names: string = 'axis reverse?',
+): Read {
+  const axis = readAxis(op, argument, -1, rank, names);
   const options = typeof argument === 'object' ? argument : {};
   return { axis, reverse: options.reverse ?? false, exclusive: options.exclusive ?? false };
 }
@@ -58,7 +64,7 @@ function read(op: string, argument: number | CumulativeSumOptions | undefined, r
 function total(op: 'cumSum' | 'cumProd', x: TensorLike, argument: number | CumulativeSumOptions | undefined): Tensor {
   return compose(op, () => {
     const node = operand(x);
-    const { axis, reverse, exclusive } = read(op, argument, node.shape.length);
+    const { axis, reverse, exclusive } = read(op, argument, node.shape.length, 'axis reverse? exclusive?');
     const result = wide(node.dtype);
     const first = op === 'cumSum' ? 0 : 1;
     if (node.shape.length === 0) return wrap(exclusive ? p.constant(first, result) : p.cast(node, result));
@@ -186,6 +192,7 @@ export interface DiffOptions {
  * diff(tensor([1, 4, 9])); // [3, 5]
  */
 export function diff(x: Tensor, options: number | DiffOptions = {}): Tensor {
+  if (typeof options !== 'number') checkNames('diff', options, 'n# axis prepend append');
   return compose('diff', () => {
     const { n = 1, axis, prepend, append } = typeof options === 'number' ? { axis: options } : options;
     if (!Number.isInteger(n) || n < 0)

@@ -4,6 +4,7 @@ import * as p from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { checkList, normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { diagonalNode, offsets } from './ranges.ts';
@@ -38,6 +39,7 @@ function onDiagonal(x: Node, offset: number): Node {
  * diag(tensor([[1, 2], [3, 4]])); // [1, 4]
  */
 export function diag(x: Tensor, options: { readonly offset?: number } = {}): Tensor {
+  checkNames('diag', options, 'offset#');
   return compose('diag', () => {
     const node = nodeOf(x);
     const offset = checkOffset('diag', options.offset ?? 0);
@@ -66,6 +68,7 @@ export function diagEmbed(
   x: Tensor,
   options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
 ): Tensor {
+  checkNames('diagEmbed', options, 'offset# axis1# axis2#');
   return compose('diagEmbed', () => {
     const node = nodeOf(x);
     const rank = node.shape.length + 1;

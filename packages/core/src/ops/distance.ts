@@ -2,6 +2,7 @@
 import { compose } from '../graph/scope.ts';
 import { broadcastShapes } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -49,6 +50,7 @@ export interface NormalizeOptions {
  * normalize(tensor([3, 4])); // [0.6, 0.8]
  */
 export function normalize(x: Tensor, options: NormalizeOptions = {}): Tensor {
+  checkNames('normalize', options, 'p# axis eps#');
   return compose('normalize', () =>
     inFloat32([wrap(floatOperand(x))], (t: Tensor) => {
       const axis = readAxis('normalize', options.axis, usual(t), t.ndim);
@@ -75,6 +77,7 @@ export function cosineSimilarity(
   b: Tensor,
   options: { readonly axis?: number; readonly eps?: number } = {},
 ): Tensor {
+  checkNames('cosineSimilarity', options, 'axis eps#');
   return compose('cosineSimilarity', () =>
     inFloat32(floatPair(a, b), (x: Tensor, y: Tensor) => {
       const shape = broadcastShapes('cosineSimilarity', x.shape, y.shape);
@@ -121,6 +124,7 @@ export function cosineSimilarity(
  * cdist(tensor([[0, 0]]), tensor([[3, 4], [0, 0]])); // [[5, 0]]
  */
 export function cdist(a: Tensor, b: Tensor, options: { readonly p?: number } = {}): Tensor {
+  checkNames('cdist', options, 'p#');
   return compose('cdist', () =>
     inFloat32(floatPair(a, b), (x: Tensor, y: Tensor) => {
       if (x.ndim < 2 || y.ndim < 2 || x.shape.at(-1) !== y.shape.at(-1))

@@ -5,6 +5,7 @@ import * as p from '../graph/primitives.ts';
 import { compose, isHandle } from '../graph/scope.ts';
 import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -47,6 +48,7 @@ function trailing(node: Node, count: number): Node {
  * embedding(tensor([1, 1], { dtype: 'int32' }), tensor([[1, 2], [3, 4]])); // [[3, 4], [3, 4]]
  */
 export function embedding(indices: IndexLike, weight: Tensor, options: EmbeddingOptions = {}): Tensor {
+  checkNames('embedding', options, 'paddingIndex');
   return compose('embedding', () => {
     if (nodeOf(weight).shape.length < 1)
       throw new ShapeError('embedding', `weight has shape ${showShape(weight.shape)}: needs a table with rows`, [
@@ -88,6 +90,7 @@ export interface EmbeddingBagOptions {
  * embeddingBag([0, 1, 2], table, { mode: 'sum', offsets: [0, 2] }); // [[4, 6], [5, 6]]
  */
 export function embeddingBag(indices: IndexLike, weight: Tensor, options: EmbeddingBagOptions = {}): Tensor {
+  checkNames('embeddingBag', options, 'mode offsets perSampleWeights paddingIndex');
   const op = 'embeddingBag';
   return compose(op, () => {
     const { mode = 'mean', offsets, perSampleWeights } = options;

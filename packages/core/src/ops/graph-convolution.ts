@@ -9,6 +9,7 @@ import * as p from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
 import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -63,6 +64,7 @@ export function graphConv(
   weight: Tensor,
   options: GraphConvOptions = {},
 ): Tensor {
+  checkNames('graphConv', options, 'bias selfLoops? normalize');
   return compose('graphConv', () => {
     const [features, w] = floatOperands(x, weight);
     const { normalize = 'none', selfLoops = false, bias } = options;

@@ -14,6 +14,7 @@ import { gatherPrimitive } from '../primitives/gather.ts';
 import { checkList, checkShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -124,6 +125,7 @@ function readSettings(op: string, options: GridSampleOptions, rank: number): Set
  * gridSample(image, tensor([[[[0, 0], [1, 1]]]]), { alignCorners: true }); // [[[[2.5, 4]]]]
  */
 export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions = {}): Tensor {
+  checkNames('gridSample', options, 'mode paddingMode alignCorners? layout');
   const op = 'gridSample';
   return compose(op, () => {
     const [given, positions] = floatOperands(x, grid);
@@ -199,6 +201,7 @@ export function affineGrid(
   size: readonly number[],
   options: { readonly alignCorners?: boolean; readonly layout?: Layout } = {},
 ): Tensor {
+  checkNames('affineGrid', options, 'alignCorners? layout');
   const op = 'affineGrid';
   return compose(op, () => {
     const given = floatOperand(theta);

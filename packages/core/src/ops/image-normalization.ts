@@ -3,6 +3,7 @@ import { makeNode } from '../graph/build.ts';
 import { compose } from '../graph/scope.ts';
 import { checkOptions } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -67,6 +68,7 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
  * groupNorm(tensor([[1, 3]]), { groups: 1 }); // about [[-1, 1]]
  */
 export function groupNorm(x: Tensor, options: ImageNormOptions & { readonly groups: number }): Tensor {
+  checkNames('groupNorm', options, 'groups weight bias eps layout');
   return grouped('groupNorm', x, options?.groups ?? Number.NaN, options ?? {});
 }
 
@@ -81,6 +83,7 @@ export function groupNorm(x: Tensor, options: ImageNormOptions & { readonly grou
  * instanceNorm(tensor([[[1, 3]]])); // about [[[-1, 1]]]
  */
 export function instanceNorm(x: Tensor, options: ImageNormOptions = {}): Tensor {
+  checkNames('instanceNorm', options, 'weight bias eps layout');
   return grouped('instanceNorm', x, null, options);
 }
 
@@ -110,6 +113,7 @@ export interface LocalResponseNormOptions {
  * localResponseNorm(tensor([[[3], [4]]]), { size: 1, alpha: 1, beta: 0.5, k: 0 }); // [[[1], [1]]]
  */
 export function localResponseNorm(x: Tensor, options: LocalResponseNormOptions): Tensor {
+  checkNames('localResponseNorm', options, 'size alpha# beta# k# layout');
   const op = 'localResponseNorm';
   return compose(op, () => {
     const t = wrap(floatOperand(x));

@@ -13,6 +13,7 @@ import { normalizeAxis } from '../shape/axes.ts';
 import { dtypeInfo, isInteger } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf } from '../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../tensor/types.ts';
 import { tensor } from './creation.ts';
@@ -24,6 +25,7 @@ export type IndexLike = Tensor | number | readonly NestedInput[];
 export type IndexAxis = number | { readonly axis?: number };
 
 export function axisOf(op: string, argument: IndexAxis | undefined, fallback: number, rank: number): number {
+  if (typeof argument !== 'number') checkNames(op, argument, 'axis');
   return normalizeAxis(op, typeof argument === 'number' ? argument : (argument?.axis ?? fallback), rank);
 }
 

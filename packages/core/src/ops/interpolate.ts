@@ -12,6 +12,7 @@ import { gatherPrimitive } from '../primitives/gather.ts';
 import type { DType } from '../shape/dtype.ts';
 import { checkOptions } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -65,6 +66,7 @@ interface AxisScale {
  * interpolate(tensor([[[0, 2]]]), { size: 3, mode: 'linear', alignCorners: true }); // [[[0, 1, 2]]]
  */
 export function interpolate(x: Tensor, options: InterpolateOptions): Tensor {
+  checkNames('interpolate', options, 'size scaleFactor mode alignCorners? layout');
   const op = 'interpolate';
   return compose(op, () => {
     checkOptions(op, options, '{ scale: 2 }');

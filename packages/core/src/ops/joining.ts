@@ -7,6 +7,7 @@ import { sameShape } from '../shape/broadcast.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { promoteTypes } from '../shape/promotion.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 
@@ -17,7 +18,8 @@ const axisOf = (argument: JoinAxis | undefined): number =>
   typeof argument === 'number' ? argument : (argument?.axis ?? 0);
 
 /** The nodes of a list of tensors in their common dtype. */
-function parts(op: string, tensors: readonly Tensor[]): Node[] {
+function parts(op: string, tensors: readonly Tensor[], axis?: JoinAxis): Node[] {
+  if (typeof axis !== 'number') checkNames(op, axis, 'axis');
   checkList(op, 'tensors', tensors, '[a, b]');
   if (tensors.length === 0) throw new ArgumentError(op, 'no tensors: the list is empty; give at least one');
   const nodes = tensors.map((t) => nodeOf(t));
@@ -36,7 +38,7 @@ function parts(op: string, tensors: readonly Tensor[]): Node[] {
  */
 export function concat(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
   beginOp('concat');
-  const nodes = parts('concat', tensors);
+  const nodes = parts('concat', tensors, axis);
   return wrap(p.concat(nodes, normalizeAxis('concat', axisOf(axis), (nodes[0] as Node).shape.length)));
 }
 
@@ -51,7 +53,7 @@ export function concat(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
  */
 export function stack(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
   beginOp('stack');
-  const nodes = parts('stack', tensors);
+  const nodes = parts('stack', tensors, axis);
   const { shape } = nodes[0] as Node;
   for (const node of nodes) {
     if (!sameShape(node.shape, shape))

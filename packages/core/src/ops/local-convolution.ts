@@ -6,6 +6,7 @@ import { compose } from '../graph/scope.ts';
 import { perAxis } from '../shape/axes.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { promoteTypes } from '../shape/promotion.ts';
+import { checkNames } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -32,6 +33,7 @@ export interface LocalConvOptions extends Omit<ConvOptions, 'bias'> {
  * locallyConnectedConv2d(tensor([[[[1, 2, 3]]]]), kernel); // [[[[3, 10]]]]
  */
 export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: LocalConvOptions = {}): Tensor {
+  checkNames('locallyConnectedConv2d', options, 'bias stride padding dilation groups layout');
   const op = 'locallyConnectedConv2d';
   return compose(op, () => {
     const [input, weight] = operands(x, kernel);

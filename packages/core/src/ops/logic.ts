@@ -8,6 +8,7 @@ import { binary, cast, constant, eq, not, where as whereNode } from '../graph/pr
 import type { Node } from '../graph/node.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { operand, operands, weak } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -215,6 +216,7 @@ export function isClose(
   b: TensorLike,
   options: { readonly rtol?: number; readonly atol?: number; readonly equalNaN?: boolean } = {},
 ): Tensor {
+  checkNames('isClose', options, 'rtol# atol# equalNaN?');
   return compose('isClose', () => {
     const { rtol = 1e-5, atol = 1e-8, equalNaN = false } = options;
     beginOp('isClose');
@@ -257,6 +259,7 @@ export function nanToNum(
   x: Tensor,
   options: { readonly nan?: number; readonly posInf?: number; readonly negInf?: number } = {},
 ): Tensor {
+  checkNames('nanToNum', options, 'nan# posInf# negInf#');
   return compose('nanToNum', () => {
     if (!isFloat(nodeOf(x).dtype)) return wrap(nodeOf(x));
     const limits: Readonly<Record<string, number>> = {

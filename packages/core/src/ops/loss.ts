@@ -6,6 +6,7 @@
 import { compose } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { stopGradient } from '../graph/primitives.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperands, given } from '../tensor/operand.ts';
@@ -80,6 +81,7 @@ export function between(
  * mseLoss(tensor([1, 2]), tensor([1, 4])); // 2
  */
 export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
+  checkNames('mseLoss', options, 'reduction');
   return between('mseLoss', prediction, target, (x, y) => {
     return finish('mseLoss', square(sub(x, y)), options.reduction);
   });
@@ -92,6 +94,7 @@ export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions
  * l1Loss(tensor([1, 2]), tensor([1, 4])); // 1
  */
 export function l1Loss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
+  checkNames('l1Loss', options, 'reduction');
   return between('l1Loss', prediction, target, (x, y) => {
     return finish('l1Loss', abs(sub(x, y)), options.reduction);
   });
@@ -110,6 +113,7 @@ export function huberLoss(
   target: Tensor,
   options: LossOptions & { readonly delta?: number } = {},
 ): Tensor {
+  checkNames('huberLoss', options, 'reduction delta');
   return between('huberLoss', prediction, target, (x, y) => {
     const delta = given(checkNumber('huberLoss', 'delta', options.delta ?? 1, 0, true), x);
     const distance = abs(sub(x, y));
@@ -131,6 +135,7 @@ export function smoothL1Loss(
   target: Tensor,
   options: LossOptions & { readonly beta?: number } = {},
 ): Tensor {
+  checkNames('smoothL1Loss', options, 'reduction beta');
   return between('smoothL1Loss', prediction, target, (x, y) => {
     const distance = abs(sub(x, y));
     checkNumber('smoothL1Loss', 'beta', options.beta ?? 1, 0);
@@ -158,6 +163,7 @@ export function binaryCrossEntropy(
   target: Tensor,
   options: LossOptions & { readonly weight?: Tensor } = {},
 ): Tensor {
+  checkNames('binaryCrossEntropy', options, 'reduction weight');
   return between('binaryCrossEntropy', prediction, target, (x, y) => {
     const cut = (t: Tensor): Tensor => where(lessEqual(t, -100), -100, t);
     const losses = neg(add(mul(y, cut(log(x))), mul(sub(1, y), cut(log(sub(1, x))))));
@@ -178,6 +184,7 @@ export function binaryCrossEntropyWithLogits(
   target: Tensor,
   options: LossOptions & { readonly weight?: Tensor; readonly posWeight?: Tensor | number } = {},
 ): Tensor {
+  checkNames('binaryCrossEntropyWithLogits', options, 'reduction weight posWeight');
   return between('binaryCrossEntropyWithLogits', logits, target, (x, y) => {
     let losses: Tensor;
     if (options.posWeight === undefined) {
@@ -213,6 +220,7 @@ export function klDiv(
   target: Tensor,
   options: { readonly reduction?: Reduction | 'batchMean'; readonly logTarget?: boolean } = {},
 ): Tensor {
+  checkNames('klDiv', options, 'reduction logTarget?');
   return between('klDiv', logs, target, (x, y) => {
     const losses = options.logTarget ? mul(exp(y), sub(y, x)) : sub(xlogy(y, y), mul(y, x));
     if (options.reduction === 'batchMean') return div(sum(losses), losses.shape[0] ?? 1);
@@ -246,6 +254,7 @@ export function gaussianNllLoss(
   variance: Tensor,
   options: GaussianNllOptions = {},
 ): Tensor {
+  checkNames('gaussianNllLoss', options, 'reduction full? eps');
   return between('gaussianNllLoss', prediction, target, (x, y) => {
     nodeOf(variance);
     const eps = given(checkNumber('gaussianNllLoss', 'eps', options.eps ?? 1e-6, 0, true), x);

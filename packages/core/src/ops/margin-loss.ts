@@ -1,6 +1,7 @@
 /** Losses that are satisfied by a margin: hinge, cosine embedding, triplets. `reduction` as in loss.ts. */
 import { sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -29,6 +30,7 @@ export interface MarginOptions extends LossOptions {
  * hingeLoss(tensor([0.5, 3]), tensor([1, 1])); // 0.25
  */
 export function hingeLoss(prediction: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
+  checkNames('hingeLoss', options, 'reduction margin#');
   return between('hingeLoss', prediction, target, (x, y) => {
     return finish('hingeLoss', relu(sub(given(options.margin ?? 1, x), mul(x, y))), options.reduction);
   });
@@ -50,6 +52,7 @@ const embeddingEps = 1e-12;
  * cosineEmbeddingLoss(tensor([[1, 0]]), tensor([[3, 4]]), tensor([1])); // 0.4
  */
 export function cosineEmbeddingLoss(a: Tensor, b: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
+  checkNames('cosineEmbeddingLoss', options, 'reduction margin#');
   return between('cosineEmbeddingLoss', a, b, (x, y) => {
     const op = 'cosineEmbeddingLoss';
     nodeOf(target);
@@ -92,6 +95,7 @@ export function tripletMarginLoss(
   negative: Tensor,
   options: TripletOptions = {},
 ): Tensor {
+  checkNames('tripletMarginLoss', options, 'reduction margin# p# eps swap?');
   const op = 'tripletMarginLoss';
   return between(op, anchor, positive, (a, near) => {
     const far = pair(op, a, negative)[1];

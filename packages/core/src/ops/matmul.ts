@@ -7,6 +7,7 @@ import { checkList, normalizeAxis } from '../shape/axes.ts';
 import { broadcastShapes, broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { promoteTypes } from '../shape/promotion.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -99,6 +100,7 @@ export interface GemmOptions {
  * gemm(eye(2), eye(2), { alpha: 3, c: ones([2, 2]) }); // [[4, 1], [1, 4]]
  */
 export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
+  checkNames('gemm', options, 'alpha beta c transA? transB?');
   return compose('gemm', () => {
     const [x, y] = both(a, b);
     const turned = (node: Node, turn: boolean | undefined): Node => {
@@ -149,6 +151,7 @@ export function gemv(
     readonly transA?: boolean;
   } = {},
 ): Tensor {
+  checkNames('gemv', options, 'alpha beta y transA?');
   return compose('gemv', () => {
     const [matrix, vector] = both(a, x);
     if (matrix.shape.length !== 2 || vector.shape.length !== 1) {

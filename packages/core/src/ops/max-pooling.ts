@@ -9,6 +9,7 @@ import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { perAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { checkImage, fromChannelsFirst, type Layout, type PerAxis, readLayout, toChannelsFirst } from './image.ts';
@@ -158,6 +159,7 @@ export interface UnpoolSettings {
  * maxUnpool2d(top, places, 2); // [[[[0, 0], [4, 0]]]]
  */
 export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, settings: UnpoolSettings = {}): Tensor {
+  checkNames('maxUnpool2d', settings, 'stride padding outputSize layout');
   const op = 'maxUnpool2d';
   return compose(op, () => {
     const [node, positions] = [nodeOf(x), nodeOf(indices)];

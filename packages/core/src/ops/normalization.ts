@@ -9,6 +9,7 @@ import { compose } from '../graph/scope.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -86,6 +87,7 @@ export interface BatchNormOptions extends Affine {
  * batchNorm(tensor([[1], [3]]), { training: true }); // about [[-1], [1]]
  */
 export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
+  checkNames('batchNorm', options, 'weight bias eps training? runningMean runningVar momentum# axis layout');
   return compose('batchNorm', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       const last = readLayout('batchNorm', options.layout) === 'nhwc';
@@ -158,6 +160,7 @@ function lastAxes(
  * layerNorm(tensor([[1, 3]])); // about [[-1, 1]]
  */
 export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
+  checkNames('layerNorm', options, 'normalizedShape weight bias eps');
   return compose('layerNorm', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       const { axes, shape } = lastAxes('layerNorm', t, options.normalizedShape);
@@ -181,6 +184,7 @@ export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
  * rmsNorm(tensor([[3, 3]])); // about [[1, 1]]
  */
 export function rmsNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
+  checkNames('rmsNorm', options, 'normalizedShape weight bias eps');
   return compose('rmsNorm', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       const { axes, shape } = lastAxes('rmsNorm', t, options.normalizedShape);

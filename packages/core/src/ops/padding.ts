@@ -9,6 +9,7 @@ import type { Shape } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import type { SliceRange } from '../shape/slices.ts';
+import { checkNames } from '../shape/options.ts';
 import { sliced } from './slicing.ts';
 
 /** Widths of pad: one number, one pair for all axes, or a pair per axis. */
@@ -34,6 +35,7 @@ const modes: readonly string[] = ['constant', 'reflect', 'symmetric', 'replicate
  * pad(tensor([1, 2]), [[1, 2]], { value: 9 }); // [9, 1, 2, 9, 9]
  */
 export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Tensor {
+  checkNames('pad', options, 'mode value');
   return compose('pad', () => {
     const node = nodeOf(x);
     const { shape } = node;

@@ -5,6 +5,7 @@ import { makeNode } from '../graph/build.ts';
 import { compose } from '../graph/scope.ts';
 import { perAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import type { PerAxis } from './image.ts';
@@ -27,6 +28,7 @@ interface Geometry {
 }
 
 function geometry(op: string, kernelSize: PerAxis, options: PatchOptions): Geometry {
+  checkNames(op, options, 'stride padding dilation');
   return {
     size: perAxis(op, 'kernelSize', kernelSize, 2, 1),
     stride: perAxis(op, 'stride', options.stride ?? 1, 2, 1),

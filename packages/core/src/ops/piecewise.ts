@@ -10,6 +10,7 @@ import { abs, add, mul, neg, sub } from './arithmetic.ts';
 import { clip } from './compound.ts';
 import { greater, less, lessEqual, where } from './logic.ts';
 import { activation } from './recording.ts';
+import { checkNames } from '../shape/options.ts';
 
 /**
  * max(x, 0). The gradient at 0 is 0. Source: PyTorch `relu`.
@@ -44,6 +45,7 @@ export function relu6(x: TensorLike): Tensor {
  * leakyRelu(tensor([-1, 2]), { slope: 0.1 }); // [-0.1, 2]
  */
 export function leakyRelu(x: TensorLike, options: { readonly slope?: number } = {}): Tensor {
+  checkNames('leakyRelu', options, 'slope#');
   return activation('leakyRelu', x, (t) => where(greater(t, 0), t, mul(t, given(options.slope ?? 0.01, t))));
 }
 
@@ -83,6 +85,7 @@ export function hardSigmoid(x: TensorLike): Tensor {
  * hardTanh(tensor([-5, 0.5])); // [-1, 0.5]
  */
 export function hardTanh(x: TensorLike, options: { readonly low?: number; readonly high?: number } = {}): Tensor {
+  checkNames('hardTanh', options, 'low# high#');
   return activation('hardTanh', x, (t) => clip(t, given(options.low ?? -1, t), given(options.high ?? 1, t)));
 }
 
@@ -95,6 +98,7 @@ export function hardTanh(x: TensorLike, options: { readonly low?: number; readon
  * softShrink(tensor([-1, 0.2, 1])); // [-0.5, 0, 0.5]
  */
 export function softShrink(x: TensorLike, options: { readonly lambda?: number } = {}): Tensor {
+  checkNames('softShrink', options, 'lambda#');
   return activation('softShrink', x, (t) => {
     const lambda = given(options.lambda ?? 0.5, t);
     return where(greater(t, lambda), sub(t, lambda), where(less(t, neg(lambda)), add(t, lambda), mul(t, 0)));
@@ -110,6 +114,7 @@ export function softShrink(x: TensorLike, options: { readonly lambda?: number } 
  * hardShrink(tensor([-1, 0.2, 1])); // [-1, 0, 1]
  */
 export function hardShrink(x: TensorLike, options: { readonly lambda?: number } = {}): Tensor {
+  checkNames('hardShrink', options, 'lambda#');
   return activation('hardShrink', x, (t) => where(lessEqual(abs(t), given(options.lambda ?? 0.5, t)), 0, t));
 }
 
@@ -120,6 +125,7 @@ export function hardShrink(x: TensorLike, options: { readonly lambda?: number } 
  * threshold(tensor([1, 3]), { threshold: 2, value: -1 }); // [-1, 3]
  */
 export function threshold(x: TensorLike, options: { readonly threshold: number; readonly value: number }): Tensor {
+  checkNames('threshold', options, 'threshold# value#');
   return activation('threshold', x, (t) =>
     where(lessEqual(t, given(options?.threshold, t)), given(options?.value, t), t),
   );

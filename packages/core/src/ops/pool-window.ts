@@ -11,6 +11,7 @@ import * as p from '../graph/primitives.ts';
 import { perAxis } from '../shape/axes.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import {
   checkFits,
   checkImage,
@@ -63,6 +64,7 @@ export interface Geometry {
 export function geometry(op: string, rank: number, x: Node, window: PoolWindow, settings: PoolSettings): Geometry {
   const given = typeof window === 'object' && window !== null && 'kernelSize' in window;
   const options: PoolSettings = given ? { ...window, ...settings } : settings;
+  checkNames(op, options, 'kernelSize stride padding dilation ceilMode? countIncludePad? layout returnIndices?');
   const layout = readLayout(op, options.layout);
   checkImage(op, x, rank);
   const image = toChannelsFirst(x, layout);

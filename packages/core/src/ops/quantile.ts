@@ -56,7 +56,7 @@ function quantiles(
 ): Node[] {
   const node = floatOperand(x);
   const { shape } = node;
-  const { axes, keepDims } = readAxes(op, argument, shape.length);
+  const { axes, keepDims } = readAxes(op, argument, shape.length, ' interpolation');
   const options = typeof argument === 'object' && !Array.isArray(argument) ? (argument as QuantileOptions) : {};
   for (const q of qs) if (!(q >= 0 && q <= 1)) throw new ArgumentError(op, `bad quantile: ${q}; must be from 0 to 1`);
   for (const axis of axes)

@@ -13,6 +13,7 @@ import { type DType, isInteger, isSmallFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { normalize } from '../shape/rounding.ts';
 import type { Shape } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
@@ -60,6 +61,7 @@ function uniform(key: RandomKey, shape: Shape, dtype: DType): Node {
  * rand([2, 3], { key: 1 }).shape; // [2, 3]
  */
 export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
+  checkNames('rand', options, 'key dtype requiresGrad?');
   return compose('rand', () => {
     checkShape('rand', shape);
     const dtype = options.dtype ?? 'float32';
@@ -79,6 +81,7 @@ export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
  * randn([2, 3], { key: 1 }).shape; // [2, 3]
  */
 export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
+  checkNames('randn', options, 'key dtype requiresGrad?');
   return compose('randn', () => {
     checkShape('randn', shape);
     const dtype = options.dtype ?? 'float32';
@@ -102,6 +105,7 @@ export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
  * randint(0, 6, [10], { key: 1 }); // ten throws of a die, less one
  */
 export function randint(low: number, high: number, shape: Shape, options: RandomOptions = {}): Tensor {
+  checkNames('randint', options, 'key dtype requiresGrad?');
   return compose('randint', () => {
     checkShape('randint', shape);
     if (!Number.isInteger(low) || !Number.isInteger(high) || high <= low || high - low >= 2 ** 32) {
@@ -128,6 +132,7 @@ export function randint(low: number, high: number, shape: Shape, options: Random
  * bernoulli(0.5, [4], { key: 1 }); // four coins
  */
 export function bernoulli(probability: TensorLike, shape?: Shape, options: RandomOptions = {}): Tensor {
+  checkNames('bernoulli', options, 'key dtype requiresGrad?');
   return compose('bernoulli', () => {
     const chance =
       typeof probability === 'object' ? floatOperand(probability) : weak(Number(probability), 'float32', true);
@@ -154,6 +159,7 @@ export function permutation(
   of: number | Tensor,
   options: { readonly key?: RandomKey | number; readonly axis?: number } = {},
 ): Tensor {
+  checkNames('permutation', options, 'key axis');
   return compose('permutation', () => {
     const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, nodeOf(of).shape.length);
     const n = typeof of === 'number' ? of : (of.shape[axis] as number);
@@ -193,6 +199,7 @@ export function dropout(
   x: Tensor,
   options: { readonly p?: number; readonly training?: boolean; readonly key?: RandomKey | number } = {},
 ): Tensor {
+  checkNames('dropout', options, 'p# training? key');
   return compose('dropout', () => {
     const { p: rate = 0.5, training = true } = options;
     if (!(rate >= 0 && rate <= 1)) throw new ArgumentError('dropout', `bad probability: ${rate}; must be from 0 to 1`);

@@ -5,6 +5,7 @@ import { compose } from '../graph/scope.ts';
 import { checkShape } from '../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type DType, isFloat, isInteger, widenedFloat } from '../shape/dtype.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { weak } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor } from '../tensor/types.ts';
@@ -30,7 +31,8 @@ function numberNode(value: number, dtype: DType): Node {
 export function arange(start: number, ...rest: readonly (number | CreationOptions)[]): Tensor {
   return compose('arange', () => {
     const last = rest.at(-1);
-    const options = typeof last === 'object' ? last : {};
+    const options = typeof last === 'number' ? {} : (last ?? {});
+    checkNames('arange', options, 'dtype requiresGrad?');
     const numbers = rest.filter((value) => typeof value === 'number');
     const [from, to] = numbers.length === 0 ? [0, start] : [start, numbers[0] as number];
     const step = numbers[1] ?? 1;
@@ -58,6 +60,7 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
  * linspace(0, 1, 5); // [0, 0.25, 0.5, 0.75, 1]
  */
 export function linspace(start: number, stop: number, count: number, options: CreationOptions = {}): Tensor {
+  checkNames('linspace', options, 'dtype requiresGrad?');
   return compose('linspace', () => {
     checkShape('linspace', [checkSize('linspace', 'count', count)]);
     const dtype = options.dtype ?? 'float32';
@@ -107,7 +110,8 @@ export interface EyeOptions extends CreationOptions {
  */
 export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOptions): Tensor {
   return compose('eye', () => {
-    const settings = options ?? (typeof columns === 'object' ? columns : {});
+    const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
+    checkNames('eye', settings, 'dtype requiresGrad? diagonal#');
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.eq(
       offsets(checkSize('eye', 'rows', rows), checkSize('eye', 'columns', width)),
@@ -125,7 +129,8 @@ export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOp
  */
 export function tri(rows: number, columns?: number | EyeOptions, options?: EyeOptions): Tensor {
   return compose('tri', () => {
-    const settings = options ?? (typeof columns === 'object' ? columns : {});
+    const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
+    checkNames('tri', settings, 'dtype requiresGrad? diagonal#');
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.le(
       offsets(checkSize('tri', 'rows', rows), checkSize('tri', 'columns', width)),
@@ -157,6 +162,7 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
  * tril(ones([2, 2])); // [[1, 0], [1, 1]]
  */
 export function tril(x: Tensor, options: { readonly diagonal?: number } = {}): Tensor {
+  checkNames('tril', options, 'diagonal#');
   return triangle('tril', x, options.diagonal ?? 0, true);
 }
 
@@ -169,6 +175,7 @@ export function tril(x: Tensor, options: { readonly diagonal?: number } = {}): T
  * triu(ones([2, 2])); // [[1, 1], [0, 1]]
  */
 export function triu(x: Tensor, options: { readonly diagonal?: number } = {}): Tensor {
+  checkNames('triu', options, 'diagonal#');
   return triangle('triu', x, options.diagonal ?? 0, false);
 }
 
@@ -184,6 +191,7 @@ export function triu(x: Tensor, options: { readonly diagonal?: number } = {}): T
  * oneHot(tensor([1], { dtype: 'int32' }), 3); // [[0, 1, 0]]
  */
 export function oneHot(indices: Tensor, classes: number, options: { readonly dtype?: DType } = {}): Tensor {
+  checkNames('oneHot', options, 'dtype');
   return compose('oneHot', () => {
     const node = nodeOf(indices);
     if (!isInteger(node.dtype))
@@ -207,6 +215,7 @@ export function diagonal(
   x: Tensor,
   options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
 ): Tensor {
+  checkNames('diagonal', options, 'offset# axis1# axis2#');
   return compose('diagonal', () =>
     wrap(diagonalNode('diagonal', nodeOf(x), options.offset ?? 0, options.axis1 ?? -2, options.axis2 ?? -1)),
   );
@@ -245,6 +254,7 @@ export function diagonalNode(op: string, x: Node, offset: number, axis1: number,
  * trace(tensor([[1, 2], [3, 4]])); // 5
  */
 export function trace(x: Tensor, options: { readonly offset?: number } = {}): Tensor {
+  checkNames('trace', options, 'offset#');
   return compose('trace', () => {
     const line = diagonalNode('trace', nodeOf(x), options.offset ?? 0, -2, -1);
     return sum(wrap(line), -1);

@@ -2,6 +2,7 @@
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperands, given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -24,6 +25,7 @@ import { widened } from './recording.ts';
  * rbfKernel(tensor([[0, 0]]), tensor([[0, 0], [1, 1]]), { gamma: 0.5 }); // about [[1, 0.36788]]
  */
 export function rbfKernel(x: Tensor, y: Tensor, options: { readonly gamma?: TensorLike } = {}): Tensor {
+  checkNames('rbfKernel', options, 'gamma');
   return compose('rbfKernel', () => {
     const [a, b] = floatOperands(x, y);
     const [ra, rb] = [a.shape.length, b.shape.length];

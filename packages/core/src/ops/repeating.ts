@@ -8,6 +8,7 @@ import { checkList, checkShape, normalizeAxis } from '../shape/axes.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { indexNode } from './index-argument.ts';
@@ -111,6 +112,7 @@ export function repeatInterleave(
   count: number | readonly number[],
   options: { readonly axis?: number } = {},
 ): Tensor {
+  checkNames('repeatInterleave', options, 'axis');
   if (typeof count !== 'number') return compose('repeatInterleave', () => repeatEach(x, count, options.axis));
   beginOp('repeatInterleave');
   let node = nodeOf(x);
@@ -164,6 +166,7 @@ function repeatEach(x: Tensor, counts: readonly number[], given: number | undefi
  * meshgrid([tensor([1, 2]), tensor([3, 4])]); // [[1, 2], [1, 2]], [[3, 3], [4, 4]]
  */
 export function meshgrid(vectors: readonly Tensor[], options: { readonly indexing?: 'xy' | 'ij' } = {}): Tensor[] {
+  checkNames('meshgrid', options, 'indexing');
   return compose('meshgrid', () => {
     const { indexing = 'xy' } = options;
     if (indexing !== 'xy' && indexing !== 'ij')

@@ -6,6 +6,7 @@ import { cosPrimitive, sinPrimitive } from '../primitives/trigonometric.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames } from '../shape/options.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
@@ -37,6 +38,7 @@ export interface RotaryOptions {
  * rotaryEmbedding(tensor([[1, 0], [1, 0]])); // about [[1, 0], [0.5403, 0.8415]]
  */
 export function rotaryEmbedding(x: Tensor, options: RotaryOptions = {}): Tensor {
+  checkNames('rotaryEmbedding', options, 'positions offset# base# style dims#');
   const op = 'rotaryEmbedding';
   return compose(op, () => {
     const node = floatOperand(x);

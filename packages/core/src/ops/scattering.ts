@@ -14,6 +14,7 @@ import { checkShape } from '../shape/axes.ts';
 import { type DType, dtypeInfo, highest, isFloat, lowest } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -145,6 +146,7 @@ export function scatterReduce(
   reduce: ScatterReduction,
   options: ScatterReduceOptions = {},
 ): Tensor {
+  checkNames('scatterReduce', options, 'axis includeSelf?');
   return compose('scatterReduce', () => {
     const { includeSelf = true } = options;
     if (!Object.hasOwn(combinations, reduce))
@@ -152,7 +154,7 @@ export function scatterReduce(
         'scatterReduce',
         `unknown reduction: ${String(reduce)}; must be sum, prod, mean, max or min`,
       );
-    const which = axisOf('scatterReduce', options, -1, nodeOf(x).shape.length);
+    const which = axisOf('scatterReduce', options.axis, -1, nodeOf(x).shape.length);
     const flat = flattened('scatterReduce', x, indices, updates, which);
     const { node, base, places } = flat;
     if (node.dtype === 'bool' || (reduce === 'mean' && !isFloat(node.dtype)))

@@ -7,6 +7,7 @@ import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -42,6 +43,7 @@ function places(sorted: Node, values: Node, right: boolean): Node {
 }
 
 function searched(op: string, sorted: Tensor, values: TensorLike, options: SearchOptions): Tensor {
+  checkNames(op, options, 'right?');
   const [list, wanted] = operands(sorted, values);
   if (list.dtype === 'bool')
     throw new DTypeError(op, 'dtype not accepted: bool; needs numbers; convert with cast()', ['bool']);
@@ -139,6 +141,7 @@ export function histogram(
   x: Tensor,
   options: HistogramOptions & Partial<HistogramEdges> = {},
 ): Tensor | [Tensor, Tensor] {
+  checkNames('histogram', options, 'bins range weights returnEdges?');
   return compose('histogram', () => {
     const { bins = 10, range, weights } = options;
     const node = p.stopGradient(floatOperand(x));

@@ -12,6 +12,7 @@ import { scatterPrimitive } from '../primitives/scatter.ts';
 import { broadcastShapes } from '../shape/broadcast.ts';
 import { DTypeError } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { keep } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -162,6 +163,7 @@ export interface UniqueResult {
 export async function unique(x: Tensor, options: UniqueOptions): Promise<UniqueResult>;
 export async function unique(x: Tensor): Promise<Tensor>;
 export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor | UniqueResult> {
+  checkNames('unique', options, 'returnIndices? returnInverse? returnCounts?');
   const op = 'unique';
   const wanted = options ?? {};
   const made = compose(op, () => {

@@ -7,6 +7,7 @@ import { beginOp } from '../graph/scope.ts';
 import { checkList, normalizeAxes, normalizeAxis, resolveShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 
@@ -34,6 +35,7 @@ export function reshape(x: Tensor, shape: Shape): Tensor {
  * flatten(zeros([2, 3, 4]), { start: 1 }).shape; // [2, 12]
  */
 export function flatten(x: Tensor, options: { readonly start?: number; readonly end?: number } = {}): Tensor {
+  checkNames('flatten', options, 'start# end#');
   beginOp('flatten');
   const node = nodeOf(x);
   const { shape } = node;

@@ -55,7 +55,10 @@ function readOptions(
   argument: number | SortOptions | undefined,
 ): { axis: number; descending: boolean } {
   const options = typeof argument === 'object' ? argument : {};
-  return { axis: readAxis(op, argument, -1, nodeOf(x).shape.length), descending: options.descending ?? false };
+  return {
+    axis: readAxis(op, argument, -1, nodeOf(x).shape.length, 'axis descending? stable? returnIndices?'),
+    descending: options.descending ?? false,
+  };
 }
 
 /**
@@ -125,7 +128,7 @@ export function topK(x: Tensor, k: number, options: number | TopKOptions = {}): 
   return compose('topK', () => {
     const node = nodeOf(x);
     const rank = node.shape.length;
-    const axis = readAxis('topK', options, -1, rank);
+    const axis = readAxis('topK', options, -1, rank, 'axis largest? sorted?');
     if (rank === 0)
       throw new ShapeError('topK', `x has shape ${showShape(node.shape)}: needs an axis; reshape it first`, [
         node.shape,

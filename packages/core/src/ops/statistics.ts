@@ -25,9 +25,10 @@ function prepared(
   op: string,
   x: TensorLike,
   argument: AxisArgument | undefined,
+  more?: string,
 ): { t: Tensor; axes: Axes; count: number } {
   const t = wrap(floatOperand(x));
-  const axes = readAxes(op, argument, t.ndim);
+  const axes = readAxes(op, argument, t.ndim, more);
   return { t, axes, count: axes.axes.reduce((n, axis) => n * (t.shape[axis] as number), 1) };
 }
 
@@ -61,7 +62,7 @@ export function mean(x: TensorLike, axis?: AxisArgument): Tensor {
 }
 
 function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisArgument | undefined): Tensor {
-  const { t, axes, count } = prepared(op, x, argument);
+  const { t, axes, count } = prepared(op, x, argument, ' correction#');
   const correction =
     typeof argument === 'object' && !Array.isArray(argument) ? ((argument as VarianceOptions).correction ?? 0) : 0;
   const center = div(sum(t, { axis: axes.axes, keepDims: true }), count);
@@ -141,7 +142,7 @@ export interface NormOptions extends AxisOptions {
 export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tensor {
   return compose('norm', () =>
     inFloat32([wrap(floatOperand(x))], (wide) => {
-      const { t, axes } = prepared('norm', wide, options);
+      const { t, axes } = prepared('norm', wide, options, ' p#');
       const p = typeof options === 'object' && !Array.isArray(options) ? ((options as NormOptions).p ?? 2) : 2;
       const over = { axis: axes.axes, keepDims: axes.keepDims };
       if (typeof p !== 'number' || Number.isNaN(p))

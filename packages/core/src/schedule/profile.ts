@@ -8,7 +8,7 @@ import type { Command, CompiledKernel, IEngine, KernelSource } from '../engine/e
 import { getEngine } from '../engine/registry.ts';
 import type { Program } from '../kernel/ir.ts';
 import { ArgumentError } from '../shape/errors.ts';
-import { checkFunction } from '../shape/options.ts';
+import { checkNames, checkFunction } from '../shape/options.ts';
 import { flush, stats } from './runtime.ts';
 import { listenToSubmits } from './submission.ts';
 
@@ -74,6 +74,7 @@ let running = false;
  * console.log(value.shape, kernels.length > 0, kernels[0]!.milliseconds! >= 0); //=> [ 64, 64 ] true true
  */
 export async function profile<T>(body: () => T | Promise<T>, options: ProfileOptions = {}): Promise<Profile<T>> {
+  checkNames('profile', options, 'sources?');
   checkFunction('profile', body);
   if (running)
     throw new ArgumentError('profile', 'a profile is running already; end it before the next one: they do not nest');

@@ -23,21 +23,76 @@ export function shown(value: unknown): string {
   return typeof value !== 'object' || value === null ? String(value) : Array.isArray(value) ? 'a list' : 'an object';
 }
 
+/** Error class that names an operation. */
+type Failure = new (op: string, message: string) => Error;
+
 /**
  * Throws ArgumentError in the name of `op` unless options are an object (or left out) of these names, with values that fit. Undefined is as
  * if it were left out.
  */
-export function checkFields(op: string, options: unknown, rules: Readonly<Record<string, OptionRule>>): void {
+export function checkFields(
+  op: string,
+  options: unknown,
+  rules: Readonly<Record<string, OptionRule>>,
+  Failed: Failure = ArgumentError,
+): void {
   if (options === undefined) return;
-  const known = `known are ${Object.keys(rules).join(', ')}`;
+  const known = (): string => `nown are ${Object.keys(rules).join(', ')}`;
   if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw new ArgumentError(op, `bad options: ${shown(options)}; must be an object, ${known}`);
-  for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(rules, name)) throw new ArgumentError(op, `no option '${name}'; ${known}`);
+    throw new Failed(op, `bad options: ${shown(options)}; must be an object, k${known()}`);
+  for (const name in options) {
+    const value = (options as Readonly<Record<string, unknown>>)[name];
+    if (!Object.hasOwn(rules, name)) {
+      const meant = nearest(name, Object.keys(rules));
+      throw new Failed(op, `no option '${name}'${meant ? `, did you mean '${meant}'? K` : '; k'}${known()}`);
+    }
     const [fits, wanted] = rules[name] as OptionRule;
-    if (value !== undefined && !fits(value))
-      throw new ArgumentError(op, `bad ${name}: ${shown(value)}; must be ${wanted}`);
+    if (value !== undefined && !fits(value)) throw new Failed(op, `bad ${name}: ${shown(value)}; must be ${wanted}`);
   }
+}
+
+/** The known name that shares most letters with another, in their order; a short one may be those of a longer word: lr, learningRate. */
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const bare = name.toLowerCase();
+  let best: string | undefined;
+  let most = 0.5;
+  for (const candidate of known) {
+    const letters = candidate.toLowerCase();
+    let [at, common] = [0, 0];
+    for (const letter of letters) {
+      const found = bare.indexOf(letter, at);
+      if (found >= 0) [at, common] = [found + 1, common + 1];
+    }
+    const whole = common === letters.length && bare[0] === letters[0];
+    const score = whole ? 1 : (2 * common) / (letters.length + bare.length);
+    if (score > most) [best, most] = [candidate, score];
+  }
+  return best;
+}
+
+/** What a mark behind a name in `checkNames` asks of the value. */
+const marks: Readonly<Record<string, OptionRule>> = {
+  '?': [(value) => typeof value === 'boolean', 'true or false'],
+  '#': [(value) => typeof value === 'number' && !Number.isNaN(value), 'a number'],
+  '!': [(value) => typeof value === 'function', 'a function'],
+  '': [() => true, ''],
+};
+const byNames = new Map<string, Readonly<Record<string, OptionRule>>>();
+
+/**
+ * checkFields for names alone, such as `'axis keepDims? p#'`: a mark asks for a boolean (?), a number (#) or a function (!), and what has no
+ * mark is checked by whoever reads it. Much shorter than a table where there are many operations.
+ */
+export function checkNames(op: string, options: unknown, names: string, Failed?: Failure): void {
+  if (options === undefined) return;
+  let rules = byNames.get(names);
+  if (rules === undefined) {
+    rules = Object.fromEntries(
+      names.split(' ').map((n) => [n.replace(/\W/, ''), marks[n.replace(/\w+/, '')] as OptionRule]),
+    );
+    byNames.set(names, rules);
+  }
+  checkFields(op, options, rules, Failed);
 }
 
 /** Throws ArgumentError in the name of `op` unless an argument is a function. */

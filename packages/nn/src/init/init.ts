@@ -5,7 +5,7 @@
  * Weights have their outputs on axis 0 and their inputs on axis 1, further axes being the kernel of a convolution.
  */
 import { type DType, rand, randn, type Tensor } from '@polygrad/core/functions';
-import { NnError } from '../errors.ts';
+import { checkOptions, NnError } from '../errors.ts';
 import { filled } from './filled.ts';
 
 /** Makes a tensor of a shape. */
@@ -109,6 +109,7 @@ function kaimingStd(shape: readonly number[], options: KaimingOptions): number {
 
 /** Uniform with the deviation of He et al., "Delving deep into rectifiers", 2015. */
 export function kaimingUniform(options: KaimingOptions = {}): Initializer {
+  checkOptions('kaimingUniform', options, 'mode nonlinearity slope#');
   return (shape, dtype) => {
     const bound = Math.sqrt(3) * kaimingStd(shape, options);
     return uniformInit(-bound, bound)(shape, dtype);
@@ -117,6 +118,7 @@ export function kaimingUniform(options: KaimingOptions = {}): Initializer {
 
 /** Normal with the deviation of He et al., 2015. */
 export function kaimingNormal(options: KaimingOptions = {}): Initializer {
+  checkOptions('kaimingNormal', options, 'mode nonlinearity slope#');
   return (shape, dtype) => normalInit(0, kaimingStd(shape, options))(shape, dtype);
 }
 

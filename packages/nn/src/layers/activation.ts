@@ -16,6 +16,7 @@ import {
   type Tensor,
   tanh,
 } from '@polygrad/core/functions';
+import { checkOptions } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
 /** `max(x, 0)`. */
@@ -73,6 +74,7 @@ export class GELU extends Module {
 
   constructor(options: { readonly approximate?: 'none' | 'tanh' } = {}) {
     super();
+    checkOptions('GELU', options, 'approximate');
     this.approximate = options.approximate ?? 'none';
   }
 

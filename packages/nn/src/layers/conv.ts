@@ -6,7 +6,7 @@ import {
   type ConvTransposeOptions,
   type Tensor,
 } from '@polygrad/core/functions';
-import { checkInteger, NnError } from '../errors.ts';
+import { checkOptions, checkInteger, NnError } from '../errors.ts';
 import { fanInUniform } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -54,6 +54,7 @@ export class Conv2d extends Module {
    */
   constructor(inputs: number, outputs: number, kernelSize: KernelSize, options: Conv2dOptions = {}) {
     super();
+    checkOptions('Conv2d', options, 'bias? weightInit! biasInit! dtype stride padding dilation groups layout');
     checkInteger('Conv2d', 'inputs', inputs, 1);
     checkInteger('Conv2d', 'outputs', outputs, 1);
     const { bias = true, weightInit, biasInit, dtype = 'float32', ...geometry } = options;
@@ -93,6 +94,11 @@ export class ConvTranspose2d extends Module {
 
   constructor(inputs: number, outputs: number, kernelSize: KernelSize, options: ConvTranspose2dOptions = {}) {
     super();
+    checkOptions(
+      'ConvTranspose2d',
+      options,
+      'bias? weightInit! biasInit! dtype stride padding outputPadding dilation groups layout',
+    );
     checkInteger('ConvTranspose2d', 'inputs', inputs, 1);
     checkInteger('ConvTranspose2d', 'outputs', outputs, 1);
     const { bias = true, weightInit, biasInit, dtype = 'float32', ...geometry } = options;

@@ -1,6 +1,6 @@
 /** Embedding: a learned table that integers look rows up in. */
 import { type DType, embedding, type Tensor } from '@polygrad/core/functions';
-import { checkInteger } from '../errors.ts';
+import { checkOptions, checkInteger } from '../errors.ts';
 import { type Initializer, normalInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -27,6 +27,7 @@ export class Embedding extends Module {
 
   constructor(rows: number, width: number, options: EmbeddingOptions = {}) {
     super();
+    checkOptions('Embedding', options, 'paddingIndex weightInit! dtype');
     checkInteger('Embedding', 'rows', rows, 1);
     checkInteger('Embedding', 'width', width, 1);
     this.weight = parameter((options.weightInit ?? normalInit())([rows, width], options.dtype ?? 'float32'));

@@ -1,6 +1,6 @@
 /** Linear: a matrix product and a bias. */
 import { type DType, matmul, type Tensor, transpose } from '@polygrad/core/functions';
-import { checkInteger } from '../errors.ts';
+import { checkOptions, checkInteger } from '../errors.ts';
 import { fanInUniform, type Initializer } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -36,6 +36,7 @@ export class Linear extends Module {
    */
   constructor(inputs: number, outputs: number, options: WeightOptions = {}) {
     super();
+    checkOptions('Linear', options, 'bias? weightInit! biasInit! dtype');
     checkInteger('Linear', 'inputs', inputs, 1);
     checkInteger('Linear', 'outputs', outputs, 1);
     const { bias = true, dtype = 'float32' } = options;

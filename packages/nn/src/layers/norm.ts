@@ -1,6 +1,6 @@
 /** Normalisation layers: batch norm with its running statistics, layer norm and RMS norm. */
 import { batchNorm, type DType, layerNorm, rmsNorm, type Tensor } from '@polygrad/core/functions';
-import { checkInteger, checkNumber } from '../errors.ts';
+import { checkOptions, checkInteger, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
 import { buffer, parameter } from '../module/parameter.ts';
@@ -36,6 +36,7 @@ export class BatchNorm2d extends Module {
 
   constructor(channels: number, options: BatchNormLayerOptions = {}) {
     super();
+    checkOptions('BatchNorm2d', options, 'eps# momentum# affine? dtype');
     checkInteger('BatchNorm2d', 'channels', channels, 1);
     const { eps = 1e-5, momentum = 0.1, affine = true, dtype = 'float32' } = options;
     checkNumber('BatchNorm2d', 'eps', eps, 0);
@@ -85,6 +86,7 @@ export class LayerNorm extends Module {
   /** @param normalizedShape sizes of the last axes, or of the last axis */
   constructor(normalizedShape: number | readonly number[], options: LayerNormLayerOptions = {}) {
     super();
+    checkOptions('LayerNorm', options, 'eps# affine? dtype');
     const shape = typeof normalizedShape === 'number' ? [normalizedShape] : [...normalizedShape];
     for (const extent of shape) checkInteger('LayerNorm', 'normalizedShape', extent, 1);
     const { eps = 1e-5, affine = true, dtype = 'float32' } = options;
@@ -114,6 +116,7 @@ export class RMSNorm extends Module {
   /** @param width size of the last axis */
   constructor(width: number, options: LayerNormLayerOptions = {}) {
     super();
+    checkOptions('RMSNorm', options, 'eps# affine? dtype');
     checkInteger('RMSNorm', 'width', width, 1);
     const { eps = 1e-5, affine = true, dtype = 'float32' } = options;
     this.weight = affine ? parameter(filled([width], 1, dtype)) : null;

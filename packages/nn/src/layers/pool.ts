@@ -7,6 +7,7 @@ import {
   type PoolSettings,
   type Tensor,
 } from '@polygrad/core/functions';
+import { checkOptions } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
 /**
@@ -22,6 +23,7 @@ export class MaxPool2d extends Module {
   /** @param kernelSize size of the window; also the stride unless the options say otherwise */
   constructor(kernelSize: PerAxis, options: PoolSettings = {}) {
     super();
+    checkOptions('MaxPool2d', options, 'stride padding dilation ceilMode? layout');
     this.kernelSize = kernelSize;
     this.options = options;
   }
@@ -44,6 +46,7 @@ export class AvgPool2d extends Module {
   /** @param kernelSize size of the window; also the stride unless the options say otherwise */
   constructor(kernelSize: PerAxis, options: PoolSettings = {}) {
     super();
+    checkOptions('AvgPool2d', options, 'stride padding ceilMode? countIncludePad? layout');
     this.kernelSize = kernelSize;
     this.options = options;
   }

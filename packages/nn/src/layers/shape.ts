@@ -1,5 +1,6 @@
 /** Layers that change only the shape. */
 import { flatten, type Tensor } from '@polygrad/core/functions';
+import { checkOptions } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
 /**
@@ -15,6 +16,7 @@ export class Flatten extends Module {
   /** Defaults join all axes but the first. */
   constructor(options: { readonly start?: number; readonly end?: number } = {}) {
     super();
+    checkOptions('Flatten', options, 'start# end#');
     this.start = options.start ?? 1;
     this.end = options.end ?? -1;
   }

@@ -8,6 +8,7 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { isTensor, type Tensor } from '@polygrad/core/functions';
+import { checkOptions } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type StateDict, type StateValues } from './state.ts';
 
@@ -184,6 +185,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
    * model.loadStateDict(other.stateDict());
    */
   loadStateDict(state: StateValues, options: LoadOptions = {}): { missing: string[]; unexpected: string[] } {
+    checkOptions('loadStateDict', options, 'strict?');
     return assignState(this.stateDict(), state, options.strict ?? true);
   }
 

@@ -1,6 +1,6 @@
 /** Adam and AdamW: steps scaled by running means of the gradient and of its square. */
 import { sqrt, square, type Tensor } from '@polygrad/core/functions';
-import { checkFraction, checkNumber } from '../errors.ts';
+import { checkOptions, checkFraction, checkNumber } from '../errors.ts';
 import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 
 export interface AdamOptions extends OptimizerOptions {
@@ -25,6 +25,7 @@ abstract class AdamBase extends Optimizer<AdamNames> {
   readonly #decay: Decay;
 
   constructor(name: string, parameters: Iterable<Tensor>, options: AdamOptions, decay: Decay, weightDecay: number) {
+    checkOptions(name, options, 'lr betas eps weightDecay');
     const { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8 } = options;
     for (const beta of betas) checkFraction(name, 'betas', beta);
     checkNumber(name, 'eps', eps, 0);
@@ -78,7 +79,7 @@ abstract class AdamBase extends Optimizer<AdamNames> {
  */
 export class Adam extends AdamBase {
   constructor(parameters: Iterable<Tensor>, options: AdamOptions = {}) {
-    super('Adam', parameters, options, 'gradient', options.weightDecay ?? 0);
+    super('Adam', parameters, options, 'gradient', options?.weightDecay ?? 0);
   }
 }
 
@@ -91,6 +92,6 @@ export class Adam extends AdamBase {
  */
 export class AdamW extends AdamBase {
   constructor(parameters: Iterable<Tensor>, options: AdamOptions = {}) {
-    super('AdamW', parameters, options, 'parameter', options.weightDecay ?? 0.01);
+    super('AdamW', parameters, options, 'parameter', options?.weightDecay ?? 0.01);
   }
 }

@@ -1,6 +1,6 @@
 /** RMSProp, Adagrad and Adadelta: steps scaled by how large past gradients were. */
 import { sqrt, square, type Tensor } from '@polygrad/core/functions';
-import { checkFraction, checkNumber } from '../errors.ts';
+import { checkOptions, checkFraction, checkNumber } from '../errors.ts';
 import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
@@ -29,6 +29,7 @@ export class RMSProp extends Optimizer<RMSPropNames> {
   readonly #options: Required<Omit<RMSPropOptions, 'lr'>>;
 
   constructor(parameters: Iterable<Tensor>, options: RMSPropOptions = {}) {
+    checkOptions('RMSProp', options, 'lr alpha eps momentum centered? weightDecay');
     const { lr = 1e-2, alpha = 0.99, eps = 1e-8, momentum = 0, centered = false, weightDecay = 0 } = options;
     checkFraction('RMSProp', 'alpha', alpha);
     checkFraction('RMSProp', 'momentum', momentum);
@@ -85,6 +86,7 @@ export class Adagrad extends Optimizer<AdagradNames> {
   readonly #options: Required<Omit<AdagradOptions, 'lr'>>;
 
   constructor(parameters: Iterable<Tensor>, options: AdagradOptions = {}) {
+    checkOptions('Adagrad', options, 'lr rateDecay eps weightDecay');
     const { lr = 1e-2, rateDecay = 0, eps = 1e-10, weightDecay = 0 } = options;
     checkNumber('Adagrad', 'rateDecay', rateDecay, 0);
     checkNumber('Adagrad', 'eps', eps, 0);
@@ -126,6 +128,7 @@ export class Adadelta extends Optimizer<AdadeltaNames> {
   readonly #options: Required<Omit<AdadeltaOptions, 'lr'>>;
 
   constructor(parameters: Iterable<Tensor>, options: AdadeltaOptions = {}) {
+    checkOptions('Adadelta', options, 'lr rho eps weightDecay');
     const { lr = 1, rho = 0.9, eps = 1e-6, weightDecay = 0 } = options;
     checkFraction('Adadelta', 'rho', rho);
     checkNumber('Adadelta', 'eps', eps, 0);

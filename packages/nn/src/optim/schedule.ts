@@ -2,7 +2,7 @@
  * Learning-rate schedules: functions from the number of steps taken to a learning rate. Plain numbers, no tensors;
  * an optimizer asks its schedule before every step.
  */
-import { checkFraction, checkInteger, checkNumber } from '../errors.ts';
+import { checkOptions, checkFraction, checkInteger, checkNumber } from '../errors.ts';
 
 /** The learning rate of the step after `step` steps have been taken (0 for the first). */
 export type Schedule = (step: number) => number;
@@ -21,6 +21,7 @@ export function constantRate(rate: number): Schedule {
  * schedule(250); // 0.025
  */
 export function stepDecay(rate: number, options: { readonly every: number; readonly factor?: number }): Schedule {
+  checkOptions('stepDecay', options, 'every factor#');
   const { every, factor = 0.1 } = options;
   checkInteger('stepDecay', 'every', every, 1);
   return (step) => rate * factor ** Math.floor(step / every);
@@ -31,6 +32,7 @@ export function multiStepDecay(
   rate: number,
   options: { readonly at: readonly number[]; readonly factor?: number },
 ): Schedule {
+  checkOptions('multiStepDecay', options, 'at factor#');
   const { at, factor = 0.1 } = options;
   return (step) => rate * factor ** at.filter((milestone) => step >= milestone).length;
 }
@@ -50,6 +52,7 @@ export function exponentialDecay(rate: number, factor: number): Schedule {
  * schedule(50); // 0.5
  */
 export function cosineDecay(rate: number, options: { readonly steps: number; readonly least?: number }): Schedule {
+  checkOptions('cosineDecay', options, 'steps least#');
   const { steps, least = 0 } = options;
   checkInteger('cosineDecay', 'steps', steps, 1);
   return (step) => least + ((rate - least) * (1 + Math.cos(Math.PI * Math.min(step / steps, 1)))) / 2;
@@ -60,6 +63,7 @@ export function polynomialDecay(
   rate: number,
   options: { readonly steps: number; readonly power?: number; readonly least?: number },
 ): Schedule {
+  checkOptions('polynomialDecay', options, 'steps power# least#');
   const { steps, power = 1, least = 0 } = options;
   checkInteger('polynomialDecay', 'steps', steps, 1);
   return (step) => least + (rate - least) * (1 - Math.min(step / steps, 1)) ** power;
@@ -93,6 +97,7 @@ export function oneCycle(
     readonly endFactor?: number;
   },
 ): Schedule {
+  checkOptions('oneCycle', options, 'steps up startFactor# endFactor#');
   const { steps, up = 0.3, startFactor = 25, endFactor = 1e4 } = options;
   checkInteger('oneCycle', 'steps', steps, 2);
   checkFraction('oneCycle', 'up', up);

@@ -1,6 +1,6 @@
 /** SGD: steps along the gradient, with momentum. And Lion: steps along the sign of a momentum. */
 import { sign, type Tensor } from '@polygrad/core/functions';
-import { checkFraction, checkNumber, NnError } from '../errors.ts';
+import { checkOptions, checkFraction, checkNumber, NnError } from '../errors.ts';
 import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 
 export interface SGDOptions extends OptimizerOptions {
@@ -27,6 +27,7 @@ export class SGD extends Optimizer<SGDNames> {
   readonly #options: Required<Omit<SGDOptions, 'lr'>>;
 
   constructor(parameters: Iterable<Tensor>, options: SGDOptions = {}) {
+    checkOptions('SGD', options, 'lr momentum nesterov? weightDecay');
     const { lr = 1e-3, momentum = 0, nesterov = false, weightDecay = 0 } = options;
     checkFraction('SGD', 'momentum', momentum);
     checkNumber('SGD', 'weightDecay', weightDecay, 0);
@@ -75,6 +76,7 @@ export class Lion extends Optimizer<LionNames> {
   readonly #weightDecay: number;
 
   constructor(parameters: Iterable<Tensor>, options: LionOptions = {}) {
+    checkOptions('Lion', options, 'lr betas weightDecay');
     const { lr = 1e-4, betas = [0.9, 0.99], weightDecay = 0 } = options;
     for (const beta of betas) checkFraction('Lion', 'betas', beta);
     checkNumber('Lion', 'weightDecay', weightDecay, 0);

@@ -1,5 +1,6 @@
 /** Callbacks: what a training loop tells those who follow it, and how they stop it. */
 import type { AnyModule } from '../module/module.ts';
+import { checkOptions } from '../errors.ts';
 
 /** The numbers of one epoch. Losses and metrics are means over rows. */
 export interface EpochReport {
@@ -64,6 +65,7 @@ export function earlyStopping(
     readonly minDelta?: number;
   } = {},
 ): Callback {
+  checkOptions('earlyStopping', options, 'watch! patience# minDelta#');
   const { watch = (report) => report.validation?.loss ?? report.loss, patience = 3, minDelta = 0 } = options;
   let best = Number.POSITIVE_INFINITY;
   let waited = 0;

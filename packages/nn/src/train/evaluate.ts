@@ -1,6 +1,6 @@
 /** evaluate: loss and metrics of a model over batches, with everything in evaluation mode and no gradients. */
 import { noGrad, scope, type Tensor } from '@polygrad/core/functions';
-import { NnError } from '../errors.ts';
+import { checkOptions, NnError } from '../errors.ts';
 import type { Module } from '../module/module.ts';
 import { type BatchSource, passOf, toDevice } from './batch.ts';
 import { Meter, type Metrics } from './meter.ts';
@@ -35,6 +35,7 @@ export interface Evaluation {
  * });
  */
 export async function evaluate(model: Module, data: BatchSource, options: EvaluateOptions): Promise<Evaluation> {
+  checkOptions('evaluate', options, 'loss! metrics');
   const { loss, metrics = {} } = options;
   const names = Object.keys(metrics);
   const meter = new Meter(['loss', ...names]);

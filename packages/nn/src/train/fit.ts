@@ -3,7 +3,7 @@
  * submission; the sums are read every few steps, so the loop seldom waits for the device.
  */
 import { scope, type Tensor } from '@polygrad/core/functions';
-import { checkInteger, NnError } from '../errors.ts';
+import { checkOptions, checkInteger, NnError } from '../errors.ts';
 import type { Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
 import type { Optimizer } from '../optim/optimizer.ts';
@@ -99,6 +99,11 @@ function trainStep(
  * });
  */
 export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
+  checkOptions(
+    'fit',
+    options,
+    'optimizer loss! epochs metrics validation callbacks progress clipNorm readEvery firstEpoch signal',
+  );
   const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, signal } = options;
   checkInteger('fit', 'epochs', epochs, 0);
   checkInteger('fit', 'readEvery', readEvery, 1);

@@ -1,0 +1,61 @@
+/** Options of layers, optimizers, schedules and training: names that nobody reads are refused with the one that was meant. */
+import { ones, type Tensor } from '@polygrad/core/functions';
+import { createReferenceEngine } from '@polygrad/core/testing';
+import { setEngine } from '@polygrad/core';
+import { beforeAll, expect, it } from 'vitest';
+import * as nn from './index.ts';
+
+beforeAll(() => setEngine(createReferenceEngine()));
+
+const list = (): Tensor[] => [ones([2], { requiresGrad: true })];
+const calls: Readonly<Record<string, [call: (options: never) => unknown, wrong: string, right: string]>> = {
+  Linear: [(o) => new nn.Linear(2, 2, o), 'biases', 'bias'],
+  Conv2d: [(o) => new nn.Conv2d(1, 1, 3, o), 'pad', 'padding'],
+  ConvTranspose2d: [(o) => new nn.ConvTranspose2d(1, 1, 3, o), 'output_padding', 'outputPadding'],
+  Embedding: [(o) => new nn.Embedding(2, 2, o), 'padding_idx', 'paddingIndex'],
+  BatchNorm2d: [(o) => new nn.BatchNorm2d(2, o), 'epsilon', 'eps'],
+  LayerNorm: [(o) => new nn.LayerNorm(2, o), 'affin', 'affine'],
+  RMSNorm: [(o) => new nn.RMSNorm(2, o), 'epsilon', 'eps'],
+  MaxPool2d: [(o) => new nn.MaxPool2d(2, o), 'strides', 'stride'],
+  AvgPool2d: [(o) => new nn.AvgPool2d(2, o), 'ceilmode', 'ceilMode'],
+  Flatten: [(o) => new nn.Flatten(o), 'starts', 'start'],
+  GELU: [(o) => new nn.GELU(o), 'approx', 'approximate'],
+  SGD: [(o) => new nn.SGD(list(), o), 'learningRate', 'lr'],
+  Adam: [(o) => new nn.Adam(list(), o), 'weight_decay', 'weightDecay'],
+  AdamW: [(o) => new nn.AdamW(list(), o), 'beta', 'betas'],
+  RMSProp: [(o) => new nn.RMSProp(list(), o), 'learningRate', 'lr'],
+  Adagrad: [(o) => new nn.Adagrad(list(), o), 'lrate', 'lr'],
+  Adadelta: [(o) => new nn.Adadelta(list(), o), 'Rho', 'rho'],
+  Lion: [(o) => new nn.Lion(list(), o), 'Betas', 'betas'],
+  stepDecay: [(o) => nn.stepDecay(1, o), 'factors', 'factor'],
+  multiStepDecay: [(o) => nn.multiStepDecay(1, o), 'fact', 'factor'],
+  cosineDecay: [(o) => nn.cosineDecay(1, o), 'step', 'steps'],
+  polynomialDecay: [(o) => nn.polynomialDecay(1, o), 'Power', 'power'],
+  oneCycle: [(o) => nn.oneCycle(1, o), 'start_factor', 'startFactor'],
+  kaimingUniform: [(o) => nn.kaimingUniform(o), 'modes', 'mode'],
+  kaimingNormal: [(o) => nn.kaimingNormal(o), 'nonlinear', 'nonlinearity'],
+  earlyStopping: [(o) => nn.earlyStopping(o), 'min_delta', 'minDelta'],
+  loadStateDict: [(o) => new nn.Linear(1, 1).loadStateDict({}, o), 'stricts', 'strict'],
+};
+
+it.each(Object.entries(calls))('%s', (name, [call, wrong, right]) => {
+  expect(() => call({ [wrong]: undefined } as never)).toThrow(nn.NnError);
+  expect(() => call({ [wrong]: undefined } as never)).toThrow(
+    `[${name}] no option '${wrong}', did you mean '${right}'? Known are `,
+  );
+  expect(() => call('text' as never)).toThrow(`[${name}] bad options: 'text'; must be an object`);
+  expect(() => call(null as never)).toThrow(`[${name}] bad options: null; must be an object`);
+});
+
+it('fit and evaluate refuse theirs, too', async () => {
+  const model = new nn.Linear(2, 2);
+  await expect(nn.fit(model, [], { epoch: 1 } as never)).rejects.toThrow(
+    "[fit] no option 'epoch', did you mean 'epochs'?",
+  );
+  await expect(nn.fit(model, [], { loss: 'mse' } as never)).rejects.toThrow(
+    "[fit] bad loss: 'mse'; must be a function",
+  );
+  await expect(nn.fit(model, [], null as never)).rejects.toThrow('[fit] bad options: null; must be an object');
+  await expect(nn.evaluate(model, [], { metric: {} } as never)).rejects.toThrow("did you mean 'metrics'?");
+  expect(() => new nn.Linear(2, 2, { bias: 'no' as never })).toThrow("[Linear] bad bias: 'no'; must be true or false");
+});
