@@ -12,6 +12,20 @@ beforeAll(async () => {
   seed(3);
 });
 
+/** The sequence that a recurrent layer makes. */
+class Output extends nn.Module<[x: Tensor], Tensor> {
+  readonly inner: nn.LSTM | nn.GRU;
+
+  constructor(inner: nn.LSTM | nn.GRU) {
+    super();
+    this.inner = inner;
+  }
+
+  forward(x: Tensor): Tensor {
+    return this.inner.forward(x).output;
+  }
+}
+
 const image = [2, 4, 6, 6];
 const layers: Readonly<
   Record<string, () => [layer: nn.Module<[x: Tensor], Tensor>, input: readonly number[] | Tensor]>
@@ -23,6 +37,10 @@ const layers: Readonly<
   LayerNorm: () => [new nn.LayerNorm(6), image],
   RMSNorm: () => [new nn.RMSNorm(6), image],
   Embedding: () => [new nn.Embedding(5, 3), tensor([0, 4, 2], { dtype: 'int32' })],
+  MultiHeadAttention: () => [new nn.MultiHeadAttention(4, 2), [2, 3, 4]],
+  TransformerBlock: () => [new nn.TransformerBlock(4, 2, { dropout: 0.1 }), [2, 3, 4]],
+  LSTM: () => [new Output(new nn.LSTM(4, 2, { layers: 2, dropout: 0.1 })), [2, 3, 4]],
+  GRU: () => [new Output(new nn.GRU(4, 2, { bidirectional: true })), [2, 3, 4]],
   Dropout: () => [new nn.Dropout(0.5), image],
   MaxPool2d: () => [new nn.MaxPool2d(2), image],
   AvgPool2d: () => [new nn.AvgPool2d(2), image],

@@ -46,6 +46,13 @@ export {
   Tanh,
 } from './layers/activation.ts';
 export {
+  type AttentionCall,
+  MultiHeadAttention,
+  type MultiHeadAttentionOptions,
+  TransformerBlock,
+  type TransformerBlockOptions,
+} from './layers/attention.ts';
+export {
   Conv2d,
   type Conv2dOptions,
   ConvTranspose2d,
@@ -63,6 +70,15 @@ export {
   RMSNorm,
 } from './layers/norm.ts';
 export { AvgPool2d, GlobalAvgPool2d, MaxPool2d } from './layers/pool.ts';
+export {
+  GRU,
+  type GRUResult,
+  type GRUState,
+  LSTM,
+  type LSTMResult,
+  type LSTMState,
+  type RecurrentOptions,
+} from './layers/recurrent.ts';
 export { Flatten } from './layers/shape.ts';
 export { type AnyModule, isModule, type LoadOptions, Module } from './module/module.ts';
 export { buffer, parameter, roleOf, type TensorRole } from './module/parameter.ts';

@@ -1,0 +1,210 @@
+/** MultiHeadAttention and TransformerBlock: attention with learned projections, and the block that transformers repeat. */
+import {
+  type DType,
+  chunk,
+  dropout,
+  gelu,
+  matmul,
+  narrow,
+  permute,
+  relu,
+  reshape,
+  scaledDotProductAttention,
+  type Tensor,
+  transpose,
+} from '@polygrad/core/functions';
+import { checkFraction, checkInteger, NnError } from '../errors.ts';
+import { filled } from '../init/filled.ts';
+import { xavierUniform, zerosInit } from '../init/init.ts';
+import { Module } from '../module/module.ts';
+import { parameter } from '../module/parameter.ts';
+import { Linear } from './linear.ts';
+import { LayerNorm } from './norm.ts';
+
+export interface MultiHeadAttentionOptions {
+  /** Whether projections have biases (default true). */
+  readonly bias?: boolean;
+  /** Every element sees itself and those before it only (default false). */
+  readonly causal?: boolean;
+  /** Share of the attention weights that become zero in training (default 0). */
+  readonly dropout?: number;
+  readonly dtype?: DType;
+}
+
+/** What one call of MultiHeadAttention says beside its operands. */
+export interface AttentionCall {
+  /** Which keys a query sees: bool (true takes part), or numbers that are added to the scores. Broadcasts to [N, heads, L, S]. */
+  readonly mask?: Tensor | null;
+}
+
+/**
+ * Attention in several heads, with learned projections before and after. Source: Vaswani et al., "Attention is all you need" (2017);
+ * PyTorch `nn.MultiheadAttention` with `batch_first`, whose weights it can load.
+ *
+ * @example
+ * const layer = new MultiHeadAttention(16, 4, { causal: true });
+ * layer.forward(zeros([2, 5, 16])).shape; // [2, 5, 16]
+ */
+export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, value?: Tensor, call?: AttentionCall]> {
+  /** Projections of queries, keys and values, one below the other: [3 width, width]. Names as in PyTorch's state dictionaries. */
+  readonly in_proj_weight: Tensor;
+  /** Shape [3 width], or null without biases. */
+  readonly in_proj_bias: Tensor | null;
+  readonly out_proj: Linear;
+  readonly width: number;
+  readonly heads: number;
+  readonly causal: boolean;
+  readonly dropout: number;
+
+  /**
+   * @param width size of the last axis of what comes in and goes out
+   * @param heads must divide the width
+   */
+  constructor(width: number, heads: number, options: MultiHeadAttentionOptions = {}) {
+    super();
+    checkInteger('MultiHeadAttention', 'width', width, 1);
+    checkInteger('MultiHeadAttention', 'heads', heads, 1);
+    if (width % heads !== 0)
+      throw new NnError(
+        'MultiHeadAttention',
+        `${heads} heads do not divide a width of ${width}; choose a divisor of it`,
+        ['heads'],
+      );
+    const { bias = true, causal = false, dropout: share = 0, dtype = 'float32' } = options;
+    checkFraction('MultiHeadAttention', 'dropout', share);
+    this.in_proj_weight = parameter(xavierUniform()([3 * width, width], dtype));
+    this.in_proj_bias = bias ? parameter(filled([3 * width], 0, dtype)) : null;
+    this.out_proj = new Linear(width, width, { bias, dtype, biasInit: zerosInit() });
+    this.width = width;
+    this.heads = heads;
+    this.causal = causal;
+    this.dropout = share;
+  }
+
+  /**
+   * @param query shape [N, L, width]
+   * @param key shape [N, S, width] (default: the queries)
+   * @param value shape [N, S, width] (default: the keys)
+   * @param call a mask
+   * @returns shape [N, L, width]
+   * @throws NnError unless all have three axes, the last of size `width`; ShapeError where they do not fit each other
+   */
+  forward(query: Tensor, key: Tensor = query, value: Tensor = key, call: AttentionCall = {}): Tensor {
+    for (const [name, x] of Object.entries({ query, key, value })) this.#check(name, x);
+    const [q, k, v] = this.#projected(query, key, value);
+    const mixed = scaledDotProductAttention(this.#apart(q), this.#apart(k), this.#apart(v), {
+      mask: call.mask ?? null,
+      causal: this.causal,
+      dropout: this.training ? this.dropout : 0,
+    });
+    return this.out_proj.forward(reshape(permute(mixed, [0, 2, 1, 3]), query.shape));
+  }
+
+  #check(name: string, { shape }: Tensor): void {
+    if (shape.length !== 3 || shape[2] !== this.width)
+      throw new NnError(
+        'MultiHeadAttention',
+        `${name} has shape [${shape.join(', ')}]; it must be [N, length, ${this.width}]`,
+        [name],
+      );
+  }
+
+  /** Projections of the three operands; of one tensor, in one product. */
+  #projected(query: Tensor, key: Tensor, value: Tensor): readonly [Tensor, Tensor, Tensor] {
+    if (query === key && key === value)
+      return chunk(this.#product(query, 0, 3), 3, { axis: 2 }) as [Tensor, Tensor, Tensor];
+    const q = this.#product(query, 0, 1);
+    if (key === value) return [q, ...(chunk(this.#product(key, 1, 2), 2, { axis: 2 }) as [Tensor, Tensor])];
+    return [q, this.#product(key, 1, 1), this.#product(value, 2, 1)];
+  }
+
+  /** `x` through `count` of the three projections from `first` on. */
+  #product(x: Tensor, first: number, count: number): Tensor {
+    const part = (t: Tensor): Tensor => (count === 3 ? t : narrow(t, 0, first * this.width, count * this.width));
+    const product = matmul(x, transpose(part(this.in_proj_weight)));
+    return this.in_proj_bias === null ? product : product.add(part(this.in_proj_bias));
+  }
+
+  /** [N, L, width] to [N, heads, L, width / heads]. */
+  #apart(x: Tensor): Tensor {
+    const [batch, length] = x.shape as [number, number];
+    return permute(reshape(x, [batch, length, this.heads, this.width / this.heads]), [0, 2, 1, 3]);
+  }
+}
+
+export interface TransformerBlockOptions extends MultiHeadAttentionOptions {
+  /** Width between the two linear layers (default 4 times the block's). */
+  readonly hidden?: number;
+  /** Function between them: 'gelu' (default), 'relu', or any other of one tensor. */
+  readonly activation?: 'gelu' | 'relu' | ((x: Tensor) => Tensor);
+  /** Normalise before attention and linear layers (default) or, as in the paper, the sums after them. */
+  readonly normFirst?: boolean;
+  /** Added to variances (default 1e-5). */
+  readonly eps?: number;
+}
+
+/**
+ * Self-attention and two linear layers, each added to what went into it, with layer norms and dropout. Source: Vaswani et al. (2017);
+ * Xiong et al., "On layer normalization in the transformer architecture" (2020) for `normFirst`; PyTorch `nn.TransformerEncoderLayer` with
+ * `batch_first`, whose weights it can load (there 'relu' and `normFirst: false` are the defaults).
+ *
+ * @example
+ * const block = new TransformerBlock(16, 4, { causal: true, dropout: 0.1 });
+ * block.forward(zeros([2, 5, 16])).shape; // [2, 5, 16]
+ */
+export class TransformerBlock extends Module<[x: Tensor, call?: AttentionCall]> {
+  readonly self_attn: MultiHeadAttention;
+  readonly linear1: Linear;
+  readonly linear2: Linear;
+  readonly norm1: LayerNorm;
+  readonly norm2: LayerNorm;
+  readonly activation: (x: Tensor) => Tensor;
+  readonly normFirst: boolean;
+  readonly dropout: number;
+
+  /**
+   * @param width size of the last axis of what comes in and goes out
+   * @param heads must divide the width
+   */
+  constructor(width: number, heads: number, options: TransformerBlockOptions = {}) {
+    super();
+    const { hidden = 4 * width, activation = 'gelu', normFirst = true, eps = 1e-5, ...attention } = options;
+    const { bias = true, dtype = 'float32', dropout: share = 0 } = attention;
+    checkInteger('TransformerBlock', 'hidden', hidden, 1);
+    if (typeof activation !== 'function' && activation !== 'gelu' && activation !== 'relu')
+      throw new NnError(
+        'TransformerBlock',
+        `activation is ${String(activation)}; it must be 'gelu', 'relu' or a function of one tensor`,
+        ['activation'],
+      );
+    this.self_attn = new MultiHeadAttention(width, heads, attention);
+    this.linear1 = new Linear(width, hidden, { bias, dtype });
+    this.linear2 = new Linear(hidden, width, { bias, dtype });
+    this.norm1 = new LayerNorm(width, { eps, dtype });
+    this.norm2 = new LayerNorm(width, { eps, dtype });
+    this.activation = activation === 'gelu' ? (x) => gelu(x) : activation === 'relu' ? relu : activation;
+    this.normFirst = normFirst;
+    this.dropout = share;
+  }
+
+  /**
+   * @param x shape [N, L, width]
+   * @param call a mask
+   * @returns the same shape
+   */
+  forward(x: Tensor, call: AttentionCall = {}): Tensor {
+    const attend = (t: Tensor): Tensor => this.#dropped(this.self_attn.forward(t, t, t, call));
+    const think = (t: Tensor): Tensor =>
+      this.#dropped(this.linear2.forward(this.#dropped(this.activation(this.linear1.forward(t)))));
+    if (this.normFirst) {
+      const seen = x.add(attend(this.norm1.forward(x)));
+      return seen.add(think(this.norm2.forward(seen)));
+    }
+    const seen = this.norm1.forward(x.add(attend(x)));
+    return this.norm2.forward(seen.add(think(seen)));
+  }
+
+  #dropped(x: Tensor): Tensor {
+    return this.training && this.dropout > 0 ? dropout(x, { p: this.dropout, training: true }) : x;
+  }
+}

@@ -1,0 +1,277 @@
+/**
+ * LSTM and GRU: layers that go through a sequence step by step and carry a state along.
+ *
+ * Steps are recorded one by one, so a step of training is one plan whose size grows with the sequence. Only what depends on the state is
+ * computed in the loop: the products with the inputs are one product over all steps.
+ */
+import {
+  chunk,
+  type DType,
+  dropout,
+  matmul,
+  reshape,
+  select,
+  sigmoid,
+  stack,
+  tanh,
+  type Tensor,
+  transpose,
+  zeros,
+} from '@polygrad/core/functions';
+import { checkFraction, checkInteger, NnError } from '../errors.ts';
+import { uniformInit } from '../init/init.ts';
+import { Module } from '../module/module.ts';
+import { parameter } from '../module/parameter.ts';
+
+export interface RecurrentOptions {
+  /** Layers on top of each other (default 1). */
+  readonly layers?: number;
+  /** Go through the sequence from its end as well; results of both directions lie side by side (default false). */
+  readonly bidirectional?: boolean;
+  /** Whether there are biases (default true). */
+  readonly bias?: boolean;
+  /** Share of the elements between two layers that become zero in training (default 0). */
+  readonly dropout?: number;
+  readonly dtype?: DType;
+}
+
+/** Parameters of one layer in one direction. */
+interface Cell {
+  readonly inputs: Tensor;
+  readonly hidden: Tensor;
+  readonly inputBias: Tensor | null;
+  readonly hiddenBias: Tensor | null;
+}
+
+/** What one step makes of the part that depends on its input, and of the state before it. */
+type Step = (input: Tensor, state: readonly Tensor[], cell: Cell) => readonly Tensor[];
+
+/** `x W^T + b`. */
+function projected(x: Tensor, weight: Tensor, bias: Tensor | null): Tensor {
+  const product = matmul(x, transpose(weight));
+  return bias === null ? product : product.add(bias);
+}
+
+/** What LSTM and GRU have in common. */
+abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State], Result> {
+  readonly inputs: number;
+  readonly hidden: number;
+  readonly layers: number;
+  readonly bidirectional: boolean;
+  readonly dropout: number;
+  /** Layer by layer, the backward direction after the forward one. */
+  readonly #cells: readonly Cell[];
+  readonly #name: string;
+
+  constructor(name: string, gates: number, inputs: number, hidden: number, options: RecurrentOptions) {
+    super();
+    const { layers = 1, bidirectional = false, bias = true, dropout: share = 0, dtype = 'float32' } = options;
+    checkInteger(name, 'inputs', inputs, 1);
+    checkInteger(name, 'hidden', hidden, 1);
+    checkInteger(name, 'layers', layers, 1);
+    checkFraction(name, 'dropout', share);
+    this.inputs = inputs;
+    this.hidden = hidden;
+    this.layers = layers;
+    this.bidirectional = bidirectional;
+    this.dropout = share;
+    this.#name = name;
+    const init = uniformInit(-1 / Math.sqrt(hidden), 1 / Math.sqrt(hidden));
+    const make = (label: string, shape: readonly number[]): Tensor => {
+      const value = parameter(init(shape, dtype));
+      Object.defineProperty(this, label, { value, enumerable: true });
+      return value;
+    };
+    const directions = bidirectional ? ['', '_reverse'] : [''];
+    const rows = gates * hidden;
+    this.#cells = Array.from({ length: layers }, (_, layer) =>
+      directions.map((direction): Cell => {
+        const place = `l${layer}${direction}`;
+        const width = layer === 0 ? inputs : hidden * directions.length;
+        return {
+          inputs: make(`weight_ih_${place}`, [rows, width]),
+          hidden: make(`weight_hh_${place}`, [rows, hidden]),
+          inputBias: bias ? make(`bias_ih_${place}`, [rows]) : null,
+          hiddenBias: bias ? make(`bias_hh_${place}`, [rows]) : null,
+        };
+      }),
+    ).flat();
+  }
+
+  /**
+   * Through all layers.
+   *
+   * @param state per kind of state, [layers * directions, N, hidden]
+   * @returns the last layer's hidden states, and the last state of each kind
+   */
+  protected run(x: Tensor, state: readonly Tensor[] | null, kinds: number, step: Step): [Tensor, Tensor[]] {
+    const { shape } = x;
+    if (shape.length !== 3 || shape[1] === 0 || shape[2] !== this.inputs)
+      throw new NnError(
+        this.#name,
+        `x has shape [${shape.join(', ')}]; it must be [N, steps, ${this.inputs}] with at least one step`,
+        ['x'],
+      );
+    const one = [shape[0] as number, this.hidden];
+    const whole = [this.#cells.length, ...one];
+    for (const given of state ?? []) {
+      if (given?.shape?.join() === whole.join()) continue;
+      throw new NnError(
+        this.#name,
+        `a state has shape [${given?.shape?.join(', ')}]; it must be [${whole.join(', ')}]: layers times directions, N, hidden`,
+        ['state'],
+      );
+    }
+    const directions = this.bidirectional ? 2 : 1;
+    const last: (readonly Tensor[])[] = [];
+    let sequence = x;
+    for (let layer = 0; layer < this.layers; layer++) {
+      if (layer > 0 && this.training && this.dropout > 0)
+        sequence = dropout(sequence, { p: this.dropout, training: true });
+      const results: Tensor[] = [];
+      for (let direction = 0; direction < directions; direction++) {
+        const at = layer * directions + direction;
+        const cell = this.#cells[at] as Cell;
+        const start = Array.from({ length: kinds }, (_, kind) =>
+          state === null ? zeros(one, { dtype: cell.hidden.dtype }) : select(state[kind] as Tensor, 0, at),
+        );
+        const [output, end] = through(sequence, start, cell, direction === 1, step);
+        results.push(output);
+        last.push(end);
+      }
+      sequence = results.length === 1 ? (results[0] as Tensor) : sideBySide(results);
+    }
+    return [sequence, Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind] as Tensor)))];
+  }
+}
+
+/** [N, T, H] and [N, T, H] to [N, T, 2 H]. */
+function sideBySide(results: readonly Tensor[]): Tensor {
+  const [batch, steps, hidden] = (results[0] as Tensor).shape as [number, number, number];
+  return reshape(stack(results, 2), [batch, steps, results.length * hidden]);
+}
+
+/** One layer in one direction. */
+function through(
+  x: Tensor,
+  start: readonly Tensor[],
+  cell: Cell,
+  backward: boolean,
+  step: Step,
+): [Tensor, readonly Tensor[]] {
+  const inputs = projected(x, cell.inputs, cell.inputBias);
+  const steps = x.shape[1] as number;
+  const outputs = new Array<Tensor>(steps);
+  let state = start;
+  for (let i = 0; i < steps; i++) {
+    const t = backward ? steps - 1 - i : i;
+    state = step(select(inputs, 1, t), state, cell);
+    outputs[t] = state[0] as Tensor;
+  }
+  return [stack(outputs, 1), state];
+}
+
+/** Where an LSTM is: hidden state and cell state, each [layers * directions, N, hidden]. */
+export interface LSTMState {
+  readonly hidden: Tensor;
+  readonly cell: Tensor;
+}
+
+/** Result of an LSTM: hidden states of the last layer, [N, T, hidden * directions], and the state after the last step. */
+export interface LSTMResult extends LSTMState {
+  readonly output: Tensor;
+}
+
+/**
+ * Long short-term memory. Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000); PyTorch `nn.LSTM` with
+ * `batch_first`, whose weights it can load.
+ *
+ * `i, f, g, o = W x + b + U h + c`, then `cell = sigmoid(f) cell + sigmoid(i) tanh(g)` and `h = sigmoid(o) tanh(cell)`.
+ *
+ * @example
+ * const layer = new LSTM(8, 16, { layers: 2 });
+ * const { output, hidden } = layer.forward(zeros([4, 10, 8]));
+ * output.shape; // [4, 10, 16]
+ */
+export class LSTM extends Recurrent<LSTMState, LSTMResult> {
+  /**
+   * @param inputs size of the last axis of what comes in
+   * @param hidden size of the state
+   */
+  constructor(inputs: number, hidden: number, options: RecurrentOptions = {}) {
+    super('LSTM', 4, inputs, hidden, options);
+  }
+
+  /**
+   * @param x shape [N, T, inputs]
+   * @param state where to start (default: zeros)
+   * @throws NnError for other shapes
+   */
+  forward(x: Tensor, state?: LSTMState): LSTMResult {
+    const [output, [hidden, cell]] = this.run(x, state ? [state.hidden, state.cell] : null, 2, lstmStep);
+    return { output, hidden: hidden as Tensor, cell: cell as Tensor };
+  }
+}
+
+function lstmStep(input: Tensor, state: readonly Tensor[], cell: Cell): readonly Tensor[] {
+  const [h, c] = state as [Tensor, Tensor];
+  const [i, f, g, o] = chunk(input.add(projected(h, cell.hidden, cell.hiddenBias)), 4, { axis: 1 }) as [
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+  ];
+  const next = sigmoid(f)
+    .mul(c)
+    .add(sigmoid(i).mul(tanh(g)));
+  return [sigmoid(o).mul(tanh(next)), next];
+}
+
+/** Where a GRU is: its hidden state, [layers * directions, N, hidden]. */
+export interface GRUState {
+  readonly hidden: Tensor;
+}
+
+/** Result of a GRU: hidden states of the last layer, [N, T, hidden * directions], and the state after the last step. */
+export interface GRUResult extends GRUState {
+  readonly output: Tensor;
+}
+
+/**
+ * Gated recurrent unit. Source: Cho et al. (2014), with the reset gate after the product as in PyTorch `nn.GRU` with `batch_first`,
+ * whose weights it can load.
+ *
+ * `r, z = sigmoid(W x + b + U h + c)`, `n = tanh(W x + b + r (U h + c))`, then `h = (1 - z) n + z h`.
+ *
+ * @example
+ * const layer = new GRU(8, 16, { bidirectional: true });
+ * layer.forward(zeros([4, 10, 8])).output.shape; // [4, 10, 32]
+ */
+export class GRU extends Recurrent<GRUState, GRUResult> {
+  /**
+   * @param inputs size of the last axis of what comes in
+   * @param hidden size of the state
+   */
+  constructor(inputs: number, hidden: number, options: RecurrentOptions = {}) {
+    super('GRU', 3, inputs, hidden, options);
+  }
+
+  /**
+   * @param x shape [N, T, inputs]
+   * @param state where to start (default: zeros)
+   * @throws NnError for other shapes
+   */
+  forward(x: Tensor, state?: GRUState): GRUResult {
+    const [output, [hidden]] = this.run(x, state ? [state.hidden] : null, 1, gruStep);
+    return { output, hidden: hidden as Tensor };
+  }
+}
+
+function gruStep(input: Tensor, [h]: readonly Tensor[], cell: Cell): readonly Tensor[] {
+  const before = h as Tensor;
+  const thirds = (t: Tensor): readonly Tensor[] => chunk(t, 3, { axis: 1 });
+  const [ri, zi, ni] = thirds(input) as [Tensor, Tensor, Tensor];
+  const [rh, zh, nh] = thirds(projected(before, cell.hidden, cell.hiddenBias)) as [Tensor, Tensor, Tensor];
+  const next = tanh(ni.add(sigmoid(ri.add(rh)).mul(nh)));
+  return [next.add(sigmoid(zi.add(zh)).mul(before.sub(next)))];
+}
