@@ -34,7 +34,8 @@ export class ArgsBlock {
   /** Writes an address or a size. */
   setPointer(slot: number, value: number): void {
     const at = argsAt / 4 + 2 * slot;
-    this.#i32[at] = value;
+    // What is there already is not written again: workers keep the line in their caches.
+    if (this.#i32[at] !== value) this.#i32[at] = value;
     if (this.#wide) this.#i32[at + 1] = value / 2 ** 32;
   }
 

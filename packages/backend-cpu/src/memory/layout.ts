@@ -29,7 +29,7 @@ export const control = {
    * down, `chunkBits` bits each for the last two.
    */
   ticket: 16640,
-  /** Chunks finished. */
+  /** Chunks that workers have finished since the start, in 32 bits. */
   done: 16656,
   /** Workers blocked in Atomics.wait. */
   sleepers: 16672,

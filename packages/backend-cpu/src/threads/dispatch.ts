@@ -4,7 +4,7 @@
  * A dispatch is posted by one store to the ticket word, which holds the range of chunks that nobody has taken. Whoever makes
  * the range smaller by a compare-and-exchange owns the chunks between: the main thread takes the first, workers the last, so
  * that threads tend to meet the same data again in the next dispatch. Each takes a part of what is left, ever fewer towards the
- * end: few takes, and threads that end together. A worker that wakes late finds an empty range or the range of the running
+ * end: few takes, and threads that end together. The main thread takes less than its share, as it has other things to do. A worker that wakes late finds an empty range or the range of the running
  * dispatch, and reads what that dispatch is only after it owns a chunk; nobody waits for workers that did not come. Which
  * thread runs a chunk never matters to results.
  *
@@ -38,10 +38,12 @@ export interface Shares {
 const chunkMask = (1 << chunkBits) - 1;
 /** Looks at a word before a thread goes to sleep: half a millisecond or so. */
 export const spins = 200_000;
+/** Chunks left to each worker when the main thread goes on to what comes next; it comes back for them if it must wait. */
+const leftPerWorker = 2;
 
 export class SharedDispatch {
-  /** Of the chunks that are left a thread takes the part 3 * 2 ** -shareShift: three quarters of its share at most. */
-  readonly shareShift: number;
+  /** Of the chunks that are left the main thread takes the part 3 * 2 ** -shareShift: three quarters of its share at most. */
+  readonly #shareShift: number;
   readonly #words: Int32Array;
   readonly #workers: number;
   readonly #scratch: number;
@@ -53,6 +55,8 @@ export class SharedDispatch {
   #chunks = 0;
   /** Chunks done by this thread. */
   #done = 0;
+  /** All chunks that workers have finished before this dispatch, as the word counts them. */
+  #before = 0;
   #failure: unknown;
 
   /** `scratch`: the main thread's memory for SHARED. */
@@ -60,7 +64,7 @@ export class SharedDispatch {
     this.#words = words;
     this.#workers = workers;
     this.#scratch = scratch;
-    this.shareShift = 33 - Math.clz32(2 * workers + 1);
+    this.#shareShift = 33 - Math.clz32(2 * workers + 1);
   }
 
   /** Posts work whose args block is written, and takes part in it until what is left can be left to busy workers. */
@@ -68,22 +72,22 @@ export class SharedDispatch {
     const words = this.#words;
     const { chunk, most } = shares;
     const chunks = Math.ceil(work.groups / chunk);
-    words[control.slot] = work.slot;
-    words[control.fn] = work.index;
-    words[control.chunkGroups] = chunk;
-    words[control.groups] = work.groups;
-    words[control.mostChunks] = most;
-    Atomics.store(words, control.done, 0);
+    // What is there already is not written again: the line stays in the caches of workers.
+    if (words[control.slot] !== work.slot) words[control.slot] = work.slot;
+    if (words[control.fn] !== work.index) words[control.fn] = work.index;
+    if (words[control.chunkGroups] !== chunk) words[control.chunkGroups] = chunk;
+    if (words[control.groups] !== work.groups) words[control.groups] = work.groups;
+    if (words[control.mostChunks] !== most) words[control.mostChunks] = most;
     this.#number = (this.#number + 1) & (0x7fffffff >> (2 * chunkBits));
     // The first chunks are this thread's from the start.
-    const count = Math.max(1, Math.min((3 * chunks) >> this.shareShift, most));
+    const count = Math.max(1, Math.min((3 * chunks) >> this.#shareShift, most));
     Atomics.store(words, control.ticket, (((this.#number << chunkBits) | chunks) << chunkBits) + count);
     this.#work = work;
     this.#shares = shares;
     this.#chunks = chunks;
     this.#done = 0;
     this.#run(0, count);
-    this.#take(this.#workers);
+    this.#take(leftPerWorker * this.#workers);
   }
 
   /** Waits for the end of the dispatch. The error of a chunk that failed is thrown here. */
@@ -92,8 +96,9 @@ export class SharedDispatch {
     if (work === null) return;
     this.#take(0);
     const words = this.#words;
-    const others = this.#chunks - this.#done;
-    if (Atomics.load(words, control.done) !== others) this.#join(others);
+    const all = (this.#before + this.#chunks - this.#done) | 0;
+    if (Atomics.load(words, control.done) !== all) this.#join(all);
+    this.#before = all;
     this.#work = null;
     let failure = this.#failure;
     this.#failure = undefined;
@@ -113,7 +118,7 @@ export class SharedDispatch {
       const end = (ticket >> chunkBits) & chunkMask;
       const left = end - first;
       if (left <= 0 || (left <= leave && end < this.#chunks)) return;
-      const count = Math.max(1, Math.min((3 * left) >> this.shareShift, this.#shares.most));
+      const count = Math.max(1, Math.min((3 * left) >> this.#shareShift, this.#shares.most));
       if (Atomics.compareExchange(words, control.ticket, ticket, ticket + count) === ticket) this.#run(first, count);
     }
   }
@@ -129,7 +134,7 @@ export class SharedDispatch {
     this.#done += count;
   }
 
-  /** Waits until the workers have finished this many chunks. */
+  /** Waits until the workers have finished so many chunks in all. */
   #join(chunks: number): void {
     const words = this.#words;
     for (let i = 0; i < spins || !this.#blocking; i++) if (Atomics.load(words, control.done) === chunks) return;

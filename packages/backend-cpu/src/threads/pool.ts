@@ -38,7 +38,7 @@ export class WorkerPool {
         memory: this.#memory,
         control,
         chunkBits,
-        shareShift: this.dispatch.shareShift,
+        threads: this.#scratch.length + 1,
         tableAt,
         tableSlots,
         ringAt,

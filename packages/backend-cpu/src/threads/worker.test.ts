@@ -20,7 +20,7 @@ it('runs chunks in another process and lets it end', async () => {
   const start: Omit<WorkerStart, 'memory'> = {
     control,
     chunkBits,
-    shareShift: 3,
+    threads: 2,
     tableAt,
     tableSlots,
     ringAt,

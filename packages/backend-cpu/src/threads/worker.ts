@@ -11,8 +11,8 @@ export interface WorkerStart {
   readonly memory: WebAssembly.Memory;
   readonly control: typeof control;
   readonly chunkBits: number;
-  /** Of the chunks that are left a thread takes the part of `3 * 2 ** -shareShift`. */
-  readonly shareShift: number;
+  /** Threads that share the work: of the chunks that are left, a worker takes this part. */
+  readonly threads: number;
   readonly tableAt: number;
   readonly tableSlots: number;
   readonly ringAt: number;
@@ -28,7 +28,7 @@ export interface WorkerStart {
 
 /** Runs until the engine is disposed. */
 export function workerMain(start: WorkerStart): void {
-  const { memory, control, chunkBits, shareShift, tableAt, tableSlots, ringAt, ringSlots, argsAt, wide } = start;
+  const { memory, control, chunkBits, threads, tableAt, tableSlots, ringAt, ringSlots, argsAt, wide } = start;
   const { scratch, spins } = start;
   type KernelFunction = (args: number, from: number, to: number, scratch: number) => void;
   // Only words at the start of memory are used through this view; it stays valid when shared memory grows.
@@ -95,7 +95,7 @@ export function workerMain(start: WorkerStart): void {
     const high = (ticket >> chunkBits) & chunkMask;
     const left = high - (ticket & chunkMask);
     if (left > 0) {
-      const count = Math.max(1, Math.min((3 * left) >> shareShift, words[control.mostChunks]!));
+      const count = Math.max(1, Math.min(Math.ceil(left / threads), words[control.mostChunks]!));
       const next = ticket - (count << chunkBits);
       if (Atomics.compareExchange(words, control.ticket, ticket, next) === ticket) runChunks(high - count, high);
       idle = 0;
