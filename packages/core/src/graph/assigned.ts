@@ -61,6 +61,7 @@ export function assignedHandles(): ReadonlyMap<TrackedHandle, unknown> {
 
 /** A run begins: values it reads itself are not held beside it. */
 export function letGoAssigned(): void {
+  if (assigned.size === 0) return;
   for (const entry of assigned.values()) {
     const { before } = entry;
     if (!entry.held || before.handles + before.uses === 1) continue;

@@ -59,6 +59,8 @@ export class Cone {
   #elsewhere = false;
   #mark = 0;
   #bufferCount = 0;
+  /** Nodes to be computed that somebody may ask for. */
+  #needed = 0;
 
   /** Walks from the nodes asked for, which have no storage yet. False if the engine lacks a dtype, or data that others have. */
   collect(wanted: readonly Node[], options: ConeOptions): boolean {
@@ -69,7 +71,7 @@ export class Cone {
       this.#pool = options.pool;
       this.#dtype = null;
     }
-    let needed = 0;
+    this.#needed = 0;
     let named = 0;
     this.outputs.reserve(wanted.length);
     for (const node of wanted) {
@@ -81,12 +83,8 @@ export class Cone {
       this.outputs.push(node.index);
       if (node.handles !== 0 || node.pins !== 0) named++;
     }
-    for (let i = 0; i < this.count; i++) {
-      const node = this.nodes[i] as Node;
-      if ((node.handles !== 0 || node.pins !== 0) && node.storage === null) needed++;
-    }
     // Usually exactly the outputs are needed by somebody; what another run needs is asked for too, without a name.
-    const heldBehind = needed > named && this.#keepDear(options);
+    const heldBehind = this.#needed > named && this.#keepDear(options);
     if (options.donate && !heldBehind) this.#findDonatable(options.elementBytes);
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
     this.key.append(this.outputs);
@@ -116,47 +114,49 @@ export class Cone {
     const mark = this.#mark;
     const stack = this.#stack;
     const cursor = this.#cursor;
-    const { nodes } = this;
     let { count } = this;
     let top = 0;
     let deepest = 0;
     stack[0] = root;
     cursor[0] = 0;
-    while (top >= 0) {
+    walk: while (top >= 0) {
       const node = stack[top] as Node;
-      if (node.storage === null) {
-        const { src } = node;
-        let at = cursor[top] as number;
-        while (at < src.length && (src[at] as Node).mark === mark) at++;
-        if (at < src.length) {
+      const { src } = node;
+      for (let at = cursor[top] as number; at < src.length; at++) {
+        const source = src[at] as Node;
+        if (source.mark === mark) continue;
+        if (source.storage === null) {
           cursor[top] = at + 1;
-          stack[++top] = src[at] as Node;
+          stack[++top] = source;
           cursor[top] = 0;
           if (top > deepest) deepest = top;
-          continue;
+          continue walk;
         }
-      }
-      node.mark = mark;
-      node.index = count;
-      if (count >= this.#edges.length) this.#growEdges();
-      this.#edges[count] = 0;
-      if (node.storage === null) this.#writeComputed(node, options);
-      else {
+        // Leaves need no place on the stack.
         this.leaves.reserve(1);
         this.leaves.push(count);
-        this.#writeLeaf(node, options);
+        this.#writeLeaf(source, options);
+        this.#number(source, count++);
       }
-      nodes[count++] = node;
+      if (node.handles !== 0 || node.pins !== 0) this.#needed++;
+      this.#writeComputed(node, options);
+      this.#number(node, count++);
       top--;
     }
     this.count = count;
     for (let i = 0; i <= deepest; i++) stack[i] = undefined;
   }
 
-  #growEdges(): void {
-    const bigger = new Int32Array(this.#edges.length * 2);
-    bigger.set(this.#edges);
-    this.#edges = bigger;
+  #number(node: Node, at: number): void {
+    node.mark = this.#mark;
+    node.index = at;
+    this.nodes[at] = node;
+    if (at >= this.#edges.length) {
+      const bigger = new Int32Array(this.#edges.length * 2);
+      bigger.set(this.#edges);
+      this.#edges = bigger;
+    }
+    this.#edges[at] = 0;
   }
 
   #writeComputed(node: Node, options: ConeOptions): void {
@@ -258,13 +258,13 @@ export class Cone {
     for (let i = 0; i < this.leaves.length; i++) {
       const local = this.leaves.data[i] as number;
       const node = this.nodes[local] as Node;
+      // Most leaves have a name: asked first.
+      if (node.handles !== 0 || node.pins !== 0 || node.uses !== this.#edges[local]) continue;
       const { buffer: counted, view } = node.storage as NodeStorage;
       const buffer = counted as PoolBuffer;
-      if (buffer.pool !== this.#pool) continue;
+      if (buffer.refs !== 1 || buffer.pool !== this.#pool) continue;
       const bytes = sizeOf(node.shape) * (elementBytes[dtypeInfo[node.dtype].id] as number);
       if (view.offset !== 0 || buffer.bytes !== bytes) continue;
-      const unnamed = node.handles === 0 && node.pins === 0;
-      if (!unnamed || buffer.refs !== 1 || node.uses !== this.#edges[local]) continue;
       if (this.donatable.length === 0 && this.#isNeededElsewhere()) return;
       this.donatable.reserve(1);
       this.donatable.push(local);

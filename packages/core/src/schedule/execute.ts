@@ -10,27 +10,32 @@ import type { Attrs } from '../graph/attrs.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { realise } from '../graph/recorder.ts';
 import type { Cone } from './cone.ts';
-import type { BindingPlan, OutputPlan, Plan } from './plan.ts';
+import type { BindingPlan, DispatchPlan, OutputPlan, Plan } from './plan.ts';
 import { submit } from './submission.ts';
 
 export function execute(plan: Plan, cone: Cone, pool: BufferPool): void {
   const nodes = cone.nodes as readonly Node[];
   // Buffers of outputs, then blocks for temporaries.
-  const taken: PoolBuffer[] = [];
+  const taken = new Array<PoolBuffer>(plan.buffers.length + plan.blocks.length);
+  let count = 0;
   try {
     for (const { bytes, sizeClass, donor } of plan.buffers) {
-      if (donor < 0) taken.push(pool.alloc(bytes, sizeClass));
+      if (donor < 0) taken[count] = pool.alloc(bytes, sizeClass);
       else {
         const buffer = bufferOf(nodes[donor] as Node);
         buffer.retain();
         buffer.dropCopies();
-        taken.push(buffer);
+        taken[count] = buffer;
       }
+      count++;
     }
-    for (const { bytes, sizeClass } of plan.blocks) taken.push(pool.alloc(bytes, sizeClass));
+    for (const { bytes, sizeClass } of plan.blocks) {
+      taken[count] = pool.alloc(bytes, sizeClass);
+      count++;
+    }
     if (plan.dispatches.length > 0) submit(pool.engine, commandsOf(plan, cone, taken));
   } catch (error) {
-    for (const buffer of taken) buffer.release();
+    while (count > 0) (taken[--count] as PoolBuffer).release();
     throw error;
   }
   if (plan.outputs.length === 1) {
@@ -64,15 +69,17 @@ function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly
 const noScalars: readonly (number | bigint)[] = [];
 
 function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
-  const commands: Command[] = [];
-  for (const { kernel, bindings, scalars } of plan.dispatches) {
+  const { dispatches } = plan;
+  const commands = new Array<Command>(dispatches.length);
+  for (let at = 0; at < dispatches.length; at++) {
+    const { kernel, bindings, scalars } = dispatches[at] as DispatchPlan;
     const bound = new Array<Binding>(bindings.length);
     for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i] as BindingPlan, cone, taken);
     const values =
       scalars.length === 0
         ? noScalars
         : scalars.map((local) => ((cone.nodes[local] as Node).attr as Attrs['scalar']).value);
-    commands.push({ kind: 'dispatch', kernel, bindings: bound, scalars: values });
+    commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values };
   }
   return commands;
 }
