@@ -12,6 +12,7 @@ export function short(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   if (value === 0) return '0';
   const size = Math.abs(value);
+  if (size >= 1e6) return value.toExponential(1);
   if (size >= 1000) return count(value);
   return size >= 1e-4 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
 }

@@ -1,7 +1,7 @@
 /** Saving weights to a file of the visitor's and loading them from one. */
 import type { NetworkReport, TrainerApi } from '../common/protocol.ts';
 import { byId, element } from './dom.ts';
-import { guarded } from './notices.ts';
+import { clearNotices, guarded } from './notices.ts';
 
 /** @param loaded is told of the network that came from a file */
 export function weightsPanel(
@@ -23,6 +23,7 @@ export function weightsPanel(
     guarded(async () => {
       const [file] = load.files ?? [];
       if (file === undefined) return;
+      clearNotices();
       const bytes = new Uint8Array(await file.arrayBuffer());
       // So that the same file can be chosen again.
       load.value = '';

@@ -1,5 +1,6 @@
 import { DeviceLostError, OutOfMemoryError } from '@polygrad/core';
 import { DataError } from '@polygrad/data';
+import { Linear } from '@polygrad/nn';
 import { expect, it } from 'vitest';
 import { LayerError } from '../common/layers.ts';
 import { explain } from './explain.ts';
@@ -16,5 +17,16 @@ it('puts errors into sentences', () => {
     'a.safetensors is truncated.',
   );
   expect(explain(new LayerError(2, 'too small'))).toBe('Layer 3: too small.');
+  const other = { weight: { shape: [1, 2], data: new Float32Array(2) } };
+  const refused = (): unknown => {
+    try {
+      return new Linear(2, 1).loadStateDict(other);
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(explain(refused())).toBe(
+    "The file holds the weights of another network. The state lacks 'bias'. Build the network they belong to, or choose another file.",
+  );
   expect(explain('what?')).toBe('what?');
 });

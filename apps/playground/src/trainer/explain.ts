@@ -1,6 +1,7 @@
 /** Errors in words for a visitor: what happened and what to do, without the library's own prefixes. */
 import { DeviceLostError, OutOfMemoryError, PolygradError } from '@polygrad/core';
 import { isDataError } from '@polygrad/data';
+import { NnError } from '@polygrad/nn';
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -19,6 +20,10 @@ export function explain(error: unknown): string {
   if (error instanceof DeviceLostError) return plain(error.message);
   if (error instanceof PolygradError && error.code === 'ENGINE_DISPOSED') {
     return 'The engine was closed. Choose an engine again.';
+  }
+  if (error instanceof NnError && error.message.startsWith('[loadStateDict]')) {
+    const what = plain(error.message.replace(/; pass \{.*$/s, ''));
+    return `The file holds the weights of another network. ${what} Build the network they belong to, or choose another file.`;
   }
   if (isDataError(error) || error instanceof Error) return plain(error.message);
   return plain(String(error));
