@@ -17,7 +17,7 @@ it('puts errors into sentences', () => {
     'a.safetensors is truncated.',
   );
   expect(explain(new LayerError(2, 'too small'))).toBe('Layer 3: too small.');
-  const other = { weight: { shape: [1, 2], data: new Float32Array(2) } };
+  const other = { weight: { dtype: 'float32', shape: [1, 2], data: new Float32Array(2) } } as const;
   const refused = (): unknown => {
     try {
       return new Linear(2, 1).loadStateDict(other);
