@@ -10,10 +10,11 @@ import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, div, mul, neg, sub } from './arithmetic.ts';
+import { abs, add, div, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
 import { exp, expm1, log1p } from './exponential.ts';
 import { greater, less, where } from './logic.ts';
 import { activation } from './recording.ts';
+import { specialFunction } from './special-form.ts';
 import { erf, tanh } from './trigonometric.ts';
 
 /**
@@ -128,7 +129,13 @@ function softMaximum(t: Tensor): Tensor {
  * softsign(tensor([1])); // [0.5]
  */
 export function softsign(x: TensorLike): Tensor {
-  return activation('softsign', x, (t) => div(t, add(1, abs(t))));
+  // The slope of the quotient would be a difference of numbers that grow alike.
+  return specialFunction(
+    'softsign',
+    x,
+    (t) => div(t, add(1, abs(t))),
+    (t) => square(reciprocal(add(1, abs(t)))),
+  );
 }
 
 /**

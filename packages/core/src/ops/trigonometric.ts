@@ -150,7 +150,10 @@ export function asinh(x: TensorLike): Tensor {
       const far = add(log(where(large, size, 1)), Math.LN2);
       return copysign(where(large, far, near), t);
     },
-    (t) => rsqrt(add(mul(t, t), 1)),
+    (t) => {
+      const large = greater(abs(t), 1e8);
+      return where(large, reciprocal(abs(where(large, t, 1))), rsqrt(add(square(where(large, 1, t)), 1)));
+    },
   );
 }
 

@@ -1,11 +1,11 @@
 /** Functions of angles, and angles of numbers. */
-import { add, div, like, mul, neg, unary } from '../graph/primitives.ts';
+import { add, binary, div, like, lt, mul, neg, stopGradient, sub, unary, where } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
 import { acos, asin, atan, atan2 } from '../kernel/decompose-arc.ts';
 import { mulHigh } from '../kernel/decompose-basic.ts';
 import { cos, sin, tan } from '../kernel/decompose-trig.ts';
 import type { Definition } from './definition.ts';
-import { binaryFunction, fromOne, unaryFunction } from './elementwise.ts';
+import { binaryFunction, unaryFunction } from './elementwise.ts';
 
 export const sinPrimitive: Definition<'sin'> = /* @__PURE__ */ unaryFunction(
   'sin',
@@ -25,7 +25,8 @@ export const tanPrimitive: Definition<'tan'> = /* @__PURE__ */ unaryFunction(
   (g, _, y) => mul(g, add(mul(y, y), like(y, 1))),
 );
 
-const circle = (x: Node): Node => unary('rsqrt', fromOne(x));
+// Of the product, which keeps its digits where x is next to 1.
+const circle = (x: Node): Node => unary('rsqrt', mul(sub(like(x, 1), x), add(x, like(x, 1))));
 
 export const asinPrimitive: Definition<'asin'> = /* @__PURE__ */ unaryFunction('asin', { ASIN: asin }, (g, x) =>
   mul(g, circle(x)),
@@ -44,7 +45,11 @@ export const atan2Primitive: Definition<'atan2'> = /* @__PURE__ */ binaryFunctio
   { ATAN2: atan2 },
   ({ grad, src, needs }) => {
     const [y, x] = src as [Node, Node];
-    const scaled = div(grad, add(mul(x, x), mul(y, y)));
-    return [needs[0] ? mul(scaled, x) : null, needs[1] ? neg(mul(scaled, y)) : null];
+    // x / (x^2 + y^2) of numbers whose squares are out of range, too. The scale cancels, so it carries no gradient.
+    const larger = binary('maximum', unary('abs', x), unary('abs', y));
+    const scale = stopGradient(where(lt(larger, like(x, Number.POSITIVE_INFINITY)), larger, like(x, 1)));
+    const [a, b] = [div(x, scale), div(y, scale)];
+    const scaled = div(div(grad, scale), add(mul(a, a), mul(b, b)));
+    return [needs[0] ? mul(scaled, a) : null, needs[1] ? neg(mul(scaled, b)) : null];
   },
 );
