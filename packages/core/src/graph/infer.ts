@@ -25,8 +25,10 @@ const dtypeOfFirst = (src: readonly Node[]): DType => first(src).dtype;
 
 /** Throws unless axes that belong together have one size. */
 function checkPaired(lhs: Shape, lhsAxes: readonly number[], rhs: Shape, rhsAxes: readonly number[]): void {
-  for (let i = 0; i < Math.max(lhsAxes.length, rhsAxes.length); i++) {
-    const [m, n] = [lhsAxes[i] ?? -1, rhsAxes[i] ?? -1];
+  const count = Math.max(lhsAxes.length, rhsAxes.length);
+  for (let i = 0; i < count; i++) {
+    const m = lhsAxes[i] ?? -1;
+    const n = rhsAxes[i] ?? -1;
     if (lhs[m] === undefined || lhs[m] !== rhs[n]) {
       fail(
         'dotGeneral',
@@ -38,11 +40,25 @@ function checkPaired(lhs: Shape, lhsAxes: readonly number[], rhs: Shape, rhsAxes
   }
 }
 
-/** Adds the sizes of the axes that are neither batch nor contracted. */
-function pushFree(to: number[], shape: Shape, batch: readonly number[], contract: readonly number[]): void {
+/** Writes the sizes of the axes that are neither batch nor contracted from position `at` on; returns where it ended. */
+function writeFree(
+  to: number[],
+  at: number,
+  shape: Shape,
+  batch: readonly number[],
+  contract: readonly number[],
+): number {
+  let end = at;
   for (let axis = 0; axis < shape.length; axis++) {
-    if (!batch.includes(axis) && !contract.includes(axis)) to.push(shape[axis] as number);
+    if (!has(batch, axis) && !has(contract, axis)) to[end++] = shape[axis] as number;
   }
+  return end;
+}
+
+/** `includes` for lists of a few numbers, without a call: products are recorded often. */
+function has(list: readonly number[], value: number): boolean {
+  for (let i = 0; i < list.length; i++) if (list[i] === value) return true;
+  return false;
 }
 
 /** The rules, one per primitive; defined ones (primitives/) bring theirs. */
@@ -155,13 +171,14 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
   dotGeneral: {
     shape: (src, attr) => {
       const { lhsBatch, rhsBatch, lhsContract, rhsContract } = attr;
-      const [lhs, rhs] = [first(src).shape, second(src).shape];
+      const lhs = first(src).shape;
+      const rhs = second(src).shape;
       checkPaired(lhs, lhsBatch, rhs, rhsBatch);
       checkPaired(lhs, lhsContract, rhs, rhsContract);
-      const shape: number[] = [];
-      for (const axis of lhsBatch) shape.push(lhs[axis] as number);
-      pushFree(shape, lhs, lhsBatch, lhsContract);
-      pushFree(shape, rhs, rhsBatch, rhsContract);
+      const batches = lhsBatch.length;
+      const shape = new Array<number>(lhs.length + rhs.length - batches - 2 * lhsContract.length);
+      for (let i = 0; i < batches; i++) shape[i] = lhs[lhsBatch[i] as number] as number;
+      writeFree(shape, writeFree(shape, batches, lhs, lhsBatch, lhsContract), rhs, rhsBatch, rhsContract);
       return shape;
     },
     dtype: (src) => common('dotGeneral', 'number', first(src), second(src)),

@@ -68,15 +68,17 @@ export function flush(): void {
   }
   if (isWaiting()) resume();
   const mark = nextMark();
-  const wanted: Node[] = [];
+  let wanted: Node[] | null = null;
   for (const handle of pendingHandles) {
     const { node } = handle;
     if (handle.disposed || node.storage !== null || node.mark === mark) continue;
     node.mark = mark;
-    wanted.push(node);
+    // Often there is one: its list is no longer than that.
+    if (wanted === null) wanted = [node];
+    else wanted.push(node);
   }
   let failure: Failure | null = null;
-  if (wanted.length > 0) {
+  if (wanted !== null) {
     letGoAssigned();
     try {
       advanceOrWait(wanted);
