@@ -1,5 +1,5 @@
 /** The folder of results: made and tried before the training, so that hours of work do not end at a closed door. */
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { oneLine, UsageError } from './errors.ts';
 
@@ -43,11 +43,13 @@ export class OutputFolder {
     return new OutputFolder(path);
   }
 
-  /** Writes one file and returns its path. */
+  /** Writes one file and returns its path. It is there as a whole or not at all, whenever the process is ended. */
   async write(name: string, content: string | Uint8Array): Promise<string> {
     const path = join(this.path, name);
+    const whole = join(this.path, `.${name}-${process.pid}`);
     try {
-      await writeFile(path, content);
+      await writeFile(whole, content);
+      await rename(whole, path);
     } catch (error) {
       throw new UsageError(`cannot write ${path}: ${oneLine(error)}`);
     }

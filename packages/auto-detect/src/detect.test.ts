@@ -152,6 +152,18 @@ describe('detection', () => {
     ]);
   });
 
+  it('loads no CPU engine where the program registered one, late or not', async () => {
+    const gpu = packaged(fake('webgpu', { score: 50 }));
+    const load = vi.fn();
+    for (const options of [{}, { only: 'webgpu' }]) {
+      const create = vi.fn();
+      registerBackend(fake('cpu', { score: 10 }, { create }));
+      expect((await detect(options, [gpu, { ...cpu, load }])).engine.name).toBe('webgpu');
+      expect(create).not.toHaveBeenCalled();
+    }
+    expect(load).not.toHaveBeenCalled();
+  });
+
   it('takes part with what is registered already, and honours prefer, only and exclude', async () => {
     registerBackend(fake('mine', { score: 20 }));
     const gpu = packaged(fake('webgpu', { score: 50 }));

@@ -90,8 +90,9 @@ export async function detect(
     names.map(async (name): Promise<Row> => {
       const source = known.find((p) => p.name === name);
       if (considered(name)) return inspect(name, source, limit(name));
-      // Loaded all the same: dtypes that another engine does not hold live there.
-      if (name === fallback && !exclude.includes(name) && source !== undefined) await within(limit(name), source.load);
+      // Loaded all the same, unless the program registered one: dtypes that another engine does not hold live there.
+      if (name === fallback && !exclude.includes(name) && source !== undefined && getBackend(name) === undefined)
+        await within(limit(name), source.load);
       return row(name, 'left out', 'not among what the call asks for');
     }),
   );
