@@ -1,13 +1,18 @@
 /**
- * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors] [--seed N] [--programs N] [--seconds N] [--path P]`
+ * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
- * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it. Exit code 1 if something failed.
+ * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
+ * with --all every different failure is printed as it is found, unshrunk;
+ * --trace keeps the program that runs in a file, should the process end with it. Exit code 1 if something failed.
  */
+import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { checkGradients } from '../packages/conformance/dist/fuzz/gradients.js';
 import { check } from '../packages/conformance/dist/fuzz/check.js';
+import { Choices } from '../packages/conformance/dist/fuzz/choices.js';
+import { checkRefusal } from '../packages/conformance/dist/fuzz/refusals.js';
 import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate.js';
 import { printProgram } from '../packages/conformance/dist/fuzz/program.js';
 import { makeEngine } from '../packages/conformance/dist/engines.js';
@@ -21,6 +26,8 @@ const { values } = parseArgs({
     programs: { type: 'string', default: '1000' },
     seconds: { type: 'string', default: '0' },
     path: { type: 'string' },
+    trace: { type: 'string' },
+    all: { type: 'boolean', default: false },
     kind: { type: 'string', default: 'programs' },
   },
 });
@@ -42,15 +49,33 @@ const rows = fc.array(fc.array(fc.nat(0xffff), { minLength: 4, maxLength: 24 }),
 const ops = new Map();
 let ran = 0;
 let compared = 0;
+let refused = 0;
+// The last row of numbers says what is changed for a call that may be refused.
+const programOf = (raw) => generate(values.kind === 'errors' ? raw.slice(0, -1) : raw, { dtypes, smooth });
+const seen = new Map();
 const property = fc.asyncProperty(rows, async (raw) => {
-  const program = generate(raw, { dtypes, smooth });
+  try {
+    await one(raw);
+  } catch (error) {
+    if (!values.all) throw error;
+    const key = String(error)
+      .split('\n')[0]
+      .replace(/[-\d.]+/g, '#');
+    if (!seen.has(key)) console.log(String(error.stack).slice(0, 1500));
+    seen.set(key, (seen.get(key) ?? 0) + 1);
+  }
+});
+async function one(raw) {
+  const program = programOf(raw);
+  if (values.trace !== undefined) writeFileSync(values.trace, printProgram(program));
   ran++;
   for (const s of program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
   if (smooth) compared += Number(await checkGradients(program));
+  else if (values.kind === 'errors') refused += Number(await checkRefusal(program, new Choices(raw[raw.length - 1])));
   else await check(program, options);
   await new Promise((resolve) => setImmediate(resolve));
   if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
-});
+}
 const seconds = Number(values.seconds);
 const started = performance.now();
 const result = await fc.check(property, {
@@ -61,13 +86,13 @@ const result = await fc.check(property, {
   ...(seconds > 0 ? { interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false } : {}),
 });
 if (result.failed && result.counterexample !== null) {
-  console.log(printProgram(generate(result.counterexample[0], { dtypes, smooth })));
+  if (values.kind !== 'errors') console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
 }
 const least = [...ops].sort((a, b) => a[1] - b[1]);
 console.log(
-  `${ran} programs${smooth ? ` (${compared} with derivatives)` : ''} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${ops.size} operations, the rarest ${least
+  `${ran} programs${smooth ? ` (${compared} with derivatives)` : values.kind === 'errors' ? ` (${refused} refusals)` : ''} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${ops.size} operations, the rarest ${least
     .slice(0, 6)
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,

@@ -9,10 +9,18 @@ import { indexing } from './indexing.ts';
 import { movement } from './movement.ts';
 import { isFloat, type Operation, Pool } from './pool.ts';
 import { type Program, type Step, uses as usesOf, type Value } from './program.ts';
+import { lineOperations } from './orders.ts';
 import { reductions } from './reductions.ts';
 
 /** Families by turns, so that one with many members is not met more often. */
-const families: readonly (readonly Operation[])[] = [elementwise, movement, reductions, contractions, indexing];
+const families: readonly (readonly Operation[])[] = [
+  elementwise,
+  movement,
+  reductions,
+  contractions,
+  indexing,
+  lineOperations,
+];
 
 export interface Settings {
   /** Dtypes of inputs. */
@@ -170,7 +178,7 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
       else builder.steps.push(pause(c, builder.values, scoped));
       continue;
     }
-    const family = families[[0, 1, 0, 2, 3, 4, 1, 2][what % 8] as number] as readonly Operation[];
+    const family = families[[0, 1, 0, 2, 3, 4, 1, 5][what % 8] as number] as readonly Operation[];
     const operation = c.pick(smooth ? family.filter((o) => o.smooth) : family);
     const value = builder.call(operation, c);
     if (value !== null && c.seldom(5)) builder.extra.add(value.id);

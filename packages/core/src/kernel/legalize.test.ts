@@ -9,6 +9,7 @@ import type { Exprs } from './expr.ts';
 import { interpret } from './interpret.ts';
 import type { BinaryOp, KNode, Program } from './ir.ts';
 import { legalize } from './legalize.ts';
+import { assumeBounds } from './node.ts';
 import { verifyProgram } from './verify.ts';
 
 const { computes: _, ...ieee } = createReferenceEngine().caps;
@@ -291,6 +292,25 @@ it('scalars, registers, shared memory and gated loads of small dtypes', () => {
   expect(legal).toEqual(native);
   expect(Array.from(legal[1])).toEqual([6, -124, -123, 5]);
   expect(Array.from(legal[2], (v) => meaning('float16', v))).toEqual([3, 9, 9, 15]);
+});
+
+it('a guard stays where the index it limits is known to be inside of it', () => {
+  for (const dtype of ['float16', 'int8', 'float32'] as const) {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const [from, to] = [e.param(0, dtype, 'read', 56), e.param(1, dtype, 'write', 56)];
+    const unit = e.add(e.mul(e.special('group', 0, 1), e.i32(64)), e.special('local', 0, 64));
+    const inside = e.lt(unit, e.i32(56));
+    assumeBounds(unit, 0, 55);
+    b.ifThen(inside, () => b.store(to, unit, b.load(from, unit)));
+    const program = legalize(b.build({ name: 'copy', params: [from, to], group: [64, 1, 1] }), caps);
+    const data = Array.from({ length: 56 }, (_, i) => i);
+    const [source, result] = [new hostArrays[dtype](56), new hostArrays[dtype](56)];
+    (source as Float32Array).set(data);
+    // The interpreter throws where memory ends.
+    interpret(program, [source, result], []);
+    expect(Array.from(result as ArrayLike<number>)).toEqual(data);
+  }
 });
 
 it('engines without small words keep small dtypes in 32-bit ones', () => {

@@ -177,7 +177,11 @@ class Legalizer {
       }
     }
     const src = n.src.map((s) => this.#of(s));
-    return small || src.some((s) => s instanceof SmallValue) ? this.#small(n, src) : remake(e, n, src as KNode[]);
+    if (small || src.some((s) => s instanceof SmallValue)) return this.#small(n, src);
+    // What is known of an index may hold within a condition only (keepBounds), so the condition itself must not be simplified by it.
+    if (isArithmetic(n.op) && (dtype === 'bool' || dtype === 'int32'))
+      return e.intern(n.op, dtype, n.lanes, src as KNode[]);
+    return remake(e, n, src as KNode[]);
   }
 
   /** A node that is a value of a small dtype, or is made of some. */

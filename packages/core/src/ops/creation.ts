@@ -1,6 +1,6 @@
 /** Tensors from data and from a single value. Ranges and matrices of a pattern are in ranges.ts, random numbers in random.ts. */
 import { constant, scalar } from '../graph/primitives.ts';
-import { beginOp, compose, composingDepth } from '../graph/scope.ts';
+import { beginOp, compose, composingDepth, opName } from '../graph/scope.ts';
 import { broadcastTo } from '../graph/primitives.ts';
 import { checkShape } from '../shape/axes.ts';
 import { checkDType, type DType, type TypedArray, isFloat, isInteger } from '../shape/dtype.ts';
@@ -34,7 +34,7 @@ function dtypeOfArray(data: ArrayBufferView): DType {
   // Only newer environments have it; it is read as numbers.
   if (data.constructor.name === 'Float16Array') return 'float16';
   throw new ArgumentError(
-    'tensor',
+    opName('tensor'),
     `data is a ${data.constructor.name}: not an array of numbers; pass a typed array or nested arrays`,
   );
 }
@@ -58,14 +58,14 @@ function flatten(data: readonly NestedInput[]): { shape: number[]; values: (numb
     if (isArray !== depth < shape.length || (isArray && (item as { length: number }).length !== shape[depth])) {
       const found = isArray ? `length ${(item as { length: number }).length}` : `the value ${String(item)}`;
       throw new ShapeError(
-        'tensor',
+        opName('tensor'),
         `nested arrays are ragged: ${found} at depth ${depth} where shape ${showShape(shape)} has ${depth < shape.length ? `length ${shape[depth]}` : 'a number'}; make all rows equal`,
       );
     }
     if (!isArray) {
       if (typeof item !== 'number' && typeof item !== 'boolean' && typeof item !== 'bigint') {
         throw new ArgumentError(
-          'tensor',
+          opName('tensor'),
           `element is no number: ${String(item)}; elements are numbers, booleans or bigints`,
         );
       }
@@ -85,10 +85,11 @@ function dtypeOfValues(values: Flat): DType {
     const type = typeof values[i];
     const next: DType = type === 'boolean' ? 'bool' : type === 'bigint' ? 'int64' : 'float32';
     if (kind !== null && kind !== next) {
-      throw new DTypeError('tensor', `values of different types: ${kind} and ${next}; give all values one type`, [
-        kind,
-        next,
-      ]);
+      throw new DTypeError(
+        opName('tensor'),
+        `values of different types: ${kind} and ${next}; give all values one type`,
+        [kind, next],
+      );
     }
     kind = next;
   }
@@ -97,9 +98,10 @@ function dtypeOfValues(values: Flat): DType {
 
 function toHost(values: Flat, dtype: DType): TypedArray {
   const host = hostArray(dtype, values.length);
+  const op = opName('tensor');
   for (let i = 0; isInteger(dtype) && i < values.length; i++) {
     const value = values[i] as number | bigint | boolean;
-    checkRange('tensor', typeof value === 'boolean' ? Number(value) : value, dtype);
+    checkRange(op, typeof value === 'boolean' ? Number(value) : value, dtype);
   }
   if (dtype === 'float32' || dtype === 'float64' || dtype === 'int32' || dtype === 'uint32') {
     for (let i = 0; i < values.length; i++) host[i] = Number(values[i]);
@@ -127,7 +129,7 @@ function toHost(values: Flat, dtype: DType): TypedArray {
 export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
   checkNames('tensor', options, 'dtype shape requiresGrad?');
   beginOp('tensor');
-  if (options.dtype !== undefined) checkDType('tensor', options.dtype);
+  if (options.dtype !== undefined) checkDType(opName('tensor'), options.dtype);
   let shape: Shape;
   let host: TypedArray;
   let dtype: DType;
@@ -145,10 +147,10 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
     host = toHost(flat.values, dtype);
   }
   if (options.shape !== undefined) {
-    checkShape('tensor', options.shape);
+    checkShape(opName('tensor'), options.shape);
     if (sizeOf(options.shape) !== host.length) {
       throw new ShapeError(
-        'tensor',
+        opName('tensor'),
         `number of elements differs: ${host.length} given and ${sizeOf(options.shape)} in shape ${showShape(options.shape)}; they must be equal`,
         [options.shape],
       );

@@ -27,6 +27,12 @@ describe('numbers and dtypes', () => {
     expect(await pg.logicalXor(x, 1).array()).toEqual([false, true]);
   });
 
+  it('are refused in the name of the operation that was called', () => {
+    expect(() => pg.softmin(f64([1, 2]), 3)).toThrow(/^\[softmin\] axis out of range: 3/);
+    expect(() => pg.gatherNd(f64([1, 2]), [[2 ** 31]])).toThrow(/^\[gatherNd\] 2147483648 does not fit int32/);
+    expect(() => pg.scatterNd([null] as never, f64([1]), [2])).toThrow(/^\[scatterNd\] element is no number: null/);
+  });
+
   it('divide and take functions of integers as float32', async () => {
     expect(i32([1]).div(2).dtype).toBe('float32');
     expect(await values(i32([1]).div(2))).toEqual([0.5]);

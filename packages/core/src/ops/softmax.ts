@@ -54,7 +54,11 @@ function shifted(op: string, x: TensorLike, argument: OneAxis | undefined): Shif
  * softmax(tensor([0, 0])); // [0.5, 0.5]
  */
 export function softmax(x: TensorLike, axis?: OneAxis): Tensor {
-  const { t, total, dtype } = shifted('softmax', x, axis);
+  return shares('softmax', x, axis);
+}
+
+function shares(op: string, x: TensorLike, axis: OneAxis | undefined): Tensor {
+  const { t, total, dtype } = shifted(op, x, axis);
   const e = p.unary('exp', t);
   return wrap(p.cast(p.div(e, total(e)), dtype));
 }
@@ -66,7 +70,7 @@ export function softmax(x: TensorLike, axis?: OneAxis): Tensor {
  * softmin(tensor([0, 0])); // [0.5, 0.5]
  */
 export function softmin(x: TensorLike, axis?: OneAxis): Tensor {
-  return compose('softmin', () => softmax(neg(x), axis));
+  return compose('softmin', () => shares('softmin', neg(x), axis));
 }
 
 /**

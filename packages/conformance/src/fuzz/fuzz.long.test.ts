@@ -1,0 +1,25 @@
+/** Many random programs, the same ones every time, on the engines that need nothing but a processor. */
+import { createCpuEngine } from '@polygrad/backend-cpu';
+import { createReferenceEngine } from '@polygrad/core/testing';
+import { it } from 'vitest';
+import { fuzz } from './fixtures/run.ts';
+
+it.each([11, 12, 13])('programs on the CPU engine, seed %i', async (seed) => {
+  await fuzz(await createCpuEngine({ threads: 1 + (seed % 2) }), { kind: 'programs', seed, programs: 400 });
+});
+
+it.each([21, 22])('derivatives on the CPU engine, seed %i', async (seed) => {
+  await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'gradients', seed, programs: 60 });
+});
+
+it('refusals on the CPU engine', async () => {
+  await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'errors', seed: 31, programs: 800 });
+});
+
+it('programs on the reference engine', async () => {
+  await fuzz(createReferenceEngine(), { kind: 'programs', seed: 41, programs: 200 });
+});
+
+it('programs on the reference engine with groups of threads', async () => {
+  await fuzz(createReferenceEngine({ simt: true }), { kind: 'programs', seed: 51, programs: 150 });
+});
