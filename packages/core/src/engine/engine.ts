@@ -26,8 +26,8 @@ export interface EngineCaps {
   /** True where a group has several threads, workgroup memory and barriers. */
   readonly simt: boolean;
   /**
-   * How loops are shaped for this engine: `threadLowering` (`engine/threads`) where `simt` is true, `vectorLowering` (`engine/vectors`) where it is false,
-   * `anyLowering` (`engine/threads`) for engines that can be both, or have a library. It comes with the engine, so that a page carries the ways of the engines it imports.
+   * How loops are shaped for this engine: `threadLowering` (`engine/threads`) where `simt` is true and the engine computes in all dtypes it holds, `vectorLowering` (`engine/vectors`) where it is false,
+   * `anyLowering` (`engine/threads`) for engines that can be both, have a library, or hold more. It comes with the engine, so that a page carries the ways of the engines it imports.
    */
   readonly lowering: Lowering;
   /** Bytes of one hardware vector the emitter handles (16 for SIMD128), or the element size for scalar engines. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { threadLowering } from '../templates/lowering-threads.ts';
 import { createNullEngine } from '../testing/null-engine.ts';
 import { EngineMissingError, OutOfMemoryError, PolygradError } from './errors.ts';
 import { type BackendProvider, getBackend, getEngine, listBackends, registerBackend, setEngine } from './registry.ts';
@@ -69,6 +70,21 @@ describe('registry', () => {
     const plain = { ...rest, caps: { ...caps, lowering: undefined } };
     await expect(setEngine(plain as never)).rejects.toThrow(/caps\.lowering is undefined; engines name vectorLowering/);
     await expect(setEngine('two')).rejects.toThrow(/no backend named 'two' is registered: registered are one/);
+  });
+
+  it('refuses dtypes that neither the engine computes in nor its lowering avoids', async () => {
+    const { caps, ...rest } = createNullEngine();
+    const of = (extra: object) => ({ ...rest, caps: { ...caps, simt: true, lowering: threadLowering, ...extra } });
+    const fine = of({});
+    expect(await setEngine(fine as never)).toBe(fine);
+    const half = new Set(['float32', 'float16']);
+    await expect(setEngine(of({ dtypes: half }) as never)).rejects.toThrow(
+      /compute in every dtype they hold, and this one does not in float16; name anyLowering/,
+    );
+    const computing = of({ dtypes: half, computes: half });
+    expect(await setEngine(computing as never)).toBe(computing);
+    const any = of({ dtypes: half, lowering: caps.lowering });
+    expect(await setEngine(any as never)).toBe(any);
   });
 
   it('does not lose an engine that cannot be had at once', async () => {

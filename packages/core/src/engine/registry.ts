@@ -5,6 +5,7 @@
  * this package in one program meet in one place. Nothing here imports a backend.
  */
 import type { IEngine } from './engine.ts';
+import { computesIn } from '../kernel/computes.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { EngineMissingError, UnsupportedError } from './errors.ts';
@@ -123,6 +124,15 @@ export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string
     throw new UnsupportedError(
       engine.name,
       "caps.lowering is undefined; engines name vectorLowering of '@polygrad/core/engine/vectors', or threadLowering or anyLowering of '@polygrad/core/engine/threads'",
+    );
+  }
+  const alien = engine.caps.lowering.legalize
+    ? undefined
+    : [...engine.caps.dtypes].find((d) => !computesIn(engine.caps, d));
+  if (alien !== undefined) {
+    throw new UnsupportedError(
+      engine.name,
+      `caps.lowering is for engines that compute in every dtype they hold, and this one does not in ${alien}; name anyLowering of '@polygrad/core/engine/threads'`,
     );
   }
   if (madeWith !== undefined) options.set(engine, madeWith);

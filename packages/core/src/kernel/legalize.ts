@@ -10,6 +10,7 @@ import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isArithmetic } from './arithmetic.ts';
 import { ProgramBuilder } from './builder.ts';
+import { computesIn } from './computes.ts';
 import type { Exprs } from './expr.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from './ir.ts';
 import { assumeBounds, highOf, lowOf } from './node.ts';
@@ -24,11 +25,6 @@ import {
   storageDtype,
   wideDtype,
 } from './small-values.ts';
-
-/** True if the engine computes in the dtype: it says so, or elements have four bytes or more. */
-export function computesIn(caps: Pick<EngineCaps, 'computes'>, dtype: DType): boolean {
-  return caps.computes?.has(dtype) ?? (dtype === 'bool' || dtypeInfo[dtype].bytes >= 4);
-}
 
 /** The program in dtypes the engine computes in; the same object if nothing has to change. */
 export function legalize(program: Program, caps: EngineCaps): Program {

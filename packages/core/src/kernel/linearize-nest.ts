@@ -10,7 +10,6 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { Reduction } from './linearize-reduce.ts';
-import { reduceColumns } from './linearize-columns.ts';
 import { copiesOf, lanesOf, type Scope } from './linearize-scope.ts';
 import type { Values } from './linearize-values.ts';
 import { isFixed, type Mode, runModes, vectorModes } from './linearize-vector.ts';
@@ -200,6 +199,9 @@ export class Nest {
     const column = this.#columnOf(first) as Range;
     const [row] = ownRanges(first);
     const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => this.#columnOf(n) === column && ownRanges(n)[0] === row;
+    const reduceColumns = this.#options.caps.lowering.columns;
+    if (reduceColumns === undefined)
+      throw new Error('[linearize] columns: the engine needs a lowering for vectors, see caps.lowering');
     reduceColumns(wave.filter(isAlike), column, this.#values, this.#options, (range, roots, run) => {
       this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false }]);
     });

@@ -5,9 +5,9 @@
  * Kernels are known by their loop nest as text. An entry lives as long as some plan holds it.
  */
 import type { CompiledKernel, IEngine } from '../engine/engine.ts';
-import { legalize } from '../kernel/legalize.ts';
 import { printLoopKernel } from '../kernel/print.ts';
 import type { Lowered } from '../templates/contract.ts';
+import { legalPrograms } from '../templates/legal.ts';
 import { lowerPlain } from '../templates/plain.ts';
 import type { LoweredKernel } from './lower.ts';
 
@@ -53,7 +53,7 @@ export class KernelCache {
   take(entries: readonly KernelEntry[]): void {
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
-    const programs = fresh.flatMap((entry) => entry.programs.dispatches.map((d) => legalize(d.program, caps)));
+    const programs = fresh.flatMap((entry) => legalPrograms(entry.programs, caps));
     const compiled = this.#engine.compile(programs);
     let at = 0;
     for (const entry of fresh) {

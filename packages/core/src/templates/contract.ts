@@ -10,6 +10,8 @@ import type { ProductLibrary } from '../engine/library.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, Program } from '../kernel/ir.ts';
 import type { ProgramBuilder } from '../kernel/builder.ts';
 import type { Exprs } from '../kernel/expr.ts';
+import type { legalize } from '../kernel/legalize.ts';
+import type { reduceColumns } from '../kernel/linearize-columns.ts';
 import type { Parts, State } from '../kernel/linearize-group.ts';
 import type { Contraction } from './contraction.ts';
 
@@ -93,6 +95,10 @@ export interface Lowering {
   contraction(kernel: LoopKernel, hint: ContractionHint, e: Exprs, engine: IEngine): Lowered | null;
   /** The parts that the threads of a group have of a reduction as one. Left out where no threads reduce together. */
   acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: EngineCaps): State;
+  /** Reductions with a result for every column, in group memory. Left out where `shape` makes no columns. */
+  readonly columns?: typeof reduceColumns;
+  /** A program in the dtypes that the engine computes in. Left out for engines that compute in all they hold. */
+  readonly legalize?: typeof legalize;
   /** What may be measured for a contraction, the default first. */
   ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
   /** The engine is used for the first time; `forget` when kernels should be lowered anew. */

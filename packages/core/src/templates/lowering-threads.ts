@@ -9,7 +9,7 @@ import { candidateTiles } from './simt-choose.ts';
 import { lowerSimt } from './simt-gemm.ts';
 import { nameOf } from './simt-tile.ts';
 
-/** For engines with groups of threads, workgroup memory and barriers. */
+/** For engines with groups of threads, workgroup memory and barriers, that compute in every dtype they hold. */
 export const threadLowering: Lowering = {
   shape: shapeSimt,
   acrossThreads,

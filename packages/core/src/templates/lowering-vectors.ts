@@ -1,5 +1,7 @@
 /** What engines whose groups are one thread bring along to have kernels shaped for them (`caps.lowering`). */
 import { shapeVectors } from '../kernel/axes-vectors.ts';
+import { legalize } from '../kernel/legalize.ts';
+import { reduceColumns } from '../kernel/linearize-columns.ts';
 import type { Lowering } from './contract.ts';
 import { byTiles } from './names.ts';
 import { lowerTiled } from './gemm.ts';
@@ -9,6 +11,8 @@ import { vectorContraction } from './select-vectors.ts';
 /** For engines where a group is one thread, with vectors. */
 export const vectorLowering: Lowering = {
   shape: shapeVectors,
+  columns: reduceColumns,
+  legalize,
   contraction: (kernel, hint, e, { caps }) => vectorContraction(kernel, hint, e, caps),
   ways: (c, kernel, e, caps) => [[byTiles, () => lowerTiled(c, e, caps) ?? lowerPlain(kernel, caps)]],
 };

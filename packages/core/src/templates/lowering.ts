@@ -2,6 +2,8 @@
  * What engines bring along that may be of either kind, or have a library. The two kinds have files of their own: a page with engines of one
  * kind carries nothing of the other.
  */
+import { legalize } from '../kernel/legalize.ts';
+import { reduceColumns } from '../kernel/linearize-columns.ts';
 import { acrossThreads } from '../kernel/linearize-group.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
@@ -16,6 +18,8 @@ const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLow
 export const anyLowering: Lowering = {
   shape: (nests, e, caps) => of(caps).shape(nests, e, caps),
   acrossThreads,
+  columns: reduceColumns,
+  legalize,
   contraction: (kernel, hint, e, engine) => lowerContraction(kernel, hint, e, engine.caps, choicesOf(engine)),
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),
   start: startTuning,

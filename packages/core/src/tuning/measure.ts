@@ -3,11 +3,11 @@
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { KNodeOf } from '../kernel/ir.ts';
-import { legalize } from '../kernel/legalize.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import type { Lowered, Way } from '../templates/contract.ts';
 import { type Contraction, findContraction } from '../templates/contraction.ts';
 import { questionOf } from '../templates/choice.ts';
+import { legalPrograms } from '../templates/legal.ts';
 import { byLibrary } from '../templates/names.ts';
 import type { Seen } from './choices.ts';
 
@@ -59,8 +59,7 @@ function parameters(engine: IEngine, params: readonly KNodeOf<'PARAM'>[]): Bindi
 }
 
 function prepare(engine: IEngine, tile: string, lowered: Lowered, params: readonly Binding[]): Candidate {
-  const programs = lowered.dispatches.map((d) => legalize(d.program, engine.caps));
-  const kernels = engine.compile(programs);
+  const kernels = engine.compile(legalPrograms(lowered, engine.caps));
   const temps = lowered.temps.map((size): Binding => {
     const bytes = Math.max(4, Math.ceil(size / 4) * 4);
     return { buffer: engine.alloc(bytes), offset: 0, bytes };
