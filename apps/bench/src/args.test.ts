@@ -18,11 +18,11 @@ describe('command line', () => {
 
   it('reads everything', () => {
     const line =
-      '--suite all --engine reference --quick --json a.json --peers torch,jax-js --threads 2 --filter x --rounds 9';
+      '--suite all --engine opencl --quick --json a.json --peers torch,jax-js --threads 2 --filter x --rounds 9';
     const options = readArgs(line.split(' '));
     expect(options.suites).toEqual(suiteNames);
     expect(options).toMatchObject({
-      engine: 'reference',
+      engine: 'opencl',
       quick: true,
       json: 'a.json',
       threads: [2],
@@ -37,6 +37,7 @@ describe('command line', () => {
   it.each([
     [[], '--suite is missing; give one of'],
     [['--suite', 'nothing'], "--suite is 'nothing'; give one of gemm"],
+    [['--suite', 'gemm', '--engine', 'reference', '--threads', '2'], '--threads is for the engines cpu and opencl'],
     [['--suite', 'gemm', '--engine', 'warp'], "--engine is 'warp'"],
     [['--suite', 'gemm', '--threads', '0'], "--threads is '0'; give a whole number"],
     [['--suite', 'gemm', '--threads', '1,,2'], "--threads is '1,,2'; give names"],

@@ -89,7 +89,7 @@ export function readArgs(argv: readonly string[]): Options {
         quick: { type: 'boolean', default: false },
         json: { type: 'string' },
         peers: { type: 'string' },
-        threads: { type: 'string', default: '1,2' },
+        threads: { type: 'string' },
         filter: { type: 'string' },
         rounds: { type: 'string' },
         help: { type: 'boolean', default: false },
@@ -111,10 +111,13 @@ export function readArgs(argv: readonly string[]): Options {
   const json = text('json');
   if (json === '') throw new ArgumentError('--json is empty; give a file name');
   const rounds = text('rounds');
+  const engine = oneOf('engine', text('engine') ?? 'cpu', engineNames);
+  if (text('threads') !== null && engine !== 'cpu' && engine !== 'opencl')
+    throw new ArgumentError(`--threads is for the engines cpu and opencl; ${engine} has none: leave it out`);
   return {
     suites:
       suite === null || suite === 'all' ? suiteNames : [oneOf('suite', suite, [...suiteNames, 'all'])].filter(isSuite),
-    engine: oneOf('engine', text('engine') ?? 'cpu', engineNames),
+    engine,
     quick: values.quick === true,
     json,
     peers:

@@ -142,6 +142,11 @@ describe('complaints are one line and exit code 2', () => {
       },
       /the engine 'opencl' is not there: (not installed|no device|failed to start), /,
     ],
+    [
+      'threads without the CPU engine',
+      async () => ['--engine', 'reference', '--threads', '2'],
+      /--threads is for the engine cpu.*'reference' has none/,
+    ],
     ['too many threads', async () => ['--threads', '65'], /--threads is '65'; it must be an integer from 1 to 64/],
     [
       'a wrong number of threads in the environment',

@@ -11,6 +11,10 @@ import { oneLine, UsageError } from './errors.ts';
  * @throws UsageError if it is not there, does not start, or does not take the number of threads (also that of POLYGRAD_THREADS)
  */
 export async function chooseEngine(name: string, threads: number | undefined): Promise<IEngine> {
+  if (threads !== undefined && name !== 'auto' && name !== 'cpu')
+    throw new UsageError(
+      `--threads is for the engine cpu, which may be what 'auto' finds; '${name}' has none: leave it out`,
+    );
   if (name === 'reference') return setEngine(createReferenceEngine());
   if (name !== 'auto' && !knownBackends().includes(name)) {
     const names = ['auto', ...knownBackends(), 'reference'].sort().join(', ');

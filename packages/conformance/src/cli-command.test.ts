@@ -22,6 +22,7 @@ it('refuses bad arguments, also of engines, before anything is run', async () =>
     [['--engine', 'abacus'], /--engine is abacus/],
     [['--engine', 'cpu', '--threads', '0'], /--threads is 0/],
     [['--engine', 'cpu', '--threads', '100'], /\[cpu\] bad threads: 100; must be a whole number from 1 to 64/],
+    [['--engine', 'reference', '--threads', '2'], /2 threads for reference: only the engine cpu has them/],
     [['--engine', 'reference', '--filter', 'zzz'], /no case has 'zzz' in its name/],
     // Below a file, where nobody can have made a folder.
     [

@@ -2,6 +2,7 @@
  * Engines the command line can make by name. An engine that is not there is skipped out loud, unless POLYGRAD_REQUIRE
  * names it: then it is a failure.
  */
+import { ArgumentError } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
 import type { Skip } from './run.ts';
 
@@ -71,6 +72,11 @@ export async function makeEngine(
 ): Promise<EngineChoice | { readonly missing: string }> {
   const make = makers[name];
   if (!make) return { missing: `unknown engine '${name}'; known are ${engineNames.join(', ')}` };
+  if ((options.threads ?? 1) > 1 && name !== 'cpu')
+    throw new ArgumentError(
+      'threads',
+      `${options.threads} threads for ${name}: only the engine cpu has them; leave them out`,
+    );
   try {
     return await make(options);
   } catch (error) {

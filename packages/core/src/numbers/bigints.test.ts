@@ -1,6 +1,16 @@
 /** NumberTensors of bigints against values known from elsewhere: factorials, Fibonacci numbers, binomials; and to and from tensors. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { bigintType, fromTensor, isTensor, numberEye, numberFull, setEngine, tensor, toTensor } from '../index.ts';
+import {
+  bigintType,
+  fromTensor,
+  isTensor,
+  numberEye,
+  numberFull,
+  numberTensor,
+  setEngine,
+  tensor,
+  toTensor,
+} from '../index.ts';
 import { createReferenceEngine } from '../testing/index.ts';
 import { big, count } from './fixtures/bigints.ts';
 
@@ -81,6 +91,9 @@ describe('bigints', () => {
       [1, 4],
       [9, 16],
     ]);
+    expect(() => numberTensor(['12x'], bigintType)).toThrow(
+      /\[numberTensor\] no number of type 'bigint': '12x'; give digits/,
+    );
     expect(() => toTensor(back.mul(2n ** 62n), { dtype: 'int64' })).toThrow(/\[toTensor\].*does not fit int64/);
     expect(() => big([1.5])).toThrow(/no integer: 1\.5/);
     await expect(fromTensor(tensor([0.5]), bigintType)).rejects.toThrow(/0\.5/);

@@ -4,6 +4,7 @@
  * Elements are ordinary JavaScript values on the host: bigints, objects of a library, pairs. They are never changed in place.
  */
 import { ArgumentError, OperationError } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
 
 /** What can be given where an element is meant: the element, or something that `from` makes one of. */
 export type NumberLike<T> = T | number | bigint | string | boolean;
@@ -136,7 +137,18 @@ export function elementOf<T>(op: string, type: NumberType<T>, value: unknown): T
   if (type.is(value)) return value;
   const kind = typeof value;
   if (type.from !== undefined && (kind === 'number' || kind === 'bigint' || kind === 'string' || kind === 'boolean'))
-    return type.from(value as number);
+    try {
+      return type.from(value as number);
+    } catch (error) {
+      if (error instanceof OperationError) throw error;
+      // What a type's own parser says, BigInt's or a library's, in words that name the value and the type.
+      const failure = new NumberTypeError(
+        op,
+        `no number of type '${type.name}': ${shown(value)}; give digits, such as '12'`,
+      );
+      failure.cause = error;
+      throw failure;
+    }
   throw new NumberTypeError(
     op,
     `not an element of number type '${type.name}': ${kind === 'object' ? 'an object' : `${kind} ${String(value)}`}; ` +

@@ -1,5 +1,6 @@
 /** Number types that are ready: JavaScript's own numbers, booleans and bigints, and decimals of the library decimal.js. */
 import { ArgumentError } from '../shape/errors.ts';
+import { checkFunction } from '../shape/options.ts';
 import { defineNumberType, type NumberType } from './number-type.ts';
 
 const order = (a: number | bigint, b: number | bigint): number => (a < b ? -1 : a > b ? 1 : a === b ? 0 : Number.NaN);
@@ -106,6 +107,7 @@ export type DecimalClass<D> = new (value: number | string) => D;
  * ```
  */
 export function decimalType<D extends DecimalLike<D>>(Decimal: DecimalClass<D>): NumberType<D> {
+  checkFunction('decimalType', Decimal);
   const make = (value: number | bigint | string | boolean): D =>
     new Decimal(typeof value === 'string' || typeof value === 'number' ? value : String(BigInt(value)));
   const floored = (a: D, b: D): D => a.div(b).floor();

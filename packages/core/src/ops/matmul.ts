@@ -3,7 +3,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/build.ts';
 import { beginOp, compose } from '../graph/scope.ts';
-import { checkList, normalizeAxis } from '../shape/axes.ts';
+import { checkList, normalizeAxes, normalizeAxis } from '../shape/axes.ts';
 import { broadcastShapes, broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { promoteTypes } from '../shape/promotion.ts';
@@ -275,18 +275,13 @@ export function tensordot(
         'tensordot',
         `numbers of axes differ: ${axes[0].length} and ${axes[1].length}; pair them`,
       );
+    // Sorted, they would lose their partners; what is wrong with them is the same.
+    normalizeAxes('tensordot', axes[0], m);
+    normalizeAxes('tensordot', axes[1], n);
     const [left, right] = [
       axes[0].map((axis) => normalizeAxis('tensordot', axis, m)),
       axes[1].map((axis) => normalizeAxis('tensordot', axis, n)),
     ];
-    for (const given of [left, right]) {
-      const twice = given.find((axis, i) => given.indexOf(axis) !== i);
-      if (twice !== undefined)
-        throw new ArgumentError(
-          'tensordot',
-          `axis ${twice} is named twice in [${given.join(', ')}]; sum over an axis once`,
-        );
-    }
     return wrap(contract('tensordot', x, y, left, right));
   });
 }
