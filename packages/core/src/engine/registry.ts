@@ -76,7 +76,12 @@ export function registerBackend(provider: BackendProvider): void {
   if (!providers.has(provider.name)) providers.set(provider.name, provider);
 }
 
-/** Names of the registered backends, in order of registration. */
+/**
+ * Names of the registered backends, in order of registration.
+ *
+ * @example
+ * Array.isArray(listBackends()); // true
+ */
 export function listBackends(): string[] {
   return [...registry().providers.keys()];
 }
@@ -174,6 +179,9 @@ export function cpuEngine(): IEngine | Promise<IEngine> | null {
  * The engine that work runs on. Where none was set, the CPU backend is made if it is registered.
  *
  * @throws EngineMissingError where no engine was set and no CPU backend is registered
+ *
+ * @example
+ * typeof getEngine().name; // "string"
  */
 export function getEngine(): IEngine {
   const state = registry();

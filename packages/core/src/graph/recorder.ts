@@ -57,6 +57,9 @@ export function setFlushHooks(next: FlushHooks): void {
  * How many nodes and how many bytes of results may wait before a flush starts by itself.
  *
  * @throws ArgumentError unless they are numbers of at least 1
+ *
+ * @example
+ * setPendingLimits({ bytes: 256 * 2 ** 20 });
  */
 export function setPendingLimits(limits: { readonly nodes?: number; readonly bytes?: number }): void {
   checkFields('setPendingLimits', limits, { nodes: numberFrom(1), bytes: numberFrom(1) });

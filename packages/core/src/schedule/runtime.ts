@@ -60,6 +60,10 @@ export function setRehearsedFlush(next: () => void): void {
 /**
  * Realises every pending handle's node and submits the work. What nobody holds any more is not computed. What cannot be computed is told
  * once, here, and to whoever reads it; everything else is computed (failed.ts).
+ *
+ * @example
+ * const y = ones([2]).add(1);
+ * flush(); // the engine has got the work; y.data() waits for it
  */
 export function flush(): void {
   if (isRehearsing()) {
@@ -104,7 +108,15 @@ export function flushNodes(nodes: readonly Node[]): void {
   if (arrival !== null) waitFor(wanted, arrival);
 }
 
-/** Resolves at once, or when the device has caught up if much work is waiting. Loops that never read call it every step. */
+/**
+ * Resolves at once, or when the device has caught up if much work is waiting. Loops that never read call it every step.
+ *
+ * @example
+ * for (let step = 0; step < 3; step++) {
+ *   scope(() => void ones([2]).add(step));
+ *   await throttle();
+ * }
+ */
 export function throttle(): Promise<void> {
   const state = stateOf(getEngine());
   if (state.inFlight < mostInFlight) return Promise.resolve();
@@ -213,13 +225,25 @@ export function deviceOf(node: Node): string {
   return node.storage === null ? placeOfNode(node) : (node.storage.buffer as PoolBuffer).pool.engine.name;
 }
 
-/** Counts of flushes, plans and kernels on an engine (the current one unless given). */
+/**
+ * Counts of flushes, plans and kernels on an engine (the current one unless given).
+ *
+ * @example
+ * flush();
+ * const before = stats();
+ * // ... a training step; stats() again says how many kernels it ran
+ */
 export function stats(engine: IEngine = getEngine()): ScheduleStats {
   const { flushes, planHits, planMisses, kernels, plans, pool } = stateOf(engine);
   return { flushes, planHits, planMisses, plans: plans.size, kernels, bytes: pool.memory().bytes };
 }
 
-/** Forgets all plans of an engine and lets its compiled kernels go. */
+/**
+ * Forgets all plans of an engine and lets its compiled kernels go.
+ *
+ * @example
+ * clearPlans();
+ */
 export function clearPlans(engine: IEngine = getEngine()): void {
   stateOf(engine).plans.clear();
 }

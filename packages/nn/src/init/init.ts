@@ -40,6 +40,9 @@ export type Nonlinearity = 'linear' | 'sigmoid' | 'tanh' | 'relu' | 'leakyRelu' 
  * The recommended gain of an activation (PyTorch, `torch.nn.init.calculate_gain`).
  *
  * @param slope of leakyRelu for negative inputs (default 0.01)
+ *
+ * @example
+ * gainOf('relu'); // 1.4142136
  */
 export function gainOf(nonlinearity: Nonlinearity, slope: number = 0.01): number {
   switch (nonlinearity) {
@@ -59,17 +62,32 @@ export function gainOf(nonlinearity: Nonlinearity, slope: number = 0.01): number
   }
 }
 
-/** All zeros. */
+/**
+ * All zeros.
+ *
+ * @example
+ * zerosInit()([2]); // [0, 0]
+ */
 export function zerosInit(): Initializer {
   return constantInit(0);
 }
 
-/** All ones. */
+/**
+ * All ones.
+ *
+ * @example
+ * onesInit()([2]); // [1, 1]
+ */
 export function onesInit(): Initializer {
   return constantInit(1);
 }
 
-/** All the same value. */
+/**
+ * All the same value.
+ *
+ * @example
+ * constantInit(0.5)([2]); // [0.5, 0.5]
+ */
 export function constantInit(value: number): Initializer {
   return (shape, dtype) => filled(shape, value, dtype);
 }
@@ -81,12 +99,22 @@ function moved(x: Tensor, scale: number, shift: number): Tensor {
   return scaled.add(shift);
 }
 
-/** Uniform in [low, high). */
+/**
+ * Uniform in [low, high).
+ *
+ * @example
+ * uniformInit(-0.1, 0.1)([3, 2]).shape; // [3, 2]
+ */
 export function uniformInit(low: number, high: number): Initializer {
   return (shape, dtype = 'float32') => moved(rand(shape, { dtype }), high - low, low);
 }
 
-/** Normal with the given mean and standard deviation. */
+/**
+ * Normal with the given mean and standard deviation.
+ *
+ * @example
+ * normalInit(0, 0.02)([3, 2]).shape; // [3, 2]
+ */
 export function normalInit(mean: number = 0, std: number = 1): Initializer {
   return (shape, dtype = 'float32') => moved(randn(shape, { dtype }), std, mean);
 }
@@ -107,7 +135,12 @@ function kaimingStd(shape: readonly number[], options: KaimingOptions): number {
   return gainOf(nonlinearity, slope) / Math.sqrt(mode === 'in' ? fanIn : fanOut);
 }
 
-/** Uniform with the deviation of He et al., "Delving deep into rectifiers", 2015. */
+/**
+ * Uniform with the deviation of He et al., "Delving deep into rectifiers", 2015.
+ *
+ * @example
+ * new Linear(3, 2, { weightInit: kaimingUniform({ nonlinearity: 'relu' }) }).weight.shape; // [2, 3]
+ */
 export function kaimingUniform(options: KaimingOptions = {}): Initializer {
   checkOptions('kaimingUniform', options, 'mode nonlinearity slope#');
   return (shape, dtype) => {
@@ -116,7 +149,12 @@ export function kaimingUniform(options: KaimingOptions = {}): Initializer {
   };
 }
 
-/** Normal with the deviation of He et al., 2015. */
+/**
+ * Normal with the deviation of He et al., 2015.
+ *
+ * @example
+ * new Linear(3, 2, { weightInit: kaimingNormal({ mode: 'out' }) }).weight.shape; // [2, 3]
+ */
 export function kaimingNormal(options: KaimingOptions = {}): Initializer {
   checkOptions('kaimingNormal', options, 'mode nonlinearity slope#');
   return (shape, dtype) => normalInit(0, kaimingStd(shape, options))(shape, dtype);
@@ -127,7 +165,12 @@ function xavierStd(shape: readonly number[], gain: number): number {
   return gain * Math.sqrt(2 / (fanIn + fanOut));
 }
 
-/** Uniform with the deviation of Glorot and Bengio, "Understanding the difficulty of training deep networks", 2010. */
+/**
+ * Uniform with the deviation of Glorot and Bengio, "Understanding the difficulty of training deep networks", 2010.
+ *
+ * @example
+ * new Linear(3, 2, { weightInit: xavierUniform() }).weight.shape; // [2, 3]
+ */
 export function xavierUniform(gain: number = 1): Initializer {
   return (shape, dtype) => {
     const bound = Math.sqrt(3) * xavierStd(shape, gain);
@@ -135,7 +178,12 @@ export function xavierUniform(gain: number = 1): Initializer {
   };
 }
 
-/** Normal with the deviation of Glorot and Bengio, 2010. */
+/**
+ * Normal with the deviation of Glorot and Bengio, 2010.
+ *
+ * @example
+ * new Linear(3, 2, { weightInit: xavierNormal() }).weight.shape; // [2, 3]
+ */
 export function xavierNormal(gain: number = 1): Initializer {
   return (shape, dtype) => normalInit(0, xavierStd(shape, gain))(shape, dtype);
 }
@@ -145,6 +193,9 @@ export function xavierNormal(gain: number = 1): Initializer {
  * weight's inputs (Kaiming with slope sqrt(5)).
  *
  * @param fanIn inputs that feed one output
+ *
+ * @example
+ * new Linear(3, 2, { biasInit: fanInUniform(3) }).weight.shape; // [2, 3]
  */
 export function fanInUniform(fanIn: number): Initializer {
   const bound = fanIn > 0 ? 1 / Math.sqrt(fanIn) : 0;

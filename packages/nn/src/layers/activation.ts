@@ -19,21 +19,36 @@ import {
 import { checkOptions } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
-/** `max(x, 0)`. */
+/**
+ * `max(x, 0)`. Source: PyTorch `nn.ReLU`.
+ *
+ * @example
+ * new ReLU().forward(tensor([-1, 2])); // [0, 2]
+ */
 export class ReLU extends Module {
   forward(x: Tensor): Tensor {
     return relu(x);
   }
 }
 
-/** `min(max(x, 0), 6)`. */
+/**
+ * `min(max(x, 0), 6)`. Source: PyTorch `nn.ReLU6`.
+ *
+ * @example
+ * new ReLU6().forward(tensor([-1, 3, 9])); // [0, 3, 6]
+ */
 export class ReLU6 extends Module {
   forward(x: Tensor): Tensor {
     return relu6(x);
   }
 }
 
-/** `x`, or `slope x` below zero (default slope 0.01). */
+/**
+ * `x`, or `slope x` below zero (default slope 0.01). Source: PyTorch `nn.LeakyReLU`.
+ *
+ * @example
+ * new LeakyReLU(0.1).forward(tensor([-1, 2])); // [-0.1, 2]
+ */
 export class LeakyReLU extends Module {
   readonly slope: number;
 
@@ -47,7 +62,12 @@ export class LeakyReLU extends Module {
   }
 }
 
-/** `x`, or `alpha (exp(x) - 1)` below zero (default alpha 1). */
+/**
+ * `x`, or `alpha (exp(x) - 1)` below zero (default alpha 1). Source: PyTorch `nn.ELU`.
+ *
+ * @example
+ * new ELU().forward(tensor([0, 2])); // [0, 2]
+ */
 export class ELU extends Module {
   readonly alpha: number;
 
@@ -61,14 +81,24 @@ export class ELU extends Module {
   }
 }
 
-/** ELU scaled so that layers keep mean 0 and deviation 1. */
+/**
+ * ELU scaled so that layers keep mean 0 and deviation 1. Source: Klambauer et al., "Self-normalizing neural networks", 2017.
+ *
+ * @example
+ * new SELU().forward(tensor([0, 1])); // [0, 1.050701]
+ */
 export class SELU extends Module {
   forward(x: Tensor): Tensor {
     return selu(x);
   }
 }
 
-/** `x` times the probability that a normal number is below it; `approximate: 'tanh'` for the cheaper form. */
+/**
+ * `x` times the probability that a normal number is below it; `approximate: 'tanh'` for the cheaper form. Source: Hendrycks and Gimpel, 2016.
+ *
+ * @example
+ * new GELU().forward(tensor([0, 1])); // [0, 0.8413447]
+ */
 export class GELU extends Module {
   readonly approximate: 'none' | 'tanh';
 
@@ -83,49 +113,84 @@ export class GELU extends Module {
   }
 }
 
-/** `x sigmoid(x)`, also called swish. */
+/**
+ * `x sigmoid(x)`, also called swish. Source: PyTorch `nn.SiLU`.
+ *
+ * @example
+ * new SiLU().forward(tensor([0, 1])); // [0, 0.7310586]
+ */
 export class SiLU extends Module {
   forward(x: Tensor): Tensor {
     return silu(x);
   }
 }
 
-/** `x tanh(softplus(x))`. */
+/**
+ * `x tanh(softplus(x))`. Source: Misra, "Mish", 2019.
+ *
+ * @example
+ * new Mish().forward(tensor([0, 1])); // [0, 0.8650984]
+ */
 export class Mish extends Module {
   forward(x: Tensor): Tensor {
     return mish(x);
   }
 }
 
-/** `x relu6(x + 3) / 6`. */
+/**
+ * `x relu6(x + 3) / 6`. Source: PyTorch `nn.Hardswish`.
+ *
+ * @example
+ * new HardSwish().forward(tensor([-3, 3])); // [0, 3]
+ */
 export class HardSwish extends Module {
   forward(x: Tensor): Tensor {
     return hardSwish(x);
   }
 }
 
-/** `1 / (1 + exp(-x))`. */
+/**
+ * `1 / (1 + exp(-x))`. Source: PyTorch `nn.Sigmoid`.
+ *
+ * @example
+ * new Sigmoid().forward(tensor([0])); // [0.5]
+ */
 export class Sigmoid extends Module {
   forward(x: Tensor): Tensor {
     return sigmoid(x);
   }
 }
 
-/** The hyperbolic tangent. */
+/**
+ * The hyperbolic tangent. Source: PyTorch `nn.Tanh`.
+ *
+ * @example
+ * new Tanh().forward(tensor([0, 1])); // [0, 0.7615942]
+ */
 export class Tanh extends Module {
   forward(x: Tensor): Tensor {
     return tanh(x);
   }
 }
 
-/** `log(1 + exp(x))`. */
+/**
+ * `log(1 + exp(x))`. Source: PyTorch `nn.Softplus`.
+ *
+ * @example
+ * new Softplus().forward(tensor([0])); // [0.6931472]
+ */
 export class Softplus extends Module {
   forward(x: Tensor): Tensor {
     return softplus(x);
   }
 }
 
-/** Probabilities along an axis (default the last). */
+/**
+ * Probabilities along an axis (default the last). Source: PyTorch `nn.Softmax`.
+ *
+ * @example
+ * new Softmax().forward(tensor([0, 0])); // [0.5, 0.5]
+ */
 export class Softmax extends Module {
   readonly axis: number;
 
@@ -139,7 +204,12 @@ export class Softmax extends Module {
   }
 }
 
-/** Logarithms of probabilities along an axis (default the last). */
+/**
+ * Logarithms of probabilities along an axis (default the last). Source: PyTorch `nn.LogSoftmax`.
+ *
+ * @example
+ * new LogSoftmax().forward(tensor([0, 0])); // [-0.6931472, -0.6931472]
+ */
 export class LogSoftmax extends Module {
   readonly axis: number;
 

@@ -34,6 +34,10 @@ export function clipGradNorm(gradients: Gradients, limit: number): Tensor {
  * Cuts every element of every gradient off at `-limit` and `limit`. Source: PyTorch `clip_grad_value_`.
  *
  * @param gradients changed in place
+ *
+ * @example
+ * clipGradValue(grads, 0.5);
+ * optimizer.step(grads);
  */
 export function clipGradValue(gradients: Gradients, limit: number): void {
   checkNumber('clipGradValue', 'limit', limit, 0);

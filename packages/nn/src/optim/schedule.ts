@@ -7,7 +7,12 @@ import { checkOptions, checkFraction, checkInteger, checkNumber } from '../error
 /** The learning rate of the step after `step` steps have been taken (0 for the first). */
 export type Schedule = (step: number) => number;
 
-/** The same rate at every step. */
+/**
+ * The same rate at every step.
+ *
+ * @example
+ * constantRate(0.1)(50); // 0.1
+ */
 export function constantRate(rate: number): Schedule {
   checkNumber('constantRate', 'rate', rate, 0);
   return () => rate;
@@ -27,7 +32,12 @@ export function stepDecay(rate: number, options: { readonly every: number; reado
   return (step) => rate * factor ** Math.floor(step / every);
 }
 
-/** Multiplies the rate by `factor` at each of the given steps. Source: PyTorch `MultiStepLR`. */
+/**
+ * Multiplies the rate by `factor` at each of the given steps. Source: PyTorch `MultiStepLR`.
+ *
+ * @example
+ * multiStepDecay(1, { at: [10, 20] })(15); // 0.1
+ */
 export function multiStepDecay(
   rate: number,
   options: { readonly at: readonly number[]; readonly factor?: number },
@@ -37,7 +47,12 @@ export function multiStepDecay(
   return (step) => rate * factor ** at.filter((milestone) => step >= milestone).length;
 }
 
-/** `rate factor^step`. Source: PyTorch `ExponentialLR`. */
+/**
+ * `rate factor^step`. Source: PyTorch `ExponentialLR`.
+ *
+ * @example
+ * exponentialDecay(1, 0.5)(3); // 0.125
+ */
 export function exponentialDecay(rate: number, factor: number): Schedule {
   checkNumber('exponentialDecay', 'factor', factor, 0);
   return (step) => rate * factor ** step;
@@ -58,7 +73,12 @@ export function cosineDecay(rate: number, options: { readonly steps: number; rea
   return (step) => least + ((rate - least) * (1 + Math.cos(Math.PI * Math.min(step / steps, 1)))) / 2;
 }
 
-/** From `rate` down to `least` along `(1 - step / steps)^power`. Source: PyTorch `PolynomialLR`. */
+/**
+ * From `rate` down to `least` along `(1 - step / steps)^power`. Source: PyTorch `PolynomialLR`.
+ *
+ * @example
+ * polynomialDecay(1, { steps: 100 })(25); // 0.75
+ */
 export function polynomialDecay(
   rate: number,
   options: { readonly steps: number; readonly power?: number; readonly least?: number },
@@ -84,6 +104,9 @@ export function warmup(steps: number, then: Schedule): Schedule {
 /**
  * One cycle: up to `rate` along half a cosine over the first part of `steps`, then down to nearly nothing. Source: Smith
  * and Topin, "Super-convergence", 2018; PyTorch `OneCycleLR`, whose defaults these are.
+ *
+ * @example
+ * oneCycle(1, { steps: 10 })(2); // 1
  */
 export function oneCycle(
   rate: number,

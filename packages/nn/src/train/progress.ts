@@ -66,6 +66,9 @@ function barText(report: StepReport): string {
  * @param style see `ProgressStyle`; 'bar' falls back to lines where cli-progress is not installed
  * @param line what to print for an epoch (default `epochLine`)
  * @param write prints a line (default: to standard output, or the console where there is none)
+ *
+ * @example
+ * await fit(model, batches, { optimizer, loss, epochs: 3, callbacks: [progress('lines')] });
  */
 export function progress(
   style: ProgressStyle = 'auto',
