@@ -34,6 +34,8 @@ export interface Facts {
   readonly reduced: Float64Array;
   /** Contraction whose loops an elementwise node could share, if everything between belongs to it alone. */
   readonly anchor: readonly (PlanNode | null)[];
+  /** The last contraction from which only elementwise work and other shapes lead to a node, whoever else needs what is between. */
+  readonly origin: readonly (PlanNode | null)[];
   /** Equal for nodes of one shape that are connected by elementwise nodes of that shape. */
   readonly component: Int32Array;
 }
@@ -51,6 +53,7 @@ export function factsOf(graph: PlanGraph): Facts {
   const depth = new Int32Array(nodes.length);
   const reduced = new Float64Array(nodes.length).fill(1);
   const anchor: (PlanNode | null)[] = [];
+  const origin: (PlanNode | null)[] = [];
   const parent = new Int32Array(nodes.length);
   nodes.forEach((node, i) => {
     parent[i] = i;
@@ -69,13 +72,14 @@ export function factsOf(graph: PlanGraph): Facts {
       costLimit,
       node.role === 'reduce' ? sum * (reduced[i] as number) : node.role === 'contraction' ? costLimit : sum,
     );
-    anchor.push(anchorOf(node, anchor));
+    anchor.push(anchorOf(node, anchor, (s) => s.users === 1 && !s.forced));
+    origin.push(anchorOf(node, origin, () => true));
     if (node.role === 'elementwise' || node.role === 'materialize') {
       for (const s of node.src) if (sameShape(s.shape, node.shape)) join(parent, i, s.index);
     }
   });
   const component = parent.map((_, i) => find(parent, i));
-  return { cost, depth, reduced, anchor, component };
+  return { cost, depth, reduced, anchor, origin, component };
 }
 
 function elementsPerResult(node: PlanNode): number {
@@ -93,7 +97,11 @@ function elementsPerResult(node: PlanNode): number {
   return 1;
 }
 
-function anchorOf(node: PlanNode, anchor: readonly (PlanNode | null)[]): PlanNode | null {
+function anchorOf(
+  node: PlanNode,
+  anchor: readonly (PlanNode | null)[],
+  leads: (source: PlanNode) => boolean,
+): PlanNode | null {
   if (node.role === 'contraction') return node;
   const passes =
     node.role === 'elementwise' || node.role === 'materialize' || node.op === 'reshape' || node.op === 'permute';
@@ -101,14 +109,7 @@ function anchorOf(node: PlanNode, anchor: readonly (PlanNode | null)[]): PlanNod
   let best: PlanNode | null = null;
   for (const s of node.src) {
     const found = anchor[s.index];
-    if (
-      s.size === node.size &&
-      s.users === 1 &&
-      !s.forced &&
-      found != null &&
-      (best === null || found.index > best.index)
-    )
-      best = found;
+    if (s.size === node.size && leads(s) && found != null && (best === null || found.index > best.index)) best = found;
   }
   return best;
 }

@@ -130,10 +130,14 @@ export class KernelDraft {
 }
 
 /**
- * Loops over a shape (none for axes of size 1), and the index they make. `outer[axis]`, where it is more than 1, cuts that axis
- * into so many parts, each with a loop of its own inside a loop over the parts.
+ * Loops over a shape (none for axes of size 1), and the index they make. `parts[axis]`, where there is more than one, are the extents of the
+ * loops that this axis is cut into, outermost first.
  */
-export function loopsOver(e: Exprs, shape: Shape, outer: readonly number[] = []): { axes: Range[]; index: KNode[] } {
+export function loopsOver(
+  e: Exprs,
+  shape: Shape,
+  parts: readonly (readonly number[])[] = [],
+): { axes: Range[]; index: KNode[] } {
   const axes: Range[] = [];
   const loop = (n: number): KNode => {
     if (n === 1) return e.i32(0);
@@ -142,10 +146,8 @@ export function loopsOver(e: Exprs, shape: Shape, outer: readonly number[] = [])
     return range;
   };
   const index = shape.map((n, axis): KNode => {
-    const parts = outer[axis] ?? 1;
-    if (parts <= 1) return loop(n);
-    const part = loop(parts);
-    return e.add(e.mul(part, e.i32(n / parts)), loop(n / parts));
+    const [first = n, ...inner] = parts[axis] ?? [];
+    return inner.reduce((at: KNode, extent) => e.add(e.mul(at, e.i32(extent)), loop(extent)), loop(first));
   });
   return { axes, index };
 }

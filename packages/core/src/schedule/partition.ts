@@ -10,6 +10,7 @@
 import { Exprs, type Range } from '../kernel/expr.ts';
 import { FreeRanges } from '../kernel/free-ranges.ts';
 import type { KNode } from '../kernel/ir.ts';
+import { anchorLoops } from './anchor-loops.ts';
 import { type Facts, factsOf } from './cost.ts';
 import { decideContraction } from './decide-contraction.ts';
 import { decideElementwise } from './decide-elementwise.ts';
@@ -17,7 +18,7 @@ import { decideReduce } from './decide-reduce.ts';
 import { type Demand, type DraftContext, extentOf, KernelDraft, loopsOver, reaches } from './draft.ts';
 import { bothGates, type Index } from './index-map.ts';
 import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
-import { isBakedIn, isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
+import { isBakedIn, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { Reach } from './reach.ts';
 import { needSources } from './sources.ts';
 
@@ -208,11 +209,7 @@ export class Partition {
   /** Stores the node in a kernel of its own. */
   storeInNewKernel(node: PlanNode): Demand {
     const anchor = this.facts.anchor[node.index] as PlanNode | null;
-    const { axes, index } = loopsOver(
-      this.context.e,
-      node.shape,
-      anchor === null ? [] : groupsOf(this.facts, anchor, node),
-    );
+    const { axes, index } = loopsOver(this.context.e, node.shape, anchorLoops(this.facts, node));
     const kernel = new KernelDraft(this.context, axes);
     this.kernels.push(kernel);
     kernel.anchor = anchor;
@@ -274,25 +271,4 @@ export class Partition {
     // A smaller store cannot be part of a contraction's epilogue.
     return kernel.contraction === null && kernel.anchor === null && rowFits(kernel, ranges, 1);
   }
-}
-
-/** How many groups each axis of `node` consists of, where the contraction that may fill its kernel has groups. */
-function groupsOf(facts: Facts, anchor: PlanNode, node: PlanNode): number[] {
-  if (!isPlanOp(anchor, 'conv')) return [];
-  const groups = anchor.attr.groups * anchor.attr.batchGroups;
-  const features = groups === 1 ? null : featureAxis(facts, anchor, node);
-  return features === null ? [] : node.shape.map((_, axis) => (axis === features ? groups : 1));
-}
-
-/** The axis of `node` along which a convolution's features lie, which is another one where images have their channels last. */
-function featureAxis(facts: Facts, anchor: PlanNode, node: PlanNode): number | null {
-  const orders: (readonly number[])[] = [];
-  for (let at = node; at !== anchor; ) {
-    const next = at.src.find((s) => s.size === at.size && (s === anchor || facts.anchor[s.index] === anchor));
-    if (next === undefined || next.shape.length !== at.shape.length) return null;
-    if (isPlanOp(at, 'permute')) orders.push(at.attr.axes);
-    else if (at.shape.some((n, axis) => n !== next.shape[axis])) return null;
-    at = next;
-  }
-  return orders.reduceRight((axis, order) => order.indexOf(axis), 1);
 }
