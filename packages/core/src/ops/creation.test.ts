@@ -1,4 +1,5 @@
 /** Tensors made from data and read back: what is taken, what is refused, and how they are shown. */
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
 import { createReferenceEngine } from '../testing/index.ts';
@@ -19,6 +20,30 @@ describe('tensor()', () => {
     ]);
     expect(pg.tensor([]).shape).toEqual([0]);
     expect(pg.tensor([[], []]).shape).toEqual([2, 0]);
+  });
+
+  it('takes typed arrays of other contexts: frames of a page, jsdom under jest', async () => {
+    for (const name of [
+      'Float32',
+      'Float64',
+      'Int8',
+      'Int16',
+      'Int32',
+      'Uint8',
+      'Uint16',
+      'Uint32',
+      'BigInt64',
+      'BigUint64',
+    ]) {
+      const one = name.startsWith('Big') ? '1n' : '1';
+      const t = pg.tensor(runInNewContext(`new ${name}Array([${one}])`));
+      expect(t.dtype).toBe(name.replace('Big', '').toLowerCase());
+      expect((await t.data())[0]).toEqual(one === '1' ? 1 : 1n);
+    }
+    // Bits, as from here.
+    const half = pg.tensor(runInNewContext('new Uint16Array([0x3c00])'), { dtype: 'float16' });
+    expect(await half.item()).toBe(1);
+    expect(() => pg.tensor(runInNewContext('new DataView(new ArrayBuffer(4))'))).toThrow('[tensor] data is a DataView');
   });
 
   it('copies its data', async () => {

@@ -19,23 +19,24 @@ export interface TensorOptions extends CreationOptions {
   readonly shape?: Shape;
 }
 
+/** Kind of an array, the same in all frames of a page and contexts of Node, which `instanceof` is not. */
+const kindOf = (data: ArrayBufferView): string => (data as Uint8Array)[Symbol.toStringTag];
+
+// biome-ignore format: a table
+const dtypeOfKind: Readonly<Record<string, DType>> = {
+  Float32Array: 'float32', Float64Array: 'float64', Int8Array: 'int8', Int16Array: 'int16', Int32Array: 'int32', BigInt64Array: 'int64',
+  Uint8Array: 'uint8', Uint8ClampedArray: 'uint8', Uint16Array: 'uint16', Uint32Array: 'uint32', BigUint64Array: 'uint64',
+  // Only newer environments have it; it is read as numbers.
+  Float16Array: 'float16',
+};
+
 /** Dtype a typed array stands for by itself. */
 function dtypeOfArray(data: ArrayBufferView): DType {
-  if (data instanceof Float32Array) return 'float32';
-  if (data instanceof Float64Array) return 'float64';
-  if (data instanceof Int32Array) return 'int32';
-  if (data instanceof Uint32Array) return 'uint32';
-  if (data instanceof Uint8Array || data instanceof Uint8ClampedArray) return 'uint8';
-  if (data instanceof Int8Array) return 'int8';
-  if (data instanceof Int16Array) return 'int16';
-  if (data instanceof Uint16Array) return 'uint16';
-  if (data instanceof BigInt64Array) return 'int64';
-  if (data instanceof BigUint64Array) return 'uint64';
-  // Only newer environments have it; it is read as numbers.
-  if (data.constructor.name === 'Float16Array') return 'float16';
+  const dtype = dtypeOfKind[kindOf(data)];
+  if (dtype !== undefined) return dtype;
   throw new ArgumentError(
     opName('tensor'),
-    `data is a ${data.constructor.name}: not an array of numbers; pass a typed array or nested arrays`,
+    `data is a ${kindOf(data)}: not an array of numbers; pass a typed array or nested arrays`,
   );
 }
 
@@ -138,7 +139,8 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
     dtype = options.dtype ?? dtypeOfArray(typed);
     shape = [typed.length];
     // A Uint16Array for 16-bit floats is their bits, as data() gives them.
-    const direct = typed instanceof hostArrays[dtype] && (dtype !== 'bool' || options.dtype === undefined);
+    const fits = typed instanceof hostArrays[dtype] || kindOf(typed) === kindOf(hostArray(dtype, 0));
+    const direct = fits && (dtype !== 'bool' || options.dtype === undefined);
     host = direct ? typed : toHost(typed, dtype);
   } else {
     const flat = Array.isArray(data) ? flatten(data as readonly NestedInput[]) : flatten([data]);
