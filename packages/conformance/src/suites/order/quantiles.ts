@@ -48,7 +48,7 @@ export function quantileSpecs(): OpSpec[] {
       name: 'median',
       dtypes: floats,
       instances: instances([{}, { interpolation: 'lower' }]),
-      run: ([x], o) => pg.median(x as Tensor, o),
+      run: ([x], { along, ...o }) => pg.median(x as Tensor, o),
       oracle: ([x], o) => reduced(x as NDArray, o, 0.5),
       gradient: { of: [0], order: 2 },
     },
@@ -56,7 +56,7 @@ export function quantileSpecs(): OpSpec[] {
       name: 'quantile',
       dtypes: floats,
       instances: instances([{}, { interpolation: 'higher' }, { interpolation: 'midpoint' }]),
-      run: ([x], o) => pg.quantile(x as Tensor, [0, 0.3, 0.85, 1], o),
+      run: ([x], { along, ...o }) => pg.quantile(x as Tensor, [0, 0.3, 0.85, 1], o),
       oracle: ([x], o) => {
         const each = [0, 0.3, 0.85, 1].map((q) => reduced(x as NDArray, o, q));
         return nd(

@@ -83,7 +83,7 @@ function topSpecs(): OpSpec[] {
       name: 'topK values',
       dtypes: floats,
       instances: instances(any),
-      run: ([x], o) => pg.topK(x as Tensor, o.k as number, o)[0],
+      run: ([x], { k, ...o }) => pg.topK(x as Tensor, k as number, o)[0],
       oracle: ([x], o) =>
         alongLines(x as NDArray, o.axis as number, (line) => first(line, o).map((i) => line[i] as number)),
       gradient: { of: [0], order: 2 },
@@ -92,7 +92,7 @@ function topSpecs(): OpSpec[] {
       name: 'topK positions with ties',
       dtypes: ['float32', 'float64', 'int32'],
       instances: instances(few),
-      run: ([x], o) => pg.topK(x as Tensor, o.k as number, o)[1],
+      run: ([x], { k, ...o }) => pg.topK(x as Tensor, k as number, o)[1],
       oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, (line) => first(line, o)),
       result: 'int32',
     },
