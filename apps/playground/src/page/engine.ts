@@ -14,9 +14,19 @@ export class EnginePanel {
         const chosen = document.querySelector<HTMLInputElement>('[name=engine]:checked');
         if (chosen === null) return;
         this.#use.disabled = true;
-        const report = await api.useEngine(chosen.value).finally(() => this.#check());
-        this.show(report);
-        changed(report);
+        const line = byId('engine-line', HTMLElement);
+        const before = line.textContent;
+        line.textContent = `moving from ${this.#current} to ${chosen.value} …`;
+        try {
+          const report = await api.useEngine(chosen.value);
+          this.show(report);
+          changed(report);
+        } catch (error) {
+          line.textContent = before;
+          throw error;
+        } finally {
+          this.#check();
+        }
       }),
     );
   }

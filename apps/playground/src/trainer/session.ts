@@ -91,11 +91,16 @@ export class Session implements TrainerApi {
     return this.#bench.use(async (training) => {
       const { batch } = this.#loop;
       // The first steps make plans and kernels; what is looked at is a step like all later ones.
-      for (let i = 0; i < 2; i++) await training.step(this.#loop.images());
-      const images = this.#loop.images();
-      const { kernels, submits, milliseconds } = await profile(() => training.step(images), { sources: true });
-      // Not part of what is plotted: these steps were measured one kernel at a time.
-      await training.means();
+      const inspected = async () => {
+        for (let i = 0; i < 2; i++) await training.step(this.#loop.images());
+        const images = this.#loop.images();
+        const measured = await profile(() => training.step(images), { sources: true });
+        // Not part of what is plotted: these steps were measured one kernel at a time.
+        await training.means();
+        return measured;
+      };
+      // Who stopped the training looks at it only.
+      const { kernels, submits, milliseconds } = await (this.#loop.running ? inspected() : training.undone(inspected));
       this.#loop.restart();
       const { name: engine, device } = getEngine();
       return {

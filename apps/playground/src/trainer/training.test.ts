@@ -63,6 +63,25 @@ describe('Training', () => {
     expect(memory().numTensors).toBe(before);
   });
 
+  it('takes back steps that are only looked at', async () => {
+    seed(4);
+    const training = new Training(parseLayers('pool 2, linear 8'), 0.01);
+    const sampler = new Sampler(data, 1);
+    for (let i = 0; i < 3; i++) await training.step(sampler.next(20));
+    const before = await training.state();
+    const value = await training.undone(async () => {
+      for (let i = 0; i < 3; i++) await training.step(sampler.next(20));
+      expect(training.steps).toBe(6);
+      return (await training.means())!.images;
+    });
+    expect(value).toBe(120);
+    expect([training.steps, training.images]).toEqual([3, 60]);
+    expect(await training.state()).toEqual(before);
+    await expect(training.undone(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(await training.state()).toEqual(before);
+    training.dispose();
+  });
+
   it('goes on from its state as if nothing had happened', async () => {
     const layers = parseLayers('pool 2, linear 8');
     seed(2);

@@ -117,6 +117,19 @@ export class Training {
     if (optimizer !== undefined) this.#optimizer.loadState(optimizer);
   }
 
+  /** Runs steps and takes back what they changed: weights, optimizer, counts. */
+  async undone<T>(body: () => Promise<T>): Promise<T> {
+    const { steps, images } = this;
+    const { weights, optimizer } = await this.state();
+    try {
+      return await body();
+    } finally {
+      this.load(weights, optimizer);
+      this.steps = steps;
+      this.images = images;
+    }
+  }
+
   dispose(): void {
     this.model.dispose();
     this.#optimizer.dispose();
