@@ -33,9 +33,10 @@ export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: EngineCap
     changes.set(r, { value: now, ranges: [now] });
   };
 
-  for (const binder of work.binders) if (isWindow(binder, work)) for (const r of binder.own) setKind(r, 'unroll');
   const { along, own } = chooseVectors(work, lanes);
-  for (const r of own) if (!changes.has(r)) setKind(r, 'vector');
+  for (const r of own) setKind(r, 'vector');
+  for (const binder of work.binders)
+    if (isWindow(binder, work) && !binder.own.some((r) => own.has(r))) for (const r of binder.own) setKind(r, 'unroll');
 
   for (const [r, rows] of besideRows(work, along, lanes, e)) if (!changes.has(r)) changes.set(r, rows);
   const order = orderRanges(work, along);

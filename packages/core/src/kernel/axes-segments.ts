@@ -8,12 +8,12 @@ import { NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
-import { Rewriter } from './rewrite.ts';
+import { type Replacement, Rewriter } from './rewrite.ts';
 import { combine, formBounds, linearOf, selectTerms } from './simplify-linear.ts';
 import { nodesOf } from './traverse.ts';
 
 /** A cut pays if the longest segment has this many elements and there are not too many of them. */
-const leastSegment = 16;
+const leastSegment = 4;
 const mostSegments = 5;
 
 /** The stores of a nest, each repeated for the segments of its unit-stride loop where conditions cut that loop. */
@@ -47,6 +47,17 @@ export function cutAt(stores: readonly LoopStore[], along: Range, cuts: readonly
       ranges: [...outer, segment],
     }));
   });
+}
+
+/** The stores with loops of their own. */
+export function apart(stores: readonly LoopStore[], e: Exprs): LoopStore[] {
+  const changes = new Map<Range, Replacement>();
+  for (const r of stores[0]?.ranges ?? []) {
+    const own = e.range(r.arg.extent, r.arg.kind);
+    changes.set(r, { value: own, ranges: [own] });
+  }
+  const rewriter = new Rewriter(e, changes);
+  return stores.map((s) => rewriter.store(s));
 }
 
 /** Iterations before which a condition changes for certain, in order. */

@@ -10,7 +10,7 @@
  * other out. There larger blocks are first copied to memory near by, transposed, every line read at once.
  */
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { cutAt } from './axes-segments.ts';
+import { apart, cutAt } from './axes-segments.ts';
 import { NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
 import { assumeBounds } from './node.ts';
@@ -42,17 +42,6 @@ export function cutTransposes(stores: readonly LoopStore[], e: Exprs): readonly 
     return [...cutTransposes(whole, e), ...cutTransposes(apart(others, e), e)];
   }
   return stores;
-}
-
-/** The stores with loops of their own. */
-function apart(stores: readonly LoopStore[], e: Exprs): LoopStore[] {
-  const changes = new Map<Range, Replacement>();
-  for (const r of stores[0]?.ranges ?? []) {
-    const own = e.range(r.arg.extent, r.arg.kind);
-    changes.set(r, { value: own, ranges: [own] });
-  }
-  const rewriter = new Rewriter(e, changes);
-  return stores.map((s) => rewriter.store(s));
 }
 
 /** The stores of a nest with its loops tiled where that helps; reductions are left alone. */

@@ -1,7 +1,9 @@
 /** Engines where a group is one thread: the passes that shape loop nests for vectors, one after another. */
 import type { EngineCaps } from '../engine/engine.ts';
 import { shapeNest } from './axes-cpu.ts';
+import { cutNarrow, widenNarrow } from './axes-narrow.ts';
 import { cutSegments } from './axes-segments.ts';
+import { splitRanges } from './axes-split.ts';
 import { cutRows, cutStreams } from './axes-streams.ts';
 import { cutTransposes } from './axes-tile.ts';
 import { reduceWhileStaging } from './axes-staged.ts';
@@ -12,10 +14,11 @@ import { splitNests } from './nests.ts';
 /** The shapes of nests for engines where a group is one thread. */
 export function shapeVectors(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: EngineCaps): LoopStore[] {
   return nests.flatMap((nest) =>
-    splitNests(cutSegments(reduceWhileStaging(nest, e), e))
+    splitNests(cutSegments(splitRanges(reduceWhileStaging(nest, e), e), e))
       .flatMap((part) => splitNests(cutStreams(part, e)))
       .flatMap((part) => splitNests(cutRows(part, e)))
-      .flatMap((part) => splitNests(cutTransposes(part, e)))
+      .flatMap((part) => splitNests(cutNarrow(part, e, caps)))
+      .flatMap((part) => splitNests(cutTransposes(widenNarrow(part, e, caps), e)))
       .flatMap((part) => shapeNest(part, e, caps)),
   );
 }

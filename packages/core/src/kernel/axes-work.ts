@@ -6,13 +6,16 @@
  */
 import { isArithmetic } from './arithmetic.ts';
 import { FreeRanges, ownRanges, type Range, type RangeList } from './free-ranges.ts';
-import type { KNode, LoopStore } from './ir.ts';
+import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { linearOf } from './simplify-linear.ts';
+import { type DType, isFloat } from '../shape/dtype.ts';
 
 /** A load, an operation or a store. */
 interface Item {
   readonly free: RangeList;
   readonly weight: number;
+  /** How many times as much it is where it is no part of a vector, beside that a vector takes one operation for all lanes. */
+  readonly single?: number;
   /** For memory accesses: the index, the gate. */
   readonly index: KNode | null;
   readonly gate: KNode | null;
@@ -38,6 +41,17 @@ function weightOf(n: KNode): number {
   if (n.op === 'DIV' || n.op === 'SQRT' || n.op === 'RECIP' || n.op === 'RSQRT' || n.op === 'IDIV' || n.op === 'IREM')
     return 4;
   return isArithmetic(n.op) || n.op === 'CAST' || n.op === 'LOAD' || n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : 0;
+}
+
+/**
+ * What steps of a reduction take that are no vectors, and what bringing the lanes of vectors together takes, in scalar operations. An
+ * extremum of floats decides on NaN and the sign of zero: at each scalar step, but once for vectors.
+ */
+function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly together: number } {
+  const { op } = n.arg;
+  if (op === 'argmax' || op === 'argmin') return { single: 6, together: 40 };
+  if (op === 'sum' || op === 'prod' || !isFloat(n.dtype as DType)) return { single: 1, together: 4 };
+  return { single: 6, together: 24 };
 }
 
 function sizeOf(ranges: RangeList): number {
@@ -74,7 +88,8 @@ export class NestWork {
       if (n.op === 'REDUCE' || n.op === 'STAGE') {
         pending.push(n);
         const value = n.src[0] as KNode;
-        this.#items.push({ free: this.free.of(value), weight, index: null, gate: null });
+        const single = n.op === 'REDUCE' ? stepsOf(n).single : 1;
+        this.#items.push({ free: this.free.of(value), weight, single, index: null, gate: null });
         stack.push(value);
         continue;
       }
@@ -118,7 +133,12 @@ export class NestWork {
     let sum = 0;
     for (const x of this.#items) {
       const v = choose(x.free);
-      sum += x.weight * sizeOf(x.free) * (v === null ? 1 : this.#factor(x, v, lanes));
+      sum += x.weight * sizeOf(x.free) * (v === null ? (x.single ?? 1) : this.#factor(x, v, lanes));
+    }
+    for (const { node, own, free } of this.binders) {
+      if (node.op !== 'REDUCE') continue;
+      const v = choose(this.free.of(node.src[0] as KNode));
+      if (v !== null && own.includes(v)) sum += stepsOf(node).together * sizeOf(free);
     }
     return sum;
   }

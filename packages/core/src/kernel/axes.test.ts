@@ -101,6 +101,50 @@ for (const [name, caps] of Object.entries(engines)) {
         caps,
       );
     });
+    test('reshapes of what is repeated: loops of an index modulo a part of their length', () => {
+      for (const [m, n, by] of [
+        [5, 34, 17],
+        [9, 42, 7],
+        [6, 30, 3],
+        [4, 48, 12],
+      ] as const) {
+        check(
+          elementwise([m, n], (e, [i, j], x) => x(1, e.add(e.mul(i!, e.i32(by)), e.irem(j!, e.i32(by))), m * by)),
+          caps,
+        );
+        check(
+          elementwise([m, n], (e, [i, j], x) => {
+            const each = e.idiv(j!, e.i32(by));
+            return e.add(x(1, flat(e, [i!, each], [m, n / by]), (m * n) / by), x(2, e.irem(j!, e.i32(by)), by));
+          }),
+          caps,
+        );
+      }
+    });
+    test('rows narrower than a vector, with a bias, apart and in turn', () => {
+      for (const [rows, width] of [
+        [40, 3],
+        [23, 3],
+        [31, 2],
+        [3, 3],
+      ] as const) {
+        const at = (e: Exprs, i: KNode, j: KNode): KNode => flat(e, [i, j], [rows, width]);
+        check(
+          elementwise([rows, width], (e, [i, j], x) => e.mul(x(1, at(e, i!, j!), rows * width), x(2, j!, width))),
+          caps,
+        );
+        check(
+          elementwise([2, rows, width], (e, [k, i, j], x) =>
+            e.binary(
+              'MAX',
+              x(1, flat(e, [k!, e.mul(i!, e.i32(2)), j!], [2, rows * 2, width]), rows * width * 4),
+              x(2, flat(e, [k!, j!, i!], [2, width, rows]), rows * width * 2),
+            ),
+          ),
+          caps,
+        );
+      }
+    });
     test('gates: padding and pooling', () => {
       const pad = elementwise([9, 12], (e, [i, j], _) => {
         const [y, x] = [e.sub(i!, e.i32(2)), e.sub(j!, e.i32(1))];
@@ -158,7 +202,7 @@ for (const [name, caps] of Object.entries(engines)) {
     });
     test('gather through an index tensor', () => {
       const k = elementwise([11, 6], (e, [i, j], x) => {
-        const row = e.min(e.max(e.load(e.param(2, 'int32', 'read', 11), i!), e.i32(0)), e.i32(3));
+        const row = e.min(e.binary('MAX', e.load(e.param(2, 'int32', 'read', 11), i!), e.i32(0)), e.i32(3));
         return x(1, flat(e, [row, j!], [4, 6]), 24);
       });
       check(k, caps);

@@ -24,6 +24,8 @@ interface Job {
   readonly run: () => (() => void) | undefined;
   /** True if `run` must be called once per combination of open tiles. */
   readonly perCopy: boolean;
+  /** True if nothing changes when it runs twice for an element: a store to memory that is not read. */
+  readonly repeatable: boolean;
 }
 
 export interface NestOptions {
@@ -66,6 +68,7 @@ export class Nest {
           roots: gate === undefined ? [value, index] : [value, index, gate],
           run: () => this.#values.prepareStore(mem, index, value, gate),
           perCopy: true,
+          repeatable: !this.#options.simt && mem.op === 'PARAM' && mem.arg.access === 'write',
         };
       }),
     );
@@ -154,7 +157,8 @@ export class Nest {
     const reduces = within.some((n) => n.op === 'REDUCE');
     const unroll = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
     const together = !reduces ? null : this.#options.simt ? 'elements' : 'all';
-    return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, together);
+    const again = range.arg.kind === 'vector' && jobs.every((j) => j.repeatable);
+    return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, together, again);
   }
 
   // --- reductions and stages
@@ -203,7 +207,7 @@ export class Nest {
     if (reduceColumns === undefined)
       throw new Error('[linearize] columns: the engine needs a lowering for vectors, see caps.lowering');
     reduceColumns(wave.filter(isAlike), column, this.#values, this.#options, (range, roots, run) => {
-      this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false }]);
+      this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable: false }]);
     });
   }
 
@@ -251,6 +255,7 @@ export class Nest {
         roots: [reduction.value],
         run: () => void reduction.update(),
         perCopy: false,
+        repeatable: false,
       };
     });
     this.#emit(jobs);
@@ -282,6 +287,7 @@ export class Nest {
       ranges: own,
       roots: [value],
       perCopy: false,
+      repeatable: false,
       run: () => {
         const ownTiles = scope.tiles.filter((t) => own.includes(t.range));
         let section = 0;

@@ -15,6 +15,8 @@ import { linearOf } from './simplify-linear.ts';
 export interface Mode {
   readonly count: number;
   readonly lanes: number;
+  /** Runs once, over the last elements of the range: some of them for the second time. */
+  readonly again?: true;
 }
 
 const scalarMode: Mode = { count: 1, lanes: 1 };
@@ -22,7 +24,7 @@ const scalarMode: Mode = { count: 1, lanes: 1 };
 /**
  * The modes a vector range of at most `extent` elements goes through, widest first. `exact`: always `extent` elements; then `together`
  * takes the last elements that fill no vector side by side, or `all` that is left over, whole vectors too: a reduction over each alone would
- * wait for its own sums.
+ * wait for its own sums. With `again`, elements may be computed twice: what fills no vector is the end of a last one.
  */
 export function vectorModes(
   extent: number,
@@ -30,15 +32,22 @@ export function vectorModes(
   lanes: number,
   unroll: number,
   together: 'elements' | 'all' | null = null,
+  again = false,
 ): readonly Mode[] {
   if (lanes <= 1) return extent > 0 ? [scalarMode] : [];
   const modes: Mode[] = [];
   const wide = lanes * unroll;
   if (unroll > 1 && extent >= wide) modes.push({ count: unroll, lanes });
   const rest = modes.length === 0 ? extent : exact ? extent % wide : wide - 1;
-  if (rest >= lanes) modes.push({ count: exact && together === 'all' ? Math.floor(rest / lanes) : 1, lanes });
   const tail = exact ? extent % lanes : lanes - 1;
-  if (tail > 0) modes.push(exact && together !== null && tail < 4 ? { count: tail, lanes: 1 } : scalarMode);
+  const all = Math.ceil(rest / lanes);
+  if (again && exact && tail > 0 && together === 'all' && all * lanes <= extent) {
+    modes.push({ count: all, lanes, again });
+    return modes;
+  }
+  if (rest >= lanes) modes.push({ count: exact && together === 'all' ? Math.floor(rest / lanes) : 1, lanes });
+  if (again && exact && tail > 1 && modes.length > 0) modes.push({ count: 1, lanes, again });
+  else if (tail > 0) modes.push(exact && together !== null && tail < 4 ? { count: tail, lanes: 1 } : scalarMode);
   return modes;
 }
 
@@ -59,6 +68,10 @@ export function runModes(
   const { e } = b;
   let done: KNode = e.i32(0);
   for (const mode of modes) {
+    if (mode.again) {
+      body(mode, e.sub(total, mode.count * mode.lanes));
+      continue;
+    }
     const step = e.i32(mode.count * mode.lanes);
     const trips = e.idiv(e.sub(total, done), step);
     const start = done;
