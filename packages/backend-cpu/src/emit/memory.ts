@@ -103,9 +103,24 @@ export class Memory {
 
   /** The vector that a gather takes from its windows. */
   gather(pick: Pick): Val {
-    const [a, b] = pick.windows.map((w) => this.#window(pick.run, w)) as [Val, Val];
-    if (a === b && pick.lanes.every((lane, i) => lane === i)) return a;
-    return shuffle32(this.#ctx, a, b, pick.lanes);
+    const [first, ...others] = pick.windows.map((w) => this.#window(pick.run, w)) as [Val, ...Val[]];
+    const { lanes } = pick;
+    if (others.length === 0) return lanes.every(({ at }, i) => at === i) ? first : this.#shuffled(first, first, lanes);
+    let v = first;
+    for (const [k, next] of others.entries()) {
+      // Lanes of the first window are put in place with those of the second; others come after, each into its place.
+      const placed = lanes.map(({ window, at }, i) => {
+        if (window === k + 1) return { window: 1, at };
+        return { window: 0, at: k === 0 && window === 0 ? at : i };
+      });
+      v = this.#shuffled(v, next, placed);
+    }
+    return v;
+  }
+
+  #shuffled(a: Val, b: Val, lanes: Pick['lanes']): Val {
+    const at = lanes.map((lane) => lane.window * 4 + lane.at) as [number, number, number, number];
+    return shuffle32(this.#ctx, a, b, at);
   }
 
   /** One column of a square of rows, which is transposed once per block. */

@@ -3,7 +3,7 @@
  *
  * Strided reads (pooling, strided convolutions, repeated elements) arrive as VEC of scalar LOADs whose addresses differ by
  * constants. All such loads of one block from one place form runs; everything between the ends of a run may be read,
- * so a run is covered by windows of four elements, and each VEC takes its lanes from at most two of them. Where a block reads
+ * so a run is covered by windows of four elements, and each VEC takes its lanes from at most three of them. Where a block reads
  * as many columns of a matrix as a vector has lanes, each VEC is a column of the square that those rows are: loaded row by row and
  * transposed once for all of them.
  */
@@ -13,6 +13,8 @@ import { regOf } from './target.ts';
 
 /** Elements of a window: 16 bytes of 4-byte numbers. */
 const windowSize = 4;
+/** Windows that a vector is taken from at most: a shuffle for each but the first, where four loads would be as much. */
+const mostWindows = 3;
 
 /** Loads at constant distances without large gaps. */
 export interface Run {
@@ -34,11 +36,11 @@ export interface Window {
   readonly size: 2 | 4;
 }
 
-/** How one part of a VEC is made: at most two windows and, for each lane, a position among the elements of both. */
+/** How one part of a VEC is made: a few windows and, for each lane, the one it is taken from and where it is in it. */
 export interface Pick {
   readonly run: Run;
-  readonly windows: readonly [Window, Window];
-  readonly lanes: readonly [number, number, number, number];
+  readonly windows: readonly Window[];
+  readonly lanes: readonly { readonly window: number; readonly at: number }[];
 }
 
 /** One column of a square of rows: where each row starts, and which. */
@@ -118,7 +120,7 @@ export function pickColumn(lanes: readonly KNode[], places: ReadonlyMap<KNode, R
   return { rows, column };
 }
 
-/** The windows for four lanes of 4-byte numbers in a gather, or null if two do not cover them. */
+/** The windows for four lanes of 4-byte numbers in a gather, or null if three do not cover them. */
 export function pickWindows(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Pick | null {
   const { dtype } = lanes[0]!;
   if (dtype !== 'float32' && dtype !== 'int32' && dtype !== 'uint32') return null;
@@ -126,13 +128,19 @@ export function pickWindows(lanes: readonly KNode[], places: ReadonlyMap<KNode, 
   const run = found[0]?.run;
   if (run === undefined || found.some((p) => p?.run !== run)) return null;
   const positions = found.map((p) => p!.position);
-  const windows = windowsOf(run);
-  const first = best(windows, positions);
-  const rest = positions.filter((p) => !inside(first, p));
-  const second = rest.length === 0 ? first : best(windows, rest);
-  if (rest.some((p) => !inside(second, p))) return null;
-  const lane = (p: number): number => (inside(first, p) ? p - first.at : windowSize + p - second.at);
-  return { run, windows: [first, second], lanes: positions.map(lane) as [number, number, number, number] };
+  const all = windowsOf(run);
+  const windows: Window[] = [];
+  for (let rest = positions; rest.length > 0; ) {
+    const next = best(all, rest);
+    windows.push(next);
+    rest = rest.filter((p) => !inside(next, p));
+  }
+  if (windows.length > mostWindows) return null;
+  const lane = (p: number): Pick['lanes'][number] => {
+    const window = windows.findIndex((w) => inside(w, p));
+    return { window, at: p - (windows[window] as Window).at };
+  };
+  return { run, windows, lanes: positions.map(lane) };
 }
 
 /** The window that holds the first of the positions and most of the others. */

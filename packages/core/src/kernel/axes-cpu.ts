@@ -17,6 +17,8 @@ import { type Replacement, Rewriter } from './rewrite.ts';
 
 /** Operations in a group: enough to pay for starting it, few enough for threads to share the work. */
 const groupWork = 48 * 1024;
+/** Rows up to so many elements may lie side by side in vectors, so that none is reduced across lanes; each is stored element by element. */
+const shortRow = 16;
 /** Reductions up to this much work may be repeated in every group. */
 const repeatable = 2048;
 /** Elements of a vector range are handed out in multiples of this, which all lanes and unroll factors divide. */
@@ -91,10 +93,19 @@ function chooseVectors(work: NestWork, lanes: number): VectorChoice {
   return best;
 }
 
-/** True if all stores inside the range write consecutive elements along it. */
+/** True if all stores inside the range write consecutive elements along it, or it goes over short rows that are reduced each. */
 function canStoreAlong(work: NestWork, r: Range, lanes: number): boolean {
   if (r.arg.extent < lanes) return false;
-  return work.stores.every(({ store, ranges }) => !ranges.includes(r) || work.strideOf(store.src[1] as KNode, r) === 1);
+  return work.stores.every(({ store, ranges }) => {
+    const stride = ranges.includes(r) ? work.strideOf(store.src[1] as KNode, r) : 1;
+    return stride === 1 || (stride !== null && stride > 1 && stride <= shortRow && isReduced(work, r));
+  });
+}
+
+/** True if something is reduced for each element of the range, and nothing for what is inside it. */
+function isReduced(work: NestWork, r: Range): boolean {
+  const { binders } = work;
+  return binders.length > 0 && binders.every(({ free }) => free.includes(r));
 }
 
 function weigh(work: NestWork, along: ReadonlySet<Range>, lanes: number): VectorChoice {
