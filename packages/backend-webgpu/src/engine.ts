@@ -123,14 +123,20 @@ export class WebGpuEngine implements IEngine {
     return this.#memory.alloc(bytes);
   }
 
+  confirming(): Promise<void> | null {
+    return this.#trouble.end === null ? this.#memory.confirming() : null;
+  }
+
   free(buffer: EngineBuffer): void {
     if (this.#trouble.end !== null) return;
     const own = ownBuffer(this.#memory, buffer);
     this.#memory.forget(own);
-    this.#backlog.add([], 0, () => {
+    const destroy = (): void => {
       this.#poison.gone(own);
       this.#memory.destroy(own);
-    });
+    };
+    if (own.refused === null) this.#backlog.add([], 0, destroy);
+    else destroy();
   }
 
   upload(to: Binding, data: ArrayBufferView): void {

@@ -62,6 +62,8 @@ export interface EngineCaps {
 /** Opaque device memory. Only the engine that made it may look inside. */
 export interface EngineBuffer {
   readonly bytes: number;
+  /** Set where the device turned out to have no memory for it, some time after `alloc`. */
+  readonly refused?: Error | null;
 }
 
 /** A part of a buffer, in bytes. */
@@ -132,6 +134,11 @@ export interface IEngine {
   readonly library?: ProductLibrary;
   /** Uninitialised memory of at least `bytes` bytes. Throws OutOfMemoryError. */
   alloc(bytes: number): EngineBuffer;
+  /**
+   * A promise of when the device has said whether it has all memory that was asked for, the same while it is pending; null if it has. Work
+   * that needs new memory waits for it, so that what cannot be done is not begun. Left out where `alloc` knows.
+   */
+  confirming?(): Promise<void> | null;
   free(buffer: EngineBuffer): void;
   /** Copies host bytes into device memory, in order with submitted commands. The source may change right after. */
   upload(to: Binding, data: ArrayBufferView): void;

@@ -134,8 +134,12 @@ export class BufferPool {
   alloc(bytes: number, index: number = sizeClass(bytes)): PoolBuffer {
     const kept = this.#free[index];
     let memory = kept?.pop();
-    if (memory === undefined) memory = this.#fresh(index);
-    else this.#pooled -= this.#blockOf(index);
+    for (; memory !== undefined; memory = kept?.pop()) {
+      this.#pooled -= this.#blockOf(index);
+      if (memory.refused == null) break;
+      this.#giveBack(memory);
+    }
+    memory ??= this.#fresh(index);
     this.#live++;
     this.#held[index] = (this.#held[index] ?? 0) + 1;
     this.#bytes += bytes;

@@ -2,7 +2,7 @@
  * One run of a plan: binds its slots to this flush's buffers, submits its commands once, hands the results to the nodes.
  *
  * If anything throws before the commands are submitted, every buffer made here goes back and no node has changed: they are
- * still pending and the flush can be tried again.
+ * still pending and the flush can be tried again. So they do where a patient caller must wait for the device's word on new memory.
  */
 import type { Binding, Command } from '../engine/engine.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
@@ -13,7 +13,8 @@ import type { Cone } from './cone.ts';
 import type { BindingPlan, DispatchPlan, OutputPlan, Plan } from './plan.ts';
 import { submit } from './submission.ts';
 
-export function execute(plan: Plan, cone: Cone, pool: BufferPool): void {
+/** Returns null when it is done, else, with nothing done, a promise of when to try again. */
+export function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Promise<void> | null {
   const nodes = cone.nodes as readonly Node[];
   // Buffers of outputs, then blocks for temporaries.
   const taken = new Array<PoolBuffer>(plan.buffers.length + plan.blocks.length);
@@ -33,6 +34,14 @@ export function execute(plan: Plan, cone: Cone, pool: BufferPool): void {
       taken[count] = pool.alloc(bytes, sizeClass);
       count++;
     }
+    if (pool.engine.confirming !== undefined) {
+      const unsure = patient ? pool.engine.confirming() : null;
+      if (unsure !== null) {
+        for (const buffer of taken) buffer.release();
+        return unsure;
+      }
+      checkLeaves(cone);
+    }
     if (plan.dispatches.length > 0) submit(pool.engine, commandsOf(plan, cone, taken));
   } catch (error) {
     while (count > 0) (taken[--count] as PoolBuffer).release();
@@ -48,6 +57,15 @@ export function execute(plan: Plan, cone: Cone, pool: BufferPool): void {
     }
   }
   for (let i = 0; i < taken.length; i++) (taken[i] as PoolBuffer).release();
+  return null;
+}
+
+/** Throws for leaves that the device had no memory for: they have no data to compute from. */
+function checkLeaves(cone: Cone): void {
+  for (let i = 0; i < cone.leaves.length; i++) {
+    const { refused } = (cone.storageOf(cone.nodes[cone.leaves.data[i] as number] as Node).buffer as PoolBuffer).memory;
+    if (refused != null) throw refused;
+  }
 }
 
 function bufferOf(node: Node): PoolBuffer {

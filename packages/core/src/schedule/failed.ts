@@ -8,7 +8,7 @@
 import { hintCollector } from '../engine/collector.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine } from '../engine/registry.ts';
-import { assignedHandles, holdAssigned, settleAssigned, takeBackAssigned } from '../graph/assigned.ts';
+import { assignedHandles, assignedNodes, holdAssigned, settleAssigned, takeBackAssigned } from '../graph/assigned.ts';
 import type { Node } from '../graph/node.ts';
 import { pendingHandles, setAside } from '../graph/recorder.ts';
 import { stateOf } from './engine-state.ts';
@@ -76,8 +76,6 @@ function partsOf(roots: readonly Node[], together: ReadonlySet<Node>): Node[][] 
   });
   return [...parts.values()];
 }
-
-const assignedNodes = (): Set<Node> => new Set([...assignedHandles().keys()].map(({ node }) => node));
 
 /** Tensors assigned since the last flush go back, and the error says so. */
 function takeBack(error: unknown): void {

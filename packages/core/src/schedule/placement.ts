@@ -16,7 +16,7 @@ import type { DType } from '../shape/dtype.ts';
 import { type EngineState, stateOf } from './engine-state.ts';
 import { heldByNobody, holds, isFree, noCpu } from './holding.ts';
 import { goneError, isGone } from './lost.ts';
-import { run } from './run.ts';
+import { type Patience, run } from './run.ts';
 import { restoreLost } from './shadow.ts';
 import { bring, isWithinReach, storageIn } from './transfer.ts';
 
@@ -29,10 +29,10 @@ export type Advance = 'global' | 'partial' | 'resumed';
 /**
  * Realises nodes on the engines that hold them, as far as that is possible now.
  *
- * @param patient kernels that are still being compiled are something to wait for, too, rather than on the spot (where one engine suffices)
+ * @param patient memory that is not certain, and with `true` kernels that are still being compiled, are something to wait for, too, where one engine suffices
  * @returns null if all is done; otherwise what to wait for before trying again. Data that is missing is under way.
  */
-export function advance(wanted: readonly Node[], kind: Advance, patient = false): Promise<void> | null {
+export function advance(wanted: readonly Node[], kind: Advance, patient: Patience = false): Promise<void> | null {
   const current = stateOf(getEngine());
   try {
     if (current.pool.lost === null) {

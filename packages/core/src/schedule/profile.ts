@@ -11,6 +11,7 @@ import { ArgumentError } from '../shape/errors.ts';
 import { checkNames, checkFunction } from '../shape/options.ts';
 import { flush, stats } from './runtime.ts';
 import { listenToSubmits } from './submission.ts';
+import { settleUnsure } from './unsure.ts';
 
 /** One kernel of a batch, in the order of submission. */
 export interface KernelRun {
@@ -79,6 +80,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
   if (running)
     throw new ArgumentError('profile', 'a profile is running already; end it before the next one: they do not nest');
   flush();
+  await settleUnsure();
   running = true;
   const engine = getEngine();
   const misses = stats(engine).planMisses;
@@ -95,6 +97,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
   try {
     value = await body();
     flush();
+    await settleUnsure();
   } finally {
     listenToSubmits(before);
     running = false;

@@ -14,6 +14,12 @@ const suspiciousMisses = 64;
 /** A reader waits for kernels so many times: compiling that fails for want of memory begins anew, and a run tells of it. */
 export const mostWaits = 3;
 
+/**
+ * What a run waits for instead of going on at once: nothing (false), the device's word on memory that it needs anew, or that and kernels
+ * that are being compiled (true).
+ */
+export type Patience = boolean | 'memory';
+
 const cone = new Cone();
 let log: ((message: string) => void) | null = null;
 
@@ -26,31 +32,33 @@ export function setScheduleLog(next: ((message: string) => void) | null): void {
  * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
  * placement.ts decides.
  *
- * With `patient`, a run that would hold up the program until kernels are compiled is put off: a promise of when to try again.
+ * With `patient`, a run that would hold up the program until kernels are compiled, or whose memory is not certain, is put off: a promise
+ * of when to try again.
  */
 export function run(state: EngineState, wanted: readonly Node[], options: ConeOptions): boolean;
 export function run(
   state: EngineState,
   wanted: readonly Node[],
   options: ConeOptions,
-  patient: boolean,
+  patient: Patience,
 ): boolean | Promise<void>;
 export function run(
   state: EngineState,
   wanted: readonly Node[],
   options: ConeOptions,
-  patient = false,
+  patient: Patience = false,
 ): boolean | Promise<void> {
   try {
     if (!cone.collect(wanted, options)) return false;
     const plan = planOf(state);
     const { engine } = state;
-    if (patient && engine.compiling !== undefined) {
+    if (patient === true && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
+    const unsure = execute(plan, cone, state.pool, patient !== false);
+    if (unsure !== null) return unsure;
     state.flushes++;
-    execute(plan, cone, state.pool);
     state.kernels += plan.dispatches.length;
     state.inFlight++;
     state.pool.age();

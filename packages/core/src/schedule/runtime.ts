@@ -6,11 +6,11 @@
  * nothing needs to be: engines call nobody back.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { UnsupportedError } from '../engine/errors.ts';
+import { OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
 import { getEngine } from '../engine/registry.ts';
-import { letGoAssigned, settleAssigned } from '../graph/assigned.ts';
+import { settleAssigned } from '../graph/assigned.ts';
 import { bufferNode } from '../graph/build.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush, pendingHandles, release, retain, setFlushHooks } from '../graph/recorder.ts';
@@ -19,13 +19,14 @@ import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { stateOf } from './engine-state.ts';
-import { advanceOrWait, type Failure, flushApart, readFailed, waitFor } from './failed.ts';
+import { type Failure, readFailed, waitFor } from './failed.ts';
 import { goneError, isGone } from './lost.ts';
 import { placeOfNode } from './holding.ts';
 import { advance } from './placement.ts';
 import { download, downloadSync } from './reading.ts';
 import { restoreLost, shadow } from './shadow.ts';
 import { mostWaits } from './run.ts';
+import { beforeFlush, flushSurely, goOn, isUnsure, settleUnsure, takeLate } from './unsure.ts';
 import { upload } from './upload.ts';
 import { isWaiting, resume, settle } from './waiting.ts';
 
@@ -59,7 +60,8 @@ export function setRehearsedFlush(next: () => void): void {
 
 /**
  * Realises every pending handle's node and submits the work. What nobody holds any more is not computed. What cannot be computed is told
- * once, here, and to whoever reads it; everything else is computed (failed.ts).
+ * once, here, and to whoever reads it; everything else is computed (failed.ts). Where the device says late that it has no memory, the
+ * next flush tells (unsure.ts).
  *
  * @example
  * const y = ones([2]).add(1);
@@ -71,6 +73,7 @@ export function flush(): void {
     return;
   }
   if (isWaiting()) resume();
+  beforeFlush();
   const mark = nextMark();
   let wanted: Node[] | null = null;
   for (const handle of pendingHandles) {
@@ -82,16 +85,10 @@ export function flush(): void {
     else wanted.push(node);
   }
   let failure: Failure | null = null;
-  if (wanted !== null) {
-    letGoAssigned();
-    try {
-      advanceOrWait(wanted);
-    } catch (error) {
-      failure = flushApart(wanted, error);
-    }
-  }
-  settleAssigned();
+  if (wanted !== null) failure = flushSurely(wanted);
+  else settleAssigned();
   finishFlush();
+  failure ??= takeLate();
   if (failure !== null) throw failure.error;
   shadow();
 }
@@ -104,6 +101,7 @@ export function flushNodes(nodes: readonly Node[]): void {
   const wanted = [...new Set(nodes)].filter((node) => node.storage === null);
   if (wanted.length === 0) return;
   if (isWaiting()) resume();
+  goOn(false);
   const arrival = advance(wanted, 'partial');
   if (arrival !== null) waitFor(wanted, arrival);
 }
@@ -136,7 +134,10 @@ export function throttle(): Promise<void> {
  * await idle(); // nothing runs any more: a good moment to look at a clock
  */
 export async function idle(): Promise<void> {
+  await settleUnsure();
   await settle();
+  const failure = takeLate();
+  if (failure !== null) throw failure.error;
   if (stateOf(getEngine()).pool.lost !== null) await recover();
   const engine = getEngine();
   try {
@@ -170,7 +171,9 @@ function tried(node: Node, patient = false): Promise<void> | null {
   try {
     return attempt(node, patient);
   } catch (error) {
-    throw readFailed(node, error);
+    // What a flush said of it that was put off says more.
+    const late = error instanceof OutOfMemoryError ? takeLate() : null;
+    throw readFailed(node, late === null ? error : late.error);
   }
 }
 
@@ -189,6 +192,12 @@ function attempt(node: Node, patient = false): Promise<void> | null {
     return null;
   }
   if (isWaiting()) resume();
+  if (isUnsure()) {
+    if (patient) goOn();
+    else goOn(false);
+    if (isUnsure()) return settleUnsure();
+    if (node.storage !== null) return null;
+  }
   return node.storage === null ? advance([node], 'partial', patient) : null;
 }
 
