@@ -28,8 +28,10 @@ async function withDriver(refuses: () => boolean): Promise<WebGpuEngine> {
     const error = await popErrorScope.call(gpu);
     return refused ? ({ message: 'no memory' } as GPUError) : error;
   };
-  engine = new WebGpuEngine(gpu, found);
-  return await setEngine(engine);
+  const made = new WebGpuEngine(gpu, found);
+  engine = made;
+  await setEngine(made);
+  return made;
 }
 
 const mebi = 2 ** 18;
