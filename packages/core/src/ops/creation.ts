@@ -3,7 +3,7 @@ import { constant, scalar } from '../graph/primitives.ts';
 import { beginOp, compose, composingDepth, opName } from '../graph/scope.ts';
 import { broadcastTo } from '../graph/primitives.ts';
 import { checkShape } from '../shape/axes.ts';
-import { checkDType, type DType, type TypedArray, isFloat, isInteger } from '../shape/dtype.ts';
+import { checkDType, type DType, dtypeInfo, type TypedArray, isFloat, isInteger } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
 import { checkRange, checkWeak } from '../shape/promotion.ts';
@@ -22,18 +22,13 @@ export interface TensorOptions extends CreationOptions {
 /** Kind of an array, the same in all frames of a page and contexts of Node, which `instanceof` is not. */
 const kindOf = (data: ArrayBufferView): string => (data as Uint8Array)[Symbol.toStringTag];
 
-// biome-ignore format: a table
-const dtypeOfKind: Readonly<Record<string, DType>> = {
-  Float32Array: 'float32', Float64Array: 'float64', Int8Array: 'int8', Int16Array: 'int16', Int32Array: 'int32', BigInt64Array: 'int64',
-  Uint8Array: 'uint8', Uint8ClampedArray: 'uint8', Uint16Array: 'uint16', Uint32Array: 'uint32', BigUint64Array: 'uint64',
-  // Only newer environments have it; it is read as numbers.
-  Float16Array: 'float16',
-};
-
 /** Dtype a typed array stands for by itself. */
 function dtypeOfArray(data: ArrayBufferView): DType {
-  const dtype = dtypeOfKind[kindOf(data)];
-  if (dtype !== undefined) return dtype;
+  // A Float16Array, which only newer environments have, is read as numbers.
+  const name = kindOf(data)
+    .replace(/^Big|(Clamped)?Array$/g, '')
+    .toLowerCase();
+  if (Object.hasOwn(dtypeInfo, name)) return name as DType;
   throw new ArgumentError(
     opName('tensor'),
     `data is a ${kindOf(data)}: not an array of numbers; pass a typed array or nested arrays`,

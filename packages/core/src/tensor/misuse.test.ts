@@ -78,7 +78,10 @@ it('options, limits, engines and backends are checked', async () => {
     [{ outOfMemory: 'cp' }, "bad outOfMemory: 'cp'; must be 'error' or 'cpu'"],
     [{ shadow: 1 }, 'bad shadow: 1; must be true or false'],
     [{ interval: Number.NaN }, 'bad interval: NaN; must be a number from 0'],
-    [{ fallbck: 'cpu' }, "no option 'fallbck'; known are retry, fallback, outOfMemory, shadow, interval, patience"],
+    [
+      { fallbck: 'cpu' },
+      "no option 'fallbck', did you mean 'fallback'? Known are retry, fallback, outOfMemory, shadow, interval, patience",
+    ],
     [5, 'bad options: 5; must be an object'],
   ];
   for (const [given, text] of recovery) expect(() => loose(pg.setRecovery, given)).toThrow(`[setRecovery] ${text}`);
