@@ -252,7 +252,9 @@ describe('CpuEngine', () => {
     expect(() => make({ threads: 0 })).toThrow('[cpu] bad threads: 0; must be a whole number from 1 to 64');
     expect(() => make({ threads: 65 })).toThrow('[cpu] bad threads: 65;');
     expect(() => make({ memory: -1 })).toThrow('[cpu] bad memory: -1;');
-    expect(() => make({ thread: 1 } as object)).toThrow("[cpu] no option 'thread'; known are threads, memory");
+    expect(() => make({ thread: 1 } as object)).toThrow(
+      "[cpu] no option 'thread', did you mean 'threads'? Known are threads, memory",
+    );
     expect(() => make({ threads: 1 }).free(x.buffer)).toThrow(/another engine/);
   });
 

@@ -68,7 +68,7 @@ describe('options', () => {
     const wrong: [unknown, string][] = [
       [{ memory: -1 }, 'bad memory: -1; must be a number from 1'],
       [{ tuning: 'fast' }, "bad tuning: 'fast'; must be 'automatic' or 'load' or false"],
-      [{ devise: 0 }, "no option 'devise'; known are device, "],
+      [{ devise: 0 }, "no option 'devise', did you mean 'device'? Known are device, "],
       [{ device: -1 }, 'bad device: -1; must be the index of a device or a part of its name'],
       [{ cache: true }, 'bad cache: true; must be the path of a folder, or false'],
       [{ clblast: 0 }, 'bad clblast: 0; must be true or false'],

@@ -278,7 +278,7 @@ describe.skipIf(engine === null)('WebGpuEngine', () => {
 
   it('refuses options it does not know', async () => {
     await expect(testEngine({ powerPreferense: 'low-power' } as object)).rejects.toThrow(
-      "[createWebGpuEngine] no option 'powerPreferense'; known are powerPreference, ",
+      "[createWebGpuEngine] no option 'powerPreferense', did you mean 'powerPreference'? Known are powerPreference, ",
     );
   });
 
