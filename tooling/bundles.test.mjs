@@ -13,7 +13,7 @@ import { publicOperations } from './operations/sources.mjs';
  * growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
-  add: { rolldown: [63_100, 63_100], vite: [63_200, 63_200], esbuild: [65_700, 65_700] },
+  add: { rolldown: [63_100, 63_100], vite: [63_200, 63_200], esbuild: [66_000, 66_000] },
   'cnn-cpu': { rolldown: [115_700, 117_800] },
   cnn: {
     rolldown: [117_400, 148_000],
@@ -26,8 +26,8 @@ const budget = {
 
 /** The same for visitors of `cnn-late`, who load one engine: with WebGPU, and without. */
 const engines = {
-  rolldown: { 'packages/backend-webgpu/src/engine.ts': 108_900, 'packages/backend-cpu/src/engine.ts': 119_900 },
-  esbuild: { 'packages/backend-webgpu/src/engine.ts': 117_900, 'packages/backend-cpu/src/engine.ts': 126_600 },
+  rolldown: { 'packages/backend-webgpu/src/engine.ts': 109_400, 'packages/backend-cpu/src/engine.ts': 119_900 },
+  esbuild: { 'packages/backend-webgpu/src/engine.ts': 118_400, 'packages/backend-cpu/src/engine.ts': 126_600 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
