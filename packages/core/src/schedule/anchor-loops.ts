@@ -9,15 +9,6 @@ import type { Shape } from '../shape/view.ts';
 import type { Facts } from './cost.ts';
 import { isPlanOp, type PlanNode } from './plan-graph.ts';
 
-/** A piece of an axis of the contraction's result. */
-interface Piece {
-  readonly extent: number;
-  /** Distance of its elements in the contraction's result. */
-  readonly stride: number;
-  /** Pieces of one kind next to each other may be one loop. */
-  readonly kind: number;
-}
-
 /** For each axis of `node`, the extents of the loops it consists of, outermost first; nothing where it is not known. */
 export function anchorLoops(facts: Facts, node: PlanNode): number[][] {
   const anchor = facts.origin[node.index];
@@ -29,76 +20,35 @@ export function anchorLoops(facts: Facts, node: PlanNode): number[][] {
     way.push(at);
     at = next;
   }
-  let axes: Piece[][] | null = piecesOf(anchor);
-  for (let before = anchor, at = way.pop(); at !== undefined; before = at, at = way.pop()) {
-    const from: Piece[][] = axes;
-    if (isPlanOp(at, 'permute')) axes = at.attr.axes.map((axis) => from[axis] as Piece[]);
+  const grouped = isPlanOp(anchor, 'conv') ? anchor.attr.groups * anchor.attr.batchGroups : 1;
+  // The features of a convolution lie in groups.
+  let axes = anchor.shape.map((extent, axis) => (axis === 1 && grouped > 1 ? [grouped, extent / grouped] : [extent]));
+  let { shape } = anchor;
+  for (let at = way.pop(); at !== undefined; shape = at.shape, at = way.pop()) {
+    const from = axes;
+    if (isPlanOp(at, 'permute')) axes = at.attr.axes.map((axis) => from[axis] as number[]);
     else if (at.op === 'reshape') axes = regrouped(from.flat(), at.shape);
-    else if (at.shape.length !== before.shape.length || at.shape.some((n, axis) => n !== before.shape[axis]))
-      axes = null;
-    if (axes === null) return [];
-  }
-  return axes.map((pieces) => joined(pieces).map(({ extent }) => extent));
-}
-
-/** The axes of a contraction's result. The features of a convolution lie in groups; only what comes from one operand may be joined. */
-function piecesOf(anchor: PlanNode): Piece[][] {
-  const { shape } = anchor;
-  let groups = 1;
-  let kindOf = (axis: number): number => -1 - axis;
-  if (isPlanOp(anchor, 'conv')) groups = anchor.attr.groups * anchor.attr.batchGroups;
-  else if (isPlanOp(anchor, 'dotGeneral')) {
-    const { lhsBatch, lhsContract } = anchor.attr;
-    const left = (anchor.src[0] as PlanNode).shape.length - lhsContract.length;
-    kindOf = (axis) => (axis < lhsBatch.length ? 0 : axis < left ? 1 : 2);
-  }
-  let stride = anchor.size;
-  return shape.map((extent, axis): Piece[] => {
-    if (extent <= 1) return [];
-    stride /= extent;
-    const kind = kindOf(axis);
-    if (axis !== 1 || groups === 1) return [{ extent, stride, kind }];
-    const inner = extent / groups;
-    // Groups stay apart from what is in them.
-    return [
-      { extent: groups, stride: stride * inner, kind: -10 },
-      { extent: inner, stride, kind },
-    ];
-  });
-}
-
-/** Pieces in a row as axes of another shape, cut where it has to be; null where it does not go. */
-function regrouped(pieces: readonly Piece[], shape: Shape): Piece[][] | null {
-  const left = [...pieces].reverse();
-  const axes: Piece[][] = [];
-  for (const extent of shape) {
-    const axis: Piece[] = [];
-    for (let missing = extent; missing > 1; ) {
-      const piece = left.pop();
-      if (piece === undefined) return null;
-      if (missing % piece.extent === 0) {
-        axis.push(piece);
-        missing /= piece.extent;
-      } else if (piece.extent % missing === 0) {
-        const inner = piece.extent / missing;
-        axis.push({ ...piece, extent: missing, stride: piece.stride * inner });
-        left.push({ ...piece, extent: inner });
-        missing = 1;
-      } else return null;
-    }
-    axes.push(axis);
+    else if (at.shape.join() !== shape.join()) return [];
+    if (axes.length === 0) return [];
   }
   return axes;
 }
 
-/** Neighbours of one kind as one piece. */
-function joined(pieces: readonly Piece[]): Piece[] {
-  const found: Piece[] = [];
-  for (const piece of pieces) {
-    const last = found[found.length - 1];
-    if (last === undefined || last.kind !== piece.kind || last.stride !== piece.extent * piece.stride)
-      found.push(piece);
-    else found[found.length - 1] = { ...piece, extent: last.extent * piece.extent };
+/** Loops in a row as axes of another shape, cut where it has to be; nothing where it does not go. */
+function regrouped(loops: readonly number[], shape: Shape): number[][] {
+  const left = [...loops].reverse();
+  const axes: number[][] = [];
+  for (let missing of shape) {
+    const axis: number[] = [];
+    while (missing > 1) {
+      const extent = left.pop() as number;
+      const part = Math.min(extent, missing);
+      if (missing % part !== 0 || extent % part !== 0) return [];
+      if (part > 1) axis.push(part);
+      if (part < extent) left.push(extent / part);
+      missing /= part;
+    }
+    axes.push(axis);
   }
-  return found;
+  return axes;
 }

@@ -4,8 +4,6 @@
  * A set of bits per kernel, brought up to date at each new edge. The partition asks for almost every pair of kernels, so a walk for each
  * question would make plans of long chains (a recurrent network's) cost the cube of their length.
  */
-const bits = 32;
-
 export class Reach {
   /** Kernels after each kernel, a bit each. */
   readonly #after: Int32Array[] = [];
@@ -20,36 +18,29 @@ export class Reach {
 
   /** True if `from` is before `to`. */
   leads(from: number, to: number): boolean {
-    return (((this.#after[from] as Int32Array)[to >>> 5] ?? 0) & (1 << (to % bits))) !== 0;
+    return (((this.#after[from] as Int32Array)[to >>> 5] ?? 0) & (1 << to)) !== 0;
   }
 
   /** From now on, `from` is before `to`, and so is everything before `from`. */
   connect(from: number, to: number): void {
     (this.#before[to] as number[]).push(from);
-    if (this.leads(from, to)) return;
     const added = this.#after[to] as Int32Array;
     const stack = [from];
-    for (let at = stack.pop(); at !== undefined; at = stack.pop())
-      if (this.#add(at, to, added)) stack.push(...(this.#before[at] as number[]));
-  }
-
-  /** Puts a kernel and those after it behind another one; false if they all were. */
-  #add(at: number, to: number, added: Int32Array): boolean {
-    const least = Math.max((to >>> 5) + 1, added.length);
-    let own = this.#after[at] as Int32Array;
-    if (own.length < least) {
-      const longer = new Int32Array(Math.max(least, 2 * own.length));
-      longer.set(own);
-      this.#after[at] = own = longer;
+    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+      // What is before `to` already is before everything after it too, and so is what comes before that.
+      if (this.leads(at, to)) continue;
+      let own = this.#after[at] as Int32Array;
+      const least = Math.max((to >>> 5) + 1, added.length);
+      if (own.length < least) {
+        const short = own;
+        own = this.#after[at] = new Int32Array(least);
+        own.set(short);
+      }
+      added.forEach((word, i) => {
+        (own[i] as number) |= word;
+      });
+      (own[to >>> 5] as number) |= 1 << to;
+      stack.push(...(this.#before[at] as number[]));
     }
-    let fresh = !this.leads(at, to);
-    own[to >>> 5] = (own[to >>> 5] as number) | (1 << (to % bits));
-    for (let i = 0; i < added.length; i++) {
-      const both = (own[i] as number) | (added[i] as number);
-      if (both === own[i]) continue;
-      fresh = true;
-      own[i] = both;
-    }
-    return fresh;
   }
 }
