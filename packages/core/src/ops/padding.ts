@@ -71,11 +71,17 @@ function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number]
       [shape],
     );
   pairs.forEach((pair, axis) => {
+    checkList('pad', `widths of axis ${axis}`, pair, '[1, 1]');
     const [before, after] = pair;
-    if (!Number.isInteger(before) || !Number.isInteger(after) || before + after + (shape[axis] as number) < 0) {
+    if (
+      pair.length !== 2 ||
+      !Number.isInteger(before) ||
+      !Number.isInteger(after) ||
+      before + after + (shape[axis] as number) < 0
+    ) {
       throw new ArgumentError(
         'pad',
-        `bad widths: [${before}, ${after}] for axis ${axis} of shape ${showShape(shape)}; must be integers that leave no negative size`,
+        `bad widths: [${pair.join(', ')}] for axis ${axis} of shape ${showShape(shape)}; must be two integers that leave no negative size`,
       );
     }
   });

@@ -35,6 +35,16 @@ describe('shapes and parts', () => {
     expect(pg.concat([pg.ones([1]), pg.ones([1], { dtype: 'float64' })]).dtype).toBe('float64');
   });
 
+  it('refuses widths that are no pairs', () => {
+    expect(() => pg.pad(pg.ones([2, 2]), [[0, 0], -1] as never)).toThrow(/^\[pad\] .*widths of axis 1/);
+    expect(() =>
+      pg.pad(pg.ones([2, 2]), [
+        [0, 0],
+        [1, 1, 1],
+      ] as never),
+    ).toThrow(/^\[pad\] bad widths: \[1, 1, 1\]/);
+  });
+
   it('pads in every mode', async () => {
     const x = pg.arange(4);
     expect(await values(pg.pad(x, [[2, 3]], { mode: 'reflect' }))).toEqual([2, 1, 0, 1, 2, 3, 2, 1, 0]);
