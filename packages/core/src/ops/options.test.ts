@@ -174,11 +174,9 @@ const calls: Readonly<Record<string, [call: Call, wrong: string, right: string]>
 describe('names that are nearly right', () => {
   it.each(Object.entries(calls))('%s', (name, [call, wrong, right]) => {
     const given = { [wrong]: undefined } as never;
-    // softmin is softmax of -x.
     expect(() => pg.scope(() => void call(given))).toThrow(pg.ArgumentError);
-    const op = name === 'softmin' ? 'softmax' : name;
     expect(() => pg.scope(() => void call(given))).toThrow(
-      `[${op}] no option '${wrong}', did you mean '${right}'? Known are `,
+      `[${name}] no option '${wrong}', did you mean '${right}'? Known are `,
     );
     expect(() => pg.scope(() => void call('text' as never))).toThrow(pg.OperationError);
   });
