@@ -191,9 +191,10 @@ class Lowering implements Context {
     for (let at = 0; at < n.src.length; at += size) {
       const lanes = n.src.slice(at, at + size);
       const pick = pickWindows(lanes, this.#runs);
-      const column = pick === null ? pickColumn(lanes, this.#runs) : null;
-      if (pick !== null) parts.push(this.#memory.gather(pick));
-      else if (column !== null) parts.push(this.#memory.column(column));
+      // A square's shuffles are shared by all its columns, fewer than three windows take.
+      const column = pick === null || pick.windows.length > 2 ? pickColumn(lanes, this.#runs) : null;
+      if (column !== null) parts.push(this.#memory.column(column));
+      else if (pick !== null) parts.push(this.#memory.gather(pick));
       else return null;
     }
     return { parts, width: size === 2 ? 8 : 4 };
