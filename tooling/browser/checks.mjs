@@ -5,6 +5,7 @@
 import { CpuEngine } from '@polygrad/backend-cpu';
 import { runConformance } from '@polygrad/conformance';
 import { matmul, scope, seed, setEngine, rand } from '@polygrad/core';
+import { control } from '../../packages/backend-cpu/src/memory/layout.ts';
 import { train } from './pages/mlp.mjs';
 
 /** Parts of the conformance suite: elementwise, along an axis, contractions, random numbers, golden values. */
@@ -30,28 +31,23 @@ function digest(values) {
   return words.reduce((sum, word) => (Math.imul(sum, 31) + word) >>> 0, 7);
 }
 
-/**
- * The most chunks of one dispatch that other threads did while `work` ran. They add what they have done to a shared word that this
- * thread only sets to 0 and reads. `work` is told the number so far.
- */
+/** The chunks that other threads did while `work` ran, by the word in which they count them. `work` is told the number so far. */
 async function chunksOfOthers(work) {
-  const { load, store } = Atomics;
-  const zeroed = new Set();
+  const { load } = Atomics;
+  let first;
   let others = 0;
-  Atomics.store = (words, index, value) => {
-    if (value === 0) zeroed.add(index);
-    else zeroed.delete(index);
-    return store.call(Atomics, words, index, value);
-  };
   Atomics.load = (words, index) => {
     const value = load.call(Atomics, words, index);
-    if (zeroed.has(index)) others = Math.max(others, value);
+    if (index === control.done) {
+      first ??= value;
+      others = (value - first) | 0;
+    }
     return value;
   };
   try {
     await work(() => others);
   } finally {
-    Object.assign(Atomics, { load, store });
+    Object.assign(Atomics, { load });
   }
   return others;
 }

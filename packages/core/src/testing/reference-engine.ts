@@ -24,6 +24,8 @@ export interface ReferenceEngineOptions {
   readonly nativeFunctions?: boolean;
   /** Dtypes it holds. Default: all. */
   readonly dtypes?: readonly DType[];
+  /** Dtypes it computes in, of those it holds: programs reach it with the others as memory alone (kernel/legalize.ts). Default: all. */
+  readonly computes?: readonly DType[];
   /** False: it cannot read at once, and answers in a later turn of the event loop, as GPUs in browsers do. Default true. */
   readonly synchronous?: boolean;
   /** Most tensors a kernel may bind. Default 4096. */
@@ -54,6 +56,7 @@ export function createReferenceEngine({
   subgroup,
   nativeFunctions = false,
   dtypes = everyDType,
+  computes = everyDType,
   synchronous = true,
   maxBindings = 4096,
   name = 'reference',
@@ -65,7 +68,7 @@ export function createReferenceEngine({
   });
   const caps: EngineCaps = {
     dtypes: new Set(dtypes),
-    computes: new Set(everyDType),
+    computes: new Set(computes),
     nativeOps: new Set<KOp>(nativeFunctions ? functions : []),
     simt,
     lowering: anyLowering,
