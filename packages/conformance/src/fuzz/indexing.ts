@@ -1,5 +1,6 @@
 /** Random calls that pick and put elements by index, and of random numbers. */
 import { at, build, count, type NDArray, nd, ravel, unravel } from '../oracle/ndarray.ts';
+import { threefry } from '../oracle/threefry.ts';
 import { isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
 import type { Value } from './program.ts';
 
@@ -52,6 +53,16 @@ function takeAlongAxis(pool: Pool): Made | null {
   };
 }
 
+/** A value like `x` in dtype and shape, but along `axis`. */
+function alike(pool: Pool, x: Value, axis: number): Value | null {
+  return pool.pick(
+    (v) =>
+      v.dtype === x.dtype &&
+      v.shape.length === x.shape.length &&
+      v.shape.every((size, i) => i === axis || size === x.shape[i]),
+  );
+}
+
 type Combine = (old: number, update: number) => number;
 
 /** Updates at their own position, but for one axis, where an index says where. */
@@ -60,12 +71,7 @@ function scatter(name: string, combine: Combine, sums: boolean) {
     const found = withAxis(pool, isNumber);
     if (found === null) return null;
     const { x, axis, written, n } = found;
-    const updates = pool.pick(
-      (v) =>
-        v.dtype === x.dtype &&
-        v.shape.length === x.shape.length &&
-        v.shape.every((size, i) => i === axis || size === x.shape[i]),
-    );
+    const updates = alike(pool, x, axis);
     if (updates === null || updates.shape[axis] === 0) return null;
     const index = pool.indices(updates.shape, 0, n - 1);
     return {
@@ -96,12 +102,7 @@ function slices(combine: Combine, sums: boolean) {
     const found = withAxis(pool, isNumber);
     if (found === null) return null;
     const { x, axis, written, n } = found;
-    const updates = pool.pick(
-      (v) =>
-        v.dtype === x.dtype &&
-        v.shape.length === x.shape.length &&
-        v.shape.every((size, i) => i === axis || size === x.shape[i]),
-    );
+    const updates = alike(pool, x, axis);
     if (updates === null) return null;
     const index = pool.indices([updates.shape[axis] as number], 0, n - 1);
     return {
@@ -151,24 +152,6 @@ function gatherNd(pool: Pool): Made | null {
   };
 }
 
-/** Threefry-2x32-20 (Salmon et al., SC 2011, section 4.1 and table 2), the first word. */
-function threefry(key: readonly [number, number], counter: readonly [number, number]): number {
-  const rotations = [13, 15, 26, 6, 17, 29, 16, 24];
-  const words = [key[0], key[1], key[0] ^ key[1] ^ 0x1bd11bda];
-  let a = (counter[0] + (words[0] as number)) | 0;
-  let b = (counter[1] + (words[1] as number)) | 0;
-  for (let round = 0; round < 20; round++) {
-    const r = rotations[round % 8] as number;
-    a = (a + b) | 0;
-    b = ((b << r) | (b >>> (32 - r))) ^ a;
-    if (round % 4 !== 3) continue;
-    const injection = (round + 1) / 4;
-    a = (a + (words[injection % 3] as number)) | 0;
-    b = (b + (words[(injection + 1) % 3] as number) + injection) | 0;
-  }
-  return a >>> 0;
-}
-
 function rand(pool: Pool): Made {
   const key: [number, number] = [pool.c.nat(7), pool.c.nat(1000)];
   const shape = pool.c.pick([[4], [2, 3], [], [0, 2], [5, 7, 3]]);
@@ -178,7 +161,7 @@ function rand(pool: Pool): Made {
     formula: () =>
       nd(
         shape,
-        Array.from({ length: count(shape) }, (_, i) => (threefry(key, [i, 0]) >>> 8) * 2 ** -24),
+        Array.from({ length: count(shape) }, (_, i) => (threefry(key, [i, 0])[0] >>> 8) * 2 ** -24),
       ),
   };
 }
@@ -194,7 +177,9 @@ function dropout(pool: Pool): Made | null {
     formula: (a) =>
       nd(
         x.shape,
-        (a as NDArray).data.map((v, i) => (p === 0 ? v : threefry(key, [i, 0]) < (1 - p) * 2 ** 32 ? v / (1 - p) : 0)),
+        (a as NDArray).data.map((v, i) =>
+          p === 0 ? v : threefry(key, [i, 0])[0] < (1 - p) * 2 ** 32 ? v / (1 - p) : 0,
+        ),
       ),
     noise: 'out',
   };

@@ -2,7 +2,7 @@
 import type { DType } from '@polygrad/core';
 import { alongLines } from '../oracle/lines.ts';
 import { count, map, type NDArray, nd, permute, reshape } from '../oracle/ndarray.ts';
-import { isFloat, isNumber, type Operation, ref } from './pool.ts';
+import { isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
 import type { Noise, Value } from './program.ts';
 import { average, logSum, spread, total, wide } from './reductions.ts';
 
@@ -75,6 +75,25 @@ const lines = (x: NDArray, axis: number, size: number, f: Line): NDArray => {
   return permute(nd([...moved.shape.slice(0, last), size], data), back);
 };
 
+/** Lines in order: their elements, or the positions of those. */
+const inOrder =
+  (positions: boolean) =>
+  (pool: Pool): Made | null => {
+    const x = pool.pick((v) => v.shape.length > 0);
+    if (x === null) return null;
+    const [axis, written] = pool.axis(x.shape.length);
+    const descending = pool.c.nat(2) === 1;
+    const line: Line = (l) => {
+      const found = order(l, descending);
+      return positions ? found : found.map((i) => l[i] as number);
+    };
+    return {
+      args: [ref(x), { axis: written, descending }],
+      dtype: positions ? 'int32' : x.dtype,
+      formula: (a) => alongLines(a as NDArray, axis, line),
+    };
+  };
+
 const orders: readonly Operation[] = [
   ...lineRows.map(
     (row): Operation => ({
@@ -97,35 +116,8 @@ const orders: readonly Operation[] = [
       },
     }),
   ),
-  {
-    name: 'sort',
-    smooth: true,
-    make: (pool) => {
-      const x = pool.pick((v) => v.shape.length > 0);
-      if (x === null) return null;
-      const [axis, written] = pool.axis(x.shape.length);
-      const descending = pool.c.nat(2) === 1;
-      return {
-        args: [ref(x), { axis: written, descending }],
-        dtype: x.dtype,
-        formula: (a) => alongLines(a as NDArray, axis, (l) => order(l, descending).map((i) => l[i] as number)),
-      };
-    },
-  },
-  {
-    name: 'argSort',
-    make: (pool) => {
-      const x = pool.pick((v) => v.shape.length > 0);
-      if (x === null) return null;
-      const [axis, written] = pool.axis(x.shape.length);
-      const descending = pool.c.nat(2) === 1;
-      return {
-        args: [ref(x), { axis: written, descending }],
-        dtype: 'int32',
-        formula: (a) => alongLines(a as NDArray, axis, (l) => order(l, descending)),
-      };
-    },
-  },
+  { name: 'sort', smooth: true, make: inOrder(false) },
+  { name: 'argSort', make: inOrder(true) },
   {
     name: 'topK',
     smooth: true,
