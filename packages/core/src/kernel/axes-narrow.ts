@@ -19,10 +19,15 @@ const together = 4;
 
 /** Cuts off the last rows, as a nest of their own, so that the others are whole blocks. */
 export function cutNarrow(stores: readonly LoopStore[], e: Exprs, caps: EngineCaps): readonly LoopStore[] {
-  const row = narrowRows(stores, caps)?.row;
-  const rest = row === undefined ? 0 : row.arg.extent % together;
-  if (row === undefined || rest === 0) return stores;
-  const cut = cutAt(stores, row, [row.arg.extent - rest], e);
+  const found = narrowRows(stores, caps);
+  const rest = found === null ? 0 : found.row.arg.extent % together;
+  if (found === null || rest === 0) return stores;
+  const { row, column } = found;
+  // Columns stay within rows: order decides which loop is cut into groups.
+  const cut = cutAt(stores, row, [row.arg.extent - rest], e).map(({ store, ranges }) => ({
+    store,
+    ranges: [...ranges.filter((r) => r !== column), column],
+  }));
   return [...cut.slice(0, stores.length), ...apart(cut.slice(stores.length), e)];
 }
 

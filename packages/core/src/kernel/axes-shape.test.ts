@@ -40,6 +40,15 @@ describe('shape of programs', () => {
     );
     expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
   });
+  test('groups of narrow rows are cut between rows, whatever their number', () => {
+    for (const rows of [40000, 40001]) {
+      const shape = [rows, 3];
+      const k = elementwise(shape, (e, at, x) => e.add(x(1, flat(e, at, shape), rows * 3), x(2, at[1] as KNode, 3)));
+      const p = linearize(optimize(k, simdCaps), simdCaps);
+      expect(p.grid[0]).toBeGreaterThan(1);
+      expect(p.body.some((n) => n.lanes === 1 && (n.op === 'IREM' || n.op === 'IDIV'))).toBe(false);
+    }
+  });
   test('results do not depend on the number of workers', () => {
     const k = reduction('sum', [300, 257], [1]);
     const [one, many] = [1, 64].map((parallelism) =>

@@ -152,6 +152,8 @@ for (const [name, make] of Object.entries(makers)) {
           [5, 9],
           [2, 40],
           [3, 41],
+          [2, 80],
+          [3, 81],
           [1, 700],
         ] as const)
           checkSort(layout, lines, n, n, n % 2 === 1);
@@ -187,7 +189,7 @@ for (const [name, make] of Object.entries(makers)) {
     });
 
     it('sorts 64 bits by both words', () => {
-      for (const n of fast ? [30, 500, 9001] : [30, 500]) {
+      for (const n of fast ? [30, 79, 500, 9001] : [30, 79, 500]) {
         const memory = Float64Array.from(numbers(n, 11), (v, i) => Math.round(v / 25) * (1 + (i % 5) * 2 ** -45));
         const result = new Int32Array(n);
         const out = rowMajor('int32', [n]);

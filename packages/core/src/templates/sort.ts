@@ -1,7 +1,7 @@
 /**
  * Positions of the elements of lines in sorted order: stable, by keys (sort-keys.ts), and the same whatever way is chosen.
  *
- * Short lines: every element counts those before it. The few first of a long line: selection (sort-select.ts). Everything else is a
+ * Short lines: every element counts those before it, several elements side by side. The few first of a long line: selection (sort-select.ts). Everything else is a
  * radix sort, least significant digit first: lines that fit into a group's memory one by one, longer ones by several groups, which
  * count their digits, learn where their elements go, and move them (sort-radix.ts). Engines with groups of threads count as well, a
  * thread to an element, and else sort chunks in group memory and merge them (sort-merge.ts).
@@ -19,6 +19,8 @@ import { maySelect, select } from './sort-select.ts';
 
 /** Lines up to this length are sorted by counting. */
 const shortLine = 40;
+/** Those whose places vectors count and of which more than a few are wanted: up to this length. */
+const countedLine = 80;
 /** Lines up to this length are sorted by one group. */
 const groupLine = 1 << 13;
 /** Elements a group should have at least. */
@@ -37,7 +39,7 @@ export function lowerSort(spec: SortSpec, caps: EngineCaps): Lowered {
   };
   if (caps.simt && n <= shortLine) byThreads(set, sort);
   else if (caps.simt) byMerging(set, sort, caps);
-  else if (n <= shortLine) byCounting(set, sort);
+  else if (n <= shortLine || (n <= countedLine && !maySelect(sort, caps))) byCounting(set, sort, caps);
   else if (maySelect(sort, caps)) select(set, sort, caps);
   else if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort);
   else radixByGroups(set, sort);
@@ -105,34 +107,52 @@ function precedes({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[]
   }, first);
 }
 
-function byCounting(set: ProgramSet, sort: LineSort): void {
+/**
+ * Short lines, a thread to a line: places of a few neighbours are counted side by side, in a vector. What lies before them also counts where
+ * it is equal, what lies behind them does not; only among themselves it depends on the lane.
+ */
+function byCounting(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
   const { n, lines, keys, axis, x, out } = sort;
+  const lanes = Math.max(1, Math.floor(caps.vectorBytes / 4));
+  const rest = n % lanes;
   const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
   set.add('_counting', Math.ceil(lines / turns), (w) => {
     const { b, e, group } = w;
     const target = w.param(0, 'int32', 'write', out.span);
     const source = keys.open(w, 1);
-    const words = Array.from({ length: keys.words }, (_, word) => b.shared(`keys${word}`, 'uint32', n));
-    const rank = b.reg('rank', 'int32');
+    // Keys as signed numbers, which vectors compare in one instruction; what is behind the last one is before none.
+    const signed = (key: KNode): KNode => e.bitcast(e.xor(key, e.constant('uint32', 0x8000_0000)), 'int32');
+    const room = Math.ceil(n / lanes) * lanes;
+    const words = Array.from({ length: keys.words }, (_, word) => b.shared(`keys${word}`, 'int32', room));
+    for (const memory of words) for (let i = n; i < room; i++) b.store(memory, i, e.i32(2 ** 31 - 1));
+    const rank = b.reg('rank', 'int32', lanes);
+    const never = e.bool(false, lanes);
+    const count = (earlier: KNode, one: number): void =>
+      b.store(rank, 0, e.add(b.load(rank, 0), e.where(earlier, e.i32(one), e.i32(0))));
+    const at = (j: KNode | number): KNode[] => words.map((memory) => e.splat(b.load(memory, j), lanes));
+    const several = (to: KNode, first: KNode, stored: number): void => {
+      const own = words.map((memory) => b.load(memory, first, lanes));
+      b.store(rank, 0, e.splat(first, lanes));
+      b.loop(first, (j) => count(precedes(w, own, at(j), never), -1));
+      for (let k = 0; k < lanes; k++) {
+        const behind = e.vec(Array.from({ length: lanes }, (_, lane) => e.bool(k < lane)));
+        count(precedes(w, at(e.add(first, k)), own, behind), 1);
+      }
+      const next = e.add(first, lanes);
+      b.loop(e.sub(room, next), (j) => count(precedes(w, at(e.add(next, j)), own, never), 1));
+      const ranks = b.place(b.load(rank, 0));
+      for (let k = 0; k < stored; k++) storeRank(w, sort, target, to, e.lane(ranks, k), e.add(first, k));
+    };
     b.loop(turns, (turn) => {
       const line = e.min(e.add(e.mul(group, e.i32(turns)), turn), e.i32(lines - 1));
       const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
       b.loop(n, (i) => {
         words.forEach((memory, word) => {
-          b.store(memory, i, keys.key(w, source, elementAt(w, sort, from, i), word));
+          b.store(memory, i, signed(keys.key(w, source, elementAt(w, sort, from, i), word)));
         });
       });
-      b.loop(n, (i) => {
-        const own = words.map((memory) => b.load(memory, i));
-        b.store(rank, 0, e.i32(0));
-        b.loop(n, (j) => {
-          const other = words.map((memory) => b.load(memory, j));
-          // Before this one: a smaller key, or an equal one that lies before it.
-          const earlier = precedes(w, other, own, e.lt(j, i));
-          b.store(rank, 0, e.add(b.load(rank, 0), e.cast(earlier, 'int32')));
-        });
-        storeRank(w, sort, target, to, b.load(rank, 0), i);
-      });
+      b.loop((n - rest) / lanes, (block) => several(to, e.mul(block, lanes), lanes));
+      if (rest > 0) several(to, e.i32(n - rest), rest);
     });
   });
 }
