@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { deviceEnvironment } from './devices/environment.mjs';
-import { build, install, root, runNode } from './workspace.mjs';
+import { becomeNode, build, install, root, runNode } from './workspace.mjs';
 
 /**
  * `target` is a file run with Node, `inBrowser` the one that takes its place for arguments with --browser or --suite browser; `build` says whether the
@@ -50,7 +50,7 @@ function main([name, ...args]) {
     return 2;
   }
   const env = ['conformance', 'fuzz'].includes(name) && target === command.target ? deviceEnvironment() : {};
-  return runNode(join(root, target), [...(command.args ?? []), ...args], { env });
+  return becomeNode(join(root, target), [...(command.args ?? []), ...args], { env });
 }
 
-process.exitCode = main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2));

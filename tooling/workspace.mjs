@@ -2,8 +2,9 @@
  * Brings a checkout into a state where its commands can run: dependencies installed, sources built. Needs only Node and
  * npm, does nothing (and says nothing) where there is nothing to do.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -33,6 +34,34 @@ export function run(program, args, { quiet = false, env = {}, cwd = root } = {})
 /** Runs a JavaScript file with this Node. */
 export function runNode(script, args = [], options = {}) {
   return run(process.execPath, [script, ...args], options);
+}
+
+/**
+ * Runs a JavaScript file with this Node until it ends, and resolves with its exit code. Signals are passed on: a program that is told to end
+ * ends what it started first. The end of the parent is one: npm's shell takes a signal for itself.
+ */
+export function becomeNode(script, args = [], { env = {}, cwd = root } = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [script, ...args], {
+      cwd,
+      env: { ...process.env, ...env },
+      stdio: 'inherit',
+    });
+    const names = ['SIGTERM', 'SIGHUP'];
+    const pass = (name) => child.kill(name);
+    // A terminal gives its own to both.
+    const wait = () => undefined;
+    const parent = process.ppid;
+    const orphaned = setInterval(() => process.ppid !== parent && pass('SIGTERM'), 500);
+    for (const name of names) process.on(name, pass);
+    process.on('SIGINT', wait);
+    child.on('close', (code, signal) => {
+      clearInterval(orphaned);
+      for (const name of names) process.off(name, pass);
+      process.off('SIGINT', wait);
+      resolve(code ?? 128 + constants.signals[signal]);
+    });
+  });
 }
 
 /** Runs the pnpm version named in package.json, fetched by npm where it is not there yet. */

@@ -12,7 +12,8 @@ export function findChromium() {
   return (named ? [named] : places).find((path) => existsSync(path)) ?? null;
 }
 
-const args = [
+/** What Chromium is started with: no window, nothing from outside, WebGPU on the processor where there is no card. */
+export const chromiumArguments = [
   '--headless=new',
   '--no-sandbox',
   '--disable-quic',
@@ -36,7 +37,7 @@ export async function startChromium(path, more = []) {
     const context = await chromium.launchPersistentContext(profile, {
       executablePath: path,
       headless: false,
-      args: [...args, ...more],
+      args: [...chromiumArguments, ...more],
       timeout: 20_000,
     });
     return { context, close: () => context.close().finally(remove) };

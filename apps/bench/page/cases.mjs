@@ -15,7 +15,7 @@ const training = [
   { id: 'cnn step', work: { kind: 'cnn', batch: 64, optimizer: 'adam' } },
 ];
 
-/** Cases of an engine, from small to large work. */
+/** Cases of an engine; the largest last, so that a run that ends early has all others. */
 export function casesOf(engine, quick) {
   if (quick) {
     const sizes = engine === 'webgpu' ? [256, 257] : [256, 257, 1024];
@@ -23,13 +23,13 @@ export function casesOf(engine, quick) {
   }
   const sizes = [256, 257, 511, 512, 768, 1000, 1023, 1024, 1536, 2047, 2048];
   return [
-    ...sizes.map(gemm),
+    ...training,
     conv(16, 16, 28, 32),
     conv(8, 64, 32, 64),
     square('softmax', 1024),
     square('softmax', 2048),
     square('layer-norm', 1024),
     square('layer-norm', 2048),
-    ...training,
+    ...sizes.map(gemm),
   ];
 }

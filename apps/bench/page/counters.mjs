@@ -20,9 +20,9 @@ const bytesOf = (data, offset, size) => {
   return size === undefined ? data.byteLength - (offset ?? 0) * unit : size * unit;
 };
 
-/** Starts counting; once, before any library asks for a device. */
-export function installCounters() {
-  const { GPUQueue, GPUComputePassEncoder, GPUCommandEncoder, GPUDevice } = globalThis;
+/** Starts counting; once, before any library asks for a device. `lost` is told of devices that end though nobody destroyed them. */
+export function installCounters(lost) {
+  const { GPUAdapter, GPUQueue, GPUComputePassEncoder, GPUCommandEncoder, GPUDevice } = globalThis;
   wrap(GPUQueue, 'submit', () => counts.submits++);
   wrap(GPUQueue, 'writeBuffer', (_, __, data, offset, size) => (counts.written += bytesOf(data, offset, size)));
   wrap(GPUComputePassEncoder, 'dispatchWorkgroups', () => counts.dispatches++);
@@ -32,6 +32,13 @@ export function installCounters() {
   wrap(GPUCommandEncoder, 'copyBufferToBuffer', (source, from, _, __, size) => {
     counts.copied += size ?? (typeof from === 'number' ? source.size - from : source.size);
   });
+  const request = GPUAdapter?.prototype.requestDevice;
+  if (request !== undefined)
+    GPUAdapter.prototype.requestDevice = async function watched(...args) {
+      const device = await request.apply(this, args);
+      void device.lost.then(({ reason, message }) => reason !== 'destroyed' && lost(message || 'for no reason given'));
+      return device;
+    };
   wrap(GPUDevice, 'createBuffer', ({ size, mappedAtCreation }) => {
     counts.allocated += size;
     if (mappedAtCreation) counts.written += size;
