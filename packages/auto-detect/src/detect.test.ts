@@ -1,18 +1,13 @@
 /** Which backend is chosen and what the report says, with backends that score, hang, throw and are not there; then with real ones. */
-import type { BackendProvider, IEngine, Probe } from '@polygrad/core/engine';
-import {
-  ArgumentError,
-  EngineMissingError,
-  getEngine,
-  listBackends,
-  memoryStore,
-  registerBackend,
-} from '@polygrad/core/engine';
+import type { IEngine, Probe } from '@polygrad/core/engine';
+import { EngineMissingError, getEngine, listBackends, registerBackend } from '@polygrad/core/engine';
 import { createReferenceEngine } from '@polygrad/core/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type AutoDetectOptions, detect } from './detect.ts';
+import { detect } from './detect.ts';
+import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
-import { AutoDetectAndConfigureGpu, autoDetectAndConfigureGpu, type DetectionReport, formatReport } from './index.ts';
+import { during } from './fixtures/clock.ts';
+import { AutoDetectAndConfigureGpu, autoDetectAndConfigureGpu, type DetectionReport } from './index.ts';
 import type { BackendPackage } from './packages.ts';
 
 const registry = ownRegistry();
@@ -20,36 +15,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** What comes of a promise within milliseconds of a clock that stands still otherwise (`vi.useFakeTimers` before it was made). */
-async function during<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
-  const outcome = promise.then((value) => ({ value }));
-  await vi.advanceTimersByTimeAsync(milliseconds);
-  const settled = await Promise.race([outcome, Promise.resolve(null)]);
-  if (settled === null) throw new Error(`nothing came of it within ${milliseconds} ms`);
-  return settled.value;
-}
-
 const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
 
-function fake(name: string, probe: Partial<Probe>, more: Partial<BackendProvider> = {}): BackendProvider {
-  return {
-    name,
-    probe: async () => ({ score: 0, reason: `${name} as it is`, device: `the ${name} device`, ...probe }),
-    create: () => createReferenceEngine({ name }),
-    ...more,
-  };
-}
-
-function packaged(provider: BackendProvider): BackendPackage {
-  return {
-    name: provider.name,
-    specifier: `@polygrad/backend-${provider.name}`,
-    load: async () => registerBackend(provider),
-  };
-}
-
 const cpu = packaged(fake('cpu', { score: 10 }));
-const verdicts = (report: DetectionReport): string[] => report.map(({ name, verdict }) => `${name}: ${verdict}`);
 
 describe('detection', () => {
   it('takes the highest score, and says of the others why not', async () => {
@@ -100,6 +68,37 @@ describe('detection', () => {
     expect(report[2]?.reason).toBe('it did not start within 20 ms');
   });
 
+  it('goes on with the next where a backend makes no engine', async () => {
+    for (const made of [undefined, null, {}, { name: 'webgpu', device: 'none' }, 'engine']) {
+      const strange = packaged(fake('webgpu', { score: 50 }, { create: () => made as unknown as IEngine }));
+      const { engine, report } = await detect({}, [strange, cpu]);
+      expect(engine.name).toBe('cpu');
+      expect(report[1]).toMatchObject({ verdict: 'failed to start', reason: "the backend 'webgpu' made no engine" });
+    }
+  });
+
+  it('does not say that a higher score was lower', async () => {
+    const gpu = packaged(fake('webgpu', { score: 50 }));
+    const other = packaged(fake('opencl', { score: 50 }));
+    const preferred = await detect({ prefer: 'cpu' }, [gpu, cpu]);
+    expect(verdicts(preferred.report)).toEqual(['cpu: chosen', 'webgpu: not preferred']);
+    expect(preferred.report[1]?.reason).toBe('cpu is; webgpu as it is');
+    const equal = await detect({ prefer: 'opencl' }, [gpu, other, cpu]);
+    expect(equal.report.slice(1).map(({ verdict, reason }) => `${verdict}, ${reason}`)).toEqual([
+      'slower, scored as opencl; webgpu as it is',
+      'slower, scored lower than opencl; cpu as it is',
+    ]);
+  });
+
+  it('says nothing of the score of a processor that boasts: what was measured counts', async () => {
+    const boastful = packaged(fake('opencl', { score: 99, processor: 'this one' }));
+    const { report } = await detect({ measure: false }, [boastful, cpu]);
+    expect(report[1]).toMatchObject({
+      verdict: 'slower',
+      reason: 'opencl as it is, not measured: the option measure is false',
+    });
+  });
+
   it('an engine that starts too late is disposed', async () => {
     vi.useFakeTimers();
     const late = createReferenceEngine({ name: 'webgpu' });
@@ -137,6 +136,13 @@ describe('detection', () => {
       { name: 'b', specifier: '@x/b', load: load("Cannot find package 'other' imported from there") },
       { name: 'c', specifier: '@x/c', load: async () => ({}) },
       packaged(fake('d', {}, { probe: () => Promise.reject(new Error('the probe broke')) })),
+      packaged(fake('e', {}, { probe: async () => null as unknown as Probe })),
+      packaged(fake('f', { score: '9' as unknown as number })),
+      {
+        name: 'g',
+        specifier: '@x/g',
+        load: load("The requested module '@polygrad/core/engine' does not provide an export named 'soon'"),
+      },
       cpu,
     ];
     const { report } = await detect({}, known);
@@ -149,6 +155,12 @@ describe('detection', () => {
       ['failed to start', "@x/b cannot be loaded: Cannot find package 'other' imported from there"],
       ['failed to start', "@x/c registers no backend 'c'"],
       ['failed to start', 'the probe broke'],
+      ['failed to start', 'its probe answered without a score and a reason'],
+      ['failed to start', 'its probe answered without a score and a reason'],
+      [
+        'failed to start',
+        "@x/g cannot be loaded: The requested module '@polygrad/core/engine' does not provide an export named 'soon'; install versions that belong together",
+      ],
     ]);
   });
 
@@ -187,82 +199,9 @@ describe('detection', () => {
     await expect(failing).rejects.toThrow(EngineMissingError);
     await expect(failing).rejects.toThrow(/webgpu +score 0 +no device, no adapter/);
     expect(verdicts(onReport.mock.calls[0]?.[0] as DetectionReport)).toEqual(['cpu: left out', 'webgpu: no device']);
-  });
-});
-
-describe('options', () => {
-  const gpu = packaged(fake('webgpu', { score: 50 }));
-
-  it('of the wrong kind, of no name and of no backend are refused', async () => {
-    const wrong: [unknown, string][] = [
-      [{ timeout: -5 }, 'bad timeout: -5; must be a number of milliseconds above 0'],
-      [{ timeout: 'x' }, "bad timeout: 'x'"],
-      [{ timeout: Number.NaN }, 'bad timeout: NaN'],
-      [{ only: 5 }, 'bad only: 5'],
-      [{ only: 'cp' }, "no backend 'cp' in only; known are cpu, cuda, opencl, webgpu"],
-      [{ prefer: ['gpu'] }, "no backend 'gpu' in prefer"],
-      [{ exclude: ['web'] }, "no backend 'web' in exclude"],
-      [{ engineOptions: { cpus: {} } }, "no backend 'cpus' in engineOptions"],
-      [{ engineOptions: { cpu: 2 } }, 'bad engineOptions: an object'],
-      [{ exlude: ['cpu'] }, "no option 'exlude'"],
-      [{ measure: 'never' }, "bad measure: 'never'"],
-      [null, 'bad options: null'],
-    ];
-    for (const [options, text] of wrong) {
-      const found = detect(options as AutoDetectOptions, [gpu, cpu]);
-      await expect(found, text).rejects.toThrow(ArgumentError);
-      await expect(found).rejects.toThrow(`[autoDetectAndConfigureGpu] ${text}`);
-    }
-    registerBackend(fake('mine', { score: 1 }));
-    expect((await detect({ only: 'mine', exclude: 'opencl' }, [gpu, cpu])).engine.name).toBe('mine');
-  });
-
-  it('that an engine refuses are an error: no other engine takes its place', async () => {
-    const create = (): never => {
-      throw new ArgumentError('cpu', 'bad threads: 100');
-    };
-    const processor = packaged(fake('opencl', { score: 5, processor: 'this one' }));
-    const refusing = packaged(fake('cpu', { score: 10 }, { create }));
-    await expect(detect({ measure: false }, [processor, refusing])).rejects.toThrow('[cpu] bad threads: 100');
-    await expect(detect({ measure: 'anew', measureStore: memoryStore() }, [processor, refusing])).rejects.toThrow(
-      '[cpu] bad threads: 100',
-    );
-  });
-
-  it('the CPU engine has any time', async () => {
-    vi.useFakeTimers();
-    const later = <T>(value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), 1000));
-    const slow: BackendPackage = {
-      name: 'cpu',
-      specifier: '@polygrad/backend-cpu',
-      load: async () => {
-        await later(null);
-        registerBackend(
-          fake(
-            'cpu',
-            {},
-            { probe: () => later({ score: 10, reason: '', device: '' }), create: () => later(createReferenceEngine()) },
-          ),
-        );
-      },
-    };
-    expect((await during(3000, detect({ timeout: 1 }, [slow]))).report[0]?.verdict).toBe('chosen');
-  });
-});
-
-describe('the report as text', () => {
-  it('is one line for each backend', () => {
-    const report: DetectionReport = [
-      { name: 'cpu', device: 'two cores', score: 10, chosen: true, verdict: 'chosen', reason: 'threads' },
-      { name: 'webgpu', device: 'llvmpipe', score: 2, chosen: false, verdict: 'software adapter', reason: 'slow' },
-      { name: 'cuda', device: null, score: 0, chosen: false, verdict: 'not installed', reason: 'add it' },
-    ];
-    expect(formatReport(report).split('\n')).toEqual([
-      '* cpu     score 10  two cores: chosen, threads',
-      '  webgpu  score  2  llvmpipe: software adapter, slow',
-      '  cuda    score  0  not installed, add it',
-    ]);
-    expect(formatReport([])).toBe('');
+    await expect(failing).rejects.toThrow("the CPU engine would, but 'only' does not:");
+    const excluded = detect({ exclude: ['cpu'] }, [packaged(fake('webgpu', { reason: 'no adapter' })), cpu]);
+    await expect(excluded).rejects.toThrow("the CPU engine would, but 'exclude' names it:");
   });
 });
 

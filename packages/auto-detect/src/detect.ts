@@ -16,7 +16,7 @@ import {
   type TuningStore,
 } from '@polygrad/core/engine';
 import type { Compare, Measuring, Side } from './contest.ts';
-import { isMistake, oneLine, within } from './limit.ts';
+import { isMistake, oneLine, whyNotLoaded, within } from './limit.ts';
 import { checkDetectOptions, namesOfList } from './options.ts';
 import { type BackendPackage, backendPackages, isMissing } from './packages.ts';
 import { type BackendReport, type DetectionReport, formatReport, type Verdict } from './report.ts';
@@ -109,7 +109,8 @@ export async function detect(
     const candidate = waiting.shift() as Row;
     const outcome = await within(
       limit(candidate.name),
-      () => (candidate.provider as BackendProvider).create(engineOptions[candidate.name]),
+      async () =>
+        engineFrom(await (candidate.provider as BackendProvider).create(engineOptions[candidate.name]), candidate.name),
       (late) => late.dispose(),
     );
     if (outcome.kind === 'value') {
@@ -125,9 +126,12 @@ export async function detect(
   const report = conclude(rows, order(candidates, options), chosen);
   onReport?.(report);
   if (engine === null) {
+    const remedy = considered(fallback)
+      ? "install a backend package, for example '@polygrad/backend-cpu'"
+      : `the CPU engine would, but ${exclude.includes(fallback) ? "'exclude' names it" : "'only' does not"}`;
     throw new EngineMissingError(
       'autoDetectAndConfigureGpu',
-      `no engine starts here; install a backend package, for example '@polygrad/backend-cpu':\n${formatReport(report)}`,
+      `no engine starts here; ${remedy}:\n${formatReport(report)}`,
     );
   }
   await setEngine(engine);
@@ -155,7 +159,7 @@ async function inspect(name: string, source: BackendPackage | undefined, timeout
     if (loaded.kind === 'error') {
       return isMissing(loaded.error, source.specifier)
         ? row(name, 'not installed', source.planned ? 'not available yet' : `add the package ${source.specifier}`)
-        : row(name, 'failed to start', `${source.specifier} cannot be loaded: ${oneLine(loaded.error)}`);
+        : row(name, 'failed to start', `${source.specifier} cannot be loaded: ${whyNotLoaded(loaded.error)}`);
     }
   }
   const provider = getBackend(name);
@@ -166,6 +170,8 @@ async function inspect(name: string, source: BackendPackage | undefined, timeout
   if (probed.kind === 'late') return row(name, 'timed out', `its probe did not answer within ${timeout} ms`);
   if (probed.kind === 'error') return row(name, 'failed to start', oneLine(probed.error));
   const { value } = probed;
+  if (typeof value?.score !== 'number' || typeof value.reason !== 'string')
+    return row(name, 'failed to start', 'its probe answered without a score and a reason');
   return value.score > 0 ? row(name, 'slower', value.reason, provider, value) : row(name, 'no device', value.reason);
 }
 
@@ -233,16 +239,27 @@ function unmeasured(r: Row, chosen: Row, rows: readonly Row[]): string {
   return `not measured: ${chosen.name === fallback ? 'cpu is preferred' : `${chosen.name} comes before both`}`;
 }
 
+/** What a backend's `create` gave. Throws where that is no engine: a package for another version of core, say. */
+function engineFrom(made: IEngine, name: string): IEngine {
+  if (typeof made?.submit !== 'function' || typeof made.dispose !== 'function')
+    throw new Error(`the backend '${name}' made no engine`);
+  return made;
+}
+
 /** The rows with their verdicts, the chosen one first, then in the order in which they would have been tried. */
 function conclude(rows: readonly Row[], candidates: readonly Row[], chosen: Row | null): DetectionReport {
   const finished = (r: Row): BackendReport => {
     const { name, device, score } = r;
     if (r === chosen) return { name, device, score, chosen: true, verdict: 'chosen', reason: r.reason };
     if (r.verdict !== 'slower') return { name, device, score, chosen: false, verdict: r.verdict, reason: r.reason };
-    const than = chosen === null ? '' : ` than ${chosen.name}`;
-    return r.software
-      ? { name, device, score, chosen: false, verdict: 'software adapter', reason: r.reason }
-      : { name, device, score, chosen: false, verdict: 'slower', reason: `scored lower${than}; ${r.reason}` };
+    if (r.software) return { name, device, score, chosen: false, verdict: 'software adapter', reason: r.reason };
+    // A processor by another way is judged by what was measured, whatever it says of itself.
+    const ahead = chosen !== null && score > chosen.score;
+    if (ahead && !isProcessor(r))
+      return { name, device, score, chosen: false, verdict: 'not preferred', reason: `${chosen.name} is; ${r.reason}` };
+    const than =
+      chosen === null || ahead ? '' : `scored ${score < chosen.score ? 'lower than' : 'as'} ${chosen.name}; `;
+    return { name, device, score, chosen: false, verdict: 'slower', reason: `${than}${r.reason}` };
   };
   const first = chosen === null ? [] : [chosen];
   return [...new Set([...first, ...candidates, ...rows])].map(finished);

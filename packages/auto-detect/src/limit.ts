@@ -48,6 +48,13 @@ export function oneLine(error: unknown): string {
   return text.replace(/\s*\n\s*/g, ' ').trim();
 }
 
+/** Why a package does not load, and what to do where it was made for another version of core. */
+export function whyNotLoaded(error: unknown): string {
+  const text = oneLine(error);
+  const mismatch = /@polygrad[\\/]core/.test(text) && /does not provide an export|not defined by "exports"/.test(text);
+  return mismatch ? `${text}; install versions that belong together` : text;
+}
+
 /** True for errors that say the caller gave wrong options: nothing else is tried then. */
 export function isMistake(error: unknown): boolean {
   // By its name: backends may have another copy of the class.

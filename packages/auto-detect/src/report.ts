@@ -8,6 +8,7 @@ export type Verdict =
   | 'no device'
   | 'software adapter'
   | 'slower'
+  | 'not preferred'
   | 'failed to start'
   | 'timed out';
 

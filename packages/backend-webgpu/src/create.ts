@@ -1,8 +1,8 @@
 /** Making an engine: finds an adapter, and only then loads what the engine is made of. */
 import { EngineMissingError } from '@polygrad/core/engine';
 import { findAdapter } from './adapter.ts';
-import type { WebGpuEngine } from './engine.ts';
 import { checkOptions, type WebGpuEngineOptions } from './options.ts';
+import type { WebGpuEngine } from './public.ts';
 
 /**
  * Makes an engine on a WebGPU adapter.
@@ -25,6 +25,6 @@ export async function createWebGpuEngine(options: WebGpuEngineOptions = {}): Pro
   const found = await findAdapter(options);
   if (typeof found === 'string') throw new EngineMissingError('webgpu', `${found}; use another engine, such as 'cpu'`);
   // Only now: visitors without WebGPU never load the engine.
-  const { WebGpuEngine } = await import('./engine.ts');
-  return WebGpuEngine.open(found, options);
+  const engine = await import('./engine.ts');
+  return engine.WebGpuEngine.open(found, options);
 }

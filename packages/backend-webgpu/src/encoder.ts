@@ -10,19 +10,13 @@ import type { BindGroups } from './bindings.ts';
 import { type Overwrite, Overwriter } from './builtins.ts';
 import type { WebGpuKernel } from './kernel.ts';
 import type { WebGpuBuffer } from './memory.ts';
+import type { Traffic } from './public.ts';
 import { writeScalar } from './scalars.ts';
 import type { Stopwatch } from './stopwatch.ts';
 import type { Uniforms } from './uniforms.ts';
 
 /** Estimated seconds of work in one submission after which the next one is begun. */
 const longestSubmission = 0.5;
-
-/** Counts since the engine was made. */
-export interface Traffic {
-  submissions: number;
-  dispatches: number;
-  passes: number;
-}
 
 export class Encoder {
   readonly traffic: Traffic = { submissions: 0, dispatches: 0, passes: 0 };

@@ -13,7 +13,6 @@ import type {
   EngineLostInfo,
   EngineMemory,
   EngineTuning,
-  IEngine,
   KernelSource,
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
@@ -24,13 +23,14 @@ import { BindGroups } from './bindings.ts';
 import { capsOf } from './caps.ts';
 import { bindable, checkArguments, insideBuffer, ownBuffer } from './checks.ts';
 import { openDevice } from './device.ts';
-import { Encoder, type Traffic } from './encoder.ts';
+import { Encoder } from './encoder.ts';
 import { WebGpuKernel } from './kernel.ts';
 import { Layouts } from './layouts.ts';
 import { Memory } from './memory.ts';
 import { checkOptions, type WebGpuEngineOptions } from './options.ts';
 import { type Code, Pipelines } from './pipelines.ts';
 import { Poison } from './poison.ts';
+import type { Traffic, WebGpuEngine as Public } from './public.ts';
 import { Staging } from './staging.ts';
 import { Stopwatch } from './stopwatch.ts';
 import { Transfers } from './transfers.ts';
@@ -43,7 +43,7 @@ import { UploadRing } from './upload-ring.ts';
 const softwareMemory = 2 ** 31;
 
 /** An engine on a WebGPU device. Make one with `createWebGpuEngine` (create.ts). */
-export class WebGpuEngine implements IEngine {
+export class WebGpuEngine implements Public {
   readonly name = 'webgpu';
   readonly device: string;
   /** True where a processor pretends to be a GPU: the CPU engine is faster. */

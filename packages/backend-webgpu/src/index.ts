@@ -3,9 +3,8 @@ import { registerBackend } from '@polygrad/core/engine';
 import { webgpuProvider } from './provider.ts';
 
 export { createWebGpuEngine } from './create.ts';
-export type { WebGpuEngine } from './engine.ts';
 export type { CompileProgress, WebGpuEngineOptions } from './options.ts';
 export { webgpuProvider } from './provider.ts';
-export { WebGpuError } from './trouble.ts';
+export { type WebGpuEngine, WebGpuError } from './public.ts';
 
 registerBackend(webgpuProvider);

@@ -12,7 +12,7 @@ import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testEngine } from './fixtures/device.ts';
 import { appendProgram, bytesOf, floatsOf, put, scaleProgram } from './fixtures/programs.ts';
-import { WebGpuError } from './trouble.ts';
+import { WebGpuError } from './public.ts';
 
 const first = await testEngine();
 first?.dispose();

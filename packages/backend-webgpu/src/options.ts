@@ -1,5 +1,6 @@
 /** Options of `createWebGpuEngine`, and what they are when not given. */
 import { checkFields, type EngineTuning, numberFrom, oneOf, type OptionRule } from '@polygrad/core/engine';
+import type { Adapter } from './public.ts';
 
 /** Progress of making pipelines: `done` of `total` since all were ready last. */
 export interface CompileProgress {
@@ -15,7 +16,7 @@ export interface WebGpuEngineOptions {
   /** Takes the software adapter, where there is one. Default false. */
   readonly forceFallbackAdapter?: boolean;
   /** An adapter to use instead of asking for one. It must not have given a device before. */
-  readonly adapter?: GPUAdapter;
+  readonly adapter?: Adapter;
   /**
    * Most bytes of buffers, kept ones included. Default: no limit but the device's own; for software adapters half of the
    * machine's memory, because they take it from there.

@@ -4,15 +4,7 @@
  */
 import type { EngineLostInfo } from '@polygrad/core/engine';
 import { DeviceLostError, EngineDisposedError, PolygradError } from '@polygrad/core/engine';
-
-/** The driver refused a command. Without it the results of that command are missing. */
-export class WebGpuError extends PolygradError {
-  override readonly name: string = 'WebGpuError';
-
-  constructor(message: string) {
-    super('DEVICE_ERROR', 'webgpu', message);
-  }
-}
+import { WebGpuError } from './public.ts';
 
 /** How long a failed promise waits for the news that the device is lost, which would be the reason. */
 const newsMs = 100;

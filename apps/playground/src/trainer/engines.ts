@@ -5,7 +5,7 @@ import type { EngineChoice, EngineReport } from '../common/protocol.ts';
 import { explain } from './explain.ts';
 
 /** What a visitor may choose all the same. */
-const USABLE: readonly Verdict[] = ['chosen', 'slower', 'software adapter', 'left out'];
+const USABLE: readonly Verdict[] = ['chosen', 'slower', 'not preferred', 'software adapter', 'left out'];
 
 /** Milliseconds that a backend has to say what it found, and to start: a busy machine takes its time. */
 const PATIENCE = 15_000;
@@ -61,7 +61,9 @@ export class EngineChoices {
     const { name, device } = getEngine();
     // What runs now may have been passed over at first.
     const choices = this.#found.map((choice) =>
-      choice.name === name ? { ...choice, reason: choice.reason.replace(/^scored lower than \w+; /, '') } : choice,
+      choice.name === name
+        ? { ...choice, reason: choice.reason.replace(/^(scored (lower than|as) \w+|\w+ is); /, '') }
+        : choice,
     );
     return { current: name, device, choices, notes: notes() };
   }

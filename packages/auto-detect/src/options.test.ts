@@ -1,0 +1,93 @@
+/** Options that are refused, time that the CPU engine has, and the report as text. */
+import { ArgumentError, memoryStore, registerBackend } from '@polygrad/core/engine';
+import { createReferenceEngine } from '@polygrad/core/testing';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type AutoDetectOptions, detect } from './detect.ts';
+import { fake, packaged } from './fixtures/backends.ts';
+import { during } from './fixtures/clock.ts';
+import { ownRegistry } from './fixtures/registry.ts';
+import { type DetectionReport, formatReport } from './index.ts';
+import type { BackendPackage } from './packages.ts';
+
+ownRegistry();
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const cpu = packaged(fake('cpu', { score: 10 }));
+
+describe('options', () => {
+  const gpu = packaged(fake('webgpu', { score: 50 }));
+
+  it('of the wrong kind, of no name and of no backend are refused', async () => {
+    const wrong: [unknown, string][] = [
+      [{ timeout: -5 }, 'bad timeout: -5; must be a number of milliseconds above 0'],
+      [{ timeout: 'x' }, "bad timeout: 'x'"],
+      [{ timeout: Number.NaN }, 'bad timeout: NaN'],
+      [{ only: 5 }, 'bad only: 5'],
+      [{ only: 'cp' }, "no backend 'cp' in only; known are cpu, cuda, opencl, webgpu"],
+      [{ prefer: ['gpu'] }, "no backend 'gpu' in prefer"],
+      [{ exclude: ['web'] }, "no backend 'web' in exclude"],
+      [{ engineOptions: { cpus: {} } }, "no backend 'cpus' in engineOptions"],
+      [{ engineOptions: { cpu: 2 } }, 'bad engineOptions: an object'],
+      [{ exlude: ['cpu'] }, "no option 'exlude'"],
+      [{ measure: 'never' }, "bad measure: 'never'"],
+      [null, 'bad options: null'],
+    ];
+    for (const [options, text] of wrong) {
+      const found = detect(options as AutoDetectOptions, [gpu, cpu]);
+      await expect(found, text).rejects.toThrow(ArgumentError);
+      await expect(found).rejects.toThrow(`[autoDetectAndConfigureGpu] ${text}`);
+    }
+    registerBackend(fake('mine', { score: 1 }));
+    expect((await detect({ only: 'mine', exclude: 'opencl' }, [gpu, cpu])).engine.name).toBe('mine');
+  });
+
+  it('that an engine refuses are an error: no other engine takes its place', async () => {
+    const create = (): never => {
+      throw new ArgumentError('cpu', 'bad threads: 100');
+    };
+    const processor = packaged(fake('opencl', { score: 5, processor: 'this one' }));
+    const refusing = packaged(fake('cpu', { score: 10 }, { create }));
+    await expect(detect({ measure: false }, [processor, refusing])).rejects.toThrow('[cpu] bad threads: 100');
+    await expect(detect({ measure: 'anew', measureStore: memoryStore() }, [processor, refusing])).rejects.toThrow(
+      '[cpu] bad threads: 100',
+    );
+  });
+
+  it('the CPU engine has any time', async () => {
+    vi.useFakeTimers();
+    const later = <T>(value: T) => new Promise<T>((resolve) => setTimeout(() => resolve(value), 1000));
+    const slow: BackendPackage = {
+      name: 'cpu',
+      specifier: '@polygrad/backend-cpu',
+      load: async () => {
+        await later(null);
+        registerBackend(
+          fake(
+            'cpu',
+            {},
+            { probe: () => later({ score: 10, reason: '', device: '' }), create: () => later(createReferenceEngine()) },
+          ),
+        );
+      },
+    };
+    expect((await during(3000, detect({ timeout: 1 }, [slow]))).report[0]?.verdict).toBe('chosen');
+  });
+});
+
+describe('the report as text', () => {
+  it('is one line for each backend', () => {
+    const report: DetectionReport = [
+      { name: 'cpu', device: 'two cores', score: 10, chosen: true, verdict: 'chosen', reason: 'threads' },
+      { name: 'webgpu', device: 'llvmpipe', score: 2, chosen: false, verdict: 'software adapter', reason: 'slow' },
+      { name: 'cuda', device: null, score: 0, chosen: false, verdict: 'not installed', reason: 'add it' },
+    ];
+    expect(formatReport(report).split('\n')).toEqual([
+      '* cpu     score 10  two cores: chosen, threads',
+      '  webgpu  score  2  llvmpipe: software adapter, slow',
+      '  cuda    score  0  not installed, add it',
+    ]);
+    expect(formatReport([])).toBe('');
+  });
+});
