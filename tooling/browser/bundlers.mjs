@@ -1,7 +1,8 @@
 /**
  * The same page bundled by the bundlers that people use, minified, from the sources: what it weighs, and which modules are in it.
  *
- * Each bundler gets what a usual configuration gives it; tree shaking follows `sideEffects` of the packages.
+ * Each bundler gets what a usual configuration gives it; tree shaking follows `sideEffects` of the packages. Pages export what tests call,
+ * which must not keep bundlers from what they do for scripts of applications: putting what chunks share with the script into the script.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,6 +17,7 @@ import { build as vite } from 'vite';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const conditions = ['@polygrad/source', 'browser', 'import', 'default'];
+const preserveEntrySignatures = 'allow-extension';
 const failOn = (message) => {
   throw new Error(message);
 };
@@ -77,6 +79,7 @@ const bundlers = {
     const made = await rolldown({
       input,
       platform: 'browser',
+      preserveEntrySignatures,
       resolve: { conditionNames: conditions },
       onLog: (level, { message }) => level === 'warn' && failOn(message),
     });
@@ -95,6 +98,7 @@ const bundlers = {
     };
     const made = await rollup({
       input,
+      preserveEntrySignatures,
       plugins: [
         nodeResolve({ browser: true, exportConditions: conditions, extensions: ['.ts', '.mjs', '.js'] }),
         typescript,
@@ -141,12 +145,11 @@ const bundlers = {
         cacheDir: folder,
         logLevel: 'error',
         resolve: { conditions },
-        // An entry of a page keeps nothing for its exports.
         build: {
           write: false,
           target: 'es2022',
           modulePreload: false,
-          rolldownOptions: { input, preserveEntrySignatures: 'strict' },
+          rolldownOptions: { input, preserveEntrySignatures },
         },
       });
       return fromRollup(output);

@@ -64,6 +64,7 @@ async function main([page = 'cnn', most = '30']) {
   const build = await rolldown({
     input: fileURLToPath(new URL(`pages/${page}.mjs`, import.meta.url)),
     platform: 'browser',
+    preserveEntrySignatures: 'allow-extension',
     resolve: { conditionNames: ['@polygrad/source', 'browser', 'import', 'default'] },
   });
   const folder = resolve(root, '.cache/sizes');

@@ -1,20 +1,9 @@
-/** Tensors as text: nested arrays, and what NumPy prints. */
+/** Tensors as text, as NumPy prints them. Pages load this when something is printed (reading.ts). */
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { getElement } from '../shape/host.ts';
 import { normalize } from '../shape/rounding.ts';
 import { formatRows, shownElements } from '../shape/rows.ts';
 import type { Shape } from '../shape/view.ts';
-import type { NestedValues } from './types.ts';
-
-/** Elements as nested arrays; the element itself for shape []. */
-export function nest(data: TypedArray, shape: Shape, dtype: DType): NestedValues {
-  let at = 0;
-  const build = (axis: number): NestedValues => {
-    if (axis === shape.length) return getElement(data, dtype, at++);
-    return Array.from({ length: shape[axis] as number }, () => build(axis + 1));
-  };
-  return build(0);
-}
 
 /** Most digits after the point of an element among others. A number by itself gets all it needs. */
 const precision = 8;

@@ -1,11 +1,10 @@
 /** Reading values back: the only operations of tensors that wait for the engine. */
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { getElement } from '../shape/host.ts';
-import { sizeOf } from '../shape/view.ts';
+import { type Shape, sizeOf } from '../shape/view.ts';
 import type { Node } from '../graph/node.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { runtime } from './device.ts';
-import { formatArray, nest } from './format.ts';
 import { nodeOf } from './handle.ts';
 import type { NestedValues, Tensor } from './types.ts';
 
@@ -15,6 +14,16 @@ export async function readData(t: Tensor): Promise<TypedArray> {
 
 export function readDataSync(t: Tensor): TypedArray {
   return runtime().readNodeSync(nodeOf(t, 'dataSync'));
+}
+
+/** Elements as nested arrays; the element itself for shape []. */
+function nest(data: TypedArray, shape: Shape, dtype: DType): NestedValues {
+  let at = 0;
+  const build = (axis: number): NestedValues => {
+    if (axis === shape.length) return getElement(data, dtype, at++);
+    return Array.from({ length: shape[axis] as number }, () => build(axis + 1));
+  };
+  return build(0);
 }
 
 export async function readArray(t: Tensor): Promise<NestedValues> {
@@ -59,7 +68,8 @@ export function readItemSync<T extends number | bigint = number>(t: Tensor): T {
 
 export async function printTensor(t: Tensor): Promise<void> {
   const { shape, dtype } = nodeOf(t, 'print');
-  console.log(formatArray(await readData(t), shape, dtype));
+  const [data, { print }] = await Promise.all([readData(t), import('./printed.ts')]);
+  print(data, shape, dtype);
 }
 
 export function deviceOf(t: Tensor): string {

@@ -94,9 +94,11 @@ export function constantInit(value: number): Initializer {
 
 /** `x scale + shift`; `x` is given up. */
 function moved(x: Tensor, scale: number, shift: number): Tensor {
-  using scaled = x.mul(scale);
+  const scaled = x.mul(scale);
   x.dispose();
-  return scaled.add(shift);
+  const result = scaled.add(shift);
+  scaled.dispose();
+  return result;
 }
 
 /**

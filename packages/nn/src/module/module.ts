@@ -10,7 +10,13 @@
 import { isTensor, type Tensor } from '@polygrad/core/functions';
 import { checkOptions } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
-import { assignState, type StateDict, type StateValues } from './state.ts';
+import { assignState, type StateDict, type StateOwner, type StateValues } from './state.ts';
+
+const owner: StateOwner = {
+  op: 'loadStateDict',
+  name: 'module',
+  remedy: 'pass { strict: false } to load what there is',
+};
 
 const MODULE: unique symbol = Symbol.for('polygrad.nn.module');
 
@@ -186,7 +192,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
    */
   loadStateDict(state: StateValues, options: LoadOptions = {}): { missing: string[]; unexpected: string[] } {
     checkOptions('loadStateDict', options, 'strict?');
-    return assignState(this.stateDict(), state, options.strict ?? true);
+    return assignState(this.stateDict(), state, options.strict ?? true, owner);
   }
 
   /** Clears what `backward()` accumulated in the parameters. */

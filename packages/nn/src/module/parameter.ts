@@ -14,8 +14,9 @@ const roles = new WeakMap<Tensor, TensorRole>();
  * is first assigned to, and the first step of a training would then be another plan than all others.
  */
 function own(value: Tensor, role: TensorRole): Tensor {
-  using copy = contiguous(value);
+  const copy = contiguous(value);
   value.assign(copy);
+  copy.dispose();
   keep(value);
   registerState(value);
   roles.set(value, role);

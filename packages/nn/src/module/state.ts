@@ -27,6 +27,15 @@ function list(names: readonly string[]): string {
   return names.length > 6 ? `${shown.join(', ')} and ${names.length - 6} more` : shown.join(', ');
 }
 
+/** Who takes over a state, for errors. */
+export interface StateOwner {
+  readonly op: string;
+  /** What the owner is. */
+  readonly name: string;
+  /** What to do where names differ. */
+  readonly remedy: string;
+}
+
 /**
  * Assigns values to the tensors of the same names, all of them or, if anything does not fit, none.
  *
@@ -37,31 +46,28 @@ export function assignState(
   targets: StateDict,
   state: StateValues,
   strict: boolean,
+  { op, name: owner, remedy }: StateOwner,
 ): { missing: string[]; unexpected: string[] } {
-  const op = 'loadStateDict';
   const values = new Map(state instanceof Map ? state : Object.entries(state as Record<string, Tensor | StateArray>));
   const missing = Object.keys(targets).filter((name) => !values.has(name));
   const unexpected = [...values.keys()].filter((name) => !Object.hasOwn(targets, name));
   if (strict && missing.length + unexpected.length > 0) {
     const parts = [
       ...(missing.length > 0 ? [`the state lacks ${list(missing)}`] : []),
-      ...(unexpected.length > 0 ? [`the module has no ${list(unexpected)}`] : []),
+      ...(unexpected.length > 0 ? [`the ${owner} has no ${list(unexpected)}`] : []),
     ];
-    throw new NnError(op, `${parts.join('; ')}; pass { strict: false } to load what there is`, [
-      ...missing,
-      ...unexpected,
-    ]);
+    throw new NnError(op, `${parts.join('; ')}; ${remedy}`, [...missing, ...unexpected]);
   }
   const fitting = Object.keys(targets).filter((name) => values.has(name));
   for (const name of fitting) {
     const target = targets[name]!;
     const value = values.get(name)!;
     if (!sameShape(target.shape, value.shape)) {
-      const shapes = `(${target.shape.join(', ')}) in the module and (${value.shape.join(', ')}) in the state`;
-      throw new NnError(op, `'${name}' has shape ${shapes}; the state is of another architecture`, [name]);
+      const shapes = `(${target.shape.join(', ')}) in the ${owner} and (${value.shape.join(', ')}) in the state`;
+      throw new NnError(op, `'${name}' has shape ${shapes}; the state is of another ${owner}`, [name]);
     }
     if (target.dtype !== value.dtype) {
-      const dtypes = `${target.dtype} in the module and ${value.dtype} in the state`;
+      const dtypes = `${target.dtype} in the ${owner} and ${value.dtype} in the state`;
       throw new NnError(op, `'${name}' is ${dtypes}; convert it first`, [name]);
     }
   }

@@ -16,11 +16,10 @@ import {
   registerState,
   scope,
   type Tensor,
-  tensor,
 } from '@polygrad/core/functions';
 import { checkNumber, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
-import type { StateArray } from '../module/state.ts';
+import { assignState, hostState, type StateArray, type StateDict, type StateOwner } from '../module/state.ts';
 import type { Schedule } from './schedule.ts';
 
 /** Gradients in the order of the parameters; null where there is none. */
@@ -41,6 +40,12 @@ export interface OptimizerState {
   /** `'<index of the parameter>.<slot>'` to array. */
   readonly slots: Readonly<Record<string, StateArray>>;
 }
+
+const owner: StateOwner = {
+  op: 'loadState',
+  name: 'optimizer',
+  remedy: 'the state is of other parameters or of another optimizer',
+};
 
 /** Base class. `Names` are the scalars of a step, `Slots` the tensors of state that each parameter has. */
 export abstract class Optimizer<Names extends string = string> {
@@ -180,14 +185,16 @@ export abstract class Optimizer<Names extends string = string> {
     for (const parameter of this.parameters) if (parameter.requiresGrad) parameter.grad = null;
   }
 
+  /** The tensors of the state by the names they are saved under. */
+  #named(): StateDict {
+    return Object.fromEntries(
+      this.#state.flatMap((tensors, index) => tensors.map((value, slot) => [`${index}.${this.#slots[slot]}`, value])),
+    );
+  }
+
   /** The state in host memory, to save beside a model's. */
   async state(): Promise<OptimizerState> {
-    const slots: Record<string, StateArray> = {};
-    for (const [index, tensors] of this.#state.entries()) {
-      for (const [slot, value] of tensors.entries()) {
-        slots[`${index}.${this.#slots[slot]}`] = { dtype: value.dtype, shape: value.shape, data: await value.data() };
-      }
-    }
+    const slots = await hostState(this.#named());
     return { steps: this.#steps, slots };
   }
 
@@ -197,35 +204,7 @@ export abstract class Optimizer<Names extends string = string> {
    * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
    */
   loadState({ steps, slots }: OptimizerState): void {
-    const targets = new Map<string, Tensor>(
-      this.#state.flatMap((tensors, index) =>
-        tensors.map((value, slot) => [`${index}.${this.#slots[slot]}`, value] as const),
-      ),
-    );
-    const unknown = Object.keys(slots).filter((name) => !targets.has(name));
-    const lacking = [...targets.keys()].filter((name) => !Object.hasOwn(slots, name));
-    if (unknown.length + lacking.length > 0) {
-      throw new NnError('loadState', 'the state is of other parameters or of another optimizer', [
-        ...unknown,
-        ...lacking,
-      ]);
-    }
-    for (const [name, target] of targets) {
-      const { shape, dtype } = slots[name]!;
-      if (dtype !== target.dtype || shape.join() !== target.shape.join()) {
-        throw new NnError(
-          'loadState',
-          `'${name}' is ${dtype} (${shape.join(', ')}) in the state and ${target.dtype} (${target.shape.join(', ')}) here`,
-          [name],
-        );
-      }
-    }
-    for (const [name, target] of targets) {
-      const { shape, dtype, data } = slots[name]!;
-      const value = tensor(data, { shape, dtype });
-      target.assign(value);
-      value.dispose();
-    }
+    assignState(this.#named(), slots, true, owner);
     this.#steps = steps;
   }
 

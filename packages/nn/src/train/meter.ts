@@ -65,8 +65,9 @@ export class Meter {
   /** Starts from zero again. */
   reset(): void {
     for (const total of this.#totals) {
-      using zero = filled([], 0);
+      const zero = filled([], 0);
       total.assign(zero);
+      zero.dispose();
     }
     this.#rows = 0;
     this.#batches = 0;
