@@ -27,8 +27,7 @@ export function columnsOf(
   if (range.src.length > 0 || stores.some((s) => !s.ranges.includes(range))) return null;
   for (const { node, own, free } of binders) {
     const rows = own.reduce((n, r) => n * r.arg.extent, 1);
-    if (node.op !== 'REDUCE' || node.arg.op === 'argmax' || node.arg.op === 'argmin' || !free.includes(range))
-      return null;
+    if (node.op !== 'REDUCE' || !free.includes(range)) return null;
     if (rows < (range.arg.extent % crowded === 0 ? leastCrowded : leastRows) || rows * range.arg.extent < leastElements)
       return null;
   }

@@ -4,13 +4,14 @@
  * Registers hold a few columns only: going down all rows for each few of them walks through memory in large steps. Here the
  * rows are read once in four streams, each from a quarter of the rows to the next, and a cell of group memory holds each column's result so far. In
  * WebAssembly on an AMD EPYC the columns of 4096 x 4096 numbers are summed at 22 GB/s, with registers at 6. Four neighbouring rows
- * side by side are as fast where rows fill pages, but half as fast for rows of 1 KiB, all four in one page.
+ * side by side are as fast where rows fill pages, but half as fast for rows of 1 KiB, all four in one page; positions take them nevertheless,
+ * since the first of equal elements wins.
  */
 import { ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, KNodeOf } from './ir.ts';
 import { type Extremum, extendExtremum, goesByParts, noExtremum, wholeExtremum } from './linearize-extrema.ts';
-import { accumulatorDtype, identityOf } from './linearize-combine.ts';
-import { accumulate } from './linearize-reduce.ts';
+import { accumulatorDtype, identityOf, isArg, takesPlace } from './linearize-combine.ts';
+import { accumulate, positionIn } from './linearize-reduce.ts';
 import { copiesOf } from './linearize-scope.ts';
 import type { Values } from './linearize-values.ts';
 import type { DType } from '../shape/dtype.ts';
@@ -36,11 +37,14 @@ export function reduceColumns(
   const cells = nodes.map((n) => {
     const dtype = accumulatorDtype(n.dtype as DType);
     const parts = !simt && goesByParts(n.arg.op, dtype, rows, 2);
-    const start: readonly KNode[] = parts ? noExtremum(e, n.arg.op) : [identityOf(e, n.arg.op, dtype)];
+    const position = isArg(n.arg.op) ? positionIn(e, own) : null;
+    const first = [identityOf(e, n.arg.op, dtype), ...(position === null ? [] : [e.i32(0)])];
+    const start: readonly KNode[] = parts ? noExtremum(e, n.arg.op) : first;
     const memory = start.map((first) => b.shared('columns', first.dtype as DType, column.arg.extent));
-    return { n, dtype, start, memory, parts };
+    return { n, dtype, start, memory, parts, position };
   });
-  const roots = nodes.map((n) => n.src[0] as KNode);
+  const roots = cells.flatMap(({ n, position }) => [n.src[0] as KNode, ...(position === null ? [] : [position])]);
+  const inOrder = cells.some(({ position }) => position !== null);
   const lanesOf = (): number => scope.vector?.lanes ?? 1;
   overColumns(column, [], () => {
     scope.forEach(scope.tiles, () => {
@@ -59,11 +63,14 @@ export function reduceColumns(
     scope.forEach(tiles, () => {
       const at = scope.valueOf(column);
       if (row === 0) before = cells.map(({ memory }) => memory.map((m) => b.load(m, at, lanesOf())));
-      before = cells.map(({ n, dtype, parts }, i) => {
+      before = cells.map(({ n, dtype, parts, position }, i) => {
         const old = before[i] as readonly KNode[];
-        if (!parts) return [accumulate(values, n, old[0] as KNode, muladd)];
+        const { op } = n.arg;
+        if (!parts && position === null) return [accumulate(values, n, old[0] as KNode, muladd)];
         const x = e.cast(values.lower(n.src[0] as KNode), dtype);
-        return extendExtremum(e, n.arg.op, old as Extremum, x);
+        if (position === null || (op !== 'argmax' && op !== 'argmin')) return extendExtremum(e, op, old as Extremum, x);
+        const take = takesPlace(e, op, old[0] as KNode, x, simt);
+        return [e.where(take, x, old[0] as KNode), e.where(take, values.lower(position), old[1] as KNode)];
       });
       if (row === last) {
         for (const [i, { memory }] of cells.entries()) {
@@ -87,7 +94,8 @@ export function reduceColumns(
       return;
     }
     const part = e.idiv(extent, streams);
-    b.loop(part, (i) => scope.withTile(r, i, streams, 1, () => open(inner), part));
+    if (inOrder) b.loop(part, (i) => scope.withTile(r, e.mul(i, streams), streams, 1, () => open(inner)));
+    else b.loop(part, (i) => scope.withTile(r, i, streams, 1, () => open(inner), part));
     const done = e.mul(part, streams);
     b.loop(e.sub(extent, done), (i) => scope.withLoop(r, e.add(done, i), () => open(inner)));
   };
@@ -104,5 +112,6 @@ export function reduceColumns(
       });
     });
   }
-  for (const { n, memory } of cells) values.results.set(n, { kind: 'columns', column, memory: memory[0] as KNode });
+  for (const { n, memory, position } of cells)
+    values.results.set(n, { kind: 'columns', column, memory: memory[position === null ? 0 : 1] as KNode });
 }

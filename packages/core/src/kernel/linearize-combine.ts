@@ -1,7 +1,7 @@
 /**
  * What a reduction computes in, starts with and does to two numbers.
  */
-import { type DType, dtypeInfo, highest, lowest } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, highest, isFloat, lowest } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode, ReduceOp } from './ir.ts';
 
@@ -48,4 +48,13 @@ export function combined(e: Exprs, op: 'sum' | 'prod' | 'max' | 'min', a: KNode,
     default:
       return op satisfies never;
   }
+}
+
+/** True where `b` takes the place of `a`, which lies before it. The first NaN stays. `simt`: devices do not say how theirs compare. */
+export function takesPlace(e: Exprs, op: 'argmax' | 'argmin', a: KNode, b: KNode, simt: boolean): KNode {
+  const beyond = op === 'argmax' ? e.lt(a, b) : e.lt(b, a);
+  if (!isFloat(a.dtype as DType)) return beyond;
+  const number = e.eq(a, a);
+  if (simt) return e.or(beyond, e.and(e.not(e.eq(b, b)), number));
+  return e.and(number, e.not(op === 'argmax' ? e.le(b, a) : e.le(a, b)));
 }

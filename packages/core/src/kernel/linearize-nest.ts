@@ -159,7 +159,7 @@ export class Nest {
     const together = !reduces ? null : this.#options.simt ? 'elements' : 'all';
     // Memory that a stage fills for one part is filled again for the next: a read of equal lanes would be taken for the first one's.
     const staged = within.some((n) => n.op === 'STAGE');
-    const again = range.arg.kind === 'vector' && !staged && jobs.every((j) => j.repeatable);
+    const again = !staged && jobs.every((j) => j.repeatable);
     return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, together, again);
   }
 
@@ -208,8 +208,11 @@ export class Nest {
     const reduceColumns = this.#options.caps.lowering.columns;
     if (reduceColumns === undefined)
       throw new Error('[linearize] columns: the engine needs a lowering for vectors, see caps.lowering');
-    reduceColumns(wave.filter(isAlike), column, this.#values, this.#options, (range, roots, run) => {
-      this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable: false }]);
+    const nodes = wave.filter(isAlike);
+    // An extremum does not change where an element comes twice.
+    const repeatable = nodes.every((n) => n.arg.op !== 'sum' && n.arg.op !== 'prod');
+    reduceColumns(nodes, column, this.#values, this.#options, (range, roots, run) => {
+      this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable }]);
     });
   }
 

@@ -8,8 +8,9 @@
 import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { ownRanges, type Range } from './free-ranges.ts';
+import type { Exprs } from './expr.ts';
 import type { KNode, KNodeOf } from './ir.ts';
-import { accumulatorDtype, combined, identityOf, isArg } from './linearize-combine.ts';
+import { accumulatorDtype, combined, identityOf, isArg, takesPlace } from './linearize-combine.ts';
 import { type Extremum, extendExtremum, goesByParts, noExtremum, pick, wholeExtremum } from './linearize-extrema.ts';
 import { copiesOf, copyIndex, lanesOf, type Tile } from './linearize-scope.ts';
 import type { State } from './linearize-group.ts';
@@ -42,12 +43,18 @@ export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNod
   return combined(e, op, before, e.cast(values.lower(v), dtype));
 }
 
+/** Position among all elements of ranges, as a stage A expression. */
+export function positionIn(e: Exprs, ranges: readonly Range[]): KNode {
+  return ranges.reduce((position: KNode, r) => e.add(e.mul(position, r.arg.extent), r), e.i32(0));
+}
+
 export class Reduction {
   readonly node: KNodeOf<'REDUCE'>;
   readonly own: readonly Range[];
   readonly value: KNode;
   readonly #values: Values;
   readonly #muladd: boolean;
+  readonly #simt: boolean;
   readonly #kept: readonly Tile[];
   readonly #keptLanes: number;
   readonly #dtype: DType;
@@ -73,13 +80,12 @@ export class Reduction {
     this.value = node.src[0] as KNode;
     this.#values = values;
     this.#muladd = muladd;
+    this.#simt = simt;
     const free = scope.free.of(node);
     this.#kept = scope.tiles.filter((t) => free.includes(t.range));
     this.#keptLanes = lanesOf(this.#kept);
     this.#dtype = accumulatorDtype(this.value.dtype as DType);
-    let position: KNode = e.i32(0);
-    for (const r of this.own) position = e.add(e.mul(position, r.arg.extent), r);
-    this.#position = isArg(node.arg.op) ? position : null;
+    this.#position = isArg(node.arg.op) ? positionIn(e, this.own) : null;
     this.#direct = this.own.every((r) => r.arg.kind === 'unroll');
     if (this.#direct) return;
     // Where many results are kept side by side, unrolled steps follow each other in one accumulator each.
@@ -242,14 +248,12 @@ export class Reduction {
       case 'argmax':
       case 'argmin': {
         const [ia, ib] = [x[1] as KNode, y[1] as KNode];
-        let take = op === 'argmax' ? e.lt(a, b) : e.lt(b, a);
-        let tie = e.eq(a, b);
-        if (isFloat(this.#dtype)) {
-          const [nanA, nanB] = [e.not(e.eq(a, a)), e.not(e.eq(b, b))];
-          take = e.or(take, e.and(nanB, e.not(nanA)));
-          tie = e.or(tie, e.and(nanA, nanB));
+        let take = takesPlace(e, op, a, b, this.#simt);
+        if (!later) {
+          const same = e.eq(a, b);
+          const tie = isFloat(this.#dtype) ? e.or(same, e.and(e.not(e.eq(a, a)), e.not(e.eq(b, b)))) : same;
+          take = e.or(take, e.and(tie, e.lt(ib, ia)));
         }
-        if (!later) take = e.or(take, e.and(tie, e.lt(ib, ia)));
         return [e.where(take, b, a), e.where(take, ib, ia)];
       }
       default:
