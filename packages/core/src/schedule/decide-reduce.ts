@@ -47,7 +47,9 @@ export function decideReduce(p: Partition, node: PlanNode): void {
   while (source.op === 'reshape') source = source.src[0] as PlanNode;
   const key = `reduce ${node.shape.join()} of ${source.shape.join()} ${p.facts.component[source.index]}`;
   const fits = (kernel: KernelDraft): boolean => kernel.contraction === null && hasRoom(kernel);
-  p.storeWithKin(node, key, fits).kernel.reductions++;
+  const { kernel } = p.storeWithKin(node, key, fits);
+  kernel.reductions++;
+  kernel.reduced += node.size * (p.facts.reduced[node.index] as number);
 }
 
 function workOf(p: Partition, node: PlanNode): number {
@@ -55,8 +57,9 @@ function workOf(p: Partition, node: PlanNode): number {
 }
 
 function take(p: Partition, place: Place): void {
-  const { kernel } = place.demand;
+  const { kernel, node } = place.demand;
   kernel.reductions++;
+  kernel.reduced += evaluations(p.context, place.demand) * (p.facts.reduced[node.index] as number);
   if (place.ranges !== null) addRow(kernel, place.ranges);
   p.inline(place.demand);
 }

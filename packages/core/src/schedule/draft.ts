@@ -67,8 +67,9 @@ export class KernelDraft {
   rows: ReadonlySet<Range>[] = [];
   /** The contraction whose loops these are, if any. */
   contraction: Demand | null = null;
-  /** How many reductions are computed in this kernel. */
+  /** How many reductions are computed in this kernel, and how many elements they read. */
   reductions = 0;
+  reduced = 0;
   /** A contraction that could become this kernel's, found beforehand. */
   anchor: PlanNode | null = null;
   /** True for kernels that other nodes may not be stored by and that compute no reductions. */

@@ -63,7 +63,7 @@ export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: 
   if (!kernel.rows.every((row) => contains(row, inside) || contains(inside, row))) return false;
   const rows = extentOf(ranges);
   const size = extentOf(kernel.axes);
-  if (size + rows * reduced <= smallWork) return true;
+  if (size + kernel.reduced + rows * reduced <= smallWork) return true;
   const innermost = kernel.axes[kernel.axes.length - 1] as Range;
   return rows >= fewestRows && size / rows <= longestRow && reduced <= longestRow && !inside.has(innermost);
 }
