@@ -19,6 +19,15 @@ export interface CheckOptions {
 export function alive(): string {
   const cpu = cpuEngine();
   const beside = cpu === null || 'then' in cpu || cpu === getEngine() ? 0 : memory(cpu).numBuffers;
+  return counted(beside);
+}
+
+/** The same without what the CPU engine holds beside another one: copies there stay with the tensors they were made of. */
+export function aliveHere(): string {
+  return counted(0);
+}
+
+function counted(beside: number): string {
   const { numBuffers, numTensors } = memory();
   return `${numBuffers + beside} buffers and ${numTensors} tensors`;
 }

@@ -4,7 +4,7 @@
  */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { alive } from './check.ts';
+import { alive, aliveHere } from './check.ts';
 import type { Choices } from './choices.ts';
 import { call, type Handles, record } from './execute.ts';
 import { type Arg, type CallStep, type Program, printProgram, Ref } from './program.ts';
@@ -115,7 +115,7 @@ export async function checkRefusal(program: Program, c: Choices): Promise<boolea
     for (const step of program.steps.slice(0, mutated.upTo)) record(step, handles);
     pg.flush();
     await pg.idle();
-    const before = alive();
+    const before = aliveHere();
     try {
       const result = await call(mutated.call.op, mutated.call.args as readonly Arg[], handles);
       const tensors = collected(result).filter((t) => ![...handles.values()].includes(t));
@@ -135,7 +135,7 @@ export async function checkRefusal(program: Program, c: Choices): Promise<boolea
     }
     pg.flush();
     await pg.idle();
-    if (alive() !== before) throw explain(`${alive()} where ${before} were before the call`);
+    if (aliveHere() !== before) throw explain(`${aliveHere()} where ${before} were before the call`);
   } finally {
     for (const t of handles.values()) t.dispose();
     pg.flush();
