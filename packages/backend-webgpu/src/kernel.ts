@@ -22,4 +22,8 @@ export class WebGpuKernel implements CompiledKernel {
     this.writes = slots('write', 'readwrite');
     this.seconds = secondsOf(program);
   }
+
+  get failure(): Error | null {
+    return this.code.failure;
+  }
 }

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { testEngine } from './fixtures/device.ts';
 
 const entry = new URL('../dist/index.js', import.meta.url);
+const coreEntry = new URL('../../core/dist/index.js', import.meta.url).href;
 const engine = await testEngine();
 engine?.dispose();
 // Other processes run what is built, as users do.
@@ -51,6 +52,17 @@ const engine = await createWebGpuEngine(); ${roundTrip}
 engine.submit([{ kind: 'fill', to: binding, pattern: 1 }]);
 console.log(answer);`);
     expect({ code, out }).toEqual({ code: 0, out: '42\n' });
+  });
+
+  it('ends by itself while tiles are being measured, before the next class of products', async () => {
+    const { code, out } = await run(`
+const { setEngine, ones } = await import(${JSON.stringify(coreEntry)});
+let kept = 0;
+const store = { load: async () => null, save: async () => void kept++ };
+await setEngine(await createWebGpuEngine({ tuning: { store, automatic: true } }));
+for (let i = 0; i < 6; i++) console.log((await ones([40, 32 << (i % 3)]).matmul(ones([32 << (i % 3), 16 << (i >> 2)])).data())[0]);
+process.on('exit', () => console.log(kept < 6));`);
+    expect({ code, last: out.trim().split('\n').at(-1) }).toEqual({ code: 0, last: 'true' });
   });
 
   it('computes in worker threads, several at a time', async () => {

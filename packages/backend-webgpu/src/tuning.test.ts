@@ -1,13 +1,53 @@
+/** Tiles measured on the adapter: unasked on hardware, beside a training, on a device that breaks kernels or goes away meanwhile. */
 import { memoryStore, type TuningStore } from '@polygrad/core/engine';
-import { setEngine, tensor } from '@polygrad/core';
-import { afterAll, describe, expect, it } from 'vitest';
+import {
+  getEngine,
+  grads,
+  idle,
+  keep,
+  onLost,
+  protect,
+  scope,
+  setEngine,
+  setRecovery,
+  stats,
+  type Tensor,
+  tensor,
+  tune,
+} from '@polygrad/core';
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { findAdapter } from './adapter.ts';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testEngine } from './fixtures/device.ts';
+import './index.ts';
+import type { WebGpuEngineOptions } from './options.ts';
+
+// Tiles take a software adapter a second or more to compile.
+vi.setConfig({ testTimeout: 120_000 });
 
 const engine = (await testEngine()) as WebGpuEngine;
+const engines: WebGpuEngine[] = [];
+beforeEach(async () => {
+  if (engine !== null) await setEngine(engine);
+});
+afterEach(() => {
+  setRecovery({});
+  if (engine !== null && getEngine() !== engine) getEngine().dispose();
+  for (const e of engines.splice(0)) e.dispose();
+});
 afterAll(() => engine?.dispose());
+
+/** An engine, and the device under it, changed by `change`. */
+async function open(options: WebGpuEngineOptions, change: (gpu: GPUDevice) => void = () => {}) {
+  const found = await findAdapter({});
+  if (typeof found === 'string') throw new Error(found);
+  const gpu = await openDevice(found);
+  change(gpu);
+  const made = new WebGpuEngine(gpu, found, options);
+  engines.push(made);
+  return { made, gpu };
+}
 
 /** A store that says what was kept in it. */
 function watched(): { store: TuningStore; kept: Promise<string> } {
@@ -21,6 +61,38 @@ function watched(): { store: TuningStore; kept: Promise<string> } {
     tell(value);
   };
   return { store: { load: store.load, save }, kept };
+}
+
+/** Small whole numbers: sums of products are exact in any order. */
+const numbers = (rows: number, columns: number): Tensor =>
+  tensor(
+    Float32Array.from({ length: rows * columns }, (_, i) => ((i * 7) % 11) - 5),
+    { shape: [rows, columns] },
+  );
+
+/** Gradient descent on a layer of 36 of 48 numbers; `step` gives the loss. */
+function training(): { step: () => Tensor; weights: Tensor } {
+  const fractions = (rows: number, columns: number, seed: number): Tensor =>
+    tensor(
+      Float32Array.from({ length: rows * columns }, (_, i) => Math.sin(seed * (i + 1))),
+      { shape: [rows, columns] },
+    );
+  const [x, y] = [fractions(40, 48, 0.37), fractions(40, 36, 0.21)];
+  const weights = fractions(48, 36, 0.11);
+  const loss = (w: Tensor): Tensor => x.matmul(w).tanh().sub(y).square().mean();
+  const step = (): Tensor =>
+    scope(() => {
+      const now = keep(loss(weights));
+      weights.assign(weights.sub((grads(loss)(weights)[0] as Tensor).mul(0.5)));
+      return now;
+    });
+  return { step, weights };
+}
+
+async function read(loss: Tensor): Promise<number> {
+  const value = (await loss.item()) as number;
+  loss.dispose();
+  return value;
 }
 
 describe.skipIf(engine === null)('tiles are measured', () => {
@@ -38,22 +110,107 @@ describe.skipIf(engine === null)('tiles are measured', () => {
 
   it('soon after a product was first run, with the same results after as before', async () => {
     const { store, kept } = watched();
-    const own = (await testEngine({ tuning: { store, automatic: true } })) as WebGpuEngine;
-    try {
-      await setEngine(own);
-      const numbers = (rows: number, columns: number) =>
-        tensor(
-          Float32Array.from({ length: rows * columns }, (_, i) => ((i * 7) % 11) - 5),
-          { shape: [rows, columns] },
-        );
-      const [a, b] = [numbers(40, 48), numbers(48, 36)];
-      const before = await a.matmul(b).data();
-      expect(JSON.parse(await kept).tiles).toHaveProperty('float32 48x32x48x1 k.c 1');
-      // Small integers: sums are exact in any order.
-      expect(await a.matmul(b).data()).toEqual(before);
-    } finally {
-      own.dispose();
-      await setEngine(engine);
+    const { made } = await open({ tuning: { store, automatic: true } });
+    await setEngine(made);
+    const [a, b] = [numbers(40, 48), numbers(48, 36)];
+    const before = await a.matmul(b).data();
+    expect(JSON.parse(await kept).tiles).toHaveProperty('float32 48x32x48x1 k.c 1');
+    expect(await a.matmul(b).data()).toEqual(before);
+  });
+
+  it('but those that the device cannot compile are not taken', async () => {
+    let measuring = false;
+    let made = 0;
+    let broken = 0;
+    const { made: own } = await open({ tuning: false }, (gpu) => {
+      const { createShaderModule } = gpu;
+      gpu.createShaderModule = (descriptor) => {
+        const { code } = descriptor;
+        // The first is the tile that is taken without measuring.
+        const spoil = measuring && code.includes('@compute') && made++ > 0;
+        if (spoil) broken++;
+        return createShaderModule.call(gpu, { ...descriptor, code: spoil ? code.replace('u32', 'u31') : code });
+      };
+    });
+    await setEngine(own);
+    const [a, b] = [numbers(40, 48), numbers(48, 36)];
+    const before = await a.matmul(b).data();
+    measuring = true;
+    const [result] = await tune(own, { budget: 60_000 });
+    measuring = false;
+    expect(broken).toBeGreaterThan(0);
+    expect(result?.measured.map(({ standard }) => standard)).toEqual([true]);
+    expect(await a.matmul(b).data()).toEqual(before);
+  });
+});
+
+describe.skipIf(engine === null)('measuring beside a training', () => {
+  it('holds no step up, and changes losses by rounding alone', async () => {
+    // A clock by which the second tile is the fastest and ends the budget: 17 looks for each class.
+    let [clock, looks] = [0, 0];
+    const now = (): number => {
+      const look = looks++ % 17;
+      return (clock += look < 5 ? 100 : look === 10 ? 1000 : 1);
+    };
+    const { store, kept } = watched();
+    const { made } = await open({ tuning: { store, automatic: true, now } });
+    Object.defineProperty(made, 'submitTimed', { value: undefined });
+    await setEngine(made);
+    const { step } = training();
+    let found = '';
+    void kept.then((text) => {
+      found = text;
+    });
+    const losses: number[] = [];
+    let beside = 0;
+    let last = Number.POSITIVE_INFINITY;
+    while (losses.length < last) {
+      const { planMisses } = stats();
+      const loss = step();
+      if (stats().planMisses === planMisses && made.waiting.pipelines > 0) {
+        // Pipelines of candidates are being made: the step is on the device all the same.
+        expect(made.waiting.batches).toBe(0);
+        beside++;
+      }
+      // The first new plan after the choice has the chosen tiles.
+      if (found !== '' && stats().planMisses > planMisses) last = Math.min(last, losses.length + 15);
+      losses.push(await read(loss));
+      await new Promise((resolve) => setTimeout(resolve, 25));
     }
+    expect(beside).toBeGreaterThan(0);
+    expect(Object.keys((JSON.parse(found) as { tiles: object }).tiles).length).toBeGreaterThan(0);
+    await setEngine(engine);
+    const plain = training();
+    for (const [i, loss] of losses.entries()) {
+      const expected = await read(plain.step());
+      expect(Math.abs(loss - expected) / expected, `step ${i} of ${losses.length}`).toBeLessThan(1e-5);
+    }
+  });
+
+  it('ends with the device, and the training goes on with another', async () => {
+    const { store } = watched();
+    const { made, gpu } = await open({ tuning: { store, automatic: true } });
+    await setEngine(made);
+    setRecovery({ interval: 0 });
+    let told = 0;
+    const stop = onLost(() => told++);
+    const { step, weights } = training();
+    protect([weights]);
+    const first = await read(step());
+    // The kernels of candidates: what is measured now is lost.
+    while (made.waiting.pipelines === 0) await new Promise((resolve) => setTimeout(resolve, 4));
+    gpu.destroy();
+    await made.lost;
+    await idle();
+    expect(told).toBe(1);
+    expect(getEngine()).not.toBe(made);
+    expect(getEngine().name).toBe('webgpu');
+    stop();
+    // Data of the steps lived on the lost device only.
+    const next = training();
+    for (let i = 0; i < 5; i++) await read(next.step());
+    expect(await read(next.step())).toBeLessThan(first);
+    expect(made.memory().bytes).toBe(0);
+    weights.dispose();
   });
 });

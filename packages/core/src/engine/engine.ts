@@ -76,6 +76,8 @@ export interface Binding {
 /** A kernel ready to dispatch, or becoming ready: engines that compile asynchronously queue behind it. */
 export interface CompiledKernel {
   readonly program: Program;
+  /** Why it cannot be compiled, once that is known, on engines where `submit` does not throw that. */
+  readonly failure?: Error | null;
 }
 
 export type Command =

@@ -17,6 +17,12 @@ function bytesOf({ kernel }: Seen): number {
   return kernel.params.reduce((n, p) => n + p.arg.length * dtypeInfo[p.dtype as DType].bytes, 0);
 }
 
+/** Calls a function after the pause. A program that has ended does not wait for that. */
+function later(f: () => void): void {
+  const timer: unknown = setTimeout(f, pause);
+  (timer as { unref?: () => void }).unref?.();
+}
+
 /** Starts it. `forget` is called when kernels should be lowered anew. */
 export function startTuning(engine: IEngine, forget: () => void): void {
   const { tuning, library } = engine;
@@ -48,25 +54,26 @@ export function startTuning(engine: IEngine, forget: () => void): void {
           choices.leave(name);
           continue;
         }
-        const [best] = await measureTiles(engine, seen, { budget, now });
-        if (over || best === undefined) break;
-        choices.set(name, best.tile);
-        better ||= !best.standard;
-        await store?.save(key, choices.write());
+        // What cannot be measured runs with the default tile.
+        const [best] = await measureTiles(engine, seen, { budget, now }).catch(() => []);
+        if (over) break;
+        if (best === undefined) choices.leave(name);
+        else {
+          choices.set(name, best.tile);
+          better ||= !best.standard;
+          await store?.save(key, choices.write());
+        }
+        // Between two classes other work goes on, and a program that has nothing else to do ends.
+        await new Promise<void>((resolve) => later(resolve));
       }
     } catch {
-      // What cannot be measured runs with the default tile.
       over = true;
     } finally {
       if (better && !over) forget();
       running = false;
     }
   };
-  const soon = (): void => {
-    const timer: unknown = setTimeout(() => void run(), pause);
-    // A program that has ended need not wait for this.
-    (timer as { unref?: () => void }).unref?.();
-  };
+  const soon = (): void => later(() => void run());
   const loaded = store?.load(key) ?? Promise.resolve(null);
   void loaded.then(
     (text) => {

@@ -2,6 +2,7 @@
  * Times the candidate tiles of one contraction on the device: the kernel itself, on memory of its own, in alternation.
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
+import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import type { KNodeOf } from '../kernel/ir.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import type { Lowered, Way } from '../templates/contract.ts';
@@ -43,34 +44,72 @@ interface Candidate {
   runs: number;
 }
 
+/** Memory of so many bytes, in whole words, that goes back with `buffers`. */
+function memoryOf(engine: IEngine, size: number, buffers: EngineBuffer[]): Binding {
+  const bytes = Math.max(4, Math.ceil(size / 4) * 4);
+  const buffer = engine.alloc(bytes);
+  buffers.push(buffer);
+  return { buffer, offset: 0, bytes };
+}
+
+/** When the device has said that it has the memory. Nothing may be sent before: what fails there is told to the program's own readers. */
+async function confirmed(engine: IEngine, buffers: readonly EngineBuffer[]): Promise<void> {
+  await engine.confirming?.();
+  for (const { refused } of buffers) if (refused != null) throw refused;
+}
+
 /** Memory of the kernel's parameters, filled with ones. */
-function parameters(engine: IEngine, params: readonly KNodeOf<'PARAM'>[]): Binding[] {
-  return params.map((p) => {
-    const dtype = p.dtype as DType;
-    const element = engine.caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
-    const bytes = Math.max(4, Math.ceil((p.arg.length * element) / 4) * 4);
-    const binding = { buffer: engine.alloc(bytes), offset: 0, bytes };
+async function parameters(
+  engine: IEngine,
+  params: readonly KNodeOf<'PARAM'>[],
+  buffers: EngineBuffer[],
+): Promise<Binding[]> {
+  const dtypes = params.map((p) => p.dtype as DType);
+  const element = (dtype: DType): number => engine.caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
+  const bindings = params.map((p, i) => memoryOf(engine, p.arg.length * element(dtypes[i] as DType), buffers));
+  await confirmed(engine, buffers);
+  bindings.forEach((to, i) => {
+    const dtype = dtypes[i] as DType;
     // 1 in every element of 32-bit types, something finite in the others.
-    engine.submit([
-      { kind: 'fill', to: binding, pattern: isFloat(dtype) ? (element === 2 ? 0x3c003c00 : 0x3f800000) : 1 },
-    ]);
-    return binding;
+    const pattern = isFloat(dtype) ? (element(dtype) === 2 ? 0x3c003c00 : 0x3f800000) : 1;
+    engine.submit([{ kind: 'fill', to, pattern }]);
   });
+  return bindings;
 }
 
 function prepare(engine: IEngine, tile: string, lowered: Lowered, params: readonly Binding[]): Candidate {
+  const buffers: EngineBuffer[] = [];
   const kernels = engine.compile(legalPrograms(lowered, engine.caps));
-  const temps = lowered.temps.map((size): Binding => {
-    const bytes = Math.max(4, Math.ceil(size / 4) * 4);
-    return { buffer: engine.alloc(bytes), offset: 0, bytes };
-  });
-  const commands = lowered.dispatches.map(({ bindings }, i): Command => {
-    const kernel = kernels[i] as CompiledKernel;
-    const bound = bindings.map((b) => ('param' in b ? params[b.param] : temps[b.temp]) as Binding);
-    const scalars = kernel.program.scalars.map((dtype) => (dtype.endsWith('64') && !isFloat(dtype) ? 1n : 1));
-    return { kind: 'dispatch', kernel, bindings: bound, scalars };
-  });
-  return { tile, commands, kernels, buffers: temps.map((t) => t.buffer), best: Number.POSITIVE_INFINITY, runs: 1 };
+  try {
+    const temps = lowered.temps.map((size) => memoryOf(engine, size, buffers));
+    const commands = lowered.dispatches.map(({ bindings }, i): Command => {
+      const kernel = kernels[i] as CompiledKernel;
+      const bound = bindings.map((b) => ('param' in b ? params[b.param] : temps[b.temp]) as Binding);
+      const scalars = kernel.program.scalars.map((dtype) => (dtype.endsWith('64') && !isFloat(dtype) ? 1n : 1));
+      return { kind: 'dispatch', kernel, bindings: bound, scalars };
+    });
+    return { tile, commands, kernels, buffers, best: Number.POSITIVE_INFINITY, runs: 1 };
+  } catch (error) {
+    giveBack(engine, { kernels, buffers });
+    throw error;
+  }
+}
+
+function giveBack(engine: IEngine, { kernels, buffers }: Pick<Candidate, 'kernels' | 'buffers'>): void {
+  for (const buffer of buffers) engine.free(buffer);
+  engine.release(kernels);
+}
+
+/** Runs a candidate for the first time, which compiles it and fills caches, and then for its time. */
+async function begin(engine: IEngine, candidate: Candidate, now: () => number): Promise<void> {
+  await engine.ready?.();
+  // A kernel that cannot be made takes no time at all.
+  for (const { failure } of candidate.kernels) if (failure != null) throw failure;
+  await confirmed(engine, candidate.buffers);
+  await round(engine, candidate, now);
+  candidate.best = Number.POSITIVE_INFINITY;
+  await round(engine, candidate, now);
+  candidate.runs = Math.max(1, Math.min(mostRuns, Math.round(roundTime / Math.max(1e-3, candidate.best))));
 }
 
 /** Runs a candidate. The device's own clock is taken where there is one: it does not count what else is waiting there. */
@@ -97,30 +136,33 @@ async function waysOf(engine: IEngine, c: Contraction, { kernel, e }: Seen): Pro
   return [...ways.slice(0, 1), [byLibrary, () => library.programs.lower(c, e, caps, found)], ...ways.slice(1)];
 }
 
-/** All candidates that were measured, the fastest first; none where the kernel is no contraction of theirs. */
+/**
+ * All candidates that were measured, the fastest first; none where the kernel is no contraction of theirs. One that the device cannot
+ * compile, or has no memory for, is left out.
+ */
 export async function measureTiles(engine: IEngine, seen: Seen, { budget, now }: MeasureOptions): Promise<Measured[]> {
   const c = findContraction(seen.kernel, seen.e);
   if (c === null) return [];
   const ways = await waysOf(engine, c, seen);
-  const params = parameters(engine, seen.kernel.params);
+  const buffers: EngineBuffer[] = [];
   const candidates: Candidate[] = [];
-  const drop = ({ kernels, buffers }: Candidate): void => {
-    for (const buffer of buffers) engine.free(buffer);
-    engine.release(kernels);
-  };
   try {
+    const params = await parameters(engine, seen.kernel.params, buffers);
     await engine.idle();
     const start = now();
     let best = Number.POSITIVE_INFINITY;
     for (const [name, lower] of ways) {
       if (candidates.length > 0 && name !== byLibrary && now() - start > budget) break;
-      const candidate = prepare(engine, name, lower(), params);
+      let candidate: Candidate | null = null;
+      try {
+        candidate = prepare(engine, name, lower(), params);
+        await begin(engine, candidate, now);
+      } catch (error) {
+        if (candidate !== null) giveBack(engine, candidate);
+        if (error instanceof CompileError || error instanceof OutOfMemoryError) continue;
+        throw error;
+      }
       candidates.push(candidate);
-      await engine.ready?.();
-      await round(engine, candidate, now); // compiles, fills caches
-      candidate.best = Number.POSITIVE_INFINITY;
-      await round(engine, candidate, now);
-      candidate.runs = Math.max(1, Math.min(mostRuns, Math.round(roundTime / Math.max(1e-3, candidate.best))));
       best = Math.min(best, candidate.best);
     }
     for (let i = 0; i < rounds; i++) {
@@ -128,12 +170,13 @@ export async function measureTiles(engine: IEngine, seen: Seen, { budget, now }:
       best = candidates.reduce((least, x) => Math.min(least, x.best), best);
     }
   } finally {
-    candidates.forEach(drop);
-    for (const { buffer } of params) engine.free(buffer);
+    for (const candidate of candidates) giveBack(engine, candidate);
+    giveBack(engine, { kernels: [], buffers });
   }
-  const measured = candidates.map(({ tile, best }, i): Measured => ({ tile, milliseconds: best, standard: i === 0 }));
-  const [standard] = measured;
-  if (standard === undefined) return [];
-  const worth = (x: Measured): number => (x === standard ? x.milliseconds * gain : x.milliseconds);
+  const standard = ways[0]?.[0];
+  const measured = candidates.map(
+    ({ tile, best }): Measured => ({ tile, milliseconds: best, standard: tile === standard }),
+  );
+  const worth = (x: Measured): number => (x.standard ? x.milliseconds * gain : x.milliseconds);
   return measured.sort((x, y) => worth(x) - worth(y));
 }

@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Command, EngineTuning, IEngine } from '../engine/engine.ts';
+import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import { type Tensor, tensor } from '../index.ts';
+import type { Program } from '../kernel/ir.ts';
 import { tilesVersion } from '../templates/simt-class.ts';
 import { tileOf } from '../templates/simt-tile.ts';
 import { createNullEngine } from '../testing/null-engine.ts';
@@ -143,6 +145,69 @@ describe('tune', () => {
     const c = numbers([12, 48]).matmul(numbers([48, 12]));
     await c.data().catch(() => {});
     c.dispose();
+  });
+
+  it('passes over tiles that the device cannot compile, however it says so, or has no memory for', async () => {
+    const fastest = 256;
+    const broken = (program: Program): boolean => program.group[0] === fastest;
+    const refusal = new CompileError('null', 'gemm', 'the driver does not like it', '');
+    for (const say of ['at once', 'when it runs', 'later', 'no memory'] as const) {
+      const { engine: base, now } = clocked((threads) => (threads === fastest ? 0 : 3));
+      let held = 0;
+      const engine: IEngine = {
+        ...base,
+        compile: (programs) => {
+          if (say === 'at once' && programs.some(broken)) throw refusal;
+          if (say === 'no memory' && programs.some(broken))
+            throw new OutOfMemoryError('null', { requested: 1, live: 2, reserved: 3, limit: 4 });
+          held += programs.length;
+          return programs.map((program) => ({ program, failure: say === 'later' && broken(program) ? refusal : null }));
+        },
+        release: (kernels) => {
+          held -= kernels.length;
+        },
+        submit: (commands) => {
+          const bad = commands.some((c) => c.kind === 'dispatch' && broken(c.kernel.program));
+          if (bad && say === 'when it runs') throw refusal;
+          if (!bad) base.submit(commands);
+        },
+      };
+      const [result] = await tune(engine, { products: [product], now });
+      expect(threadsOf(result?.tile as string), say).not.toBe(fastest);
+      expect(result?.measured.length, say).toBeGreaterThan(3);
+      expect(result?.measured.map(({ tile }) => threadsOf(tile))).not.toContain(fastest);
+      expect([held, engine.memory().buffers], say).toEqual([0, 0]);
+    }
+  });
+
+  it('waits for the device to say that it has the memory, and sends nothing where it has not', async () => {
+    const { engine: base, now } = clocked(() => 1);
+    const asked: { refused: Error | null }[] = [];
+    let sent = 0;
+    let answered = true;
+    const engine: IEngine = {
+      ...base,
+      alloc: (bytes) => {
+        const buffer = Object.assign(base.alloc(bytes), { refused: null as Error | null });
+        asked.push(buffer);
+        answered = false;
+        return buffer;
+      },
+      confirming: () =>
+        answered
+          ? null
+          : Promise.resolve().then(() => {
+              const figures = { requested: 1, live: 2, reserved: 3, limit: 4 };
+              for (const buffer of asked.slice(2)) buffer.refused = new OutOfMemoryError('null', figures);
+              answered = true;
+            }),
+      submit: () => {
+        expect(answered).toBe(true);
+        sent++;
+      },
+    };
+    await expect(tune(engine, { products: [product], now })).rejects.toThrow(OutOfMemoryError);
+    expect([asked.length, sent, engine.memory().buffers]).toEqual([3, 0, 0]);
   });
 
   it('refuses products that are none', async () => {
