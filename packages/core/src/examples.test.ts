@@ -1,32 +1,8 @@
 /** Runs the `@example` of every documented function and compares results with what the comments behind them say. */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { examplesOf, runExample, sourcesIn, withoutTypes } from './fixtures/doc-examples.ts';
 import * as core from './index.ts';
 import { createReferenceEngine } from './testing/index.ts';
-
-interface Example {
-  readonly name: string;
-  readonly lines: readonly string[];
-}
-
-function examplesOf(file: string): Example[] {
-  const text = readFileSync(file, 'utf8');
-  const found: Example[] = [];
-  for (const match of text.matchAll(
-    /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*(?:export )?(?:async )?(?:function|class|interface) (\w+)/g,
-  )) {
-    const [, comment = '', name = ''] = match;
-    const block = /@example([\s\S]*)$/.exec(comment)?.[1];
-    if (block === undefined || block.includes('```')) continue;
-    const lines = block
-      .split('\n')
-      .map((line) => line.replace(/^\s*\* ?/, ''))
-      .filter((line) => line.trim() !== '');
-    found.push({ name, lines });
-  }
-  return found;
-}
 
 /** Result of an example as plain numbers, for tensors, lists of tensors and shapes. */
 async function plain(value: unknown): Promise<unknown> {
@@ -73,7 +49,7 @@ async function check(value: unknown, comment: string): Promise<void> {
 function script(lines: readonly string[]): string {
   return lines
     .map((line) => {
-      const code = line.replaceAll(/: Tensor(\[\])?( \| undefined)?(?=[,)=;])/g, '');
+      const code = withoutTypes(line);
       const [, declared, expression, comment] = /^(?:const (\w+) = )?([^=].*?); \/\/ (.*)$/.exec(code) ?? [];
       if (expression === undefined || /^\s|^(const|let|return|await) /.test(expression)) return code;
       const quoted = JSON.stringify(comment);
@@ -84,17 +60,6 @@ function script(lines: readonly string[]): string {
     .join('\n');
 }
 
-const folder = new URL('.', import.meta.url).pathname;
-const files = ['ops', 'autodiff', 'tensor', 'graph'].flatMap((part) =>
-  readdirSync(join(folder, part))
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-    .map((name) => `${part}/${name}`),
-);
-
-const AsyncFunction = (async () => undefined).constructor as new (
-  ...parts: string[]
-) => (...args: unknown[]) => Promise<void>;
-
 beforeAll(async () => {
   await core.setEngine(createReferenceEngine());
   vi.spyOn(console, 'log').mockImplementation(() => undefined);
@@ -104,14 +69,13 @@ afterEach(() => {
   core.setEager(false);
 });
 
-for (const file of files) {
-  const examples = examplesOf(join(folder, file));
+for (const file of sourcesIn(['ops', 'autodiff', 'tensor', 'graph'])) {
+  const examples = examplesOf(file);
   if (examples.length === 0) continue;
   describe(file, () => {
     for (const { name, lines } of examples) {
       it(name, async () => {
-        const run = new AsyncFunction(...Object.keys(core), 'check', script(lines));
-        await run(...Object.values(core), check);
+        await runExample(script(lines), { ...core, check });
       });
     }
   });

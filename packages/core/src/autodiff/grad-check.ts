@@ -3,8 +3,10 @@ import { scope } from '../tensor/scope.ts';
 import { tensor } from '../ops/creation.ts';
 import { cast } from '../ops/arithmetic.ts';
 import { sum } from '../ops/reduction.ts';
+import { checkList } from '../shape/axes.ts';
 import { getElement } from '../shape/host.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkFunction, checkNames } from '../shape/options.ts';
+import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
 import { grads } from './grad.ts';
@@ -34,6 +36,9 @@ export async function gradCheck(
   options: GradCheckOptions = {},
 ): Promise<true> {
   checkNames('gradCheck', options, 'step# rtol# atol#');
+  checkFunction('gradCheck', f);
+  checkList('gradCheck', 'inputs', inputs, '[x]');
+  for (const input of inputs) nodeOf(input, 'gradCheck');
   const { step = 1e-6, rtol = 1e-3, atol = 1e-5 } = options;
   const total = (...xs: Tensor[]): Tensor => sum(f(...xs));
   const values: Float64Array[] = [];

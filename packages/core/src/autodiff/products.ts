@@ -1,6 +1,7 @@
 /** Products with derivatives: vjp, jvp and hvp, for functions between tensors of any shape. Whole matrices are in jacobian.ts. */
 import * as p from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
+import { checkList } from '../shape/axes.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
@@ -23,8 +24,8 @@ function seedsFor(op: string, results: readonly Tensor[], given: readonly Tensor
     );
   const seeds: Gradients = new Map();
   results.forEach((result, i) => {
-    const node = nodeOf(result);
-    const seed = nodeOf(given[i] as Tensor);
+    const node = nodeOf(result, op);
+    const seed = nodeOf(given[i] as Tensor, op);
     if (!sameShape(seed.shape, node.shape)) {
       throw new ShapeError(
         op,
@@ -37,6 +38,12 @@ function seedsFor(op: string, results: readonly Tensor[], given: readonly Tensor
   return seeds;
 }
 
+/** The arguments under fresh names. */
+function followed(trace: Trace, primals: readonly unknown[]): unknown[] {
+  checkList(trace.op, 'arguments', primals, '[x], a list of them');
+  return primals.map((primal) => trace.follow(primal));
+}
+
 function pullback(
   op: string,
   trace: Trace,
@@ -44,7 +51,7 @@ function pullback(
   primals: readonly unknown[],
   directions: (outputs: Tensor[]) => readonly Tensor[],
 ): [unknown, Tensor[][], unknown[]] {
-  const inputs = primals.map((primal) => trace.follow(primal));
+  const inputs = followed(trace, primals);
   const output = called(op, f as (...args: unknown[]) => unknown, ...inputs);
   trace.stop();
   const outputs = leavesOf(op, output);
@@ -114,7 +121,7 @@ function forwardProduct<A extends readonly unknown[], R, W>(
 ): W {
   checkNames(op, options, 'createGraph?');
   return tracing(op, options, (trace) => {
-    const inputs = primals.map((primal) => trace.follow(primal));
+    const inputs = followed(trace, primals);
     const output = called(op, f as unknown as (...args: unknown[]) => R, ...inputs);
     trace.stop();
     return holdFlushes(() => {
@@ -144,7 +151,7 @@ export function hvp<A extends readonly unknown[]>(
   options: GradientOptions = {},
 ): A {
   checkNames('hvp', options, 'createGraph?');
-  const positions = primals.map((_, i) => i);
-  const slopes = (...args: A): A => differentiate('hvp', f, args, positions, false, options).gradients as unknown as A;
+  const slopes = (...args: A): A =>
+    differentiate('hvp', f, args, [...args.keys()], false, options).gradients as unknown as A;
   return forwardProduct('hvp', slopes, primals, vectors, options, (_, change) => change);
 }

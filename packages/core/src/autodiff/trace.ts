@@ -44,7 +44,7 @@ export class Trace {
   /** The tensors of a tree under fresh names that are followed. */
   follow(tree: unknown): unknown {
     return mapTree(this.op, tree, (t) => {
-      const node = nodeOf(t);
+      const node = nodeOf(t, this.op);
       if (!isFloat(node.dtype)) {
         throw new DTypeError(
           this.op,

@@ -64,7 +64,7 @@ const failures = new WeakMap<IEngine, Error>();
  * setRecovery({ fallback: 'error', shadow: true });
  * setRecovery({}); // as it was at the start
  */
-export function setRecovery(next: Partial<RecoveryPolicy>): RecoveryPolicy {
+export function setRecovery(next: Partial<RecoveryPolicy> = {}): RecoveryPolicy {
   checkFields('setRecovery', next, {
     retry: numberFrom(0, 1000, true),
     fallback: oneOf('cpu', 'error'),

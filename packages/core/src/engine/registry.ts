@@ -104,16 +104,18 @@ export async function setEngine(
 ): Promise<IEngine> {
   const state = registry();
   if (typeof engine !== 'string') {
-    if (typeof engine?.submit !== 'function')
-      throw missing(
-        'setEngine',
-        `not an engine: ${engine === null ? 'null' : typeof engine}; give one, or a backend's name`,
-      );
+    checkEngine('setEngine', engine);
     return replaceEngine(engine, options);
   }
   const provider = state.providers.get(engine);
   if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`);
   return replaceEngine(await provider.create(options), options);
+}
+
+/** Throws EngineMissingError unless a value is an engine. */
+export function checkEngine(op: string, engine: IEngine): void {
+  if (typeof engine?.submit !== 'function')
+    throw missing(op, `not an engine: ${engine === null ? 'null' : typeof engine}; give one, or a backend's name`);
 }
 
 const options = new WeakMap<IEngine, Readonly<Record<string, unknown>>>();

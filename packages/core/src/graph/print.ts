@@ -1,7 +1,7 @@
 /** Graphs as text, one line per node, for debugging and tests. */
 import { showShape } from '../shape/errors.ts';
 import type { Handle, Node } from './node.ts';
-import { nodesBelow } from './order.ts';
+import { nodesBelow, rootNodes } from './order.ts';
 
 function attributes(node: Node): string {
   if (node.attr === null || node.op === 'buffer') return '';
@@ -31,7 +31,7 @@ function marks(node: Node): string {
  * console.log(printGraph([ones([2]).add(ones([2]))]));
  */
 export function printGraph(roots: readonly (Node | Handle)[]): string {
-  const nodes = nodesBelow(roots.map((root) => ('node' in root ? root.node : root)));
+  const nodes = nodesBelow(rootNodes('printGraph', roots));
   const numbers = new Map(nodes.map((node, i) => [node, i]));
   return nodes
     .map((node, i) => {

@@ -61,7 +61,7 @@ export function setFlushHooks(next: FlushHooks): void {
  * @example
  * setPendingLimits({ bytes: 256 * 2 ** 20 });
  */
-export function setPendingLimits(limits: { readonly nodes?: number; readonly bytes?: number }): void {
+export function setPendingLimits(limits: { readonly nodes?: number; readonly bytes?: number } = {}): void {
   checkFields('setPendingLimits', limits, { nodes: numberFrom(1), bytes: numberFrom(1) });
   nodeLimit = limits.nodes ?? nodeLimit;
   byteLimit = limits.bytes ?? byteLimit;

@@ -13,6 +13,7 @@ import {
   trackHandle,
   type TrackedHandle,
 } from './recorder.ts';
+import { handleBrand } from '../shape/options.ts';
 import { hasRecordings } from './tracking.ts';
 
 /** What a scope can end: handles, and tapes. */
@@ -78,9 +79,6 @@ export function isLocal(handle: TrackedHandle, size: number): boolean {
 export function isHandle(value: unknown): value is TrackedHandle {
   return typeof value === 'object' && value !== null && handleBrand in value;
 }
-
-/** The property every handle has. */
-export const handleBrand: unique symbol = Symbol.for('polygrad.tensor');
 
 /** Calls `visit` for every handle inside nested arrays, Maps and plain objects. */
 export function markAll(value: unknown, visit: (handle: TrackedHandle) => void): void {

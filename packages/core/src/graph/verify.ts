@@ -4,20 +4,20 @@
  * makeNode checks each node when it is recorded; this is for tests, and for code that builds or changes nodes by other means.
  */
 import { sameShape } from '../shape/broadcast.ts';
-import { showShape } from '../shape/errors.ts';
+import { OperationError, showShape } from '../shape/errors.ts';
 import type { PrimitiveName } from './attrs.ts';
 import { inferRuleOf } from './build.ts';
 import type { Handle, Node } from './node.ts';
-import { nodesBelow } from './order.ts';
+import { nodesBelow, rootNodes } from './order.ts';
 import { keepsHistory } from './recorder.ts';
 
 /** Something is wrong with a graph. */
-export class GraphInvariantError extends Error {
+export class GraphInvariantError extends OperationError {
   override readonly name: string = 'GraphInvariantError';
   readonly node: Node;
 
   constructor(node: Node, message: string) {
-    super(`[verify] node ${node.id} (${node.op} ${node.dtype} ${showShape(node.shape)}): ${message}`);
+    super('verifyGraph', `node ${node.id} (${node.op} ${node.dtype} ${showShape(node.shape)}): ${message}`);
     this.node = node;
   }
 }
@@ -49,10 +49,7 @@ function verifyNode(node: Node): void {
  * @param roots tensors or nodes
  */
 export function verifyGraph(roots: readonly (Node | Handle)[]): void {
-  const nodes = nodesBelow(
-    roots.map((root) => ('node' in root ? root.node : root)),
-    true,
-  );
+  const nodes = nodesBelow(rootNodes('verifyGraph', roots), true);
   const handles = new Map<Node, number>();
   const uses = new Map<Node, number>();
   for (const node of nodes) {

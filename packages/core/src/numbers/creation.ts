@@ -1,14 +1,17 @@
 /** NumberTensors made: from nested arrays, filled, put together, and from and to ordinary tensors. */
 import { tensor } from '../ops/creation.ts';
-import { normalizeAxis, checkShape } from '../shape/axes.ts';
+import { readAxis } from '../ops/axis-argument.ts';
+import { checkList, checkShape } from '../shape/axes.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isInteger } from '../shape/dtype.ts';
 import { checkRange } from '../shape/promotion.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import type { Shape } from '../shape/view.ts';
+import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { type Grid, grid, joined } from './grid.ts';
-import { elementOf, need, type NumberLike, type NumberType, NumberTypeError } from './number-type.ts';
+import { checkType, elementOf, need, type NumberLike, type NumberType, NumberTypeError } from './number-type.ts';
 import { NumberTensor } from './number-tensor.ts';
 import type { OneAxis } from './shaped-numbers.ts';
 
@@ -26,6 +29,7 @@ export type NestedNumbers<T> = NumberLike<T> | readonly NestedNumbers<T>[];
  * numberTensor([['1', 2n], [3, 4]], bigintType).sum().item() === 10n; // true
  */
 export function numberTensor<T>(values: NestedNumbers<T>, type: NumberType<T>): NumberTensor<T> {
+  checkType('numberTensor', type);
   const shape: number[] = [];
   for (let at: unknown = values; Array.isArray(at) && !type.is(at); at = at[0]) shape.push(at.length);
   checkShape('numberTensor', shape);
@@ -53,6 +57,7 @@ export function numberTensor<T>(values: NestedNumbers<T>, type: NumberType<T>): 
  * numberFull([2], 7, bigintType).prod().item() === 49n; // true
  */
 export function numberFull<T>(shape: Shape, value: NumberLike<T>, type: NumberType<T>): NumberTensor<T> {
+  checkType('numberFull', type);
   checkShape('numberFull', shape);
   const element = elementOf('numberFull', type, value);
   const view = { strides: shape.map(() => 0), offset: 0 };
@@ -66,6 +71,7 @@ export function numberFull<T>(shape: Shape, value: NumberLike<T>, type: NumberTy
  * numberEye(2, bigintType).shape; // [2, 2]
  */
 export function numberEye<T>(n: number, type: NumberType<T>): NumberTensor<T> {
+  checkType('numberEye', type);
   checkShape('numberEye', [n, n]);
   const { zero, one } = type;
   return new NumberTensor(
@@ -78,7 +84,9 @@ export function numberEye<T>(n: number, type: NumberType<T>): NumberTensor<T> {
 }
 
 function gridsOf<T>(op: string, parts: readonly NumberTensor<T>[]): [NumberTensor<T>, Grid<T>[]] {
+  checkList(op, 'parts', parts, '[a, b]');
   const [first] = parts;
+  if (parts.length > 0) for (const part of parts) checkNumbers(op, part);
   if (first === undefined) throw new ArgumentError(op, 'no parts: the list is empty; give at least one');
   for (const { type } of parts)
     if (type !== first.type)
@@ -89,7 +97,11 @@ function gridsOf<T>(op: string, parts: readonly NumberTensor<T>[]): [NumberTenso
   return [first, parts.map((part) => part.grid)];
 }
 
-const axisOf = (axis: OneAxis): number => (typeof axis === 'number' ? axis : (axis.axis ?? 0));
+/** Throws unless a value is a NumberTensor: one of another copy of this library will do. */
+function checkNumbers<T>(op: string, x: NumberTensor<T>): void {
+  if (x?.grid === undefined)
+    throw new ArgumentError(op, `not a NumberTensor: ${shown(x)}; make one with numberTensor()`);
+}
 
 /**
  * NumberTensors one after the other along an axis; all other sizes are equal.
@@ -99,7 +111,7 @@ const axisOf = (axis: OneAxis): number => (typeof axis === 'number' ? axis : (ax
  */
 export function concatNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxis = 0): NumberTensor<T> {
   const [first, grids] = gridsOf('concatNumbers', parts);
-  const at = normalizeAxis('concatNumbers', axisOf(axis), first.ndim);
+  const at = readAxis('concatNumbers', axis, 0, first.ndim);
   for (const { shape } of grids) {
     if (shape.length !== first.ndim || shape.some((n, i) => i !== at && n !== first.shape[i])) {
       throw new ShapeError(
@@ -127,7 +139,7 @@ export function stackNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxis
         shape,
       ]);
   }
-  const at = normalizeAxis('stackNumbers', axisOf(axis), first.ndim + 1);
+  const at = readAxis('stackNumbers', axis, 0, first.ndim + 1);
   return concatNumbers(
     parts.map((part) => part.unsqueeze(at)),
     at,
@@ -141,6 +153,8 @@ export function stackNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxis
  * (await fromTensor(tensor([1, 2]), bigintType)).sum().item() === 3n; // true
  */
 export async function fromTensor<T>(t: Tensor, type: NumberType<T>): Promise<NumberTensor<T>> {
+  nodeOf(t, 'fromTensor');
+  checkType('fromTensor', type);
   need('fromTensor', type, 'from');
   const { shape } = t;
   const flat: unknown = await t.array();
@@ -164,6 +178,8 @@ export async function fromTensor<T>(t: Tensor, type: NumberType<T>): Promise<Num
  * toTensor(numberTensor([1, 2], bigintType), { dtype: 'int32' }); // [1, 2]
  */
 export function toTensor<T>(x: NumberTensor<T>, options: { readonly dtype?: DType } = {}): Tensor {
+  checkNames('toTensor', options, 'dtype%');
+  checkNumbers('toTensor', x);
   const { dtype = 'float64' } = options;
   const toNumber = need('toTensor', x.type, 'toNumber');
   const wide = dtype === 'int64' || dtype === 'uint64';

@@ -83,7 +83,7 @@ function likeZero<T>(zero: T): (value: unknown) => value is T {
  * numberTensor([3, 5], mod7).mul(4).array(); // [5, 6]
  */
 export function defineNumberType<T>(options: NumberTypeOptions<T>): NumberType<T> {
-  const { name } = options;
+  const { name } = options ?? {};
   if (typeof name !== 'string' || name === '')
     throw new ArgumentError('defineNumberType', 'no name: give one, for messages');
   for (const key of ['zero', 'one'] as const)
@@ -101,6 +101,12 @@ export function defineNumberType<T>(options: NumberTypeOptions<T>): NumberType<T
     is: is ?? likeZero(options.zero),
     toText: text === undefined || text === Object.prototype.toString ? String : text,
   });
+}
+
+/** Throws ArgumentError in the name of `op` unless a value is a number type. */
+export function checkType<T>(op: string, type: NumberType<T>): void {
+  if (typeof type?.is !== 'function')
+    throw new ArgumentError(op, `not a number type: ${shown(type)}; make one with defineNumberType()`);
 }
 
 type Optional = 'sub' | 'neg' | 'div' | 'floorDivide' | 'remainder' | 'compare' | 'from' | 'toNumber';
@@ -140,7 +146,7 @@ export function elementOf<T>(op: string, type: NumberType<T>, value: unknown): T
     try {
       return type.from(value as number);
     } catch (error) {
-      if (error instanceof OperationError) throw error;
+      if (error instanceof OperationError) throw new NumberTypeError(op, error.message.replace(/^\[\w+\] /, ''));
       // What a type's own parser says, BigInt's or a library's, in words that name the value and the type.
       const failure = new NumberTypeError(
         op,

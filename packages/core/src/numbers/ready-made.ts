@@ -108,6 +108,8 @@ export type DecimalClass<D> = new (value: number | string) => D;
  */
 export function decimalType<D extends DecimalLike<D>>(Decimal: DecimalClass<D>): NumberType<D> {
   checkFunction('decimalType', Decimal);
+  if (typeof Decimal.prototype?.plus !== 'function')
+    throw new ArgumentError('decimalType', 'bad class: it has no method plus; pass the class Decimal of decimal.js');
   const make = (value: number | bigint | string | boolean): D =>
     new Decimal(typeof value === 'string' || typeof value === 'number' ? value : String(BigInt(value)));
   const floored = (a: D, b: D): D => a.div(b).floor();

@@ -7,6 +7,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
+import { checkList } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { checkNames } from '../shape/options.ts';
@@ -44,6 +45,7 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
   const layout = readLayout(op, settings.layout);
   const image = toChannelsFirst(x, layout);
   const spatial = image.shape.slice(2);
+  if (typeof size !== 'number') checkList(op, 'size', size, '[2, 2]');
   const wanted = typeof size === 'number' ? spatial.map(() => size) : [...size];
   if (wanted.length !== rank)
     throw new ArgumentError(

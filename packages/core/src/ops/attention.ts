@@ -9,6 +9,7 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { broadcastShapes, broadcastsTo } from '../shape/broadcast.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
+import { checkList } from '../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -193,6 +194,7 @@ function readSettings(options: AttentionOptions, q: Node, mask: DType): Attentio
   if (!(dropout >= 0 && dropout <= 1)) throw new ArgumentError(op, `bad dropout: ${dropout}; must be from 0 to 1`);
   if (!['auto', 'whole', 'blocks'].includes(form))
     throw new ArgumentError(op, `unknown form: '${String(form)}'; must be 'auto', 'whole' or 'blocks'`);
+  if (blockSize !== undefined) checkList(op, 'blockSize', blockSize, '[64, 64]');
   if (blockSize && (blockSize.length !== 2 || blockSize.some((n) => !Number.isInteger(n) || n < 1)))
     throw new ArgumentError(op, `bad blockSize: [${blockSize.join(', ')}]; must be two integers of at least 1`);
   return {

@@ -123,9 +123,8 @@ function toHost(values: Flat, dtype: DType): TypedArray {
  * const m = tensor(new Float32Array(6), { shape: [2, 3] });
  */
 export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
-  checkNames('tensor', options, 'dtype shape requiresGrad?');
+  checkNames('tensor', options, 'dtype% shape requiresGrad?');
   beginOp('tensor');
-  if (options.dtype !== undefined) checkDType(opName('tensor'), options.dtype);
   let shape: Shape;
   let host: TypedArray;
   let dtype: DType;
@@ -165,9 +164,8 @@ export function leaf(t: Tensor, options: CreationOptions): Tensor {
 
 function filled(op: string, shape: Shape, value: number | bigint, usual: DType, options: CreationOptions): Tensor {
   beginOp(op);
-  checkNames(op, options, 'dtype requiresGrad?');
+  checkNames(op, options, 'dtype% requiresGrad?');
   const dtype = options.dtype ?? usual;
-  checkDType(op, dtype);
   checkShape(op, shape);
   return leaf(wrap(constant(value, dtype, [...shape])), options);
 }
@@ -222,14 +220,24 @@ export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
  * full([2], 7); // [7, 7]
  */
 export function full(shape: Shape, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
-  checkNames('full', options, 'dtype requiresGrad?');
-  const dtype = options.dtype ?? weakDefault(value);
+  return filledBy('full', shape, value, weakDefault(value), options);
+}
+
+/** The same with a user's number, bound at each run. */
+function filledBy(
+  op: string,
+  shape: Shape,
+  value: number | boolean | bigint,
+  usual: DType,
+  options: CreationOptions,
+): Tensor {
   const number = typeof value === 'bigint' ? value : Number(value);
-  if (composingDepth() > 0) return filled('full', shape, number, dtype, options);
-  return compose('full', () => {
-    checkDType('full', dtype);
-    checkShape('full', shape);
-    if (dtype !== 'bool') checkWeak('full', value, dtype);
+  if (composingDepth() > 0) return filled(op, shape, number, usual, options);
+  checkNames(op, options, 'dtype% requiresGrad?');
+  const dtype = options.dtype ?? usual;
+  return compose(op, () => {
+    checkShape(op, shape);
+    if (dtype !== 'bool' || typeof value !== 'number') checkWeak(op, value, dtype);
     return leaf(wrap(broadcastTo(scalar(number, dtype), [...shape])), options);
   });
 }
@@ -264,7 +272,7 @@ export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
  */
 export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
   const node = nodeOf(x, 'fullLike');
-  return full(node.shape, value, { dtype: node.dtype, ...options });
+  return filledBy('fullLike', node.shape, value, node.dtype, options);
 }
 
 /** Throws unless the dtype is a float. */

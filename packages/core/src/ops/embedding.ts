@@ -90,7 +90,7 @@ export interface EmbeddingBagOptions {
  * embeddingBag([0, 1, 2], table, { mode: 'sum', offsets: [0, 2] }); // [[4, 6], [5, 6]]
  */
 export function embeddingBag(indices: IndexLike, weight: Tensor, options: EmbeddingBagOptions = {}): Tensor {
-  checkNames('embeddingBag', options, 'mode offsets perSampleWeights paddingIndex');
+  checkNames('embeddingBag', options, 'mode offsets perSampleWeights@ paddingIndex');
   const op = 'embeddingBag';
   return compose(op, () => {
     const { mode = 'mean', offsets, perSampleWeights } = options;

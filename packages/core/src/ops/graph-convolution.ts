@@ -64,7 +64,7 @@ export function graphConv(
   weight: Tensor,
   options: GraphConvOptions = {},
 ): Tensor {
-  checkNames('graphConv', options, 'bias selfLoops? normalize');
+  checkNames('graphConv', options, 'bias@ selfLoops? normalize');
   return compose('graphConv', () => {
     const [features, w] = floatOperands(x, weight);
     const { normalize = 'none', selfLoops = false, bias } = options;
@@ -114,7 +114,7 @@ function dense(x: Node, adjacency: Tensor, selfLoops: boolean, normalize: 'none'
 function listed(x: Node, edges: EdgeList, selfLoops: boolean, normalize: 'none' | 'symmetric'): Spread {
   const rank = x.shape.length;
   const n = x.shape[rank - 2] as number;
-  const ends = [edges.sources, edges.targets].map((end) => nodeOf(end));
+  const ends = [edges?.sources, edges?.targets].map((end) => nodeOf(end));
   const [from, to] = ends as [Node, Node];
   const count = from.shape[0] as number;
   if (from.shape.length !== 1 || to.shape.length !== 1 || to.shape[0] !== count)

@@ -68,7 +68,7 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
  * groupNorm(tensor([[1, 3]]), { groups: 1 }); // about [[-1, 1]]
  */
 export function groupNorm(x: Tensor, options: ImageNormOptions & { readonly groups: number }): Tensor {
-  checkNames('groupNorm', options, 'groups weight bias eps layout');
+  checkNames('groupNorm', options, 'groups weight@ bias@ eps layout');
   return grouped('groupNorm', x, options?.groups ?? Number.NaN, options ?? {});
 }
 
@@ -83,7 +83,7 @@ export function groupNorm(x: Tensor, options: ImageNormOptions & { readonly grou
  * instanceNorm(tensor([[[1, 3]]])); // about [[[-1, 1]]]
  */
 export function instanceNorm(x: Tensor, options: ImageNormOptions = {}): Tensor {
-  checkNames('instanceNorm', options, 'weight bias eps layout');
+  checkNames('instanceNorm', options, 'weight@ bias@ eps layout');
   return grouped('instanceNorm', x, null, options);
 }
 

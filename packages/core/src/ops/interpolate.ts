@@ -10,7 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import type { DType } from '../shape/dtype.ts';
-import { checkOptions } from '../shape/axes.ts';
+import { checkList, checkOptions } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -104,9 +104,10 @@ function readScales(op: string, spatial: readonly number[], options: Interpolate
       op,
       `size is ${size === undefined ? 'missing' : 'given'} and scaleFactor too: give exactly one of them`,
     );
-  const value = (size ?? scaleFactor) as number | readonly number[];
-  const list = typeof value === 'number' ? spatial.map(() => value) : value;
   const what = size === undefined ? 'scaleFactor' : 'size';
+  const value = options[what] as number | readonly number[];
+  if (typeof value !== 'number') checkList(op, what, value, '[2, 2]');
+  const list = typeof value === 'number' ? spatial.map(() => value) : value;
   if (list.length !== spatial.length)
     throw new ArgumentError(
       op,

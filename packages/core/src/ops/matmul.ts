@@ -112,7 +112,7 @@ export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
     let result = wrap(matmulNode('gemm', widened(turned(x, options.transA)), widened(turned(y, options.transB))));
     if (options.alpha !== undefined && options.alpha !== 1) result = mul(result, given(options.alpha, result));
     const { c } = options;
-    const dtype = typeof c === 'object' ? promoteTypes('gemm', x.dtype, c.dtype) : x.dtype;
+    const dtype = typeof c === 'object' ? promoteTypes('gemm', x.dtype, nodeOf(c).dtype) : x.dtype;
     return wrap(p.cast(nodeOf(plus('gemm', result, c, options.beta)), dtype));
   });
 }

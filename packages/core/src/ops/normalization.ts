@@ -6,7 +6,7 @@
  */
 import { noGrad } from '../autodiff/no-grad.ts';
 import { compose } from '../graph/scope.ts';
-import { normalizeAxis } from '../shape/axes.ts';
+import { checkList, normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import { checkNames } from '../shape/options.ts';
@@ -87,7 +87,7 @@ export interface BatchNormOptions extends Affine {
  * batchNorm(tensor([[1], [3]]), { training: true }); // about [[-1], [1]]
  */
 export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
-  checkNames('batchNorm', options, 'weight bias eps training? runningMean runningVar momentum# axis layout');
+  checkNames('batchNorm', options, 'weight@ bias@ eps training? runningMean@ runningVar@ momentum# axis layout');
   return compose('batchNorm', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       const last = readLayout('batchNorm', options.layout) === 'nhwc';
@@ -138,6 +138,7 @@ function lastAxes(
   x: Tensor,
   normalized: number | readonly number[] | undefined,
 ): { axes: number[]; shape: number[] } {
+  if (normalized !== undefined && typeof normalized !== 'number') checkList(op, 'normalizedShape', normalized, '[8]');
   const shape = typeof normalized === 'number' ? [normalized] : [...(normalized ?? x.shape.slice(-1))];
   const first = x.ndim - shape.length;
   if (first < 0 || shape.length === 0 || shape.some((n, i) => n !== x.shape[first + i])) {
@@ -160,7 +161,7 @@ function lastAxes(
  * layerNorm(tensor([[1, 3]])); // about [[-1, 1]]
  */
 export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
-  checkNames('layerNorm', options, 'normalizedShape weight bias eps');
+  checkNames('layerNorm', options, 'normalizedShape weight@ bias@ eps');
   return compose('layerNorm', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       const { axes, shape } = lastAxes('layerNorm', t, options.normalizedShape);
@@ -184,7 +185,7 @@ export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
  * rmsNorm(tensor([[3, 3]])); // about [[1, 1]]
  */
 export function rmsNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
-  checkNames('rmsNorm', options, 'normalizedShape weight bias eps');
+  checkNames('rmsNorm', options, 'normalizedShape weight@ bias@ eps');
   return compose('rmsNorm', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       const { axes, shape } = lastAxes('rmsNorm', t, options.normalizedShape);

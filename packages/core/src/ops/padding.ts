@@ -45,8 +45,10 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     const mode = options.mode ?? 'constant';
     if (!modes.includes(mode))
       throw new ArgumentError('pad', `unknown mode: '${String(mode)}'; must be one of ${modes.join(', ')}`);
-    if (options.value !== undefined && node.dtype !== 'bool') checkWeak('pad', options.value, node.dtype);
-    if (mode === 'constant') return wrap(padded(node, low, high, options.value ?? 0));
+    const { value = 0 } = options;
+    // 0 and 1 stand for false and true.
+    if (node.dtype !== 'bool' || typeof value !== 'number') checkWeak('pad', value, node.dtype);
+    if (mode === 'constant') return wrap(padded(node, low, high, value));
     let result = node;
     shape.forEach((n, axis) => {
       const [before, after] = pairs[axis] as readonly [number, number];

@@ -4,8 +4,9 @@
  * A key names a whole stream: the same key gives the same bits on every engine. Without a key, calls take keys from one
  * generator that `seed` starts, in the order of the calls.
  */
-import { checkList } from '../shape/axes.ts';
+import { opName } from '../graph/scope.ts';
 import { ArgumentError } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
 
 /** Two 32-bit words. */
 export type RandomKey = readonly [number, number];
@@ -41,10 +42,19 @@ export function threefry(key: RandomKey, counter: RandomKey): [number, number] {
  * rand([2], { key: randomKey(7) }); // always the same two numbers
  */
 export function randomKey(value: number): RandomKey {
+  return keyOfSeed('randomKey', value);
+}
+
+function keyOfSeed(op: string, value: number): RandomKey {
   if (!Number.isSafeInteger(value))
-    throw new ArgumentError('randomKey', `bad seed: ${value}; must be an integer below 2^53`);
+    throw new ArgumentError(op, `bad seed: ${shown(value)}; must be an integer below 2^53`);
   const low = value >>> 0;
   return [Math.floor((value - low) / 2 ** 32) >>> 0, low];
+}
+
+function checkKey(op: string, key: unknown): void {
+  if (!Array.isArray(key) || key.length !== 2 || !key.every(Number.isInteger))
+    throw new ArgumentError(op, `bad key: ${shown(key)}; must be two integers, such as [0, 1], or an integer as seed`);
 }
 
 /**
@@ -54,7 +64,9 @@ export function randomKey(value: number): RandomKey {
  * const [a, b] = splitKey(randomKey(7), 2);
  */
 export function splitKey(key: RandomKey, count: number = 2): RandomKey[] {
-  checkList('splitKey', 'key', key, '[0, 1]');
+  checkKey('splitKey', key);
+  if (!Number.isInteger(count) || count < 0)
+    throw new ArgumentError('splitKey', `bad count: ${shown(count)}; must be a non-negative integer`);
   const keys: RandomKey[] = Array.from({ length: count }, (_, i) => threefry(key, [i, 1]));
   if (drawn.has(key)) for (const part of keys) drawn.add(part);
   return keys;
@@ -80,14 +92,17 @@ export function isDrawn(key: RandomKey): boolean {
  * const b = rand([3]); // equal to a
  */
 export function seed(value: number): void {
-  root = randomKey(value);
+  root = keyOfSeed('seed', value);
   calls = 0;
 }
 
 /** Key of an option: given, made of a seed, or the generator's next. */
 export function resolveKey(key: RandomKey | number | undefined): RandomKey {
-  if (typeof key === 'number') return randomKey(key);
-  if (key !== undefined) return key;
+  if (typeof key === 'number') return keyOfSeed(opName('key'), key);
+  if (key !== undefined) {
+    checkKey(opName('key'), key);
+    return key;
+  }
   const n = calls++;
   const next = threefry(root, [n >>> 0, (Math.floor(n / 2 ** 32) | 0x80000000) >>> 0]);
   drawn.add(next);

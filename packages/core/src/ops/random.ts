@@ -61,7 +61,7 @@ function uniform(key: RandomKey, shape: Shape, dtype: DType): Node {
  * rand([2, 3], { key: 1 }).shape; // [2, 3]
  */
 export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
-  checkNames('rand', options, 'key dtype requiresGrad?');
+  checkNames('rand', options, 'key dtype% requiresGrad?');
   return compose('rand', () => {
     checkShape('rand', shape);
     const dtype = options.dtype ?? 'float32';
@@ -81,7 +81,7 @@ export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
  * randn([2, 3], { key: 1 }).shape; // [2, 3]
  */
 export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
-  checkNames('randn', options, 'key dtype requiresGrad?');
+  checkNames('randn', options, 'key dtype% requiresGrad?');
   return compose('randn', () => {
     checkShape('randn', shape);
     const dtype = options.dtype ?? 'float32';
@@ -105,7 +105,7 @@ export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
  * randint(0, 6, [10], { key: 1 }); // ten throws of a die, less one
  */
 export function randint(low: number, high: number, shape: Shape, options: RandomOptions = {}): Tensor {
-  checkNames('randint', options, 'key dtype requiresGrad?');
+  checkNames('randint', options, 'key dtype% requiresGrad?');
   return compose('randint', () => {
     checkShape('randint', shape);
     if (!Number.isInteger(low) || !Number.isInteger(high) || high <= low || high - low >= 2 ** 32) {
@@ -132,7 +132,7 @@ export function randint(low: number, high: number, shape: Shape, options: Random
  * bernoulli(0.5, [4], { key: 1 }); // four coins
  */
 export function bernoulli(probability: TensorLike, shape?: Shape, options: RandomOptions = {}): Tensor {
-  checkNames('bernoulli', options, 'key dtype requiresGrad?');
+  checkNames('bernoulli', options, 'key dtype% requiresGrad?');
   return compose('bernoulli', () => {
     const chance =
       typeof probability === 'object' ? floatOperand(probability) : weak(Number(probability), 'float32', true);

@@ -5,7 +5,7 @@ import { compose } from '../graph/scope.ts';
 import { checkShape } from '../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type DType, isFloat, isInteger, widenedFloat } from '../shape/dtype.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { weak } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor } from '../tensor/types.ts';
@@ -32,7 +32,7 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
   return compose('arange', () => {
     const last = rest.at(-1);
     const options = typeof last === 'number' ? {} : (last ?? {});
-    checkNames('arange', options, 'dtype requiresGrad?');
+    checkNames('arange', options, 'dtype% requiresGrad?');
     const numbers = rest.filter((value) => typeof value === 'number');
     const [from, to] = numbers.length === 0 ? [0, start] : [start, numbers[0] as number];
     const step = numbers[1] ?? 1;
@@ -60,9 +60,11 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
  * linspace(0, 1, 5); // [0, 0.25, 0.5, 0.75, 1]
  */
 export function linspace(start: number, stop: number, count: number, options: CreationOptions = {}): Tensor {
-  checkNames('linspace', options, 'dtype requiresGrad?');
+  checkNames('linspace', options, 'dtype% requiresGrad?');
   return compose('linspace', () => {
     checkShape('linspace', [checkSize('linspace', 'count', count)]);
+    for (const end of [start, stop])
+      if (typeof end !== 'number') throw new ArgumentError('linspace', `bad limit: ${shown(end)}; must be a number`);
     const dtype = options.dtype ?? 'float32';
     if (!isFloat(dtype))
       throw new DTypeError('linspace', `dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);
@@ -111,7 +113,7 @@ export interface EyeOptions extends CreationOptions {
 export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOptions): Tensor {
   return compose('eye', () => {
     const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
-    checkNames('eye', settings, 'dtype requiresGrad? diagonal#');
+    checkNames('eye', settings, 'dtype% requiresGrad? diagonal#');
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.eq(
       offsets(checkSize('eye', 'rows', rows), checkSize('eye', 'columns', width)),
@@ -130,7 +132,7 @@ export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOp
 export function tri(rows: number, columns?: number | EyeOptions, options?: EyeOptions): Tensor {
   return compose('tri', () => {
     const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
-    checkNames('tri', settings, 'dtype requiresGrad? diagonal#');
+    checkNames('tri', settings, 'dtype% requiresGrad? diagonal#');
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.le(
       offsets(checkSize('tri', 'rows', rows), checkSize('tri', 'columns', width)),
@@ -191,7 +193,7 @@ export function triu(x: Tensor, options: { readonly diagonal?: number } = {}): T
  * oneHot(tensor([1], { dtype: 'int32' }), 3); // [[0, 1, 0]]
  */
 export function oneHot(indices: Tensor, classes: number, options: { readonly dtype?: DType } = {}): Tensor {
-  checkNames('oneHot', options, 'dtype');
+  checkNames('oneHot', options, 'dtype%');
   return compose('oneHot', () => {
     const node = nodeOf(indices);
     if (!isInteger(node.dtype))

@@ -68,15 +68,19 @@ export function expand(x: Tensor, shape: Shape): Tensor {
  * tile(tensor([1, 2]), [2]); // [1, 2, 1, 2]
  */
 export function tile(x: Tensor, repeats: readonly number[]): Tensor {
-  beginOp('tile');
+  return tiled('tile', x, repeats);
+}
+
+function tiled(op: string, x: Tensor, repeats: readonly number[]): Tensor {
+  beginOp(op);
   const node = nodeOf(x);
-  checkList('tile', 'repeats', repeats, '[2, 1]');
+  checkList(op, 'repeats', repeats, '[2, 1]');
   const rank = Math.max(node.shape.length, repeats.length);
   const shape = [...new Array<number>(rank - node.shape.length).fill(1), ...node.shape];
   const times = [...new Array<number>(rank - repeats.length).fill(1), ...repeats];
   for (const n of times)
     if (!Number.isInteger(n) || n < 0)
-      throw new ArgumentError('tile', `bad number of repeats: ${n}; must be a non-negative integer`);
+      throw new ArgumentError(op, `bad number of repeats: ${n}; must be a non-negative integer`);
   const split = shape.flatMap((n) => [1, n]);
   const stretchedShape = shape.flatMap((n, i) => [times[i] as number, n]);
   return wrap(
@@ -94,7 +98,7 @@ export function tile(x: Tensor, repeats: readonly number[]): Tensor {
  * repeat(tensor([1, 2]), [2]); // [1, 2, 1, 2]
  */
 export function repeat(x: Tensor, repeats: readonly number[]): Tensor {
-  return compose('repeat', () => tile(x, repeats));
+  return tiled('repeat', x, repeats);
 }
 
 /**

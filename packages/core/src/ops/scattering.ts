@@ -211,7 +211,7 @@ export function indexCopy(x: Tensor, indices: IndexLike, updates: Tensor, axis?:
  */
 export function indexFill(x: Tensor, indices: IndexLike, value: Tensor | number, axis?: IndexAxis): Tensor {
   return compose('indexFill', () => {
-    if (typeof value === 'object' && value.ndim > 0)
+    if (typeof value === 'object' && nodeOf(value).shape.length > 0)
       throw new ShapeError(
         'indexFill',
         `value has shape ${showShape(value.shape)}: needs one element; use indexCopy() for slices`,

@@ -5,6 +5,7 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { isFloat } from '../shape/dtype.ts';
+import { checkList } from '../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { checkNames } from '../shape/options.ts';
@@ -193,6 +194,7 @@ function evenEdges(flat: Node, bins: number, range: readonly [number, number] | 
     low = p.reduce(flat, 'min', [0]);
     high = p.reduce(flat, 'max', [0]);
   } else {
+    checkList('histogram', 'range', range, '[0, 1]');
     if (!(range[0] <= range[1]) || !Number.isFinite(range[0]) || !Number.isFinite(range[1]))
       throw new ArgumentError('histogram', `bad range: ${range[0]} to ${range[1]}; must be finite and increasing`);
     const like = wrap(flat);

@@ -9,7 +9,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
-import { getEngine } from '../engine/registry.ts';
+import { checkEngine, getEngine } from '../engine/registry.ts';
 import { settleAssigned } from '../graph/assigned.ts';
 import { bufferNode } from '../graph/build.ts';
 import { type Node, nextMark } from '../graph/node.ts';
@@ -243,6 +243,7 @@ export function deviceOf(node: Node): string {
  * // ... a training step; stats() again says how many kernels it ran
  */
 export function stats(engine: IEngine = getEngine()): ScheduleStats {
+  checkEngine('stats', engine);
   const { flushes, planHits, planMisses, kernels, plans, pool } = stateOf(engine);
   return { flushes, planHits, planMisses, plans: plans.size, kernels, bytes: pool.memory().bytes };
 }
@@ -254,5 +255,6 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
  * clearPlans();
  */
 export function clearPlans(engine: IEngine = getEngine()): void {
+  checkEngine('clearPlans', engine);
   stateOf(engine).plans.clear();
 }

@@ -77,6 +77,7 @@ export function checkShape(op: string, shape: Shape): void {
 /** Replaces one -1 by the size that makes the number of elements right. */
 export function resolveShape(op: string, from: Shape, to: Shape): number[] {
   checkList(op, 'shape', to, '[2, -1]');
+  for (const n of to) if (typeof n !== 'number') checkShape(op, to);
   const shape = [...to];
   const open = shape.indexOf(-1);
   if (open >= 0) {

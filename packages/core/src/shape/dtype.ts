@@ -69,9 +69,15 @@ export function checkDType(op: string, dtype: DType): void {
     throw new ArgumentError(op, `no such dtype: ${String(dtype)}; must be one of ${Object.keys(dtypeInfo).join(', ')}`);
 }
 
+function kindOf(dtype: DType): DTypeKind {
+  const info = dtypeInfo[dtype];
+  if (info === undefined) checkDType('dtype', dtype);
+  return info.kind;
+}
+
 /** True for the four floating-point dtypes. */
 export function isFloat(dtype: DType): boolean {
-  return dtypeInfo[dtype].kind === 'float';
+  return kindOf(dtype) === 'float';
 }
 
 /** The floats of 16 bits: stored as such, mostly computed in float32. */
@@ -89,7 +95,7 @@ export function widenedFloat(dtype: DType): DType {
 
 /** True for signed and unsigned integers, not for bool. */
 export function isInteger(dtype: DType): boolean {
-  const { kind } = dtypeInfo[dtype];
+  const kind = kindOf(dtype);
   return kind === 'int' || kind === 'uint';
 }
 

@@ -46,5 +46,5 @@ export class ArgumentError extends OperationError {
 
 /** How shapes are written in messages: [2, 3]. */
 export function showShape(shape: Shape): string {
-  return `[${shape.join(', ')}]`;
+  return `[${Array.from(shape ?? []).join(', ')}]`;
 }

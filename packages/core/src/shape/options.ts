@@ -1,4 +1,5 @@
 /** Options checked against a table: names that nobody reads and values that do not fit are refused, with what would fit. */
+import { dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
 
 /** Whether a value fits, and which do in words. */
@@ -70,18 +71,26 @@ function nearest(name: string, known: readonly string[]): string | undefined {
   return best;
 }
 
+/** The property every handle of a tensor has. */
+export const handleBrand: unique symbol = Symbol.for('polygrad.tensor');
+
 /** What a mark behind a name in `checkNames` asks of the value. */
 const marks: Readonly<Record<string, OptionRule>> = {
   '?': [(value) => typeof value === 'boolean', 'true or false'],
   '#': [(value) => typeof value === 'number' && !Number.isNaN(value), 'a number'],
   '!': [(value) => typeof value === 'function', 'a function'],
+  '%': oneOf(...Object.keys(dtypeInfo)),
+  '@': [
+    (value) => value === null || (typeof value === 'object' && handleBrand in (value as object)),
+    'a tensor, made with tensor()',
+  ],
   '': [() => true, ''],
 };
 const byNames = new Map<string, Readonly<Record<string, OptionRule>>>();
 
 /**
- * checkFields for names alone, such as `'axis keepDims? p#'`: a mark asks for a boolean (?), a number (#) or a function (!), and what has no
- * mark is checked by whoever reads it. Much shorter than a table where there are many operations.
+ * checkFields for names alone, such as `'axis keepDims? p#'`: a mark asks for a boolean (?), a number (#), a function (!), a dtype (%) or a
+ * tensor (@, null is none), and what has no mark is checked by whoever reads it. Much shorter than a table where there are many operations.
  */
 export function checkNames(op: string, options: unknown, names: string, Failed?: Failure): void {
   if (options === undefined) return;

@@ -5,8 +5,9 @@
  * with integers, bool with numbers, uint64 with signed integers) is an error. JavaScript numbers are weak: they take the
  * dtype of the tensor they meet.
  */
-import { type DType, dtypeInfo, isFloat, isInteger } from './dtype.ts';
-import { DTypeError } from './errors.ts';
+import { type DType, dtypeInfo, highest, isFloat, isInteger, lowest } from './dtype.ts';
+import { ArgumentError, DTypeError } from './errors.ts';
+import { shown } from './options.ts';
 
 const signedOf: Readonly<Record<1 | 2 | 4 | 8, DType>> = { 1: 'int8', 2: 'int16', 4: 'int32', 8: 'int64' };
 
@@ -15,7 +16,7 @@ export function promoteOrNull(a: DType, b: DType): DType | null {
   if (a === b) return a;
   const x = dtypeInfo[a];
   const y = dtypeInfo[b];
-  if (x.kind === 'bool' || y.kind === 'bool') return null;
+  if (!x || !y || x.kind === 'bool' || y.kind === 'bool') return null;
   if (x.kind === 'float' || y.kind === 'float') {
     if (x.kind !== y.kind) return null;
     if (x.bytes === y.bytes) return 'float32';
@@ -40,21 +41,20 @@ export function promoteTypes(op: string, a: DType, b: DType): DType {
 
 /** Throws DTypeError in the name of `op` if an integer dtype cannot hold a number (a fraction is cut off first). */
 export function checkRange(op: string, value: number | bigint, dtype: DType): void {
-  const { kind, bytes } = dtypeInfo[dtype];
-  if (kind === 'float' || kind === 'bool') return;
-  const low = kind === 'int' ? -(2 ** (8 * bytes - 1)) : 0;
-  const end = 2 ** (8 * bytes - (kind === 'int' ? 1 : 0));
+  if (!isInteger(dtype)) return;
   const whole = typeof value === 'number' ? Math.trunc(value) : value;
-  if (whole >= low && whole < end) return;
+  if (whole >= lowest(dtype) && whole <= highest(dtype)) return;
   throw new DTypeError(
     op,
-    `${value} does not fit ${dtype}: it holds ${BigInt(low)} .. ${BigInt(end) - 1n}; use a wider dtype, or cast() a tensor of one`,
+    `${value} does not fit ${dtype}: it holds ${lowest(dtype)} .. ${highest(dtype)}; use a wider dtype, or cast() a tensor of one`,
     [dtype],
   );
 }
 
-/** Throws DTypeError in the name of `op` unless a JavaScript number can stand for an element of `dtype`. */
+/** Throws DTypeError in the name of `op` unless a JavaScript number can stand for an element of `dtype`, ArgumentError unless it is one. */
 export function checkWeak(op: string, value: number | boolean | bigint, dtype: DType): void {
+  if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint')
+    throw new ArgumentError(op, `not a tensor or number: ${shown(value)}; make a tensor with tensor()`);
   if (typeof value === 'bigint') {
     if (!isInteger(dtype))
       throw new DTypeError(

@@ -1,5 +1,6 @@
 /** Slice arguments: ranges with Python's meaning and positions, as start, length and step of every axis. */
 import { checkList } from './axes.ts';
+import { shown } from './options.ts';
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
 import type { Shape } from './view.ts';
 
@@ -22,7 +23,7 @@ function requireRange(op: string, spec: SliceRange, axis: number): void {
     return;
   throw new ArgumentError(
     op,
-    `bad slice of axis ${axis}: ${JSON.stringify(spec)}; must be a position, null, or a range as { start: 0, stop: 2, step: 1 }`,
+    `bad slice of axis ${axis}: ${typeof spec === 'object' ? JSON.stringify(spec) : shown(spec)}; must be a position, null, or a range as { start: 0, stop: 2, step: 1 }`,
   );
 }
 

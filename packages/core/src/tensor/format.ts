@@ -1,9 +1,11 @@
 /** Tensors as text, as NumPy prints them. Pages load this when something is printed (reading.ts). */
-import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
+import { checkShape } from '../shape/axes.ts';
+import { checkDType, type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
+import { ShapeError, showShape } from '../shape/errors.ts';
 import { getElement } from '../shape/host.ts';
 import { normalize } from '../shape/rounding.ts';
 import { formatRows, shownElements } from '../shape/rows.ts';
-import type { Shape } from '../shape/view.ts';
+import { type Shape, sizeOf } from '../shape/view.ts';
 
 /** Most digits after the point of an element among others. A number by itself gets all it needs. */
 const precision = 8;
@@ -103,6 +105,14 @@ function floatFormatter(values: readonly number[], dtype: DType, alone: boolean)
  * formatArray(new Float32Array([1, 2.5]), [2], 'float32'); // '[1.  2.5]'
  */
 export function formatArray(data: TypedArray, shape: Shape, dtype: DType): string {
+  checkDType('formatArray', dtype);
+  checkShape('formatArray', shape);
+  if (data?.length !== sizeOf(shape))
+    throw new ShapeError(
+      'formatArray',
+      `data has ${data?.length} elements: shape ${showShape(shape)} has ${sizeOf(shape)}`,
+      [shape],
+    );
   const at = (i: number): number | boolean | bigint => getElement(data, dtype, i);
   const shown = shownElements(shape).map(at);
   const float = isFloat(dtype) ? floatFormatter(shown.map(Number), dtype, shape.length === 0) : null;

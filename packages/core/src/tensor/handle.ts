@@ -18,11 +18,12 @@ import {
 import { forgetAssigned, noteAssigned } from '../graph/assigned.ts';
 import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
 import { isRehearsing, rememberAssigned } from '../graph/rehearsal.ts';
-import { adopt, composingDepth, handleBrand, isHandle, opName } from '../graph/scope.ts';
+import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
+import { handleBrand } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import type { Tensor } from './types.ts';
 
@@ -214,8 +215,10 @@ export function wrap(node: Node): Tensor {
 export function nodeOf(tensor: Tensor, op: string = ''): Node {
   const handle = tensor as unknown as TensorHandle;
   if (handle?.disposed === false) return handle.node;
-  if (isHandle(tensor)) throw new DisposedError(opName(op || handle.node.op), handle);
-  throw new OperationError(opName(op || 'tensor'), `not a tensor: ${describe(tensor)}; make one with tensor()`);
+  // Called by a name of its own, or the operation in progress.
+  const name = op !== '' && composingDepth() === 0 ? op : opName(op || (handle?.node?.op ?? 'tensor'));
+  if (isHandle(tensor)) throw new DisposedError(name, handle);
+  throw new OperationError(name, `not a tensor: ${describe(tensor)}; make one with tensor()`);
 }
 
 function describe(value: unknown): string {

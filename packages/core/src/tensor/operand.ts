@@ -8,7 +8,6 @@ import type { Node } from '../graph/node.ts';
 import { cast, constant, scalar } from '../graph/primitives.ts';
 import { composingDepth, opName } from '../graph/scope.ts';
 import type { DType } from '../shape/dtype.ts';
-import { ArgumentError } from '../shape/errors.ts';
 import { checkWeak, floatFor, promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from './handle.ts';
 import type { Tensor, TensorLike } from './types.ts';
@@ -21,9 +20,6 @@ export function weakDefault(value: number | boolean | bigint): DType {
 
 /** Node of a number as `dtype`. */
 export function weak(value: number | boolean | bigint, dtype: DType, fromUser: boolean = composingDepth() === 0): Node {
-  if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint') {
-    throw new ArgumentError(opName('number'), `not a tensor or number: ${String(value)}; make a tensor with tensor()`);
-  }
   checkWeak(opName('number'), value, dtype);
   const number = typeof value === 'bigint' ? value : Number(value);
   return fromUser ? scalar(number, dtype) : constant(number, dtype);
@@ -78,5 +74,7 @@ export function floatOperands(a: TensorLike, b: TensorLike): [Node, Node] {
  * a scalar although the composite's own numbers are constants.
  */
 export function given(value: TensorLike, x: Tensor): Tensor {
-  return typeof value === 'object' ? value : wrap(weak(value, nodeOf(x).dtype, composingDepth() <= 1));
+  if (typeof value !== 'object') return wrap(weak(value, nodeOf(x).dtype, composingDepth() <= 1));
+  nodeOf(value);
+  return value;
 }

@@ -2,7 +2,9 @@
  * `tune`: measures tiles on the device that runs them, and keeps the fastest.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { getEngine } from '../engine/registry.ts';
+import { checkEngine, getEngine } from '../engine/registry.ts';
+import { checkList } from '../shape/axes.ts';
+import { checkNames } from '../shape/options.ts';
 import { clearPlans } from '../schedule/runtime.ts';
 import { findContraction } from '../templates/contraction.ts';
 import { questionOf } from '../templates/choice.ts';
@@ -59,7 +61,10 @@ export interface TuneResult {
  * console.log(results.map((r) => r.key)); //=> [ 'float32 16x16x16x1 k.k 1' ]
  */
 export async function tune(engine: IEngine = getEngine(), options: TuneOptions = {}): Promise<TuneResult[]> {
+  checkNames('tune', options, 'products store budget# again? onResult! now!');
+  checkEngine('tune', engine);
   const { products = [], store, budget = 2000, again = false, onResult, now = () => performance.now() } = options;
+  checkList('tune', 'products', products, '[{ m: 64, n: 64, k: 64 }]');
   const given = products.map(productOf);
   if (!engine.caps.simt && engine.library === undefined) return [];
   const choices = choicesOf(engine);
