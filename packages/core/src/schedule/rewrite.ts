@@ -6,6 +6,7 @@ import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
 import { type DType, isSmallFloat, widenedFloat } from '../shape/dtype.ts';
 import { isRowMajor, type Shape, sizeOf } from '../shape/view.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
+import { splitDilated } from './split-dilated.ts';
 import { identityOf, splitArgReduce, splitReduce } from './split-reduce.ts';
 
 type Rule<P extends PrimitiveName> = (
@@ -149,7 +150,10 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     const sum = graph.make('scatterAdd', attr, wide, shape, 'float32');
     return graph.make('cast', { dtype }, [sum], shape, dtype);
   },
-  conv: (graph, _, src, shape, dtype) => (src.some((s) => s.size === 0) ? graph.constant(0, shape, dtype) : null),
+  conv: (graph, attr, src, shape, dtype) =>
+    src.some((s) => s.size === 0)
+      ? graph.constant(0, shape, dtype)
+      : splitDilated(graph, attr, src as [PlanNode, PlanNode], shape, dtype),
 };
 
 function inFloat32(graph: PlanGraph, x: PlanNode): PlanNode {
