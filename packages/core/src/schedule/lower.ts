@@ -6,6 +6,7 @@
  */
 import type { Exprs, Range } from '../kernel/expr.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../kernel/ir.ts';
+import type { Rewriter } from '../kernel/rewrite.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { ContractionHint } from '../templates/contract.ts';
 import { stridesFor } from './arrange.ts';
@@ -16,12 +17,15 @@ import { flatten, type Index } from './index-map.ts';
 import type { Unit } from './order.ts';
 import type { Partition } from './partition.ts';
 import type { PlanNode } from './plan-graph.ts';
+import { rebase, type RebaseOptions } from './rebase.ts';
 import { makeValue } from './values.ts';
 
 /** What a PARAM stands for: memory of a node that is read, written, or written over a leaf that is read. */
 export interface Slot {
   readonly node: PlanNode;
   readonly access: 'read' | 'write' | 'readwrite';
+  /** Elements of the node before the first one that is bound. */
+  readonly shift: number;
 }
 
 export interface LoweredKernel {
@@ -54,7 +58,7 @@ class Slots {
       param = this.#e.param(this.params.length, node.dtype, access, node.leaf?.span ?? node.size);
       this.#known.set(node, param);
       this.params.push(param);
-      this.slots.push({ node, access });
+      this.slots.push({ node, access, shift: 0 });
     }
     return param;
   }
@@ -77,7 +81,12 @@ class Slots {
 }
 
 /** Loop nests of all units but handwritten ones, in the given order; null for those. */
-export function lowerKernels(p: Partition, units: readonly Unit[], donations: Donations): (LoweredKernel | null)[] {
+export function lowerKernels(
+  p: Partition,
+  units: readonly Unit[],
+  donations: Donations,
+  options: RebaseOptions,
+): (LoweredKernel | null)[] {
   const { e } = p.context;
   const slots = new Map<KernelDraft, Slots>();
   for (const unit of units) {
@@ -117,7 +126,7 @@ export function lowerKernels(p: Partition, units: readonly Unit[], donations: Do
   return units.map((unit) =>
     unit.some((kernel) => kernel.handwritten)
       ? null
-      : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots, arranged),
+      : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots, arranged, options),
   );
 }
 
@@ -132,12 +141,22 @@ function orderedAxes(kernel: KernelDraft): Range[] {
 
 type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
 
-function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged): LoweredKernel {
+function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
   const stores = unit.flatMap((kernel) => storesOf(e, kernel, slots, arranged));
   const loop: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
   const [kernel] = unit as readonly [KernelDraft];
   const hint = unit.length === 1 ? hintFor(kernel.context.free, kernel, slots.slots, slots.params) : null;
-  return { unit, e, loop, hint, slots: slots.slots, scalars: slots.scalars };
+  const { scalars } = slots;
+  const rebased = rebase(loop, e, options);
+  if (rebased === null) return { unit, e, loop, hint, slots: slots.slots, scalars };
+  const moved = slots.slots.map((slot, i) => ({ ...slot, shift: rebased.shifts[i] as number }));
+  return { unit, e, loop: rebased.loop, hint: hint && movedHint(hint, rebased.rewriter), slots: moved, scalars };
+}
+
+/** The hint of a kernel whose expressions were rewritten; its loops are the same. */
+function movedHint(hint: ContractionHint, rewriter: Rewriter): ContractionHint {
+  const [reduce, a, b] = [hint.reduce, hint.a, hint.b].map((n) => rewriter.node(n));
+  return { ...hint, reduce: reduce as ContractionHint['reduce'], a: a as KNode, b: b as KNode };
 }
 
 function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopStore[] {

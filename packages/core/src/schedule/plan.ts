@@ -86,7 +86,7 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
   const donations = findDonations(partition, units, bases, viewed, (leaf, why) =>
     options.log?.(`[donation] ${leaf.dtype} [${leaf.shape}]: ${why}`),
   );
-  const kernels = lowerKernels(partition, units, donations);
+  const kernels = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
   const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, options));
 
   const entries = lowered.map(({ entry }) => entry);
@@ -98,19 +98,22 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
     entry.programs.dispatches.map(({ bindings }, i): DispatchPlan => {
       const bound = bindings.map((b): BindingPlan => {
         if ('temp' in b) return memory.scratch(u, b.temp);
-        return bindNode((slots[b.param] as Slot).node);
+        return bindSlot(slots[b.param] as Slot);
       });
       return { kernel: entry.compiled[i] as CompiledKernel, bindings: bound, scalars };
     }),
   );
 
-  function bindNode(node: PlanNode): BindingPlan {
-    const bytes = bytesOf(node);
+  function bindSlot({ node, shift }: Slot): BindingPlan {
     const { leaf } = node;
     const unit = elementSize(node.dtype, elementBytes);
-    if (leaf !== null) return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit, bytes };
+    const start = shift * unit;
+    const bytes = bytesOf(node) - start;
+    if (leaf !== null) return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes };
     const buffer = outputIndex.get(node);
-    return buffer === undefined ? memory.node(node) : { kind: 'taken', at: buffer, unit, offset: 0, bytes };
+    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes };
+    const place = memory.node(node);
+    return { ...place, offset: place.offset + start, bytes };
   }
 
   const buffers: BufferPlan[] = [...bases].map((node) => ({

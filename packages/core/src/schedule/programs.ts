@@ -34,8 +34,8 @@ export function programsOf(node: PlanNode, rule: ProgramRule): ProgramUnit {
   const read: Slot[] = [];
   for (const source of node.src)
     if (!isBakedIn(node, source) && !read.some((slot) => slot.node === source))
-      read.push({ node: source, access: 'read' });
-  const slots: Slot[] = [{ node, access: 'write' }, ...read];
+      read.push({ node: source, access: 'read', shift: 0 });
+  const slots: Slot[] = [{ node, access: 'write', shift: 0 }, ...read];
   const slotOf = (source: PlanNode): number => slots.findIndex((slot) => slot.node === source);
   const described = [node, ...node.src].map((n) =>
     isBakedIn(node, n) ? { constant: String((n as PlanNode<'constant'>).attr.value), sign: signOf(n) } : viewOf(n),
