@@ -117,7 +117,7 @@ export class CommandRunner {
 
 function wrongArguments(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly unknown[]): Error {
   return new Error(
-    `[cpu.submit] kernel '${kernel.program.name}' takes ${kernel.paramCount} tensors and ${kernel.scalarKinds.length} scalars: ` +
+    `[cpu.submit] kernel '${kernel.name}' takes ${kernel.paramCount} tensors and ${kernel.scalarKinds.length} scalars: ` +
       `got ${bindings.length} and ${scalars.length}`,
   );
 }

@@ -17,7 +17,7 @@ import {
   type IEngine,
   type KernelSource,
 } from '@polygrad/core/engine';
-import type { Program } from '@polygrad/core/kernel';
+import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/kernel';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
 import { type BuiltinCodes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
@@ -28,7 +28,6 @@ import { Code, CodeModule, CpuKernel } from './kernel.ts';
 import { addressOf, CpuBuffer, ownBuffer } from './memory/buffer.ts';
 import { Heap } from './memory/heap.ts';
 import { argSlots, heapAt } from './memory/layout.ts';
-import { sameCode } from './program-key.ts';
 import type { CpuEngineOptions } from './options.ts';
 import { setUp, sharedBytes } from './setup.ts';
 import { processorName } from './threads/host.ts';
@@ -124,18 +123,20 @@ export class CpuEngine implements IEngine {
 
   compile(programs: readonly Program[]): readonly CompiledKernel[] {
     this.#use('compile');
-    const codes = programs.map((p) => this.#codes.find(p));
-    const fresh: Program[] = [];
-    programs.forEach((p, i) => {
-      if (codes[i] === undefined && !fresh.some((f) => sameCode(f, p))) fresh.push(p);
-    });
+    const packed = programs.map(packProgram);
+    const codes = packed.map((p) => this.#codes.find(p));
+    const fresh: { readonly program: Program; readonly packed: PackedProgram }[] = [];
+    for (const [i, p] of packed.entries()) {
+      if (codes[i] === undefined && !fresh.some((f) => sameCode(f.packed, p)))
+        fresh.push({ program: programs[i]!, packed: p });
+    }
     if (fresh.length > 0) {
       this.#pool?.start();
-      const module = this.#load(fresh.map((p) => emitFunction(checkSlots(p), this.#target)));
+      const module = this.#load(fresh.map(({ program }) => emitFunction(checkSlots(program), this.#target)));
       module.users = fresh.length;
-      for (const [index, p] of fresh.entries()) this.#codes.add(new Code(p, module, index));
+      for (const [index, f] of fresh.entries()) this.#codes.add(new Code(f.packed, module, index));
     }
-    return programs.map((p, i) => {
+    return packed.map((p, i) => {
       const code = codes[i] ?? this.#codes.find(p)!;
       code.users++;
       return new CpuKernel(p, code, this.#threads);
@@ -214,7 +215,8 @@ export class CpuEngine implements IEngine {
     if (this.#builtins === null) {
       const fill = fillProgram();
       const module = this.#load([copyFunction(this.#target.addressBits), emitFunction(fill, this.#target)]);
-      this.#builtins = { copy: new Code(fill, module, 0), fill: new Code(fill, module, 1) };
+      const packed = packProgram(fill);
+      this.#builtins = { copy: new Code(packed, module, 0), fill: new Code(packed, module, 1) };
     }
     return this.#builtins[name];
   }

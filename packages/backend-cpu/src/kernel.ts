@@ -4,7 +4,7 @@
  * Several kernels share one `Code` where their programs print alike; a `CodeModule` holds the functions of one compile batch.
  */
 import type { CompiledKernel } from '@polygrad/core/engine';
-import type { Program } from '@polygrad/core/kernel';
+import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel';
 import { exportName } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
 import type { KernelFunction, Shares, Work } from './threads/dispatch.ts';
@@ -25,13 +25,13 @@ export class CodeModule {
 /** One function of a module. */
 export class Code {
   /** The program it was first printed for. */
-  readonly program: Program;
+  readonly program: PackedProgram;
   readonly module: CodeModule;
   readonly index: number;
   readonly fn: KernelFunction;
   users = 0;
 
-  constructor(program: Program, module: CodeModule, index: number) {
+  constructor(program: PackedProgram, module: CodeModule, index: number) {
     this.program = program;
     this.module = module;
     this.index = index;
@@ -70,7 +70,7 @@ export function sharesOf(estimate: number, groups: number, threads: number): Sha
 const scalarKind = { float32: 0, float64: 1, int32: 2, uint32: 2, bool: 3, int64: 4, uint64: 4 } as const;
 
 export class CpuKernel implements CompiledKernel, Work {
-  readonly program: Program;
+  readonly packed: PackedProgram;
   readonly code: Code;
   readonly name: string;
   readonly fn: KernelFunction;
@@ -89,19 +89,24 @@ export class CpuKernel implements CompiledKernel, Work {
   readonly step: number;
   released = false;
 
-  constructor(program: Program, code: Code, threads: number) {
-    this.program = program;
+  constructor(packed: PackedProgram, code: Code, threads: number) {
+    const { name, grid, scalars, cost } = packed.head;
+    this.packed = packed;
     this.code = code;
-    this.name = program.name;
+    this.name = name;
     this.fn = code.fn;
     this.slot = code.module.published?.slot ?? -1;
     this.index = code.index;
-    const [x, y, z] = program.grid;
+    const [x, y, z] = grid;
     this.groups = x * y * z;
-    this.paramCount = program.params.length;
-    this.scalarKinds = program.scalars.map((d) => scalarKind[d as keyof typeof scalarKind]);
-    this.estimate = estimateNs(program.cost, this.groups);
+    this.paramCount = packed.paramCount;
+    this.scalarKinds = scalars.map((d) => scalarKind[d as keyof typeof scalarKind]);
+    this.estimate = estimateNs(cost, this.groups);
     this.shares = this.slot < 0 ? alone : sharesOf(this.estimate, this.groups, threads);
     this.step = this.estimate > 100_000 ? Math.ceil(this.groups / 16) : this.groups;
+  }
+  /** The program, made again: for people. */
+  get program(): Program {
+    return unpackProgram(this.packed);
   }
 }

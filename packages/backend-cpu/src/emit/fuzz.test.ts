@@ -1,7 +1,10 @@
 /** Random programs against the reference engine: nested blocks, registers, shared memory, gates, vectors, values used again. */
+import { legalize, packProgram, unpackProgram } from '@polygrad/core/kernel';
 import { comparePrograms, randomProgram } from '@polygrad/core/testing';
 import { expect, it } from 'vitest';
 import { createCpuEngine } from '../engine.ts';
+import { plainTarget } from '../testing/harness.ts';
+import { emitFunction } from './emit.ts';
 
 it('random programs give what the reference engine gives', async () => {
   const cpu = createCpuEngine({ threads: 1 });
@@ -10,3 +13,12 @@ it('random programs give what the reference engine gives', async () => {
   expect(await comparePrograms(cpu, programs)).toEqual([]);
   cpu.dispose();
 }, 120_000);
+
+it('programs that were packed give the same code', () => {
+  const cpu = createCpuEngine({ threads: 1 });
+  for (let seed = 1; seed <= 20; seed++) {
+    const program = legalize(randomProgram(seed).program, cpu.caps);
+    expect(emitFunction(unpackProgram(packProgram(program)), plainTarget)).toEqual(emitFunction(program, plainTarget));
+  }
+  cpu.dispose();
+});

@@ -4,6 +4,7 @@ export type { MatrixOperand, MatrixProduct } from './product.ts';
 export { Exprs, uniqueNode } from './expr.ts';
 export { highOf, idOf, lowOf } from './node.ts';
 export { type BuildOptions, ProgramBuilder } from './builder.ts';
+export { type PackedProgram, packProgram, sameCode, unpackProgram } from './packed.ts';
 export { optimize } from './axes.ts';
 export { decompose, linearize } from './all-functions.ts';
 export { computesIn } from './computes.ts';

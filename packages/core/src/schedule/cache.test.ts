@@ -40,4 +40,17 @@ describe('PlanCache', () => {
     cache.clear();
     expect(dropped).toHaveLength(20);
   });
+
+  it('forgets while there is too much of what plans hold, but never the last one', () => {
+    const dropped: number[] = [];
+    const cache = new PlanCache<number>(100, (value) => dropped.push(value));
+    for (let i = 0; i < 24; i++) cache.add(i, key(i), i);
+    cache.trim(() => false);
+    expect(cache.size).toBe(24);
+    cache.trim(() => cache.size > 20);
+    expect(dropped).toEqual([0, 1, 2, 3, 4]);
+    cache.trim(() => true);
+    expect(cache.size).toBe(1);
+    expect(cache.find(23, key(23))).toBe(23);
+  });
 });

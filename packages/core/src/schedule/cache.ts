@@ -49,6 +49,11 @@ export class PlanCache<T> {
     this.#size++;
   }
 
+  /** Forgets plans, those used last excepted, while there is too much of what they hold. */
+  trim(isTooMuch: () => boolean): void {
+    while (this.#size > 1 && isTooMuch()) this.#evict();
+  }
+
   clear(): void {
     for (const bucket of this.#entries.values()) for (const entry of bucket) this.#drop(entry.value);
     this.#entries.clear();
@@ -58,7 +63,7 @@ export class PlanCache<T> {
   /** Forgets the least recently used eighth, so that the search is paid rarely. */
   #evict(): void {
     const all = [...this.#entries.values()].flat().sort((a, b) => a.lastUse - b.lastUse);
-    for (const entry of all.slice(0, Math.max(1, this.limit >> 3))) {
+    for (const entry of all.slice(0, Math.max(1, this.#size >> 3))) {
       const bucket = (this.#entries.get(entry.hash) as Entry<T>[]).filter((other) => other !== entry);
       if (bucket.length === 0) this.#entries.delete(entry.hash);
       else this.#entries.set(entry.hash, bucket);

@@ -6,7 +6,7 @@
  */
 import type { CompiledKernel, IEngine } from '../engine/engine.ts';
 import { printLoopKernel } from '../kernel/print.ts';
-import type { Lowered } from '../templates/contract.ts';
+import type { Lowered, LoweredDispatch } from '../templates/contract.ts';
 import { legalPrograms } from '../templates/legal.ts';
 import { lowerPlain } from '../templates/plain.ts';
 import type { LoweredKernel } from './lower.ts';
@@ -14,7 +14,11 @@ import type { LoweredKernel } from './lower.ts';
 /** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
 export interface KernelEntry {
   readonly key: string;
-  readonly programs: Lowered;
+  /** Its programs, until they are compiled: they are large, and the engine keeps what it needs of them. */
+  lowered: Lowered | null;
+  /** What each dispatch binds. */
+  readonly bindings: readonly LoweredDispatch['bindings'][];
+  readonly temps: readonly number[];
   compiled: readonly CompiledKernel[];
   /** Plans that hold it. */
   uses: number;
@@ -26,6 +30,11 @@ export class KernelCache {
 
   constructor(engine: IEngine) {
     this.#engine = engine;
+  }
+
+  /** Kernels that are known. */
+  get size(): number {
+    return this.#known.size;
   }
 
   /** The entry of a loop nest; lowered but not compiled if it is new. */
@@ -44,7 +53,9 @@ export class KernelCache {
   findOr(key: string, lower: () => Lowered): KernelEntry {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const entry: KernelEntry = { key, programs: lower(), compiled: [], uses: 0 };
+    const lowered = lower();
+    const bindings = lowered.dispatches.map((dispatch) => dispatch.bindings);
+    const entry: KernelEntry = { key, lowered, bindings, temps: lowered.temps, compiled: [], uses: 0 };
     this.#known.set(key, entry);
     return entry;
   }
@@ -53,11 +64,12 @@ export class KernelCache {
   take(entries: readonly KernelEntry[]): void {
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
-    const programs = fresh.flatMap((entry) => legalPrograms(entry.programs, caps));
+    const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered as Lowered, caps));
     const compiled = this.#engine.compile(programs);
     let at = 0;
     for (const entry of fresh) {
-      entry.compiled = compiled.slice(at, (at += entry.programs.dispatches.length));
+      entry.compiled = compiled.slice(at, (at += entry.bindings.length));
+      entry.lowered = null;
     }
     for (const entry of entries) entry.uses++;
   }

@@ -95,7 +95,7 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
   const memory = placeTemporaries(lowered, outputIndex, bases.size + Number(hasEmpty), bytesOf, options);
   options.kernels.take(entries);
   const dispatches = lowered.flatMap(({ slots, scalars, entry }, u) =>
-    entry.programs.dispatches.map(({ bindings }, i): DispatchPlan => {
+    entry.bindings.map((bindings, i): DispatchPlan => {
       const bound = bindings.map((b): BindingPlan => {
         if ('temp' in b) return memory.scratch(u, b.temp);
         return bindSlot(slots[b.param] as Slot);
@@ -197,7 +197,7 @@ function placeTemporaries(
   const nodes = new Map<PlanNode, number>();
   const scratch: number[][] = [];
   lowered.forEach(({ slots, entry }, u) => {
-    scratch.push(entry.programs.temps.map((bytes) => items.push({ bytes, first: u, last: u }) - 1));
+    scratch.push(entry.temps.map((bytes) => items.push({ bytes, first: u, last: u }) - 1));
     for (const { node } of slots) {
       if (node.leaf !== null || outputs.has(node)) continue;
       const known = nodes.get(node);

@@ -11,6 +11,9 @@ import { makePlan, type Plan } from './plan.ts';
 /** Misses after which each further one is reported to the debug log. */
 const suspiciousMisses = 64;
 
+/** Kernels kept per engine: compiled code takes tens of kilobytes. */
+const kernelLimit = 4096;
+
 /** A reader waits for kernels so many times: compiling that fails for want of memory begins anew, and a run tells of it. */
 export const mostWaits = 3;
 
@@ -99,5 +102,6 @@ function planOf(state: EngineState): Plan {
     log: log ?? undefined,
   });
   state.plans.add(hash, key, plan);
+  state.plans.trim(() => state.kernelCache.size > kernelLimit);
   return plan;
 }

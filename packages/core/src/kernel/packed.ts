@@ -1,0 +1,127 @@
+/**
+ * Programs as lists of integers: what is kept of those that are compiled. Their nodes take ten times the memory, and a page that
+ * meets many shapes has thousands of programs.
+ */
+import type { DType } from '../shape/dtype.ts';
+import type { KArg, KNode, KNodeOf, KOp, Program } from './ir.ts';
+import { uniqueNode } from './expr.ts';
+import { assumeBounds, highOf, lowOf } from './node.ts';
+import { sourcesFirst } from './traverse.ts';
+
+/** All of a program but its nodes, and those as integers. */
+export interface PackedProgram {
+  readonly head: Omit<Program, 'params' | 'body'>;
+  readonly paramCount: number;
+  /** For each node, PARAMs of the interface first: what it is, its lanes and number of sources, and where those are among the nodes. */
+  readonly words: Int32Array;
+  /** Arguments of the nodes that have one. */
+  readonly args: readonly (object | null)[];
+  /** Equal for programs that print as the same code; others seldom share it. */
+  readonly hash: number;
+}
+
+const names: string[] = [];
+const codes = new Map<string, number>();
+
+function codeOf(name: string): number {
+  let code = codes.get(name);
+  if (code === undefined) {
+    code = names.push(name) - 1;
+    codes.set(name, code);
+  }
+  return code;
+}
+
+const hasArg = 1 << 16;
+const isInBody = 1 << 17;
+const notNegative = 1 << 18;
+const positive = 1 << 19;
+const inInt32 = 1 << 20;
+
+/** What emitters use of an integer's bounds, which may come from outside the program. */
+function signsOf(n: KNode): number {
+  if (n.dtype !== 'int32' && n.dtype !== 'uint32') return 0;
+  const low = lowOf(n);
+  return (low >= 0 ? notNegative : 0) | (low > 0 ? positive : 0) | (highOf(n) <= 0x7fffffff ? inInt32 : 0);
+}
+
+function mix(h: number, x: number): number {
+  const mixed = Math.imul(h ^ (x | 0), 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
+}
+
+/** Packs a program. */
+export function packProgram(program: Program): PackedProgram {
+  const { params, body, ...head } = program;
+  const words: number[] = [];
+  const args: (object | null)[] = [];
+  const numbers = new Map<KNode, number>();
+  let hash = mix(mix(params.length, head.grid[0]), head.grid[1] * 65599 + head.grid[2]);
+  let count = 0;
+  const write = (n: KNode, place: number): void => {
+    numbers.set(n, count++);
+    words.push(codeOf(n.op) | (codeOf(n.dtype) << 8) | (n.arg === null ? 0 : hasArg) | place | signsOf(n));
+    words.push(n.lanes | (n.src.length << 16));
+    for (const s of n.src) words.push(numbers.get(s) as number);
+    if (n.arg !== null) args.push(n.arg);
+    if (n.op === 'CONST') hash = mix(hash, Number(n.arg.value));
+  };
+  const isKnown = (n: KNode): boolean => numbers.has(n);
+  for (const p of params) write(p, 0);
+  for (const n of body) {
+    for (const s of n.src)
+      if (!isKnown(s))
+        sourcesFirst(
+          s,
+          isKnown,
+          (x) => x.src,
+          (x) => write(x, 0),
+        );
+    write(n, isInBody);
+  }
+  for (const word of words) hash = mix(hash, word);
+  return { head, paramCount: params.length, words: Int32Array.from(words), args, hash };
+}
+
+/** The program again, of new nodes. */
+export function unpackProgram({ head, paramCount, words, args }: PackedProgram): Program {
+  const nodes: KNode[] = [];
+  const body: KNode[] = [];
+  let next = 0;
+  for (let at = 0; at < words.length; ) {
+    const what = words[at++] as number;
+    const size = words[at++] as number;
+    const src = Array.from(words.subarray(at, (at += size >> 16)), (i) => nodes[i] as KNode);
+    const dtype = names[(what >> 8) & 255] as DType;
+    const arg = (what & hasArg) === 0 ? null : (args[next++] as KArg<KOp>);
+    const node = uniqueNode(names[what & 255] as KOp, dtype, size & 0xffff, src, arg) as KNode;
+    if (dtype === 'int32' || dtype === 'uint32') {
+      const low = (what & positive) !== 0 ? 1 : (what & notNegative) !== 0 ? 0 : Number.NEGATIVE_INFINITY;
+      assumeBounds(node, low, (what & inInt32) !== 0 ? 0x7fffffff : Number.POSITIVE_INFINITY);
+    }
+    nodes.push(node);
+    if ((what & isInBody) !== 0) body.push(node);
+  }
+  return { ...head, params: nodes.slice(0, paramCount) as KNodeOf<'PARAM'>[], body };
+}
+
+/** Of arguments, what says which code is printed. */
+const printed = ['slot', 'access', 'value', 'kind', 'axis', 'lane', 'op', 'unrollHint', 'length'] as const;
+
+/** True if emitters print the same code for both: names, costs and lengths of tensors may differ. */
+export function sameCode(p: PackedProgram, q: PackedProgram): boolean {
+  if (p === q) return true;
+  if (p.hash !== q.hash || p.paramCount !== q.paramCount || p.words.length !== q.words.length) return false;
+  if (p.words.some((word, i) => word !== q.words[i])) return false;
+  const [a, b] = [p.head, q.head];
+  if (a.grid.join() !== b.grid.join() || a.group.join() !== b.group.join() || a.scalars.join() !== b.scalars.join())
+    return false;
+  return p.args.every((x, i) => sameArg(x, q.args[i] as object | null));
+}
+
+/** Arguments of nodes of one operation. The length of a PARAM, which alone has an access, may differ. */
+function sameArg(x: object | null, y: object | null): boolean {
+  if (x === y) return true;
+  const [a, b] = [x, y] as readonly Readonly<Record<string, unknown>>[];
+  return printed.every((field) => Object.is(a?.[field], b?.[field]) || (field === 'length' && 'access' in (x ?? {})));
+}
