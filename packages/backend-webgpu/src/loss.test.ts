@@ -49,13 +49,21 @@ describe.skipIf(first === null)('a lost device', () => {
     engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [data], scalars: [1] }]);
     await bytesOf(engine, data);
     const [fresh] = engine.compile([appendProgram(`fresh_${stamp()}`)]);
-    const pending = [bytesOf(engine, data), engine.idle()];
-    engine.submit([{ kind: 'dispatch', kernel: fresh!, bindings: [data], scalars: [1] }]);
+    const pending: Promise<unknown>[] = [bytesOf(engine, data), engine.idle(), engine.ready()];
+    const run = { kind: 'dispatch', kernel: fresh!, bindings: [data], scalars: [1] } as const;
+    engine.submit([run]);
     pending.push(bytesOf(engine, data), engine.idle());
+    if (engine.submitTimed !== undefined) pending.push(engine.submitTimed([run]));
+    // What waits for memory asks again, and is told then.
+    const large = engine.alloc(1 << 20);
+    const word = engine.confirming();
+    expect(word).not.toBeNull();
     const start = performance.now();
     gpu.destroy();
     const outcomes = await Promise.allSettled(pending);
+    await word;
     const milliseconds = performance.now() - start;
+    engine.free(large);
     for (const outcome of outcomes) expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(DeviceLostError);
     return { engine, data, kernel: kernel!, milliseconds };
   }

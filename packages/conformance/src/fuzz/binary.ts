@@ -84,7 +84,8 @@ const binaries: readonly BinaryRow[] = [
     of: 'floats',
     noise: 'out',
     smooth: true,
-    domain: (a, b) => Math.abs(a) + Math.abs(b) > 0.01,
+    // Below the negative axis the angle jumps, and devices need not keep the sign of zero.
+    domain: (a, b) => Math.abs(a) + Math.abs(b) > 0.01 && (b > 0 || Math.abs(a) > 1e-3),
   },
   {
     name: 'hypot',

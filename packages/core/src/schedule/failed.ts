@@ -13,18 +13,13 @@ import type { Node } from '../graph/node.ts';
 import { pendingHandles, setAside } from '../graph/recorder.ts';
 import { stateOf } from './engine-state.ts';
 import { isFree } from './holding.ts';
-import { advance } from './placement.ts';
+import { advance, isWord } from './placement.ts';
+import type { Patience } from './run.ts';
 import { wait } from './waiting.ts';
 
 /** What a flush throws when it is over. */
 export interface Failure {
   readonly error: unknown;
-}
-
-/** Realises nodes in a global flush, or as far as that is possible now. */
-export function advanceOrWait(wanted: readonly Node[]): void {
-  const arrival = advance(wanted, 'global');
-  if (arrival !== null) waitFor(wanted, arrival);
 }
 
 /** The rest of what a flush wants is computed when `arrival` says so. */
@@ -85,40 +80,62 @@ function takeBack(error: unknown): void {
   if (!error.message.endsWith(told)) error.message += told;
 }
 
-/**
- * The whole flush has failed: its parts one by one, or many at once where that goes well. Null if all of them can be computed so;
- * else the error of the oldest that cannot.
- */
-export function flushApart(wanted: readonly Node[], error: unknown): Failure | null {
+/** A flush that failed as a whole, and how far its parts are. */
+export interface Apart {
+  /** Still to be tried, the next one last; `known`: how they failed together. */
+  readonly open: { readonly parts: readonly (readonly Node[])[]; readonly known: Failure | null }[];
+  readonly together: ReadonlySet<Node>;
+  failure: Failure | null;
+  broken: boolean;
+}
+
+/** The whole flush has failed: it is done in parts from now on. */
+export function beginApart(wanted: readonly Node[], error: unknown): Apart {
   holdAssigned();
   if (error instanceof OutOfMemoryError) hintCollector();
   const together = assignedNodes();
-  let failure: Failure | null = null;
-  let broken = false;
-  const attempt = (parts: readonly (readonly Node[])[], known: Failure | null): void => {
-    let failed = known;
+  return { open: [{ parts: partsOf(wanted, together), known: { error } }], together, failure: null, broken: false };
+}
+
+/**
+ * Does the parts one by one, or many at once where that goes well. Returns a promise of when to go on where the device must first say
+ * whether it has the memory, else null: `endApart` tells how it went.
+ */
+export function goOnApart(apart: Apart, patience: Patience): Promise<void> | null {
+  const { open, together } = apart;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { parts } = next;
+    let failed = next.known;
     if (failed === null) {
+      const nodes = parts.flat().filter((node) => node.storage === null && node.edges !== 'dead');
       try {
-        advanceOrWait(parts.flat().filter((node) => node.storage === null));
-        return;
+        const arrival = nodes.length === 0 ? null : advance(nodes, 'global', patience);
+        if (arrival !== null && isWord(arrival)) {
+          open.push(next);
+          return arrival;
+        }
+        if (arrival !== null) waitFor(nodes, arrival);
+        continue;
       } catch (found) {
         failed = { error: found };
       }
     }
     if (parts.length > 1) {
       const half = parts.length >> 1;
-      attempt(parts.slice(0, half), null);
-      attempt(parts.slice(half), null);
-      return;
+      open.push({ parts: parts.slice(half), known: null }, { parts: parts.slice(0, half), known: null });
+      continue;
     }
-    failure ??= failed;
-    broken ||= (parts[0] as readonly Node[]).some((node) => together.has(node));
-  };
-  attempt(partsOf(wanted, together), { error });
-  const found = failure as Failure | null;
+    apart.failure ??= failed;
+    apart.broken ||= (parts[0] as readonly Node[]).some((node) => together.has(node));
+  }
+  return null;
+}
+
+/** Null if all parts could be computed; else the error of the oldest that could not, and assigned tensors go back if they are among those. */
+export function endApart({ failure, broken }: Apart): Failure | null {
   // What a lost device leaves is restored from copies, or gone: schedule/shadow.ts.
-  if (found !== null && broken && !(found.error instanceof DeviceLostError)) takeBack(found.error);
-  return found;
+  if (failure !== null && broken && !(failure.error instanceof DeviceLostError)) takeBack(failure.error);
+  return failure;
 }
 
 /**
@@ -136,7 +153,8 @@ export function readFailed(node: Node, error: unknown): unknown {
   setAside((handle) => part.has(handle.node) && !assignedHandles().has(handle));
   if (changed.length === 0) return error;
   try {
-    if (advance(changed, 'partial') === null) settleAssigned();
+    // Where the device must be asked first, the next flush does it.
+    if (advance(changed, 'partial', 'memory') === null) settleAssigned();
   } catch {
     takeBack(error);
     setAside(({ node: pending }) => part.has(pending) || pending.storage !== null);

@@ -29,7 +29,7 @@ export type Advance = 'global' | 'partial' | 'resumed';
 /**
  * Realises nodes on the engines that hold them, as far as that is possible now.
  *
- * @param patient memory that is not certain, and with `true` kernels that are still being compiled, are something to wait for, too, where one engine suffices
+ * @param patient memory that is not certain, and with `true`, where one engine suffices, kernels that are still being compiled are something to wait for, too
  * @returns null if all is done; otherwise what to wait for before trying again. Data that is missing is under way.
  */
 export function advance(wanted: readonly Node[], kind: Advance, patient: Patience = false): Promise<void> | null {
@@ -40,9 +40,14 @@ export function advance(wanted: readonly Node[], kind: Advance, patient: Patienc
       if (done !== false) return done === true ? null : done;
     }
   } catch (error) {
-    return advanceAfter(error, wanted, current, kind);
+    return advanceAfter(error, wanted, current, kind, patient);
   }
-  return advanceApart(wanted, current, kind, false);
+  return advanceApart(wanted, current, kind, false, patient);
+}
+
+/** True for the promise of the current engine to say whether it has the memory that was asked for. */
+export function isWord(promise: Promise<void>): boolean {
+  return promise === getEngine().confirming?.();
 }
 
 /** After a lost device or for want of memory: as the policy says. */
@@ -51,12 +56,13 @@ function advanceAfter(
   wanted: readonly Node[],
   current: EngineState,
   kind: Advance,
+  patient: Patience,
 ): Promise<void> | null {
   if (error instanceof Starting) return quiet(error.engine);
-  if (current.pool.lost !== null) return advanceApart(wanted, current, kind, false);
+  if (current.pool.lost !== null) return advanceApart(wanted, current, kind, false, patient);
   if (!(error instanceof OutOfMemoryError) || recoveryPolicy().outOfMemory !== 'cpu') throw error;
   if (cpuEngine() === current.engine) throw error;
-  return advanceApart(wanted, current, kind, true);
+  return advanceApart(wanted, current, kind, true, patient);
 }
 
 /**
@@ -69,27 +75,28 @@ function advanceApart(
   current: EngineState,
   kind: Advance,
   full: boolean,
+  patient: Patience,
 ): Promise<void> | null {
   if (current.pool.lost !== null) {
     const underway = recover();
     if (underway !== null) return underway;
     restoreLost();
-    return advanceOpen(wanted, kind);
+    return advanceOpen(wanted, kind, patient);
   }
   // What came back from a copy need not be computed.
-  if (restoreLost()) return advanceOpen(wanted, kind);
+  if (restoreLost()) return advanceOpen(wanted, kind, patient);
   const open = wanted.filter((node) => node.storage === null);
   try {
-    return runGroups(cut(open, current, kind, full), current, kind);
+    return runGroups(cut(open, current, kind, full), current, kind, patient);
   } catch (error) {
     if (full && current.pool.lost === null && !(error instanceof Starting)) throw error;
-    return advanceAfter(error, open, current, kind);
+    return advanceAfter(error, open, current, kind, patient);
   }
 }
 
-function advanceOpen(wanted: readonly Node[], kind: Advance): Promise<void> | null {
+function advanceOpen(wanted: readonly Node[], kind: Advance, patient: Patience): Promise<void> | null {
   const open = wanted.filter((node) => node.storage === null);
-  return open.length === 0 ? null : advance(open, kind);
+  return open.length === 0 ? null : advance(open, kind, patient);
 }
 
 /** Where a node is computed that the current engine does not hold; an error where nobody does. Throws Starting. */
@@ -248,6 +255,7 @@ function runGroups(
   { groups, transfers, shared, waiting }: Cut,
   current: EngineState,
   kind: Advance,
+  patient: Patience,
 ): Promise<void> | null {
   const underway = new Map<Crossing, Promise<void>>();
   const startTransfers = (): void => {
@@ -267,7 +275,11 @@ function runGroups(
     if (group === last && groups.length > 1 && kind === 'global') letGoAssigned();
     for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
     const open = wanted.filter((node) => node.storage === null);
-    if (open.length > 0 && !run(state, open, kind === 'global' ? state.global : state.partial)) {
+    const options = kind === 'global' ? state.global : state.partial;
+    const done = open.length === 0 || run(state, open, options, patient === false ? false : 'memory');
+    // What has been done stays; what is left is cut anew.
+    if (typeof done !== 'boolean') return done;
+    if (!done) {
       throw new Error(`[flush] nodes cannot be placed on engines '${current.engine.name}' and '${state.engine.name}'`);
     }
     startTransfers();

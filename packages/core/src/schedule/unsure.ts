@@ -6,17 +6,23 @@
  * lets the device answer: when too many wait, they are done without its word.
  */
 import { getEngine } from '../engine/registry.ts';
-import { letGoAssigned, putOffAssigned, resumeAssigned, settleAssigned } from '../graph/assigned.ts';
+import { holdAssigned, letGoAssigned, putOffAssigned, resumeAssigned, settleAssigned } from '../graph/assigned.ts';
 import type { Node } from '../graph/node.ts';
 import { stateOf } from './engine-state.ts';
-import { type Failure, flushApart, waitFor } from './failed.ts';
-import { advance } from './placement.ts';
+import { type Apart, beginApart, endApart, type Failure, goOnApart, waitFor } from './failed.ts';
+import { advance, isWord } from './placement.ts';
 import type { Patience } from './run.ts';
 
 /** Flushes that may wait. */
 const most = 8;
 
-const queue: (readonly Node[])[] = [];
+interface PutOff {
+  readonly wanted: readonly Node[];
+  /** Set once it has failed as a whole. */
+  apart: Apart | null;
+}
+
+const queue: PutOff[] = [];
 let arrival: Promise<void> | null = null;
 let late: Failure | null = null;
 
@@ -36,30 +42,38 @@ export function beforeFlush(): void {
  * Assignments since the last flush are settled, taken back, or put off with it.
  */
 export function flushSurely(wanted: readonly Node[]): Failure | null {
+  const next: PutOff = { wanted, apart: null };
   if (queue.length === 0) {
-    const failure = attempt(wanted, 'memory');
+    const failure = attempt(next, 'memory');
     if (failure !== 'unsure') return failure;
   }
-  queue.push(wanted);
+  queue.push(next);
   putOffAssigned();
   // Counts as work in flight, so that loops come to a halt in throttle() when nothing else does it.
   stateOf(getEngine()).inFlight++;
   return null;
 }
 
-function attempt(wanted: readonly Node[], patience: Patience): Failure | null | 'unsure' {
-  letGoAssigned();
-  let failure: Failure | null = null;
-  try {
-    const next = advance(wanted, 'global', patience);
-    if (next !== null && next === getEngine().confirming?.()) {
-      listen(next);
-      return 'unsure';
+function attempt(flush: PutOff, patience: Patience): Failure | null | 'unsure' {
+  let word: Promise<void> | null = null;
+  if (flush.apart === null) {
+    const open = flush.wanted.filter((node) => node.storage === null && node.edges !== 'dead');
+    letGoAssigned();
+    try {
+      const next = open.length === 0 ? null : advance(open, 'global', patience);
+      if (next !== null && isWord(next)) word = next;
+      else if (next !== null) waitFor(open, next);
+    } catch (error) {
+      flush.apart = beginApart(open, error);
     }
-    if (next !== null) waitFor(wanted, next);
-  } catch (error) {
-    failure = flushApart(wanted, error);
   }
+  if (flush.apart !== null) word = goOnApart(flush.apart, patience);
+  if (word !== null) {
+    holdAssigned();
+    listen(word);
+    return 'unsure';
+  }
+  const failure = flush.apart === null ? null : endApart(flush.apart);
   settleAssigned();
   return failure;
 }
@@ -79,8 +93,7 @@ export function goOn(patience: Patience = 'memory'): void {
   let going = true;
   while (going && queue.length > 0) {
     resumeAssigned(() => {
-      const open = (queue[0] as readonly Node[]).filter((node) => node.storage === null && node.edges !== 'dead');
-      const failure = attempt(open, patience);
+      const failure = attempt(queue[0] as PutOff, patience);
       going = failure !== 'unsure';
       if (failure === 'unsure') return false;
       queue.shift();

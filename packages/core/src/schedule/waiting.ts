@@ -48,7 +48,7 @@ export function resume(): void {
     const open = batch.nodes.filter((node) => node.storage === null && node.edges !== 'dead');
     let arrival: Promise<void> | null = null;
     try {
-      if (open.length > 0) arrival = advance(open, 'resumed');
+      if (open.length > 0) arrival = advance(open, 'resumed', 'memory');
     } catch {
       // Told to whoever reads one of the nodes.
     }

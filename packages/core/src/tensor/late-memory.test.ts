@@ -1,6 +1,5 @@
 /** Devices that say late that they have no memory: flushes wait for their word, and what fails has changed nothing. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { EngineBuffer, IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { pendingHandles } from '../graph/recorder.ts';
 import {
@@ -21,62 +20,7 @@ import {
   zeros,
 } from '../index.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
-
-interface Late extends IEngine {
-  limit: number;
-  submits: number;
-  /** The device answers. */
-  answer: () => void;
-}
-
-/** A reference engine that says of buffers from 1000 bytes on only later whether there was memory for them. */
-function lateEngine(limit: number): Late {
-  const inner = createReferenceEngine({ synchronous: false });
-  let live = 0;
-  let unsure: { promise: Promise<void>; tell: () => void } | null = null;
-  let full = Number.POSITIVE_INFINITY;
-  const asked: (EngineBuffer & { refused: Error | null; total: number })[] = [];
-  const engine: Late = {
-    ...inner,
-    limit,
-    submits: 0,
-    answer: () => {
-      for (const buffer of asked.splice(0)) {
-        if (buffer.total <= engine.limit) continue;
-        full = buffer.total;
-        const figures = { requested: buffer.bytes, live, reserved: live, limit: engine.limit };
-        buffer.refused = new OutOfMemoryError('late', figures);
-      }
-      const told = unsure;
-      unsure = null;
-      told?.tell();
-    },
-    alloc: (bytes) => {
-      if (live + bytes >= full && live + bytes > engine.limit)
-        throw new OutOfMemoryError('late', { requested: bytes, live, reserved: live, limit: engine.limit });
-      live += bytes;
-      const buffer = Object.assign(inner.alloc(bytes), { refused: null, total: live });
-      if (bytes < 1000) return buffer;
-      asked.push(buffer);
-      if (unsure === null) {
-        let tell!: () => void;
-        unsure = { promise: new Promise<void>((resolve) => void (tell = resolve)), tell: () => tell() };
-        setTimeout(engine.answer, 0);
-      }
-      return buffer;
-    },
-    confirming: () => unsure?.promise ?? null,
-    free: (buffer) => {
-      live -= buffer.bytes;
-      inner.free(buffer);
-    },
-    submit: (commands) => {
-      engine.submits++;
-      inner.submit(commands);
-    },
-  };
-  return engine;
-}
+import { type Late, lateEngine } from './fixtures/late-engine.ts';
 
 let engine: Late;
 
