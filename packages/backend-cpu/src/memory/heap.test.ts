@@ -55,6 +55,14 @@ describe('heap', () => {
     expect(() => heap.free(b)).toThrow(/free already/);
   });
 
+  it('starts large blocks that follow each other at different places of a page', () => {
+    for (const bytes of [257 * 257 * 4, 512 * 512 * 4, pages(3)]) {
+      const heap = new Heap(new WebAssembly.Memory({ initial: 1 }), 0, pages(1000));
+      const starts = Array.from({ length: 8 }, () => heap.alloc(bytes).address % 1024);
+      expect(new Set(starts.map((at) => Math.floor(at / 128))).size).toBe(8);
+    }
+  });
+
   it('says what was asked and what is live when memory ends', () => {
     const heap = new Heap(new WebAssembly.Memory({ initial: 1, maximum: 20 }), 0, pages(20));
     heap.alloc(pages(10));
@@ -62,9 +70,10 @@ describe('heap', () => {
     try {
       heap.alloc(pages(11));
     } catch (error) {
-      expect(error).toMatchObject({ requested: pages(11), live: pages(10), limit: pages(20) });
+      expect(error).toMatchObject({ requested: pages(11), live: heap.live, limit: pages(20) });
     }
-    heap.alloc(pages(10));
+    expect(heap.live - pages(10)).toBeLessThan(1024);
+    heap.alloc(pages(20) - heap.live);
     expect(() => heap.alloc(1)).toThrow(OutOfMemoryError);
   });
 });

@@ -10,6 +10,19 @@ const unit = 64;
 const pageBytes = 65536;
 const binsPerPower = 8;
 
+/** Units of a page, and blocks from which two that follow each other start at different places of a page, so many units apart. */
+const pageUnits = 64;
+const leastStaggered = 1024;
+const stagger = 10;
+
+/**
+ * Units of a block that the next one may follow. Processors take addresses that differ by whole pages for the same when they look
+ * whether a load needs what a store has just written: rows of 257 numbers and a result right behind them would always wait.
+ */
+function staggered(units: number): number {
+  return units < leastStaggered ? units : Math.ceil(units / pageUnits) * pageUnits + stagger;
+}
+
 /** A stretch of memory, free or handed out. */
 export class Block {
   /** Byte address and size; both multiples of 64. */
@@ -99,10 +112,11 @@ export class Heap {
   alloc(bytes: number): Block {
     const units = Math.max(1, Math.ceil(bytes / unit));
     if (units * unit > this.#limit) throw this.#exhausted(bytes);
-    const block = this.#find(units) ?? this.#grow(units, bytes);
+    const wanted = staggered(units);
+    const block = this.#find(wanted) ?? this.#find(units) ?? this.#grow(units, bytes);
     this.#remove(block);
-    const rest = block.size - units * unit;
-    if (rest > 0) this.#split(block, units * unit);
+    const size = Math.min(block.size, wanted * unit);
+    if (size < block.size) this.#split(block, size);
     block.free = false;
     this.#live += block.size;
     this.#count++;
