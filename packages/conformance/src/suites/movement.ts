@@ -169,6 +169,20 @@ function indexSpecs(): OpSpec[] {
       gradient: { of: [0], order: 2 },
     },
     {
+      name: 'indexSelect of a transpose',
+      dtypes,
+      inputDTypes: { 1: 'int32' },
+      instances: [
+        {
+          label: '[21,37] transposed, [27]',
+          draw: (r: Random) => [sample(r, [21, 37], whole), sample(r, [27], integer(0, 20))],
+        },
+      ],
+      run: ([x, i]) => pg.indexSelect(pg.transpose(x as Tensor), i as Tensor, { axis: 1 }),
+      oracle: ([x, i]) => build([37, 27], ([a, b]) => at(x as NDArray, [at(i as NDArray, [b as number]), a as number])),
+      gradient: { of: [0], order: 1 },
+    },
+    {
       name: 'takeAlongAxis',
       dtypes,
       inputDTypes: { 1: 'int32' },

@@ -4,7 +4,8 @@
  * A kernel that writes along j and reads along i touches another line with every element. Here both loops go in blocks of
  * one line, within those in squares of as many elements as a vector has lanes: written out, the elements of a square read along i
  * are few vectors, which the emitter transposes with shuffles (backend-cpu, windows.ts). Blocks follow each other along j, so that
- * lines are written in order: in C with the same instructions 2 to 5 times as fast as blocks that follow each other along i.
+ * lines are written in order: in C with the same instructions 2 to 5 times as fast as blocks that follow each other along i. Which rows are read
+ * may also be known at run time only: columns taken by their numbers of a transposed matrix.
  *
  * Where the rows that are read lie a multiple of 2048 bytes apart, all lines of a block share one or two sets of the cache and drive each
  * other out. There larger blocks are first copied to memory near by, transposed, every line read at once.
@@ -146,13 +147,19 @@ function transposedRanges(stores: readonly LoopStore[]): Transposed | null {
     if (n.op !== 'LOAD') continue;
     const index = n.src[1] as KNode;
     const stride = work.strideOf(index, along);
-    if (stride === null || Math.abs(stride) < side) continue;
+    if (stride === null ? !isLookedUp(index, along, work) : Math.abs(stride) < side) continue;
     const found = list.find((r) => r !== along && r.arg.extent >= least.across && work.strideOf(index, r) === 1);
     if (found === undefined || found.src.length > 0 || (across !== undefined && across !== found)) continue;
     across = found;
-    if (isCrowded(stride * bytesOf(n)) && along.arg.extent >= side * squares) crowded.add(n);
+    if (stride !== null && isCrowded(stride * bytesOf(n)) && along.arg.extent >= side * squares) crowded.add(n);
   }
   return across === undefined ? null : { along, across, crowded };
+}
+
+/** True if an index depends on a range by what is read from memory: rows picked by their numbers. */
+function isLookedUp(index: KNode, r: Range, work: NestWork): boolean {
+  for (const n of nodesOf([index])) if (n.op === 'LOAD' && work.free.has(n, r)) return true;
+  return false;
 }
 
 /** True if rows so many bytes apart lie in few sets of a cache, of which each has room for few. */

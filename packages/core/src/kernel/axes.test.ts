@@ -87,6 +87,22 @@ for (const [name, caps] of Object.entries(engines)) {
         caps,
       );
     });
+    test('rows looked up by their numbers and transposed', () => {
+      for (const [m, n] of [
+        [18, 23],
+        [70, 9],
+        [16, 64],
+      ] as const) {
+        check(
+          elementwise([m, n], (e, [i, j], x) => {
+            const row = e.cast(e.mul(x(2, j!, n), e.f32(5)), 'int32');
+            const known = e.min(e.max(e.add(row, e.i32(15)), e.i32(0)), e.i32(n - 1));
+            return x(1, flat(e, [known, i!], [n, m]), n * m);
+          }),
+          caps,
+        );
+      }
+    });
     test('indices that are data, and reshapes that do not cancel', () => {
       check(
         elementwise([4, 9], (e, [i, j]) => e.cast(e.sub(j!, i!), 'float32')),
