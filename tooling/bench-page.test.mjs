@@ -81,7 +81,7 @@ describe('rows of the bench in the browser', () => {
     expect(result.pages).toBe(2);
     expect(names(row(result, trouble).entries).sort()).toEqual(['polygrad', 'right']);
     expect(row(result, trouble).absent).toEqual([
-      { participant: 'hangs', kind: 'over', reason: 'over 0.2 s a run', ms: 200 },
+      { participant: 'hangs', kind: 'over', reason: 'over 0.2 s a run', what: 'run', ms: 200 },
     ]);
     for (const id of ['gemm 64', 'gemm 65'])
       expect(names(row(result, id).entries)).toEqual(['polygrad', 'hangs', 'right']);

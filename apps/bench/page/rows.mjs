@@ -22,7 +22,7 @@ function overdue({ what, ms }) {
  * @param cases `{ id, work }`, in order
  * @param participants names, in the order of their turns
  * @param pace bounds: `startMs` for a page and for a participant to start, `runMs` for a run; the rest is the page's
- * @param open opens a page: `open({ participants, rows }, tell)` returns `{ done, kill }`, a promise of its end and what ends it at once
+ * @param open opens a page: `open({ rows }, tell)` returns `{ done, kill }`, a promise of its end and what ends it at once
  * @param signal ends everything; its reason is a text
  * @param changed called with `{ rows, attendance }` whenever there is something new
  * @param say called with lines that tell people how far it is
@@ -45,11 +45,11 @@ export async function runRows({ cases, participants, pace, open, signal, changed
   const place = (row) => `${rows.indexOf(row) + 1}/${rows.length} ${row.id}`;
 
   /** A participant's end in a row. Samples it took before stay. */
-  function fail({ row: id, participant, kind, reason, ms }) {
+  function fail({ row: id, participant, kind, reason, what, ms }) {
     const row = rowOf(id);
     const entry = entryOf(row, participant);
     row.entries = row.entries.filter((one) => one !== entry || one.rounds.length > 0);
-    row.absent.push({ participant, kind, reason, ...(ms === undefined ? {} : { ms }) });
+    row.absent.push({ participant, kind, reason, ...(ms === undefined ? {} : { what, ms }) });
     say(`${place(row)}: ${participant}: ${reason}`);
   }
 
@@ -94,11 +94,8 @@ export async function runRows({ cases, participants, pace, open, signal, changed
       else hear(word);
     };
     watch({ what: 'page', ms: pace.startMs });
-    const present = participants.filter((name) => attendance.get(name)?.missing === undefined);
-    const page = open(
-      { participants: present, rows: left.map((row) => ({ ...row, participants: unsettled(row) })) },
-      tell,
-    );
+    const asked = left.map((row) => ({ id: row.id, work: row.work, participants: unsettled(row) }));
+    const page = open({ rows: asked }, tell);
     page.done.then(
       () => end(null),
       (error) => end({ kind: 'crash', reason: error.message.split('\n')[0] }),
@@ -123,7 +120,7 @@ export async function runRows({ cases, participants, pace, open, signal, changed
     const settled = rows.filter(({ state }) => state !== 'done').length < left.length;
     empty = settled || row !== undefined ? 0 : empty + 1;
     if (trouble === null || trouble.kind === 'stopped') continue;
-    if (row !== undefined) fail({ row, participant, ...trouble, ms: doing.ms });
+    if (row !== undefined) fail({ ...trouble, ...doing });
     else if (participant === undefined) say(`a page ended: ${trouble.reason}`);
     else {
       // Twice: a machine may be busy once.

@@ -44,12 +44,13 @@ function cell(row, name) {
   return short[absent.kind] ?? `over ${formatNumber(absent.ms / 1000)} s`;
 }
 
-/** How many times as fast Polygrad is; at least, where the peer's run did not end within its bound. */
+/** How many times as fast Polygrad is; at least, where the peer's run, or its first result, did not come within its bound. */
 function ratio(row, name) {
   const [ours, entry, absent] = [find(row.entries, 'polygrad'), find(row.entries, name), find(row.absent, name)];
   if (ours === undefined) return '';
   if (entry) return formatPair(speedRatio(ours.rounds, entry.rounds));
-  return absent?.kind === 'over' ? `> ${formatNumber((absent.ms * 1e6) / ours.ns.median)}` : '';
+  if (absent?.kind !== 'over') return '';
+  return `> ${formatNumber(absent.ms / (absent.what === 'first result' ? ours.firstMs : ours.ns.median / 1e6))}`;
 }
 
 /** The tables and remarks of one engine's run, as lines. */

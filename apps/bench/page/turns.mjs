@@ -31,11 +31,13 @@ async function prepareTurn(tell, { id, work }, name, runner, pace, count) {
   const step = (what, ms, f) => attempt(tell, id, name, what, ms, f);
   const steps = work.kind === 'mlp' || work.kind === 'cnn' ? 4 : 1;
   const first = await step('first result', steps * pace.runMs + compileMs, async () => {
+    const start = performance.now();
     const prepared = { ...(await runner.prepare(work)), count: 1 };
-    return { prepared, probe: Array.from(await prepared.probe()) };
+    const probe = Array.from(await prepared.probe());
+    return { prepared, probe, firstMs: performance.now() - start };
   });
   if (first === null) return null;
-  const { prepared, probe } = first;
+  const { prepared, probe, firstMs } = first;
   const measured = await step('run', pace.runMs, async () => {
     const start = performance.now();
     const counts = await count(() => prepared.run(1));
@@ -56,16 +58,16 @@ async function prepareTurn(tell, { id, work }, name, runner, pace, count) {
   }
   const samples = long ? 1 : 0;
   const rounds = Math.max(1, Math.min(pace.rounds, Math.floor(pace.caseMs / ms)));
-  const figures = { probe, counts, ms, note: prepared.note, rounds: long ? [[ms * 1e6]] : [] };
+  const figures = { probe, counts, firstMs, ms, note: prepared.note, rounds: long ? [[ms * 1e6]] : [] };
   await tell({ prepared: { row: id, participant: name, ...figures } });
   return { name, prepared, rounds, samples };
 }
 
-async function runRow(row, runners, pace, tell, count) {
+async function runRow(row, runnerOf, pace, tell, count) {
   let turns = [];
   for (const name of row.participants) {
-    const runner = runners.get(name);
-    const turn = runner === undefined ? null : await prepareTurn(tell, row, name, runner, pace, count);
+    const runner = await runnerOf(name);
+    const turn = runner === null ? null : await prepareTurn(tell, row, name, runner, pace, count);
     if (turn !== null) turns.push(turn);
   }
   for (let round = 0; round < pace.rounds; round++) {
@@ -88,22 +90,28 @@ async function runRow(row, runners, pace, tell, count) {
  * Runs rows.
  *
  * @param makers load a participant's module, by name
- * @param wishes `engine` cpu or webgpu, `threads`, `rows` ({ id, work, participants }), `participants` that start, `pace`, `tools`
+ * @param wishes `engine` cpu or webgpu, `threads`, `rows` ({ id, work, participants }), `pace`, `tools`
  * @param tell called with every word, and waited for
  * @param count runs a function and returns what it asked of the device
  */
-export async function runTurns(makers, { engine, threads, participants, rows, pace, tools }, tell, count) {
+export async function runTurns(makers, { engine, threads, rows, pace, tools }, tell, count) {
   const runners = new Map();
-  for (const name of participants) {
+  async function start(name) {
     await tell({ doing: { participant: name, what: 'start', ms: pace.startMs } });
     try {
       const module = await makers[name]();
       const runner = await module.createRunner({ engine, threads, folder: '', tools });
-      runners.set(name, runner);
       await tell({ participant: name, version: runner.version, note: runner.note });
+      return runner;
     } catch (error) {
       await tell({ participant: name, missing: messageOf(error) });
+      return null;
     }
   }
-  for (const row of rows) await runRow(row, runners, pace, tell, count);
+  // When first needed: a page that takes over for one participant starts only that.
+  const runnerOf = async (name) => {
+    if (!runners.has(name)) runners.set(name, await start(name));
+    return runners.get(name);
+  };
+  for (const row of rows) await runRow(row, runnerOf, pace, tell, count);
 }
