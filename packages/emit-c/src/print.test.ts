@@ -122,6 +122,30 @@ describe('sources', () => {
     expect(arrays(aligned(6))).toEqual(['array<f32>', 'array<vec4<f32>>']);
   });
 
+  it('read elements of overlapping vectors once in WGSL, from memory that nobody writes', () => {
+    const { e } = new ProgramBuilder();
+    const x = e.param(0, 'float32', 'read', 102);
+    const y = e.param(1, 'float32', 'write', 100);
+    const make = (inBlock: boolean): Program => {
+      const b = new ProgramBuilder();
+      b.loop(25, (i) => {
+        const at = b.e.mul(i, b.e.i32(4));
+        const [first, second] = [b.load(x, at, 4), b.load(x, b.e.add(at, b.e.i32(1)), 4)];
+        const third = (): KNode => b.load(x, b.e.add(at, b.e.i32(2)), 4);
+        const store = (): void => b.store(y, at, b.e.add(b.e.mul(first, second), third()));
+        if (!inBlock) return store();
+        b.store(y, at, b.e.add(first, second));
+        b.ifThen(b.e.lt(i, b.e.i32(20)), store);
+      });
+      return b.build({ name: 'window', params: [x, y] });
+    };
+    const count = (text: string): number => text.split('p0[').length - 1;
+    expect(count(printWgsl(make(false)).source)).toBe(6);
+    expect(count(printWgsl(make(true)).source)).toBe(5 + 4);
+    // The output lies in the input's memory: four elements are stored there too.
+    expect(count(printWgsl(make(false), { same: new Map([[1, 0]]) }).source)).toBe(12 + 4);
+  });
+
   it('name the node of every line', () => {
     for (const print of [printWgsl, printOpenCl]) {
       const { source, lines } = print(rowSums());

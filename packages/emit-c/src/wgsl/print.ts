@@ -11,6 +11,7 @@ import { foldGrid, foldLines, pieceLine } from './grid.ts';
 import { choose, elementType, wgslAtomic, wgslLoad, wgslStore } from './memory.ts';
 import { packMemories } from './packed.ts';
 import { subgroupBuiltins, subgroupLines, wgslSubgroup, wgslSubgroupSpecial } from './subgroups.ts';
+import { shareElements } from './windows.ts';
 import { typeName, type WgslOptions, checkDtypes, wgslConstant } from './types.ts';
 import { wgslOperands, wgslOperation } from './values.ts';
 
@@ -133,7 +134,9 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
   const folded = foldGrid(given.grid, most);
   if (folded === null)
     throw new PrintError('wgsl', `a grid of ${given.grid.join(' x ')} groups does not fit one dispatch`);
-  const { program, names: packed } = packMemories(given, memoryNames(given, titles));
+  const titleOf = memoryNames(given, titles);
+  const { program: quartered, names: packed } = packMemories(given, titleOf);
+  const program = shareElements(quartered, titleOf, packed);
   const printer = new Printer(program, new Wgsl(program, options, packed), titles);
   printer.run();
 
