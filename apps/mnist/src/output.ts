@@ -51,6 +51,8 @@ export class OutputFolder {
       await writeFile(whole, content);
       await rename(whole, path);
     } catch (error) {
+      // A part of a file would take the room that is wanted.
+      await rm(whole, { force: true }).catch(() => undefined);
       throw new UsageError(`cannot write ${path}: ${oneLine(error)}`);
     }
     return path;

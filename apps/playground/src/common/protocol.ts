@@ -129,6 +129,8 @@ export type TrainerEvent =
   /** Something a visitor must know. `fatal`: the training has stopped. */
   | { readonly kind: 'trouble'; readonly message: string; readonly fatal: boolean }
   | { readonly kind: 'notice'; readonly message: string }
+  /** The images are on their way: bytes that have come, of those that the server announced (0: it did not say). */
+  | { readonly kind: 'loading'; readonly done: number; readonly total: number }
   /** Kernels are being made; of those asked for, so many are ready. */
   | { readonly kind: 'compiling'; readonly done: number; readonly total: number }
   | { readonly kind: 'engine'; readonly report: EngineReport };

@@ -19,10 +19,13 @@ function paint(canvas: HTMLCanvasElement, pixels: Uint8Array): void {
 }
 
 export class Drawing {
+  /** The network has learned nothing yet. */
+  fresh = true;
   readonly #api: TrainerApi;
   readonly #canvas: HTMLCanvasElement = byId('canvas', HTMLCanvasElement);
   readonly #context: CanvasRenderingContext2D = this.#canvas.getContext('2d', { willReadFrequently: true })!;
   readonly #seen: HTMLCanvasElement = byId('seen', HTMLCanvasElement);
+  readonly #hint: HTMLElement = byId('pad-hint', HTMLSpanElement);
   readonly #prediction: HTMLElement = byId('prediction', HTMLParagraphElement);
   readonly #bars: { bar: HTMLElement; text: HTMLElement; row: HTMLElement }[];
   /** What the network is shown; null for nothing. */
@@ -130,6 +133,7 @@ export class Drawing {
   #take(image: Uint8Array | null, label: number | null): void {
     this.#image = image;
     this.#label = label;
+    this.#hint.hidden = image !== null;
     paint(this.#seen, image ?? new Uint8Array(SIDE * SIDE));
     const what = image === null ? 'nothing yet' : label === null ? 'your drawing, centred' : `a test image of ${label}`;
     this.#seen.setAttribute('aria-label', `What the network is shown: ${what}`);
@@ -167,10 +171,9 @@ export class Drawing {
       row.classList.toggle('best', digit === best);
     }
     const truth = this.#label === null ? '' : `; the test image is a ${this.#label}`;
+    const reads = this.fresh ? 'The network has learned nothing yet and guesses' : 'The network reads';
     const words =
-      probabilities === null
-        ? 'Nothing drawn yet.'
-        : `The network reads ${best} (${percent(probabilities[best]!, 0)})${truth}.`;
+      probabilities === null ? 'Nothing drawn yet.' : `${reads} ${best} (${percent(probabilities[best]!, 0)})${truth}.`;
     this.#words = words;
     if (probabilities === null) this.#say();
     else this.#spoken ??= setTimeout(() => this.#say(), QUIET);

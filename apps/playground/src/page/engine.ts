@@ -1,5 +1,6 @@
 /** Which engines there are, which one runs and why, and the choice of another. */
 import type { EngineChoice, EngineReport, TrainerApi } from '../common/protocol.ts';
+import { engineText, engineTitle } from '../common/engine-names.ts';
 import { byId, element } from './dom.ts';
 import { guarded } from './notices.ts';
 
@@ -16,7 +17,7 @@ export class EnginePanel {
         this.#use.disabled = true;
         const line = byId('engine-line', HTMLElement);
         const before = line.textContent;
-        line.textContent = `moving from ${this.#current} to ${chosen.value} …`;
+        line.textContent = `${engineTitle(this.#current)}, moving to ${engineTitle(chosen.value)} …`;
         try {
           const report = await api.useEngine(chosen.value);
           this.show(report);
@@ -33,13 +34,13 @@ export class EnginePanel {
 
   show({ current, device, choices, notes }: EngineReport): void {
     this.#current = current;
-    byId('engine-line', HTMLElement).textContent = `${current} – ${device}`;
+    byId('engine-line', HTMLElement).textContent = engineText(current, device);
     byId('engines', HTMLDivElement).replaceChildren(...choices.map((choice) => this.#row(choice)));
     byId('engine-notes', HTMLUListElement).replaceChildren(...notes.map((note) => element('li', {}, note)));
     this.#check();
   }
 
-  #row({ name, device, score, reason, usable }: EngineChoice): HTMLElement {
+  #row({ name, device, reason, usable }: EngineChoice): HTMLElement {
     const runs = name === this.#current;
     const id = `engine-${name}`;
     const radio = element('input', {
@@ -52,7 +53,7 @@ export class EnginePanel {
       'aria-describedby': `${id}-why`,
     });
     radio.addEventListener('change', () => this.#check());
-    const state = runs ? 'runs now' : usable ? `score ${score}` : 'not usable here';
+    const state = runs ? 'runs now' : usable ? 'can be used' : 'not usable here';
     return element(
       'div',
       { class: `engine ${usable ? '' : 'unusable'}` },
@@ -60,10 +61,14 @@ export class EnginePanel {
       element(
         'label',
         { for: id },
-        element('strong', {}, name),
+        element('strong', {}, engineTitle(name)),
         element('span', { class: runs ? 'tag on' : 'tag' }, state),
       ),
-      element('p', { id: `${id}-why` }, device === '' ? reason : `${device}: ${reason}`),
+      element(
+        'p',
+        { id: `${id}-why` },
+        device === '' || device === engineTitle(name) ? reason : `${device}: ${reason}`,
+      ),
     );
   }
 

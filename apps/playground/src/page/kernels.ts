@@ -1,4 +1,5 @@
 /** The kernels of one training step: a table, and the text of the one that is looked at. */
+import { engineTitle } from '../common/engine-names.ts';
 import type { KernelLine, StepProfile, TrainerApi } from '../common/protocol.ts';
 import { button, byId, element } from './dom.ts';
 import { guarded } from './notices.ts';
@@ -56,7 +57,9 @@ export class KernelPanel {
     this.#summary.textContent =
       `A step of ${batch} images: ${kernels.length} kernels in ${submits === 1 ? 'one batch' : `${submits} batches`}, ` +
       `${short(flops / 1e6)} million operations` +
-      (measured ? `, ${time(total)} on ${engine}.` : `. The engine ${engine} does not measure single kernels here.`);
+      (measured
+        ? `, ${time(total)} on ${engineTitle(engine)}.`
+        : `. ${engineTitle(engine)} does not measure single kernels here.`);
     this.#draw();
   }
 
@@ -96,7 +99,7 @@ export class KernelPanel {
       'tr',
       {},
       element('th', { scope: 'row' }, open),
-      element('td', {}, milliseconds === null ? '–' : time(milliseconds)),
+      element('td', {}, milliseconds === null ? '–' : milliseconds === 0 ? '≈ 0' : time(milliseconds)),
       element('td', { class: 'time-bar', 'aria-hidden': 'true' }, element('span', { class: 'bar-track' }, bar)),
       element('td', {}, count(flops)),
       element('td', {}, bytes(moved)),

@@ -144,6 +144,8 @@ export class LayerList {
       'li',
       { class: 'layer' },
       element('span', { class: 'layer-kind' }, KIND_NAMES[layer.kind]),
+      element('span', { class: 'layer-shape' }),
+      element('span', { class: 'layer-fields' }, ...fields),
       element(
         'span',
         { class: 'layer-buttons' },
@@ -159,8 +161,6 @@ export class LayerList {
         }),
         button('×', () => this.#remove(index), { class: 'remove', 'aria-label': `Remove ${name}` }),
       ),
-      element('span', { class: 'layer-fields' }, ...fields),
-      element('span', { class: 'layer-shape' }),
     );
   }
 

@@ -1,4 +1,5 @@
 /** Entry of the page: starts the worker, connects it with the panels, and tells in words what cannot be done here. */
+import { engineText } from '../common/engine-names.ts';
 import { DEFAULT_LAYERS, type LayerSpec, parseLayers, planNetwork } from '../common/layers.ts';
 import type { NetworkReport, NetworkSettings, TrainerApi, TrainerEvent } from '../common/protocol.ts';
 import { connect } from '../common/rpc.ts';
@@ -8,7 +9,7 @@ import { EnginePanel } from './engine.ts';
 import { KernelPanel } from './kernels.ts';
 import { LayerList } from './layer-list.ts';
 import { guarded, notify } from './notices.ts';
-import { count } from './numbers.ts';
+import { bytes, count } from './numbers.ts';
 import { TrainingPanel } from './training.ts';
 import { weightsPanel } from './weights.ts';
 
@@ -59,6 +60,9 @@ function layersFromAddress(parameters: URLSearchParams): readonly LayerSpec[] {
   }
 }
 
+/** How much of the images has come, and of how much where the server says so. */
+const loaded = (done: number, total: number): string => (total > 0 ? `${bytes(done)} of ${bytes(total)}` : bytes(done));
+
 async function start(): Promise<void> {
   const lack = missing();
   if (lack !== null) {
@@ -85,6 +89,7 @@ async function start(): Promise<void> {
     const report = await api.build(settings);
     built = settings;
     layers.show(report);
+    drawing.fresh = true;
     training.reset(`A new network with ${count(report.parameters)} parameters, ready to train.`);
     drawing.refresh();
   };
@@ -95,13 +100,14 @@ async function start(): Promise<void> {
   const weights = weightsPanel(api, async (report: NetworkReport, name: string) => {
     built = report;
     layers.show(report);
+    drawing.fresh = false;
     training.reset(`Weights of ${name} loaded; measuring on all test images …`);
     drawing.refresh();
     await api.measure();
     training.say(`Weights of ${name} loaded, ready to go on.`);
   });
   const engine = new EnginePanel(api, ({ current, device }) => {
-    training.say(`The network runs on ${current} now (${device}).`);
+    training.say(`The network runs on ${engineText(current, device)} now.`);
     drawing.refresh();
   });
 
@@ -116,6 +122,7 @@ async function start(): Promise<void> {
     switch (event.kind) {
       case 'progress':
         training.show(event.progress);
+        if (event.progress.step > 0) drawing.fresh = false;
         if (performance.now() - reread > REREAD || !event.progress.running) {
           reread = performance.now();
           drawing.refresh();
@@ -127,6 +134,9 @@ async function start(): Promise<void> {
         break;
       case 'notice':
         notify(event.message, 'note');
+        break;
+      case 'loading':
+        training.progress(event.done, event.total, loaded(event.done, event.total));
         break;
       case 'compiling':
         training.compiling(event.done, event.total);
@@ -143,7 +153,7 @@ async function start(): Promise<void> {
   engine.show(await api.engines(parameters.get('engine') ?? undefined));
   await build(layers.settings());
   training.say('Loading the images …');
-  const { train, test } = await api.load(document.baseURI);
+  const { train, test } = await api.load(document.baseURI).finally(() => training.progress(1, 1, ''));
   await drawing.ready();
   training.ready();
   kernels.ready();

@@ -25,7 +25,8 @@ function makePlots(): Record<'loss' | 'accuracy' | 'speed' | 'memory', Plot> {
         { label: 'training', colour: '--second', dashed: true, gaps: true },
       ],
       range: (least) => [Math.max(0, Math.floor(least * 20) / 20), 1],
-      write: (share) => percent(share, share > 0.9 ? 1 : 0),
+      write: (share) => percent(share),
+      tick: (share) => percent(share, 0),
     }),
     speed: new Plot({
       title: 'Images per second',
@@ -36,8 +37,8 @@ function makePlots(): Record<'loss' | 'accuracy' | 'speed' | 'memory', Plot> {
     memory: new Plot({
       title: 'Memory',
       curves: [
-        { label: 'in use', colour: '--accent' },
-        { label: 'kept for reuse', colour: '--second', dashed: true },
+        { label: 'held', colour: '--accent' },
+        { label: 'of it in use', colour: '--second', dashed: true },
       ],
       range: fromZero(1e6),
       write: bytes,
@@ -55,6 +56,7 @@ export class TrainingPanel {
   readonly #rate: HTMLInputElement = byId('rate', HTMLInputElement);
   readonly #batch: HTMLSelectElement = byId('batch', HTMLSelectElement);
   readonly #status: HTMLElement = byId('status', HTMLParagraphElement);
+  readonly #progress: HTMLElement = byId('progress', HTMLParagraphElement);
   readonly #plots: ReturnType<typeof makePlots> = makePlots();
   #running = false;
   #steps = 0;
@@ -125,12 +127,27 @@ export class TrainingPanel {
   /** Kernels are made for what runs first; that takes seconds on some devices. */
   compiling(done: number, total: number): void {
     if (done < total) {
-      this.#compiling ??= this.#status.textContent ?? '';
-      this.#status.textContent = `Compiling kernels: ${done} of ${total} …`;
+      if (this.#compiling === null) {
+        this.#compiling = this.#status.textContent ?? '';
+        this.#status.textContent = 'Compiling kernels …';
+      }
+      this.progress(done, total, `${done} of ${total}`);
     } else if (this.#compiling !== null) {
       this.#status.textContent = this.#compiling;
       this.#compiling = null;
+      this.#progress.hidden = true;
     }
+  }
+
+  /** How far something is that takes its time; beside the sentence, because nobody wants every number read out. */
+  progress(done: number, total: number, words: string): void {
+    const bar = this.#progress.querySelector('progress')!;
+    if (total > 0) {
+      bar.max = total;
+      bar.value = done;
+    } else bar.removeAttribute('value');
+    this.#progress.querySelector('span')!.textContent = words;
+    this.#progress.hidden = total > 0 && done >= total;
   }
 
   show(progress: Progress): void {
@@ -142,7 +159,7 @@ export class TrainingPanel {
     if (loss !== null) {
       this.#figure('loss', short(loss));
       this.#plots.loss.add(step, loss);
-      this.#plots.memory.add(step, usedBytes, pooledBytes);
+      this.#plots.memory.add(step, usedBytes + pooledBytes, usedBytes);
     }
     if (imagesPerSecond !== null) {
       this.#figure('speed', count(imagesPerSecond));

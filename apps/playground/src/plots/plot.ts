@@ -1,7 +1,7 @@
 /** One plot: a caption with the last value, and curves over training steps drawn by uPlot in the page's colours. */
 import uPlot from 'uplot';
 import { colour, element } from '../page/dom.ts';
-import { short } from '../page/numbers.ts';
+import { count } from '../page/numbers.ts';
 import { Series } from './series.ts';
 
 /** A curve. `colour` names a custom property. */
@@ -18,11 +18,16 @@ export interface PlotOptions {
   readonly curves: readonly Curve[];
   /** Least and most of the y axis from the data's. */
   readonly range: (least: number, most: number) => [number, number];
-  /** How a value is written at the axis and in words. */
+  /** How a value is written in words, and at the axis unless `tick` says otherwise. */
   readonly write: (value: number) => string;
+  readonly tick?: (value: number) => string;
 }
 
-const HEIGHT = 150;
+/** Pixels of the letters where the page's text has its usual size of 16. */
+const LETTERS = 11;
+
+/** How much larger the visitor's text is than usual. */
+const zoom = (): number => Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / 16 || 1;
 
 export class Plot {
   readonly figure: HTMLElement;
@@ -95,17 +100,19 @@ export class Plot {
   }
 
   #make(): uPlot {
-    const { curves, range, write } = this.#options;
+    const { curves, range, write, tick = write } = this.#options;
+    const scale = zoom();
+    const font = `${Math.round(LETTERS * scale)}px system-ui, sans-serif`;
     const [text, line] = [colour('--muted'), colour('--line')];
     const axis: uPlot.Axis = {
       stroke: text,
-      font: '11px system-ui, sans-serif',
+      font,
       grid: { stroke: line, width: 1 },
       ticks: { show: false },
     };
     const options: uPlot.Options = {
       width: this.#width(),
-      height: HEIGHT,
+      height: this.#height(),
       legend: { show: false },
       cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
       scales: {
@@ -113,8 +120,18 @@ export class Plot {
         y: { range: (_, least, most) => range(least ?? 0, most ?? 0) },
       },
       axes: [
-        { ...axis, size: 26, gap: 4, values: (_, ticks) => ticks.map(short) },
-        { ...axis, size: 52, gap: 4, values: (_, ticks) => ticks.map(write), space: 34 },
+        {
+          ...axis,
+          size: 22 * scale,
+          gap: 4,
+          space: 56 * scale,
+          values: (_, ticks) => ticks.map((step) => (Number.isInteger(step) ? count(step) : '')),
+          label: 'step',
+          labelFont: font,
+          labelSize: 14 * scale,
+          labelGap: 0,
+        },
+        { ...axis, size: 52 * scale, gap: 4, values: (_, ticks) => ticks.map(tick), space: 34 * scale },
       ],
       series: [
         {},
@@ -137,9 +154,14 @@ export class Plot {
     return Math.max(120, Math.floor(this.#box.clientWidth));
   }
 
+  #height(): number {
+    return Math.max(80, Math.floor(this.#box.clientHeight));
+  }
+
   #resize(): void {
-    if (this.#chart !== null && this.#chart.width !== this.#width()) {
-      this.#chart.setSize({ width: this.#width(), height: HEIGHT });
+    const [width, height] = [this.#width(), this.#height()];
+    if (this.#chart !== null && (this.#chart.width !== width || this.#chart.height !== height)) {
+      this.#chart.setSize({ width, height });
     }
   }
 }

@@ -31,7 +31,8 @@ function config(out: string): InlineConfig {
     cacheDir: join(cache, 'vite'),
     resolve: { conditions: ['@polygrad/source', 'module', 'browser', 'development|production'] },
     plugins: [policy],
-    worker: { format: 'es', rolldownOptions: { checks: { pluginTimings: false } } },
+    // One file: what is loaded later elsewhere would be missed by a visitor whose connection has gone.
+    worker: { format: 'es', rolldownOptions: { checks: { pluginTimings: false }, output: { codeSplitting: false } } },
     build: {
       outDir: out,
       emptyOutDir: true,

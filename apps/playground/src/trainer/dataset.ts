@@ -12,34 +12,74 @@ export interface Digits {
 export const MEAN = 0.1307;
 export const DEVIATION = 0.3081;
 
-async function fetchBytes(base: string, name: string): Promise<Uint8Array> {
+const AGAIN = 'Reload the page to try again.';
+/** Milliseconds between two words on how much has come. */
+const TELL_EVERY = 100;
+
+/** Told of every piece that arrives: its bytes, and those of the whole file the first time (0 where the server does not say). */
+type Arrived = (bytes: number, announced: number) => void;
+
+/** A body as it comes. */
+async function collect(response: Response, arrived: Arrived): Promise<Uint8Array> {
+  arrived(0, Number(response.headers.get('Content-Length') ?? 0));
+  const counting = new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      arrived(chunk.length, 0);
+      controller.enqueue(chunk);
+    },
+  });
+  return new Uint8Array(await new Response(response.body?.pipeThrough(counting)).arrayBuffer());
+}
+
+async function fetchBytes(base: string, name: string, arrived: Arrived): Promise<Uint8Array> {
   const address = new URL(`${DATA_FOLDER}/${name}.gz`, base);
   let response: Response;
   try {
     response = await fetch(address);
   } catch {
-    throw new Error(`The images could not be fetched: the server does not answer for ${address.pathname}.`);
+    throw new Error(`The images could not be fetched: the server does not answer for ${address.pathname}. ${AGAIN}`);
   }
   if (!response.ok) {
-    throw new Error(`The images could not be fetched: ${address.pathname} answered ${response.status}.`);
+    throw new Error(`The images could not be fetched: ${address.pathname} answered ${response.status}. ${AGAIN}`);
   }
-  const bytes = new Uint8Array(await response.arrayBuffer());
+  let bytes: Uint8Array;
+  try {
+    bytes = await collect(response, arrived);
+  } catch {
+    throw new Error(`The images could not be fetched: ${address.pathname} broke off. ${AGAIN}`);
+  }
   // Some servers announce .gz files as packed text; then the browser has unpacked them already.
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes;
-  const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const unpacked = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream().pipeThrough(new DecompressionStream('gzip'));
   return new Uint8Array(await new Response(unpacked).arrayBuffer());
 }
 
-/** Fetches both sets. Throws an Error in words where a file is missing or damaged. */
-export async function fetchDigits(base: string): Promise<Digits> {
+/**
+ * Fetches both sets.
+ *
+ * @param progress bytes that have come of those that were announced, at most every 100 milliseconds
+ * @throws Error in words where a file is missing or damaged
+ */
+export async function fetchDigits(
+  base: string,
+  progress: (done: number, total: number) => void = () => {},
+): Promise<Digits> {
+  let [done, total, told] = [0, 0, 0];
+  const arrived: Arrived = (bytes, announced) => {
+    done += bytes;
+    total += announced;
+    if (performance.now() - told < TELL_EVERY) return;
+    told = performance.now();
+    // A server that unpacks on the way announces less than comes.
+    progress(done, done > total ? 0 : total);
+  };
   const { trainImages, trainLabels, testImages, testLabels } = DATA_FILES;
   const files = [trainImages, trainLabels, testImages, testLabels];
-  const [a, b, c, d] = (await Promise.all(files.map((name) => fetchBytes(base, name)))) as [
-    Uint8Array,
-    Uint8Array,
-    Uint8Array,
-    Uint8Array,
-  ];
+  const all = Promise.all(files.map((name) => fetchBytes(base, name, arrived)));
+  // Where one is missing, nobody asks about the others.
+  const [a, b, c, d] = (await all.finally(() => {
+    told = Number.POSITIVE_INFINITY;
+  })) as [Uint8Array, Uint8Array, Uint8Array, Uint8Array];
   const normal = { mean: MEAN, std: DEVIATION };
   return {
     train: imageDatasetFromIdx(a, b, normal, { images: trainImages, labels: trainLabels }),

@@ -22,16 +22,18 @@ import { decodeWeights, encodeWeights } from './weights.ts';
 export class Session implements TrainerApi {
   readonly #bench: Workbench;
   readonly #loop: Loop;
+  readonly #emit: (event: TrainerEvent) => void;
   #digits: Digits | null = null;
   #seed = 1;
 
   constructor(emit: (event: TrainerEvent) => void) {
+    this.#emit = emit;
     this.#bench = new Workbench(emit);
     this.#loop = new Loop(this.#bench, emit);
   }
 
   async load(base: string): Promise<DataReport> {
-    this.#digits ??= await fetchDigits(base);
+    this.#digits ??= await fetchDigits(base, (done, total) => this.#emit({ kind: 'loading', done, total }));
     const { train, test } = this.#digits;
     this.#loop.take({
       sampler: new Sampler(train, this.#seed),

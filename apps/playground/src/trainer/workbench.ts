@@ -4,6 +4,7 @@
  * copies it keeps (`setRecovery`); here the work that was under way is done again, and the visitor is told.
  */
 import { DeviceLostError, getEngine, idle, onLost, setRecovery } from '@polygrad/core';
+import { engineText } from '../common/engine-names.ts';
 import type { LayerSpec } from '../common/layers.ts';
 import type { EngineReport, TrainerEvent } from '../common/protocol.ts';
 import { EngineChoices } from './engines.ts';
@@ -123,7 +124,7 @@ export class Workbench {
     const kept = this.#training === null ? '' : 'The network is kept, with weights at most a second old. ';
     this.#emit({
       kind: 'notice',
-      message: `The device ${loss.device} was lost: ${reason}. ${kept}It runs on ${name} (${device}) now.`,
+      message: `The device ${loss.device} was lost: ${reason}. ${kept}It runs on ${engineText(name, device)} now.`,
     });
     this.#emit({ kind: 'engine', report: this.#engines.report() });
   }

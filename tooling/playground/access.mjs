@@ -1,0 +1,94 @@
+/** Eyes, hands and screens of all sorts. */
+import { expect, it } from 'vitest';
+import { accessibility, reads, ready, status, steps, visit } from './visitor.mjs';
+
+/** @param lab what the tests share: see ../playground.test.mjs */
+export function access(lab) {
+  it('has no violations of accessibility, light and dark, wide and narrow', async () => {
+    const { page } = lab;
+    for (const [width, colorScheme] of [
+      [1400, 'light'],
+      [360, 'dark'],
+    ]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.waitForTimeout(200);
+      expect(await accessibility(page)).toEqual([]);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(overflow).toBeLessThanOrEqual(0);
+    }
+  });
+
+  it('can be used with the keyboard alone', async () => {
+    await visit(lab.browser, lab.site.url, async (own) => {
+      await ready(own);
+      const focus = () =>
+        own.evaluate(
+          () => document.activeElement.id || document.activeElement.name || document.activeElement.className,
+        );
+      const tabTo = async (name) => {
+        for (let i = 0; i < 40; i++) {
+          await own.keyboard.press('Tab');
+          if ((await focus()) === name) return;
+        }
+        expect.fail(`no way by Tab to ${name}`);
+      };
+      await own.keyboard.press('Tab');
+      expect(await focus()).toBe('skip');
+      await tabTo('train');
+      await own.keyboard.press('Enter');
+      await steps(own, 20);
+      await tabTo('rate');
+      await own.keyboard.press('ArrowRight');
+      expect(await own.textContent('#rate-value')).toBe('0.0011');
+      await tabTo('sample');
+      await own.keyboard.press('Space');
+      await reads(own);
+      await tabTo('inspect');
+      await own.keyboard.press('Space');
+      await own.waitForSelector('[data-kernel]');
+      await tabTo('link');
+      await own.keyboard.press('Enter');
+      await own.waitForSelector('#kernel-detail h3');
+      expect(await own.evaluate(() => document.activeElement.tagName)).toBe('H3');
+      await own.focus('#rate');
+      await own.keyboard.press('Shift+Tab');
+      await own.keyboard.press('Shift+Tab');
+      await own.keyboard.press('Space');
+      await status(own, 'Stopped at step');
+    });
+  }, 120_000);
+
+  it('fits telephones, tablets and windows that change, with text of twice the size, and moves nothing where that is not wanted', async () => {
+    const { page } = lab;
+    // Pages in the background draw nothing.
+    await page.bringToFront();
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+    const moving = await page
+      .locator('.bar')
+      .evaluateAll(
+        (bars) => bars.filter((bar) => Number.parseFloat(getComputedStyle(bar).transitionDuration) > 0).length,
+      );
+    expect(moving).toBe(0);
+    for (const size of ['', '200%']) {
+      await page.evaluate((text) => {
+        document.documentElement.style.fontSize = text;
+      }, size);
+      for (const width of [320, 375, 768, 1024, 1440]) {
+        await page.setViewportSize({ width, height: 800 });
+        expect(await overflow(), `${width} pixels, text ${size}`).toBeLessThanOrEqual(0);
+        // Plots follow the window.
+        await page.waitForFunction(() =>
+          [...document.querySelectorAll('.plot')].every(
+            (box) => box.querySelector('.uplot').getBoundingClientRect().width <= box.getBoundingClientRect().width + 1,
+          ),
+        );
+      }
+    }
+    await page.evaluate(() => {
+      document.documentElement.style.fontSize = '';
+    });
+    await page.emulateMedia({ reducedMotion: null });
+  });
+}

@@ -1,0 +1,111 @@
+/** The engine that runs, training, drawing, the kernels of a step. */
+import { expect, it } from 'vitest';
+import { draw, figure, reads, steps, stop } from './visitor.mjs';
+
+/** @param lab what the tests share: see ../playground.test.mjs */
+export function training(lab) {
+  it('says which engine runs, isolated and under a strict policy', async () => {
+    const { page } = lab;
+    expect(await page.textContent('#engine-line')).toMatch(/^CPU.*threads/);
+    expect(await page.textContent('#engines')).toMatch(/CPU.*runs now.*WebAssembly SIMD/);
+    expect(await page.evaluate(() => [crossOriginIsolated, isSecureContext])).toEqual([true, true]);
+    const response = await page.request.get(lab.site.url);
+    const policy = response.headers()['content-security-policy'];
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toMatch(/unsafe-inline|'unsafe-eval'|\*|https?:/);
+    expect(await page.locator('meta[http-equiv="Content-Security-Policy"]').count()).toBe(1);
+  });
+
+  it('trains to 95 % in a limited number of steps, and the page stays responsive', async () => {
+    const { page } = lab;
+    await page.locator('#rate').fill('-2.7');
+    expect(await page.textContent('#rate-value')).toBe('0.002');
+    await page.click('#train');
+    await steps(page, 30);
+    // The main thread has nothing to do but to draw.
+    const lag = await page.evaluate(async () => {
+      const late = [];
+      for (let i = 0; i < 21; i++) {
+        const from = performance.now();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        late.push(performance.now() - from - 10);
+      }
+      return late.sort((a, b) => a - b)[10];
+    });
+    expect(lag).toBeLessThan(200);
+    expect(page.workers().length).toBeGreaterThan(0);
+    const reached = await page.waitForFunction(() => {
+      const [step, accuracy] = ['step', 'accuracy'].map((name) =>
+        Number.parseFloat(document.querySelector(`#figure-${name}`).textContent.replace(',', '')),
+      );
+      return accuracy > 95 ? step : null;
+    });
+    // Less than an epoch.
+    expect(await reached.jsonValue()).toBeLessThan(900);
+    await stop(page);
+    expect(await figure(page, 'accuracy')).toBeGreaterThan(93);
+    for (const name of ['loss', 'epochs', 'speed']) expect(await figure(page, name)).toBeGreaterThan(0);
+    expect(await page.textContent('#figure-memory')).toMatch(/MB$/);
+    for (const title of ['Loss', 'Accuracy', 'Images per second', 'Memory']) {
+      expect(await page.locator(`.plot[aria-label^="${title}: "][aria-label*=" to "] canvas`).count()).toBe(1);
+    }
+  }, 150_000);
+
+  it('reads what is drawn, and test images picked by key', async () => {
+    const { page } = lab;
+    await draw(page, [
+      [0.5, 0.15],
+      [0.47, 0.85],
+    ]);
+    await reads(page, 1);
+    const circle = Array.from({ length: 17 }, (_, i) => [
+      0.5 + 0.22 * Math.sin((i * Math.PI) / 8),
+      0.5 - 0.34 * Math.cos((i * Math.PI) / 8),
+    ]);
+    await draw(page, circle);
+    await reads(page, 0);
+    await page.click('#clear');
+    expect(await page.textContent('#prediction')).toBe('Nothing drawn yet.');
+    await page.focus('[name=sample][value="6"]');
+    await page.keyboard.press('Space');
+    await reads(page, 6);
+    await page.keyboard.press('ArrowRight');
+    await reads(page, 7);
+    expect(await page.textContent('#bars .best')).toMatch(/^7/);
+  });
+
+  it('goes on where it stopped, also with another learning rate and batch', async () => {
+    const { page } = lab;
+    const before = await figure(page, 'step');
+    await page.waitForTimeout(300);
+    expect(await figure(page, 'step')).toBe(before);
+    await page.click('#train');
+    await steps(page, before + 5);
+    await page.focus('#rate');
+    await page.keyboard.press('ArrowLeft');
+    expect(await page.textContent('#rate-value')).toBe('0.0018');
+    await page.selectOption('#batch', '32');
+    await steps(page, (await figure(page, 'step')) + 20);
+    expect(await figure(page, 'loss')).toBeLessThan(1);
+    await stop(page);
+    expect(await page.textContent('#train')).toBe('Resume');
+    expect(await figure(page, 'accuracy')).toBeGreaterThan(93);
+  }, 90_000);
+
+  it('shows the kernels of a step with their times and text', async () => {
+    const { page } = lab;
+    await page.click('#inspect');
+    await page.waitForSelector('[data-kernel]');
+    expect(await page.textContent('#kernels-summary')).toMatch(
+      /^A step of 32 images: \d+ kernels in one batch, .* ms on CPU\.$/,
+    );
+    const rows = await page.locator('#kernel-table tbody tr').count();
+    expect(rows).toBeGreaterThan(10);
+    await page.click('[data-kernel="1"]');
+    const texts = await page.locator('#kernel-detail pre').allTextContents();
+    expect(texts[0]).toMatch(/^program .* grid/);
+    expect(texts[1]).toMatch(/^\(func \$[\s\S]*v128\.load/);
+    await page.selectOption('#kernel-order', 'time');
+    expect(await page.locator('#kernel-table tbody tr').count()).toBe(rows);
+  });
+}
