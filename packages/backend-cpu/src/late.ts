@@ -11,6 +11,7 @@ import type { CpuEngineOptions } from './options.ts';
 /** The 'cpu' backend, whose engine is loaded when it is made. Options: those of `createCpuEngine`. */
 export const lateCpuProvider: BackendProvider = {
   name: 'cpu',
+  late: true,
   async probe(): Promise<Probe> {
     const { probeCpu } = await import('./probe.ts');
     return probeCpu();

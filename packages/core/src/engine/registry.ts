@@ -28,6 +28,8 @@ export interface Probe {
 /** A backend package as the registry sees it. `Options` are the engine's own (threads, device index ...). */
 export interface BackendProvider {
   readonly name: string;
+  /** True where `create` has to load the engine: nothing counts on its being there at once. */
+  readonly late?: boolean;
   probe(): Promise<Probe>;
   create(options?: Readonly<Record<string, unknown>>): Promise<IEngine> | IEngine;
 }
@@ -37,6 +39,8 @@ interface Registry {
   current: IEngine | null;
   /** The CPU engine that holds what others cannot: the one set last, or one made for that. */
   cpu?: IEngine | Promise<IEngine> | null;
+  /** What each copy of this package loads where there may be a second engine. */
+  loads?: Set<() => Promise<void>>;
 }
 
 const key = Symbol.for('polygrad.registry');
@@ -105,10 +109,12 @@ export async function setEngine(
   const state = registry();
   if (typeof engine !== 'string') {
     checkEngine('setEngine', engine);
+    await beside(engine.name, engine);
     return replaceEngine(engine, options);
   }
   const provider = state.providers.get(engine);
   if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`);
+  await beside(engine);
   return replaceEngine(await provider.create(options), options);
 }
 
@@ -116,6 +122,22 @@ export async function setEngine(
 export function checkEngine(op: string, engine: IEngine): void {
   if (typeof engine?.submit !== 'function')
     throw missing(op, `not an engine: ${engine === null ? 'null' : typeof engine}; give one, or a backend's name`);
+}
+
+/** Loads of this copy of the package: a registry may be another copy's. */
+const loads = new Set<() => Promise<void>>();
+
+/** Has `load` done before an engine is set, or made for what others cannot hold, that needs another one beside it. */
+export function beforeOthers(load: () => Promise<void>): void {
+  loads.add(load);
+  (registry().loads ??= new Set()).add(load);
+}
+
+/** Loads what engines need that are not alone. What is loaded is not loaded again. */
+async function beside(name: string, engine?: IEngine): Promise<void> {
+  const { current, providers, loads: shared = [] } = registry();
+  const alone = (current === null || current === engine) && (name === 'cpu' || providers.get('cpu')?.late === true);
+  if (!alone) await Promise.all([...new Set([...loads, ...shared])].map((load) => load()));
 }
 
 const options = new WeakMap<IEngine, Readonly<Record<string, unknown>>>();
@@ -168,13 +190,15 @@ export function cpuEngine(): IEngine | Promise<IEngine> | null {
   if (!provider) return null;
   const made = provider.create();
   if (!('then' in made)) return remembered(made);
-  return (state.cpu = made.then(
-    (engine) => remembered(engine),
-    (error: unknown) => {
+  return (state.cpu = made
+    .then(async (engine) => {
+      await beside('cpu', engine);
+      return remembered(engine);
+    })
+    .catch((error: unknown) => {
       state.cpu = null;
       throw error;
-    },
-  ));
+    }));
 }
 
 /**

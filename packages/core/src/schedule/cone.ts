@@ -13,7 +13,7 @@ import { OperationError } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { IntWriter, intsPerAxis, primitiveCodes } from './encode.ts';
 import { viewBase } from './extent.ts';
-import { storageIn } from './transfer.ts';
+import { storageIn } from './copies.ts';
 
 /** What a collection needs to know besides the outputs. */
 export interface ConeOptions {

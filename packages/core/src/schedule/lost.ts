@@ -3,7 +3,7 @@ import { DeviceLostError } from '../engine/errors.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { showShape } from '../shape/errors.ts';
-import { storageIn } from './transfer.ts';
+import { storageIn } from './copies.ts';
 
 /** True if a leaf's value is gone. One that another engine has a copy of lives there from now on. */
 export function isGone(leaf: Node): boolean {

@@ -11,6 +11,7 @@ import { DeviceLostError } from '../engine/errors.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
+import { storageIn } from './copies.ts';
 import { viewBase, viewSpan } from './extent.ts';
 import { fromDevice, storageBytes, toDevice } from './host-data.ts';
 
@@ -30,19 +31,6 @@ const airborne = new Set<Promise<void>>();
 /** Resolves when all transfers that are under way now have arrived or failed. */
 export async function landed(): Promise<void> {
   await Promise.allSettled([...airborne]);
-}
-
-/** Where a leaf's value is in this pool's engine, or null if it is not there. */
-export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {
-  const storage = node.storage as NodeStorage;
-  const buffer = storage.buffer as PoolBuffer;
-  if (buffer.pool === pool || node.shape.includes(0)) return storage;
-  if (buffer.copies === null) return null;
-  const { strides, offset } = storage.view;
-  const from = viewBase(node.shape, strides, offset);
-  const to = from + viewSpan(node.shape, strides);
-  const copy = buffer.copies.find((c) => c.buffer.pool === pool && pool.lost === null && c.from <= from && c.to >= to);
-  return copy === undefined ? null : { buffer: copy.buffer, view: { strides, offset: offset - copy.from } };
 }
 
 /** True if a leaf's value can be had in this pool's engine without waiting. */

@@ -5,8 +5,7 @@
  * that fails leaves its nodes as recipes: reading them tries again and tells.
  */
 import type { Node } from '../graph/node.ts';
-import { advance } from './placement.ts';
-import { landed } from './transfer.ts';
+import { advance, arrivals } from './placement.ts';
 
 interface Batch {
   readonly nodes: readonly Node[];
@@ -73,5 +72,5 @@ export async function settle(): Promise<void> {
     await (head.arrival as Promise<void>).catch(() => undefined);
     resume();
   }
-  await landed();
+  await arrivals();
 }
