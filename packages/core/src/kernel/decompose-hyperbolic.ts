@@ -23,6 +23,12 @@ const SINH: Coefficients = {
 /** Where e^x is infinite, and half of where tanh is one. */
 const LIMITS: Coefficients = { float32: [90, 9.5], float64: [711, 19.5] };
 
+/** x + x^3 P(x^2): odd functions that are close to x. */
+function oddPoly(m: FloatMath, x: KNode, coefs: readonly number[]): KNode {
+  const square = m.mul(x, x);
+  return m.add(x, m.mul(m.mul(x, square), m.poly(square, coefs)));
+}
+
 /** e^a = 2^n (one + rest) and e^-a = 2^n inverse, for a >= 0. */
 function bothWays(m: FloatMath, a: KNode): { n: Whole; one: KNode; rest: KNode; inverse: KNode } {
   const reduced = reduce(m, m.min(a, m.pick(LIMITS)[0] as number));
@@ -36,7 +42,7 @@ export function sinh(m: FloatMath, x: KNode): KNode {
   const a = m.abs(x);
   const { n, one, rest, inverse } = bothWays(m, a);
   const large = m.mul(m.mul(m.add(one, m.sub(rest, inverse)), m.power(n, -2)), 2);
-  return m.withSign(m.where(m.lt(a, 1), m.oddPoly(a, m.pick(SINH)), large), m.signOf(x));
+  return m.withSign(m.where(m.lt(a, 1), oddPoly(m, a, m.pick(SINH)), large), m.signOf(x));
 }
 
 export function cosh(m: FloatMath, x: KNode): KNode {
@@ -56,5 +62,5 @@ export function tanh(m: FloatMath, x: KNode): KNode {
   const one = m.sub(1, w);
   const rest = m.mul(m.mul(w, m.lost(base, part, sum)), m.mul(w, 0.5));
   const large = m.add(one, m.add(m.sub(m.sub(1, one), w), rest));
-  return m.withSign(m.where(m.lt(a, 0.625), m.oddPoly(a, m.pick(TANH)), large), m.signOf(x));
+  return m.withSign(m.where(m.lt(a, 0.625), oddPoly(m, a, m.pick(TANH)), large), m.signOf(x));
 }

@@ -104,17 +104,6 @@ export abstract class FloatMath extends Exprs {
     for (let i = coefs.length - 2; i >= 0; i--) sum = this.muladd(sum, x, coefs[i] as number);
     return sum;
   }
-  /** The same sum by odd and even powers apart, for long ones: half as many steps wait for each other. */
-  splitPoly(x: KNode, coefs: readonly number[]): KNode {
-    const square = this.mul(x, x);
-    const [even, odd] = [0, 1].map((first) => coefs.filter((_, k) => k % 2 === first)) as [number[], number[]];
-    return this.muladd(this.poly(square, odd), x, this.poly(square, even));
-  }
-  /** x + x^3 P(x^2): odd functions that are close to x. */
-  oddPoly(x: KNode, coefs: readonly number[]): KNode {
-    const square = this.mul(x, x);
-    return this.add(x, this.mul(this.mul(x, square), this.poly(square, coefs)));
-  }
   /** What s = a + b lost, |a| >= |b| or a = 0. */
   lost(a: KNode, b: KNode, s: KNode): KNode {
     return this.add(this.sub(a, s), b);
@@ -138,9 +127,5 @@ export abstract class FloatMath extends Exprs {
   /** True for negative numbers and for -0. The sign survives the way to float32. */
   isNegative(a: KNode): KNode {
     return this.lt(this.bitcast(this.cast(a, 'float32'), 'int32'), 0);
-  }
-  /** The size of `a` with the sign of `b`, zeros included. */
-  copySign(a: KNode, b: KNode): KNode {
-    return this.withSign(this.abs(a), this.signOf(b));
   }
 }
