@@ -13,7 +13,7 @@ import { fmaPrimitive } from '../primitives/fma.ts';
 import { fmodPrimitive } from '../primitives/remainder.ts';
 import { checkDType, type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { floatOperand, floatOperands, given, operand, operands } from '../tensor/operand.ts';
+import { floatOperand, floatOperands, given, operand, operands, sideOf } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { fullLike, onesLike } from './creation.ts';
 import { equal, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
@@ -263,7 +263,7 @@ export function square(x: TensorLike): Tensor {
  * maximum(tensor([1, 5]), 3); // [3, 5]
  */
 export function maximum(a: TensorLike, b: TensorLike): Tensor {
-  return binaryOp('maximum', 'maximum', a, b);
+  return extreme('maximum', a, b, -1);
 }
 
 /**
@@ -273,7 +273,18 @@ export function maximum(a: TensorLike, b: TensorLike): Tensor {
  * minimum(tensor([1, 5]), 3); // [1, 3]
  */
 export function minimum(a: TensorLike, b: TensorLike): Tensor {
-  return binaryOp('minimum', 'minimum', a, b);
+  return extreme('minimum', a, b, 1);
+}
+
+/** Beside a number that lies beyond those of an integer dtype, on the side where it never is the result, a tensor stays as it is. */
+function extreme(op: 'maximum' | 'minimum', a: TensorLike, b: TensorLike, side: -1 | 1): Tensor {
+  beginOp(op);
+  for (const [x, c] of [
+    [a, b],
+    [b, a],
+  ] as const)
+    if (typeof x === 'object' && sideOf(c, nodeOf(x).dtype) === side) return wrap(nodeOf(x));
+  return binaryOp(op, op, a, b);
 }
 
 /**

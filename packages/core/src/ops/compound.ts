@@ -7,7 +7,7 @@ import { isFloat } from '../shape/dtype.ts';
 import { promoteTypes } from '../shape/promotion.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { given, operand, operands } from '../tensor/operand.ts';
+import { given, operand, operands, sideOf } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, cast, div, maximum, mul, neg, floatPair, pair, reciprocal, sub } from './arithmetic.ts';
 import { onesLike } from './creation.ts';
@@ -23,8 +23,8 @@ function orNaN(given: TensorLike, bound: Tensor, beyond: Tensor): Tensor {
 /**
  * x limited to low .. high; NaN, of x or of a bound, stays. Source: Array API `clip`. The gradient at a bound is that of x.
  *
- * @param low smallest result; none if null
- * @param high largest result; none if null
+ * @param low smallest result; none if null, or below all numbers of an integer dtype
+ * @param high largest result; none if null, or above all numbers of an integer dtype
  *
  * @example
  * clip(tensor([-5, 0.5, 5]), -1, 1); // [-1, 0.5, 1]
@@ -32,11 +32,12 @@ function orNaN(given: TensorLike, bound: Tensor, beyond: Tensor): Tensor {
 export function clip(x: TensorLike, low: TensorLike | null, high: TensorLike | null): Tensor {
   return compose('clip', () => {
     let result = wrap(operand(x));
-    if (low !== null) {
+    // A bound beyond all numbers of the dtype is none.
+    if (low !== null && sideOf(low, result.dtype) >= 0) {
       const bound = given(low, result);
       result = where(orNaN(low, bound, less(result, bound)), bound, result);
     }
-    if (high !== null) {
+    if (high !== null && sideOf(high, result.dtype) <= 0) {
       const bound = given(high, result);
       result = where(orNaN(high, bound, less(bound, result)), bound, result);
     }

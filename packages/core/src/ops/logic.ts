@@ -1,5 +1,6 @@
 /**
- * Comparisons, logic and choice. Results of comparisons are bool; operands broadcast and meet in their common dtype.
+ * Comparisons, logic and choice. Results of comparisons are bool; operands broadcast and meet in their common dtype. Numbers that an integer
+ * dtype does not hold - too large, fractions, infinite, NaN - compare as mathematics says, as in NumPy 2.
  *
  * Nothing here has a gradient but `where` and `nanToNum`, which pass it to the side taken.
  */
@@ -7,10 +8,10 @@ import { makeNode } from '../graph/build.ts';
 import { binary, cast, constant, eq, not, where as whereNode } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
 import { beginOp, compose } from '../graph/scope.ts';
-import { type DType, isFloat } from '../shape/dtype.ts';
+import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { operand, operands, weak } from '../tensor/operand.ts';
+import { operand, operands, sideOf, weak } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 
 /** Integers for bool, so that they can be ordered. */
@@ -20,9 +21,35 @@ function orderable(node: Node): Node {
 
 function ordered(op: string, primitive: 'lt' | 'le', a: TensorLike, b: TensorLike, swap: boolean): Tensor {
   beginOp(op);
-  const [p, q] = operands(a, b);
-  const [x, y] = [orderable(p), orderable(q)];
-  return wrap(makeNode(primitive, swap ? [y, x] : [x, y], null));
+  const [low, high] = swap ? [b, a] : [a, b];
+  // Such a number is no element, so x < c is x <= c, and c < x the contrary.
+  if (isStrange(low, high)) return wrap(atMost(low, high, false));
+  if (isStrange(high, low)) return wrap(atMost(high, low, true));
+  const [x, y] = operands(low, high);
+  return wrap(makeNode(primitive, [orderable(x), orderable(y)], null));
+}
+
+/** True for an integer tensor and a number that its dtype does not hold. */
+function isStrange(x: TensorLike, c: TensorLike): boolean {
+  if (typeof x !== 'object' || typeof c === 'object') return false;
+  const { dtype } = nodeOf(x);
+  return sideOf(c, dtype) !== 0 || (typeof c === 'number' && isInteger(dtype) && !Number.isInteger(c));
+}
+
+/** x <= c for such a pair, or c <= x if `turned`. Nothing is true of NaN. */
+function atMost(x: TensorLike, c: TensorLike, turned: boolean): Node {
+  const node = nodeOf(x as Tensor);
+  const side = sideOf(c, node.dtype);
+  const number = Number(c);
+  if (side !== 0 || Number.isNaN(number)) return constant(side === (turned ? -1 : 1) ? 1 : 0, 'bool', node.shape);
+  const result = binary('le', node, weak(Math.floor(number), node.dtype));
+  return turned ? not(result) : result;
+}
+
+/** Whether a == b as a node. */
+function same(a: TensorLike, b: TensorLike): Node {
+  const strange = isStrange(a, b) ? a : isStrange(b, a) ? b : null;
+  return strange === null ? eq(...operands(a, b)) : constant(0, 'bool', nodeOf(strange as Tensor).shape);
 }
 
 /**
@@ -33,7 +60,7 @@ function ordered(op: string, primitive: 'lt' | 'le', a: TensorLike, b: TensorLik
  */
 export function equal(a: TensorLike, b: TensorLike): Tensor {
   beginOp('equal');
-  return wrap(makeNode('eq', operands(a, b), null));
+  return wrap(same(a, b));
 }
 
 /**
@@ -44,8 +71,7 @@ export function equal(a: TensorLike, b: TensorLike): Tensor {
  */
 export function notEqual(a: TensorLike, b: TensorLike): Tensor {
   beginOp('notEqual');
-  const [x, y] = operands(a, b);
-  return wrap(not(eq(x, y)));
+  return wrap(not(same(a, b)));
 }
 
 /**

@@ -7,7 +7,7 @@
 import type { Node } from '../graph/node.ts';
 import { cast, constant, scalar } from '../graph/primitives.ts';
 import { composingDepth, opName } from '../graph/scope.ts';
-import type { DType } from '../shape/dtype.ts';
+import { type DType, highest, isInteger, lowest } from '../shape/dtype.ts';
 import { checkWeak, floatFor, promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from './handle.ts';
 import type { Tensor, TensorLike } from './types.ts';
@@ -23,6 +23,15 @@ export function weak(value: number | boolean | bigint, dtype: DType, fromUser: b
   checkWeak(opName('number'), value, dtype);
   const number = typeof value === 'bigint' ? value : Number(value);
   return fromUser ? scalar(number, dtype) : constant(number, dtype);
+}
+
+/**
+ * On which side of an integer dtype's numbers another lies: 1 above all of them, -1 below; 0 among them, for NaN, and for anything but numbers
+ * beside integers.
+ */
+export function sideOf(value: TensorLike, dtype: DType): -1 | 0 | 1 {
+  if ((typeof value !== 'number' && typeof value !== 'bigint') || !isInteger(dtype)) return 0;
+  return value > highest(dtype) ? 1 : value < lowest(dtype) ? -1 : 0;
 }
 
 /** Node of an operand that meets no other. */
