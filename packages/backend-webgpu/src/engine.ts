@@ -14,6 +14,7 @@ import type {
   EngineMemory,
   EngineTuning,
   KernelSource,
+  ReadyProgress,
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
@@ -183,9 +184,9 @@ export class WebGpuEngine implements Public {
     return kernels;
   }
 
-  ready(): Promise<void> {
+  ready(told?: (progress: ReadyProgress) => void): Promise<void> {
     if (this.#trouble.end !== null) return Promise.reject(this.#trouble.end);
-    return this.#trouble.guard(this.#pipelines.ready());
+    return this.#trouble.guard(this.#pipelines.ready(told));
   }
 
   release(kernels: readonly CompiledKernel[]): void {

@@ -3,7 +3,7 @@
  *
  * Programs that no kernel uses any more stay for a while: a plan that is dropped often comes back.
  */
-import { CompileError } from '@polygrad/core/engine';
+import { CompileError, type ReadyProgress } from '@polygrad/core/engine';
 import { type Program, printProgram } from '@polygrad/core/kernel';
 import { host } from '#host';
 import { explain } from './explain.ts';
@@ -50,6 +50,7 @@ export class Pipelines {
   #asked = 0;
   #done = 0;
   readonly #whenReady: (() => void)[] = [];
+  readonly #told: ((progress: ReadyProgress) => void)[] = [];
   readonly #mostUnused: number;
 
   constructor(
@@ -71,9 +72,13 @@ export class Pipelines {
     return this.#asked - this.#done;
   }
 
-  /** Resolves when none is on its way. */
-  ready(): Promise<void> {
+  /** Resolves when none is on its way; until then `told` hears how many are made. */
+  ready(told?: (progress: ReadyProgress) => void): Promise<void> {
     if (this.pending === 0) return Promise.resolve();
+    if (told !== undefined) {
+      told({ done: this.#done, total: this.#asked });
+      this.#told.push(told);
+    }
     return new Promise((resolve) => {
       this.#whenReady.push(resolve);
     });
@@ -131,6 +136,7 @@ export class Pipelines {
         this.#report(program.name);
         if (this.#done === this.#asked) {
           this.#done = this.#asked = 0;
+          this.#told.length = 0;
           for (const tell of this.#whenReady.splice(0)) tell();
         }
         this.#onSettled(code);
@@ -160,6 +166,8 @@ export class Pipelines {
   }
 
   #report(kernel: string | undefined): void {
-    this.#onCompile?.({ done: this.#done, total: this.#asked, kernel });
+    const progress = { done: this.#done, total: this.#asked, kernel };
+    this.#onCompile?.(progress);
+    for (const told of this.#told) told(progress);
   }
 }

@@ -279,7 +279,7 @@ export { setEager, setPendingLimits } from './graph/recorder.ts';
 export { type KernelRun, type Profile, type ProfileOptions, profile } from './schedule/profile.ts';
 export { onRollback } from './graph/assigned.ts';
 export { isRehearsing } from './graph/rehearsal.ts';
-export { warmup } from './tensor/warmup.ts';
+export { type WarmupOptions, warmup } from './tensor/warmup.ts';
 export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './schedule/runtime.ts';
 export type { Measured } from './tuning/measure.ts';
 export type { ProductShape } from './tuning/product.ts';
@@ -295,7 +295,7 @@ export {
   setEngine,
 } from './engine/registry.ts';
 export { type LostEvent, onLost, type RecoveryPolicy, setRecovery } from './engine/recovery.ts';
-export type { EngineCaps, IEngine, KernelSource } from './engine/engine.ts';
+export type { EngineCaps, IEngine, KernelSource, ReadyProgress } from './engine/engine.ts';
 export {
   CompileError,
   DeviceLostError,

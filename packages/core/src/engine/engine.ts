@@ -73,6 +73,12 @@ export interface Binding {
   readonly bytes: number;
 }
 
+/** Kernels ready, of those asked for since all were ready last. */
+export interface ReadyProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
 /** A kernel ready to dispatch, or becoming ready: engines that compile asynchronously queue behind it. */
 export interface CompiledKernel {
   readonly program: Program;
@@ -150,8 +156,11 @@ export interface IEngine {
   downloadSync?(from: Binding, into: Uint8Array): Uint8Array;
   /** Makes programs ready. Returns at once; throws CompileError for programs the engine refuses. */
   compile(programs: readonly Program[]): readonly CompiledKernel[];
-  /** Resolves when all kernels are ready, or found to be impossible. Left out where `compile` is done when it returns. */
-  ready?(): Promise<void>;
+  /**
+   * Resolves when all kernels are ready, or found to be impossible. Left out where `compile` is done when it returns. Where the engine knows,
+   * `told` hears how far it is: at once, and after every kernel.
+   */
+  ready?(told?: (progress: ReadyProgress) => void): Promise<void>;
   /**
    * A promise of when these kernels are compiled, or refused; null where `submit` would not hold up the program for any of them. Readers
    * wait for it first. Left out where `submit` never waits for that.

@@ -9,6 +9,7 @@ export type {
   EngineMemory,
   EngineTuning,
   IEngine,
+  ReadyProgress,
   KernelSource,
 } from './engine.ts';
 export type { ProductLibrary } from './library.ts';

@@ -4,6 +4,7 @@
  * The function is recorded as always, but where its flushes would run a plan, the plan is only made. Results that no flush
  * computed are given back at the end, assignments are taken back, and the generator of random numbers is where it was.
  */
+import type { ReadyProgress } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import { nextMark } from '../graph/node.ts';
@@ -11,7 +12,7 @@ import { pendingHandles } from '../graph/recorder.ts';
 import { asIfForgotten, beginRehearsal, endRehearsal, isRehearsing } from '../graph/rehearsal.ts';
 import { generatorState, withGenerator } from '../ops/random-key.ts';
 import { ArgumentError } from '../shape/errors.ts';
-import { checkFunction } from '../shape/options.ts';
+import { checkFunction, checkNames } from '../shape/options.ts';
 import { called } from './scope.ts';
 import { stateOf } from '../schedule/engine-state.ts';
 import { prepare } from '../schedule/run.ts';
@@ -29,6 +30,11 @@ setRehearsedFlush(() => {
   if (wanted.length > 0) asIfForgotten(() => prepare(state, wanted, state.global));
 });
 
+export interface WarmupOptions {
+  /** Told how many kernels are ready, where the engine knows (WebGPU): at once, and after every one. */
+  readonly onCompile?: (progress: ReadyProgress) => void;
+}
+
 /**
  * Makes the kernels of a function, for instance a training step, without running it, and resolves when they are ready. On engines
  * that compile slowly (WebGPU) the first step then starts at once.
@@ -38,6 +44,7 @@ setRehearsedFlush(() => {
  * flush several times are prepared as far as their first flush goes, and roughly after that.
  *
  * @param step a synchronous function
+ * @param options onCompile: told how far it is
  * @throws ArgumentError if it returns a promise, or inside another warmup
  * @example
  * const w = zeros([4]);
@@ -45,7 +52,8 @@ setRehearsedFlush(() => {
  * await warmup(step);
  * await w.array(); // [0, 0, 0, 0]
  */
-export async function warmup(step: () => unknown): Promise<void> {
+export async function warmup(step: () => unknown, options: WarmupOptions = {}): Promise<void> {
+  checkNames('warmup', options, 'onCompile!');
   checkFunction('warmup', step);
   if (isRehearsing()) throw new ArgumentError('warmup', 'a warmup is running already; end it before the next one');
   flush();
@@ -59,5 +67,5 @@ export async function warmup(step: () => unknown): Promise<void> {
     for (const handle of [...pendingHandles]) if (!assigned.has(handle) && !handle.kept) handle.dispose();
   }
   flush();
-  await engine.ready?.();
+  await engine.ready?.(options.onCompile);
 }

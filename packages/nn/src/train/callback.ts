@@ -1,4 +1,5 @@
 /** Callbacks: what a training loop tells those who follow it, and how they stop it. */
+import type { ReadyProgress } from '@polygrad/core/functions';
 import type { AnyModule } from '../module/module.ts';
 import { checkOptions } from '../errors.ts';
 
@@ -43,6 +44,8 @@ export interface LoopControl {
 export interface Callback {
   onTrainBegin?(control: LoopControl): void | Promise<void>;
   onEpochBegin?(epoch: number, control: LoopControl): void | Promise<void>;
+  /** While kernels of the first step are made, on engines that tell: so many are ready. Not waited for. */
+  onCompile?(progress: ReadyProgress, control: LoopControl): void;
   /** After every step. Cheap calls only: it is on the way of every batch. */
   onStep?(report: StepReport, control: LoopControl): void | Promise<void>;
   onEpochEnd?(report: EpochReport, control: LoopControl): void | Promise<void>;

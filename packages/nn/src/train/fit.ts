@@ -2,7 +2,7 @@
  * fit: the training loop. Every step is one scope - upload, loss, gradients, optimizer, sums of the loss - and so one
  * submission; the sums are read every few steps, so the loop seldom waits for the device.
  */
-import { scope, type Tensor } from '@polygrad/core/functions';
+import { getEngine, type ReadyProgress, scope, type Tensor, warmup } from '@polygrad/core/functions';
 import { checkOptions, checkInteger, NnError } from '../errors.ts';
 import type { Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
@@ -46,7 +46,7 @@ export interface History {
   readonly stopped: boolean;
 }
 
-type Hook = Exclude<keyof Callback, 'onStep'>;
+type Hook = Exclude<keyof Callback, 'onStep' | 'onCompile'>;
 
 async function tell<H extends Hook>(
   callbacks: readonly Callback[],
@@ -82,6 +82,9 @@ function trainStep(
 
 /**
  * Trains a model: for every batch of every epoch, one step of the optimizer along the gradient of the loss.
+ *
+ * On engines that compile beside the program (WebGPU, OpenCL) the first step is rehearsed with `warmup` of core, which calls model and loss
+ * once more, so that its kernels are ready when it runs; callbacks hear of it by `onCompile`.
  *
  * @param model a module from inputs `x` to predictions; put into training mode for the steps
  * @param data batches with `x` and `y`, as `batches(...)` of `@polygrad/data` gives them; pass `n` is `data.epoch(n)`
@@ -133,6 +136,19 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     ]);
   };
 
+  let prepared = false;
+  /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */
+  const prepare = async (step: () => void): Promise<void> => {
+    prepared = true;
+    if (getEngine().ready === undefined) return;
+    const onCompile = (made: ReadyProgress): void => {
+      for (const callback of callbacks) callback.onCompile?.(made, control);
+    };
+    // What is wrong with a step is told when it runs.
+    await warmup(step, { onCompile }).catch(() => {});
+    signal?.throwIfAborted();
+  };
+
   const trainEpoch = async (
     epoch: number,
   ): Promise<{ loss: number; metrics: Record<string, number>; seconds: number; steps: number }> => {
@@ -142,7 +158,9 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     let current: Pick<StepReport, 'loss' | 'metrics'> = { loss: null, metrics: {} };
     for await (const batch of passOf(data, epoch)) {
       signal?.throwIfAborted();
-      trainStep(model, batch, options, names, meter);
+      const step = (): void => trainStep(model, batch, options, names, meter);
+      if (!prepared) await prepare(step);
+      step();
       if (meter.batches % readEvery === 0) {
         const { loss, ...values } = await readMeter(epoch);
         current = { loss: loss!, metrics: values };

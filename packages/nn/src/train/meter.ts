@@ -2,7 +2,7 @@
  * Meters: sums over batches that stay on the device until they are read, so that following a loss costs no wait.
  * And metrics: what can be measured besides the loss.
  */
-import { argMax, cast, detach, equal, keep, noGrad, sum, type Tensor } from '@polygrad/core/functions';
+import { argMax, cast, detach, equal, isRehearsing, keep, noGrad, sum, type Tensor } from '@polygrad/core/functions';
 import { filled } from '../init/filled.ts';
 
 /** A score for every row of a batch: any tensor whose sum over the rows is the sum of scores. */
@@ -50,6 +50,7 @@ export class Meter {
         total.assign(total.add(sum(detach(value))));
       }
     });
+    if (isRehearsing()) return;
     this.#rows += rows;
     this.#batches++;
   }

@@ -11,6 +11,7 @@ export type ProgressStyle = 'auto' | 'bar' | 'lines' | 'none';
 interface Bar {
   start(total: number, value: number, payload: Record<string, string>): void;
   update(value: number, payload: Record<string, string>): void;
+  setTotal(total: number): void;
   stop(): void;
 }
 
@@ -79,29 +80,45 @@ export function progress(
   const wantsBar = style === 'bar' || (style === 'auto' && host?.stdout?.isTTY === true);
   let library: BarLibrary | null = null;
   let bar: Bar | null = null;
+  let compiling = false;
   const stop = (): void => {
     bar?.stop();
     bar = null;
+  };
+  const show = (bars: BarLibrary, value: number, total: number, payload: Record<string, string>): void => {
+    if (bar !== null) {
+      bar.setTotal(total);
+      bar.update(value, payload);
+      return;
+    }
+    bar = new bars.SingleBar({
+      format: '{epoch} [{bar}] {value}/{total}  {text}  {eta} s left',
+      barCompleteChar: '=',
+      barIncompleteChar: ' ',
+      hideCursor: true,
+      clearOnComplete: true,
+      stopOnComplete: false,
+      fps: 10,
+    });
+    bar.start(total, value, payload);
   };
   return {
     async onTrainBegin() {
       if (wantsBar) library = await loadBars();
     },
+    onCompile({ done, total }) {
+      if (library !== null) show(library, done, total, { epoch: 'kernels', text: '' });
+      else if (!compiling) write(`compiling ${total} kernels`);
+      compiling = true;
+    },
     onStep(report, { epochs }) {
+      if (compiling) stop();
+      compiling = false;
       if (library === null || report.steps === undefined) return;
-      const payload = { epoch: `epoch ${report.epoch + 1}/${epochs}`, text: barText(report) };
-      if (bar === null) {
-        bar = new library.SingleBar({
-          format: '{epoch} [{bar}] {value}/{total}  {text}  {eta} s left',
-          barCompleteChar: '=',
-          barIncompleteChar: ' ',
-          hideCursor: true,
-          clearOnComplete: true,
-          stopOnComplete: false,
-          fps: 10,
-        });
-        bar.start(report.steps, report.step, payload);
-      } else bar.update(report.step, payload);
+      show(library, report.step, report.steps, {
+        epoch: `epoch ${report.epoch + 1}/${epochs}`,
+        text: barText(report),
+      });
       if (report.step === report.steps) stop();
     },
     onEpochEnd(report, { epochs }) {
