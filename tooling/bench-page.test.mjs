@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
+import { fileOf, readArguments } from '../apps/bench/page/arguments.mjs';
 import { makersOf, trouble } from '../apps/bench/page/fixtures/participants.mjs';
 import { runRows } from '../apps/bench/page/rows.mjs';
 import { judged, sheet } from '../apps/bench/page/sheet.mjs';
@@ -177,6 +178,23 @@ it('commands of the repository pass signals on and end as their target does', as
     once('ready', (child) => child.kill('SIGTERM')),
   );
   expect(code).toBe(7);
+});
+
+it('the bench in the browser refuses what it cannot do before it starts anything', () => {
+  const read = (...args) => readArguments(args, ['tfjs']);
+  expect(() => read('--run-seconds', '0')).toThrow("--run-seconds is '0'; give a whole number from 1 to 999");
+  expect(() => read('--minutes', 'x')).toThrow("--minutes is 'x'");
+  expect(() => read('--peers', 'nobody')).toThrow("--peers names 'nobody'; give some of tfjs, or none");
+  expect(() => read('--engine', 'gpu')).toThrow("--engine is 'gpu'; give one of cpu, webgpu, all");
+  expect(read('--run-seconds', '7', '--filter', 'a,b')).toMatchObject({
+    minutes: 20,
+    filter: ['a', 'b'],
+    peers: ['tfjs'],
+  });
+  expect(read('--run-seconds', '7').paceOf('webgpu').runMs).toBe(7000);
+  expect(() => fileOf(join(folder, 'missing', 'x.json'))).toThrow('its folder is not there');
+  expect(() => fileOf(folder)).toThrow('that is a folder');
+  expect(fileOf(join(folder, 'x.json'))).toBe(join(folder, 'x.json'));
 });
 
 const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser');

@@ -1,4 +1,6 @@
 /** The arguments of the command. */
+import { accessSync, constants, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const bounds = { startMs: 90_000, runMs: 20_000 };
@@ -58,4 +60,18 @@ export function readArguments(args, peerNames) {
     minutes: minutes ?? (values.quick ? overall.quick : overall.full),
     filter: values.filter?.split(','),
   };
+}
+
+/** The file to write, or null; npm runs scripts in the root folder, and what a person typed is relative to where they are. */
+export function fileOf(json) {
+  if (json === undefined) return null;
+  const file = resolve(process.env.INIT_CWD ?? '.', json);
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch {
+    throw new Error(`--json is '${json}'; its folder is not there or cannot be written to`);
+  }
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw new Error(`--json is '${json}'; that is a folder, give a file name`);
+  return file;
 }

@@ -7,12 +7,11 @@
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { resolve } from 'node:path';
 import { findChromium } from '../../../tooling/browser/chromium.mjs';
 import { inPage } from '../../../tooling/browser/page.mjs';
 import { isolation } from '../../../tooling/browser/server.mjs';
 import { describeMachine, describeRevision, load } from '../dist/machine.js';
-import { readArguments, usageOf } from './arguments.mjs';
+import { fileOf, readArguments, usageOf } from './arguments.mjs';
 import { openBrowser } from './browser.mjs';
 import { casesOf } from './cases.mjs';
 import { installPeers, pageFiles, versions } from './files.mjs';
@@ -110,8 +109,10 @@ async function runEngine(path, engine, options, entry, controller, write) {
  */
 export async function main(args, { entry = page, peerNames = allPeers } = {}) {
   let options;
+  let file;
   try {
     options = readArguments(args, peerNames);
+    file = fileOf(options.json);
   } catch (error) {
     process.stderr.write(`bench: ${error.message}\n${usageOf(peerNames)}\n`);
     return 2;
@@ -137,8 +138,6 @@ export async function main(args, { entry = page, peerNames = allPeers } = {}) {
     quick: options.quick,
     loadBefore: load(),
   };
-  // npm runs scripts in the root folder; what the person typed is relative to where they are.
-  const file = options.json === undefined ? null : resolve(process.env.INIT_CWD ?? '.', options.json);
   const runs = [];
   const write = (current) => {
     if (file === null) return;
