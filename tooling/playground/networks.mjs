@@ -35,7 +35,9 @@ export function networks(lab) {
     await page.click('[data-add=linear]');
     await page.keyboard.press('ControlOrMeta+A');
     await page.keyboard.type('32');
-    expect(await page.textContent('#network-summary')).toMatch(/^101,\d{3} parameters – not built yet/);
+    expect(await page.textContent('#network-summary')).toMatch(
+      /^101,\d{3} parameters, 382,912 multiplications for an image – not built yet/,
+    );
     await page.click('.layer:nth-child(4) .up');
     expect(await page.textContent('#network-error')).toMatch(/^Layer 4: a linear layer before it/);
     expect(await page.isDisabled('#build')).toBe(true);

@@ -45,12 +45,14 @@ describe('planNetwork', () => {
       ],
       features: 784,
       parameters: 9098,
+      work: 784 * 8 * 9 + 196 * 16 * 72 + 7840,
     });
-    expect(planNetwork([])).toEqual({ shapes: [], features: 784, parameters: 7850 });
+    expect(planNetwork([])).toEqual({ shapes: [], features: 784, parameters: 7850, work: 7840 });
     expect(planNetwork(parseLayers('pool 3, linear 20, linear 5'))).toEqual({
       shapes: [[1, 9, 9], [20], [5]],
       features: 5,
       parameters: 82 * 20 + 21 * 5 + 6 * 10,
+      work: 81 * 20 + 20 * 5 + 5 * 10,
     });
   });
 
@@ -62,6 +64,7 @@ describe('planNetwork', () => {
     ['conv 8x10', 0, /kernel must be/],
     ['pool 1', 0, /window must be a whole number from 2 to 4/],
     ['linear 513', 0, /units must be/],
+    ['conv 64x9, conv 64x9, pool 4', -1, /multiply 264 million times for each image, the most is 100 million; pool/],
     ['conv 64, linear 512', -1, /25,69\d,\d{3} parameters, the most is 2,000,000/],
     [
       'pool, pool, linear 1, linear 1, linear 1, linear 1, linear 1, linear 1, linear 1',

@@ -32,6 +32,8 @@ export interface NetworkPlan {
   /** What the last layer is given. */
   readonly features: number;
   readonly parameters: number;
+  /** Multiplications for one image, which say how long a step takes. */
+  readonly work: number;
 }
 
 export const IMAGE_SIZE = 28;
@@ -56,9 +58,10 @@ export interface Limit {
   readonly name: string;
 }
 
-/** Most layers, and most numbers a network may have: what a visitor's machine trains without trouble. */
+/** Most layers, numbers and multiplications for an image that a network may have: what a visitor's machine trains without trouble. */
 const MOST_LAYERS = 8;
 const MOST_PARAMETERS = 2_000_000;
+const MOST_WORK = 100_000_000;
 
 /** The network of `npm start`. */
 export const DEFAULT_LAYERS: readonly LayerSpec[] = [
@@ -131,19 +134,20 @@ function check(index: number, value: number, { least, most, name }: Limit): void
 /**
  * Shapes and number of parameters of the network for 28 x 28 images.
  *
- * @throws LayerError where a size is out of range, an image becomes too small, or layers are in an impossible order
+ * @throws LayerError where a size is out of range, an image becomes too small, layers are in an impossible order, or it is too much
  */
 export function planNetwork(layers: readonly LayerSpec[]): NetworkPlan {
   if (layers.length > MOST_LAYERS) {
     throw new LayerError(-1, `${layers.length} layers are more than the ${MOST_LAYERS} this page takes; remove some`);
   }
   let at: LayerShape = [1, IMAGE_SIZE, IMAGE_SIZE];
-  let parameters = 0;
+  let [parameters, work] = [0, 0];
   const shapes: LayerShape[] = [];
   for (const [index, layer] of layers.entries()) {
     if (layer.kind === 'linear') {
       check(index, layer.units, LIMITS.units);
       parameters += (featuresOf(at) + 1) * layer.units;
+      work += featuresOf(at) * layer.units;
       at = [layer.units];
     } else if (at.length === 1) {
       throw new LayerError(index, 'a linear layer before it has made the image one row of numbers; move it up');
@@ -152,6 +156,7 @@ export function planNetwork(layers: readonly LayerSpec[]): NetworkPlan {
       check(index, layer.kernel, LIMITS.kernel);
       const [channels, height, width]: readonly [number, number, number] = at;
       parameters += (channels * layer.kernel ** 2 + 1) * layer.channels;
+      work += channels * layer.kernel ** 2 * layer.channels * height * width;
       at = [layer.channels, height, width];
     } else {
       check(index, layer.size, LIMITS.size);
@@ -168,13 +173,20 @@ export function planNetwork(layers: readonly LayerSpec[]): NetworkPlan {
   }
   const features = featuresOf(at);
   parameters += (features + 1) * CLASSES;
+  work += features * CLASSES;
   if (parameters > MOST_PARAMETERS) {
     throw new LayerError(
       -1,
       `The network would have ${parameters.toLocaleString('en')} parameters, the most is ${MOST_PARAMETERS.toLocaleString('en')}; pool more or use fewer units`,
     );
   }
-  return { shapes, features, parameters };
+  if (work > MOST_WORK) {
+    throw new LayerError(
+      -1,
+      `The network would multiply ${Math.round(work / 1e6).toLocaleString('en')} million times for each image, the most is ${MOST_WORK / 1e6} million; pool before large convolutions or use fewer channels`,
+    );
+  }
+  return { shapes, features, parameters, work };
 }
 
 function featuresOf(shape: LayerShape): number {

@@ -14,7 +14,7 @@ import {
 import type { NetworkReport, NetworkSettings } from '../common/protocol.ts';
 import { button, byId, element } from './dom.ts';
 import { guarded } from './notices.ts';
-import { count } from './numbers.ts';
+import { count, short } from './numbers.ts';
 
 const KIND_NAMES: Readonly<Record<LayerKind, string>> = {
   conv: 'Convolution',
@@ -170,12 +170,12 @@ export class LayerList {
     for (const row of rows) row.classList.remove('wrong');
     try {
       const { layers } = this.settings();
-      const { shapes, parameters } = planNetwork(layers);
+      const { shapes, parameters, work } = planNetwork(layers);
       for (const [index, shape] of shapes.entries()) {
         rows[index]!.querySelector('.layer-shape')!.textContent = `→ ${shapeText(shape)}`;
       }
       const changed = this.#key(layers, this.#seed.value) !== this.#built;
-      this.#summary.textContent = `${count(parameters)} parameters${changed ? ' – not built yet; building starts with new weights' : ''}`;
+      this.#summary.textContent = `${count(parameters)} parameters, ${work < 1e6 ? count(work) : `${short(work / 1e6)} million`} multiplications for an image${changed ? ' – not built yet; building starts with new weights' : ''}`;
       this.#error.textContent = '';
       this.#build.disabled = !changed;
     } catch (error) {

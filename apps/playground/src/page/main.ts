@@ -101,7 +101,7 @@ async function start(): Promise<void> {
     built = report;
     layers.show(report);
     drawing.fresh = false;
-    training.reset(`Weights of ${name} loaded; measuring on all test images …`);
+    training.reset(`Weights of ${name} loaded; measuring on the test images …`);
     drawing.refresh();
     await api.measure();
     training.say(`Weights of ${name} loaded, ready to go on.`);

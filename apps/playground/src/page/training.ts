@@ -92,7 +92,7 @@ export class TrainingPanel {
   async toggle(): Promise<void> {
     if (this.#running) {
       this.#train.disabled = true;
-      this.say('Stopping, and measuring on all test images …');
+      this.say('Stopping, and measuring on the test images …');
       try {
         await this.#api.pause();
       } finally {

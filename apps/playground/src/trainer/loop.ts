@@ -14,6 +14,9 @@ const SLICE = 500;
 /** Test images of an evaluation while training goes on; when it rests, all are used. */
 const QUICK = 2000;
 
+/** Milliseconds after which an evaluation makes do with the images it has seen: nobody waits longer for a training to stop. */
+const LONGEST = 8000;
+
 /** What a loop needs of the images. */
 export interface LoopData {
   readonly sampler: Sampler;
@@ -77,7 +80,7 @@ export class Loop {
     await this.#ended;
   }
 
-  /** Counts the test images that are recognised, all of them, and reports. */
+  /** Counts the test images that are recognised, all of them if there is time, and reports. */
   async measure(): Promise<void> {
     const means = await this.#bench.use((training) => training.means());
     await this.#evaluate(this.#need().test.size, means);
@@ -131,18 +134,19 @@ export class Loop {
     const { test, order } = this.#need();
     const total = Math.min(count, test.size);
     const network = this.#bench.need();
-    let right = 0;
-    for (let from = 0; from < total; from += SLICE) {
+    let [right, seen] = [0, 0];
+    for (let from = 0; from < total && (from === 0 || performance.now() - start < LONGEST); from += SLICE) {
       const part = await this.#bench.use((training) =>
         training === network ? training.recognised(test, order, from, Math.min(total, from + SLICE)) : null,
       );
       // Another network has taken its place.
       if (part === null) return;
       right += part;
+      seen = Math.min(total, from + SLICE);
       await turn();
     }
     this.#pacer.evaluated(performance.now() - start);
-    this.#report(means, { share: right / total, images: total });
+    this.#report(means, { share: right / seen, images: seen });
   }
 
   #report(means: Means | null, test: { readonly share: number; readonly images: number } | null): void {
