@@ -4,6 +4,7 @@
 import { type DType, dtypeInfo, highest, isFloat, lowest } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode, ReduceOp } from './ir.ts';
+import { nodesOf } from './traverse.ts';
 
 /** The dtype a reduction computes in. */
 export function accumulatorDtype(dtype: DType): DType {
@@ -57,4 +58,11 @@ export function takesPlace(e: Exprs, op: 'argmax' | 'argmin', a: KNode, b: KNode
   const number = e.eq(a, a);
   if (simt) return e.or(beyond, e.and(e.not(e.eq(b, b)), number));
   return e.and(number, e.not(op === 'argmax' ? e.le(b, a) : e.le(a, b)));
+}
+
+/** True for a reduction that elements may enter twice; not of stages, which are filled anew for every part of a loop. */
+export function mayEnterTwice(n: KNode): boolean {
+  if (n.op !== 'REDUCE' || n.arg.op === 'sum' || n.arg.op === 'prod') return false;
+  for (const x of nodesOf([n.src[0] as KNode])) if (x.op === 'STAGE') return false;
+  return true;
 }

@@ -9,6 +9,7 @@ import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
+import { mayEnterTwice } from './linearize-combine.ts';
 import { Reduction } from './linearize-reduce.ts';
 import { copiesOf, lanesOf, type Scope } from './linearize-scope.ts';
 import type { Values } from './linearize-values.ts';
@@ -209,8 +210,7 @@ export class Nest {
     if (reduceColumns === undefined)
       throw new Error('[linearize] columns: the engine needs a lowering for vectors, see caps.lowering');
     const nodes = wave.filter(isAlike);
-    // An extremum does not change where an element comes twice.
-    const repeatable = nodes.every((n) => n.arg.op !== 'sum' && n.arg.op !== 'prod');
+    const repeatable = nodes.every(mayEnterTwice);
     reduceColumns(nodes, column, this.#values, this.#options, (range, roots, run) => {
       this.#emit([{ ranges: [range], roots, run: () => void run(), perCopy: false, repeatable }]);
     });
@@ -240,11 +240,13 @@ export class Nest {
     const { lanes, threads, caps } = this.#options;
     const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r) as readonly Mode[];
     const own = new Set(nodes.flatMap((n) => ownRanges(n)));
+    const again = !this.#options.simt && nodes.every(mayEnterTwice);
     for (const r of own) {
       if (r.arg.kind !== 'vector') continue;
       const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
-      this.#modes.set(r, vectorModes(r.arg.extent, r.src.length === 0, blocked ? 1 : lanes, unroll, 'elements'));
+      const exact = r.src.length === 0;
+      this.#modes.set(r, vectorModes(r.arg.extent, exact, blocked ? 1 : lanes, unroll, 'elements', again));
     }
     // Threads fill a stage together: none may still read what was there, and all wait until it is full.
     const filled = threads > 1 && nodes.some((n) => n.op === 'STAGE');

@@ -46,7 +46,8 @@ export function vectorModes(
     return modes;
   }
   if (rest >= lanes) modes.push({ count: exact && together === 'all' ? Math.floor(rest / lanes) : 1, lanes });
-  if (again && exact && tail > 1 && modes.length > 0) modes.push({ count: 1, lanes, again });
+  if (again && exact && tail > (together === 'elements' ? 0 : 1) && modes.length > 0)
+    modes.push({ count: 1, lanes, again });
   else if (tail > 0) modes.push(exact && together !== null && tail < 4 ? { count: tail, lanes: 1 } : scalarMode);
   return modes;
 }
