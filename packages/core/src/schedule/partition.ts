@@ -22,10 +22,11 @@ import { isBakedIn, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { Reach } from './reach.ts';
 import { needSources } from './sources.ts';
 
-/** Parts of a concatenation that one kernel stores at most. */
+/** Parts of a concatenation that one kernel stores at most, where so many and the result may be bound. */
 const mostParts = 7;
 
 export class Partition {
+  readonly #mostParts: number;
   readonly graph: PlanGraph;
   readonly facts: Facts;
   readonly context: DraftContext = { e: new Exprs(), free: new FreeRanges(), reach: new Reach() };
@@ -41,8 +42,9 @@ export class Partition {
   /** Kernels by what they compute, for nodes that may be stored beside their like. */
   readonly #kin = new Map<string, KernelDraft[]>();
 
-  constructor(graph: PlanGraph, alone: ReadonlySet<PlanNode> = new Set()) {
+  constructor(graph: PlanGraph, alone: ReadonlySet<PlanNode> = new Set(), maxBindings: number = mostParts + 1) {
     this.graph = graph;
+    this.#mostParts = Math.min(mostParts, maxBindings - 1);
     this.alone = alone;
     this.facts = factsOf(graph);
     this.demands = graph.nodes.map(() => []);
@@ -191,11 +193,11 @@ export class Partition {
   storeParts(node: PlanNode, axis: number): void {
     const { e } = this.context;
     let start = 0;
-    for (let first = 0; first < node.src.length; first += mostParts) {
+    for (let first = 0; first < node.src.length; first += this.#mostParts) {
       const kernel = new KernelDraft(this.context, []);
       kernel.closed = true;
       this.kernels.push(kernel);
-      for (const part of node.src.slice(first, first + mostParts)) {
+      for (const part of node.src.slice(first, first + this.#mostParts)) {
         const { axes, index } = loopsOver(e, part.shape);
         const demand = this.demand(kernel, part, index, axes);
         const at = index.map((i, k) => (k === axis ? e.add(i, e.i32(start)) : i));

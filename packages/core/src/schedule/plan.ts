@@ -146,7 +146,7 @@ function elementSize(dtype: DType, elementBytes: readonly number[]): number {
 function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Partition; units: Unit[] } {
   const alone = new Set<PlanNode>();
   for (let attempt = 0; ; attempt++) {
-    const partition = new Partition(graph, alone);
+    const partition = new Partition(graph, alone, maxBindings);
     const forced = new Set<PlanNode>();
     let relieved = false;
     for (const [kernel, bound] of bindingsOf(partition)) {

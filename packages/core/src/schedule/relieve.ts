@@ -63,7 +63,7 @@ const inOrder = ({ demands }: KernelDraft): Demand[] =>
   [...demands.values()].sort((a, b) => a.node.index - b.node.index);
 
 const isMovable = ({ inline, node }: Demand): boolean =>
-  inline && !node.forced && node.role !== 'movement' && node.role !== 'leaf';
+  inline && !node.forced && (node.role !== 'movement' || node.op === 'concat') && node.role !== 'leaf';
 
 /** The largest part of the kernel's expressions that fits a kernel of its own. */
 function largestPart(kernel: KernelDraft, maxBindings: number): Demand | null {
