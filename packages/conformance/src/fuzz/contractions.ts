@@ -23,6 +23,12 @@ function drawn(pool: Pool, dtype: DType, shape: readonly number[]): Value {
   );
 }
 
+/** The least value of a dtype: the maximum of nothing. */
+function leastOf(dtype: DType): number {
+  if (isFloat(dtype)) return Number.NEGATIVE_INFINITY;
+  return dtype.startsWith('u') ? 0 : -(2 ** (Number(/\d+$/.exec(dtype)?.[0]) - 1));
+}
+
 const operand = (pool: Pool, rank: number, most = 8, fits: (v: Value) => boolean = () => true): Value | null =>
   pool.pick((v) => isNumber(v) && v.shape.length >= rank && v.shape.length <= most && small(v) && fits(v));
 
@@ -179,7 +185,8 @@ function pooling(kind: 'max' | 'avg', rank: number) {
     };
     const f =
       kind === 'max'
-        ? (taps: { value: number; position: number }[]) => largest(taps).value
+        ? // Dilated windows may have no element at all.
+          (taps: { value: number; position: number }[]) => (taps.length === 0 ? leastOf(x.dtype) : largest(taps).value)
         : (taps: { value: number; position: number }[], padded: number) => sumOf(taps) / padded;
     return {
       op: `${kind}Pool${rank}d`,

@@ -57,7 +57,14 @@ export function composingDepth(): number {
 export function adopt(handle: TrackedHandle): void {
   if (depth !== 0) stack.push(handle);
   trackHandle(handle);
-  if (holding === 0) checkLimits();
+  if (holding !== 0) return;
+  try {
+    checkLimits();
+  } catch (error) {
+    // Nobody gets the new handle.
+    handle.dispose();
+    throw error;
+  }
 }
 
 /** Lets the scope in progress, if there is one, end something that is no tensor. */

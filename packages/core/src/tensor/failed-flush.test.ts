@@ -16,6 +16,7 @@ import {
   sin,
   type Tensor,
   tensor,
+  tile,
 } from '../index.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 
@@ -63,6 +64,16 @@ afterEach(async () => {
 const add = async (): Promise<unknown> => scope(() => tensor([1]).add(1)).array();
 
 describe('a flush that fails', () => {
+  it('leaves no tensor behind where too much is pending and the operation throws', async () => {
+    const x = tensor([1, 2]);
+    const { numTensors } = memory();
+    // More than 512 MiB: it is computed as soon as it is recorded.
+    expect(() => tile(x, [2 ** 28])).toThrow(OutOfMemoryError);
+    expect(memory().numTensors).toBe(numTensors);
+    expect(await add()).toEqual([2]);
+    x.dispose();
+  });
+
   it('fails once: later work is done, and whoever reads is told again', async () => {
     const big = rand([6_000]);
     expect(() => flush()).toThrow(OutOfMemoryError);
