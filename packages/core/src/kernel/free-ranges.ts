@@ -5,7 +5,7 @@
  * nodes with equal lists.
  */
 import type { KNode, KNodeOf } from './ir.ts';
-import { idOf } from './node.ts';
+import { idOf, inner } from './node.ts';
 import { sourcesFirst } from './traverse.ts';
 
 export type Range = KNodeOf<'RANGE'>;
@@ -39,31 +39,32 @@ export function ownRanges(n: KNode): RangeList {
   return n.src.slice(1) as readonly KNode[] as RangeList;
 }
 
-/** Computes free ranges with a memory; one instance per kernel. */
-export class FreeRanges {
-  readonly #known = new Map<KNode, RangeList>();
+const isKnown = (n: KNode): boolean => inner(n).free !== null;
+const sources = (n: KNode): readonly KNode[] => (n.op === 'RANGE' ? none : n.src);
+const remember = (n: KNode): void => {
+  inner(n).free = compute(n);
+};
 
-  of(root: KNode): RangeList {
-    const known = this.#known.get(root);
-    if (known !== undefined) return known;
-    sourcesFirst(
-      root,
-      (n) => this.#known.has(n),
-      (n) => (n.op === 'RANGE' ? none : n.src),
-      (n) => this.#known.set(n, this.#compute(n)),
-    );
-    return this.#known.get(root) as RangeList;
+function known(n: KNode): RangeList {
+  return inner(n).free as readonly KNode[] as RangeList;
+}
+
+function compute(n: KNode): RangeList {
+  if (n.op === 'RANGE') return [n];
+  if (n.op === 'REDUCE' || n.op === 'STAGE') {
+    const within = known(n.src[0] as KNode);
+    return within.length === 0 ? none : within.filter((r) => !n.src.includes(r, 1));
   }
+  let all = none;
+  for (let i = 0; i < n.src.length; i++) all = union(all, known(n.src[i] as KNode));
+  return all;
+}
 
-  #compute(n: KNode): RangeList {
-    if (n.op === 'RANGE') return [n];
-    if (n.op === 'REDUCE' || n.op === 'STAGE') {
-      const inner = this.#known.get(n.src[0] as KNode) as RangeList;
-      return inner.length === 0 ? none : inner.filter((r) => !n.src.includes(r, 1));
-    }
-    let all = none;
-    for (const s of n.src) all = union(all, this.#known.get(s) as RangeList);
-    return all;
+/** Computes free ranges; every node remembers its own. */
+export class FreeRanges {
+  of(root: KNode): RangeList {
+    if (inner(root).free === null) sourcesFirst(root, isKnown, sources, remember);
+    return known(root);
   }
 
   /** True if the expression depends on the range. */

@@ -37,6 +37,8 @@ export class NodeObject {
   lo: number = Number.NEGATIVE_INFINITY;
   hi: number = Number.POSITIVE_INFINITY;
   linear: Linear | null = null;
+  /** The ranges it depends on (free-ranges.ts). */
+  free: readonly KNode[] | null = null;
 
   constructor(
     op: KOp,

@@ -3,7 +3,6 @@
  *
  * Called once per node. Anything that might wrap, and anything not listed, has the bounds of its dtype.
  */
-import type { DType } from '../shape/dtype.ts';
 import type { KNode } from './ir.ts';
 import { inner, type NodeObject } from './node.ts';
 import { dtypeRange } from './simplify-fold.ts';
@@ -12,16 +11,19 @@ type Interval = readonly [number, number];
 
 /** Sets `lo` and `hi` of a new node. Floats keep infinite bounds. */
 export function setBounds(n: NodeObject): void {
-  if (n.dtype === 'void' || n.dtype.includes('float')) return;
-  const full = dtypeRange[n.dtype as DType];
-  const found = n.dtype.endsWith('64') ? null : boundsOf(n as unknown as KNode);
+  const { dtype } = n;
+  // Most nodes are floats or int32.
+  if (dtype === 'float32' || dtype === 'void' || dtype.includes('float')) return;
+  const full = dtypeRange[dtype];
+  const found = dtype !== 'int32' && dtype.endsWith('64') ? null : boundsOf(n as unknown as KNode);
   const fits = found !== null && found[0] >= full[0] && found[1] <= full[1];
   n.lo = fits ? found[0] : full[0];
   n.hi = fits ? found[1] : full[1];
 }
 
 function boundsOf(n: KNode): Interval | null {
-  const [a, b] = n.src.map(inner) as [NodeObject, NodeObject];
+  const { src } = n;
+  const [a, b] = [src[0], src[1]] as unknown as [NodeObject, NodeObject];
   switch (n.op) {
     case 'CONST':
       return [n.arg.value as number, n.arg.value as number];
@@ -56,8 +58,8 @@ function boundsOf(n: KNode): Interval | null {
     case 'SUB':
       return [a.lo - b.hi, a.hi - b.lo];
     case 'MUL': {
-      const p = [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi];
-      return [Math.min(...p), Math.max(...p)];
+      const [p, q, r, s] = [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi];
+      return [Math.min(p, q, r, s), Math.max(p, q, r, s)];
     }
     case 'IDIV': {
       if (b.lo > 0) {

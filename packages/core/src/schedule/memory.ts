@@ -30,24 +30,20 @@ function largestFirst(items: readonly Lifetime[]): number[] {
 /** All in one block, at aligned offsets. */
 export function placeInArena(items: readonly Lifetime[], align: number): Placement {
   const places = new Array<{ block: number; offset: number }>(items.length);
-  const placed: number[] = [];
+  /** What has its place, by offset. */
+  const placed: { readonly item: Lifetime; readonly from: number; readonly to: number }[] = [];
   let size = 0;
   for (const i of largestFirst(items)) {
     const item = items[i] as Lifetime;
-    const taken = placed
-      .filter((j) => overlaps(item, items[j] as Lifetime))
-      .map((j) => ({
-        from: (places[j] as { offset: number }).offset,
-        to: (places[j] as { offset: number }).offset + (items[j] as Lifetime).bytes,
-      }))
-      .sort((a, b) => a.from - b.from);
     let offset = 0;
-    for (const { from, to } of taken) {
+    for (const { item: other, from, to } of placed) {
+      if (!overlaps(item, other)) continue;
       if (offset + item.bytes <= from) break;
       offset = Math.max(offset, Math.ceil(to / align) * align);
     }
     places[i] = { block: 0, offset };
-    placed.push(i);
+    const after = placed.findIndex(({ from }) => from > offset);
+    placed.splice(after < 0 ? placed.length : after, 0, { item, from: offset, to: offset + item.bytes });
     size = Math.max(size, offset + item.bytes);
   }
   return { blocks: items.length > 0 ? [size] : [], places };
