@@ -12,6 +12,7 @@ import type { Cone } from './cone.ts';
 import { viewBase } from './extent.ts';
 import { isPlanOp, PlanGraph, type PlanNode } from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';
+import { sumOfProducts } from './sum-products.ts';
 
 /** Where an output's value is: a view of a node in memory (offset counts from that node's first element), or nothing at all. */
 export interface OutputPlace {
@@ -36,8 +37,9 @@ export function ingest(cone: Cone, options: IngestOptions): Ingested {
   const graph = new PlanGraph(rewriteNode);
   const made: PlanNode[] = [];
   const donatable = new Set(cone.donatable.values());
+  const uses = usesOf(cone);
   for (let local = 0; local < cone.count; local++) {
-    made.push(ingestNode(graph, cone, local, made, donatable.has(local), options));
+    made.push(ingestNode(graph, cone, local, made, donatable.has(local), uses, options));
   }
   const outputs = cone.outputs.values().map((local) => made[local] as PlanNode);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
@@ -46,18 +48,42 @@ export function ingest(cone: Cone, options: IngestOptions): Ingested {
   return { graph, places };
 }
 
+/** How often each node of a cone is used, being asked for included. */
+function usesOf(cone: Cone): Uint32Array {
+  const uses = new Uint32Array(cone.count);
+  for (const local of cone.outputs.values()) uses[local]!++;
+  for (let local = 0; local < cone.count; local++) {
+    const node = cone.nodes[local] as Node;
+    if (node.storage === null) for (const source of node.src) uses[source.index]!++;
+  }
+  return uses;
+}
+
+/** True if nobody else needs a node, nor what it only rearranges. */
+function neededOnce(node: Node, uses: Uint32Array): boolean {
+  let at = node;
+  while (uses[at.index] === 1 && at.op === 'permute' && at.storage === null) at = at.src[0] as Node;
+  return uses[at.index] === 1;
+}
+
 function ingestNode(
   graph: PlanGraph,
   cone: Cone,
   local: number,
   made: readonly PlanNode[],
   donatable: boolean,
+  uses: Uint32Array,
   options: IngestOptions,
 ): PlanNode {
   const node = cone.nodes[local] as Node;
   const { op, attr, shape, dtype } = node;
   if (node.storage !== null) return leaf(graph, node, local, cone.storageOf(node), donatable, options);
   if (op === 'scalar') return graph.scalar(dtype, local);
+  if (op === 'add' && node.src.every((source) => neededOnce(source, uses))) {
+    const [x, y] = node.src.map((source) => made[source.index] as PlanNode) as [PlanNode, PlanNode];
+    const sum = sumOfProducts(graph, x, y);
+    if (sum !== null) return sum;
+  }
   return graph.make(
     op,
     attr,
