@@ -126,6 +126,7 @@ export function networks(lab) {
         /channels must be/,
       ],
     ]) {
+      await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
       await choose(page, name, bytes);
       expect(await trouble(page), name).toMatch(message);
     }

@@ -112,6 +112,10 @@ export const choose = (page, name, bytes) =>
 export async function trouble(page) {
   await page.waitForSelector('.notice.trouble');
   const text = await page.textContent('.notice.trouble p');
+  // In sight, wherever the page is scrolled to.
+  const { y, height } = await page.locator('.notice.trouble').boundingBox();
+  expect(y).toBeGreaterThanOrEqual(0);
+  expect(y + height).toBeLessThanOrEqual(await page.evaluate(() => innerHeight));
   await page.click('.notice.trouble button');
   expect(await page.locator('.notice.trouble').count()).toBe(0);
   return text;
