@@ -65,6 +65,27 @@ process.on('exit', () => console.log(kept < 6));`);
     expect({ code, last: out.trim().split('\n').at(-1) }).toEqual({ code: 0, last: 'true' });
   });
 
+  it('holds a part of what a loop uploads that never awaits', async () => {
+    const { code, out } = await run(`
+const { setEngine, tensor, scope, keep, flush } = await import(${JSON.stringify(coreEntry)});
+await setEngine(await createWebGpuEngine());
+const host = new Float32Array(1 << 18).fill(0.5);
+let x = tensor(new Float32Array(1 << 18));
+await x.mul(0.5).data();
+const { rss } = process.memoryUsage();
+let most = 0;
+for (let i = 0; i < 800; i++) {
+  const next = scope(() => keep(x.mul(0.5).add(tensor(host))));
+  flush();
+  x.dispose();
+  x = next;
+  if (i % 20 === 0) most = Math.max(most, process.memoryUsage().rss - rss);
+}
+console.log(most < 400 * 2 ** 20, (await x.data())[7]);`);
+    // 800 MiB went to the device.
+    expect({ code, out }).toEqual({ code: 0, out: 'true 1\n' });
+  });
+
   it('computes in worker threads, several at a time', async () => {
     const worker = `
 const { createWebGpuEngine } = await import(${JSON.stringify(entry.href)});
