@@ -59,3 +59,10 @@ it('fit and evaluate refuse theirs, too', async () => {
   await expect(nn.evaluate(model, [], { metric: {} } as never)).rejects.toThrow("did you mean 'metrics'?");
   expect(() => new nn.Linear(2, 2, { bias: 'no' as never })).toThrow("[Linear] bad bias: 'no'; must be true or false");
 });
+
+it('parameters that are no tensors, and sizes that are neither numbers nor lists, are refused by name', () => {
+  for (const wrong of [null, undefined, {}, 1, 'x'])
+    expect(() => new nn.Adam([wrong as never])).toThrow('[Adam] an entry of the parameters is no tensor');
+  for (const wrong of [null, undefined, {}, 'x'])
+    expect(() => new nn.Conv2d(1, 2, wrong as never)).toThrow(/^\[Conv2d\]/);
+});

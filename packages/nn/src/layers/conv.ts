@@ -16,7 +16,7 @@ import type { WeightOptions } from './linear.ts';
 export type KernelSize = number | readonly [height: number, width: number];
 
 function kernelShape(op: string, size: KernelSize): readonly [number, number] {
-  const pair = typeof size === 'number' ? ([size, size] as const) : size;
+  const pair = Array.isArray(size) ? (size as readonly [number, number]) : ([size, size] as readonly [number, number]);
   for (const extent of pair) checkInteger(op, 'kernelSize', extent, 1);
   return pair;
 }

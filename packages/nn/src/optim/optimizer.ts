@@ -69,6 +69,8 @@ export abstract class Optimizer<Names extends string = string> {
     this.parameters = [...parameters];
     if (this.parameters.length === 0)
       throw new NnError(name, 'there are no parameters to optimise; pass model.parameters()');
+    if (!this.parameters.every(isTensor))
+      throw new NnError(name, 'an entry of the parameters is no tensor; pass model.parameters()');
     if (new Set(this.parameters).size !== this.parameters.length) {
       throw new NnError(name, 'a parameter is listed twice; pass each one once');
     }
