@@ -2,7 +2,8 @@
  * Errors of this package: a module, optimizer or training loop was given something that does not fit it.
  * Errors about shapes and dtypes inside a layer come from the operations themselves.
  */
-import { checkNames } from '@polygrad/core/engine';
+import { checkNames, shown } from '@polygrad/core/engine';
+import { isTensor } from '@polygrad/core/functions';
 
 const BRAND = 'polygrad.NnError';
 
@@ -26,6 +27,32 @@ export class NnError extends Error {
 /** Throws unless options are an object of these names; marks ask for a boolean (?), a number (#) or a function (!). */
 export function checkOptions(op: string, options: unknown, names: string): void {
   checkNames(op, options, names, NnError);
+}
+
+/** The same for options that cannot be left out. */
+export function checkRequired(op: string, options: unknown, names: string): void {
+  checkFits(op, 'options', options, options !== undefined, `an object with ${names.replaceAll(/[^\w ]/g, '')}`);
+  checkOptions(op, options, names);
+}
+
+/** Throws unless `fits`, naming the value and what is wanted in words. */
+export function checkFits(op: string, name: string, value: unknown, fits: boolean, wanted: string): void {
+  if (!fits) throw new NnError(op, `bad ${name}: ${shown(value)}; must be ${wanted}`, [name]);
+}
+
+/** Throws unless a value is a list. */
+export function checkList(op: string, name: string, value: unknown): void {
+  checkFits(op, name, value, Array.isArray(value), 'a list');
+}
+
+/** Throws unless a value is a tensor. */
+export function checkTensor(op: string, name: string, value: unknown): void {
+  checkFits(op, name, value, isTensor(value), 'a tensor');
+}
+
+/** Throws unless a value is a function. */
+export function checkFunction(op: string, name: string, value: unknown): void {
+  checkFits(op, name, value, typeof value === 'function', 'a function');
 }
 
 /** Throws unless `value` is a finite number of at least `least`. */

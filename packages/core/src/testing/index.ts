@@ -14,3 +14,4 @@ export { type RandomDType, randomProgram } from './random-program.ts';
 export { groupCases } from './subgroup-cases.ts';
 export { threadCases } from './thread-cases.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';
+export { wrongCalls } from './wrong-arguments.ts';

@@ -64,7 +64,7 @@ export function startTuning(engine: IEngine, forget: () => void): void {
           await store?.save(key, choices.write());
         }
         // Between two classes other work goes on, and a program that has nothing else to do ends.
-        await new Promise<void>((resolve) => later(resolve));
+        if (choices.wanted().size > 0) await new Promise<void>((resolve) => later(resolve));
       }
     } catch {
       over = true;

@@ -5,11 +5,17 @@
  * Weights have their outputs on axis 0 and their inputs on axis 1, further axes being the kernel of a convolution.
  */
 import { type DType, rand, randn, type Tensor } from '@polygrad/core/functions';
-import { checkOptions, NnError } from '../errors.ts';
+import { checkFits, checkInteger, checkList, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { filled } from './filled.ts';
 
 /** Makes a tensor of a shape. */
 export type Initializer = (shape: readonly number[], dtype?: DType) => Tensor;
+
+/** Throws unless a shape is a list of sizes. */
+function checkShape(op: string, shape: readonly number[]): void {
+  checkList(op, 'shape', shape);
+  for (const extent of shape) checkInteger(op, 'shape', extent, 0);
+}
 
 /** Inputs that feed one output, and outputs that one input feeds. */
 export interface Fans {
@@ -25,6 +31,7 @@ export interface Fans {
  * fansOf([16, 8, 3, 3]); // { fanIn: 72, fanOut: 144 }
  */
 export function fansOf(shape: readonly number[]): Fans {
+  checkShape('fansOf', shape);
   const [outputs, inputs, ...kernel] = shape;
   if (outputs === undefined || inputs === undefined) {
     throw new NnError('fansOf', `shape (${shape.join(', ')}) has no inputs and outputs; it needs at least two axes`);
@@ -58,7 +65,9 @@ export function gainOf(nonlinearity: Nonlinearity, slope: number = 0.01): number
     case 'selu':
       return 3 / 4;
     default:
-      return nonlinearity satisfies never;
+      nonlinearity satisfies never;
+      checkFits('gainOf', 'nonlinearity', nonlinearity, false, 'linear, sigmoid, tanh, relu, leakyRelu or selu');
+      return Number.NaN;
   }
 }
 
@@ -89,7 +98,11 @@ export function onesInit(): Initializer {
  * constantInit(0.5)([2]); // [0.5, 0.5]
  */
 export function constantInit(value: number): Initializer {
-  return (shape, dtype) => filled(shape, value, dtype);
+  checkFits('constantInit', 'value', value, typeof value === 'number', 'a number');
+  return (shape, dtype) => {
+    checkShape('constantInit', shape);
+    return filled(shape, value, dtype);
+  };
 }
 
 /** `x scale + shift`; `x` is given up. */
@@ -108,6 +121,8 @@ function moved(x: Tensor, scale: number, shift: number): Tensor {
  * uniformInit(-0.1, 0.1)([3, 2]).shape; // [3, 2]
  */
 export function uniformInit(low: number, high: number): Initializer {
+  checkNumber('uniformInit', 'low', low);
+  checkNumber('uniformInit', 'high', high);
   return (shape, dtype = 'float32') => moved(rand(shape, { dtype }), high - low, low);
 }
 
@@ -118,6 +133,8 @@ export function uniformInit(low: number, high: number): Initializer {
  * normalInit(0, 0.02)([3, 2]).shape; // [3, 2]
  */
 export function normalInit(mean: number = 0, std: number = 1): Initializer {
+  checkNumber('normalInit', 'mean', mean);
+  checkNumber('normalInit', 'std', std, 0);
   return (shape, dtype = 'float32') => moved(randn(shape, { dtype }), std, mean);
 }
 
@@ -129,6 +146,13 @@ export interface KaimingOptions {
   readonly nonlinearity?: Nonlinearity;
   /** Slope of leakyRelu (default 0). */
   readonly slope?: number;
+}
+
+function checkKaiming(op: string, options: KaimingOptions): void {
+  checkOptions(op, options, 'mode nonlinearity slope#');
+  const { mode = 'in', nonlinearity } = options;
+  checkFits(op, 'mode', mode, mode === 'in' || mode === 'out', "'in' or 'out'");
+  if (nonlinearity !== undefined) gainOf(nonlinearity);
 }
 
 function kaimingStd(shape: readonly number[], options: KaimingOptions): number {
@@ -144,7 +168,7 @@ function kaimingStd(shape: readonly number[], options: KaimingOptions): number {
  * new Linear(3, 2, { weightInit: kaimingUniform({ nonlinearity: 'relu' }) }).weight.shape; // [2, 3]
  */
 export function kaimingUniform(options: KaimingOptions = {}): Initializer {
-  checkOptions('kaimingUniform', options, 'mode nonlinearity slope#');
+  checkKaiming('kaimingUniform', options);
   return (shape, dtype) => {
     const bound = Math.sqrt(3) * kaimingStd(shape, options);
     return uniformInit(-bound, bound)(shape, dtype);
@@ -158,7 +182,7 @@ export function kaimingUniform(options: KaimingOptions = {}): Initializer {
  * new Linear(3, 2, { weightInit: kaimingNormal({ mode: 'out' }) }).weight.shape; // [2, 3]
  */
 export function kaimingNormal(options: KaimingOptions = {}): Initializer {
-  checkOptions('kaimingNormal', options, 'mode nonlinearity slope#');
+  checkKaiming('kaimingNormal', options);
   return (shape, dtype) => normalInit(0, kaimingStd(shape, options))(shape, dtype);
 }
 
@@ -174,6 +198,7 @@ function xavierStd(shape: readonly number[], gain: number): number {
  * new Linear(3, 2, { weightInit: xavierUniform() }).weight.shape; // [2, 3]
  */
 export function xavierUniform(gain: number = 1): Initializer {
+  checkNumber('xavierUniform', 'gain', gain, 0);
   return (shape, dtype) => {
     const bound = Math.sqrt(3) * xavierStd(shape, gain);
     return uniformInit(-bound, bound)(shape, dtype);
@@ -187,6 +212,7 @@ export function xavierUniform(gain: number = 1): Initializer {
  * new Linear(3, 2, { weightInit: xavierNormal() }).weight.shape; // [2, 3]
  */
 export function xavierNormal(gain: number = 1): Initializer {
+  checkNumber('xavierNormal', 'gain', gain, 0);
   return (shape, dtype) => normalInit(0, xavierStd(shape, gain))(shape, dtype);
 }
 

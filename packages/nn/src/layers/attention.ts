@@ -13,7 +13,7 @@ import {
   type Tensor,
   transpose,
 } from '@polygrad/core/functions';
-import { checkFraction, checkInteger, NnError } from '../errors.ts';
+import { checkFits, checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { xavierUniform, zerosInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
@@ -62,6 +62,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
    */
   constructor(width: number, heads: number, options: MultiHeadAttentionOptions = {}) {
     super();
+    checkOptions('MultiHeadAttention', options, 'bias? causal? dropout dtype');
     checkInteger('MultiHeadAttention', 'width', width, 1);
     checkInteger('MultiHeadAttention', 'heads', heads, 1);
     if (width % heads !== 0)
@@ -90,6 +91,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
    * @throws NnError unless all have three axes, the last of size `width`; ShapeError where they do not fit each other
    */
   forward(query: Tensor, key: Tensor = query, value: Tensor = key, call: AttentionCall = {}): Tensor {
+    checkOptions('MultiHeadAttention', call, 'mask');
     for (const [name, x] of Object.entries({ query, key, value })) this.#check(name, x);
     const [q, k, v] = this.#projected(query, key, value);
     const mixed = scaledDotProductAttention(this.#apart(q), this.#apart(k), this.#apart(v), {
@@ -100,7 +102,9 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
     return this.out_proj.forward(reshape(permute(mixed, [0, 2, 1, 3]), query.shape));
   }
 
-  #check(name: string, { shape }: Tensor): void {
+  #check(name: string, x: Tensor): void {
+    checkTensor('MultiHeadAttention', name, x);
+    const { shape } = x;
     if (shape.length !== 3 || shape[2] !== this.width)
       throw new NnError(
         'MultiHeadAttention',
@@ -168,15 +172,13 @@ export class TransformerBlock extends Module<[x: Tensor, call?: AttentionCall]> 
    */
   constructor(width: number, heads: number, options: TransformerBlockOptions = {}) {
     super();
+    checkOptions('TransformerBlock', options, 'bias? causal? dropout dtype hidden activation normFirst? eps#');
+    checkInteger('TransformerBlock', 'width', width, 1);
     const { hidden = 4 * width, activation = 'gelu', normFirst = true, eps = 1e-5, ...attention } = options;
     const { bias = true, dtype = 'float32', dropout: share = 0 } = attention;
     checkInteger('TransformerBlock', 'hidden', hidden, 1);
-    if (typeof activation !== 'function' && activation !== 'gelu' && activation !== 'relu')
-      throw new NnError(
-        'TransformerBlock',
-        `activation is ${String(activation)}; it must be 'gelu', 'relu' or a function of one tensor`,
-        ['activation'],
-      );
+    const known = typeof activation === 'function' || activation === 'gelu' || activation === 'relu';
+    checkFits('TransformerBlock', 'activation', activation, known, "'gelu', 'relu' or a function of one tensor");
     this.self_attn = new MultiHeadAttention(width, heads, attention);
     this.linear1 = new Linear(width, hidden, { bias, dtype });
     this.linear2 = new Linear(hidden, width, { bias, dtype });
@@ -193,6 +195,7 @@ export class TransformerBlock extends Module<[x: Tensor, call?: AttentionCall]> 
    * @returns the same shape
    */
   forward(x: Tensor, call: AttentionCall = {}): Tensor {
+    checkTensor('TransformerBlock', 'x', x);
     const attend = (t: Tensor): Tensor => this.#dropped(this.self_attn.forward(t, t, t, call));
     const think = (t: Tensor): Tensor =>
       this.#dropped(this.linear2.forward(this.#dropped(this.activation(this.linear1.forward(t)))));

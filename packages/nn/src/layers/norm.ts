@@ -1,6 +1,6 @@
 /** Normalisation layers: batch norm with its running statistics, layer norm and RMS norm. */
 import { batchNorm, type DType, layerNorm, rmsNorm, type Tensor } from '@polygrad/core/functions';
-import { checkOptions, checkInteger, checkNumber } from '../errors.ts';
+import { checkOptions, checkInteger, checkList, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
 import { buffer, parameter } from '../module/parameter.ts';
@@ -87,6 +87,7 @@ export class LayerNorm extends Module {
   constructor(normalizedShape: number | readonly number[], options: LayerNormLayerOptions = {}) {
     super();
     checkOptions('LayerNorm', options, 'eps# affine? dtype');
+    if (typeof normalizedShape !== 'number') checkList('LayerNorm', 'normalizedShape', normalizedShape);
     const shape = typeof normalizedShape === 'number' ? [normalizedShape] : [...normalizedShape];
     for (const extent of shape) checkInteger('LayerNorm', 'normalizedShape', extent, 1);
     const { eps = 1e-5, affine = true, dtype = 'float32' } = options;

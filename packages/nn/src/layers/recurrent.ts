@@ -18,7 +18,7 @@ import {
   transpose,
   zeros,
 } from '@polygrad/core/functions';
-import { checkFraction, checkInteger, NnError } from '../errors.ts';
+import { checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { uniformInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -65,6 +65,7 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
 
   constructor(name: string, gates: number, inputs: number, hidden: number, options: RecurrentOptions) {
     super();
+    checkOptions(name, options, 'layers bidirectional? bias? dropout dtype');
     const { layers = 1, bidirectional = false, bias = true, dropout: share = 0, dtype = 'float32' } = options;
     checkInteger(name, 'inputs', inputs, 1);
     checkInteger(name, 'hidden', hidden, 1);
@@ -105,6 +106,7 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
    * @returns the last layer's hidden states, and the last state of each kind
    */
   protected run(x: Tensor, state: readonly Tensor[] | null, kinds: number, step: Step): [Tensor, Tensor[]] {
+    checkTensor(this.#name, 'x', x);
     const { shape } = x;
     if (shape.length !== 3 || shape[1] === 0 || shape[2] !== this.inputs)
       throw new NnError(

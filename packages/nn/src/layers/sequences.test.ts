@@ -186,7 +186,7 @@ describe('attention layers', () => {
     expect(() => new MultiHeadAttention(6, 3).forward(zeros([2, 5, 6]), zeros([2, 5, 4]))).toThrow(
       'key has shape [2, 5, 4]; it must be [N, length, 6]',
     );
-    expect(() => new TransformerBlock(6, 3, { activation: 'tanh' as 'relu' })).toThrow('activation is tanh');
+    expect(() => new TransformerBlock(6, 3, { activation: 'tanh' as 'relu' })).toThrow("bad activation: 'tanh'");
     expect(() => new TransformerBlock(6, 3, { dropout: 1 })).toThrow('dropout is 1');
   });
 });

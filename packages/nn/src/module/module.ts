@@ -8,7 +8,7 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { isTensor, type Tensor } from '@polygrad/core/functions';
-import { checkOptions } from '../errors.ts';
+import { checkFits, checkOptions } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type StateDict, type StateOwner, type StateValues } from './state.ts';
 
@@ -90,6 +90,11 @@ export type AnyModule = Module<never[], unknown>;
 /** True for a Module of this or another copy of the package. */
 export function isModule(value: unknown): value is AnyModule {
   return typeof value === 'object' && value !== null && MODULE in value;
+}
+
+/** Throws unless a value is a module. */
+export function checkModule(op: string, value: unknown): void {
+  checkFits(op, 'model', value, isModule(value), 'a Module');
 }
 
 /**

@@ -3,7 +3,7 @@
  * and brought to the host for saving. File formats are the data package's business.
  */
 import { type DType, detach, isTensor, keep, type Tensor, tensor, type TypedArray } from '@polygrad/core/functions';
-import { NnError } from '../errors.ts';
+import { checkFits, checkTensor, NnError } from '../errors.ts';
 
 /** Tensors by name. */
 export type StateDict = Record<string, Tensor>;
@@ -27,6 +27,18 @@ function list(names: readonly string[]): string {
   return names.length > 6 ? `${shown.join(', ')} and ${names.length - 6} more` : shown.join(', ');
 }
 
+/** Throws unless a state is an object or a Map. */
+function checkState(op: string, state: unknown): void {
+  const named = typeof state === 'object' && state !== null && !Array.isArray(state) && !isTensor(state);
+  checkFits(op, 'state', state, named, 'an object of tensors by name');
+}
+
+/** Throws unless a state is an object of tensors. */
+function checkTensors(op: string, state: StateDict): void {
+  checkState(op, state);
+  for (const name in state) checkTensor(op, `'${name}'`, state[name]);
+}
+
 /** Who takes over a state, for errors. */
 export interface StateOwner {
   readonly op: string;
@@ -48,6 +60,7 @@ export function assignState(
   strict: boolean,
   { op, name: owner, remedy }: StateOwner,
 ): { missing: string[]; unexpected: string[] } {
+  checkState(op, state);
   const values = new Map(state instanceof Map ? state : Object.entries(state as Record<string, Tensor | StateArray>));
   const missing = Object.keys(targets).filter((name) => !values.has(name));
   const unexpected = [...values.keys()].filter((name) => !Object.hasOwn(targets, name));
@@ -62,6 +75,8 @@ export function assignState(
   for (const name of fitting) {
     const target = targets[name]!;
     const value = values.get(name)!;
+    const whole = typeof value === 'object' && value !== null && Array.isArray(value.shape) && 'data' in value;
+    checkFits(op, `'${name}'`, value, whole, 'a tensor, or an array with dtype, shape and data');
     if (!sameShape(target.shape, value.shape)) {
       const shapes = `(${target.shape.join(', ')}) in the ${owner} and (${value.shape.join(', ')}) in the state`;
       throw new NnError(op, `'${name}' has shape ${shapes}; the state is of another ${owner}`, [name]);
@@ -92,6 +107,7 @@ export function assignState(
  */
 export async function hostState(state: StateDict): Promise<Record<string, StateArray>> {
   const found: Record<string, StateArray> = {};
+  checkTensors('hostState', state);
   for (const [name, value] of Object.entries(state)) {
     found[name] = { dtype: value.dtype, shape: value.shape, data: await value.data() };
   }
@@ -105,5 +121,6 @@ export async function hostState(state: StateDict): Promise<Record<string, StateA
  * const best = snapshot(model.stateDict());
  */
 export function snapshot(state: StateDict): StateDict {
+  checkTensors('snapshot', state);
   return Object.fromEntries(Object.entries(state).map(([name, value]) => [name, keep(detach(value))]));
 }

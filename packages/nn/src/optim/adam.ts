@@ -1,6 +1,7 @@
 /** Adam and AdamW: steps scaled by running means of the gradient and of its square. */
 import { sqrt, square, type Tensor } from '@polygrad/core/functions';
-import { checkOptions, checkFraction, checkNumber } from '../errors.ts';
+import { checkOptions, checkNumber } from '../errors.ts';
+import { checkBetas } from './betas.ts';
 import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 
 export interface AdamOptions extends OptimizerOptions {
@@ -27,7 +28,7 @@ abstract class AdamBase extends Optimizer<AdamNames> {
   constructor(name: string, parameters: Iterable<Tensor>, options: AdamOptions, decay: Decay, weightDecay: number) {
     checkOptions(name, options, 'lr betas eps weightDecay');
     const { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8 } = options;
-    for (const beta of betas) checkFraction(name, 'betas', beta);
+    checkBetas(name, betas);
     checkNumber(name, 'eps', eps, 0);
     checkNumber(name, 'weightDecay', weightDecay, 0);
     super(name, parameters, lr, ['mean', 'square']);

@@ -1,7 +1,13 @@
 /** Gradient clipping: keeps one bad batch from throwing the parameters far away. On the device, nothing is read. */
 import { clip, minimum, noGrad, reciprocal, scope, sqrt, square, sum, type Tensor } from '@polygrad/core/functions';
-import { checkNumber, NnError } from '../errors.ts';
+import { checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import type { Gradients } from './optimizer.ts';
+
+/** Throws unless they are a list of tensors and nulls. */
+function checkGradients(op: string, gradients: Gradients): void {
+  checkList(op, 'gradients', gradients);
+  for (const gradient of gradients) if (gradient !== null) checkTensor(op, 'gradient', gradient);
+}
 
 /**
  * Scales all gradients by one factor so that their norm, taken as one vector, is at most `limit`. Source: Pascanu,
@@ -17,6 +23,7 @@ import type { Gradients } from './optimizer.ts';
  */
 export function clipGradNorm(gradients: Gradients, limit: number): Tensor {
   checkNumber('clipGradNorm', 'limit', limit, 0);
+  checkGradients('clipGradNorm', gradients);
   const present = gradients.filter((gradient) => gradient !== null);
   if (present.length === 0) throw new NnError('clipGradNorm', 'there are no gradients to clip');
   return scope(() =>
@@ -41,6 +48,7 @@ export function clipGradNorm(gradients: Gradients, limit: number): Tensor {
  */
 export function clipGradValue(gradients: Gradients, limit: number): void {
   checkNumber('clipGradValue', 'limit', limit, 0);
+  checkGradients('clipGradValue', gradients);
   scope(() =>
     noGrad(() => {
       for (const gradient of gradients) gradient?.assign(clip(gradient, -limit, limit));

@@ -17,7 +17,7 @@ import {
   scope,
   type Tensor,
 } from '@polygrad/core/functions';
-import { checkNumber, NnError } from '../errors.ts';
+import { checkFits, checkInteger, checkList, checkNumber, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { assignState, hostState, type StateArray, type StateDict, type StateOwner } from '../module/state.ts';
 import type { Schedule } from './schedule.ts';
@@ -74,7 +74,7 @@ export abstract class Optimizer<Names extends string = string> {
     if (new Set(this.parameters).size !== this.parameters.length) {
       throw new NnError(name, 'a parameter is listed twice; pass each one once');
     }
-    if (typeof learningRate === 'number') checkNumber(name, 'lr', learningRate, 0);
+    if (typeof learningRate !== 'function') checkNumber(name, 'lr', learningRate, 0);
     this.learningRate = learningRate;
     this.#slots = slots;
     this.#state = this.parameters.map((parameter) =>
@@ -119,6 +119,7 @@ export abstract class Optimizer<Names extends string = string> {
    */
   step(gradients?: Gradients): void {
     const given = gradients ?? this.parameters.map((parameter) => parameter.grad);
+    checkList('step', 'gradients', given);
     if (given.length !== this.parameters.length) {
       throw new NnError(
         'step',
@@ -205,7 +206,16 @@ export abstract class Optimizer<Names extends string = string> {
    *
    * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
    */
-  loadState({ steps, slots }: OptimizerState): void {
+  loadState(state: OptimizerState): void {
+    checkFits(
+      'loadState',
+      'state',
+      state,
+      typeof state === 'object' && state !== null,
+      'an object with steps and slots',
+    );
+    const { steps, slots } = state;
+    checkInteger('loadState', 'steps', steps, 0);
     assignState(this.#named(), slots, true, owner);
     this.#steps = steps;
   }

@@ -2,7 +2,7 @@
  * Learning-rate schedules: functions from the number of steps taken to a learning rate. Plain numbers, no tensors;
  * an optimizer asks its schedule before every step.
  */
-import { checkOptions, checkFraction, checkInteger, checkNumber } from '../errors.ts';
+import { checkFraction, checkFunction, checkInteger, checkList, checkNumber, checkRequired } from '../errors.ts';
 
 /** The learning rate of the step after `step` steps have been taken (0 for the first). */
 export type Schedule = (step: number) => number;
@@ -26,7 +26,8 @@ export function constantRate(rate: number): Schedule {
  * schedule(250); // 0.025
  */
 export function stepDecay(rate: number, options: { readonly every: number; readonly factor?: number }): Schedule {
-  checkOptions('stepDecay', options, 'every factor#');
+  checkNumber('stepDecay', 'rate', rate, 0);
+  checkRequired('stepDecay', options, 'every factor#');
   const { every, factor = 0.1 } = options;
   checkInteger('stepDecay', 'every', every, 1);
   return (step) => rate * factor ** Math.floor(step / every);
@@ -42,8 +43,10 @@ export function multiStepDecay(
   rate: number,
   options: { readonly at: readonly number[]; readonly factor?: number },
 ): Schedule {
-  checkOptions('multiStepDecay', options, 'at factor#');
+  checkNumber('multiStepDecay', 'rate', rate, 0);
+  checkRequired('multiStepDecay', options, 'at factor#');
   const { at, factor = 0.1 } = options;
+  checkList('multiStepDecay', 'at', at);
   return (step) => rate * factor ** at.filter((milestone) => step >= milestone).length;
 }
 
@@ -54,6 +57,7 @@ export function multiStepDecay(
  * exponentialDecay(1, 0.5)(3); // 0.125
  */
 export function exponentialDecay(rate: number, factor: number): Schedule {
+  checkNumber('exponentialDecay', 'rate', rate, 0);
   checkNumber('exponentialDecay', 'factor', factor, 0);
   return (step) => rate * factor ** step;
 }
@@ -67,7 +71,8 @@ export function exponentialDecay(rate: number, factor: number): Schedule {
  * schedule(50); // 0.5
  */
 export function cosineDecay(rate: number, options: { readonly steps: number; readonly least?: number }): Schedule {
-  checkOptions('cosineDecay', options, 'steps least#');
+  checkNumber('cosineDecay', 'rate', rate, 0);
+  checkRequired('cosineDecay', options, 'steps least#');
   const { steps, least = 0 } = options;
   checkInteger('cosineDecay', 'steps', steps, 1);
   return (step) => least + ((rate - least) * (1 + Math.cos(Math.PI * Math.min(step / steps, 1)))) / 2;
@@ -83,7 +88,8 @@ export function polynomialDecay(
   rate: number,
   options: { readonly steps: number; readonly power?: number; readonly least?: number },
 ): Schedule {
-  checkOptions('polynomialDecay', options, 'steps power# least#');
+  checkNumber('polynomialDecay', 'rate', rate, 0);
+  checkRequired('polynomialDecay', options, 'steps power# least#');
   const { steps, power = 1, least = 0 } = options;
   checkInteger('polynomialDecay', 'steps', steps, 1);
   return (step) => least + (rate - least) * (1 - Math.min(step / steps, 1)) ** power;
@@ -98,6 +104,7 @@ export function polynomialDecay(
  */
 export function warmup(steps: number, then: Schedule): Schedule {
   checkInteger('warmup', 'steps', steps, 0);
+  checkFunction('warmup', 'then', then);
   return (step) => (step < steps ? (then(0) * (step + 1)) / steps : then(step - steps));
 }
 
@@ -120,7 +127,8 @@ export function oneCycle(
     readonly endFactor?: number;
   },
 ): Schedule {
-  checkOptions('oneCycle', options, 'steps up startFactor# endFactor#');
+  checkNumber('oneCycle', 'rate', rate, 0);
+  checkRequired('oneCycle', options, 'steps up startFactor# endFactor#');
   const { steps, up = 0.3, startFactor = 25, endFactor = 1e4 } = options;
   checkInteger('oneCycle', 'steps', steps, 2);
   checkFraction('oneCycle', 'up', up);

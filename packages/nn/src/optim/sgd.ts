@@ -1,6 +1,7 @@
 /** SGD: steps along the gradient, with momentum. And Lion: steps along the sign of a momentum. */
 import { sign, type Tensor } from '@polygrad/core/functions';
-import { checkOptions, checkFraction, checkNumber, NnError } from '../errors.ts';
+import { checkFraction, checkNumber, checkOptions, NnError } from '../errors.ts';
+import { checkBetas } from './betas.ts';
 import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 
 export interface SGDOptions extends OptimizerOptions {
@@ -78,7 +79,7 @@ export class Lion extends Optimizer<LionNames> {
   constructor(parameters: Iterable<Tensor>, options: LionOptions = {}) {
     checkOptions('Lion', options, 'lr betas weightDecay');
     const { lr = 1e-4, betas = [0.9, 0.99], weightDecay = 0 } = options;
-    for (const beta of betas) checkFraction('Lion', 'betas', beta);
+    checkBetas('Lion', betas);
     checkNumber('Lion', 'weightDecay', weightDecay, 0);
     super('Lion', parameters, lr, ['momentum']);
     this.#betas = betas;

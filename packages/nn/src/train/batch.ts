@@ -3,7 +3,7 @@
  * `@polygrad/data` gives has this form; so has a plain array of batches.
  */
 import { isTensor, type Tensor, tensor } from '@polygrad/core/functions';
-import { NnError } from '../errors.ts';
+import { checkFits, NnError } from '../errors.ts';
 import type { StateArray } from '../module/state.ts';
 
 /** One batch: inputs and targets with the same leading extent. */
@@ -22,6 +22,13 @@ export type BatchSource = BatchSequence & {
   epoch?(number: number): BatchSequence;
 };
 
+/** Throws unless a source gives passes over batches. */
+export function checkSource(op: string, name: string, source: unknown): void {
+  const object = typeof source === 'object' && source !== null ? source : {};
+  const gives = 'epoch' in object || Symbol.iterator in object || Symbol.asyncIterator in object;
+  checkFits(op, name, source, gives, 'a list of batches { x, y }, or an iterable of them');
+}
+
 /** The batches of pass `number`. */
 export function passOf(source: BatchSource, number: number): BatchSequence {
   return source.epoch === undefined ? source : source.epoch(number);
@@ -34,9 +41,18 @@ export function lengthOf(source: BatchSource): number | undefined {
 
 /** A batch on the device. Tensors pass through; arrays are uploaded and belong to the scope that is open. */
 export function toDevice(op: string, batch: TrainBatch): { x: Tensor; y: Tensor; rows: number } {
-  const put = (value: Tensor | StateArray): Tensor =>
-    isTensor(value) ? value : tensor(value.data, { shape: value.shape, dtype: value.dtype });
-  const [x, y] = [put(batch.x), put(batch.y)];
+  const put = (name: string, value: Tensor | StateArray): Tensor => {
+    if (isTensor(value)) return value;
+    checkFits(
+      op,
+      `${name} of a batch`,
+      value,
+      Array.isArray(value?.shape),
+      'a tensor, or an array with dtype, shape and data',
+    );
+    return tensor(value.data, { shape: value.shape, dtype: value.dtype });
+  };
+  const [x, y] = [put('x', batch?.x), put('y', batch?.y)];
   const rows = x.shape[0];
   if (rows === undefined || rows !== y.shape[0]) {
     throw new NnError(

@@ -1,9 +1,9 @@
 /** evaluate: loss and metrics of a model over batches, with everything in evaluation mode and no gradients. */
 import { noGrad, scope, type Tensor } from '@polygrad/core/functions';
-import { checkOptions, NnError } from '../errors.ts';
-import type { Module } from '../module/module.ts';
-import { type BatchSource, passOf, toDevice } from './batch.ts';
-import { Meter, type Metrics } from './meter.ts';
+import { checkFunction, checkRequired, checkTensor, NnError } from '../errors.ts';
+import { checkModule, type Module } from '../module/module.ts';
+import { type BatchSource, checkSource, passOf, toDevice } from './batch.ts';
+import { checkMetrics, Meter, type Metrics } from './meter.ts';
 import { Pace } from './pace.ts';
 
 /** A loss of a batch: the mean over its rows, a scalar. */
@@ -35,8 +35,12 @@ export interface Evaluation {
  * });
  */
 export async function evaluate(model: Module, data: BatchSource, options: EvaluateOptions): Promise<Evaluation> {
-  checkOptions('evaluate', options, 'loss! metrics');
+  checkModule('evaluate', model);
+  checkSource('evaluate', 'data', data);
+  checkRequired('evaluate', options, 'loss! metrics');
   const { loss, metrics = {} } = options;
+  checkFunction('evaluate', 'loss', loss);
+  checkMetrics('evaluate', metrics);
   const names = Object.keys(metrics);
   const meter = new Meter(['loss', ...names]);
   const pace = new Pace();
@@ -49,7 +53,9 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
           const { x, y, rows } = toDevice('evaluate', batch);
           const prediction = model.forward(x);
           const scores = names.map((name) => metrics[name]!(prediction, y));
-          meter.add([loss(prediction, y).mul(rows), ...scores], rows);
+          const value = loss(prediction, y);
+          checkTensor('evaluate', 'result of loss', value);
+          meter.add([value.mul(rows), ...scores], rows);
         }),
       );
       await pace.next();

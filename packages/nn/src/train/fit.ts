@@ -3,14 +3,14 @@
  * submission; the sums are read every few steps, so the loop seldom waits for the device.
  */
 import { getEngine, type ReadyProgress, scope, type Tensor, warmup } from '@polygrad/core/functions';
-import { checkOptions, checkInteger, NnError } from '../errors.ts';
-import type { Module } from '../module/module.ts';
+import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
+import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
 import type { Optimizer } from '../optim/optimizer.ts';
-import { type BatchSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
+import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
 import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
-import { Meter, type Metrics } from './meter.ts';
+import { checkMetrics, Meter, type Metrics } from './meter.ts';
 import { Pace } from './pace.ts';
 import { type ProgressStyle, progress } from './progress.ts';
 import { valueAndGrad } from './value-and-grad.ts';
@@ -102,7 +102,9 @@ function trainStep(
  * });
  */
 export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
-  checkOptions(
+  checkModule('fit', model);
+  checkSource('fit', 'data', data);
+  checkRequired(
     'fit',
     options,
     'optimizer loss! epochs metrics validation callbacks progress clipNorm readEvery firstEpoch signal',
@@ -111,9 +113,19 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkInteger('fit', 'epochs', epochs, 0);
   checkInteger('fit', 'readEvery', readEvery, 1);
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
+  const { optimizer, callbacks: given = [] } = options;
+  checkFits('fit', 'optimizer', optimizer, typeof optimizer?.step === 'function', 'an Optimizer');
+  checkFunction('fit', 'loss', options.loss);
+  checkMetrics('fit', metrics);
+  if (validation !== undefined) checkSource('fit', 'validation', validation);
+  checkList('fit', 'callbacks', given);
+  for (const callback of given)
+    checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
+  if (signal !== undefined)
+    checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
   const names = Object.keys(metrics);
   if (names.includes('loss')) throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
-  const callbacks = [...(options.callbacks ?? []), progress(options.progress ?? 'none')];
+  const callbacks = [...given, progress(options.progress ?? 'none')];
   const steps = lengthOf(data);
   const reports: EpochReport[] = [];
   const meter = new Meter(['loss', ...names]);

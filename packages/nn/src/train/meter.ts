@@ -3,6 +3,7 @@
  * And metrics: what can be measured besides the loss.
  */
 import { argMax, cast, detach, equal, isRehearsing, keep, noGrad, sum, type Tensor } from '@polygrad/core/functions';
+import { checkFits, checkFunction } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 
 /** A score for every row of a batch: any tensor whose sum over the rows is the sum of scores. */
@@ -19,6 +20,12 @@ export type Metrics = Readonly<Record<string, Metric>>;
  */
 export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor =>
   cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
+
+/** Throws unless metrics are functions by name. */
+export function checkMetrics(op: string, metrics: Metrics): void {
+  checkFits(op, 'metrics', metrics, typeof metrics === 'object' && metrics !== null, 'an object of functions by name');
+  for (const [name, metric] of Object.entries(metrics)) checkFunction(op, `metric '${name}'`, metric);
+}
 
 /** Sums of named values over batches, and the rows they are of. */
 export class Meter {

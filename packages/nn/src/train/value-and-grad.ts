@@ -1,6 +1,7 @@
 /** valueAndGrad over a module: a loss, and its gradients by the module's parameters. */
 import { valueAndGrad as coreValueAndGrad, type Tensor } from '@polygrad/core/functions';
-import { NnError } from '../errors.ts';
+import { checkFunction, NnError } from '../errors.ts';
+import { checkModule } from '../module/module.ts';
 import type { AnyModule } from '../module/module.ts';
 import type { Gradients } from '../optim/optimizer.ts';
 
@@ -43,6 +44,8 @@ export function valueAndGrad(
   model: AnyModule,
   loss: () => Tensor | readonly [Tensor, unknown],
 ): ModelGradients<unknown> {
+  checkModule('valueAndGrad', model);
+  checkFunction('valueAndGrad', 'loss', loss);
   const parameters = model.parameters();
   const trained = parameters.filter((parameter) => parameter.requiresGrad);
   if (trained.length === 0) {

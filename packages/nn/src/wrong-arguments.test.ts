@@ -1,0 +1,157 @@
+/** Layers, optimizers and training with one argument of a wrong kind: they work, or refuse it with an error of this library. */
+import { isTensor, keep, ones, OperationError, PolygradError, type Tensor, zeros } from '@polygrad/core';
+import { setEngine } from '@polygrad/core';
+import { createReferenceEngine, wrongCalls } from '@polygrad/core/testing';
+import { beforeAll, expect, it } from 'vitest';
+import * as nn from './index.ts';
+
+type Call = (...args: never[]) => unknown;
+type New = new (...args: never[]) => unknown;
+
+type Prepared = [call: Call, args: unknown[]];
+
+let weights: Tensor;
+let dead: Tensor;
+beforeAll(async () => {
+  await setEngine(createReferenceEngine());
+  weights = ones([2], { requiresGrad: true });
+  dead = ones([2]);
+  dead.dispose();
+});
+
+const made = (Class: unknown): Call => ((...args: never[]) => new (Class as New)(...args)) as Call;
+const forward = (layer: { forward(...args: never[]): unknown }): Call =>
+  ((...args: never[]) => layer.forward(...args)) as Call;
+const model = (): nn.Module => new nn.Linear(2, 2);
+const batch = () => ({ x: ones([3, 2]), y: zeros([3, 2]) });
+const sgd = (m: nn.Module): nn.Optimizer => new nn.SGD(m.parameters(), { lr: 0.1 });
+const training = (): Prepared => {
+  const m = model();
+  const options = {
+    optimizer: sgd(m),
+    loss: nn.mseLoss,
+    epochs: 1,
+    metrics: { accuracy: nn.mseLoss },
+    callbacks: [{}],
+  };
+  return [nn.fit as Call, [m, [batch()], options]];
+};
+
+const calls: Readonly<Record<string, () => Prepared | Promise<Prepared>>> = {
+  Linear: () => [made(nn.Linear), [2, 2, {}]],
+  Conv2d: () => [made(nn.Conv2d), [1, 1, 3, {}]],
+  ConvTranspose2d: () => [made(nn.ConvTranspose2d), [1, 1, [3, 3], {}]],
+  Embedding: () => [made(nn.Embedding), [3, 2, {}]],
+  Dropout: () => [made(nn.Dropout), [0.5]],
+  BatchNorm2d: () => [made(nn.BatchNorm2d), [2, {}]],
+  LayerNorm: () => [made(nn.LayerNorm), [[2], {}]],
+  RMSNorm: () => [made(nn.RMSNorm), [2, {}]],
+  MaxPool2d: () => [made(nn.MaxPool2d), [2, {}]],
+  AvgPool2d: () => [made(nn.AvgPool2d), [[2, 2], {}]],
+  Flatten: () => [made(nn.Flatten), [{}]],
+  Softmax: () => [made(nn.Softmax), [1]],
+  GELU: () => [made(nn.GELU), [{}]],
+  LeakyReLU: () => [made(nn.LeakyReLU), [0.1]],
+  Sequential: () => [made(nn.Sequential), [new nn.ReLU(), (x: Tensor) => x]],
+  MultiHeadAttention: () => [made(nn.MultiHeadAttention), [4, 2, {}]],
+  TransformerBlock: () => [made(nn.TransformerBlock), [4, 2, {}]],
+  LSTM: () => [made(nn.LSTM), [2, 2, {}]],
+  GRU: () => [made(nn.GRU), [2, 2, {}]],
+  'Linear forward': () => [forward(new nn.Linear(2, 2)), [ones([1, 2])]],
+  'Conv2d forward': () => [forward(new nn.Conv2d(1, 1, 1)), [ones([1, 1, 2, 2])]],
+  'BatchNorm2d forward': () => [forward(new nn.BatchNorm2d(1)), [ones([2, 1, 2, 2])]],
+  'Embedding forward': () => [forward(new nn.Embedding(3, 2)), [zeros([2], { dtype: 'int32' })]],
+  'Sequential forward': () => [forward(new nn.Sequential(new nn.ReLU())), [ones([2])]],
+  'MultiHeadAttention forward': () => [
+    forward(new nn.MultiHeadAttention(4, 2)),
+    [ones([1, 2, 4]), ones([1, 2, 4]), ones([1, 2, 4]), { mask: null }],
+  ],
+  'TransformerBlock forward': () => [forward(new nn.TransformerBlock(4, 2)), [ones([1, 2, 4]), { mask: null }]],
+  'LSTM forward': () => [
+    forward(new nn.LSTM(2, 2)),
+    [ones([1, 2, 2]), { hidden: zeros([1, 1, 2]), cell: zeros([1, 1, 2]) }],
+  ],
+  'GRU forward': () => [forward(new nn.GRU(2, 2)), [ones([1, 2, 2]), { hidden: zeros([1, 1, 2]) }]],
+  SGD: () => [made(nn.SGD), [[weights], { lr: 0.1 }]],
+  Adam: () => [made(nn.Adam), [[weights], { betas: [0.9, 0.99] }]],
+  AdamW: () => [made(nn.AdamW), [[weights], {}]],
+  RMSProp: () => [made(nn.RMSProp), [[weights], {}]],
+  Adagrad: () => [made(nn.Adagrad), [[weights], {}]],
+  Adadelta: () => [made(nn.Adadelta), [[weights], {}]],
+  Lion: () => [made(nn.Lion), [[weights], { betas: [0.9, 0.99] }]],
+  step: () => {
+    const optimizer = new nn.SGD([weights], { lr: 0 });
+    return [((g: never) => optimizer.step(g)) as Call, [[zeros([2])]]];
+  },
+  loadState: async () => {
+    const optimizer = new nn.Adam([weights]);
+    return [((s: never) => optimizer.loadState(s)) as Call, [await optimizer.state()]];
+  },
+  loadStateDict: () => {
+    const m = model();
+    return [((s: never, o: never) => m.loadStateDict(s, o)) as Call, [m.stateDict(), { strict: false }]];
+  },
+  hostState: () => [nn.hostState as Call, [model().stateDict()]],
+  snapshot: () => [nn.snapshot as Call, [model().stateDict()]],
+  parameter: () => [nn.parameter as Call, [ones([2])]],
+  buffer: () => [nn.buffer as Call, [ones([2])]],
+  clipGradNorm: () => [nn.clipGradNorm as Call, [[ones([2])], 1]],
+  clipGradValue: () => [nn.clipGradValue as Call, [[ones([2])], 1]],
+  constantRate: () => [nn.constantRate as Call, [0.1]],
+  stepDecay: () => [nn.stepDecay as Call, [0.1, { every: 1 }]],
+  multiStepDecay: () => [nn.multiStepDecay as Call, [0.1, { at: [1, 2] }]],
+  exponentialDecay: () => [nn.exponentialDecay as Call, [0.1, 0.5]],
+  cosineDecay: () => [nn.cosineDecay as Call, [0.1, { steps: 2 }]],
+  polynomialDecay: () => [nn.polynomialDecay as Call, [0.1, { steps: 2 }]],
+  oneCycle: () => [nn.oneCycle as Call, [0.1, { steps: 2 }]],
+  warmup: () => [nn.warmup as Call, [2, (step: number) => step]],
+  constantInit: () => [nn.constantInit as Call, [1]],
+  normalInit: () => [nn.normalInit as Call, [0, 1]],
+  uniformInit: () => [nn.uniformInit as Call, [0, 1]],
+  kaimingUniform: () => [nn.kaimingUniform as Call, [{}]],
+  kaimingNormal: () => [nn.kaimingNormal as Call, [{}]],
+  'zerosInit made': () => [nn.zerosInit() as Call, [[2, 2], 'float32']],
+  'kaimingUniform made': () => [nn.kaimingUniform() as Call, [[2, 2], 'float32']],
+  fansOf: () => [nn.fansOf as Call, [[2, 2]]],
+  gainOf: () => [nn.gainOf as Call, ['relu']],
+  accuracy: () => [nn.accuracy as Call, [ones([2, 3]), zeros([2], { dtype: 'int32' })]],
+  valueAndGrad: () => {
+    const m = new nn.Linear(2, 1, { bias: false });
+    return [nn.valueAndGrad as Call, [m, () => m.forward(ones([1, 2])).sum()]];
+  },
+  earlyStopping: () => [nn.earlyStopping as Call, [{}]],
+  progress: () => [nn.progress as Call, ['none']],
+  fit: training,
+  'fit batch': () => {
+    const [, [m, , options]] = training();
+    return [((b: never) => nn.fit(m as nn.Module, [b], options as never)) as Call, [batch()]];
+  },
+  evaluate: () => [nn.evaluate as Call, [model(), [batch()], { loss: nn.mseLoss, metrics: { accuracy: nn.mseLoss } }]],
+};
+
+const isOurs = (error: unknown): boolean =>
+  error instanceof OperationError || error instanceof PolygradError || error instanceof nn.NnError;
+
+it.each(Object.entries(calls))('%s', { timeout: 120_000 }, async (_, prepared) => {
+  const [call, args] = await prepared();
+  for (const value of args) if (isTensor(value)) keep(value);
+  await call(...(args as never[]));
+  const complaints = new Set<string>();
+  for await (const [text, changed] of wrongCalls(call, args, dead)) {
+    try {
+      await call(...(changed as never[]));
+    } catch (error) {
+      if (!isOurs(error)) complaints.add(`${text}: ${(error as Error).message}`);
+    }
+  }
+  expect([...complaints]).toEqual([]);
+});
+
+it('names of other libraries for modes are refused, not taken for the other mode', () => {
+  expect(() => nn.kaimingUniform({ mode: 'fan_in' as never })).toThrow(
+    "[kaimingUniform] bad mode: 'fan_in'; must be 'in' or 'out'",
+  );
+  expect(() => nn.kaimingNormal({ nonlinearity: 'leaky_relu' as never })).toThrow(
+    "[gainOf] bad nonlinearity: 'leaky_relu'",
+  );
+});
