@@ -65,11 +65,11 @@ function vitest(kind) {
 
 /**
  * Engines the conformance suite runs on. An engine without its package is not there yet and not counted. Where compiling is slow,
- * or a case is (groups of threads on the interpreter), or where another run has the same programs (one thread of the CPU engine beside
- * two), `sample` runs one of so many cases; `--long` runs all of them. `browser` means in Chromium, with these options.
+ * or a case is (groups of threads on the interpreter), or where another run has the same programs (the interpreter, and one thread of the
+ * CPU engine, beside two threads), `sample` runs one of so many cases; `--long` runs all of them. `browser` means in Chromium, with these options.
  */
 const engines = [
-  { engine: 'reference', folder: 'packages/core' },
+  { engine: 'reference', folder: 'packages/core', sample: 2 },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31 },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301 },
   { engine: 'reference-limited', folder: 'packages/backend-cpu', threads: 1, sample: 31 },
