@@ -1,10 +1,9 @@
 /** A driver that says late that it has no memory: the step is taken back, or done once what was kept for reuse is given back. */
 import { idle, onRollback, ones, rand, scope, setEngine, OutOfMemoryError } from '@polygrad/core';
 import { afterEach, describe, expect, it } from 'vitest';
-import { findAdapter } from './adapter.ts';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testEngine } from './fixtures/device.ts';
+import { testAdapter, testEngine } from './fixtures/device.ts';
 
 const first = await testEngine();
 first?.dispose();
@@ -14,8 +13,7 @@ afterEach(() => engine?.dispose());
 
 /** An engine whose driver has no memory for the buffers that `refuses` says. */
 async function withDriver(refuses: () => boolean): Promise<WebGpuEngine> {
-  const found = await findAdapter({});
-  if (typeof found === 'string') throw new Error(found);
+  const found = await testAdapter();
   const gpu = await openDevice(found);
   const { pushErrorScope, popErrorScope } = gpu;
   const scopes: string[] = [];

@@ -13,9 +13,8 @@ import {
   tensor,
 } from '@polygrad/core';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { findAdapter } from './adapter.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testEngine } from './fixtures/device.ts';
+import { testAdapter, testEngine } from './fixtures/device.ts';
 import type { WebGpuEngineOptions } from './options.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -35,8 +34,7 @@ async function modest(
   features: readonly GPUFeatureName[] = [],
   options: WebGpuEngineOptions = {},
 ): Promise<WebGpuEngine> {
-  const found = await findAdapter({});
-  if (typeof found === 'string') throw new Error(found);
+  const found = await testAdapter();
   const gpu = await found.adapter.requestDevice({ requiredFeatures: [...features] });
   const engine = new WebGpuEngine(gpu, { ...found, subgroups: undefined }, options);
   engines.push(engine);
@@ -107,8 +105,7 @@ describe.skipIf(first === null)('a device with the default limits', () => {
 
 describe.skipIf(first === null)('dtypes', () => {
   it('hold halves where the device has shader-f16, and leave them to the CPU engine elsewhere', async () => {
-    const found = await findAdapter({});
-    if (typeof found === 'string') throw new Error(found);
+    const found = await testAdapter();
     const offered = found.adapter.features.has('shader-f16');
     const values = [1.5, -2, 65504, 0.0999755859375, 6.103515625e-5];
     for (const features of offered ? ([[], ['shader-f16']] as const) : ([[]] as const)) {

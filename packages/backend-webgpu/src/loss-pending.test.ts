@@ -23,10 +23,9 @@ import {
   warmup,
 } from '@polygrad/core';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { findAdapter } from './adapter.ts';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testEngine } from './fixtures/device.ts';
+import { testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -40,8 +39,7 @@ let undo = (): void => {};
 
 beforeEach(async () => {
   if (first === null) return;
-  const found = await findAdapter({});
-  if (typeof found === 'string') throw new Error(found);
+  const found = await testAdapter();
   const prototype = Object.getPrototypeOf(found.adapter) as GPUAdapter;
   const { requestDevice } = prototype;
   prototype.requestDevice = async function (this: GPUAdapter, descriptor) {

@@ -7,10 +7,9 @@ import {
   OutOfMemoryError,
 } from '@polygrad/core/engine';
 import { afterEach, describe, expect, it } from 'vitest';
-import { findAdapter } from './adapter.ts';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testEngine } from './fixtures/device.ts';
+import { testAdapter, testEngine } from './fixtures/device.ts';
 import { appendProgram, bytesOf, floatsOf, put, scaleProgram } from './fixtures/programs.ts';
 import { WebGpuError } from './public.ts';
 
@@ -24,8 +23,7 @@ afterEach(() => {
 
 /** An engine and the device under it, which tests may break; `change` may put something else in its place. */
 async function open(change: (gpu: GPUDevice) => void = () => {}): Promise<{ engine: WebGpuEngine; gpu: GPUDevice }> {
-  const found = await findAdapter({});
-  if (typeof found === 'string') throw new Error(found);
+  const found = await testAdapter();
   const gpu = await openDevice(found);
   change(gpu);
   const engine = new WebGpuEngine(gpu, found);

@@ -13,10 +13,9 @@ import {
   tensor,
 } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { findAdapter } from './adapter.ts';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testEngine } from './fixtures/device.ts';
+import { testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
 
 const first = await testEngine();
@@ -39,8 +38,7 @@ function step(w: Tensor, losses: Tensor[]): void {
 
 describe.skipIf(first === null)('a training on a device that is lost', () => {
   it('goes on from the last copy on another device', async () => {
-    const found = await findAdapter({});
-    if (typeof found === 'string') throw new Error(found);
+    const found = await testAdapter();
     const gpu = await openDevice(found);
     const engine = await setEngine(new WebGpuEngine(gpu, found));
     setRecovery({ interval: 0 });

@@ -16,10 +16,9 @@ import {
   tune,
 } from '@polygrad/core';
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { findAdapter } from './adapter.ts';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testEngine } from './fixtures/device.ts';
+import { testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
 import type { WebGpuEngineOptions } from './options.ts';
 
@@ -40,8 +39,7 @@ afterAll(() => engine?.dispose());
 
 /** An engine, and the device under it, changed by `change`. */
 async function open(options: WebGpuEngineOptions, change: (gpu: GPUDevice) => void = () => {}) {
-  const found = await findAdapter({});
-  if (typeof found === 'string') throw new Error(found);
+  const found = await testAdapter();
   const gpu = await openDevice(found);
   change(gpu);
   const made = new WebGpuEngine(gpu, found, options);
@@ -97,8 +95,7 @@ async function read(loss: Tensor): Promise<number> {
 
 describe.skipIf(engine === null)('tiles are measured', () => {
   it('by itself on hardware, on request elsewhere', async () => {
-    const found = await findAdapter({});
-    if (typeof found === 'string') throw new Error(found);
+    const found = await testAdapter();
     const device = await openDevice(found);
     const made = new WebGpuEngine(device, { ...found, software: false });
     expect(made.tuning?.automatic).toBe(true);

@@ -35,9 +35,14 @@ export function checkRequired(op: string, options: unknown, names: string): void
   checkOptions(op, options, names);
 }
 
+/** A value that does not fit, and what is wanted in words. */
+export function misfit(op: string, name: string, value: unknown, wanted: string): NnError {
+  return new NnError(op, `bad ${name}: ${shown(value)}; must be ${wanted}`, [name]);
+}
+
 /** Throws unless `fits`, naming the value and what is wanted in words. */
 export function checkFits(op: string, name: string, value: unknown, fits: boolean, wanted: string): void {
-  if (!fits) throw new NnError(op, `bad ${name}: ${shown(value)}; must be ${wanted}`, [name]);
+  if (!fits) throw misfit(op, name, value, wanted);
 }
 
 /** Throws unless a value is a list. */

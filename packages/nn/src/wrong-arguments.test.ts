@@ -1,6 +1,5 @@
 /** Layers, optimizers and training with one argument of a wrong kind: they work, or refuse it with an error of this library. */
-import { isTensor, keep, ones, OperationError, PolygradError, type Tensor, zeros } from '@polygrad/core';
-import { setEngine } from '@polygrad/core';
+import { isTensor, keep, ones, OperationError, PolygradError, setEngine, type Tensor, zeros } from '@polygrad/core';
 import { createReferenceEngine, wrongCalls } from '@polygrad/core/testing';
 import { beforeAll, expect, it } from 'vitest';
 import * as nn from './index.ts';

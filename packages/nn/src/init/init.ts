@@ -5,7 +5,7 @@
  * Weights have their outputs on axis 0 and their inputs on axis 1, further axes being the kernel of a convolution.
  */
 import { type DType, rand, randn, type Tensor } from '@polygrad/core/functions';
-import { checkFits, checkInteger, checkList, checkNumber, checkOptions, NnError } from '../errors.ts';
+import { checkFits, checkInteger, checkList, checkNumber, checkOptions, misfit, NnError } from '../errors.ts';
 import { filled } from './filled.ts';
 
 /** Makes a tensor of a shape. */
@@ -65,9 +65,12 @@ export function gainOf(nonlinearity: Nonlinearity, slope: number = 0.01): number
     case 'selu':
       return 3 / 4;
     default:
-      nonlinearity satisfies never;
-      checkFits('gainOf', 'nonlinearity', nonlinearity, false, 'linear, sigmoid, tanh, relu, leakyRelu or selu');
-      return Number.NaN;
+      throw misfit(
+        'gainOf',
+        'nonlinearity',
+        nonlinearity satisfies never,
+        'linear, sigmoid, tanh, relu, leakyRelu or selu',
+      );
   }
 }
 
