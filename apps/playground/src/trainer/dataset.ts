@@ -64,21 +64,27 @@ export async function fetchDigits(
   base: string,
   progress: (done: number, total: number) => void = () => {},
 ): Promise<Digits> {
-  let [done, total, told] = [0, 0, 0];
+  let [done, total] = [0, 0];
+  let pause: ReturnType<typeof setTimeout> | undefined;
+  let over = false;
   const arrived: Arrived = (bytes, announced) => {
     done += bytes;
     total += announced;
-    if (performance.now() - told < TELL_EVERY) return;
-    told = performance.now();
-    // A server that unpacks on the way announces less than comes.
-    progress(done, done > total ? 0 : total);
+    if (over) return;
+    // The word is said after the pause, not before it: a server that falls silent leaves the last figure standing, not an older one.
+    pause ??= setTimeout(() => {
+      pause = undefined;
+      // A server that unpacks on the way announces less than comes.
+      progress(done, done > total ? 0 : total);
+    }, TELL_EVERY);
   };
   const { trainImages, trainLabels, testImages, testLabels } = DATA_FILES;
   const files = [trainImages, trainLabels, testImages, testLabels];
   const all = Promise.all(files.map((name) => fetchBytes(base, name, arrived)));
   // Where one is missing, nobody asks about the others.
   const [a, b, c, d] = (await all.finally(() => {
-    told = Number.POSITIVE_INFINITY;
+    over = true;
+    clearTimeout(pause);
   })) as [Uint8Array, Uint8Array, Uint8Array, Uint8Array];
   const normal = { mean: MEAN, std: DEVIATION };
   return {
