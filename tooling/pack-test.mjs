@@ -119,7 +119,7 @@ function problemsOf(pack, tarballs, byName, work) {
 }
 
 /** Runs the whole check; returns `{ passed, failed }` counted in packages and prints one line for each. */
-export async function packTest(print = (text) => process.stdout.write(`${text}\n`)) {
+async function packTest() {
   const packages = publicPackages();
   const byName = new Map(packages.map((pack) => [pack.manifest.name, pack]));
   const work = mkdtempSync(join(tmpdir(), 'polygrad-pack-'));
@@ -144,7 +144,7 @@ export async function packTest(print = (text) => process.stdout.write(`${text}\n
         .map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
       problems.push(...problemsOf(pack, tarballs, byName, work));
       counts[problems.length === 0 ? 'passed' : 'failed']++;
-      print(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${name}${problems.map((p) => `\n     ${p}`).join('')}`);
+      console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${name}${problems.map((p) => `\n     ${p}`).join('')}`);
     }
     return counts;
   } finally {
@@ -152,4 +152,6 @@ export async function packTest(print = (text) => process.stdout.write(`${text}\n
   }
 }
 
-if (process.argv[1]?.endsWith('pack-test.mjs')) process.exitCode = (await packTest()).failed > 0 ? 1 : 0;
+const { passed, failed } = await packTest();
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed > 0 ? 1 : 0;

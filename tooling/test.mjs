@@ -3,8 +3,8 @@
  *
  * Options: `--long` adds the files named *.long.test.ts and sets POLYGRAD_LONG=1 for the conformance suite; `--only a,b`
  * runs only the named steps. POLYGRAD_REQUIRE names engines, and `browser` for Chromium (comma-separated), that must be
- * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test. Conformance runs of one
- * thread share the processors, at the end.
+ * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test. Conformance runs and the
+ * check of packages, which leave a processor idle much of the time, share the processors at the end.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
@@ -19,6 +19,11 @@ import { build, root, runNode } from './workspace.mjs';
 
 const bin = (path) => join(root, 'node_modules', path);
 const say = (text) => process.stdout.write(`${text}\n`);
+/** Totals as the commands that tests call print them last: `N passed, N failed, N skipped`. */
+const totalsOf = (output) => {
+  const totals = [...output.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/gm)].at(-1);
+  return totals?.slice(1).map((n) => Number(n ?? 0));
+};
 const counts = (passed, failed, skipped = 0, note = '') => ({ passed, failed, skipped, note });
 const one = (good, note) => counts(good ? 1 : 0, good ? 0 : 1, 0, note);
 
@@ -69,12 +74,12 @@ function vitest(kind) {
  * CPU engine, beside two threads), `sample` runs one of so many cases; `--long` runs all of them. `browser` means in Chromium, with these options.
  */
 const engines = [
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
   { engine: 'reference', folder: 'packages/core', sample: 2 },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 3 },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31 },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301 },
   { engine: 'reference-limited', folder: 'packages/backend-cpu', threads: 1, sample: 31 },
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 3 },
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
   { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 29 },
   { engine: 'cpu', folder: 'packages/backend-cpu', browser: ['--isolated', '--worker'], sample: 31 },
   { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 61 },
@@ -111,16 +116,16 @@ function conformance({ engine, folder, threads, sample, browser }, long) {
       ...(long ? { POLYGRAD_LONG: '1' } : {}),
     };
     const { code, output } = await runShown(cli, args, env, show);
-    const totals = [...output.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/gm)].at(-1);
+    const totals = totalsOf(output);
     for (const [line] of output.matchAll(/^FAILED .*$/gm)) failures.push(`${name}: ${line}`);
     if (totals !== undefined) {
-      const [passed, failed, skipped] = totals.slice(1).map((n) => Number(n ?? 0));
+      const [passed, failed, skipped] = totals;
       const note = code === 0 && passed + failed === 0 ? 'engine not available here' : '';
       return counts(passed, code !== 0 && failed === 0 ? 1 : failed, skipped, note);
     }
     return one(false, `exit code ${code}, without totals`);
   };
-  return existsSync(join(root, folder)) || required.has(engine) ? [{ name, run, shares: (threads ?? 1) === 1 }] : [];
+  return existsSync(join(root, folder)) || required.has(engine) ? [{ name, run, shares: true }] : [];
 }
 
 function steps(long) {
@@ -151,15 +156,17 @@ function steps(long) {
       },
     },
     { name: 'operations', run: () => one(runNode(join(root, 'tooling/operations.mjs'), ['--check']) === 0) },
-    ...engines.flatMap((entry) => conformance(entry, long)),
+    // The longest first, so that none is left alone at the end.
     {
       name: 'pack',
-      run: async () => {
-        const { packTest } = await import('./pack-test.mjs');
-        const { passed, failed } = await packTest(say);
-        return counts(passed, failed);
+      shares: true,
+      run: async (show) => {
+        const { code, output } = await runShown(join(root, 'tooling/pack-test.mjs'), [], {}, show);
+        const totals = totalsOf(output);
+        return totals === undefined ? one(false, `exit code ${code}, without totals`) : counts(...totals);
       },
     },
+    ...engines.flatMap((entry) => conformance(entry, long)),
   ];
 }
 
