@@ -24,6 +24,13 @@ describe('indexing', () => {
     expect(() => pg.take(x, pg.tensor([0.5]))).toThrow(/\[take\].*float32/);
   });
 
+  it('takes from a tensor that is one number everywhere and nowhere in memory', async () => {
+    expect(await values(pg.take(pg.full([3], 7), i32([0, 2])))).toEqual([7, 7]);
+    expect(await values(pg.embedding([1], pg.full([3, 2], 7)))).toEqual([7, 7]);
+    expect(await values(pg.pad(pg.take(pg.full([1], 7), i32([0])), [[1, 1]]))).toEqual([0, 7, 0]);
+    expect(await values(pg.gatherNd(pg.transpose(pg.full([2, 3], 7)), [[2, 1]]))).toEqual([7]);
+  });
+
   it('gathers and scatters along an axis', async () => {
     const x = range([2, 3]);
     expect(await values(pg.gather(x, i32([[2, 0]]), 1))).toEqual([2, 0]);

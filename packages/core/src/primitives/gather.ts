@@ -26,14 +26,18 @@ export const gatherPrimitive: Definition<'gather'> = {
     const [x, which] = node.src as [PlanNode, PlanNode];
     const { axis } = node.attr;
     c.need(which, index.slice(axis, axis + which.shape.length));
-    c.needInMemory(movedFrom(x));
+    const base = movedFrom(x);
+    // A bound number is nowhere in memory, and the same at every index.
+    if (base.op === 'scalar') c.need(base, []);
+    else c.needInMemory(base);
   },
   value: (c, demand, node) => {
     const [x, which] = node.src as [PlanNode, PlanNode];
     const { axis } = node.attr;
+    const base = movedFrom(x);
+    if (base.op === 'scalar') return part(demand, 1);
     let index: Index = [...demand.index.slice(0, axis), part(demand), ...demand.index.slice(axis + which.shape.length)];
     index = index.map((at, i) => (x.shape[i] === 1 ? c.e.i32(0) : at));
-    const base = movedFrom(x);
     for (let at = x; at !== base; at = at.src[0] as PlanNode) index = moveIndex(c.e, at, index);
     return c.load(demand, base, index, demand.gate);
   },
