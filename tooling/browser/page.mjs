@@ -20,8 +20,17 @@ export function within(seconds, what, work) {
  *   from it the work counts as stuck
  * @returns what the text evaluated to, and every error that nobody caught
  */
-export async function inPage(context, files, headers, body, { tell, seconds = 60 } = {}) {
+export async function inPage(context, files, headers, body, options) {
   const server = await serve(files, headers);
+  try {
+    return await onPage(context, server.url, body, options);
+  } finally {
+    await server.close();
+  }
+}
+
+/** The same for an address that is served already, so that one page finds what another of its origin left. */
+export async function onPage(context, url, body, { tell, seconds = 60 } = {}) {
   const errors = [];
   let page;
   let stop;
@@ -39,7 +48,7 @@ export async function inPage(context, files, headers, body, { tell, seconds = 60
       heard = performance.now();
       tell?.(word);
     });
-    await page.goto(server.url, { timeout: 15_000 });
+    await page.goto(url, { timeout: 15_000 });
     heard = performance.now();
     const report = await Promise.race([page.evaluate(body), crashed, stuck]);
     return { report, errors };
@@ -48,6 +57,5 @@ export async function inPage(context, files, headers, body, { tell, seconds = 60
   } finally {
     clearInterval(stop);
     await within(10, 'closing a page', Promise.resolve(page?.close())).catch((error) => say(error.message));
-    await server.close();
   }
 }

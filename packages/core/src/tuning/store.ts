@@ -33,25 +33,30 @@ export function diskStore(folder?: string): TuningStore {
   return fileStore(folder) ?? memoryStore();
 }
 
+/** Milliseconds after which a database that does not open counts as none: another page may be holding it. */
+const patience = 5000;
+
 /** A store in the browser's IndexedDB, one object store of texts. */
 export function browserStore(database = 'polygrad-tuning'): TuningStore {
   const table = 'tiles';
   const withTable = <T>(mode: IDBTransactionMode, use: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> =>
     new Promise((resolve, reject) => {
+      setTimeout(() => reject(new Error(`${database} does not open`)), patience);
       const opening = indexedDB.open(database, 1);
       opening.onupgradeneeded = () => opening.result.createObjectStore(table);
       opening.onerror = () => reject(opening.error);
       opening.onsuccess = () => {
         const db = opening.result;
-        const request = use(db.transaction(table, mode).objectStore(table));
-        request.onsuccess = () => {
-          resolve(request.result);
-          db.close();
-        };
-        request.onerror = () => {
-          reject(request.error);
-          db.close();
-        };
+        try {
+          const request = use(db.transaction(table, mode).objectStore(table));
+          request.onsuccess = () => resolve(request.result);
+          request.onerror = () => reject(request.error);
+        } catch (error) {
+          // A database of this name that somebody else made has no such table.
+          reject(error);
+        }
+        // Takes effect after the request.
+        db.close();
       };
     });
   return {
