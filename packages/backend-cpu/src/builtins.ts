@@ -24,11 +24,11 @@ export function fillProgram(): Program {
   const { e } = b;
   const out = e.param(0, 'uint32', 'write', 2 ** 30);
   const pattern = e.scalar(0, 'uint32');
-  const first = e.mul(e.special('group', 0), e.i32(words));
-  const count = e.min(e.sub(e.scalar(1, 'int32'), first), e.i32(words));
-  const whole = e.shr(count, e.i32(4));
-  b.loop(whole, (i) => b.store(out, e.add(first, e.mul(i, e.i32(16))), e.splat(pattern, 16)));
-  const rest = e.shl(whole, e.i32(4));
+  const first = e.mul(e.special('group', 0), words);
+  const count = e.min(e.sub(e.scalar(1, 'int32'), first), words);
+  const whole = e.shr(count, 4);
+  b.loop(whole, (i) => b.store(out, e.add(first, e.mul(i, 16)), e.splat(pattern, 16)));
+  const rest = e.shl(whole, 4);
   b.loop(e.sub(count, rest), (i) => b.store(out, e.add(e.add(first, rest), i), pattern));
   return b.build({ name: 'fill', grid: [2 ** 16, 1, 1] });
 }

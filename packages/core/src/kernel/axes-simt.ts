@@ -171,21 +171,21 @@ function shapeAlone({ stores, spread, along, byVectors }: Plan, e: Exprs, thread
   if (spread.length === 0 || total === 0) return [...stores];
   const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
   const grid = e.range(Math.ceil(total / (threads * turns)), 'grid');
-  const start = e.mul(grid, e.i32(threads * turns));
+  const start = e.mul(grid, threads * turns);
   const inside: Range[] = [];
   let flat: KNode;
   if (turns === 1) {
-    const limit = total % threads === 0 ? undefined : e.min(e.sub(e.i32(total), start), e.i32(threads));
+    const limit = total % threads === 0 ? undefined : e.min(e.sub(total, start), threads);
     const local = e.range(threads, 'local', limit);
     inside.push(local);
     flat = e.add(start, local);
   } else {
     const local = e.range(threads, 'local');
-    const left = e.idiv(e.sub(e.i32(total + threads - 1), e.add(start, local)), e.i32(threads));
-    const limit = total % (threads * turns) === 0 ? undefined : e.min(left, e.i32(turns));
+    const left = e.idiv(e.sub(total + threads - 1, e.add(start, local)), threads);
+    const limit = total % (threads * turns) === 0 ? undefined : e.min(left, turns);
     const turn = e.range(turns, 'serial', limit);
     inside.push(local, turn);
-    flat = e.add(e.add(start, e.mul(turn, e.i32(threads))), local);
+    flat = e.add(e.add(start, e.mul(turn, threads)), local);
   }
   assumeBounds(flat, 0, total - 1);
   const changes = new Map<Range, Replacement>();
@@ -194,11 +194,11 @@ function shapeAlone({ stores, spread, along, byVectors }: Plan, e: Exprs, thread
     const [block, lane] = [e.range(along.arg.extent / lanes), e.range(lanes, 'vector')];
     decodeRanges(e, [...spread.slice(0, -1), block], flat, changes);
     const first = (changes.get(block) as Replacement).value;
-    changes.set(along, { value: e.add(e.mul(first, e.i32(lanes)), lane), ranges: [lane] });
+    changes.set(along, { value: e.add(e.mul(first, lanes), lane), ranges: [lane] });
   }
   for (const r of byVectors) {
     const [block, lane] = [e.range(r.arg.extent / lanes, 'serial'), e.range(lanes, 'vector')];
-    changes.set(r, { value: e.add(e.mul(block, e.i32(lanes)), lane), ranges: [block, lane] });
+    changes.set(r, { value: e.add(e.mul(block, lanes), lane), ranges: [block, lane] });
   }
   const rewriter = new Rewriter(e, changes);
   return stores.map((s) => {

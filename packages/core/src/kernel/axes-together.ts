@@ -82,7 +82,7 @@ export function shapeTogether(
     decodeRanges(e, [...inner.slice(0, -1), blocks], value, own);
     const lane = width > 1 ? e.range(width, 'vector') : null;
     const first = (own.get(blocks) as Replacement).value;
-    own.set(last, { value: lane === null ? first : e.add(e.mul(first, e.i32(width)), lane), ranges: [] });
+    own.set(last, { value: lane === null ? first : e.add(e.mul(first, width), lane), ranges: [] });
     const [turn, local] = ranges as [Range, Range];
     return rewritten(e, group, own, gates, inside, [grid, local, turn, ...(lane === null ? [] : [lane])]);
   });
@@ -136,14 +136,14 @@ function shareOf(
   const exact = count % threads === 0;
   const local = e.range(threads, 'local');
   const unrolled = held && count > 0 && turns <= heldTurns[vectors ? 'vectors' : 'elements'];
-  const limit = exact || unrolled ? undefined : e.idiv(e.sub(e.i32(count + threads - 1), local), e.i32(threads));
+  const limit = exact || unrolled ? undefined : e.idiv(e.sub(count + threads - 1, local), threads);
   const turn = e.range(turns, unrolled ? 'unroll' : kind, limit);
-  const nominal = e.add(e.mul(turn, e.i32(threads)), local);
+  const nominal = e.add(e.mul(turn, threads), local);
   const moved = unrolled && !exact;
-  const at = moved ? e.min(nominal, e.i32(count - 1)) : nominal;
+  const at = moved ? e.min(nominal, count - 1) : nominal;
   assumeBounds(at, 0, Math.max(0, count - 1));
-  const inside = moved ? e.lt(nominal, e.i32(count)) : null;
+  const inside = moved ? e.lt(nominal, count) : null;
   if (lanes === 1) return { value: at, ranges: [turn, local], inside };
   const lane = e.range(lanes, 'vector');
-  return { value: e.add(e.mul(at, e.i32(lanes)), lane), ranges: [turn, local, lane], inside };
+  return { value: e.add(e.mul(at, lanes), lane), ranges: [turn, local, lane], inside };
 }

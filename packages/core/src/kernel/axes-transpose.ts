@@ -78,43 +78,40 @@ export function shapeTranspose(
   for (const r of (stores[0] as LoopStore).ranges) {
     if (r !== along && r !== across) changes.set(r, { value: open(r.arg.extent), ranges: [] });
   }
-  const [down, right] = [across, along].map((r) => e.mul(open(Math.ceil(r.arg.extent / side)), e.i32(side))) as [
-    KNode,
-    KNode,
-  ];
+  const [down, right] = [across, along].map((r) => e.mul(open(Math.ceil(r.arg.extent / side)), side)) as [KNode, KNode];
   const steps = (kind: 'unroll' | 'serial'): { flat: KNode; ranges: Range[] } => {
     const [turn, local] = [e.range((side * side) / threads, kind), e.range(threads, 'local')];
-    return { flat: e.add(e.mul(turn, e.i32(threads)), local), ranges: [local, turn] };
+    return { flat: e.add(e.mul(turn, threads), local), ranges: [local, turn] };
   };
   const inside = (start: KNode, within: KNode, { arg }: Range): KNode => {
     const at = e.add(start, within);
-    if (arg.extent % side !== 0) return e.min(at, e.i32(arg.extent - 1));
+    if (arg.extent % side !== 0) return e.min(at, arg.extent - 1);
     assumeBounds(at, 0, arg.extent - 1);
     return at;
   };
-  const turned = (line: KNode, at: KNode): KNode => e.irem(e.add(line, at), e.i32(side));
+  const turned = (line: KNode, at: KNode): KNode => e.irem(e.add(line, at), side);
 
   const out = steps('serial');
-  const [i, j] = [e.idiv(out.flat, e.i32(side)), e.irem(out.flat, e.i32(side))];
+  const [i, j] = [e.idiv(out.flat, side), e.irem(out.flat, side)];
   const outside = new Map(changes);
   outside.set(across, { value: inside(down, i, across), ranges: [] });
   outside.set(along, { value: inside(right, j, along), ranges: [] });
   const rewriter = new Rewriter(e, outside);
   for (const load of loads) {
     const { flat, ranges } = steps('unroll');
-    const line = e.idiv(flat, e.i32(side));
+    const line = e.idiv(flat, side);
     const filling = new Map(changes);
-    const back = turned(e.sub(e.i32(side), line), e.irem(flat, e.i32(side)));
+    const back = turned(e.sub(side, line), e.irem(flat, side));
     filling.set(across, { value: inside(down, back, across), ranges: [] });
     filling.set(along, { value: inside(right, line, along), ranges: [] });
     const [local, turn] = ranges as [Range, Range];
     const tile = e.stage('shared', new Rewriter(e, filling).node(load), [turn, local]);
-    rewriter.set(load, e.load(tile, e.add(e.mul(j, e.i32(side)), turned(j, i))));
+    rewriter.set(load, e.load(tile, e.add(e.mul(j, side), turned(j, i))));
   }
   const edges = [
     { r: across, at: e.add(down, i) },
     { r: along, at: e.add(right, j) },
-  ].flatMap(({ r, at }) => (r.arg.extent % side === 0 ? [] : [e.lt(at, e.i32(r.arg.extent))]));
+  ].flatMap(({ r, at }) => (r.arg.extent % side === 0 ? [] : [e.lt(at, r.arg.extent)]));
   const kept = edges.length === 0 ? null : edges.reduce((x, y) => e.and(x, y));
   return storesWhere(e, stores, rewriter, kept, [...grid, ...out.ranges]);
 }

@@ -56,7 +56,7 @@ function byHalves(b: ProgramBuilder, { mine, combine }: Parts, threads: number):
   b.barrier();
   // A loop, not its steps one after another: drivers that emulate groups take long to compile every barrier.
   b.loop(Math.log2(threads), (step) => {
-    const half = e.shr(e.i32(threads / 2), step);
+    const half = e.shr(threads / 2, step);
     b.ifThen(e.lt(thread, half), () => write(combine(read(thread), read(e.add(thread, half)))));
     b.barrier();
   });
@@ -72,7 +72,7 @@ function bySubgroups(b: ProgramBuilder, parts: Parts, threads: number): State {
   // Subgroups need not be full.
   const cells = own.map((x) => b.shared('partial', x.dtype as DType, threads));
   const read = (at: KNode): State => cells.map((c) => b.load(c, at));
-  b.ifThen(e.eq(e.special('leader', 0, 2), e.i32(1)), () => {
+  b.ifThen(e.eq(e.special('leader', 0, 2), 1), () => {
     for (const [i, c] of cells.entries()) b.store(c, e.special('subgroup', 0, threads), own[i] as KNode);
   });
   b.barrier();
@@ -82,8 +82,8 @@ function bySubgroups(b: ProgramBuilder, parts: Parts, threads: number): State {
   };
   const kept = (): State => whole.map((r) => b.load(r, 0));
   keep(read(e.i32(0)));
-  b.loop(e.sub(e.special('subgroups', 0, threads + 1), e.i32(1)), (i) => {
-    keep(parts.combine(kept(), read(e.add(i, e.i32(1)))));
+  b.loop(e.sub(e.special('subgroups', 0, threads + 1), 1), (i) => {
+    keep(parts.combine(kept(), read(e.add(i, 1))));
   });
   b.barrier();
   return kept();
@@ -99,7 +99,7 @@ function acrossSubgroup(b: ProgramBuilder, { op, mine }: Parts): State {
   const isNan = (y: KNode): KNode => e.not(e.eq(y, y));
   const same = e.eq(x, best);
   const wins = isFloat(x.dtype as DType) ? e.or(same, e.and(isNan(x), isNan(best))) : same;
-  return [best, b.subgroup('min', e.where(wins, position, e.i32(2 ** 31 - 1)))];
+  return [best, b.subgroup('min', e.where(wins, position, 2 ** 31 - 1))];
 }
 
 /** The greatest or least of a subgroup, NaN before all others. */

@@ -148,7 +148,7 @@ export function loopsOver(
   };
   const index = shape.map((n, axis): KNode => {
     const [first = n, ...inner] = parts[axis] ?? [];
-    return inner.reduce((at: KNode, extent) => e.add(e.mul(at, e.i32(extent)), loop(extent)), loop(first));
+    return inner.reduce((at: KNode, extent) => e.add(e.mul(at, extent), loop(extent)), loop(first));
   });
   return { axes, index };
 }

@@ -18,7 +18,7 @@ export function flatten(e: Exprs, shape: Shape, index: Index, strides?: readonly
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const n = shape[axis] as number;
     const stride = strides === undefined ? step : (strides[axis] as number);
-    if (n !== 1 && stride !== 0) flat = e.add(flat, e.mul(index[axis] as KNode, e.i32(stride)));
+    if (n !== 1 && stride !== 0) flat = e.add(flat, e.mul(index[axis] as KNode, stride));
     step *= n;
   }
   return flat;
@@ -35,8 +35,8 @@ export function unflatten(e: Exprs, shape: Shape, flat: KNode): KNode[] {
     if (n === 1) index[axis] = e.i32(0);
     else if (axis === outermost) index[axis] = rest;
     else {
-      index[axis] = e.irem(rest, e.i32(n));
-      rest = e.idiv(rest, e.i32(n));
+      index[axis] = e.irem(rest, n);
+      rest = e.idiv(rest, n);
     }
   }
   return index;

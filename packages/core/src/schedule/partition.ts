@@ -200,7 +200,7 @@ export class Partition {
       for (const part of node.src.slice(first, first + this.#mostParts)) {
         const { axes, index } = loopsOver(e, part.shape);
         const demand = this.demand(kernel, part, index, axes);
-        const at = index.map((i, k) => (k === axis ? e.add(i, e.i32(start)) : i));
+        const at = index.map((i, k) => (k === axis ? e.add(i, start) : i));
         kernel.stores.push({ demand, ranges: axes, target: node, at });
         start += part.shape[axis] as number;
       }

@@ -60,7 +60,7 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
   });
   const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
     const { slot } = param.arg;
-    return [params[slot] as KNode, e.sub(rewriter.node(index), e.i32(shifts[slot] as number))];
+    return [params[slot] as KNode, e.sub(rewriter.node(index), shifts[slot] as number)];
   };
   // Sources first: where one reads may depend on what another has read.
   for (const n of loads.sort((x, y) => idOf(x) - idOf(y))) {

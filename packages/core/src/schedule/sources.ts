@@ -57,7 +57,7 @@ export function moveIndex(e: Exprs, node: PlanNode, index: Index): Index {
   if (isPlanOp(node, 'expand')) return broadcastIndex(e, from, index.length, index);
   if (isPlanOp(node, 'slice')) {
     const { start, step } = node.attr;
-    return index.map((x, i) => e.add(e.mul(x, e.i32(step[i] as number)), e.i32(start[i] as number)));
+    return index.map((x, i) => e.add(e.mul(x, e.i32(step[i] as number)), start[i] as number));
   }
   throw new Error(`[lower] ${node.op} is not a plain movement`);
 }
@@ -116,16 +116,16 @@ function fold(c: SourceContext, node: PlanNode<'fold'>, index: Index): void {
       // The k-th window back from the last one that starts at or before this element.
       const start = e.sub(e.idiv(at, step), k);
       const offset = e.add(e.irem(at, step), e.mul(k, step));
-      gate = bothGates(e, gate, e.and(within(e, start, 0, windows), e.lt(offset, e.i32(size[i] as number))));
+      gate = bothGates(e, gate, e.and(within(e, start, 0, windows), e.lt(offset, size[i] as number)));
       starts.push(start);
       offsets.push(offset);
     } else {
-      const from = e.sub(at, e.mul(k, e.i32(dilation[i] as number)));
+      const from = e.sub(at, e.mul(k, dilation[i] as number));
       const start = e.idiv(from, step);
       gate = bothGates(
         e,
         gate,
-        e.and(within(e, from, 0, windows * (stride[i] as number)), e.eq(e.irem(from, step), e.i32(0))),
+        e.and(within(e, from, 0, windows * (stride[i] as number)), e.eq(e.irem(from, step), 0)),
       );
       starts.push(start);
       offsets.push(k);
@@ -163,20 +163,20 @@ function conv(c: SourceContext, node: PlanNode<'conv'>, index: Index): void {
   const feature = index[1] as KNode;
   let image = index[0] as KNode;
   let from = channel;
-  if (attr.groups > 1) from = e.add(e.mul(e.idiv(feature, e.i32(features / attr.groups)), e.i32(depth)), channel);
+  if (attr.groups > 1) from = e.add(e.mul(e.idiv(feature, features / attr.groups), depth), channel);
   if (attr.batchGroups > 1)
-    image = e.add(e.mul(e.idiv(feature, e.i32(features / attr.batchGroups)), e.i32(node.shape[0] as number)), image);
+    image = e.add(e.mul(e.idiv(feature, features / attr.batchGroups), node.shape[0] as number), image);
   let gate: KNode | null = null;
   const spatial = attr.stride.map((stride, i) => {
     const n = lhs.shape[i + 2] as number;
     const hole = attr.lhsDilation[i] as number;
     const k = own[i + 1] as KNode;
-    const start = e.sub(e.mul(index[i + 2] as KNode, e.i32(stride)), e.i32(attr.padLow[i] as number));
-    const at = e.add(start, e.mul(k, e.i32(attr.rhsDilation[i] as number)));
+    const start = e.sub(e.mul(index[i + 2] as KNode, stride), attr.padLow[i] as number);
+    const at = e.add(start, e.mul(k, attr.rhsDilation[i] as number));
     gate = bothGates(e, gate, within(e, at, 0, (n - 1) * hole + 1));
     if (hole === 1) return at;
-    gate = bothGates(e, gate, e.eq(e.irem(at, e.i32(hole)), e.i32(0)));
-    return e.idiv(at, e.i32(hole));
+    gate = bothGates(e, gate, e.eq(e.irem(at, hole), 0));
+    return e.idiv(at, hole);
   });
   if (gate !== null) c.note(gate);
   const safe = spatial.map((at, i) => (lhs.shape[i + 2] === 1 ? e.i32(0) : at));
@@ -190,7 +190,7 @@ function pad(c: SourceContext, node: PlanNode<'pad'>, index: Index): void {
   let gate: KNode | null = null;
   const inner = index.map((at, axis) => {
     const n = x.shape[axis] as number;
-    const moved = e.sub(at, e.i32(node.attr.low[axis] as number));
+    const moved = e.sub(at, node.attr.low[axis] as number);
     gate = bothGates(e, gate, within(e, moved, 0, n));
     return n === 1 ? e.i32(0) : moved;
   });
@@ -208,7 +208,7 @@ function concat(c: SourceContext, node: PlanNode<'concat'>, index: Index): void 
     const gate = within(e, at, start, start + n);
     c.note(gate);
     const inner = index.slice();
-    inner[axis] = n === 1 ? e.i32(0) : e.sub(at, e.i32(start));
+    inner[axis] = n === 1 ? e.i32(0) : e.sub(at, start);
     c.need(part, inner, gate);
     start += n;
   }
@@ -221,8 +221,8 @@ function window(c: SourceContext, node: PlanNode<'window'>, index: Index): void 
   const lead = index.length - 2 * rank;
   const inner = index.slice(0, lead);
   for (let i = 0; i < rank; i++) {
-    const start = e.mul(index[lead + i] as KNode, e.i32(stride[i] as number));
-    inner.push(e.add(start, e.mul(index[lead + rank + i] as KNode, e.i32(dilation[i] as number))));
+    const start = e.mul(index[lead + i] as KNode, stride[i] as number);
+    inner.push(e.add(start, e.mul(index[lead + rank + i] as KNode, dilation[i] as number)));
   }
   c.need(source(node), inner);
 }

@@ -66,8 +66,8 @@ export function positionOf(e: Exprs, { shape, strides, shift }: TensorView, flat
     }
     if (n === 1) continue;
     const last = axis < outermost;
-    at = e.add(at, e.mul(last ? rest : e.irem(rest, e.i32(n)), e.i32(stride)));
-    if (!last) rest = e.idiv(rest, e.i32(n));
+    at = e.add(at, e.mul(last ? rest : e.irem(rest, n), stride));
+    if (!last) rest = e.idiv(rest, n);
   }
   return at;
 }

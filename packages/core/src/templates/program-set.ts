@@ -62,8 +62,8 @@ export class ProgramSet {
     this.#write(suffix, Math.ceil(count / threads), threads, (w, group) => {
       const { b, e } = w;
       if (threads === 1) return write({ ...w, group });
-      const unit = e.add(e.mul(group, e.i32(threads)), e.special('local', 0, threads));
-      const inside = count % threads === 0 ? e.bool(true) : e.lt(unit, e.i32(count));
+      const unit = e.add(e.mul(group, threads), e.special('local', 0, threads));
+      const inside = count % threads === 0 ? e.bool(true) : e.lt(unit, count);
       assumeBounds(unit, 0, Math.max(0, count - 1));
       b.ifThen(inside, () => write({ ...w, group: unit }));
     });
@@ -110,10 +110,10 @@ export class ProgramSet {
     const columns = this.#caps.simt ? Math.min(groups, gridLimit) : groups;
     const rows = columns === 0 ? 1 : Math.ceil(groups / columns);
     const column = e.special('group', 0, columns);
-    const group = rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows), e.i32(columns)), column);
+    const group = rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows), columns), column);
     if (columns * rows === groups) write(w, group);
     else {
-      const inside = e.lt(group, e.i32(groups));
+      const inside = e.lt(group, groups);
       assumeBounds(group, 0, groups - 1);
       b.ifThen(inside, () => write(w, group));
     }

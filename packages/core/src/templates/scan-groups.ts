@@ -48,17 +48,17 @@ export function scanGroups(
     const carry = b.reg('carry', out.dtype);
     const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
     const both = (before: KNode, after: KNode): KNode => runningValue(w, op, before, after, null);
-    const line = segments === 1 ? group : e.idiv(group, e.i32(segments));
-    const first = e.mul(e.irem(group, e.i32(segments)), e.i32(strides * stride));
+    const line = segments === 1 ? group : e.idiv(group, segments);
+    const first = e.mul(e.irem(group, segments), strides * stride);
     const [start, target] = [lineStart(e, x.view, axis, line), lineStart(e, out, axis, line)];
     b.store(carry, 0, from === null ? identity : b.load(w.temp(from, 'read'), group));
     b.loop(strides, (step) => {
-      const base = e.add(e.add(first, e.mul(step, e.i32(stride))), e.mul(thread, e.i32(own)));
+      const base = e.add(e.add(first, e.mul(step, stride)), e.mul(thread, own));
       const states: KNode[] = [];
       const inside: KNode[] = [];
       for (let u = 0; u < own; u++) {
-        const p = e.add(base, e.i32(u));
-        const gate = e.lt(p, e.i32(n));
+        const p = e.add(base, u);
+        const gate = e.lt(p, n);
         const value = b.load(memory.x, placed(w, x.view, axis, start, p, reverse), 1, gate, identity);
         states.push(b.place(u === 0 ? value : both(states[u - 1] as KNode, value)));
         inside.push(gate);
@@ -66,26 +66,26 @@ export function scanGroups(
       b.store(totals, thread, states[own - 1] as KNode);
       b.barrier();
       b.loop(Math.log2(threads), (doubling) => {
-        const distance = e.shl(e.i32(1), doubling);
+        const distance = e.shl(1, doubling);
         const mine = b.load(totals, thread);
-        const before = b.load(totals, e.max(e.sub(thread, distance), e.i32(0)));
+        const before = b.load(totals, e.max(e.sub(thread, distance), 0));
         const sum = b.place(e.where(e.lt(thread, distance), mine, both(before, mine)));
         b.barrier();
         b.store(totals, thread, sum);
         b.barrier();
       });
       const so = b.load(carry, 0);
-      const previous = b.load(totals, e.max(e.sub(thread, e.i32(1)), e.i32(0)));
-      const begin = b.place(both(so, e.where(e.lt(thread, e.i32(1)), identity, previous)));
+      const previous = b.load(totals, e.max(e.sub(thread, 1), 0));
+      const begin = b.place(both(so, e.where(e.lt(thread, 1), identity, previous)));
       b.store(carry, 0, both(so, b.load(totals, threads - 1)));
       if (to === null) {
         states.forEach((state, u) => {
-          const p = e.add(base, e.i32(u));
+          const p = e.add(base, u);
           b.store(memory.out, placed(w, out, axis, target, p, reverse), both(begin, state), inside[u]);
         });
       }
       b.barrier();
     });
-    if (to !== null) b.ifThen(e.lt(thread, e.i32(1)), () => b.store(w.temp(to, 'write'), group, b.load(carry, 0)));
+    if (to !== null) b.ifThen(e.lt(thread, 1), () => b.store(w.temp(to, 'write'), group, b.load(carry, 0)));
   });
 }

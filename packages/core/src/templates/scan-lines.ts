@@ -50,16 +50,16 @@ export function lines(
     const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
     b.loop(turns, (turn) => {
       // Past the end the last line is done again, by the same group.
-      const first = e.mul(e.add(e.mul(group, e.i32(turns)), turn), e.i32(side));
+      const first = e.mul(e.add(e.mul(group, turns), turn), side);
       const which = Array.from({ length: side }, (_, u) => {
-        const at = e.add(first, e.i32(u));
-        return total % (side * turns) === 0 ? at : e.min(at, e.i32(total - 1));
+        const at = e.add(first, u);
+        return total % (side * turns) === 0 ? at : e.min(at, total - 1);
       });
       const own = which.map((at) => {
-        const line = segments === 1 ? at : e.idiv(at, e.i32(segments));
-        const segment = e.irem(at, e.i32(segments));
+        const line = segments === 1 ? at : e.idiv(at, segments);
+        const segment = e.irem(at, segments);
         const start = (view: TensorView): KNode => lineStart(e, view, axis, line);
-        const offset = e.mul(segment, e.i32(length));
+        const offset = e.mul(segment, length);
         return { at, segment, offset, out: start(out), x: start(x.view), factor: factor && start(factor.view) };
       });
       own.forEach(({ at }, u) => {
@@ -82,8 +82,8 @@ export function lines(
       });
       if (tail > 0 && to === null) {
         own.forEach(({ segment }, u) => {
-          b.ifThen(e.eq(segment, e.i32(segments - 1)), () => {
-            b.loop(tail, (i) => step(u, e.add(i, e.i32(length))));
+          b.ifThen(e.eq(segment, segments - 1), () => {
+            b.loop(tail, (i) => step(u, e.add(i, length)));
           });
         });
       }
@@ -117,7 +117,7 @@ export function carryOn(set: ProgramSet, { op, out }: ScanSpec, count: number, s
     const carry = b.reg('carry', out.dtype);
     b.store(carry, 0, e.constant(out.dtype, scanIdentity(op, out.dtype)));
     b.loop(segments, (s) => {
-      const at = e.add(e.mul(group, e.i32(segments)), s);
+      const at = e.add(e.mul(group, segments), s);
       const before = b.load(carry, 0);
       const end = b.load(ends, at);
       b.store(ends, at, before);

@@ -76,6 +76,6 @@ export function placed(
 ): KNode {
   const { e } = w;
   const n = view.shape[axis] as number;
-  const at = reverse ? e.sub(e.i32(n - 1), p) : p;
-  return e.add(start, e.mul(at, e.i32(view.strides[axis] as number)));
+  const at = reverse ? e.sub(n - 1, p) : p;
+  return e.add(start, e.mul(at, view.strides[axis] as number));
 }

@@ -115,15 +115,15 @@ function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number):
   set.add('_vectors', others * blocks, (w) => {
     const { b, e, group } = w;
     const memory = memoryOf(w, spec, 'readwrite');
-    const line = e.idiv(group, e.i32(blocks));
-    const column = e.mul(e.irem(group, e.i32(blocks)), e.i32(width));
+    const line = e.idiv(group, blocks);
+    const column = e.mul(e.irem(group, blocks), width);
     const start = (view: TensorView): KNode => e.add(lineStart(e, without(view, axis), last - 1, line), column);
     const starts = { out: start(out), x: start(x.view), factor: factor && start(factor.view) };
-    const left = e.idiv(e.sub(e.i32(across), column), e.i32(lanes));
-    const vectorsHere = across % width === 0 ? e.i32(width / lanes) : e.min(e.i32(width / lanes), left);
+    const left = e.idiv(e.sub(across, column), lanes);
+    const vectorsHere = across % width === 0 ? e.i32(width / lanes) : e.min(width / lanes, left);
     const row = (p: KNode, before: (shift: KNode) => KNode): void => {
       b.loop(vectorsHere, (v) => {
-        const shift = e.mul(v, e.i32(lanes));
+        const shift = e.mul(v, lanes);
         const at = (view: TensorView, from: KNode): KNode => e.add(placed(w, view, axis, from, p, reverse), shift);
         const value = b.load(memory.x, at(x.view, starts.x), lanes);
         const scale = factor && b.load(memory.factor as KNode, at(factor.view, starts.factor as KNode), lanes);
@@ -133,7 +133,7 @@ function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number):
     row(e.i32(0), () => e.constant(out.dtype, scanIdentity(op, out.dtype), lanes));
     b.loop(n - 1, (p) => {
       const at = placed(w, out, axis, starts.out, p, reverse);
-      row(e.add(p, e.i32(1)), (shift) => b.load(memory.out, e.add(at, shift), lanes));
+      row(e.add(p, 1), (shift) => b.load(memory.out, e.add(at, shift), lanes));
     });
   });
 }

@@ -33,7 +33,7 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCap
         const { b, e } = w;
         const memory = w.param(index.slot, 'int32', 'read', index.view.span);
         return (_line, i, _word, inside) => {
-          const at = positionOf(e, index.view, e.where(inside, i, e.i32(0)));
+          const at = positionOf(e, index.view, e.where(inside, i, 0));
           return e.where(inside, e.bitcast(b.load(memory, at), 'uint32'), e.constant('uint32', 0xffff_ffff));
         };
       },
@@ -76,16 +76,16 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCap
     set.add('_blocks', before * blocks * inner, (w) => {
       const { b, e, group } = w;
       const sorted = w.temp(keys, 'read');
-      const row = e.idiv(group, e.i32(inner));
-      const first = b.place(e.mul(e.irem(row, e.i32(blocks)), e.i32(blockLength)));
-      const last = e.add(first, e.i32(blockLength - 1));
-      const updateAt = readerOf(w, e.idiv(row, e.i32(blocks)), e.irem(group, e.i32(inner)));
+      const row = e.idiv(group, inner);
+      const first = b.place(e.mul(e.irem(row, blocks), blockLength));
+      const last = e.add(first, blockLength - 1);
+      const updateAt = readerOf(w, e.idiv(row, blocks), e.irem(group, inner));
       const target = w.temp(parts, 'write');
       b.ifThen(w.typical(e.eq(b.load(sorted, first), b.load(sorted, last)), Math.max(0, 1 - kinds / blocks)), () => {
         const sum = b.reg('sum', out.dtype);
         b.store(sum, 0, updateAt(first));
         b.loop(blockLength - 1, (i) =>
-          b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), updateAt(e.add(e.add(first, e.i32(1)), i)))),
+          b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), updateAt(e.add(e.add(first, 1), i)))),
         );
         b.store(target, group, b.load(sum, 0));
       });
@@ -95,24 +95,21 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCap
     const { b, e, group } = w;
     const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
     const sorted = w.temp(keys, 'read');
-    const column = e.irem(group, e.i32(inner));
-    const row = e.idiv(group, e.i32(inner));
-    const [lead, at] = [e.idiv(row, e.i32(many)), e.irem(row, e.i32(many))];
+    const column = e.irem(group, inner);
+    const row = e.idiv(group, inner);
+    const [lead, at] = [e.idiv(row, many), e.irem(row, many)];
     const updateAt = readerOf(w, lead, column);
     const key = b.load(sorted, at);
-    const slice = e.add(
-      e.i32(out.shift),
-      e.mul(e.add(e.mul(lead, e.i32(size)), e.bitcast(key, 'int32')), e.i32(inner)),
-    );
+    const slice = e.add(out.shift, e.mul(e.add(e.mul(lead, size), e.bitcast(key, 'int32')), inner));
     const to = e.add(slice, column);
     const differs = (neighbour: KNode, exists: KNode): KNode =>
       w.typical(e.or(e.not(exists), e.ne(b.load(sorted, neighbour, 1, exists), key)), kinds / many);
     if (op === 'set') {
-      const last = differs(e.add(at, e.i32(1)), e.lt(at, e.i32(many - 1)));
+      const last = differs(e.add(at, 1), e.lt(at, many - 1));
       b.ifThen(last, () => b.store(target, to, updateAt(at)));
       return;
     }
-    b.ifThen(differs(e.sub(at, e.i32(1)), e.lt(e.i32(0), at)), () => {
+    b.ifThen(differs(e.sub(at, 1), e.lt(0, at)), () => {
       const [low, high] = [b.reg('low', 'int32'), b.reg('high', 'int32')];
       b.store(low, 0, at);
       b.store(high, 0, e.i32(many));
@@ -120,9 +117,9 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCap
       b.loop(Math.ceil(Math.log2(many + 1)) + 1, () => {
         const [l, h] = [b.load(low, 0), b.load(high, 0)];
         b.ifThen(e.lt(l, h), () => {
-          const middle = b.place(e.add(l, e.shr(e.sub(h, l), e.i32(1))));
+          const middle = b.place(e.add(l, e.shr(e.sub(h, l), 1)));
           const same = b.place(e.eq(b.load(sorted, middle), key));
-          b.store(low, 0, e.where(same, e.add(middle, e.i32(1)), l));
+          b.store(low, 0, e.where(same, e.add(middle, 1), l));
           b.store(high, 0, e.where(same, h, middle));
         });
       });
@@ -141,15 +138,15 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCap
       }
       // Blocks from one to before the other are of this kind alone; what is left of them and right of them goes one by one.
       const length = e.i32(blockLength);
-      const [one, other] = [b.place(e.idiv(e.add(at, e.i32(blockLength - 1)), length)), b.place(e.idiv(end, length))];
+      const [one, other] = [b.place(e.idiv(e.add(at, blockLength - 1), length)), b.place(e.idiv(end, length))];
       const any = b.place(e.lt(one, other));
       const nothing = e.i32(0);
       const single = Math.min(each, blockLength);
       combine(at, e.sub(e.where(any, e.mul(one, length), end), at), single, updateAt);
       const done = w.temp(parts, 'read');
-      const base = e.mul(lead, e.i32(blocks));
+      const base = e.mul(lead, blocks);
       combine(one, e.where(any, e.sub(other, one), nothing), each / blockLength, (block) =>
-        b.load(done, e.add(e.mul(e.add(base, block), e.i32(inner)), column)),
+        b.load(done, e.add(e.mul(e.add(base, block), inner), column)),
       );
       const tail = e.mul(other, length);
       combine(tail, e.where(any, e.sub(end, tail), nothing), each > blockLength ? single : 0, updateAt);

@@ -45,9 +45,9 @@ function strips(w: ProgramWriter, length: KNode, lanes: number, body: (from: KNo
     b.loop(length, (i) => body(i, 1));
     return;
   }
-  const whole = e.idiv(length, e.i32(lanes));
-  b.loop(whole, (i) => body(e.mul(i, e.i32(lanes)), lanes));
-  b.loop(e.irem(length, e.i32(lanes)), (i) => body(e.add(e.mul(whole, e.i32(lanes)), i), 1));
+  const whole = e.idiv(length, lanes);
+  b.loop(whole, (i) => body(e.mul(i, lanes), lanes));
+  b.loop(e.irem(length, lanes), (i) => body(e.add(e.mul(whole, lanes), i), 1));
 }
 
 function contiguous({ shape, strides }: TensorView): boolean {
@@ -62,15 +62,15 @@ function copyBase(set: ProgramSet, { out, base }: ScatterSpec, lanes: number, ea
     const target = w.param(0, out.dtype, 'write', out.span);
     const source = 'constant' in base ? null : w.param(base.slot, out.dtype, 'read', base.view.span);
     const vector = 'constant' in base || contiguous(base.view) ? lanes : 1;
-    const start = e.mul(group, e.i32(each));
-    const length = total % each === 0 ? e.i32(each) : e.min(e.i32(each), e.sub(e.i32(total), start));
+    const start = e.mul(group, each);
+    const length = total % each === 0 ? e.i32(each) : e.min(each, e.sub(total, start));
     strips(w, length, vector, (from, width) => {
       const at = e.add(start, from);
       const value =
         'constant' in base
           ? e.constant(out.dtype, base.constant, width)
           : b.load(source as KNode, positionOf(e, base.view, at), width);
-      b.store(target, e.add(at, e.i32(out.shift)), value);
+      b.store(target, e.add(at, out.shift), value);
     });
   });
 }
@@ -87,11 +87,11 @@ function update(set: ProgramSet, spec: ScatterSpec, lanes: number, most: number)
     const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
     const which = w.param(index.slot, 'int32', 'read', index.view.span);
     const from = 'constant' in updates ? null : w.param(updates.slot, out.dtype, 'read', updates.view.span);
-    const lead = e.idiv(group, e.i32(pieces));
-    const start = e.mul(e.irem(group, e.i32(pieces)), e.i32(width));
-    const length = inner % width === 0 ? e.i32(width) : e.min(e.i32(width), e.sub(e.i32(inner), start));
+    const lead = e.idiv(group, pieces);
+    const start = e.mul(e.irem(group, pieces), width);
+    const length = inner % width === 0 ? e.i32(width) : e.min(width, e.sub(inner, start));
     const size = out.shape[axis] as number;
-    const slice = e.add(e.i32(out.shift), e.add(e.mul(lead, e.i32(size * inner)), start));
+    const slice = e.add(out.shift, e.add(e.mul(lead, size * inner), start));
     const parts =
       'constant' in updates
         ? null
@@ -103,7 +103,7 @@ function update(set: ProgramSet, spec: ScatterSpec, lanes: number, most: number)
           };
     const vector = width >= lanes && (parts === null || contiguous(parts.tail)) ? lanes : 1;
     b.loop(sizeOf(index.view.shape), (t) => {
-      const row = b.place(e.mul(b.load(which, positionOf(e, index.view, t)), e.i32(inner)));
+      const row = b.place(e.mul(b.load(which, positionOf(e, index.view, t)), inner));
       const begin = parts && e.add(e.add(parts.shift, parts.lead), positionOf(e, parts.middle, t));
       strips(w, length, vector, (j, many) => {
         const at = e.add(e.add(slice, row), j);

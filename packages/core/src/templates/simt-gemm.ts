@@ -73,7 +73,7 @@ function withCopies(c: Contraction, e: Exprs, assembly: Assembly, problem: Probl
     if (axes.some((a) => representative(a) === undefined)) return side;
     const { memory, offset, strides } = stageDomain(assembly, e, side.factor.value, axes);
     let index: KNode = e.i32(offset);
-    for (const [r, stride] of strides) index = e.add(index, e.mul(r, e.i32(stride)));
+    for (const [r, stride] of strides) index = e.add(index, e.mul(r, stride));
     const factor: Factor = { value: e.load(memory, index), own: side.factor.own };
     return { ...side, factor };
   };

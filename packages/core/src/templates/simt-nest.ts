@@ -63,11 +63,11 @@ class SimtTiles {
     const [across, down, around] = tile.kind === 'dot' ? [1, 1, 1] : tile.threads;
     const block = blockOf(tile);
     const local = this.#local ?? e.i32(0);
-    const [tx, ty] = [e.irem(local, e.i32(across)), e.irem(e.idiv(local, e.i32(across)), e.i32(down))];
-    const tz = e.idiv(local, e.i32(across * down));
+    const [tx, ty] = [e.irem(local, across), e.irem(e.idiv(local, across), down)];
+    const tz = e.idiv(local, across * down);
 
     const total = sizeOf(outer);
-    const group = e.mul(this.#open(Math.ceil(total / around), 'grid', this.#grid), e.i32(around));
+    const group = e.mul(this.#open(Math.ceil(total / around), 'grid', this.#grid), around);
     const rowBlock = this.#blockStart(rows, block.rows);
     const columnBlock = this.#blockStart(columns, block.columns);
 
@@ -78,9 +78,9 @@ class SimtTiles {
     const factorChanges = new Map(changes);
 
     const i = this.#open(tile.rows, 'unroll', this.#tile);
-    const row = this.#element(rows, rowBlock, block.rows, e.add(e.mul(ty, e.i32(tile.rows)), i), null);
+    const row = this.#element(rows, rowBlock, block.rows, e.add(e.mul(ty, tile.rows), i), null);
     const v = this.#open(tile.vectors, 'unroll', this.#tile);
-    const first = e.mul(e.add(e.mul(v, e.i32(across)), tx), e.i32(tile.lanes));
+    const first = e.mul(e.add(e.mul(v, across), tx), tile.lanes);
     const lane = tile.lanes === 1 ? null : this.#open(tile.lanes, 'vector', this.#tile);
     const column = this.#element(columns, columnBlock, block.columns, first, lane);
 
@@ -118,9 +118,9 @@ class SimtTiles {
   #blockStart({ extent }: Side, size: number): { readonly nominal: KNode; readonly start: KNode } {
     const e = this.#e;
     const count = Math.ceil(extent / size);
-    const nominal = e.mul(this.#open(count, 'grid', this.#grid), e.i32(size));
+    const nominal = e.mul(this.#open(count, 'grid', this.#grid), size);
     const movedBack = this.#nest.tile.kind === 'group' && extent >= size && extent % size !== 0;
-    return { nominal, start: movedBack ? e.min(nominal, e.i32(extent - size)) : nominal };
+    return { nominal, start: movedBack ? e.min(nominal, extent - size) : nominal };
   }
 
   /** Position `within` of the block, which starts `lanes` neighbours with `lane`. */
@@ -149,11 +149,11 @@ class SimtTiles {
       assumeBounds(at, 0, extent - 1);
       return { at, kept: null };
     }
-    const first = e.min(nominal, e.i32(extent - lanes));
+    const first = e.min(nominal, extent - lanes);
     assumeBounds(first, 0, extent - lanes);
     const at = e.add(first, lane ?? e.i32(0));
     // Whole vectors are moved only if they are outside altogether.
-    return { at, kept: extent % lanes === 0 ? e.lt(nominal, e.i32(extent)) : e.le(nominal, at) };
+    return { at, kept: extent % lanes === 0 ? e.lt(nominal, extent) : e.le(nominal, at) };
   }
 
   /** The value, or zero where the sum has ended. */
@@ -199,8 +199,8 @@ class SimtTiles {
           return loop;
         }
         const chunk = Math.ceil(extent / (part as Range).arg.extent);
-        const first = e.mul(this.#part, e.i32(chunk));
-        const limit = e.max(e.i32(0), e.min(e.sub(e.i32(extent), first), e.i32(chunk)));
+        const first = e.mul(this.#part, chunk);
+        const limit = e.max(0, e.min(e.sub(extent, first), chunk));
         const loop = e.range(
           chunk,
           'reduce',
@@ -225,13 +225,13 @@ class SimtTiles {
     const [turn, local] = ranges;
     const vector = tile.depth === 1 ? e.i32(0) : e.range(tile.depth, 'vector');
     if (vector.op === 'RANGE') ranges.push(vector);
-    const step = e.mul(e.add(e.mul(turn, e.i32(threads)), local), e.i32(tile.depth));
-    const first = e.mul(this.#part, e.i32(chunk));
-    const end = e.min(e.i32(chunk), e.sub(e.i32(problem.depth), first));
+    const step = e.mul(e.add(e.mul(turn, threads), local), tile.depth);
+    const first = e.mul(this.#part, chunk);
+    const end = e.min(chunk, e.sub(problem.depth, first));
     const exact = chunk % (threads * tile.depth) === 0 && this.#isWhole(chunk);
     const nominal = e.add(first, step);
     // The chunk and the whole are multiples of a vector: vectors are inside or outside as a whole.
-    const start = exact ? nominal : e.min(nominal, e.i32(problem.depth - tile.depth));
+    const start = exact ? nominal : e.min(nominal, problem.depth - tile.depth);
     assumeBounds(start, 0, problem.depth - tile.depth);
     decodeInto(changes, e, problem.k, e.add(start, vector));
     return { ranges: ranges as Range[], inside: exact ? null : e.lt(step, end) };
@@ -252,7 +252,7 @@ class SimtTiles {
     const block = blockOf(tile);
     const chunk = this.#chunk(tile.depth);
     const [step, inner] = [e.range(chunk / tile.depth, 'reduce'), e.range(tile.depth, 'reduce')];
-    const first = e.add(e.mul(this.#part, e.i32(chunk)), e.mul(step, e.i32(tile.depth)));
+    const first = e.add(e.mul(this.#part, chunk), e.mul(step, tile.depth));
     const exact = this.#isWhole(chunk);
     const rows = this.#panel(problem.rows, rowStart, block.rows, tile.rows, first, exact, changes);
     const columns = this.#panel(problem.columns, columnStart, block.columns, tile.lanes, first, exact, changes);
@@ -287,31 +287,27 @@ class SimtTiles {
     const vector = lanes === 1 ? e.i32(0) : e.range(lanes, 'vector');
     if (vector.op === 'RANGE') own.push(vector);
     const [turn, local] = own as [Range, Range];
-    let flat: KNode = e.add(e.mul(turn, e.i32(threads)), local);
+    let flat: KNode = e.add(e.mul(turn, threads), local);
     const whole = turns * threads * lanes === size * depth;
-    if (!whole) flat = e.min(flat, e.i32(size * depth - 1));
-    const position = e.add(e.mul(flat, e.i32(lanes)), vector);
+    if (!whole) flat = e.min(flat, size * depth - 1);
+    const position = e.add(e.mul(flat, lanes), vector);
     const mask = (x: KNode): KNode => e.irem(x, e.i32(depth));
-    const spin = (element: KNode): KNode => e.idiv(element, e.i32(together));
-    const element = turned ? e.idiv(position, e.i32(depth)) : e.irem(position, e.i32(size));
-    const inner = turned
-      ? mask(e.add(e.sub(position, spin(element)), e.i32(depth * size)))
-      : e.idiv(position, e.i32(size));
+    const spin = (element: KNode): KNode => e.idiv(element, together);
+    const element = turned ? e.idiv(position, depth) : e.irem(position, size);
+    const inner = turned ? mask(e.add(e.sub(position, spin(element)), depth * size)) : e.idiv(position, size);
     const along = e.add(start, element);
-    const at = inSide ? along : e.min(along, e.i32(side.extent - 1));
+    const at = inSide ? along : e.min(along, side.extent - 1);
     const nominal = e.add(first, inner);
-    const k = exact ? nominal : e.min(nominal, e.i32(problem.depth - 1));
+    const k = exact ? nominal : e.min(nominal, problem.depth - 1);
     const inside = new Map(changes);
     decodeInto(inside, e, side.ranges, at);
     decodeInto(inside, e, problem.k, k);
     const value = new Rewriter(e, inside).node(side.factor.value);
-    const panel = e.stage('shared', this.#orZero(value, exact ? null : e.lt(nominal, e.i32(problem.depth))), own);
+    const panel = e.stage('shared', this.#orZero(value, exact ? null : e.lt(nominal, problem.depth)), own);
     return (wanted, step) =>
       e.load(
         panel,
-        turned
-          ? e.add(e.mul(wanted, e.i32(depth)), mask(e.add(step, spin(wanted))))
-          : e.add(e.mul(step, e.i32(size)), wanted),
+        turned ? e.add(e.mul(wanted, depth), mask(e.add(step, spin(wanted)))) : e.add(e.mul(step, size), wanted),
       );
   }
 }

@@ -44,12 +44,12 @@ export function keysOf(view: TensorView, descending: boolean): SortKeys {
         if (kind === 'uint') return turned(w, bits);
         if (kind === 'int') return turned(w, e.xor(bits, sign));
         const size = e.and(bits, u32(0x7fff_ffff));
-        const negative = e.lt(e.bitcast(bits, 'int32'), e.i32(0));
+        const negative = e.lt(e.bitcast(bits, 'int32'), 0);
         const key = e.where(e.and(negative, e.lt(u32(0), size)), e.not(bits), e.or(bits, sign));
         return turned(w, e.where(e.lt(u32(0x7f80_0000), size), u32(0xffff_ffff), key));
       }
-      const twice = e.mul(at, e.i32(2));
-      const high = b.load(source, e.add(twice, e.i32(1)));
+      const twice = e.mul(at, 2);
+      const high = b.load(source, e.add(twice, 1));
       if (kind !== 'float') {
         if (word === 0) return turned(w, b.load(source, twice));
         return turned(w, kind === 'int' ? e.xor(high, sign) : high);
@@ -59,7 +59,7 @@ export function keysOf(view: TensorView, descending: boolean): SortKeys {
       const infinite = u32(0x7ff0_0000);
       const nan = e.or(e.lt(infinite, size), e.and(e.eq(size, infinite), e.lt(u32(0), low)));
       const zero = e.eq(e.or(size, low), u32(0));
-      const negative = e.and(e.lt(e.bitcast(high, 'int32'), e.i32(0)), e.not(zero));
+      const negative = e.and(e.lt(e.bitcast(high, 'int32'), 0), e.not(zero));
       const key = word === 0 ? e.where(negative, e.not(low), low) : e.where(negative, e.not(high), e.or(high, sign));
       return turned(w, e.where(nan, u32(0xffff_ffff), key));
     },

@@ -58,16 +58,16 @@ function below(
   between: () => void,
 ): void {
   const step = atOnce * lanes;
-  const left = e.sub(many, e.i32(first));
-  const rounds = e.idiv(left, e.i32(step));
+  const left = e.sub(many, first);
+  const rounds = e.idiv(left, step);
   const offer = (k: KNode): void => {
     const value = b.place(key(k));
     b.ifThen(e.lt(value, b.load(limit, 0)), () => body(k, value));
   };
   b.loop(rounds, (round) => {
-    const from = e.add(e.mul(round, e.i32(step)), e.i32(first));
+    const from = e.add(e.mul(round, step), first);
     const several = Array.from({ length: atOnce }, (_, u) => {
-      const at = e.add(from, e.i32(u * lanes));
+      const at = e.add(from, u * lanes);
       return lanes === 1 || keys === null ? key(at) : keys(at, lanes);
     });
     const least = several.reduce((x, y) => e.min(x, y));
@@ -77,7 +77,7 @@ function below(
       between();
     });
   });
-  b.loop(e.irem(left, e.i32(step)), (k) => offer(e.add(e.add(e.mul(rounds, e.i32(step)), k), e.i32(first))));
+  b.loop(e.irem(left, step), (k) => offer(e.add(e.add(e.mul(rounds, step), k), first)));
 }
 
 function inOrder(w: ProgramWriter, count: number, offered: Offered, lanes: number): Best {
@@ -135,7 +135,7 @@ function collected(w: ProgramWriter, count: number, offered: Offered, lanes: num
     const at = b.load(filled, 0);
     b.store(keys[0], at, value);
     b.store(order[0], at, offered.position(k));
-    b.store(filled, 0, e.add(at, e.i32(1)));
+    b.store(filled, 0, e.add(at, 1));
   };
   b.loop(count, (k) => {
     b.store(keys[0], k, offered.key(k));
@@ -145,7 +145,7 @@ function collected(w: ProgramWriter, count: number, offered: Offered, lanes: num
   // Nothing is above the largest key, and equal ones come too late.
   b.store(limit, 0, e.constant('uint32', 0xffff_ffff));
   below(w, count, offered, lanes, limit, append, () => {
-    b.ifThen(e.le(e.i32(full), b.load(filled, 0)), cut);
+    b.ifThen(e.le(full, b.load(filled, 0)), cut);
   });
   cut();
   return { key: keys[0], at: order[0] };

@@ -84,30 +84,30 @@ function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: nu
   set.addGroups('_chunks', lines * chunks, threads, (w, thread) => {
     const { b, e, group } = w;
     const key = sort.open(w);
-    const [line, which] = [e.idiv(group, e.i32(chunks)), e.irem(group, e.i32(chunks))];
-    const first = e.mul(which, e.i32(chunk));
+    const [line, which] = [e.idiv(group, chunks), e.irem(group, chunks)];
+    const first = e.mul(which, chunk);
     const cells = [
       ...Array.from({ length: words }, (_, word) => b.shared(`key${word}`, 'uint32', chunk)),
       b.shared('position', 'int32', chunk),
     ];
     b.loop(chunk / threads, (turn) => {
-      const at = e.add(e.mul(turn, e.i32(threads)), thread);
+      const at = e.add(e.mul(turn, threads), thread);
       const i = e.add(first, at);
-      const inside = n % chunk === 0 ? e.bool(true) : e.lt(i, e.i32(n));
+      const inside = n % chunk === 0 ? e.bool(true) : e.lt(i, n);
       for (let word = 0; word < words; word++) b.store(cells[word] as KNode, at, key(line, i, word, inside));
       // What fills the last chunk goes behind every element, also behind equal keys.
-      b.store(cells[words] as KNode, at, e.where(inside, i, e.i32(0x7fff_ffff)));
+      b.store(cells[words] as KNode, at, e.where(inside, i, 0x7fff_ffff));
     });
     b.barrier();
     b.loop(Math.log2(chunk), (size) => {
-      b.loop(e.add(size, e.i32(1)), (done) => {
+      b.loop(e.add(size, 1), (done) => {
         const bit = e.sub(size, done);
         b.loop(chunk / 2 / threads, (turn) => {
-          const pair = e.add(e.mul(turn, e.i32(threads)), thread);
-          const low = e.sub(e.shl(e.i32(1), bit), e.i32(1));
-          const i = b.place(e.add(e.shl(e.shr(pair, bit), e.add(bit, e.i32(1))), e.and(pair, low)));
-          const j = b.place(e.add(i, e.shl(e.i32(1), bit)));
-          const falling = e.eq(e.and(e.shr(i, e.add(size, e.i32(1))), e.i32(1)), e.i32(1));
+          const pair = e.add(e.mul(turn, threads), thread);
+          const low = e.sub(e.shl(1, bit), 1);
+          const i = b.place(e.add(e.shl(e.shr(pair, bit), e.add(bit, 1)), e.and(pair, low)));
+          const j = b.place(e.add(i, e.shl(1, bit)));
+          const falling = e.eq(e.and(e.shr(i, e.add(size, 1)), 1), 1);
           const [x, y] = [i, j].map((at) => cells.map((c) => b.load(c, at))) as [KNode[], KNode[]];
           const swap = b.place(e.eq(before(w, y, x), e.not(falling)));
           b.ifThen(swap, () => {
@@ -123,7 +123,7 @@ function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: nu
     const store = runs === null ? sort.result(w) : runWriter(w, runs);
     const length = runs === null ? e.i32(count) : lengthOf(w, runs, which);
     b.loop(chunk / threads, (turn) => {
-      const at = e.add(e.mul(turn, e.i32(threads)), thread);
+      const at = e.add(e.mul(turn, threads), thread);
       const inside = b.place(e.lt(at, length));
       const values = cells.map((c) => b.load(c, at));
       store(runs === null ? line : group, at, values.slice(0, words), values[words] as KNode, inside);
@@ -132,7 +132,7 @@ function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: nu
 }
 
 function lengthOf({ e }: ProgramWriter, { many, capacity, last }: Runs, which: KNode): KNode {
-  return last === capacity ? e.i32(capacity) : e.where(e.eq(which, e.i32(many - 1)), e.i32(last), e.i32(capacity));
+  return last === capacity ? e.i32(capacity) : e.where(e.eq(which, many - 1), e.i32(last), e.i32(capacity));
 }
 
 /** Writes elements of runs; the first argument is the number of the run among those of all lines. */
@@ -141,7 +141,7 @@ function runWriter(w: ProgramWriter, runs: Runs): ReturnType<MergeSort['result']
   const keys = runs.keys.map((t) => w.temp(t, 'write'));
   const order = w.temp(runs.order, 'write');
   return (run, at, key, position, gate) => {
-    const place = e.add(e.mul(run, e.i32(runs.capacity)), at);
+    const place = e.add(e.mul(run, runs.capacity), at);
     keys.forEach((memory, word) => {
       b.store(memory, place, key[word] as KNode, gate);
     });
@@ -159,32 +159,31 @@ function mergePairs(set: ProgramSet, sort: MergeSort, step: number, from: Runs, 
     const keys = from.keys.map((t) => w.temp(t, 'read'));
     const order = w.temp(from.order, 'read');
     const store = to === null ? sort.result(w) : runWriter(w, to);
-    const pair = e.idiv(group, e.i32(blocks));
-    const [line, which] = [e.idiv(pair, e.i32(pairs)), e.irem(pair, e.i32(pairs))];
-    const first = e.mul(which, e.i32(2));
-    const second = e.add(first, e.i32(1));
+    const pair = e.idiv(group, blocks);
+    const [line, which] = [e.idiv(pair, pairs), e.irem(pair, pairs)];
+    const first = e.mul(which, 2);
+    const second = e.add(first, 1);
     const lengthA = lengthOf(w, from, first);
-    const exists = e.lt(second, e.i32(from.many));
-    const lengthB =
-      from.many % 2 === 0 ? lengthOf(w, from, second) : e.where(exists, lengthOf(w, from, second), e.i32(0));
-    const startA = e.mul(e.add(e.mul(line, e.i32(from.many)), first), e.i32(from.capacity));
-    const startB = e.add(startA, e.i32(from.capacity));
-    const total = e.min(e.add(lengthA, lengthB), e.i32(capacity));
-    const diagonal = e.mul(e.irem(group, e.i32(blocks)), e.i32(each));
+    const exists = e.lt(second, from.many);
+    const lengthB = from.many % 2 === 0 ? lengthOf(w, from, second) : e.where(exists, lengthOf(w, from, second), 0);
+    const startA = e.mul(e.add(e.mul(line, from.many), first), from.capacity);
+    const startB = e.add(startA, from.capacity);
+    const total = e.min(e.add(lengthA, lengthB), capacity);
+    const diagonal = e.mul(e.irem(group, blocks), each);
     const element = (start: KNode, at: KNode, inside: KNode): KNode[] =>
       [...keys, order].map((memory) => b.load(memory, e.add(start, at), 1, inside));
     // Positions in A are smaller than in B: with them equal keys of A come first.
     const [low, high] = [b.reg('low', 'int32'), b.reg('high', 'int32')];
-    b.store(low, 0, e.max(e.i32(0), e.sub(diagonal, lengthB)));
+    b.store(low, 0, e.max(0, e.sub(diagonal, lengthB)));
     b.store(high, 0, e.min(diagonal, lengthA));
     b.loop(Math.ceil(Math.log2(from.capacity + 1)) + 1, () => {
       const [l, h] = [b.load(low, 0), b.load(high, 0)];
       b.ifThen(e.lt(l, h), () => {
-        const middle = b.place(e.shr(e.add(l, h), e.i32(1)));
+        const middle = b.place(e.shr(e.add(l, h), 1));
         const a = element(startA, middle, e.bool(true));
-        const c = element(startB, e.sub(e.sub(diagonal, e.i32(1)), middle), e.bool(true));
+        const c = element(startB, e.sub(e.sub(diagonal, 1), middle), e.bool(true));
         const forward = before(w, a, c);
-        b.store(low, 0, e.where(forward, e.add(middle, e.i32(1)), l));
+        b.store(low, 0, e.where(forward, e.add(middle, 1), l));
         b.store(high, 0, e.where(forward, h, middle));
       });
     });
@@ -199,7 +198,7 @@ function mergePairs(set: ProgramSet, sort: MergeSort, step: number, from: Runs, 
         const [x, y] = [element(startA, a, hasA), element(startB, c, hasB)];
         const takeA = b.place(e.and(hasA, e.or(e.not(hasB), before(w, x, y))));
         const taken = x.map((part, i) => e.where(takeA, part, y[i] as KNode));
-        b.store(next, 0, e.where(takeA, e.add(a, e.i32(1)), a));
+        b.store(next, 0, e.where(takeA, e.add(a, 1), a));
         store(to === null ? line : pair, rank, taken.slice(0, -1), taken[taken.length - 1] as KNode, e.bool(true));
       });
     });

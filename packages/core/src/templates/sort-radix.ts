@@ -31,7 +31,7 @@ function digitOf({ e }: ProgramWriter, key: KNode, pass: number): KNode {
 /** Where the next element of a digit goes; and the one after that is next. */
 function take({ b, e }: ProgramWriter, places: KNode, digit: KNode): KNode {
   const place = b.load(places, digit);
-  b.store(places, digit, e.add(place, e.i32(1)));
+  b.store(places, digit, e.add(place, 1));
   return place;
 }
 
@@ -48,7 +48,7 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
     const places = b.shared('places', 'int32', digits * passesPerWord);
     const running = b.reg('running', 'int32');
     b.loop(turns, (turn) => {
-      const line = e.min(e.add(e.mul(group, e.i32(turns)), turn), e.i32(lines - 1));
+      const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
       const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
       for (let word = 0; word < keys.words; word++) {
         const last = word === keys.words - 1;
@@ -110,14 +110,14 @@ export function radixInMemory(w: ProgramWriter, { keys, order, places, many }: I
 
 /** The place of a digit in the table of all passes. */
 function ofPass({ e }: ProgramWriter, digit: KNode, pass: number): KNode {
-  return e.add(digit, e.i32(pass * digits));
+  return e.add(digit, pass * digits);
 }
 
 /** Counts of digits become the places of their first elements. */
 function startsOf({ b, e }: ProgramWriter, places: KNode, running: KNode, offset: number): void {
   b.store(running, 0, e.i32(0));
   b.loop(digits, (d) => {
-    const at = e.add(d, e.i32(offset));
+    const at = e.add(d, offset);
     const many = b.load(places, at);
     const start = b.load(running, 0);
     b.store(places, at, start);
@@ -172,19 +172,19 @@ function eachOfBlock(
 ): KNode {
   const { b, e, group } = w;
   const { n, x, axis } = sort;
-  const line = e.idiv(group, e.i32(blocks));
-  const block = e.irem(group, e.i32(blocks));
+  const line = e.idiv(group, blocks);
+  const block = e.irem(group, blocks);
   const length = Math.floor(n / blocks);
   const rest = n - length * blocks;
   // The first `rest` blocks have one element more.
-  const first = e.add(e.mul(block, e.i32(length)), e.min(block, e.i32(rest)));
-  const many = rest === 0 ? e.i32(length) : e.add(e.i32(length), e.cast(e.lt(block, e.i32(rest)), 'int32'));
+  const first = e.add(e.mul(block, length), e.min(block, rest));
+  const many = rest === 0 ? e.i32(length) : e.add(length, e.cast(e.lt(block, rest), 'int32'));
   const from = lineStart(e, x, axis, line);
   const source = one.keys === null ? sort.keys.open(w, 1) : w.temp(one.keys, 'read');
   const order = one.order && w.temp(one.order, 'read');
   b.loop(many, (k) => {
     const i = e.add(first, k);
-    const inLine = e.add(e.mul(line, e.i32(n)), i);
+    const inLine = e.add(e.mul(line, n), i);
     const at = (): KNode => (order === null ? i : b.load(order, inLine));
     const key =
       one.keys === null ? sort.keys.key(w, source, elementAt(w, sort, from, at()), one.word) : b.load(source, inLine);
@@ -202,7 +202,7 @@ function countDigits(set: ProgramSet, sort: LineSort, one: Pass, blocks: number,
       take(w, own, digitOf(w, key, one.pass));
     });
     const target = w.temp(counts, 'write');
-    b.loop(digits, (d) => b.store(target, e.add(e.mul(group, e.i32(digits)), d), b.load(own, d)));
+    b.loop(digits, (d) => b.store(target, e.add(e.mul(group, digits), d), b.load(own, d)));
   });
 }
 
@@ -215,8 +215,8 @@ function findPlaces(set: ProgramSet, sort: LineSort, blocks: number, counts: Tem
     b.store(running, 0, e.i32(0));
     b.loop(digits, (d) => {
       b.loop(blocks, (block) => {
-        const row = e.add(e.mul(group, e.i32(blocks)), block);
-        const at = e.add(e.mul(row, e.i32(digits)), d);
+        const row = e.add(e.mul(group, blocks), block);
+        const at = e.add(e.mul(row, digits), d);
         const many = b.load(memory, at);
         const start = b.load(running, 0);
         b.store(memory, at, start);
@@ -234,13 +234,13 @@ function move(set: ProgramSet, sort: LineSort, one: Pass, blocks: number, counts
     const starts = w.temp(counts, 'read');
     const target = one.toOrder === null ? w.param(0, 'int32', 'write', out.span) : w.temp(one.toOrder, 'write');
     const toKeys = one.toKeys && w.temp(one.toKeys, 'write');
-    b.loop(digits, (d) => b.store(places, d, b.load(starts, e.add(e.mul(group, e.i32(digits)), d))));
-    const line = e.idiv(group, e.i32(blocks));
-    const to = one.toOrder === null ? lineStart(e, out, axis, line) : e.mul(line, e.i32(n));
+    b.loop(digits, (d) => b.store(places, d, b.load(starts, e.add(e.mul(group, digits), d))));
+    const line = e.idiv(group, blocks);
+    const to = one.toOrder === null ? lineStart(e, out, axis, line) : e.mul(line, n);
     eachOfBlock(w, sort, one, blocks, (key, order) => {
       const place = take(w, places, digitOf(w, key, one.pass));
       const at = order();
-      if (toKeys !== null) b.store(toKeys, e.add(e.mul(line, e.i32(n)), place), key);
+      if (toKeys !== null) b.store(toKeys, e.add(e.mul(line, n), place), key);
       if (one.toOrder === null) storeRank(w, sort, target, to, place, at);
       else b.store(target, e.add(to, place), at);
     });

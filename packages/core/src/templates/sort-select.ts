@@ -35,11 +35,11 @@ export function select(set: ProgramSet, sort: LineSort, caps: EngineCaps): void 
   set.add('_select', lines * blocks, (w) => {
     const { b, e, group } = w;
     const source = keys.open(w, 1);
-    const line = e.idiv(group, e.i32(blocks));
-    const which = e.irem(group, e.i32(blocks));
-    const first = e.mul(which, e.i32(length));
+    const line = e.idiv(group, blocks);
+    const which = e.irem(group, blocks);
+    const first = e.mul(which, length);
     // The last block has what is left over.
-    const last = e.eq(which, e.i32(blocks - 1));
+    const last = e.eq(which, blocks - 1);
     const many = rest === 0 ? e.i32(length) : e.where(last, e.i32(length + rest), e.i32(length));
     const from = lineStart(e, x, axis, line);
     const position = (k: KNode): KNode => e.add(first, k);
@@ -54,7 +54,7 @@ export function select(set: ProgramSet, sort: LineSort, caps: EngineCaps): void 
     }
     const [toKeys, toPositions] = [w.temp(found.key, 'write'), w.temp(found.at, 'write')];
     b.loop(count, (j) => {
-      const at = e.add(e.mul(group, e.i32(count)), j);
+      const at = e.add(e.mul(group, count), j);
       b.store(toKeys, at, b.load(best.key, j));
       b.store(toPositions, at, b.load(best.at, j));
     });
@@ -63,7 +63,7 @@ export function select(set: ProgramSet, sort: LineSort, caps: EngineCaps): void 
   set.add('_merge', lines, (w) => {
     const { b, e, group } = w;
     const [fromKeys, positions] = [w.temp(found.key, 'read'), w.temp(found.at, 'read')];
-    const at = (k: KNode): KNode => e.add(e.mul(group, e.i32(blocks * count)), k);
+    const at = (k: KNode): KNode => e.add(e.mul(group, blocks * count), k);
     const candidates = {
       many: e.i32(blocks * count),
       key: (k: KNode) => b.load(fromKeys, at(k)),

@@ -53,7 +53,7 @@ function byThreads(set: ProgramSet, sort: LineSort): void {
     const { b, e, group } = w;
     const target = w.param(0, 'int32', 'write', out.span);
     const source = keys.open(w, 1);
-    const [line, i] = [e.idiv(group, e.i32(n)), e.irem(group, e.i32(n))];
+    const [line, i] = [e.idiv(group, n), e.irem(group, n)];
     const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
     const keyOf = (at: KNode): KNode[] =>
       Array.from({ length: keys.words }, (_, word) => keys.key(w, source, elementAt(w, sort, from, at), word));
@@ -82,7 +82,7 @@ function byMerging(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
         const { e } = w;
         const source = keys.open(w, 1);
         return (line, i, word, inside) => {
-          const at = elementAt(w, sort, lineStart(e, x, axis, line), e.where(inside, i, e.i32(0)));
+          const at = elementAt(w, sort, lineStart(e, x, axis, line), e.where(inside, i, 0));
           return e.where(inside, keys.key(w, source, at, word), e.constant('uint32', 0xffff_ffff));
         };
       },
@@ -144,7 +144,7 @@ function byCounting(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
       for (let k = 0; k < stored; k++) storeRank(w, sort, target, to, e.lane(ranks, k), e.add(first, k));
     };
     b.loop(turns, (turn) => {
-      const line = e.min(e.add(e.mul(group, e.i32(turns)), turn), e.i32(lines - 1));
+      const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
       const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
       b.loop(n, (i) => {
         words.forEach((memory, word) => {

@@ -32,7 +32,7 @@ export function productOf(shape: ProductShape): Seen {
   ] as const;
   const [z, i, j, step] = [e.range(batch), e.range(m), e.range(n), e.range(k)] as const;
   const at = (...terms: readonly (readonly [typeof z, number])[]) =>
-    terms.map(([r, stride]) => e.mul(r, e.i32(stride))).reduce((p, q) => e.add(p, q));
+    terms.map(([r, stride]) => e.mul(r, stride)).reduce((p, q) => e.add(p, q));
   const x = e.load(a, transposeA ? at([z, m * k], [step, m], [i, 1]) : at([z, m * k], [i, k], [step, 1]));
   const w = e.load(b, transposeB ? at([z, k * n], [j, k], [step, 1]) : at([z, k * n], [step, n], [j, 1]));
   const sum = e.reduce('sum', e.mul(x, w), [step]);
