@@ -26,6 +26,7 @@ import { advance } from './placement.ts';
 import { download, downloadSync } from './reading.ts';
 import { restoreLost, shadow } from './shadow.ts';
 import { mostWaits } from './run.ts';
+import { turn } from './turn.ts';
 import { beforeFlush, flushSurely, goOn, isUnsure, settleUnsure, takeLate } from './unsure.ts';
 import { upload } from './upload.ts';
 import { isWaiting, resume, settle } from './waiting.ts';
@@ -107,7 +108,8 @@ export function flushNodes(nodes: readonly Node[]): void {
 }
 
 /**
- * Resolves at once, or when the device has caught up if much work is waiting. Loops that never read call it every step.
+ * Resolves at once, or when the device has caught up if much work is waiting. Now and then it lets timers, messages and signals have
+ * their turn, as reads do. Loops that never read call it every step.
  *
  * @example
  * for (let step = 0; step < 3; step++) {
@@ -117,7 +119,7 @@ export function flushNodes(nodes: readonly Node[]): void {
  */
 export function throttle(): Promise<void> {
   const state = stateOf(getEngine());
-  if (state.inFlight < mostInFlight) return Promise.resolve();
+  if (state.inFlight < mostInFlight) return turn() ?? Promise.resolve();
   state.idling ??= idle().finally(() => {
     state.inFlight = 0;
     state.idling = null;
@@ -155,15 +157,22 @@ export async function readNode(node: Node): Promise<TypedArray> {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
   const arrival = tried(node, true);
-  if (arrival === null) return download(node);
+  if (arrival === null) return inTurn(download(node));
   retain(node);
   try {
     let waits = 1;
     for (let next: Promise<void> | null = arrival; next !== null; next = tried(node, waits++ < mostWaits)) await next;
-    return await download(node);
+    return await inTurn(download(node));
   } finally {
     release(node);
   }
+}
+
+/** Tells what was read, after a turn of the event loop where one is due. */
+async function inTurn(reading: Promise<TypedArray>): Promise<TypedArray> {
+  const data = await reading;
+  await turn();
+  return data;
 }
 
 /** The same as `attempt`; where it fails, what is pending beside the node is not left to fail again. */

@@ -1,10 +1,9 @@
 /** evaluate: loss and metrics of a model over batches, with everything in evaluation mode and no gradients. */
-import { noGrad, scope, type Tensor } from '@polygrad/core/functions';
+import { noGrad, scope, type Tensor, throttle } from '@polygrad/core/functions';
 import { checkFunction, checkRequired, checkTensor, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { type BatchSource, checkSource, passOf, toDevice } from './batch.ts';
 import { checkMetrics, Meter, type Metrics } from './meter.ts';
-import { Pace } from './pace.ts';
 
 /** A loss of a batch: the mean over its rows, a scalar. */
 export type LossFunction = (prediction: Tensor, target: Tensor) => Tensor;
@@ -43,7 +42,6 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
   checkMetrics('evaluate', metrics);
   const names = Object.keys(metrics);
   const meter = new Meter(['loss', ...names]);
-  const pace = new Pace();
   const modes = model.namedModules().map(([, module]) => [module, module.training] as const);
   model.eval();
   try {
@@ -58,7 +56,7 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
           meter.add([value.mul(rows), ...scores], rows);
         }),
       );
-      await pace.next();
+      await throttle();
     }
     if (meter.batches === 0) throw new NnError('evaluate', 'there are no batches; give at least one');
     const { loss: mean, ...values } = await meter.read();

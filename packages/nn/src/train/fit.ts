@@ -2,7 +2,7 @@
  * fit: the training loop. Every step is one scope - upload, loss, gradients, optimizer, sums of the loss - and so one
  * submission; the sums are read every few steps, so the loop seldom waits for the device.
  */
-import { getEngine, type ReadyProgress, scope, type Tensor, warmup } from '@polygrad/core/functions';
+import { getEngine, type ReadyProgress, scope, type Tensor, throttle, warmup } from '@polygrad/core/functions';
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
@@ -11,7 +11,6 @@ import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBa
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
 import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
 import { checkMetrics, Meter, type Metrics } from './meter.ts';
-import { Pace } from './pace.ts';
 import { type ProgressStyle, progress } from './progress.ts';
 import { valueAndGrad } from './value-and-grad.ts';
 
@@ -129,7 +128,6 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const steps = lengthOf(data);
   const reports: EpochReport[] = [];
   const meter = new Meter(['loss', ...names]);
-  const pace = new Pace();
   let stopped = false;
   const control: LoopControl = {
     model,
@@ -182,7 +180,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         const waiting = callback.onStep?.(report, control);
         if (waiting !== undefined) await waiting;
       }
-      await pace.next();
+      await throttle();
     }
     if (meter.batches === 0) throw new NnError('fit', 'there are no batches; give at least one');
     const { loss, ...values } = await readMeter(epoch);
