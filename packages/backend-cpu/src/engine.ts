@@ -35,7 +35,14 @@ import { WorkerPool } from './threads/pool.ts';
 import { Waker } from './threads/waker.ts';
 import { ArgsBlock } from './memory/args.ts';
 
-/** An engine on WebAssembly. Make one with `createCpuEngine`. */
+/**
+ * An engine on WebAssembly. Make one with `createCpuEngine`.
+ *
+ * @example
+ * const engine: CpuEngine = createCpuEngine({ threads: 1 });
+ * engine.name; // 'cpu'
+ * engine.dispose();
+ */
 export class CpuEngine implements IEngine {
   readonly name = 'cpu';
   readonly device: string;

@@ -35,7 +35,7 @@ export interface FoundDevice {
  *
  * @example
  * import { listOpenClDevices } from '@polygrad/backend-opencl';
- * for (const { index, name, type, score } of listOpenClDevices()) console.error(index, name, type, score);
+ * for (const { index, name, type, score } of listOpenClDevices()) console.log(index, name, type, score);
  * console.log(Array.isArray(listOpenClDevices())); //=> true
  */
 export function listOpenClDevices(): OpenClDevice[] {

@@ -30,7 +30,16 @@ import { DeviceMemory } from './memory.ts';
 import { isRepeatable } from './repeatable.ts';
 import { type OpenClEngineOptions, type Setup, setUp } from './setup.ts';
 
-/** An engine on an OpenCL device. Make one with `createOpenClEngine`. */
+/**
+ * An engine on an OpenCL device. Make one with `createOpenClEngine`.
+ *
+ * @example
+ * if (listOpenClDevices().length > 0) {
+ *   const engine: OpenClEngine = createOpenClEngine();
+ *   console.log(engine.device);
+ *   engine.dispose();
+ * }
+ */
 export class OpenClEngine implements IEngine {
   readonly name = 'opencl';
   readonly device: string;

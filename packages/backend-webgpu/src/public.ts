@@ -27,7 +27,12 @@ export interface WebGpuEngine extends Omit<IEngine, Had>, Required<Pick<IEngine,
   readonly waiting: { readonly pipelines: number; readonly batches: number };
 }
 
-/** The driver refused a command. Without it the results of that command are missing. */
+/**
+ * The driver refused a command. Without it the results of that command are missing.
+ *
+ * @example
+ * new WebGpuError('the driver refused a command') instanceof PolygradError; // true
+ */
 export class WebGpuError extends PolygradError {
   override readonly name: string = 'WebGpuError';
 

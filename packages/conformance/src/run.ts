@@ -53,6 +53,9 @@ export interface ConformanceReport {
  *
  * @param options engine under test, cases to skip with reasons, changed tolerances, a name filter, a listener
  * @returns counts and the outcome of every case; a failing case does not stop the run
+ * @example no-run: takes seconds, and the README's example runs
+ * const report = await runConformance({ engine: createReferenceEngine(), filter: 'softplus float64 contiguous' });
+ * report.failed; // 0
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
   const { engine, skip = [], tolerances, filter, onResult, goldens = packagedGoldens() } = options;

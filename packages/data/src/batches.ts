@@ -123,8 +123,10 @@ const optionTypes = {
  * @returns an async iterable; the last batch of an epoch has the rows that are left, unless `dropLast`
  * @throws DataError `argument` for sizes that are not positive integers
  * @example
- * const loader = batches(train, { batchSize: 64, shuffle: true, seed: 1 });
- * for await (const { x, y } of loader) console.log(x.shape, y.shape);
+ * const x = { dtype: 'float32', shape: [5, 2], data: new Float32Array(10) } as const;
+ * const loader = batches(memoryDataset({ x: { array: x } }), { batchSize: 4, shuffle: true, seed: 1 });
+ * loader.length; // 2
+ * for await (const batch of loader) console.log(batch.x.shape); //=> [ 4, 2 ]
  */
 export function batches<Names extends string>(dataset: Dataset<Names>, options: BatchOptions): Batches<Names> {
   checkOptions('batches', options, optionTypes);

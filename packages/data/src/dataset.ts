@@ -135,7 +135,9 @@ function readRows(reader: RowReader, order: Uint32Array, start: number, end: num
  *   x: { array: { dtype: 'uint8', shape: [2, 3], data: new Uint8Array([0, 51, 255, 255, 102, 0]) }, as: 'float32' },
  *   y: { array: { dtype: 'uint8', shape: [2], data: new Uint8Array([4, 9]) }, as: 'int32' },
  * });
- * const batch = data.gather(new Uint32Array([1]), 0, 1); // batch.x.data is 1, 0.4, 0; batch.y.data is 9
+ * const batch = data.gather(new Uint32Array([1]), 0, 1);
+ * batch.x.data; // Float32Array [1, 0.4, 0]
+ * batch.y.data; // Int32Array [9]
  */
 export function memoryDataset<Names extends string>(columns: Readonly<Record<Names, Column>>): MemoryDataset<Names> {
   const names = Object.keys(columns) as Names[];
@@ -186,7 +188,8 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
  *
  * @throws DataError `argument` if the range is not within the rows
  * @example
- * const firstThousand = slice(train, 0, 1000);
+ * const all = memoryDataset({ x: { array: { dtype: 'uint8', shape: [5], data: Uint8Array.of(1, 2, 3, 4, 5) } } });
+ * slice(all, 1, 3).size; // 2
  */
 export function slice<Names extends string>(dataset: Dataset<Names>, start: number, end: number): Dataset<Names> {
   if (!(Number.isInteger(start) && Number.isInteger(end) && start >= 0 && start <= end && end <= dataset.size)) {

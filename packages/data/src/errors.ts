@@ -22,7 +22,12 @@ export type DataErrorCode =
 
 const BRAND = 'polygrad.DataError';
 
-/** Data that cannot be used: `code` says how, `source` names the file or array. */
+/**
+ * Data that cannot be used: `code` says how, `source` names the file or array.
+ *
+ * @example
+ * parseIdx(new Uint8Array([1, 2, 3])); // throws DataError
+ */
 export class DataError extends Error {
   override readonly name: string = 'DataError';
   readonly code: DataErrorCode;
@@ -54,7 +59,16 @@ export function checkOptions(
   }
 }
 
-/** True for a DataError of this or another copy of the package. */
+/**
+ * True for a DataError of this or another copy of the package.
+ *
+ * @example
+ * try {
+ *   parseIdx(new Uint8Array([0, 0, 8, 1, 0, 0, 0, 3, 7, 2]));
+ * } catch (error) {
+ *   if (isDataError(error)) console.log(error.code); //=> truncated
+ * }
+ */
 export function isDataError(error: unknown): error is DataError {
   return error instanceof Error && (error as Partial<DataError>).brand === BRAND;
 }

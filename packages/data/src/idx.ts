@@ -39,6 +39,10 @@ export interface IdxHeader {
  * @param bytes the whole file
  * @param source what to call the file in errors
  * @throws DataError `format` for another kind of file, `truncated`, `oversized`
+ * @example
+ * const { dtype, shape } = readIdxHeader(new Uint8Array([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]));
+ * dtype; // 'uint8'
+ * shape; // [3]
  */
 export function readIdxHeader(bytes: Uint8Array, source = 'IDX data'): IdxHeader {
   const hex = (from: number, to: number): string =>
@@ -95,7 +99,8 @@ export function readIdxHeader(bytes: Uint8Array, source = 'IDX data'): IdxHeader
  * @throws DataError `format`, `truncated`, `oversized`; nothing is returned half-read
  * @example
  * const labels = parseIdx(new Uint8Array([0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]));
- * // labels.dtype === 'uint8', labels.shape is [3], labels.data is 7, 2, 1
+ * labels.shape; // [3]
+ * labels.data; // Uint8Array [7, 2, 1]
  */
 export function parseIdx(bytes: Uint8Array, source = 'IDX data'): HostArray<IdxDType> {
   const { dtype, shape, headerBytes, dataBytes } = readIdxHeader(bytes, source);
@@ -117,7 +122,7 @@ export function parseIdx(bytes: Uint8Array, source = 'IDX data'): HostArray<IdxD
  * @throws DataError `argument` if the shape has more than 255 dimensions or an extent over 2^32 - 1, `mismatch` if
  *   data and shape disagree
  * @example
- * const file = encodeIdx({ dtype: 'uint8', shape: [3], data: new Uint8Array([7, 2, 1]) });
+ * encodeIdx({ dtype: 'uint8', shape: [3], data: new Uint8Array([7, 2, 1]) }); // Uint8Array [0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]
  */
 export function encodeIdx(array: HostArray<IdxDType>): Uint8Array {
   const { dtype, shape, data } = array;

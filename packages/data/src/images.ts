@@ -45,7 +45,7 @@ function expectBytes(array: HostArray, dimensions: number, what: string, source:
  * @param images uint8 of any shape, at least one element
  * @throws DataError `argument` if there are no pixels
  * @example
- * const { mean, std } = pixelStatistics({ dtype: 'uint8', shape: [2], data: new Uint8Array([0, 255]) }); // 0.5 and 0.5
+ * pixelStatistics({ dtype: 'uint8', shape: [2], data: new Uint8Array([0, 255]) }); // { mean: 0.5, std: 0.5 }
  */
 export function pixelStatistics(images: HostArray<'uint8'>): { mean: number; std: number } {
   const counts = new Float64Array(256);
@@ -65,6 +65,12 @@ export function pixelStatistics(images: HostArray<'uint8'>): { mean: number; std
  * @param labels uint8 [rows], each below `options.classes`
  * @param sources what to call the two in errors
  * @throws DataError `format` for arrays of another kind, `mismatch` if counts differ or a label is no class
+ * @example
+ * const images = { dtype: 'uint8', shape: [2, 1, 1], data: new Uint8Array([0, 255]) } as const;
+ * const labels = { dtype: 'uint8', shape: [2], data: new Uint8Array([7, 2]) } as const;
+ * const { x, y } = imageDataset(images, labels, { mean: 0.5, std: 0.5 }).gather(new Uint32Array([0, 1]), 0, 2);
+ * x.data; // Float32Array [-1, 1]
+ * y.data; // Int32Array [7, 2]
  */
 export function imageDataset(
   images: HostArray,
@@ -104,8 +110,10 @@ export function imageDataset(
  *
  * @throws DataError `format`, `truncated`, `oversized`, `mismatch`
  * @example
- * const bytes = async (url: string) => new Uint8Array(await (await fetch(url)).arrayBuffer());
- * const test = imageDatasetFromIdx(await bytes('t10k-images-idx3-ubyte'), await bytes('t10k-labels-idx1-ubyte'));
+ * // In a page: new Uint8Array(await (await fetch('t10k-images-idx3-ubyte')).arrayBuffer())
+ * const images = encodeIdx({ dtype: 'uint8', shape: [1, 2, 2], data: new Uint8Array([0, 255, 255, 0]) });
+ * const labels = encodeIdx({ dtype: 'uint8', shape: [1], data: new Uint8Array([7]) });
+ * imageDatasetFromIdx(images, labels).size; // 1
  */
 export function imageDatasetFromIdx(
   imageBytes: Uint8Array,

@@ -26,7 +26,13 @@ export function threefry2x32(k0: number, k1: number, c0: number, c1: number, out
   out[1] = x1;
 }
 
-/** A stream of uniform 32-bit words that a seed and a stream number determine. */
+/**
+ * A stream of uniform 32-bit words that a seed and a stream number determine.
+ *
+ * @example
+ * const stream = new RandomStream(42);
+ * stream.next() === new RandomStream(42).next(); // true
+ */
 export class RandomStream {
   readonly #key: Uint32Array = new Uint32Array(2);
   readonly #words: Uint32Array = new Uint32Array(2);
@@ -66,7 +72,9 @@ export class RandomStream {
  * Algorithm P).
  *
  * @example
- * const order = permutation(60_000, 42, 3); // the order of epoch 3 under seed 42
+ * const order = permutation(60_000, 42, 3);
+ * // The order of epoch 3 under seed 42.
+ * order.length; // 60000
  */
 export function permutation(size: number, seed: number, stream = 0): Uint32Array {
   const order = new Uint32Array(size);

@@ -195,7 +195,7 @@ function readMetadata(value: unknown, source: string): Record<string, string> {
  *   returned half-read
  * @example
  * const file = encodeSafetensors({ w: { dtype: 'float32', shape: [2], data: new Float32Array([1, 2]) } });
- * const w = decodeSafetensors(file).tensors.get('w'); // w.shape is [2], w.data is 1, 2
+ * decodeSafetensors(file).tensors.get('w')?.data; // Float32Array [1, 2]
  */
 export function decodeSafetensors(bytes: Uint8Array, source = 'safetensors data'): SafetensorsContent {
   const { fields, dataStart } = readHeader(bytes, source);

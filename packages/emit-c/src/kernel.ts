@@ -48,7 +48,15 @@ export interface PrintedKernel {
   readonly lines: readonly (KNode | null)[];
 }
 
-/** A program this dialect, with these options, cannot express; engines turn it into a CompileError. */
+/**
+ * A program this dialect, with these options, cannot express; engines turn it into a CompileError.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const y = p.e.param(0, 'float64', 'write', 1);
+ * p.store(y, 0, p.e.constant('float64', 1));
+ * printWgsl(p.build({ name: 'one' })); // throws PrintError
+ */
 export class PrintError extends Error {
   override readonly name: string = 'PrintError';
   readonly node: KNode | null;

@@ -7,7 +7,12 @@ import { isTensor } from '@polygrad/core/functions';
 
 const BRAND = 'polygrad.NnError';
 
-/** Something does not fit: `op` says who noticed, `keys` names the entries concerned, if any. */
+/**
+ * Something does not fit: `op` says who noticed, `keys` names the entries concerned, if any.
+ *
+ * @example
+ * new Adam([]); // throws NnError
+ */
 export class NnError extends Error {
   override readonly name: string = 'NnError';
   /** The function or class that refused. */

@@ -19,7 +19,12 @@ import { nodeOf, type TensorHandle, wrap } from '../tensor/handle.ts';
 import type { BackwardOptions, Tensor } from '../tensor/types.ts';
 import { type Gradients, walk } from './walk.ts';
 
-/** There is no gradient to compute here. */
+/**
+ * There is no gradient to compute here.
+ *
+ * @example
+ * tensor([1, 2]).sum().backward(); // throws GradientError
+ */
 export class GradientError extends OperationError {
   override readonly name: string = 'GradientError';
 }

@@ -15,7 +15,16 @@ export type PolygradErrorCode =
   | 'ENGINE_MISSING'
   | 'UNSUPPORTED';
 
-/** Base of the errors that engines and the runtime throw. */
+/**
+ * Base of the errors that engines and the runtime throw.
+ *
+ * @example
+ * try {
+ *   await setEngine('abacus');
+ * } catch (error) {
+ *   if (error instanceof PolygradError) console.log(error.code); //=> ENGINE_MISSING
+ * }
+ */
 export class PolygradError extends Error {
   override readonly name: string = 'PolygradError';
   readonly code: PolygradErrorCode;
@@ -26,7 +35,14 @@ export class PolygradError extends Error {
   }
 }
 
-/** The engine has no room for an allocation. All figures are bytes. */
+/**
+ * The engine has no room for an allocation. All figures are bytes.
+ *
+ * @example
+ * const engine = createFaultyEngine(createReferenceEngine());
+ * engine.arm({ member: 'alloc', at: 1, kind: 'memory' });
+ * engine.alloc(16); // throws OutOfMemoryError
+ */
 export class OutOfMemoryError extends PolygradError {
   override readonly name: string = 'OutOfMemoryError';
   readonly requested: number;
@@ -68,7 +84,14 @@ export class OutOfMemoryError extends PolygradError {
   }
 }
 
-/** An engine or a compiler pass refuses a kernel. `ir` is the printed program. */
+/**
+ * An engine or a compiler pass refuses a kernel. `ir` is the printed program.
+ *
+ * @example
+ * const { program } = randomProgram(1);
+ * const wrong = { ...program, body: [...program.body].reverse() };
+ * createReferenceEngine().compile([wrong]); // throws CompileError
+ */
 export class CompileError extends PolygradError {
   override readonly name: string = 'CompileError';
   readonly kernel: string;
@@ -81,7 +104,14 @@ export class CompileError extends PolygradError {
   }
 }
 
-/** Something was asked of an engine after `dispose()`. */
+/**
+ * Something was asked of an engine after `dispose()`.
+ *
+ * @example
+ * const engine = createReferenceEngine();
+ * engine.dispose();
+ * engine.alloc(16); // throws EngineDisposedError
+ */
 export class EngineDisposedError extends PolygradError {
   override readonly name: string = 'EngineDisposedError';
   readonly engine: string;
@@ -99,6 +129,11 @@ export class EngineDisposedError extends PolygradError {
 /**
  * The device stopped working; what lived only there is lost. Engines reject every pending promise with it, throw it from
  * whatever is asked of them afterwards, and resolve `lost`.
+ *
+ * @example
+ * const engine = createFaultyEngine(createReferenceEngine());
+ * engine.lose();
+ * engine.alloc(16); // throws DeviceLostError
  */
 export class DeviceLostError extends PolygradError {
   override readonly name: string = 'DeviceLostError';
@@ -122,7 +157,12 @@ export class DeviceLostError extends PolygradError {
   }
 }
 
-/** No engine of that name is there, or none at all. */
+/**
+ * No engine of that name is there, or none at all.
+ *
+ * @example
+ * await setEngine('abacus'); // throws EngineMissingError
+ */
 export class EngineMissingError extends PolygradError {
   override readonly name: string = 'EngineMissingError';
 
@@ -131,7 +171,14 @@ export class EngineMissingError extends PolygradError {
   }
 }
 
-/** The engine cannot do this, and says what can be done instead. */
+/**
+ * The engine cannot do this, and says what can be done instead.
+ *
+ * @example
+ * const { downloadSync: _, ...waiting } = createReferenceEngine();
+ * await setEngine(waiting);
+ * ones([2]).dataSync(); // throws UnsupportedError
+ */
 export class UnsupportedError extends PolygradError {
   override readonly name: string = 'UnsupportedError';
 

@@ -90,7 +90,13 @@ export function listBackends(): string[] {
   return [...registry().providers.keys()];
 }
 
-/** The provider registered under a name, or undefined. */
+/**
+ * The provider registered under a name, or undefined.
+ *
+ * @example
+ * getBackend('cpu')?.name; // 'cpu'
+ * getBackend('abacus'); // undefined
+ */
 export function getBackend(name: string): BackendProvider | undefined {
   return registry().providers.get(name);
 }
@@ -101,6 +107,9 @@ export function getBackend(name: string): BackendProvider | undefined {
  * @param engine a registered name, or an engine
  * @param options given to the backend where it is made by name; with an engine: what it was made with, to make another if it is lost
  * @throws EngineMissingError if no backend of that name is registered
+ * @example
+ * const engine = await setEngine('cpu', { threads: 1 });
+ * getEngine() === engine; // true
  */
 export async function setEngine(
   engine: string | IEngine,
@@ -182,6 +191,10 @@ function remembered(engine: IEngine): IEngine {
 /**
  * The engine for what the current one cannot hold: the CPU engine set last, or one made now by the registered 'cpu' backend. A promise
  * while it starts, null where no such backend is registered.
+ *
+ * @example
+ * const engine = await cpuEngine();
+ * engine?.name; // 'cpu'
  */
 export function cpuEngine(): IEngine | Promise<IEngine> | null {
   const state = registry();

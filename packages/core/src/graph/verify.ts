@@ -11,7 +11,13 @@ import type { Handle, Node } from './node.ts';
 import { nodesBelow, rootNodes } from './order.ts';
 import { keepsHistory } from './recorder.ts';
 
-/** Something is wrong with a graph. */
+/**
+ * Something is wrong with a graph.
+ *
+ * @example
+ * const node = { ...ones([2]).add(1).node, shape: [3] };
+ * verifyGraph([node]); // throws GraphInvariantError
+ */
 export class GraphInvariantError extends OperationError {
   override readonly name: string = 'GraphInvariantError';
   readonly node: Node;
@@ -47,6 +53,8 @@ function verifyNode(node: Node): void {
  * Throws GraphInvariantError unless every node below the roots is well formed and counted.
  *
  * @param roots tensors or nodes
+ * @example
+ * verifyGraph([ones([2]).add(1)]);
  */
 export function verifyGraph(roots: readonly (Node | Handle)[]): void {
   const nodes = nodesBelow(rootNodes('verifyGraph', roots), true);

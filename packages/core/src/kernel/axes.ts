@@ -11,7 +11,19 @@ import { Exprs } from './expr.ts';
 import type { LoopKernel } from './ir.ts';
 import { splitNests } from './nests.ts';
 
-/** The kernel with the kinds, order and splits of its ranges chosen for the engine. Ranges must all be undecided. */
+/**
+ * The kernel with the kinds, order and splits of its ranges chosen for the engine. Ranges must all be undecided.
+ *
+ * @example
+ * const e = new Exprs();
+ * const x = e.param(0, 'float32', 'read', 2);
+ * const y = e.param(1, 'float32', 'write', 2);
+ * const i = e.range(2);
+ * const store = e.store(y, i, e.mul(e.load(x, i), 2));
+ * const kernel: LoopKernel = { name: 'twice', params: [x, y], scalars: [], stores: [{ store, ranges: [i] }] };
+ * const { caps } = createReferenceEngine();
+ * optimize(kernel, caps).stores.length; // 1
+ */
 export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
   const e = new Exprs();
   const merged = mergeRanges(inlineStages(kernel, e, caps), e);

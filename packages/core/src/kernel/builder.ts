@@ -35,6 +35,20 @@ export function isMutable(mem: KNode): boolean {
   return mem.op !== 'PARAM' || mem.arg.access !== 'read';
 }
 
+/**
+ * Writes one program, statement after statement.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const { e } = p;
+ * const x = e.param(0, 'float32', 'read', 4);
+ * const y = e.param(1, 'float32', 'write', 4);
+ * p.loop(4, (i) => p.store(y, i, e.add(p.load(x, i), 1)));
+ * const program = p.build({ name: 'increment' });
+ * const result = new Float32Array(4);
+ * interpret(program, [Float32Array.of(1, 2, 3, 4), result]);
+ * result; // [2, 3, 4, 5]
+ */
 export class ProgramBuilder {
   readonly e: Exprs;
   #root: Block = newBlock(null, false);

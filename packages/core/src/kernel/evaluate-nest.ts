@@ -21,7 +21,20 @@ const unaryByMath: Partial<Record<UnaryOp, (x: number) => number>> = {
   ROUND: (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x)),
 };
 
-/** Runs the kernel on host arrays, one per slot. All stores see the memory as it was before. */
+/**
+ * Runs the kernel on host arrays, one per slot. All stores see the memory as it was before.
+ *
+ * @example
+ * const e = new Exprs();
+ * const x = e.param(0, 'float32', 'read', 2);
+ * const y = e.param(1, 'float32', 'write', 2);
+ * const i = e.range(2);
+ * const store = e.store(y, i, e.mul(e.load(x, i), 2));
+ * const kernel: LoopKernel = { name: 'twice', params: [x, y], scalars: [], stores: [{ store, ranges: [i] }] };
+ * const result = new Float32Array(2);
+ * evaluateNest(kernel, [Float32Array.of(1, 2), result]);
+ * result; // [2, 4]
+ */
 export function evaluateNest(
   kernel: LoopKernel,
   buffers: readonly TypedArray[],

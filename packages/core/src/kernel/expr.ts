@@ -37,7 +37,14 @@ function fail(op: string, what: string): never {
   throw new Error(`[kernel.${op}] ${what}`);
 }
 
-/** Hash-consing factory for pure nodes of one kernel. */
+/**
+ * Hash-consing factory for pure nodes of one kernel.
+ *
+ * @example
+ * const e = new Exprs();
+ * const x = e.scalar(0, 'int32');
+ * e.add(e.mul(x, 2), 0) === e.mul(x, 2); // true
+ */
 export class Exprs {
   readonly #table: InternTable;
 
@@ -303,7 +310,12 @@ export class Exprs {
   }
 }
 
-/** A node that is never shared: statements, declarations of memory, reads of mutable memory. */
+/**
+ * A node that is never shared: statements, declarations of memory, reads of mutable memory.
+ *
+ * @example
+ * uniqueNode('BARRIER', 'void', 1, [], null) === uniqueNode('BARRIER', 'void', 1, [], null); // false
+ */
 export function uniqueNode<O extends KOp>(
   op: O,
   dtype: DType | 'void',

@@ -21,6 +21,13 @@ export interface Subgroups {
  *
  * @throws RangeError for an access outside of a memory and for an integer division by zero
  * @throws Error for races between threads or groups, reads of memory nobody wrote, barriers that not all threads reach
+ * @example
+ * const p = new ProgramBuilder();
+ * const y = p.e.param(0, 'int32', 'write', 3);
+ * p.loop(3, (i) => p.store(y, i, p.e.mul(i, i)));
+ * const squares = new Int32Array(3);
+ * interpret(p.build({ name: 'squares' }), [squares]);
+ * squares; // [0, 1, 4]
  */
 export function interpret(
   program: Program,

@@ -26,7 +26,13 @@ import {
   wideDtype,
 } from './small-values.ts';
 
-/** The program in dtypes the engine computes in; the same object if nothing has to change. */
+/**
+ * The program in dtypes the engine computes in; the same object if nothing has to change.
+ *
+ * @example
+ * const { program } = randomProgram(1);
+ * legalize(program, createReferenceEngine().caps) === program; // true
+ */
 export function legalize(program: Program, caps: EngineCaps): Program {
   const small = (n: KNode): boolean => n.dtype !== 'void' && !computesIn(caps, n.dtype);
   if (!program.body.some(small) && !program.params.some(small)) return program;

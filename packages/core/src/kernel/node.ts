@@ -65,17 +65,36 @@ export function inner(n: KNode): NodeObject {
   return n as unknown as NodeObject;
 }
 
-/** A number unique to the node in this process; later nodes have larger numbers than their sources. */
+/**
+ * A number unique to the node in this process; later nodes have larger numbers than their sources.
+ *
+ * @example
+ * const e = new Exprs();
+ * const x = e.scalar(0, 'int32');
+ * idOf(e.mul(x, 2)) > idOf(x); // true
+ */
 export function idOf(n: KNode): number {
   return inner(n).id;
 }
 
-/** Least possible value of an integer or bool expression; -Infinity if unknown. */
+/**
+ * Least possible value of an integer or bool expression; -Infinity if unknown.
+ *
+ * @example
+ * const e = new Exprs();
+ * lowOf(e.add(e.range(8), 3)); // 3
+ */
 export function lowOf(n: KNode): number {
   return inner(n).lo;
 }
 
-/** Largest possible value of an integer or bool expression; Infinity if unknown. */
+/**
+ * Largest possible value of an integer or bool expression; Infinity if unknown.
+ *
+ * @example
+ * const e = new Exprs();
+ * highOf(e.add(e.range(8), 3)); // 10
+ */
 export function highOf(n: KNode): number {
   return inner(n).hi;
 }

@@ -50,7 +50,13 @@ function mix(h: number, x: number): number {
   return mixed ^ (mixed >>> 15);
 }
 
-/** Packs a program. */
+/**
+ * Packs a program.
+ *
+ * @example
+ * const { program } = randomProgram(1);
+ * packProgram(program).words.length > 0; // true
+ */
 export function packProgram(program: Program): PackedProgram {
   const { params, body, ...head } = program;
   const words: number[] = [];
@@ -83,7 +89,13 @@ export function packProgram(program: Program): PackedProgram {
   return { head, paramCount: params.length, words: Int32Array.from(words), args, hash };
 }
 
-/** The program again, of new nodes. */
+/**
+ * The program again, of new nodes.
+ *
+ * @example
+ * const { program } = randomProgram(1);
+ * printProgram(unpackProgram(packProgram(program))) === printProgram(program); // true
+ */
 export function unpackProgram({ head, paramCount, words, args }: PackedProgram): Program {
   const nodes: KNode[] = [];
   const body: KNode[] = [];
@@ -108,7 +120,13 @@ export function unpackProgram({ head, paramCount, words, args }: PackedProgram):
 /** Of arguments, what says which code is printed. */
 const printed = ['slot', 'access', 'value', 'kind', 'axis', 'lane', 'op', 'unrollHint', 'length'] as const;
 
-/** True if emitters print the same code for both: names, costs and lengths of tensors may differ. */
+/**
+ * True if emitters print the same code for both: names, costs and lengths of tensors may differ.
+ *
+ * @example
+ * const { program } = randomProgram(1);
+ * sameCode(packProgram(program), packProgram({ ...program, name: 'other' })); // true
+ */
 export function sameCode(p: PackedProgram, q: PackedProgram): boolean {
   if (p === q) return true;
   if (p.hash !== q.hash || p.paramCount !== q.paramCount || p.words.length !== q.words.length) return false;

@@ -49,7 +49,13 @@ function nameOf(n: KNode, names: Names): void {
   if (n.dtype !== 'void' && !names.has(n)) names.set(n, `%${names.size}`);
 }
 
-/** The program as text, one node a line. */
+/**
+ * The program as text, one node a line.
+ *
+ * @example
+ * const { program } = randomProgram(1);
+ * console.log(printProgram(program));
+ */
 export function printProgram(p: Program): string {
   const lines = [`program ${p.name} grid ${p.grid.join('x')} group ${p.group.join('x')}`];
   const names: Names = new Map();
@@ -76,7 +82,18 @@ function writeValue(root: KNode, names: Names, lines: string[]): void {
   );
 }
 
-/** The loop nest as text: values in order of need, then each store with its loops. */
+/**
+ * The loop nest as text: values in order of need, then each store with its loops.
+ *
+ * @example
+ * const e = new Exprs();
+ * const x = e.param(0, 'float32', 'read', 2);
+ * const y = e.param(1, 'float32', 'write', 2);
+ * const i = e.range(2);
+ * const store = e.store(y, i, e.mul(e.load(x, i), 2));
+ * const kernel: LoopKernel = { name: 'twice', params: [x, y], scalars: [], stores: [{ store, ranges: [i] }] };
+ * console.log(printLoopKernel(kernel));
+ */
 export function printLoopKernel(k: LoopKernel): string {
   const lines = [`kernel ${k.name}`];
   const names: Names = new Map();
@@ -90,7 +107,13 @@ export function printLoopKernel(k: LoopKernel): string {
   return lines.join('\n');
 }
 
-/** One expression as text, for messages. */
+/**
+ * One expression as text, for messages.
+ *
+ * @example
+ * const e = new Exprs();
+ * console.log(printNode(e.i32(1))); //=>   %0: int32 = CONST 1
+ */
 export function printNode(n: KNode): string {
   const lines: string[] = [];
   const names: Names = new Map();

@@ -6,7 +6,18 @@ import type { KNode, LoopKernel, LoopStore } from './ir.ts';
 import { printLoopKernel, printNode } from './print.ts';
 import { nodeError } from './verify-node.ts';
 
-/** Throws if a loop nest breaks a rule of stage A. */
+/**
+ * Throws if a loop nest breaks a rule of stage A.
+ *
+ * @example
+ * const e = new Exprs();
+ * const x = e.param(0, 'float32', 'read', 2);
+ * const y = e.param(1, 'float32', 'write', 2);
+ * const i = e.range(2);
+ * const store = e.store(y, i, e.mul(e.load(x, i), 2));
+ * const kernel: LoopKernel = { name: 'twice', params: [x, y], scalars: [], stores: [{ store, ranges: [i] }] };
+ * verifyLoopKernel(kernel);
+ */
 export function verifyLoopKernel(k: LoopKernel): void {
   const free = new FreeRanges();
   const seen = new Set<KNode>();

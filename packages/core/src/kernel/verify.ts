@@ -13,7 +13,12 @@ interface Open {
   readonly defined: Set<KNode>;
 }
 
-/** Throws if a program breaks a rule of stage B. */
+/**
+ * Throws if a program breaks a rule of stage B.
+ *
+ * @example
+ * verifyProgram(randomProgram(1).program);
+ */
 export function verifyProgram(p: Program): void {
   const open: Open[] = [{ opener: null, defined: new Set() }];
   const params = new Map(p.params.map((x) => [x.arg.slot, x]));

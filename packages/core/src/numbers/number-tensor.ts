@@ -30,7 +30,7 @@ export type NumberOperand<T> = NumberTensor<T> | NumberLike<T>;
  *
  * @example
  * const a = numberTensor([[1, 1], [1, 0]], bigintType);
- * a.matmul(a).matmul(a).array(); // [[3, 2], [2, 1]] as bigints
+ * a.matmul(a).matmul(a).array(); // [[3n, 2n], [2n, 1n]]
  */
 export class NumberTensor<T> extends ShapedNumbers<T> {
   protected override like(data: Grid<T>): this {

@@ -46,7 +46,12 @@ export interface NumberType<T> extends Omit<NumberTypeOptions<T>, 'toString' | '
   readonly toText: (a: T) => string;
 }
 
-/** A number type lacks a function, or two types meet. */
+/**
+ * A number type lacks a function, or two types meet.
+ *
+ * @example
+ * numberTensor([1n, 2n], bigintType).add(numberTensor([1, 2], numberType) as never); // throws NumberTypeError
+ */
 export class NumberTypeError extends OperationError {
   override readonly name: string = 'NumberTypeError';
 }

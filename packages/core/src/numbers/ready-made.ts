@@ -100,11 +100,10 @@ export type DecimalClass<D> = new (value: number | string) => D;
  * @param Decimal the class
  *
  * @example
- * ```ts
- * // Decimal is the class that decimal.js exports.
+ * import { decimalType, numberTensor } from '@polygrad/core';
+ * import { Decimal } from 'decimal.js';
  * const decimals = decimalType(Decimal.clone({ precision: 50 }));
- * numberTensor(['0.1', '0.2'], decimals).sum().format(); // '0.3'
- * ```
+ * console.log(numberTensor(['0.1', '0.2'], decimals).sum().format()); //=> 0.3
  */
 export function decimalType<D extends DecimalLike<D>>(Decimal: DecimalClass<D>): NumberType<D> {
   checkFunction('decimalType', Decimal);

@@ -102,7 +102,7 @@ export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
  * @param options key, dtype (int32)
  *
  * @example
- * randint(0, 6, [10], { key: 1 }); // ten throws of a die, less one
+ * randint(0, 6, [10], { key: 1 }).shape; // [10]
  */
 export function randint(low: number, high: number, shape: Shape, options: RandomOptions = {}): Tensor {
   checkNames('randint', options, 'key dtype% requiresGrad?');

@@ -6,7 +6,16 @@
 import type { DType } from './dtype.ts';
 import type { Shape } from './view.ts';
 
-/** Base of the errors that recording an operation can throw. `op` is the operation the user called. */
+/**
+ * Base of the errors that recording an operation can throw. `op` is the operation the user called.
+ *
+ * @example
+ * try {
+ *   add(ones([2]), ones([3]));
+ * } catch (error) {
+ *   if (error instanceof OperationError) console.log(error.op); //=> add
+ * }
+ */
 export class OperationError extends Error {
   override readonly name: string = 'OperationError';
   readonly op: string;
@@ -17,7 +26,12 @@ export class OperationError extends Error {
   }
 }
 
-/** Shapes, axes or sizes that do not fit an operation. */
+/**
+ * Shapes, axes or sizes that do not fit an operation.
+ *
+ * @example
+ * ones([2]).add(ones([3])); // throws ShapeError
+ */
 export class ShapeError extends OperationError {
   override readonly name: string = 'ShapeError';
   readonly shapes: readonly Shape[];
@@ -28,7 +42,12 @@ export class ShapeError extends OperationError {
   }
 }
 
-/** Dtypes that do not fit an operation or each other. */
+/**
+ * Dtypes that do not fit an operation or each other.
+ *
+ * @example
+ * ones([2]).add(ones([2], { dtype: 'int32' })); // throws DTypeError
+ */
 export class DTypeError extends OperationError {
   override readonly name: string = 'DTypeError';
   readonly dtypes: readonly DType[];
@@ -39,12 +58,22 @@ export class DTypeError extends OperationError {
   }
 }
 
-/** An option or argument outside what an operation accepts. */
+/**
+ * An option or argument outside what an operation accepts.
+ *
+ * @example
+ * full([2], 7, { dtype: 'float8' as DType }); // throws ArgumentError
+ */
 export class ArgumentError extends OperationError {
   override readonly name: string = 'ArgumentError';
 }
 
-/** How shapes are written in messages: [2, 3]. */
+/**
+ * How shapes are written in messages: [2, 3].
+ *
+ * @example
+ * showShape([2, 3]); // '[2, 3]'
+ */
 export function showShape(shape: Shape): string {
   return `[${Array.from(shape ?? []).join(', ')}]`;
 }

@@ -5,19 +5,39 @@ import { ArgumentError } from './errors.ts';
 /** Whether a value fits, and which do in words. */
 export type OptionRule = readonly [fits: (value: unknown) => boolean, wanted: string];
 
-/** One of a few values. */
+/**
+ * One of a few values.
+ *
+ * @example
+ * const [fits, wanted] = oneOf('mean', 'sum');
+ * fits('max'); // false
+ * wanted; // "'mean' or 'sum'"
+ */
 export const oneOf = (...values: readonly unknown[]): OptionRule => [
   (value) => values.includes(value),
   values.map(shown).join(' or '),
 ];
 
-/** A number in a range; `whole`: an integer. */
+/**
+ * A number in a range; `whole`: an integer.
+ *
+ * @example
+ * const [fits, wanted] = numberFrom(0, 1);
+ * fits(0.5); // true
+ * wanted; // 'a number from 0 to 1'
+ */
 export const numberFrom = (least: number, most: number = Number.POSITIVE_INFINITY, whole = false): OptionRule => [
   (value) => typeof value === 'number' && value >= least && value <= most && (!whole || Number.isInteger(value)),
   `a ${whole ? 'whole ' : ''}number from ${least}${most < Number.POSITIVE_INFINITY ? ` to ${most}` : ''}`,
 ];
 
-/** A value as messages show it: text in quotes, objects by their kind. */
+/**
+ * A value as messages show it: text in quotes, objects by their kind.
+ *
+ * @example
+ * shown('x'); // "'x'"
+ * shown({}); // 'an object'
+ */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return `'${value}'`;
   if (typeof value === 'function') return 'a function';
@@ -30,6 +50,11 @@ type Failure = new (op: string, message: string) => Error;
 /**
  * Throws ArgumentError in the name of `op` unless options are an object (or left out) of these names, with values that fit. Undefined is as
  * if it were left out.
+ *
+ * @example
+ * const rules = { threads: numberFrom(1, 64, true) };
+ * checkFields('createEngine', { threads: 2 }, rules);
+ * checkFields('createEngine', { threads: 0 }, rules); // throws ArgumentError
  */
 export function checkFields(
   op: string,
@@ -91,6 +116,10 @@ const byNames = new Map<string, Readonly<Record<string, OptionRule>>>();
 /**
  * checkFields for names alone, such as `'axis keepDims? p#'`: a mark asks for a boolean (?), a number (#), a function (!), a dtype (%) or a
  * tensor (@, null is none), and what has no mark is checked by whoever reads it. Much shorter than a table where there are many operations.
+ *
+ * @example
+ * checkNames('resize', { axis: 1, keepDims: true }, 'axis keepDims?');
+ * checkNames('resize', { axes: 1 }, 'axis keepDims?'); // throws ArgumentError
  */
 export function checkNames(op: string, options: unknown, names: string, Failed?: Failure): void {
   if (options === undefined) return;

@@ -11,7 +11,13 @@ import { shown } from './options.ts';
 
 const signedOf: Readonly<Record<1 | 2 | 4 | 8, DType>> = { 1: 'int8', 2: 'int16', 4: 'int32', 8: 'int64' };
 
-/** Result dtype of two dtypes, or null where the table defines none. float16 with bfloat16 gives float32. */
+/**
+ * Result dtype of two dtypes, or null where the table defines none. float16 with bfloat16 gives float32.
+ *
+ * @example
+ * promoteOrNull('int8', 'uint8'); // 'int16'
+ * promoteOrNull('int32', 'float32'); // null
+ */
 export function promoteOrNull(a: DType, b: DType): DType | null {
   if (a === b) return a;
   const x = dtypeInfo[a];
@@ -30,7 +36,13 @@ export function promoteOrNull(a: DType, b: DType): DType | null {
   return signedOf[(unsigned.bytes * 2) as 2 | 4 | 8];
 }
 
-/** Result dtype of two dtypes. Throws DTypeError in the name of `op` where the table defines none. */
+/**
+ * Result dtype of two dtypes. Throws DTypeError in the name of `op` where the table defines none.
+ *
+ * @example
+ * promoteTypes('add', 'float16', 'float32'); // 'float32'
+ * promoteTypes('add', 'uint64', 'int64'); // throws DTypeError
+ */
 export function promoteTypes(op: string, a: DType, b: DType): DType {
   const dtype = promoteOrNull(a, b);
   if (dtype === null) {
@@ -51,7 +63,13 @@ export function checkRange(op: string, value: number | bigint, dtype: DType): vo
   );
 }
 
-/** Throws DTypeError in the name of `op` unless a JavaScript number can stand for an element of `dtype`, ArgumentError unless it is one. */
+/**
+ * Throws DTypeError in the name of `op` unless a JavaScript number can stand for an element of `dtype`, ArgumentError unless it is one.
+ *
+ * @example
+ * checkWeak('add', 300, 'int16');
+ * checkWeak('add', 0.5, 'int16'); // throws DTypeError
+ */
 export function checkWeak(op: string, value: number | boolean | bigint, dtype: DType): void {
   if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint')
     throw new ArgumentError(op, `not a tensor or number: ${shown(value)}; make a tensor with tensor()`);
@@ -83,7 +101,13 @@ export function checkWeak(op: string, value: number | boolean | bigint, dtype: D
   }
 }
 
-/** Float dtype for operations that need one: floats stay, everything else becomes float32. */
+/**
+ * Float dtype for operations that need one: floats stay, everything else becomes float32.
+ *
+ * @example
+ * floatFor('float16'); // 'float16'
+ * floatFor('int64'); // 'float32'
+ */
 export function floatFor(dtype: DType): DType {
   return isFloat(dtype) ? dtype : 'float32';
 }

@@ -27,7 +27,14 @@ import { handleBrand } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import type { Tensor } from './types.ts';
 
-/** A tensor was used after `dispose()` or after its scope ended. */
+/**
+ * A tensor was used after `dispose()` or after its scope ended.
+ *
+ * @example
+ * const t = ones([2]);
+ * t.dispose();
+ * t.add(1); // throws DisposedError
+ */
 export class DisposedError extends OperationError {
   override readonly name: string = 'DisposedError';
   /** The operation that made the tensor. */

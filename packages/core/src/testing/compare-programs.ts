@@ -11,6 +11,10 @@ const batch = 64;
 /**
  * Runs the cases on an engine and says where it differs from the interpreter: one text for each case that does, with its
  * program. Nothing is expected of cases that the engine cannot hold: leave them out.
+ *
+ * @example
+ * const engine = createReferenceEngine();
+ * await comparePrograms(engine, everyNth(operationCases(['float32'], [1]), 40)); // []
  */
 export async function comparePrograms(
   engine: IEngine,
@@ -32,7 +36,13 @@ export async function comparePrograms(
   return problems;
 }
 
-/** Every n-th case, by its place among the others: for engines that compile slowly. */
+/**
+ * Every n-th case, by its place among the others: for engines that compile slowly.
+ *
+ * @example
+ * const cases = [1, 2, 3, 4].map((seed) => randomProgram(seed));
+ * everyNth(cases, 2).length; // 2
+ */
 export function everyNth(cases: Iterable<ProgramCase>, n: number): readonly ProgramCase[] {
   return [...cases].filter((_, i) => i % n === 0);
 }

@@ -26,7 +26,15 @@ export interface FaultyEngine extends IEngine {
   lose(): void;
 }
 
-/** Wraps an engine. */
+/**
+ * Wraps an engine.
+ *
+ * @example
+ * const engine = createFaultyEngine(createReferenceEngine());
+ * engine.arm({ member: 'alloc', at: 2, kind: 'memory' });
+ * engine.alloc(16);
+ * engine.alloc(16); // throws OutOfMemoryError
+ */
 export function createFaultyEngine(inner: IEngine): FaultyEngine {
   const calls: Record<FaultyMember, number> = { alloc: 0, upload: 0, compile: 0, submit: 0, download: 0 };
   let fault: Fault | null = null;

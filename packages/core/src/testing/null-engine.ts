@@ -24,7 +24,19 @@ export interface NullEngine extends IEngine {
   reset(): void;
 }
 
-/** An engine without a device; `caps` replaces entries of the capabilities it pretends to have. */
+/**
+ * An engine without a device; `caps` replaces entries of the capabilities it pretends to have.
+ *
+ * @example
+ * const engine = createNullEngine();
+ * await setEngine(engine);
+ * const x = rand([32, 10]);
+ * flush();
+ * engine.reset();
+ * const y = softmax(x, 1);
+ * flush();
+ * engine.counts().dispatches; // 1
+ */
 export function createNullEngine(caps: Partial<EngineCaps> = {}): NullEngine {
   const name = 'null';
   const memory = new HostMemory(name, false);

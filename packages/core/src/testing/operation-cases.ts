@@ -89,7 +89,12 @@ function elementwise(
   };
 }
 
-/** Cases of casts from some dtypes to others. */
+/**
+ * Cases of casts from some dtypes to others.
+ *
+ * @example
+ * [...castCases(['float32'], ['int32'], [1])].length > 0; // true
+ */
 export function* castCases(
   sources: readonly DType[],
   targets: readonly DType[],
@@ -197,7 +202,12 @@ function noZeros(data: TypedArray): void {
   for (let i = 0; i < data.length; i++) if (Number(values[i]) === 0) values[i] = typeof values[i] === 'bigint' ? 3n : 3;
 }
 
-/** Cases of operations on the dtypes. */
+/**
+ * Cases of operations on the dtypes.
+ *
+ * @example
+ * [...operationCases(['float32'], [1])].length > 0; // true
+ */
 export function* operationCases(dtypes: readonly DType[], lanes: readonly number[]): Generator<ProgramCase> {
   for (const dtype of dtypes) {
     for (const [name, from, make] of operations(dtype)) {

@@ -31,6 +31,10 @@ export interface ProgramTolerance {
 
 /**
  * The parameters' contents after running each case on an engine; programs are made legal for it first and compiled together.
+ *
+ * @example
+ * const [result] = await runProgramCases(createReferenceEngine(), [randomProgram(1)]);
+ * result?.length === randomProgram(1).data.length; // true
  */
 export async function runProgramCases(
   engine: IEngine,
@@ -72,7 +76,12 @@ async function runOne(
   return after;
 }
 
-/** The case without denormal float32 numbers in its data, for devices that read them as zero. */
+/**
+ * The case without denormal float32 numbers in its data, for devices that read them as zero.
+ *
+ * @example
+ * withoutDenormals(randomProgram(1)).program.name === randomProgram(1).program.name; // true
+ */
 export function withoutDenormals(c: ProgramCase): ProgramCase {
   const data = c.data.map((array) =>
     array instanceof Float32Array ? array.map((x) => (Math.abs(x) < 2 ** -126 ? 0 : x)) : array,
@@ -80,7 +89,14 @@ export function withoutDenormals(c: ProgramCase): ProgramCase {
   return { ...c, data };
 }
 
-/** Where two results of a case differ, as a line of text, or null. NaN equals NaN. */
+/**
+ * Where two results of a case differ, as a line of text, or null. NaN equals NaN.
+ *
+ * @example
+ * const one = randomProgram(1);
+ * const [result = []] = await runProgramCases(createReferenceEngine(), [one]);
+ * programDifference(one, result, result); // null
+ */
 export function programDifference(
   { program }: ProgramCase,
   got: readonly TypedArray[],

@@ -256,7 +256,12 @@ function elements(dtype: Extra, count: number): TypedArray {
   }
 }
 
-/** A random program and its data. Besides float32, int32 and bool it uses one dtype of `extras`, by turns. */
+/**
+ * A random program and its data. Besides float32, int32 and bool it uses one dtype of `extras`, by turns.
+ *
+ * @example
+ * await comparePrograms(createReferenceEngine(), [randomProgram(7)]); // []
+ */
 export function randomProgram(seed: number, extras: readonly RandomDType[] = allExtras): ProgramCase {
   const generator = new Generator(seed, extras[seed % extras.length] as Extra);
   const program = generator.program();

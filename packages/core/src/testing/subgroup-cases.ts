@@ -77,7 +77,12 @@ function groupCase(op: ReduceOp, dtype: Held, threads: number, caps: EngineCaps)
   return { name, program, data: [data, new hostArrays[made](length)], scalars: [], expected: [data, want] };
 }
 
-/** Every reduction, by groups of one subgroup and of several. */
+/**
+ * Every reduction, by groups of one subgroup and of several.
+ *
+ * @example
+ * [...groupCases(createReferenceEngine({ simt: true }).caps)].length > 0; // true
+ */
 export function* groupCases(caps: EngineCaps): Generator<ProgramCase> {
   const sizes = new Set([oneSubgroup(caps) ?? 8, 64]);
   for (const threads of sizes) {

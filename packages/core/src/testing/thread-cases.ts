@@ -82,7 +82,12 @@ function atomics(op: AtomicOp, dtype: DType, through: boolean): ProgramCase {
   return { name, program, data: [data as TypedArray, result as TypedArray], scalars: [] };
 }
 
-/** Cases with threads; atomics on those of int32, uint32 and float32 that are asked for. */
+/**
+ * Cases with threads; atomics on those of int32, uint32 and float32 that are asked for.
+ *
+ * @example
+ * [...threadCases(['int32'])].length > 0; // true
+ */
 export function* threadCases(dtypes: readonly DType[]): Generator<ProgramCase> {
   yield places();
   for (const dtype of dtypes) yield exchange(dtype);

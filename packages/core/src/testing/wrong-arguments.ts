@@ -35,7 +35,14 @@ export async function optionsAt(
   return [];
 }
 
-/** Variants of a call: every argument, and every part of a list or of options, replaced in turn. */
+/**
+ * Variants of a call: every argument, and every part of a list or of options, replaced in turn.
+ *
+ * @example
+ * const dead = ones([2]);
+ * dead.dispose();
+ * for await (const [text, args] of wrongCalls(exp, [ones([2])], dead)) console.log(text, args.length);
+ */
 export async function* wrongCalls(
   f: (...args: never[]) => unknown,
   args: readonly unknown[],

@@ -12,7 +12,14 @@ export interface TuningStore {
   save(key: string, value: string): Promise<void>;
 }
 
-/** A store that is forgotten with the process. */
+/**
+ * A store that is forgotten with the process.
+ *
+ * @example
+ * const store = memoryStore();
+ * await store.save('key', 'value');
+ * await store.load('key'); // 'value'
+ */
 export function memoryStore(): TuningStore {
   const known = new Map<string, string>();
   return {
@@ -28,6 +35,9 @@ export function memoryStore(): TuningStore {
  * the old text or the new one. A folder that somebody else owns or may write to is not used.
  *
  * @param folder where files are; by default `polygrad/tuning` in XDG_CACHE_HOME or in `.cache` of the home folder
+ * @example
+ * const store = diskStore('tuning'); // for the option `store` of tune()
+ * await store.load('never saved'); // null
  */
 export function diskStore(folder?: string): TuningStore {
   return fileStore(folder) ?? memoryStore();
@@ -36,7 +46,12 @@ export function diskStore(folder?: string): TuningStore {
 /** Milliseconds after which a database that does not open counts as none: another page may be holding it. */
 const patience = 5000;
 
-/** A store in the browser's IndexedDB, one object store of texts. */
+/**
+ * A store in the browser's IndexedDB, one object store of texts.
+ *
+ * @example no-run: needs IndexedDB, which pages have
+ * await tune(getEngine(), { store: browserStore() });
+ */
 export function browserStore(database = 'polygrad-tuning'): TuningStore {
   const table = 'tiles';
   const withTable = <T>(mode: IDBTransactionMode, use: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> =>
@@ -78,7 +93,12 @@ export function browserStore(database = 'polygrad-tuning'): TuningStore {
   };
 }
 
-/** The store of the place the library runs in. */
+/**
+ * The store of the place the library runs in.
+ *
+ * @example
+ * await defaultStore().load('never saved'); // null
+ */
 export function defaultStore(): TuningStore {
   const files = fileStore();
   if (files !== null) return files;

@@ -24,6 +24,9 @@ function reason(error: unknown): string {
  * Reads a file whole; names that end in `.gz` are unpacked.
  *
  * @throws DataError `missing` if it cannot be read, `format` if it should be gzip and is damaged or is not
+ * @example
+ * (await readWhole('package.json')).length > 0; // true
+ * await readWhole('nowhere.gz'); // throws DataError
  */
 export async function readWhole(path: string): Promise<Uint8Array> {
   let bytes: Uint8Array;
@@ -42,7 +45,12 @@ export async function readWhole(path: string): Promise<Uint8Array> {
   }
 }
 
-/** The sha256 of some bytes in lower-case hexadecimal. */
+/**
+ * The sha256 of some bytes in lower-case hexadecimal.
+ *
+ * @example
+ * sha256(new Uint8Array()).slice(0, 8); // 'e3b0c442'
+ */
 export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
@@ -51,6 +59,9 @@ export function sha256(bytes: Uint8Array): string {
  * Checks the sha256 of a file's bytes.
  *
  * @throws DataError `checksum`
+ * @example
+ * const bytes = new Uint8Array([1, 2, 3]);
+ * verifySha256(bytes, sha256(bytes), 'three.bin');
  */
 export function verifySha256(bytes: Uint8Array, expected: string, path: string): void {
   const found = sha256(bytes);

@@ -68,7 +68,9 @@ async function loadSplits(
  * @param options normalisation; the defaults are MNIST's own mean and standard deviation
  * @throws DataError `missing` if the package is not installed, `checksum` if a file is not the published one
  * @example
- * const { train, test } = await loadMnist(); // train.size === 60000, test.size === 10000
+ * const { train, test } = await loadMnist();
+ * train.size; // 60000
+ * test.size; // 10000
  */
 export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits> {
   const require = createRequire(import.meta.url);
@@ -100,7 +102,7 @@ export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits
  * @param folder where the four files are
  * @param options normalisation, by default with the training images' own mean and deviation, and number of classes
  * @throws DataError `missing`, `format`, `truncated`, `oversized`, `mismatch`
- * @example
+ * @example no-run: needs the four files
  * const { train, test } = await loadIdxFolder('fashion-mnist');
  */
 export async function loadIdxFolder(folder: string, options: ImageOptions = {}): Promise<MnistSplits> {

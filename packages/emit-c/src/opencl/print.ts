@@ -124,6 +124,11 @@ class OpenCl implements Dialect {
  * Arguments: the buffers in the order of the program's parameters (each followed by its offset with `offsets`), then the scalars.
  *
  * @throws PrintError for dtypes and operations the device cannot express
+ * @example
+ * const p = new ProgramBuilder();
+ * const y = p.e.param(0, 'float32', 'write', 1);
+ * p.store(y, 0, p.e.f32(1));
+ * printOpenCl(p.build({ name: 'one' })).source.includes('__kernel'); // true
  */
 export function printOpenCl(program: Program, options: OpenClOptions = {}): PrintedKernel {
   checkDtypes(program, options);

@@ -124,6 +124,11 @@ class Wgsl implements Dialect {
  * at `@group(scalarGroup) @binding(0)`, which the driver may bind with a dynamic offset.
  *
  * @throws PrintError for dtypes and operations WGSL cannot express
+ * @example
+ * const p = new ProgramBuilder();
+ * const y = p.e.param(0, 'float32', 'write', 1);
+ * p.store(y, 0, p.e.f32(1));
+ * printWgsl(p.build({ name: 'one' })).source.includes('@compute'); // true
  */
 export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKernel {
   checkDtypes(given, options.f16 === true);

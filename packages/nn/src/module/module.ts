@@ -87,7 +87,12 @@ function walk(
 /** A module whatever it takes and gives. */
 export type AnyModule = Module<never[], unknown>;
 
-/** True for a Module of this or another copy of the package. */
+/**
+ * True for a Module of this or another copy of the package.
+ *
+ * @example
+ * isModule(new Linear(2, 3)); // true
+ */
 export function isModule(value: unknown): value is AnyModule {
   return typeof value === 'object' && value !== null && MODULE in value;
 }
@@ -193,7 +198,8 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
    * @returns names that were missing and names that are unknown; both empty when strict
    * @throws NnError for missing or unknown names when strict, and for shapes or dtypes that differ
    * @example
-   * model.loadStateDict(other.stateDict());
+   * const [model, other] = [new Linear(2, 1), new Linear(2, 1)];
+   * model.loadStateDict(other.stateDict()); // { missing: [], unexpected: [] }
    */
   loadStateDict(state: StateValues, options: LoadOptions = {}): { missing: string[]; unexpected: string[] } {
     checkOptions('loadStateDict', options, 'strict?');

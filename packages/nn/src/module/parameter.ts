@@ -52,7 +52,12 @@ export function buffer(value: Tensor): Tensor {
   return own(value, 'buffer');
 }
 
-/** What a tensor is to its module; undefined for one that was never made parameter or buffer. */
+/**
+ * What a tensor is to its module; undefined for one that was never made parameter or buffer.
+ *
+ * @example
+ * roleOf(new Linear(2, 3).weight); // 'parameter'
+ */
 export function roleOf(value: Tensor): TensorRole | undefined {
   return roles.get(value);
 }

@@ -103,7 +103,8 @@ export function assignState(
  *
  * @param state tensors by name, for instance `model.stateDict()`
  * @example
- * const file = encodeSafetensors(await hostState(model.stateDict()));
+ * const { weight } = await hostState(new Linear(2, 1).stateDict());
+ * weight?.shape; // [1, 2]
  */
 export async function hostState(state: StateDict): Promise<Record<string, StateArray>> {
   const found: Record<string, StateArray> = {};
@@ -118,7 +119,10 @@ export async function hostState(state: StateDict): Promise<Record<string, StateA
  * A copy of a state that later changes of the module leave alone, without moving anything to the host.
  *
  * @example
+ * const model = new Linear(2, 1);
  * const best = snapshot(model.stateDict());
+ * model.weight.assign(zeros([1, 2]));
+ * model.loadStateDict(best);
  */
 export function snapshot(state: StateDict): StateDict {
   checkTensors('snapshot', state);

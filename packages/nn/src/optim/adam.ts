@@ -76,7 +76,9 @@ abstract class AdamBase extends Optimizer<AdamNames> {
  * `p -= lr m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + eps)`. Weight decay adds `weightDecay p` to the gradient.
  *
  * @example
- * const optimizer = new Adam(model.parameters(), { lr: 1e-3 });
+ * const p = parameter(tensor([1]));
+ * new Adam([p], { lr: 0.1 }).step([tensor([5])]);
+ * p; // [0.9]
  */
 export class Adam extends AdamBase {
   constructor(parameters: Iterable<Tensor>, options: AdamOptions = {}) {
@@ -89,7 +91,9 @@ export class Adam extends AdamBase {
  * Loshchilov and Hutter, "Decoupled weight decay regularization", 2019; PyTorch `AdamW`.
  *
  * @example
- * const optimizer = new AdamW(model.parameters(), { lr: 3e-4, weightDecay: 0.1 });
+ * const p = parameter(tensor([1]));
+ * new AdamW([p], { lr: 0.1, weightDecay: 0.1 }).step([tensor([5])]);
+ * p; // [0.89]
  */
 export class AdamW extends AdamBase {
   constructor(parameters: Iterable<Tensor>, options: AdamOptions = {}) {

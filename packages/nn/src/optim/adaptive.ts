@@ -23,7 +23,9 @@ type RMSPropNames = 'rate' | 'alpha' | 'rest' | 'eps' | 'momentum' | 'decay';
  * `v = alpha v + (1 - alpha) g^2`, then `p -= lr g / (sqrt(v) + eps)`.
  *
  * @example
- * const optimizer = new RMSProp(model.parameters(), { lr: 1e-2 });
+ * const p = parameter(tensor([1]));
+ * new RMSProp([p], { lr: 0.1, alpha: 0.75 }).step([tensor([5])]);
+ * p; // [0.8]
  */
 export class RMSProp extends Optimizer<RMSPropNames> {
   readonly #options: Required<Omit<RMSPropOptions, 'lr'>>;
@@ -80,7 +82,9 @@ type AdagradNames = 'rate' | 'eps' | 'decay';
  * `v += g^2`, then `p -= lr g / (sqrt(v) + eps)`.
  *
  * @example
- * const optimizer = new Adagrad(model.parameters(), { lr: 1e-2 });
+ * const p = parameter(tensor([1]));
+ * new Adagrad([p], { lr: 0.1 }).step([tensor([5])]);
+ * p; // [0.9]
  */
 export class Adagrad extends Optimizer<AdagradNames> {
   readonly #options: Required<Omit<AdagradOptions, 'lr'>>;
@@ -122,7 +126,9 @@ type AdadeltaNames = 'rate' | 'rho' | 'rest' | 'eps' | 'decay';
  * `v = rho v + (1 - rho) g^2`, `d = sqrt(u + eps) / sqrt(v + eps) g`, `u = rho u + (1 - rho) d^2`, then `p -= lr d`.
  *
  * @example
- * const optimizer = new Adadelta(model.parameters());
+ * const p = parameter(tensor([1]));
+ * new Adadelta([p], { eps: 0.1 }).step([tensor([0.3])]);
+ * p; // about [0.7127]
  */
 export class Adadelta extends Optimizer<AdadeltaNames> {
   readonly #options: Required<Omit<AdadeltaOptions, 'lr'>>;

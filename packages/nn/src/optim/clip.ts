@@ -17,9 +17,9 @@ function checkGradients(op: string, gradients: Gradients): void {
  * @param limit largest norm
  * @returns the norm before clipping, a scalar tensor that the caller disposes (or its scope does)
  * @example
- * const { grads } = valueAndGrad(model, loss);
- * clipGradNorm(grads, 1);
- * optimizer.step(grads);
+ * const gradients = [tensor([3]), tensor([4])];
+ * clipGradNorm(gradients, 1); // 5
+ * gradients; // [[0.6], [0.8]]
  */
 export function clipGradNorm(gradients: Gradients, limit: number): Tensor {
   checkNumber('clipGradNorm', 'limit', limit, 0);
@@ -43,8 +43,9 @@ export function clipGradNorm(gradients: Gradients, limit: number): Tensor {
  * @param gradients changed in place
  *
  * @example
- * clipGradValue(grads, 0.5);
- * optimizer.step(grads);
+ * const gradients = [tensor([-3, 0.25])];
+ * clipGradValue(gradients, 0.5);
+ * gradients; // [[-0.5, 0.25]]
  */
 export function clipGradValue(gradients: Gradients, limit: number): void {
   checkNumber('clipGradValue', 'limit', limit, 0);

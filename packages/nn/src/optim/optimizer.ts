@@ -47,7 +47,25 @@ const owner: StateOwner = {
   remedy: 'the state is of other parameters or of another optimizer',
 };
 
-/** Base class. `Names` are the scalars of a step, `Slots` the tensors of state that each parameter has. */
+/**
+ * Base class. `Names` are the scalars of a step, `Slots` the tensors of state that each parameter has.
+ *
+ * @example
+ * class PlainDescent extends Optimizer<'rate'> {
+ *   constructor(parameters: Iterable<Tensor>, lr: number) {
+ *     super('PlainDescent', parameters, lr, []);
+ *   }
+ *   protected scalars(_step: number, rate: number) {
+ *     return { rate };
+ *   }
+ *   protected update(parameter: Tensor, gradient: Tensor, state: readonly Tensor[], s: Scalars<'rate'>) {
+ *     return { parameter: parameter.sub(gradient.mul(s.rate)), state };
+ *   }
+ * }
+ * const w = parameter(tensor([1, 2]));
+ * new PlainDescent([w], 0.5).step([tensor([2, 2])]);
+ * w; // [0, 1]
+ */
 export abstract class Optimizer<Names extends string = string> {
   /** What is optimised, in the order gradients are given in. */
   readonly parameters: readonly Tensor[];
@@ -114,8 +132,11 @@ export abstract class Optimizer<Names extends string = string> {
    * @param gradients one per parameter, or null; they are consumed: disposed, and not to be used afterwards
    * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype
    * @example
-   * const { value, grads } = valueAndGrad(model, () => crossEntropy(model.forward(x), y));
+   * const model = new Linear(4, 2);
+   * const optimizer = new SGD(model.parameters(), { lr: 0.1 });
+   * const { grads } = valueAndGrad(model, () => model.forward(ones([3, 4])).mean());
    * optimizer.step(grads);
+   * optimizer.steps; // 1
    */
   step(gradients?: Gradients): void {
     const given = gradients ?? this.parameters.map((parameter) => parameter.grad);

@@ -22,7 +22,12 @@ type SGDNames = 'rate' | 'momentum' | 'decay';
  * `p -= lr (g + momentum b)`.
  *
  * @example
- * const optimizer = new SGD(model.parameters(), { lr: 0.1, momentum: 0.9 });
+ * const p = parameter(tensor([1]));
+ * const optimizer = new SGD([p], { lr: 0.1, momentum: 0.9 });
+ * optimizer.step([tensor([5])]);
+ * p; // [0.5]
+ * optimizer.step([tensor([0])]);
+ * p; // [0.05]
  */
 export class SGD extends Optimizer<SGDNames> {
   readonly #options: Required<Omit<SGDOptions, 'lr'>>;
@@ -70,7 +75,9 @@ type LionNames = 'rate' | 'beta1' | 'rest1' | 'beta2' | 'rest2' | 'keep';
  * `p -= lr (sign(beta1 m + (1 - beta1) g) + weightDecay p)`, then `m = beta2 m + (1 - beta2) g`.
  *
  * @example
- * const optimizer = new Lion(model.parameters(), { lr: 1e-4, weightDecay: 0.1 });
+ * const p = parameter(tensor([1]));
+ * new Lion([p], { lr: 0.1, weightDecay: 0.5 }).step([tensor([5])]);
+ * p; // [0.85]
  */
 export class Lion extends Optimizer<LionNames> {
   readonly #betas: readonly [number, number];

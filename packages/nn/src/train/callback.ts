@@ -59,7 +59,12 @@ export interface Callback {
  * @param options what to watch (default the validation loss, or the loss without validation), how many epochs to wait
  *   (default 3), and by how much counts as better (default 0)
  * @example
- * await fit(model, batches, { optimizer, loss, epochs: 100, validation, callbacks: [earlyStopping({ patience: 5 })] });
+ * const data = [{ x: tensor([[-2], [2], [-1], [1]]), y: tensor([0, 1, 0, 1], { dtype: 'int32' }) }];
+ * const model = new Linear(1, 2);
+ * const optimizer = new SGD(model.parameters(), { lr: 0 });
+ * const callbacks = [earlyStopping({ patience: 2 })];
+ * const { epochs } = await fit(model, data, { optimizer, loss: crossEntropy, epochs: 100, callbacks });
+ * epochs.length; // 3
  */
 export function earlyStopping(
   options: {

@@ -28,10 +28,10 @@ export interface Evaluation {
  * @param options the loss (a mean over rows) and metrics
  * @throws NnError if there are no batches, or `x` and `y` differ in rows
  * @example
- * const { loss, metrics } = await evaluate(model, batches(test, { batchSize: 500 }), {
- *   loss: crossEntropy,
- *   metrics: { accuracy },
- * });
+ * const data = [{ x: tensor([[1, 0], [0, 1]]), y: tensor([0, 0], { dtype: 'int32' }) }];
+ * const { metrics, rows } = await evaluate(new Flatten(), data, { loss: crossEntropy, metrics: { accuracy } });
+ * metrics; // { accuracy: 0.5 }
+ * rows; // 2
  */
 export async function evaluate(model: Module, data: BatchSource, options: EvaluateOptions): Promise<Evaluation> {
   checkModule('evaluate', model);

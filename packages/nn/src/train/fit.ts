@@ -92,13 +92,15 @@ function trainStep(
  * @returns a report per epoch
  * @throws NnError for options that do not fit, empty data, and a loss that is not finite when it is read
  * @example
- * const history = await fit(model, batches(train, { batchSize: 64, shuffle: true }), {
- *   optimizer: new Adam(model.parameters()),
+ * const data = [{ x: tensor([[-2], [2], [-1], [1]]), y: tensor([0, 1, 0, 1], { dtype: 'int32' }) }];
+ * const model = new Linear(1, 2);
+ * const { epochs } = await fit(model, data, {
+ *   optimizer: new Adam(model.parameters(), { lr: 0.1 }),
  *   loss: crossEntropy,
- *   epochs: 3,
+ *   epochs: 50,
  *   metrics: { accuracy },
- *   progress: 'auto',
  * });
+ * epochs.at(-1)?.metrics; // { accuracy: 1 }
  */
 export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
   checkModule('fit', model);

@@ -16,7 +16,7 @@ export type Metrics = Readonly<Record<string, Metric>>;
  * 1 where the largest of the predictions [rows, classes] is the target class [rows], else 0.
  *
  * @example
- * const { metrics } = await evaluate(model, batches, { loss: crossEntropy, metrics: { accuracy } });
+ * accuracy(tensor([[1, 0], [0, 1]]), tensor([0, 0], { dtype: 'int32' })); // [1, 0]
  */
 export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor =>
   cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
@@ -27,7 +27,15 @@ export function checkMetrics(op: string, metrics: Metrics): void {
   for (const [name, metric] of Object.entries(metrics)) checkFunction(op, `metric '${name}'`, metric);
 }
 
-/** Sums of named values over batches, and the rows they are of. */
+/**
+ * Sums of named values over batches, and the rows they are of.
+ *
+ * @example
+ * const meter = new Meter(['loss']);
+ * meter.add([tensor(6)], 2);
+ * meter.add([tensor(3)], 1);
+ * await meter.read(); // { loss: 3 }
+ */
 export class Meter {
   readonly #names: readonly string[];
   readonly #totals: readonly Tensor[];

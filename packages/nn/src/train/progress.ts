@@ -45,7 +45,12 @@ function numbers(values: Readonly<Record<string, number>>, prefix: string = ''):
   return Object.entries(values).map(([name, value]) => `${prefix}${name} ${value.toFixed(4)}`);
 }
 
-/** One line about an epoch. */
+/**
+ * One line about an epoch.
+ *
+ * @example
+ * epochLine({ epoch: 0, loss: 0.25, metrics: {}, validation: null, seconds: 1.5, steps: 10 }, 3); // 'epoch 1/3  loss 0.2500  1.5 s'
+ */
 export function epochLine(report: EpochReport, epochs: number): string {
   const parts = [`loss ${report.loss.toFixed(4)}`, ...numbers(report.metrics)];
   if (report.validation !== null) {
@@ -69,7 +74,12 @@ function barText(report: StepReport): string {
  * @param write prints a line (default: to standard output, or the console where there is none)
  *
  * @example
- * await fit(model, batches, { optimizer, loss, epochs: 3, callbacks: [progress('lines')] });
+ * const data = [{ x: tensor([[-2], [2], [-1], [1]]), y: tensor([0, 1, 0, 1], { dtype: 'int32' }) }];
+ * const model = new Linear(1, 2);
+ * const optimizer = new Adam(model.parameters());
+ * const lines = progress('lines', ({ epoch }, epochs) => `${epoch + 1} of ${epochs}`, console.log);
+ * await fit(model, data, { optimizer, loss: crossEntropy, epochs: 3, callbacks: [lines] });
+ * console.log('done'); //=> done
  */
 export function progress(
   style: ProgressStyle = 'auto',

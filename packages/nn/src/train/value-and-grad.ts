@@ -35,8 +35,10 @@ function standingFor<T>(parameters: readonly Tensor[], inputs: readonly Tensor[]
  * @returns value, gradients in the order of `model.parameters()`, aux
  * @throws NnError if every parameter is frozen; ShapeError if the loss is not one number
  * @example
- * const { value, grads } = valueAndGrad(model, () => crossEntropy(model.forward(x), y));
- * optimizer.step(grads);
+ * const model = new Linear(2, 1, { bias: false });
+ * const { value, grads } = valueAndGrad(model, () => model.forward(tensor([[3, 4]])).sum());
+ * value.shape; // []
+ * grads; // [[[3, 4]]]
  */
 export function valueAndGrad<Aux>(model: AnyModule, loss: () => readonly [loss: Tensor, aux: Aux]): ModelGradients<Aux>;
 export function valueAndGrad(model: AnyModule, loss: () => Tensor): ModelGradients;
