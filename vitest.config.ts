@@ -1,8 +1,7 @@
 /**
  * Tests run from sources: the condition `@polygrad/source` maps every workspace package to its `src`.
  *
- * POLYGRAD_TESTS chooses what runs: `unit` (the default), `long` (files named *.long.test.ts too) or `docs` (the
- * examples of the documentation, written by tooling/doc-examples.mjs).
+ * POLYGRAD_TESTS chooses what runs: `unit` (the default) or `long` (files named *.long.test.ts too).
  */
 import { defineConfig } from 'vitest/config';
 
@@ -10,13 +9,12 @@ const conditions = ['@polygrad/source', 'module', 'node', 'import', 'default'];
 const devices = new URL('./tooling/devices/environment.mjs', import.meta.url).href;
 const { deviceEnvironment } = (await import(devices)) as { deviceEnvironment(): Record<string, string> };
 const kind = process.env.POLYGRAD_TESTS ?? 'unit';
-const units = ['packages/*/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'tooling/*.test.mjs'];
 
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: kind === 'docs' ? ['.cache/doc-examples/*.test.ts'] : units,
+    include: ['packages/*/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'tooling/*.test.mjs'],
     exclude: ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.long.test.ts'] : [])],
     env: deviceEnvironment(),
     pool: 'forks',

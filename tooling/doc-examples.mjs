@@ -1,125 +1,177 @@
 /**
- * Makes every example of the documentation a test: fenced `ts` blocks with at least one import, in README files, in
- * docs/*.md and in `@example` parts of the packages' sources.
+ * Makes every example of the documentation a test: fenced `ts` blocks with at least one import in README files, in docs/*.md and in
+ * CONTRIBUTING.md, and every `@example` in the packages' sources. Needs a built workspace: examples see the packages as users do.
  *
- * Each block becomes a file in .cache/doc-examples, at the same line numbers as in its document, and a test that runs
- * it against the workspace's sources. `console.log(x); //=> text` also checks what is printed.
- * A block marked "```ts no-run: why" is type-checked only.
+ * Each example becomes a module in .cache/doc-examples, at the same line numbers as in its document. One run of the type checker checks and
+ * translates all of them. Those that import run in a process of their own, the others in one process on the CPU engine. Results that
+ * comments state are compared (module.mjs). "```ts no-run: why" and `@example no-run: why` are type-checked only.
+ *
+ * A public function or class without an example is a failure.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { spawn } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { deviceEnvironment } from './devices/environment.mjs';
+import { examplesInMarkdown, examplesInSource, imports } from './doc-examples/blocks.mjs';
+import { entriesOf } from './doc-examples/exports.mjs';
+import { expectedOutput, moduleOf } from './doc-examples/module.mjs';
+import { root, runNode } from './workspace.mjs';
 
-export const outputFolder = '.cache/doc-examples';
+const folder = join(root, '.cache/doc-examples');
+const program = join(root, 'tooling/doc-examples/run.mjs');
 
-/**
- * Blocks of one document: `{ code, line, skip }`, `line` being where the code starts (from 1), `skip` the reason not to
- * run it or null. In sources, only comment blocks with `@example` count.
- */
-export function examplesIn(text, isSource) {
-  const examples = [];
-  let block = null;
-  let inExample = false;
-  for (const [index, raw] of text.split('\n').entries()) {
-    let line = raw;
-    if (isSource) {
-      if (/^\s*\/\*\*/.test(raw)) inExample = false;
-      if (/^\s*\*\s*@\w/.test(raw)) inExample = /@example\b/.test(raw);
-      if (!/^\s*\*/.test(raw) || /\*\/\s*$/.test(raw)) {
-        block = null;
-        continue;
-      }
-      line = raw.replace(/^\s*\* ?/, '');
-    }
-    const fence = /^\s*```(.*)$/.exec(line);
-    if (fence === null) block?.code.push(line);
-    else if (block !== null) {
-      if (block.wanted && block.code.some((l) => /^\s*import\b/.test(l)))
-        examples.push({ code: block.code.join('\n'), line: block.line, skip: block.skip });
-      block = null;
-    } else {
-      const info = /^(?:ts|typescript)(?:\s+no-run(?::\s*(.*))?)?\s*$/.exec(fence[1].trim());
-      const noRun = /\bno-run\b/.test(fence[1]);
-      const wanted = info !== null && (!isSource || inExample);
-      block = { code: [], line: index + 2, wanted, skip: noRun ? (info?.[1] ?? '') : null };
-    }
-  }
-  return examples;
-}
-
-/** Documents below `root`, as relative paths. */
-function documents(root) {
+/** Documents below the root, as relative paths. */
+function documents() {
   const found = [];
-  const visit = (folder, wanted) => {
-    for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+  const visit = (place) => {
+    for (const entry of readdirSync(join(root, place), { withFileTypes: true })) {
       if (['node_modules', 'dist'].includes(entry.name) || entry.name.startsWith('.')) continue;
-      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
-      if (entry.isDirectory()) visit(path, wanted);
-      else if (wanted(path)) found.push(path);
+      const path = place === '' ? entry.name : `${place}/${entry.name}`;
+      if (entry.isDirectory()) visit(path);
+      else if (
+        /(^|\/)README\.md$/.test(path) ||
+        path === 'CONTRIBUTING.md' ||
+        /^docs\/.*\.md$/.test(path) ||
+        (/^packages\/[^/]+\/src\/.*\.ts$/.test(path) && !/\.(test|bench|fuzz|fixture)\.ts$/.test(path))
+      )
+        found.push(path);
     }
   };
-  visit(
-    '',
-    (path) =>
-      /(^|\/)README\.md$/.test(path) ||
-      path === 'CONTRIBUTING.md' ||
-      /^docs\/.*\.md$/.test(path) ||
-      (/^packages\/[^/]+\/src\/.*\.ts$/.test(path) && !/\.(test|bench)\.ts$/.test(path)),
-  );
+  visit('');
   return found.sort();
 }
 
-const testOf = (name, file, expected, skip) => `import { format } from 'node:util';
-import { expect, test, vi } from 'vitest';
-test${skip === null ? '' : '.skip'}(${JSON.stringify(name)}, async () => {
-  const log = vi.spyOn(console, 'log').mockImplementation(() => {});
-  ${skip === null ? `await import('./${file}');` : ''}
-  const printed = log.mock.calls.map((call) => format(...call));
-  log.mockRestore();
-  let from = 0;
-  for (const text of ${JSON.stringify(expected)} as string[]) {
-    const at = printed.indexOf(text, from);
-    expect(at, \`\${JSON.stringify(text)} among what was printed: \${JSON.stringify(printed.slice(from))}\`).toBeGreaterThanOrEqual(0);
-    from = at + 1;
-  }
-});
-`;
+/** Entry points of all packages, by the folder of the package. */
+function allEntries() {
+  const folders = readdirSync(join(root, 'packages')).sort();
+  return new Map(folders.map((name) => [name, entriesOf(join(root, 'packages', name))]));
+}
 
-/** Writes the test files; returns how many examples there are and what is wrong with their marks. */
-export function writeExamples(root) {
-  const folder = join(root, outputFolder);
+/** Entry points an example of a source file sees, the nearest first: that of its folder, those of its package, the other packages'. */
+function entriesFor(document, entries) {
+  const [, name, , place] = document.split('/');
+  const own = entries.get(name) ?? [];
+  const nearest = own.filter(
+    ({ specifier }) => specifier.endsWith(`/${place}`) || specifier.endsWith(`/${place}`.replace('.ts', '')),
+  );
+  const users = ['core', 'nn', 'data', 'auto-detect'].flatMap((other) => entries.get(other) ?? []);
+  return [...nearest, ...own, ...users];
+}
+
+/** Public functions and classes without an example. */
+async function withoutExample(entries) {
+  const missing = new Map();
+  for (const { specifier, exports } of [...entries.values()].flat())
+    for (const [name, value] of Object.entries(await import(specifier))) {
+      const { kind, doc, file } = exports.get(name) ?? { kind: '', doc: '', file: specifier };
+      if (typeof value === 'function' && kind !== 'elsewhere' && !/@example\b/.test(doc))
+        missing.set(`${file} ${name}`, `${specifier}: ${name} has no @example`);
+    }
+  return [...missing.values()];
+}
+
+/** Writes the modules; returns the examples and what is wrong with them before they run. */
+async function writeExamples() {
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const problems = [];
-  let count = 0;
-  for (const document of documents(root)) {
-    for (const { code, line, skip } of examplesIn(
-      readFileSync(join(root, document), 'utf8'),
-      document.endsWith('.ts'),
-    )) {
-      count++;
-      if (skip === '') problems.push(`${document}:${line - 1} no-run needs a reason: "\`\`\`ts no-run: why"`);
+  mkdirSync(join(folder, 'node_modules'), { recursive: true });
+  // An example uses what core has for its tests alone.
+  symlinkSync(join(root, 'packages/core/node_modules/decimal.js'), join(folder, 'node_modules/decimal.js'), 'junction');
+  const entries = allEntries();
+  const problems = await withoutExample(entries);
+  const examples = [];
+  for (const document of documents()) {
+    const text = readFileSync(join(root, document), 'utf8');
+    const isSource = document.endsWith('.ts');
+    for (const example of isSource ? examplesInSource(text) : examplesInMarkdown(text)) {
+      const { code, line, skip } = example;
+      const name = `${document}:${line}${example.name ? ` ${example.name}` : ''}`;
+      if (skip === '') problems.push(`${name}: no-run needs a reason: "no-run: why"`);
       const stem = `${document.replace(/[^A-Za-z0-9]+/g, '_')}_${line}`;
-      const expected = [...code.matchAll(/\bconsole\.log\(.*\);?\s*\/\/=>[ ]?(.*)$/gm)].map((match) =>
-        match[1].trimEnd(),
-      );
-      const name = `${document}:${line}${skip ? ` (not run: ${skip})` : ''}`;
-      writeFileSync(join(folder, `${stem}.ts`), `${'\n'.repeat(line - 1)}${code}\nexport {};\n`);
-      writeFileSync(join(folder, `${stem}.test.ts`), testOf(name, `${stem}.ts`, expected, skip));
+      const made = moduleOf(example, isSource ? entriesFor(document, entries) : []);
+      writeFileSync(join(folder, `${stem}.ts`), made.text);
+      const file = pathToFileURL(join(folder, 'js', `${stem}.js`)).href;
+      examples.push({ name, file, skip, alone: imports(code), stated: made.stated, expected: expectedOutput(code) });
     }
   }
   const options = {
     extends: '../../tooling/tsconfig/base.json',
-    compilerOptions: { noEmit: true, types: ['node'], noUnusedLocals: false },
+    compilerOptions: { outDir: 'js', rootDir: '.', types: ['node'], customConditions: [], noUnusedLocals: false },
     include: ['*.ts'],
   };
-  writeFileSync(join(folder, 'tsconfig.json'), `${JSON.stringify(options, null, 2)}\n`);
-  return { count, problems };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(options));
+  writeFileSync(
+    join(folder, 'checks.d.ts'),
+    `declare function stated(value: unknown, comment: string): Promise<void>;
+declare function throwing(action: () => unknown, comment: string): Promise<void>;
+`,
+  );
+  return { examples, problems };
+}
+
+/** Runs examples in one process; resolves with what went wrong. */
+function runIn(examples, mode) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [program, mode], {
+      cwd: root,
+      env: { ...process.env, ...deviceEnvironment() },
+      stdio: ['pipe', 'pipe', 'inherit'],
+      // A process that does not end has failed; nothing else depends on the clock.
+      timeout: 300_000,
+    });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+    child.stdin.end(examples.map(({ file, expected }) => JSON.stringify({ file, expected })).join('\n'));
+    child.on('close', (code, signal) => {
+      const results = new Map(
+        output
+          .split('\n')
+          .filter(Boolean)
+          .map((line) => JSON.parse(line))
+          .map((r) => [r.file, r.error]),
+      );
+      resolve(
+        examples.flatMap(({ name, file }) => {
+          const error = results.has(file) ? results.get(file) : 'it did not end';
+          const late =
+            error === null && mode === 'alone' && code !== 0 ? `the process ended with ${signal ?? code}` : error;
+          return late === null ? [] : [`${name}: ${late}`];
+        }),
+      );
+    });
+  });
+}
+
+/** Runs all examples; `say` gets a line for each failure and for each example that is not run. */
+export async function checkExamples(say) {
+  const { examples, problems } = await writeExamples();
+  const types = runNode(join(root, 'node_modules/typescript/bin/tsc'), ['-p', folder]);
+  const runs = examples.filter(({ skip }) => skip === null);
+  const queue = [runs.filter(({ alone }) => !alone), ...runs.filter(({ alone }) => alone).map((example) => [example])];
+  const work = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift())
+      problems.push(...(await runIn(next, next[0]?.alone ? 'alone' : 'together')));
+  };
+  await Promise.all(Array.from({ length: Math.min(4, availableParallelism()) }, work));
+  if (types !== 0) problems.unshift('the type checker refuses some: see above');
+  for (const problem of problems) say(problem);
+  const skipped = examples.filter(({ skip }) => skip !== null);
+  for (const { name, skip } of skipped) say(`${name}: not run: ${skip}`);
+  const stated = examples.reduce((sum, example) => sum + example.stated, 0);
+  return {
+    passed: Math.max(0, runs.length - problems.length),
+    failed: problems.length,
+    failures: problems,
+    skipped: skipped.length,
+    note: `${examples.length} examples, ${stated} stated results`,
+  };
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const { count, problems } = writeExamples(dirname(dirname(fileURLToPath(import.meta.url))));
-  for (const problem of problems) process.stdout.write(`${problem}\n`);
-  process.stdout.write(`${count} examples in ${outputFolder}\n`);
-  process.exitCode = problems.length > 0 ? 1 : 0;
+  const { passed, failed, skipped, note } = await checkExamples((text) => process.stdout.write(`${text}\n`));
+  process.stdout.write(`${passed} passed, ${failed} failed, ${skipped} skipped (${note})\n`);
+  process.exitCode = failed > 0 ? 1 : 0;
 }

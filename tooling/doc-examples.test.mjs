@@ -1,5 +1,10 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { examplesIn } from './doc-examples.mjs';
+import { examplesInMarkdown, examplesInSource } from './doc-examples/blocks.mjs';
+import { exportsOf } from './doc-examples/exports.mjs';
+import { expectedOutput, moduleOf, statedBy } from './doc-examples/module.mjs';
 
 const fence = '```';
 
@@ -23,17 +28,19 @@ it('finds blocks with imports in Markdown, with their lines', () => {
     `import 'd';`,
     fence,
   ].join('\n');
-  expect(examplesIn(text, false)).toEqual([
+  expect(examplesInMarkdown(text)).toEqual([
     { code: `import { a } from 'b';\na();`, line: 3, skip: null },
     { code: `import 'c';`, line: 13, skip: 'needs a GPU' },
     { code: `import 'd';`, line: 16, skip: '' },
   ]);
 });
 
-it('finds only @example blocks in sources', () => {
+it('finds @example in sources, fenced or not, and what it is of', () => {
   const text = [
+    '/** One. */',
+    'const none = 1;',
     '/**',
-    ' * One.',
+    ' * Two.',
     ` * ${fence}ts`,
     ` * import 'no';`,
     ` * ${fence}`,
@@ -46,9 +53,77 @@ it('finds only @example blocks in sources', () => {
     ` * ${fence}`,
     ' * @returns nothing',
     ' */',
-    `import 'code';`,
+    'export function two() {}',
+    '  /**',
+    '   * @example no-run: needs a page',
+    '   * three(1); // 3',
+    '   */',
+    '  three(x) {}',
   ].join('\n');
-  expect(examplesIn(text, true)).toEqual([
-    { code: `import { a } from 'b';\nif (a) {\n  a();\n}`, line: 8, skip: null },
+  expect(examplesInSource(text)).toEqual([
+    { code: `import { a } from 'b';\nif (a) {\n  a();\n}`, line: 10, skip: null, name: 'two' },
+    { code: 'three(1); // 3', line: 20, skip: 'needs a page', name: 'three' },
+  ]);
+});
+
+it('knows results from prose', () => {
+  expect(statedBy('[1, -2.5], true')).toEqual({ values: [[1, -2.5], true], tolerance: 1e-6, of: '' });
+  expect(statedBy('about 0.5')).toEqual({ values: [0.5], tolerance: 1e-3, of: '' });
+  expect(statedBy('Float32Array [6, 14]')).toEqual({ values: [[6, 14]], tolerance: 1e-6, of: 'Float32Array' });
+  expect(statedBy('shape [2, 3]')).toEqual({ values: [[2, 3]], tolerance: 1e-6, of: 'shape' });
+  expect(statedBy("{ a: NaN, b: 'x' }").values).toEqual([{ a: Number.NaN, b: 'x' }]);
+  expect(statedBy('[3n, undefined]').values).toEqual([[3n, undefined]]);
+  expect(statedBy('throws ShapeError: sizes differ')).toEqual({ error: 'ShapeError' });
+  for (const prose of ['always the same', 'later', '(0.1 + 2) / 2', 'process.exit(1)', ''])
+    expect(statedBy(prose), prose).toBeUndefined();
+});
+
+it('makes modules with imports and checks, at the lines of the document', () => {
+  const exports = new Map([
+    ['add', { kind: 'function' }],
+    ['one', { kind: 'const' }],
+    ['Sum', { kind: 'interface' }],
+    ['max', { kind: 'function' }],
+  ]);
+  const code = [
+    'const max: Sum = add(one, 2); // 3',
+    'x.max(); // 4',
+    'add(max); // a sum',
+    'add(); // throws TypeError',
+  ];
+  const { text, stated } = moduleOf({ code: code.join('\n'), line: 3 }, [{ specifier: 'sums', exports }]);
+  expect(text.split('\n')).toEqual([
+    '',
+    "import { type Sum, add, one } from 'sums';",
+    'const max: Sum = add(one, 2); await stated(max, "3");',
+    'await stated(x.max(), "4");',
+    'add(max); // a sum',
+    'await throwing(async () => add(), "throws TypeError");',
+    'export {};',
+    '',
+  ]);
+  expect(stated).toBe(3);
+  expect(expectedOutput('console.log(1); //=> 1\nconsole.log(2);\n  console.log(3); //=> 3 ')).toEqual(['1', '3']);
+});
+
+it('reads what declarations export', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'polygrad-declarations-'));
+  writeFileSync(
+    join(folder, 'index.d.ts'),
+    "export { type Shape, own as renamed, Kind } from './a.js';\nexport { far } from 'far';\nexport * from './b.js';\n",
+  );
+  writeFileSync(
+    join(folder, 'a.d.ts'),
+    '/** Its. @example one */\ndeclare function own(): void;\nexport declare abstract class Kind {\n}\nexport interface Shape {\n}\nexport { own };\n',
+  );
+  writeFileSync(join(folder, 'b.d.ts'), '/** B. */\nexport declare const b: number;\n');
+  const found = exportsOf(join(folder, 'index.d.ts'));
+  rmSync(folder, { recursive: true });
+  expect([...found].map(([name, { kind, doc }]) => [name, kind, doc])).toEqual([
+    ['Shape', 'type', ''],
+    ['renamed', 'function', '/** Its. @example one */'],
+    ['Kind', 'class', ''],
+    ['far', 'elsewhere', ''],
+    ['b', 'const', '/** B. */'],
   ]);
 });

@@ -14,7 +14,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkImports } from './check-imports.mjs';
 import { deviceEnvironment } from './devices/environment.mjs';
-import { outputFolder, writeExamples } from './doc-examples.mjs';
+import { checkExamples } from './doc-examples.mjs';
 import { build, root, runNode } from './workspace.mjs';
 
 const bin = (path) => join(root, 'node_modules', path);
@@ -147,12 +147,11 @@ function steps(long) {
     { name: 'unit', run: () => vitest(long ? 'long' : 'unit') },
     {
       name: 'examples',
-      run: () => {
-        const { count, problems } = writeExamples(root);
-        for (const problem of problems) say(problem);
-        const types = count === 0 ? 0 : runNode(bin('typescript/bin/tsc'), ['-p', outputFolder]);
-        const { passed, failed, skipped } = vitest('docs');
-        return counts(passed, failed + problems.length + (types === 0 ? 0 : 1), skipped, `${count} examples`);
+      run: async () => {
+        if (build() !== 0) return one(false, 'the build failed');
+        const { failures: found, ...totals } = await checkExamples(say);
+        failures.push(...found.map((text) => `examples: ${text}`));
+        return totals;
       },
     },
     { name: 'operations', run: () => one(runNode(join(root, 'tooling/operations.mjs'), ['--check']) === 0) },
