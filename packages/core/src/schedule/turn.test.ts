@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { hintCollector } from '../engine/collector.ts';
 import { setEngine } from '../engine/registry.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { memory, ones, tensor, throttle } from '../index.ts';
@@ -26,6 +27,18 @@ describe('loops that only await the library', () => {
       fired = true;
     }, 1);
     expect(await until(() => fired, step)).toBe(true);
+  });
+
+  it('have several turns, read by read, when the collector was told to look', async () => {
+    const order: string[] = [];
+    await x.data();
+    hintCollector();
+    for (let i = 0; i < 3; i++) {
+      setImmediate(() => order.push('turn'));
+      await x.data();
+      order.push('read');
+    }
+    expect(order).toEqual(['turn', 'read', 'turn', 'read', 'turn', 'read']);
   });
 
   it('give the memory of forgotten tensors back', async () => {

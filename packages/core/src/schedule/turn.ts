@@ -4,6 +4,8 @@
  * it forgot. Where the engine has computed before a read returns, reads see to it that they get their turn.
  */
 
+import { hints } from '../engine/collector.ts';
+
 /** Longest time in milliseconds that a loop of reads keeps the event loop to itself. */
 const longestHold = 50;
 
@@ -15,14 +17,25 @@ interface Host {
 // What tests put in the place of timers later is not asked: they would stop it.
 const { setImmediate, setTimeout } = globalThis as unknown as Host;
 
+/** A collector that was told to look for forgotten Tensors needs about so many turns until it gives their memory back. */
+const turnsOfHint = 8;
+
 /** When the last turn was asked for. */
 let since = 0;
+/** Hints to the collector that are known here, and turns it is still to have. */
+let known = 0;
+let owed = 0;
 
 /** A promise of after what is due in the event loop, or null where that had its turn a moment ago. */
 export function turn(): Promise<void> | null {
   const now = performance.now();
-  if (now - since < longestHold) return null;
+  if (hints !== known) {
+    known = hints;
+    owed = turnsOfHint;
+  }
+  if (now - since < longestHold && owed === 0) return null;
   since = now;
+  if (owed > 0) owed--;
   return new Promise((resolve) => {
     if (setImmediate !== undefined) setImmediate(resolve);
     else if (typeof MessageChannel === 'undefined') setTimeout(resolve, 0);
