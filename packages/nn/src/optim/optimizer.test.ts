@@ -122,7 +122,7 @@ describe('Optimizer', () => {
   it('refuses options that cannot be', () => {
     using p = parameter(tensor([1]));
     expect(() => new SGD({ weight: p } as never, { lr: 1 })).toThrow(
-      /parameters are no list: object; pass model\.parameters\(\)/,
+      /bad parameters: .*; must be a list of tensors: pass model\.parameters\(\)/,
     );
     expect(() => new SGD([], { lr: 1 })).toThrow(/no parameters/);
     expect(() => new SGD([p, p], { lr: 1 })).toThrow(/listed twice/);
@@ -181,7 +181,11 @@ describe('a step that cannot be taken', () => {
     ['one element', () => [ones([2]), ones([1])], /gradient 1 has shape \[1\]/],
     ['no axis', () => [ones([2]), ones([])], /gradient 1 has shape \[\]/],
     ['integers', () => [ones([2]), ones([3], { dtype: 'int32' })], /gradient 1 is int32/],
-    ['nothing', () => [ones([2]), undefined as unknown as Tensor], /gradient 1 is no tensor but undefined/],
+    [
+      'nothing',
+      () => [ones([2]), undefined as unknown as Tensor],
+      /bad gradient 1: undefined; must be a tensor, or null/,
+    ],
     ['a wider dtype', () => [ones([2]), ones([3], { dtype: 'float64' })], /float64; convert the gradients/],
     ['a disposed tensor', () => [ones([2]), disposed()], /disposed/],
   ])('changes nothing: a gradient of %s', async (_, gradients, message) => {

@@ -17,7 +17,7 @@ import {
   scope,
   type Tensor,
 } from '@polygrad/core/functions';
-import { checkFits, checkInteger, checkList, checkNumber, NnError } from '../errors.ts';
+import { checkFits, checkInteger, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { assignState, hostState, type StateArray, type StateDict, type StateOwner } from '../module/state.ts';
 import type { Schedule } from './schedule.ts';
@@ -82,13 +82,12 @@ export abstract class Optimizer<Names extends string = string> {
    */
   constructor(name: string, parameters: Iterable<Tensor>, learningRate: number | Schedule, slots: readonly string[]) {
     // A module in the place of its parameters is the likely mistake.
-    if (typeof parameters?.[Symbol.iterator] !== 'function' || typeof parameters === 'string')
-      throw new NnError(name, `parameters are no list: ${typeof parameters}; pass model.parameters()`);
+    const isList = typeof parameters?.[Symbol.iterator] === 'function' && typeof parameters !== 'string';
+    checkFits(name, 'parameters', parameters, isList, 'a list of tensors: pass model.parameters()');
     this.parameters = [...parameters];
     if (this.parameters.length === 0)
       throw new NnError(name, 'there are no parameters to optimise; pass model.parameters()');
-    if (!this.parameters.every(isTensor))
-      throw new NnError(name, 'an entry of the parameters is no tensor; pass model.parameters()');
+    this.parameters.forEach((parameter, index) => void checkTensor(name, `parameters[${index}]`, parameter));
     if (new Set(this.parameters).size !== this.parameters.length) {
       throw new NnError(name, 'a parameter is listed twice; pass each one once');
     }
@@ -186,9 +185,7 @@ export abstract class Optimizer<Names extends string = string> {
 
   /** Throws if the gradient is none of the parameter. */
   #check(index: number, gradient: Tensor): void {
-    if (!isTensor(gradient)) {
-      throw new NnError('step', `gradient ${index} is no tensor but ${typeof gradient}; pass null where there is none`);
-    }
+    checkFits('step', `gradient ${index}`, gradient, isTensor(gradient), 'a tensor, or null where there is none');
     const { shape, dtype } = this.parameters[index]!;
     if (gradient.shape.join() !== shape.join()) {
       throw new NnError(
