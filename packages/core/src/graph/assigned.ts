@@ -11,7 +11,8 @@
  */
 import type { Node } from './node.ts';
 import { stopGradient } from './primitives.ts';
-import { dropUse, holdUse, release, retain, type TrackedHandle, unwatch } from './recorder.ts';
+import { dropUse, holdUse, release, retain } from './counting.ts';
+import { type TrackedHandle, unwatch } from './recorder.ts';
 
 interface Assigned {
   readonly before: Node;

@@ -7,7 +7,7 @@
  *
  * Two counts say who needs a node. `handles` counts those who may ask for its value later: Tensors, and nodes that keep
  * their history for a gradient. `uses` counts recorded nodes that compute from it and are not realised yet. Both are kept
- * by recorder.ts; when both are zero the node is dead, its storage is given back and its own sources are let go.
+ * by counting.ts; when both are zero the node is dead, its storage is given back and its own sources are let go.
  */
 import type { DType } from '../shape/dtype.ts';
 import type { Shape, View } from '../shape/view.ts';

@@ -13,7 +13,7 @@ import type { BinaryOperation, UnaryOperation } from '../primitives/definition.t
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import { makeNode, record } from './build.ts';
 import { isOp, type Node } from './node.ts';
-import { keepsHistory } from './recorder.ts';
+import { keepsHistory } from './counting.ts';
 
 // Leaves
 

@@ -3,7 +3,8 @@
  * remembered here and taken back; schedule/warmup.ts does the rest.
  */
 import type { Node } from './node.ts';
-import { release, retain, type TrackedHandle } from './recorder.ts';
+import { release, retain } from './counting.ts';
+import type { TrackedHandle } from './recorder.ts';
 
 /** What each assigned handle named before; null where nothing is rehearsed. */
 let before: Map<TrackedHandle, Node> | null = null;

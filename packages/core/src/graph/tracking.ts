@@ -7,7 +7,7 @@
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import type { Node } from './node.ts';
-import { forgetHistory } from './recorder.ts';
+import { forgetHistory } from './counting.ts';
 
 /** False inside noGrad and inside gradient functions that do not build a graph for requiresGrad leaves. */
 let leavesEnabled = true;

@@ -9,7 +9,7 @@ import type { PrimitiveName } from './attrs.ts';
 import { inferRuleOf } from './build.ts';
 import type { Handle, Node } from './node.ts';
 import { nodesBelow, rootNodes } from './order.ts';
-import { keepsHistory } from './recorder.ts';
+import { keepsHistory } from './counting.ts';
 
 /**
  * Something is wrong with a graph.

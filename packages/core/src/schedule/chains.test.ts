@@ -4,7 +4,7 @@ import { setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { add, mul, scalar } from '../graph/primitives.ts';
-import { release, retain } from '../graph/recorder.ts';
+import { release, retain } from '../graph/counting.ts';
 import type { Program } from '../kernel/ir.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { mostValues } from './order.ts';

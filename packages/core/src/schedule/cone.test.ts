@@ -5,7 +5,7 @@ import { poolOf } from '../engine/pool.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { retain } from '../graph/recorder.ts';
+import { retain } from '../graph/counting.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { createNullEngine } from '../testing/null-engine.ts';
 import { Cone } from './cone.ts';

@@ -8,7 +8,7 @@ import type { Binding, Command } from '../engine/engine.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import type { Attrs } from '../graph/attrs.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
-import { realise } from '../graph/recorder.ts';
+import { realise } from '../graph/counting.ts';
 import type { Cone } from './cone.ts';
 import type { BindingPlan, DispatchPlan, OutputPlan, Plan } from './plan.ts';
 import { submit } from './submission.ts';

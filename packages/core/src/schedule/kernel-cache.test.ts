@@ -4,7 +4,7 @@ import { setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { retain } from '../graph/recorder.ts';
+import { retain } from '../graph/counting.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { clearPlans, flushNodes, readNode, stats, uploadNode } from './runtime.ts';

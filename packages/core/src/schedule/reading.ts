@@ -5,7 +5,7 @@ import type { PoolBuffer } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
-import { release, retain } from '../graph/recorder.ts';
+import { release, retain } from '../graph/counting.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../shape/view.ts';
 import { stateOf } from './engine-state.ts';

@@ -3,7 +3,7 @@ import { setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { add, binary, constant, expand, mul, permute, reduce, reshape, scalar, unary } from '../graph/primitives.ts';
-import { release, retain } from '../graph/recorder.ts';
+import { release, retain } from '../graph/counting.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { flushNodes, readNode, stats, uploadNode } from './runtime.ts';
 

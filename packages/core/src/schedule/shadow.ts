@@ -10,7 +10,7 @@ import { onLost, recoveryPolicy } from '../engine/recovery.ts';
 import { getEngine } from '../engine/registry.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { nodesBelow } from '../graph/order.ts';
-import { realise } from '../graph/recorder.ts';
+import { realise } from '../graph/counting.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { download } from './reading.ts';
 import { isGone } from './lost.ts';

@@ -6,15 +6,8 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { GradientSlot, Node } from '../graph/node.ts';
-import {
-  countHandle,
-  type TrackedHandle,
-  release,
-  releasedSlot,
-  retain,
-  trackHandle,
-  unwatch,
-} from '../graph/recorder.ts';
+import { release, retain } from '../graph/counting.ts';
+import { countHandle, type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
 import { forgetAssigned, noteAssigned } from '../graph/assigned.ts';
 import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
 import { isRehearsing, rememberAssigned } from '../graph/rehearsal.ts';

@@ -6,7 +6,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { bufferNode, makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
-import { release, retain } from '../graph/recorder.ts';
+import { release, retain } from '../graph/counting.ts';
 import { matmulNode } from '../ops/matmul.ts';
 import { type EngineState, stateOf } from '../schedule/engine-state.ts';
 import { prepare, run } from '../schedule/run.ts';
