@@ -100,7 +100,3 @@ export function checkIndex(op: PrimitiveName, index: Node): void {
 export function checkAxis(op: PrimitiveName, axis: number, shape: Shape): void {
   if (axis < 0 || axis >= shape.length) fail(op, `no axis ${axis} in shape ${showShape(shape)}`, shape);
 }
-
-export function equalShapes(a: Shape, b: Shape): boolean {
-  return a.length === b.length && a.every((n, i) => n === b[i]);
-}

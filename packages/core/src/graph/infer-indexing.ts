@@ -1,7 +1,8 @@
 /** Shape and dtype rules of indexing: what is picked, and what is put. */
+import { sameShape } from '../shape/broadcast.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { DTypeError, showShape } from '../shape/errors.ts';
-import { checkAxis, checkIndex, common, equalShapes, fail, type InferRule, spliced } from './infer-checks.ts';
+import { checkAxis, checkIndex, common, fail, type InferRule, spliced } from './infer-checks.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
 
@@ -46,7 +47,7 @@ export const scatterInfer: InferRule<'scatter'> = {
     const [base, index, updates] = src as [Node, Node, Node];
     checkAxis('scatter', attr.axis, base.shape);
     const expected = spliced(base.shape, attr.axis, index.shape);
-    if (!equalShapes(updates.shape, expected))
+    if (!sameShape(updates.shape, expected))
       fail(
         'scatter',
         `updates have shape ${showShape(updates.shape)}: needs ${showShape(expected)} for base ${showShape(base.shape)} and index ${showShape(index.shape)}`,

@@ -1,6 +1,7 @@
 /** Shape and dtype rules of what works along an axis in order. */
+import { sameShape } from '../shape/broadcast.ts';
 import { showShape } from '../shape/errors.ts';
-import { checkAxis, checkDType, common, equalShapes, fail, type InferRule } from './infer-checks.ts';
+import { checkAxis, checkDType, common, fail, type InferRule } from './infer-checks.ts';
 import type { Node } from './node.ts';
 
 const first = (src: readonly Node[]): Node => src[0] as Node;
@@ -11,7 +12,7 @@ export const scanInfer: InferRule<'scan'> = {
     checkAxis('scan', attr.axis, shape);
     if (src.length !== (attr.op === 'linear' ? 2 : 1)) fail('scan', `wrong number of sources: ${src.length}`, shape);
     for (const other of src.slice(1))
-      if (!equalShapes(shape, other.shape))
+      if (!sameShape(shape, other.shape))
         fail('scan', `shapes differ: ${showShape(shape)} and ${showShape(other.shape)}`, shape, other.shape);
     return shape;
   },

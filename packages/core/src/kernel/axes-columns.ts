@@ -3,7 +3,7 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import type { NestWork } from './axes-work.ts';
-import type { Range } from './free-ranges.ts';
+import { type Range, sizeOf } from './free-ranges.ts';
 
 /** Rows below which registers do: so many cache lines are still there when the next columns need them; fewer where all share a set. */
 const leastRows = 32;
@@ -26,7 +26,7 @@ export function columnsOf(
   if (range === undefined || along.size !== 1 || binders.length === 0 || range.arg.extent < leastColumns) return null;
   if (range.src.length > 0 || stores.some((s) => !s.ranges.includes(range))) return null;
   for (const { node, own, free } of binders) {
-    const rows = own.reduce((n, r) => n * r.arg.extent, 1);
+    const rows = sizeOf(own);
     if (node.op !== 'REDUCE' || !free.includes(range)) return null;
     if (rows < (range.arg.extent % crowded === 0 ? leastCrowded : leastRows) || rows * range.arg.extent < leastElements)
       return null;

@@ -10,7 +10,7 @@ import { besideRows, chunked, inTurns, rowsTakeTurns, streamed, turnRows } from 
 import { tileTransposes } from './axes-tile.ts';
 import { type Binder, NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
-import type { Range, RangeList } from './free-ranges.ts';
+import { type Range, type RangeList, sizeOf } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { vectorLanes } from './linearize-vector.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
@@ -61,7 +61,7 @@ export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: EngineCap
 
 /** A small fixed window, such as 3 x 3 pooling: written out in full instead of looped over. */
 function isWindow(binder: Binder, work: NestWork): boolean {
-  const size = binder.own.reduce((n, r) => n * r.arg.extent, 1);
+  const size = sizeOf(binder.own);
   if (binder.node.op !== 'REDUCE' || size > 9 || size === 0) return false;
   return binder.own.every((r) => work.countIn(r) * size <= 64 && r.src.length === 0) && binder.free.length > 0;
 }

@@ -5,7 +5,7 @@
  * and every list that binds one of them binds both, next to each other. Most elementwise kernels become one loop.
  */
 import type { Exprs } from './expr.ts';
-import type { Range } from './free-ranges.ts';
+import { type Range, sizeOf } from './free-ranges.ts';
 import { coefficient, indexForms } from './index-forms.ts';
 import type { KNode, LoopKernel } from './ir.ts';
 import type { Linear } from './node.ts';
@@ -68,10 +68,7 @@ export function mergeRanges(kernel: LoopKernel, e: Exprs): LoopKernel {
 
 function mergeChain(e: Exprs, chain: readonly Range[], changes: Map<Range, Replacement>): void {
   const first = chain[0] as Range;
-  const merged = e.range(
-    chain.reduce((n, r) => n * r.arg.extent, 1),
-    first.arg.kind,
-  );
+  const merged = e.range(sizeOf(chain), first.arg.kind);
   let rest: KNode = merged;
   for (let i = chain.length - 1; i >= 0; i--) {
     const r = chain[i] as Range;

@@ -9,7 +9,7 @@ import { apart, cutAt } from './axes-segments.ts';
 import { NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
 import type { Range } from './free-ranges.ts';
-import type { KNode, LoopStore } from './ir.ts';
+import type { LoopStore } from './ir.ts';
 import { vectorLanes } from './linearize-vector.ts';
 import { assumeBounds } from './node.ts';
 import { Rewriter } from './rewrite.ts';
@@ -60,16 +60,13 @@ interface Narrow {
 
 /** The loops of narrow rows that follow each other in the memory that all stores write, if nothing is reduced for a row or a column alone. */
 function narrowRows(stores: readonly LoopStore[], caps: EngineCaps): Narrow | null {
-  const list = stores[0]?.ranges ?? [];
-  if (stores.some((s) => s.ranges.length !== list.length || s.ranges.some((r, i) => r !== list[i]))) return null;
-  const lanes = vectorLanes(stores, caps);
   const work = new NestWork(stores);
-  const strides = (r: Range): readonly (number | null)[] =>
-    stores.map(({ store }) => work.strideOf(store.src[1] as KNode, r));
-  const column = list.find((r) => r.src.length === 0 && r.arg.extent < lanes && strides(r).every((n) => n === 1));
+  const list = work.common() ?? [];
+  const lanes = vectorLanes(stores, caps);
+  const column = list.find((r) => r.src.length === 0 && r.arg.extent < lanes && work.writes(r, 1));
   if (column === undefined || column.arg.extent < 2 || (together * column.arg.extent) % lanes !== 0) return null;
   const width = column.arg.extent;
-  const row = list.find((r) => r.src.length === 0 && r.arg.extent >= together && strides(r).every((n) => n === width));
+  const row = list.find((r) => r.src.length === 0 && r.arg.extent >= together && work.writes(r, width));
   if (row === undefined) return null;
   if (work.binders.some(({ free }) => free.includes(row) !== free.includes(column))) return null;
   return { row, column, lanes };

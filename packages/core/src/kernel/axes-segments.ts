@@ -18,12 +18,10 @@ const mostSegments = 5;
 
 /** The stores of a nest, each repeated for the segments of its unit-stride loop where conditions cut that loop. */
 export function cutSegments(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
-  const list = stores[0]?.ranges ?? [];
-  if (stores.some((s) => s.ranges.length !== list.length || s.ranges.some((r, i) => r !== list[i]))) return stores;
   const work = new NestWork(stores);
-  const along = list.find((r) => stores.every(({ store }) => work.strideOf(store.src[1] as KNode, r) === 1));
+  const along = work.unitRange();
   if (along === undefined || along.arg.extent < leastSegment || along.src.length > 0) return stores;
-  if (work.binders.some((b) => !b.free.includes(along) && list.length === 1)) return stores;
+  if (work.binders.some((b) => !b.free.includes(along) && stores[0]?.ranges.length === 1)) return stores;
   const cuts = findCuts(stores, along, work);
   if (cuts.length === 0 || cuts.length >= mostSegments) return stores;
   const edges = [0, ...cuts, along.arg.extent];

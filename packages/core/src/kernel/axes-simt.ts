@@ -10,8 +10,9 @@ import { findTranspose, shapeTranspose, type Transpose } from './axes-transpose.
 import { shapeTogether } from './axes-together.ts';
 import { type Binder, NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
+import { nodesOf } from './traverse.ts';
 import { assumeBounds } from './node.ts';
-import type { Range } from './free-ranges.ts';
+import { type Range, sizeOf } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { isArg } from './linearize-combine.ts';
 import { oneSubgroup } from './linearize-group.ts';
@@ -38,10 +39,6 @@ const someInstances = 32;
 const manyVectors = 16384;
 const manyThreads = 2 ** 20;
 const mostTurns = 16;
-
-function sizeOf(ranges: readonly Range[]): number {
-  return ranges.reduce((n, r) => n * r.arg.extent, 1);
-}
 
 interface Plan {
   readonly stores: readonly LoopStore[];
@@ -144,14 +141,8 @@ function isArgNode(n: KNode): boolean {
 function isRow({ node, own }: Binder, work: NestWork): boolean {
   const r = own[own.length - 1] as Range;
   if (r.arg.extent < longRow) return false;
-  const seen = new Set<KNode>();
-  const stack: KNode[] = [node];
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
+  for (const n of nodesOf([node]))
     if (n.op === 'LOAD' && Math.abs(work.strideOf(n.src[1] as KNode, r) ?? 0) === 1) return true;
-    stack.push(...n.src);
-  }
   return false;
 }
 
@@ -161,8 +152,7 @@ function vectorRange(work: NestWork, spread: readonly Range[], lanes: number): R
   if (along === undefined || lanes < 2 || along.arg.extent % lanes !== 0) return null;
   if (sizeOf(spread) < manyVectors * lanes || work.stores.some((s) => s.ranges.length !== spread.length)) return null;
   const loads = work.accessesAlong(along);
-  const stored = work.stores.every((s) => work.strideOf(s.store.src[1] as KNode, along) === 1);
-  return stored && loads !== null ? along : null;
+  return work.writes(along, 1) && loads !== null ? along : null;
 }
 
 function shapeAlone({ stores, spread, along, byVectors }: Plan, e: Exprs, threads: number, lanes: number): LoopStore[] {

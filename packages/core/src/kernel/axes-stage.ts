@@ -6,7 +6,7 @@
 import type { EngineCaps } from '../engine/engine.ts';
 import { dtypeInfo, type DType } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
-import { FreeRanges, ownRanges, type Range } from './free-ranges.ts';
+import { FreeRanges, ownRanges, type Range, sizeOf } from './free-ranges.ts';
 import type { KNode, LoopKernel } from './ir.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
 
@@ -16,7 +16,7 @@ function copies(caps: EngineCaps): number {
 }
 
 function fits(stage: KNode, caps: EngineCaps): boolean {
-  const length = ownRanges(stage).reduce((n, r) => n * r.arg.extent, 1);
+  const length = sizeOf(ownRanges(stage));
   return !caps.simt && length * dtypeInfo[stage.dtype as DType].bytes * copies(caps) <= caps.sharedBytes;
 }
 

@@ -9,7 +9,7 @@
 import { type Binder, NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
 import { assumeBounds } from './node.ts';
-import type { Range } from './free-ranges.ts';
+import { type Range, sizeOf } from './free-ranges.ts';
 import type { LoopStore } from './ir.ts';
 import { cutAt } from './axes-segments.ts';
 import type { Replacement } from './rewrite.ts';
@@ -56,7 +56,7 @@ export function streamed(work: NestWork, r: Range, e: Exprs): Replacement | null
 export function rowsTakeTurns(work: NestWork, r: Range): boolean {
   const [binder, ...others] = work.binders;
   if (binder === undefined || others.length > 0 || work.stores.length !== 1 || r.arg.extent < turnRows) return false;
-  const n = binder.own.reduce((size, o) => size * o.arg.extent, 1);
+  const n = sizeOf(binder.own);
   if (binder.node.op !== 'REDUCE' || binder.work < leastRow || binder.work > n * 4) return false;
   const along = binder.own.at(-1) as Range;
   return binder.free.includes(r) && work.accessesAlong(along) === 1 && work.total() >= leastAccesses;

@@ -15,7 +15,7 @@ import { apart, cutAt } from './axes-segments.ts';
 import { NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
 import { assumeBounds } from './node.ts';
-import type { Range } from './free-ranges.ts';
+import { type Range, sizeOf } from './free-ranges.ts';
 import type { KNode, LoopStore } from './ir.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
 import { nodesOf } from './traverse.ts';
@@ -132,15 +132,11 @@ interface Transposed {
 /** What a nest transposes, where tiles pay. */
 function transposedRanges(stores: readonly LoopStore[]): Transposed | null {
   const work = new NestWork(stores);
-  const list = stores[0]?.ranges ?? [];
-  if (
-    work.binders.length > 0 ||
-    stores.some((s) => s.ranges.length !== list.length || s.ranges.some((r, i) => r !== list[i]))
-  )
+  const along = work.unitRange();
+  if (work.binders.length > 0 || along === undefined || along.arg.extent < least.along || along.src.length > 0)
     return null;
-  const along = list.find((r) => stores.every(({ store }) => work.strideOf(store.src[1] as KNode, r) === 1));
-  if (along === undefined || along.arg.extent < least.along || along.src.length > 0) return null;
-  if (list.reduce((n, r) => n * r.arg.extent, 1) < least.elements) return null;
+  const list = work.common() ?? [];
+  if (sizeOf(list) < least.elements) return null;
   let across: Range | undefined;
   const crowded = new Set<KNode>();
   for (const n of nodesOf(stores.map((s) => s.store))) {

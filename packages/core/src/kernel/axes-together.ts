@@ -8,7 +8,7 @@
  */
 import type { Binder } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
-import type { Range } from './free-ranges.ts';
+import { type Range, sameRanges, sizeOf } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { storesWhere } from './kept.ts';
 import { identityOf, isArg } from './linearize-combine.ts';
@@ -45,10 +45,7 @@ export function shapeTogether(
   lanes: number,
 ): LoopStore[] {
   const changes = new Map<Range, Replacement>();
-  const grid = e.range(
-    spread.reduce((n, r) => n * r.arg.extent, 1),
-    'grid',
-  );
+  const grid = e.range(sizeOf(spread), 'grid');
   decodeRanges(e, spread, grid, changes);
   const gates = new Map<KNode, KNode>();
   // Positions of argument reductions are row-major over their ranges: only the first may be rounded up to whole turns.
@@ -67,7 +64,7 @@ export function shapeTogether(
   const known: { readonly inner: readonly Range[]; readonly stores: LoopStore[] }[] = [];
   for (const s of stores) {
     const inner = s.ranges.filter((r) => !spread.includes(r));
-    const same = known.find((k) => k.inner.length === inner.length && k.inner.every((r, i) => r === inner[i]));
+    const same = known.find((k) => sameRanges(k.inner, inner));
     if (same === undefined) known.push({ inner, stores: [s] });
     else same.stores.push(s);
   }

@@ -10,10 +10,11 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { NestWork } from './axes-work.ts';
 import type { Exprs } from './expr.ts';
 import { assumeBounds } from './node.ts';
-import type { Range } from './free-ranges.ts';
+import { type Range, sizeOf } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { storesWhere } from './kept.ts';
 import { type Replacement, Rewriter } from './rewrite.ts';
+import { nodesOf } from './traverse.ts';
 
 /** Side of a tile, and the loops it is used for at least. */
 const side = 32;
@@ -29,23 +30,16 @@ export interface Transpose {
 
 /** What a nest transposes, if anything. */
 export function findTranspose(stores: readonly LoopStore[], caps: EngineCaps): Transpose | null {
-  const list = stores[0]?.ranges ?? [];
   if (caps.sharedIsMemory === true || caps.maxGroup < 2 * side) return null;
-  if (stores.some((s) => s.ranges.length !== list.length || s.ranges.some((r, i) => r !== list[i]))) return null;
-  if (list.some((r) => r.src.length > 0) || list.reduce((n, r) => n * r.arg.extent, 1) < leastElements) return null;
   const work = new NestWork(stores);
-  if (work.binders.length > 0) return null;
-  const along = list.find((r) => stores.every(({ store }) => work.strideOf(store.src[1] as KNode, r) === 1));
-  if (along === undefined || along.arg.extent < least) return null;
+  const along = work.unitRange();
+  if (work.binders.length > 0 || along === undefined || along.arg.extent < least) return null;
+  const list = work.common() ?? [];
+  if (list.some((r) => r.src.length > 0) || sizeOf(list) < leastElements) return null;
   const loads: KNodeOf<'LOAD'>[] = [];
   let across: Range | undefined;
   let bytes = 0;
-  const seen = new Set<KNode>();
-  const stack: KNode[] = stores.map((s) => s.store);
-  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
-    if (seen.has(n)) continue;
-    seen.add(n);
-    stack.push(...n.src);
+  for (const n of nodesOf(stores.map((s) => s.store))) {
     const memory = n.src[0];
     if (n.op !== 'LOAD' || memory?.op !== 'PARAM' || memory.arg.access !== 'read') continue;
     const index = n.src[1] as KNode;

@@ -5,7 +5,7 @@
  * depends on, which is what linearize does when loops are ordered well.
  */
 import { isArithmetic } from './arithmetic.ts';
-import { FreeRanges, ownRanges, type Range, type RangeList } from './free-ranges.ts';
+import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { linearOf } from './simplify-linear.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
@@ -54,10 +54,6 @@ function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly toge
   return { single: 6, together: 24 };
 }
 
-function sizeOf(ranges: RangeList): number {
-  return ranges.reduce((n, r) => n * r.arg.extent, 1);
-}
-
 export class NestWork {
   readonly stores: readonly LoopStore[];
   readonly free: FreeRanges = new FreeRanges();
@@ -103,6 +99,22 @@ export class NestWork {
       const work = inside.reduce((sum, x) => sum + x.weight * sizeOf(x.free.filter((r) => !free.includes(r))), 0);
       this.binders.push({ node, own, free, work });
     }
+  }
+
+  /** The loops of the stores, or null where they have not all the same. */
+  common(): RangeList | null {
+    const list = this.stores[0]?.ranges ?? [];
+    return this.stores.every((s) => sameRanges(s.ranges, list)) ? list : null;
+  }
+
+  /** Of those the one along which all stores write element by element. */
+  unitRange(): Range | undefined {
+    return this.common()?.find((r) => this.writes(r, 1));
+  }
+
+  /** True if all stores write along a range with this stride. */
+  writes(r: Range, stride: number): boolean {
+    return this.stores.every(({ store }) => this.strideOf(store.src[1] as KNode, r) === stride);
   }
 
   /** Everything, in scalar operations. */

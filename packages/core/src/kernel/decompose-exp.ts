@@ -5,14 +5,8 @@
  * 1980), a polynomial for e^r - 1, and the power of two. Coefficients of float32 are minimax fits (Lawson's reweighted least squares),
  * those of float64 interpolate at Chebyshev points; the relative error is given for each.
  */
-import type { Coefficients, FloatMath, Whole } from './float-math.ts';
+import { type Coefficients, type FloatMath, LN2, type Whole } from './float-math.ts';
 import type { KNode } from './ir.ts';
-
-/** ln 2 in two parts: products of the first with n are exact (float64: fdlibm's e_exp.c). */
-const LN2: Coefficients = {
-  float32: [0.693145751953125, 1.42860677e-6],
-  float64: [0.6931471803691238, 1.9082149292705877e-10],
-};
 
 const FACTORIALS = [
   0.16666666666666669, 0.041666666666666664, 0.008333333333330039, 0.0013888888888886537, 0.00019841269863171557,

@@ -4,14 +4,8 @@
  * x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f + bend. n ln 2 + f is added first and what that
  * loses is kept.
  */
-import type { Coefficients, FloatMath } from './float-math.ts';
+import { type Coefficients, type FloatMath, LN2 } from './float-math.ts';
 import type { KNode } from './ir.ts';
-
-/** ln 2 in two parts: products of the first with n are exact (float64: fdlibm's e_log.c). */
-const LN2: Coefficients = {
-  float32: [0.693145751953125, 1.42860677e-6],
-  float64: [0.6931471803691238, 1.9082149292705877e-10],
-};
 
 /** (log(1 + f) - f + f^2/2) / f^3, minimax, 2^-27 of the logarithm. */
 const CUBIC = [

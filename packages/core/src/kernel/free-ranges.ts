@@ -34,6 +34,16 @@ function union(a: RangeList, b: RangeList): RangeList {
   return out.length === a.length ? a : out.length === b.length ? b : out;
 }
 
+/** How many elements loops go through: the product of their extents. */
+export function sizeOf(ranges: RangeList): number {
+  return ranges.reduce((n, r) => n * r.arg.extent, 1);
+}
+
+/** True if both lists are of the same loops in the same order. */
+export function sameRanges(a: RangeList, b: RangeList): boolean {
+  return a.length === b.length && a.every((r, i) => r === b[i]);
+}
+
 /** Ranges a REDUCE or STAGE binds. */
 export function ownRanges(n: KNode): RangeList {
   return n.src.slice(1) as readonly KNode[] as RangeList;

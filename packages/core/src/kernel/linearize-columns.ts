@@ -7,7 +7,7 @@
  * side by side are as fast where rows fill pages, but half as fast for rows of 1 KiB, all four in one page; positions take them nevertheless,
  * since the first of equal elements wins.
  */
-import { ownRanges, type Range } from './free-ranges.ts';
+import { ownRanges, type Range, sizeOf } from './free-ranges.ts';
 import type { KNode, KNodeOf } from './ir.ts';
 import { type Extremum, extendExtremum, goesByParts, noExtremum, wholeExtremum } from './linearize-extrema.ts';
 import { accumulatorDtype, identityOf, isArg, takesPlace } from './linearize-combine.ts';
@@ -33,7 +33,7 @@ export function reduceColumns(
   const { b, scope } = values;
   const { e } = b;
   const own = ownRanges(nodes[0] as KNode);
-  const rows = own.reduce((n, r) => n * r.arg.extent, 1);
+  const rows = sizeOf(own);
   const cells = nodes.map((n) => {
     const dtype = accumulatorDtype(n.dtype as DType);
     const parts = !simt && goesByParts(n.arg.op, dtype, rows, 2);

@@ -7,7 +7,7 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { ownRanges, type Range } from './free-ranges.ts';
+import { ownRanges, type Range, sizeOf } from './free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from './ir.ts';
 import { mayEnterTwice } from './linearize-combine.ts';
 import { Reduction } from './linearize-reduce.ts';
@@ -287,7 +287,7 @@ export class Nest {
     const lanes = lanesOf(tiles);
     let flat: KNode = e.i32(0);
     for (const r of own) flat = e.add(e.mul(flat, r.arg.extent), r);
-    const length = own.reduce((n, r) => n * r.arg.extent, 1);
+    const length = sizeOf(own);
     const memory = this.#memoryFor(stage, length * copiesOf(tiles) * lanes);
     results.set(stage, { kind: 'memory', tiles, memory, length, lanes });
     return {

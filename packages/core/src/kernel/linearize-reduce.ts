@@ -7,7 +7,7 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
-import { ownRanges, type Range } from './free-ranges.ts';
+import { ownRanges, type Range, sizeOf } from './free-ranges.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode, KNodeOf } from './ir.ts';
 import { accumulatorDtype, combined, identityOf, isArg, takesPlace } from './linearize-combine.ts';
@@ -117,7 +117,7 @@ export class Reduction {
   }
 
   #elements(): number {
-    return this.own.reduce((n, r) => n * r.arg.extent, 1);
+    return sizeOf(this.own);
   }
 
   /** Takes the value under the open loops into the accumulators; called in the innermost loop. */

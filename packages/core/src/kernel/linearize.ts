@@ -11,7 +11,7 @@ import { costOf } from './cost.ts';
 import { decompose } from './decompose.ts';
 import { Exprs } from './expr.ts';
 import { assumeBounds } from './node.ts';
-import { FreeRanges, type Range } from './free-ranges.ts';
+import { FreeRanges, type Range, sameRanges, sizeOf } from './free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Program } from './ir.ts';
 import { Nest } from './linearize-nest.ts';
 import { Scope } from './linearize-scope.ts';
@@ -38,7 +38,7 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
   const muladd = caps.nativeOps.has('MULADD');
   const nests = splitNests(stores);
   const grids = nests.map(gridOf);
-  const counts = grids.map((g) => g.reduce((n, r) => n * r.arg.extent, 1));
+  const counts = grids.map((g) => sizeOf(g));
   const onGrid = grids.some((g) => g.length > 0);
   const total = onGrid ? counts.reduce((x, y) => x + y, 0) : 1;
   const columns = caps.simt ? Math.min(total, gridLimit) : total;
@@ -92,7 +92,7 @@ function groupIndex(e: Exprs, columns: number, rows: number): KNode {
 function gridOf(nest: readonly LoopStore[]): readonly Range[] {
   const lists = nest.map(({ ranges }) => ranges.filter((r) => r.arg.kind === 'grid'));
   const [list] = lists as [Range[]];
-  if (lists.some((l) => l.length !== list.length || l.some((r, i) => r !== list[i]))) {
+  if (lists.some((l) => !sameRanges(l, list))) {
     throw new Error('[linearize] stores that share loops must have the same grid ranges');
   }
   return list;

@@ -4,7 +4,7 @@
  * Costs are in units of one addition on one element. They only choose between kernels that compute the same values; no
  * fact depends on threads or devices, so the choice is the same everywhere.
  */
-import type { Shape } from '../shape/view.ts';
+import { sameShape } from '../shape/broadcast.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { traits } from './traits.ts';
 
@@ -112,10 +112,6 @@ function anchorOf(
     if (s.size === node.size && leads(s) && found != null && (best === null || found.index > best.index)) best = found;
   }
   return best;
-}
-
-function sameShape(a: Shape, b: Shape): boolean {
-  return a.length === b.length && a.every((n, i) => n === b[i]);
 }
 
 function find(parent: Int32Array, i: number): number {

@@ -2,6 +2,7 @@
  * Simplifications of the scheduler's graph, tried when a node is made. Every rule keeps the value of every element, bit
  * for bit except that sums may be taken in another fixed order; nothing here knows kernels.
  */
+import { sameShape } from '../shape/broadcast.ts';
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
 import { type DType, isSmallFloat, widenedFloat } from '../shape/dtype.ts';
 import { isRowMajor, type Shape, sizeOf } from '../shape/view.ts';
@@ -18,10 +19,6 @@ type Rule<P extends PrimitiveName> = (
 ) => PlanNode | null;
 
 const first = (src: readonly PlanNode[]): PlanNode => src[0] as PlanNode;
-
-function sameShape(a: Shape, b: Shape): boolean {
-  return a.length === b.length && a.every((n, i) => n === b[i]);
-}
 
 function isConstant(node: PlanNode, value: number): boolean {
   return isPlanOp(node, 'constant') && Object.is(node.attr.value, value);

@@ -4,9 +4,9 @@
  * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
  */
 import type { EngineCaps } from '../engine/engine.ts';
-import type { Range } from '../kernel/free-ranges.ts';
+import { type Range, sizeOf } from '../kernel/free-ranges.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
-import { type Contraction, sizeOf } from './contraction.ts';
+import type { Contraction } from './contraction.ts';
 import { mostCopiedTiles } from './blocking.ts';
 import { Operand } from './operand.ts';
 import { scatterPart, type Walk } from './scatter.ts';

@@ -83,8 +83,3 @@ function onlySum(kernel: LoopKernel): { reduce: KNodeOf<'REDUCE'>; indices: KNod
 function hasReduce(root: KNode): boolean {
   return [...nodesOf([root])].some((n) => n.op === 'REDUCE' || n.op === 'STAGE');
 }
-
-/** Product of extents. */
-export function sizeOf(ranges: readonly Range[]): number {
-  return ranges.reduce((n, r) => n * r.arg.extent, 1);
-}

@@ -7,14 +7,14 @@
  */
 import type { EngineCaps } from '../engine/engine.ts';
 import type { Exprs } from '../kernel/expr.ts';
-import type { Range } from '../kernel/free-ranges.ts';
+import { type Range, sizeOf } from '../kernel/free-ranges.ts';
 import { vectorLanes } from '../kernel/linearize-vector.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { LinearAccess } from './access.ts';
 import { Assembly } from './assembly.ts';
 import { copiedTiles, planGroups, planSplit, planTogether } from './blocking.ts';
 import { choose } from './choose.ts';
-import { type Contraction, sizeOf } from './contraction.ts';
+import type { Contraction } from './contraction.ts';
 import type { Lowered } from './contract.ts';
 import { type Block, cover } from './cover.ts';
 import { type NestSpec, tileNests } from './nest.ts';

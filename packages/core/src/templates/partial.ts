@@ -2,12 +2,12 @@
  * Contractions whose sums go through memory: an epilogue over numbers of another size, or sums taken in parts.
  */
 import type { Exprs } from '../kernel/expr.ts';
-import type { Range } from '../kernel/free-ranges.ts';
+import { type Range, sizeOf } from '../kernel/free-ranges.ts';
 import type { KNode, LoopStore } from '../kernel/ir.ts';
 import { Rewriter } from '../kernel/rewrite.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { Assembly } from './assembly.ts';
-import { type Contraction, sizeOf } from './contraction.ts';
+import type { Contraction } from './contraction.ts';
 
 export interface ViaMemory {
   /** Where the tiles put their sums. */

@@ -6,11 +6,12 @@
  * to share: threads read memory themselves, side by side where it is consecutive, else along the sum. Where group memory is
  * ordinary memory (`sharedIsMemory`, drivers that run on a CPU), copying there costs and gains nothing.
  */
+import { sizeOf } from '../kernel/free-ranges.ts';
 import type { EngineCaps } from '../engine/engine.ts';
 import { oneSubgroup } from '../kernel/linearize-group.ts';
 import { vectorLanes } from '../kernel/linearize-vector.ts';
 import type { DType } from '../shape/dtype.ts';
-import { type Contraction, sizeOf } from './contraction.ts';
+import type { Contraction } from './contraction.ts';
 import { gainsByCopy, problemFor, tileFits } from './simt-gemm.ts';
 import { splitAt } from './simt-nest.ts';
 import { flatProblem, lineProblem, type Problem } from './simt-problem.ts';

@@ -1,10 +1,11 @@
 /**
  * Classes of contractions that get the same tile: extents rounded to one and a half binary digits, how both factors lie in memory.
  */
+import { sizeOf } from '../kernel/free-ranges.ts';
 import type { EngineCaps } from '../engine/engine.ts';
 import { vectorLanes } from '../kernel/linearize-vector.ts';
 import { linearAccess } from './access.ts';
-import { type Contraction, sizeOf } from './contraction.ts';
+import type { Contraction } from './contraction.ts';
 import { flatProblem, type Side } from './simt-problem.ts';
 
 /** Changes whenever tiles, their names or these classes do: what was measured before is then forgotten. */

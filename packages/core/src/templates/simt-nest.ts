@@ -7,11 +7,10 @@
  */
 import type { Exprs } from '../kernel/expr.ts';
 import { assumeBounds } from '../kernel/node.ts';
-import type { Range } from '../kernel/free-ranges.ts';
+import { type Range, sizeOf } from '../kernel/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind } from '../kernel/ir.ts';
 import { type Replacement, Rewriter } from '../kernel/rewrite.ts';
 import type { DType } from '../shape/dtype.ts';
-import { sizeOf } from './contraction.ts';
 import { storesWhere } from '../kernel/kept.ts';
 import { decodeInto, type Problem, type Side } from './simt-problem.ts';
 import { blockOf, type SimtTile, threadsOf } from './simt-tile.ts';

@@ -6,13 +6,13 @@
  * that neighbours stay neighbours in memory; the other loops lie around the tiles.
  */
 import type { Exprs } from '../kernel/expr.ts';
-import type { Range } from '../kernel/free-ranges.ts';
+import { type Range, sizeOf } from '../kernel/free-ranges.ts';
 import { coefficient, indexForms } from '../kernel/index-forms.ts';
 import type { KNode } from '../kernel/ir.ts';
 import { assumeBounds } from '../kernel/node.ts';
 import { decodeRanges, type Replacement } from '../kernel/rewrite.ts';
 import { linearOf } from '../kernel/simplify-linear.ts';
-import { type Contraction, type Factor, sizeOf } from './contraction.ts';
+import type { Contraction, Factor } from './contraction.ts';
 
 /** Rows or columns: the factor that has them, and its loops, the one that varies fastest last. */
 export interface Side {

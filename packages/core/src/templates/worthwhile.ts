@@ -1,9 +1,10 @@
 /** The contractions that templates are worth, on engines of either kind. */
+import { sizeOf } from '../kernel/free-ranges.ts';
 import type { EngineCaps } from '../engine/engine.ts';
 import type { Exprs } from '../kernel/expr.ts';
 import type { LoopKernel } from '../kernel/ir.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import { type Contraction, findContraction, sizeOf } from './contraction.ts';
+import { type Contraction, findContraction } from './contraction.ts';
 
 /** Sums of fewer products than this are left to the plain loop nest. */
 const smallest = 4096;
