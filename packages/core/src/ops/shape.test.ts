@@ -7,6 +7,13 @@ import { near, range, values } from './fixtures/values.ts';
 await pg.setEngine(createReferenceEngine());
 
 describe('shapes and parts', () => {
+  it('puts quotients side by side without dividing by what lies beside them', async () => {
+    const x = pg.tensor([4, -6], { dtype: 'int32' });
+    const [quotient, rest] = [pg.floorDivide(x, x), pg.remainder(x, pg.add(x, 9))];
+    expect(await values(pg.concat([quotient, pg.pad(rest, [[1, 0]])]))).toEqual([1, 1, 0, 4, 0]);
+    expect(await values(pg.stack([quotient, quotient]))).toEqual([1, 1, 1, 1]);
+  });
+
   it('slices as Python does', async () => {
     const x = pg.arange(10);
     expect(await values(pg.slice(x, [{ start: -3 }]))).toEqual([7, 8, 9]);
