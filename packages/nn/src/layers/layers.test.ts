@@ -1,5 +1,5 @@
 /** Layers: shapes, parameters, first values, and numbers against formulas written out here. */
-import { memory, mseLoss, ones, scope, seed, setEngine, type Tensor, tensor, zeros } from '@polygrad/core';
+import { checkpoint, memory, mseLoss, ones, scope, seed, setEngine, type Tensor, tensor, zeros } from '@polygrad/core';
 import { createReferenceEngine } from '@polygrad/core/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -172,6 +172,21 @@ describe('layers', () => {
     close(await numbers(layer.running_mean), [0.3]);
     expect(grads.map((gradient) => gradient!.shape)).toEqual([[1], [1]]);
     for (const made of [value, ...grads, x]) made?.dispose();
+  });
+
+  it('have the same gradients where they run again for them', async () => {
+    using layer = new Linear(2, 2);
+    const x = tensor([[1, -2]]);
+    const slopes = async (run: () => Tensor): Promise<number[][]> => {
+      const { value, grads } = valueAndGrad(layer, () => mseLoss(run(), x));
+      const found = [await numbers(value), await numbers(grads[0]!), await numbers(grads[1]!)];
+      for (const made of [value, ...grads]) made?.dispose();
+      return found;
+    };
+    const again = await slopes(() => checkpoint((t: Tensor) => layer.forward(t), x));
+    expect(again).toEqual(await slopes(() => layer.forward(x)));
+    expect(await numbers(layer.forward(x))).toHaveLength(2);
+    x.dispose();
   });
 
   it('LayerNorm and RMSNorm normalise the last axis', async () => {

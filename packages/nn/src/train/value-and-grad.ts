@@ -15,12 +15,13 @@ export interface ModelGradients<Aux = undefined> {
   readonly aux: Aux;
 }
 
-/** Runs `body` while every parameter stands for the tensor of the same place in `inputs`. */
-function standingFor<T>(parameters: readonly Tensor[], inputs: readonly Tensor[], body: () => T): T {
+/** Runs `body`, in which `standIn` lets every parameter stand for the tensor of the same place in a list, until `body` ends. */
+function standingFor<T>(parameters: readonly Tensor[], body: (standIn: (inputs: readonly Tensor[]) => void) => T): T {
   const own = parameters.map((parameter) => parameter.node);
-  for (const [index, parameter] of parameters.entries()) parameter.node = inputs[index]!.node;
   try {
-    return body();
+    return body((inputs) => {
+      for (const [index, parameter] of parameters.entries()) parameter.node = inputs[index]!.node;
+    });
   } finally {
     for (const [index, parameter] of parameters.entries()) parameter.node = own[index]!;
   }
@@ -53,13 +54,16 @@ export function valueAndGrad(
   if (trained.length === 0) {
     throw new NnError('valueAndGrad', 'the module has no parameters that learn; check that it is not frozen');
   }
-  const run = (inputs: readonly Tensor[]): [Tensor, unknown] =>
-    standingFor(trained, inputs, () => {
+  // Until the gradients are there: what is checkpointed runs again for them, and must find the same parameters.
+  const [[value, aux], gradients] = standingFor(trained, (standIn) => {
+    const run = (inputs: readonly Tensor[]): [Tensor, unknown] => {
+      standIn(inputs);
       const result = loss();
       // What is neither is refused where the gradient is asked for.
       return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
-    });
-  const [[value, aux], gradients] = coreValueAndGrad(run, { hasAux: true })(trained);
+    };
+    return coreValueAndGrad(run, { hasAux: true })(trained);
+  });
   const byParameter = new Map(trained.map((parameter, index) => [parameter, gradients[index]!]));
   return { value, aux, grads: parameters.map((parameter) => byParameter.get(parameter) ?? null) };
 }
