@@ -5,32 +5,15 @@ import { einsum } from '../oracle/einsum.ts';
 import { convolve, convolveTransposed, largest, poolWindows, sumOf } from '../oracle/images.ts';
 import { matmul } from '../oracle/linear.ts';
 import { build, count, type NDArray, reshape } from '../oracle/ndarray.ts';
-import { broadcast, isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
-import type { Arg, Noise, Value } from './program.ts';
-
-const small = (v: Value): boolean =>
-  v.data.length <= 1500 && v.data.every((x) => !Number.isFinite(x) || Math.abs(x) < 1e4);
-const sums = (dtype: DType): { noise: Noise; ordered: boolean } => ({ noise: 'all', ordered: !isFloat(dtype) });
-
-/** Elements for a new operand: moderate, and different. */
-function drawn(pool: Pool, dtype: DType, shape: readonly number[]): Value {
-  const [a, b] = [pool.c.nat(31) + 1, pool.c.nat(17)];
-  const whole = (i: number): number => ((i * a + b + (i >> 2)) % 7) - (dtype.startsWith('u') ? 0 : 3);
-  return pool.input(
-    dtype,
-    shape,
-    Array.from({ length: count(shape) }, (_, i) => (isFloat(dtype) ? whole(i) / 4 + (i % 3) / 8 : whole(i))),
-  );
-}
+import { drawn, operand, small, sums } from './operands.ts';
+import { broadcast, isFloat, type Made, type Operation, type Pool, ref } from './pool.ts';
+import type { Arg, Value } from './program.ts';
 
 /** The least value of a dtype: the maximum of nothing. */
 function leastOf(dtype: DType): number {
   if (isFloat(dtype)) return Number.NEGATIVE_INFINITY;
   return dtype.startsWith('u') ? 0 : -(2 ** (Number(/\d+$/.exec(dtype)?.[0]) - 1));
 }
-
-const operand = (pool: Pool, rank: number, most = 8, fits: (v: Value) => boolean = () => true): Value | null =>
-  pool.pick((v) => isNumber(v) && v.shape.length >= rank && v.shape.length <= most && small(v) && fits(v));
 
 function product(pool: Pool): Made | null {
   const a = operand(pool, 1);

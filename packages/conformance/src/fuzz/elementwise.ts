@@ -4,8 +4,20 @@ import { integerFormat } from '../oracle/formats.ts';
 import { map, type NDArray, zip } from '../oracle/ndarray.ts';
 import { binary, weak } from './binary.ts';
 import { hold } from './evaluate.ts';
-import { broadcast, isFloat, isNumber, type Operation, ref } from './pool.ts';
+import { broadcast, isFloat, isNumber, type Operation, type Pool, ref } from './pool.ts';
+import type { Value } from './program.ts';
 import { truth, unary } from './unary.ts';
+
+/** Truths for the rows of a value. */
+function mask(pool: Pool, { shape }: Value): Value {
+  const size = shape.at(-1) ?? 1;
+  const salt = pool.c.nat(7);
+  return pool.input(
+    'bool',
+    shape.slice(-1),
+    Array.from({ length: size }, (_, i) => truth((i * 5 + salt) % 7 < 4)),
+  );
+}
 
 /** A value of a dtype in any float dtype or integer dtype and back. */
 function castTo(from: DType, to: DType, x: number): number | null {
@@ -60,7 +72,7 @@ const others: readonly Operation[] = [
       const a = pool.pick();
       if (a === null) return null;
       const b = pool.partner(a, (v) => v.dtype === a.dtype);
-      const m = pool.partner(a, (v) => v.dtype === 'bool');
+      const m = pool.partner(a, (v) => v.dtype === 'bool') ?? mask(pool, a);
       if (b === null || m === null) return null;
       return broadcast(m.shape, a.shape, b.shape) !== null
         ? {
@@ -76,7 +88,7 @@ const others: readonly Operation[] = [
     smooth: true,
     make: (pool) => {
       const a = pool.pick(isNumber);
-      const m = a === null ? null : pool.pick((v) => v.dtype === 'bool' && fitsInto(v.shape, a.shape));
+      const m = a && (pool.pick((v) => v.dtype === 'bool' && fitsInto(v.shape, a.shape)) ?? mask(pool, a));
       if (a === null || m === null) return null;
       const value = hold(a.dtype, weak(pool, a.dtype)) as number;
       return {
@@ -94,10 +106,18 @@ const others: readonly Operation[] = [
       if (a === null) return null;
       const ends = [weak(pool, a.dtype), weak(pool, a.dtype)].sort((x, y) => x - y);
       const [low, high] = ends.map((x) => hold(a.dtype, x)) as [number, number];
+      const [below, above] = pool.c.pick([
+        [low, high],
+        [null, high],
+        [low, null],
+      ] as const);
       return {
-        args: [ref(a), low, high],
+        args: [ref(a), below, above],
         dtype: a.dtype,
-        formula: (x) => map(x as NDArray, (v) => Math.min(high, Math.max(low, v))),
+        formula: (x) =>
+          map(x as NDArray, (v) =>
+            Math.min(above ?? Number.POSITIVE_INFINITY, Math.max(below ?? Number.NEGATIVE_INFINITY, v)),
+          ),
       };
     },
   },
@@ -114,6 +134,46 @@ const others: readonly Operation[] = [
         dtype: a.dtype,
         formula: (x, y, z) => zip((p, q, r) => p * q + r, x as NDArray, y as NDArray, z as NDArray),
         noise: 'all',
+      };
+    },
+  },
+  ...(['addcmul', 'addcdiv'] as const).map(
+    (name): Operation => ({
+      name,
+      smooth: true,
+      make: (pool) => {
+        const of = (v: Value): boolean => isFloat(v.dtype) && v.data.every((x) => Math.abs(x) < 1e4);
+        const divisor = (v: Value): boolean => name === 'addcmul' || v.data.every((x) => Math.abs(x) > 0.01);
+        const a = pool.pick(of);
+        const b = a && pool.partner(a, (v) => v.dtype === a.dtype && of(v));
+        const c = a && pool.partner(a, (v) => v.dtype === a.dtype && of(v) && divisor(v));
+        if (a === null || b === null || c === null || broadcast(a.shape, b.shape, c.shape) === null) return null;
+        const value = pool.c.pick([1, 0.5, -2]);
+        return {
+          args: [ref(a), ref(b), ref(c), ...(value === 1 ? [] : [{ value }])],
+          dtype: a.dtype,
+          formula: (x, y, z) =>
+            zip(
+              (p, q, r) => p + value * (name === 'addcmul' ? q * r : q / r),
+              x as NDArray,
+              y as NDArray,
+              z as NDArray,
+            ),
+          noise: 'all',
+        };
+      },
+    }),
+  ),
+  {
+    name: 'heaviside',
+    make: (pool) => {
+      const a = pool.pick((v) => isFloat(v.dtype));
+      if (a === null) return null;
+      const value = pool.c.pick([0.5, 0, 1]);
+      return {
+        args: [ref(a), value],
+        dtype: a.dtype,
+        formula: (x) => map(x as NDArray, (v) => (v === 0 ? value : Number.isNaN(v) ? v : v < 0 ? 0 : 1)),
       };
     },
   },

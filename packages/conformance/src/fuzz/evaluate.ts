@@ -63,10 +63,13 @@ export function evaluate(program: Program, random?: Random, scale = 1): Map<numb
       dtypes.set(step.id, dtypes.get(step.value) as DType);
     } else if (step.kind === 'call') {
       const inputs = uses(step).map((id) =>
-        random && step.noise === 'all' ? shaken(get(id), unit(dtypes.get(id) as DType) * scale, random) : get(id),
+        random && (step.noise === 'all' || step.noise === 'steps')
+          ? shaken(get(id), unit(dtypes.get(id) as DType) * scale, random)
+          : get(id),
       );
       let result = step.formula(...inputs);
       if (random && step.noise !== 'none') result = shaken(result, unit(step.dtype) * 2 * scale, random);
+      if (random && step.noise === 'steps') result = drifted(result, unit(step.dtype) * scale, random);
       values.set(step.id, holdAll(step.dtype, result) ?? result);
       dtypes.set(step.id, step.dtype);
     }
@@ -76,6 +79,13 @@ export function evaluate(program: Program, random?: Random, scale = 1): Map<numb
 
 function shaken(a: NDArray, by: number, random: Random): NDArray {
   return by === 0 ? a : map(a, (x) => (Number.isFinite(x) ? x * (1 + by * (2 * random() - 1)) : x));
+}
+
+/** As if every one of as many steps had rounded what is as large as the largest. */
+function drifted(a: NDArray, by: number, random: Random): NDArray {
+  const largest = a.data.reduce((m, x) => (Number.isFinite(x) ? Math.max(m, Math.abs(x)) : m), 0);
+  const far = by * largest * Math.sqrt(a.data.length);
+  return map(a, (x) => (Number.isFinite(x) ? x + far * (2 * random() - 1) : x));
 }
 
 /** Per value and element how far it moves; Infinity where it is not finite in some runs only. */

@@ -5,12 +5,18 @@ import { Choices } from './choices.ts';
 import { contractions } from './contractions.ts';
 import { elementwise } from './elementwise.ts';
 import { holdAll } from './evaluate.ts';
+import { imageNorms } from './image-norms.ts';
+import { images } from './images.ts';
 import { indexing } from './indexing.ts';
+import { losses } from './losses.ts';
 import { movement } from './movement.ts';
 import { isFloat, type Operation, Pool } from './pool.ts';
 import { type Program, type Step, uses as usesOf, type Value } from './program.ts';
 import { lineOperations } from './orders.ts';
+import { creation, products } from './products.ts';
+import { rearranging } from './rearranging.ts';
 import { reductions } from './reductions.ts';
+import { tables } from './tables.ts';
 
 /** Families by turns, so that one with many members is not met more often. */
 const families: readonly (readonly Operation[])[] = [
@@ -20,7 +26,15 @@ const families: readonly (readonly Operation[])[] = [
   contractions,
   indexing,
   lineOperations,
+  rearranging,
+  [...images, ...imageNorms],
+  [...losses, ...tables],
+  products,
+  creation,
 ];
+
+/** Which family an operation comes from; what is everywhere in programs more often. */
+const turns = [0, 1, 0, 2, 3, 4, 1, 5, 6, 7, 8, 9, 0, 1, 6, 10];
 
 export interface Settings {
   /** Dtypes of inputs. */
@@ -46,11 +60,27 @@ export const everyDType: readonly DType[] = [
   'uint64',
 ];
 
-const extents = [2, 3, 1, 4, 5, 7, 8, 13];
+const extents = [2, 3, 1, 4, 5, 7, 8, 13, 16, 17];
 const special = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, -0, 1e-3, 60];
 
 function shapeOf(c: Choices): number[] {
-  if (c.seldom(14)) return [...c.pick([[9000], [33, 130], [2, 4099], [130, 67], [16385], [257, 8, 5]])];
+  if (c.seldom(14))
+    return [
+      ...c.pick([
+        [9000],
+        [33, 130],
+        [2, 4099],
+        [130, 67],
+        [16385],
+        [257, 8, 5],
+        [64],
+        [128],
+        [257],
+        [65, 15],
+        [3, 129],
+        [4, 5, 63],
+      ]),
+    ];
   const rank = c.pick([2, 1, 3, 2, 4, 3, 0, 5, 4, 6, 8, 7]);
   const shape = Array.from({ length: rank }, () => (rank > 5 ? c.pick([1, 2, 1, 3]) : c.pick(extents)));
   while (count(shape) > 1500) shape[shape.indexOf(Math.max(...shape))] = 2;
@@ -171,15 +201,18 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
   for (const row of rows.slice(1)) {
     const c = new Choices(row);
     // Nothing, so that a list shrinks to what matters.
-    const what = c.nat(25) - 1;
+    const what = c.nat(36) - 1;
     if (what < 0) continue;
-    if (what >= 22 && !smooth) {
-      if (what === 22) builder.assign(c);
+    if (what >= 32 && !smooth) {
+      if (what === 32) builder.assign(c);
       else builder.steps.push(pause(c, builder.values, scoped));
       continue;
     }
-    const family = families[[0, 1, 0, 2, 3, 4, 1, 5][what % 8] as number] as readonly Operation[];
-    const operation = c.pick(smooth ? family.filter((o) => o.smooth) : family);
+    const family = (families[turns[what % turns.length] as number] as readonly Operation[]).filter(
+      (o) => !smooth || o.smooth,
+    );
+    if (family.length === 0) continue;
+    const operation = c.pick(family);
     const value = builder.call(operation, c);
     if (value !== null && c.seldom(5)) builder.extra.add(value.id);
   }

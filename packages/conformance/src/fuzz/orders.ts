@@ -37,18 +37,18 @@ const lineRows: readonly LineRow[] = [
     f: running((a, b) => a + b, 0),
     of: 'numbers',
     result: wide,
-    noise: 'all',
+    noise: 'steps',
     smooth: true,
     exclusive: true,
   },
-  { name: 'cumProd', f: running((a, b) => a * b, 1), of: 'floats', noise: 'all', smooth: true, exclusive: true },
+  { name: 'cumProd', f: running((a, b) => a * b, 1), of: 'floats', noise: 'steps', smooth: true, exclusive: true },
   { name: 'cumMax', f: running(Math.max, Number.NEGATIVE_INFINITY), of: 'numbers', smooth: true },
   { name: 'cumMin', f: running(Math.min, Number.POSITIVE_INFINITY), of: 'numbers', smooth: true },
   {
     name: 'logCumSumExp',
     f: running((a, b) => logSum([a, b]), Number.NEGATIVE_INFINITY),
     of: 'floats',
-    noise: 'all',
+    noise: 'steps',
     smooth: true,
   },
 ];
@@ -222,7 +222,8 @@ const rowOperations: readonly Operation[] = [
           args: [ref(x), { axis: written }],
           dtype: x.dtype,
           formula: (a) => alongLines(a as NDArray, axis, f),
-          noise: 'all',
+          // The difference of x and the logarithm rounds as those do.
+          noise: name === 'logSoftmax' ? 'steps' : 'all',
           ordered: false,
         };
       },

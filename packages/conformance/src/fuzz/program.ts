@@ -25,9 +25,9 @@ export type Arg = Ref | number | boolean | string | null | readonly Arg[] | { re
 
 /**
  * How the library's result may differ from the formula. `none`: not at all; `out`: by its own rounding; `all`: as if its operands
- * had been rounded too (sums, compositions).
+ * had been rounded too (sums, compositions); `steps`: as if every step of a long line had rounded (running sums).
  */
-export type Noise = 'none' | 'out' | 'all';
+export type Noise = 'none' | 'out' | 'all' | 'steps';
 
 export interface InputStep {
   readonly kind: 'input';

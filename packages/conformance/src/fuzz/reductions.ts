@@ -102,6 +102,42 @@ const rows: readonly Row[] = [
     least: 1,
   },
   {
+    name: 'norm',
+    f: (v) => v.reduce((a, b) => Math.max(a, Math.abs(b)), 0),
+    of: 'floats',
+    smooth: true,
+    least: 1,
+    options: { p: Number.POSITIVE_INFINITY },
+  },
+  {
+    name: 'norm',
+    f: (v) => total(v.map((x) => Math.abs(x) ** 3)) ** (1 / 3),
+    of: 'floats',
+    noise: 'all',
+    smooth: true,
+    least: 1,
+    options: { p: 3 },
+    domain: (x) => Math.abs(x) < 30 && Math.abs(x) > 1e-2,
+  },
+  {
+    name: 'norm',
+    f: (v) => v.filter((x) => x !== 0).length,
+    of: 'floats',
+    least: 1,
+    options: { p: 0 },
+  },
+  {
+    name: 'median',
+    f: (v) => {
+      if (v.some(Number.isNaN)) return Number.NaN;
+      return [...v].sort((a, b) => a - b)[Math.floor((v.length - 1) / 2)] as number;
+    },
+    of: 'floats',
+    smooth: true,
+    least: 1,
+    options: { interpolation: 'lower' },
+  },
+  {
     name: 'median',
     f: (v) => {
       if (v.some(Number.isNaN)) return Number.NaN;

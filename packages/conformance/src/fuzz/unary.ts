@@ -2,24 +2,26 @@
 import type { DType } from '@polygrad/core';
 import { map, type NDArray } from '../oracle/ndarray.ts';
 import * as special from '../oracle/special.ts';
-import { floatOf, isFloat, isNumber, type Operation, ref } from './pool.ts';
-import type { Noise, Value } from './program.ts';
+import { floatOf, isFloat, isInteger, isNumber, type Operation, ref } from './pool.ts';
+import type { Arg, Noise, Value } from './program.ts';
 
 type Unary = (x: number) => number;
 export const truth = (x: boolean): number => (x ? 1 : 0);
 const logistic: Unary = (x) => (x < 0 ? Math.exp(x) / (1 + Math.exp(x)) : 1 / (1 + Math.exp(-x)));
 const softplus: Unary = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
+const tanhGelu: Unary = (x) => (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 const cdf: Unary = (x) => (x < -4 ? special.erfc(-x / Math.SQRT2) / 2 : (1 + special.erf(x / Math.SQRT2)) / 2);
 
 interface UnaryRow {
   readonly name: string;
   readonly f: Unary;
   /** Float functions make float32 of integers; the others keep the dtype. */
-  readonly of: 'float' | 'floats only' | 'numbers' | 'signed';
+  readonly of: 'float' | 'floats only' | 'numbers' | 'signed' | 'integers' | 'bool';
   readonly noise: Noise;
   readonly smooth?: boolean;
   readonly domain?: (x: number) => boolean;
   readonly result?: DType;
+  readonly rest?: readonly Arg[];
 }
 
 const each = (name: string, f: Unary, domain?: (x: number) => boolean): UnaryRow => ({
@@ -87,11 +89,29 @@ const unaries: readonly UnaryRow[] = [
   made('erfc', special.erfc, modest),
   made('hardSwish', (x) => (x * Math.min(6, Math.max(0, x + 3))) / 6),
   made('hardSigmoid', (x) => Math.min(1, Math.max(0, x / 6 + 0.5))),
+  { ...made('gelu', tanhGelu, modest), rest: [{ approximate: 'tanh' }] },
+  { ...made('elu', (x) => (x > 0 ? x : 0.5 * Math.expm1(x))), rest: [{ alpha: 0.5 }] },
+  { ...made('celu', (x) => (x > 0 ? x : 2 * Math.expm1(x / 2))), rest: [{ alpha: 2 }] },
+  made('leakyRelu', (x) => (x > 0 ? x : 0.01 * x)),
+  { ...made('leakyRelu', (x) => (x > 0 ? x : -0.5 * x)), rest: [{ slope: -0.5 }] },
+  made('softShrink', (x) => (Number.isNaN(x) ? x : Math.sign(x) * Math.max(0, Math.abs(x) - 0.5))),
+  { ...made('threshold', (x) => (x <= 0.25 ? -2 : x)), noise: 'none', rest: [{ threshold: 0.25, value: -2 }] },
+  made('erfinv', special.erfinv, (x) => Math.abs(x) < 0.99),
+  made('lgamma', special.lgamma, (x) => x > 0.05 && x < 1e4),
+  made(
+    'digamma',
+    (x) => special.polygamma(0, x),
+    (x) => x > 0.05 && x < 1e4,
+  ),
   made('sinc', (x) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x))),
   { ...jump('relu', (x) => Math.max(x, 0)), smooth: true },
   { ...jump('relu6', (x) => Math.min(6, Math.max(x, 0))), smooth: true },
   { ...jump('hardTanh', (x) => Math.min(1, Math.max(x, -1))), smooth: true },
   { ...made('hardShrink', (x) => (Math.abs(x) > 0.5 || Number.isNaN(x) ? x : 0)), noise: 'none' },
+  { ...jump('hardTanh', (x) => Math.min(0.5, Math.max(x, -2))), smooth: true, rest: [{ low: -2, high: 0.5 }] },
+  { name: 'bitwiseNot', f: (x) => Number(~BigInt(x)), of: 'integers', noise: 'none' },
+  { name: 'logicalNot', f: (x) => truth(x === 0), of: 'bool', noise: 'none' },
+  { ...jump('isInf', (x) => truth(Math.abs(x) === Number.POSITIVE_INFINITY)), result: 'bool' },
   jump('floor', Math.floor),
   jump('ceil', Math.ceil),
   jump('trunc', Math.trunc),
@@ -103,13 +123,17 @@ const unaries: readonly UnaryRow[] = [
 ];
 
 const fitsUnary = ({ of, domain }: UnaryRow, v: Value): boolean =>
-  (of === 'float'
-    ? isNumber(v)
-    : of === 'floats only'
-      ? isFloat(v.dtype)
-      : of === 'signed'
-        ? isNumber(v) && !v.dtype.startsWith('u')
-        : isNumber(v)) &&
+  (of === 'bool'
+    ? v.dtype === 'bool'
+    : of === 'integers'
+      ? isInteger(v.dtype)
+      : of === 'float'
+        ? isNumber(v)
+        : of === 'floats only'
+          ? isFloat(v.dtype)
+          : of === 'signed'
+            ? isNumber(v) && !v.dtype.startsWith('u')
+            : isNumber(v)) &&
   (domain === undefined || v.data.every((x) => domain(x) || Number.isNaN(x)));
 
 export const unary: readonly Operation[] = unaries.map(
@@ -124,7 +148,7 @@ export const unary: readonly Operation[] = unaries.map(
       );
       if (x === null) return null;
       return {
-        args: [ref(x)],
+        args: [ref(x), ...(row.rest ?? [])],
         dtype: row.result ?? (row.of === 'float' ? floatOf(x.dtype) : x.dtype),
         formula: (a) => map(a as NDArray, row.f),
         noise: row.noise,

@@ -1,0 +1,38 @@
+/** Operands that products, images and losses take: moderate values that are there, or new ones of a shape that is asked for. */
+import type { DType } from '@polygrad/core';
+import { count } from '../oracle/ndarray.ts';
+import { isFloat, isNumber, type Pool } from './pool.ts';
+import type { Noise, Value } from './program.ts';
+
+export const small = (v: Value): boolean =>
+  v.data.length <= 1500 && v.data.every((x) => !Number.isFinite(x) || Math.abs(x) < 1e4);
+
+/** Few floats of moderate size, none of them NaN or infinite. */
+export const plain = (v: Value): boolean =>
+  isFloat(v.dtype) && v.data.length <= 800 && v.data.every((x) => Math.abs(x) < 100);
+
+export const sums = (dtype: DType): { noise: Noise; ordered: boolean } => ({ noise: 'all', ordered: !isFloat(dtype) });
+
+/** Elements for a new operand: moderate, and different. */
+export function drawn(pool: Pool, dtype: DType, shape: readonly number[]): Value {
+  const [a, b] = [pool.c.nat(31) + 1, pool.c.nat(17)];
+  const whole = (i: number): number => ((i * a + b + (i >> 2)) % 7) - (dtype.startsWith('u') ? 0 : 3);
+  return pool.input(
+    dtype,
+    shape,
+    Array.from({ length: count(shape) }, (_, i) => (isFloat(dtype) ? whole(i) / 4 + (i % 3) / 8 : whole(i))),
+  );
+}
+
+/** Elements of 1/8 .. 7/8: weights, variances and probabilities. */
+export function parts(pool: Pool, dtype: DType, shape: readonly number[]): Value {
+  const [a, b] = [pool.c.nat(31) + 1, pool.c.nat(17)];
+  return pool.input(
+    dtype,
+    shape,
+    Array.from({ length: count(shape) }, (_, i) => (1 + ((i * a + b + (i >> 2)) % 7)) / 8),
+  );
+}
+
+export const operand = (pool: Pool, rank: number, most = 8, fits: (v: Value) => boolean = () => true): Value | null =>
+  pool.pick((v) => isNumber(v) && v.shape.length >= rank && v.shape.length <= most && small(v) && fits(v));
