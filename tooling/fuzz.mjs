@@ -1,8 +1,9 @@
 /**
- * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--trace FILE]`
+ * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
  * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
+ * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
  * with --all every different failure is printed as it is found, unshrunk;
  * --trace keeps the program that runs in a file, should the process end with it. Exit code 1 if something failed.
  */
@@ -17,6 +18,8 @@ import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate
 import { printProgram } from '../packages/conformance/dist/fuzz/program.js';
 import { makeEngine } from '../packages/conformance/dist/engines.js';
 import { setEngine } from '@polygrad/core';
+import { createReferenceEngine } from '@polygrad/core/testing';
+import { checkTraining } from './fuzz/trainings.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -52,10 +55,15 @@ let compared = 0;
 let refused = 0;
 // The last row of numbers says what is changed for a call that may be refused.
 const programOf = (raw) => generate(values.kind === 'errors' ? raw.slice(0, -1) : raw, { dtypes, smooth });
+const training = values.kind === 'trainings';
+const engines = training ? [made.engine, createReferenceEngine()] : [];
 const seen = new Map();
+/** Settled when what runs has ended: a time limit does not wait for it. */
+let running = Promise.resolve();
 const property = fc.asyncProperty(rows, async (raw) => {
   try {
-    await one(raw);
+    running = one(raw);
+    await running;
   } catch (error) {
     if (!values.all) throw error;
     const key = String(error)
@@ -66,6 +74,11 @@ const property = fc.asyncProperty(rows, async (raw) => {
   }
 });
 async function one(raw) {
+  if (training) {
+    ran++;
+    await checkTraining(engines, raw.flat());
+    return;
+  }
   const program = programOf(raw);
   if (values.trace !== undefined) writeFileSync(values.trace, printProgram(program));
   ran++;
@@ -85,8 +98,9 @@ const result = await fc.check(property, {
   ...(values.path === undefined ? {} : { path: values.path }),
   ...(seconds > 0 ? { interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false } : {}),
 });
+await running.catch(() => {});
 if (result.failed && result.counterexample !== null) {
-  if (values.kind !== 'errors') console.log(printProgram(programOf(result.counterexample[0])));
+  if (values.kind !== 'errors' && !training) console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
 }

@@ -1,0 +1,276 @@
+/**
+ * Trainings of random networks by random optimizers: what a list of numbers means, and what the losses and parameters are after some steps.
+ *
+ * Everything is float64, and epsilons are large, so that results of engines that round differently stay next to each other.
+ */
+import * as pg from '@polygrad/core';
+import * as nn from '@polygrad/nn';
+
+/** Decisions from a list of numbers; what is not in the list is 0. */
+class Choices {
+  #numbers;
+  #next = 0;
+  said = [];
+
+  constructor(numbers) {
+    this.#numbers = numbers;
+  }
+
+  nat(n) {
+    return (this.#numbers[this.#next++] ?? 0) % n;
+  }
+
+  pick(what, list) {
+    const found = list[this.nat(list.length)];
+    this.said.push(`${what} ${JSON.stringify(found)}`);
+    return found;
+  }
+}
+
+const dtype = 'float64';
+const sizes = [3, 1, 2, 5, 8, 4, 7, 16, 17];
+const activations = ['ReLU', 'Tanh', 'GELU', 'SiLU', 'Sigmoid', 'ELU', 'LeakyReLU', 'Softplus', 'Mish'];
+
+const activation = (c) => new nn[c.pick('activation', activations)]();
+
+/** Numbers of -1 .. 1. */
+function given(shape, salt) {
+  const size = shape.reduce((a, b) => a * b, 1);
+  return pg.tensor(
+    Array.from({ length: size }, (_, i) => (((i * 37 + salt * 101 + ((i * i) % 13)) % 41) - 20) / 20),
+    { dtype, shape },
+  );
+}
+
+const classes = (rows, n, shape = [rows]) =>
+  pg.tensor(
+    Array.from({ length: shape.reduce((a, b) => a * b, 1) }, (_, i) => (i * 7 + 3) % n),
+    { dtype: 'int32', shape },
+  );
+
+/** A loss of the network's rows of numbers. */
+function lossOf(c, forward, rows, width) {
+  const kind = c.pick('loss', ['crossEntropy', 'mseLoss', 'huberLoss', 'binaryCrossEntropyWithLogits']);
+  if (kind === 'crossEntropy' && width > 1) {
+    const target = classes(rows, width);
+    return { rest: [target], loss: (x) => pg.crossEntropy(forward(x), target) };
+  }
+  const target = pg.scope(() => pg.abs(given([rows, width], 5)));
+  const f = kind === 'crossEntropy' ? pg.mseLoss : pg[kind];
+  return { rest: [target], loss: (x) => f(forward(x), target) };
+}
+
+function rowsNet(c) {
+  const [rows, first, last] = [c.pick('rows', sizes), c.pick('inputs', sizes), c.pick('outputs', sizes)];
+  const layers = [];
+  let width = first;
+  for (let i = c.nat(3); i > 0; i--) {
+    const next = c.pick('hidden', sizes);
+    layers.push(new nn.Linear(width, next, { dtype, bias: c.pick('bias', [true, false]) }), activation(c));
+    width = next;
+    const norm = c.pick('norm', ['none', 'layer', 'rms', 'dropout']);
+    if (norm === 'layer') layers.push(new nn.LayerNorm(width, { dtype, eps: 0.1 }));
+    if (norm === 'rms') layers.push(new nn.RMSNorm(width, { dtype, eps: 0.1 }));
+    if (norm === 'dropout') layers.push(new nn.Dropout(0.25));
+  }
+  layers.push(new nn.Linear(width, last, { dtype }));
+  const model = new nn.Sequential(...layers);
+  return { model, inputs: given([rows, first], 1), ...lossOf(c, (x) => model.forward(x), rows, last) };
+}
+
+function imageNet(c) {
+  const [rows, channels, side] = [
+    c.pick('images', [2, 1, 3]),
+    c.pick('channels', [1, 3, 2]),
+    c.pick('side', [6, 5, 8, 4]),
+  ];
+  const [features, last] = [c.pick('features', [4, 2, 3]), c.pick('outputs', sizes)];
+  const layers = [
+    new nn.Conv2d(channels, features, 3, { dtype, padding: 1, stride: c.pick('stride', [1, 2]) }),
+    activation(c),
+  ];
+  if (c.pick('batch norm', [false, true])) layers.push(new nn.BatchNorm2d(features, { dtype, eps: 0.1 }));
+  const next = c.pick('next', ['none', 'max', 'average', 'conv', 'transposed']);
+  if (next === 'max') layers.push(new nn.MaxPool2d(2));
+  if (next === 'average') layers.push(new nn.AvgPool2d(2));
+  if (next === 'conv')
+    layers.push(new nn.Conv2d(features, features, 2, { dtype, groups: c.pick('groups', [1, features]) }));
+  if (next === 'transposed') layers.push(new nn.ConvTranspose2d(features, features, 2, { dtype, stride: 2 }));
+  layers.push(new nn.GlobalAvgPool2d(), new nn.Linear(features, last, { dtype }));
+  const model = new nn.Sequential(...layers);
+  return { model, inputs: given([rows, channels, side, side], 2), ...lossOf(c, (x) => model.forward(x), rows, last) };
+}
+
+function sequenceNet(c) {
+  const [rows, steps, width] = [c.pick('rows', [2, 1, 3]), c.pick('steps', [3, 1, 5]), c.pick('width', [4, 2, 8])];
+  const words = c.pick('words', [5, 2, 11]);
+  const table = new nn.Embedding(words, width, { dtype });
+  const kind = c.pick('over the sequence', ['LSTM', 'GRU', 'attention', 'block']);
+  const both = c.pick('bidirectional', [false, true]);
+  const body =
+    kind === 'LSTM' || kind === 'GRU'
+      ? new nn[kind](width, 3, { dtype, bidirectional: both, layers: c.pick('layers', [1, 2]) })
+      : kind === 'attention'
+        ? new nn.MultiHeadAttention(width, 2, { dtype, causal: both })
+        : new nn.TransformerBlock(width, 2, {
+            dtype,
+            causal: both,
+            hidden: 5,
+            eps: 0.1,
+            normFirst: c.pick('norm first', [true, false]),
+          });
+  const head = new nn.Linear(body instanceof nn.LSTM || body instanceof nn.GRU ? (both ? 6 : 3) : width, words, {
+    dtype,
+  });
+  class Net extends nn.Module {
+    table = table;
+    body = body;
+    head = head;
+    forward(x) {
+      const seen = this.table.forward(x);
+      const mixed =
+        this.body instanceof nn.LSTM || this.body instanceof nn.GRU
+          ? this.body.forward(seen).output
+          : this.body.forward(seen);
+      return pg.reshape(this.head.forward(mixed), [rows * steps, words]);
+    }
+  }
+  const model = new Net();
+  const target = classes(rows * steps, words);
+  return {
+    model,
+    inputs: classes(0, words, [rows, steps]),
+    loss: (x) => pg.crossEntropy(model.forward(x), target),
+    rest: [target],
+  };
+}
+
+function optimizerOf(c, parameters) {
+  const lr = c.pick('rate', [0.05, 0.5, 'schedule']);
+  const rate = { lr: lr === 'schedule' ? nn.warmup(2, nn.exponentialDecay(0.1, 0.5)) : lr };
+  const weightDecay = c.pick('decay', [0, 0.1]);
+  const plus = { ...rate, weightDecay, eps: 0.1 };
+  switch (c.pick('optimizer', ['SGD', 'momentum', 'Adam', 'AdamW', 'RMSProp', 'Adagrad', 'Adadelta', 'Lion'])) {
+    case 'SGD':
+      return new nn.SGD(parameters, { ...rate, weightDecay });
+    case 'momentum':
+      return new nn.SGD(parameters, {
+        ...rate,
+        weightDecay,
+        momentum: 0.9,
+        nesterov: c.pick('nesterov', [false, true]),
+      });
+    case 'Adam':
+      return new nn.Adam(parameters, plus);
+    case 'AdamW':
+      return new nn.AdamW(parameters, plus);
+    case 'RMSProp':
+      return new nn.RMSProp(parameters, {
+        ...plus,
+        centered: c.pick('centered', [false, true]),
+        momentum: c.pick('momentum', [0, 0.5]),
+      });
+    case 'Adagrad':
+      return new nn.Adagrad(parameters, plus);
+    case 'Adadelta':
+      return new nn.Adadelta(parameters, plus);
+    default:
+      return new nn.Lion(parameters, { ...rate, weightDecay });
+  }
+}
+
+/** Trains on the current engine as the numbers say, and leaves nothing behind. */
+export async function randomTraining(numbers) {
+  const c = new Choices(numbers);
+  pg.seed(c.nat(1000));
+  const make = [rowsNet, imageNet, sequenceNet][c.nat(3)];
+  const { model, inputs, loss, rest } = make(c);
+  const optimizer = optimizerOf(c, model.parameters());
+  const values = [];
+  const losses = [];
+  try {
+    const way = c.pick('gradients', ['valueAndGrad', 'backward', 'checkpoint', 'two batches']);
+    const between = c.pick('between steps', ['nothing', 'reads', 'flush', 'idle', 'evaluation', 'frozen']);
+    const clip = c.pick('clip', ['none', 'norm', 'value']);
+    for (let step = 0; step < 4; step++) {
+      if (way === 'backward') {
+        losses.push(
+          pg.scope(() => {
+            const value = loss(inputs);
+            value.backward();
+            return pg.detach(value);
+          }),
+        );
+        optimizer.step();
+      } else {
+        const run = () => {
+          if (way === 'checkpoint') return pg.checkpoint((x) => loss(x), inputs);
+          return way === 'two batches' ? pg.add(loss(inputs), pg.mul(loss(inputs), 0.5)) : loss(inputs);
+        };
+        const { value, grads } = nn.valueAndGrad(model, run);
+        if (clip === 'norm') nn.clipGradNorm(grads, 0.5).dispose();
+        if (clip === 'value') nn.clipGradValue(grads, 0.05);
+        optimizer.step(grads);
+        losses.push(value);
+      }
+      if (between === 'reads') await losses[step]?.data();
+      if (between === 'flush') pg.flush();
+      if (between === 'idle') await pg.idle();
+      if (between === 'evaluation') {
+        model.eval();
+        losses.push(pg.noGrad(() => pg.scope(() => loss(inputs))));
+        model.train();
+      }
+      if (between === 'frozen' && step === 1) model.parameters()[0].requiresGrad = false;
+    }
+    for (const t of losses) values.push(...Array.from(await t.data()));
+    // Where a gradient is 0 but for roundings, the step of Lion is its sign.
+    if (optimizer instanceof nn.Lion) values.length = 1;
+    else for (const t of Object.values(model.stateDict())) values.push(...Array.from(await t.data()));
+    return { text: c.said.join(', '), values };
+  } finally {
+    for (const p of model.parameters()) p.grad?.dispose();
+    optimizer.dispose();
+    model.dispose();
+    pg.dispose([inputs, rest, losses]);
+  }
+}
+
+/** The same on an engine: as it is recorded, and op by op. */
+async function bothWays(engine, numbers) {
+  await pg.setEngine(engine);
+  const found = [];
+  for (const eager of [false, true]) {
+    pg.setEager(eager);
+    try {
+      const before = pg.memory();
+      found.push(await randomTraining(numbers));
+      pg.flush();
+      await pg.idle();
+      const after = pg.memory();
+      for (const what of ['numTensors', 'numBuffers', 'bytes'])
+        if (after[what] !== before[what])
+          throw new Error(`${what} ${after[what]} where ${before[what]} were before: ${found.at(-1).text}`);
+    } finally {
+      pg.setEager(false);
+    }
+  }
+  return found;
+}
+
+/** Throws where a training comes to something else on one of the engines, or op by op. */
+export async function checkTraining(engines, numbers) {
+  let first = null;
+  for (const engine of engines) {
+    for (const trained of await bothWays(engine, numbers)) {
+      first ??= trained;
+      const bad = trained.values.findIndex(
+        (x, i) => !(Math.abs(x - first.values[i]) <= 1e-8 + 1e-7 * Math.abs(first.values[i])),
+      );
+      if (bad >= 0 || trained.values.length !== first.values.length)
+        throw new Error(
+          `number ${bad} of ${first.values.length} is ${trained.values[bad]} where ${first.values[bad]} was found before: ${trained.text}`,
+        );
+    }
+  }
+}
