@@ -29,9 +29,26 @@ class Choices {
 
 const dtype = 'float64';
 const sizes = [3, 1, 2, 5, 8, 4, 7, 16, 17];
-const activations = ['ReLU', 'Tanh', 'GELU', 'SiLU', 'Sigmoid', 'ELU', 'LeakyReLU', 'Softplus', 'Mish'];
+const activations = {
+  ReLU: nn.ReLU,
+  Tanh: nn.Tanh,
+  GELU: nn.GELU,
+  SiLU: nn.SiLU,
+  Sigmoid: nn.Sigmoid,
+  ELU: nn.ELU,
+  LeakyReLU: nn.LeakyReLU,
+  Softplus: nn.Softplus,
+  Mish: nn.Mish,
+};
+const losses = {
+  crossEntropy: pg.crossEntropy,
+  mseLoss: pg.mseLoss,
+  huberLoss: pg.huberLoss,
+  binaryCrossEntropyWithLogits: pg.binaryCrossEntropyWithLogits,
+};
+const recurrent = { LSTM: nn.LSTM, GRU: nn.GRU };
 
-const activation = (c) => new nn[c.pick('activation', activations)]();
+const activation = (c) => new activations[c.pick('activation', Object.keys(activations))]();
 
 /** Numbers of -1 .. 1. */
 function given(shape, salt) {
@@ -50,13 +67,13 @@ const classes = (rows, n, shape = [rows]) =>
 
 /** A loss of the network's rows of numbers. */
 function lossOf(c, forward, rows, width) {
-  const kind = c.pick('loss', ['crossEntropy', 'mseLoss', 'huberLoss', 'binaryCrossEntropyWithLogits']);
+  const kind = c.pick('loss', Object.keys(losses));
   if (kind === 'crossEntropy' && width > 1) {
     const target = classes(rows, width);
     return { rest: [target], loss: (x) => pg.crossEntropy(forward(x), target) };
   }
   const target = pg.scope(() => pg.abs(given([rows, width], 5)));
-  const f = kind === 'crossEntropy' ? pg.mseLoss : pg[kind];
+  const f = losses[kind === 'crossEntropy' ? 'mseLoss' : kind];
   return { rest: [target], loss: (x) => f(forward(x), target) };
 }
 
@@ -108,8 +125,8 @@ function sequenceNet(c) {
   const kind = c.pick('over the sequence', ['LSTM', 'GRU', 'attention', 'block']);
   const both = c.pick('bidirectional', [false, true]);
   const body =
-    kind === 'LSTM' || kind === 'GRU'
-      ? new nn[kind](width, 3, { dtype, bidirectional: both, layers: c.pick('layers', [1, 2]) })
+    kind in recurrent
+      ? new recurrent[kind](width, 3, { dtype, bidirectional: both, layers: c.pick('layers', [1, 2]) })
       : kind === 'attention'
         ? new nn.MultiHeadAttention(width, 2, { dtype, causal: both })
         : new nn.TransformerBlock(width, 2, {
@@ -187,14 +204,14 @@ export async function randomTraining(numbers) {
   const { model, inputs, loss, rest } = make(c);
   const optimizer = optimizerOf(c, model.parameters());
   const values = [];
-  const losses = [];
+  const found = [];
   try {
     const way = c.pick('gradients', ['valueAndGrad', 'backward', 'checkpoint', 'two batches']);
     const between = c.pick('between steps', ['nothing', 'reads', 'flush', 'idle', 'evaluation', 'frozen']);
     const clip = c.pick('clip', ['none', 'norm', 'value']);
     for (let step = 0; step < 4; step++) {
       if (way === 'backward') {
-        losses.push(
+        found.push(
           pg.scope(() => {
             const value = loss(inputs);
             value.backward();
@@ -211,19 +228,19 @@ export async function randomTraining(numbers) {
         if (clip === 'norm') nn.clipGradNorm(grads, 0.5).dispose();
         if (clip === 'value') nn.clipGradValue(grads, 0.05);
         optimizer.step(grads);
-        losses.push(value);
+        found.push(value);
       }
-      if (between === 'reads') await losses[step]?.data();
+      if (between === 'reads') await found[step]?.data();
       if (between === 'flush') pg.flush();
       if (between === 'idle') await pg.idle();
       if (between === 'evaluation') {
         model.eval();
-        losses.push(pg.noGrad(() => pg.scope(() => loss(inputs))));
+        found.push(pg.noGrad(() => pg.scope(() => loss(inputs))));
         model.train();
       }
       if (between === 'frozen' && step === 1) model.parameters()[0].requiresGrad = false;
     }
-    for (const t of losses) values.push(...Array.from(await t.data()));
+    for (const t of found) values.push(...Array.from(await t.data()));
     // Where a gradient is 0 but for roundings, the step of Lion is its sign.
     if (optimizer instanceof nn.Lion) values.length = 1;
     else for (const t of Object.values(model.stateDict())) values.push(...Array.from(await t.data()));
@@ -232,7 +249,7 @@ export async function randomTraining(numbers) {
     for (const p of model.parameters()) p.grad?.dispose();
     optimizer.dispose();
     model.dispose();
-    pg.dispose([inputs, rest, losses]);
+    pg.dispose([inputs, rest, found]);
   }
 }
 
