@@ -6,7 +6,7 @@
  * translates all of them. Those that import run in a process of their own, the others in one process on the CPU engine. Results that
  * comments state are compared (module.mjs). "```ts no-run: why" and `@example no-run: why` are type-checked only.
  *
- * A public function or class without an example is a failure.
+ * A public function or class without an example is a failure, and so are files that documents name and that are not there.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -17,31 +17,31 @@ import { deviceEnvironment } from './devices/environment.mjs';
 import { examplesInMarkdown, examplesInSource, imports } from './doc-examples/blocks.mjs';
 import { entriesOf } from './doc-examples/exports.mjs';
 import { expectedOutput, moduleOf } from './doc-examples/module.mjs';
+import { wrongPlaces } from './doc-examples/places.mjs';
 import { root, runNode } from './workspace.mjs';
 
 const folder = join(root, '.cache/doc-examples');
 const program = join(root, 'tooling/doc-examples/run.mjs');
 
-/** Documents below the root, as relative paths. */
-function documents() {
+/** Files below the root, as relative paths, less what is installed, built or hidden. */
+function filesBelow() {
   const found = [];
   const visit = (place) => {
     for (const entry of readdirSync(join(root, place), { withFileTypes: true })) {
       if (['node_modules', 'dist'].includes(entry.name) || entry.name.startsWith('.')) continue;
       const path = place === '' ? entry.name : `${place}/${entry.name}`;
       if (entry.isDirectory()) visit(path);
-      else if (
-        /(^|\/)README\.md$/.test(path) ||
-        path === 'CONTRIBUTING.md' ||
-        /^docs\/.*\.md$/.test(path) ||
-        (/^packages\/[^/]+\/src\/.*\.ts$/.test(path) && !/\.(test|bench|fuzz|fixture)\.ts$/.test(path))
-      )
-        found.push(path);
+      else found.push(path);
     }
   };
   visit('');
   return found.sort();
 }
+
+const isDocument = (path) =>
+  /(^|\/)README\.md$/.test(path) || path === 'CONTRIBUTING.md' || /^docs\/.*\.md$/.test(path);
+const isSource = (path) =>
+  /^packages\/[^/]+\/src\/.*\.ts$/.test(path) && !/\.(test|bench|fuzz|fixture)\.ts$/.test(path);
 
 /** Entry points of all packages, by the folder of the package. */
 function allEntries() {
@@ -79,17 +79,17 @@ async function writeExamples() {
   // An example uses what core has for its tests alone.
   symlinkSync(join(root, 'packages/core/node_modules/decimal.js'), join(folder, 'node_modules/decimal.js'), 'junction');
   const entries = allEntries();
-  const problems = await withoutExample(entries);
+  const files = filesBelow();
+  const problems = [...(await withoutExample(entries)), ...wrongPlaces(root, files.filter(isDocument), files)];
   const examples = [];
-  for (const document of documents()) {
+  for (const document of files.filter((path) => isDocument(path) || isSource(path))) {
     const text = readFileSync(join(root, document), 'utf8');
-    const isSource = document.endsWith('.ts');
-    for (const example of isSource ? examplesInSource(text) : examplesInMarkdown(text)) {
+    for (const example of isSource(document) ? examplesInSource(text) : examplesInMarkdown(text)) {
       const { code, line, skip } = example;
       const name = `${document}:${line}${example.name ? ` ${example.name}` : ''}`;
       if (skip === '') problems.push(`${name}: no-run needs a reason: "no-run: why"`);
       const stem = `${document.replace(/[^A-Za-z0-9]+/g, '_')}_${line}`;
-      const made = moduleOf(example, isSource ? entriesFor(document, entries) : []);
+      const made = moduleOf(example, isSource(document) ? entriesFor(document, entries) : []);
       writeFileSync(join(folder, `${stem}.ts`), made.text);
       const file = pathToFileURL(join(folder, 'js', `${stem}.js`)).href;
       examples.push({ name, file, skip, alone: imports(code), stated: made.stated, expected: expectedOutput(code) });
