@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { examplesInMarkdown, examplesInSource } from './doc-examples/blocks.mjs';
 import { exportsOf } from './doc-examples/exports.mjs';
+import { wrongPlaces } from './doc-examples/places.mjs';
 import { expectedOutput, moduleOf, statedBy } from './doc-examples/module.mjs';
 
 const fence = '```';
@@ -125,5 +126,28 @@ it('reads what declarations export', () => {
     ['Kind', 'class', ''],
     ['far', 'elsewhere', ''],
     ['b', 'const', '/** B. */'],
+  ]);
+});
+
+it('finds files that are named and not there, and those that are not named', () => {
+  const root = mkdtempSync(join(tmpdir(), 'polygrad-places-'));
+  const folder = 'packages/a/src';
+  mkdirSync(join(root, folder, 'in'), { recursive: true });
+  const document = `${folder}/README.md`;
+  writeFileSync(
+    join(root, document),
+    [
+      '[here](../src) [there](../none.md) [web](https://x.y)',
+      '`one.ts`, `part-*.ts`, `in/`',
+      '`src/one.ts` `none.ts`',
+    ].join('\n'),
+  );
+  const sources = ['one.ts', 'part-a.ts', 'part-b.ts', 'in/deep.ts', 'one.test.ts', 'lost.ts'];
+  const found = wrongPlaces(root, [document], [document, ...sources.map((name) => `${folder}/${name}`)]);
+  rmSync(root, { recursive: true });
+  expect(found).toEqual([
+    `${document}:1 links to ../none.md, which is not there`,
+    `${document}:3 names none.ts, which is not there`,
+    `${document} does not name lost.ts`,
   ]);
 });

@@ -5,8 +5,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Files that programs write, and parts of names. */
-const written = new Set(['summary.json', '-indexing.json', '-cnn.json', 'name.test.ts', 'name.long.test.ts']);
+/** Files that programs or readers write, and parts of names. */
+const written = new Set([
+  'summary.json',
+  '-indexing.json',
+  '-cnn.json',
+  'name.test.ts',
+  'name.long.test.ts',
+  'train.mjs',
+]);
 
 const fileName = /`((?:\.{1,2}\/)*[\w@.*/-]+\.(?:ts|mjs|md|json|c|cpp|sh|py|html))`/g;
 
