@@ -24,6 +24,9 @@ export const longestRow = 16_384;
 export const mostReductions = 16;
 /** Fewer rows than this leave too little to do in parallel. */
 export const fewestRows = 16;
+/** Rows that are enough to do in parallel whatever one of them takes, and the most work in a row where there are fewer. */
+export const manyRows = 64;
+export const longestWork: number = 2 ** 17;
 
 export interface Facts {
   /** Cost of one element computed from what is in memory. */

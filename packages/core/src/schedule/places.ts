@@ -6,7 +6,7 @@
  */
 import type { Range } from '../kernel/expr.ts';
 import { idOf } from '../kernel/node.ts';
-import { fewestRows, longestRow, smallWork } from './cost.ts';
+import { fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
 import { type Demand, type DraftContext, extentOf, type KernelDraft } from './draft.ts';
 import { flatten, injectiveRanges } from './index-map.ts';
 
@@ -65,6 +65,8 @@ export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: 
   const size = extentOf(kernel.axes);
   if (size + kernel.reduced + rows * reduced <= smallWork) return true;
   const innermost = kernel.axes[kernel.axes.length - 1] as Range;
+  // What a row has inside runs by itself once something comes before it: chunks of a few long sums would lose what they were cut for.
+  if (rows < manyRows && (size + kernel.reduced) / rows > longestWork) return false;
   return rows >= fewestRows && size / rows <= longestRow && reduced <= longestRow && !inside.has(innermost);
 }
 

@@ -58,12 +58,15 @@ export function lowerScan(spec: ScanSpec, caps: EngineCaps): Lowered {
 /** Shortest line that a group scans; lines side by side from which on one thread to a line is enough. */
 const groupLine = 64;
 const manyLines = 4096;
-/** Groups that keep a device busy. */
+/** Groups that keep a small device busy: fewer lines are cut into segments, for as many groups as a large one takes. */
 const enoughGroups = 64;
+const wantedGroups = 256;
 /** Strides of a group in one segment, at least. */
 const leastStrides = 4;
-/** Segments of recurrences, and of all scans where groups gain nothing: each by one thread. */
-const threadSegment = { least: 256, most: 512 };
+/** Elements of a segment, at least, where each is done by one thread: recurrences, and all scans where groups gain nothing. */
+const leastSegment = 256;
+/** Most segments of a line where threads of a group run one after another. */
+const mostEmulated = 512;
 
 /** On engines with groups of threads: one thread to a line, one group to a line, or several to each of few long ones. */
 function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }: EngineCaps): void {
@@ -72,8 +75,8 @@ function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }
   const count = linesOf(out.shape, axis);
   const apart = Math.abs(x.view.strides[axis] as number) !== 1;
   if (op === 'linear' || sharedIsMemory === true) {
-    const segments = Math.min(threadSegment.most, Math.floor(n / threadSegment.least));
-    if (count < enoughGroups && segments > 1) inSegments(set, spec, segments, 1);
+    const segments = segmentsOf(count, n, sharedIsMemory === true);
+    if (segments > 1) inSegments(set, spec, segments, 1);
     else lines(set, spec, '_lines', 1, null, null, 1);
     return;
   }
@@ -83,7 +86,8 @@ function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }
   }
   const threads = scanThreads(n, maxGroup);
   const stride = strideOf(threads);
-  const wanted = Math.min(Math.ceil(enoughGroups / count), Math.floor(n / (leastStrides * stride)));
+  const most = count < enoughGroups ? Math.ceil(wantedGroups / count) : 1;
+  const wanted = Math.min(most, Math.floor(n / (leastStrides * stride)));
   const segments = Math.ceil(n / (Math.ceil(n / Math.max(1, wanted) / stride) * stride));
   if (segments === 1) {
     scanGroups(set, spec, '_groups', threads, 1, null, null);
@@ -93,6 +97,16 @@ function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }
   scanGroups(set, spec, '_totals', threads, segments, null, ends);
   carryOn(set, spec, count, segments, { end: ends, scale: null });
   scanGroups(set, spec, '_segments', threads, segments, ends, null);
+}
+
+/**
+ * Segments of a line that are each done by one thread: few lines only, since products of coefficients over a segment may overflow where
+ * the recurrence does not. A device gets no more of them than one thread adds up in the time of the two passes over a segment.
+ */
+function segmentsOf(count: number, n: number, sharedIsMemory: boolean): number {
+  if (count >= enoughGroups) return 1;
+  const most = sharedIsMemory ? mostEmulated : Math.max(mostEmulated, Math.ceil(Math.sqrt(2 * n)));
+  return Math.min(most, Math.floor(n / leastSegment));
 }
 
 function part(spec: ScanSpec, axis: number, start: number, length: number): ScanSpec {

@@ -15,16 +15,28 @@ import type { Contraction } from './contraction.ts';
 import { gainsByCopy, problemFor, tileFits } from './simt-gemm.ts';
 import { splitAt } from './simt-nest.ts';
 import { flatProblem, lineProblem, type Problem } from './simt-problem.ts';
-import { blockOf, nameOf, type SimtTile } from './simt-tile.ts';
+import { blockOf, nameOf, type SimtTile, threadsOf } from './simt-tile.ts';
 
-/** Groups that keep a device busy, and threads where each works alone. */
+/** Groups that give every unit of a small device some work; threads of a group where each works alone. */
 const enoughGroups = 64;
-const enoughThreads = 8192;
-/** Steps of the sum that a part has at least, by groups and by single threads. */
-const partSteps = { group: 256, thread: 64 };
-const mostParts = 64;
-/** Sides up to this extent are thin. */
+const aloneThreads = 64;
+/**
+ * Sums in parts: as many parts as make so many groups (`groups`) of each at least so many steps for a thread (`steps`). A few groups are
+ * worth short parts; the many that a large device needs, which has a hundred units and more, only parts so long that adding them up is
+ * nothing against them.
+ */
+const partings = [
+  { groups: enoughGroups, group: 256, thread: 64, dot: 8 },
+  { groups: 512, group: 1024, thread: 256, dot: 16 },
+] as const;
+const mostParts = 512;
+/** Where a thread works alone, groups are worth twice as many. */
+const groupsAlone = 2;
+/** Parts of a processor: groups wanted, steps of each. */
+const processorParts = { groups: 8, steps: 256, most: 64 };
+/** Sides up to this extent are thin; so many results for a group whose threads share the sum. */
 const thin = 4;
+const fewResults = 32;
 /** Shortest sum that the threads of a group share. */
 const leastDot = 64;
 
@@ -61,16 +73,32 @@ function groupsOf(tile: SimtTile, { rows, columns, outer }: Problem): number {
   return Math.ceil(rows.extent / block.rows) * Math.ceil(columns.extent / block.columns) * around;
 }
 
-/** The tile with its sum in parts where there are too few groups otherwise; no part is empty. */
-function inParts(tile: SimtTile, problem: Problem, groups: number, wanted: number, steps: number): SimtTile {
-  const most = Math.min(mostParts, Math.floor(problem.depth / steps));
-  const parts = groups * 2 > wanted ? 1 : Math.min(most, Math.ceil(wanted / groups));
+/** The tile with its sum in this many parts, or a few less: none is empty. */
+function cutInto(tile: SimtTile, problem: Problem, parts: number): SimtTile {
   if (parts < 2) return tile;
   const cut = tile.kind === 'thread' ? problem.k[splitAt(problem.k)] : undefined;
   const extent = cut?.arg.extent ?? problem.depth;
   const unit = tile.kind === 'thread' ? 1 : tile.depth;
   const chunk = Math.ceil(extent / Math.min(parts, extent) / unit) * unit;
   return { ...tile, parts: Math.ceil(extent / chunk) };
+}
+
+/** Parts of a sum of `depth` steps: those that make the groups wanted where there are less than half of them, none of fewer than `steps`. */
+function partsFor(depth: number, groups: number, wanted: number, steps: number, most: number): number {
+  return groups * 2 > wanted ? 1 : Math.min(most, Math.floor(depth / steps), Math.ceil(wanted / groups));
+}
+
+/** The tile with its sum in parts where there are too few groups otherwise. */
+function inParts(tile: SimtTile, problem: Problem): SimtTile {
+  const [groups, threads] = [groupsOf(tile, problem), threadsOf(tile)];
+  const alone = tile.kind === 'thread';
+  // Small groups of threads that work alone count by their threads.
+  const there = alone ? groups * Math.min(1, threads / aloneThreads) : groups;
+  const parts = partings.map((p) => {
+    const steps = tile.kind === 'dot' ? p.dot * threads : p[tile.kind];
+    return partsFor(problem.depth, there, p.groups * (alone ? groupsAlone : 1), steps, mostParts);
+  });
+  return cutInto(tile, problem, Math.max(...parts));
 }
 
 /** At most `most` and more than half of it, so that the fewest are left over when `total` are dealt out in such portions. */
@@ -127,23 +155,26 @@ function forDevice(c: Contraction, caps: EngineCaps): SimtTile {
   if (Math.min(rows.extent, columns.extent) <= thin || depth < 8) {
     const line = lineProblem(c, 1);
     const big = line.rows.extent > line.columns.extent ? line.rows : line.columns;
-    if (big.alongSum && !big.consecutive && depth >= leastDot) {
-      const tile = dotTile(line, most);
-      return inParts(tile, line, groupsOf(tile, line), enoughGroups, 8 * tile.threads[0]);
+    const along = big.alongSum && !big.consecutive;
+    const few = line.rows.extent * line.columns.extent <= fewResults && sizeOf(line.outer) < enoughGroups;
+    if ((along || few) && depth >= leastDot) {
+      return inParts(dotTile(line, most), line);
     }
     const height = Math.min(thin, down(line.rows.extent));
     const tile = threadTile(line, height, line.columns.extent >= 4096 ? 2 : 1, 1, Math.min(64, most));
-    return inParts(tile, line, groupsOf(tile, line) * 64, enoughThreads, partSteps.thread);
+    return inParts(tile, line);
   }
   let [r, k] = [Math.min(64, Math.max(8, up(rows.extent))), Math.min(64, Math.max(8, up(columns.extent)))];
   if (rows.extent >= 512 && columns.extent >= 512 && most >= 256) r = 128;
   let tile = groupTile(r, k, most);
-  while (r * k > 256 && groupsOf(tile, flat) < enoughGroups) {
+  // Long sums in parts keep large blocks, which read each factor less often.
+  const longParts = Math.max(1, Math.floor(depth / partings[1].group));
+  while (r * k > 256 && groupsOf(tile, flat) * longParts < enoughGroups) {
     if (r >= k) r /= 2;
     else k /= 2;
     tile = groupTile(r, k, most);
   }
-  return inParts(tile, flat, groupsOf(tile, flat), enoughGroups, partSteps.group);
+  return inParts(tile, flat);
 }
 
 /** Rows of a tile of a processor that emulates groups; where there are many columns it has fewer, and two vectors of columns. */
@@ -173,7 +204,8 @@ function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
   );
   const copied =
     (rows.extent >= 16 && gainsByCopy(c, columns, false)) || (columns.extent >= 64 && gainsByCopy(c, rows, false));
-  return inParts({ ...tile, copied }, line, groupsOf(tile, line), 8, partSteps.group);
+  const { groups, steps, most: mostHere } = processorParts;
+  return cutInto({ ...tile, copied }, line, partsFor(depth, groupsOf(tile, line), groups, steps, mostHere));
 }
 
 /** Tiles worth measuring for the contraction, the default first. */
@@ -219,9 +251,9 @@ export function candidateTiles(c: Contraction, caps: EngineCaps): SimtTile[] {
     Math.min(flat.rows.extent, flat.columns.extent) <= 16
       ? [dotTile(line, most), dotTile(line, Math.min(most, oneSubgroup(caps) ?? 32))]
       : [];
-  const all = [first, ...groups, ...vectors, ...alone, small, { ...small, copied: true }, ...dots].map((t) =>
-    t === first || t.kind === 'dot' ? t : { ...t, parts: 1 },
-  );
+  const parted = (t: SimtTile): SimtTile => (caps.sharedIsMemory === true ? t : inParts(t, problemFor(c, t)));
+  const others = [...groups, ...vectors, ...alone, small, { ...small, copied: true }, ...dots];
+  const all = [first, { ...first, parts: 1 }, ...others.map(parted)];
   const seen = new Set<string>();
   const fresh = (t: SimtTile): boolean => seen.size < seen.add(nameOf(t)).size;
   return all.filter((t) => tileFits(t, problemFor(c, t), dtype, caps) && useful(t, c) && fresh(t));

@@ -9,7 +9,7 @@ import type { Contraction } from './contraction.ts';
 import { flatProblem, type Side } from './simt-problem.ts';
 
 /** Changes whenever tiles, their names or these classes do: what was measured before is then forgotten. */
-export const tilesVersion = 2;
+export const tilesVersion = 3;
 
 /** The nearest of 1, 2, 3, 4, 6, 8, 12 ... */
 export function rounded(n: number): number {

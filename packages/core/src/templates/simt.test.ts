@@ -115,6 +115,12 @@ describe('the tile that is chosen', () => {
         [129, 5, 17],
         [3, 2, 1023],
         [10, 64, 129],
+        // Sums in parts, by a group of threads that share them, by threads alone and by tiles.
+        [2, 2, 16385],
+        [4, 8, 8191],
+        [4, 9, 4097],
+        [1, 40, 4095],
+        [5, 5, 2049],
       ] as const)
         for (const [transposeA, transposeB] of m * n * k > 100000 ? transposes.slice(1, 3) : transposes) {
           const { lowered, worst } = checkCase('float32', product({ m, n, k, transposeA, transposeB }), caps);
