@@ -186,6 +186,9 @@ describe('what audits of edges found', () => {
 
   it('lists that do not fit are refused', () => {
     expect(() => pg.linspace(0, 1, 1e10)).toThrow(/\[linspace\] too many elements/);
+    expect(() => pg.pad(pg.ones([2]), 2 ** 31)).toThrow(/\[pad\] too many elements: shape \[4294967298\]/);
+    expect(() => pg.tile(pg.ones([2]), [2 ** 30])).toThrow(/\[tile\] too many elements/);
+    expect(() => pg.repeat(pg.ones([2]), [2 ** 31, 2])).toThrow(/\[repeat\] too many elements/);
     expect(() =>
       pg.tensordot(pg.ones([2, 2]), pg.ones([2, 2]), [
         [0, 0],

@@ -2,7 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
-import { checkList } from '../shape/axes.ts';
+import { checkList, checkShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkWeak } from '../shape/promotion.ts';
 import type { Shape } from '../shape/view.ts';
@@ -87,6 +87,10 @@ function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number]
       );
     }
   });
+  checkShape(
+    'pad',
+    shape.map((n, axis) => n + (pairs[axis]?.[0] as number) + (pairs[axis]?.[1] as number)),
+  );
   return pairs;
 }
 

@@ -83,12 +83,9 @@ function tiled(op: string, x: Tensor, repeats: readonly number[]): Tensor {
       throw new ArgumentError(op, `bad number of repeats: ${n}; must be a non-negative integer`);
   const split = shape.flatMap((n) => [1, n]);
   const stretchedShape = shape.flatMap((n, i) => [times[i] as number, n]);
-  return wrap(
-    p.reshape(
-      p.expand(p.reshape(node, split), stretchedShape),
-      shape.map((n, i) => n * (times[i] as number)),
-    ),
-  );
+  const result = shape.map((n, i) => n * (times[i] as number));
+  checkShape(op, result);
+  return wrap(p.reshape(p.expand(p.reshape(node, split), stretchedShape), result));
 }
 
 /**
