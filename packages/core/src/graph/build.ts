@@ -100,6 +100,11 @@ export function record<P extends PrimitiveName>(
   return node;
 }
 
+/** The number of the node recorded last. */
+export function newestNode(): number {
+  return nextId - 1;
+}
+
 /** A leaf around memory that holds its value; takes over one count of the buffer. */
 export function bufferNode(storage: NodeStorage, shape: Shape, dtype: DType): Node<'buffer'> {
   const node = record('buffer', [], { shape, dtype }, shape, dtype);

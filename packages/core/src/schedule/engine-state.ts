@@ -4,6 +4,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { type BufferPool, poolOf } from '../engine/pool.ts';
 import { watchEngine } from '../engine/recovery.ts';
+import { newestNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from './cache.ts';
@@ -59,7 +60,7 @@ export function stateOf(engine: IEngine): EngineState {
       kernelCache,
       elementBytes,
       global: { ...options, donate: true },
-      partial: { ...options, donate: false },
+      partial: { ...options, donate: false, keep: isDearOrOld },
       ...counts,
     };
     states.set(engine, state);
@@ -68,6 +69,30 @@ export function stateOf(engine: IEngine): EngineState {
   }
   last = state;
   return state;
+}
+
+/** The newest node when something was read last, and the one that counts for the run that is being planned. */
+let newestAtRead = 0;
+let oldUpTo = 0;
+
+/** Something is read: returns the newest node there was at the read before. */
+export function beginRead(): number {
+  const before = newestAtRead;
+  newestAtRead = newestNode();
+  return before;
+}
+
+/** Nodes up to this one count as old for reads, from now on. */
+export function takeForOld(newest: number): void {
+  oldUpTo = newest;
+}
+
+/**
+ * Cheap work that was there at the read before is wanted for the second time: it is not computed a third. A loop that replaces its
+ * values and reads one in every round would else be computed from its beginning each time, by a new plan.
+ */
+function isDearOrOld(node: Node): boolean {
+  return isDear(node) || (node.id <= oldUpTo && node.src.length > 0 && traits[node.op].work > 0);
 }
 
 /** Too dear to compute twice: kept in memory if somebody may ask for it later. */

@@ -19,7 +19,7 @@ import { isRehearsing } from '../graph/rehearsal.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
-import { stateOf } from './engine-state.ts';
+import { beginRead, stateOf, takeForOld } from './engine-state.ts';
 import { type Failure, readFailed, waitFor } from './failed.ts';
 import { goneError, isGone } from './lost.ts';
 import { placeOfNode } from './holding.ts';
@@ -157,33 +157,43 @@ export async function idle(): Promise<void> {
 export async function readNode(node: Node): Promise<TypedArray> {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
-  const arrival = tried(node, true);
-  if (arrival === null) return inTurn(download(node));
+  const before = beginRead();
+  const arrival = tried(node, before, true);
+  if (arrival === null) return inTurn(node);
   retain(node);
   try {
     let waits = 1;
-    for (let next: Promise<void> | null = arrival; next !== null; next = tried(node, waits++ < mostWaits)) await next;
-    return await inTurn(download(node));
+    for (let next: Promise<void> | null = arrival; next !== null; next = tried(node, before, waits++ < mostWaits))
+      await next;
+    return await inTurn(node);
   } finally {
     release(node);
   }
 }
 
-/** Tells what was read, after a turn of the event loop where one is due. */
-async function inTurn(reading: Promise<TypedArray>): Promise<TypedArray> {
-  const data = await reading;
+/** The elements of a node in memory, after a turn of the event loop where one is due. */
+async function inTurn(node: Node): Promise<TypedArray> {
+  const data = await download(node);
   await turn();
   return data;
 }
 
-/** The same as `attempt`; where it fails, what is pending beside the node is not left to fail again. */
-function tried(node: Node, patient = false): Promise<void> | null {
+/**
+ * The same as `attempt` for a reader; `before` is the newest node of the read before. Where it fails, what is pending beside the node is not
+ * left to fail again.
+ */
+function tried(node: Node, before: number, patient = false): Promise<void> | null {
   try {
+    takeForOld(before);
     return attempt(node, patient);
   } catch (error) {
+    // What is kept for later reads may be what there is no room for.
+    if (error instanceof OutOfMemoryError && before > 0) return tried(node, 0, patient);
     // What a flush said of it that was put off says more.
     const late = error instanceof OutOfMemoryError ? takeLate() : null;
     throw readFailed(node, late === null ? error : late.error);
+  } finally {
+    takeForOld(0);
   }
 }
 
@@ -219,7 +229,7 @@ function attempt(node: Node, patient = false): Promise<void> | null {
 export function readNodeSync(node: Node): TypedArray {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
-  if (tried(node) !== null) {
+  if (tried(node, beginRead()) !== null) {
     throw new UnsupportedError(
       'dataSync',
       `a value on engine '${placeOfNode(node)}' needs data of another engine, which answers later; use await t.data()`,
