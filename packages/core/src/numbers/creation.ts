@@ -15,6 +15,9 @@ import { checkType, elementOf, need, type NumberLike, type NumberType, NumberTyp
 import { NumberTensor } from './number-tensor.ts';
 import type { OneAxis } from './shaped-numbers.ts';
 
+/** T where something else has to say what it is: NoInfer, which TypeScript has from 5.4 on. */
+type Told<T> = [T][T extends unknown ? 0 : never];
+
 /** Values as numberTensor takes them: nested arrays of elements, or of what the type's `from` takes. */
 export type NestedNumbers<T> = NumberLike<T> | readonly NestedNumbers<T>[];
 
@@ -28,7 +31,7 @@ export type NestedNumbers<T> = NumberLike<T> | readonly NestedNumbers<T>[];
  * @example
  * numberTensor([['1', 2n], [3, 4]], bigintType).sum().item(); // 10n
  */
-export function numberTensor<T>(values: NestedNumbers<NoInfer<T>>, type: NumberType<T>): NumberTensor<T> {
+export function numberTensor<T>(values: NestedNumbers<Told<T>>, type: NumberType<T>): NumberTensor<T> {
   checkType('numberTensor', type);
   const shape: number[] = [];
   for (let at: unknown = values; Array.isArray(at) && !type.is(at); at = at[0]) shape.push(at.length);

@@ -171,7 +171,7 @@ function filled(op: string, shape: Shape, value: number | bigint, usual: DType, 
 }
 
 /**
- * Zeros.
+ * Zeros. Source: Array API `zeros`.
  *
  * @param shape sizes of the axes
  * @param options dtype (float32), requiresGrad
@@ -184,7 +184,7 @@ export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
 }
 
 /**
- * Ones.
+ * Ones. Source: Array API `ones`.
  *
  * @param shape sizes of the axes
  * @param options dtype (float32), requiresGrad
@@ -197,7 +197,7 @@ export function ones(shape: Shape, options: CreationOptions = {}): Tensor {
 }
 
 /**
- * A tensor whose elements do not matter. They are zeros here.
+ * A tensor whose elements do not matter. They are zeros here. Source: Array API `empty`.
  *
  * @param shape sizes of the axes
  * @param options dtype (float32), requiresGrad
@@ -210,7 +210,7 @@ export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
 }
 
 /**
- * A tensor of one value.
+ * A tensor of one value. Source: Array API `full`.
  *
  * @param shape sizes of the axes
  * @param value a number, a bigint for integer dtypes, or a boolean for dtype bool
@@ -243,7 +243,7 @@ function filledBy(
 }
 
 /**
- * Zeros of the shape and dtype of another tensor.
+ * Zeros of the shape and dtype of another tensor. Source: Array API `zeros_like`.
  *
  * @example
  * zerosLike(ones([2])); // [0, 0]
@@ -254,7 +254,7 @@ export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
 }
 
 /**
- * Ones of the shape and dtype of another tensor.
+ * Ones of the shape and dtype of another tensor. Source: Array API `ones_like`.
  *
  * @example
  * onesLike(zeros([2])); // [1, 1]
@@ -265,7 +265,7 @@ export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
 }
 
 /**
- * A tensor of one value in the shape and dtype of another.
+ * A tensor of one value in the shape and dtype of another. Source: Array API `full_like`.
  *
  * @example
  * fullLike(zeros([2]), 3); // [3, 3]

@@ -199,7 +199,8 @@ export function unsqueeze(x: Tensor, axis: number | readonly number[]): Tensor {
 }
 
 /**
- * The same values in memory of their own, in row-major order. For data that is read often through an awkward view.
+ * The same values in memory of their own, in row-major order. For data that is read often through an awkward view. Source: PyTorch
+ * `contiguous`.
  *
  * @example
  * contiguous(transpose(zeros([100, 100])));
