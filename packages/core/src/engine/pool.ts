@@ -16,7 +16,7 @@ export interface PoolMemory {
   readonly numBuffers: number;
   /** Bytes asked for by those buffers. */
   readonly bytes: number;
-  /** Largest value `bytes` ever had since the start or `resetPeak`. */
+  /** Largest value `bytes` ever had. */
   readonly peakBytes: number;
   /** Bytes kept for reuse. */
   readonly pooledBytes: number;
@@ -240,12 +240,6 @@ export class BufferPool {
 
   memory(): PoolMemory {
     return { numBuffers: this.#live, bytes: this.#bytes, peakBytes: this.#peak, pooledBytes: this.#pooled };
-  }
-
-  /** Starts a new peak at what is held now. */
-  resetPeak(): void {
-    this.#peak = this.#bytes;
-    this.#windowPeak = this.#bytes;
   }
 }
 

@@ -86,11 +86,6 @@ export function flushEpoch(): number {
   return epoch;
 }
 
-/** Nodes recorded since the last global flush. */
-export function pendingCount(): number {
-  return pendingNodes;
-}
-
 function bytesOf(node: Node): number {
   return sizeOf(node.shape) * dtypeInfo[node.dtype].bytes;
 }

@@ -32,11 +32,6 @@ export function hasRecordings(): boolean {
   return taken !== 0;
 }
 
-/** True if requiresGrad propagates to new nodes. */
-export function gradEnabled(): boolean {
-  return leavesEnabled;
-}
-
 /** Starts a recording. `watchLeaves`: it also follows everything that comes from requiresGrad leaves. */
 export function startRecording(op: string, watchLeaves: boolean): Recording {
   for (let i = 0; i < 31; i++) {

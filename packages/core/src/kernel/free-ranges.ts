@@ -35,8 +35,10 @@ function union(a: RangeList, b: RangeList): RangeList {
 }
 
 /** How many elements loops go through: the product of their extents. */
-export function sizeOf(ranges: RangeList): number {
-  return ranges.reduce((n, r) => n * r.arg.extent, 1);
+export function sizeOf(ranges: Iterable<Range>): number {
+  let product = 1;
+  for (const range of ranges) product *= range.arg.extent;
+  return product;
 }
 
 /** True if both lists are of the same loops in the same order. */

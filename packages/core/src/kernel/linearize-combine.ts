@@ -1,7 +1,7 @@
 /**
  * What a reduction computes in, starts with and does to two numbers.
  */
-import { type DType, dtypeInfo, highest, isFloat, lowest } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, isFloat, neutral } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode, ReduceOp } from './ir.ts';
 import { nodesOf } from './traverse.ts';
@@ -19,20 +19,7 @@ export function isArg(op: ReduceOp): boolean {
 
 /** What a reduction of nothing gives. */
 export function identityOf(e: Exprs, op: ReduceOp, dtype: DType): KNode {
-  switch (op) {
-    case 'sum':
-      return e.constant(dtype, 0);
-    case 'prod':
-      return e.constant(dtype, 1);
-    case 'max':
-    case 'argmax':
-      return e.constant(dtype, lowest(dtype));
-    case 'min':
-    case 'argmin':
-      return e.constant(dtype, highest(dtype));
-    default:
-      return op satisfies never;
-  }
+  return e.constant(dtype, neutral(op === 'argmax' ? 'max' : op === 'argmin' ? 'min' : op, dtype));
 }
 
 /** Two numbers into one. */

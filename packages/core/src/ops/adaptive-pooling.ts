@@ -2,6 +2,7 @@
  * Pooling to a given size: the windows follow from the sizes, floor(i n / m) to ceil((i + 1) n / m) for the i-th of m windows over n elements,
  * so they may overlap and differ in size by one. Source: PyTorch `adaptive_avg_pool2d`.
  */
+import { lowest } from '../shape/dtype.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
@@ -16,7 +17,6 @@ import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { checkImage, fromChannelsFirst, type Layout, readLayout, toChannelsFirst } from './image.ts';
 import type { WithIndices } from './max-pooling.ts';
-import { lowest } from './pool-window.ts';
 
 /** Size of the result: a number for all spatial axes, or one per axis; null keeps the input's. */
 export type AdaptiveSize = number | readonly (number | null)[];
@@ -207,7 +207,7 @@ export function adaptiveMaxPool2d(
   return compose('adaptiveMaxPool2d', () => {
     const node = nodeOf(x);
     const a = adaptive('adaptiveMaxPool2d', 2, node, size, settings);
-    const view = a.windows(lowest(node.dtype));
+    const view = a.windows(Number(lowest(node.dtype)));
     const largest = wrap(fromChannelsFirst(p.reduce(view, 'max', innerAxes(2), 'first'), a.layout));
     if (!settings.returnIndices) return largest;
     // The winner's place in its window picks the position of that place.

@@ -1,6 +1,7 @@
 /**
  * The largest value of sliding windows, its place, and the way back. Of equal maxima the first one counts; NaN wins.
  */
+import { lowest } from '../shape/dtype.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
@@ -14,15 +15,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { checkImage, fromChannelsFirst, type Layout, type PerAxis, readLayout, toChannelsFirst } from './image.ts';
 import { safeIndex } from './index-argument.ts';
-import {
-  type Geometry,
-  geometry,
-  lowest,
-  type PoolSettings,
-  type PoolWindow,
-  windowAxes,
-  windows,
-} from './pool-window.ts';
+import { type Geometry, geometry, type PoolSettings, type PoolWindow, windowAxes, windows } from './pool-window.ts';
 
 /** Options that ask for the positions of the maxima too. */
 export interface WithIndices {
@@ -39,7 +32,7 @@ function maxPool(
   return compose(op, () => {
     const node = nodeOf(x);
     const g = geometry(op, rank, node, window, settings);
-    const view = windows(g.image, g, lowest(node.dtype));
+    const view = windows(g.image, g, Number(lowest(node.dtype)));
     const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), 'first'), g.layout));
     const wanted =
       settings.returnIndices ||

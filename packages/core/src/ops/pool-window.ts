@@ -9,7 +9,6 @@ import { dilated } from '../graph/infer-conv.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { perAxis } from '../shape/axes.ts';
-import { type DType, isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
 import {
@@ -95,13 +94,6 @@ export function geometry(op: string, rank: number, x: Node, window: PoolWindow, 
 export function windows(image: Node, g: Geometry, value: number): Node {
   const padded = p.pad(image, [0, 0, ...g.low], [0, 0, ...g.high.map((n, i) => n + (g.over[i] as number))], value);
   return makeNode('window', [padded], { size: g.size, stride: g.stride, dilation: g.dilation });
-}
-
-/** What no element is below. */
-export function lowest(dtype: DType): number {
-  if (isFloat(dtype)) return Number.NEGATIVE_INFINITY;
-  if (dtype.startsWith('u')) return 0;
-  return -(2 ** (Number(dtype.slice(3)) - 1));
 }
 
 /** Axes of the elements of each window. */

@@ -11,7 +11,7 @@ import { compose } from '../graph/scope.ts';
 import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { scatterPrimitive } from '../primitives/scatter.ts';
 import { checkShape } from '../shape/axes.ts';
-import { type DType, dtypeInfo, highest, isFloat, lowest } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, isFloat, neutral } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { checkNames } from '../shape/options.ts';
@@ -96,22 +96,6 @@ const combinations: Readonly<Record<ScatterReduction, Combination>> = {
   amax: 'max',
   amin: 'min',
 };
-
-/** What an element that takes no part is. */
-function neutral(kind: Combination, dtype: DType): number | bigint {
-  switch (kind) {
-    case 'sum':
-      return 0;
-    case 'prod':
-      return 1;
-    case 'max':
-      return lowest(dtype);
-    case 'min':
-      return highest(dtype);
-    default:
-      return kind satisfies never;
-  }
-}
 
 /** A scatter in which updates of one place are combined, in 32 bits at least. */
 function combined({ base, places, updates }: Flat, kind: Combination, self: Node): Node {

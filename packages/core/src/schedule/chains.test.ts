@@ -8,7 +8,8 @@ import { release, retain } from '../graph/counting.ts';
 import type { Program } from '../kernel/ir.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { mostValues } from './order.ts';
-import { flushNodes, readNode, stats, uploadNode } from './runtime.ts';
+import { flushNodes } from './fixtures/flush-nodes.ts';
+import { readNode, stats, uploadNode } from './runtime.ts';
 
 let scalars: number[] = [];
 const nodes: Node[] = [];

@@ -2,7 +2,8 @@
  * Contractions: their loops are those of a kernel that uses every result once (that kernel is then their epilogue), or
  * their own.
  */
-import { type Demand, extentOf } from './draft.ts';
+import { sizeOf } from '../kernel/free-ranges.ts';
+import type { Demand } from './draft.ts';
 import type { Partition } from './partition.ts';
 import { rangesOf } from './places.ts';
 import type { PlanNode } from './plan-graph.ts';
@@ -29,7 +30,7 @@ function epilogueFor(p: Partition, node: PlanNode): Demand | null {
     if (kernel.closed || kernel.reductions > 0 || kernel.contraction !== null || demand.operand || demand.gate !== null)
       continue;
     if (best !== null && best.kernel.id > kernel.id) continue;
-    if (extentOf(kernel.axes) !== node.size || kernel.stores.some((s) => s.ranges.length !== kernel.axes.length))
+    if (sizeOf(kernel.axes) !== node.size || kernel.stores.some((s) => s.ranges.length !== kernel.axes.length))
       continue;
     if (p.onlyDemand(kernel, node) !== demand) continue;
     const ranges = rangesOf(p.context, demand);

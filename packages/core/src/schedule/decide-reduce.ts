@@ -4,6 +4,7 @@
  * This is what makes softmax, layer norm and losses one kernel: the reduction's index depends only on the outer loops of
  * the kernel, so it runs between them and the inner loops.
  */
+import { isBelow } from './reach.ts';
 import type { Range } from '../kernel/expr.ts';
 import { mostReductions, smallWork } from './cost.ts';
 import type { Demand, KernelDraft } from './draft.ts';
@@ -85,16 +86,5 @@ function placeFor(p: Partition, demand: Demand): Place | null {
 
 /** True if computing `node` needs `other`. */
 function dependsOn(node: PlanNode, other: PlanNode): boolean {
-  const seen = new Set<PlanNode>([node]);
-  const stack = [node];
-  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-    if (at === other) return true;
-    for (const s of at.src) {
-      if (s.index >= other.index && !seen.has(s)) {
-        seen.add(s);
-        stack.push(s);
-      }
-    }
-  }
-  return false;
+  return isBelow(node, other, ({ src }) => src.filter((s) => s.index >= other.index));
 }

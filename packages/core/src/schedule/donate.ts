@@ -9,48 +9,46 @@ import { flatten } from './index-map.ts';
 import type { Unit } from './order.ts';
 import type { Partition } from './partition.ts';
 import type { PlanNode } from './plan-graph.ts';
+import { isBelow } from './reach.ts';
 
 /** From output to the leaf whose memory it takes. */
 export type Donations = ReadonlyMap<PlanNode, PlanNode>;
 
-/** Finds donations. `outputs` get buffers of their own; `log` is told why a leaf that could be donated is not. */
+/** Finds donations. `outputs` get buffers of their own, `pinned` have an output that is a view of them. */
 export function findDonations(
   p: Partition,
   units: readonly Unit[],
   outputs: ReadonlySet<PlanNode>,
   pinned: ReadonlySet<PlanNode>,
-  log?: (leaf: PlanNode, why: string) => void,
 ): Donations {
   const donations = new Map<PlanNode, PlanNode>();
   const position = new Map(units.flatMap((unit, i) => unit.map((kernel): [KernelDraft, number] => [kernel, i])));
   for (const leaf of p.graph.nodes) {
-    if (leaf.leaf === null || !leaf.leaf.donatable) continue;
-    const found = pinned.has(leaf) ? 'an output is a view of it' : outputFor(p, leaf, position, outputs, donations);
-    if (typeof found === 'string') log?.(leaf, found);
-    else donations.set(found, leaf);
+    if (leaf.leaf === null || !leaf.leaf.donatable || pinned.has(leaf)) continue;
+    const found = outputFor(p, leaf, position, outputs, donations);
+    if (found !== null) donations.set(found, leaf);
   }
   return donations;
 }
 
-/** The output that may take the leaf's memory, or the reason why there is none. */
+/** The output that may take the leaf's memory, or null. */
 function outputFor(
   p: Partition,
   leaf: PlanNode,
   position: ReadonlyMap<KernelDraft, number>,
   outputs: ReadonlySet<PlanNode>,
   taken: Donations,
-): PlanNode | string {
+): PlanNode | null {
   const demands = p.demandsOf(leaf);
   let last: Demand | null = null;
   const at = (kernel: KernelDraft): number => position.get(kernel) as number;
   for (const demand of demands) if (last === null || at(demand.kernel) > at(last.kernel)) last = demand;
-  if (last === null) return 'it is not read by index';
+  if (last === null) return null;
   const { kernel } = last;
-  for (const demand of demands)
-    if (demand.kernel !== kernel && at(demand.kernel) === at(kernel)) return 'kernels that run side by side read it';
-  for (const reader of p.readersOf(leaf)) if (at(reader) >= at(kernel)) return 'it is gathered from';
-  if (last.gate !== null || last.operand || p.onlyDemand(kernel, leaf) !== last)
-    return 'its last kernel reads it in several places';
+  // Read by kernels that run side by side, gathered from, or read in several places.
+  for (const demand of demands) if (demand.kernel !== kernel && at(demand.kernel) === at(kernel)) return null;
+  for (const reader of p.readersOf(leaf)) if (at(reader) >= at(kernel)) return null;
+  if (last.gate !== null || last.operand || p.onlyDemand(kernel, leaf) !== last) return null;
   const { e } = p.context;
   const info = leaf.leaf as NonNullable<PlanNode['leaf']>;
   const read = flatten(e, leaf.shape, last.index, info.strides, info.shift);
@@ -65,21 +63,10 @@ function outputFor(
     if (!outputs.has(node) || taken.has(node) || node.dtype !== leaf.dtype || node.size !== info.span) continue;
     if (flatten(e, node.shape, place) === read) return node;
   }
-  return 'no output of its last kernel has its size and order';
+  return null;
 }
 
 /** True if computing one demand takes the other's value. */
 function needs(demand: Demand, other: Demand): boolean {
-  const seen = new Set<Demand>([demand]);
-  const stack = [demand];
-  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-    if (at === other) return true;
-    for (const part of at.staged === null ? at.parts : [at.staged.from]) {
-      if (!seen.has(part)) {
-        seen.add(part);
-        stack.push(part);
-      }
-    }
-  }
-  return false;
+  return isBelow(demand, other, ({ staged, parts }) => (staged === null ? parts : [staged.from]));
 }

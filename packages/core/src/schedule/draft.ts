@@ -157,9 +157,3 @@ export function loopsOver(
 export function reaches(from: KernelDraft, to: KernelDraft): boolean {
   return from === to || from.context.reach.leads(from.id, to.id);
 }
-
-export function extentOf(ranges: Iterable<Range>): number {
-  let product = 1;
-  for (const range of ranges) product *= range.arg.extent;
-  return product;
-}

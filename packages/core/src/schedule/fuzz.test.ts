@@ -11,7 +11,8 @@ import { rowMajorStrides, sizeOf } from '../shape/view.ts';
 import { type Values, valuesOf } from '../testing/graph-values.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { growGraph } from './fixtures/random-graph.ts';
-import { flush, flushNodes, readNode, stats, uploadNode } from './runtime.ts';
+import { flushNodes } from './fixtures/flush-nodes.ts';
+import { flush, readNode, stats, uploadNode } from './runtime.ts';
 
 const runs = Number(process.env.FUZZ_RUNS ?? 60);
 

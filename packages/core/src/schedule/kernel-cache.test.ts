@@ -7,7 +7,8 @@ import * as p from '../graph/primitives.ts';
 import { retain } from '../graph/counting.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
-import { clearPlans, flushNodes, readNode, stats, uploadNode } from './runtime.ts';
+import { flushNodes } from './fixtures/flush-nodes.ts';
+import { clearPlans, readNode, stats, uploadNode } from './runtime.ts';
 
 let compiled = 0;
 let released = 0;

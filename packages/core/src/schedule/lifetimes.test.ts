@@ -11,7 +11,6 @@ import { release, retain } from '../graph/counting.ts';
 import { trackHandle, type TrackedHandle } from '../graph/recorder.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { flush, readNode, readNodeSync, stats, uploadNode } from './runtime.ts';
-import { setScheduleLog } from './run.ts';
 import { matmul } from './fixtures/models.ts';
 
 let engine: IEngine;
@@ -125,17 +124,6 @@ describe('donation', () => {
       flush();
       expect(await values(z.node)).toEqual([50, 60]);
     }
-  });
-
-  it('says why not, when asked', () => {
-    const messages: string[] = [];
-    setScheduleLog((message) => messages.push(message));
-    const x = leaf([1, 2, 3, 4], [2, 2]);
-    hold(p.sub(x.node, p.reduce(x.node, 'max', [0])));
-    x.dispose();
-    flush();
-    setScheduleLog(null);
-    expect(messages.join()).toMatch(/\[donation\] float32 \[2,2\]: /);
   });
 
   it('waits while a node kept for its history still needs the input', async () => {

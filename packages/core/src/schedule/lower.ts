@@ -113,8 +113,7 @@ export function lowerKernels(
     }
     for (const demand of p.demandsOf(node)) {
       if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
-      if (demand.inline || (node.role === 'leaf' && node.leaf === null))
-        demand.value = node.scalar >= 0 ? scalar(demand) : makeValue(context, demand);
+      if (demand.inline || (node.role === 'leaf' && node.leaf === null)) demand.value = makeValue(context, demand);
       else demand.value = load(demand, node, demand.index, demand.gate);
     }
     for (const demand of p.demandsOf(node)) {

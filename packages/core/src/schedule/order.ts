@@ -4,7 +4,8 @@
  * A unit is one or more drafts that become one kernel side by side: many small kernels of an optimizer step cost a few
  * launches that way. Drafts are put together only where no way leads from one unit to the other.
  */
-import { type KernelDraft, extentOf } from './draft.ts';
+import { sizeOf } from '../kernel/free-ranges.ts';
+import type { KernelDraft } from './draft.ts';
 import type { Partition } from './partition.ts';
 import type { PlanNode } from './plan-graph.ts';
 
@@ -73,7 +74,7 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
 
 function workOf(p: Partition, kernel: KernelDraft): number {
   return kernel.stores.reduce(
-    (sum, s) => sum + extentOf(s.ranges) * (1 + (p.facts.cost[s.demand.node.index] as number)),
+    (sum, s) => sum + sizeOf(s.ranges) * (1 + (p.facts.cost[s.demand.node.index] as number)),
     0,
   );
 }

@@ -8,14 +8,14 @@
  * front. The rules for each role are in decide-*.ts; this file has the sweep and what the rules share.
  */
 import { Exprs, type Range } from '../kernel/expr.ts';
-import { FreeRanges } from '../kernel/free-ranges.ts';
+import { FreeRanges, sizeOf } from '../kernel/free-ranges.ts';
 import type { KNode } from '../kernel/ir.ts';
 import { anchorLoops } from './anchor-loops.ts';
 import { type Facts, factsOf } from './cost.ts';
 import { decideContraction } from './decide-contraction.ts';
 import { decideElementwise } from './decide-elementwise.ts';
 import { decideReduce } from './decide-reduce.ts';
-import { type Demand, type DraftContext, extentOf, KernelDraft, loopsOver, reaches } from './draft.ts';
+import { type Demand, type DraftContext, KernelDraft, loopsOver, reaches } from './draft.ts';
 import { bothGates, type Index } from './index-map.ts';
 import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 import { isBakedIn, type PlanGraph, type PlanNode } from './plan-graph.ts';
@@ -267,7 +267,7 @@ export class Partition {
     const { kernel, node } = demand;
     if (kernel.closed || demand.operand || demand.gate !== null) return false;
     const ranges = rangesOf(this.context, demand);
-    if (ranges === null || extentOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range)))
+    if (ranges === null || sizeOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range)))
       return false;
     if (ranges.length === kernel.axes.length) return true;
     // A smaller store cannot be part of a contraction's epilogue.

@@ -4,10 +4,11 @@
  * Loops of a kernel may be reordered so that those of a "row" come first; a row's reductions and smaller stores then run
  * once per turn of the outer loops. Rows of one kernel are nested in each other.
  */
+import { sizeOf } from '../kernel/free-ranges.ts';
 import type { Range } from '../kernel/expr.ts';
 import { idOf } from '../kernel/node.ts';
 import { fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
-import { type Demand, type DraftContext, extentOf, type KernelDraft } from './draft.ts';
+import type { Demand, DraftContext, KernelDraft } from './draft.ts';
 import { flatten, injectiveRanges } from './index-map.ts';
 
 /** Ranges that the demand's position runs through without repetition, or null. */
@@ -61,8 +62,8 @@ export function placeOf(context: DraftContext, demand: Demand, depth: number): s
 export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: number): boolean {
   const inside = new Set(ranges);
   if (!kernel.rows.every((row) => contains(row, inside) || contains(inside, row))) return false;
-  const rows = extentOf(ranges);
-  const size = extentOf(kernel.axes);
+  const rows = sizeOf(ranges);
+  const size = sizeOf(kernel.axes);
   if (size + kernel.reduced + rows * reduced <= smallWork) return true;
   const innermost = kernel.axes[kernel.axes.length - 1] as Range;
   // What a row has inside runs by itself once something comes before it: chunks of a few long sums would lose what they were cut for.

@@ -68,8 +68,6 @@ export interface PlanOptions {
   readonly engine: IEngine;
   readonly kernels: KernelCache;
   readonly elementBytes: readonly number[];
-  /** Told why memory that could be reused is not, and the like. */
-  readonly log?: ((message: string) => void) | undefined;
 }
 
 /** Makes the plan of a cone. Throws CompileError where the engine refuses a kernel; nothing is kept then. */
@@ -83,9 +81,7 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
   const viewed = new Set<PlanNode>();
   for (const { base } of places) if (base !== null) (base.leaf === null ? bases : viewed).add(base);
   const { partition, units } = partitionWithin(graph, caps.maxBindings);
-  const donations = findDonations(partition, units, bases, viewed, (leaf, why) =>
-    options.log?.(`[donation] ${leaf.dtype} [${leaf.shape}]: ${why}`),
-  );
+  const donations = findDonations(partition, units, bases, viewed);
   const kernels = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
   const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, options));
 

@@ -44,3 +44,14 @@ export class Reach {
     }
   }
 }
+
+/** True if `to` is `from`, or among what its sources lead to. */
+export function isBelow<T>(from: T, to: T, sourcesOf: (at: T) => readonly T[]): boolean {
+  const seen = new Set([from]);
+  // A Set visits what is added while it is walked.
+  for (const at of seen) {
+    if (at === to) return true;
+    for (const source of sourcesOf(at)) seen.add(source);
+  }
+  return false;
+}

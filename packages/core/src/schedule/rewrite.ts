@@ -4,11 +4,11 @@
  */
 import { sameShape } from '../shape/broadcast.ts';
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
-import { type DType, isSmallFloat, widenedFloat } from '../shape/dtype.ts';
+import { type DType, isSmallFloat, widenedFloat, neutral } from '../shape/dtype.ts';
 import { isRowMajor, type Shape, sizeOf } from '../shape/view.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { splitDilated } from './split-dilated.ts';
-import { identityOf, splitArgReduce, splitReduce } from './split-reduce.ts';
+import { splitArgReduce, splitReduce } from './split-reduce.ts';
 
 type Rule<P extends PrimitiveName> = (
   graph: PlanGraph,
@@ -113,7 +113,7 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   reduce: (graph, attr, src, shape, dtype) => {
     const x = first(src);
     const size = sizeOf(shape);
-    if (x.size === 0) return graph.constant(identityOf(attr.op, dtype), shape, dtype);
+    if (x.size === 0) return graph.constant(neutral(attr.op, dtype), shape, dtype);
     if (x.size === size) return graph.reshape(x, shape);
     const sums = attr.op === 'sum' || attr.op === 'prod';
     if (!sums || !isSmallFloat(dtype)) return splitReduce(graph, x, attr, shape, size);

@@ -8,9 +8,6 @@ import type { EngineState } from './engine-state.ts';
 import { execute } from './execute.ts';
 import { makePlan, type Plan } from './plan.ts';
 
-/** Misses after which each further one is reported to the debug log. */
-const suspiciousMisses = 64;
-
 /** Kernels kept per engine: compiled code takes tens of kilobytes. */
 const kernelLimit = 4096;
 
@@ -24,12 +21,6 @@ export const mostWaits = 3;
 export type Patience = boolean | 'memory';
 
 const cone = new Cone();
-let log: ((message: string) => void) | null = null;
-
-/** Reports why memory was not reused, new plans after many, and the like; null stops it. For finding slow programs. */
-export function setScheduleLog(next: ((message: string) => void) | null): void {
-  log = next;
-}
 
 /**
  * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
@@ -91,15 +82,10 @@ function planOf(state: EngineState): Plan {
     return plan;
   }
   state.planMisses++;
-  if (state.planMisses > suspiciousMisses)
-    log?.(
-      `[plan] miss ${state.planMisses} after ${state.planHits} hits, ${cone.count} nodes: do shapes change at every step?`,
-    );
   plan = makePlan(cone, {
     engine: state.engine,
     kernels: state.kernelCache,
     elementBytes: state.elementBytes,
-    log: log ?? undefined,
   });
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);

@@ -5,7 +5,8 @@ import type { Node } from '../graph/node.ts';
 import { add, binary, constant, expand, mul, permute, reduce, reshape, scalar, unary } from '../graph/primitives.ts';
 import { release, retain } from '../graph/counting.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
-import { flushNodes, readNode, stats, uploadNode } from './runtime.ts';
+import { flushNodes } from './fixtures/flush-nodes.ts';
+import { readNode, stats, uploadNode } from './runtime.ts';
 
 function leaf(values: readonly number[], shape: readonly number[]): Node {
   const node = uploadNode(Float32Array.from(values), shape, 'float32');

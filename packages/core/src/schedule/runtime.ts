@@ -20,7 +20,7 @@ import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { beginRead, stateOf, takeForOld } from './engine-state.ts';
-import { type Failure, readFailed, waitFor } from './failed.ts';
+import { type Failure, readFailed } from './failed.ts';
 import { goneError, isGone } from './lost.ts';
 import { placeOfNode } from './holding.ts';
 import { advance } from './placement.ts';
@@ -93,19 +93,6 @@ export function flush(): void {
   failure ??= takeLate();
   if (failure !== null) throw failure.error;
   shadow();
-}
-
-/**
- * Realises these nodes; everything else that is pending stays so, except results too dear to compute again. Nodes that must wait for
- * another engine are realised when its data has arrived.
- */
-export function flushNodes(nodes: readonly Node[]): void {
-  const wanted = [...new Set(nodes)].filter((node) => node.storage === null);
-  if (wanted.length === 0) return;
-  if (isWaiting()) resume();
-  goOn(false);
-  const arrival = advance(wanted, 'partial');
-  if (arrival !== null) waitFor(wanted, arrival);
 }
 
 /**

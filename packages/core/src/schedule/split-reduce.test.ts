@@ -1,6 +1,6 @@
 /** Positions of extremes of many elements are found in chunks; the answer is that of one walk over all of them. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { argMax, argMin, getEngine, setEngine, stats, tensor } from '../index.ts';
+import { all, any, argMax, argMin, type DType, getEngine, max, min, prod, setEngine, stats, tensor } from '../index.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { splitPositionsLeast as least } from './split-reduce.ts';
 
@@ -59,4 +59,32 @@ describe('the position of an extreme among many elements', () => {
     const got = await argMax(tensor(data).reshape([a, b, c]), [0, 2]).data();
     expect([...got]).toEqual([0, 1, 2].map((j) => position(data.filter((_, i) => Math.floor(i / c) % b === j))));
   });
+});
+
+// So many that parts are filled up: no whole number of parts is near.
+const odd = 8209;
+
+it.each<[DType, number | bigint, number | bigint]>([
+  ['int8', -128, 127],
+  ['uint8', 0, 255],
+  ['int16', -(2 ** 15), 2 ** 15 - 1],
+  ['uint16', 0, 2 ** 16 - 1],
+  ['int32', -(2 ** 31), 2 ** 31 - 1],
+  ['uint32', 0, 2 ** 32 - 1],
+  ['int64', -(2n ** 63n), 2n ** 63n - 1n],
+  ['uint64', 0n, 2n ** 64n - 1n],
+  ['float32', Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
+])('the extremes of many %s are theirs, not those of what parts are filled up with', async (dtype, least, most) => {
+  const of = (value: number | bigint) => tensor(Array.from({ length: odd }, () => value) as number[], { dtype });
+  const before = stats(getEngine()).kernels;
+  expect(await max(of(least)).item()).toBe(least);
+  expect(stats(getEngine()).kernels - before).toBe(2);
+  expect(await min(of(most)).item()).toBe(most);
+  const one = typeof least === 'bigint' ? 1n : 1;
+  expect(await prod(of(one)).item()).toBe(one);
+});
+
+it('all and any of many', async () => {
+  const of = (value: boolean) => tensor(Array.from({ length: odd }, () => value));
+  expect([await all(of(true)).item(), await any(of(false)).item()].map(Boolean)).toEqual([true, false]);
 });

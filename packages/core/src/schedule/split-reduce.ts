@@ -5,7 +5,7 @@
  * them. Only the graph changes here: the second step may fuse with whatever uses the result.
  */
 import type { Attrs } from '../graph/attrs.ts';
-import { type DType, isFloat } from '../shape/dtype.ts';
+import { neutral } from '../shape/dtype.ts';
 import { dropAxes } from '../shape/axes.ts';
 import type { Shape } from '../shape/view.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
@@ -30,30 +30,6 @@ const enoughGroups = 16;
 /** Columns, and rows, below which nothing is gained; columns of one group. */
 const leastWidth = 32;
 const widest = 4096;
-
-/** Value that changes nothing when combined. */
-export function identityOf(op: ReduceAttr['op'], dtype: DType): number | bigint {
-  switch (op) {
-    case 'sum':
-      return 0;
-    case 'prod':
-      return 1;
-    case 'max':
-    case 'min':
-      break;
-    default:
-      return op satisfies never;
-  }
-  if (isFloat(dtype)) return op === 'max' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
-  if (dtype === 'bool') return op === 'max' ? 0 : 1;
-  const bits = Number(/\d+$/.exec(dtype)?.[0] ?? 32);
-  if (bits === 64) {
-    const [low, high] = dtype === 'uint64' ? [0n, 2n ** 64n - 1n] : [-(2n ** 63n), 2n ** 63n - 1n];
-    return op === 'max' ? low : high;
-  }
-  if (dtype.startsWith('u')) return op === 'max' ? 0 : 2 ** bits - 1;
-  return op === 'max' ? -(2 ** (bits - 1)) : 2 ** (bits - 1) - 1;
-}
 
 /** Neighbouring reduced axes: they count as one. */
 interface Run {
@@ -138,7 +114,7 @@ function inChunks(
     const high = merged.map((_, axis) => (axis === run.first ? missing : 0));
     const low = merged.map(() => 0);
     const filled = merged.map((n, axis) => n + (high[axis] as number));
-    value = graph.make('pad', { low, high, value: identityOf(attr.op, x.dtype) }, [value], filled, x.dtype);
+    value = graph.make('pad', { low, high, value: neutral(attr.op, x.dtype) }, [value], filled, x.dtype);
   }
   value = graph.reshape(value, [...x.shape.slice(0, run.first), chunks, length, ...x.shape.slice(run.last + 1)]);
   const removed = run.last - run.first + 1;

@@ -10,7 +10,8 @@ import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { sizeOf } from '../shape/view.ts';
 import { type Values, valuesOf } from '../testing/graph-values.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
-import { flush, flushNodes, readNode, stats, uploadNode } from './runtime.ts';
+import { flushNodes } from './fixtures/flush-nodes.ts';
+import { flush, readNode, stats, uploadNode } from './runtime.ts';
 import { adam, type AdamState, cnnLoss, gradients, layerNorm, softmax } from './fixtures/models.ts';
 
 const leaves = new Map<Node, Values>();

@@ -115,3 +115,19 @@ export function highest(dtype: DType): number | bigint {
   const bits = 8 * bytes - (kind === 'int' ? 1 : 0);
   return bytes === 8 ? 2n ** BigInt(bits) - 1n : 2 ** bits - 1;
 }
+
+/** What changes nothing when it is combined with a value of the dtype: what a reduction of nothing gives. */
+export function neutral(op: 'sum' | 'prod' | 'max' | 'min', dtype: DType): number | bigint {
+  switch (op) {
+    case 'sum':
+      return 0;
+    case 'prod':
+      return 1;
+    case 'max':
+      return lowest(dtype);
+    case 'min':
+      return highest(dtype);
+    default:
+      return op satisfies never;
+  }
+}

@@ -3,7 +3,7 @@
  */
 import type { KNode } from '../kernel/ir.ts';
 import { combined } from '../kernel/linearize-combine.ts';
-import { type DType, highest, isFloat, lowest } from '../shape/dtype.ts';
+import { type DType, isFloat, neutral } from '../shape/dtype.ts';
 import type { TensorView } from './lines.ts';
 import type { ProgramWriter } from './program-set.ts';
 
@@ -28,20 +28,8 @@ export interface ScanSpec {
 
 /** What a scan starts from; the next element combined with it is that element. */
 export function scanIdentity(op: ScanOp, dtype: DType): number | bigint {
-  switch (op) {
-    case 'sum':
-      return isFloat(dtype) ? -0 : 0;
-    case 'linear':
-      return 0;
-    case 'prod':
-      return 1;
-    case 'max':
-      return lowest(dtype);
-    case 'min':
-      return highest(dtype);
-    default:
-      return op satisfies never;
-  }
+  if (op === 'linear') return 0;
+  return op === 'sum' && isFloat(dtype) ? -0 : neutral(op, dtype);
 }
 
 /** The running value after an element. */

@@ -15,7 +15,7 @@ export class HostBuffer implements EngineBuffer {
   }
 }
 
-/** Counts of buffers and bytes, with the peak since `resetPeak`. */
+/** Counts of buffers and bytes, and the peak. */
 export class HostMemory {
   readonly #engine: string;
   readonly #keepsData: boolean;
