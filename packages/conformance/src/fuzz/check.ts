@@ -6,7 +6,7 @@ import type { NDArray } from '../oracle/ndarray.ts';
 import { makeRandom } from '../oracle/random.ts';
 import { evaluate, orderedValues, sensitivity } from './evaluate.ts';
 import { execute, type Outcome } from './execute.ts';
-import type { Program } from './program.ts';
+import { observed, type Program } from './program.ts';
 
 export interface CheckOptions {
   /** Functions and sums have IEEE rounding, so bits do not depend on what is fused. */
@@ -56,7 +56,7 @@ export async function check(program: Program, { exact, scale = 1 }: CheckOptions
   const base = evaluate(program);
   const close = (outcomes: readonly Outcome[], runs: number, seed: number): string | null => {
     const moved = sensitivity(program, base, makeRandom(seed), runs, scale);
-    for (const [i, id] of program.outputs.entries()) {
+    for (const [i, id] of observed(program).entries()) {
       const problem = differs(outcomes[i] as Outcome, base.get(id) as NDArray, moved.get(id) as NDArray);
       if (problem !== null) return `t${id}: ${problem}`;
     }
@@ -71,7 +71,7 @@ export async function check(program: Program, { exact, scale = 1 }: CheckOptions
     if (problem !== null) throw new Error(name + problem);
   }
   const ordered = orderedValues(program.steps);
-  for (const [i, id] of program.outputs.entries()) {
+  for (const [i, id] of observed(program).entries()) {
     if (!exact || !ordered.has(id)) continue;
     const [a, b] = [fused[i] as Outcome, eager[i] as Outcome];
     const bad = a.values.findIndex((x, at) => x !== b.values[at] && !(Number.isNaN(x) && Number.isNaN(b.values[at])));

@@ -9,7 +9,7 @@ import type { DType } from '@polygrad/core';
 import { fromBits, integerFormat, isSmallFloat, nearest, wrap } from '../oracle/formats.ts';
 import { map, type NDArray } from '../oracle/ndarray.ts';
 import type { Random } from '../oracle/random.ts';
-import { type Program, type Step, uses } from './program.ts';
+import { observed, type Program, type Step, uses } from './program.ts';
 
 /** Half the distance of 1 to the next number of a float dtype; 0 for the others. */
 export function unit(dtype: DType): number {
@@ -97,11 +97,11 @@ export function sensitivity(
   scale = 1,
 ): Map<number, NDArray> {
   const moved = new Map<number, number[]>(
-    program.outputs.map((id) => [id, (base.get(id) as NDArray).data.map(() => 0)]),
+    observed(program).map((id) => [id, (base.get(id) as NDArray).data.map(() => 0)]),
   );
   for (let run = 0; run < runs; run++) {
     const other = evaluate(program, random, scale);
-    for (const id of program.outputs) {
+    for (const id of moved.keys()) {
       const [a, b] = [base.get(id) as NDArray, other.get(id) as NDArray];
       const worst = moved.get(id) as number[];
       a.data.forEach((x, i) => {

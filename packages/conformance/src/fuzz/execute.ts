@@ -11,6 +11,9 @@ export interface Outcome {
   readonly values: readonly number[];
 }
 
+/** Nodes that may wait where nobody says otherwise (core/src/graph/recorder.ts). */
+const usualLimit = 4096;
+
 export type Handles = Map<number, Tensor>;
 
 /** The input of a step as a tensor. */
@@ -58,13 +61,28 @@ export function record(step: Step, handles: Handles): void {
   }
 }
 
-/** The outputs of a program. Whatever happens, no handle is left. */
+async function read(t: Tensor): Promise<Outcome> {
+  const [shape, dtype, data] = [[...t.shape], t.dtype, t.data()];
+  return { shape, dtype, values: numbersOf(dtype, await data) };
+}
+
+/** What a program gives, in the order of `observed`. Whatever happens, no handle is left. */
 export async function execute(program: Program): Promise<Outcome[]> {
   const handles: Handles = new Map();
+  const begun: Promise<Outcome>[] = [];
+  const peek = (id: number): void => {
+    const reading = read(handles.get(id) as Tensor);
+    reading.catch(() => undefined);
+    begun.push(reading);
+  };
+  if (program.limit !== undefined) pg.setPendingLimits({ nodes: program.limit });
   try {
     if (program.scoped) {
       pg.scope(() => {
-        for (const step of program.steps) record(step, handles);
+        for (const step of program.steps) {
+          if (step.kind === 'peek') peek(step.of as number);
+          else record(step, handles);
+        }
         return program.outputs.map((id) => handles.get(id));
       });
     } else {
@@ -73,6 +91,7 @@ export async function execute(program: Program): Promise<Outcome[]> {
         if (step.kind === 'flush') pg.flush();
         else if (step.kind === 'idle') await pg.idle();
         else if (step.kind === 'read') await handles.get(step.of as number)?.data();
+        else if (step.kind === 'peek') peek(step.of as number);
         else record(step, handles);
         for (const id of ends.get(i) ?? []) {
           handles.get(id)?.dispose();
@@ -80,13 +99,12 @@ export async function execute(program: Program): Promise<Outcome[]> {
         }
       }
     }
-    const outcomes: Outcome[] = [];
-    for (const id of program.outputs) {
-      const t = handles.get(id) as Tensor;
-      outcomes.push({ shape: [...t.shape], dtype: t.dtype, values: numbersOf(t.dtype, await t.data()) });
-    }
+    const outcomes = await Promise.all(begun);
+    for (const id of program.outputs) outcomes.push(await read(handles.get(id) as Tensor));
     return outcomes;
   } finally {
     for (const t of handles.values()) t.dispose();
+    await Promise.allSettled(begun);
+    if (program.limit !== undefined) pg.setPendingLimits({ nodes: usualLimit });
   }
 }

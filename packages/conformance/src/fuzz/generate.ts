@@ -217,13 +217,12 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
     if (value !== null && c.seldom(5)) builder.extra.add(value.id);
   }
   const ends = builder.values.filter((v) => !builder.used.has(v.id) || builder.extra.has(v.id)).map((v) => v.id);
-  return { steps: builder.steps, outputs: ends, scoped };
+  const limit = smooth ? undefined : head.pick([undefined, undefined, 1, 4, undefined, 9]);
+  return { steps: builder.steps, outputs: ends, scoped, ...(limit === undefined ? {} : { limit }) };
 }
 
 function pause(c: Choices, values: readonly Value[], scoped: boolean): Step {
-  const what = c.nat(3);
-  if (scoped || what === 0) return { kind: 'flush' };
-  return what === 1
-    ? { kind: 'read', of: (values[values.length - 1 - c.nat(values.length)] as Value).id }
-    : { kind: 'idle' };
+  const kind = c.pick(scoped ? (['flush', 'peek'] as const) : (['flush', 'peek', 'read', 'idle'] as const));
+  if (kind === 'flush' || kind === 'idle') return { kind };
+  return { kind, of: (values[values.length - 1 - c.nat(values.length)] as Value).id };
 }

@@ -163,11 +163,33 @@ export async function checkGradients(program: Program): Promise<boolean> {
       for (const t of leaves) t.dispose();
       agree('backward()', sum(own), sum(gradient), close);
 
+      const taped = await arraysOf(
+        pg.scope(() => {
+          const tape = new pg.GradientTape();
+          tape.watch(...points);
+          const loss = problem.run(...points);
+          pg.noGrad(() => problem.run(...points));
+          return tape.gradient(loss, [...points]);
+        }),
+      );
+      agree('GradientTape', sum(taped), sum(gradient), close);
+
       const moved = problem.points(problem.at(directions, 1e-3));
       const batch = points.map((t, i) => pg.stack([t, moved[i] as Tensor]));
       const both = await arrayOf(pg.vmap(problem.run)(...batch));
       const one = await arrayOf(pg.scope(() => problem.run(...moved)));
+      const apart = await arraysOf(
+        pg.vmap((...xs: Tensor[]) => pg.grads(problem.run)(...xs) as Tensor[])(...batch) as Tensor[],
+      );
+      const there = await arraysOf(pg.grads(problem.run)(...moved) as Tensor[]);
       pg.dispose([moved, batch]);
+      const part = (half: number): NDArray[] =>
+        apart.map(({ shape, data }) => {
+          const many = data.length / 2;
+          return { shape: shape.slice(1), data: data.slice(half * many, (half + 1) * many) };
+        });
+      agree('gradients in a batch, first', sum(part(0)), sum(gradient), close);
+      if (finite(there) && scale < 1e6) agree('gradients in a batch, second', sum(part(1)), sum(there), 2 * close);
       agree('vmap, first', both.data[0] as number, value, 1e-9 * magnitude + 1e-9);
       if (Number.isFinite(one.data[0] as number))
         agree('vmap, second', both.data[1] as number, one.data[0] as number, 1e-9 * magnitude + 1e-9);
@@ -209,4 +231,10 @@ async function second(
   const products = await arraysOf(pg.hvp(problem.run, [...points], [...directionTensors]) as Tensor[]);
   const forward = products.reduce((s, g, i) => s + dot(g, probes[i] as NDArray), 0);
   agree('hvp and gradient of gradient', forward, sum, 1e-8 * scale + 1e-9);
+  const rate = (...xs: Tensor[]): Tensor => pg.jvp(problem.run, xs, [...directionTensors])[1];
+  const [slopeThere, bend] = pg.jvp(rate, [...points], [...directionTensors]);
+  slopeThere.dispose();
+  const own = products.reduce((s, g, i) => s + dot(g, directions[i] as NDArray), 0);
+  const much = products.reduce((s, g, i) => s + size(g, directions[i] as NDArray), 0);
+  agree('jvp of jvp and hvp', (await arrayOf(bend)).data[0] as number, own, 1e-8 * much + 1e-9);
 }

@@ -60,9 +60,9 @@ export interface AssignStep {
   readonly value: number;
 }
 
-/** Something between operations: all is flushed, the engine is waited for, a value is read, what follows runs in a scope of its own. */
+/** Something between operations: all is flushed, the engine is waited for, a value is read, or its reading begun and not waited for. */
 export interface PauseStep {
-  readonly kind: 'flush' | 'idle' | 'read';
+  readonly kind: 'flush' | 'idle' | 'read' | 'peek';
   readonly of?: number;
 }
 
@@ -74,7 +74,15 @@ export interface Program {
   readonly outputs: readonly number[];
   /** All in one scope, or handles disposed after their last use one by one. */
   readonly scoped: boolean;
+  /** Nodes that are recorded before the library flushes by itself. */
+  readonly limit?: number;
 }
+
+/** Values that are looked at: those whose reading begins on the way, then the outputs. */
+export const observed = ({ steps, outputs }: Program): number[] => [
+  ...steps.flatMap((s) => (s.kind === 'peek' ? [s.of as number] : [])),
+  ...outputs,
+];
 
 /** Numbers of the values that an argument names, in their order. */
 export function refsOf(arg: Arg): number[] {
@@ -135,6 +143,8 @@ function printStep(step: Step): string {
       return 'await pg.idle();';
     case 'read':
       return `await t${step.of}.data();`;
+    case 'peek':
+      return `t${step.of}.data().then(console.log);`;
     default:
       return step satisfies never;
   }
@@ -151,7 +161,12 @@ export function printProgram(program: Program): string {
   const body = program.scoped
     ? [`const [${names}] = pg.scope(() => {`, ...lines.map((l) => `  ${l}`), `  return [${names}];`, '});']
     : lines;
-  return ["import * as pg from '@polygrad/core';", ...body, `for (const t of [${names}]) await t.print();`, ''].join(
-    '\n',
-  );
+  const limit = program.limit === undefined ? [] : [`pg.setPendingLimits({ nodes: ${program.limit} });`];
+  return [
+    "import * as pg from '@polygrad/core';",
+    ...limit,
+    ...body,
+    `for (const t of [${names}]) await t.print();`,
+    '',
+  ].join('\n');
 }
