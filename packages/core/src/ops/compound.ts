@@ -137,6 +137,8 @@ function together(a: TensorLike, b: TensorLike, c: TensorLike): [Node, Node, Nod
 /**
  * input + value * a * b. Source: PyTorch `torch.addcmul`.
  *
+ * @param options value (1); all operands broadcast
+ *
  * @example
  * addcmul(tensor([1]), tensor([2]), tensor([3]), { value: 10 }); // [61]
  */
@@ -157,6 +159,8 @@ export function addcmul(
 
 /**
  * input + value * a / b. Source: PyTorch `torch.addcdiv`.
+ *
+ * @param options value (1); all operands broadcast
  *
  * @example
  * addcdiv(tensor([1]), tensor([6]), tensor([3]), { value: 10 }); // [21]

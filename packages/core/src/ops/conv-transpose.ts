@@ -117,6 +117,9 @@ export function convTranspose2d(x: Tensor, kernel: Tensor, options: ConvTranspos
  *
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
  * @param kernel shape [C, O / groups, kd, kh, kw]
+ * @param options bias, stride, padding, outputPadding, dilation, groups, layout
+ * @returns shape [N, O, D', H', W'] or [N, D', H', W', O], sizes as in convTranspose1d
+ * @throws ShapeError where channels or groups do not fit; ArgumentError for paddings out of range
  *
  * @example
  * convTranspose3d(ones([1, 1, 1, 1, 1]), ones([1, 1, 2, 2, 2])).shape; // [1, 1, 2, 2, 2]

@@ -159,6 +159,9 @@ export function conv2d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  *
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
  * @param kernel shape [O, C / groups, kd, kh, kw]
+ * @param options bias, stride, padding (numbers, triples, 'same' or 'valid'), dilation, groups, layout
+ * @returns shape [N, O, D', H', W'] or [N, D', H', W', O]
+ * @throws ShapeError where channels, groups or sizes do not fit
  *
  * @example
  * conv3d(ones([1, 1, 2, 2, 2]), ones([1, 1, 2, 2, 2])).shape; // [1, 1, 1, 1, 1]
@@ -172,6 +175,9 @@ export function conv3d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  *
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param kernel shape [C * m, 1, kh, kw]: m results per channel
+ * @param options bias, stride, padding, dilation, layout
+ * @returns shape [N, C * m, H', W'] or [N, H', W', C * m]
+ * @throws ShapeError where channels or sizes do not fit
  *
  * @example
  * depthwiseConv2d(ones([1, 2, 2, 2]), ones([2, 1, 2, 2])).shape; // [1, 2, 1, 1]

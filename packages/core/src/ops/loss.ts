@@ -77,6 +77,10 @@ export function between(
 /**
  * The squared difference. Source: PyTorch `mse_loss`.
  *
+ * @param target of the shape of the prediction
+ * @param options reduction: 'mean' (default), 'sum' or 'none'
+ * @returns one number, or the losses of the elements
+ *
  * @example
  * mseLoss(tensor([1, 2]), tensor([1, 4])); // 2
  */
@@ -89,6 +93,10 @@ export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions
 
 /**
  * The absolute difference. Source: PyTorch `l1_loss`.
+ *
+ * @param target of the shape of the prediction
+ * @param options reduction: 'mean' (default), 'sum' or 'none'
+ * @returns one number, or the losses of the elements
  *
  * @example
  * l1Loss(tensor([1, 2]), tensor([1, 4])); // 1

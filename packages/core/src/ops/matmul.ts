@@ -93,6 +93,7 @@ export interface GemmOptions {
  *
  * @param a shape [..., m, k], or [..., k, m] with transA
  * @param b shape [..., k, n], or [..., n, k] with transB
+ * @param options alpha (1), beta (1), c (none; broadcasts to the result), transA and transB (false)
  * @returns shape [..., m, n]
  * @throws ShapeError where sizes do not fit
  *
@@ -136,6 +137,7 @@ function plus(op: string, result: Tensor, c: TensorLike | undefined, beta: Tenso
  *
  * @param a shape [m, n]
  * @param x shape [n], or [m] with transA
+ * @param options alpha (1), beta (1), y (none), transA (false)
  * @returns shape [m], or [n] with transA
  *
  * @example

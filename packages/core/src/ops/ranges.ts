@@ -126,6 +126,9 @@ export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOp
 /**
  * Ones on and below a diagonal, zeros above. Source: NumPy `tri`.
  *
+ * @param columns as many as rows unless given
+ * @param options diagonal (0: the main one), dtype (float32), requiresGrad
+ *
  * @example
  * tri(2); // [[1, 0], [1, 1]]
  */
