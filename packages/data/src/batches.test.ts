@@ -187,6 +187,13 @@ describe('memoryDataset', () => {
     expect(() => memoryDataset({ a: { array: bytes(6) }, b: { array: bytes(3, 2) } })).toThrow(/'b' has 3 rows.*'a' 6/);
     expect(() => memoryDataset({ a: { array: bytes(4) } })).toThrow(/4 elements, the data 6/);
     expect(() => memoryDataset({ a: { array: { ...bytes(), data: new Uint8Array(1) } } })).toThrow(/no axis of rows/);
+    for (const column of [
+      [[1, 2]],
+      undefined,
+      { array: [1, 2] },
+      { array: { dtype: 'float', shape: [1], data: new Float32Array(1) } },
+    ])
+      expect(() => memoryDataset({ a: column as never })).toThrow(/column 'a' holds no array; give \{ array/);
     expect(() => memoryDataset({ a: { array: bytes(6), as: 'float32', std: 0 } })).toThrow(/std is 0/);
   });
 });

@@ -4,7 +4,7 @@
  * A column may be kept in a small type and delivered in another (pixels stay bytes and come out as normalised
  * float32). What order rows are asked for in, and when, is batches.ts.
  */
-import { allocateHost, type HostArray, type HostDType, type HostTypedArray, sizeOf } from './arrays.ts';
+import { allocateHost, HOST_BYTES, type HostArray, type HostDType, type HostTypedArray, sizeOf } from './arrays.ts';
 import { byteMapper } from './byte-table.ts';
 import { DataError } from './errors.ts';
 
@@ -142,6 +142,19 @@ function readRows(reader: RowReader, order: Uint32Array, start: number, end: num
 export function memoryDataset<Names extends string>(columns: Readonly<Record<Names, Column>>): MemoryDataset<Names> {
   const names = Object.keys(columns) as Names[];
   if (names.length === 0) throw new DataError('argument', 'columns', '[dataset] no columns were given');
+  for (const name of names) {
+    const array: Partial<HostArray> | undefined = columns[name]?.array;
+    if (
+      !Array.isArray(array?.shape) ||
+      !ArrayBuffer.isView(array.data) ||
+      !Object.hasOwn(HOST_BYTES, String(array.dtype))
+    )
+      throw new DataError(
+        'argument',
+        name,
+        `[dataset] column '${name}' holds no array; give { array: { dtype: 'float32', shape, data: new Float32Array(...) } }`,
+      );
+  }
   const size = columns[names[0]!].array.shape[0];
   const readers: [Names, RowReader][] = names.map((name) => {
     const column = columns[name];

@@ -168,7 +168,7 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
       if (!sameShape(t.shape, node.shape)) {
         throw new ShapeError(
           'crossEntropy',
-          `target has shape ${showShape(t.shape)}: probabilities need that of the logits ${showShape(node.shape)}`,
+          `target has shape ${showShape(t.shape)} and dtype ${t.dtype}: probabilities need the shape of the logits ${showShape(node.shape)}, class numbers an integer dtype, as cast('int32') gives`,
           [node.shape, t.shape],
         );
       }

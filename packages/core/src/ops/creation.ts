@@ -8,7 +8,7 @@ import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/error
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
 import { checkRange, checkWeak } from '../shape/promotion.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { weakDefault } from '../tensor/operand.ts';
@@ -62,7 +62,7 @@ function flatten(data: readonly NestedInput[]): { shape: number[]; values: (numb
       if (typeof item !== 'number' && typeof item !== 'boolean' && typeof item !== 'bigint') {
         throw new ArgumentError(
           opName('tensor'),
-          `element is no number: ${String(item)}; elements are numbers, booleans or bigints`,
+          `element is no number: ${item instanceof Promise ? 'a promise (await it)' : shown(item)}; elements are numbers, booleans or bigints`,
         );
       }
       values.push(item);

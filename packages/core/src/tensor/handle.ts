@@ -15,7 +15,7 @@ import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
-import { DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
+import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
 import { handleBrand } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import type { Tensor } from './types.ts';
@@ -198,9 +198,25 @@ export class TensorHandle implements TrackedHandle {
   toString(): string {
     return `Tensor ${this.node.dtype} ${showShape(this.node.shape)}${this.disposed ? ' (disposed)' : ''}`;
   }
+
+  /** Values are not here: logs and JSON show what tensor it is. */
+  toJSON(): string {
+    return this.toString();
+  }
+
+  /** In a text it is what it says of itself. As a number it would be NaN, and no comparison true. */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === 'number')
+      throw new ArgumentError('tensor', `a ${this.toString()} is no number: read its value first, with await t.item()`);
+    return this.toString();
+  }
 }
 
 Object.defineProperty(TensorHandle.prototype, handleBrand, { value: true });
+// What Node's console shows.
+Object.defineProperty(TensorHandle.prototype, Symbol.for('nodejs.util.inspect.custom'), {
+  value: TensorHandle.prototype.toString,
+});
 
 /** A new Tensor on a node. It lives until its scope ends, it is disposed, or JavaScript forgets it. */
 export function wrap(node: Node): Tensor {

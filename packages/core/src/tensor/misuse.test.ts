@@ -1,4 +1,5 @@
 /** Wrong arguments of functions that take functions, options, engines and lists: said at the call, and nothing left behind. */
+import { inspect } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import * as pg from '../index.ts';
 import { getEngine, registerBackend, replaceEngine, setEngine } from '../engine/registry.ts';
@@ -99,4 +100,24 @@ it('options, limits, engines and backends are checked', async () => {
   expect(() => loose(pg.unprotect, 5)).toThrow('[unprotect] bad tensors: 5; must be a list of tensors');
   for (const given of [null, { name: 5 }, { name: '' }, { name: 'half', probe: () => 0 }])
     expect(() => loose(registerBackend, given)).toThrow('[registerBackend] not a backend: ');
+});
+
+it('a tensor taken for its value says what it is, and is no number', async () => {
+  const x = await setUp();
+  const text = 'Tensor float32 [2]';
+  expect(`${x}`).toBe(text);
+  expect(`loss ${x}`).toBe(`loss ${text}`);
+  expect(JSON.stringify({ x })).toBe(`{"x":"${text}"}`);
+  expect(inspect([x])).toBe(`[ ${text} ]`);
+  for (const asNumber of [() => Number(x), () => loose(Math.sqrt, x), () => (x as never) > 0])
+    expect(asNumber).toThrow(`[tensor] a ${text} is no number: read its value first, with await t.item()`);
+  expect(() => loose(pg.tensor, [x.sum().item()])).toThrow('[tensor] element is no number: a promise (await it)');
+  expect(() => loose(pg.tensor, [x.item])).toThrow('[tensor] element is no number: a function');
+});
+
+it('class numbers of a float dtype are named as such', async () => {
+  const x = await setUp();
+  expect(() => pg.crossEntropy(x.reshape([1, 2]), pg.tensor([1]))).toThrow(
+    "[crossEntropy] target has shape [1] and dtype float32: probabilities need the shape of the logits [1, 2], class numbers an integer dtype, as cast('int32') gives",
+  );
 });
