@@ -15,6 +15,17 @@ async function values(t: Tensor): Promise<number[]> {
   return Array.from((await t.data()) as Float64Array, (x) => Number(x) + 0);
 }
 
+describe("Huber's loss", () => {
+  it('is curved where the prediction is right, too', async () => {
+    const x = f64([0, 1, 9]);
+    const curvature = (loss: (t: Tensor) => Tensor): Promise<number[]> =>
+      values(pg.grad((t: Tensor) => pg.sum(pg.grad(loss)(t) as Tensor))(x) as Tensor);
+    const target = f64([0, 2, 0]);
+    expect(await curvature((t) => pg.huberLoss(t, target, { delta: 3, reduction: 'sum' }))).toEqual([1, 1, 0]);
+    expect(await curvature((t) => pg.smoothL1Loss(t, target, { beta: 4, reduction: 'sum' }))).toEqual([0.25, 0.25, 0]);
+  });
+});
+
 describe('binary cross entropy', () => {
   it('with logits keeps the small loss of sure and right predictions', async () => {
     const losses = pg.binaryCrossEntropyWithLogits(f32([40, -40, 1000, -1000]), f32([1, 0, 1, 0]), {

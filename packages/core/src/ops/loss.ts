@@ -124,9 +124,11 @@ export function huberLoss(
   checkNames('huberLoss', options, 'reduction delta');
   return between('huberLoss', prediction, target, (x, y) => {
     const delta = given(checkNumber('huberLoss', 'delta', options.delta ?? 1, 0, true), x);
-    const distance = abs(sub(x, y));
+    const difference = sub(x, y);
+    const distance = abs(difference);
     const far = mul(delta, sub(distance, mul(delta, 0.5)));
-    return finish('huberLoss', where(lessEqual(distance, delta), mul(square(distance), 0.5), far), options.reduction);
+    // Not the square of the distance, whose slope has no slope where it is 0.
+    return finish('huberLoss', where(lessEqual(distance, delta), mul(square(difference), 0.5), far), options.reduction);
   });
 }
 
@@ -145,11 +147,12 @@ export function smoothL1Loss(
 ): Tensor {
   checkNames('smoothL1Loss', options, 'reduction beta');
   return between('smoothL1Loss', prediction, target, (x, y) => {
-    const distance = abs(sub(x, y));
+    const difference = sub(x, y);
+    const distance = abs(difference);
     checkNumber('smoothL1Loss', 'beta', options.beta ?? 1, 0);
     if (options.beta === 0) return finish('smoothL1Loss', distance, options.reduction);
     const beta = given(options.beta ?? 1, x);
-    const near = div(mul(square(distance), 0.5), beta);
+    const near = div(mul(square(difference), 0.5), beta);
     return finish(
       'smoothL1Loss',
       where(lessEqual(distance, beta), near, sub(distance, mul(beta, 0.5))),
