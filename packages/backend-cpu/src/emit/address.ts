@@ -7,12 +7,11 @@
  * V8 11.3: for several streams `base + (i << k)` beats a running pointer per stream, because V8 extends every running
  * 32-bit pointer to 64 bits again in each iteration.
  */
-import { type KNode, lowOf } from '@polygrad/core/kernel';
+import { type KNode, linearOf, lowOf } from '@polygrad/core/kernel';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import type { Block, Val } from './lir.ts';
 import type { Context } from './context.ts';
-import type { NodeInfos } from './live.ts';
 
 /** How the counter of a loop looks while its body is lowered: `val + shift`, or just `shift` where it is fully unrolled. */
 export interface LoopVar {
@@ -33,13 +32,11 @@ const maxInductions = 8;
 
 export class Addresses {
   readonly #ctx: Context;
-  readonly #infos: NodeInfos;
   readonly #loops: ReadonlyMap<KNode, LoopVar>;
   readonly #running = new Map<string, Val>();
 
-  constructor(ctx: Context, infos: NodeInfos, loops: ReadonlyMap<KNode, LoopVar>) {
+  constructor(ctx: Context, loops: ReadonlyMap<KNode, LoopVar>) {
     this.#ctx = ctx;
-    this.#infos = infos;
     this.#loops = loops;
   }
 
@@ -48,7 +45,7 @@ export class Addresses {
    * a base of zero with this offset still lies in the zero bytes at the start of memory.
    */
   of(pointer: Val, extra: number, index: KNode, bytes: number, small: boolean): Address {
-    const form = this.#infos.form(index);
+    const form = linearOf(index);
     let offset = form.offset;
     let positive = true;
     const terms: { val: Val; coef: number; loop: LoopVar | null }[] = [];
@@ -86,7 +83,7 @@ export class Addresses {
 
   /** Value of an index that is constant once unrolled loops are counted in, else null. */
   constantIndex(index: KNode): number | null {
-    const form = this.#infos.form(index);
+    const form = linearOf(index);
     let { offset } = form;
     for (let i = 0; i < form.terms.length; i++) {
       const loop = this.#loops.get(form.terms[i]!);

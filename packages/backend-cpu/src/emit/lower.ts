@@ -52,7 +52,7 @@ class Lowering implements Context {
       const v = fn.read(fn.param(index), fn.root);
       return target.addressBits === 64 ? fn.op(W.i64ExtendI32U, T.i64, [v]) : v;
     };
-    this.#memory = new Memory(this, new Addresses(this, this.#infos, this.#loops), pointer(0), pointer(3));
+    this.#memory = new Memory(this, new Addresses(this, this.#loops), pointer(0), pointer(3));
   }
 
   run(): void {
@@ -185,7 +185,7 @@ class Lowering implements Context {
   /** A VEC of neighbouring elements, from wide loads; null where that does not apply. */
   #gather(n: KNodeOf<'VEC'>): Lowered | null {
     if (!isGather(n)) return null;
-    this.#runs ??= findRuns(this.#program.body, this.#infos);
+    this.#runs ??= findRuns(this.#program.body);
     const parts: Val[] = [];
     const size = lanesOfPart(n);
     for (let at = 0; at < n.src.length; at += size) {

@@ -7,8 +7,7 @@
  * as many columns of a matrix as a vector has lanes, each VEC is a column of the square that those rows are: loaded row by row and
  * transposed once for all of them.
  */
-import { idOf, type KNode, type KNodeOf } from '@polygrad/core/kernel';
-import type { NodeInfos } from './live.ts';
+import { idOf, type KNode, type KNodeOf, linearOf } from '@polygrad/core/kernel';
 import { regOf } from './target.ts';
 
 /** Elements of a window: 16 bytes of 4-byte numbers. */
@@ -67,7 +66,7 @@ export function isGather(n: KNode): boolean {
 }
 
 /** Finds the runs of all loads that gathers in the body read. */
-export function findRuns(body: readonly KNode[], infos: NodeInfos): ReadonlyMap<KNode, RunPlace> {
+export function findRuns(body: readonly KNode[]): ReadonlyMap<KNode, RunPlace> {
   const places = new Map<KNode, RunPlace>();
   const wanted = new Set<KNode>();
   for (const n of body) if (isGather(n)) for (const s of n.src) wanted.add(s);
@@ -78,7 +77,7 @@ export function findRuns(body: readonly KNode[], infos: NodeInfos): ReadonlyMap<
     if (n.op === 'LOOP' || n.op === 'IF') open.push(i + 1);
     else if (n.op === 'ENDLOOP' || n.op === 'ENDIF') open.pop();
     else if (wanted.has(n) && isPlain(n)) {
-      const { terms, coefs } = infos.form(n.src[1]!);
+      const { terms, coefs } = linearOf(n.src[1]!);
       const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`).sort();
       const key = `${open[open.length - 1]} ${idOf(n.src[0]!)} ${sum.join('+')}`;
       const group = groups.get(key);
@@ -86,12 +85,12 @@ export function findRuns(body: readonly KNode[], infos: NodeInfos): ReadonlyMap<
       else group.push(n);
     }
   });
-  for (const group of groups.values()) cutIntoRuns(group, infos, places);
+  for (const group of groups.values()) cutIntoRuns(group, places);
   return places;
 }
 
-function cutIntoRuns(group: KNodeOf<'LOAD'>[], infos: NodeInfos, places: Map<KNode, RunPlace>): void {
-  const offset = (n: KNodeOf<'LOAD'>): number => infos.form(n.src[1]!).offset;
+function cutIntoRuns(group: KNodeOf<'LOAD'>[], places: Map<KNode, RunPlace>): void {
+  const offset = (n: KNodeOf<'LOAD'>): number => linearOf(n.src[1]!).offset;
   group.sort((a, b) => offset(a) - offset(b));
   for (let start = 0; start < group.length; ) {
     let end = start + 1;

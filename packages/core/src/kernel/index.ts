@@ -3,6 +3,7 @@ export * from './ir.ts';
 export type { MatrixOperand, MatrixProduct } from './product.ts';
 export { Exprs, uniqueNode } from './expr.ts';
 export { highOf, idOf, lowOf } from './node.ts';
+export { linearOf } from './simplify-linear.ts';
 export { type BuildOptions, ProgramBuilder } from './builder.ts';
 export { type PackedProgram, packProgram, sameCode, unpackProgram } from './packed.ts';
 export { optimize } from './axes.ts';
