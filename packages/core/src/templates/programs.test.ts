@@ -295,8 +295,8 @@ describe('a million elements on groups of threads', () => {
         verifyProgram(program);
         const [x, y] = program.grid;
         expect(x).toBeLessThanOrEqual(65535);
-        // What is short does little: carries over segments, the last merges of a few elements.
-        if (/_carry|_merge/.test(program.name)) continue;
+        // What is short does little: carries over segments, the last merges of a few elements, places of digits.
+        if (/_carry|_merge|_places/.test(program.name)) continue;
         expect(x * y * program.group[0], program.name).toBeGreaterThanOrEqual(512);
       }
     });

@@ -9,19 +9,35 @@ import type { EngineCaps } from '../engine/engine.ts';
 import type { KNode } from '../kernel/ir.ts';
 import { sizeOf } from '../shape/view.ts';
 import { positionOf } from './lines.ts';
-import type { ProgramSet, ProgramWriter } from './program-set.ts';
+import type { ProgramSet, ProgramWriter, Temp } from './program-set.ts';
 import { axesOf, combineUpdate, type ScatterSpec } from './scatter-parts.ts';
+import { canSortDigits, digitSort } from './sort-digits.ts';
 import { mergeSort } from './sort-merge.ts';
 
 /** Updates that are combined first where all of them go to one place. */
 export const blockLength = 512;
 
-export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCaps): void {
-  const { op, axis, out, index, updates } = spec;
+/** Updates from which on they are sorted by digits: fewer are sorted in fewer steps by comparison. */
+export const manyByDigits: number = 2 ** 15;
+
+/** Places that updates go to, in order, and which update it is. */
+function sortUpdates(
+  set: ProgramSet,
+  { axis, index, out }: ScatterSpec,
+  keys: Temp,
+  order: Temp,
+  caps: EngineCaps,
+): void {
   const many = sizeOf(index.view.shape);
-  const rank = index.view.shape.length;
-  const keys = set.temp('uint32', many);
-  const order = set.temp('int32', many);
+  const open = (w: ProgramWriter) => {
+    const memory = w.param(index.slot, 'int32', 'read', index.view.span);
+    return (i: KNode) => w.e.bitcast(w.b.load(memory, positionOf(w.e, index.view, i)), 'uint32');
+  };
+  if (many >= manyByDigits && caps.sharedIsMemory !== true && canSortDigits(caps.maxGroup)) {
+    const bits = Math.ceil(Math.log2(out.shape[axis] as number));
+    digitSort(set, { n: many, bits, open, to: { keys, order } }, caps.maxGroup);
+    return;
+  }
   mergeSort(
     set,
     {
@@ -49,6 +65,15 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCap
     caps.sharedBytes,
     caps.maxGroup,
   );
+}
+
+export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCaps): void {
+  const { op, axis, out, index, updates } = spec;
+  const many = sizeOf(index.view.shape);
+  const rank = index.view.shape.length;
+  const keys = set.temp('uint32', many);
+  const order = set.temp('int32', many);
+  sortUpdates(set, spec, keys, order, caps);
   const inner = sizeOf(out.shape.slice(axis + 1));
   const before = sizeOf(out.shape.slice(0, axis));
   const size = out.shape[axis] as number;
