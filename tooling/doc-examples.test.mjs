@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, it } from 'vitest';
 import { examplesInMarkdown, examplesInSource } from './doc-examples/blocks.mjs';
 import { exportsOf } from './doc-examples/exports.mjs';
@@ -150,4 +152,34 @@ it('finds files that are named and not there, and those that are not named', () 
     `${document}:3 names none.ts, which is not there`,
     `${document} does not name lost.ts`,
   ]);
+});
+
+it('runs modules and says where results, errors and output differ', () => {
+  const cases = [
+    ["await stated([1, 2.0000001], '[1, 2]');", null],
+    ["await stated(Promise.resolve(new Int8Array([1])), 'Int8Array [1]');", null],
+    ["await stated({ a: NaN, b: 1 }, '{ a: NaN }');", null],
+    ["await stated(0.5, 'about 0.5004');", null],
+    ["await throwing(() => { throw new RangeError('x'); }, 'throws RangeError');", null],
+    ['console.log([1], 2); //=> [ 1 ] 2', null],
+    ["await stated([1, 2], '[1, 3]');", 'Error: element 1 of the result is 2, not 3'],
+    ["await stated([[1]], '[[1, 2]]');", 'Error: element 0 of the result is [ 1 ], not [ 1, 2 ]'],
+    ["await stated(new Float32Array(1), 'Float64Array [0]');", 'Error: the result is a Float32Array, not Float64Array'],
+    ["await throwing(() => 1, 'throws RangeError');", 'Error: it throws nothing, not RangeError'],
+    ['console.log(3); //=> 4', 'Error: "4" is not among what was printed: ["3"]'],
+  ];
+  const folder = mkdtempSync(join(tmpdir(), 'polygrad-examples-'));
+  const lines = cases.map(([code], i) => {
+    const file = join(folder, `${i}.mjs`);
+    writeFileSync(file, code);
+    return JSON.stringify({ file: pathToFileURL(file).href, expected: expectedOutput(code) });
+  });
+  const program = fileURLToPath(new URL('doc-examples/run.mjs', import.meta.url));
+  const { stdout } = spawnSync(process.execPath, [program, 'alone'], { input: lines.join('\n'), encoding: 'utf8' });
+  rmSync(folder, { recursive: true });
+  const errors = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).error);
+  expect(errors).toEqual(cases.map(([, error]) => error));
 });

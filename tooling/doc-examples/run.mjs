@@ -4,13 +4,13 @@
  * `node run.mjs alone` runs one that says itself what it needs; otherwise the CPU engine is there, and set again before each example.
  */
 import { readFileSync, writeSync } from 'node:fs';
-import { format } from 'node:util';
+import { format, inspect } from 'node:util';
 import { statedBy } from './module.mjs';
 
 const alone = process.argv[2] === 'alone';
 
 function near(actual, wanted, tolerance, where = 'the result') {
-  const differ = () => new Error(`${where} is ${format('%o', actual)}, not ${format('%o', wanted)}`);
+  const differ = () => new Error(`${where} is ${inspect(actual)}, not ${inspect(wanted)}`);
   if (Array.isArray(wanted)) {
     if (!(Array.isArray(actual) || ArrayBuffer.isView(actual)) || actual.length !== wanted.length) throw differ();
     for (const [i, item] of wanted.entries()) near(actual[i], item, tolerance, `element ${i} of ${where}`);
