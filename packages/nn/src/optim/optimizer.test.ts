@@ -61,7 +61,7 @@ describe('Optimizer', () => {
           const state = await optimizer.state();
           optimizer.dispose();
           optimizer = new Adam([p], { lr: 0.1 });
-          optimizer.loadState(state);
+          optimizer.loadState({ steps: state.steps, slots: new Map(Object.entries(state.slots)) });
         }
         optimizer.step([tensor(gradient, { dtype: 'float64' })]);
       }

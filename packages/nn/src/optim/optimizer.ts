@@ -19,7 +19,14 @@ import {
 } from '@polygrad/core/functions';
 import { checkFits, checkInteger, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
-import { assignState, hostState, type StateArray, type StateDict, type StateOwner } from '../module/state.ts';
+import {
+  assignState,
+  hostState,
+  type StateArray,
+  type StateDict,
+  type StateOwner,
+  type StateValues,
+} from '../module/state.ts';
 import type { Schedule } from './schedule.ts';
 
 /** Gradients in the order of the parameters; null where there is none. */
@@ -220,11 +227,11 @@ export abstract class Optimizer<Names extends string = string> {
   }
 
   /**
-   * Goes on from a saved state.
+   * Goes on from a saved state: what `state()` gave, or its steps and the tensors of a file (`encodeSafetensors(state.slots)`).
    *
    * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
    */
-  loadState(state: OptimizerState): void {
+  loadState(state: { readonly steps: number; readonly slots: StateValues }): void {
     checkFits(
       'loadState',
       'state',
