@@ -7,7 +7,7 @@ import { highOf, type KNode, lowOf } from '@polygrad/core/kernel';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
-import { type Context, highHalf, scalarConst, select, shuffle32, vectorConst, vop } from './context.ts';
+import { type Context, highHalf, scalarConst, select, shuffle32, splatConst, vop } from './context.ts';
 import type { Val } from './lir.ts';
 import { type Reg, regOf } from './target.ts';
 
@@ -54,7 +54,7 @@ const toLowBits = 6755399441055744;
  */
 export function divideVector(ctx: Context, op: 'IDIV' | 'IREM', kind: 'i32' | 'u32', a: Val, b: Val): Val {
   const convert = kind === 'i32' ? S.f64ConvertLowI32S : S.f64ConvertLowI32U;
-  const magic = vectorConst(ctx, regOf('float64'), 8, () => toLowBits);
+  const magic = splatConst(ctx, regOf('float64'), toLowBits);
   const half = (x: Val, y: Val): Val => {
     const q = vop(ctx, S.f64Div, vop(ctx, convert, x), vop(ctx, convert, y));
     return vop(ctx, S.f64Add, vop(ctx, S.f64Trunc, q), magic);
@@ -80,12 +80,7 @@ export function divideByConstant(ctx: Context, n: KNode, kind: 'i32' | 'u32', a:
   if (d === 2 ** bits) {
     if (nonNegative || kind === 'u32') {
       if (n.op === 'IDIV') return vop(ctx, S.i32ShrU, a, count);
-      return vop(
-        ctx,
-        S.and,
-        a,
-        vectorConst(ctx, regOf('int32'), 4, () => d - 1),
-      );
+      return vop(ctx, S.and, a, splatConst(ctx, regOf('int32'), d - 1));
     }
     if (bits === 0) return n.op === 'IDIV' ? a : ctx.fn.zero128();
     // Shifts round down; adding d - 1 to negative numbers first makes them truncate.
@@ -98,11 +93,11 @@ export function divideByConstant(ctx: Context, n: KNode, kind: 'i32' | 'u32', a:
   if (!nonNegative) return null;
   // x / d = x * ceil(2^p / d) >> p for x below 2^31 and p = 31 + ceil(log2 d).
   const shift = ctx.fn.i32(31 + bits);
-  const factor = vectorConst(ctx, regOf('uint32'), 4, () => reciprocal(d, 31 + bits));
+  const factor = splatConst(ctx, regOf('uint32'), reciprocal(d, 31 + bits));
   const half = (code: number): Val => vop(ctx, S.i64ShrU, vop(ctx, code, a, factor), shift);
   quotient = shuffle32(ctx, half(S.i64ExtmulLowI32U), half(S.i64ExtmulHighI32U), [0, 2, 4, 6]);
   if (n.op === 'IDIV') return quotient;
-  const divisor = vectorConst(ctx, regOf('int32'), 4, () => d);
+  const divisor = splatConst(ctx, regOf('int32'), d);
   return vop(ctx, S.i32Sub, a, vop(ctx, S.i32Mul, quotient, divisor));
 }
 

@@ -6,7 +6,7 @@ import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import type { Address } from './address.ts';
-import { type Context, partCount, vectorConst, vop } from './context.ts';
+import { type Context, partCount, splatConst, vop } from './context.ts';
 import type { MemoryClass, Val } from './lir.ts';
 import { regOf, smallBits } from './target.ts';
 
@@ -51,14 +51,7 @@ export function storeSmall(
 ): void {
   const { fn } = ctx;
   const cut = (p: number): Val =>
-    short
-      ? parts[p]!
-      : vop(
-          ctx,
-          S.and,
-          parts[p]!,
-          vectorConst(ctx, regOf('int32'), 4, () => 2 ** bits - 1),
-        );
+    short ? parts[p]! : vop(ctx, S.and, parts[p]!, splatConst(ctx, regOf('int32'), 2 ** bits - 1));
   const count = parts.length;
   const step = bits / 8;
   const store = (v: Val, n: number, at: number): void => {
