@@ -10,7 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import type { DType } from '../shape/dtype.ts';
-import { checkList, checkOptions } from '../shape/axes.ts';
+import { checkList, checkOptions, checkShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -86,6 +86,10 @@ export function interpolate(x: Tensor, options: InterpolateOptions): Tensor {
       throw new ArgumentError(op, `alignCorners has no meaning for mode '${mode}'; leave it out`);
     const first = readLayout(op, options.layout) === 'nhwc' ? 1 : 2;
     const scales = readScales(op, given.shape.slice(first, first + rank), options);
+    checkShape(
+      op,
+      given.shape.map((n, axis) => scales[axis - first]?.m ?? n),
+    );
     // 16-bit floats are weighed in 32 bits.
     const wide: DType = given.dtype === 'float64' ? 'float64' : 'float32';
     let node = nearest ? given : p.cast(floatOperand(x), wide);
