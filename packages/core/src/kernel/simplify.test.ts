@@ -246,6 +246,19 @@ describe('floats', () => {
     expect(e.cast(e.f32(Number.NaN), 'uint8')).toBe(e.constant('uint8', 0));
     expect(e.cast(e.i32(-1), 'uint32')).toBe(e.constant('uint32', 4294967295));
     expect(e.bitcast(e.f32(1), 'uint32')).toBe(e.constant('uint32', 0x3f800000));
+    const bytes = new DataView(new ArrayBuffer(8));
+    for (const x of [0, -0, 1, -1.5, Math.PI, 2 ** -1074, Number.MAX_VALUE, Number.NEGATIVE_INFINITY]) {
+      bytes.setFloat64(0, x);
+      for (const [dtype, bits] of [
+        ['int64', bytes.getBigInt64(0)],
+        ['uint64', bytes.getBigUint64(0)],
+      ] as const) {
+        expect(e.bitcast(e.constant('float64', x), dtype)).toBe(e.constant(dtype, bits));
+        expect(e.bitcast(e.constant(dtype, bits), 'float64')).toBe(e.constant('float64', x));
+      }
+    }
+    // Numbers of JavaScript do not tell one NaN from another.
+    expect(e.bitcast(e.constant('uint64', 0x7ff8000000000001n), 'float64').op).toBe('BITCAST');
     expect(e.mul(e.constant('int64', 2 ** 40), e.constant('int64', 2 ** 40))).toBe(e.constant('int64', 0));
   });
 });
