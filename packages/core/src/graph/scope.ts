@@ -33,7 +33,7 @@ let userDepth = 0;
 let composing = 0;
 /** Above zero no flush may start: nodes exist that no handle holds yet, or a graph should stay in one piece. */
 let holding = 0;
-/** What the outermost scope of a user hands on, until the flush at its end has gone well. */
+/** What the outermost scope of a user, or an operation outside of scopes, hands on until the flush at its end has gone well. */
 const outlived: ScopedResource[] = [];
 let label = '';
 let stamps = 0;
@@ -119,7 +119,7 @@ function close(bottom: number, pendingBottom: number, epoch: number, stamp: numb
     if (handle.disposed || handle.kept) continue;
     if (handle.stamp !== stamp) handle.dispose();
     else if (depth !== 0) stack[write++] = handle;
-    else if (userDepth !== 0) outlived.push(handle);
+    else if (userDepth !== 0 || composing !== 0) outlived.push(handle);
   }
   for (let rest = count - write; rest > 0; rest--) stack.pop();
   if (flushEpoch() === epoch) sweepPending(pendingBottom);
@@ -160,8 +160,24 @@ export function compose<T>(name: string, body: () => T): T {
     holding--;
     label = outer;
   }
-  if (holding === 0) checkLimits();
+  try {
+    if (holding === 0) checkLimits();
+  } catch (error) {
+    withdraw(error);
+  } finally {
+    handedOn();
+  }
   return result;
+}
+
+/** The flush before results are handed on has failed: nobody gets them. */
+function withdraw(error: unknown): never {
+  for (const handle of outlived) handle.dispose();
+  throw error;
+}
+
+function handedOn(): void {
+  while (outlived.length > 0) outlived.pop();
 }
 
 /** Runs the body of a gradient function: a scope in which operations are the user's own. */
@@ -204,11 +220,9 @@ export function userScope<T>(body: () => T): T {
   try {
     if (userDepth === 0 && holding === 0 && !hasRecordings()) scopeEnded();
   } catch (error) {
-    // Nobody gets the result.
-    for (const handle of outlived) handle.dispose();
-    throw error;
+    withdraw(error);
   } finally {
-    while (outlived.length > 0) outlived.pop();
+    handedOn();
   }
   return result;
 }

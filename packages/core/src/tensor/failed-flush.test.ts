@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { pendingHandles } from '../graph/recorder.ts';
-import { flush, memory, rand, scope, setEngine, sin, tensor, tile } from '../index.ts';
+import { flush, memory, pad, rand, scope, setEngine, sin, tensor, tile } from '../index.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { limited } from './fixtures/limited.ts';
 
@@ -27,6 +27,8 @@ describe('a flush that fails', () => {
     const { numTensors } = memory();
     // More than 512 MiB: it is computed as soon as it is recorded.
     expect(() => tile(x, [2 ** 28])).toThrow(OutOfMemoryError);
+    // Made of several operations, with flushes held back until the last.
+    expect(() => pad(x, [[0, 2 ** 28]])).toThrow(OutOfMemoryError);
     expect(memory().numTensors).toBe(numTensors);
     expect(await add()).toEqual([2]);
     x.dispose();
