@@ -54,7 +54,7 @@ if (path === null && !required) {
 
     beforeAll(async () => {
       if (path === null) throw new Error(`POLYGRAD_REQUIRE names browser, but there is ${reason}`);
-      built = await bundle(['checks', 'worker', 'webgpu']);
+      built = await bundle(['checks', 'worker', 'webgpu', 'turns']);
       const goldens = new URL('../packages/conformance/goldens/torch.bin.gz', import.meta.url);
       built.files.set('/torch.bin.gz', readFileSync(goldens));
       expected = await runChecks({ threads: 1 });
@@ -113,6 +113,12 @@ if (path === null && !required) {
       },
       90_000,
     );
+
+    it('leaves the page its turns while it reads in a loop', async () => {
+      const { report, errors } = await inPage({}, `import('/turns.js').then(({ runTurns }) => runTurns())`);
+      say(`timers, messages and frames came within ${report.reads} reads`);
+      expect({ came: report.came, errors }).toEqual({ came: ['frame', 'message', 'timer'], errors: [] });
+    }, 90_000);
 
     it('works alone where a policy forbids its threads', async () => {
       const policy = { ...isolation, 'Content-Security-Policy': "script-src 'self' 'wasm-unsafe-eval'" };
