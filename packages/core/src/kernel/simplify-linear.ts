@@ -13,7 +13,15 @@ export const maxTerms = 10;
 
 const emptyList: readonly never[] = [];
 
-/** The linear form of an int32 scalar expression. */
+/**
+ * The linear form of an int32 scalar expression: an offset, and terms with their coefficients.
+ *
+ * @example
+ * const e = new Exprs();
+ * const { coefs, offset } = linearOf(e.add(e.mul(e.range(8), 4), 3));
+ * coefs; // [4]
+ * offset; // 3
+ */
 export function linearOf(n: KNode): Linear {
   const obj = inner(n);
   if (obj.linear !== null) return obj.linear;
