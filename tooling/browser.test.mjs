@@ -59,7 +59,7 @@ if (path === null && !required) {
       built.files.set('/torch.bin.gz', readFileSync(goldens));
       expected = await runChecks({ threads: 1 });
       browser = await startChromium(path);
-    });
+    }, 120_000);
     afterAll(() => (browser === undefined ? undefined : within(15, 'closing Chromium', browser.close())));
 
     const inPage = (headers, body) => inPageOf(browser.context, built.files, headers, body);
