@@ -91,6 +91,14 @@ function outer(pool: Pool): Made | null {
   };
 }
 
+/** A new image, where no value is one. */
+function fresh(pool: Pool, rank: number): Value | null {
+  const dtype = pool.pick((v) => isFloat(v.dtype))?.dtype;
+  if (dtype === undefined) return null;
+  const spatial = Array.from({ length: rank }, () => pool.c.pick(rank > 2 ? [3, 2, 4] : [5, 3, 8, 4, 7]));
+  return drawn(pool, dtype, [pool.c.pick([2, 1]), pool.c.pick([2, 1, 4, 3]), ...spatial]);
+}
+
 interface Window {
   readonly options: { readonly [key: string]: Arg };
   readonly kernel: number[];
@@ -111,7 +119,7 @@ function windowFor(pool: Pool, spatial: readonly number[], pooling: boolean): Wi
 function convolution(rank: number) {
   return (pool: Pool): Made | null => {
     const nhwc = pool.c.seldom(3);
-    const x = operand(pool, rank + 2, rank + 2, (v) => isFloat(v.dtype) && v.data.length < 800);
+    const x = operand(pool, rank + 2, rank + 2, (v) => isFloat(v.dtype) && v.data.length < 800) ?? fresh(pool, rank);
     if (x === null) return null;
     const channels = (nhwc ? x.shape.at(-1) : x.shape[1]) as number;
     const spatial = nhwc ? x.shape.slice(1, -1) : x.shape.slice(2);
@@ -136,7 +144,8 @@ function convolution(rank: number) {
 }
 
 function transposed(pool: Pool): Made | null {
-  const x = operand(pool, 4, 4, (v) => isFloat(v.dtype) && v.data.length < 200 && !v.shape.includes(0));
+  const x =
+    operand(pool, 4, 4, (v) => isFloat(v.dtype) && v.data.length < 200 && !v.shape.includes(0)) ?? fresh(pool, 2);
   if (x === null) return null;
   const channels = x.shape[1] as number;
   const groups = pool.c.pick([1, channels]);
@@ -156,7 +165,9 @@ function transposed(pool: Pool): Made | null {
 
 function pooling(kind: 'max' | 'avg', rank: number) {
   return (pool: Pool): Made | null => {
-    const x = operand(pool, rank + 2, rank + 2, (v) => (kind === 'max' || isFloat(v.dtype)) && !v.shape.includes(0));
+    const x =
+      operand(pool, rank + 2, rank + 2, (v) => (kind === 'max' || isFloat(v.dtype)) && !v.shape.includes(0)) ??
+      fresh(pool, rank);
     if (x === null) return null;
     const window = windowFor(pool, x.shape.slice(2), true);
     if (window === null) return null;
@@ -250,8 +261,9 @@ function tensordot(pool: Pool): Made | null {
 }
 
 function cross(pool: Pool): Made | null {
-  const a = operand(pool, 2, 2, (v) => isFloat(v.dtype) && v.shape[0] === 3);
-  if (a === null) return null;
+  const dtype = operand(pool, 0, 8, (v) => isFloat(v.dtype))?.dtype;
+  if (dtype === undefined) return null;
+  const a = operand(pool, 2, 2, (v) => v.dtype === dtype && v.shape[0] === 3) ?? drawn(pool, dtype, [3, 4]);
   const b = drawn(pool, a.dtype, a.shape);
   const n = a.shape[1] as number;
   const f = (x: NDArray, y: NDArray): NDArray => {
