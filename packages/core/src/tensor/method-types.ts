@@ -21,6 +21,11 @@ import type { ShapeMethods } from './methods/shape.ts';
 import type { SlicingMethods } from './methods/slicing.ts';
 import type { SpecialMethods } from './methods/special.ts';
 import type { TrigonometricMethods } from './methods/trigonometric.ts';
+import type { AttentionMethods } from './methods/attention.ts';
+import type { ConvolutionMethods } from './methods/convolution.ts';
+import type { LossMethods } from './methods/loss.ts';
+import type { NormalizationMethods } from './methods/normalization.ts';
+import type { PoolingMethods } from './methods/pooling.ts';
 import type { Tensor } from './types.ts';
 
 export interface TensorMethods
@@ -40,7 +45,12 @@ export interface TensorMethods
     SlicingMethods,
     RangeMethods,
     IndexingMethods,
-    RearrangingMethods {
+    RearrangingMethods,
+    AttentionMethods,
+    ConvolutionMethods,
+    LossMethods,
+    NormalizationMethods,
+    PoolingMethods {
   /** The same value as a constant: no gradient flows through it. */
   detach(): Tensor;
 }

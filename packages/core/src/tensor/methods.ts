@@ -23,6 +23,11 @@ import { shapeMethods } from './methods/shape.ts';
 import { slicingMethods } from './methods/slicing.ts';
 import { specialMethods } from './methods/special.ts';
 import { trigonometricMethods } from './methods/trigonometric.ts';
+import { attentionMethods } from './methods/attention.ts';
+import { convolutionMethods } from './methods/convolution.ts';
+import { lossMethods } from './methods/loss.ts';
+import { normalizationMethods } from './methods/normalization.ts';
+import { poolingMethods } from './methods/pooling.ts';
 import { putOnTensors } from './own-methods.ts';
 import type { Tensor } from './types.ts';
 
@@ -44,6 +49,11 @@ const operations: Omit<TensorMethods, 'add' | 'sub' | 'mul' | 'div'> & ThisType<
   ...rangeMethods,
   ...indexingMethods,
   ...rearrangingMethods,
+  ...attentionMethods,
+  ...convolutionMethods,
+  ...lossMethods,
+  ...normalizationMethods,
+  ...poolingMethods,
   detach() {
     return detach(this);
   },

@@ -1,6 +1,7 @@
 /** Methods of Tensors: lengths, angles and distances of vectors. Details, shapes and errors are told with the functions. */
 import { type NormalizeOptions, cdist, cosineSimilarity, normalize } from '../../ops/distance.ts';
-import type { Tensor } from '../types.ts';
+import { rbfKernel } from '../../ops/rbf.ts';
+import type { Tensor, TensorLike } from '../types.ts';
 
 export interface DistanceMethods {
   /** The cosine of the angle between vectors along an axis. */
@@ -9,6 +10,8 @@ export interface DistanceMethods {
   normalize(options?: NormalizeOptions): Tensor;
   /** Distances between all pairs of rows. */
   cdist(b: Tensor, options?: { readonly p?: number }): Tensor;
+  /** exp(-gamma d^2) of the distances between all pairs of rows. */
+  rbfKernel(y: Tensor, options?: { readonly gamma?: TensorLike }): Tensor;
 }
 
 export const distanceMethods: DistanceMethods & ThisType<Tensor> = {
@@ -20,5 +23,8 @@ export const distanceMethods: DistanceMethods & ThisType<Tensor> = {
   },
   cdist(b, options) {
     return cdist(this, b, options);
+  },
+  rbfKernel(y, options) {
+    return rbfKernel(this, y, options);
   },
 };

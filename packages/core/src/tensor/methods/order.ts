@@ -1,4 +1,4 @@
-/** Methods of Tensors: running results, sorting and quantiles. Details, shapes and errors are told with the functions. */
+/** Methods of Tensors: running results, sorting, searching and quantiles. Details, shapes and errors are told with the functions. */
 import {
   type CumulativeOptions,
   type CumulativeSumOptions,
@@ -13,7 +13,15 @@ import {
 import { type QuantileOptions, median, quantile } from '../../ops/quantile.ts';
 import { unique, type UniqueOptions, type UniqueResult } from '../../ops/selecting.ts';
 import { type SortIndices, type SortOptions, type TopKOptions, argSort, sort, topK } from '../../ops/sorting.ts';
-import type { AxisArgument, Tensor } from '../types.ts';
+import {
+  bucketize,
+  type HistogramEdges,
+  type HistogramOptions,
+  histogram,
+  type SearchOptions,
+  searchSorted,
+} from '../../ops/searching.ts';
+import type { AxisArgument, Tensor, TensorLike } from '../types.ts';
 
 export interface OrderMethods {
   /** Sums of all elements up to each one. */
@@ -43,6 +51,14 @@ export interface OrderMethods {
   /** The different elements in increasing order. Asynchronous, because their number depends on data. */
   unique(options: UniqueOptions): Promise<UniqueResult>;
   unique(): Promise<Tensor>;
+
+  /** Where values would go in these sorted elements. */
+  searchSorted(values: TensorLike, options?: SearchOptions): Tensor;
+  /** The numbers of the buckets between sorted boundaries that the elements fall into. */
+  bucketize(boundaries: Tensor, options?: SearchOptions): Tensor;
+  /** How many elements fall into each of some intervals. */
+  histogram(options: HistogramOptions & HistogramEdges): [Tensor, Tensor];
+  histogram(options?: HistogramOptions): Tensor;
 }
 
 function sorted(this: Tensor, options: SortOptions & SortIndices): [Tensor, Tensor];
@@ -55,6 +71,12 @@ function distinct(this: Tensor, options: UniqueOptions): Promise<UniqueResult>;
 function distinct(this: Tensor): Promise<Tensor>;
 function distinct(this: Tensor, options?: UniqueOptions): Promise<Tensor | UniqueResult> {
   return options === undefined ? unique(this) : unique(this, options);
+}
+
+function counted(this: Tensor, options: HistogramOptions & HistogramEdges): [Tensor, Tensor];
+function counted(this: Tensor, options?: HistogramOptions): Tensor;
+function counted(this: Tensor, options?: HistogramOptions): Tensor | [Tensor, Tensor] {
+  return histogram(this, options);
 }
 
 export const orderMethods: OrderMethods & ThisType<Tensor> = {
@@ -90,4 +112,11 @@ export const orderMethods: OrderMethods & ThisType<Tensor> = {
     return quantile(this, q, options);
   },
   unique: distinct,
+  searchSorted(values, options) {
+    return searchSorted(this, values, options);
+  },
+  bucketize(boundaries, options) {
+    return bucketize(this, boundaries, options);
+  },
+  histogram: counted,
 };

@@ -1,5 +1,6 @@
-/** Methods of Tensors: triangles and diagonals. Details, shapes and errors are told with the functions. */
-import { diagonal, trace, tril, triu } from '../../ops/ranges.ts';
+/** Methods of Tensors: triangles, diagonals and one-hot vectors. Details, shapes and errors are told with the functions. */
+import { diagonal, oneHot, trace, tril, triu } from '../../ops/ranges.ts';
+import type { DType } from '../../shape/dtype.ts';
 import type { Tensor } from '../types.ts';
 
 export interface RangeMethods {
@@ -11,6 +12,8 @@ export interface RangeMethods {
   diagonal(options?: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number }): Tensor;
   /** The sum of a matrix's diagonal; of all matrices in the last two axes. */
   trace(options?: { readonly offset?: number }): Tensor;
+  /** For each class number a vector with a one there and zeros elsewhere. */
+  oneHot(classes: number, options?: { readonly dtype?: DType }): Tensor;
 }
 
 export const rangeMethods: RangeMethods & ThisType<Tensor> = {
@@ -25,5 +28,8 @@ export const rangeMethods: RangeMethods & ThisType<Tensor> = {
   },
   trace(options) {
     return trace(this, options);
+  },
+  oneHot(classes, options) {
+    return oneHot(this, classes, options);
   },
 };
