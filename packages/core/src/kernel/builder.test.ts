@@ -25,6 +25,26 @@ describe('placement', () => {
     });
     expect(ops(b.build({ name: 'add' }))).toBe('LOOP MUL LOOP ADD LOAD ADD STORE ENDLOOP ENDLOOP');
   });
+  test('what was read from group memory is read again once something has been stored there', () => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const y = e.param(0, 'float32', 'write', 4);
+    const [mem, other] = [b.shared('mem', 'float32', 1), b.shared('other', 'float32', 1)];
+    const read = e.add(e.load(mem, e.i32(0)), e.load(other, e.i32(0)));
+    const more = e.mul(read, 10);
+    b.store(other, 0, e.f32(100));
+    for (const [i, x] of [1, 2].entries()) {
+      b.loop(2, () => b.store(mem, 0, e.f32(x)));
+      b.store(y, 2 * i, read);
+      b.store(y, 2 * i + 1, more);
+    }
+    const result = new Float32Array(4);
+    const program = b.build({ name: 'again' });
+    interpret(program, [result]);
+    expect([...result]).toEqual([101, 1010, 102, 1020]);
+    // Nothing has been stored to `other` in between: it is read once.
+    expect(program.body.filter((n) => n.op === 'LOAD').length).toBe(3);
+  });
   test('values that depend on no loop are computed before it, once', () => {
     const b = new ProgramBuilder();
     const { e } = b;

@@ -3,7 +3,8 @@
  *
  * Statements go where they are called. Pure expressions are placed lazily, when a statement needs them, in the outermost
  * block where their sources are available; equal expressions are computed once per open block. Reads of mutable memory
- * (REG, SHARED, written PARAMs) made with `load` happen where they are called. A read of a read-only PARAM never leaves an
+ * (REG, SHARED, written PARAMs) made with `load` happen where they are called; those of SHARED that are expressions are made again
+ * once something has been stored there. A read of a read-only PARAM never leaves an
  * IF or a loop that may run zero times: its index and its gate may rest on what holds there.
  */
 import type { DType } from '../shape/dtype.ts';
@@ -18,6 +19,9 @@ import { sourcesFirst } from './traverse.ts';
 interface Placed {
   readonly block: Block;
   readonly node: KNode;
+  /** SHARED that its value was read from, if any, and how many stores there had been anywhere. */
+  readonly reads?: ReadonlySet<KNode> | undefined;
+  readonly stores?: number;
 }
 
 export interface BuildOptions {
@@ -57,6 +61,9 @@ export class ProgramBuilder {
   #placed = new Map<KNode, Placed>();
   #params = new Map<number, KNodeOf<'PARAM'>>();
   #scalars = new Map<number, DType>();
+  /** How many stores there have been when SHARED was last stored to. */
+  #stored = new Map<KNode, number>();
+  #stores = 0;
 
   constructor(e: Exprs = new Exprs()) {
     this.e = e;
@@ -173,6 +180,7 @@ export class ProgramBuilder {
     const at = typeof index === 'number' ? this.e.i32(index) : index;
     const src = [mem, at, value];
     if (gate !== undefined && gate.op !== 'CONST') src.push(gate);
+    if (mem.op === 'SHARED') this.#stored.set(mem, ++this.#stores);
     const n = uniqueNode(
       'STORE',
       'void',
@@ -211,15 +219,20 @@ export class ProgramBuilder {
 
   #visible(n: KNode): Placed | null {
     const p = this.#placed.get(n);
-    return p?.block.open ? p : null;
+    if (!p?.block.open) return null;
+    if (p.reads !== undefined)
+      for (const mem of p.reads) if ((this.#stored.get(mem) as number) > (p.stores as number)) return null;
+    return p;
   }
 
   #placeOne(n: KNode): Placed {
     let block = this.#root;
     let same = true;
+    let reads: Set<KNode> | undefined;
     const src: KNode[] = [];
     for (const s of n.src) {
       const p = this.#visible(s) as Placed;
+      if (p.reads !== undefined) reads = new Set([...(reads ?? []), ...p.reads]);
       if (p.block.depth > block.depth) block = p.block;
       if (p.node !== s) same = false;
       src.push(p.node);
@@ -232,8 +245,10 @@ export class ProgramBuilder {
         this.#scalars.set(n.arg.slot, n.dtype as DType);
         break;
       case 'LOAD':
-        if (isMutable(n.src[0] as KNode)) block = this.#block;
-        else block = this.#guarded(block);
+        if (isMutable(n.src[0] as KNode)) {
+          block = this.#block;
+          if (n.src[0]?.op === 'SHARED') (reads ??= new Set()).add(n.src[0]);
+        } else block = this.#guarded(block);
         break;
       case 'IDIV':
       case 'IREM':
@@ -256,7 +271,7 @@ export class ProgramBuilder {
       to.hi = from.hi;
     }
     this.#insert(block, node);
-    const placed = { block, node };
+    const placed: Placed = { block, node, reads, stores: this.#stores };
     if (node !== n) this.#placed.set(node, placed);
     return placed;
   }

@@ -158,9 +158,7 @@ export class Nest {
     const reduces = within.some((n) => n.op === 'REDUCE');
     const unroll = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
     const together = !reduces ? null : this.#options.simt ? 'elements' : 'all';
-    // Memory that a stage fills for one part is filled again for the next: a read of equal lanes would be taken for the first one's.
-    const staged = within.some((n) => n.op === 'STAGE');
-    const again = !staged && jobs.every((j) => j.repeatable);
+    const again = jobs.every((j) => j.repeatable);
     return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, together, again);
   }
 
