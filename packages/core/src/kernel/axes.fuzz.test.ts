@@ -16,6 +16,7 @@ import { flat, simdCaps } from './nest.fixture.ts';
 import { printLoopKernel, printProgram } from './print.ts';
 import { verifyProgram } from './verify.ts';
 import { verifyLoopKernel } from './verify-nest.ts';
+import { draws } from '../fixtures/draws.ts';
 
 const base: EngineCaps = {
   ...simdCaps,
@@ -222,11 +223,10 @@ describe('random loop nests keep their meaning', () => {
     test(`${name} engine`, () => {
       fc.assert(
         fc.property(recipe, (r) => check(build(r), caps)),
-        // A fixed seed for everyday runs; `npm run test:long` draws anew.
         {
           examples: [[stagedForCopies]],
           numRuns: Number(process.env.FUZZ_RUNS ?? 120),
-          ...(process.env.POLYGRAD_TESTS === 'long' ? {} : { seed: 20261121 }),
+          ...draws,
         },
       );
     });

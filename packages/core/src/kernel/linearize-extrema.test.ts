@@ -8,6 +8,7 @@ import type { Program, ReduceOp } from './ir.ts';
 import { linearize } from './linearize.ts';
 import { reduction, simdCaps } from './nest.fixture.ts';
 import { verifyProgram } from './verify.ts';
+import { draws } from '../fixtures/draws.ts';
 
 function programOf(op: ReduceOp, shape: readonly number[], axes: readonly number[], changed: Partial<EngineCaps> = {}) {
   const engine = { ...simdCaps, ...changed };
@@ -67,7 +68,7 @@ function check(op: 'max' | 'min', shape: readonly [number, number], axis: 0 | 1,
         if (!Object.is(w, got[k])) throw new Error(`${op} ${k}: ${w}, got ${got[k]}`);
       });
     }),
-    { numRuns },
+    { numRuns, ...draws },
   );
 }
 

@@ -119,7 +119,7 @@ function nestedDivision(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNo
   if (x.op !== 'IDIV' && x.op !== 'IREM') return null;
   const [y, by] = x.src as readonly [KNode, KNode];
   const d = literalOf(by) as number | null;
-  if (d === null || lowOf(y) < 0) return null;
+  if (d === null || d === 0 || lowOf(y) < 0) return null;
   if (x.op === 'IDIV') return op === 'IDIV' && d * c <= 2147483647 ? e.idiv(y, d * c) : null;
   if (d % c !== 0) return null;
   return op === 'IREM' ? e.irem(y, c) : e.irem(e.idiv(y, c), d / c);
@@ -177,6 +177,8 @@ export function equal(e: Exprs, a: KNode, b: KNode): KNode | null {
   if (d === null) return null;
   if (d.terms.length === 0) return e.bool(d.offset === 0);
   const [low, high] = formBounds(d);
+  // The difference wraps: where it may reach 2^32, both may be equal without its being 0.
+  if (low <= -(2 ** 32) || high >= 2 ** 32) return null;
   return d.offset % commonDivisor(0, d) !== 0 || low > 0 || high < 0 ? e.bool(false) : null;
 }
 

@@ -11,6 +11,7 @@ import { createNullEngine } from '../testing/null-engine.ts';
 import { Cone } from './cone.ts';
 import { growGraph } from './fixtures/random-graph.ts';
 import { uploadNode } from './runtime.ts';
+import { draws } from '../fixtures/draws.ts';
 
 beforeAll(async () => {
   await setEngine(createNullEngine());
@@ -67,7 +68,7 @@ describe('plan keys', () => {
         seen.set(key, text);
         expect(keyOf(grow(choices))).toBe(key);
       }),
-      { numRuns: 1500 },
+      { numRuns: 1500, ...draws },
     );
     expect(seen.size).toBeGreaterThan(100);
     expect(new Set(seen.values()).size).toBe(seen.size);

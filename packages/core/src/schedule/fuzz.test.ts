@@ -13,6 +13,7 @@ import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { growGraph } from './fixtures/random-graph.ts';
 import { flushNodes } from './fixtures/flush-nodes.ts';
 import { flush, readNode, stats, uploadNode } from './runtime.ts';
+import { draws } from '../fixtures/draws.ts';
 
 const runs = Number(process.env.FUZZ_RUNS ?? 60);
 
@@ -94,7 +95,7 @@ describe.each(engines)('random graphs on %s', (_, make) => {
       }),
       {
         numRuns: runs,
-        ...(process.env.POLYGRAD_TESTS === 'long' ? {} : { seed: Number(process.env.FUZZ_SEED ?? 20261121) }),
+        ...draws,
       },
     );
   });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
+import { draws } from '../fixtures/draws.ts';
 
 const lifetimes = fc.array(
   fc
@@ -42,7 +43,7 @@ describe('placements', () => {
         // Greedy by size stays near the least possible.
         expect(size).toBeLessThanOrEqual(2 * atOnce(items) + 64 * items.length);
       }),
-      { numRuns: 200 },
+      { numRuns: 200, ...draws },
     );
   });
 
@@ -58,7 +59,7 @@ describe('placements', () => {
           });
         });
       }),
-      { numRuns: 100 },
+      { numRuns: 100, ...draws },
     );
   });
 });

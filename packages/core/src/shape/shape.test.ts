@@ -8,6 +8,7 @@ import { fromBFloat16, fromFloat16, getElement, hostArray, setElement, toBFloat1
 import { permuteView, reshapeView, sliceView } from './movement.ts';
 import { checkWeak, promoteOrNull, promoteTypes } from './promotion.ts';
 import { rowMajorStrides, type Shape, sizeOf, type View } from './view.ts';
+import { draws } from '../fixtures/draws.ts';
 
 /** Buffer positions of all elements, in row-major order of the shape. */
 function positions(shape: Shape, view: View): number[] {
@@ -66,6 +67,7 @@ describe('views', () => {
           else expect(step > 1 || turn).toBe(true);
         },
       ),
+      draws,
     );
   });
 
