@@ -71,15 +71,21 @@ export function stateOf(engine: IEngine): EngineState {
   return state;
 }
 
-/** The newest node when something was read last, and the one that counts for the run that is being planned. */
+/** The newest node when something was read last, that of the round of reads before, and the one that counts for the run being planned. */
 let newestAtRead = 0;
+let newestBefore = 0;
 let oldUpTo = 0;
 
-/** Something is read: returns the newest node there was at the read before. */
+/**
+ * Something is read: returns the newest node there was at the read before. Reads between which nothing is recorded count as one.
+ */
 export function beginRead(): number {
-  const before = newestAtRead;
-  newestAtRead = newestNode();
-  return before;
+  const newest = newestNode();
+  if (newest !== newestAtRead) {
+    newestBefore = newestAtRead;
+    newestAtRead = newest;
+  }
+  return newestBefore;
 }
 
 /** Nodes up to this one count as old for reads, from now on. */

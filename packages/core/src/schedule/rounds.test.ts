@@ -73,4 +73,14 @@ describe('loops that replace their values and read one in every round, without s
       }),
     );
   });
+
+  it('read two values in every round, the second in the same way as the first', async () => {
+    let state = tensor([1, 2, 3]);
+    const seen = await rounds(8, async (i) => {
+      state = state.mul(0.5).add(i);
+      const [largest, sum] = [state.max(), state.sum()];
+      await Promise.all([largest.item(), sum.item()]);
+    });
+    expectSteady(seen);
+  });
 });
