@@ -26,7 +26,9 @@ import {
   relu,
   scope,
   seed,
+  setEager,
   setEngine,
+  setPendingLimits,
   sin,
   stack,
   sum,
@@ -260,6 +262,20 @@ describe('vmap', () => {
     })(xs);
     expect(await read(count)).toEqual([1]);
     flush();
+  });
+
+  it.each([
+    ['every operation is computed at once', () => setEager(true), () => setEager(false)],
+    ['every node is one too many', () => setPendingLimits({ nodes: 1 }), () => setPendingLimits({ nodes: 4096 })],
+  ])('flushes nothing before its function has returned: %s', async (_, on, off) => {
+    on();
+    try {
+      const nested = vmap((x: Tensor) => vmap((y: Tensor) => mul(x, y), { inAxes: 0 })(xs));
+      expect((await nested(xs).array()) as unknown).toEqual(await mul(xs.reshape([-1, 1, 3]), xs).array());
+      expect(await read(vmap(grad((x: Tensor) => sum(mul(x, x))))(xs))).toEqual(await read(mul(xs, 2)));
+    } finally {
+      off();
+    }
   });
 
   it('takes an empty batch, and leaves no buffers behind', async () => {

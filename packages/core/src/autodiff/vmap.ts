@@ -78,33 +78,34 @@ export function vmap<A extends readonly unknown[], R>(
   checkFunction('vmap', f);
   const { inAxes = 0, outAxes = 0 } = options;
   return (...args) =>
-    traceScope(() => {
-      beginOp('vmap');
-      const inputs = new Map<Node, Node>();
-      let size = -1;
-      let sized: readonly number[] = [];
-      const examples = mapWithAxes('inAxes', args, inAxes, (t, given) => {
-        const node = nodeOf(t, 'vmap');
-        if (given === null) return t;
-        const axis = normalizeAxis('vmap', given, node.shape.length);
-        const n = node.shape[axis] as number;
-        if (size >= 0 && n !== size) {
-          throw new ShapeError(
-            'vmap',
-            `batches differ: ${size} of shape ${showShape(sized)} and ${n} of shape ${showShape(node.shape)} along axis ${axis}; make them equal, or give null in inAxes`,
-            [sized, node.shape],
-          );
-        }
-        size = n;
-        sized = node.shape;
-        const shape = node.shape.filter((_, i) => i !== axis);
-        const example = wrap(placeholder(shape, node.dtype, 'an example inside vmap'));
-        inputs.set(example.node, wrap(p.permute(node, moved(node.shape.length, axis, 0))).node);
-        return example;
-      });
-      if (size < 0)
-        throw new ArgumentError('vmap', 'nothing is batched: no argument is a tensor with an axis; check inAxes');
-      return holdFlushes(() => {
+    // Nothing is flushed before the function has returned: nobody can compute an example.
+    traceScope(() =>
+      holdFlushes(() => {
+        beginOp('vmap');
+        const inputs = new Map<Node, Node>();
+        let size = -1;
+        let sized: readonly number[] = [];
+        const examples = mapWithAxes('inAxes', args, inAxes, (t, given) => {
+          const node = nodeOf(t, 'vmap');
+          if (given === null) return t;
+          const axis = normalizeAxis('vmap', given, node.shape.length);
+          const n = node.shape[axis] as number;
+          if (size >= 0 && n !== size) {
+            throw new ShapeError(
+              'vmap',
+              `batches differ: ${size} of shape ${showShape(sized)} and ${n} of shape ${showShape(node.shape)} along axis ${axis}; make them equal, or give null in inAxes`,
+              [sized, node.shape],
+            );
+          }
+          size = n;
+          sized = node.shape;
+          const shape = node.shape.filter((_, i) => i !== axis);
+          const example = wrap(placeholder(shape, node.dtype, 'an example inside vmap'));
+          inputs.set(example.node, wrap(p.permute(node, moved(node.shape.length, axis, 0))).node);
+          return example;
+        });
+        if (size < 0)
+          throw new ArgumentError('vmap', 'nothing is batched: no argument is a tensor with an axis; check inAxes');
         const result = onPlaceholders(() => called('vmap', f, ...(examples as A)));
         beginOp('vmap');
         const roots: Node[] = [];
@@ -124,6 +125,6 @@ export function vmap<A extends readonly unknown[], R>(
           const all = node ?? p.broadcastTo(root, [size, ...root.shape]);
           return wrap(p.permute(all, moved(all.shape.length, 0, normalizeAxis('vmap', given, all.shape.length))));
         }) as R;
-      });
-    });
+      }),
+    );
 }
