@@ -1,22 +1,12 @@
 /** Random calls that pick and put elements by index, and of random numbers. */
 import { at, build, count, type NDArray, nd, ravel, unravel } from '../oracle/ndarray.ts';
 import { threefry } from '../oracle/threefry.ts';
+import { taking, withElements } from './operands.ts';
 import { isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
 import type { Value } from './program.ts';
 
-/** A value with an axis that is not empty, and the axis. */
-function withAxis(
-  pool: Pool,
-  fits: (v: Value) => boolean = () => true,
-): { x: Value; axis: number; written: number; n: number } | null {
-  const x = pool.pick((v) => v.shape.length > 0 && count(v.shape) > 0 && v.data.length < 4000 && fits(v));
-  if (x === null) return null;
-  const [axis, written] = pool.axis(x.shape.length);
-  return { x, axis, written, n: x.shape[axis] as number };
-}
-
 function take(pool: Pool): Made | null {
-  const found = withAxis(pool);
+  const found = withElements(pool);
   if (found === null) return null;
   const { x, axis, written, n } = found;
   const shape = pool.c.pick([[3], [1], [2, 2], [0], [5]]);
@@ -35,7 +25,7 @@ function take(pool: Pool): Made | null {
 }
 
 function takeAlongAxis(pool: Pool): Made | null {
-  const found = withAxis(pool);
+  const found = withElements(pool);
   if (found === null) return null;
   const { x, axis, written, n } = found;
   const shape = x.shape.map((size, i) => (i === axis ? pool.c.pick([2, 1, 4]) : size));
@@ -43,13 +33,7 @@ function takeAlongAxis(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index), written],
     dtype: x.dtype,
-    formula: (a, i) =>
-      build(shape, (position) =>
-        at(
-          a as NDArray,
-          position.map((p, k) => (k === axis ? at(i as NDArray, position) : p)),
-        ),
-      ),
+    formula: taking(shape, axis),
   };
 }
 
@@ -68,7 +52,7 @@ type Combine = (old: number, update: number) => number;
 /** Updates at their own position, but for one axis, where an index says where. */
 function scatter(name: string, combine: Combine, sums: boolean) {
   return (pool: Pool): Made | null => {
-    const found = withAxis(pool, isNumber);
+    const found = withElements(pool, isNumber);
     if (found === null) return null;
     const { x, axis, written, n } = found;
     const updates = alike(pool, x, axis);
@@ -99,7 +83,7 @@ function scatter(name: string, combine: Combine, sums: boolean) {
 /** Whole slices put at one-dimensional indices. */
 function slices(combine: Combine, sums: boolean) {
   return (pool: Pool): Made | null => {
-    const found = withAxis(pool, isNumber);
+    const found = withElements(pool, isNumber);
     if (found === null) return null;
     const { x, axis, written, n } = found;
     const updates = alike(pool, x, axis);

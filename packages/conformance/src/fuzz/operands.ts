@@ -1,6 +1,6 @@
-/** Operands that products, images and losses take: moderate values that are there, or new ones of a shape that is asked for. */
+/** Operands of random calls: moderate values that are there, or new ones of a shape that is asked for; values with an axis. */
 import type { DType } from '@polygrad/core';
-import { count } from '../oracle/ndarray.ts';
+import { at, build, count, type NDArray } from '../oracle/ndarray.ts';
 import { isFloat, isNumber, type Pool } from './pool.ts';
 import type { Noise, Value } from './program.ts';
 
@@ -36,3 +36,29 @@ export function parts(pool: Pool, dtype: DType, shape: readonly number[]): Value
 
 export const operand = (pool: Pool, rank: number, most = 8, fits: (v: Value) => boolean = () => true): Value | null =>
   pool.pick((v) => isNumber(v) && v.shape.length >= rank && v.shape.length <= most && small(v) && fits(v));
+
+/** A value with an axis, and the axis. */
+export function withAxis(
+  pool: Pool,
+  fits: (v: Value) => boolean = () => true,
+): { x: Value; axis: number; written: number; n: number } | null {
+  const x = pool.pick((v) => v.shape.length > 0 && v.data.length < 4000 && fits(v));
+  if (x === null) return null;
+  const [axis, written] = pool.axis(x.shape.length);
+  return { x, axis, written, n: x.shape[axis] as number };
+}
+
+/** The same for a value that is not empty. */
+export const withElements = (pool: Pool, fits: (v: Value) => boolean = () => true): ReturnType<typeof withAxis> =>
+  withAxis(pool, (v) => count(v.shape) > 0 && fits(v));
+
+/** Elements of this shape, each taken along the axis from where the second operand says. */
+export const taking =
+  (shape: readonly number[], axis: number) =>
+  (x: NDArray, places: NDArray): NDArray =>
+    build(shape, (position) =>
+      at(
+        x,
+        position.map((p, k) => (k === axis ? at(places, position) : p)),
+      ),
+    );

@@ -1,23 +1,11 @@
 /** Random calls that pick and put whole rows, or elements, by their numbers; and what finds an axis for them. */
 import { at, build, count, type NDArray, nd } from '../oracle/ndarray.ts';
-import { small, sums } from './operands.ts';
+import { small, sums, taking, withElements } from './operands.ts';
 import { along } from './parts.ts';
 import { isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
-import type { Value } from './program.ts';
-
-/** A value with an axis, and the axis. */
-export function withAxis(
-  pool: Pool,
-  fits: (v: Value) => boolean = () => true,
-): { x: Value; axis: number; written: number; n: number } | null {
-  const x = pool.pick((v) => v.shape.length > 0 && v.data.length < 4000 && fits(v));
-  if (x === null) return null;
-  const [axis, written] = pool.axis(x.shape.length);
-  return { x, axis, written, n: x.shape[axis] as number };
-}
 
 function indexSelect(pool: Pool): Made | null {
-  const found = withAxis(pool, (v) => count(v.shape) > 0);
+  const found = withElements(pool);
   if (found === null) return null;
   const { x, axis, written, n } = found;
   const size = pool.c.pick([3, 1, 0, 17]);
@@ -30,7 +18,7 @@ function indexSelect(pool: Pool): Made | null {
 }
 
 function gather(pool: Pool): Made | null {
-  const found = withAxis(pool, (v) => count(v.shape) > 0);
+  const found = withElements(pool);
   if (found === null) return null;
   const { x, axis, written, n } = found;
   const shape = x.shape.map((size, i) => (i === axis ? pool.c.pick([2, 1, 4]) : pool.c.between(1, size)));
@@ -38,18 +26,12 @@ function gather(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index), written],
     dtype: x.dtype,
-    formula: (a, i) =>
-      build(shape, (position) =>
-        at(
-          a as NDArray,
-          position.map((p, k) => (k === axis ? at(i as NDArray, position) : p)),
-        ),
-      ),
+    formula: taking(shape, axis),
   };
 }
 
 function indexFill(pool: Pool): Made | null {
-  const found = withAxis(pool, (v) => isNumber(v) && count(v.shape) > 0);
+  const found = withElements(pool, isNumber);
   if (found === null) return null;
   const { x, axis, written, n } = found;
   const index = pool.indices([pool.c.pick([2, 1, 0])], 0, n - 1);

@@ -1,8 +1,8 @@
 /** Random calls that move elements further: patches, pixels as channels, grids, diagonals, the other forms of joins and cuts. */
 import { at, build, count, indices, type NDArray, nd, permute, reshape } from '../oracle/ndarray.ts';
-import { drawn, operand, sums } from './operands.ts';
+import { drawn, operand, sums, withAxis } from './operands.ts';
 import { alike, along, concatenated, moved, sliceCall } from './parts.ts';
-import { picking, withAxis } from './picking.ts';
+import { picking } from './picking.ts';
 import { isFloat, type Made, type Operation, type Pool, ref } from './pool.ts';
 import type { Value } from './program.ts';
 

@@ -95,11 +95,11 @@ function elements(
   turn: KNode,
   body: (i: KNode, key: KNode, digit: KNode) => void,
 ): void {
-  const tile = e.add(e.mul(group, e.i32(turns)), turn);
-  const first = e.mul(e.add(e.mul(tile, e.i32(threads)), thread), e.i32(each));
+  const tile = e.add(e.mul(group, turns), turn);
+  const first = e.mul(e.add(e.mul(tile, threads), thread), each);
   b.loop(each, (u) => {
     const i = b.place(e.add(first, u));
-    b.ifThen(e.lt(i, e.i32(sort.n)), () => {
+    b.ifThen(e.lt(i, sort.n), () => {
       const key = b.place(source.key(i));
       const shifted = e.shr(key, e.constant('uint32', number * digitBits));
       body(i, key, b.place(e.bitcast(e.and(shifted, e.constant('uint32', digits - 1)), 'int32')));
@@ -109,7 +109,7 @@ function elements(
 
 /** The counter of a thread for a digit. */
 function cellOf({ e }: ProgramWriter, threads: number, digit: KNode, thread: KNode): KNode {
-  return e.add(e.mul(digit, e.i32(threads)), thread);
+  return e.add(e.mul(digit, threads), thread);
 }
 
 function clear(w: ProgramWriter, cells: KNode, threads: number, thread: KNode): void {
@@ -119,7 +119,7 @@ function clear(w: ProgramWriter, cells: KNode, threads: number, thread: KNode): 
 /** One more in a counter; what it was before. */
 function take({ b, e }: ProgramWriter, cells: KNode, cell: KNode): KNode {
   const before = b.place(b.load(cells, cell));
-  b.store(cells, cell, e.add(before, e.i32(1)));
+  b.store(cells, cell, e.add(before, 1));
   return before;
 }
 
@@ -137,15 +137,15 @@ function countDigits(set: ProgramSet, pass: Pass): void {
       }),
     );
     b.barrier();
-    b.ifThen(e.lt(thread, e.i32(digits)), () => {
+    b.ifThen(e.lt(thread, digits), () => {
       const sum = b.reg('sum', 'int32');
       b.store(sum, 0, e.i32(0));
       b.loop(threads, (t) => {
         // Each begins somewhere else: neighbours in group memory are read side by side.
-        const other = e.irem(e.add(t, thread), e.i32(threads));
+        const other = e.irem(e.add(t, thread), threads);
         b.store(sum, 0, e.add(b.load(sum, 0), b.load(cells, cellOf(w, threads, thread, other))));
       });
-      b.store(target, e.add(e.mul(thread, e.i32(groups)), group), b.load(sum, 0));
+      b.store(target, e.add(e.mul(thread, groups), group), b.load(sum, 0));
     });
   });
 }
@@ -162,10 +162,10 @@ function sumsBefore(
   const { b, e } = w;
   const totals = b.shared('totals', 'int32', threads);
   const sum = b.reg('before', 'int32');
-  const inside = (at: KNode): KNode => (own * threads === length ? e.bool(true) : e.lt(at, e.i32(length)));
+  const inside = (at: KNode): KNode => (own * threads === length ? e.bool(true) : e.lt(at, length));
   const each = (body: (at: KNode) => void): void =>
     b.loop(own, (u) => {
-      const at = b.place(e.add(e.mul(thread, e.i32(own)), u));
+      const at = b.place(e.add(e.mul(thread, own), u));
       b.ifThen(inside(at), () => body(at));
     });
   b.store(sum, 0, e.i32(0));
@@ -175,14 +175,14 @@ function sumsBefore(
   b.loop(Math.log2(threads), (doubling) => {
     const distance = e.shl(e.i32(1), doubling);
     const mine = b.load(totals, thread);
-    const other = b.load(totals, e.max(e.sub(thread, distance), e.i32(0)));
+    const other = b.load(totals, e.max(e.sub(thread, distance), 0));
     const both = b.place(e.where(e.lt(thread, distance), mine, e.add(other, mine)));
     b.barrier();
     b.store(totals, thread, both);
     b.barrier();
   });
-  const previous = b.load(totals, e.max(e.sub(thread, e.i32(1)), e.i32(0)));
-  b.store(sum, 0, e.where(e.lt(thread, e.i32(1)), e.i32(0), previous));
+  const previous = b.load(totals, e.max(e.sub(thread, 1), 0));
+  b.store(sum, 0, e.where(e.lt(thread, 1), e.i32(0), previous));
   each((at) => {
     const before = b.place(b.load(sum, 0));
     b.store(sum, 0, e.add(before, b.load(memory, at)));
@@ -209,8 +209,8 @@ function move(set: ProgramSet, pass: Pass): void {
     const cells = b.shared('cells', 'int32', digits * threads);
     const next = b.shared('next', 'int32', digits);
     const shift = b.shared('shift', 'int32', digits);
-    const isDigit = e.lt(thread, e.i32(digits));
-    b.ifThen(isDigit, () => b.store(next, thread, b.load(places, e.add(e.mul(thread, e.i32(groups)), group))));
+    const isDigit = e.lt(thread, digits);
+    b.ifThen(isDigit, () => b.store(next, thread, b.load(places, e.add(e.mul(thread, groups), group))));
     b.loop(turns, (turn) => {
       clear(w, cells, threads, thread);
       elements(w, pass, source, thread, turn, (_i, _key, digit) => {
@@ -221,10 +221,10 @@ function move(set: ProgramSet, pass: Pass): void {
       const totals = sumsBefore(w, cells, threads, thread, digits, digits * threads);
       b.barrier();
       b.ifThen(isDigit, () => {
-        const start = b.place(b.load(cells, e.mul(thread, e.i32(threads))));
-        const isLast = e.eq(thread, e.i32(digits - 1));
-        const after = e.min(e.add(thread, e.i32(1)), e.i32(digits - 1));
-        const end = e.where(isLast, b.load(totals, threads - 1), b.load(cells, e.mul(after, e.i32(threads))));
+        const start = b.place(b.load(cells, e.mul(thread, threads)));
+        const isLast = e.eq(thread, digits - 1);
+        const after = e.min(e.add(thread, 1), digits - 1);
+        const end = e.where(isLast, b.load(totals, threads - 1), b.load(cells, e.mul(after, threads)));
         const base = b.place(b.load(next, thread));
         b.store(shift, thread, e.sub(base, start));
         b.store(next, thread, e.sub(e.add(base, end), start));
