@@ -5,6 +5,8 @@
  * workers, and in programs that use another library.
  */
 
+import { DataError } from './errors.ts';
+
 /** Element types that files hold. 16-bit floats are carried as their bits. */
 export type HostDType =
   | 'float64'
@@ -97,6 +99,24 @@ export function wrongArray(dtype: HostDType, data: unknown): string | undefined 
   if (data instanceof Constructor) return undefined;
   const kind = (data as object | undefined)?.constructor?.name ?? typeof data;
   return `${dtype} needs a ${Constructor.name}: the data is a ${kind}; convert it first`;
+}
+
+/**
+ * The bytes of a file in memory.
+ *
+ * @throws DataError `argument` for what is neither a Uint8Array nor an ArrayBuffer, or was transferred away
+ */
+export function bytesOf(op: string, file: unknown, source: string): Uint8Array {
+  // By its tag: what another realm made is as good.
+  const tag = Object.prototype.toString.call(file);
+  let kind = typeof file === 'object' && file !== null ? `a ${tag.slice(8, -1)}` : String(file);
+  if (tag === '[object Uint8Array]' || tag === '[object ArrayBuffer]' || tag === '[object SharedArrayBuffer]') {
+    const buffer = tag === '[object Uint8Array]' ? (file as Uint8Array).buffer : (file as ArrayBuffer);
+    if ((buffer as { readonly detached?: boolean }).detached !== true)
+      return buffer === file ? new Uint8Array(buffer) : (file as Uint8Array);
+    kind = 'memory that was transferred away';
+  }
+  throw new DataError('argument', source, `[${op}] ${source} is ${kind}; give a Uint8Array or an ArrayBuffer`);
 }
 
 /** New zeroed elements of type `dtype`. */

@@ -25,6 +25,12 @@ function failure(run: () => unknown): DataError {
 }
 
 describe('parseIdx', () => {
+  it('takes an ArrayBuffer, and says what it takes', () => {
+    const { bytes, values } = HAND_WRITTEN.int16;
+    expect(Array.from(parseIdx(new Uint8Array(bytes).buffer).data as Iterable<number>)).toEqual(values);
+    expect(failure(() => parseIdx('bytes' as never)).message).toMatch(/give a Uint8Array or an ArrayBuffer/);
+  });
+
   for (const [dtype, { bytes, values }] of Object.entries(HAND_WRITTEN)) {
     it(`reads ${dtype}`, () => {
       const array = parseIdx(new Uint8Array(bytes));
@@ -115,6 +121,12 @@ describe('encodeIdx', () => {
     const data = new Uint8Array(1);
     expect(failure(() => encodeIdx({ dtype: 'uint8', shape: [2], data })).code).toBe('mismatch');
     expect(failure(() => encodeIdx({ dtype: 'uint8', shape: [2 ** 32], data })).code).toBe('argument');
+    expect(failure(() => encodeIdx({ dtype: 'uint8', shape: new Array(1), data })).code).toBe('argument');
+    expect(failure(() => encodeIdx({ dtype: 'float32', shape: [data.length], data } as never)).message).toMatch(
+      /Float32Array/,
+    );
+    const longs = { dtype: 'int64', shape: [1], data: new BigInt64Array(1) };
+    expect(failure(() => encodeIdx(longs as never)).message).toMatch(/IDX has no int64/);
     expect(failure(() => encodeIdx({ dtype: 'uint8', shape: new Array(256).fill(1), data })).code).toBe('argument');
   });
 });

@@ -5,7 +5,7 @@
  * A file is two zero bytes, a type byte, the number of dimensions, the dimensions as big-endian uint32, and the
  * elements in row-major order, big-endian. (http://yann.lecun.com/exdb/mnist/, "the IDX file format".)
  */
-import { allocateHost, HOST_BYTES, type HostArray, LITTLE_ENDIAN, swapBytes } from './arrays.ts';
+import { allocateHost, bytesOf, HOST_BYTES, type HostArray, LITTLE_ENDIAN, swapBytes, wrongArray } from './arrays.ts';
 import { DataError } from './errors.ts';
 
 /** Element types that IDX knows. */
@@ -36,7 +36,7 @@ export interface IdxHeader {
 /**
  * Reads the header of an IDX file and checks that the file has exactly the bytes it announces.
  *
- * @param bytes the whole file
+ * @param file the whole file: a Uint8Array or an ArrayBuffer
  * @param source what to call the file in errors
  * @throws DataError `format` for another kind of file, `truncated`, `oversized`
  * @example
@@ -44,7 +44,8 @@ export interface IdxHeader {
  * dtype; // 'uint8'
  * shape; // [3]
  */
-export function readIdxHeader(bytes: Uint8Array, source = 'IDX data'): IdxHeader {
+export function readIdxHeader(file: Uint8Array | ArrayBufferLike, source = 'IDX data'): IdxHeader {
+  const bytes = bytesOf('idx', file, source);
   const hex = (from: number, to: number): string =>
     Array.from(bytes.subarray(from, to), (byte) => byte.toString(16).padStart(2, '0')).join(' ');
   if (bytes.length < 4) {
@@ -91,10 +92,10 @@ export function readIdxHeader(bytes: Uint8Array, source = 'IDX data'): IdxHeader
 }
 
 /**
- * Reads an IDX file that is in memory. uint8 and int8 elements are a view of `bytes`, other types a copy in the
+ * Reads an IDX file that is in memory. uint8 and int8 elements are a view of `file`, other types a copy in the
  * machine's byte order.
  *
- * @param bytes the whole file
+ * @param file the whole file: a Uint8Array or an ArrayBuffer
  * @param source what to call the file in errors
  * @throws DataError `format`, `truncated`, `oversized`; nothing is returned half-read
  * @example
@@ -102,7 +103,8 @@ export function readIdxHeader(bytes: Uint8Array, source = 'IDX data'): IdxHeader
  * labels.shape; // [3]
  * labels.data; // Uint8Array [7, 2, 1]
  */
-export function parseIdx(bytes: Uint8Array, source = 'IDX data'): HostArray<IdxDType> {
+export function parseIdx(file: Uint8Array | ArrayBufferLike, source = 'IDX data'): HostArray<IdxDType> {
+  const bytes = bytesOf('idx', file, source);
   const { dtype, shape, headerBytes, dataBytes } = readIdxHeader(bytes, source);
   const elementBytes = HOST_BYTES[dtype];
   if (dtype === 'uint8') return { dtype, shape, data: bytes.subarray(headerBytes) };
@@ -116,18 +118,33 @@ export function parseIdx(bytes: Uint8Array, source = 'IDX data'): HostArray<IdxD
   return { dtype, shape, data };
 }
 
+function isExtent(value: unknown): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 0xffffffff;
+}
+
 /**
  * The bytes of an IDX file with the given contents.
  *
- * @throws DataError `argument` if the shape has more than 255 dimensions or an extent over 2^32 - 1, `mismatch` if
- *   data and shape disagree
+ * @throws DataError `argument` if the shape has more than 255 dimensions or an extent over 2^32 - 1, or the data is not of a dtype
+ *   that IDX knows, `mismatch` if data and shape disagree
  * @example
  * encodeIdx({ dtype: 'uint8', shape: [3], data: new Uint8Array([7, 2, 1]) }); // Uint8Array [0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]
  */
 export function encodeIdx(array: HostArray<IdxDType>): Uint8Array {
   const { dtype, shape, data } = array;
-  if (shape.length > 255 || shape.some((extent) => !Number.isInteger(extent) || extent < 0 || extent > 0xffffffff)) {
-    throw new DataError('argument', 'shape', `[idx] shape (${shape.join(', ')}) does not fit an IDX header`);
+  const wrong = wrongArray(dtype, data);
+  if (wrong !== undefined) throw new DataError('argument', 'data', `[idx] ${wrong}`);
+  if (TYPE_CODES[dtype] === undefined)
+    throw new DataError(
+      'argument',
+      'data',
+      `[idx] IDX has no ${dtype}; convert it to one of ${Object.keys(TYPE_CODES).join(', ')}`,
+    );
+  // Not `some`: it passes over elements that are not there.
+  const fits = Array.isArray(shape) && Array.from<unknown>(shape).every(isExtent);
+  if (!fits || shape.length > 255) {
+    const text = Array.isArray(shape) ? `(${shape.slice(0, 256).map(String).join(', ')})` : typeof shape;
+    throw new DataError('argument', 'shape', `[idx] shape ${text} does not fit an IDX header`);
   }
   const size = shape.reduce((product, extent) => product * extent, 1);
   if (size !== data.length) {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { HostArray } from './arrays.ts';
 import { DataError } from './errors.ts';
@@ -73,7 +74,85 @@ describe('encodeSafetensors', () => {
   });
 });
 
+describe('what can be read back', () => {
+  const data = new Float32Array(2);
+  const sized = (shape: unknown): unknown => ({ w: { dtype: 'float32', shape, data } });
+  const refused: [string, unknown, unknown, RegExp][] = [
+    ['metadata that is no text', {}, { epoch: 3 }, /'epoch' is 3; give its text/],
+    ['metadata in a Map', {}, new Map([['a', 'b']]), /not a map of strings/],
+    ['metadata that is null', {}, null, /not a map of strings: it is null/],
+    ['metadata with half of a surrogate pair', {}, { a: '\ud800' }, /surrogate/],
+    ['texts in a shape', sized(['2']), {}, /'w' has shape \["2"\]/],
+    ['negative extents', sized([-1, -2]), {}, /has shape \[-1, -2\]/],
+    ['fractions', sized([0.5, 4]), {}, /has shape \[0.5, 4\]/],
+    ['a shape of holes', sized(new Array(2)), {}, /has shape \[undefined, undefined\]/],
+    ['a shape that is a typed array', sized(Int32Array.of(2)), {}, /a shape is an array/],
+    ['a shape of 33 axes', sized([...new Array<number>(32).fill(1), 2]), {}, /33 axes; at most 32/],
+    ['a name that is a number', new Map([[1, { dtype: 'float32', shape: [2], data }]]), {}, /names are strings/],
+    ['a name with half of a surrogate pair', { '\udc00': { dtype: 'float32', shape: [2], data } }, {}, /surrogate/],
+    ['an array that is null', { w: null }, {}, /'w' is null; give \{ dtype, shape, data \}/],
+    ['tensors in a list', [], {}, /give a Map or an object/],
+  ];
+  it.each(refused)('%s: is not written', (_, tensors, metadata, message) => {
+    expect(() => encodeSafetensors(tensors as never, metadata as never)).toThrow(DataError);
+    expect(() => encodeSafetensors(tensors as never, metadata as never)).toThrow(message);
+  });
+
+  it('is everything that is written', () => {
+    const value = fc.oneof(fc.constantFrom(-1, 0, 1, 2, 0.5, Number.NaN, '1', null, 2 ** 31, 2 ** 53), fc.nat(4));
+    const shape = fc.oneof(fc.array(value, { maxLength: 4 }), fc.constant(new Array<number>(33).fill(1)), value);
+    const name = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('__metadata__', '__proto__', '\ud800', '1'));
+    const metadata = fc.dictionary(name, fc.oneof(name, fc.integer()));
+    fc.assert(
+      fc.property(name, shape, metadata, (key, wanted, text) => {
+        const count = Array.isArray(wanted) ? wanted.reduce<number>((n, d) => n * Number(d), 1) : 1;
+        const array = { dtype: 'uint8', shape: wanted, data: new Uint8Array(count >= 0 && count < 99 ? count : 0) };
+        let file: Uint8Array;
+        try {
+          file = encodeSafetensors(new Map([[key, array as HostArray]]), text as Record<string, string>);
+        } catch (error) {
+          expect(error).toBeInstanceOf(DataError);
+          return;
+        }
+        const read = decodeSafetensors(file);
+        expect([...read.tensors]).toEqual([[key, array]]);
+        expect({ ...read.metadata }).toEqual({ ...text });
+      }),
+      { seed: 9, numRuns: 2000 },
+    );
+  });
+});
+
 describe('decodeSafetensors', () => {
+  it('takes an ArrayBuffer, and says what it takes', () => {
+    const { buffer } = encodeSafetensors(ALL);
+    expect(Object.fromEntries(decodeSafetensors(buffer).tensors)).toEqual(ALL);
+    for (const value of ['{}', null, new DataView(buffer), [1, 2]])
+      expect(() => decodeSafetensors(value as never)).toThrow(/give a Uint8Array or an ArrayBuffer/);
+  });
+
+  it('refuses a name that is there twice, however it is spelt', () => {
+    const part = '{"dtype":"U8","shape":[],"data_offsets":[0,1]}';
+    const twice = [
+      `{"a":${part},"a":${part}}`,
+      `{"a":${part},"\\u0061":${part}}`,
+      '{"t":{"dtype":"U8","dtype":"U8","shape":[],"data_offsets":[0,1]}}',
+      `{"__metadata__":{"x":"1","y":"x","x":"2"},"a":${part}}`,
+      `{"__metadata__":{},"a":${part},"__metadata__":{}}`,
+    ];
+    for (const header of twice) expect(() => decodeSafetensors(file(header, [7]))).toThrow(/has the name "\w+" twice/);
+    // The same text as a value, in another object, and with brackets and quotes inside is no repetition.
+    const once = `{"__metadata__":{"a":"a","b":"{\\"a\\":1,\\"a\\":2}","[":"\\\\"},"a":${part}}`;
+    expect(decodeSafetensors(file(once, [7])).tensors.size).toBe(1);
+  });
+
+  it('refuses more than 32 axes', () => {
+    const shape = (axes: number): string => `[${new Array(axes).fill(1).join()}]`;
+    const header = (axes: number): string => `{"t":{"dtype":"U8","shape":${shape(axes)},"data_offsets":[0,1]}}`;
+    expect(decodeSafetensors(file(header(32), [1])).tensors.get('t')?.shape.length).toBe(32);
+    expect(() => decodeSafetensors(file(header(33), [1]))).toThrow(/shape of 33 axes; at most 32/);
+  });
+
   it('copies out of a Buffer, as files are read into on Node', () => {
     const written = encodeSafetensors(ALL);
     const bytes = Buffer.concat([Buffer.alloc(24), written]).subarray(24);

@@ -7,6 +7,7 @@
  * with larger elements first and orders by name within a type, so every tensor is aligned in the file.
  */
 import {
+  bytesOf,
   HOST_BYTES,
   type HostArray,
   type HostDType,
@@ -17,27 +18,19 @@ import {
   wrongArray,
 } from './arrays.ts';
 import { DataError } from './errors.ts';
-
-const HEADER_LIMIT = 100_000_000;
-
-const TYPE_NAMES: Readonly<Record<HostDType, string>> = {
-  float64: 'F64',
-  float32: 'F32',
-  float16: 'F16',
-  bfloat16: 'BF16',
-  int64: 'I64',
-  int32: 'I32',
-  int16: 'I16',
-  int8: 'I8',
-  uint64: 'U64',
-  uint32: 'U32',
-  uint16: 'U16',
-  uint8: 'U8',
-  bool: 'BOOL',
-};
+import { repeatedName } from './json-keys.ts';
+import {
+  headerLimit,
+  metadataName,
+  shownValue,
+  typeNames,
+  wrongMetadata,
+  wrongName,
+  wrongShape,
+} from './safetensors-rules.ts';
 
 const TYPES_BY_NAME: ReadonlyMap<string, HostDType> = new Map(
-  (Object.keys(TYPE_NAMES) as HostDType[]).map((dtype) => [TYPE_NAMES[dtype], dtype]),
+  (Object.keys(typeNames) as HostDType[]).map((dtype) => [typeNames[dtype], dtype]),
 );
 
 /** What a safetensors file holds. */
@@ -67,12 +60,44 @@ function littleEndianBytes(array: HostArray): Uint8Array {
   return swapped;
 }
 
+/** The given arrays in the order of the file, after asking whether it may hold them. */
+function entriesOf(tensors: unknown): Entry[] {
+  const fail = (code: 'argument' | 'mismatch', name: string, text: string): DataError =>
+    new DataError(code, name, `[safetensors] ${text}`);
+  if (typeof tensors !== 'object' || tensors === null || Array.isArray(tensors))
+    throw fail('argument', 'tensors', `tensors are ${shownValue(tensors)}; give a Map or an object of arrays by name`);
+  const given: [unknown, HostArray | undefined][] = tensors instanceof Map ? [...tensors] : Object.entries(tensors);
+  const entries = given.map(([name, array]): Entry => {
+    const wrong = wrongName(name);
+    if (wrong !== undefined) throw fail('argument', shownValue(name), wrong);
+    const label = name as string;
+    if (typeof array !== 'object' || array === null)
+      throw fail('argument', label, `'${label}' is ${shownValue(array)}; give { dtype, shape, data }`);
+    const { dtype, shape, data } = array;
+    const unfit = wrongArray(dtype, data);
+    if (unfit !== undefined) throw fail('argument', label, `'${label}': ${unfit}`);
+    const misshapen = wrongShape(shape, dtype);
+    if (misshapen !== undefined) throw fail('argument', label, `'${label}' ${misshapen}`);
+    const size = sizeOf(shape);
+    if (size !== data.length)
+      throw fail(
+        'mismatch',
+        label,
+        `'${label}': shape (${shape.join(', ')}) has ${size} elements, the data ${data.length}`,
+      );
+    return { name: label, array: { dtype, shape: [...shape], data } as HostArray };
+  });
+  return entries.sort(compare);
+}
+
 /**
- * The bytes of a safetensors file with the given arrays. Equal contents give equal bytes, whatever the order given.
+ * The bytes of a safetensors file with the given arrays. Equal contents give equal bytes, whatever the order given. What
+ * `decodeSafetensors` would refuse is not written.
  *
  * @param tensors arrays by name
  * @param metadata free text for the header
- * @throws DataError `argument` for the name `__metadata__` and data of another dtype, `mismatch` if an array does not fill its shape
+ * @throws DataError `argument` for the name `__metadata__`, data of another dtype, shapes that are none, more than 32 axes, metadata
+ *   that is not text, and headers above 100 MB; `mismatch` if an array does not fill its shape
  * @example
  * const file = encodeSafetensors({ 'fc.bias': { dtype: 'float32', shape: [2], data: new Float32Array([1, 2]) } });
  */
@@ -80,34 +105,29 @@ export function encodeSafetensors(
   tensors: Readonly<Record<string, HostArray>> | ReadonlyMap<string, HostArray>,
   metadata: Readonly<Record<string, string>> = {},
 ): Uint8Array {
-  const given = tensors instanceof Map ? [...tensors] : Object.entries(tensors as Record<string, HostArray>);
-  const entries = given.map(([name, array]): Entry => ({ name, array })).sort(compare);
+  const entries = entriesOf(tensors);
+  const wrong = wrongMetadata(metadata);
+  if (wrong !== undefined) throw new DataError('argument', metadataName, `[safetensors] ${wrong}`);
   const header: [string, unknown][] = [];
   if (Object.keys(metadata).length > 0) {
-    header.push(['__metadata__', Object.fromEntries(Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1)))]);
+    header.push([metadataName, Object.fromEntries(Object.entries(metadata).sort(([a], [b]) => (a < b ? -1 : 1)))]);
   }
   let offset = 0;
   for (const { name, array } of entries) {
-    const wrong = wrongArray(array.dtype, array.data);
-    if (wrong !== undefined) throw new DataError('argument', name, `[safetensors] '${name}': ${wrong}`);
-    if (name === '__metadata__') {
-      throw new DataError('argument', name, `[safetensors] no tensor may have the name '__metadata__'; rename it`);
-    }
-    if (sizeOf(array.shape) !== array.data.length) {
-      throw new DataError(
-        'mismatch',
-        name,
-        `[safetensors] '${name}': shape (${array.shape.join(', ')}) has ${sizeOf(array.shape)} elements, the data ${array.data.length}`,
-      );
-    }
     const end = offset + array.data.byteLength;
-    header.push([name, { dtype: TYPE_NAMES[array.dtype], shape: array.shape, data_offsets: [offset, end] }]);
+    header.push([name, { dtype: typeNames[array.dtype], shape: array.shape, data_offsets: [offset, end] }]);
     offset = end;
   }
   // Written pair by pair: an object would put names that look like integers first.
   const json = `{${header.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
   const text = new TextEncoder().encode(json);
   const headerBytes = Math.ceil(text.length / 8) * 8;
+  if (headerBytes > headerLimit)
+    throw new DataError(
+      'argument',
+      'tensors',
+      `[safetensors] the header would have ${headerBytes} bytes, the limit is ${headerLimit}; write several files`,
+    );
   const file = new Uint8Array(8 + headerBytes + offset);
   new DataView(file.buffer).setBigUint64(0, BigInt(headerBytes), true);
   file.fill(0x20, 8, 8 + headerBytes);
@@ -129,10 +149,10 @@ function readHeader(bytes: Uint8Array, source: string): { fields: Record<string,
     new DataError(code, source, `[safetensors] ${source} ${text}`);
   if (bytes.length < 8) throw fail('truncated', `is truncated: ${bytes.length} bytes, the header's length takes 8`);
   const length = new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true);
-  if (length > BigInt(HEADER_LIMIT)) {
+  if (length > BigInt(headerLimit)) {
     throw fail(
       'format',
-      `is not a safetensors file: its header would have ${length} bytes, the limit is ${HEADER_LIMIT}`,
+      `is not a safetensors file: its header would have ${length} bytes, the limit is ${headerLimit}`,
     );
   }
   const dataStart = 8 + Number(length);
@@ -140,12 +160,16 @@ function readHeader(bytes: Uint8Array, source: string): { fields: Record<string,
     throw fail('truncated', `is truncated: ${bytes.length} bytes, its header ends at ${dataStart}`);
   }
   if (bytes[8] !== 0x7b) throw fail('format', 'is not a safetensors file: its header does not start with {');
+  let text: string;
   let parsed: unknown;
   try {
-    parsed = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(8, dataStart)));
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(8, dataStart));
+    parsed = JSON.parse(text);
   } catch {
     throw fail('format', 'is damaged: its header is not JSON');
   }
+  const repeated = repeatedName(text);
+  if (repeated !== undefined) throw fail('format', `is damaged: its header has the name ${shownValue(repeated)} twice`);
   return { fields: parsed as Record<string, unknown>, dataStart };
 }
 
@@ -160,10 +184,14 @@ interface Extent {
 function readExtent(name: string, value: unknown, source: string): Extent {
   const fail = (text: string): DataError =>
     new DataError('format', source, `[safetensors] ${source} is damaged: tensor '${name}' ${text}`);
-  const { dtype: typeName, shape, data_offsets: offsets } = (value ?? {}) as Record<string, unknown>;
+  const { dtype: typeName, shape: given, data_offsets: offsets } = (value ?? {}) as Record<string, unknown>;
   const dtype = typeof typeName === 'string' ? TYPES_BY_NAME.get(typeName) : undefined;
-  if (dtype === undefined) throw fail(`has dtype ${JSON.stringify(typeName)}, which is not one this library reads`);
-  if (!Array.isArray(shape) || !shape.every(isCount)) throw fail(`has shape ${JSON.stringify(shape)}`);
+  if (dtype === undefined) throw fail(`has dtype ${shownValue(typeName)}, which is not one this library reads`);
+  const misnamed = wrongName(name);
+  if (misnamed !== undefined) throw fail(`cannot be read: ${misnamed}`);
+  const misshapen = wrongShape(given, dtype);
+  if (misshapen !== undefined) throw fail(misshapen);
+  const shape = given as readonly number[];
   if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isCount)) {
     throw fail(`has data_offsets ${JSON.stringify(offsets)}`);
   }
@@ -179,29 +207,28 @@ function readExtent(name: string, value: unknown, source: string): Extent {
 
 function readMetadata(value: unknown, source: string): Record<string, string> {
   if (value === undefined) return {};
-  const fine = typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (!fine || !Object.values(value).every((text) => typeof text === 'string')) {
-    throw new DataError('format', source, `[safetensors] ${source} is damaged: __metadata__ is not a map of strings`);
-  }
+  const wrong = wrongMetadata(value);
+  if (wrong !== undefined) throw new DataError('format', source, `[safetensors] ${source} is damaged: ${wrong}`);
   return value as Record<string, string>;
 }
 
 /**
- * Reads a safetensors file that is in memory. The arrays are copies, so `bytes` may be reused.
+ * Reads a safetensors file that is in memory. The arrays are copies, so its memory may be reused.
  *
- * @param bytes the whole file
+ * @param file the whole file: a Uint8Array, or an ArrayBuffer as `response.arrayBuffer()` gives it
  * @param source what to call the file in errors
- * @throws DataError `truncated`, `oversized` or `format` for files that break the rules of the format; nothing is
- *   returned half-read
+ * @throws DataError `truncated`, `oversized` or `format` for files that break the rules of the format; `argument` for what is no
+ *   bytes; nothing is returned half-read
  * @example
  * const file = encodeSafetensors({ w: { dtype: 'float32', shape: [2], data: new Float32Array([1, 2]) } });
  * decodeSafetensors(file).tensors.get('w')?.data; // Float32Array [1, 2]
  */
-export function decodeSafetensors(bytes: Uint8Array, source = 'safetensors data'): SafetensorsContent {
+export function decodeSafetensors(file: Uint8Array | ArrayBufferLike, source = 'safetensors data'): SafetensorsContent {
+  const bytes = bytesOf('safetensors', file, source);
   const { fields, dataStart } = readHeader(bytes, source);
-  const metadata = readMetadata(fields.__metadata__, source);
+  const metadata = readMetadata(fields[metadataName], source);
   const extents = Object.keys(fields)
-    .filter((name) => name !== '__metadata__')
+    .filter((name) => name !== metadataName)
     .map((name) => readExtent(name, fields[name], source))
     .sort((a, b) => a.begin - b.begin || a.end - b.end);
   let end = 0;
