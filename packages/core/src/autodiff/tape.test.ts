@@ -1,6 +1,22 @@
 /** Tapes as users hold them, on the reference engine. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { add, GradientTape, mul, noGrad, scope, setEngine, sum, type Tensor, tensor } from '../index.ts';
+import { hasRecordings } from '../graph/tracking.ts';
+import {
+  add,
+  flush,
+  grad,
+  GradientTape,
+  memory,
+  mul,
+  noGrad,
+  scope,
+  setEngine,
+  sum,
+  type Tensor,
+  tensor,
+} from '../index.ts';
 import { createReferenceEngine } from '../testing/index.ts';
 import { near, scalar, vector } from './fixtures/vectors.ts';
 
@@ -64,5 +80,88 @@ describe('GradientTape', () => {
       return { inner };
     });
     expect(tape.inner.disposed).toBe(true);
+  });
+});
+
+describe('tapes left open', () => {
+  const collect = (): void => {
+    setFlagsFromString('--expose-gc');
+    (runInNewContext('gc') as () => void)();
+  };
+  const turn = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
+  let x: Tensor;
+  beforeAll(() => {
+    x = vector(1, 2);
+  });
+
+  /** An exception comes before gradient(). */
+  function forget(): void {
+    try {
+      const tape = new GradientTape();
+      tape.watch(x);
+      mul(x, x);
+      throw new Error('the data was bad');
+    } catch {
+      // The next batch is tried.
+    }
+  }
+
+  it('end when they are collected, with what they kept', async () => {
+    const before = memory().numTensors;
+    for (let i = 0; i < 200; i++) {
+      forget();
+      if (i % 20 === 19) {
+        // What a weak reference was asked for stays until the running JavaScript ends.
+        await turn();
+        collect();
+        await turn();
+      }
+    }
+    await near(grad((t: Tensor) => sum(mul(t, t)))(x), [2, 4]);
+    // Handles are watched from the flush on that computes them.
+    flush();
+    await turn();
+    collect();
+    await turn();
+    expect(memory().numTensors).toBeLessThanOrEqual(before + 1);
+    expect(hasRecordings()).toBe(false);
+  });
+
+  it('are not collected while they can be asked', async () => {
+    const tape = new GradientTape();
+    tape.watch(x);
+    const y = sum(mul(x, x));
+    await turn();
+    collect();
+    await turn();
+    await near(tape.gradient(y, x), [2, 4]);
+  });
+
+  it('make room without waiting for the collector to tell', async () => {
+    for (let i = 0; i < 31; i++) forget();
+    await turn();
+    collect();
+    // No turn in between: nobody was told of what was collected.
+    await near(grad((t: Tensor) => sum(mul(t, t)))(x), [2, 4]);
+  });
+
+  it('are in the message of the limit, with the places where they were made', () => {
+    const open: GradientTape[] = [];
+    const here = (): GradientTape => new GradientTape();
+    for (let i = 0; i < 30; i++) open.push(here());
+    let message = '';
+    try {
+      grad((t: Tensor) => sum(grad((u: Tensor) => sum(mul(u, u)))(t)))(x);
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    expect(message).toMatch(
+      /too many tapes are open: 31; end those no longer needed by gradient\(\), dispose\(\) or 'using'/,
+    );
+    expect(message).toMatch(
+      /\n {2}30 times GradientTape, made at here \(.*tape\.test\.ts:\d+:\d+\)\n {2}grad, running$/,
+    );
+    for (const tape of open) tape.dispose();
+    expect(hasRecordings()).toBe(false);
   });
 });

@@ -4,14 +4,17 @@ import { constant, cast } from '../graph/primitives.ts';
 import { adoptResource, holdFlushes, traceScope } from '../graph/scope.ts';
 import {
   endRecording,
+  openRecordings,
   pauseRecording,
   type Recording,
+  type RecordingOwner,
   restoreTracking,
   resumeRecording,
   startRecording,
   suspendTracking,
   watchNode,
 } from '../graph/tracking.ts';
+import { hintCollector } from '../engine/collector.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
@@ -35,11 +38,17 @@ export interface TapeGradientOptions {
   readonly outputGradient?: Tensor;
 }
 
+/** Ends tapes that nobody has any more, for instance because an exception came before gradient(). */
+const forgotten = new FinalizationRegistry<Recording>(endRecording);
+/** From so many on each further tape is a reason to look for those that nobody has. */
+const manyTapes = 16;
+
 /**
  * Records operations from its construction on: those on watched tensors, and those on requiresGrad leaves. Source: TensorFlow
  * `GradientTape`.
  *
  * A tape ends with its first gradient(), or if persistent with dispose() (or `using`); one made inside a scope ends with the scope.
+ * One that nobody has any more ends when it is collected. At most 31 tapes and gradient functions are open at once.
  *
  * @example
  * const x = tensor([1, 2]);
@@ -54,11 +63,16 @@ export class GradientTape {
   kept: boolean = false;
   stamp: number = 0;
   #recording: Recording | null;
+  /** Written out only when asked for. Kept here, as it keeps alive what called. */
+  readonly #made: Error = new Error();
 
+  /** @throws ArgumentError where 31 tapes and gradient functions are open; it says where they were made */
   constructor(options: TapeOptions = {}) {
     checkNames('GradientTape', options, 'persistent?');
     this.persistent = options.persistent ?? false;
-    this.#recording = startRecording('GradientTape', true);
+    if (openRecordings() >= manyTapes) hintCollector();
+    this.#recording = startRecording('GradientTape', true, GradientTape.#ownerOf(this));
+    forgotten.register(this, this.#recording, this.#recording);
     adoptResource(this);
   }
 
@@ -137,12 +151,24 @@ export class GradientTape {
   /** Ends the tape: nothing is recorded any more and what it held goes. Calling it again does nothing. */
   dispose(): void {
     if (this.#recording === null) return;
+    forgotten.unregister(this.#recording);
     endRecording(this.#recording);
     this.#recording = null;
   }
 
   [Symbol.dispose](): void {
     this.dispose();
+  }
+
+  /** Tells of a tape without keeping it alive. */
+  static #ownerOf(tape: GradientTape): RecordingOwner {
+    const ref = new WeakRef(tape);
+    return {
+      origin: () => {
+        const found = ref.deref();
+        return found === undefined ? null : callerOf(found.#made);
+      },
+    };
   }
 
   #active(op: string): Recording {
@@ -153,4 +179,10 @@ export class GradientTape {
       );
     return this.#recording;
   }
+}
+
+/** The line of a stack trace for who called the constructor that made it: `at train (loop.ts:12:18)`. */
+function callerOf({ stack }: { readonly stack?: unknown }): string {
+  const lines = typeof stack === 'string' ? stack.split('\n').filter((line) => /:\d+:\d+/.test(line)) : [];
+  return lines[1]?.trim() ?? 'at an unknown place';
 }

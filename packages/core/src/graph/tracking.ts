@@ -20,12 +20,29 @@ let taken = 0;
 
 /** One recording. `nodes` are the recorded nodes in creation order; `watched` those named by the user. */
 export interface Recording {
+  readonly op: string;
   readonly bit: number;
   readonly nodes: Node[];
   readonly watched: Node[];
+  /** What can be asked for the recording; null: a function that is running. */
+  readonly owner: RecordingOwner | null;
 }
 
-const recordings: (Recording | null)[] = new Array<Recording | null>(31).fill(null);
+/** Who has a recording, for messages. It must not keep alive what it tells of. */
+export interface RecordingOwner {
+  /** Where it was made; null where nobody can end it any more. */
+  origin(): string | null;
+}
+
+/** One bit each, and none for the sign. */
+const mostRecordings = 31;
+const allBits = 2 ** mostRecordings - 1;
+const recordings: (Recording | null)[] = new Array<Recording | null>(mostRecordings).fill(null);
+
+/** Recordings that exist. */
+export function openRecordings(): number {
+  return recordings.reduce((count, r) => (r === null ? count : count + 1), 0);
+}
 
 /** True while any tape or gradient function exists: a flush now would cut its graph in two. */
 export function hasRecordings(): boolean {
@@ -33,18 +50,26 @@ export function hasRecordings(): boolean {
 }
 
 /** Starts a recording. `watchLeaves`: it also follows everything that comes from requiresGrad leaves. */
-export function startRecording(op: string, watchLeaves: boolean): Recording {
-  for (let i = 0; i < 31; i++) {
+export function startRecording(op: string, watchLeaves: boolean, owner: RecordingOwner | null = null): Recording {
+  // What was collected, but not told of yet, has its place no longer.
+  if (taken === allBits) for (const r of recordings) if (r?.owner?.origin() === null) endRecording(r);
+  for (let i = 0; i < mostRecordings; i++) {
     const bit = 1 << i;
     if ((taken & bit) !== 0) continue;
     taken |= bit;
     recording |= bit;
     if (watchLeaves) watchingLeaves |= bit;
-    return (recordings[i] = { bit, nodes: [], watched: [] });
+    return (recordings[i] = { op, bit, nodes: [], watched: [], owner });
   }
+  const open = new Map<string, number>();
+  for (const r of recordings) {
+    const line = r === null || r.owner === null ? `${r?.op}, running` : `${r.op}, made ${r.owner.origin()}`;
+    open.set(line, (open.get(line) ?? 0) + 1);
+  }
+  const list = Array.from(open, ([line, count]) => `\n  ${count === 1 ? '' : `${count} times `}${line}`);
   throw new ArgumentError(
     op,
-    'too many tapes are open: 31; call gradient() or dispose() on tapes that are no longer needed',
+    `too many tapes are open: ${mostRecordings}; end those no longer needed by gradient(), dispose() or 'using'. Open are:${list.join('')}`,
   );
 }
 
@@ -65,8 +90,10 @@ export function resumeRecording({ bit }: Recording): void {
   recording |= bit & taken;
 }
 
-/** Ends a recording: its nodes keep their history only if something else needs it. */
-export function endRecording({ bit, nodes, watched }: Recording): void {
+/** Ends a recording, once: its nodes keep their history only if something else needs it. */
+export function endRecording(ended: Recording): void {
+  const { bit, nodes, watched } = ended;
+  if (recordings[31 - Math.clz32(bit)] !== ended) return;
   recording &= ~bit;
   watchingLeaves &= ~bit;
   taken &= ~bit;
