@@ -139,3 +139,16 @@ it.each(rows)('%s of %s %j', async (name, dtype, args, value, slopes) => {
   // The slope of erfinv is exp(y^2), which makes half a unit of y into y^2 <= 35 of its own.
   for (const [i, slope] of slopes.entries()) near(await (gradients[i] as pg.Tensor).item(), slope, 64);
 });
+
+it.each(['float32', 'float64'] as const)(
+  'acosh of %s is NaN everywhere below 1, and so is its slope',
+  async (dtype) => {
+    const large = dtype === 'float32' ? 3e38 : 1.7e308;
+    const data = [0.999, 0, -0, -1, -7, -1e3, -4097, -1e5, -2e7, -1e9, -1e16, -1e30, -large, Number.NEGATIVE_INFINITY];
+    const nothing = data.map(() => Number.NaN);
+    const x = pg.tensor(data, { dtype });
+    expect([...(await pg.acosh(x).data())]).toEqual(nothing);
+    const slope = pg.grad((t: pg.Tensor) => pg.sum(pg.acosh(t)))(x) as pg.Tensor;
+    expect([...(await slope.data())]).toEqual(nothing);
+  },
+);

@@ -169,7 +169,8 @@ export function acosh(x: TensorLike): Tensor {
     x,
     (t) => {
       const large = greater(t, 1e8);
-      const s = sub(where(large, 2, t), 1);
+      // Far below 1 the root takes s back, or more than that.
+      const s = sub(where(large, 2, where(less(t, 1), Number.NaN, t)), 1);
       const near = log1p(add(s, sqrt(add(mul(s, 2), mul(s, s)))));
       return where(large, add(log(where(large, t, 1)), Math.LN2), near);
     },
