@@ -1,17 +1,19 @@
 /** The remainder of floats, with the sign of the dividend. */
-import { div, mul, neg, unary } from '../graph/primitives.ts';
+import { div, mul, neg, sub, unary } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
 import { fma } from '../kernel/decompose-basic.ts';
 import { frem } from '../kernel/decompose-frem.ts';
 import type { Definition } from './definition.ts';
 import { binaryFunction } from './elementwise.ts';
-import { truncPrimitive } from './rounding.ts';
+import { roundPrimitive } from './rounding.ts';
 
 export const fmodPrimitive: Definition<'fmod'> = /* @__PURE__ */ binaryFunction(
   'fmod',
   { FREM: frem, FMA: fma },
-  ({ grad, src, needs }) => [
-    grad,
-    needs[1] ? neg(mul(grad, unary(truncPrimitive, div(src[0] as Node, src[1] as Node)))) : null,
-  ],
+  ({ grad, src, node, needs }) => {
+    if (!needs[1]) return [grad, null];
+    const [x, y] = src as [Node, Node];
+    // The quotient whose multiple was taken off: x / y may round up to the next one.
+    return [grad, neg(mul(grad, unary(roundPrimitive, div(sub(x, node), y))))];
+  },
 );
