@@ -15,6 +15,7 @@ import { distanceSpecs } from './distance.ts';
 import { dtypeCases } from './dtypes/all.ts';
 import { einsumSpecs } from './einsum.ts';
 import { errorCases } from './errors.ts';
+import { exactCases } from './exact-values.ts';
 import { goldenCases } from './goldens.ts';
 import { linearAlgebraSpecs } from './linear-algebra.ts';
 import { lossSpecs } from './loss/all.ts';
@@ -73,6 +74,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...allSpecs().flatMap((spec) => expand(spec, target)),
     ...dtypeCases(target),
     ...specialCases(target),
+    ...exactCases(target),
     ...orderCases(target),
     ...errorCases(),
     ...memoryCases(),

@@ -15,7 +15,7 @@ import type { BinaryOp, TernaryOp, UnaryOp } from '../kernel/ir.ts';
 // biome-ignore format: a table of operations reads better grouped
 export type UnaryPrimitive =
   | 'neg' | 'not' | 'abs' | 'sign' | 'sqrt' | 'rsqrt' | 'reciprocal' | 'floor' | 'ceil' | 'trunc' | 'round'
-  | 'exp' | 'exp2' | 'expm1' | 'log' | 'log2' | 'log1p'
+  | 'exp' | 'exp2' | 'expm1' | 'log' | 'log2' | 'log10' | 'log1p'
   | 'sin' | 'cos' | 'tan' | 'asin' | 'acos' | 'atan' | 'sinh' | 'cosh' | 'tanh' | 'erf' | 'isNaN';
 // biome-ignore format: a table of operations reads better grouped
 export type BinaryPrimitive =

@@ -9,7 +9,7 @@ import { erf } from './decompose-erf.ts';
 import { exp2, expm1 } from './decompose-exp.ts';
 import { frem } from './decompose-frem.ts';
 import { cosh, sinh, tanh } from './decompose-hyperbolic.ts';
-import { log1p, log2 } from './decompose-log.ts';
+import { log10, log1p, log2 } from './decompose-log.ts';
 import { pow } from './decompose-pow.ts';
 import { cos, sin, tan } from './decompose-trig.ts';
 import { type BroughtOp, bringFunctions, type FloatFunction } from './functions.ts';
@@ -22,6 +22,7 @@ export const allFunctions: Readonly<Record<BroughtOp, FloatFunction>> = {
   EXP2: exp2,
   EXPM1: expm1,
   LOG2: log2,
+  LOG10: log10,
   LOG1P: log1p,
   SIN: sin,
   COS: cos,

@@ -5,7 +5,7 @@ import type { BinaryOp, KArgs, KOp, TernaryOp, UnaryOp, ValueOp } from './ir.ts'
 // biome-ignore format: grouped like the types in ir.ts
 export const unaryOps: Readonly<Record<UnaryOp, 'float' | 'number' | 'any'>> = {
   NEG: 'number', NOT: 'any', ABS: 'number', SQRT: 'float', FLOOR: 'float', CEIL: 'float', TRUNC: 'float', ROUND: 'float',
-  EXP: 'float', EXP2: 'float', EXPM1: 'float', LOG: 'float', LOG2: 'float', LOG1P: 'float',
+  EXP: 'float', EXP2: 'float', EXPM1: 'float', LOG: 'float', LOG2: 'float', LOG10: 'float', LOG1P: 'float',
   SIN: 'float', COS: 'float', TAN: 'float', ASIN: 'float', ACOS: 'float', ATAN: 'float',
   SINH: 'float', COSH: 'float', TANH: 'float', ERF: 'float', RSQRT: 'float', RECIP: 'float', ISNAN: 'float',
 };

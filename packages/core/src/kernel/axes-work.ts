@@ -32,7 +32,7 @@ export interface Binder {
 
 // biome-ignore format: a list
 const heavy: ReadonlySet<string> = new Set([
-  'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN', 'SINH', 'COSH', 'TANH', 'ERF', 'POW',
+  'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG10', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN', 'SINH', 'COSH', 'TANH', 'ERF', 'POW',
   'ATAN2', 'FREM',
 ]);
 

@@ -1,5 +1,5 @@
 /**
- * log, log2, log1p in arithmetic.
+ * log, log2, log10, log1p in arithmetic.
  *
  * x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f + bend. n ln 2 + f is added first and what that
  * loses is kept.
@@ -67,12 +67,20 @@ const LOG2E: Coefficients = {
   float64: [1.4426950216293335, 1.9259629911266175e-8],
 };
 
+/** 1 / ln 10 and log10(2), each in two parts as LOG2E: products of the first parts with a head and with n are exact. */
+const LOG10E: Coefficients = {
+  float32: [0.434326171875, Math.LOG10E - 0.434326171875],
+  float64: [0.43429448176175356, 1.414982685385801e-10],
+};
+const LOG10_2: Coefficients = {
+  float32: [0.30103302001953125, -3.0243555500547862e-6],
+  float64: [0.30102999566395283, 2.8363394551044964e-14],
+};
+
 /**
- * n + log2(e) log(1 + f), the logarithm in two parts: high = f - h^2/2 for the head h of f, and the rest (FreeBSD's
- * e_log2.c).
+ * x = 2^n (1 + f), and log(1 + f) in two parts, the first short: f - h^2/2 for the head h of f, and the rest (FreeBSD's e_log2.c).
  */
-export function log2(m: FloatMath, x: KNode): KNode {
-  const [log2eHigh, log2eLow] = m.pick(LOG2E) as [number, number];
+function parts(m: FloatMath, x: KNode): { readonly n: KNode; readonly head: KNode; readonly tail: KNode } {
   const { n, mantissa } = m.split(x, Math.SQRT1_2);
   const f = m.sub(mantissa, 1);
   const h = m.head(f);
@@ -82,9 +90,26 @@ export function log2(m: FloatMath, x: KNode): KNode {
   const lost = m.sub(m.sub(f, high), half);
   const low = m.add(m.sub(cubicRest(m, f, m.mul(f, f)), halfRest), lost);
   const head = m.head(high);
-  const tail = m.add(m.sub(high, head), low);
+  return { n, head, tail: m.add(m.sub(high, head), low) };
+}
+
+/** n + log2(e) log(1 + f). */
+export function log2(m: FloatMath, x: KNode): KNode {
+  const [log2eHigh, log2eLow] = m.pick(LOG2E) as [number, number];
+  const { n, head, tail } = parts(m, x);
   const product = m.mul(head, log2eHigh);
   const sum = m.add(n, product);
   const small = m.add(m.mul(head, log2eLow), m.mul(tail, Math.LOG2E));
   return edges(m, x, 0, m.add(sum, m.add(m.lost(n, product, sum), small)));
+}
+
+/** n log10(2) + log10(e) log(1 + f), exact for powers of ten. */
+export function log10(m: FloatMath, x: KNode): KNode {
+  const [log10eHigh, log10eLow] = m.pick(LOG10E) as [number, number];
+  const [log10of2High, log10of2Low] = m.pick(LOG10_2) as [number, number];
+  const { n, head, tail } = parts(m, x);
+  const [base, product] = [m.mul(n, log10of2High), m.mul(head, log10eHigh)];
+  const sum = m.add(base, product);
+  const small = m.add(m.mul(n, log10of2Low), m.add(m.mul(head, log10eLow), m.mul(tail, Math.LOG10E)));
+  return edges(m, x, 0, m.add(sum, m.add(m.lost(base, product, sum), small)));
 }

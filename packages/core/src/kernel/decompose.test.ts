@@ -235,6 +235,18 @@ describe('accuracy in float64', () => {
     }
   });
 
+  it.each([
+    { dtype: 'float64', caps: plainCaps, tens: [-307, 308], twos: [-1074, 1023] },
+    { dtype: 'float64', caps: fusedCaps, tens: [-307, 308], twos: [-1074, 1023] },
+    { dtype: 'float32', caps: plainCaps, tens: [-37, 38], twos: [-149, 127] },
+    { dtype: 'float32', caps: fusedCaps, tens: [-37, 38], twos: [-149, 127] },
+  ] as const)('LOG10 of powers of ten and LOG2 of powers of two are whole in $dtype', ({ dtype, caps, tens, twos }) => {
+    const [log10, log2] = [unary('LOG10', dtype, caps), unary('LOG2', dtype, caps)];
+    const round = dtype === 'float32' ? Math.fround : Number;
+    for (let k: number = tens[0]; k <= tens[1]; k++) expect(log10(round(Number(`1e${k}`))), `10^${k}`).toBe(k);
+    for (let k: number = twos[0]; k <= twos[1]; k++) expect(log2(2 ** k), `2^${k}`).toBe(k);
+  });
+
   it('POW, ATAN2, FREM', () => {
     const [pow, atan2, frem] = [binary('POW', 'float64'), binary('ATAN2', 'float64'), binary('FREM', 'float64')];
     for (const x of [...around(0.01, 20, 200), ...around(0.99, 1.01, 200), 1e-310, 1e300]) {

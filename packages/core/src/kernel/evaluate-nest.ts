@@ -16,7 +16,7 @@ type Env = ReadonlyMap<Range, number>;
 
 // biome-ignore format: a table
 const unaryByMath: Partial<Record<UnaryOp, (x: number) => number>> = {
-  EXP: Math.exp, EXP2: (x) => 2 ** x, EXPM1: Math.expm1, LOG: Math.log, LOG2: Math.log2, LOG1P: Math.log1p,
+  EXP: Math.exp, EXP2: (x) => 2 ** x, EXPM1: Math.expm1, LOG: Math.log, LOG2: Math.log2, LOG10: Math.log10, LOG1P: Math.log1p,
   SIN: Math.sin, COS: Math.cos, TAN: Math.tan, TANH: Math.tanh, RSQRT: (x) => 1 / Math.sqrt(x), RECIP: (x) => 1 / x,
   ROUND: (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x)),
 };

@@ -14,7 +14,7 @@ export type FloatFunction = (m: FloatMath, x: KNode, y: KNode, z: KNode) => KNod
 // biome-ignore format: a table of operations reads better grouped
 export type BroughtOp =
   | Extract<UnaryOp,
-    | 'CEIL' | 'TRUNC' | 'ROUND' | 'EXP2' | 'EXPM1' | 'LOG2' | 'LOG1P'
+    | 'CEIL' | 'TRUNC' | 'ROUND' | 'EXP2' | 'EXPM1' | 'LOG2' | 'LOG10' | 'LOG1P'
     | 'SIN' | 'COS' | 'TAN' | 'ASIN' | 'ACOS' | 'ATAN' | 'SINH' | 'COSH' | 'TANH' | 'ERF'>
   | Extract<BinaryOp, 'POW' | 'ATAN2' | 'FREM' | 'MULHI'> | Extract<TernaryOp, 'FMA'>;
 

@@ -61,6 +61,7 @@ const functions: Readonly<Record<FloatUnary, (x: number) => number>> = {
   EXPM1: Math.expm1,
   LOG: Math.log,
   LOG2: Math.log2,
+  LOG10: Math.log10,
   LOG1P: Math.log1p,
   SIN: Math.sin,
   COS: Math.cos,

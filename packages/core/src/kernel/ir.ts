@@ -29,7 +29,7 @@ export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
 // biome-ignore format: a table of operations reads better grouped
 export type UnaryOp =
   | 'NEG' | 'NOT' | 'ABS' | 'SQRT' | 'FLOOR' | 'CEIL' | 'TRUNC' | 'ROUND'
-  | 'EXP' | 'EXP2' | 'EXPM1' | 'LOG' | 'LOG2' | 'LOG1P'
+  | 'EXP' | 'EXP2' | 'EXPM1' | 'LOG' | 'LOG2' | 'LOG10' | 'LOG1P'
   | 'SIN' | 'COS' | 'TAN' | 'ASIN' | 'ACOS' | 'ATAN' | 'SINH' | 'COSH' | 'TANH'
   | 'ERF' | 'RSQRT' | 'RECIP' | 'ISNAN'; // ISNAN: bool result
 

@@ -2,7 +2,13 @@
  * Exponentials, logarithms and roots. Integer operands become float32; every function works element by element.
  */
 import { compose } from '../graph/scope.ts';
-import { exp2Primitive, expm1Primitive, log1pPrimitive, log2Primitive } from '../primitives/exponential.ts';
+import {
+  exp2Primitive,
+  expm1Primitive,
+  log10Primitive,
+  log1pPrimitive,
+  log2Primitive,
+} from '../primitives/exponential.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -122,7 +128,7 @@ export function log1p(x: TensorLike): Tensor {
  * log10(tensor([100])); // [2]
  */
 export function log10(x: TensorLike): Tensor {
-  return compose('log10', () => mul(log2(x), Math.LN2 / Math.LN10));
+  return floatUnaryOp('log10', log10Primitive, x);
 }
 
 /**

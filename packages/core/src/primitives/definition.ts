@@ -19,7 +19,7 @@ import type { ValueRule } from '../schedule/values.ts';
 /** Functions of floats that have a definition. */
 // biome-ignore format: a table of operations reads better grouped
 export type DefinedUnary = Extract<UnaryPrimitive,
-  | 'ceil' | 'trunc' | 'round' | 'exp2' | 'expm1' | 'log2' | 'log1p'
+  | 'ceil' | 'trunc' | 'round' | 'exp2' | 'expm1' | 'log2' | 'log10' | 'log1p'
   | 'sin' | 'cos' | 'tan' | 'asin' | 'acos' | 'atan' | 'sinh' | 'cosh' | 'tanh' | 'erf'>;
 export type DefinedBinary = Extract<BinaryPrimitive, 'fmod' | 'pow' | 'atan2'>;
 

@@ -4,7 +4,7 @@ import type { Node } from '../graph/node.ts';
 import { erf } from '../kernel/decompose-erf.ts';
 import { exp2, expm1 } from '../kernel/decompose-exp.ts';
 import { cosh, sinh, tanh } from '../kernel/decompose-hyperbolic.ts';
-import { log1p, log2 } from '../kernel/decompose-log.ts';
+import { log10, log1p, log2 } from '../kernel/decompose-log.ts';
 import { pow } from '../kernel/decompose-pow.ts';
 import type { Definition } from './definition.ts';
 import { binaryFunction, fromOne, times, unaryFunction } from './elementwise.ts';
@@ -19,6 +19,10 @@ export const expm1Primitive: Definition<'expm1'> = /* @__PURE__ */ unaryFunction
 
 export const log2Primitive: Definition<'log2'> = /* @__PURE__ */ unaryFunction('log2', { LOG2: log2 }, (g, x) =>
   div(times(g, Math.LOG2E), x),
+);
+
+export const log10Primitive: Definition<'log10'> = /* @__PURE__ */ unaryFunction('log10', { LOG10: log10 }, (g, x) =>
+  div(times(g, Math.LOG10E), x),
 );
 
 export const log1pPrimitive: Definition<'log1p'> = /* @__PURE__ */ unaryFunction('log1p', { LOG1P: log1p }, (g, x) =>

@@ -71,6 +71,7 @@ export const traits: Readonly<Record<PrimitiveName, Trait>> = {
   expm1: each('EXPM1', 14),
   log: each('LOG', 12),
   log2: each('LOG2', 12),
+  log10: each('LOG10', 12),
   log1p: each('LOG1P', 14),
   sin: each('SIN', 20),
   cos: each('COS', 20),

@@ -46,6 +46,7 @@ export const elementwise: { readonly [name: string]: (...xs: number[]) => number
   expm1: (x = 0) => Math.expm1(x),
   log: (x = 0) => Math.log(x),
   log2: (x = 0) => Math.log2(x),
+  log10: (x = 0) => Math.log10(x),
   log1p: (x = 0) => Math.log1p(x),
   sin: (x = 0) => Math.sin(x),
   cos: (x = 0) => Math.cos(x),

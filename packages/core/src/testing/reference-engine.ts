@@ -37,7 +37,7 @@ export interface ReferenceEngineOptions {
 const everyDType = Object.keys(dtypeInfo) as DType[];
 // biome-ignore format: a table of operations reads better grouped
 const functions: readonly KOp[] = [
-  'ABS', 'CEIL', 'TRUNC', 'ROUND', 'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN',
+  'ABS', 'CEIL', 'TRUNC', 'ROUND', 'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG10', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN',
   'SINH', 'COSH', 'TANH', 'ERF', 'RSQRT', 'RECIP', 'ISNAN', 'FREM', 'POW', 'ATAN2', 'MULHI', 'FMA', 'MULADD',
 ];
 

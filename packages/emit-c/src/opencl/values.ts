@@ -17,6 +17,7 @@ const functions: Readonly<Partial<Record<KNode['op'], string>>> = {
   EXPM1: 'expm1',
   LOG: 'log',
   LOG2: 'log2',
+  LOG10: 'log10',
   LOG1P: 'log1p',
   SIN: 'sin',
   COS: 'cos',
