@@ -203,7 +203,18 @@ describe.skipIf(findChromium() === null && !required)('the bench in Chromium', (
 
   it('ends at once by a signal, with its table and its file', async () => {
     const file = join(folder, 'stopped.json');
-    const args = ['--engine', 'cpu', '--filter', 'gemm 256,gemm 512', '--peers', 'hangs', '--json', file];
+    const args = [
+      '--engine',
+      'cpu',
+      '--filter',
+      'gemm 256,gemm 512',
+      '--peers',
+      'hangs',
+      '--json',
+      file,
+      '--run-seconds',
+      '999',
+    ];
     const hang = once('2/2 gemm 512: polygrad', (child) => child.kill('SIGTERM'));
     const { code, out, err } = await finished(main, args, hang);
     expect({ code, err }).toEqual({ code: 143, err });

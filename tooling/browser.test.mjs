@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle, sizes } from './browser/bundle.mjs';
 import { runChecks } from './browser/checks.mjs';
-import { findChromium, startChromium } from './browser/chromium.mjs';
+import { findChromium, patience, startChromium } from './browser/chromium.mjs';
 import { inPage as inPageOf, say, within } from './browser/page.mjs';
 import { isolation } from './browser/server.mjs';
 
@@ -59,8 +59,8 @@ if (path === null && !required) {
       built.files.set('/torch.bin.gz', readFileSync(goldens));
       expected = await runChecks({ threads: 1 });
       browser = await startChromium(path);
-    }, 120_000);
-    afterAll(() => (browser === undefined ? undefined : within(15, 'closing Chromium', browser.close())));
+    });
+    afterAll(() => (browser === undefined ? undefined : within(patience / 1000, 'closing Chromium', browser.close())));
 
     const inPage = (headers, body) => inPageOf(browser.context, built.files, headers, body);
 
@@ -86,39 +86,31 @@ if (path === null && !required) {
     ];
     const seen = [];
 
-    it.each(places)(
-      'uses threads on %s of an isolated page',
-      async (_, body, worker) => {
-        const result = await inPage(isolation, body);
-        judge(result);
-        const { report } = result;
-        expect([report.isolated, report.inWorker]).toEqual([true, worker]);
-        expect(report.threads).toBe(Math.min(report.cores, 8));
-        expect(report.readyWorkers).toBe(report.threads - 1);
-        if (report.threads > 1) expect(report.shared).toBeGreaterThan(0);
-        seen.push(report);
-      },
-      90_000,
-    );
+    it.each(places)('uses threads on %s of an isolated page', async (_, body, worker) => {
+      const result = await inPage(isolation, body);
+      judge(result);
+      const { report } = result;
+      expect([report.isolated, report.inWorker]).toEqual([true, worker]);
+      expect(report.threads).toBe(Math.min(report.cores, 8));
+      expect(report.readyWorkers).toBe(report.threads - 1);
+      if (report.threads > 1) expect(report.shared).toBeGreaterThan(0);
+      seen.push(report);
+    });
 
-    it.each(places)(
-      'uses one thread on %s of any other page',
-      async (_, body, worker) => {
-        const result = await inPage({}, body);
-        judge(result);
-        const { report } = result;
-        expect([report.isolated, report.inWorker]).toEqual([false, worker]);
-        expect([report.threads, report.readyWorkers, report.shared]).toEqual([1, 0, 0]);
-        seen.push(report);
-      },
-      90_000,
-    );
+    it.each(places)('uses one thread on %s of any other page', async (_, body, worker) => {
+      const result = await inPage({}, body);
+      judge(result);
+      const { report } = result;
+      expect([report.isolated, report.inWorker]).toEqual([false, worker]);
+      expect([report.threads, report.readyWorkers, report.shared]).toEqual([1, 0, 0]);
+      seen.push(report);
+    });
 
     it('leaves the page its turns while it reads in a loop', async () => {
       const { report, errors } = await inPage({}, `import('/turns.js').then(({ runTurns }) => runTurns())`);
       say(`timers, messages and frames came within ${report.reads} reads`);
       expect({ came: report.came, errors }).toEqual({ came: ['frame', 'message', 'timer'], errors: [] });
-    }, 90_000);
+    });
 
     it('works alone where a policy forbids its threads', async () => {
       const policy = { ...isolation, 'Content-Security-Policy': "script-src 'self' 'wasm-unsafe-eval'" };
@@ -127,14 +119,14 @@ if (path === null && !required) {
       judge({ report, errors: errors.filter((text) => !text.includes('Content Security Policy')) });
       expect([report.isolated, report.readyWorkers, report.shared]).toEqual([true, 0, 0]);
       expect(report.losses).toEqual(seen[0]?.losses);
-    }, 90_000);
+    });
 
     it('says what a policy must allow', async () => {
       const refused = inPage({ 'Content-Security-Policy': "script-src 'self'" }, onMainThread);
       await expect(refused).rejects.toThrow(
         "[cpu] WebAssembly cannot be compiled here; a page's content security policy must allow it: script-src 'wasm-unsafe-eval'",
       );
-    }, 30_000);
+    });
 
     it('gives the same bits in all four', () => {
       expect(seen.length).toBe(4);
@@ -165,9 +157,8 @@ if (path === null && !required) {
       expect([submits, first]).toEqual([1, 64]);
       expect(lost.pending).toEqual(['DeviceLostError', 'DeviceLostError']);
       expect(lost.reason).toBe('lost');
-      expect(lost.milliseconds).toBeLessThan(1000);
       expect(after).toBe(8);
       expect(disposed).toEqual({ bytes: 0, error: 'EngineDisposedError' });
-    }, 90_000);
+    });
   });
 }

@@ -44,40 +44,36 @@ const operations = {
 const opsFolder = 'packages/core/src/ops/';
 
 describe.each(Object.keys(budget))('page %s', (page) => {
-  it.each(Object.keys(budget[page]))(
-    'bundled by %s',
-    async (bundler) => {
-      const { gzip, later, modules, allModules } = await bundlePage(bundler, page);
-      const total = gzip + later.reduce((sum, chunk) => sum + chunk.gzip, 0);
-      process.stderr.write(
-        `bundles: ${page} by ${bundler}: ${(gzip / 1000).toFixed(1)} kB gzip, ${(total / 1000).toFixed(1)} with what is loaded later\n`,
-      );
-      const [atOnce, all] = budget[page][bundler];
-      expect(gzip).toBeLessThan(atOnce);
-      expect(total).toBeLessThan(all);
+  it.each(Object.keys(budget[page]))('bundled by %s', async (bundler) => {
+    const { gzip, later, modules, allModules } = await bundlePage(bundler, page);
+    const total = gzip + later.reduce((sum, chunk) => sum + chunk.gzip, 0);
+    process.stderr.write(
+      `bundles: ${page} by ${bundler}: ${(gzip / 1000).toFixed(1)} kB gzip, ${(total / 1000).toFixed(1)} with what is loaded later\n`,
+    );
+    const [atOnce, all] = budget[page][bundler];
+    expect(gzip).toBeLessThan(atOnce);
+    expect(total).toBeLessThan(all);
 
-      const found = [...allModules].filter((path) => path.startsWith(opsFolder));
-      expect(
-        found
-          .map((path) => path.slice(opsFolder.length, -3))
-          .filter((name) => !operations[page].split(' ').includes(name)),
-      ).toEqual([]);
-      // The engine of WebGPU is loaded where there is an adapter.
-      expect([...modules].filter((path) => /backend-webgpu\/src\/engine\.ts|emit-c\//.test(path))).toEqual([]);
-      // What several engines need is loaded with the second, or with one that has the CPU engine beside it.
-      expect([...modules].filter((path) => path.endsWith('schedule/apart.ts'))).toEqual([]);
-      // Nothing of the text of kernels, needed by a profile alone, is loaded at once; nor how arrays are printed, which esbuild leaves where
-      // functions.ts names it.
-      const printed = bundler === 'esbuild' ? /asm\/text\.ts/ : /asm\/text\.ts|tensor\/format\.ts/;
-      expect([...modules].filter((path) => printed.test(path))).toEqual([]);
-      expect(
-        [...allModules].filter((path) => /\/testing\/|\.test\.|core\/src\/index\.ts|tensor\/methods/.test(path)),
-      ).toEqual([]);
-      // Nor anything from elsewhere, such as what runs WebGPU in Node.
-      expect([...allModules].filter((path) => !/^(packages|tooling)\//.test(path) && !path.includes('\0'))).toEqual([]);
-    },
-    60_000,
-  );
+    const found = [...allModules].filter((path) => path.startsWith(opsFolder));
+    expect(
+      found
+        .map((path) => path.slice(opsFolder.length, -3))
+        .filter((name) => !operations[page].split(' ').includes(name)),
+    ).toEqual([]);
+    // The engine of WebGPU is loaded where there is an adapter.
+    expect([...modules].filter((path) => /backend-webgpu\/src\/engine\.ts|emit-c\//.test(path))).toEqual([]);
+    // What several engines need is loaded with the second, or with one that has the CPU engine beside it.
+    expect([...modules].filter((path) => path.endsWith('schedule/apart.ts'))).toEqual([]);
+    // Nothing of the text of kernels, needed by a profile alone, is loaded at once; nor how arrays are printed, which esbuild leaves where
+    // functions.ts names it.
+    const printed = bundler === 'esbuild' ? /asm\/text\.ts/ : /asm\/text\.ts|tensor\/format\.ts/;
+    expect([...modules].filter((path) => printed.test(path))).toEqual([]);
+    expect(
+      [...allModules].filter((path) => /\/testing\/|\.test\.|core\/src\/index\.ts|tensor\/methods/.test(path)),
+    ).toEqual([]);
+    // Nor anything from elsewhere, such as what runs WebGPU in Node.
+    expect([...allModules].filter((path) => !/^(packages|tooling)\//.test(path) && !path.includes('\0'))).toEqual([]);
+  });
 });
 
 it.each(Object.keys(engines))('page cnn-late bundled by %s loads one engine', async (bundler) => {

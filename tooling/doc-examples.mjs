@@ -118,7 +118,7 @@ function runIn(examples, mode) {
       env: { ...process.env, ...deviceEnvironment() },
       stdio: ['pipe', 'pipe', 'inherit'],
       // A process that does not end has failed; nothing else depends on the clock.
-      timeout: 300_000,
+      timeout: 3_600_000,
     });
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {

@@ -23,7 +23,7 @@ function failureOf(command, args, cwd) {
     env,
     shell,
     encoding: 'utf8',
-    timeout: 180_000,
+    timeout: 900_000,
   });
   return status === 0 ? null : `${error?.message ?? ''}${stdout}${stderr}`.trim();
 }

@@ -12,7 +12,7 @@ import { access } from './playground/access.mjs';
 import { networks } from './playground/networks.mjs';
 import { training } from './playground/training.mjs';
 import { troubles } from './playground/troubles.mjs';
-import { patience, ready, watch } from './playground/visitor.mjs';
+import { countCompiled, patience, ready, watch } from './playground/visitor.mjs';
 
 const path = findChromium();
 const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser');
@@ -22,7 +22,7 @@ if (path === null && !required) {
   process.stderr.write(`playground: skipped, ${reason}\n`);
   it('playground in Chromium', ({ skip }) => skip(reason));
 } else {
-  describe('playground in Chromium', { timeout: 120_000 }, () => {
+  describe('playground in Chromium', () => {
     /** The built folder, who serves it, the browser, the page most tests share, and everything it did that it should not have. */
     const lab = {
       folder: mkdtempSync(join(tmpdir(), 'polygrad-playground-')),
@@ -37,9 +37,10 @@ if (path === null && !required) {
       lab.page = await lab.browser.context.newPage();
       lab.page.setDefaultTimeout(patience);
       watch(lab.page, new URL(lab.site.url).origin, lab.troubles);
+      await lab.page.addInitScript(countCompiled);
       await lab.page.goto(lab.site.url);
       await ready(lab.page);
-    }, 120_000);
+    });
     afterAll(async () => {
       await lab.browser?.close();
       await lab.site?.close();

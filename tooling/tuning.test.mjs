@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest';
 import { bundle } from './browser/bundle.mjs';
-import { findChromium, startChromium } from './browser/chromium.mjs';
+import { findChromium, patience, startChromium } from './browser/chromium.mjs';
 import { onPage, within } from './browser/page.mjs';
 import { serve } from './browser/server.mjs';
 
@@ -59,6 +59,6 @@ it('tiles are measured on the first visit of a page, and found again on the next
     }
   } finally {
     await server.close();
-    await within(15, 'closing Chromium', browser.close());
+    await within(patience / 1000, 'closing Chromium', browser.close());
   }
-}, 120_000);
+});

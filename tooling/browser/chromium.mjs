@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 
+/** Milliseconds for anything that only hangs if it takes so long, however busy the machine is. */
+export const patience = 300_000;
+
 const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
 /** Path of the browser (POLYGRAD_CHROMIUM names another), or null where there is none. */
@@ -38,7 +41,7 @@ export async function startChromium(path, more = []) {
       executablePath: path,
       headless: false,
       args: [...chromiumArguments, ...more],
-      timeout: 20_000,
+      timeout: patience,
     });
     return { context, close: () => context.close().finally(remove) };
   } catch (error) {

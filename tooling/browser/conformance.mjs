@@ -57,7 +57,7 @@ export async function runInBrowser({ path, engine, isolated, worker, threads, ..
     const body = worker ? inWorker(options) : onMainThread(options);
     const { report, errors } = await inPage(browser.context, files, isolated ? isolation : {}, body, {
       tell,
-      seconds: 120,
+      seconds: 600,
     });
     const tally = (outcome) => results.filter((result) => result.outcome === outcome).length;
     return { ...report, passed: tally('passed'), failed: tally('failed'), skipped: tally('skipped'), results, errors };

@@ -1,4 +1,5 @@
 /** A page of its own for one piece of work: served, opened, watched for errors that nobody caught, closed. */
+import { patience } from './chromium.mjs';
 import { serve } from './server.mjs';
 
 /** Written at once, past whatever swallows the output of tests that pass. */
@@ -16,7 +17,7 @@ export function within(seconds, what, work) {
 /**
  * Opens a page that is served the files with the headers, and evaluates a text in it.
  *
- * @param options `tell` is called with what the page passes to `window.tell`; after `seconds` (60 if left out) without a word
+ * @param options `tell` is called with what the page passes to `window.tell`; after `seconds` (300 if left out) without a word
  *   from it the work counts as stuck
  * @returns what the text evaluated to, and every error that nobody caught
  */
@@ -30,12 +31,12 @@ export async function inPage(context, files, headers, body, options) {
 }
 
 /** The same for an address that is served already, so that one page finds what another of its origin left. */
-export async function onPage(context, url, body, { tell, seconds = 60 } = {}) {
+export async function onPage(context, url, body, { tell, seconds = patience / 1000 } = {}) {
   const errors = [];
   let page;
   let stop;
   try {
-    page = await within(15, 'opening a page', context.newPage());
+    page = await within(patience / 1000, 'opening a page', context.newPage());
     page.on('pageerror', (error) => errors.push(String(error.stack ?? error)));
     page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
     const crashed = new Promise((_, reject) => page.on('crash', () => reject(new Error('the page crashed'))));
@@ -48,7 +49,7 @@ export async function onPage(context, url, body, { tell, seconds = 60 } = {}) {
       heard = performance.now();
       tell?.(word);
     });
-    await page.goto(url, { timeout: 15_000 });
+    await page.goto(url, { timeout: patience });
     heard = performance.now();
     const report = await Promise.race([page.evaluate(body), crashed, stuck]);
     return { report, errors };
@@ -56,6 +57,6 @@ export async function onPage(context, url, body, { tell, seconds = 60 } = {}) {
     throw errors.length === 0 ? error : new Error(`${error.message}; ${errors.join('; ')}`);
   } finally {
     clearInterval(stop);
-    await within(10, 'closing a page', Promise.resolve(page?.close())).catch((error) => say(error.message));
+    await within(60, 'closing a page', Promise.resolve(page?.close())).catch((error) => say(error.message));
   }
 }

@@ -59,7 +59,7 @@ export function networks(lab) {
       'Convolution',
       'Linear',
     ]);
-  }, 90_000);
+  });
 
   it('says of layers and seeds that cannot be what is wrong, and builds nothing', async () => {
     const { page } = lab;

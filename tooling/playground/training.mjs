@@ -1,12 +1,14 @@
 /** The engine that runs, training, drawing, the kernels of a step. */
 import { expect, it } from 'vitest';
+import { millisecondsOf, time } from '../../apps/playground/src/page/numbers.ts';
 import { draw, figure, reads, steps, stop } from './visitor.mjs';
 
 /** @param lab what the tests share: see ../playground.test.mjs */
 export function training(lab) {
   it('says which engine runs, isolated and under a strict policy', async () => {
     const { page } = lab;
-    expect(await page.textContent('#engine-line')).toMatch(/^CPU.*threads/);
+    const threads = Math.min(8, await page.evaluate('navigator.hardwareConcurrency'));
+    expect(await page.textContent('#engine-line')).toBe(`CPU, ${threads} ${threads === 1 ? 'thread' : 'threads'}`);
     expect(await page.textContent('#engines')).toMatch(/CPU.*runs now.*WebAssembly SIMD/);
     expect(await page.evaluate(() => [crossOriginIsolated, isSecureContext])).toEqual([true, true]);
     const response = await page.request.get(lab.site.url);
@@ -22,34 +24,19 @@ export function training(lab) {
     expect(await page.textContent('#rate-value')).toBe('0.002');
     await page.click('#train');
     await steps(page, 30);
-    // The main thread has nothing to do but to draw.
-    const lag = await page.evaluate(async () => {
-      const late = [];
-      for (let i = 0; i < 21; i++) {
-        const from = performance.now();
-        await new Promise((resolve) => setTimeout(resolve, 10));
-        late.push(performance.now() - from - 10);
-      }
-      return late.sort((a, b) => a - b)[10];
-    });
-    expect(lag).toBeLessThan(200);
+    // The main thread has nothing to do but to draw: it computes nothing itself.
+    expect(await page.evaluate('compiledHere')).toBe(0);
     expect(page.workers().length).toBeGreaterThan(0);
-    const reached = await page.waitForFunction(() => {
-      const [step, accuracy] = ['step', 'accuracy'].map((name) =>
-        Number.parseFloat(document.querySelector(`#figure-${name}`).textContent.replace(',', '')),
-      );
-      return accuracy > 95 ? step : null;
-    });
-    // Less than an epoch.
-    expect(await reached.jsonValue()).toBeLessThan(900);
+    // Less than an epoch. A fast machine is some steps further when it is stopped, and no worse.
+    await steps(page, 800);
     await stop(page);
-    expect(await figure(page, 'accuracy')).toBeGreaterThan(93);
+    expect(await figure(page, 'accuracy')).toBeGreaterThan(95);
     for (const name of ['loss', 'epochs', 'speed']) expect(await figure(page, name)).toBeGreaterThan(0);
     expect(await page.textContent('#figure-memory')).toMatch(/MB$/);
     for (const title of ['Loss', 'Accuracy', 'Images per second', 'Memory']) {
       expect(await page.locator(`.plot[aria-label^="${title}: "][aria-label*=" to "] canvas`).count()).toBe(1);
     }
-  }, 150_000);
+  });
 
   it('reads what is drawn, and test images picked by key', async () => {
     const { page } = lab;
@@ -90,15 +77,18 @@ export function training(lab) {
     await stop(page);
     expect(await page.textContent('#train')).toBe('Resume');
     expect(await figure(page, 'accuracy')).toBeGreaterThan(93);
-  }, 90_000);
+  });
 
   it('shows the kernels of a step with their times and text', async () => {
     const { page } = lab;
     await page.click('#inspect');
     await page.waitForSelector('[data-kernel]');
-    expect(await page.textContent('#kernels-summary')).toMatch(
-      /^A step of 32 images: \d+ kernels in one batch, .* ms on CPU\.$/,
-    );
+    const summary = await page.textContent('#kernels-summary');
+    const [, took] = /^A step of 32 images: \d+ kernels in one batch, [\d.,]+ million operations, (.+) on CPU\.$/.exec(
+      summary,
+    ) ?? [null, summary];
+    // In the unit that fits, however fast the machine is.
+    expect(took).toBe(time(millisecondsOf(took)));
     const rows = await page.locator('#kernel-table tbody tr').count();
     expect(rows).toBeGreaterThan(10);
     await page.click('[data-kernel="1"]');

@@ -57,7 +57,7 @@ export function troubles(lab) {
     } finally {
       await plain.close();
     }
-  }, 90_000);
+  });
 
   it('says in words what is missing: the images, WebAssembly, WebGPU', async () => {
     const without = await servePlainly(lab.folder, ['train-images']);
@@ -115,7 +115,7 @@ export function troubles(lab) {
       },
       { before: (own) => own.route('**/worker-*.js', withoutGpu) },
     );
-  }, 90_000);
+  });
 
   it('trains on WebGPU, and loses no weights when the device goes away in the middle', async () => {
     const gpu = await lab.chromium(withWebGpu);
@@ -149,7 +149,7 @@ export function troubles(lab) {
     } finally {
       await gpu.close();
     }
-  }, 150_000);
+  });
 
   it('shows how much of the images has come, and says where they break off', async () => {
     let breakOff = () => {};

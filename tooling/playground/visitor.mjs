@@ -6,7 +6,7 @@ import { extname, join } from 'node:path';
 import { expect } from 'vitest';
 
 /** Patience with a busy machine: milliseconds for one thing that a visitor waits for. */
-export const patience = 60_000;
+export const patience = 300_000;
 
 const axe = readFileSync(
   createRequire(new URL('../../apps/playground/package.json', import.meta.url)).resolve('axe-core'),
@@ -41,6 +41,23 @@ export async function servePlainly(folder, lost = [], answer = () => false) {
       return new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** Runs in a page: counts in `compiledHere` the modules of WebAssembly that its main thread compiles. */
+export function countCompiled() {
+  globalThis.compiledHere = 0;
+  for (const name of ['Module', 'compile', 'compileStreaming', 'instantiate', 'instantiateStreaming']) {
+    WebAssembly[name] = new Proxy(WebAssembly[name], {
+      apply(target, self, args) {
+        globalThis.compiledHere++;
+        return Reflect.apply(target, self, args);
+      },
+      construct(target, args) {
+        globalThis.compiledHere++;
+        return Reflect.construct(target, args);
+      },
+    });
+  }
 }
 
 /** Collects what a page does that it should not: errors, warnings, requests to other origins. */

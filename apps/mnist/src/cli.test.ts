@@ -209,5 +209,5 @@ describe.runIf(existsSync(built))('as a program of its own', () => {
     expect([good.status, good.stderr]).toEqual([0, '']);
     expect(good.stdout).toMatch(/epoch 1\/1 .*\nwrote .*summary.json\n$/);
     // Two processes load everything anew, which takes long beside other work.
-  }, 120_000);
+  });
 });

@@ -217,7 +217,7 @@ describe('what is really here', () => {
       only: ['cpu', 'opencl'],
       measure: 'anew',
       measureStore: memoryStore(),
-      timeout: 120_000,
+      timeout: 600_000,
     });
     engine.dispose();
     const opencl = report.find(({ name }) => name === 'opencl') as BackendReport;
@@ -226,5 +226,5 @@ describe('what is really here', () => {
     const cpuScore = (report.find(({ name }) => name === 'cpu') as BackendReport).score;
     expect(report[0]?.name).toBe(opencl.score > cpuScore ? 'opencl' : 'cpu');
     expect(engine.name).toBe(report[0]?.name);
-  }, 200_000);
+  });
 });

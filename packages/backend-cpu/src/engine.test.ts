@@ -43,11 +43,9 @@ function scaleProgram(n: number, size: number, cost = { flops: 0, bytes: 0 }): P
   return b.build({ name: 'scale', grid: [n / size, 1, 1], cost });
 }
 
+/** Waits for the event, however long a busy machine takes: what never comes is a hanging test. */
 async function workersReady(engine: CpuEngine, count: number): Promise<void> {
-  for (let i = 0; engine.readyWorkers < count; i++) {
-    if (i > 1000) throw new Error('workers did not start');
-    await new Promise((r) => setTimeout(r, 5));
-  }
+  while (engine.readyWorkers < count) await new Promise((r) => setTimeout(r, 5));
 }
 
 describe('CpuEngine', () => {

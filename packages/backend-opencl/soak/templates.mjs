@@ -32,7 +32,7 @@ const kernels = {
   'product of integers': () => pg.matmul(ints([9, 17], 50, 1), ints([17, 11], 50, 2)),
   convolution: () => pg.conv2d(x([2, 4, 12, 12], 1), x([6, 4, 3, 3], 2), { padding: 1 }),
   'gradients of a convolution': () =>
-    pg.grad((a, w) => pg.sum(pg.square(pg.conv2d(a, w, { stride: 2 }))), [0, 1])(
+    pg.grad((a, w) => pg.sum(pg.square(pg.conv2d(a, w, { stride: 2 }))), { argnums: [0, 1] })(
       x([2, 3, 11, 11], 1),
       x([4, 3, 3, 3], 2),
     ),

@@ -1,10 +1,8 @@
 /** Products of every form by CLBlast itself, on both kinds of kernels. */
 import { flush, setEngine } from '@polygrad/core';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { forms, watched } from './testing/clblast.ts';
 import { clblastMissing, problemsOfForms } from './testing/clblast-forms.ts';
-
-vi.setConfig({ testTimeout: 1_800_000 });
 
 describe.skipIf(clblastMissing() !== null)('CLBlast', () => {
   it.each([false, true])('computes every form where it was measured faster, groups of threads: %s', async (simt) => {

@@ -5,7 +5,7 @@
 import { flush, getEngine, matmul, setEngine, tensor, tune } from '@polygrad/core';
 import { type Binding, memoryStore, type TuningStore } from '@polygrad/core/engine';
 import { type KNode, type Program, ProgramBuilder } from '@polygrad/core/kernel';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { type Driver, openLibrary } from './addon.ts';
 import { Clblast, clblastOf } from './clblast.ts';
 import type { OpenClEngine } from './engine.ts';
@@ -13,8 +13,6 @@ import { setUp } from './setup.ts';
 import { forms, listOf, numbers, sizes, watched } from './testing/clblast.ts';
 import { clblastMissing, problemsOfForms } from './testing/clblast-forms.ts';
 import { hasDevice } from './testing/device.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 const engines: OpenClEngine[] = [];
 const use = async (engine: OpenClEngine): Promise<OpenClEngine> => {

@@ -1,10 +1,8 @@
 /** Every operation and cast on every dtype, in scalars and vectors, and random programs, against the interpreter. */
 import { castCases, comparePrograms, operationCases, randomProgram, threadCases } from '@polygrad/core/testing';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createOpenClEngine } from './engine.ts';
 import { hasDevice } from './testing/device.ts';
-
-vi.setConfig({ testTimeout: 1_800_000 });
 
 describe.skipIf(!hasDevice())('the printed programs', () => {
   const engine = hasDevice() ? createOpenClEngine({ cache: false }) : null;

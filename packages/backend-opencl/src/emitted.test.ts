@@ -8,11 +8,9 @@ import {
   randomProgram,
   threadCases,
 } from '@polygrad/core/testing';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { createOpenClEngine } from './engine.ts';
 import { hasDevice } from './testing/device.ts';
-
-vi.setConfig({ testTimeout: 300_000 });
 
 type DType = Program['scalars'][number];
 const dtypes: readonly DType[] = ['float32', 'int32', 'uint8', 'int64', 'float16', 'bool'];

@@ -1,14 +1,11 @@
 /** The engine on whatever device there is: order, memory, copies, reads (more in transfers.test.ts), refusals, life and death. */
 import { type Binding, CompileError, EngineDisposedError, OutOfMemoryError } from '@polygrad/core/engine';
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createOpenClEngine, type OpenClEngine } from './engine.ts';
 import type { OpenClEngineOptions } from './setup.ts';
 import { floats, part, put } from './testing/bindings.ts';
 import { hasDevice } from './testing/device.ts';
-
-// Compiling takes a second on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 const engines: OpenClEngine[] = [];
 function make(options: OpenClEngineOptions = {}): OpenClEngine {
@@ -59,7 +56,7 @@ describe.skipIf(!hasDevice())('OpenClEngine', () => {
     expect(floats(engine, x)).toEqual([4, 6, 8, 10]);
     expect(times.length).toBe(3);
     expect(times[1]).toBe(0);
-    expect(times.every((ns) => ns >= 0 && ns < 1e10)).toBe(true);
+    expect(times.every((ns) => ns >= 0 && Number.isFinite(ns))).toBe(true);
     expect((await engine.source(kernel!)).text).toContain('__kernel');
   });
 

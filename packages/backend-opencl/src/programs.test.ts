@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CompileError } from '@polygrad/core/engine';
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { Driver } from './addon.ts';
 import { explainBuild } from './build-log.ts';
 import { createOpenClEngine, type OpenClEngine } from './engine.ts';
@@ -24,9 +24,6 @@ import { BuildError, ProgramStore } from './programs.ts';
 import { setUp } from './setup.ts';
 import { combineSources } from './source.ts';
 import { hasDevice } from './testing/device.ts';
-
-// Compiling takes a second on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {

@@ -1,14 +1,11 @@
 /** Reading a value whose kernels are new: the program goes on while threads of the addon compile. */
 import { setEngine, tensor } from '@polygrad/core';
 import { CompileError } from '@polygrad/core/engine';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import type { Driver } from './addon.ts';
 import { OpenClEngine } from './engine.ts';
 import { setUp } from './setup.ts';
 import { hasDevice } from './testing/device.ts';
-
-// Compiling takes a second on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 let engine: OpenClEngine | null = null;
 afterEach(() => {

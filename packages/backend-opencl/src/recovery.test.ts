@@ -15,14 +15,12 @@ import {
   tensor,
   zeros,
 } from '@polygrad/core';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { Driver } from './addon.ts';
 import { createOpenClEngine, OpenClEngine } from './engine.ts';
 import './index.ts';
 import { setUp } from './setup.ts';
-import { hasDevice } from './testing/device.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
+import { hasDevice, patience } from './testing/device.ts';
 
 const engines: OpenClEngine[] = [];
 afterEach(async () => {
@@ -87,7 +85,7 @@ describe.skipIf(!hasDevice())('a device that is lost', () => {
     const engine = new OpenClEngine({ ...setup, driver });
     engines.push(engine);
     await setEngine(engine);
-    setRecovery({ interval: 0 });
+    setRecovery({ interval: 0, patience });
     const w = tensor([0.5, 0.5, 0.5]);
     protect([w]);
     const read: number[] = [];

@@ -1,12 +1,10 @@
 /** Data to the device and back, where host and device share memory and where they do not: either way works on any device. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { chooseDevice } from './devices.ts';
 import { OpenClEngine } from './engine.ts';
 import { setUp, wishedDevice } from './setup.ts';
 import { floats, part, put } from './testing/bindings.ts';
 import { hasDevice } from './testing/device.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 let engine: OpenClEngine;
 afterEach(() => engine?.dispose());

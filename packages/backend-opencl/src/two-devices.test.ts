@@ -6,7 +6,6 @@ import { chooseDevice } from './devices.ts';
 import { createOpenClEngine, listOpenClDevices, type OpenClEngine } from './index.ts';
 import { hasDevice } from './testing/device.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
 // Before anything asks for devices.
 vi.hoisted(() => {
   process.env.POCL_DEVICES = 'basic pthread';

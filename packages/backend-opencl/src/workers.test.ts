@@ -2,11 +2,8 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { hasDevice } from './testing/device.ts';
-
-// Compiling takes a second on a busy machine.
-vi.setConfig({ testTimeout: 120_000 });
 
 const binary = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
 

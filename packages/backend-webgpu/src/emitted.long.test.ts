@@ -8,10 +8,8 @@ import {
   threadCases,
   withoutDenormals,
 } from '@polygrad/core/testing';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { testEngine } from './fixtures/device.ts';
-
-vi.setConfig({ testTimeout: 1_800_000 });
 
 const engine = await testEngine();
 /** What WGSL does not promise. */

@@ -12,12 +12,10 @@ import {
   type Tensor,
   tensor,
 } from '@polygrad/core';
-import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { WebGpuEngine } from './engine.ts';
 import { testAdapter, testEngine } from './fixtures/device.ts';
 import type { WebGpuEngineOptions } from './options.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const first = await testEngine();
 first?.dispose();

@@ -22,13 +22,11 @@ import {
   tune,
   warmup,
 } from '@polygrad/core';
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testAdapter, testEngine } from './fixtures/device.ts';
+import { patience, testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const first = await testEngine();
 first?.dispose();
@@ -51,7 +49,7 @@ beforeEach(async () => {
   await setEngine(new WebGpuEngine(await openDevice(found), found));
 });
 afterEach(() => {
-  setRecovery({});
+  setRecovery({ patience });
   undo();
   for (const device of devices.splice(0)) device.destroy();
 });
@@ -130,7 +128,7 @@ describe.skipIf(first === null)('what is pending when the device goes', () => {
 
 describe.skipIf(first === null)('losses one after another', () => {
   it('are answered by another device once, then by the CPU engine, with what was protected', async () => {
-    setRecovery({ interval: 0 });
+    setRecovery({ interval: 0, patience });
     const w = tensor([1, 2, 3]);
     protect([w]);
     const step = (): void => scope(() => void w.assign(w.add(1)));
@@ -160,7 +158,7 @@ describe.skipIf(first === null)('losses one after another', () => {
   });
 
   it('leave nothing behind where the policy says so', async () => {
-    setRecovery({ retry: 0, fallback: 'error' });
+    setRecovery({ patience, retry: 0, fallback: 'error' });
     const x = tensor([1, 2]);
     await x.data();
     const engine = getEngine();
@@ -176,7 +174,7 @@ describe.skipIf(first === null)('losses one after another', () => {
   });
 
   it("bring back all parameters and optimizer states with recovery: 'shadow'", async () => {
-    setRecovery({ shadow: true, interval: 0 });
+    setRecovery({ shadow: true, interval: 0, patience });
     const { Linear, SGD } = await import('@polygrad/nn');
     const model = new Linear(2, 1);
     const parameters = model.parameters();

@@ -6,7 +6,7 @@ import {
   type CompiledKernel,
   OutOfMemoryError,
 } from '@polygrad/core/engine';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testAdapter, testEngine } from './fixtures/device.ts';
@@ -34,12 +34,11 @@ async function open(change: (gpu: GPUDevice) => void = () => {}): Promise<{ engi
 const stamp = (): string => Math.random().toString(36).slice(2);
 
 describe.skipIf(first === null)('a lost device', () => {
-  /** Loses a device with reads pending before and behind a pipeline on its way; what became of them, and after how long. */
+  /** Loses a device with reads pending before and behind a pipeline on its way; what became of them. */
   async function lose(): Promise<{
     engine: WebGpuEngine;
     data: Binding;
     kernel: CompiledKernel;
-    milliseconds: number;
   }> {
     const { engine, gpu } = await open();
     const data = put(engine, new Uint32Array(1));
@@ -56,14 +55,12 @@ describe.skipIf(first === null)('a lost device', () => {
     const large = engine.alloc(1 << 20);
     const word = engine.confirming();
     expect(word).not.toBeNull();
-    const start = performance.now();
     gpu.destroy();
     const outcomes = await Promise.allSettled(pending);
     await word;
-    const milliseconds = performance.now() - start;
     engine.free(large);
     for (const outcome of outcomes) expect((outcome as PromiseRejectedResult).reason).toBeInstanceOf(DeviceLostError);
-    return { engine, data, kernel: kernel!, milliseconds };
+    return { engine, data, kernel: kernel! };
   }
 
   it('rejects everything that is pending, and says so from then on', async () => {
@@ -81,11 +78,15 @@ describe.skipIf(first === null)('a lost device', () => {
     expect(engine.memory().bytes).toBe(0);
   });
 
-  it('does so within a second', async () => {
-    // A machine with other work may hold up one try.
-    let least = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < 5 && least >= 1000; i++) least = Math.min(least, (await lose()).milliseconds);
-    expect(least).toBeLessThan(1000);
+  it('does so without a wait of a second', async () => {
+    // By the clock it may take any time on a busy machine; what needs a timer of a second or more hangs here.
+    const { setTimeout: wait } = globalThis;
+    const short = vi
+      .spyOn(globalThis, 'setTimeout')
+      .mockImplementation(((run: () => void, delay = 0) =>
+        wait(run, delay < 1000 ? delay : 2 ** 31 - 1)) as typeof setTimeout);
+    await lose();
+    short.mockRestore();
   });
 
   it('leaves the next engine, on an adapter of its own, alone', async () => {

@@ -15,7 +15,7 @@ import {
 import { afterAll, describe, expect, it } from 'vitest';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testAdapter, testEngine } from './fixtures/device.ts';
+import { patience, testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
 
 const first = await testEngine();
@@ -41,7 +41,7 @@ describe.skipIf(first === null)('a training on a device that is lost', () => {
     const found = await testAdapter();
     const gpu = await openDevice(found);
     const engine = await setEngine(new WebGpuEngine(gpu, found));
-    setRecovery({ interval: 0 });
+    setRecovery({ interval: 0, patience });
     const w = tensor([0.5, 0.5, 0.5]);
     protect([w]);
     const read: number[] = [];

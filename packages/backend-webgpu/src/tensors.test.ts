@@ -78,7 +78,7 @@ describe.skipIf(engine === null)('tensors on WebGPU', () => {
     // The first loss is still there.
     expect(memory().numBuffers).toBe(buffers);
     // Software adapters compile for long where nothing is cached.
-  }, 120_000);
+  });
 
   it('bounds the memory of a loop that never awaits', async () => {
     const host = new Float32Array(1 << 16).fill(0.5); // 256 KiB a step, 80 MiB in all

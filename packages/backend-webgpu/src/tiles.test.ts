@@ -3,12 +3,9 @@
  * memory with barriers, sums shared by threads, transposes, scans, sorts, scatters. Against plain loops in float64.
  */
 import { conv2d, setEngine, tensor } from '@polygrad/core';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WebGpuEngine } from './engine.ts';
 import { testEngine } from './fixtures/device.ts';
-
-// A tile in group memory takes a software adapter a second or more to compile.
-vi.setConfig({ testTimeout: 120_000 });
 
 const engine = (await testEngine()) as WebGpuEngine;
 afterAll(() => engine?.dispose());

@@ -6,8 +6,12 @@ import type { EngineLostInfo } from '@polygrad/core/engine';
 import { DeviceLostError, EngineDisposedError, PolygradError } from '@polygrad/core/engine';
 import { WebGpuError } from './public.ts';
 
-/** How long a failed promise waits for the news that the device is lost, which would be the reason. */
-const newsMs = 100;
+/**
+ * How long a failed promise waits for the news that the device is lost, which would be the reason: so many waits of so many milliseconds,
+ * as one long wait may be a single turn of the event loop on a busy machine.
+ */
+const newsTurns = 10;
+const newsMs = 10;
 
 export class Trouble {
   /** Resolves when the engine can no longer be used. */
@@ -90,8 +94,9 @@ export class Trouble {
     });
   }
 
-  #news(): Promise<unknown> {
-    return Promise.race([this.lost, new Promise((resolve) => setTimeout(resolve, newsMs))]);
+  async #news(): Promise<void> {
+    for (let turn = 0; turn < newsTurns && this.#end === null; turn++)
+      await Promise.race([this.lost, new Promise((resolve) => setTimeout(resolve, newsMs))]);
   }
 
   #finish(info: EngineLostInfo, error: Error): void {

@@ -15,15 +15,12 @@ import {
   tensor,
   tune,
 } from '@polygrad/core';
-import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDevice } from './device.ts';
 import { WebGpuEngine } from './engine.ts';
-import { testAdapter, testEngine } from './fixtures/device.ts';
+import { patience, testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
 import type { WebGpuEngineOptions } from './options.ts';
-
-// Tiles take a software adapter a second or more to compile.
-vi.setConfig({ testTimeout: 120_000 });
 
 const engine = (await testEngine()) as WebGpuEngine;
 const engines: WebGpuEngine[] = [];
@@ -47,8 +44,28 @@ async function open(options: WebGpuEngineOptions, change: (gpu: GPUDevice) => vo
   return { made, gpu };
 }
 
-/** A store that says what was kept in it. */
-function watched(): { store: TuningStore; kept: Promise<string> } {
+/** A promise that is settled by hand. */
+function gate(): { passed: Promise<void>; open: () => void } {
+  let open: () => void = () => {};
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open };
+}
+
+/** A device whose pipelines come after `passed` from when `held` says so: however fast it is, they are seen on their way. */
+const holding = (held: () => boolean, passed: Promise<void>) => (gpu: GPUDevice) => {
+  const { createComputePipelineAsync } = gpu;
+  gpu.createComputePipelineAsync = async (descriptor) => {
+    const late = held();
+    const pipeline = await createComputePipelineAsync.call(gpu, descriptor);
+    if (late) await passed;
+    return pipeline;
+  };
+};
+
+/** A store that says what was kept in it, and is read after `begin`: nothing is measured before. */
+function watched(begin: Promise<void> = Promise.resolve()): { store: TuningStore; kept: Promise<string> } {
   const store = memoryStore();
   let tell: (text: string) => void = () => {};
   const kept = new Promise<string>((resolve) => {
@@ -58,7 +75,7 @@ function watched(): { store: TuningStore; kept: Promise<string> } {
     await store.save(key, value);
     tell(value);
   };
-  return { store: { load: store.load, save }, kept };
+  return { store: { load: (key) => begin.then(() => store.load(key)), save }, kept };
 }
 
 /** Small whole numbers: sums of products are exact in any order. */
@@ -133,7 +150,7 @@ describe.skipIf(engine === null)('tiles are measured', () => {
     const [a, b] = [numbers(40, 48), numbers(48, 36)];
     const before = await a.matmul(b).data();
     measuring = true;
-    const [result] = await tune(own, { budget: 60_000 });
+    const [result] = await tune(own, { budget: Number.POSITIVE_INFINITY });
     measuring = false;
     expect(broken).toBeGreaterThan(0);
     expect(result?.measured.map(({ standard }) => standard)).toEqual([true]);
@@ -149,8 +166,12 @@ describe.skipIf(engine === null)('measuring beside a training', () => {
       const look = looks++ % 17;
       return (clock += look < 5 ? 100 : look === 10 ? 1000 : 1);
     };
-    const { store, kept } = watched();
-    const { made } = await open({ tuning: { store, automatic: true, now } });
+    // Measuring begins when the training's own kernels are there, and its first pipelines come when a step has gone by.
+    const [settled, seen] = [gate(), gate()];
+    let measuring = false;
+    const { store, kept } = watched(settled.passed);
+    const held = holding(() => measuring, seen.passed);
+    const { made } = await open({ tuning: { store, automatic: true, now } }, held);
     Object.defineProperty(made, 'submitTimed', { value: undefined });
     await setEngine(made);
     const { step } = training();
@@ -164,10 +185,16 @@ describe.skipIf(engine === null)('measuring beside a training', () => {
     while (losses.length < last) {
       const { planMisses } = stats();
       const loss = step();
-      if (stats().planMisses === planMisses && made.waiting.pipelines > 0) {
+      const known = stats().planMisses === planMisses;
+      if (known && measuring && made.waiting.pipelines > 0) {
         // Pipelines of candidates are being made: the step is on the device all the same.
         expect(made.waiting.batches).toBe(0);
         beside++;
+        seen.open();
+      }
+      if (known && made.waiting.pipelines === 0) {
+        measuring = true;
+        settled.open();
       }
       // The first new plan after the choice has the chosen tiles.
       if (found !== '' && stats().planMisses > planMisses) last = Math.min(last, losses.length + 15);
@@ -185,18 +212,24 @@ describe.skipIf(engine === null)('measuring beside a training', () => {
   });
 
   it('ends with the device, and the training goes on with another', async () => {
-    const { store } = watched();
-    const { made, gpu } = await open({ tuning: { store, automatic: true } });
+    const [settled, gone] = [gate(), gate()];
+    let measuring = false;
+    const { store } = watched(settled.passed);
+    const held = holding(() => measuring, gone.passed);
+    const { made, gpu } = await open({ tuning: { store, automatic: true } }, held);
     await setEngine(made);
-    setRecovery({ interval: 0 });
+    setRecovery({ interval: 0, patience });
     let told = 0;
     const stop = onLost(() => told++);
     const { step, weights } = training();
     protect([weights]);
     const first = await read(step());
+    measuring = true;
+    settled.open();
     // The kernels of candidates: what is measured now is lost.
     while (made.waiting.pipelines === 0) await new Promise((resolve) => setTimeout(resolve, 4));
     gpu.destroy();
+    gone.open();
     await made.lost;
     await idle();
     expect(told).toBe(1);

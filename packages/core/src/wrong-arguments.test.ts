@@ -42,7 +42,7 @@ beforeAll(async () => {
   pg.setEager(false);
 });
 
-it('are refused in the name of the function', { timeout: 600_000 }, async () => {
+it('are refused in the name of the function', async () => {
   const dead = pg.ones([2]);
   dead.dispose();
   const users = new Set<unknown>();

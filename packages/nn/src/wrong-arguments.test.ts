@@ -131,7 +131,7 @@ const calls: Readonly<Record<string, () => Prepared | Promise<Prepared>>> = {
 const isOurs = (error: unknown): boolean =>
   error instanceof OperationError || error instanceof PolygradError || error instanceof nn.NnError;
 
-it.each(Object.entries(calls))('%s', { timeout: 120_000 }, async (_, prepared) => {
+it.each(Object.entries(calls))('%s', async (_, prepared) => {
   const [call, args] = await prepared();
   for (const value of args) if (isTensor(value)) keep(value);
   await call(...(args as never[]));

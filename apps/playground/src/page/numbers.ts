@@ -11,7 +11,8 @@ export const percent = (share: number, digits = 1): string => `${(100 * share).t
 export function short(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   if (value === 0) return '0';
-  const size = Math.abs(value);
+  // Of what is written: 999.9 is 1,000.
+  const size = Math.abs(Number(value.toPrecision(3)));
   if (size >= 1e6) return value.toExponential(1);
   if (size >= 1000) return count(value);
   return size >= 1e-4 ? String(Number(value.toPrecision(3))) : value.toExponential(1);
@@ -23,6 +24,13 @@ export function bytes(value: number): string {
   return value < 1e9 ? `${short(value / 1e6)} MB` : `${short(value / 1e9)} GB`;
 }
 
-/** Milliseconds, as microseconds where they are few. */
+/** Milliseconds, as microseconds where they are few: of what is written, so that 999.9 µs are 1 ms. */
 export const time = (milliseconds: number): string =>
-  milliseconds < 1 ? `${short(1000 * milliseconds)} µs` : `${short(milliseconds)} ms`;
+  Number(milliseconds.toPrecision(3)) < 1 ? `${short(1000 * milliseconds)} µs` : `${short(milliseconds)} ms`;
+
+/** Milliseconds of a text of `time`, rounded as that is; NaN for any other. */
+export function millisecondsOf(text: string): number {
+  const [, number = '', unit] = /^([\d.,e+-]+) (µs|ms)$/.exec(text) ?? [];
+  const value = number === '' ? Number.NaN : Number(number.replaceAll(',', ''));
+  return unit === 'µs' ? value / 1000 : value;
+}

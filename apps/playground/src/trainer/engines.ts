@@ -9,6 +9,8 @@ const USABLE: readonly Verdict[] = ['chosen', 'slower', 'not preferred', 'softwa
 
 /** Milliseconds that a backend has to say what it found, and to start: a busy machine takes its time. */
 const PATIENCE = 15_000;
+/** For those who ask for one by name. */
+const MORE_PATIENCE = 120_000;
 
 function choiceOf({ name, device, score, verdict, reason }: BackendReport): EngineChoice {
   return { name, device: device ?? '', score, reason, usable: USABLE.includes(verdict) && score > 0 };
@@ -28,7 +30,7 @@ export class EngineChoices {
   /** Asks every backend, and takes the preferred or the best. Returns in words why the preferred one was not taken, or null. */
   async find(prefer?: string): Promise<string | null> {
     const { engine, report } = await autoDetectAndConfigureGpu({
-      timeout: PATIENCE,
+      timeout: prefer === undefined ? PATIENCE : MORE_PATIENCE,
       // A name from the page's address may be anything.
       ...(prefer !== undefined && knownBackends().includes(prefer) ? { prefer } : {}),
       engineOptions: this.#options,

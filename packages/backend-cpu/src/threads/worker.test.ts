@@ -53,6 +53,6 @@ it('runs chunks in another process and lets it end', async () => {
       // Chunks end at 10, 20 and 25; the worker is left waiting.
       console.log(words[${argsAt / 4}], words[${control.failed}]);
     }, 5);`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { timeout: 20_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { timeout: 540_000 });
   expect(stdout.trim()).toBe('55 0');
 });

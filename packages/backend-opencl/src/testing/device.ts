@@ -13,3 +13,6 @@ export function hasDevice(): boolean {
   process.stderr.write(`SKIPPED tests on an OpenCL device: ${missing}\n`);
   return false;
 }
+
+/** Milliseconds that recovery waits for a new device: one that starts late on a busy machine is not one that hangs. */
+export const patience = 540_000;

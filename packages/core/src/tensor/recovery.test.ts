@@ -195,7 +195,7 @@ describe('a full memory', () => {
 describe('copies', () => {
   it('are made behind the loop, one round at a time, at most so often', async () => {
     await start(false);
-    setRecovery({ interval: 100_000 });
+    setRecovery({ interval: 1e9 });
     const w = tensor([1]);
     protect([w]);
     flush();
