@@ -16,6 +16,7 @@ import {
   type EngineMemory,
   type IEngine,
   type KernelSource,
+  showEngine,
 } from '@polygrad/core/engine';
 import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/kernel';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
@@ -242,6 +243,8 @@ function sharableNs(commands: readonly Command[]): number {
     if (c.kind === 'dispatch' && (c.kernel as CpuKernel).shares.chunk > 0) work += (c.kernel as CpuKernel).estimate;
   return work;
 }
+
+showEngine(CpuEngine.prototype, 'CpuEngine');
 
 /**
  * Makes a CPU engine.

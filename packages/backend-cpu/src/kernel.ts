@@ -3,7 +3,7 @@
  *
  * Several kernels share one `Code` where their programs print alike; a `CodeModule` holds the functions of one compile batch.
  */
-import type { CompiledKernel } from '@polygrad/core/engine';
+import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
 import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel';
 import { exportName } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
@@ -110,3 +110,5 @@ export class CpuKernel implements CompiledKernel, Work {
     return unpackProgram(this.packed);
   }
 }
+
+showKernel(CpuKernel.prototype, 'CpuKernel');

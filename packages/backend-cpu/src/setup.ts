@@ -1,7 +1,7 @@
 /**
  * What a new engine is made of: its options, the memory, the emitter's target and the capabilities it reports.
  */
-import { ArgumentError, checkFields, type EngineCaps, numberFrom, shown } from '@polygrad/core/engine';
+import { ArgumentError, checkFields, type EngineCaps, numberFrom, showCaps, shown } from '@polygrad/core/engine';
 import { vectorLowering } from '@polygrad/core/engine/vectors';
 import type { KOp } from '@polygrad/core/kernel';
 import type { MemoryImport } from './asm/module.ts';
@@ -56,7 +56,7 @@ export function setUp(options: CpuEngineOptions): Setup {
     memoryImport: { minPages, maxPages, shared, addressBits },
     limit,
     target: { addressBits, shared, fusedMadd, laneSelect, sharedBytes, lowBytes, scalarOffset },
-    caps: {
+    caps: showCaps({
       dtypes: new Set(everyDType),
       nativeOps: nativeOps(fusedMadd),
       simt: false,
@@ -71,7 +71,7 @@ export function setUp(options: CpuEngineOptions): Setup {
       parallelism: threads,
       // Programs may use ATOMIC, but the order of float additions would depend on the threads; results here never do.
       atomics: new Set(),
-    },
+    }),
   };
 }
 

@@ -17,6 +17,7 @@ import {
   type KernelSource,
   OutOfMemoryError,
   type ProductLibrary,
+  showEngine,
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import type { Driver, NativeError } from './addon.ts';
@@ -215,6 +216,8 @@ export class OpenClEngine implements IEngine {
     return this.#life.lose(reason, error);
   }
 }
+
+showEngine(OpenClEngine.prototype, 'OpenClEngine');
 
 /**
  * Makes an OpenCL engine.

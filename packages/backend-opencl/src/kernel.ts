@@ -1,5 +1,5 @@
 /** A kernel as the engine dispatches it, and printing one. */
-import type { CompiledKernel } from '@polygrad/core/engine';
+import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, type PrintedKernel, printOpenCl } from '@polygrad/emit-c';
 import type { Held } from './programs.ts';
@@ -47,3 +47,5 @@ export class OpenClKernel implements CompiledKernel {
     this.layout = Float64Array.of(...printed.dispatch, ...printed.group, ...sizes);
   }
 }
+
+showKernel(OpenClKernel.prototype, 'OpenClKernel');

@@ -1,5 +1,5 @@
 /** The engine's buffers: numbers of the driver, and how many bytes they hold together. */
-import { type Binding, type EngineBuffer, type EngineMemory, OutOfMemoryError } from '@polygrad/core/engine';
+import { type Binding, type EngineBuffer, type EngineMemory, OutOfMemoryError, showAs } from '@polygrad/core/engine';
 import type { Driver } from './addon.ts';
 import type { Life } from './life.ts';
 
@@ -16,6 +16,8 @@ class OpenClBuffer implements EngineBuffer {
     this.handle = handle;
   }
 }
+
+showAs(OpenClBuffer.prototype, ({ bytes }) => ({ bytes }), 'OpenClBuffer');
 
 export class DeviceMemory {
   readonly #driver: Driver;

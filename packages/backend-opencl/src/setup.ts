@@ -7,6 +7,7 @@ import {
   type EngineTuning,
   numberFrom,
   oneOf,
+  showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
 import { anyLowering } from '@polygrad/core/engine/threads';
@@ -172,7 +173,7 @@ const ordinaryMemory = 2;
 function capsOf(record: DeviceRecord, facts: Facts, simt: boolean, asked: boolean): EngineCaps {
   const nativeOps = new Set<KOp>(openClNativeOps);
   if (facts.fastFma) nativeOps.add('FMA');
-  return {
+  return showCaps({
     dtypes: new Set<DType>(facts.fp64 ? [...everywhere, 'float64'] : everywhere),
     nativeOps,
     simt,
@@ -191,5 +192,5 @@ function capsOf(record: DeviceRecord, facts: Facts, simt: boolean, asked: boolea
     parallelism: record.computeUnits,
     // Programs may use ATOMIC, but the order of float additions would depend on the threads; results here never do.
     atomics: new Set(),
-  };
+  });
 }

@@ -4,17 +4,19 @@
  * Nothing here waits. What needs a pipeline that is still being made waits in the backlog, with everything asked for
  * after it; all else goes to the device's queue at once, in order.
  */
-import type {
-  Binding,
-  Command,
-  CompiledKernel,
-  EngineBuffer,
-  EngineCaps,
-  EngineLostInfo,
-  EngineMemory,
-  EngineTuning,
-  KernelSource,
-  ReadyProgress,
+import {
+  type Binding,
+  type Command,
+  type CompiledKernel,
+  type EngineBuffer,
+  type EngineCaps,
+  type EngineLostInfo,
+  type EngineMemory,
+  type EngineTuning,
+  type KernelSource,
+  type ReadyProgress,
+  showCaps,
+  showEngine,
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
@@ -83,7 +85,7 @@ export class WebGpuEngine implements Public {
     if (tuning !== undefined) this.tuning = tuning;
     // Group memory of a software adapter is ordinary memory: what goes through it only costs, and takes long to compile.
     const own = options.subgroups === false ? undefined : subgroups;
-    this.caps = { ...capsOf(gpu, options.maxBindings), subgroups: own, sharedIsMemory: software };
+    this.caps = showCaps({ ...capsOf(gpu, options.maxBindings), subgroups: own, sharedIsMemory: software });
     this.#trouble = new Trouble(gpu, name);
     const most = software ? (host.memoryBytes() ?? 2 * softwareMemory) / 2 : Number.POSITIVE_INFINITY;
     this.#memory = new Memory(gpu, this.caps.maxBufferBytes, options.memory ?? most, (error, buffer) => {
@@ -295,3 +297,5 @@ export class WebGpuEngine implements Public {
     if (this.#trouble.end === null) this.#backlog.drain();
   }
 }
+
+showEngine(WebGpuEngine.prototype, 'WebGpuEngine');

@@ -1,5 +1,5 @@
 /** A compiled program as this engine's commands name it. */
-import type { CompiledKernel } from '@polygrad/core/engine';
+import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { secondsOf } from './pieces.ts';
 import type { Code } from './pipelines.ts';
@@ -27,3 +27,5 @@ export class WebGpuKernel implements CompiledKernel {
     return this.code.failure;
   }
 }
+
+showKernel(WebGpuKernel.prototype, 'WebGpuKernel');

@@ -4,7 +4,7 @@
  * Drivers answer an allocation that fails too late (the buffer exists and is invalid) or not at all (software adapters take
  * the machine's memory until the process is ended), so what can be told from numbers is told from numbers.
  */
-import { type EngineBuffer, type EngineMemory, OutOfMemoryError } from '@polygrad/core/engine';
+import { type EngineBuffer, type EngineMemory, OutOfMemoryError, showAs } from '@polygrad/core/engine';
 import { host } from '#host';
 import { usage } from './constants.ts';
 
@@ -29,6 +29,8 @@ export class WebGpuBuffer implements EngineBuffer {
     this.bytes = bytes;
   }
 }
+
+showAs(WebGpuBuffer.prototype, ({ bytes }) => ({ bytes }), 'WebGpuBuffer');
 
 /** Allocations of at least this many bytes are watched one by one, so that a failure can name its size. */
 const watchedBytes = 1 << 20;

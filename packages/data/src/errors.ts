@@ -41,6 +41,11 @@ export class DataError extends Error {
     this.code = code;
     this.source = source;
   }
+
+  /** What JSON shows: the message too. */
+  toJSON(): object {
+    return { ...this, message: this.message };
+  }
 }
 
 /** Throws DataError `argument` unless options are an object whose names are known, with values of the types given. */

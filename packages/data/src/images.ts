@@ -58,6 +58,20 @@ export function pixelStatistics(images: HostArray<'uint8'>): { mean: number; std
   return { mean, std: variance > 0 ? Math.sqrt(variance) : 1 };
 }
 
+/** A data set that JSON and Node's console show without its pixels. */
+function showPixels(dataset: ImageDataset): ImageDataset {
+  const outline = (): object => ({
+    size: dataset.size,
+    columns: dataset.columns,
+    height: dataset.height,
+    width: dataset.width,
+    classes: dataset.classes,
+  });
+  for (const key of ['toJSON', Symbol.for('nodejs.util.inspect.custom')])
+    Object.defineProperty(dataset, key, { value: outline });
+  return dataset;
+}
+
 /**
  * A data set of images and labels that are in memory.
  *
@@ -102,7 +116,7 @@ export function imageDataset(
     x: { array: { ...pixels, shape: [rows, 1, height, width] }, as: 'float32', mean, std },
     y: { array: marks, as: 'int32' },
   });
-  return { ...dataset, images: pixels, labels: marks, height, width, classes };
+  return showPixels({ ...dataset, images: pixels, labels: marks, height, width, classes });
 }
 
 /**

@@ -65,4 +65,9 @@ export class PrintError extends Error {
     super(`[${dialect}] ${what}`);
     this.node = node;
   }
+
+  /** What JSON shows: the message too. */
+  toJSON(): object {
+    return { ...this, message: this.message };
+  }
 }

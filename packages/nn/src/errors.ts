@@ -27,6 +27,11 @@ export class NnError extends Error {
     this.op = op;
     this.keys = keys;
   }
+
+  /** What JSON shows: the message too. */
+  toJSON(): object {
+    return { ...this, message: this.message };
+  }
 }
 
 /** Throws unless options are an object of these names; marks ask for a boolean (?), a number (#) or a function (!). */

@@ -1,5 +1,5 @@
 /** A buffer as the engine hands it out: a block of the heap; and the addresses of bindings to it. */
-import type { Binding, EngineBuffer } from '@polygrad/core/engine';
+import { type Binding, type EngineBuffer, showAs } from '@polygrad/core/engine';
 import type { Block, Heap } from './heap.ts';
 
 export class CpuBuffer implements EngineBuffer {
@@ -15,6 +15,8 @@ export class CpuBuffer implements EngineBuffer {
     this.address = block.address;
   }
 }
+
+showAs(CpuBuffer.prototype, ({ bytes }) => ({ bytes }), 'CpuBuffer');
 
 /** A buffer that is this heap's and was not freed. */
 export function ownBuffer(buffer: EngineBuffer, heap: Heap): CpuBuffer {

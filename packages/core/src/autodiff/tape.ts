@@ -19,6 +19,7 @@ import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
+import { showAs } from '../shape/shown-as.ts';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
@@ -186,3 +187,5 @@ function callerOf({ stack }: { readonly stack?: unknown }): string {
   const lines = typeof stack === 'string' ? stack.split('\n').filter((line) => /:\d+:\d+/.test(line)) : [];
   return lines[1]?.trim() ?? 'at an unknown place';
 }
+
+showAs(GradientTape.prototype, ({ persistent, disposed }) => ({ persistent, disposed }), 'GradientTape');

@@ -33,6 +33,11 @@ export class PolygradError extends Error {
     super(`[${where}] ${message}`, options);
     this.code = code;
   }
+
+  /** What JSON shows: the message too. */
+  toJSON(): object {
+    return { ...this, message: this.message };
+  }
 }
 
 /**
@@ -95,12 +100,17 @@ export class OutOfMemoryError extends PolygradError {
 export class CompileError extends PolygradError {
   override readonly name: string = 'CompileError';
   readonly kernel: string;
-  readonly ir: string;
+  readonly #ir: string;
 
   constructor(where: string, kernel: string, reason: string, ir: string, options?: ErrorOptions) {
     super('COMPILE', where, `kernel '${kernel}' cannot be compiled: ${reason}\n${ir}`, options);
     this.kernel = kernel;
-    this.ir = ir;
+    this.#ir = ir;
+  }
+
+  /** The printed program, which the message ends in. */
+  get ir(): string {
+    return this.#ir;
   }
 }
 

@@ -5,6 +5,8 @@
  * makes nodes must give them an owner before releasing handles they depend on.
  */
 import type { DType } from '../shape/dtype.ts';
+import { showShape } from '../shape/errors.ts';
+import { showAs } from '../shape/shown-as.ts';
 import type { Shape } from '../shape/view.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import {
@@ -19,7 +21,7 @@ import {
 } from '../primitives/definition.ts';
 import { inferRules } from './infer.ts';
 import type { InferRule } from './infer-checks.ts';
-import type { Node, NodeStorage } from './node.ts';
+import type { EdgeState, GradientSlot, Node, NodeStorage } from './node.ts';
 import { countNode, releasedSlot } from './recorder.ts';
 import { track } from './tracking.ts';
 
@@ -61,6 +63,35 @@ function checked<P extends PrimitiveName>(op: P, rule: InferRule<P>, src: readon
   return record(op, src, attr, rule.shape(src, attr), dtype);
 }
 
+class Recorded<P extends PrimitiveName> implements Node<P> {
+  readonly id: number = nextId++;
+  readonly op: P;
+  readonly attr: Attrs[P];
+  src: readonly Node[];
+  readonly shape: Shape;
+  readonly dtype: DType;
+  storage: NodeStorage | null = null;
+  handles: number = 0;
+  uses: number = 0;
+  edges: EdgeState = 'floating';
+  requiresGrad: boolean = false;
+  pins: number = 0;
+  slot: GradientSlot | null = null;
+  mark: number = 0;
+  index: number = 0;
+
+  constructor(op: P, src: readonly Node[], attr: Attrs[P], shape: Shape, dtype: DType) {
+    this.op = op;
+    this.attr = attr;
+    this.src = src;
+    this.shape = shape;
+    this.dtype = dtype;
+  }
+}
+
+// printGraph shows what is behind it.
+showAs(Recorded.prototype, ({ id, op, dtype, shape }) => `${op} ${dtype} ${showShape(shape)} #${id}`);
+
 /** Records a node whose shape and dtype are known to be right. */
 export function record<P extends PrimitiveName>(
   op: P,
@@ -69,23 +100,7 @@ export function record<P extends PrimitiveName>(
   shape: Shape,
   dtype: DType,
 ): Node<P> {
-  const node: Node<P> = {
-    id: nextId++,
-    op,
-    attr,
-    src,
-    shape,
-    dtype,
-    storage: null,
-    handles: 0,
-    uses: 0,
-    edges: 'floating',
-    requiresGrad: false,
-    pins: 0,
-    slot: null,
-    mark: 0,
-    index: 0,
-  };
+  const node = new Recorded(op, src, attr, shape, dtype);
   let fromLeaf = false;
   let pins = 0;
   // The value behind a stopGradient is no source of gradients; a custom gradient's inputs follow it.

@@ -13,6 +13,7 @@ import { depthOrdered, sumTerms } from './builder-order.ts';
 import { Exprs, uniqueNode } from './expr.ts';
 import type { KArgs, KNode, KNodeOf, Program } from './ir.ts';
 import { inner, lowOf } from './node.ts';
+import { programOf } from './program.ts';
 import { sourcesFirst } from './traverse.ts';
 
 /** Where an expression has been placed, and as which node of the body. */
@@ -300,7 +301,7 @@ export class ProgramBuilder {
     writeBlock(this.#root, new Set(), body);
     body.reverse();
     const bySlot = <T>(m: Map<number, T>): T[] => [...m.entries()].sort((a, b) => a[0] - b[0]).map((x) => x[1]);
-    return {
+    return programOf({
       name: options.name,
       params: options.params ?? bySlot(this.#params),
       scalars: options.scalars ?? bySlot(this.#scalars),
@@ -308,6 +309,6 @@ export class ProgramBuilder {
       group: options.group ?? [1, 1, 1],
       body,
       cost: options.cost ?? { flops: 0, bytes: 0 },
-    };
+    });
   }
 }

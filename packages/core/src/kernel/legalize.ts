@@ -68,14 +68,14 @@ class Legalizer {
   run(): Program {
     const { name, grid, group, cost, params, scalars, body } = this.#program;
     this.#walk(0, body.length);
-    const program = this.#b.build({
+    return this.#b.build({
       name,
       grid,
       group,
+      cost,
       params: params.map((p) => this.#memory(p) as KNodeOf<'PARAM'>),
       scalars: scalars.map((dtype) => (computesIn(this.#caps, dtype) ? dtype : wideDtype(dtype))),
     });
-    return { ...program, cost };
   }
 
   #isSmall(n: KNode): boolean {

@@ -18,6 +18,7 @@ import { Scope } from './linearize-scope.ts';
 import { Values } from './linearize-values.ts';
 import { vectorLanes } from './linearize-vector.ts';
 import { reduceRanges, splitNests } from './nests.ts';
+import { programOf } from './program.ts';
 
 /** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
 export const gridLimit = 65535;
@@ -79,7 +80,7 @@ export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
     params: kernel.params,
     scalars: kernel.scalars,
   });
-  return { ...program, cost: costOf(program.body, shares, threads) };
+  return programOf({ ...program, cost: costOf(program.body, shares, threads) });
 }
 
 /** Number of the running group; large grids are folded over two axes, where the last row may have groups to spare. */

@@ -5,6 +5,7 @@
  * Nothing outside this folder needs to know this class: use `idOf`, `lowOf` and `highOf`.
  */
 import type { DType } from '../shape/dtype.ts';
+import { showAs } from '../shape/shown-as.ts';
 import type { KArg, KNode, KOp } from './ir.ts';
 
 /** A linear form `sum(coefs[i] * terms[i]) + offset` of int32 expressions, in wrapping arithmetic. Terms are sorted by node number. */
@@ -59,6 +60,9 @@ export class NodeObject {
     this.hash = hash;
   }
 }
+
+// A node leads to all it computes from, by every way: written out as a tree that is more than memory holds.
+showAs(NodeObject.prototype, ({ op, dtype, lanes, id }) => `${op} ${dtype}${lanes > 1 ? `x${lanes}` : ''} #${id}`);
 
 /** The hidden part of a node. Every node is made by this folder's factories, so the cast holds. */
 export function inner(n: KNode): NodeObject {

@@ -3,9 +3,11 @@
  * meets many shapes has thousands of programs.
  */
 import type { DType } from '../shape/dtype.ts';
+import { showAs } from '../shape/shown-as.ts';
 import type { KArg, KNode, KNodeOf, KOp, Program } from './ir.ts';
 import { uniqueNode } from './expr.ts';
 import { assumeBounds, highOf, lowOf } from './node.ts';
+import { programOf } from './program.ts';
 import { sourcesFirst } from './traverse.ts';
 
 /** All of a program but its nodes, and those as integers. */
@@ -19,6 +21,13 @@ export interface PackedProgram {
   /** Equal for programs that print as the same code; others seldom share it. */
   readonly hash: number;
 }
+
+/** What packed programs inherit: words are for unpackProgram alone. */
+const face = showAs(
+  {} as PackedProgram,
+  ({ head, words }) => ({ name: head.name, grid: head.grid, group: head.group, words: words.length }),
+  'PackedProgram',
+);
 
 const names: string[] = [];
 const codes = new Map<string, number>();
@@ -86,7 +95,8 @@ export function packProgram(program: Program): PackedProgram {
     write(n, isInBody);
   }
   for (const word of words) hash = mix(hash, word);
-  return { head, paramCount: params.length, words: Int32Array.from(words), args, hash };
+  const packed: PackedProgram = { head, paramCount: params.length, words: Int32Array.from(words), args, hash };
+  return Object.assign(Object.create(face) as PackedProgram, packed);
 }
 
 /**
@@ -114,7 +124,7 @@ export function unpackProgram({ head, paramCount, words, args }: PackedProgram):
     nodes.push(node);
     if ((what & isInBody) !== 0) body.push(node);
   }
-  return { ...head, params: nodes.slice(0, paramCount) as KNodeOf<'PARAM'>[], body };
+  return programOf({ ...head, params: nodes.slice(0, paramCount) as KNodeOf<'PARAM'>[], body });
 }
 
 /** Of arguments, what says which code is printed. */

@@ -5,6 +5,7 @@
  */
 import { ArgumentError, OperationError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
+import { showAs } from '../shape/shown-as.ts';
 
 /** What can be given where an element is meant: the element, or something that `from` makes one of. */
 export type NumberLike<T> = T | number | bigint | string | boolean;
@@ -101,11 +102,12 @@ export function defineNumberType<T>(options: NumberTypeOptions<T>): NumberType<T
         `number type '${name}' has no ${key}: give a function of two elements`,
       );
   const { toString: text, is, ...rest } = options;
-  return Object.freeze({
+  const type: NumberType<T> = {
     ...rest,
     is: is ?? likeZero(options.zero),
     toText: text === undefined || text === Object.prototype.toString ? String : text,
-  });
+  };
+  return Object.freeze(showAs(type, () => `NumberType ${name}`));
 }
 
 /** Throws ArgumentError in the name of `op` unless a value is a number type. */

@@ -5,6 +5,7 @@ import { readAxis } from '../ops/axis-argument.ts';
 import { normalizeAxes, normalizeAxis, resolveShape } from '../shape/axes.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { sliceView } from '../shape/movement.ts';
+import { showAs } from '../shape/shown-as.ts';
 import { resolveSlices, type SliceSpec } from '../shape/slices.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { elements, type Grid, joined, nested, permuted, reshaped, stretch } from './grid.ts';
@@ -188,3 +189,10 @@ export abstract class ShapedNumbers<T> {
     return this.slice(this.shape.map((_, i) => (i === at ? { stop: 0 } : null)));
   }
 }
+
+// Numbers on the host: the console shows them. JSON knows no bigints, and no types of users.
+showAs(
+  ShapedNumbers.prototype,
+  (t) => t.toString(),
+  (t) => `${t}${t.size > 1000 ? '' : ` ${t.format()}`}`,
+);

@@ -9,11 +9,12 @@ import { getEngine } from '../engine/registry.ts';
 import type { Program } from '../kernel/ir.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkNames, checkFunction } from '../shape/options.ts';
+import { kernelRun, showProfile } from './report.ts';
 import { flush, stats } from './runtime.ts';
 import { listenToSubmits } from './submission.ts';
 import { settleUnsure } from './unsure.ts';
 
-/** One kernel of a batch, in the order of submission. */
+/** One kernel of a batch, in the order of submission. `program` and `source` are not enumerable. */
 export interface KernelRun {
   readonly name: string;
   /** Engine that ran it. */
@@ -34,7 +35,7 @@ export interface KernelRun {
   readonly source: KernelSource | null;
 }
 
-/** What a function did. */
+/** What a function did. The console shows a table, JSON the figures of the kernels and the texts that were asked for, without `value`. */
 export interface Profile<T> {
   /** What the function returned. */
   readonly value: T;
@@ -73,6 +74,7 @@ let running = false;
  * import { ones, profile } from '@polygrad/core';
  * const { value, kernels } = await profile(() => ones([64, 64]).matmul(ones([64, 64])));
  * console.log(value.shape, kernels.length > 0, kernels[0]!.milliseconds! >= 0); //=> [ 64, 64 ] true true
+ * // console.log(await profile(step)) prints a table of the kernels, JSON.stringify its figures.
  */
 export async function profile<T>(body: () => T | Promise<T>, options: ProfileOptions = {}): Promise<Profile<T>> {
   checkNames('profile', options, 'sources?');
@@ -114,7 +116,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
       kernels.push(runOf(batch.engine, submit, command.kernel.program, times[submit]?.[i], source));
     }
   }
-  return { value, kernels, submits: batches.length, newPlans, milliseconds };
+  return showProfile({ value, kernels, submits: batches.length, newPlans, milliseconds });
 }
 
 async function sourceOf(engine: IEngine, kernel: CompiledKernel): Promise<KernelSource | null> {
@@ -130,7 +132,7 @@ function runOf(
 ): KernelRun {
   const { name, grid, group, cost } = program;
   const groups = grid[0] * grid[1] * grid[2];
-  return {
+  const figures = {
     name,
     engine: engine.name,
     submit,
@@ -139,7 +141,6 @@ function runOf(
     flops: cost.flops * groups,
     bytes: cost.bytes * groups,
     milliseconds: nanoseconds === undefined || Number.isNaN(nanoseconds) ? null : nanoseconds / 1e6,
-    program,
-    source,
   };
+  return kernelRun(figures, program, source);
 }

@@ -24,6 +24,11 @@ export class OperationError extends Error {
     super(`[${op}] ${message}`);
     this.op = op;
   }
+
+  /** What JSON shows: the message too. */
+  toJSON(): object {
+    return { ...this, message: this.message };
+  }
 }
 
 /**

@@ -11,6 +11,7 @@ import { Exprs } from '../kernel/expr.ts';
 import { assumeBounds } from '../kernel/node.ts';
 import type { KNode, KNodeOf } from '../kernel/ir.ts';
 import { gridLimit } from '../kernel/linearize.ts';
+import { programOf } from '../kernel/program.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { Lowered, LoweredDispatch } from './contract.ts';
 
@@ -124,7 +125,10 @@ export class ProgramSet {
       grid: [columns, rows, 1],
       group: [threads, 1, 1],
     });
-    this.#dispatches.push({ program: { ...program, cost: costOf(program.body, averages, threads) }, bindings });
+    this.#dispatches.push({
+      program: programOf({ ...program, cost: costOf(program.body, averages, threads) }),
+      bindings,
+    });
   }
 
   result(): Lowered {

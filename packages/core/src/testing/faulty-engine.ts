@@ -1,6 +1,7 @@
 /** An engine that loses its device, or finds no memory, at a given call: for tests of recovery. */
 import type { EngineLostInfo, IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
+import { showEngine } from '../engine/face.ts';
 
 /** Members whose calls are counted. */
 export type FaultyMember = 'alloc' | 'upload' | 'compile' | 'submit' | 'download';
@@ -71,7 +72,7 @@ export function createFaultyEngine(inner: IEngine): FaultyEngine {
           void promise.then(resolve, reject).finally(() => rejects.delete(reject));
         });
   const { downloadSync } = inner;
-  return {
+  return showEngine({
     ...inner,
     alloc: (bytes) => {
       count('alloc');
@@ -110,5 +111,5 @@ export function createFaultyEngine(inner: IEngine): FaultyEngine {
       fault = next;
     },
     lose: () => lose('lost'),
-  };
+  });
 }

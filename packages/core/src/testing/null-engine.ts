@@ -4,6 +4,7 @@
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
 import { UnsupportedError } from '../engine/errors.ts';
+import { showCaps, showEngine, showKernel } from '../engine/face.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
 import type { DType } from '../shape/dtype.ts';
 import { anyLowering } from '../templates/lowering.ts';
@@ -49,10 +50,10 @@ export function createNullEngine(caps: Partial<EngineCaps> = {}): NullEngine {
       'data was read from the null engine, which has none; use the reference engine to see values',
     );
   };
-  return {
+  return showEngine({
     name,
     device: 'none',
-    caps: {
+    caps: showCaps({
       dtypes: new Set<DType>(['float32', 'float64', 'int32', 'uint32', 'bool']),
       nativeOps: new Set<KOp>(['FMA', 'MULADD']),
       simt: false,
@@ -67,7 +68,7 @@ export function createNullEngine(caps: Partial<EngineCaps> = {}): NullEngine {
       parallelism: 2,
       atomics: new Set(['add', 'max', 'min', 'or'] as const),
       ...caps,
-    },
+    }),
     alloc: (bytes: number): EngineBuffer => memory.alloc(bytes),
     free: (buffer: EngineBuffer) => memory.free(buffer),
     upload: (to: Binding) => {
@@ -77,7 +78,7 @@ export function createNullEngine(caps: Partial<EngineCaps> = {}): NullEngine {
     downloadSync: refuse,
     compile: (programs: readonly Program[]): readonly CompiledKernel[] => {
       compiled += programs.length;
-      return programs.map((program) => ({ program }));
+      return programs.map((program) => showKernel({ program }));
     },
     release: () => {},
     submit: (commands: readonly Command[]) => {
@@ -107,5 +108,5 @@ export function createNullEngine(caps: Partial<EngineCaps> = {}): NullEngine {
       kernels = [];
       memory.peakBytes = memory.bytes;
     },
-  };
+  });
 }

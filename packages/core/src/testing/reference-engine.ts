@@ -4,6 +4,7 @@
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
 import { CompileError } from '../engine/errors.ts';
+import { showCaps, showEngine, showKernel } from '../engine/face.ts';
 import { interpret } from '../kernel/interpret.ts';
 import { compileProgram } from '../kernel/interpret-compile.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
@@ -66,7 +67,7 @@ export function createReferenceEngine({
   const lost = new Promise<{ reason: 'disposed'; message: string }>((resolve) => {
     setLost = resolve;
   });
-  const caps: EngineCaps = {
+  const caps: EngineCaps = showCaps({
     dtypes: new Set(dtypes),
     computes: new Set(computes),
     nativeOps: new Set<KOp>(nativeFunctions ? functions : []),
@@ -82,7 +83,7 @@ export function createReferenceEngine({
     arena: true,
     parallelism: 1,
     atomics: new Set(['add', 'max', 'min', 'or'] as const),
-  };
+  });
 
   const bytesOf = (binding: Binding): Uint8Array =>
     new Uint8Array(liveBuffer(name, binding).data, binding.offset, binding.bytes);
@@ -126,7 +127,7 @@ export function createReferenceEngine({
     return into;
   };
 
-  return {
+  return showEngine({
     name,
     device: simt ? 'IR interpreter with thread groups' : 'IR interpreter',
     caps,
@@ -151,7 +152,7 @@ export function createReferenceEngine({
           const reason = error instanceof Error ? error.message : String(error);
           throw new CompileError(name, program.name, reason, printProgram(program), { cause: error });
         }
-        return { program };
+        return showKernel({ program });
       });
     },
     release: () => {},
@@ -167,5 +168,5 @@ export function createReferenceEngine({
       memory.disposed = true;
       setLost({ reason: 'disposed', message: 'the reference engine was disposed' });
     },
-  };
+  });
 }

@@ -4,6 +4,7 @@
  * gradient (sgd.ts, adam.ts, adaptive.ts).
  */
 /// <reference lib="esnext.disposable" preserve="true" />
+import { showAs } from '@polygrad/core/engine';
 import {
   type DType,
   flush,
@@ -261,3 +262,10 @@ function scalarsOf<Names extends string>(numbers: Record<Names, number>, dtype: 
   for (const name of Object.keys(numbers) as Names[]) found[name] = full([], numbers[name], { dtype });
   return found as Scalars<Names>;
 }
+
+showAs(Optimizer.prototype, ({ steps, currentRate, parameters }) => ({
+  steps,
+  learningRate: currentRate,
+  parameters: parameters.length,
+  numbers: parameters.reduce((count, { size }) => count + size, 0),
+}));

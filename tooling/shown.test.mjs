@@ -1,0 +1,302 @@
+/**
+ * What people see of objects that the library hands out: JSON and Node's console show each of them in a few lines.
+ *
+ * Every name of every entry is here: what makes an object of it, or that it gives none of the library's own.
+ */
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as autoDetect from '@polygrad/auto-detect';
+import * as backendCpu from '@polygrad/backend-cpu';
+import * as backendOpenCl from '@polygrad/backend-opencl';
+import * as backendWebGpu from '@polygrad/backend-webgpu';
+import * as conformance from '@polygrad/conformance';
+import * as core from '@polygrad/core';
+import * as engines from '@polygrad/core/engine';
+import * as kernels from '@polygrad/core/kernel';
+import * as testing from '@polygrad/core/testing';
+import * as data from '@polygrad/data';
+import * as dataNode from '@polygrad/data/node';
+import * as emitC from '@polygrad/emit-c';
+import * as nn from '@polygrad/nn';
+import { publicOperations } from './operations/sources.mjs';
+
+const entries = {
+  autoDetect,
+  backendCpu,
+  backendOpenCl,
+  backendWebGpu,
+  conformance,
+  core,
+  engines,
+  kernels,
+  testing,
+  data,
+  dataNode,
+  emitC,
+  nn,
+};
+
+/** Functions that give nothing, tensors, text, numbers, functions, plain lists of names, or what they were given. */
+const plain = new Set(
+  [
+    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps defaultTolerances',
+    'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
+    'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
+    'promoteTypes protect registerBackend registerState scope setEager setEngine setPendingLimits setRecovery showShape throttle',
+    'toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup checkFields checkNames numberFrom oneOf',
+    'showAs showCaps showEngine showKernel shown BASE_OPS computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
+    'printNode printProgram sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
+    'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
+    'pixelStatistics readWhole sha256 verifySha256 permutation slice accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
+    'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
+    'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
+    'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
+    'linearWarmup subset shuffledIndices',
+  ].flatMap((names) => names.split(' ')),
+);
+
+/** Plain data of the user's size: arrays by name, which programs read. */
+const data_ = new Set(['decodeSafetensors', 'hostState', 'parseIdx', 'readIdxHeader']);
+
+const host = (dtype, shape, values) => ({ dtype, shape, data: values });
+const dataset = () => data.memoryDataset({ x: { array: host('float32', [20_000, 3], new Float32Array(60_000)) } });
+const images = () => [
+  host('uint8', [1000, 28, 28], new Uint8Array(784_000)),
+  host('uint8', [1000], new Uint8Array(1000)),
+];
+const parameters = () => Array.from({ length: 300 }, () => core.ones([2]));
+const { program } = testing.randomProgram(3);
+const increment = () => {
+  const p = new kernels.ProgramBuilder();
+  const [x, y] = [p.e.param(0, 'float32', 'read', 4), p.e.param(1, 'float32', 'write', 4)];
+  p.loop(4, (i) => p.store(y, i, p.e.add(p.load(x, i), p.e.constant('float32', 1))));
+  return p.build({ name: 'increment' });
+};
+const nest = () => {
+  const e = new kernels.Exprs();
+  return e.add(e.mul(e.scalar(0, 'int32'), 2), 3);
+};
+/** Something computed in 60 steps of which each uses the one before twice: a tree of 2^60 nodes. */
+const deep = () => {
+  let t = core.ones([4]);
+  for (let i = 0; i < 60; i++) t = core.add(t, core.sin(t));
+  return t;
+};
+const text = (code) => {
+  try {
+    code();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('this should have thrown');
+};
+const step = () => core.softmax(core.matmul(core.ones([64, 64]), core.sin(core.ones([64, 64]))), 1);
+
+/** An object by the name that gives it, of a size that real programs have. */
+const makers = {
+  // core
+  tensor: () => core.ones([200, 200]),
+  'tensor, deep': deep,
+  'node of a tensor': () => deep().node,
+  tensors: () => [core.ones([2]), core.ones([2])],
+  GradientTape: () => new core.GradientTape({ persistent: true }),
+  NumberTensor: () => core.numberFull([100, 100], 10n ** 30n, core.bigintType),
+  numberTensor: () =>
+    core.numberTensor(
+      [
+        [1n, 2n],
+        [3n, 4n],
+      ],
+      core.bigintType,
+    ),
+  numberEye: () => core.numberEye(3, core.bigintType),
+  numberFull: () => core.numberFull([2], 7n, core.bigintType),
+  concatNumbers: () =>
+    core.concatNumbers([core.numberTensor([1n], core.bigintType), core.numberTensor([2n], core.bigintType)]),
+  stackNumbers: () =>
+    core.stackNumbers([core.numberTensor([1n], core.bigintType), core.numberTensor([2n], core.bigintType)]),
+  bigintType: () => core.bigintType,
+  booleanType: () => core.booleanType,
+  numberType: () => core.numberType,
+  decimalType: () => core.bigintType,
+  defineNumberType: () => core.numberType,
+  getBackend: () => core.getBackend('cpu'),
+  getEngine: () => core.getEngine(),
+  defaultStore: () => core.defaultStore(),
+  diskStore: () => core.diskStore('/nowhere'),
+  memoryStore: () => core.memoryStore(),
+  memory: () => core.memory(),
+  stats: () => core.stats(),
+  profile: () => core.profile(step),
+  'profile with texts': () => core.profile(step, { sources: true }),
+  'kernels of a profile': async () => (await core.profile(step)).kernels,
+  'program of a profile': async () => (await core.profile(step)).kernels.at(-1).program,
+  tune: () => core.tune(engine, { budget: 1 }),
+  // kernel and engine
+  Exprs: () => new kernels.Exprs(),
+  ProgramBuilder: () => new kernels.ProgramBuilder(),
+  uniqueNode: nest,
+  packProgram: () => kernels.packProgram(program),
+  unpackProgram: () => kernels.unpackProgram(kernels.packProgram(program)),
+  legalize: () => kernels.legalize(program, testing.createNullEngine().caps),
+  linearize: () => program,
+  optimize: () => program,
+  randomProgram: () => testing.randomProgram(3).program,
+  libraryPrograms: () => [program],
+  caps: () => core.getEngine().caps,
+  kernel: () => core.getEngine().compile([increment()])[0],
+  'engine buffer': () => core.getEngine().alloc(1 << 20),
+  createNullEngine: () => testing.createNullEngine(),
+  createReferenceEngine: () => testing.createReferenceEngine(),
+  createFaultyEngine: () => testing.createFaultyEngine(testing.createReferenceEngine()),
+  'caps of the reference': () => testing.createReferenceEngine().caps,
+  'kernel of the reference': () => testing.createReferenceEngine().compile([program])[0],
+  CpuEngine: () => core.getEngine(),
+  createCpuEngine: () => core.getEngine(),
+  cpuProvider: () => backendCpu.cpuProvider,
+  webgpuProvider: () => backendWebGpu.webgpuProvider,
+  openClProvider: () => backendOpenCl.openClProvider,
+  createWebGpuEngine: () => backendWebGpu.createWebGpuEngine().catch(() => null),
+  createOpenClEngine: () => (backendOpenCl.listOpenClDevices().length > 0 ? backendOpenCl.createOpenClEngine() : null),
+  autoDetectAndConfigureGpu: () => autoDetect.autoDetectAndConfigureGpu({ only: 'cpu' }),
+  printWgsl: () => ({ ...emitC.printWgsl(increment()), source: '' }),
+  printOpenCl: () => ({ ...emitC.printOpenCl(increment()), source: '' }),
+  // data
+  RandomStream: () => new data.RandomStream(1),
+  memoryDataset: dataset,
+  batches: () => data.batches(dataset(), { batchSize: 32, shuffle: true }),
+  'an epoch of batches': () => data.batches(dataset(), { batchSize: 32 }).epoch(0),
+  imageDataset: () => data.imageDataset(...images()),
+  imageDatasetFromIdx: () => data.imageDatasetFromIdx(...images().map((array) => data.encodeIdx(array))),
+  loadMnist: () => data.imageDataset(...images()),
+  // nn
+  Meter: () => new nn.Meter(['loss']),
+  Module: () => new nn.Sequential(...Array.from({ length: 50 }, () => new nn.Linear(3, 3))),
+  Sequential: () => new nn.Sequential(new nn.Linear(3, 4), new nn.ReLU()),
+  Optimizer: () => new nn.SGD(parameters(), { momentum: 0.9 }),
+  stateDict: () => new nn.TransformerBlock(8, 2).stateDict(),
+  ...Object.fromEntries(
+    ['Adadelta', 'Adagrad', 'Adam', 'AdamW', 'Lion', 'RMSProp', 'SGD'].map((name) => [
+      name,
+      () => new entries.nn[name](parameters(), { lr: 0.1 }),
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries({
+      AvgPool2d: [2],
+      BatchNorm2d: [8],
+      Conv2d: [3, 8, 3],
+      ConvTranspose2d: [3, 8, 3],
+      Embedding: [1000, 16],
+      GRU: [4, 4],
+      LSTM: [4, 4, { layers: 3, bidirectional: true }],
+      LayerNorm: [8],
+      Linear: [1000, 1000],
+      MaxPool2d: [2],
+      MultiHeadAttention: [8, 2],
+      RMSNorm: [8],
+      TransformerBlock: [64, 2],
+    }).map(([name, args]) => [name, () => new entries.nn[name](...args)]),
+  ),
+  ...Object.fromEntries(
+    (
+      'Dropout ELU Flatten GELU GlobalAvgPool2d HardSwish LeakyReLU LogSoftmax Mish ReLU ReLU6 SELU SiLU Sigmoid Softmax ' +
+      'Softplus Tanh'
+    )
+      .split(' ')
+      .map((name) => [name, () => new entries.nn[name]()]),
+  ),
+  // errors
+  ArgumentError: () => text(() => core.full([2], 7, { dtype: 'float8' })),
+  CompileError: () =>
+    text(() => testing.createReferenceEngine().compile([{ ...program, body: [...program.body].reverse() }])),
+  DTypeError: () => text(() => core.add(core.ones([2]), core.ones([2], { dtype: 'int32' }))),
+  DeviceLostError: () => new core.DeviceLostError('cpu', 'a processor', 'somebody pulled the plug'),
+  DisposedError: () => {
+    const t = core.ones([2]);
+    t.dispose();
+    return text(() => t.add(1));
+  },
+  EngineDisposedError: () => new core.EngineDisposedError('cpu', 'alloc'),
+  EngineMissingError: () => new core.EngineMissingError('here', 'there is none'),
+  GradientError: () => text(() => core.ones([2]).backward()),
+  GraphInvariantError: () => new core.GraphInvariantError('nothing', []),
+  NnError: () => text(() => new nn.Adam([])),
+  NumberTypeError: () => text(() => core.numberTensor([1n], core.bigintType).div(2.5).data()),
+  OperationError: () => new core.OperationError('add', 'went wrong'),
+  OutOfMemoryError: () =>
+    new core.OutOfMemoryError('cpu', { requested: 1, live: 2, reserved: 3, limit: 4 }).explained(5, []),
+  PolygradError: () => new core.PolygradError('UNSUPPORTED', 'here', 'went wrong'),
+  ShapeError: () => text(() => core.add(core.ones([2]), core.ones([3]))),
+  UnsupportedError: () => new core.UnsupportedError('here', 'went wrong'),
+  WebGpuError: () => new backendWebGpu.WebGpuError('went wrong'),
+  DataError: () => text(() => data.parseIdx(new Uint8Array([1, 2, 3]))),
+  PrintError: () => {
+    const p = new kernels.ProgramBuilder();
+    p.store(p.e.param(0, 'float64', 'write', 1), 0, p.e.constant('float64', 1));
+    return text(() => emitC.printWgsl(p.build({ name: 'one' })));
+  },
+};
+
+/** Most characters: a screen or two. Lists have as many as their elements ask for. */
+const most = 2500;
+const longer = {
+  CompileError: 40_000,
+  'profile with texts': 200_000,
+  Module: 6000,
+  printOpenCl: 40_000,
+  printWgsl: 40_000,
+};
+
+let engine;
+
+describe('what people see', () => {
+  beforeAll(async () => {
+    engine = backendCpu.createCpuEngine({ threads: 1 });
+    await core.setEngine(engine);
+  });
+  afterAll(() => engine.dispose());
+
+  it('has something to show of every name', () => {
+    const operations = new Set(publicOperations().map(({ name }) => name));
+    const missing = Object.entries(entries).flatMap(([entry, names]) =>
+      Object.keys(names)
+        .filter((name) => !operations.has(name) && !plain.has(name) && !data_.has(name) && !(name in makers))
+        .map((name) => `${entry}.${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it.each(Object.keys(makers))('%s', async (name) => {
+    const object = await makers[name]();
+    const start = performance.now();
+    const json = JSON.stringify(object);
+    const seen = inspect(object);
+    expect(performance.now() - start).toBeLessThan(5000);
+    const limit = longer[name] ?? most;
+    expect(json?.length ?? 0, json?.slice(0, 500)).toBeLessThan(limit);
+    expect(seen.length, seen.slice(0, 500)).toBeLessThan(limit);
+    if (object instanceof Error) expect(JSON.parse(json)).toMatchObject({ name: object.name, message: object.message });
+    // Maps and sets are nothing in JSON.
+    if (object !== null) expect(json?.replace(/"(options|e)":\{\}/g, '') ?? '').not.toMatch(/:\{\}/);
+  });
+
+  it('shows a profile as a table, with figures as JSON', async () => {
+    const report = await core.profile(step, { sources: true });
+    const lines = inspect(report).split('\n');
+    expect(lines[0]).toMatch(/^Profile: \d+ kernels? in \d+ batch(es)?, \d+ new plans?, [\d.]+ ms$/);
+    expect(lines[1].trim()).toMatch(/^ms +Mflop +MB +batch +engine +kernel$/);
+    expect(lines).toHaveLength(2 + report.kernels.length);
+    const { kernels: rows, submits } = JSON.parse(JSON.stringify(report));
+    expect(submits).toBe(report.submits);
+    expect(rows[0]).toMatchObject({ name: report.kernels[0].name, engine: 'cpu', milliseconds: expect.any(Number) });
+    expect(rows[0].source.text).toBe(report.kernels[0].source.text);
+    expect(Object.keys(report.kernels[0])).not.toContain('program');
+    expect(kernels.printProgram(report.kernels[0].program)).toContain(report.kernels[0].name);
+  });
+
+  it('shows an engine by its name, device and dtypes', () => {
+    expect(inspect(engine)).toMatch(/^CpuEngine \{\s+name: 'cpu',\s+device: '.*1 thread',\s+dtypes: 'float32 /);
+    expect(JSON.parse(JSON.stringify(engine.caps)).dtypes).toContain('float64');
+  });
+});
