@@ -18,9 +18,11 @@ import {
   showCaps,
   showEngine,
 } from '@polygrad/core/engine';
+import { keepRounding } from '@polygrad/core/engine/threads';
 import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
 import type { Found } from './adapter.ts';
+import { regroups } from './association.ts';
 import { Backlog } from './backlog.ts';
 import { BindGroups } from './bindings.ts';
 import { capsOf } from './caps.ts';
@@ -51,6 +53,8 @@ export class WebGpuEngine implements Public {
   readonly device: string;
   /** True where a processor pretends to be a GPU: the CPU engine is faster. */
   readonly software: boolean;
+  /** True where the compiler regroups float arithmetic: kernels then keep it from that. */
+  readonly reassociates: boolean;
   readonly caps: EngineCaps;
   readonly tuning?: EngineTuning;
   readonly submitTimed?: (commands: readonly Command[]) => Promise<readonly number[]>;
@@ -68,10 +72,11 @@ export class WebGpuEngine implements Public {
 
   /** An engine on a device of the adapter. */
   static async open(found: Found, options: WebGpuEngineOptions): Promise<WebGpuEngine> {
-    return new WebGpuEngine(await openDevice(found), found, options);
+    const gpu = await openDevice(found);
+    return new WebGpuEngine(gpu, found, { ...options, reassociates: options.reassociates ?? (await regroups(gpu)) });
   }
 
-  /** Takes over a device and everything made with it. */
+  /** Takes over a device and everything made with it. Unless told, its compiler is taken to regroup float arithmetic. */
   constructor(
     gpu: GPUDevice,
     { name, software, subgroups }: Omit<Found, 'adapter'>,
@@ -79,13 +84,19 @@ export class WebGpuEngine implements Public {
   ) {
     checkOptions(options);
     this.#gpu = gpu;
-    this.device = name;
+    this.reassociates = options.reassociates ?? true;
+    this.device = this.reassociates ? `${name}, regroups sums` : name;
     this.software = software;
     const tuning = tuningOf(options, software);
     if (tuning !== undefined) this.tuning = tuning;
     // Group memory of a software adapter is ordinary memory: what goes through it only costs, and takes long to compile.
     const own = options.subgroups === false ? undefined : subgroups;
-    this.caps = showCaps({ ...capsOf(gpu, options.maxBindings), subgroups: own, sharedIsMemory: software });
+    this.caps = showCaps({
+      ...capsOf(gpu, options.maxBindings),
+      subgroups: own,
+      sharedIsMemory: software,
+      keepRounding: this.reassociates ? keepRounding : undefined,
+    });
     this.#trouble = new Trouble(gpu, name);
     const most = software ? (host.memoryBytes() ?? 2 * softwareMemory) / 2 : Number.POSITIVE_INFINITY;
     this.#memory = new Memory(gpu, this.caps.maxBufferBytes, options.memory ?? most, (error, buffer) => {

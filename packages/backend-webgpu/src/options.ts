@@ -32,6 +32,11 @@ export interface WebGpuEngineOptions {
   readonly tuning?: boolean | EngineTuning;
   /** False: subgroups are not used where the adapter has them. For comparisons. Default true. */
   readonly subgroups?: boolean;
+  /**
+   * True: kernels keep the driver's compiler from regrouping float arithmetic; false: they trust it. Default: a small kernel finds out
+   * whether it regroups. For comparisons.
+   */
+  readonly reassociates?: boolean;
   /** Told when pipelines are asked for and when each is ready: the first step of a network compiles for a while. */
   readonly onCompile?: (progress: CompileProgress) => void;
 }
@@ -49,6 +54,7 @@ export function checkOptions(options: WebGpuEngineOptions): WebGpuEngineOptions 
     maxBindings: numberFrom(4, 2 ** 31, true),
     tuning: [(value) => typeof value === 'boolean' || isTuning(value), 'true, false or { store, automatic }'],
     subgroups: flag,
+    reassociates: flag,
     onCompile: [(value) => typeof value === 'function', 'a function'],
   });
   return options;

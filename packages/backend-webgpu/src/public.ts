@@ -21,6 +21,8 @@ export interface WebGpuEngine extends Omit<IEngine, Had>, Required<Pick<IEngine,
   readonly name: 'webgpu';
   /** True where a processor pretends to be a GPU: the CPU engine is faster. */
   readonly software: boolean;
+  /** True where the driver's compiler regroups float arithmetic (docs/numerics.md): kernels then keep it from that. */
+  readonly reassociates: boolean;
   /** Submissions, passes and dispatches since the start; for tests and reports. */
   readonly traffic: Readonly<Traffic>;
   /** Pipelines being made, and batches that wait for them. */

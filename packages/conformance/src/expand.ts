@@ -12,6 +12,8 @@ import { type Instance, type OpSpec, resultOf } from './spec.ts';
 /** What cases need to know of the engine under test. */
 export interface Target {
   readonly holds: (dtype: DType) => boolean;
+  /** The engine itself has float64: its float32 functions are more accurate then. */
+  readonly computesDouble: boolean;
   readonly tolerances: Tolerances;
   /** Runs `f` with every operation flushed at once. */
   readonly eagerly: <T>(f: () => Promise<T>) => Promise<T>;

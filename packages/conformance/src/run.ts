@@ -65,6 +65,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   await setEngine(asyncOnly(engine));
   const target: Target = {
     holds: (dtype: DType) => engine.caps.dtypes.has(dtype) || cpuCaps()?.dtypes.has(dtype) === true,
+    computesDouble: engine.caps.dtypes.has('float64'),
     tolerances: { ...defaultTolerances, ...tolerances },
     eagerly,
   };

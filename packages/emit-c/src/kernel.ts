@@ -34,7 +34,7 @@ export interface PrintedKernel {
   readonly entry: string;
   readonly params: readonly PrintedParam[];
   readonly scalars: readonly PrintedScalar[];
-  /** WGSL: bytes of the uniform block, 0 if there is none. OpenCL C: 0. */
+  /** WGSL: bytes of the uniform block, 0 if there is none; bytes that no scalar and no group's number takes are zero. OpenCL C: 0. */
   readonly scalarBytes: number;
   /** WGSL with `pieces`: byte offset in the uniform block of the number of the first group, three words. Otherwise -1. */
   readonly groupAt: number;

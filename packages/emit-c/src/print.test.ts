@@ -173,6 +173,27 @@ describe('bindings', () => {
     expect(opencl.scalars).toEqual([{ slot: 0, dtype: 'float32', at: 4 }]);
   });
 
+  it('have a zero for values that are ROUNDED, behind everything else', () => {
+    const program = (lanes: number): Program => {
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const x = e.param(0, 'float32', 'readwrite', 8);
+      const s = b.e.scalar(0, 'float32');
+      const sum = e.unary('ROUNDED', e.add(b.load(x, 0, lanes), e.splat(s, lanes)));
+      b.store(x, 0, e.sub(sum, e.splat(s, lanes)));
+      return b.build({ name: 'rounded', scalars: ['float32'] });
+    };
+    const one = printWgsl(program(1));
+    expect(one.source).toContain('struct Scalars { s0: f32, zero: u32 }');
+    expect(one.source).toContain('let zero = scalars.zero;');
+    expect(one.source).toContain('bitcast<f32>(bitcast<u32>(p0[0i] + scalar_0) ^ zero) - scalar_0');
+    expect([one.scalars.length, one.scalarBytes, one.groupAt]).toEqual([1, 8, -1]);
+    const four = printWgsl(program(4), { pieces: true });
+    expect(four.source).toContain('bitcast<vec4<f32>>(bitcast<vec4<u32>>(');
+    expect(four.source).toContain(') ^ vec4<u32>(zero))');
+    expect([four.scalarBytes, four.groupAt]).toEqual([20, 4]);
+  });
+
   it('of an output in the memory of an input are one', () => {
     const { source, params } = printWgsl(elementwise(), { same: new Map([[0, 1]]) });
     expect(params.map((p) => p.binding)).toEqual([-1, 0]);

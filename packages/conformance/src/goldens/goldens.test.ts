@@ -8,7 +8,12 @@ import { goldenCases } from '../suites/goldens.ts';
 import { draw } from './draw.ts';
 import { type CaseNumbers, type GoldenCase, packagedGoldens, readGoldens } from './file.ts';
 
-const target: Target = { holds: () => true, tolerances: defaultTolerances, eagerly: (f) => f() };
+const target: Target = {
+  holds: () => true,
+  computesDouble: true,
+  tolerances: defaultTolerances,
+  eagerly: (f) => f(),
+};
 
 async function named(op: string, label: string): Promise<GoldenCase> {
   const goldens = await readGoldens(packagedGoldens() as Uint8Array);

@@ -1,23 +1,21 @@
 /** Functions JavaScript's Math lacks, in float64, for the oracle only. */
 
 /**
- * Error function to about 1e-15: Maclaurin series below 2.5, continued fraction of erfc above (Abramowitz and Stegun
- * 7.1.5 and 7.1.14).
+ * Error function to about 1e-15: Kummer's series below 2.5, whose terms are all positive, continued fraction of erfc above (Abramowitz and
+ * Stegun 7.1.6 and 7.1.14).
  */
 export function erf(x: number): number {
   if (Number.isNaN(x)) return x;
   const z = Math.abs(x);
   if (z > 6) return Math.sign(x);
   if (z < 2.5) {
-    let term = z;
-    let sum = z;
-    for (let n = 1; n < 200; n++) {
-      term *= (-z * z) / n;
-      const add = term / (2 * n + 1);
-      sum += add;
-      if (Math.abs(add) < 1e-18 * Math.abs(sum)) break;
+    let term = 1;
+    let sum = 1;
+    for (let n = 1; n < 200 && term > 1e-18 * sum; n++) {
+      term *= (2 * z * z) / (2 * n + 1);
+      sum += term;
     }
-    return (Math.sign(x) * 2 * sum) / Math.sqrt(Math.PI);
+    return 2 * x * ((Math.exp(-z * z) * sum) / Math.sqrt(Math.PI));
   }
   let fraction = z;
   for (let n = 120; n >= 1; n--) fraction = z + n / 2 / fraction;
@@ -46,9 +44,11 @@ export function erfc(x: number): number {
   return Math.exp(-x * x) / (fraction * Math.sqrt(Math.PI));
 }
 
-/** The inverse of erf by bisection. */
+/** The inverse of erf by bisection, by two terms of its series near 0. */
 export function erfinv(y: number): number {
   if (y < 0) return -erfinv(-y);
+  if (!(y < 1)) return y === 1 ? Number.POSITIVE_INFINITY : Number.NaN;
+  if (y < 1e-4) return (y + (Math.PI * y ** 3) / 12) * (Math.sqrt(Math.PI) / 2);
   let [low, high] = [0, 6];
   for (let i = 0; i < 60; i++) {
     const middle = (low + high) / 2;
@@ -60,7 +60,11 @@ export function erfinv(y: number): number {
 
 /** log |gamma(x)|: Stirling's series (Abramowitz and Stegun 6.1.41) behind 30 steps of the recurrence, reflection below 0. */
 export function lgamma(x: number): number {
-  if (x < 0) return Math.log(Math.PI / Math.abs(Math.sin(Math.PI * x))) - lgamma(1 - x);
+  if (Math.abs(x) === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
+  if (x < 0) {
+    const rest = Math.abs(x - Math.round(x));
+    return (rest < 1e-12 ? -Math.log(rest) : Math.log(Math.PI / Math.sin(Math.PI * rest))) - lgamma(1 - x);
+  }
   let shift = 0;
   let z = x;
   for (; z < 30; z++) shift += Math.log(z);
@@ -71,13 +75,14 @@ export function lgamma(x: number): number {
 export function polygamma(n: number, x: number): number {
   const terms = 2000;
   const z = x + terms;
+  if (z === Number.POSITIVE_INFINITY) return n === 0 ? z : n % 2 === 0 ? -0 : 0;
   if (n === 0) {
     let sum = Math.log(z) - 1 / (2 * z) - 1 / (12 * z * z);
-    for (let k = terms - 1; k >= 0; k--) sum -= 1 / (x + k);
+    for (let k = terms - 1; k >= 0; k--) sum -= 1 / (k === 0 ? x : x + k);
     return sum;
   }
   let sum = z ** -n / n + z ** (-n - 1) / 2 + ((n + 1) * z ** (-n - 2)) / 12;
-  for (let k = terms - 1; k >= 0; k--) sum += (x + k) ** (-n - 1);
+  for (let k = terms - 1; k >= 0; k--) sum += (k === 0 ? x : x + k) ** (-n - 1);
   for (let k = 2; k <= n; k++) sum *= k;
   return n % 2 === 0 ? -sum : sum;
 }

@@ -3,6 +3,7 @@ import type { ConformanceCase } from '../case.ts';
 import { expand, type Target } from '../expand.ts';
 import type { GoldenCase } from '../goldens/file.ts';
 import type { OpSpec } from '../spec.ts';
+import { accuracyCases } from './accuracy.ts';
 import { adaptivePoolSpecs } from './adaptive-pooling.ts';
 import { axisSpecs } from './along-axes.ts';
 import { attentionFamilySpecs } from './attention.ts';
@@ -72,6 +73,7 @@ export function allSpecs(): readonly OpSpec[] {
 export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
   return [
     ...allSpecs().flatMap((spec) => expand(spec, target)),
+    ...accuracyCases(target),
     ...dtypeCases(target),
     ...specialCases(target),
     ...exactCases(target),

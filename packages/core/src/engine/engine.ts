@@ -6,6 +6,7 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
+import type { KeepRounding } from '../kernel/rounded.ts';
 import type { ProductLibrary } from './library.ts';
 import type { Lowering } from '../templates/contract.ts';
 import type { TuningStore } from '../tuning/store.ts';
@@ -23,6 +24,11 @@ export interface EngineCaps {
   readonly storageBytes?: Partial<Readonly<Record<DType, number>>>;
   /** Value operations the emitter prints itself besides BASE_OPS; all others are decomposed in the IR. */
   readonly nativeOps: ReadonlySet<KOp>;
+  /**
+   * Present where the device's compiler regroups float arithmetic: puts ROUNDED, which must be among `nativeOps`, where that would show
+   * (`keepRounding` of `engine/threads`).
+   */
+  readonly keepRounding?: KeepRounding | undefined;
   /** True where a group has several threads, workgroup memory and barriers. */
   readonly simt: boolean;
   /**

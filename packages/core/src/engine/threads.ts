@@ -3,5 +3,6 @@
  *
  * An entry of its own, because some bundlers load all that an entry names together with it: a page loads this with the engine of its GPU, later.
  */
+export { keepRounding } from '../kernel/rounded.ts';
 export { anyLowering } from '../templates/lowering.ts';
 export { threadLowering } from '../templates/lowering-threads.ts';

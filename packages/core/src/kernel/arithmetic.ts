@@ -7,7 +7,7 @@ export const unaryOps: Readonly<Record<UnaryOp, 'float' | 'number' | 'any'>> = {
   NEG: 'number', NOT: 'any', ABS: 'number', SQRT: 'float', FLOOR: 'float', CEIL: 'float', TRUNC: 'float', ROUND: 'float',
   EXP: 'float', EXP2: 'float', EXPM1: 'float', LOG: 'float', LOG2: 'float', LOG10: 'float', LOG1P: 'float',
   SIN: 'float', COS: 'float', TAN: 'float', ASIN: 'float', ACOS: 'float', ATAN: 'float',
-  SINH: 'float', COSH: 'float', TANH: 'float', ERF: 'float', RSQRT: 'float', RECIP: 'float', ISNAN: 'float',
+  SINH: 'float', COSH: 'float', TANH: 'float', ERF: 'float', RSQRT: 'float', RECIP: 'float', ROUNDED: 'float', ISNAN: 'float',
 };
 
 /** What a binary operation takes: floats, integers (and bool for the logical ones), or any number. */

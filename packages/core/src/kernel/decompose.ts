@@ -45,7 +45,8 @@ export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps
         const simpler = replacement(e, same, caps);
         // The replacement may itself use operations to decompose.
         if (simpler !== null) finish(simpler);
-        done.set(n, simpler === null ? same : (done.get(simpler) as KNode));
+        const kept = caps.keepRounding?.(e, same) ?? same;
+        done.set(n, simpler === null ? kept : (done.get(simpler) as KNode));
       },
     );
   for (const root of roots) finish(root);
@@ -61,6 +62,8 @@ function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
       return abs(e, a);
     case 'ISNAN':
       return nanTest(e, a);
+    case 'ROUNDED':
+      return a;
     case 'MULADD':
       return e.add(e.mul(a, b), c);
     default:

@@ -11,7 +11,7 @@ import { Exprs, type Operand } from './expr.ts';
 import type { KNode } from './ir.ts';
 
 /** What decompositions ask of an engine. */
-export type DecomposeCaps = Pick<EngineCaps, 'dtypes' | 'nativeOps' | 'simt'>;
+export type DecomposeCaps = Pick<EngineCaps, 'dtypes' | 'nativeOps' | 'simt' | 'keepRounding'>;
 
 /** The dtypes functions are written for; others are computed in float32. */
 export type FloatType = 'float32' | 'float64';

@@ -75,6 +75,7 @@ const functions: Readonly<Record<FloatUnary, (x: number) => number>> = {
   ERF: erf,
   RSQRT: (x) => 1 / Math.sqrt(x),
   RECIP: (x) => 1 / x,
+  ROUNDED: (x) => x,
 };
 
 function unsupported(op: string, dtype: DType): never {

@@ -25,13 +25,16 @@ export type SpecialKind = 'group' | 'local' | 'subgroup' | 'subgroups' | 'leader
 /** Combining operations of REDUCE. The arg variants yield the int32 position of the first winner (NaN wins). */
 export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
 
-/** Unary value operations every engine's emitter or `decompose.ts` provides. ROUND: half to even. NOT: bitwise, logical on bool. */
+/**
+ * Unary value operations every engine's emitter or `decompose.ts` provides. ROUND: half to even. NOT: bitwise, logical on bool. ROUNDED: the
+ * value itself, an arithmetic fence: what is computed from it is computed from the rounded number, whatever made it (rounded.ts).
+ */
 // biome-ignore format: a table of operations reads better grouped
 export type UnaryOp =
   | 'NEG' | 'NOT' | 'ABS' | 'SQRT' | 'FLOOR' | 'CEIL' | 'TRUNC' | 'ROUND'
   | 'EXP' | 'EXP2' | 'EXPM1' | 'LOG' | 'LOG2' | 'LOG10' | 'LOG1P'
   | 'SIN' | 'COS' | 'TAN' | 'ASIN' | 'ACOS' | 'ATAN' | 'SINH' | 'COSH' | 'TANH'
-  | 'ERF' | 'RSQRT' | 'RECIP' | 'ISNAN'; // ISNAN: bool result
+  | 'ERF' | 'RSQRT' | 'RECIP' | 'ROUNDED' | 'ISNAN'; // ISNAN: bool result
 
 /**
  * Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints; counts of

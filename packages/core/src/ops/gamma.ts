@@ -70,7 +70,10 @@ function logGamma(x: Tensor): Tensor {
   const rest = add(mul(r, polynomial(square(r), accurate(logGammaFar, x))), 0.5 * Math.log(2 * Math.PI) - 0.5);
   const far = add(mul(sub(t, 0.5), sub(size, 1)), rest);
   const positive = where(large, far, near);
-  const mirror = sub(log(div(Math.PI, abs(sin(mul(phase(x), Math.PI))))), positive);
+  // sin(pi r) / pi, next to 0 without a product that has fewer digits than r.
+  const r0 = abs(phase(x));
+  const sine = where(less(r0, 2 ** -60), r0, mul(sin(mul(r0, Math.PI)), 1 / Math.PI));
+  const mirror = neg(add(log(sine), positive));
   return where(isInf(x), Number.POSITIVE_INFINITY, where(less(x, 0), mirror, positive));
 }
 
@@ -163,7 +166,8 @@ function polygammaValue(order: number, x: Tensor): Tensor {
   const z = add(t, shifts);
   const r = reciprocal(z);
   const rest = add(mul(r, add(mul(r, polynomial(square(r), tail)), 0.5)), 1 / order);
-  let sum = where(isInf(z), 0, mul(mul(term(z), z), rest));
+  // One power less than the terms, which may be below the smallest number where this is not.
+  let sum = mul(mul(power(mul(r, scale), order), scale), rest);
   for (let k = shifts - 1; k >= 0; k--) sum = add(sum, term(k === 0 ? t : add(t, k)));
   const even = order % 2 === 0;
   const positive = mul(sum, even ? -factor : factor);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
 import type { DType, Tensor } from '../index.ts';
 import { createReferenceEngine } from '../testing/index.ts';
-import { type SpecialValues, specialValues } from './fixtures/special-values.ts';
+import { type SpecialValues, specialValues } from '../testing/special-values.ts';
 
 await pg.setEngine(createReferenceEngine());
 

@@ -14,4 +14,5 @@ export { type RandomDType, randomProgram } from './random-program.ts';
 export { groupCases } from './subgroup-cases.ts';
 export { threadCases } from './thread-cases.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';
+export { type SpecialValues, specialValues } from './special-values.ts';
 export { wrongCalls } from './wrong-arguments.ts';

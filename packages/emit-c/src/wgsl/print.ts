@@ -26,6 +26,7 @@ export const wgslNativeOps: ReadonlySet<KNode['op']> = new Set([
   'ROUND',
   'ISNAN',
   'RECIP',
+  'ROUNDED',
   'MULADD',
 ]);
 
@@ -173,9 +174,11 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
     dtype: dtype === 'bool' ? 'uint32' : dtype === 'float16' ? 'float32' : dtype,
     at: 4 * slot,
   }));
-  if (scalars.length > 0 || pieces) {
-    const fields = scalars.map((s) => `s${s.slot}: ${typeName(s.dtype, 1)}`);
-    if (pieces) fields.push('first_x: i32', 'first_y: i32', 'first_z: i32');
+  const fields = scalars.map((s) => `s${s.slot}: ${typeName(s.dtype, 1)}`);
+  if (pieces) fields.push('first_x: i32', 'first_y: i32', 'first_z: i32');
+  // Blocks are given as zeros, and nobody writes here.
+  if (program.body.some((n) => n.op === 'ROUNDED')) fields.push('zero: u32');
+  if (fields.length > 0) {
     head.push(`struct Scalars { ${fields.join(', ')} }`);
     head.push(`@group(${options.scalarGroup ?? 1}) @binding(0) var<uniform> scalars: Scalars;`);
   }
@@ -200,7 +203,7 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
     entry,
     params,
     scalars,
-    scalarBytes: 4 * scalars.length + (pieces ? 12 : 0),
+    scalarBytes: 4 * fields.length,
     groupAt: pieces ? 4 * scalars.length : -1,
     dispatch: folded.dispatch,
     group: program.group,

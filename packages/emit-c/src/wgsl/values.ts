@@ -74,6 +74,8 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
       return call(`sqrt(${a.text})`, dtype, lanes);
     case 'RECIP':
       return expression(`1${dtype === 'float16' ? 'h' : 'f'} / ${operand(a)}`, dtype, lanes);
+    case 'ROUNDED':
+      return rounded(c, a);
     case 'ISNAN':
       return nanTest(c, a) ?? literal(lanes === 1 ? 'false' : `vec${lanes}<bool>(false)`, 'bool', lanes);
     case 'ADD':
@@ -111,6 +113,15 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
     default:
       return c.refuse(`${n.op} on ${dtype} is not printed: leave it out of caps.nativeOps, so that it is decomposed`);
   }
+}
+
+/** Through its bits, with a zero that no compiler knows: none looks further. */
+function rounded(c: Context, x: Part): Part {
+  const zero = c.prologue('zero', () => 'let zero = scalars.zero;');
+  const { dtype, lanes } = x;
+  const bits = `${bitsOf(x.text, dtype, lanes)} ^ ${lanes === 1 ? zero : `${typeName('uint32', lanes)}(${zero})`}`;
+  const value = `bitcast<${typeName('float32', lanes)}>(${bits})`;
+  return call(dtype === 'float16' ? `${typeName('float16', lanes)}(${value})` : value, dtype, lanes);
 }
 
 function infix(a: Part, sign: string, b: Part, dtype: DType = a.dtype): Part {

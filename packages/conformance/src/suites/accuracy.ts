@@ -1,0 +1,146 @@
+/**
+ * Accuracy of functions of numbers over the whole range, in units in the last place: the bounds of docs/numerics.md. References are
+ * JavaScript's Math and the oracle's series in float64, for float64 of special functions values of 50 digits.
+ */
+import * as pg from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
+import { type SpecialValues, specialValues } from '@polygrad/core/testing';
+import type { ConformanceCase, SkipReason } from '../case.ts';
+import type { Target } from '../expand.ts';
+import { seedOf } from '../oracle/random.ts';
+import { type FloatType, isDenormal, samples, unitsOff } from '../oracle/units.ts';
+import { type AccuracyRow, accuracyRows } from './accuracy-rows.ts';
+
+interface Found {
+  units: number;
+  text: string;
+}
+
+/** The smallest normal numbers. */
+const smallest: Readonly<Record<FloatType, number>> = { float32: 2 ** -126, float64: 2 ** -1022 };
+
+/** The worst of some results. Where `flushes`, zeros in place of numbers below the normal ones are right, too. */
+function worstOf(
+  row: AccuracyRow,
+  type: FloatType,
+  columns: readonly (readonly number[])[],
+  got: ArrayLike<number>,
+  flushes: boolean,
+): Found {
+  const { exact, size, domain } = row;
+  const found: Found = { units: 0, text: '' };
+  const flushed = (x: number): number => (isDenormal(type, x) ? 0 * x : x);
+  for (let i = 0; i < got.length; i++) {
+    const x = columns.map((c) => c[i] as number);
+    if (domain !== undefined && !domain(...x)) continue;
+    const value = got[i] as number;
+    const want = exact(...x);
+    let units = unitsOff(type, value, want, size?.(...x) ?? want);
+    if (flushes && units > 0) {
+      // What is computed on the way is lost there, too.
+      if (Math.abs(value - want) <= 2 * smallest[type]) units = 0;
+      else units = Math.min(units, unitsOff(type, flushed(value), exact(...x.map(flushed))));
+    }
+    if (units > found.units)
+      Object.assign(found, {
+        units,
+        text: `${units.toFixed(2)} units at ${x.join(', ')}: ${value} where ${want} is exact`,
+      });
+  }
+  return found;
+}
+
+/** Whether the engine takes numbers below the normal ones for zero, as WGSL and OpenCL let devices do. */
+async function flushesDenormals(type: FloatType): Promise<boolean> {
+  const small = type === 'float32' ? 2 ** -130 : 2 ** -1030;
+  const data = await valuesOf(() =>
+    pg.mul(pg.tensor([small, 2 * small], { dtype: type }), pg.tensor([1, 1], { dtype: type })),
+  );
+  return data[0] !== small;
+}
+
+async function valuesOf(run: () => Tensor): Promise<ArrayLike<number>> {
+  const result = pg.scope(run);
+  const data = (await result.data()) as Float32Array | Float64Array;
+  result.dispose();
+  return data;
+}
+
+async function check(
+  row: AccuracyRow,
+  type: FloatType,
+  columns: number[][],
+  bound: number,
+): Promise<undefined | SkipReason> {
+  const flushes = await flushesDenormals(type);
+  if (flushes && row.powers === true) return { skip: 'powers below the normal numbers, which the device takes for 0' };
+  const got = await valuesOf(() => row.run(...columns.map((data) => pg.tensor(data, { dtype: type }))));
+  const { units, text } = worstOf(row, type, columns, got, flushes);
+  if (units > bound) throw new Error(`${text} (at most ${bound})`);
+  return undefined;
+}
+
+/** Arguments: one list, or two that meet in many ways. */
+function columnsOf({ name, ranges }: AccuracyRow, type: FloatType): number[][] {
+  const lists = ranges.map((range, k) => samples(type, range, seedOf(`${name} ${k}`)));
+  const length = Math.max(...lists.map((l) => l.length));
+  // Strides that share no factor with the lengths, so that special numbers meet ordinary ones.
+  return lists.map((list, k) =>
+    Array.from({ length }, (_, i) => list[(i * (k === 0 ? 1 : 7)) % list.length] as number),
+  );
+}
+
+function functionOf({ name, order }: SpecialValues, x: Tensor): Tensor {
+  switch (name) {
+    case 'polygamma':
+      return pg.polygamma(order, x);
+    case 'lgamma':
+      return pg.lgamma(x);
+    case 'digamma':
+      return pg.digamma(x);
+    case 'erfc':
+      return pg.erfc(x);
+    case 'erfinv':
+      return pg.erfinv(x);
+    default:
+      return name satisfies never;
+  }
+}
+
+/** In float64 a few units: what the references are good for. */
+const doubleUnits = 1e-15 * 2 ** 52;
+
+export function accuracyCases(target: Target): ConformanceCase[] {
+  const cases: ConformanceCase[] = [];
+  const wide = target.holds('float64');
+  for (const row of accuracyRows) {
+    const [withDouble, without] = row.float32;
+    cases.push({
+      name: `accuracy / ${row.name} / float32`,
+      run: () => check(row, 'float32', columnsOf(row, 'float32'), target.computesDouble ? withDouble : without),
+    });
+    const { float64 } = row;
+    if (wide && float64 !== undefined) {
+      cases.push({
+        name: `accuracy / ${row.name} / float64`,
+        run: () => check(row, 'float64', columnsOf(row, 'float64'), float64 * doubleUnits),
+      });
+    }
+  }
+  for (const table of specialValues) {
+    for (const type of wide ? (['float32', 'float64'] as const) : (['float32'] as const)) {
+      const known = new Map(table.values);
+      const exact = (x: number): number => known.get(x) as number;
+      const run = (x: Tensor): Tensor => functionOf(table, x);
+      // Below 0 the units are those of the reflection formula's terms.
+      const size = (x: number): number => (x < 0 ? Math.max(1, Math.abs(exact(x))) : exact(x));
+      const row = { name: table.name, run, exact, size, ranges: [], float32: [5, 5], powers: table.order > 6 } as const;
+      const bound = table.name === 'polygamma' ? 5 + table.order : 5;
+      cases.push({
+        name: `accuracy / ${table.name} ${table.order} at known values / ${type}`,
+        run: () => check(row as AccuracyRow, type, [table.values.map(([x]) => x)], bound),
+      });
+    }
+  }
+  return cases;
+}
