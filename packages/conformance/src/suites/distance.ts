@@ -14,7 +14,9 @@ const orders = [2, 1, Number.POSITIVE_INFINITY, 3, 1.5] as const;
 
 function length(v: readonly number[], p: number): number {
   const sizes = v.map(Math.abs);
-  return p === Number.POSITIVE_INFINITY ? Math.max(0, ...sizes) : total(sizes.map((x) => x ** p)) ** (1 / p);
+  if (p === Number.POSITIVE_INFINITY) return Math.max(0, ...sizes);
+  if (p === Number.NEGATIVE_INFINITY) return Math.min(...sizes);
+  return total(sizes.map((x) => x ** p)) ** (1 / p);
 }
 
 export function distanceSpecs(): OpSpec[] {
@@ -57,7 +59,7 @@ export function distanceSpecs(): OpSpec[] {
     {
       name: 'normalize',
       dtypes: floats,
-      instances: orders.flatMap((p) =>
+      instances: [...orders, -1, -2.5, Number.NEGATIVE_INFINITY].flatMap((p) =>
         [
           { shape: [5], axis: 0 },
           { shape: [3, 4], axis: 1 },

@@ -73,6 +73,26 @@ const moves: readonly Move[] = [
           : 7,
       ),
   },
+  ...(
+    [
+      // What is left closes the circle; the others reach into what is cut.
+      ['circular', [-2, 3], [2, 3, 4, 2, 3, 4]],
+      ['circular', [2, -1], [2, 3, 0, 1, 2, 3]],
+      ['reflect', [-2, 3], [2, 3, 4, 3, 2, 1]],
+      ['reflect', [4, -2], [4, 3, 2, 1, 0, 1, 2]],
+      ['symmetric', [-3, 4], [3, 4, 4, 3, 2, 1]],
+      ['symmetric', [-7, 5], [2, 1, 0]],
+      ['replicate', [3, -4], [0, 0, 0, 0]],
+      ['replicate', [-6, 4], [4, 4, 4]],
+    ] as const
+  ).map(
+    ([mode, widths, places]): Move => ({
+      name: `pad in mode ${mode} by ${widths}`,
+      shape: [2, 5],
+      run: (x) => pg.pad(x, [[0, 0], widths], { mode }),
+      f: (x) => build([2, places.length], ([i, j]) => at(x, [i as number, places[j as number] as number])),
+    }),
+  ),
   {
     name: 'pad after arithmetic keeps the pad value',
     shape: [3],
@@ -192,10 +212,26 @@ function indexSpecs(): OpSpec[] {
           small: true,
           draw: (r: Random) => [sample(r, [3, 5], whole), sample(r, [3, 2], integer(0, 4))],
         },
+        {
+          label: '[1,5] by [3,2]',
+          small: true,
+          draw: (r: Random) => [sample(r, [1, 5], whole), sample(r, [3, 2], integer(0, 4))],
+        },
+        {
+          label: '[3,5] by [1,7]',
+          small: true,
+          draw: (r: Random) => [sample(r, [3, 5], whole), sample(r, [1, 7], integer(0, 4))],
+        },
       ],
       run: ([x, i]) => pg.takeAlongAxis(x as Tensor, i as Tensor, { axis: 1 }),
-      oracle: ([x, i]) =>
-        build([3, 2], ([a, b]) => at(x as NDArray, [a as number, at(i as NDArray, [a as number, b as number])])),
+      oracle: ([x, i]) => {
+        const [from, by] = [x as NDArray, i as NDArray];
+        const row = (of: NDArray, a: number): number => (of.shape[0] === 1 ? 0 : a);
+        const rows = Math.max(from.shape[0] as number, by.shape[0] as number);
+        return build([rows, by.shape[1] as number], ([a = 0, b = 0]) =>
+          at(from, [row(from, a), at(by, [row(by, a), b])]),
+        );
+      },
       gradient: { of: [0], order: 2 },
     },
     {

@@ -165,6 +165,9 @@ export function unpoolSpec(): OpSpec {
     { x: [1, 1, 5, 5], out: [5, 5], size: 2, layout: 'nchw' as const },
     { x: [2, 1, 6, 4], out: [6, 4], size: [3, 2], stride: [2, 2], padding: [1, 0], layout: 'nchw' as const },
     { x: [0, 1, 4, 4], out: [4, 4], size: 2, layout: 'nchw' as const },
+    // The last windows reach over the edge.
+    { x: [1, 2, 5, 3], out: [5, 3], size: 2, ceilMode: true, layout: 'nchw' as const },
+    { x: [1, 6, 5, 1], out: [6, 5], size: 3, stride: 2, padding: 1, ceilMode: true, layout: 'nhwc' as const },
   ];
   const pooled = (x: NDArray, o: Options): NDArray =>
     poolWindows(x, o.size as number, o as WindowOptions, (taps) => largest(taps).value);
@@ -177,8 +180,9 @@ export function unpoolSpec(): OpSpec {
       options,
       draw: (r: Random) => [sample(r, x, any)],
     })),
-    run: ([x], { out, size, ...rest }) => {
-      const [top, places] = pg.maxPool2d(x as Tensor, size as number, { ...rest, returnIndices: true });
+    run: ([x], { out, size, ceilMode = false, ...rest }) => {
+      const pooling = { ...rest, ceilMode: ceilMode as boolean, returnIndices: true } as const;
+      const [top, places] = pg.maxPool2d(x as Tensor, size as number, pooling);
       return pg.maxUnpool2d(top, places, size as number, { ...rest, outputSize: out as [number, number] });
     },
     oracle: ([x], o) => {

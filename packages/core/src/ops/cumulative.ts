@@ -182,7 +182,7 @@ export interface DiffOptions {
 }
 
 /**
- * Each element minus the one before it, n times over. For bool: whether they differ. Source: NumPy `diff`.
+ * Each element minus the one before it, n times over; x itself for n = 0. For bool: whether they differ. Source: NumPy `diff`.
  *
  * @param options n (1), axis (-1), prepend, append
  * @returns the shape of x with the axis shorter by n (never below 0)
@@ -201,6 +201,7 @@ export function diff(x: Tensor, options: number | DiffOptions = {}): Tensor {
     if (shape.length === 0)
       throw new ShapeError('diff', `x has shape ${showShape(shape)}: needs an axis; reshape it first`, [shape]);
     const along = readAxis('diff', axis, -1, shape.length);
+    if (n === 0) return wrap(p.identity(nodeOf(x)));
     const parts = [prepend, x, append].filter((part): part is Tensor => part !== undefined);
     let node = nodeOf(parts.length === 1 ? x : concat(parts, { axis: along }));
     for (let i = 0; i < n; i++) {
@@ -215,6 +216,6 @@ export function diff(x: Tensor, options: number | DiffOptions = {}): Tensor {
       const [later, earlier] = [part(1), part(0)];
       node = dtypeInfo[node.dtype].kind === 'bool' ? p.binary('xor', later, earlier) : p.sub(later, earlier);
     }
-    return wrap(n === 0 && parts.length === 1 ? p.identity(node) : node);
+    return wrap(node);
   });
 }

@@ -31,7 +31,7 @@ function atLeast(length: Tensor, least: number): Tensor {
 }
 
 export interface NormalizeOptions {
-  /** Order of the norm, 2. */
+  /** Order of the norm, 2. Any number, infinite and negative ones too. */
   readonly p?: number;
   /** 1; the only axis of a vector. */
   readonly axis?: number;
@@ -54,9 +54,8 @@ export function normalize(x: Tensor, options: NormalizeOptions = {}): Tensor {
   return compose('normalize', () =>
     inFloat32([wrap(floatOperand(x))], (t: Tensor) => {
       const axis = readAxis('normalize', options.axis, usual(t), t.ndim);
-      const order = checkOrder('normalize', options.p ?? 2);
       const over = t.ndim === 0 ? [] : [axis];
-      return div(t, atLeast(norm(t, { axis: over, p: order, keepDims: true }), options.eps ?? 1e-12));
+      return div(t, atLeast(norm(t, { axis: over, p: options.p ?? 2, keepDims: true }), options.eps ?? 1e-12));
     }),
   );
 }

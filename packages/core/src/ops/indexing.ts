@@ -76,9 +76,10 @@ function along(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | unde
   const node = nodeOf(x);
   const rank = node.shape.length;
   const which = axisOf(op, axis, rank === 0 ? 0 : -1, Math.max(1, rank));
-  const index = indexNode(op, indices, node.shape[which] ?? 1);
-  const lead = node.shape.map((n, i) => (i === which ? (index.shape[i] ?? 1) : n));
-  if (index.shape.length !== rank || !broadcastsTo(index.shape, lead)) {
+  const size = node.shape[which] ?? 1;
+  const index = indexNode(op, indices, size);
+  const fits = node.shape.every((n, i) => i === which || n === index.shape[i] || n === 1 || index.shape[i] === 1);
+  if (index.shape.length !== rank || !fits) {
     throw new ShapeError(
       op,
       `shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; sizes other than axis ${which} must be equal or 1`,
@@ -86,16 +87,19 @@ function along(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | unde
     );
   }
   checkSource(op, node, which, index);
-  const safe = p.broadcastTo(safeIndex(op, index, node.shape[which] as number), lead);
-  return alongAxis(node, safe, which);
+  // Without the axis both stretch to this.
+  const lead = node.shape.map((n, i) => (n === 1 ? (index.shape[i] as number) : n));
+  const stretched = (to: number): number[] => lead.map((n, i) => (i === which ? to : n));
+  const safe = p.broadcastTo(safeIndex(op, index, size), stretched(index.shape[which] ?? 1));
+  return alongAxis(p.broadcastTo(node, stretched(size)), safe, which);
 }
 
 /**
  * One element of x per index, at the index's own position in all other axes. Source: Array API `take_along_axis`.
  *
- * @param indices integers of the rank of x; other sizes equal those of x (or 1, and stretch)
+ * @param indices integers of the rank of x; sizes other than the axis equal those of x, or one of both is 1 and stretches
  * @param axis one axis, or { axis }; -1
- * @returns the shape of the indices
+ * @returns the broadcast shape, along the axis as long as the indices
  *
  * @example
  * takeAlongAxis(tensor([[1, 2], [3, 4]]), tensor([[1], [0]], { dtype: 'int32' }), { axis: 1 }); // [[2], [3]]

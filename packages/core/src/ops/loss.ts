@@ -4,15 +4,16 @@
  * Losses of classification by class numbers are in class-loss.ts. All take `reduction`: 'mean' (default) over all elements, 'sum', or 'none' for the loss of each element.
  */
 import { compose } from '../graph/scope.ts';
-import { sameShape } from '../shape/broadcast.ts';
+import { broadcastShapes, broadcastsTo, sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
+import type { Shape } from '../shape/view.ts';
 import { stopGradient } from '../graph/primitives.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperands, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { softplus } from './activation.ts';
-import { abs, add, div, mul, neg, square, sub } from './arithmetic.ts';
+import { abs, add, div, floatPair, mul, neg, square, sub } from './arithmetic.ts';
 import { exp, log, log1p, xlogy } from './exponential.ts';
 import { less, lessEqual, where } from './logic.ts';
 import { inFloat32 } from './recording.ts';
@@ -220,8 +221,9 @@ export function binaryCrossEntropyWithLogits(
  * Kullback and Leibler's divergence target * (log(target) - logs), element by element. Source: PyTorch `kl_div`.
  *
  * @param logs log-probabilities
- * @param target probabilities, or log-probabilities with logTarget
- * @param options logTarget (false), reduction; 'batchMean' divides the sum by the size of the first axis
+ * @param target probabilities, or log-probabilities with logTarget; broadcasts with the logs
+ * @param options logTarget (false), reduction; 'batchMean' divides the sum by the size of the first axis of the logs
+ * @throws ShapeError where shapes do not broadcast
  *
  * @example
  * klDiv(log(tensor([0.5, 0.5])), tensor([0.5, 0.5])); // 0
@@ -232,11 +234,14 @@ export function klDiv(
   options: { readonly reduction?: Reduction | 'batchMean'; readonly logTarget?: boolean } = {},
 ): Tensor {
   checkNames('klDiv', options, 'reduction logTarget?');
-  return between('klDiv', logs, target, (x, y) => {
-    const losses = options.logTarget ? mul(exp(y), sub(y, x)) : sub(xlogy(y, y), mul(y, x));
-    if (options.reduction === 'batchMean') return div(sum(losses), losses.shape[0] ?? 1);
-    return finish('klDiv', losses, options.reduction);
-  });
+  return compose('klDiv', () =>
+    inFloat32(floatPair(logs, target), (x: Tensor, y: Tensor) => {
+      broadcastShapes('klDiv', x.shape, y.shape);
+      const losses = options.logTarget ? mul(exp(y), sub(y, x)) : sub(xlogy(y, y), mul(y, x));
+      if (options.reduction === 'batchMean') return div(sum(losses), x.shape[0] ?? 1);
+      return finish('klDiv', losses, options.reduction);
+    }),
+  );
 }
 
 export interface GaussianNllOptions extends LossOptions {
@@ -251,8 +256,8 @@ export interface GaussianNllOptions extends LossOptions {
  * PyTorch `gaussian_nll_loss`.
  *
  * @param prediction means
- * @param target the shape of the prediction
- * @param variance not negative; the shape of the prediction, or that with 1 for or without the last axis
+ * @param target broadcasts with the prediction
+ * @param variance not negative: a number, or a tensor of the broadcast shape, with 1 for any of its axes, or without the last axis
  * @param options full (false), eps (1e-6), reduction
  * @throws ShapeError where shapes do not fit
  *
@@ -262,30 +267,34 @@ export interface GaussianNllOptions extends LossOptions {
 export function gaussianNllLoss(
   prediction: Tensor,
   target: Tensor,
-  variance: Tensor,
+  variance: Tensor | number,
   options: GaussianNllOptions = {},
 ): Tensor {
   checkNames('gaussianNllLoss', options, 'reduction full? eps');
-  return between('gaussianNllLoss', prediction, target, (x, y) => {
-    nodeOf(variance);
-    const eps = given(checkNumber('gaussianNllLoss', 'eps', options.eps ?? 1e-6, 0, true), x);
-    let v = wrap(floatOperands(x, variance)[1]);
-    const lead = x.shape.slice(0, -1);
-    if (x.ndim > 0 && !sameShape(v.shape, x.shape) && sameShape(v.shape, lead)) v = unsqueeze(v, -1);
-    if (!sameShape(v.shape, x.shape) && !sameShape(v.shape, [...lead, 1])) {
-      throw new ShapeError(
-        'gaussianNllLoss',
-        `variance has shape ${showShape(variance.shape)}: needs that of the prediction ${showShape(x.shape)}, or one for each row of it`,
-        [variance.shape, x.shape],
-      );
-    }
-    // The limit itself, with the slope of v.
-    const limited = where(less(v, eps), add(eps, sub(v, wrap(stopGradient(nodeOf(v))))), v);
-    const losses = mul(add(log(limited), div(square(sub(x, y)), limited)), 0.5);
-    return finish(
-      'gaussianNllLoss',
-      options.full ? add(losses, 0.5 * Math.log(2 * Math.PI)) : losses,
-      options.reduction,
-    );
-  });
+  const op = 'gaussianNllLoss';
+  return compose(op, () =>
+    inFloat32(floatPair(prediction, target), (x: Tensor, y: Tensor) => {
+      const shape = broadcastShapes(op, x.shape, y.shape);
+      const eps = given(checkNumber(op, 'eps', options.eps ?? 1e-6, 0, true), x);
+      const v = varianceFor(op, variance, x, shape);
+      // The limit itself, with the slope of v.
+      const limited = where(less(v, eps), add(eps, sub(v, wrap(stopGradient(nodeOf(v))))), v);
+      const losses = mul(add(log(limited), div(square(sub(x, y)), limited)), 0.5);
+      return finish(op, options.full ? add(losses, 0.5 * Math.log(2 * Math.PI)) : losses, options.reduction);
+    }),
+  );
+}
+
+/** The variance so that it stretches to the shape: one for each row has the shape without the last axis, and comes first where both fit. */
+function varianceFor(op: string, variance: Tensor | number, x: Tensor, shape: Shape): Tensor {
+  if (typeof variance === 'number') return given(checkNumber(op, 'variance', variance, 0), x) as Tensor;
+  nodeOf(variance);
+  const v = wrap(floatOperands(x, variance)[1]);
+  if (shape.length > 0 && sameShape(v.shape, shape.slice(0, -1))) return unsqueeze(v, -1);
+  if (v.ndim === 0 || (v.ndim === shape.length && broadcastsTo(v.shape, shape))) return v;
+  throw new ShapeError(
+    op,
+    `variance has shape ${showShape(variance.shape)}: needs that of the prediction ${showShape(shape)}, with 1 for any axis, or without the last axis`,
+    [variance.shape, shape],
+  );
 }

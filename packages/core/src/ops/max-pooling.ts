@@ -128,7 +128,10 @@ export interface UnpoolSettings {
   readonly stride?: PerAxis;
   /** Default 0. */
   readonly padding?: PerAxis;
-  /** Height and width of the result, where the pooling left elements out. Default: the smallest image that pools to x. */
+  /**
+   * Height and width of the result: those of the image that was pooled. Default: what the windows cover, which is less where pooling left
+   * elements out and more where it had ceilMode.
+   */
   readonly outputSize?: readonly [number, number];
   /** Default 'nchw'. */
   readonly layout?: Layout;
@@ -174,11 +177,13 @@ export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, setting
     );
     const out = settings.outputSize === undefined ? least : perAxis(op, 'outputSize', settings.outputSize, 2, 1);
     out.forEach((n, i) => {
-      const [low, high] = [least[i] as number, (least[i] as number) + (stride[i] as number)];
-      if (n < 1 || n < low || n >= high)
+      // Pooling leaves up to stride - 1 elements out; with ceilMode its last window reaches as far over the edge.
+      const [usual, step] = [least[i] as number, stride[i] as number];
+      const [low, high] = [Math.max(1, usual - step + 1), usual + step - 1];
+      if (n < low || n > high)
         throw new ArgumentError(
           op,
-          `bad outputSize: ${n} along spatial axis ${i} of ${showShape(image.shape)}; must be from ${Math.max(1, low)} to ${high - 1}`,
+          `bad outputSize: ${n} along spatial axis ${i} of ${showShape(image.shape)}; must be from ${low} to ${high}`,
         );
     });
     const [planes, count, pixels] = [batch * channels, sizeOf(spatial), sizeOf(out)];

@@ -25,7 +25,8 @@ export interface PadOptions {
 const modes: readonly string[] = ['constant', 'reflect', 'symmetric', 'replicate', 'circular'];
 
 /**
- * Elements put around a tensor; negative widths cut instead. Source: NumPy `pad`.
+ * Elements put around a tensor; negative widths cut instead, and mode 'circular' takes from what is left. Source: NumPy `pad`, PyTorch `pad` for
+ * negative widths.
  *
  * @param widths before and after each axis: a number for all, a pair for all axes, or one pair per axis
  * @param options mode 'constant' (value 0), 'reflect', 'symmetric', 'replicate' or 'circular'
@@ -108,12 +109,12 @@ export function padded(node: Node, low: readonly number[], high: readonly number
       start.map(() => 1),
     );
   }
-  return p.pad(
-    inner,
-    low.map((n) => Math.max(0, n)),
-    high.map((n) => Math.max(0, n)),
-    value,
-  );
+  // One end may cut more than the axis has: then that much less is put at the other.
+  const put = (widths: readonly number[]): number[] =>
+    widths.map((n, i) =>
+      Math.max(0, Math.min(n, (node.shape[i] as number) + (low[i] as number) + (high[i] as number))),
+    );
+  return p.pad(inner, put(low), put(high), value);
 }
 
 function extended(
@@ -124,20 +125,27 @@ function extended(
   after: number,
   mode: 'reflect' | 'symmetric' | 'replicate' | 'circular',
 ): Node {
-  const most = mode === 'reflect' ? n - 1 : mode === 'replicate' ? (n > 0 ? Number.POSITIVE_INFINITY : 0) : n;
+  // What is left of the axis. Mirrors stand where nothing is cut and reach into what is; a circle is closed without it.
+  const [first, end] = [Math.max(0, -before), n - Math.max(0, -after)];
+  const most = { reflect: n - 1, symmetric: n, replicate: n > 0 ? Number.POSITIVE_INFINITY : 0, circular: end - first }[
+    mode
+  ];
   if (Math.max(before, after) > most) {
     throw new ShapeError(
       'pad',
-      `width too large for mode '${mode}': [${before}, ${after}] for axis ${axis} of size ${n}; at most ${most}`,
+      `width too large for mode '${mode}': [${before}, ${after}] for axis ${axis} of size ${n}; at most ${Math.max(0, most)}`,
       [node.shape],
     );
   }
-  const part = (range: SliceRange): Node =>
+  const part = (range: SliceRange, of: Node = node): Node =>
     sliced(
       'pad',
-      node,
-      node.shape.map((_, i) => (i === axis ? range : null)),
+      of,
+      of.shape.map((_, i) => (i === axis ? range : null)),
     );
+  // One end cuts more than the axis has: from what the other end put there, too.
+  if (first > n) return part({ start: first }, extended(node, axis, n, 0, after, mode));
+  if (end < 0) return part({ stop: end + before }, extended(node, axis, n, before, 0, mode));
   const edge = (index: number, count: number): Node => {
     const one = part({ start: index, stop: index + 1 });
     return p.expand(
@@ -146,16 +154,16 @@ function extended(
     );
   };
   const pieces: Node[] = [];
-  const inside = part({ start: Math.max(0, -before), stop: n - Math.max(0, -after) });
+  const inside = part({ start: first, stop: end });
   if (before > 0) {
     if (mode === 'replicate') pieces.push(edge(0, before));
-    else if (mode === 'circular') pieces.push(part({ start: n - before }));
+    else if (mode === 'circular') pieces.push(part({ start: end - before, stop: end }));
     else pieces.push(p.flip(part(mode === 'reflect' ? { start: 1, stop: before + 1 } : { stop: before }), [axis]));
   }
   pieces.push(inside);
   if (after > 0) {
     if (mode === 'replicate') pieces.push(edge(n - 1, after));
-    else if (mode === 'circular') pieces.push(part({ stop: after }));
+    else if (mode === 'circular') pieces.push(part({ start: first, stop: first + after }));
     else
       pieces.push(
         p.flip(part(mode === 'reflect' ? { start: n - 1 - after, stop: n - 1 } : { start: n - after }), [axis]),

@@ -3,6 +3,7 @@
  */
 import { beginOp } from '../graph/scope.ts';
 import * as p from '../graph/primitives.ts';
+import { ArgumentError } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -93,6 +94,7 @@ export function hardTanh(x: TensorLike, options: { readonly low?: number; readon
  * x moved towards zero by lambda, zero within it. Source: PyTorch `softshrink`.
  *
  * @param options lambda, 0.5
+ * @throws ArgumentError where lambda is negative
  *
  * @example
  * softShrink(tensor([-1, 0.2, 1])); // [-0.5, 0, 0.5]
@@ -100,13 +102,15 @@ export function hardTanh(x: TensorLike, options: { readonly low?: number; readon
 export function softShrink(x: TensorLike, options: { readonly lambda?: number } = {}): Tensor {
   checkNames('softShrink', options, 'lambda#');
   return activation('softShrink', x, (t) => {
-    const lambda = given(options.lambda ?? 0.5, t);
+    const size = options.lambda ?? 0.5;
+    if (!(size >= 0)) throw new ArgumentError('softShrink', `bad lambda: ${size}; must be at least 0`);
+    const lambda = given(size, t);
     return where(greater(t, lambda), sub(t, lambda), where(less(t, neg(lambda)), add(t, lambda), mul(t, 0)));
   });
 }
 
 /**
- * x outside -lambda .. lambda, zero within. Source: PyTorch `hardshrink`.
+ * x outside -lambda .. lambda, zero within; nothing is within a negative lambda. Source: PyTorch `hardshrink`.
  *
  * @param options lambda, 0.5
  *

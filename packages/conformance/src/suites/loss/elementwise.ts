@@ -7,6 +7,8 @@ import { any, chance, type Loss, pairOf, type Two } from './options.ts';
 
 const signs = (r: Random): number => (r() < 0.5 ? -1 : 1);
 
+const gaussian = (m = 0, y = 0, s = 0): number => 0.5 * (Math.log(s) + (m - y) ** 2 / s);
+
 export const elementwiseLosses: readonly Loss[] = [
   {
     name: 'mseLoss',
@@ -112,6 +114,15 @@ export const elementwiseLosses: readonly Loss[] = [
     of: [0, 1],
   },
   {
+    name: 'klDiv of rows against one target',
+    options: [{}, { reduction: 'batchMean' }],
+    draw: (r) => [sample(r, [2, 3], uniform(-3, -0.1)), sample(r, [1, 3], chance)],
+    run: ([a, b], o) => pg.klDiv(a as Tensor, b as Tensor, o),
+    losses: ([a, b]) =>
+      zip((x, y) => (y as number) * (Math.log(y as number) - (x as number)), ...([a, b] as unknown as Two)),
+    of: [0, 1],
+  },
+  {
     name: 'klDiv of log targets',
     options: [{}],
     draw: pairOf([2, 3], uniform(-3, -0.1), uniform(-3, -0.1)),
@@ -146,6 +157,23 @@ export const elementwiseLosses: readonly Loss[] = [
       ),
     of: [0, 1, 2],
   },
+  ...(
+    [
+      ['one variance per column', [2, 3], [2, 3], [1, 3]],
+      ['one variance', [2, 3], [2, 3], []],
+      ['one prediction per row', [2, 1], [2, 3], [2, 3]],
+      ['one target per column', [2, 3], [3], [2, 1]],
+    ] as const
+  ).map(
+    ([what, prediction, target, variance]): Loss => ({
+      name: `gaussianNllLoss with ${what}`,
+      options: [{}],
+      draw: (r) => [sample(r, prediction, any), sample(r, target, any), sample(r, variance, uniform(0.3, 2))],
+      run: ([x, t, v], o) => pg.gaussianNllLoss(x as Tensor, t as Tensor, v as Tensor, o),
+      losses: ([x, t, v]) => zip(gaussian, ...([x, t, v] as [NDArray, NDArray, NDArray])),
+      of: [0, 1, 2],
+    }),
+  ),
   {
     name: 'gaussianNllLoss with one variance per row',
     options: [{}],

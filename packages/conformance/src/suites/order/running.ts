@@ -2,7 +2,7 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { alongLines } from '../../oracle/lines.ts';
-import { count, type NDArray } from '../../oracle/ndarray.ts';
+import { count, type NDArray, nd } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import type { OpSpec, Options } from '../../spec.ts';
 import { any, floats, instancesOf, lineCases } from './lines.ts';
@@ -130,7 +130,7 @@ export function diffSpecs(): OpSpec[] {
       instances: lineCases
         .filter(({ shape }) => shape.length > 0)
         .flatMap(({ shape, axis }) =>
-          [1, 2].map((n) => ({
+          [0, 1, 2].map((n) => ({
             label: `[${shape}] along ${axis} ${n} times`,
             small: count(shape) <= 24 && count(shape) > 0,
             options: { axis, n },
@@ -140,6 +140,32 @@ export function diffSpecs(): OpSpec[] {
       run: ([x], o) => pg.diff(x as Tensor, o),
       oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, (line) => differences(line, o.n as number)),
       gradient: { of: [0], order: 2 },
+    },
+    {
+      name: 'diff with ends',
+      dtypes: ['float32', 'float64', 'int32'],
+      instances: [0, 1, 2].map((n) => ({
+        label: `[2, 4] with [2, 1] and [2, 2] ${n} times`,
+        small: true,
+        options: { n },
+        draw: (r: Random) =>
+          [
+            [2, 4],
+            [2, 1],
+            [2, 2],
+          ].map((shape) => sample(r, shape, integer(-9, 9))),
+      })),
+      run: ([x, prepend, append], o) =>
+        pg.diff(x as Tensor, { n: o.n as number, prepend: prepend as Tensor, append: append as Tensor }),
+      // Without a difference nothing is joined: NumPy and PyTorch.
+      oracle: ([x, before, after], o) => {
+        const rows = [0, 1].map((i) => {
+          const row = (a: NDArray | undefined): number[] =>
+            a ? Array.from(a.data).slice((i * a.data.length) / 2, ((i + 1) * a.data.length) / 2) : [];
+          return o.n === 0 ? row(x) : differences([...row(before), ...row(x), ...row(after)], o.n as number);
+        }) as [number[], number[]];
+        return nd([2, rows[0].length], rows.flat());
+      },
     },
   ];
 }
