@@ -32,7 +32,7 @@ abstract class AdamBase extends Optimizer<AdamNames> {
     checkNumber(name, 'eps', eps, 0);
     checkNumber(name, 'weightDecay', weightDecay, 0);
     super(name, parameters, lr, ['mean', 'square']);
-    this.#betas = betas;
+    this.#betas = [...betas];
     this.#eps = eps;
     this.#weightDecay = weightDecay;
     this.#decay = decay;

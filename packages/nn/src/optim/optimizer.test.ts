@@ -7,6 +7,7 @@ import { parameter } from '../module/parameter.ts';
 import { Adam } from './adam.ts';
 import { clipGradNorm, clipGradValue } from './clip.ts';
 import { close, GRADIENTS, numbers, START } from './fixtures/steps.ts';
+import { Optimizer, type Scalars } from './optimizer.ts';
 import { SGD } from './sgd.ts';
 
 beforeAll(async () => {
@@ -50,6 +51,55 @@ describe('Optimizer', () => {
     optimizer.learningRate = 1000;
     optimizer.step([tensor([1], { dtype: 'float64' })]);
     expect(await numbers(p)).toEqual([-1111]);
+  });
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -0.1, undefined, '0.1', null])(
+    'refuses a learning rate of %s, whoever gives it, and keeps parameters and state',
+    async (wrong) => {
+      using p = parameter(tensor([1, 2]));
+      const rates = [0.1, wrong, 0.1] as number[];
+      using optimizer = new Adam([p], { lr: (step) => rates[step]! });
+      optimizer.step([tensor([1, -1])]);
+      const [values, state] = [await numbers(p), await optimizer.state()];
+      const gradient = tensor([1, 1]);
+      const said = typeof wrong === 'string' ? `'${wrong}'` : String(wrong);
+      expect(() => optimizer.step([gradient])).toThrow(
+        `[step] bad learningRate(1) for step 2: ${said}; must be a finite number of at least 0`,
+      );
+      optimizer.learningRate = wrong as number;
+      expect(() => optimizer.step([gradient])).toThrow(/bad learningRate for step 2: /);
+      expect(await numbers(p)).toEqual(values);
+      expect(await optimizer.state()).toEqual(state);
+      // The gradient is not used up: the step can be taken.
+      optimizer.learningRate = 0.1;
+      optimizer.step([gradient]);
+      expect(optimizer.steps).toBe(2);
+      expect((await numbers(p)).every(Number.isFinite)).toBe(true);
+    },
+  );
+
+  it('keeps its own betas, and refuses NaN among the numbers of a formula', async () => {
+    using p = parameter(tensor([1]));
+    const betas: [number, number] = [0.9, 0.99];
+    using optimizer = new Adam([p], { lr: 0.1, betas });
+    betas[0] = Number.NaN;
+    optimizer.step([tensor([1])]);
+    expect((await numbers(p))[0]).toBeCloseTo(0.9, 5);
+    class Damped extends Optimizer<'damping'> {
+      constructor() {
+        super('Damped', [p], 1, []);
+      }
+      protected scalars(step: number): { damping: number } {
+        return { damping: step === 2 ? Number.NaN : Number.POSITIVE_INFINITY };
+      }
+      protected update(parameter: Tensor, g: Tensor, _: readonly Tensor[], s: Scalars<'damping'>) {
+        return { parameter: parameter.sub(g.div(s.damping)), state: [] };
+      }
+    }
+    using damped = new Damped();
+    damped.step([tensor([1])]);
+    expect(() => damped.step([tensor([1])])).toThrow('[step] bad damping for step 2: NaN; must be a number');
+    expect((await numbers(p))[0]).toBeCloseTo(0.9, 5);
   });
 
   it('goes on from a saved state as if it had not stopped', async () => {

@@ -18,6 +18,7 @@ import {
   scope,
   type Tensor,
 } from '@polygrad/core/functions';
+import { shown } from '@polygrad/core/engine';
 import { checkFits, checkInteger, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import {
@@ -116,7 +117,7 @@ export abstract class Optimizer<Names extends string = string> {
 
   /** The learning rate of the next step. */
   get currentRate(): number {
-    return typeof this.learningRate === 'number' ? this.learningRate : this.learningRate(this.#steps);
+    return typeof this.learningRate === 'function' ? this.learningRate(this.#steps) : this.learningRate;
   }
 
   /** The numbers of step `step` (1 for the first) at learning rate `rate`. */
@@ -137,7 +138,8 @@ export abstract class Optimizer<Names extends string = string> {
    * Without an argument the gradients are those that `backward()` left in `parameter.grad`, which are cleared.
    *
    * @param gradients one per parameter, or null; they are consumed: disposed, and not to be used afterwards
-   * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype
+   * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype; and
+   *   where the schedule gives no learning rate: NaN, infinity, a negative number
    * @example
    * const model = new Linear(4, 2);
    * const optimizer = new SGD(model.parameters(), { lr: 0.1 });
@@ -158,7 +160,7 @@ export abstract class Optimizer<Names extends string = string> {
       throw new NnError('step', 'no parameter has a gradient; pass gradients or call backward() on a loss first');
     }
     for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
-    const numbers = this.scalars(this.#steps + 1, this.currentRate);
+    const numbers = this.#numbers(this.#steps + 1);
     scope(() => {
       noGrad(() => {
         const changes: (readonly [target: Tensor, value: Tensor])[] = [];
@@ -189,6 +191,25 @@ export abstract class Optimizer<Names extends string = string> {
       if (gradients === undefined) this.zeroGrad();
       else for (const gradient of gradients) gradient?.dispose();
     });
+  }
+
+  /** What schedules and formulas give for a step, before anything is recorded: one NaN would be in every parameter after it. */
+  #numbers(step: number): Record<Names, number> {
+    const rate: unknown = this.currentRate;
+    if (typeof rate !== 'number' || !Number.isFinite(rate) || rate < 0) {
+      const source = typeof this.learningRate === 'function' ? `learningRate(${this.#steps})` : 'learningRate';
+      throw new NnError(
+        'step',
+        `bad ${source} for step ${step}: ${shown(rate)}; must be a finite number of at least 0`,
+        ['learningRate'],
+      );
+    }
+    const numbers = this.scalars(step, rate);
+    for (const [name, value] of Object.entries<unknown>(numbers)) {
+      if (typeof value === 'number' && !Number.isNaN(value)) continue;
+      throw new NnError('step', `bad ${name} for step ${step}: ${shown(value)}; must be a number`, [name]);
+    }
+    return numbers;
   }
 
   /** Throws if the gradient is none of the parameter. */

@@ -89,7 +89,7 @@ export class Lion extends Optimizer<LionNames> {
     checkBetas('Lion', betas);
     checkNumber('Lion', 'weightDecay', weightDecay, 0);
     super('Lion', parameters, lr, ['momentum']);
-    this.#betas = betas;
+    this.#betas = [...betas];
     this.#weightDecay = weightDecay;
   }
 

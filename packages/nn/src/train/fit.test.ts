@@ -129,6 +129,19 @@ describe('fit', () => {
     expect(seen.slice(0, 3).map(({ loss }) => typeof loss)).toEqual(['object', 'number', 'number']);
   });
 
+  it('ends at the step whose learning rate is no number, with the weights before it', async () => {
+    using model = new Linear(2, 1);
+    const kept: unknown[] = [];
+    const lr = (step: number): number => (step < 4 ? 0.01 : Number.NaN);
+    using optimizer = new Adam(model.parameters(), { lr });
+    const callbacks = [{ onStep: async () => void kept.push(await hostState(model.stateDict())) }];
+    const training = fit(model, LINE, { optimizer, loss: mseLoss, epochs: 9, callbacks });
+    await expect(training).rejects.toThrow('[step] bad learningRate(4) for step 5: NaN');
+    expect(optimizer.steps).toBe(4);
+    expect(kept.length).toBe(4);
+    expect(await hostState(model.stateDict())).toEqual(kept[3]);
+  });
+
   it('stops early when nothing improves', async () => {
     using model = new Linear(2, 1);
     using optimizer = new SGD(model.parameters(), { lr: 0 });
