@@ -4,28 +4,25 @@
  */
 #include "clblast.h"
 #include "engine.h"
+#include "guarded.h"
 
 namespace {
 
 /** Opens the library once per process; returns an empty string, or why it could not. */
 Napi::Value Open(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
-  return Napi::String::New(info.Env(), OpenLibrary(path));
+  return Guarded(info.Env(), [&] { return Napi::String::New(info.Env(), OpenLibrary(path)); });
 }
 
 /** The same for CLBlast. */
 Napi::Value OpenClblast(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
-  return Napi::String::New(info.Env(), OpenBlast(path));
+  return Guarded(info.Env(), [&] { return Napi::String::New(info.Env(), OpenBlast(path)); });
 }
 
 Napi::Value Devices(const Napi::CallbackInfo& info) {
   if (!IsOpen()) throw Napi::Error::New(info.Env(), "open() comes first");
-  try {
-    return ListDevices(info.Env());
-  } catch (const ClError& error) {
-    throw Napi::Error::New(info.Env(), std::string(error.call) + " failed with OpenCL error " + std::to_string(error.code));
-  }
+  return Guarded(info.Env(), [&] { return ListDevices(info.Env()); });
 }
 
 Napi::Object Init(Napi::Env env, Napi::Object exports) {

@@ -32,12 +32,18 @@ function findCompiler(platform) {
 function flags(platform, sanitize) {
   const list = ['-std=c++17', '-shared', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra'];
   list.push('-DNAPI_VERSION=8', '-DNODE_ADDON_API_CPP_EXCEPTIONS', '-DNODE_ADDON_API_DISABLE_DEPRECATED');
+  // What gets past `Guarded` is an error too, not the end of the process.
+  list.push('-DNODE_ADDON_API_CPP_EXCEPTIONS_ALL');
   // A thread of Node that is being ended takes no exception any more: that is no reason to end the process.
   list.push('-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS');
   // -isystem: warnings are for our own sources.
   list.push('-isystem', folderOf('node-addon-api'), '-isystem', join(folderOf('node-api-headers'), 'include'));
   if (sanitize) list.push('-g', '-O1', '-fsanitize=address', '-fno-omit-frame-pointer');
   else list.push('-O2');
+  // Hardening: smashed stacks and overlong copies end the process, and nobody writes to the tables of functions.
+  if (!platform.startsWith('win32')) list.push('-fstack-protector-strong', '-U_FORTIFY_SOURCE');
+  if (!platform.startsWith('win32') && !sanitize) list.push('-D_FORTIFY_SOURCE=2');
+  if (platform.startsWith('linux')) list.push('-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack');
   if (platform.startsWith('win32')) list.push('-static', '-s');
   else list.push('-fPIC');
   if (platform.startsWith('darwin')) list.push('-undefined', 'dynamic_lookup');

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <system_error>
 
 namespace {
 
@@ -11,7 +12,9 @@ constexpr size_t kMostThreads = 8;
 size_t ThreadLimit() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostThreads); }
 
 cl_program Build(cl_program program, cl_device_id device, const std::string& options) {
-  const cl_int code = cl.BuildProgram(program, 1, &device, options.c_str(), nullptr, nullptr);
+  // What arguments kernels take can be asked for then (Driver::CheckArguments).
+  const std::string all = options + " -cl-kernel-arg-info";
+  const cl_int code = cl.BuildProgram(program, 1, &device, all.c_str(), nullptr, nullptr);
   if (code == CL_SUCCESS) return program;
   size_t bytes = 0;
   std::string log;
@@ -101,12 +104,31 @@ std::shared_ptr<BuildJob> Builder::Add(std::function<void()> task) {
   return Push({std::make_shared<BuildJob>("", ""), false, std::move(task)});
 }
 
+Builder::Builder(DeviceChoice choice, cl_context context) : choice_(choice), context_(context) {
+  // A thread that has started must find its place.
+  threads_.reserve(ThreadLimit());
+  ended_.reserve(ThreadLimit());
+}
+
 std::shared_ptr<BuildJob> Builder::Push(Work work) {
   const std::shared_ptr<BuildJob> job = work.job;
-  std::lock_guard<std::mutex> lock(guard_);
-  work_.push_back(std::move(work));
-  Join();
-  if (threads_.size() < ThreadLimit()) threads_.emplace_back([this] { Run(); });
+  {
+    std::lock_guard<std::mutex> lock(guard_);
+    Join();
+    work_.push_back(work);
+    if (threads_.size() >= ThreadLimit()) return job;
+    try {
+      threads_.emplace_back([this] { Run(); });
+      return job;
+    } catch (const std::system_error&) {
+      // The system gives no thread: one that runs looks for work once more before it ends.
+      if (!threads_.empty()) return job;
+      work_.pop_back();
+    }
+  }
+  cl_context own = nullptr;
+  Do(work, &own);
+  if (own != nullptr) cl.ReleaseContext(own);
   return job;
 }
 
@@ -147,19 +169,23 @@ void Builder::Run() {
       work = work_.front();
       work_.pop_front();
     }
-    BuildJob& job = *work.job;
-    try {
-      if (work.reload && own == nullptr) own = MakeContext(choice_);
-      if (work.task) work.task();
-      else Make(job, work.reload ? own : nullptr);
-    } catch (const ClError& error) {
-      job.error = error;
-    } catch (const std::exception&) {
-      job.error = ClError{-6, "new"};
-    }
-    job.End();
+    Do(work, &own);
   }
   if (own != nullptr) cl.ReleaseContext(own);
+}
+
+void Builder::Do(const Work& work, cl_context* own) {
+  BuildJob& job = *work.job;
+  try {
+    if (work.reload && *own == nullptr) *own = MakeContext(choice_);
+    if (work.task) work.task();
+    else Make(job, work.reload ? *own : nullptr);
+  } catch (const ClError& error) {
+    job.error = error;
+  } catch (const std::exception&) {
+    job.error = ClError{CL_OUT_OF_HOST_MEMORY, "new"};
+  }
+  job.End();
 }
 
 void Builder::Make(BuildJob& job, cl_context own) {

@@ -53,7 +53,7 @@ class Builder {
    * Programs for `context`. `reload`: the driver compiles for good only when asked for the binary, and runs what it was made from only if
    * it is loaded from there. Such a driver compiles in contexts of the threads, because it locks a context meanwhile.
    */
-  Builder(DeviceChoice choice, cl_context context) : choice_(choice), context_(context) {}
+  Builder(DeviceChoice choice, cl_context context);
   ~Builder() { Stop(); }
 
   std::shared_ptr<BuildJob> Add(std::string source, std::string options, bool reload);
@@ -69,8 +69,11 @@ class Builder {
     /** What is to be done instead of compiling a program. */
     std::function<void()> task;
   };
+  /** Has it done by a thread; on the spot where the system gives none. */
   std::shared_ptr<BuildJob> Push(Work work);
   void Run();
+  /** `own`: the thread's context, made when first needed. */
+  void Do(const Work& work, cl_context* own);
   /** Forgets threads that have ended; under the lock. */
   void Join();
   void Make(BuildJob& job, cl_context own);

@@ -30,6 +30,8 @@ using cl_event = struct _cl_event*;
 constexpr cl_int CL_SUCCESS = 0;
 constexpr cl_int CL_COMPLETE = 0;
 constexpr cl_int CL_DEVICE_NOT_FOUND = -1;
+constexpr cl_int CL_OUT_OF_RESOURCES = -5;
+constexpr cl_int CL_OUT_OF_HOST_MEMORY = -6;
 constexpr cl_int CL_INVALID_VALUE = -30;
 constexpr cl_int CL_INVALID_MEM_OBJECT = -38;
 constexpr cl_int CL_PLATFORM_NOT_FOUND_KHR = -1001;
@@ -70,6 +72,11 @@ constexpr cl_bitfield CL_MAP_WRITE_INVALIDATE_REGION = 1 << 2;
 constexpr cl_uint CL_PROGRAM_BINARY_SIZES = 0x1165;
 constexpr cl_uint CL_PROGRAM_BINARIES = 0x1166;
 constexpr cl_uint CL_PROGRAM_BUILD_LOG = 0x1183;
+constexpr cl_uint CL_KERNEL_NUM_ARGS = 0x1191;
+constexpr cl_uint CL_KERNEL_ARG_ADDRESS_QUALIFIER = 0x1196;
+constexpr cl_uint CL_KERNEL_ARG_ADDRESS_GLOBAL = 0x119B;
+constexpr cl_uint CL_KERNEL_ARG_ADDRESS_CONSTANT = 0x119D;
+constexpr cl_uint CL_KERNEL_ARG_ADDRESS_PRIVATE = 0x119E;
 constexpr cl_uint CL_KERNEL_WORK_GROUP_SIZE = 0x11B0;
 constexpr cl_uint CL_EVENT_COMMAND_EXECUTION_STATUS = 0x11D3;
 constexpr cl_bitfield CL_QUEUE_PROFILING_ENABLE = 1 << 1;
@@ -100,6 +107,8 @@ using ProgramCallback = void(CL_CALL*)(cl_program, void*);
   X(cl_int, GetProgramBuildInfo, (cl_program, cl_device_id, cl_uint, size_t, void*, size_t*))                            \
   X(cl_int, ReleaseProgram, (cl_program))                                                                                \
   X(cl_kernel, CreateKernel, (cl_program, const char*, cl_int*))                                                         \
+  X(cl_int, GetKernelInfo, (cl_kernel, cl_uint, size_t, void*, size_t*))                                                 \
+  X(cl_int, GetKernelArgInfo, (cl_kernel, cl_uint, cl_uint, size_t, void*, size_t*))                                     \
   X(cl_int, GetKernelWorkGroupInfo, (cl_kernel, cl_device_id, cl_uint, size_t, void*, size_t*))                          \
   X(cl_int, SetKernelArg, (cl_kernel, cl_uint, size_t, const void*))                                                     \
   X(cl_int, ReleaseKernel, (cl_kernel))                                                                                  \

@@ -71,7 +71,14 @@ std::string OpenBlast(const std::string& path) {
   return "";
 }
 
+void NeedBlast() {
+  // Also orders what is read afterwards behind what another thread wrote when it opened the library.
+  std::lock_guard<std::mutex> lock(blastGuard);
+  if (!blastOpened) throw ClError{CL_INVALID_VALUE, "CLBlast", -1, "openClblast() comes first"};
+}
+
 void Enqueue(const Product& product, cl_command_queue queue, cl_event* event) {
+  NeedBlast();
   const int code = product.isDouble ? Call(twice, product, &queue, event) : Call(single, product, &queue, event);
   if (code != 0) throw ClError{code, product.isDouble ? "CLBlastDgemm" : "CLBlastSgemm"};
 }

@@ -27,5 +27,8 @@ struct Product {
   Operand a, b, c;
 };
 
-/** Enqueues a product; throws ClError with CLBlast's code, whose `call` begins with CLBlast. */
+/** Throws where the library is not open. */
+void NeedBlast();
+
+/** Enqueues a product, of which everything has been checked; throws ClError with CLBlast's code, whose `call` begins with CLBlast. */
 void Enqueue(const Product& product, cl_command_queue queue, cl_event* event);

@@ -49,7 +49,7 @@ void Driver::Close() {
   programs_.Clear([](Program& p) {
     if (p.program != nullptr) cl.ReleaseProgram(p.program);
   });
-  buffers_.Clear([](cl_mem m) { cl.ReleaseMemObject(m); });
+  buffers_.Clear([](Memory& m) { cl.ReleaseMemObject(m.memory); });
   if (queue_ != nullptr) cl.ReleaseCommandQueue(queue_);
   if (timed_ != nullptr) cl.ReleaseCommandQueue(timed_);
   if (context_ != nullptr) cl.ReleaseContext(context_);
@@ -70,29 +70,39 @@ bool Driver::Idle() {
   return status == CL_COMPLETE;
 }
 
-cl_mem Driver::Buffer(double number) {
-  cl_mem* found = buffers_.Find(number);
+const Memory& Driver::Buffer(double number) {
+  const Memory* found = buffers_.Find(number);
   if (found == nullptr) throw ClError{CL_INVALID_MEM_OBJECT, "buffer"};
   return *found;
 }
 
-uint32_t Driver::Alloc(size_t bytes) {
+cl_mem Driver::Within(double number, size_t offset, size_t bytes, const char* call) {
+  const Memory& found = Buffer(number);
+  if (bytes > found.bytes || offset > found.bytes - bytes)
+    Refuse(call, "offset " + std::to_string(offset) + " and " + std::to_string(bytes) + " bytes leave a buffer of " +
+                     std::to_string(found.bytes));
+  return found.memory;
+}
+
+uint32_t Driver::Alloc(double wanted) {
+  const size_t bytes = Whole(wanted, "alloc", "the number of bytes");
   const cl_bitfield flags = CL_MEM_READ_WRITE | (unified_ ? CL_MEM_ALLOC_HOST_PTR : 0);
   cl_int code = CL_SUCCESS;
   cl_mem memory = cl.CreateBuffer(context_, flags, bytes, nullptr, &code);
   Check(code, "clCreateBuffer");
-  return buffers_.Add(memory);
+  return buffers_.Add({memory, bytes});
 }
 
 void Driver::Free(double buffer) {
-  const cl_mem memory = Buffer(buffer);
+  const cl_mem memory = Buffer(buffer).memory;
   buffers_.Remove(static_cast<uint32_t>(buffer));
   // The driver keeps the memory until the commands that use it have finished.
   Check(cl.ReleaseMemObject(memory), "clReleaseMemObject");
 }
 
-void Driver::Upload(double buffer, size_t offset, const void* data, size_t bytes) {
-  const cl_mem memory = Buffer(buffer);
+void Driver::Upload(double buffer, double from, const void* data, size_t bytes) {
+  const size_t offset = Whole(from, "upload", "the offset");
+  const cl_mem memory = Within(buffer, offset, bytes, "upload");
   if (bytes == 0) return;
   if (bytes >= kDirectBytes && (*staged_ + bytes > kMostStaged || Idle())) {
     if (unified_) {
@@ -127,8 +137,9 @@ void Driver::Upload(double buffer, size_t offset, const void* data, size_t bytes
   Check(cl.Flush(queue_), "clFlush");
 }
 
-void Driver::Read(double buffer, size_t offset, void* into, size_t bytes) {
-  const cl_mem memory = Buffer(buffer);
+void Driver::Read(double buffer, double from, void* into, size_t bytes) {
+  const size_t offset = Whole(from, "read", "the offset");
+  const cl_mem memory = Within(buffer, offset, bytes, "read");
   if (bytes == 0) return;
   if (unified_ && bytes >= kDirectBytes) {
     cl_int code = CL_SUCCESS;
@@ -143,10 +154,12 @@ void Driver::Read(double buffer, size_t offset, void* into, size_t bytes) {
   Track(nullptr);
 }
 
-cl_event Driver::ReadLater(double buffer, size_t offset, void* into, size_t bytes) {
+cl_event Driver::ReadLater(double buffer, double from, void* into, size_t bytes) {
+  const size_t offset = Whole(from, "read", "the offset");
+  const cl_mem memory = Within(buffer, offset, bytes, "read");
   if (bytes == 0) return Marker();
   cl_event event = nullptr;
-  Check(cl.EnqueueReadBuffer(queue_, Buffer(buffer), CL_FALSE, offset, bytes, into, 0, nullptr, &event), "clEnqueueReadBuffer");
+  Check(cl.EnqueueReadBuffer(queue_, memory, CL_FALSE, offset, bytes, into, 0, nullptr, &event), "clEnqueueReadBuffer");
   Check(cl.Flush(queue_), "clFlush");
   return event;
 }
@@ -198,20 +211,30 @@ void Driver::ReleaseProgram(double number) {
 }
 
 uint32_t Driver::MakeKernel(double number, const std::string& name, const double* layout, size_t count) {
-  if (count < 6) throw ClError{CL_INVALID_VALUE, "kernel"};
+  if (count < 6) Refuse("kernel", "the layout is shorter than six numbers");
+  Kernel made;
+  for (int axis = 0; axis < 3; axis++) {
+    made.local[axis] = Whole(layout[3 + axis], "kernel", "the threads of a group", 1 << 20);
+    made.global[axis] = Whole(layout[axis], "kernel", "the groups", 4294967296.0) * made.local[axis];
+    if (made.global[axis] > 1) made.dimensions = static_cast<cl_uint>(axis + 1);
+  }
+  for (size_t i = 6; i < count; i++) {
+    const size_t bytes = Whole(layout[i], "kernel", "the bytes of an argument", 8);
+    if ((bytes & (bytes - 1)) != 0) Refuse("kernel", "an argument has " + std::to_string(bytes) + " bytes, not 1, 2, 4 or 8");
+    made.sizes.push_back(static_cast<uint8_t>(bytes));
+  }
   const cl_program program = Compiled(number);
   // Nobody asks for the binary of a program that runs already.
   Find(number).job = nullptr;
-  Kernel made;
-  for (int axis = 0; axis < 3; axis++) {
-    made.local[axis] = static_cast<size_t>(layout[3 + axis]);
-    made.global[axis] = static_cast<size_t>(layout[axis]) * made.local[axis];
-    if (made.global[axis] > 1) made.dimensions = static_cast<cl_uint>(axis + 1);
-  }
-  for (size_t i = 6; i < count; i++) made.sizes.push_back(static_cast<uint8_t>(layout[i]));
   cl_int code = CL_SUCCESS;
   made.kernel = cl.CreateKernel(program, name.c_str(), &code);
   Check(code, "clCreateKernel");
+  try {
+    CheckArguments(made);
+  } catch (...) {
+    cl.ReleaseKernel(made.kernel);
+    throw;
+  }
   size_t most = 0;
   const cl_int asked = cl.GetKernelWorkGroupInfo(made.kernel, device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most, nullptr);
   const size_t threads = made.local[0] * made.local[1] * made.local[2];
@@ -222,6 +245,23 @@ uint32_t Driver::MakeKernel(double number, const std::string& name, const double
                       std::to_string(threads)};
   }
   return kernels_.Add(std::move(made));
+}
+
+/** A number given for a pointer would be followed by the driver, and a pointer for a number would be computed with. */
+void Driver::CheckArguments(const Kernel& made) {
+  cl_uint wanted = 0;
+  const cl_int known = cl.GetKernelInfo(made.kernel, CL_KERNEL_NUM_ARGS, sizeof wanted, &wanted, nullptr);
+  if (known == CL_SUCCESS && wanted != made.sizes.size())
+    Refuse("kernel", "it takes " + std::to_string(wanted) + " arguments, the layout has " + std::to_string(made.sizes.size()));
+  for (size_t i = 0; i < made.sizes.size(); i++) {
+    cl_uint where = 0;
+    if (cl.GetKernelArgInfo(made.kernel, static_cast<cl_uint>(i), CL_KERNEL_ARG_ADDRESS_QUALIFIER, sizeof where, &where,
+                            nullptr) != CL_SUCCESS)
+      continue;
+    const bool isBuffer = where == CL_KERNEL_ARG_ADDRESS_GLOBAL || where == CL_KERNEL_ARG_ADDRESS_CONSTANT;
+    if (isBuffer != (made.sizes[i] == 0) || (!isBuffer && where != CL_KERNEL_ARG_ADDRESS_PRIVATE))
+      Refuse("kernel", "argument " + std::to_string(i) + " is a buffer in the kernel or in the layout, but not in both");
+  }
 }
 
 void Driver::ReleaseKernel(double number) {

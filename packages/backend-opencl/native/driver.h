@@ -9,15 +9,21 @@
 #include <vector>
 
 #include "builder.h"
-#include "cl.h"
+#include "checked.h"
 #include "slots.h"
+
+/** A buffer and how long it is: no range of it goes to the driver unchecked. */
+struct Memory {
+  cl_mem memory = nullptr;
+  size_t bytes = 0;
+};
 
 struct Kernel {
   cl_kernel kernel = nullptr;
   cl_uint dimensions = 1;
   size_t global[3] = {1, 1, 1};
   size_t local[3] = {1, 1, 1};
-  /** Bytes of each argument; 0 is a buffer. */
+  /** Bytes of each argument: 1, 2, 4 or 8; 0 is a buffer. */
   std::vector<uint8_t> sizes;
 };
 
@@ -44,14 +50,14 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  uint32_t Alloc(size_t bytes);
+  uint32_t Alloc(double bytes);
   void Free(double buffer);
   /** Copies host bytes; they may change right after. */
-  void Upload(double buffer, size_t offset, const void* data, size_t bytes);
+  void Upload(double buffer, double offset, const void* data, size_t bytes);
   /** Reads after everything submitted before, waiting for it. */
-  void Read(double buffer, size_t offset, void* into, size_t bytes);
+  void Read(double buffer, double offset, void* into, size_t bytes);
   /** The same without waiting: `into` must stay until the event is complete. The caller releases the event. */
-  cl_event ReadLater(double buffer, size_t offset, void* into, size_t bytes);
+  cl_event ReadLater(double buffer, double offset, void* into, size_t bytes);
   /** Completes when everything submitted before has. The caller releases the event. */
   cl_event Marker();
 
@@ -81,12 +87,18 @@ class Driver {
   void Close();
 
  private:
-  cl_mem Buffer(double number);
+  const Memory& Buffer(double number);
+  /** The buffer, in which a range must lie. */
+  cl_mem Within(double number, size_t offset, size_t bytes, const char* call);
   Program& Find(double program);
-  size_t Enqueue(const double* cells, size_t left, cl_event* event);
-  size_t Dispatch(const double* cells, size_t left, cl_event* event);
+  /** Enqueues a command of so many cells. */
+  void Enqueue(const double* cells, size_t length, cl_event* event);
+  void Dispatch(const double* cells, size_t length, cl_event* event);
   void Copy(const double* cells, cl_event* event);
+  void Fill(const double* cells, cl_event* event);
   void Multiply(const double* cells, cl_event* event);
+  /** Whether the kernel takes what the layout says, as far as the driver tells. */
+  void CheckArguments(const Kernel& kernel);
   /** True where nothing enqueued is unfinished, as far as is known. */
   bool Idle();
   void Track(cl_event event);
@@ -99,7 +111,7 @@ class Driver {
   /** The last command of which an event was asked; null where nothing is in flight. */
   cl_event last_ = nullptr;
   bool unified_ = false;
-  Slots<cl_mem> buffers_;
+  Slots<Memory> buffers_;
   Slots<Program> programs_;
   std::unique_ptr<Builder> builder_;
   Slots<Kernel> kernels_;

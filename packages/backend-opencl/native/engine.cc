@@ -1,59 +1,20 @@
 #include "engine.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "guarded.h"
 
 namespace {
 
-/** A failed call as a JavaScript error with the fields `code`, `call`, `command` and `log`. */
-Napi::Error AsError(Napi::Env env, const ClError& e) {
-  Napi::Error error = Napi::Error::New(env, std::string(e.call) + " failed with OpenCL error " + std::to_string(e.code));
-  error.Set("code", static_cast<double>(e.code));
-  error.Set("call", e.call);
-  error.Set("command", static_cast<double>(e.command));
-  error.Set("log", e.log);
-  return error;
-}
+constexpr const char* kGone =
+    "[opencl.download] the array was transferred away or made shorter before what is read arrived; leave it alone until then";
 
-template <typename F>
-auto Guarded(Napi::Env env, F body) -> decltype(body()) {
-  try {
-    return body();
-  } catch (const ClError& error) {
-    throw AsError(env, error);
-  } catch (const std::bad_alloc&) {
-    throw AsError(env, ClError{-6, "new"});
-  }
-}
-
-double Number(const Napi::CallbackInfo& info, size_t index) { return info[index].As<Napi::Number>().DoubleValue(); }
-
-struct Bytes {
-  uint8_t* data;
-  size_t length;
-};
-
-/** The memory of a typed array, shared or not. */
-Bytes View(const Napi::CallbackInfo& info, size_t index) {
-  napi_typedarray_type type;
-  size_t length = 0;
-  void* data = nullptr;
-  if (napi_get_typedarray_info(info.Env(), info[index], &type, &length, &data, nullptr, nullptr) != napi_ok ||
-      type != napi_uint8_array)
-    throw Napi::TypeError::New(info.Env(), "a Uint8Array is expected");
-  return {static_cast<uint8_t*>(data), length};
-}
-
-struct Cells {
-  const double* data;
-  size_t count;
-};
-
-/** The commands of a batch: the memory of the cells, and how many there are. */
-Cells CellsOf(const Napi::CallbackInfo& info) {
-  const Bytes bytes = View(info, 0);
-  const auto count = static_cast<size_t>(Number(info, 1));
-  if (count * sizeof(double) > bytes.length) throw Napi::RangeError::New(info.Env(), "more cells than the array holds");
-  return {reinterpret_cast<const double*>(bytes.data), count};
+std::vector<double> Doubles(const uint8_t* data, size_t count) {
+  std::vector<double> copy(count);
+  if (count > 0) std::memcpy(copy.data(), data, count * sizeof(double));
+  return copy;
 }
 
 }  // namespace
@@ -73,9 +34,12 @@ Napi::Function Engine::Define(Napi::Env env) {
 
 Engine::Engine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Engine>(info) {
   const Napi::Env env = info.Env();
-  const double index = Number(info, 0);
+  if (!IsOpen()) throw Napi::Error::New(env, "open() comes first");
   const bool unified = info[1].As<Napi::Boolean>().Value();
-  Guarded(env, [&] { driver_ = std::make_unique<Driver>(FindDevice(static_cast<uint32_t>(index)), unified); });
+  Guarded(env, [&] {
+    const size_t index = Whole(Number(info, 0), "Driver", "the device", 65535);
+    driver_ = std::make_unique<Driver>(FindDevice(static_cast<uint32_t>(index)), unified);
+  });
   const Napi::String name = Napi::String::New(env, "polygrad opencl");
   if (napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, this, OnAnswer, &answers_) != napi_ok)
     throw Napi::Error::New(env, "a thread-safe function cannot be made");
@@ -108,9 +72,7 @@ Driver& Engine::Live() {
 }
 
 Napi::Value Engine::Alloc(const Napi::CallbackInfo& info) {
-  return Guarded(info.Env(), [&] {
-    return Napi::Number::New(info.Env(), Live().Alloc(static_cast<size_t>(Number(info, 0))));
-  });
+  return Guarded(info.Env(), [&] { return Napi::Number::New(info.Env(), Live().Alloc(Number(info, 0))); });
 }
 
 void Engine::Free(const Napi::CallbackInfo& info) {
@@ -118,47 +80,57 @@ void Engine::Free(const Napi::CallbackInfo& info) {
 }
 
 void Engine::Upload(const Napi::CallbackInfo& info) {
-  const Bytes bytes = View(info, 2);
-  Guarded(info.Env(), [&] { Live().Upload(Number(info, 0), static_cast<size_t>(Number(info, 1)), bytes.data, bytes.length); });
+  const Bytes bytes = View(info.Env(), info[2]);
+  Guarded(info.Env(), [&] { Live().Upload(Number(info, 0), Number(info, 1), bytes.data, bytes.length); });
 }
 
 void Engine::ReadSync(const Napi::CallbackInfo& info) {
-  const Bytes bytes = View(info, 2);
-  Guarded(info.Env(), [&] { Live().Read(Number(info, 0), static_cast<size_t>(Number(info, 1)), bytes.data, bytes.length); });
+  const Bytes bytes = View(info.Env(), info[2]);
+  Guarded(info.Env(), [&] { Live().Read(Number(info, 0), Number(info, 1), bytes.data, bytes.length); });
 }
 
+/** The array may be transferred away before the device has written, and its memory freed: the device writes to memory of its own. */
 Napi::Value Engine::Read(const Napi::CallbackInfo& info) {
-  const Bytes bytes = View(info, 2);
+  const size_t bytes = View(info.Env(), info[2]).length;
   return Guarded(info.Env(), [&] {
-    const cl_event event =
-        Live().ReadLater(Number(info, 0), static_cast<size_t>(Number(info, 1)), bytes.data, bytes.length);
-    return Await(info.Env(), event, Napi::Persistent(info[2].As<Napi::Object>()));
+    Arrival arrival;
+    arrival.target = Napi::Persistent(info[2].As<Napi::Object>());
+    arrival.bytes = bytes;
+    if (bytes > 0) {
+      arrival.data = std::shared_ptr<void>(std::malloc(bytes), std::free);
+      if (arrival.data == nullptr) throw std::bad_alloc();
+    }
+    const std::shared_ptr<void> held = arrival.data;
+    const cl_event event = Live().ReadLater(Number(info, 0), Number(info, 1), held.get(), bytes);
+    return Await(info.Env(), event, std::move(arrival));
   });
 }
 
 Napi::Value Engine::Idle(const Napi::CallbackInfo& info) {
-  return Guarded(info.Env(), [&] { return Await(info.Env(), Live().Marker(), Napi::ObjectReference()); });
+  return Guarded(info.Env(), [&] { return Await(info.Env(), Live().Marker(), Arrival()); });
 }
 
-Napi::Value Engine::Promise(Napi::Env env, uint64_t number, Napi::ObjectReference target) {
+Napi::Value Engine::Promise(Napi::Env env, uint64_t number, Arrival arrival) {
   napi_deferred deferred = nullptr;
   napi_value promise = nullptr;
   if (napi_create_promise(env, &deferred, &promise) != napi_ok) throw Napi::Error::New(env);
-  if (pending_.empty()) {
+  pending_.emplace(number, Pending{deferred, std::move(arrival)});
+  if (pending_.size() == 1) {
     napi_ref_threadsafe_function(env, answers_);
     Ref();
   }
-  pending_.emplace(number, Pending{deferred, std::move(target)});
   return Napi::Value(env, promise);
 }
 
-Napi::Value Engine::Await(Napi::Env env, cl_event event, Napi::ObjectReference target) {
+Napi::Value Engine::Await(Napi::Env env, cl_event event, Arrival arrival) {
   const uint64_t number = next_++;
+  // Stays until the device has written, whatever is thrown.
+  const std::shared_ptr<void> held = arrival.data;
   try {
-    const Napi::Value promise = Promise(env, number, std::move(target));
+    const Napi::Value promise = Promise(env, number, std::move(arrival));
     waiter_->Add(event, number);
     return promise;
-  } catch (const Napi::Error&) {
+  } catch (...) {
     cl.WaitForEvents(1, &event);
     cl.ReleaseEvent(event);
     throw;
@@ -181,14 +153,25 @@ void Engine::OnAnswer(napi_env env, napi_value, void* context, void* data) {
   }
 }
 
+bool Engine::Deliver(Napi::Env env, const Arrival& arrival) {
+  if (arrival.data == nullptr) return true;
+  const Bytes now = View(env, arrival.target.Value());
+  if (now.length < arrival.bytes) return false;
+  std::memcpy(now.data, arrival.data.get(), arrival.bytes);
+  return true;
+}
+
 void Engine::Answered(Napi::Env env, const Answer& answer) {
   const Napi::HandleScope scope(env);
   auto found = pending_.find(answer.number);
   if (found == pending_.end()) return;
-  const napi_deferred deferred = found->second.deferred;
+  const Pending pending = std::move(found->second);
   pending_.erase(found);
-  if (answer.code == CL_COMPLETE) napi_resolve_deferred(env, deferred, env.Undefined());
-  else napi_reject_deferred(env, deferred, AsError(env, ClError{answer.code, "the device"}).Value());
+  if (answer.code != CL_COMPLETE)
+    napi_reject_deferred(env, pending.deferred, AsError(env, ClError{answer.code, "the device"}).Value());
+  else if (!Deliver(env, pending.arrival))
+    napi_reject_deferred(env, pending.deferred, Napi::TypeError::New(env, kGone).Value());
+  else napi_resolve_deferred(env, pending.deferred, env.Undefined());
   if (pending_.empty()) {
     if (answers_ != nullptr) napi_unref_threadsafe_function(env, answers_);
     Unref();
@@ -208,7 +191,7 @@ Napi::Value Engine::Built(const Napi::CallbackInfo& info) {
   return Guarded(info.Env(), [&] {
     const std::shared_ptr<BuildJob> job = Live().JobOf(Number(info, 0));
     const uint64_t number = next_++;
-    const Napi::Value promise = Promise(info.Env(), number, Napi::ObjectReference());
+    const Napi::Value promise = Promise(info.Env(), number, Arrival());
     if (job == nullptr) Answers(number, CL_COMPLETE);
     else job->Then([this, number] { Answers(number, CL_COMPLETE); });
     return promise;
@@ -220,7 +203,7 @@ void Engine::Finish(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value Engine::Load(const Napi::CallbackInfo& info) {
-  const Bytes binary = View(info, 0);
+  const Bytes binary = View(info.Env(), info[0]);
   const std::string options = info[1].As<Napi::String>();
   return Guarded(info.Env(),
                  [&] { return Napi::Number::New(info.Env(), Live().Load(binary.data, binary.length, options)); });
@@ -239,9 +222,10 @@ void Engine::ReleaseProgram(const Napi::CallbackInfo& info) {
 
 Napi::Value Engine::MakeKernel(const Napi::CallbackInfo& info) {
   const std::string name = info[1].As<Napi::String>();
-  const Napi::Float64Array layout = info[2].As<Napi::Float64Array>();
+  const Bytes layout = View(info.Env(), info[2], napi_float64_array);
   return Guarded(info.Env(), [&] {
-    return Napi::Number::New(info.Env(), Live().MakeKernel(Number(info, 0), name, layout.Data(), layout.ElementLength()));
+    const std::vector<double> numbers = Doubles(layout.data, layout.length);
+    return Napi::Number::New(info.Env(), Live().MakeKernel(Number(info, 0), name, numbers.data(), numbers.size()));
   });
 }
 
@@ -249,27 +233,39 @@ void Engine::ReleaseKernel(const Napi::CallbackInfo& info) {
   Guarded(info.Env(), [&] { Live().ReleaseKernel(Number(info, 0)); });
 }
 
+/** A copy of the commands of a batch: what was checked must not change while it is carried out, as shared memory may. */
+const std::vector<double>& Engine::CellsOf(const Napi::CallbackInfo& info) {
+  const Bytes bytes = View(info.Env(), info[0]);
+  const size_t count = Whole(Number(info, 1), "submit", "the number of cells");
+  if (count > bytes.length / sizeof(double)) throw Napi::RangeError::New(info.Env(), "more cells than the array holds");
+  cells_.resize(count);
+  if (count > 0) std::memcpy(cells_.data(), bytes.data, count * sizeof(double));
+  return cells_;
+}
+
 /** Resolves when CLBlast is ready for such a product; rejects where it cannot. */
 Napi::Value Engine::PrepareProduct(const Napi::CallbackInfo& info) {
-  const Cells cells = CellsOf(info);
   return Guarded(info.Env(), [&] {
-    const std::shared_ptr<BuildJob> job = Live().PrepareProduct(cells.data, cells.count);
+    const std::vector<double>& cells = CellsOf(info);
+    const std::shared_ptr<BuildJob> job = Live().PrepareProduct(cells.data(), cells.size());
     const uint64_t number = next_++;
-    const Napi::Value promise = Promise(info.Env(), number, Napi::ObjectReference());
+    const Napi::Value promise = Promise(info.Env(), number, Arrival());
     job->Then([this, number, job = job.get()] { Answers(number, job->error.code); });
     return promise;
   });
 }
 
 void Engine::Submit(const Napi::CallbackInfo& info) {
-  const Cells cells = CellsOf(info);
-  Guarded(info.Env(), [&] { Live().Submit(cells.data, cells.count); });
+  Guarded(info.Env(), [&] {
+    const std::vector<double>& cells = CellsOf(info);
+    Live().Submit(cells.data(), cells.size());
+  });
 }
 
 Napi::Value Engine::SubmitTimed(const Napi::CallbackInfo& info) {
-  const Cells cells = CellsOf(info);
   return Guarded(info.Env(), [&] {
-    const std::vector<double> times = Live().SubmitTimed(cells.data, cells.count);
+    const std::vector<double>& cells = CellsOf(info);
+    const std::vector<double> times = Live().SubmitTimed(cells.data(), cells.size());
     Napi::Float64Array array = Napi::Float64Array::New(info.Env(), times.size());
     std::copy(times.begin(), times.end(), array.Data());
     return array;

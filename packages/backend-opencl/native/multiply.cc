@@ -1,27 +1,45 @@
 /** Products of matrices by CLBlast, as commands. */
 #include <algorithm>
+#include <utility>
 
 #include "clblast.h"
 #include "driver.h"
 
 namespace {
 
-size_t Size(double cell) { return static_cast<size_t>(cell); }
+constexpr const char* kCall = "product";
+/** More than this in one direction no routine counts. */
+constexpr double kMostExtent = 2147483647.0;
 
-Operand OperandOf(const double* cells, cl_mem buffer) {
-  return {buffer, Size(cells[1]), Size(cells[2]), Size(cells[3]), cells[4] != 0};
+Operand OperandOf(const double* cells) {
+  return {nullptr, Whole(cells[1], kCall, "an offset"), Whole(cells[2], kCall, "a stride", kMostExtent),
+          Whole(cells[3], kCall, "a distance"), cells[4] != 0};
 }
 
-/** The command's product, with these buffers. */
-Product ProductOf(const double* cells, cl_mem a, cl_mem b, cl_mem c) {
+size_t Extent(double cell) {
+  const size_t extent = Whole(cell, kCall, "an extent", kMostExtent);
+  if (extent == 0) Refuse(kCall, "an extent is 0");
+  return extent;
+}
+
+/** The command's product, without buffers. */
+Product ProductOf(const double* cells) {
   return {cells[2] != 0,
-          Size(cells[3]),
-          Size(cells[4]),
-          Size(cells[5]),
-          Size(cells[6]),
-          OperandOf(cells + 7, a),
-          OperandOf(cells + 12, b),
-          OperandOf(cells + 17, c)};
+          Extent(cells[3]),
+          Extent(cells[4]),
+          Extent(cells[5]),
+          Extent(cells[6]),
+          OperandOf(cells + 7),
+          OperandOf(cells + 12),
+          OperandOf(cells + 17)};
+}
+
+/** Elements up to the last of `batch` matrices of `down` x `across`. */
+size_t Reach(const Operand& o, size_t down, size_t across, size_t batch) {
+  if (o.transposed) std::swap(down, across);
+  if (o.stride < across) Refuse(kCall, "rows overlap");
+  const size_t rows = Plus(Times(down - 1, o.stride, kCall), across, kCall);
+  return Plus(Plus(o.offset, Times(batch - 1, o.distance, kCall), kCall), rows, kCall);
 }
 
 /** A matrix of `down` x `across` without gaps. */
@@ -66,11 +84,20 @@ void Rehearse(Product p, cl_context context, cl_device_id device) {
 }  // namespace
 
 void Driver::Multiply(const double* cells, cl_event* event) {
-  ::Enqueue(ProductOf(cells, Buffer(cells[7]), Buffer(cells[12]), Buffer(cells[17])), queue_, event);
+  Product p = ProductOf(cells);
+  const size_t bytes = p.isDouble ? 8 : 4;
+  const auto place = [&](Operand* o, double buffer, size_t down, size_t across) {
+    o->buffer = Within(buffer, 0, Times(Reach(*o, down, across, p.batch), bytes, kCall), kCall);
+  };
+  place(&p.a, cells[7], p.m, p.k);
+  place(&p.b, cells[12], p.k, p.n);
+  place(&p.c, cells[17], p.m, p.n);
+  ::Enqueue(p, queue_, event);
 }
 
 std::shared_ptr<BuildJob> Driver::PrepareProduct(const double* cells, size_t count) {
-  if (count != kProductCells) throw ClError{CL_INVALID_VALUE, "product"};
-  const Product product = ProductOf(cells, nullptr, nullptr, nullptr);
+  if (count != kProductCells) Refuse(kCall, "a product has other cells");
+  NeedBlast();
+  const Product product = ProductOf(cells);
   return builder_->Add([product, context = context_, device = device_] { Rehearse(product, context, device); });
 }

@@ -20,7 +20,9 @@ class Slots {
   /** The thing behind a number, or null. */
   T* Find(double index) {
     if (!(index >= 0 && index < static_cast<double>(items_.size()))) return nullptr;
-    Item& item = items_[static_cast<size_t>(index)];
+    const auto at = static_cast<size_t>(index);
+    if (static_cast<double>(at) != index) return nullptr;
+    Item& item = items_[at];
     return item.used ? &item.value : nullptr;
   }
 

@@ -9,6 +9,20 @@ namespace {
 /** The device or the driver had no room: waiting until it is idle may help. */
 bool IsShortage(cl_int code) { return code == -4 || code == -5 || code == -6; }
 
+/** How many cells the command has that begins here: [kind, cells in all, ...]. */
+size_t LengthOf(const double* cells, size_t left) {
+  if (left < 2) Refuse("submit", "the last command is cut short");
+  const size_t length = Whole(cells[1], "submit", "the length of a command");
+  if (length < 2 || length > left)
+    Refuse("submit", "a command of " + std::to_string(length) + " cells where " + std::to_string(left) + " are left");
+  return length;
+}
+
+void Expect(size_t length, size_t wanted, const char* call) {
+  if (length != wanted)
+    Refuse(call, "a command of " + std::to_string(length) + " cells, not " + std::to_string(wanted));
+}
+
 bool Clock(cl_event event, cl_uint what, cl_ulong* time) {
   return cl.GetEventProfilingInfo(event, what, sizeof *time, time, nullptr) == CL_SUCCESS;
 }
@@ -17,27 +31,28 @@ bool Clock(cl_event event, cl_uint what, cl_ulong* time) {
 
 void Driver::Submit(const double* cells, size_t count) {
   int64_t command = 0;
-  size_t at = 0;
   cl_event event = nullptr;
-  while (at < count) {
-    try {
-      size_t used = 0;
+  try {
+    for (size_t at = 0; at < count; command++) {
+      const size_t length = LengthOf(cells + at, count - at);
       // The event of the last command says when the batch is done.
-      const bool last = at + static_cast<size_t>(cells[at + 1]) >= count;
+      cl_event* last = at + length == count ? &event : nullptr;
       try {
-        used = Enqueue(cells + at, count - at, last ? &event : nullptr);
+        Enqueue(cells + at, length, last);
       } catch (const ClError& error) {
         if (!IsShortage(error.code)) throw;
         cl.Finish(queue_);
-        used = Enqueue(cells + at, count - at, last ? &event : nullptr);
+        Enqueue(cells + at, length, last);
       }
-      at += used;
-      command++;
-    } catch (ClError& error) {
-      error.command = command;
-      cl.Flush(queue_);
-      throw;
+      at += length;
     }
+  } catch (ClError& error) {
+    error.command = command;
+    cl.Flush(queue_);
+    throw;
+  } catch (...) {
+    cl.Flush(queue_);
+    throw;
   }
   if (event != nullptr) Track(event);
   Check(cl.Flush(queue_), "clFlush");
@@ -59,73 +74,85 @@ std::vector<double> Driver::SubmitTimed(const double* cells, size_t count) {
     for (cl_event marker : markers)
       if (marker != nullptr) cl.ReleaseEvent(marker);
   };
-  try {
-    for (size_t at = 0; at < count;) {
-      cl_event event = nullptr;
-      markers.push_back(nullptr);
-      if (static_cast<int>(cells[at]) == kProduct)
-        Check(cl.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &markers.back()), "clEnqueueMarkerWithWaitList");
-      at += Enqueue(cells + at, count - at, &event);
-      events.push_back(event);
-    }
-    code = cl.Finish(queue_);
-  } catch (ClError& error) {
+  const auto end = [&] {
     cl.Finish(queue_);
     std::swap(queue_, timed_);
     release();
+  };
+  try {
+    for (size_t at = 0; at < count;) {
+      const size_t length = LengthOf(cells + at, count - at);
+      cl_event event = nullptr;
+      markers.push_back(nullptr);
+      if (cells[at] == kProduct)
+        Check(cl.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &markers.back()), "clEnqueueMarkerWithWaitList");
+      Enqueue(cells + at, length, &event);
+      events.push_back(event);
+      at += length;
+    }
+    code = cl.Finish(queue_);
+  } catch (ClError& error) {
+    end();
     error.command = static_cast<int64_t>(events.size());
+    throw;
+  } catch (...) {
+    end();
     throw;
   }
   std::swap(queue_, timed_);
   std::vector<double> times;
   for (size_t i = 0; i < events.size(); i++) {
-    cl_ulong start = 0, end = 0;
+    cl_ulong start = 0, stop = 0;
     const bool known = (markers[i] == nullptr ? Clock(events[i], CL_PROFILING_COMMAND_START, &start)
                                               : Clock(markers[i], CL_PROFILING_COMMAND_END, &start)) &&
-                       Clock(events[i], CL_PROFILING_COMMAND_END, &end) && end >= start;
-    times.push_back(known ? static_cast<double>(end - start) : -1);
+                       Clock(events[i], CL_PROFILING_COMMAND_END, &stop) && stop >= start;
+    times.push_back(known ? static_cast<double>(stop - start) : -1);
   }
   release();
   Check(code, "clFinish");
   return times;
 }
 
-/** One command: [kind, cells in all, ...]. Returns how many cells it took. */
-size_t Driver::Enqueue(const double* cells, size_t left, cl_event* event) {
-  const size_t length = left < 2 ? 0 : static_cast<size_t>(cells[1]);
-  if (length < 2 || length > left) throw ClError{CL_INVALID_VALUE, "submit"};
-  switch (static_cast<int>(cells[0])) {
+void Driver::Enqueue(const double* cells, size_t length, cl_event* event) {
+  switch (Whole(cells[0], "submit", "the kind of a command", kProduct)) {
     case kDispatch:
-      return Dispatch(cells, length, event);
+      Dispatch(cells, length, event);
+      return;
     case kCopy:
-      if (length != 7) throw ClError{CL_INVALID_VALUE, "copy"};
+      Expect(length, 7, "copy");
       Copy(cells, event);
-      return length;
-    case kFill: {
-      if (length != 6) throw ClError{CL_INVALID_VALUE, "fill"};
-      const auto pattern = static_cast<uint32_t>(cells[5]);
-      Check(cl.EnqueueFillBuffer(queue_, Buffer(cells[2]), &pattern, sizeof pattern, static_cast<size_t>(cells[3]),
-                                 static_cast<size_t>(cells[4]), 0, nullptr, event),
-            "clEnqueueFillBuffer");
-      return length;
-    }
+      return;
+    case kFill:
+      Expect(length, 6, "fill");
+      Fill(cells, event);
+      return;
     case kProduct:
-      if (length != kProductCells) throw ClError{CL_INVALID_VALUE, "product"};
+      Expect(length, kProductCells, "product");
       Multiply(cells, event);
-      return length;
+      return;
     default:
-      throw ClError{CL_INVALID_VALUE, "submit"};
+      Refuse("submit", "there is no such command");
   }
 }
 
-size_t Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
+void Driver::Fill(const double* cells, cl_event* event) {
+  const size_t offset = Whole(cells[3], "fill", "the offset");
+  const size_t bytes = Whole(cells[4], "fill", "the number of bytes");
+  const auto pattern = static_cast<uint32_t>(Whole(cells[5], "fill", "the pattern", 4294967295.0));
+  const cl_mem memory = Within(cells[2], offset, bytes, "fill");
+  Check(cl.EnqueueFillBuffer(queue_, memory, &pattern, sizeof pattern, offset, bytes, 0, nullptr, event), "clEnqueueFillBuffer");
+}
+
+void Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
+  if (length < 3) Refuse("dispatch", "the kernel is not said");
   Kernel* k = kernels_.Find(cells[2]);
-  if (k == nullptr || length != 3 + k->sizes.size()) throw ClError{CL_INVALID_VALUE, "dispatch"};
+  if (k == nullptr) Refuse("dispatch", "there is no such kernel");
+  Expect(length, 3 + k->sizes.size(), "dispatch");
   const double* argument = cells + 3;
   for (size_t i = 0; i < k->sizes.size(); i++, argument++) {
     const size_t bytes = k->sizes[i];
     if (bytes == 0) {
-      const cl_mem memory = Buffer(*argument);
+      const cl_mem memory = Buffer(*argument).memory;
       Check(cl.SetKernelArg(k->kernel, static_cast<cl_uint>(i), sizeof memory, &memory), "clSetKernelArg");
     } else {
       Check(cl.SetKernelArg(k->kernel, static_cast<cl_uint>(i), bytes, argument), "clSetKernelArg");
@@ -133,16 +160,15 @@ size_t Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
   }
   Check(cl.EnqueueNDRangeKernel(queue_, k->kernel, k->dimensions, nullptr, k->global, k->local, 0, nullptr, event),
         "clEnqueueNDRangeKernel");
-  return length;
 }
 
 /** Ranges of one buffer may overlap: those go through memory of their own. */
 void Driver::Copy(const double* cells, cl_event* event) {
-  const cl_mem from = Buffer(cells[2]);
-  const auto source = static_cast<size_t>(cells[3]);
-  const cl_mem to = Buffer(cells[4]);
-  const auto target = static_cast<size_t>(cells[5]);
-  const auto bytes = static_cast<size_t>(cells[6]);
+  const size_t source = Whole(cells[3], "copy", "an offset");
+  const size_t target = Whole(cells[5], "copy", "an offset");
+  const size_t bytes = Whole(cells[6], "copy", "the number of bytes");
+  const cl_mem from = Within(cells[2], source, bytes, "copy");
+  const cl_mem to = Within(cells[4], target, bytes, "copy");
   if (from != to || source + bytes <= target || target + bytes <= source) {
     Check(cl.EnqueueCopyBuffer(queue_, from, to, source, target, bytes, 0, nullptr, event), "clEnqueueCopyBuffer");
     return;

@@ -14,13 +14,14 @@ class Waiter {
   explicit Waiter(std::function<void(uint64_t, cl_int)> done) : done_(std::move(done)) {}
   ~Waiter() { Stop(); }
 
-  /** Takes the event over. */
+  /** Takes the event over. Where the system gives no thread it is waited for on the spot. */
   void Add(cl_event event, uint64_t number);
   /** Waits until everything given has been answered, then ends the thread. */
   void Stop();
 
  private:
   void Run();
+  void Wait(cl_event event, uint64_t number);
 
   std::function<void(uint64_t, cl_int)> done_;
   std::mutex guard_;

@@ -34,12 +34,16 @@ export interface DeviceRecord {
   readonly unifiedMemory: number;
 }
 
-/** A context and an in-order queue. Failures are thrown as `NativeError`. Buffers, programs and kernels are numbers. */
+/**
+ * A context and an in-order queue. Failures are thrown as `NativeError`. Buffers, programs and kernels are numbers. Every number and length is
+ * checked; kernels and compiled programs are trusted.
+ */
 export interface Driver {
   alloc(bytes: number): number;
   free(buffer: number): void;
   upload(buffer: number, offset: number, data: Uint8Array): void;
   readSync(buffer: number, offset: number, into: Uint8Array): void;
+  /** Rejects where `into` was transferred away or made shorter meanwhile. */
   read(buffer: number, offset: number, into: Uint8Array): Promise<void>;
   idle(): Promise<void>;
   /**
@@ -51,6 +55,7 @@ export interface Driver {
   built(program: number): Promise<void>;
   /** Waits for that; throws what the compiler says. */
   finish(program: number): void;
+  /** The bytes must be those of `binary`: drivers follow what is in them, and crash where it is damaged. */
   load(binary: Uint8Array, options: string): number;
   binary(program: number): Uint8Array;
   releaseProgram(program: number): void;

@@ -1,29 +1,33 @@
 /**
  * Compiled programs on disk: one file for each kernel, named by a hash of everything that decides what the compiler makes.
  *
- * Files hold a hash of their contents, which is verified before anything is run; what does not agree is deleted and
- * compiled again. Files are written under another name and renamed, so readers never see half of one. The folder must
- * belong to the user alone: otherwise somebody else could put code into it.
+ * A file holds the keys of the kernels in it and a hash of keys and program, which is verified before anything is run: what does not
+ * agree, or was made for other kernels, is deleted and compiled again. Only plain files are opened. Files are written under another name
+ * and renamed, so readers never see half of one. The folder must belong to the user alone: otherwise somebody else could put code into it.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  closeSync,
+  constants,
   existsSync,
+  fstatSync,
   linkSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-const magic = Buffer.from('PGCLBIN1');
+const magic = Buffer.from('PGCLBIN2');
 const hashBytes = 32;
-const header = magic.length + hashBytes;
+/** What is hashed begins here: how many bytes the keys take, the keys in lines, the program. */
+const bodyAt = magic.length + hashBytes;
 const ending = '.clbin';
 /** The folder is kept below this size; the oldest files go first. */
 const mostBytes = 256 * 2 ** 20;
@@ -57,18 +61,11 @@ export class ProgramCache {
   read(key: string): CachedProgram | null {
     if (this.refused !== null) return null;
     const path = join(this.folder, key + ending);
-    let file: Buffer;
-    try {
-      file = readFileSync(path);
-    } catch {
-      return null;
-    }
-    const binary = file.subarray(header);
-    const written = file.subarray(magic.length, header);
-    if (file.length > header && file.subarray(0, magic.length).equals(magic) && sha256(binary).equals(written))
-      return { id: written.toString('hex'), binary };
-    rmSync(path, { force: true });
-    return null;
+    const file = readPlainFile(path);
+    if (file === null) return null;
+    const found = file === 'no file' ? null : programIn(file, key);
+    if (found === null) discard(path);
+    return found;
   }
 
   /** Keeps a program under the keys of all kernels in it. */
@@ -76,23 +73,29 @@ export class ProgramCache {
     if (this.refused !== null || binary.length === 0) return;
     const part = join(this.folder, `.${process.pid}-${randomBytes(6).toString('hex')}`);
     try {
-      writeFileSync(part, Buffer.concat([magic, sha256(binary), binary]), { mode: 0o600, flag: 'wx' });
+      const body = Buffer.concat([keyTable(keys), binary]);
+      writeFileSync(part, Buffer.concat([magic, sha256(body), body]), { mode: 0o600, flag: 'wx' });
       for (const key of keys) {
         const name = `${part}-${key.slice(0, 8)}`;
         linkSync(part, name);
-        renameSync(name, join(this.folder, key + ending));
+        try {
+          renameSync(name, join(this.folder, key + ending));
+        } catch {
+          // A folder has the place.
+          discard(name);
+        }
       }
     } catch {
       // A full disk or a file system without links: the next program compiles again.
     } finally {
-      rmSync(part, { force: true });
+      discard(part);
     }
     if (this.#writes++ % writesBetweenLooks === 0) this.#prune();
   }
 
   /** Forgets a program that the driver refuses. */
   remove(key: string): void {
-    rmSync(join(this.folder, key + ending), { force: true });
+    discard(join(this.folder, key + ending));
   }
 
   #prune(): void {
@@ -100,7 +103,9 @@ export class ProgramCache {
       const files = new Map<number, { paths: string[]; bytes: number; time: number }>();
       for (const name of readdirSync(this.folder)) {
         const path = join(this.folder, name);
-        const { ino, size, mtimeMs } = statSync(path);
+        const status = lstatSync(path);
+        if (!status.isFile()) continue;
+        const { ino, size, mtimeMs } = status;
         const known = files.get(ino);
         if (known) known.paths.push(path);
         else files.set(ino, { paths: [path], bytes: size, time: mtimeMs });
@@ -108,13 +113,62 @@ export class ProgramCache {
       let total = [...files.values()].reduce((sum, { bytes }) => sum + bytes, 0);
       for (const { paths, bytes } of [...files.values()].sort((a, b) => a.time - b.time)) {
         if (total <= mostBytes) return;
-        for (const path of paths) rmSync(path, { force: true });
+        for (const path of paths) discard(path);
         total -= bytes;
       }
     } catch {
       // Somebody else is tidying up.
     }
   }
+}
+
+/** The bytes of a plain file, or null where there is none. Nothing is waited for: a pipe or a device is 'no file'. */
+function readPlainFile(path: string): Buffer | 'no file' | null {
+  let file: number;
+  try {
+    // Windows has neither of these flags, nor what they are against.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    // A link and a socket cannot be opened so.
+    return /^(ELOOP|ENXIO)$/.test((error as NodeJS.ErrnoException).code ?? '') ? 'no file' : null;
+  }
+  try {
+    const status = fstatSync(file);
+    return status.isFile() && status.size <= mostBytes ? readFileSync(file) : 'no file';
+  } catch {
+    return null;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Deletes a file if that is possible. A folder stays. */
+function discard(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // What cannot be deleted is passed over the next time too.
+  }
+}
+
+/** The program of a file that is whole and was made for this key, or null. */
+function programIn(file: Buffer, key: string): CachedProgram | null {
+  const start = file.subarray(0, bodyAt);
+  const body = file.subarray(bodyAt);
+  if (body.length < 4 || !start.subarray(0, magic.length).equals(magic)) return null;
+  const written = start.subarray(magic.length);
+  if (!sha256(body).equals(written)) return null;
+  const tableBytes = 4 + body.readUInt32LE(0);
+  const keys = body.toString('latin1', 4, tableBytes).split('\n');
+  if (!keys.includes(key) || body.length <= tableBytes) return null;
+  return { id: written.toString('hex'), binary: body.subarray(tableBytes) };
+}
+
+function keyTable(keys: readonly string[]): Buffer {
+  const text = Buffer.from(keys.join('\n'), 'latin1');
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(text.length);
+  return Buffer.concat([length, text]);
 }
 
 /** Hash of the texts, as a file name. */

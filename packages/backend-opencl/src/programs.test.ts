@@ -1,10 +1,13 @@
 /** Programs together and alone, from disk and not: hits, damage, folders of others, writers at once, bad sources. */
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -104,6 +107,53 @@ describe.skipIf(process.platform === 'win32')('ProgramCache', () => {
     expect(readdirSync(cache.folder)).toEqual([]);
   });
 
+  it('does not trust a file under another name', () => {
+    const cache = new ProgramCache(folder());
+    const other = cacheKey(['something']);
+    cache.write([key], Uint8Array.of(1, 2, 3));
+    cache.write([other], Uint8Array.of(4, 5, 6));
+    const [a, b, between] = [`${key}.clbin`, `${other}.clbin`, 'between'].map((name) => join(cache.folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    renameSync(a, between);
+    renameSync(b, a);
+    renameSync(between, b);
+    expect([cache.read(key), cache.read(other)]).toEqual([null, null]);
+    expect(readdirSync(cache.folder)).toEqual([]);
+  });
+
+  it('passes over what is no file, without waiting for it', () => {
+    const cache = new ProgramCache(folder());
+    const path = join(cache.folder, `${key}.clbin`);
+    cache.write([key], Uint8Array.of(1, 2, 3));
+    const aside = `${cache.folder}-aside`;
+    renameSync(path, aside);
+    const puts: (() => void)[] = [
+      () => execFileSync('mkfifo', [path]),
+      () => symlinkSync(aside, path),
+      () => symlinkSync('/dev/zero', path),
+    ];
+    // Whoever may make devices tries one that never ends.
+    if (spawnSync('mknod', [`${aside}-zero`, 'c', '1', '5']).status === 0)
+      puts.push(() => execFileSync('mknod', [path, 'c', '1', '5']));
+    for (const put of puts) {
+      put();
+      expect(cache.read(key)).toBeNull();
+      expect(readdirSync(cache.folder)).toEqual([]);
+      cache.write([key], Uint8Array.of(4));
+      expect([...cache.read(key)!.binary]).toEqual([4]);
+      cache.remove(key);
+    }
+    expect(readFileSync(aside).length).toBeGreaterThan(3);
+    mkdirSync(path);
+    expect(cache.read(key)).toBeNull();
+    cache.remove(key);
+    cache.write([key], Uint8Array.of(4));
+    expect(readdirSync(cache.folder)).toEqual([`${key}.clbin`]);
+  });
+
   it('leaves folders alone that others may write or that are none', () => {
     const open = folder();
     expect(new ProgramCache(open).refused).toBeNull();
@@ -162,6 +212,25 @@ describe.skipIf(!hasDevice())('programs on disk', () => {
     const another = make(cache);
     expect(run(another, 1)).toEqual([1, 1, 1, 1]);
     expect(another.builds).toEqual({ compiled: 1, fromDisk: 0 });
+  });
+
+  it('are compiled again where two files were exchanged', () => {
+    const cache = folder();
+    run(make(cache), 1);
+    run(make(cache), 2);
+    const [a, b] = readdirSync(cache).map((name) => join(cache, name)) as [string, string];
+    renameSync(a, `${cache}-a`);
+    renameSync(b, a);
+    renameSync(`${cache}-a`, b);
+    for (const [compiled, fromDisk] of [
+      [2, 0],
+      [0, 2],
+    ]) {
+      const engine = make(cache);
+      expect(run(engine, 1)).toEqual([1, 1, 1, 1]);
+      expect(run(engine, 2)).toEqual([2, 2, 2, 2]);
+      expect(engine.builds).toEqual({ compiled, fromDisk });
+    }
   });
 
   it('are written by many at once', async () => {

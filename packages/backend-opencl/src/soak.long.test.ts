@@ -63,6 +63,13 @@ describe.skipIf(!hasDevice())('OpenCL, long', () => {
     const options = 'detect_leaks=0:use_sigaltstack=0';
     expect(run('endings', ['40'], { ...sanitized(), ASAN_OPTIONS: options })).not.toMatch(/Sanitizer/);
   });
+
+  it.skipIf(!hasGcc)('bad calls under AddressSanitizer: no errors', () => {
+    const options = 'detect_leaks=0:use_sigaltstack=0';
+    const output = run('hostile', ['50000', '2'], { ...sanitized(), ASAN_OPTIONS: options });
+    expect(output).toMatch(/every bad call was refused/);
+    expect(output).not.toMatch(/Sanitizer/);
+  });
 });
 
 describe.skipIf(!existsSync(oclgrind))('OpenCL under Oclgrind', () => {

@@ -14,7 +14,7 @@ interface NodeFiles {
     readFile(path: string, encoding: 'utf8'): Promise<string>;
     writeFile(path: string, text: string, options: { mode: number; flag: string }): Promise<void>;
     mkdir(path: string, options: { mode: number }): Promise<unknown>;
-    lstat(path: string): Promise<{ readonly uid: number; readonly mode: number }>;
+    lstat(path: string): Promise<{ readonly uid: number; readonly mode: number; isFile(): boolean }>;
     rename(from: string, to: string): Promise<void>;
     rm(path: string, options: { force: boolean }): Promise<void>;
   };
@@ -59,8 +59,11 @@ export function fileStore(folder?: string): TuningStore | null {
       return null;
     }
   };
+  // A pipe or a device would be waited for.
+  const read = async (path: string): Promise<string | null> =>
+    (await fs.lstat(path)).isFile() ? await fs.readFile(path, 'utf8') : null;
   return {
-    load: (key) => attempt(() => fs.readFile(`${base}/${fileName(key)}`, 'utf8')),
+    load: (key) => attempt(() => read(`${base}/${fileName(key)}`)),
     save: async (key, value) => {
       const target = `${base}/${fileName(key)}`;
       // Threads of Node share the process's number.
