@@ -5,7 +5,8 @@
  * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
  * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
  * with --all every different failure is printed as it is found, unshrunk;
- * --trace keeps the program that runs in a file, should the process end with it. Exit code 1 if something failed.
+ * --trace keeps the program that runs in a file, should the process end with it. The last line is `N passed, N failed, N skipped`, and
+ * the exit code 1 if something failed.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -16,7 +17,7 @@ import { Choices } from '../packages/conformance/dist/fuzz/choices.js';
 import { checkRefusal } from '../packages/conformance/dist/fuzz/refusals.js';
 import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate.js';
 import { printProgram } from '../packages/conformance/dist/fuzz/program.js';
-import { makeEngine } from '../packages/conformance/dist/engines.js';
+import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
 import { setEngine } from '@polygrad/core';
 import { createReferenceEngine } from '@polygrad/core/testing';
 import { checkTraining } from './fuzz/trainings.mjs';
@@ -38,7 +39,9 @@ const { values } = parseArgs({
 const made = await makeEngine(values.engine, { threads: Number(values.threads) });
 if ('missing' in made) {
   console.log(`SKIPPED engine ${values.engine}: ${made.missing}`);
-  process.exit(0);
+  const missed = isRequired(values.engine);
+  console.log(missed ? '0 passed, 1 failed, 0 skipped' : '0 passed, 0 failed, 1 skipped');
+  process.exit(missed ? 2 : 0);
 }
 await setEngine(made.engine);
 const rejected = [];
@@ -111,5 +114,8 @@ console.log(
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,
 );
-process.exitCode = result.failed ? 1 : 0;
+const failed = values.all ? [...seen.values()].reduce((sum, n) => sum + n, 0) : Number(result.failed);
+if (failed > 0) console.log(`FAILED ${values.kind} on ${values.engine}, seed ${result.seed}`);
+console.log(`${result.numRuns - failed} passed, ${failed} failed, 0 skipped`);
+process.exitCode = failed > 0 ? 1 : 0;
 made.engine.dispose();

@@ -22,7 +22,7 @@ const commands = {
   bench: { target: 'apps/bench/dist/main.js', inBrowser: 'apps/bench/page/main.mjs', build: true },
   playground: { target: 'apps/playground/dist/serve.js', build: true },
   test: { target: 'tooling/test.mjs', build: false },
-  'test:long': { target: 'tooling/test.mjs', build: false, args: ['--long'] },
+  'test:long': { target: 'tooling/long.mjs', build: true },
   build: { build: true },
   setup: { build: true },
 };
@@ -50,7 +50,7 @@ function main([name, ...args]) {
     return 2;
   }
   const env = ['conformance', 'fuzz'].includes(name) && target === command.target ? deviceEnvironment() : {};
-  return becomeNode(join(root, target), [...(command.args ?? []), ...args], { env });
+  return becomeNode(join(root, target), args, { env });
 }
 
 process.exitCode = await main(process.argv.slice(2));

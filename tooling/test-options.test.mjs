@@ -9,7 +9,7 @@ const names = (...args) => {
 
 it('takes the steps that are named, and refuses what it does not know', () => {
   expect(names('--only', 'lint,types')).toEqual(['types', 'lint']);
-  expect(names('--long').length).toBe(names().length);
+  expect(names('--long')).toMatch(/--long/);
   expect(names('--only', 'lint,nothing')).toBe("--only: no step 'nothing'");
   expect(names('--only', '')).toBe("--only: no step ''");
   expect(names('--only')).toMatch(/--only/);

@@ -1,121 +1,53 @@
 /**
  * `npm test`: everything that must hold, as a list of steps, ending in `N passed, N failed, N skipped`.
  *
- * Options: `--long` adds the files named *.long.test.ts and sets POLYGRAD_LONG=1 for the conformance suite; `--only a,b`
- * runs only the named steps. POLYGRAD_REQUIRE names engines, and `browser` for Chromium (comma-separated), that must be
+ * `--only a,b` runs only the named steps. POLYGRAD_REQUIRE names engines, and `browser` for Chromium (comma-separated), that must be
  * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test. Conformance runs and the
  * check of packages, which leave a processor idle much of the time, share the processors at the end.
  */
-import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkImports } from './check-imports.mjs';
 import { deviceEnvironment } from './devices/environment.mjs';
 import { checkExamples } from './doc-examples.mjs';
+import { conformanceCommand, conformanceName, engines, isThere, required } from './engines.mjs';
+import { closingLine, counts, one, runShown, totalsOf, vitestTotals } from './running.mjs';
 import { build, root, runNode } from './workspace.mjs';
 
 const bin = (path) => join(root, 'node_modules', path);
 const say = (text) => process.stdout.write(`${text}\n`);
-/** Totals as the commands that tests call print them last: `N passed, N failed, N skipped`. */
-const totalsOf = (output) => {
-  const totals = [...output.matchAll(/^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\s*$/gm)].at(-1);
-  return totals?.slice(1).map((n) => Number(n ?? 0));
-};
-const counts = (passed, failed, skipped = 0, note = '') => ({ passed, failed, skipped, note });
-const one = (good, note) => counts(good ? 1 : 0, good ? 0 : 1, 0, note);
-
 /** Names of tests that failed, said once more at the end, where a reader looks first. */
 const failures = [];
 
-/** Runs a Node program, its output given to `show`; resolves with its exit code and what it wrote to stdout. */
-function runShown(script, args, env, show) {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [script, ...args], {
-      cwd: root,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      output += text;
-      show(text);
-    });
-    child.on('close', (code) => resolve({ code: code ?? 1, output }));
-  });
-}
-
-/** Runs vitest on one kind of tests (see vitest.config.ts) and reads its totals. */
-function vitest(kind) {
-  const report = join(root, '.cache', `vitest-${kind}.json`);
+/** Runs the unit tests and reads their totals. */
+function unitTests() {
+  const report = join(root, '.cache', 'vitest-unit.json');
   mkdirSync(join(root, '.cache'), { recursive: true });
   rmSync(report, { force: true });
   const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, '--silent=passed-only'];
-  const code = runNode(bin('vitest/vitest.mjs'), args, { env: { POLYGRAD_TESTS: kind } });
-  if (!existsSync(report)) return one(code === 0, 'no report');
-  const { testResults, ...totals } = JSON.parse(readFileSync(report, 'utf8'));
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = totals;
-  for (const { name, status, message, assertionResults } of testResults) {
-    const broken = assertionResults.filter((test) => test.status === 'failed');
-    const file = relative(root, name);
-    for (const { fullName, failureMessages } of broken)
-      failures.push(`${file}: ${fullName}: ${failureMessages[0]?.split('\n')[0] ?? ''}`);
-    if (status === 'failed' && broken.length === 0) failures.push(`${file}: ${message.split('\n')[0]}`);
-  }
-  const failed = code !== 0 && numFailedTests === 0 ? 1 : numFailedTests;
-  return counts(numPassedTests, failed, numPendingTests + numTodoTests);
+  const code = runNode(bin('vitest/vitest.mjs'), args, { env: { POLYGRAD_TESTS: 'unit' } });
+  const { failures: broken, ...totals } = vitestTotals(report, code);
+  failures.push(...broken);
+  return totals;
 }
 
-/**
- * Engines the conformance suite runs on. An engine without its package is not there yet and not counted. Where compiling is slow,
- * or a case is (groups of threads on the interpreter), or where another run has the same programs (the interpreter, and one thread of the
- * CPU engine, beside two threads), `sample` runs one of so many cases; `--long` runs all of them. `browser` means in Chromium, with these options.
- */
-const engines = [
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2 },
-  { engine: 'reference', folder: 'packages/core', sample: 2 },
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 3 },
-  { engine: 'reference-simt', folder: 'packages/core', sample: 31 },
-  { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301 },
-  { engine: 'reference-limited', folder: 'packages/backend-cpu', threads: 1, sample: 31 },
-  { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 29 },
-  { engine: 'cpu', folder: 'packages/backend-cpu', browser: ['--isolated', '--worker'], sample: 31 },
-  { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 61 },
-  { engine: 'webgpu', folder: 'packages/backend-webgpu', browser: ['--worker'], sample: 201 },
-  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 271 },
-  { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 421 },
-  { engine: 'cuda', folder: 'packages/backend-cuda' },
-];
-/** These need nothing but this machine's processor, so they are always required. */
-const required = new Set([
-  'reference',
-  'reference-simt',
-  'reference-subgroups-8',
-  'reference-limited',
-  'cpu',
-  ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean),
-]);
-
-function conformance({ engine, folder, threads, sample, browser }, long) {
-  const place = browser === undefined ? '' : ` browser${browser.join('').replaceAll('--', ' ')}`;
-  const name = `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}${place}`;
+/** A sample of the conformance suite on an engine. */
+function conformance(entry) {
+  const { browser, sample } = entry;
+  const name = conformanceName(entry);
   const run = async (show) => {
-    const cli = join(
-      root,
-      browser === undefined ? 'packages/conformance/dist/cli.js' : 'tooling/browser/conformance.mjs',
-    );
+    const { script, args } = conformanceCommand(entry);
+    const cli = join(root, script);
     if (!existsSync(cli)) return one(false, 'the conformance command is not there');
-    const args = ['--engine', engine, ...(threads === undefined ? [] : ['--threads', String(threads)])];
-    if (browser !== undefined) args.push('--browser', ...browser);
-    if (sample !== undefined && !long) args.push('--sample', String(sample));
+    if (sample !== undefined) args.push('--sample', String(sample));
     const env = {
       ...(browser === undefined ? deviceEnvironment() : {}),
       POLYGRAD_REQUIRE: [...required].join(','),
-      ...(long ? { POLYGRAD_LONG: '1' } : {}),
     };
-    const { code, output } = await runShown(cli, args, env, show);
+    const { code, output } = await runShown(cli, args, show, { env });
     const totals = totalsOf(output);
     for (const [line] of output.matchAll(/^FAILED .*$/gm)) failures.push(`${name}: ${line}`);
     if (totals !== undefined) {
@@ -125,10 +57,10 @@ function conformance({ engine, folder, threads, sample, browser }, long) {
     }
     return one(false, `exit code ${code}, without totals`);
   };
-  return existsSync(join(root, folder)) || required.has(engine) ? [{ name, run, shares: true }] : [];
+  return { name, run, shares: true };
 }
 
-function steps(long) {
+function steps() {
   return [
     { name: 'types', run: () => one(build('tsconfig.json') === 0) },
     {
@@ -144,7 +76,7 @@ function steps(long) {
         return one(violations.length === 0, `${files} files`);
       },
     },
-    { name: 'unit', run: () => vitest(long ? 'long' : 'unit') },
+    { name: 'unit', run: unitTests },
     {
       name: 'examples',
       run: async () => {
@@ -160,12 +92,12 @@ function steps(long) {
       name: 'pack',
       shares: true,
       run: async (show) => {
-        const { code, output } = await runShown(join(root, 'tooling/pack-test.mjs'), [], {}, show);
+        const { code, output } = await runShown(join(root, 'tooling/pack-test.mjs'), [], show);
         const totals = totalsOf(output);
         return totals === undefined ? one(false, `exit code ${code}, without totals`) : counts(...totals);
       },
     },
-    ...engines.flatMap((entry) => conformance(entry, long)),
+    ...engines.filter(isThere).map(conformance),
   ];
 }
 
@@ -173,11 +105,11 @@ function steps(long) {
 export function stepsFor(args) {
   let values;
   try {
-    ({ values } = parseArgs({ args, options: { long: { type: 'boolean' }, only: { type: 'string' } } }));
+    ({ values } = parseArgs({ args, options: { only: { type: 'string' } } }));
   } catch (error) {
     return error.message.split(/\.\s/)[0];
   }
-  const all = steps(values.long ?? false);
+  const all = steps();
   if (values.only === undefined) return all;
   const words = values.only.split(',');
   const unknown = words.find((word) => word === '' || !all.some(({ name }) => name.startsWith(word)));
@@ -188,8 +120,8 @@ export function stepsFor(args) {
 async function main(args) {
   const chosen = stepsFor(args);
   if (typeof chosen === 'string') {
-    const names = steps(false).map(({ name }) => name);
-    process.stderr.write(`${chosen}; options are --long and --only with steps of: ${names.join(', ')}\n`);
+    const names = steps().map(({ name }) => name);
+    process.stderr.write(`${chosen}; the option is --only with steps of: ${names.join(', ')}\n`);
     return 2;
   }
   const rows = [];
@@ -220,7 +152,7 @@ async function main(args) {
         `  passed: ${passed}  failed: ${failed}  skipped: ${skipped}${note ? `  (${note})` : ''}`,
     );
   for (const failure of failures) say(`failed: ${failure}`);
-  say(`\n${total('passed')} passed, ${total('failed')} failed, ${total('skipped')} skipped`);
+  say(`\n${closingLine({ passed: total('passed'), failed: total('failed'), skipped: total('skipped') })}`);
   return total('failed') > 0 ? 1 : 0;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `npm run conformance -- --browser --engine NAME [--isolated] [--worker] [--threads N] [--sample N] [--filter TEXT] [--json FILE]`
+ * `npm run conformance -- --browser --engine NAME [--isolated] [--worker] [--threads N] [--sample N] [--slice K/N] [--filter TEXT] [--json FILE]`
  *
  * The conformance suite in headless Chromium, out of a minified bundle, with the output and the exit codes of the command for Node.
  * `--isolated` serves the page so that threads may share memory; `--worker` runs the suite in a module worker instead of on the
@@ -15,7 +15,7 @@ import { inPage } from './page.mjs';
 import { isolation } from './server.mjs';
 
 const engineNames = ['cpu', 'webgpu'];
-const usage = `usage: conformance --browser --engine ${engineNames.join('|')} [--isolated] [--worker] [--threads N] [--sample N] [--filter TEXT] [--json FILE] [--verbose]`;
+const usage = `usage: conformance --browser --engine ${engineNames.join('|')} [--isolated] [--worker] [--threads N] [--sample N] [--slice K/N] [--filter TEXT] [--json FILE] [--verbose]`;
 
 // Run in the page; texts, because functions would be rewritten by test runners.
 const onMainThread = (options) =>
@@ -35,7 +35,7 @@ const inWorker = (options) => `new Promise((resolve, reject) => {
 /**
  * Runs the suite in a browser.
  *
- * @param options `engine`, `isolated`, `worker`, `threads`, `sample`, `filter`, `long`
+ * @param options `engine`, `isolated`, `worker`, `threads`, `sample`, `slice`, `filter`, `long`
  * @param onResult called with each outcome
  * @returns what `runConformance` returns, and `errors`: what the page reported that no case caught
  */
@@ -74,7 +74,7 @@ function readArguments(args) {
   const { values } = parseArgs({
     args,
     options: {
-      ...{ engine: text, threads: text, sample: text, filter: text, json: text },
+      ...{ engine: text, threads: text, sample: text, slice: text, filter: text, json: text },
       ...{ browser: flag, isolated: flag, worker: flag, verbose: flag, help: flag },
     },
   });
@@ -87,9 +87,13 @@ function readArguments(args) {
   for (const [name, value] of Object.entries(numbers))
     if (!Number.isInteger(value) || value < 1)
       throw new Error(`--${name} is ${values[name]}; give a whole number of at least 1`);
+  const slice = (values.slice ?? '1/1').split('/').map(Number);
+  const [k, n] = slice;
+  if (slice.length !== 2 || !slice.every(Number.isInteger) || k < 1 || k > n)
+    throw new Error(`--slice is ${values.slice}; give two whole numbers, as in 2/8: the second of eight parts`);
   if (values.json !== undefined && !existsSync(dirname(values.json)))
     throw new Error(`--json ${values.json} cannot be written: there is no such folder`);
-  return { ...values, ...numbers };
+  return { ...values, ...numbers, slice };
 }
 
 /** Says why nothing was run; the exit code. */
@@ -116,21 +120,25 @@ async function main(args) {
     console.log(usage);
     return 0;
   }
-  const { engine, isolated, worker, threads, sample = 1, filter, json, verbose } = values;
+  const { engine, isolated, worker, threads, sample = 1, slice, filter, json, verbose } = values;
   const path = findChromium();
   if (path === null) return skip(engine, 'no Chromium here; `bash tooling/devices/install.sh browser` installs it');
   const started = performance.now();
   const long = process.env.POLYGRAD_LONG === '1';
-  const report = await runInBrowser({ path, engine, isolated, worker, threads, sample, filter, long }, (result) => {
-    const { name, outcome, detail } = result;
-    if (outcome === 'failed') console.log(`FAILED ${name}\n  ${detail}`);
-    else if (verbose) console.log(`${outcome} ${name}${detail && ` (${detail})`}`);
-  });
+  const report = await runInBrowser(
+    { path, engine, isolated, worker, threads, sample, slice, filter, long },
+    (result) => {
+      const { name, outcome, detail } = result;
+      if (outcome === 'failed') console.log(`FAILED ${name}\n  ${detail}`);
+      else if (verbose) console.log(`${outcome} ${name}${detail && ` (${detail})`}`);
+    },
+  );
   if (report.missing !== undefined) return skip(engine, report.missing);
   const reasons = report.results.filter(({ outcome }) => outcome === 'skipped').map(({ detail }) => detail);
   for (const reason of new Set(reasons))
     console.log(`SKIPPED ${reasons.filter((other) => other === reason).length}: ${reason}`);
-  if (report.leftOut > 0) console.log(`sample: one of every ${sample} cases was run, ${report.leftOut} were left out`);
+  if (report.leftOut > 0)
+    console.log(`part ${slice.join('/')}, one of every ${sample} cases was run, ${report.leftOut} were left out`);
   for (const error of report.errors) console.log(`FAILED without a case: ${error}`);
   const where = `${isolated ? 'isolated' : 'plain'} page, ${worker ? 'module worker' : 'main thread'}`;
   const seconds = ((performance.now() - started) / 1000).toFixed(1);

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it, vi } from 'vitest';
+import { createReferenceEngine } from '@polygrad/core/testing';
 import { conformance } from './cli-command.ts';
+import { runConformance } from './run.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -22,6 +24,10 @@ it('refuses bad arguments, also of engines, before anything is run', async () =>
     [['--engine', 'abacus'], /--engine is abacus/],
     [['--engine', 'cpu', '--threads', '0'], /--threads is 0/],
     [['--engine', 'cpu', '--threads', '100'], /\[cpu\] bad threads: 100; must be a whole number from 1 to 64/],
+    [['--engine', 'reference', '--slice', '0/4'], /--slice is 0\/4; give two whole numbers/],
+    [['--engine', 'reference', '--slice', '5/4'], /--slice is 5\/4/],
+    [['--engine', 'reference', '--slice', '3'], /--slice is 3/],
+    [['--engine', 'reference', '--slice', '1/2/3'], /--slice is 1\/2\/3/],
     [['--engine', 'reference', '--threads', '2'], /2 threads for reference: only the engine cpu has them/],
     [['--engine', 'reference', '--filter', 'zzz'], /no case has 'zzz' in its name/],
     // Below a file, where nobody can have made a folder.
@@ -47,4 +53,24 @@ it('an engine that is not there is skipped, or has failed where it is required',
   const required = await run('--engine', 'opencl-simt', '--json', join(tmpdir(), 'never-written.json'));
   expect(required.last).toBe('0 passed, 1 failed, 0 skipped');
   expect([required.code, required.errors]).toEqual([2, 'conformance: POLYGRAD_REQUIRE asks for opencl-simt']);
+});
+
+it('parts of the suite are all of it together, and none of it twice', async () => {
+  const engine = createReferenceEngine();
+  const names = async (slice?: readonly [number, number]): Promise<string[]> => {
+    const { results, leftOut, passed } = await runConformance({
+      engine,
+      filter: 'isNaN',
+      goldens: null,
+      ...(slice === undefined ? {} : { slice }),
+    });
+    expect(passed).toBe(results.length);
+    expect(leftOut).toBe(slice === undefined ? 0 : all.length - results.length);
+    return results.map(({ name }) => name);
+  };
+  const all: string[] = await names();
+  const parts = [await names([1, 2]), await names([2, 2])];
+  for (const part of parts) expect(part.length).toBeGreaterThan(0);
+  expect(parts.flat().sort()).toEqual([...all].sort());
+  await expect(runConformance({ engine, slice: [4, 3] })).rejects.toThrow('[conformance] slice is 4/3; give two');
 });

@@ -5,9 +5,9 @@ import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { engineNames, isRequired, makeEngine } from './engines.ts';
-import { runConformance } from './run.ts';
+import { isSlice, runConformance } from './run.ts';
 
-const usage = `usage: conformance --engine ${engineNames.join('|')} [--threads N] [--sample N] [--filter TEXT] [--json FILE] [--verbose]`;
+const usage = `usage: conformance --engine ${engineNames.join('|')} [--threads N] [--sample N] [--slice K/N] [--filter TEXT] [--json FILE] [--verbose]`;
 
 /** Where the command writes, line by line. */
 export interface Lines {
@@ -37,7 +37,7 @@ export async function conformance(args: readonly string[], { out, error: complai
     end(0, 0, 0);
     return 2;
   };
-  let values: Partial<Record<'engine' | 'threads' | 'sample' | 'filter' | 'json', string>> & {
+  let values: Partial<Record<'engine' | 'threads' | 'sample' | 'slice' | 'filter' | 'json', string>> & {
     verbose?: boolean;
     help?: boolean;
   };
@@ -48,6 +48,7 @@ export async function conformance(args: readonly string[], { out, error: complai
         engine: { type: 'string' },
         threads: { type: 'string' },
         sample: { type: 'string' },
+        slice: { type: 'string' },
         filter: { type: 'string' },
         json: { type: 'string' },
         verbose: { type: 'boolean' },
@@ -72,6 +73,9 @@ export async function conformance(args: readonly string[], { out, error: complai
     return refuse(`--${option} is ${value}; give a whole number of at least 1`);
   }
   const { json, filter } = values;
+  const slice = (values.slice ?? '1/1').split('/').map(Number);
+  if (slice.length !== 2 || !isSlice(slice))
+    return refuse(`--slice is ${values.slice}; give two whole numbers, as in 2/8: the second of eight parts`);
   const unwritable = json === undefined ? null : obstacle(json);
   if (unwritable !== null) return refuse(`--json ${json} cannot be written: ${unwritable}`);
   let made: Awaited<ReturnType<typeof makeEngine>>;
@@ -92,6 +96,7 @@ export async function conformance(args: readonly string[], { out, error: complai
     ...made,
     long: process.env.POLYGRAD_LONG === '1',
     sample,
+    slice: slice as [number, number],
     ...(filter === undefined ? {} : { filter }),
     onResult: ({ name: test, outcome, detail }) => {
       if (outcome === 'failed') out(`FAILED ${test}\n  ${detail}`);
@@ -101,7 +106,10 @@ export async function conformance(args: readonly string[], { out, error: complai
   for (const reason of new Set(report.results.filter((r) => r.outcome === 'skipped').map((r) => r.detail))) {
     out(`SKIPPED ${report.results.filter((r) => r.outcome === 'skipped' && r.detail === reason).length}: ${reason}`);
   }
-  if (report.leftOut > 0) out(`sample: one of every ${sample} cases was run, ${report.leftOut} were left out`);
+  if (report.leftOut > 0) {
+    const part = values.slice === undefined ? '' : `part ${values.slice}, `;
+    out(`${part}one of every ${sample} cases was run, ${report.leftOut} were left out`);
+  }
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   out(`conformance of ${report.engine} (${report.device}) in ${seconds} s`);
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(report, null, 1)}\n`);

@@ -32,6 +32,8 @@ export interface ConformanceOptions {
   readonly long?: boolean;
   /** Of every `sample` successive cases one is run, the same one each time; for engines that compile slowly. Default 1: all. */
   readonly sample?: number;
+  /** `[k, n]`: the k-th of n parts (from 1) that together are everything, for engines on which everything takes hours. */
+  readonly slice?: readonly [number, number];
   /** Only cases whose name contains this text. */
   readonly filter?: string;
   readonly onResult?: (result: CaseResult) => void;
@@ -43,7 +45,7 @@ export interface ConformanceReport {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
-  /** Cases that a `sample` left out. */
+  /** Cases that a `sample` or `slice` left out. */
   readonly leftOut: number;
   readonly results: readonly CaseResult[];
 }
@@ -59,9 +61,13 @@ export interface ConformanceReport {
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
   const { engine, skip = [], tolerances, filter, onResult, goldens = packagedGoldens() } = options;
-  const { long = false, sample = 1 } = options;
+  const { long = false, sample = 1, slice = [1, 1] } = options;
   if (!Number.isInteger(sample) || sample < 1)
     throw new RangeError(`[conformance] sample is ${sample}; give a whole number of at least 1 (1: all cases)`);
+  if (!isSlice(slice))
+    throw new RangeError(
+      `[conformance] slice is ${slice.join('/')}; give two whole numbers, as in 2/8: the second of eight`,
+    );
   await setEngine(asyncOnly(engine));
   const target: Target = {
     holds: (dtype: DType) => engine.caps.dtypes.has(dtype) || cpuCaps()?.dtypes.has(dtype) === true,
@@ -73,7 +79,11 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   let seen = 0;
   for (const item of allCases(target, goldens === null ? null : await readGoldens(goldens), long)) {
     if (filter && !item.name.includes(filter)) continue;
-    if (!inSample(seen++, sample)) continue;
+    if (!inSlice(seen, slice) || !inSample(seen, sample)) {
+      seen++;
+      continue;
+    }
+    seen++;
     const result = await runCase(item, skip);
     results.push(result);
     onResult?.(result);
@@ -88,6 +98,19 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     leftOut: seen - results.length,
     results,
   };
+}
+
+/** Successive cases in one part of the suite: neighbours have kernels in common, which are compiled once. */
+const blockOfSlice = 32;
+
+/** True for two whole numbers, the first from 1 to the second. */
+export function isSlice([k, n]: readonly number[]): boolean {
+  return Number.isInteger(k) && Number.isInteger(n) && (k as number) >= 1 && (k as number) <= (n as number);
+}
+
+/** True for positions of the k-th of n parts: every n-th block. */
+function inSlice(position: number, [k, n]: readonly [number, number]): boolean {
+  return Math.floor(position / blockOfSlice) % n === k - 1;
 }
 
 /**

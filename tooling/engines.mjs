@@ -1,0 +1,73 @@
+/**
+ * Engines the conformance suite runs on: a sample of its cases in `npm test`, all of them in `npm run test:long`.
+ */
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './workspace.mjs';
+
+/**
+ * An engine without its package (`folder`) is not there yet and not counted. Where compiling is slow, or a case is (groups of threads on
+ * the interpreter), or where another run has the same programs (the interpreter, and one thread of the CPU engine, beside two threads),
+ * `sample` runs one of so many cases. `browser` means in Chromium, with these options. `whole` says in how many parts the long tests run
+ * all cases, and how many minutes a part takes about.
+ */
+export const engines = [
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, whole: { parts: 1, minutes: 8 } },
+  { engine: 'reference', folder: 'packages/core', sample: 2, whole: { parts: 1, minutes: 8 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 3, whole: { parts: 1, minutes: 8 } },
+  { engine: 'reference-simt', folder: 'packages/core', sample: 31, whole: { parts: 8, minutes: 8 } },
+  { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 16, minutes: 8 } },
+  {
+    engine: 'reference-limited',
+    folder: 'packages/backend-cpu',
+    threads: 1,
+    sample: 31,
+    whole: { parts: 2, minutes: 8 },
+  },
+  { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 29, whole: { parts: 1, minutes: 10 } },
+  {
+    engine: 'cpu',
+    folder: 'packages/backend-cpu',
+    browser: ['--isolated', '--worker'],
+    sample: 31,
+    whole: { parts: 1, minutes: 10 },
+  },
+  { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 61, whole: { parts: 6, minutes: 3 } },
+  {
+    engine: 'webgpu',
+    folder: 'packages/backend-webgpu',
+    browser: ['--worker'],
+    sample: 201,
+    whole: { parts: 24, minutes: 8 },
+  },
+  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 271, whole: { parts: 40, minutes: 8 } },
+  { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 421, whole: { parts: 60, minutes: 8 } },
+  { engine: 'cuda', folder: 'packages/backend-cuda', whole: { parts: 1, minutes: 10 } },
+];
+
+/** These need nothing but this machine's processor, so they are always required, beside those that POLYGRAD_REQUIRE names. */
+export const required = new Set([
+  'reference',
+  'reference-simt',
+  'reference-subgroups-8',
+  'reference-limited',
+  'cpu',
+  ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean),
+]);
+
+/** False for an engine whose package is not there yet. */
+export const isThere = ({ engine, folder }) => existsSync(join(root, folder)) || required.has(engine);
+
+/** How the run of an engine is called. */
+export function conformanceName({ engine, threads, browser }) {
+  const place = browser === undefined ? '' : ` browser${browser.join('').replaceAll('--', ' ')}`;
+  return `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}${place}`;
+}
+
+/** The program that runs the suite on an engine, and its arguments without `--sample` and `--slice`. */
+export function conformanceCommand({ engine, threads, browser }) {
+  const script = browser === undefined ? 'packages/conformance/dist/cli.js' : 'tooling/browser/conformance.mjs';
+  const args = ['--engine', engine, ...(threads === undefined ? [] : ['--threads', String(threads)])];
+  return { script, args: browser === undefined ? args : [...args, '--browser', ...browser] };
+}

@@ -1,0 +1,209 @@
+/** The long tests' table is complete, takes turns, keeps within its time; and what CI sums up is the sum. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { conformanceName, engines, isThere } from './engines.mjs';
+import { parts } from './long/parts.mjs';
+import { dayLines, resultLines } from './long/report.mjs';
+import { runPart, runParts } from './long/run.mjs';
+import { byCommit, longestWaiting, notePassed, passedDays } from './long/turns.mjs';
+import { plan } from './long.mjs';
+import { root } from './workspace.mjs';
+
+const folder = mkdtempSync(join(tmpdir(), 'polygrad-long-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const names = (list) => list.map(({ name }) => name);
+
+describe('the table', () => {
+  it('has every file of long tests, every test of a file that is taken apart, and every program they start', () => {
+    const { stdout } = spawnSync('git', ['ls-files', '*.long.test.ts'], { cwd: root, encoding: 'utf8' });
+    const files = new Set(parts.flatMap((part) => part.files ?? []));
+    for (const file of stdout.trim().split('\n')) expect(files).toContain(file);
+    for (const file of files) {
+      expect(existsSync(join(root, file)), file).toBe(true);
+      const patterns = parts.filter((part) => part.files?.includes(file)).map(({ only }) => only);
+      if (patterns.includes(undefined)) continue;
+      const source = readFileSync(join(root, file), 'utf8');
+      const tests = [...source.matchAll(/^\s*it(?:\.\w+\([^)]*\))*\(\s*'([^']+)'/gm)].map(([, name]) => name);
+      expect(tests.length).toBeGreaterThan(5);
+      for (const test of tests)
+        for (const name of test.includes('%s') ? ['threads', 'simt'].map((mode) => test.replace('%s', mode)) : [test])
+          expect(patterns.filter((text) => name.includes(text)).length, name).toBe(1);
+    }
+    const soak = readFileSync(join(root, 'packages/backend-opencl/src/soak.long.test.ts'), 'utf8');
+    for (const file of readdirSync(join(root, 'packages/backend-opencl/soak')))
+      if (file.endsWith('.mjs')) expect(soak).toContain(`run('${file.slice(0, -4)}'`);
+  });
+
+  it('has all of the conformance suite on every engine, in slices that are the whole', () => {
+    for (const entry of engines.filter(isThere)) {
+      const name = conformanceName(entry);
+      const own = parts.filter(
+        (part) =>
+          part.name === name || (part.name.startsWith(`${name} `) && /^ \d+\/\d+$/.test(part.name.slice(name.length))),
+      );
+      const { parts: n } = entry.whole;
+      const slices = own.map(({ args }) => args[args.indexOf('--slice') + 1]);
+      if (n > 1) expect(slices.sort()).toEqual(Array.from({ length: n }, (_, i) => `${i + 1}/${n}`).sort());
+      else expect(own.map(({ args }) => args.includes('--slice'))).toEqual([false]);
+      for (const { args, env } of own) {
+        expect(args).not.toContain('--sample');
+        expect(env.POLYGRAD_LONG).toBe('1');
+      }
+    }
+  });
+
+  it('has parts of different names that a continuous integration has the time for', () => {
+    expect(new Set(names(parts)).size).toBe(parts.length);
+    for (const { name, minutes } of parts) expect(minutes, name).toBeLessThanOrEqual(12);
+    for (const name of Object.keys(passedDays())) expect(names(parts)).toContain(name);
+  });
+});
+
+const few = ['a', 'b', 'c', 'd 1/2', 'd 2/2'].map((name) => ({ name, minutes: 10 }));
+
+describe('turns', () => {
+  it('are those of who waited longest', () => {
+    const days = { a: '2026-11-20', b: '2026-11-02', 'd 1/2': '2026-11-20' };
+    expect(names(longestWaiting(few, days))).toEqual(['c', 'd 2/2', 'b', 'a', 'd 1/2']);
+  });
+
+  it('change with the commit and with the day, where nobody keeps days', () => {
+    expect(names(byCommit(few, '00000001ffff', 0))).toEqual(['b', 'c', 'd 1/2', 'd 2/2', 'a']);
+    expect(names(byCommit(few, '00000001ffff', 3))).toEqual(['d 2/2', 'a', 'b', 'c', 'd 1/2']);
+    expect(names(byCommit(few, '', 0))).toEqual(names(few));
+    const starts = new Set(Array.from({ length: 200 }, (_, i) => byCommit(parts, 'f00dcafe', i)[0].name));
+    expect(starts.size).toBe(Math.min(200, parts.length));
+  });
+
+  it('are kept in a file, without what is no part any more', () => {
+    const path = join(folder, 'passed.json');
+    expect(passedDays(path)).toEqual({});
+    notePassed('b', '2026-11-21', ['a', 'b'], path);
+    notePassed('a', '2026-11-22', ['a', 'b'], path);
+    expect(passedDays(path)).toEqual({ a: '2026-11-22', b: '2026-11-21' });
+    notePassed('a', '2026-11-23', ['a'], path);
+    expect(passedDays(path)).toEqual({ a: '2026-11-23' });
+  });
+
+  it('are planned from the arguments', () => {
+    const at = { days: {}, commit: '00000002', day: 0 };
+    expect(plan([], at).chosen).toEqual(parts);
+    expect(names(plan(['--only', 'conformance opencl'], at).chosen)).toEqual(
+      names(parts).filter((name) => /^conformance opencl \d/.test(name)),
+    );
+    const ci = plan(['--rotate', '20', '--first', 'conformance webgpu', '--by-commit'], at);
+    const { parts: n } = engines.find(({ engine }) => engine === 'webgpu').whole;
+    expect(ci.chosen.slice(0, n).every(({ name }) => /^conformance webgpu \d/.test(name))).toBe(true);
+    expect([ci.minutes, ci.keep, names(ci.chosen).sort()]).toEqual([20, false, names(parts).sort()]);
+    for (const [args, message] of [
+      [['--only', 'nothing'], /--only: no part 'nothing'/],
+      [['--rotate', 'x'], /--rotate is 'x'/],
+      [['--rotate', ''], /--rotate is ''/],
+      [['--first', 'conformance webgpu'], /go with --rotate/],
+      [['--long'], /--long/],
+    ])
+      expect(() => plan(args, at), args.join(' ')).toThrow(message);
+  });
+});
+
+/** Runs made-up parts by a clock that is moved by hand; what was said to have passed too. */
+async function pretend(minutes, run) {
+  let clock = 0;
+  const passed = [];
+  const result = await runParts(few, {
+    minutes,
+    now: () => clock,
+    run: async (part, seconds) => {
+      const { took, ...result } = run(part.name, seconds);
+      clock += took * 60_000;
+      return { passed: 0, failed: 0, skipped: 0, note: '', failures: [], ...result };
+    },
+    say: () => undefined,
+    show: () => undefined,
+    passed: (name) => passed.push(name),
+  });
+  return { ...result, passed };
+}
+
+describe('the time for all', () => {
+  it('is kept: what does not fit is left out', async () => {
+    const { rows, left, passed } = await pretend(33, () => ({ took: 12, passed: 3 }));
+    expect(names(rows)).toEqual(['a', 'b']);
+    expect(left[0]).toEqual({ name: 'c', why: 'takes about 10 min' });
+    expect(passed).toEqual(['a', 'b']);
+    const lines = resultLines(rows, left);
+    expect(lines).toContain('left out: 2 parts of d (takes about 10 min)');
+    expect(lines.at(-1)).toBe('6 passed, 0 failed, 0 skipped');
+    expect((await pretend(0, () => ({ took: 1 }))).left.length).toBe(few.length);
+  });
+
+  it('cuts a part without failing it, but what had failed by then has failed', async () => {
+    const { rows, left, passed } = await pretend(21, (name) =>
+      name === 'a' ? { took: 10, passed: 1 } : { took: 11, cut: 'the time was over before its end' },
+    );
+    expect([names(rows), names(left), passed]).toEqual([['a'], ['b', 'c', 'd 1/2', 'd 2/2'], ['a']]);
+    expect(resultLines(rows, left).at(-1)).toBe('1 passed, 0 failed, 0 skipped');
+    const broken = await pretend(21, () => ({ took: 21, cut: 'over', failed: 1, failures: ['FAILED x'] }));
+    expect(resultLines(broken.rows, broken.left).at(-1)).toBe('0 passed, 1 failed, 0 skipped');
+    expect(resultLines(broken.rows, broken.left)).toContain('failed: a: FAILED x');
+  });
+
+  it('what is skipped has not passed', async () => {
+    expect((await pretend(99, () => ({ took: 1, skipped: 1 }))).passed).toEqual([]);
+  });
+
+  it('says of each part since when it passes', () => {
+    const lines = dayLines(few, { a: '2026-11-20', 'd 1/2': '2026-11-21' });
+    expect(lines.map((line) => line.split(/ {2,}/)[0])).toEqual(['2026-11-20', 'never', 'never', '1 of 2']);
+    const all = dayLines(few, { 'd 1/2': '2026-11-21', 'd 2/2': '2026-11-19' });
+    expect(all.at(-1)).toMatch(/^2026-11-19 {2}d +20 min in 2 parts$/);
+  });
+});
+
+describe('a part', () => {
+  const script = (text) => {
+    const path = join(folder, 'part.mjs');
+    writeFileSync(path, text);
+    return { name: 'part', minutes: 1, kind: 'program', script: path, args: [], env: { MINE: 'yes' } };
+  };
+  const quiet = () => undefined;
+
+  it('has the totals of its last line, or those of its exit code', async () => {
+    const told = script(
+      `console.log('FAILED one'); console.log(process.env.MINE, '\\n3 passed, 1 failed, 2 skipped'); process.exitCode = 1;`,
+    );
+    expect(await runPart(told, Number.POSITIVE_INFINITY, quiet)).toEqual({
+      ...{ passed: 3, failed: 1, skipped: 2, note: '', failures: ['FAILED one'] },
+    });
+    expect(await runPart(script(''), 60, quiet)).toMatchObject({ passed: 1, failed: 0 });
+    expect(await runPart(script('process.exit(3)'), 60, quiet)).toMatchObject({ passed: 0, failed: 1 });
+  });
+
+  it('is ended when the time is over, with what it started', async () => {
+    const hanging = script(
+      `import { spawn } from 'node:child_process';
+       spawn(process.execPath, ['-e', 'setInterval(() => 0, 1000)'], { stdio: 'inherit' });
+       console.log('FAILED early');
+       setInterval(() => 0, 1000);`,
+    );
+    const { cut, failed, failures } = await runPart(hanging, 3, quiet);
+    expect(cut).toBe('the time was over before its end');
+    // What it had said by then counts, if a busy machine let it come that far.
+    expect(failures.length).toBe(failed);
+  });
+});
+
+it('the sum of logs is one line, and a log without totals is a failure', () => {
+  const log = (name, text) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const total = (...files) =>
+    spawnSync(process.execPath, [join(root, 'tooling/long/total.mjs'), ...files], { encoding: 'utf8' }).stdout;
+  const one = log('one', 'text\n1 passed, 9 failed, 0 skipped\nmore\n5 passed, 0 failed, 2 skipped\n');
+  expect(total(one, log('two', '7 passed, 1 failed, 0 skipped\n'))).toBe('12 passed, 1 failed, 2 skipped\n');
+  expect(total(one, log('three', 'ended too early'))).toBe('5 passed, 1 failed, 2 skipped\n');
+});

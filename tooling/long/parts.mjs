@@ -1,0 +1,97 @@
+/**
+ * The long tests, a table of named parts. Each says how many minutes it takes about on two cores: no more than a continuous integration
+ * has left when the everyday tests are done. What is in no part is not run: `long.test.mjs` finds files and engines that are in none.
+ */
+import { deviceEnvironment } from '../devices/environment.mjs';
+import { conformanceCommand, conformanceName, engines, isThere, required } from '../engines.mjs';
+
+/** Tests of vitest: files, and of one file those whose name contains a text. */
+const vitest = (name, minutes, files, only) => ({ name, minutes, kind: 'vitest', files, only });
+
+/** A program whose last line has totals; without them its exit code counts as one test. */
+const program = (name, minutes, script, args, env = {}) => ({ name, minutes, kind: 'program', script, args, env });
+
+const core = 'packages/core/src';
+const opencl = 'packages/backend-opencl/src';
+
+/** Unit tests of random cases: new ones each time, while `npm test` has the same every day. */
+const randomFiles = ['shape/shape', 'kernel/simplify', 'kernel/axes.fuzz', 'kernel/linearize-extrema']
+  .concat(['schedule/fuzz', 'schedule/memory', 'schedule/cone'])
+  .map((path) => `${core}/${path}.test.ts`);
+
+const unit = [
+  vitest('random unit tests', 4, randomFiles),
+  vitest('accuracy over float32', 3, [`${core}/kernel/decompose.long.test.ts`]),
+  vitest('random programs', 3, ['packages/conformance/src/fuzz/fuzz.long.test.ts']),
+  vitest('printed WGSL', 8, ['packages/backend-webgpu/src/emitted.long.test.ts']),
+  vitest('printed OpenCL C', 10, [`${opencl}/emitted.long.test.ts`]),
+  vitest('CLBlast', 10, [`${opencl}/clblast.long.test.ts`]),
+];
+
+/** Texts in the names of the tests of soak.long.test.ts. */
+const soak = [
+  ['engines', 5, '200 engines, one after the other'],
+  ['allocations', 5, '10 million buffers'],
+  ['workers', 5, '100 threads of Node at once'],
+  ['endings', 5, '100 threads ended at any moment'],
+  ['writers', 2, 'many processes that write one folder'],
+  ['templates', 5, 'every template, in both modes'],
+  ['engines sanitized', 8, '200 engines under AddressSanitizer'],
+  ['endings sanitized', 8, 'threads ended at any moment under AddressSanitizer'],
+  ['Oclgrind threads', 3, 'leaves its bounds: threads'],
+  ['Oclgrind simt', 5, 'leaves its bounds: simt'],
+].map(([name, minutes, only]) => vitest(`soak ${name}`, minutes, [`${opencl}/soak.long.test.ts`], only));
+
+/** Everything on every engine, in parts. */
+const conformance = engines.filter(isThere).flatMap((entry) => {
+  const { script, args } = conformanceCommand(entry);
+  const { parts, minutes } = entry.whole;
+  const env = {
+    ...(entry.browser ? {} : deviceEnvironment()),
+    POLYGRAD_LONG: '1',
+    POLYGRAD_REQUIRE: [...required].join(),
+  };
+  // As in `npm test`: what needs no more than a processor may not be left out.
+  return Array.from({ length: parts }, (_, i) => {
+    const slice = parts === 1 ? [] : ['--slice', `${i + 1}/${parts}`];
+    const name = `${conformanceName(entry)}${parts === 1 ? '' : ` ${i + 1}/${parts}`}`;
+    return program(name, minutes, script, [...args, ...slice], env);
+  });
+});
+
+/** Random programs until the time is over, others every day. */
+const seconds = 240;
+const seed = Math.floor(Date.now() / 86_400_000);
+const fuzz = ['cpu', 'webgpu', 'opencl', 'opencl-simt', 'reference', 'reference-simt'].flatMap((engine) =>
+  ['programs', 'gradients', 'errors', 'trainings'].map((kind) =>
+    program(
+      `fuzz ${kind} ${engine}`,
+      seconds / 60 + 1,
+      'tooling/fuzz.mjs',
+      [
+        '--engine',
+        engine,
+        '--kind',
+        kind,
+        '--seed',
+        String(seed),
+        '--programs',
+        '1000000',
+        '--seconds',
+        String(seconds),
+      ],
+      deviceEnvironment(),
+    ),
+  ),
+);
+
+/** Every part, in the order in which they take turns: kinds mixed, so that neighbours are not all of one engine. */
+export const parts = mixed([unit, soak, conformance, fuzz]);
+
+/** Lists one into the other, each evenly over the whole. */
+function mixed(lists) {
+  return lists
+    .flatMap((list) => list.map((part, i) => ({ part, at: (i + 0.5) / list.length })))
+    .sort((a, b) => a.at - b.at)
+    .map(({ part }) => part);
+}
