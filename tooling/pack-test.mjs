@@ -1,6 +1,6 @@
 /**
  * Packs every public package as it would be published, checks the tarballs with publint, installs each one into an
- * empty project and uses it there: every entry imports, types resolve, and its small program in tooling/pack runs.
+ * empty project and uses it there: every entry imports, types resolve, and its small programs in tooling/pack run.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -110,10 +110,34 @@ function problemsOf(pack, tarballs, byName, work) {
     attempt(`types (${words})`, failureOf(process.execPath, [tsc, ...options], project));
   }
 
-  const program = join(root, 'tooling/pack', `${short}.mjs`);
-  if (existsSync(program)) {
-    writeFileSync(join(project, 'use.mjs'), readFileSync(program));
-    attempt('its program', failureOf(process.execPath, ['use.mjs'], project));
+  // Programs to run, and to type-check: those that begin with `// fails: TEXT` are refused with that text.
+  for (const name of readdirSync(join(root, 'tooling/pack')).filter((file) => file.startsWith(`${short}.`))) {
+    const program = readFileSync(join(root, 'tooling/pack', name), 'utf8');
+    writeFileSync(join(project, name), program);
+    if (name.endsWith('.mjs')) attempt(name, failureOf(process.execPath, [name], project));
+    if (!name.endsWith('.ts')) continue;
+    const wanted = /^\/\/ fails: (.*)$/m.exec(program)?.[1];
+    for (const [module, moduleResolution] of [
+      ['NodeNext', 'NodeNext'],
+      ['ESNext', 'Bundler'],
+    ]) {
+      const options = [
+        '--ignoreConfig',
+        '--noEmit',
+        '--strict',
+        '--target',
+        'ES2022',
+        '--lib',
+        'ES2022,DOM',
+        '--types',
+        '',
+      ];
+      options.push('--module', module, '--moduleResolution', moduleResolution, name);
+      const failure = failureOf(process.execPath, [tsc, ...options], project);
+      if (wanted === undefined) attempt(`types of ${name} (${module})`, failure);
+      else if (!failure?.includes(wanted))
+        problems.push(`types of ${name} (${module}): not refused with '${wanted}': ${failure}`);
+    }
   }
   return problems;
 }

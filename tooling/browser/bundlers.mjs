@@ -16,7 +16,8 @@ import { rollup } from 'rollup';
 import { build as vite } from 'vite';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const conditions = ['@polygrad/source', 'browser', 'import', 'default'];
+// As for a page that is published: `development` would bring methods that only say what to import.
+const conditions = ['@polygrad/source', 'production', 'browser', 'import', 'default'];
 const preserveEntrySignatures = 'allow-extension';
 const failOn = (message) => {
   throw new Error(message);

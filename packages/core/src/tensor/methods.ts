@@ -31,6 +31,12 @@ import { poolingMethods } from './methods/pooling.ts';
 import { putOnTensors } from './own-methods.ts';
 import type { Tensor } from './types.ts';
 
+declare module './types.ts' {
+  interface LoadedMethods {
+    readonly all: TensorMethods;
+  }
+}
+
 const operations: Omit<TensorMethods, 'add' | 'sub' | 'mul' | 'div'> & ThisType<Tensor> = {
   ...arithmeticMethods,
   ...logicMethods,

@@ -4,6 +4,7 @@
  *
  * Importing this file puts them in place: a side effect (named in package.json). Every entry point does.
  */
+import { putMissing } from '#missing-methods';
 import { backward } from '../autodiff/backward.ts';
 import { add, div, mul, sub } from '../ops/arithmetic.ts';
 import { TensorHandle } from './handle.ts';
@@ -85,4 +86,5 @@ export function putOnTensors(methods: object): void {
   }
 }
 
+putMissing(TensorHandle.prototype);
 putOnTensors(own);
