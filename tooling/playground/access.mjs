@@ -24,6 +24,26 @@ export function access(lab) {
     }
   });
 
+  it('has the pad near the button on a telephone, and times beside the names of kernels', async () => {
+    await visit(lab.browser, lab.site.url, async (own) => {
+      const top = async (selector) => (await own.locator(selector).boundingBox()).y;
+      await own.setViewportSize({ width: 390, height: 844 });
+      await ready(own);
+      expect(await top('#training')).toBeLessThan(await top('#drawing'));
+      expect(await top('#drawing')).toBeLessThan(await top('#curves'));
+      // Pad and button together on one screen.
+      expect((await top('.pad-side')) - (await top('#train'))).toBeLessThan(844 / 2);
+      await own.click('#inspect');
+      await own.waitForSelector('[data-kernel]');
+      const time = await own.locator('#kernel-table tbody td').first().boundingBox();
+      expect(time.x + time.width).toBeLessThanOrEqual(390);
+      // Where there is room, training and curves stand beside the pad.
+      await own.setViewportSize({ width: 1280, height: 900 });
+      expect(await top('#drawing')).toBe(await top('#training'));
+      expect(await top('#curves')).toBeLessThan(await top('#samples'));
+    });
+  });
+
   it('can be used with the keyboard alone', async () => {
     await visit(lab.browser, lab.site.url, async (own) => {
       await ready(own);

@@ -1,7 +1,7 @@
 /** The engine that runs, training, drawing, the kernels of a step. */
 import { expect, it } from 'vitest';
 import { millisecondsOf, time } from '../../apps/playground/src/page/numbers.ts';
-import { draw, figure, reads, steps, stop } from './visitor.mjs';
+import { draw, figure, reads, ready, steps, stop, visit } from './visitor.mjs';
 
 /** @param lab what the tests share: see ../playground.test.mjs */
 export function training(lab) {
@@ -33,9 +33,32 @@ export function training(lab) {
     expect(await figure(page, 'accuracy')).toBeGreaterThan(95);
     for (const name of ['loss', 'epochs', 'speed']) expect(await figure(page, name)).toBeGreaterThan(0);
     expect(await page.textContent('#figure-memory')).toMatch(/MB$/);
+    // Weights of 9,098 parameters and Adam's two means of each: a curve of them would lie on the axis.
+    expect(await page.textContent('.plot-remark:not(:empty)')).toBe('between steps 109 kB');
+    expect(await page.locator('.plot[aria-label^="Memory: "]').getAttribute('aria-label')).not.toMatch(/ 0 B|; /);
     for (const title of ['Loss', 'Accuracy', 'Images per second', 'Memory']) {
       expect(await page.locator(`.plot[aria-label^="${title}: "][aria-label*=" to "] canvas`).count()).toBe(1);
     }
+  });
+
+  it('names one step, not an older one beside it', async () => {
+    await visit(lab.browser, `${lab.site.url}?layers=pool+4,+linear+16`, async (own) => {
+      await ready(own);
+      // A minute passes between two reports: what is said now and then is said.
+      await own.evaluate(() => {
+        const now = performance.now.bind(performance);
+        let late = 0;
+        performance.now = () => now() + (late += 60_000);
+      });
+      await own.click('#train');
+      await own.waitForFunction(() => /^Training: step [1-9]/.test(document.querySelector('#spoken').textContent));
+      expect(await own.textContent('#status')).toBe('Training …');
+      const { width, height } = await own.locator('#spoken').boundingBox();
+      expect(width * height).toBeLessThanOrEqual(1);
+      await stop(own);
+      expect(await own.textContent('#spoken')).toBe('');
+      expect(await own.textContent('#status')).toContain(`step ${await own.textContent('#figure-step')},`);
+    });
   });
 
   it('reads what is drawn, and test images picked by key', async () => {

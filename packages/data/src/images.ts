@@ -15,14 +15,20 @@ export interface ImageDataset extends MemoryDataset<'x' | 'y'> {
   readonly labels: HostArray<'uint8'>;
   readonly height: number;
   readonly width: number;
+  /** What `x` is normalised by, in units where black is 0 and white 1: `x = (pixel / 255 - mean) / std`. */
+  readonly mean: number;
+  readonly std: number;
   /** Number of classes. */
   readonly classes: number;
 }
 
+/** `x = (pixel / 255 - mean) / std`, as torchvision's `ToTensor` and `Normalize(mean, std)`; see `normalize` for `ToTensor` alone. */
 export interface ImageOptions {
+  /** False: `x` is `pixel / 255`, from 0 (black) to 1 (white), not standardised (default true). Without `mean` and `std`. */
+  readonly normalize?: boolean;
   /** Mean of the pixels over the training images, black being 0 and white 1 (default MNIST's, 0.1307). */
   readonly mean?: number;
-  /** Their standard deviation (default MNIST's, 0.3081). */
+  /** Their standard deviation in the same unit (default MNIST's, 0.3081). */
   readonly std?: number;
   /** Number of classes; labels must be below (default 10). */
   readonly classes?: number;
@@ -65,6 +71,8 @@ function showPixels(dataset: ImageDataset): ImageDataset {
     columns: dataset.columns,
     height: dataset.height,
     width: dataset.width,
+    mean: dataset.mean,
+    std: dataset.std,
     classes: dataset.classes,
   });
   for (const key of ['toJSON', Symbol.for('nodejs.util.inspect.custom')])
@@ -72,13 +80,30 @@ function showPixels(dataset: ImageDataset): ImageDataset {
   return dataset;
 }
 
+/** What pixels are normalised by. @throws DataError `argument` */
+function normalisation(options: ImageOptions): { mean: number; std: number } {
+  checkOptions('images', options, { normalize: 'boolean', mean: 'number', std: 'number', classes: 'number' });
+  const { normalize = true, mean, std } = options;
+  if (normalize) return { mean: mean ?? 0.1307, std: std ?? 0.3081 };
+  if (mean !== undefined || std !== undefined) {
+    throw new DataError(
+      'argument',
+      'normalize',
+      `[images] normalize is false, and ${mean === undefined ? 'std' : 'mean'} is ${mean ?? std}: leave one of the two out`,
+    );
+  }
+  return { mean: 0, std: 1 };
+}
+
 /**
- * A data set of images and labels that are in memory.
+ * A data set of images and labels that are in memory. Its `x` is standardised: `(pixel / 255 - mean) / std`, which with the defaults is
+ * -0.4242 for black and 2.8215 for white; with `normalize: false` it is `pixel / 255`.
  *
  * @param images uint8 [rows, height, width]
  * @param labels uint8 [rows], each below `options.classes`
  * @param sources what to call the two in errors
- * @throws DataError `format` for arrays of another kind, `mismatch` if counts differ or a label is no class
+ * @throws DataError `format` for arrays of another kind, `mismatch` if counts differ or a label is no class, `argument` for options that
+ *   contradict each other or have another type
  * @example
  * const images = { dtype: 'uint8', shape: [2, 1, 1], data: new Uint8Array([0, 255]) } as const;
  * const labels = { dtype: 'uint8', shape: [2], data: new Uint8Array([7, 2]) } as const;
@@ -92,8 +117,8 @@ export function imageDataset(
   options: ImageOptions = {},
   sources: { readonly images: string; readonly labels: string } = { images: 'images', labels: 'labels' },
 ): ImageDataset {
-  checkOptions('images', options, { mean: 'number', std: 'number', classes: 'number' });
-  const { mean = 0.1307, std = 0.3081, classes = 10 } = options;
+  const { mean, std } = normalisation(options);
+  const { classes = 10 } = options;
   const pixels = expectBytes(images, 3, 'images', sources.images);
   const marks = expectBytes(labels, 1, 'labels', sources.labels);
   const [rows, height, width] = pixels.shape as [number, number, number];
@@ -116,7 +141,7 @@ export function imageDataset(
     x: { array: { ...pixels, shape: [rows, 1, height, width] }, as: 'float32', mean, std },
     y: { array: marks, as: 'int32' },
   });
-  return showPixels({ ...dataset, images: pixels, labels: marks, height, width, classes });
+  return showPixels({ ...dataset, images: pixels, labels: marks, height, width, mean, std, classes });
 }
 
 /**

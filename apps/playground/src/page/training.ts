@@ -36,10 +36,7 @@ function makePlots(): Record<'loss' | 'accuracy' | 'speed' | 'memory', Plot> {
     }),
     memory: new Plot({
       title: 'Memory',
-      curves: [
-        { label: 'held', colour: '--accent' },
-        { label: 'of it in use', colour: '--second', dashed: true },
-      ],
+      curves: [{ label: 'held', colour: '--accent' }],
       range: fromZero(1e6),
       write: bytes,
     }),
@@ -56,6 +53,8 @@ export class TrainingPanel {
   readonly #rate: HTMLInputElement = byId('rate', HTMLInputElement);
   readonly #batch: HTMLSelectElement = byId('batch', HTMLSelectElement);
   readonly #status: HTMLElement = byId('status', HTMLParagraphElement);
+  /** For screen readers only: seen, it would be an older step beside the figure's. */
+  readonly #spoken: HTMLElement = byId('spoken', HTMLParagraphElement);
   readonly #progress: HTMLElement = byId('progress', HTMLParagraphElement);
   readonly #plots: ReturnType<typeof makePlots> = makePlots();
   #running = false;
@@ -121,6 +120,7 @@ export class TrainingPanel {
   say(message: string): void {
     if (this.#compiling === null) this.#status.textContent = message;
     else this.#compiling = message;
+    this.#spoken.textContent = '';
     this.#said = performance.now();
   }
 
@@ -159,7 +159,9 @@ export class TrainingPanel {
     if (loss !== null) {
       this.#figure('loss', short(loss));
       this.#plots.loss.add(step, loss);
-      this.#plots.memory.add(step, usedBytes + pooledBytes, usedBytes);
+      this.#plots.memory.add(step, usedBytes + pooledBytes);
+      // As a curve it would lie on the axis: a step's buffers are many times the network.
+      this.#plots.memory.remark(`between steps ${bytes(usedBytes)}`);
     }
     if (imagesPerSecond !== null) {
       this.#figure('speed', count(imagesPerSecond));
@@ -174,7 +176,8 @@ export class TrainingPanel {
     }
     if (progress.running !== this.#running) this.#setRunning(progress.running);
     if (this.#running && performance.now() - this.#said > SAY_EVERY) {
-      this.say(`Training: step ${count(step)}${this.#accuracyText()}.`);
+      this.#said = performance.now();
+      this.#spoken.textContent = `Training: step ${count(step)}${this.#accuracyText()}.`;
     }
   }
 

@@ -35,6 +35,7 @@ export class Plot {
   readonly #series: Series;
   readonly #box: HTMLElement;
   readonly #reading: HTMLElement;
+  readonly #remark: HTMLElement = element('span', { class: 'plot-remark' });
   #chart: uPlot | null = null;
   #drawn = false;
 
@@ -43,7 +44,14 @@ export class Plot {
     this.#series = new Series(options.curves.length);
     this.#reading = element('span', { class: 'plot-reading' });
     const keys = options.curves.length > 1 ? options.curves.map((curve) => this.#key(curve)) : [];
-    const caption = element('figcaption', {}, element('strong', {}, options.title), ...keys, this.#reading);
+    const caption = element(
+      'figcaption',
+      {},
+      element('strong', {}, options.title),
+      ...keys,
+      this.#remark,
+      this.#reading,
+    );
     this.#box = element('div', { class: 'plot', role: 'img', 'aria-label': `${options.title}: no values yet` });
     this.figure = element('figure', {}, caption, this.#box);
     new ResizeObserver(() => this.#resize()).observe(this.#box);
@@ -54,8 +62,14 @@ export class Plot {
     this.#refresh();
   }
 
+  /** A few words beside the title. */
+  remark(words: string): void {
+    this.#remark.textContent = words;
+  }
+
   clear(): void {
     this.#series.clear();
+    this.remark('');
     this.#refresh();
   }
 
@@ -142,12 +156,18 @@ export class Plot {
             width: 1.75,
             ...(dashed ? { dash: [5, 4] } : {}),
             spanGaps: gaps ?? false,
-            points: { show: false },
+            // A line needs two points; the first value is a dot.
+            points: { show: (_, i) => this.#lonely(i), size: 6 },
           }),
         ),
       ],
     };
     return new uPlot(options, this.#series.columns as uPlot.AlignedData, this.#box);
+  }
+
+  /** True for a column with one value. */
+  #lonely(column: number): boolean {
+    return this.#series.columns[column]!.filter((value) => value !== null).length === 1;
   }
 
   #width(): number {

