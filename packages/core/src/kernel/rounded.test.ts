@@ -133,6 +133,9 @@ describe('where values are rounded', () => {
     expect(kept(sum)).toBe(e.reduce('sum', hold(e.sub(x, y)), [r]));
     const product = e.reduce('sum', e.mul(x, y), [r]);
     expect(kept(product)).toBe(product);
+    expect(kept(e.sub(product, z))).toBe(e.sub(hold(product), z));
+    const power = e.reduce('prod', e.mul(x, y), [r]);
+    expect(kept(e.mul(power, z))).toBe(e.mul(hold(e.reduce('prod', hold(e.mul(x, y)), [r])), z));
   });
 
   it('engines that keep rounding by themselves have none', () => {

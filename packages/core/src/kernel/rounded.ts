@@ -3,7 +3,8 @@
  *
  * Such compilers (Mesa's and SPIRV-Tools' among them) cancel (x + 1) - 1, merge constants of sums and of products, take x - x for 0 and
  * a b + a c for a (b + c). None of their rules looks through a ROUNDED value, so one goes between every two operations that such a rule
- * could join. What is summed by a REDUCE, and MULADD of matrix products, are promised in no order and stay as they are.
+ * could join. The order in which a REDUCE brings its
+ * values together is promised nowhere, and stays free.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
@@ -21,13 +22,14 @@ function size(n: KNode): KNode {
 }
 
 function isSum(n: KNode): boolean {
-  const { op } = size(n);
-  return op === 'ADD' || op === 'SUB' || op === 'MULADD';
+  const x = size(n);
+  // Compilers write short loops out, and see the last sum of a reduction.
+  return x.op === 'REDUCE' ? x.arg.op === 'sum' : x.op === 'ADD' || x.op === 'SUB' || x.op === 'MULADD';
 }
 
 function isProduct(n: KNode): boolean {
-  const { op } = size(n);
-  return op === 'MUL' || op === 'DIV' || op === 'RECIP';
+  const x = size(n);
+  return x.op === 'REDUCE' ? x.arg.op === 'prod' : x.op === 'MUL' || x.op === 'DIV' || x.op === 'RECIP';
 }
 
 /** Two lists of factors with one in common. */
@@ -72,7 +74,8 @@ export const keepRounding: KeepRounding = (e, n) => {
       return e.binary(n.op, sums(a), sums(b));
     case 'REDUCE':
       // Added to the sum so far in one piece.
-      return n.arg.op === 'sum' ? remake(e, n, [sums(a), ...n.src.slice(1)]) : n;
+      if (n.arg.op === 'sum') return remake(e, n, [sums(a), ...n.src.slice(1)]);
+      return n.arg.op === 'prod' ? remake(e, n, [products(a), ...n.src.slice(1)]) : n;
     default:
       return n;
   }
