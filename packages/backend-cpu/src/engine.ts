@@ -5,6 +5,7 @@
  * `downloadSync` always works.
  */
 import {
+  checkAttached,
   type Binding,
   type Command,
   CompileError,
@@ -112,6 +113,7 @@ export class CpuEngine implements IEngine {
 
   upload(to: Binding, data: ArrayBufferView): void {
     this.#use('upload');
+    checkAttached('upload', 'data', data);
     this.#bytesOf(to, data.byteLength).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   }
 

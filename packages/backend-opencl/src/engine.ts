@@ -5,6 +5,7 @@
  * the event loop, unless `downloadSync` asks for it; kernels are compiled on threads too.
  */
 import {
+  checkAttached,
   type Binding,
   type Command,
   type CompiledKernel,
@@ -94,6 +95,7 @@ export class OpenClEngine implements IEngine {
 
   upload(to: Binding, data: ArrayBufferView): void {
     this.#life.use('upload');
+    checkAttached('upload', 'data', data);
     const handle = this.#memory.within(to, data.byteLength);
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     this.#call('upload', () => this.#driver.upload(handle, to.offset, bytes), data.byteLength);

@@ -5,6 +5,7 @@
  * after it; all else goes to the device's queue at once, in order.
  */
 import {
+  checkAttached,
   type Binding,
   type Command,
   type CompiledKernel,
@@ -155,6 +156,7 @@ export class WebGpuEngine implements Public {
 
   upload(to: Binding, data: ArrayBufferView): void {
     this.#trouble.check('upload');
+    checkAttached('upload', 'data', data);
     const own = insideBuffer(this.#memory, to, data.byteLength);
     let bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     // The source may change before its turn comes.

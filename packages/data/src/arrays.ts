@@ -4,7 +4,6 @@
  * Not tensors: nothing here touches a device, so data sets can be read and cut up before an engine is chosen, in
  * workers, and in programs that use another library.
  */
-
 import { DataError } from './errors.ts';
 
 /** Element types that files hold. 16-bit floats are carried as their bits. */
@@ -91,12 +90,30 @@ const CONSTRUCTORS: { readonly [D in HostDType]: HostArrayConstructor<HostData[D
   bool: Uint8Array,
 };
 
+const LOST =
+  'the data has lost its memory: 0 elements are left, for its ArrayBuffer was detached or shrunk; copy it before it is transferred';
+
+/**
+ * What is wrong with a view whose ArrayBuffer was detached (transferred, or WebAssembly memory grew) or shrunk; undefined if nothing is.
+ * Such a view says that it has no elements, as an empty one does.
+ */
+export function lostMemory(view: HostTypedArray): string | undefined {
+  if (view.length > 0) return undefined;
+  try {
+    // Methods ask for the memory, the length does not.
+    view.keys();
+    return undefined;
+  } catch {
+    return LOST;
+  }
+}
+
 /** What is wrong with an array that is to hold elements of a dtype; undefined if nothing is. */
 export function wrongArray(dtype: HostDType, data: unknown): string | undefined {
   const Constructor = CONSTRUCTORS[dtype] as (typeof CONSTRUCTORS)[HostDType] | undefined;
   if (Constructor === undefined)
     return `unknown dtype ${String(dtype)}; give one of ${Object.keys(CONSTRUCTORS).join(', ')}`;
-  if (data instanceof Constructor) return undefined;
+  if (data instanceof Constructor) return lostMemory(data as HostTypedArray);
   const kind = (data as object | undefined)?.constructor?.name ?? typeof data;
   return `${dtype} needs a ${Constructor.name}: the data is a ${kind}; convert it first`;
 }
@@ -109,13 +126,19 @@ export function wrongArray(dtype: HostDType, data: unknown): string | undefined 
 export function bytesOf(op: string, file: unknown, source: string): Uint8Array {
   // By its tag: what another realm made is as good.
   const tag = Object.prototype.toString.call(file);
-  let kind = typeof file === 'object' && file !== null ? `a ${tag.slice(8, -1)}` : String(file);
-  if (tag === '[object Uint8Array]' || tag === '[object ArrayBuffer]' || tag === '[object SharedArrayBuffer]') {
-    const buffer = tag === '[object Uint8Array]' ? (file as Uint8Array).buffer : (file as ArrayBuffer);
-    if ((buffer as { readonly detached?: boolean }).detached !== true)
-      return buffer === file ? new Uint8Array(buffer) : (file as Uint8Array);
-    kind = 'memory that was transferred away';
+  if (tag === '[object Uint8Array]') {
+    const lost = lostMemory(file as Uint8Array);
+    if (lost === undefined) return file as Uint8Array;
+    throw new DataError('argument', source, `[${op}] ${source}: ${lost}`);
   }
+  if (tag === '[object ArrayBuffer]' || tag === '[object SharedArrayBuffer]') {
+    try {
+      return new Uint8Array(file as ArrayBuffer);
+    } catch {
+      throw new DataError('argument', source, `[${op}] ${source}: ${LOST}`);
+    }
+  }
+  const kind = typeof file === 'object' && file !== null ? `a ${tag.slice(8, -1)}` : String(file);
   throw new DataError('argument', source, `[${op}] ${source} is ${kind}; give a Uint8Array or an ArrayBuffer`);
 }
 

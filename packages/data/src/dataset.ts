@@ -4,7 +4,15 @@
  * A column may be kept in a small type and delivered in another (pixels stay bytes and come out as normalised
  * float32). What order rows are asked for in, and when, is batches.ts.
  */
-import { allocateHost, HOST_BYTES, type HostArray, type HostDType, type HostTypedArray, sizeOf } from './arrays.ts';
+import {
+  allocateHost,
+  HOST_BYTES,
+  type HostArray,
+  type HostDType,
+  type HostTypedArray,
+  lostMemory,
+  sizeOf,
+} from './arrays.ts';
 import { byteMapper } from './byte-table.ts';
 import { DataError } from './errors.ts';
 
@@ -124,6 +132,17 @@ function readRows(reader: RowReader, order: Uint32Array, start: number, end: num
   return { dtype, shape: [end - start, ...rowShape], data };
 }
 
+/** Arrays stay where they are, so they may have been transferred since: rows would be zeros. */
+function checkKept(name: string, { shape, data }: HostArray): void {
+  if (data.length === sizeOf(shape)) return;
+  const left = `${data.length} of ${sizeOf(shape)} elements are left`;
+  throw new DataError(
+    'argument',
+    name,
+    `[dataset] column '${name}' has lost its memory: ${left} since the data set was made; copy what is transferred`,
+  );
+}
+
 /**
  * A data set over arrays in memory, none of which is copied.
  *
@@ -159,6 +178,8 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
   const readers: [Names, RowReader][] = names.map((name) => {
     const column = columns[name];
     const { shape, data } = column.array;
+    const lost = lostMemory(data);
+    if (lost !== undefined) throw new DataError('argument', name, `[dataset] column '${name}': ${lost}`);
     if (shape.length === 0 || size === undefined) {
       throw new DataError('argument', name, `[dataset] column '${name}' has no axis of rows: its shape is ()`);
     }
@@ -190,7 +211,10 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
     columns: names,
     gather(order, start, end, reuse) {
       const batch: Partial<Record<Names, HostArray>> = {};
-      for (const [name, reader] of readers) batch[name] = readRows(reader, order, start, end, reuse?.[name]);
+      for (const [name, reader] of readers) {
+        checkKept(name, columns[name].array);
+        batch[name] = readRows(reader, order, start, end, reuse?.[name]);
+      }
       return batch as Batch<Names>;
     },
   };

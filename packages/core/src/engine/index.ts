@@ -35,6 +35,7 @@ export {
   setEngine,
 } from './registry.ts';
 
+export { checkAttached } from '../shape/attached.ts';
 export { ArgumentError } from '../shape/errors.ts';
 export { checkFields, checkNames, numberFrom, oneOf, type OptionRule, shown } from '../shape/options.ts';
 export { showAs } from '../shape/shown-as.ts';

@@ -2,6 +2,7 @@
 import { constant, scalar } from '../graph/primitives.ts';
 import { beginOp, compose, composingDepth, opName } from '../graph/scope.ts';
 import { broadcastTo } from '../graph/primitives.ts';
+import { checkAttached } from '../shape/attached.ts';
 import { checkShape } from '../shape/axes.ts';
 import { checkDType, type DType, dtypeInfo, type TypedArray, isFloat, isInteger } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
@@ -50,7 +51,9 @@ function flatten(data: readonly NestedInput[]): { shape: number[]; values: (numb
   }
   const values: (number | boolean | bigint)[] = [];
   const visit = (item: NestedInput, depth: number): void => {
-    const isArray = Array.isArray(item) || ArrayBuffer.isView(item);
+    const isView = ArrayBuffer.isView(item);
+    if (isView) checkAttached(opName('tensor'), 'data', item);
+    const isArray = isView || Array.isArray(item);
     if (isArray !== depth < shape.length || (isArray && (item as { length: number }).length !== shape[depth])) {
       const found = isArray ? `length ${(item as { length: number }).length}` : `the value ${String(item)}`;
       throw new ShapeError(
@@ -115,7 +118,8 @@ function toHost(values: Flat, dtype: DType): TypedArray {
  *   16-bit floats are converted from numbers, but a Uint16Array is their bits, as `data()` gives them. shape: for flat data. requiresGrad: make a leaf for `backward()`
  * @returns a tensor of the data's shape, or of `shape`
  * @throws ShapeError for ragged arrays and shapes that do not fit; DTypeError for mixed values, and for numbers that an integer dtype does
- *   not hold: outside of its range, NaN or infinite. Fractions are cut off. (`cast()` saturates instead.)
+ *   not hold: outside of its range, NaN or infinite. Fractions are cut off. (`cast()` saturates instead.) ArgumentError for a view whose
+ *   ArrayBuffer was detached or shrunk
  *
  * @example
  * const x = tensor([[1, 2], [3, 4]]);
@@ -130,6 +134,7 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
   let dtype: DType;
   if (ArrayBuffer.isView(data)) {
     const typed = data as TypedArray;
+    checkAttached(opName('tensor'), 'data', typed);
     dtype = options.dtype ?? dtypeOfArray(typed);
     shape = [typed.length];
     // A Uint16Array for 16-bit floats is their bits, as data() gives them.

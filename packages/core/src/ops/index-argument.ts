@@ -4,6 +4,7 @@
  * Negative indices count from the end. Host values are checked at the call; those of a tensor cannot be seen there, and an engine
  * cannot throw from inside a kernel: what lies outside is moved to the nearest end.
  */
+import { checkAttached } from '../shape/attached.ts';
 import { makeNode } from '../graph/build.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
@@ -48,6 +49,7 @@ export function indexNode(op: string, indices: IndexLike, n: number | null): Nod
     return node;
   }
   const visit = (item: NestedInput): void => {
+    if (ArrayBuffer.isView(item)) checkAttached(op, 'index array', item);
     if (Array.isArray(item) || ArrayBuffer.isView(item)) for (const each of item as readonly NestedInput[]) visit(each);
     else if (n !== null) checkPosition(op, Number(item), n);
     else if (!Number.isInteger(Number(item)))

@@ -2,6 +2,7 @@
  * The reference engine: an IEngine over the IR interpreter. Slow, checked, and the definition of what every other engine
  * must compute.
  */
+import { checkAttached } from '../shape/attached.ts';
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
 import { CompileError } from '../engine/errors.ts';
 import { showCaps, showEngine, showKernel } from '../engine/face.ts';
@@ -135,6 +136,7 @@ export function createReferenceEngine({
     free: (buffer: EngineBuffer) => memory.free(buffer),
     upload: (to: Binding, data: ArrayBufferView) => {
       memory.check('upload');
+      checkAttached('upload', 'data', data);
       bytesOf(to).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     },
     download: async (from: Binding, into: Uint8Array) => {
