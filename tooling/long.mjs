@@ -2,7 +2,7 @@
  * `npm run test:long`: what takes too long for every day, in named parts (long/parts.mjs), ending in `N passed, N failed, N skipped`.
  *
  *   -- --list                  only prints the parts, with the day on which each passed last
- *   -- --only NAME,...         those that begin with these words
+ *   -- --only NAME,...         those with these names, or that begin with these words (soak, fuzz programs)
  *   -- --rotate MINUTES        as many as fit: those that have waited longest
  *   -- --first NAME,...        with --rotate: these before the others
  *   -- --by-commit             with --rotate: in turns from commit to commit and day to day, for where nobody commits the days
@@ -14,20 +14,23 @@ import { spawnSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parts } from './long/parts.mjs';
-import { dayLines, resultLines } from './long/report.mjs';
+import { dayLines, family, resultLines } from './long/report.mjs';
 import { runParts } from './long/run.mjs';
 import { byCommit, longestWaiting, notePassed, passedDays } from './long/turns.mjs';
 import { root } from './workspace.mjs';
 
 const say = (text) => process.stdout.write(`${text}\n`);
 
-/** Parts whose names begin with the words; throws where a word names none. */
+/** Parts with these names, all slices of them, or where there is none, those whose names begin so; throws where a word names none. */
 function named(list, option) {
   const words = list.split(',').map((word) => word.trim());
-  const fits = ({ name }, word) => name === word || name.startsWith(`${word} `);
-  const unknown = words.find((word) => word === '' || !parts.some((part) => fits(part, word)));
-  if (unknown !== undefined) throw new Error(`--${option}: no part '${unknown}'`);
-  return parts.filter((part) => words.some((word) => fits(part, word)));
+  const found = words.flatMap((word) => {
+    const own = parts.filter(({ name }) => name === word || family(name) === word);
+    const those = own.length > 0 || word === '' ? own : parts.filter(({ name }) => name.startsWith(`${word} `));
+    if (those.length === 0) throw new Error(`--${option}: no part '${word}'`);
+    return those;
+  });
+  return parts.filter((part) => found.includes(part));
 }
 
 /** What arguments ask for: parts in their order and the minutes for them, or `list`. Throws an Error that says what is wrong. */

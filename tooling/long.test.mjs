@@ -94,9 +94,16 @@ describe('turns', () => {
     expect(names(plan(['--only', 'conformance opencl'], at).chosen)).toEqual(
       names(parts).filter((name) => /^conformance opencl \d/.test(name)),
     );
+    expect(
+      names(plan(['--only', 'fuzz programs,soak writers'], at).chosen).every((name) =>
+        /^fuzz programs |^soak writers$/.test(name),
+      ),
+    ).toBe(true);
     const ci = plan(['--rotate', '20', '--first', 'conformance webgpu', '--by-commit'], at);
     const { parts: n } = engines.find(({ engine }) => engine === 'webgpu').whole;
     expect(ci.chosen.slice(0, n).every(({ name }) => /^conformance webgpu \d/.test(name))).toBe(true);
+    expect(ci.chosen.slice(n).filter(({ name }) => name.startsWith('conformance webgpu browser')).length).toBe(24);
+    expect(names(plan(['--only', 'conformance webgpu'], at).chosen).length).toBe(n);
     expect([ci.minutes, ci.keep, names(ci.chosen).sort()]).toEqual([20, false, names(parts).sort()]);
     for (const [args, message] of [
       [['--only', 'nothing'], /--only: no part 'nothing'/],

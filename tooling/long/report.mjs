@@ -2,7 +2,7 @@
 import { closingLine } from '../running.mjs';
 
 /** A name without the number of its slice, so that slices are one line. */
-const family = (name) => name.replace(/ \d+\/\d+$/, '');
+export const family = (name) => name.replace(/ \d+\/\d+$/, '');
 
 function families(list) {
   const found = new Map();

@@ -8,6 +8,7 @@ const makers = {
   tfjs: () => import('./tfjs.mjs'),
   'jax-js': () => import('./jax.mjs'),
   onnxruntime: () => import('./onnx.mjs'),
+  litert: () => import('./litert.mjs'),
 };
 
 /** Runs rows; a device that is lost meanwhile is told at once, whoever it belongs to. */

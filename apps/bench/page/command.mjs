@@ -18,7 +18,7 @@ import { installPeers, pageFiles, versions } from './files.mjs';
 import { runRows } from './rows.mjs';
 import { failures, judged, sheet } from './sheet.mjs';
 
-const allPeers = ['tfjs', 'jax-js', 'onnxruntime'];
+const allPeers = ['tfjs', 'jax-js', 'onnxruntime', 'litert'];
 const page = new URL('bench.mjs', import.meta.url);
 
 const print = (...lines) => process.stdout.write(lines.map((line) => `${line}\n`).join(''));

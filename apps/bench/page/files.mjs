@@ -38,7 +38,8 @@ export async function pageFiles(entry) {
     // Without its packages a peer is reported as missing when it is loaded. An engine for Node alone stays outside: modules that it
     // shares with others would be put into its file.
     external: (id) =>
-      id === '@polygrad/backend-opencl' || (/^(@tensorflow|@jax-js|onnxruntime-web)/.test(id) && !existsSync(modules)),
+      id === '@polygrad/backend-opencl' ||
+      (/^(@tensorflow|@jax-js|@litertjs|onnxruntime-web)/.test(id) && !existsSync(modules)),
     preserveEntrySignatures: 'strict',
     onLog: () => undefined,
   });
@@ -51,10 +52,11 @@ export async function pageFiles(entry) {
   for (const [prefix, folder] of [
     ['/tfjs/', '@tensorflow/tfjs-backend-wasm/dist'],
     ['/ort/', 'onnxruntime-web/dist'],
+    ['/litert/', '@litertjs/core/wasm'],
   ]) {
     const from = join(modules, folder);
     for (const name of existsSync(from) ? readdirSync(from) : [])
-      if (/\.(wasm|mjs)$/.test(name)) files.set(prefix + name, () => readFileSync(join(from, name)));
+      if (/\.(wasm|m?js)$/.test(name)) files.set(prefix + name, () => readFileSync(join(from, name)));
   }
   return files;
 }
