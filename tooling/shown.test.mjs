@@ -47,7 +47,7 @@ const plain = new Set(
     'showAs showCaps showEngine showKernel shown BASE_OPS computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
     'printNode printProgram sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
-    'pixelStatistics readWhole sha256 verifySha256 permutation slice accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
+    'pixelStatistics readWhole sha256 verifySha256 accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',

@@ -164,7 +164,7 @@ function sequenceNet(c) {
 
 function optimizerOf(c, parameters) {
   const lr = c.pick('rate', [0.05, 0.5, 'schedule']);
-  const rate = { lr: lr === 'schedule' ? nn.warmup(2, nn.exponentialDecay(0.1, 0.5)) : lr };
+  const rate = { lr: lr === 'schedule' ? nn.linearWarmup(2, nn.exponentialDecay(0.1, 0.5)) : lr };
   const weightDecay = c.pick('decay', [0, 0.1]);
   const plus = { ...rate, weightDecay, eps: 0.1 };
   switch (c.pick('optimizer', ['SGD', 'momentum', 'Adam', 'AdamW', 'RMSProp', 'Adagrad', 'Adadelta', 'Lion'])) {
@@ -206,7 +206,7 @@ export async function randomTraining(numbers) {
   const values = [];
   const found = [];
   try {
-    const way = c.pick('gradients', ['valueAndGrad', 'backward', 'checkpoint', 'two batches']);
+    const way = c.pick('gradients', ['lossAndGrad', 'backward', 'checkpoint', 'two batches']);
     const between = c.pick('between steps', ['nothing', 'reads', 'flush', 'idle', 'evaluation', 'frozen']);
     const clip = c.pick('clip', ['none', 'norm', 'value']);
     for (let step = 0; step < 4; step++) {
@@ -224,7 +224,7 @@ export async function randomTraining(numbers) {
           if (way === 'checkpoint') return pg.checkpoint((x) => loss(x), inputs);
           return way === 'two batches' ? pg.add(loss(inputs), pg.mul(loss(inputs), 0.5)) : loss(inputs);
         };
-        const { value, grads } = nn.valueAndGrad(model, run);
+        const { value, grads } = nn.lossAndGrad(model, run);
         if (clip === 'norm') nn.clipGradNorm(grads, 0.5).dispose();
         if (clip === 'value') nn.clipGradValue(grads, 0.05);
         optimizer.step(grads);

@@ -1,7 +1,7 @@
 /** The job: data, network, training with a test after every epoch, results. */
 import { seed } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
-import { batches, type Dataset, encodeSafetensors, slice } from '@polygrad/data';
+import { batches, type Dataset, encodeSafetensors, subset } from '@polygrad/data';
 import { loadIdxFolder, loadMnist, type MnistSplits } from '@polygrad/data/node';
 import { Adam, accuracy, type Callback, crossEntropy, type EpochReport, fit, hostState, progress } from '@polygrad/nn';
 import { chooseEngine } from './engine.ts';
@@ -77,7 +77,7 @@ function lossCurve(points: LossPoint[]): Callback {
 /** The part of a split that is used. */
 function part(set: Images, name: string, limit: number | undefined): Images {
   if (set.size === 0) throw new UsageError(`the ${name} set has no images`);
-  return slice(set, 0, Math.min(limit ?? set.size, set.size));
+  return subset(set, 0, Math.min(limit ?? set.size, set.size));
 }
 
 /** Trains as the options say, tells `print` about it, writes the results, and returns what is in summary.json. */

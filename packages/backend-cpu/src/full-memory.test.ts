@@ -1,5 +1,5 @@
 /** A training on an engine with little memory: batches that do not fit, and that everything goes on after them. */
-import { Adam, Linear, ReLU, Sequential, valueAndGrad } from '@polygrad/nn';
+import { Adam, Linear, ReLU, Sequential, lossAndGrad } from '@polygrad/nn';
 import { flush, mseLoss, ones, OutOfMemoryError, scope, setEngine, type Tensor, tensor, zeros } from '@polygrad/core';
 import { expect, it } from 'vitest';
 import { createCpuEngine } from './index.ts';
@@ -23,7 +23,7 @@ it.each([true, false])(
         const x = ones([batch, 16])
           .mul(tensor([0.5]))
           .contiguous();
-        const { value, grads } = valueAndGrad(model, () => mseLoss(model.forward(x), zeros([batch, 1])));
+        const { value, grads } = lossAndGrad(model, () => mseLoss(model.forward(x), zeros([batch, 1])));
         optimizer.step(grads);
         return value;
       };

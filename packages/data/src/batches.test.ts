@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { batches } from './batches.ts';
-import { type Batch, type Dataset, memoryDataset, slice } from './dataset.ts';
+import { type Batch, type Dataset, memoryDataset, subset } from './dataset.ts';
 import { DataError } from './errors.ts';
 
 /** Rows 0 .. size - 1, each holding its own number twice. */
@@ -198,13 +198,13 @@ describe('memoryDataset', () => {
   });
 });
 
-describe('slice', () => {
+describe('subset', () => {
   it('takes rows of the middle, shuffled or not', async () => {
-    const part = slice(numbered(10), 4, 8);
+    const part = subset(numbered(10), 4, 8);
     expect((await collect(batches(part, { batchSize: 3 }))).flat()).toEqual([4, 5, 6, 7]);
     const shuffled = (await collect(batches(part, { batchSize: 3, shuffle: true }))).flat();
     expect(shuffled.sort()).toEqual([4, 5, 6, 7]);
-    expect((await collect(batches(slice(part, 1, 3), { batchSize: 3 }))).flat()).toEqual([5, 6]);
+    expect((await collect(batches(subset(part, 1, 3), { batchSize: 3 }))).flat()).toEqual([5, 6]);
   });
 
   it('refuses ranges beyond the rows', () => {
@@ -214,7 +214,7 @@ describe('slice', () => {
       [5, 4],
       [0.5, 2],
     ]) {
-      expect(() => slice(numbered(10), start!, end!)).toThrow(DataError);
+      expect(() => subset(numbered(10), start!, end!)).toThrow(DataError);
     }
   });
 });

@@ -6,7 +6,7 @@
  */
 import type { Batch, Dataset } from './dataset.ts';
 import { checkOptions, DataError } from './errors.ts';
-import { permutation } from './random.ts';
+import { shuffledIndices } from './random.ts';
 
 export interface BatchOptions {
   /** Rows in a batch. */
@@ -141,7 +141,7 @@ export function batches<Names extends string>(dataset: Dataset<Names>, options: 
   const ownOrder = (): Uint32Array => new Uint32Array(dataset.size).map((_, row) => row);
   const epoch = (number: number): AsyncIterableIterator<Batch<Names>> => {
     checkInteger('epoch', number, 0);
-    const order = shuffle ? permutation(dataset.size, seed, number) : (straight ??= ownOrder());
+    const order = shuffle ? shuffledIndices(dataset.size, seed, number) : (straight ??= ownOrder());
     return new EpochIterator(dataset, order, rows, settings);
   };
   return {

@@ -226,14 +226,14 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
  * @throws DataError `argument` if the range is not within the rows
  * @example
  * const all = memoryDataset({ x: { array: { dtype: 'uint8', shape: [5], data: Uint8Array.of(1, 2, 3, 4, 5) } } });
- * slice(all, 1, 3).size; // 2
+ * subset(all, 1, 3).size; // 2
  */
-export function slice<Names extends string>(dataset: Dataset<Names>, start: number, end: number): Dataset<Names> {
+export function subset<Names extends string>(dataset: Dataset<Names>, start: number, end: number): Dataset<Names> {
   if (!(Number.isInteger(start) && Number.isInteger(end) && start >= 0 && start <= end && end <= dataset.size)) {
     throw new DataError(
       'argument',
       'range',
-      `[slice] rows ${start} to ${end} are not within the ${dataset.size} rows of the data set`,
+      `[subset] rows ${start} to ${end} are not within the ${dataset.size} rows of the data set`,
     );
   }
   return {

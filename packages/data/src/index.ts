@@ -10,10 +10,10 @@ export {
   memoryDataset,
   type PlainColumn,
   type ScaledColumn,
-  slice,
+  subset,
 } from './dataset.ts';
 export { DataError, type DataErrorCode, isDataError } from './errors.ts';
 export { encodeIdx, type IdxDType, type IdxHeader, parseIdx, readIdxHeader } from './idx.ts';
 export { type ImageDataset, type ImageOptions, imageDataset, imageDatasetFromIdx, pixelStatistics } from './images.ts';
-export { permutation, RandomStream } from './random.ts';
+export { shuffledIndices, RandomStream } from './random.ts';
 export { decodeSafetensors, encodeSafetensors, type SafetensorsContent } from './safetensors.ts';

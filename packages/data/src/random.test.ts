@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { permutation, RandomStream, threefry2x32 } from './random.ts';
+import { shuffledIndices, RandomStream, threefry2x32 } from './random.ts';
 
 describe('threefry2x32', () => {
   // Known-answer vectors of the authors' Random123 library, file kat_vectors, "threefry2x32 20".
@@ -17,22 +17,22 @@ describe('threefry2x32', () => {
   }
 });
 
-describe('permutation', () => {
+describe('shuffledIndices', () => {
   it('holds every number once', () => {
-    const order = permutation(1000, 7, 2);
+    const order = shuffledIndices(1000, 7, 2);
     expect([...order].sort((a, b) => a - b)).toEqual(Array.from({ length: 1000 }, (_, index) => index));
   });
 
   it('is the same for the same seed and stream, and another for others', () => {
-    const order = [...permutation(50, 1, 2)];
-    expect([...permutation(50, 1, 2)]).toEqual(order);
-    expect([...permutation(50, 1, 3)]).not.toEqual(order);
-    expect([...permutation(50, 2, 2)]).not.toEqual(order);
-    expect([...permutation(50, 1 + 2 ** 32, 2)]).not.toEqual(order);
+    const order = [...shuffledIndices(50, 1, 2)];
+    expect([...shuffledIndices(50, 1, 2)]).toEqual(order);
+    expect([...shuffledIndices(50, 1, 3)]).not.toEqual(order);
+    expect([...shuffledIndices(50, 2, 2)]).not.toEqual(order);
+    expect([...shuffledIndices(50, 1 + 2 ** 32, 2)]).not.toEqual(order);
   });
 
   it('stays as it is from release to release', () => {
-    expect([...permutation(8, 42)]).toMatchInlineSnapshot(`
+    expect([...shuffledIndices(8, 42)]).toMatchInlineSnapshot(`
       [
         7,
         1,
@@ -51,7 +51,7 @@ describe('permutation', () => {
     const runs = 20_000;
     const counts = Array.from({ length: size }, () => new Array<number>(size).fill(0));
     for (let seed = 0; seed < runs; seed++) {
-      permutation(size, seed).forEach((item, place) => {
+      shuffledIndices(size, seed).forEach((item, place) => {
         counts[place]![item]!++;
       });
     }
@@ -62,8 +62,8 @@ describe('permutation', () => {
   });
 
   it('handles nothing and one', () => {
-    expect(permutation(0, 1).length).toBe(0);
-    expect([...permutation(1, 1)]).toEqual([0]);
+    expect(shuffledIndices(0, 1).length).toBe(0);
+    expect([...shuffledIndices(1, 1)]).toEqual([0]);
   });
 });
 

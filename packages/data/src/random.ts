@@ -72,11 +72,11 @@ export class RandomStream {
  * Algorithm P).
  *
  * @example
- * const order = permutation(60_000, 42, 3);
+ * const order = shuffledIndices(60_000, 42, 3);
  * // The order of epoch 3 under seed 42.
  * order.length; // 60000
  */
-export function permutation(size: number, seed: number, stream = 0): Uint32Array {
+export function shuffledIndices(size: number, seed: number, stream = 0): Uint32Array {
   const order = new Uint32Array(size);
   for (let index = 0; index < size; index++) order[index] = index;
   const random = new RandomStream(seed, stream);

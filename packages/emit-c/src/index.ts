@@ -1,5 +1,6 @@
 /** Entry point @polygrad/emit-c: programs of the kernel IR as source text of C-like languages. */
-export { type DType, type PrintedKernel, type PrintedParam, type PrintedScalar, PrintError } from './kernel.ts';
+export type { DType } from '@polygrad/core/kernel';
+export { type PrintedKernel, type PrintedParam, type PrintedScalar, PrintError } from './kernel.ts';
 export type { WgslOptions } from './wgsl/types.ts';
 export { printWgsl, wgslNativeOps } from './wgsl/print.ts';
 export type { OpenClOptions } from './opencl/types.ts';

@@ -1,8 +1,7 @@
 /** What printing a program gives: the text and all that a driver must know to bind and launch it. */
-import type { KNode, Program } from '@polygrad/core/kernel';
+import type { DType, KNode } from '@polygrad/core/kernel';
 
-/** Names of element types, as in core. */
-export type DType = Program['scalars'][number];
+export type { DType };
 
 /** A buffer the kernel takes. */
 export interface PrintedParam {

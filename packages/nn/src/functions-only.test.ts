@@ -93,7 +93,7 @@ it.each(Object.keys(layers))('%s trains', async (name) => {
     return mseLoss(y, ones(y.shape));
   };
   if ([...layer.parameters()].length === 0) return expect(await loss().item()).not.toBeNaN();
-  const { value, grads } = nn.valueAndGrad(layer, loss);
+  const { value, grads } = nn.lossAndGrad(layer, loss);
   nn.clipGradNorm(Object.values(grads), 1);
   nn.clipGradValue(Object.values(grads), 0.5);
   expect(await value.item()).not.toBeNaN();
@@ -105,7 +105,7 @@ it.each(Object.keys(optimizers))('%s steps', async (name) => {
   const optimizer = optimizers[name]!(layer.parameters());
   const losses: number[] = [];
   for (let step = 0; step < 3; step++) {
-    const { value, grads } = nn.valueAndGrad(layer, () => mseLoss(layer.forward(ones([2, 3])), ones([2, 1])));
+    const { value, grads } = nn.lossAndGrad(layer, () => mseLoss(layer.forward(ones([2, 3])), ones([2, 1])));
     optimizer.step(grads);
     losses.push(await value.item());
   }

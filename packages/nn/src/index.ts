@@ -60,7 +60,7 @@ export {
   type KernelSize,
 } from './layers/conv.ts';
 export { Dropout } from './layers/dropout.ts';
-export { Embedding, type EmbeddingOptions } from './layers/embedding.ts';
+export { Embedding, type EmbeddingLayerOptions } from './layers/embedding.ts';
 export { Linear, type WeightOptions } from './layers/linear.ts';
 export {
   BatchNorm2d,
@@ -110,7 +110,7 @@ export {
   polynomialDecay,
   type Schedule,
   stepDecay,
-  warmup,
+  linearWarmup,
 } from './optim/schedule.ts';
 export { Lion, type LionOptions, SGD, type SGDOptions } from './optim/sgd.ts';
 export type { BatchSequence, BatchSource, TrainBatch } from './train/batch.ts';
@@ -119,4 +119,4 @@ export { type EvaluateOptions, type Evaluation, evaluate, type LossFunction } fr
 export { type FitOptions, fit, type History } from './train/fit.ts';
 export { accuracy, Meter, type Metric, type Metrics } from './train/meter.ts';
 export { epochLine, type ProgressStyle, progress } from './train/progress.ts';
-export { type ModelGradients, valueAndGrad } from './train/value-and-grad.ts';
+export { type ModelGradients, lossAndGrad } from './train/loss-and-grad.ts';

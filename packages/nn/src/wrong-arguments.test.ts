@@ -103,7 +103,7 @@ const calls: Readonly<Record<string, () => Prepared | Promise<Prepared>>> = {
   cosineDecay: () => [nn.cosineDecay as Call, [0.1, { steps: 2 }]],
   polynomialDecay: () => [nn.polynomialDecay as Call, [0.1, { steps: 2 }]],
   oneCycle: () => [nn.oneCycle as Call, [0.1, { steps: 2 }]],
-  warmup: () => [nn.warmup as Call, [2, (step: number) => step]],
+  linearWarmup: () => [nn.linearWarmup as Call, [2, (step: number) => step]],
   constantInit: () => [nn.constantInit as Call, [1]],
   normalInit: () => [nn.normalInit as Call, [0, 1]],
   uniformInit: () => [nn.uniformInit as Call, [0, 1]],
@@ -114,9 +114,9 @@ const calls: Readonly<Record<string, () => Prepared | Promise<Prepared>>> = {
   fansOf: () => [nn.fansOf as Call, [[2, 2]]],
   gainOf: () => [nn.gainOf as Call, ['relu']],
   accuracy: () => [nn.accuracy as Call, [ones([2, 3]), zeros([2], { dtype: 'int32' })]],
-  valueAndGrad: () => {
+  lossAndGrad: () => {
     const m = new nn.Linear(2, 1, { bias: false });
-    return [nn.valueAndGrad as Call, [m, () => m.forward(ones([1, 2])).sum()]];
+    return [nn.lossAndGrad as Call, [m, () => m.forward(ones([1, 2])).sum()]];
   },
   earlyStopping: () => [nn.earlyStopping as Call, [{}]],
   progress: () => [nn.progress as Call, ['none']],

@@ -1,6 +1,6 @@
 /** A convolutional network trained for some steps on noise: what pages that train one need of core and nn. */
 import { crossEntropy, scope, seed, rand, randint } from '@polygrad/core/functions';
-import { Adam, Conv2d, Flatten, Linear, MaxPool2d, ReLU, Sequential, valueAndGrad } from '@polygrad/nn';
+import { Adam, Conv2d, Flatten, Linear, MaxPool2d, ReLU, Sequential, lossAndGrad } from '@polygrad/nn';
 export async function train(steps = 3) {
   seed(1);
   const x = rand([8, 1, 28, 28]);
@@ -19,7 +19,7 @@ export async function train(steps = 3) {
   const losses = [];
   for (let step = 0; step < steps; step++) {
     const loss = scope(() => {
-      const { value, grads } = valueAndGrad(model, () => crossEntropy(model.forward(x), y));
+      const { value, grads } = lossAndGrad(model, () => crossEntropy(model.forward(x), y));
       optimizer.step(grads);
       return value;
     });

@@ -4,7 +4,7 @@
  */
 import '@polygrad/backend-cpu';
 import { linspace, mseLoss, reshape, scope, seed, sin } from '@polygrad/core/functions';
-import { Adam, Linear, ReLU, Sequential, valueAndGrad } from '@polygrad/nn';
+import { Adam, Linear, ReLU, Sequential, lossAndGrad } from '@polygrad/nn';
 
 /** Trains and returns the loss after every twentieth step. */
 export async function train(steps = 200) {
@@ -15,7 +15,7 @@ export async function train(steps = 200) {
   const losses = [];
   for (let step = 0; step < steps; step++) {
     const loss = scope(() => {
-      const { value, grads } = valueAndGrad(model, () => mseLoss(model.forward(x), sin(x)));
+      const { value, grads } = lossAndGrad(model, () => mseLoss(model.forward(x), sin(x)));
       optimizer.step(grads);
       return value;
     });

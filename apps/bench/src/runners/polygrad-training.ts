@@ -10,7 +10,7 @@ import {
   ReLU,
   SGD,
   Sequential,
-  valueAndGrad,
+  lossAndGrad,
 } from '@polygrad/nn';
 import { learningRate, type TrainWork } from '../cases.ts';
 import type { Tools } from '../inputs.ts';
@@ -76,7 +76,7 @@ export function prepareTraining(tools: Tools, work: TrainWork): Prepared {
   const step = (): Tensor => {
     const target = targets[at++ % targets.length] as Tensor;
     return scope(() => {
-      const { value, grads } = valueAndGrad(model, () => crossEntropy(model.forward(x), target));
+      const { value, grads } = lossAndGrad(model, () => crossEntropy(model.forward(x), target));
       optimizer.step(grads);
       return value;
     });

@@ -1,5 +1,5 @@
 /** The images: fetched from the page's own server, unpacked, and handed out in batches and as samples. */
-import { type Batch, type ImageDataset, imageDatasetFromIdx, permutation } from '@polygrad/data';
+import { type Batch, type ImageDataset, imageDatasetFromIdx, shuffledIndices } from '@polygrad/data';
 import { DATA_FILES, DATA_FOLDER } from '../common/data-files.ts';
 import type { Sample } from '../common/protocol.ts';
 
@@ -107,13 +107,13 @@ export class Sampler {
   constructor(data: ImageDataset, seed: number) {
     this.#data = data;
     this.#seed = seed;
-    this.#order = permutation(data.size, seed, 0);
+    this.#order = shuffledIndices(data.size, seed, 0);
   }
 
   /** The next images; the arrays are filled again by the next call with the same size. */
   next(size: number): Images {
     if (this.#at + size > this.#order.length) {
-      this.#order = permutation(this.#data.size, this.#seed, ++this.#epoch);
+      this.#order = shuffledIndices(this.#data.size, this.#seed, ++this.#epoch);
       this.#at = 0;
     }
     const from = this.#at;

@@ -1,7 +1,7 @@
 /** The worker's side of the page: everything a visitor may ask of the network, in terms of the workbench and the loop. */
 import { getEngine, profile, seed as setSeed } from '@polygrad/core';
 import { printProgram } from '@polygrad/core/kernel';
-import { permutation } from '@polygrad/data';
+import { shuffledIndices } from '@polygrad/data';
 import type {
   DataReport,
   EngineReport,
@@ -39,7 +39,7 @@ export class Session implements TrainerApi {
       sampler: new Sampler(train, this.#seed),
       size: train.size,
       test,
-      order: permutation(test.size, 1, 0),
+      order: shuffledIndices(test.size, 1, 0),
     });
     return { train: train.size, test: test.size };
   }

@@ -4,7 +4,7 @@
  */
 import { crossEntropy, memory, noGrad, scope, softmax, stats, type Tensor, tensor, throttle } from '@polygrad/core';
 import type { Batch, ImageDataset } from '@polygrad/data';
-import { Adam, accuracy, hostState, Meter, type OptimizerState, type StateValues, valueAndGrad } from '@polygrad/nn';
+import { Adam, accuracy, hostState, Meter, type OptimizerState, type StateValues, lossAndGrad } from '@polygrad/nn';
 import type { LayerSpec } from '../common/layers.ts';
 import { DEVIATION, MEAN } from './dataset.ts';
 import { DigitNetwork } from './network.ts';
@@ -54,7 +54,7 @@ export class Training {
   async step(batch: Images): Promise<void> {
     scope(() => {
       const { x, y, rows } = upload(batch);
-      const { value, grads, aux } = valueAndGrad(this.model, (): [Tensor, Tensor] => {
+      const { value, grads, aux } = lossAndGrad(this.model, (): [Tensor, Tensor] => {
         const logits = this.model.forward(x);
         return [crossEntropy(logits, y), logits];
       });

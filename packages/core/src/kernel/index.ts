@@ -1,4 +1,5 @@
 // Entry point @polygrad/core/kernel: the kernel IR and everything that makes, checks and shows it.
+export type { DType } from '../shape/dtype.ts';
 export * from './ir.ts';
 export type { MatrixOperand, MatrixProduct } from './product.ts';
 export { Exprs, uniqueNode } from './expr.ts';

@@ -5,7 +5,7 @@ import { type Initializer, normalInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 
-export interface EmbeddingOptions {
+export interface EmbeddingLayerOptions {
   /** A row that receives no gradient. */
   readonly paddingIndex?: number;
   /** First value of the table (default normal, as in PyTorch). */
@@ -25,7 +25,7 @@ export class Embedding extends Module {
   readonly weight: Tensor;
   readonly paddingIndex: number | undefined;
 
-  constructor(rows: number, width: number, options: EmbeddingOptions = {}) {
+  constructor(rows: number, width: number, options: EmbeddingLayerOptions = {}) {
     super();
     checkOptions('Embedding', options, 'paddingIndex weightInit! dtype');
     checkInteger('Embedding', 'rows', rows, 1);

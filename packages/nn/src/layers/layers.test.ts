@@ -12,7 +12,7 @@ import {
   xavierNormal,
   xavierUniform,
 } from '../init/init.ts';
-import { valueAndGrad } from '../train/value-and-grad.ts';
+import { lossAndGrad } from '../train/loss-and-grad.ts';
 import { GELU, LeakyReLU, ReLU, Sigmoid, Softmax } from './activation.ts';
 import { Conv2d, ConvTranspose2d } from './conv.ts';
 import { Dropout } from './dropout.ts';
@@ -168,7 +168,7 @@ describe('layers', () => {
   it('BatchNorm2d updates its statistics under gradients too', async () => {
     using layer = new BatchNorm2d(1);
     const x = tensor([1, 2, 3, 6], { shape: [2, 1, 2, 1] });
-    const { value, grads } = valueAndGrad(layer, () => mseLoss(layer.forward(x), x));
+    const { value, grads } = lossAndGrad(layer, () => mseLoss(layer.forward(x), x));
     close(await numbers(layer.running_mean), [0.3]);
     expect(grads.map((gradient) => gradient!.shape)).toEqual([[1], [1]]);
     for (const made of [value, ...grads, x]) made?.dispose();
@@ -178,7 +178,7 @@ describe('layers', () => {
     using layer = new Linear(2, 2);
     const x = tensor([[1, -2]]);
     const slopes = async (run: () => Tensor): Promise<number[][]> => {
-      const { value, grads } = valueAndGrad(layer, () => mseLoss(run(), x));
+      const { value, grads } = lossAndGrad(layer, () => mseLoss(run(), x));
       const found = [await numbers(value), await numbers(grads[0]!), await numbers(grads[1]!)];
       for (const made of [value, ...grads]) made?.dispose();
       return found;

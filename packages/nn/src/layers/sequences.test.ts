@@ -4,7 +4,7 @@ import { createNullEngine, createReferenceEngine } from '@polygrad/core/testing'
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AnyModule } from '../module/module.ts';
 import { Adam } from '../optim/adam.ts';
-import { valueAndGrad } from '../train/value-and-grad.ts';
+import { lossAndGrad } from '../train/loss-and-grad.ts';
 import { MultiHeadAttention, TransformerBlock } from './attention.ts';
 import { type Expected, expected } from './fixtures/pytorch.ts';
 import { GRU, LSTM, type LSTMResult } from './recurrent.ts';
@@ -149,7 +149,7 @@ describe('recurrent layers', () => {
       const train = (): void =>
         scope(() => {
           const x = zeros([3, steps, 4]).add(1);
-          optimizer.step(valueAndGrad(layer, () => layer.forward(x).output.square().mean()).grads);
+          optimizer.step(lossAndGrad(layer, () => layer.forward(x).output.square().mean()).grads);
         });
       train();
       train();

@@ -143,7 +143,7 @@ export abstract class Optimizer<Names extends string = string> {
    * @example
    * const model = new Linear(4, 2);
    * const optimizer = new SGD(model.parameters(), { lr: 0.1 });
-   * const { grads } = valueAndGrad(model, () => model.forward(ones([3, 4])).mean());
+   * const { grads } = lossAndGrad(model, () => model.forward(ones([3, 4])).mean());
    * optimizer.step(grads);
    * optimizer.steps; // 1
    */

@@ -9,7 +9,7 @@ import {
   polynomialDecay,
   type Schedule,
   stepDecay,
-  warmup,
+  linearWarmup,
 } from './schedule.ts';
 
 const TORCH: Record<string, [Schedule, number[]]> = {
@@ -67,9 +67,9 @@ describe('schedules', () => {
   });
 
   it('warm up to the next schedule, which then counts from 0', () => {
-    const schedule = warmup(4, exponentialDecay(0.8, 0.5));
+    const schedule = linearWarmup(4, exponentialDecay(0.8, 0.5));
     expect([0, 1, 2, 3, 4, 5, 6].map(schedule)).toEqual([0.2, 0.4, 0.6000000000000001, 0.8, 0.8, 0.4, 0.2]);
-    expect(warmup(0, constantRate(3))(0)).toBe(3);
+    expect(linearWarmup(0, constantRate(3))(0)).toBe(3);
   });
 
   it('refuse what makes no sense', () => {

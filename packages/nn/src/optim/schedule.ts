@@ -99,12 +99,12 @@ export function polynomialDecay(
  * Rises linearly to what `then` begins with over `steps` steps, then follows it from its own step 0.
  *
  * @example
- * const schedule = warmup(10, cosineDecay(1e-3, { steps: 990 }));
+ * const schedule = linearWarmup(10, cosineDecay(1e-3, { steps: 990 }));
  * schedule(4); // 5e-4
  */
-export function warmup(steps: number, then: Schedule): Schedule {
-  checkInteger('warmup', 'steps', steps, 0);
-  checkFunction('warmup', 'then', then);
+export function linearWarmup(steps: number, then: Schedule): Schedule {
+  checkInteger('linearWarmup', 'steps', steps, 0);
+  checkFunction('linearWarmup', 'then', then);
   return (step) => (step < steps ? (then(0) * (step + 1)) / steps : then(step - steps));
 }
 

@@ -18,7 +18,7 @@ import { evaluate } from './evaluate.ts';
 import { fit } from './fit.ts';
 import { accuracy } from './meter.ts';
 import { epochLine } from './progress.ts';
-import { valueAndGrad } from './value-and-grad.ts';
+import { lossAndGrad } from './loss-and-grad.ts';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());
@@ -253,7 +253,7 @@ describe('evaluate', () => {
   });
 });
 
-describe('valueAndGrad', () => {
+describe('lossAndGrad', () => {
   it('differentiates by the parameters, and by nothing that is frozen', async () => {
     class Product extends Module<[], Tensor> {
       readonly a: Tensor = parameter(tensor([2, 3]));
@@ -264,7 +264,7 @@ describe('valueAndGrad', () => {
     }
     using model = new Product();
     model.b.requiresGrad = false;
-    const { value, grads, aux } = valueAndGrad(model, (): [Tensor, Tensor] => [model.forward(), model.a.add(1)]);
+    const { value, grads, aux } = lossAndGrad(model, (): [Tensor, Tensor] => [model.forward(), model.a.add(1)]);
     expect(await value.item()).toBe(31);
     expect(value.requiresGrad).toBe(false);
     expect(grads[1]).toBeNull();
@@ -272,7 +272,7 @@ describe('valueAndGrad', () => {
     expect([...(await aux.data())]).toEqual([3, 4]);
     expect(model.a.requiresGrad).toBe(true);
     model.freeze();
-    expect(() => valueAndGrad(model, () => model.forward())).toThrow(/no parameters that learn/);
+    expect(() => lossAndGrad(model, () => model.forward())).toThrow(/no parameters that learn/);
     for (const made of [value, aux, grads[0]]) made?.dispose();
   });
 
@@ -280,7 +280,7 @@ describe('valueAndGrad', () => {
     using model = new Linear(2, 1);
     const before = model.parameters().map(({ node }) => node);
     expect(() =>
-      valueAndGrad(model, () => {
+      lossAndGrad(model, () => {
         throw new Error('no loss');
       }),
     ).toThrow('no loss');

@@ -12,7 +12,7 @@ import type { Callback, EpochReport, LoopControl, StepReport } from './callback.
 import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
 import { checkMetrics, Meter, type Metrics } from './meter.ts';
 import { type ProgressStyle, progress } from './progress.ts';
-import { valueAndGrad } from './value-and-grad.ts';
+import { lossAndGrad } from './loss-and-grad.ts';
 
 export interface FitOptions {
   /** Made over the model's parameters. */
@@ -68,7 +68,7 @@ function trainStep(
 ): void {
   scope(() => {
     const { x, y, rows } = toDevice('fit', batch);
-    const { value, grads, aux } = valueAndGrad(model, (): [Tensor, Tensor] => {
+    const { value, grads, aux } = lossAndGrad(model, (): [Tensor, Tensor] => {
       const prediction = model.forward(x);
       return [options.loss(prediction, y), prediction];
     });

@@ -15,7 +15,7 @@ import { clipGradNorm } from '../optim/clip.ts';
 import type { Optimizer } from '../optim/optimizer.ts';
 import { cosineDecay } from '../optim/schedule.ts';
 import { SGD } from '../optim/sgd.ts';
-import { valueAndGrad } from './value-and-grad.ts';
+import { lossAndGrad } from './loss-and-grad.ts';
 
 beforeEach(async () => {
   await setEngine(createNullEngine());
@@ -37,7 +37,7 @@ function step(model: Sequential, optimizer: Optimizer, clip: boolean): void {
   scope(() => {
     const x = tensor(new Float32Array(8 * 64), { shape: [8, 1, 8, 8] });
     const y = tensor(new Int32Array(8), { dtype: 'int32' });
-    const { grads } = valueAndGrad(model, () => crossEntropy(model.forward(x), y));
+    const { grads } = lossAndGrad(model, () => crossEntropy(model.forward(x), y));
     if (clip) clipGradNorm(grads, 1);
     optimizer.step(grads);
   });

@@ -1,5 +1,5 @@
-/** valueAndGrad over a module: a loss, and its gradients by the module's parameters. */
-import { valueAndGrad as coreValueAndGrad, type Tensor } from '@polygrad/core/functions';
+/** lossAndGrad over a module: a loss, and its gradients by the module's parameters. */
+import { valueAndGrad, type Tensor } from '@polygrad/core/functions';
 import { checkFunction, NnError } from '../errors.ts';
 import { checkModule } from '../module/module.ts';
 import type { AnyModule } from '../module/module.ts';
@@ -37,22 +37,22 @@ function standingFor<T>(parameters: readonly Tensor[], body: (standIn: (inputs: 
  * @throws NnError if every parameter is frozen; ShapeError if the loss is not one number
  * @example
  * const model = new Linear(2, 1, { bias: false });
- * const { value, grads } = valueAndGrad(model, () => model.forward(tensor([[3, 4]])).sum());
+ * const { value, grads } = lossAndGrad(model, () => model.forward(tensor([[3, 4]])).sum());
  * value.shape; // []
  * grads; // [[[3, 4]]]
  */
-export function valueAndGrad<Aux>(model: AnyModule, loss: () => readonly [loss: Tensor, aux: Aux]): ModelGradients<Aux>;
-export function valueAndGrad(model: AnyModule, loss: () => Tensor): ModelGradients;
-export function valueAndGrad(
+export function lossAndGrad<Aux>(model: AnyModule, loss: () => readonly [loss: Tensor, aux: Aux]): ModelGradients<Aux>;
+export function lossAndGrad(model: AnyModule, loss: () => Tensor): ModelGradients;
+export function lossAndGrad(
   model: AnyModule,
   loss: () => Tensor | readonly [Tensor, unknown],
 ): ModelGradients<unknown> {
-  checkModule('valueAndGrad', model);
-  checkFunction('valueAndGrad', 'loss', loss);
+  checkModule('lossAndGrad', model);
+  checkFunction('lossAndGrad', 'loss', loss);
   const parameters = model.parameters();
   const trained = parameters.filter((parameter) => parameter.requiresGrad);
   if (trained.length === 0) {
-    throw new NnError('valueAndGrad', 'the module has no parameters that learn; check that it is not frozen');
+    throw new NnError('lossAndGrad', 'the module has no parameters that learn; check that it is not frozen');
   }
   // Until the gradients are there: what is checkpointed runs again for them, and must find the same parameters.
   const [[value, aux], gradients] = standingFor(trained, (standIn) => {
@@ -62,7 +62,7 @@ export function valueAndGrad(
       // What is neither is refused where the gradient is asked for.
       return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
     };
-    return coreValueAndGrad(run, { hasAux: true })(trained);
+    return valueAndGrad(run, { hasAux: true })(trained);
   });
   const byParameter = new Map(trained.map((parameter, index) => [parameter, gradients[index]!]));
   return { value, aux, grads: parameters.map((parameter) => byParameter.get(parameter) ?? null) };
