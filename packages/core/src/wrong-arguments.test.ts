@@ -4,62 +4,62 @@
  * Right calls are those of the functions' own examples. What a function of the user's throws is the user's.
  */
 import { beforeAll, expect, it, vi } from 'vitest';
-import { examplesOf, runExample, sourcesIn, withoutTypes } from './fixtures/doc-examples.ts';
+import { callable, rightCalls } from './fixtures/right-calls.ts';
 import * as pg from './index.ts';
 import { createReferenceEngine } from './testing/index.ts';
-import { wrongCalls } from './testing/wrong-arguments.ts';
+import { hostileArguments, strangeOptions } from './testing/hostile-arguments.ts';
+import { optionsAt, wrongCalls } from './testing/wrong-arguments.ts';
 
 type Call = (...args: unknown[]) => unknown;
 const exported: Readonly<Record<string, unknown>> = { ...pg };
-const isCall = (name: string): boolean => typeof exported[name] === 'function' && /^[a-z]/.test(name);
 
 /** Helpers for messages and extensions: the first takes the name to use, the second has none. */
 const without = new Set(['checkWeak', 'floatFor', 'promoteTypes']);
-/** They make or take engines, which are not there. */
-const engines = new Set(['setEngine', 'registerBackend', 'getBackend', 'cpuEngine']);
-const calls = new Map<string, unknown[]>();
-
-const kept = (value: unknown): unknown =>
-  pg.isTensor(value) ? pg.keep(value.detach()) : Array.isArray(value) ? value.map(kept) : value;
+let calls = new Map<string, unknown[]>();
 
 beforeAll(async () => {
   await pg.setEngine(createReferenceEngine());
   vi.spyOn(console, 'log').mockImplementation(() => undefined);
-  const noted = Object.fromEntries(
-    Object.entries(exported).map(([name, value]) => [
-      name,
-      isCall(name)
-        ? (...args: unknown[]) => {
-            if (!calls.has(name)) calls.set(name, args.map(kept));
-            return (value as Call)(...args);
-          }
-        : value,
-    ]),
-  );
-  for (const file of sourcesIn(['ops', 'autodiff', 'tensor', 'graph', 'numbers', 'schedule', 'engine']))
-    for (const { name, lines } of examplesOf(file))
-      if (!engines.has(name) && !name.endsWith('Error')) await runExample(lines.map(withoutTypes).join('\n'), noted);
+  calls = await rightCalls(exported);
   pg.setEager(false);
 });
 
-it('are refused in the name of the function', async () => {
+/** Errors thrown by functions of the user's, which are the user's. */
+const users = new Set<unknown>();
+
+const guarded = (value: unknown): unknown =>
+  typeof value !== 'function' || value.prototype !== undefined
+    ? value
+    : (...args: unknown[]) => {
+        try {
+          return value(...args);
+        } catch (error) {
+          users.add(error);
+          throw error;
+        }
+      };
+
+/** What is wrong with the way in which a call was refused; null if nothing is. */
+function complaint(name: string, error: unknown): string | null {
+  const { message } = error as Error;
+  const ours = error instanceof pg.OperationError || error instanceof pg.PolygradError;
+  // A tensor where a number is asked for refuses to be one, whoever asks.
+  const asNumber = /^\[tensor\] a Tensor .* is no number: /.test(message);
+  const named = without.has(name) || message.startsWith(`[${name}] `) || asNumber;
+  if (users.has(error) || (ours && named && message.length < 2000)) return null;
+  return `${String((error as Error)?.name)}: ${message.slice(0, 300)}`;
+}
+
+it('each function has a right call, in its example', () => {
+  expect(callable(exported).filter((name) => !calls.has(name))).toEqual([]);
+});
+
+it('are refused in the name of the function', { timeout: 600_000 }, async () => {
   const dead = pg.ones([2]);
   dead.dispose();
-  const users = new Set<unknown>();
-  const guarded = (value: unknown): unknown =>
-    typeof value !== 'function' || value.prototype !== undefined
-      ? value
-      : (...args: unknown[]) => {
-          try {
-            return value(...args);
-          } catch (error) {
-            users.add(error);
-            throw error;
-          }
-        };
   const complaints = new Set<string>();
   let tried = 0;
-  for (const name of Object.keys(exported).filter((name) => isCall(name) && !engines.has(name))) {
+  for (const name of callable(exported)) {
     const f = exported[name] as Call;
     for await (const [text, changed] of wrongCalls(f, (calls.get(name) ?? []).map(guarded), dead)) {
       tried++;
@@ -67,12 +67,8 @@ it('are refused in the name of the function', async () => {
         const results: unknown = await f(...changed);
         if (name !== 'keep') pg.dispose(results);
       } catch (error) {
-        const { message } = error as Error;
-        const ours = error instanceof pg.OperationError || error instanceof pg.PolygradError;
-        // A tensor where a number is asked for refuses to be one, whoever asks.
-        const asNumber = /^\[tensor\] a Tensor .* is no number: /.test(message);
-        const named = without.has(name) || message.startsWith(`[${name}] `) || asNumber;
-        if (!users.has(error) && !(ours && named)) complaints.add(`${name} ${text}: ${message}`);
+        const wrong = complaint(name, error);
+        if (wrong !== null) complaints.add(`${name} ${text}: ${wrong}`);
       }
     }
     pg.setEager(false);
@@ -81,4 +77,54 @@ it('are refused in the name of the function', async () => {
   }
   expect([...complaints]).toEqual([]);
   expect(tried).toBeGreaterThan(5000);
+});
+
+it('that are hostile are refused just so, and are not looked at by messages', { timeout: 600_000 }, async () => {
+  const complaints = new Set<string>();
+  for (const name of callable(exported)) {
+    const f = exported[name] as Call;
+    for await (const [text, changed] of wrongCalls(f, (calls.get(name) ?? []).map(guarded), null, hostileArguments())) {
+      try {
+        const results: unknown = await f(...changed);
+        if (name !== 'keep') pg.dispose(results);
+      } catch (error) {
+        const wrong = complaint(name, error);
+        if (wrong !== null) complaints.add(`${name} ${text}: ${wrong}`);
+      }
+    }
+    pg.setEager(false);
+    pg.setRecovery({});
+    pg.setPendingLimits({});
+  }
+  expect([...complaints]).toEqual([]);
+});
+
+it('that are objects of other kinds are no options', { timeout: 600_000 }, async () => {
+  const taken: string[] = [];
+  for (const name of callable(exported)) {
+    const f = exported[name] as Call;
+    const args = (calls.get(name) ?? []).map(guarded);
+    for (let at = 0; at <= args.length; at++) {
+      const padded = at === args.length ? [...args, undefined] : args;
+      const names = await optionsAt(f, padded, at);
+      if (names.length === 0) continue;
+      for (const [text, value] of strangeOptions()) {
+        try {
+          const results: unknown = await f(...padded.with(at, value));
+          taken.push(`${name} #${at}: ${text}`);
+          pg.dispose(results);
+        } catch (error) {
+          const { message } = error as Error;
+          if (
+            complaint(name, error) !== null ||
+            !message.includes(
+              text === 'an instance' ? 'a Settings' : text === 'a typed array' ? 'a Float32Array' : text,
+            )
+          )
+            taken.push(`${name} #${at} ${text}: ${message}`);
+        }
+      }
+    }
+  }
+  expect(taken).toEqual([]);
 });

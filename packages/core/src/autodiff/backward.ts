@@ -19,6 +19,7 @@ import { checkNames } from '../shape/options.ts';
 import { nodeOf, type TensorHandle, wrap } from '../tensor/handle.ts';
 import type { BackwardOptions, Tensor } from '../tensor/types.ts';
 import { type Gradients, walk } from './walk.ts';
+import { say } from '../shape/shown.ts';
 
 /**
  * There is no gradient to compute here.
@@ -41,7 +42,7 @@ function collect(root: Node): { nodes: Node[]; leaves: Node[] } {
     if (node.slot === releasedSlot) {
       throw new GradientError(
         'backward',
-        `the graph of a ${node.op} ${showShape(node.shape)} was released by an earlier backward(): call that one with retainGraph: true, or compute the value again`,
+        say`the graph of a ${node.op} ${showShape(node.shape)} was released by an earlier backward(): call that one with retainGraph: true, or compute the value again`,
       );
     }
     if (node.slot !== null) {
@@ -84,21 +85,21 @@ export function backward(t: Tensor, options: BackwardOptions = {}): void {
   if (!node.requiresGrad) {
     throw new GradientError(
       'backward',
-      `no gradient: the ${node.dtype} ${showShape(node.shape)} depends on no leaf with requiresGrad, or was made under noGrad or by detach`,
+      say`no gradient: the ${node.dtype} ${showShape(node.shape)} depends on no leaf with requiresGrad, or was made under noGrad or by detach`,
     );
   }
   const seed = options.gradient === undefined ? null : nodeOf(options.gradient, 'backward');
   if (seed === null && sizeOf(node.shape) !== 1) {
     throw new ShapeError(
       'backward',
-      `several elements: ${showShape(node.shape)}; use sum() or mean(), or give options.gradient`,
+      say`several elements: ${showShape(node.shape)}; use sum() or mean(), or give options.gradient`,
       [node.shape],
     );
   }
   if (seed !== null && !sameShape(seed.shape, node.shape)) {
     throw new ShapeError(
       'backward',
-      `shapes differ: ${showShape(node.shape)} and its gradient ${showShape(seed.shape)}; make them equal`,
+      say`shapes differ: ${showShape(node.shape)} and its gradient ${showShape(seed.shape)}; make them equal`,
       [node.shape, seed.shape],
     );
   }

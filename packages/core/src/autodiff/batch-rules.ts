@@ -18,6 +18,7 @@ import {
 import { convBatch, dotGeneralBatch } from './batch-rules-contraction.ts';
 import { customRules, elementwiseCustom } from './custom-gradient.ts';
 import { binaryRules, unaryRules } from './rules-elementwise.ts';
+import { say } from '../shape/shown.ts';
 
 /** For primitives with one source that work along its last axes, or on every element. */
 function alike<P extends PrimitiveName>(c: BatchContext<P>): Node {
@@ -31,7 +32,7 @@ function withAttr<P extends PrimitiveName>(attr: (attr: Attrs[P], size: number) 
 
 /** Leaves depend on nothing. */
 function never(c: BatchContext<PrimitiveName>): Node {
-  throw new Error(`[batch] a ${c.node.op} has no sources; this is a bug`);
+  throw new Error(say`[batch] a ${c.node.op} has no sources; this is a bug`);
 }
 
 type Elementwise = keyof typeof unaryRules | keyof typeof binaryRules;

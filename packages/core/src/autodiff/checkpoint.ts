@@ -21,6 +21,7 @@ import { GradientError } from './backward.ts';
 import { customRules } from './custom-gradient.ts';
 import { noGrad } from './no-grad.ts';
 import { gradientOf, tracing } from './trace.ts';
+import { say } from '../shape/shown.ts';
 
 /**
  * Runs a function without keeping what it computes on the way; a gradient runs it again. A chain of checkpoints needs memory for their
@@ -96,14 +97,14 @@ function secondRun(f: Run, inputs: readonly Node[], captured: readonly Node[], g
       if (captured.includes(node)) continue;
       throw new GradientError(
         'checkpoint',
-        `run again for its gradient, the function uses a ${node.dtype} ${showShape(node.shape)} that it did not use before: do not assign to tensors between a checkpoint and its gradient`,
+        say`run again for its gradient, the function uses a ${node.dtype} ${showShape(node.shape)} that it did not use before: do not assign to tensors between a checkpoint and its gradient`,
       );
     }
     const node = isTensor(output) ? nodeOf(output) : null;
     if (node === null || !sameShape(node.shape, grad.shape)) {
       throw new ShapeError(
         'checkpoint',
-        `run again for its gradient, the function returned ${node === null ? 'no tensor' : showShape(node.shape)} instead of ${showShape(grad.shape)}: it must do the same each time`,
+        say`run again for its gradient, the function returned ${node === null ? 'no tensor' : showShape(node.shape)} instead of ${showShape(grad.shape)}: it must do the same each time`,
         [grad.shape],
       );
     }

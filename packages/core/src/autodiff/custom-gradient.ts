@@ -14,6 +14,7 @@ import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { noGrad } from './no-grad.ts';
+import { say, isList } from '../shape/shown.ts';
 
 /** Rules by node: the gradients of src, from the gradient of the result. */
 export const customRules: WeakMap<Node, (grad: Node, node: Node) => readonly (Node | null)[]> = new WeakMap();
@@ -68,10 +69,10 @@ function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | 
   const context: CustomContext = { inputs: sources.map(wrap), output: wrap(node) };
   const result = callUser(() => called(op, backward, wrap(grad), context));
   const list = isTensor(result) ? [result] : result;
-  if (!Array.isArray(list) || list.length !== sources.length) {
+  if (!isList(list) || list.length !== sources.length) {
     throw new ArgumentError(
       op,
-      `the backward function returned ${Array.isArray(list) ? list.length : 'no'} gradients: there are ${sources.length} inputs; return one (or null) per input`,
+      say`the backward function returned ${isList(list) ? list.length : 'no'} gradients: there are ${sources.length} inputs; return one (or null) per input`,
     );
   }
   return (list as readonly (Tensor | null)[]).map((gradient, i) => {
@@ -81,7 +82,7 @@ function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | 
     if (!sameShape(g.shape, shape)) {
       throw new ShapeError(
         op,
-        `gradient ${i} has shape ${showShape(g.shape)}: its input has ${showShape(shape)}; make them equal`,
+        say`gradient ${i} has shape ${showShape(g.shape)}: its input has ${showShape(shape)}; make them equal`,
         [g.shape, shape],
       );
     }

@@ -10,6 +10,7 @@ import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
 import { grads } from './grad.ts';
+import { say } from '../shape/shown.ts';
 
 export interface GradCheckOptions {
   /** Step of the central differences. Default 1e-6. */
@@ -72,7 +73,7 @@ export async function gradCheck(
         if (!(Math.abs(actual - expected) <= atol + rtol * Math.abs(expected))) {
           throw new GradientError(
             'gradCheck',
-            `gradient is off: ${actual} where differences give ${expected}, at element ${at} of input ${i}; check the rules of the operations used`,
+            say`gradient is off: ${actual} where differences give ${expected}, at element ${at} of input ${i}; check the rules of the operations used`,
           );
         }
       }

@@ -10,6 +10,7 @@ import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called, refusePromise } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { type GradientOptions, gradientsOf, tracing } from './trace.ts';
+import { say, isList } from '../shape/shown.ts';
 
 /** Position of an argument, or of several. */
 export type Argnums = number | readonly number[];
@@ -34,12 +35,12 @@ export interface AuxOptions<N extends Argnums = Argnums> extends GradOptions<N> 
 function scalarOf(op: string, value: unknown): Node {
   refusePromise(op, value);
   if (!isTensor(value))
-    throw new ArgumentError(op, `the function returned ${shown(value)}: it must return a tensor with one element`);
+    throw new ArgumentError(op, say`the function returned ${shown(value)}: it must return a tensor with one element`);
   const node = nodeOf(value, op);
   if (sizeOf(node.shape) !== 1 || !isFloat(node.dtype)) {
     throw new ShapeError(
       op,
-      `the function returned ${node.dtype} ${showShape(node.shape)}: needs one floating-point element; use sum() or mean(), or vjp() or jacobian()`,
+      say`the function returned ${node.dtype} ${showShape(node.shape)}: needs one floating-point element; use sum() or mean(), or vjp() or jacobian()`,
       [node.shape],
     );
   }
@@ -49,7 +50,7 @@ function scalarOf(op: string, value: unknown): Node {
 /** Throws ArgumentError unless there is such an argument. */
 export function checkPosition(op: string, position: number, count: number): void {
   if (Number.isInteger(position) && position >= 0 && position < count) return;
-  throw new ArgumentError(op, `no argument ${position}: the function was called with ${count}; check argnums`);
+  throw new ArgumentError(op, say`no argument ${position}: the function was called with ${count}; check argnums`);
 }
 
 /** Runs f on followed arguments; gives its value where it is wanted (nobody would dispose it otherwise), its other results and the gradients. */
@@ -69,7 +70,7 @@ export function differentiate(
       inputs[position] = trace.follow(args[position]);
     }
     const result = called(op, f as (...args: unknown[]) => unknown, ...inputs);
-    if (hasAux && !(Array.isArray(result) && result.length === 2))
+    if (hasAux && !(isList(result) && result.length === 2))
       throw new ArgumentError(op, 'the function returned no pair: with hasAux it must return [number, anything]');
     const [output, aux] = hasAux ? (result as [unknown, unknown]) : [result, undefined];
     const node = scalarOf(op, output);

@@ -14,13 +14,14 @@ import { pushForward } from './forward.ts';
 import { type GradientOptions, gradientsOf, type Trace, tracing } from './trace.ts';
 import { leavesOf, type TensorTree } from './trees.ts';
 import { accumulate, type Gradients } from './walk.ts';
+import { say } from '../shape/shown.ts';
 
 /** Gradients to start from: `given` for `results`, leaf by leaf. */
 function seedsFor(op: string, results: readonly Tensor[], given: readonly Tensor[]): Gradients {
   if (results.length !== given.length)
     throw new ArgumentError(
       op,
-      `numbers differ: ${results.length} tensors and ${given.length} directions for them; give one per tensor`,
+      say`numbers differ: ${results.length} tensors and ${given.length} directions for them; give one per tensor`,
     );
   const seeds: Gradients = new Map();
   results.forEach((result, i) => {
@@ -29,7 +30,7 @@ function seedsFor(op: string, results: readonly Tensor[], given: readonly Tensor
     if (!sameShape(seed.shape, node.shape)) {
       throw new ShapeError(
         op,
-        `shapes differ: ${showShape(node.shape)} and its direction ${showShape(seed.shape)}; make them equal`,
+        say`shapes differ: ${showShape(node.shape)} and its direction ${showShape(seed.shape)}; make them equal`,
         [node.shape, seed.shape],
       );
     }

@@ -26,6 +26,7 @@ import { GradientError } from './backward.ts';
 import { gradientsOf } from './trace.ts';
 import type { TensorTree } from './trees.ts';
 import { type Gradients, walk } from './walk.ts';
+import { say } from '../shape/shown.ts';
 
 export interface TapeOptions {
   /** Allow several calls of gradient(); end the tape with dispose(). Default false. */
@@ -92,9 +93,11 @@ export class GradientTape {
     for (const t of tensors) {
       const node = nodeOf(t, 'watch');
       if (!isFloat(node.dtype))
-        throw new DTypeError('watch', `dtype not accepted: ${node.dtype}; only floating-point tensors have gradients`, [
-          node.dtype,
-        ]);
+        throw new DTypeError(
+          'watch',
+          say`dtype not accepted: ${node.dtype}; only floating-point tensors have gradients`,
+          [node.dtype],
+        );
       watchNode(recording, node);
     }
   }
@@ -133,7 +136,7 @@ export class GradientTape {
           if (!sameShape(seed.shape, node.shape))
             throw new ShapeError(
               'gradient',
-              `shapes differ: ${showShape(node.shape)} and outputGradient ${showShape(seed.shape)}; make them equal`,
+              say`shapes differ: ${showShape(node.shape)} and outputGradient ${showShape(seed.shape)}; make them equal`,
               [node.shape, seed.shape],
             );
           const gradients: Gradients = new Map([[node, seed]]);

@@ -20,6 +20,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { mapTree } from './trees.ts';
 import { type Gradients, walk } from './walk.ts';
+import { say } from '../shape/shown.ts';
 
 /** Options of all gradient functions. */
 export interface GradientOptions {
@@ -48,7 +49,7 @@ export class Trace {
       if (!isFloat(node.dtype)) {
         throw new DTypeError(
           this.op,
-          `cannot differentiate by a tensor of dtype ${node.dtype}: needs floating-point tensors; pass integers as other arguments (argnums)`,
+          say`cannot differentiate by a tensor of dtype ${node.dtype}: needs floating-point tensors; pass integers as other arguments (argnums)`,
           [node.dtype],
         );
       }

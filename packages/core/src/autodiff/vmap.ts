@@ -5,12 +5,14 @@ import * as p from '../graph/primitives.ts';
 import { beginOp, holdFlushes, isHandle, traceScope } from '../graph/scope.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { mapNested } from '../shape/nested.ts';
 import { checkNames, checkFunction } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { batched } from './batch.ts';
 import { moved } from './batch-rule.ts';
+import { say } from '../shape/shown.ts';
 
 /** An axis for everything, null for "not batched", or arrays and plain objects of such in the structure of the value. */
 export type BatchAxes = number | null | readonly BatchAxes[] | { readonly [key: string]: BatchAxes };
@@ -27,7 +29,10 @@ function axesFor(name: string, axes: BatchAxes, key: string | number): BatchAxes
   if (typeof axes !== 'object' || axes === null) return axes;
   const found = (axes as Readonly<Record<string | number, BatchAxes>>)[key];
   if (found === undefined)
-    throw new ArgumentError('vmap', `${name} has no entry '${key}': give an axis or null for every part of the value`);
+    throw new ArgumentError(
+      'vmap',
+      say`${name} has no entry '${key}': give an axis or null for every part of the value`,
+    );
   return found;
 }
 
@@ -38,18 +43,13 @@ function mapWithAxes(
   axes: BatchAxes,
   f: (t: Tensor, axis: number | null) => unknown,
 ): unknown {
-  if (isHandle(value)) {
-    if (typeof axes === 'object' && axes !== null)
-      throw new ArgumentError('vmap', `${name} has a list where the value has a tensor: give an axis or null`);
-    return f(value as unknown as Tensor, axes);
-  }
-  if (Array.isArray(value)) return value.map((item, i) => mapWithAxes(name, item, axesFor(name, axes, i), f));
-  if (typeof value !== 'object' || value === null) return value;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, mapWithAxes(name, item, axesFor(name, axes, key), f)]),
-  );
+  const leaf = (item: unknown, own: BatchAxes): unknown => {
+    if (!isHandle(item)) return item;
+    if (typeof own === 'object' && own !== null)
+      throw new ArgumentError('vmap', say`${name} has a list where the value has a tensor: give an axis or null`);
+    return f(item as unknown as Tensor, own);
+  };
+  return mapNested('vmap', value, axes, leaf, (own, key) => axesFor(name, own, key));
 }
 
 /**
@@ -93,7 +93,7 @@ export function vmap<A extends readonly unknown[], R>(
           if (size >= 0 && n !== size) {
             throw new ShapeError(
               'vmap',
-              `batches differ: ${size} of shape ${showShape(sized)} and ${n} of shape ${showShape(node.shape)} along axis ${axis}; make them equal, or give null in inAxes`,
+              say`batches differ: ${size} of shape ${showShape(sized)} and ${n} of shape ${showShape(node.shape)} along axis ${axis}; make them equal, or give null in inAxes`,
               [sized, node.shape],
             );
           }
@@ -119,7 +119,7 @@ export function vmap<A extends readonly unknown[], R>(
             if (node === null) return wrap(p.identity(root));
             throw new ArgumentError(
               'vmap',
-              `outAxes is null for a result of shape ${showShape(root.shape)} that differs between examples; give the axis of the batch`,
+              say`outAxes is null for a result of shape ${showShape(root.shape)} that differs between examples; give the axis of the batch`,
             );
           }
           const all = node ?? p.broadcastTo(root, [size, ...root.shape]);

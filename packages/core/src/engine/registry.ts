@@ -9,6 +9,7 @@ import { computesIn } from '../kernel/computes.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { EngineMissingError, UnsupportedError } from './errors.ts';
+import { say } from '../shape/shown.ts';
 
 /** What a backend found on this machine. Higher scores are chosen first; 0 or less means: not usable here. */
 export interface Probe {
@@ -74,7 +75,7 @@ export function registerBackend(provider: BackendProvider): void {
   if (typeof name !== 'string' || name === '' || typeof probe !== 'function' || typeof create !== 'function')
     throw new ArgumentError(
       'registerBackend',
-      `not a backend: ${shown(provider)}; must be an object with a name, probe() and create()`,
+      say`not a backend: ${shown(provider)}; must be an object with a name, probe() and create()`,
     );
   const { providers } = registry();
   if (!providers.has(provider.name)) providers.set(provider.name, provider);
@@ -170,7 +171,7 @@ export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string
   if (alien !== undefined) {
     throw new UnsupportedError(
       engine.name,
-      `caps.lowering is for engines that compute in every dtype they hold, and this one does not in ${alien}; name anyLowering of '@polygrad/core/engine/threads'`,
+      say`caps.lowering is for engines that compute in every dtype they hold, and this one does not in ${alien}; name anyLowering of '@polygrad/core/engine/threads'`,
     );
   }
   if (madeWith !== undefined) options.set(engine, madeWith);
@@ -246,6 +247,6 @@ function missing(where: string, what: string): EngineMissingError {
   const names = listBackends();
   return new EngineMissingError(
     where,
-    `${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-cpu'`,
+    say`${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-cpu'`,
   );
 }

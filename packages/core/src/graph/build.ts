@@ -5,7 +5,9 @@
  * makes nodes must give them an owner before releasing handles they depend on.
  */
 import type { DType } from '../shape/dtype.ts';
-import { showShape } from '../shape/errors.ts';
+import { mostElements } from '../shape/axes.ts';
+import { ShapeError, showShape } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
 import { showAs } from '../shape/shown-as.ts';
 import type { Shape } from '../shape/view.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
@@ -23,6 +25,7 @@ import { inferRules } from './infer.ts';
 import type { InferRule } from './infer-checks.ts';
 import type { EdgeState, GradientSlot, Node, NodeStorage } from './node.ts';
 import { countNode, releasedSlot } from './recorder.ts';
+import { opName } from './scope.ts';
 import { track } from './tracking.ts';
 
 let nextId = 1;
@@ -60,7 +63,19 @@ export function inferRuleOf<P extends PrimitiveName>(op: P): InferRule<P> {
 
 function checked<P extends PrimitiveName>(op: P, rule: InferRule<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
   const dtype = rule.dtype(src, attr);
-  return record(op, src, attr, rule.shape(src, attr), dtype);
+  const shape = rule.shape(src, attr);
+  // What is fused away may be larger than any tensor, but not its axes, and not than numbers can count.
+  let size = 1;
+  let longest = 0;
+  for (const n of shape) {
+    size *= n;
+    if (n > longest) longest = n;
+  }
+  if (!(size <= Number.MAX_SAFE_INTEGER && longest <= mostElements))
+    throw new ShapeError(opName(op), say`too many elements: ${size} in ${showShape(shape)}; make sizes smaller`, [
+      shape,
+    ]);
+  return record(op, src, attr, shape, dtype);
 }
 
 class Recorded<P extends PrimitiveName> implements Node<P> {

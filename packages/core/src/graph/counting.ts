@@ -6,6 +6,7 @@
  * back and its sources are let go in turn.
  */
 import type { Node, NodeStorage } from './node.ts';
+import { say } from '../shape/shown.ts';
 
 const noNodes: readonly Node[] = [];
 
@@ -19,7 +20,7 @@ export function retain(node: Node): void {
   node.handles++;
   if (node.edges === 'floating') own(node);
   else if (node.edges === 'dead')
-    throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
+    throw new Error(say`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
 }
 
 /** A floating node becomes needed: it counts in its sources from now on, and floating sources become needed too. */
@@ -36,7 +37,7 @@ function own(start: Node): void {
       const source = src[i] as Node;
       if (source.edges === 'dead')
         throw new Error(
-          `[recorder] node ${source.id} (${source.op}) was released while node ${node.id} (${node.op}) needs it`,
+          say`[recorder] node ${source.id} (${source.op}) was released while node ${node.id} (${node.op}) needs it`,
         );
       if (source.edges === 'floating') {
         source.edges = 'uses';

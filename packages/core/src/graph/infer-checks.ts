@@ -5,6 +5,7 @@ import type { Shape } from '../shape/view.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
+import { say } from '../shape/shown.ts';
 
 /** Computes shape and dtype of a node from its sources; throws ShapeError or DTypeError. */
 export interface InferRule<P extends PrimitiveName> {
@@ -45,7 +46,7 @@ export function checkDType(kind: Accepts, primitive: PrimitiveName, dtype: DType
   if (!accepted(kind, dtype)) {
     throw new DTypeError(
       opName(primitive),
-      `dtype not accepted: ${dtype}; needs ${wanted[kind]}; convert with cast()`,
+      say`dtype not accepted: ${dtype}; needs ${wanted[kind]}; convert with cast()`,
       [dtype],
     );
   }
@@ -54,7 +55,7 @@ export function checkDType(kind: Accepts, primitive: PrimitiveName, dtype: DType
 /** Dtype shared by both operands. */
 export function common(primitive: PrimitiveName, kind: Accepts, a: Node, b: Node): DType {
   if (a.dtype !== b.dtype) {
-    throw new DTypeError(opName(primitive), `dtypes differ: ${a.dtype} and ${b.dtype}; convert one with cast()`, [
+    throw new DTypeError(opName(primitive), say`dtypes differ: ${a.dtype} and ${b.dtype}; convert one with cast()`, [
       a.dtype,
       b.dtype,
     ]);
@@ -71,7 +72,7 @@ export function fail(op: PrimitiveName, message: string, ...shapes: Shape[]): ne
 /** Throws unless there are `rank` integer entries. */
 export function checkRank(op: PrimitiveName, what: string, entries: readonly number[], shape: Shape): void {
   if (entries.length !== shape.length) {
-    fail(op, `wrong number of ${what}: ${entries.length} for shape ${showShape(shape)}; give one per axis`, shape);
+    fail(op, say`wrong number of ${what}: ${entries.length} for shape ${showShape(shape)}; give one per axis`, shape);
   }
 }
 
@@ -80,7 +81,7 @@ export function sortedDistinct(op: PrimitiveName, axes: readonly number[], shape
   for (let i = 0; i < axes.length; i++) {
     const axis = axes[i] as number;
     if (axis < 0 || axis >= shape.length || (i > 0 && axis <= (axes[i - 1] as number))) {
-      fail(op, `bad axes [${axes.join(', ')}] for shape ${showShape(shape)}; must be distinct and ascending`, shape);
+      fail(op, say`bad axes ${showShape(axes)} for shape ${showShape(shape)}; must be distinct and ascending`, shape);
     }
   }
 }
@@ -93,10 +94,12 @@ export function spliced(shape: Shape, axis: number, middle: Shape): number[] {
 /** Throws DTypeError unless the node is int32. */
 export function checkIndex(op: PrimitiveName, index: Node): void {
   if (index.dtype !== 'int32')
-    throw new DTypeError(opName(op), `index dtype is ${index.dtype}: needs int32; convert with cast()`, [index.dtype]);
+    throw new DTypeError(opName(op), say`index dtype is ${index.dtype}: needs int32; convert with cast()`, [
+      index.dtype,
+    ]);
 }
 
 /** Throws unless the axis exists. */
 export function checkAxis(op: PrimitiveName, axis: number, shape: Shape): void {
-  if (axis < 0 || axis >= shape.length) fail(op, `no axis ${axis} in shape ${showShape(shape)}`, shape);
+  if (axis < 0 || axis >= shape.length) fail(op, say`no axis ${axis} in shape ${showShape(shape)}`, shape);
 }

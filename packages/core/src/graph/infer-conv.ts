@@ -3,6 +3,7 @@ import { ShapeError, showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import type { Attrs, ConvAttr, PrimitiveName } from './attrs.ts';
 import { opName } from './scope.ts';
+import { say } from '../shape/shown.ts';
 
 function fail(op: PrimitiveName, message: string, ...shapes: Shape[]): never {
   throw new ShapeError(opName(op), message, shapes);
@@ -19,7 +20,7 @@ export function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
   if (rank < 1 || rhs.length !== lhs.length || attr.stride.length !== rank) {
     fail(
       'conv',
-      `ranks do not fit: input ${showShape(lhs)}, kernel ${showShape(rhs)}, ${attr.stride.length} spatial axes; needs [N, C, ...] and [O, C / groups, ...]`,
+      say`ranks do not fit: input ${showShape(lhs)}, kernel ${showShape(rhs)}, ${attr.stride.length} spatial axes; needs [N, C, ...] and [O, C / groups, ...]`,
       lhs,
       rhs,
     );
@@ -30,7 +31,7 @@ export function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
   if (channels !== depth * groups) {
     fail(
       'conv',
-      `channels do not fit: input ${showShape(lhs)} has ${channels}, kernel ${showShape(rhs)} with ${groups} groups needs ${depth * groups}`,
+      say`channels do not fit: input ${showShape(lhs)} has ${channels}, kernel ${showShape(rhs)} with ${groups} groups needs ${depth * groups}`,
       lhs,
       rhs,
     );
@@ -43,7 +44,7 @@ export function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
   ) {
     fail(
       'conv',
-      `groups do not divide: ${features} output features in ${groups * batchGroups} groups; choose a divisor`,
+      say`groups do not divide: ${features} output features in ${groups * batchGroups} groups; choose a divisor`,
       lhs,
       rhs,
     );
@@ -55,7 +56,7 @@ export function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
       (attr.padLow[i] as number) +
       (attr.padHigh[i] as number);
     const extent = dilated(rhs[i + 2] as number, attr.rhsDilation[i] as number);
-    if (extent === 0) fail('conv', `empty kernel: ${showShape(rhs)}; spatial sizes must be at least 1`, rhs);
+    if (extent === 0) fail('conv', say`empty kernel: ${showShape(rhs)}; spatial sizes must be at least 1`, rhs);
     shape.push(size < extent ? 0 : Math.floor((size - extent) / (attr.stride[i] as number)) + 1);
   }
   return shape;
@@ -65,7 +66,7 @@ export function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
 export function windowShape(shape: Shape, attr: Attrs['window']): Shape {
   const rank = attr.size.length;
   const lead = shape.length - rank;
-  if (lead < 0) fail('window', `too few axes: ${showShape(shape)} for ${rank} window axes`, shape);
+  if (lead < 0) fail('window', say`too few axes: ${showShape(shape)} for ${rank} window axes`, shape);
   const counts = attr.size.map((size, i) => {
     const n = shape[lead + i] as number;
     const extent = dilated(size, attr.dilation[i] as number);
@@ -81,7 +82,7 @@ export function foldShape(shape: Shape, attr: Attrs['fold']): Shape {
   if (expected.length !== shape.length || expected.some((n, i) => n !== shape[i])) {
     fail(
       'fold',
-      `shape ${showShape(shape)} is not what windows over ${showShape(attr.spatial)} give: ${showShape(expected)}`,
+      say`shape ${showShape(shape)} is not what windows over ${showShape(attr.spatial)} give: ${showShape(expected)}`,
       shape,
       expected,
     );

@@ -5,6 +5,7 @@ import { DTypeError, showShape } from '../shape/errors.ts';
 import { checkAxis, checkIndex, common, fail, type InferRule, spliced } from './infer-checks.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
+import { say } from '../shape/shown.ts';
 
 const first = (src: readonly Node[]): Node => src[0] as Node;
 const second = (src: readonly Node[]): Node => src[1] as Node;
@@ -13,7 +14,7 @@ export const gatherInfer: InferRule<'gather'> = {
   shape: (src, attr) => {
     const { shape } = first(src);
     if (attr.axis < 0 || attr.axis >= shape.length)
-      fail('gather', `no axis ${attr.axis} in shape ${showShape(shape)}`, shape);
+      fail('gather', say`no axis ${attr.axis} in shape ${showShape(shape)}`, shape);
     return spliced(shape, attr.axis, second(src).shape);
   },
   dtype: (src) => {
@@ -29,7 +30,7 @@ export const scatterAddInfer: InferRule<'scatterAdd'> = {
     if (updates.length !== expected.length || updates.some((n, i) => n !== expected[i])) {
       fail(
         'scatterAdd',
-        `updates have shape ${showShape(updates)}: needs ${showShape(expected)} for base ${showShape(base)} and index ${showShape(index)}`,
+        say`updates have shape ${showShape(updates)}: needs ${showShape(expected)} for base ${showShape(base)} and index ${showShape(index)}`,
         updates,
         expected,
       );
@@ -50,7 +51,7 @@ export const scatterInfer: InferRule<'scatter'> = {
     if (!sameShape(updates.shape, expected))
       fail(
         'scatter',
-        `updates have shape ${showShape(updates.shape)}: needs ${showShape(expected)} for base ${showShape(base.shape)} and index ${showShape(index.shape)}`,
+        say`updates have shape ${showShape(updates.shape)}: needs ${showShape(expected)} for base ${showShape(base.shape)} and index ${showShape(index.shape)}`,
         updates.shape,
         expected,
       );

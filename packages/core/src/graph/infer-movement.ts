@@ -2,6 +2,7 @@
 import { showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { checkRank, common, fail, type InferRule, sortedDistinct, spliced } from './infer-checks.ts';
+import { say } from '../shape/shown.ts';
 import type { Node } from './node.ts';
 
 const first = (src: readonly Node[]): Node => src[0] as Node;
@@ -16,7 +17,7 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
       if (sizeOf(shape) !== sizeOf(attr.shape)) {
         fail(
           'reshape',
-          `number of elements differs: ${sizeOf(shape)} in ${showShape(shape)} and ${sizeOf(attr.shape)} in ${showShape(attr.shape)}; they must be equal`,
+          say`number of elements differs: ${sizeOf(shape)} in ${showShape(shape)} and ${sizeOf(attr.shape)} in ${showShape(attr.shape)}; they must be equal`,
           shape,
           attr.shape,
         );
@@ -44,7 +45,7 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
       if (shape.length !== attr.shape.length || shape.some((n, i) => n !== 1 && n !== attr.shape[i])) {
         fail(
           'expand',
-          `cannot stretch ${showShape(shape)} to ${showShape(attr.shape)}; only axes of size 1 stretch`,
+          say`cannot stretch ${showShape(shape)} to ${showShape(attr.shape)}; only axes of size 1 stretch`,
           shape,
           attr.shape,
         );
@@ -65,7 +66,7 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
         if (n < 0 || (n > 0 && !(inside(start) && inside(last)))) {
           fail(
             'slice',
-            `range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${(shape[i] as number) - 1}`,
+            say`range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${(shape[i] as number) - 1}`,
             shape,
           );
         }
@@ -81,7 +82,7 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
       checkRank('pad', 'pad widths', attr.high, shape);
       const result = shape.map((n, i) => n + (attr.low[i] as number) + (attr.high[i] as number));
       if (attr.low.some((n) => n < 0) || attr.high.some((n) => n < 0))
-        fail('pad', `negative width: low ${showShape(attr.low)}, high ${showShape(attr.high)}`, shape);
+        fail('pad', say`negative width: low ${showShape(attr.low)}, high ${showShape(attr.high)}`, shape);
       return result;
     },
     dtype: dtypeOfFirst,
@@ -94,7 +95,7 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
         if (part.shape.length !== shape.length || part.shape.some((n, i) => i !== attr.axis && n !== shape[i])) {
           fail(
             'concat',
-            `shapes differ besides axis ${attr.axis}: ${showShape(shape)} and ${showShape(part.shape)}; make the other sizes equal`,
+            say`shapes differ besides axis ${attr.axis}: ${showShape(shape)} and ${showShape(part.shape)}; make the other sizes equal`,
             shape,
             part.shape,
           );

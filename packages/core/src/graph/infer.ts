@@ -17,6 +17,7 @@ import { movementRules } from './infer-movement.ts';
 import type { CommonPrimitive } from '../primitives/definition.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
+import { say } from '../shape/shown.ts';
 
 const first = (src: readonly Node[]): Node => src[0] as Node;
 const second = (src: readonly Node[]): Node => src[1] as Node;
@@ -32,7 +33,7 @@ function checkPaired(lhs: Shape, lhsAxes: readonly number[], rhs: Shape, rhsAxes
     if (lhs[m] === undefined || lhs[m] !== rhs[n]) {
       fail(
         'dotGeneral',
-        `sizes differ: axis ${m} of ${showShape(lhs)} and axis ${n} of ${showShape(rhs)}; paired axes must be equal`,
+        say`sizes differ: axis ${m} of ${showShape(lhs)} and axis ${n} of ${showShape(rhs)}; paired axes must be equal`,
         lhs,
         rhs,
       );
@@ -73,7 +74,7 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
       if (src.length !== 2 || src.some((key) => key.dtype !== 'uint32' || key.shape.length !== 0)) {
         fail(
           'randomBits',
-          `a key is two uint32 scalars: got ${src.map((key) => key.dtype + showShape(key.shape)).join(', ')}`,
+          say`a key is two uint32 scalars: got ${src.map((key) => key.dtype + showShape(key.shape)).join(', ')}`,
         );
       }
       return 'uint32';
@@ -117,7 +118,7 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
     dtype: (src) => {
       const condition = first(src).dtype;
       if (condition !== 'bool')
-        throw new DTypeError(opName('where'), `condition is ${condition}: needs bool; compare or cast first`, [
+        throw new DTypeError(opName('where'), say`condition is ${condition}: needs bool; compare or cast first`, [
           condition,
         ]);
       return common('where', 'any', second(src), src[2] as Node);
@@ -131,7 +132,7 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
       if (dtypeInfo[from].bytes !== dtypeInfo[attr.dtype].bytes || from === 'bool' || attr.dtype === 'bool') {
         throw new DTypeError(
           opName('bitcast'),
-          `sizes differ: ${from} and ${attr.dtype}; both must have the same number of bytes`,
+          say`sizes differ: ${from} and ${attr.dtype}; both must have the same number of bytes`,
           [from, attr.dtype],
         );
       }
@@ -198,7 +199,7 @@ function checkNotEmpty(op: PrimitiveName, shape: Shape, axes: readonly number[])
     if (shape[axis] === 0) {
       fail(
         op,
-        `reduction over nothing: axis ${axis} of ${showShape(shape)} is empty and this reduction has no value for it; check the size first`,
+        say`reduction over nothing: axis ${axis} of ${showShape(shape)} is empty and this reduction has no value for it; check the size first`,
         shape,
       );
     }

@@ -1,17 +1,18 @@
 /** Nodes below some roots, sources before users. Realised nodes count as leaves, whatever history they keep. */
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
+import { say, isList } from '../shape/shown.ts';
 import type { Handle, Node } from './node.ts';
 
 /** The nodes of tensors, or nodes themselves, that a user gives as roots of a graph. Throws ArgumentError in the name of `op`. */
 export function rootNodes(op: string, roots: readonly (Node | Handle)[]): Node[] {
   const bad = (value: unknown): never => {
-    throw new ArgumentError(op, `bad roots: ${shown(value)}; must be a list of tensors, such as [loss]`);
+    throw new ArgumentError(op, say`bad roots: ${shown(value)}; must be a list of tensors, such as [loss]`);
   };
-  if (!Array.isArray(roots)) return bad(roots);
+  if (!isList(roots)) return bad(roots);
   return roots.map((root: Node | Handle) => {
     const node = root !== null && typeof root === 'object' && 'node' in root ? root.node : root;
-    return Array.isArray(node?.src) ? node : bad(root);
+    return isList(node?.src) ? node : bad(root);
   });
 }
 

@@ -13,6 +13,7 @@ import {
   trackHandle,
   type TrackedHandle,
 } from './recorder.ts';
+import { eachInside } from '../shape/nested.ts';
 import { handleBrand } from '../shape/options.ts';
 import { hasRecordings } from './tracking.ts';
 
@@ -84,20 +85,20 @@ export function isLocal(handle: TrackedHandle, size: number): boolean {
 
 /** True for Tensors, by their brand: handles of another copy of this library count too. */
 export function isHandle(value: unknown): value is TrackedHandle {
-  return typeof value === 'object' && value !== null && handleBrand in value;
+  if (typeof value !== 'object' || value === null) return false;
+  try {
+    return handleBrand in value;
+  } catch {
+    // A proxy that was revoked, or whose maker refuses to say.
+    return false;
+  }
 }
 
 /** Calls `visit` for every handle inside nested arrays, Maps and plain objects. */
 export function markAll(value: unknown, visit: (handle: TrackedHandle) => void): void {
-  if (typeof value !== 'object' || value === null) return;
-  if (isHandle(value)) visit(value);
-  else if (Array.isArray(value)) for (const item of value) markAll(item, visit);
-  else if (value instanceof Map) for (const item of value.values()) markAll(item, visit);
-  else {
-    const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype === Object.prototype || prototype === null)
-      for (const key in value) markAll((value as Record<string, unknown>)[key], visit);
-  }
+  eachInside(value, (item) => {
+    if (isHandle(item)) visit(item);
+  });
 }
 
 /** Marks every handle in the result of a scope as surviving the exit `stamp`. */

@@ -8,6 +8,7 @@ import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import type { Node } from './node.ts';
 import { forgetHistory } from './counting.ts';
+import { say } from '../shape/shown.ts';
 
 /** False inside noGrad and inside gradient functions that do not build a graph for requiresGrad leaves. */
 let leavesEnabled = true;
@@ -69,7 +70,7 @@ export function startRecording(op: string, watchLeaves: boolean, owner: Recordin
   const list = Array.from(open, ([line, count]) => `\n  ${count === 1 ? '' : `${count} times `}${line}`);
   throw new ArgumentError(
     op,
-    `too many tapes are open: ${mostRecordings}; end those no longer needed by gradient(), dispose() or 'using'. Open are:${list.join('')}`,
+    say`too many tapes are open: ${mostRecordings}; end those no longer needed by gradient(), dispose() or 'using'. Open are:${list.join('')}`,
   );
 }
 

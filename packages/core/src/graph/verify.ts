@@ -10,6 +10,7 @@ import { inferRuleOf } from './build.ts';
 import type { Handle, Node } from './node.ts';
 import { nodesBelow, rootNodes } from './order.ts';
 import { keepsHistory } from './counting.ts';
+import { say } from '../shape/shown.ts';
 
 /**
  * Something is wrong with a graph.
@@ -23,7 +24,7 @@ export class GraphInvariantError extends OperationError {
   readonly node: Node;
 
   constructor(node: Node, message: string) {
-    super('verifyGraph', `node ${node.id} (${node.op} ${node.dtype} ${showShape(node.shape)}): ${message}`);
+    super('verifyGraph', say`node ${node.id} (${node.op} ${node.dtype} ${showShape(node.shape)}): ${message}`);
     this.node = node;
   }
 }
@@ -34,7 +35,7 @@ function verifyNode(node: Node): void {
   if (node.edges === 'dead') throw new GraphInvariantError(node, 'dead, but still reachable');
   if (node.storage !== null) {
     if (node.storage.view.strides.length !== node.shape.length)
-      throw new GraphInvariantError(node, `view has ${node.storage.view.strides.length} strides`);
+      throw new GraphInvariantError(node, say`view has ${node.storage.view.strides.length} strides`);
     if (node.src.length > 0 && !keepsHistory(node))
       throw new GraphInvariantError(node, 'realised without history, but keeps its sources');
     return;
@@ -46,7 +47,7 @@ function verifyNode(node: Node): void {
   const shape = rule.shape(node.src, node.attr);
   const dtype = rule.dtype(node.src, node.attr);
   if (!sameShape(shape, node.shape) || dtype !== node.dtype)
-    throw new GraphInvariantError(node, `its rule gives ${dtype} ${showShape(shape)}`);
+    throw new GraphInvariantError(node, say`its rule gives ${dtype} ${showShape(shape)}`);
 }
 
 /**
@@ -63,18 +64,18 @@ export function verifyGraph(roots: readonly (Node | Handle)[]): void {
   for (const node of nodes) {
     verifyNode(node);
     for (const source of node.src) {
-      if (source.id >= node.id) throw new GraphInvariantError(node, `comes before its source ${source.id}`);
+      if (source.id >= node.id) throw new GraphInvariantError(node, say`comes before its source ${source.id}`);
       if (node.edges === 'floating') continue;
       if (source.edges === 'floating')
-        throw new GraphInvariantError(source, `counts nowhere, but node ${node.id} needs it`);
+        throw new GraphInvariantError(source, say`counts nowhere, but node ${node.id} needs it`);
       const counts = node.edges === 'handles' ? handles : uses;
       counts.set(source, (counts.get(source) ?? 0) + 1);
     }
   }
   for (const node of nodes) {
     if (node.handles < (handles.get(node) ?? 0))
-      throw new GraphInvariantError(node, `${node.handles} handles for ${handles.get(node)} history edges`);
+      throw new GraphInvariantError(node, say`${node.handles} handles for ${handles.get(node)} history edges`);
     if (node.uses < (uses.get(node) ?? 0))
-      throw new GraphInvariantError(node, `${node.uses} uses for ${uses.get(node)} edges`);
+      throw new GraphInvariantError(node, say`${node.uses} uses for ${uses.get(node)} edges`);
   }
 }

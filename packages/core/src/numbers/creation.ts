@@ -1,7 +1,9 @@
 /** NumberTensors made: from nested arrays, filled, put together, and from and to ordinary tensors. */
 import { tensor } from '../ops/creation.ts';
 import { readAxis } from '../ops/axis-argument.ts';
-import { checkList, checkShape } from '../shape/axes.ts';
+import { checkCount, checkList, checkShape, mostOnHost } from '../shape/axes.ts';
+import { isList, say } from '../shape/shown.ts';
+import { eachNested, nestedShape } from '../shape/nested.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isInteger } from '../shape/dtype.ts';
 import { checkRange } from '../shape/promotion.ts';
@@ -33,23 +35,10 @@ export type NestedNumbers<T> = NumberLike<T> | readonly NestedNumbers<T>[];
  */
 export function numberTensor<T>(values: NestedNumbers<Told<T>>, type: NumberType<T>): NumberTensor<T> {
   checkType('numberTensor', type);
-  const shape: number[] = [];
-  for (let at: unknown = values; Array.isArray(at) && !type.is(at); at = at[0]) shape.push(at.length);
-  checkShape('numberTensor', shape);
+  const row = (value: unknown): boolean => isList(value) && !type.is(value);
+  const shape = nestedShape('numberTensor', values, row);
   const data: T[] = [];
-  const visit = (value: unknown, axis: number): void => {
-    const isRow = Array.isArray(value) && !type.is(value);
-    if (isRow !== axis < shape.length || (isRow && value.length !== shape[axis])) {
-      throw new ShapeError(
-        'numberTensor',
-        `rows differ: ${isRow ? `${value.length} entries` : 'an element'} at depth ${axis}, where ${showShape(shape)} is expected`,
-        [shape],
-      );
-    }
-    if (isRow) for (const item of value) visit(item, axis + 1);
-    else data.push(elementOf('numberTensor', type, value));
-  };
-  visit(values, 0);
+  eachNested('numberTensor', values, shape, (value) => data.push(elementOf('numberTensor', type, value)), row);
   return new NumberTensor(type, grid(shape, data));
 }
 
@@ -76,6 +65,7 @@ export function numberFull<T>(shape: Shape, value: NumberLike<T>, type: NumberTy
 export function numberEye<T>(n: number, type: NumberType<T>): NumberTensor<T> {
   checkType('numberEye', type);
   checkShape('numberEye', [n, n]);
+  checkCount('numberEye', 'number of elements', n * n, 0, mostOnHost);
   const { zero, one } = type;
   return new NumberTensor(
     type,
@@ -95,7 +85,7 @@ function gridsOf<T>(op: string, parts: readonly NumberTensor<T>[]): [NumberTenso
     if (type !== first.type)
       throw new NumberTypeError(
         op,
-        `number types differ: '${first.type.name}' and '${type.name}'; convert one with map()`,
+        say`number types differ: '${first.type.name}' and '${type.name}'; convert one with map()`,
       );
   return [first, parts.map((part) => part.grid)];
 }
@@ -103,7 +93,7 @@ function gridsOf<T>(op: string, parts: readonly NumberTensor<T>[]): [NumberTenso
 /** Throws unless a value is a NumberTensor: one of another copy of this library will do. */
 function checkNumbers<T>(op: string, x: NumberTensor<T>): void {
   if (x?.grid === undefined)
-    throw new ArgumentError(op, `not a NumberTensor: ${shown(x)}; make one with numberTensor()`);
+    throw new ArgumentError(op, say`not a NumberTensor: ${shown(x)}; make one with numberTensor()`);
 }
 
 /**
@@ -119,7 +109,7 @@ export function concatNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxi
     if (shape.length !== first.ndim || shape.some((n, i) => i !== at && n !== first.shape[i])) {
       throw new ShapeError(
         'concatNumbers',
-        `shapes do not fit: ${showShape(first.shape)} and ${showShape(shape)}; sizes other than axis ${at} must be equal`,
+        say`shapes do not fit: ${showShape(first.shape)} and ${showShape(shape)}; sizes other than axis ${at} must be equal`,
         [first.shape, shape],
       );
     }
@@ -137,7 +127,7 @@ export function stackNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxis
   const [first, grids] = gridsOf('stackNumbers', parts);
   for (const { shape } of grids) {
     if (!sameShape(shape, first.shape))
-      throw new ShapeError('stackNumbers', `shapes differ: ${showShape(first.shape)} and ${showShape(shape)}`, [
+      throw new ShapeError('stackNumbers', say`shapes differ: ${showShape(first.shape)} and ${showShape(shape)}`, [
         first.shape,
         shape,
       ]);
@@ -161,7 +151,7 @@ export async function fromTensor<T>(t: Tensor, type: NumberType<T>): Promise<Num
   need('fromTensor', type, 'from');
   const { shape } = t;
   const flat: unknown = await t.array();
-  const list = Array.isArray(flat) ? (flat as unknown[]).flat(Number.POSITIVE_INFINITY) : [flat];
+  const list = isList(flat) ? (flat as unknown[]).flat(Number.POSITIVE_INFINITY) : [flat];
   return new NumberTensor(
     type,
     grid(

@@ -4,6 +4,7 @@ import { broadcastShapes } from '../shape/broadcast.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { elements, type Grid, grid, permuted, reshaped, stretch } from './grid.ts';
+import { say } from '../shape/shown.ts';
 import type { NumberType } from './number-type.ts';
 
 /** Which axes go, and whether they leave axes of size 1. */
@@ -58,7 +59,7 @@ export function checkNotEmpty(op: string, shape: Shape, axes: readonly number[])
   if (axes.some((axis) => shape[axis] === 0))
     throw new ShapeError(
       op,
-      `no elements along axes ${showShape(axes)} of shape ${showShape(shape)}; needs at least one`,
+      say`no elements along axes ${showShape(axes)} of shape ${showShape(shape)}; needs at least one`,
       [shape],
     );
 }
@@ -75,7 +76,7 @@ function inner<T>({ zero, add, mul }: NumberType<T>, a: readonly T[], b: readonl
 /** The matrix product as NumPy's matmul: vectors are rows on the left and columns on the right, leading axes broadcast. */
 export function product<T>(op: string, type: NumberType<T>, a: Grid<T>, b: Grid<T>): Grid<T> {
   const fail = (what: string): never => {
-    throw new ShapeError(op, `${what}: ${showShape(a.shape)} and ${showShape(b.shape)}`, [a.shape, b.shape]);
+    throw new ShapeError(op, say`${what}: ${showShape(a.shape)} and ${showShape(b.shape)}`, [a.shape, b.shape]);
   };
   if (a.shape.length === 0 || b.shape.length === 0) fail('scalars have no rows; use mul()');
   const left = a.shape.length === 1 ? reshaped(a, [1, ...a.shape]) : a;

@@ -6,6 +6,7 @@ import { broadcastShapes, broadcastsTo, sameShape } from '../shape/broadcast.ts'
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { expandView, permuteView, reshapeView } from '../shape/movement.ts';
 import { isRowMajor, rowMajorStrides, type Shape, sizeOf, type View } from '../shape/view.ts';
+import { say } from '../shape/shown.ts';
 
 export interface Grid<T> {
   readonly shape: Shape;
@@ -64,7 +65,7 @@ export function stretch<T>(op: string, x: Grid<T>, shape: Shape): Grid<T> {
   if (!broadcastsTo(x.shape, shape)) {
     throw new ShapeError(
       op,
-      `shape ${showShape(x.shape)} does not stretch to ${showShape(shape)}: sizes must be equal or 1, counted from the last axis`,
+      say`shape ${showShape(x.shape)} does not stretch to ${showShape(shape)}: sizes must be equal or 1, counted from the last axis`,
       [x.shape, shape],
     );
   }

@@ -20,6 +20,7 @@ import {
 import { powers } from './powers.ts';
 import { booleanType, numberType } from './ready-made.ts';
 import { type OneAxis, ShapedNumbers } from './shaped-numbers.ts';
+import { say } from '../shape/shown.ts';
 
 /** What operations accept as an operand. */
 export type NumberOperand<T> = NumberTensor<T> | NumberLike<T>;
@@ -264,7 +265,7 @@ export class NumberTensor<T> extends ShapedNumbers<T> {
     if (b.type !== this.type)
       throw new NumberTypeError(
         op,
-        `number types differ: '${this.type.name}' and '${b.type.name}'; convert one with map()`,
+        say`number types differ: '${this.type.name}' and '${b.type.name}'; convert one with map()`,
       );
     return b.grid;
   }

@@ -5,6 +5,7 @@
  */
 import { ArgumentError, OperationError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
+import { say, isList } from '../shape/shown.ts';
 import { showAs } from '../shape/shown-as.ts';
 
 /** What can be given where an element is meant: the element, or something that `from` makes one of. */
@@ -62,8 +63,7 @@ function likeZero<T>(zero: T): (value: unknown) => value is T {
   const test = (value: unknown): boolean => {
     if (typeof value !== typeof zero) return false;
     if (typeof zero !== 'object' || zero === null || typeof value !== 'object' || value === null) return true;
-    if (Array.isArray(zero))
-      return Array.isArray(value) && value.length === zero.length && typeof value[0] === typeof zero[0];
+    if (isList(zero)) return isList(value) && value.length === zero.length && typeof value[0] === typeof zero[0];
     return Object.getPrototypeOf(value) === Object.getPrototypeOf(zero);
   };
   return test as (value: unknown) => value is T;
@@ -94,12 +94,12 @@ export function defineNumberType<T>(options: NumberTypeOptions<T>): NumberType<T
     throw new ArgumentError('defineNumberType', 'no name: give one, for messages');
   for (const key of ['zero', 'one'] as const)
     if (options[key] === undefined)
-      throw new ArgumentError('defineNumberType', `number type '${name}' has no ${key}: give its neutral element`);
+      throw new ArgumentError('defineNumberType', say`number type '${name}' has no ${key}: give its neutral element`);
   for (const key of ['add', 'mul', 'equals'] as const)
     if (typeof options[key] !== 'function')
       throw new ArgumentError(
         'defineNumberType',
-        `number type '${name}' has no ${key}: give a function of two elements`,
+        say`number type '${name}' has no ${key}: give a function of two elements`,
       );
   const { toString: text, is, ...rest } = options;
   const type: NumberType<T> = {
@@ -113,7 +113,7 @@ export function defineNumberType<T>(options: NumberTypeOptions<T>): NumberType<T
 /** Throws ArgumentError in the name of `op` unless a value is a number type. */
 export function checkType<T>(op: string, type: NumberType<T>): void {
   if (typeof type?.is !== 'function')
-    throw new ArgumentError(op, `not a number type: ${shown(type)}; make one with defineNumberType()`);
+    throw new ArgumentError(op, say`not a number type: ${shown(type)}; make one with defineNumberType()`);
 }
 
 type Optional = 'sub' | 'neg' | 'div' | 'floorDivide' | 'remainder' | 'compare' | 'from' | 'toNumber';
@@ -124,7 +124,7 @@ export function need<T, K extends Optional>(op: string, type: NumberType<T>, key
   if (found === undefined)
     throw new NumberTypeError(
       op,
-      `number type '${type.name}' defines no ${key}: add ${key} to defineNumberType to use it`,
+      say`number type '${type.name}' defines no ${key}: add ${key} to defineNumberType to use it`,
     );
   return found as NonNullable<NumberType<T>[K]>;
 }
@@ -157,14 +157,14 @@ export function elementOf<T>(op: string, type: NumberType<T>, value: unknown): T
       // What a type's own parser says, BigInt's or a library's, in words that name the value and the type.
       const failure = new NumberTypeError(
         op,
-        `no number of type '${type.name}': ${shown(value)}; give digits, such as '12'`,
+        say`no number of type '${type.name}': ${shown(value)}; give digits, such as '12'`,
       );
       failure.cause = error;
       throw failure;
     }
   throw new NumberTypeError(
     op,
-    `not an element of number type '${type.name}': ${kind === 'object' ? 'an object' : `${kind} ${String(value)}`}; ` +
+    say`not an element of number type '${type.name}': ${shown(value)}; ` +
       (type.from === undefined ? 'give elements, or add from to defineNumberType' : 'give elements or what from takes'),
   );
 }

@@ -2,11 +2,12 @@
 import { ArgumentError } from '../shape/errors.ts';
 import { type Grid, mapGrid } from './grid.ts';
 import { need, type NumberType } from './number-type.ts';
+import { say } from '../shape/shown.ts';
 
 /** Each element to a power; negative powers need div. */
 export function powers<T>(x: Grid<T>, type: NumberType<T>, exponent: number | bigint): Grid<T> {
   if (typeof exponent === 'number' && !Number.isInteger(exponent))
-    throw new ArgumentError('pow', `exponent is no integer: ${exponent}; number types have whole powers only`);
+    throw new ArgumentError('pow', say`exponent is no integer: ${exponent}; number types have whole powers only`);
   const times = BigInt(exponent);
   const { mul, one } = type;
   const raised = mapGrid(x, (a) => {

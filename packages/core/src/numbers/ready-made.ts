@@ -2,6 +2,7 @@
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction } from '../shape/options.ts';
 import { defineNumberType, type NumberType } from './number-type.ts';
+import { say } from '../shape/shown.ts';
 
 const order = (a: number | bigint, b: number | bigint): number => (a < b ? -1 : a > b ? 1 : a === b ? 0 : Number.NaN);
 
@@ -43,7 +44,7 @@ function floorDivide(a: bigint, b: bigint): bigint {
 }
 
 function whole(a: bigint, b: bigint): bigint {
-  if (b === 0n) throw new ArgumentError('div', `division by zero: ${a} / 0; bigints have no infinity`);
+  if (b === 0n) throw new ArgumentError('div', say`division by zero: ${a} / 0; bigints have no infinity`);
   return a / b;
 }
 
@@ -60,7 +61,7 @@ export const bigintType: NumberType<bigint> = /* @__PURE__ */ defineNumberType<b
   div: (a, b) => {
     const quotient = whole(a, b);
     if (quotient * b !== a)
-      throw new ArgumentError('div', `no integer: ${a} / ${b}; use floorDivide, or a type with fractions`);
+      throw new ArgumentError('div', say`no integer: ${a} / ${b}; use floorDivide, or a type with fractions`);
     return quotient;
   },
   floorDivide,
@@ -70,7 +71,7 @@ export const bigintType: NumberType<bigint> = /* @__PURE__ */ defineNumberType<b
   compare: order,
   from: (value) => {
     if (typeof value === 'number' && !Number.isInteger(value))
-      throw new ArgumentError('numberTensor', `no integer: ${value}; round it first`);
+      throw new ArgumentError('numberTensor', say`no integer: ${value}; round it first`);
     return BigInt(value);
   },
   toNumber: (a) => a,

@@ -11,6 +11,7 @@ import { type Shape, sizeOf } from '../shape/view.ts';
 import { elements, type Grid, joined, nested, permuted, reshaped, stretch } from './grid.ts';
 import type { NumberType } from './number-type.ts';
 import { formatGrid } from './printing.ts';
+import { say } from '../shape/shown.ts';
 
 /** One axis, by itself or as { axis }. */
 export type OneAxis = number | { readonly axis?: number };
@@ -58,7 +59,7 @@ export abstract class ShapedNumbers<T> {
   /** The only element. Throws ShapeError if there are more or none. */
   item(): T {
     if (this.size !== 1)
-      throw new ShapeError('item', `${this.size} elements in shape ${showShape(this.shape)}: needs exactly one`, [
+      throw new ShapeError('item', say`${this.size} elements in shape ${showShape(this.shape)}: needs exactly one`, [
         this.shape,
       ]);
     return elements(this.grid)[0] as T;
@@ -87,7 +88,7 @@ export abstract class ShapedNumbers<T> {
     if (sizeOf(to) !== this.size)
       throw new ShapeError(
         'reshape',
-        `sizes differ: ${showShape(this.shape)} has ${this.size} elements, ${showShape(to)} has ${sizeOf(to)}`,
+        say`sizes differ: ${showShape(this.shape)} has ${this.size} elements, ${showShape(to)} has ${sizeOf(to)}`,
         [this.shape, to],
       );
     return this.like(reshaped(this.grid, to));
@@ -104,7 +105,7 @@ export abstract class ShapedNumbers<T> {
     if (order.length !== this.ndim || new Set(order).size !== this.ndim)
       throw new ShapeError(
         'permute',
-        `axes ${showShape(axes)} for shape ${showShape(this.shape)}: name every axis once`,
+        say`axes ${showShape(axes)} for shape ${showShape(this.shape)}: name every axis once`,
         [this.shape],
       );
     return this.like(permuted(this.grid, order));
@@ -140,7 +141,7 @@ export abstract class ShapedNumbers<T> {
   squeeze(axis?: number | readonly number[]): this {
     const axes = normalizeAxes('squeeze', axis, this.ndim);
     if (axis !== undefined && axes.some((a) => this.shape[a] !== 1))
-      throw new ShapeError('squeeze', `an axis of ${showShape(axes)} is not 1 in ${showShape(this.shape)}`, [
+      throw new ShapeError('squeeze', say`an axis of ${showShape(axes)} is not 1 in ${showShape(this.shape)}`, [
         this.shape,
       ]);
     return this.like(

@@ -98,8 +98,8 @@ describe('shapes', () => {
   });
 
   it('are checked', () => {
-    expect(() => big([[1, 2], [3]])).toThrow(/\[numberTensor\] rows differ/);
-    expect(() => big([1, [2]])).toThrow(/\[numberTensor\] rows differ/);
+    expect(() => big([[1, 2], [3]])).toThrow(/\[numberTensor\] nested arrays are ragged/);
+    expect(() => big([1, [2]])).toThrow(/\[numberTensor\] nested arrays are ragged/);
     expect(() => x().reshape([5, 5])).toThrow(/\[reshape\] sizes differ/);
     expect(() => x().permute([0, 1])).toThrow(/\[permute\]/);
     expect(() => x().add(count(5))).toThrow(/\[add\].*broadcast/);

@@ -6,7 +6,7 @@
 import * as p from '../graph/primitives.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
@@ -16,6 +16,7 @@ import { greater, less, where } from './logic.ts';
 import { activation } from './recording.ts';
 import { specialFunction } from './special-form.ts';
 import { erf, tanh } from './trigonometric.ts';
+import { say } from '../shape/shown.ts';
 
 /**
  * x above zero, alpha * (exp(x) - 1) below. Source: PyTorch `elu`.
@@ -150,7 +151,7 @@ export function gelu(x: TensorLike, options: { readonly approximate?: 'none' | '
   checkNames('gelu', options, 'approximate');
   const { approximate = 'none' } = options;
   if (approximate !== 'none' && approximate !== 'tanh')
-    throw new ArgumentError('gelu', `unknown approximate: '${String(approximate)}'; must be 'none' or 'tanh'`);
+    throw new ArgumentError('gelu', say`unknown approximate: ${shown(approximate)}; must be 'none' or 'tanh'`);
   return activation('gelu', x, (t) => {
     if (approximate === 'tanh') {
       const inner = mul(add(t, mul(mul(mul(t, t), t), 0.044715)), Math.sqrt(2 / Math.PI));
@@ -197,7 +198,7 @@ export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor
     if (!Number.isInteger(half)) {
       throw new ShapeError(
         'glu',
-        `odd axis: size ${shape[axis]} of axis ${axis} in ${showShape(shape)}; needs an even size`,
+        say`odd axis: size ${shape[axis]} of axis ${axis} in ${showShape(shape)}; needs an even size`,
         [shape],
       );
     }

@@ -8,7 +8,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
-import { checkList } from '../shape/axes.ts';
+import { checkList, checkShape, mostAxes } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { checkNames } from '../shape/options.ts';
@@ -16,6 +16,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { checkImage, fromChannelsFirst, type Layout, readLayout, toChannelsFirst } from './image.ts';
+import { say } from '../shape/shown.ts';
 import type { WithIndices } from './max-pooling.ts';
 
 /** Size of the result: a number for all spatial axes, or one per axis; null keeps the input's. */
@@ -45,20 +46,21 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
   const layout = readLayout(op, settings.layout);
   const image = toChannelsFirst(x, layout);
   const spatial = image.shape.slice(2);
-  if (typeof size !== 'number') checkList(op, 'size', size, '[2, 2]');
+  if (typeof size !== 'number') checkList(op, 'size', size, '[2, 2]', mostAxes);
   const wanted = typeof size === 'number' ? spatial.map(() => size) : [...size];
   if (wanted.length !== rank)
     throw new ArgumentError(
       op,
-      `wrong number of sizes: ${wanted.length} for ${rank} axes; give a number or one per axis`,
+      say`wrong number of sizes: ${wanted.length} for ${rank} axes; give a number or one per axis`,
     );
   const out = wanted.map((n, i) => n ?? (spatial[i] as number));
   out.forEach((n, i) => {
     if (!Number.isInteger(n) || n < 1)
-      throw new ArgumentError(op, `bad size: ${n}; must be an integer of at least 1, or null for the input's`);
+      throw new ArgumentError(op, say`bad size: ${n}; must be an integer of at least 1, or null for the input's`);
     if (spatial[i] === 0)
-      throw new ShapeError(op, `nothing to pool: spatial axis ${i} of ${showShape(x.shape)} is empty`, [x.shape]);
+      throw new ShapeError(op, say`nothing to pool: spatial axis ${i} of ${showShape(x.shape)} is empty`, [x.shape]);
   });
+  checkShape(op, [...image.shape.slice(0, 2), ...out]);
   const axes = spatial.map((n, i) => axisWindows(n, out[i] as number));
   const longest = axes.map(({ longest }) => longest);
   // Along axis i: positions of windows at i, elements of a window at rank + i.
@@ -117,14 +119,18 @@ interface AxisWindows {
   readonly length: Node;
 }
 
+/** The greatest common divisor. */
+function divisor(a: number, b: number): number {
+  let [x, y] = [a, b];
+  while (y > 0) [x, y] = [y, x % y];
+  return x;
+}
+
 function axisWindows(n: number, m: number): AxisWindows {
-  let longest = 1;
-  let shortest = n;
-  for (let i = 0; i < m; i++) {
-    const length = Math.ceil(((i + 1) * n) / m) - Math.floor((i * n) / m);
-    longest = Math.max(longest, length);
-    shortest = Math.min(shortest, length);
-  }
+  // Window i has floor(n / m) elements, and where m does not divide n one more for each of its ends that lies inside an element. The first
+  // window has one such end; some other has two unless every window begins or ends between elements.
+  const shortest = Math.ceil(n / m);
+  const longest = n % m > divisor(n, m) ? shortest + 1 : shortest;
   const i = p.iota(m);
   const start = p.binary('idiv', p.mul(i, int(n)), int(m));
   const end = p.binary('idiv', p.add(p.mul(p.add(i, int(1)), int(n)), int(m - 1)), int(m));

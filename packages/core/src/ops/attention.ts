@@ -11,7 +11,7 @@ import { broadcastShapes, broadcastsTo } from '../shape/broadcast.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { checkList } from '../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -28,6 +28,7 @@ import {
   weighed,
 } from './attention-tile.ts';
 import { type RandomKey, resolveKey } from './random-key.ts';
+import { say } from '../shape/shown.ts';
 
 export interface AttentionOptions {
   /** Which keys a query sees: bool (true takes part), or numbers that are added to the scores. Broadcasts to [..., H, L, S]. */
@@ -129,7 +130,7 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
   if (shapes.some((s) => s.length < 2) || k.shape[rank - 1] !== depth || v.shape[rank - 2] !== columns)
     throw new ShapeError(
       op,
-      `query, key and value do not fit: ${shapes.map(showShape).join(', ')}; need [..., L, E], [..., S, E] and [..., S, V]`,
+      say`query, key and value do not fit: ${shapes.map(showShape).join(', ')}; need [..., L, E], [..., S, E] and [..., S, V]`,
       shapes,
     );
   const kv = broadcastShapes(op, k.shape.slice(0, -2), v.shape.slice(0, -2));
@@ -138,7 +139,7 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
   if (shared === 1 && queryHeads !== keyHeads && queryHeads !== 1)
     throw new ShapeError(
       op,
-      `heads do not fit: ${queryHeads} of the query and ${keyHeads} of the keys in ${shapes.map(showShape).join(', ')}; the keys' must divide the query's`,
+      say`heads do not fit: ${queryHeads} of the query and ${keyHeads} of the keys in ${shapes.map(showShape).join(', ')}; the keys' must divide the query's`,
       shapes,
     );
   const batch = broadcastShapes(op, q.shape.slice(0, -3), kv.slice(0, -1));
@@ -173,13 +174,13 @@ function lifted(node: Node, rank: number): Node {
 
 function readMask(mask: Node, full: readonly number[], wide: DType): Node {
   if (mask.dtype !== 'bool' && !isFloat(mask.dtype))
-    throw new DTypeError(op, `mask is ${mask.dtype}: needs bool, or floats to add; compare or cast first`, [
+    throw new DTypeError(op, say`mask is ${mask.dtype}: needs bool, or floats to add; compare or cast first`, [
       mask.dtype,
     ]);
   if (mask.shape.length > full.length || !broadcastsTo(mask.shape, full))
     throw new ShapeError(
       op,
-      `mask does not fit: ${showShape(mask.shape)} for scores ${showShape(full)}; it must broadcast to them`,
+      say`mask does not fit: ${showShape(mask.shape)} for scores ${showShape(full)}; it must broadcast to them`,
       [mask.shape, full],
     );
   return mask.dtype === 'bool' ? mask : p.cast(mask, wide);
@@ -188,15 +189,16 @@ function readMask(mask: Node, full: readonly number[], wide: DType): Node {
 function readSettings(options: AttentionOptions, q: Node, mask: DType): AttentionSettings {
   const { causal = false, causalOffset = 0, dropout = 0, form = 'auto', blockSize } = options;
   const scale = options.scale ?? 1 / Math.sqrt(Math.max(1, q.shape[q.shape.length - 1] as number));
-  if (!Number.isFinite(scale)) throw new ArgumentError(op, `bad scale: ${scale}; must be a finite number`);
+  if (!Number.isFinite(scale)) throw new ArgumentError(op, say`bad scale: ${scale}; must be a finite number`);
   if (!Number.isInteger(causalOffset))
-    throw new ArgumentError(op, `bad causalOffset: ${causalOffset}; must be an integer`);
-  if (!(dropout >= 0 && dropout <= 1)) throw new ArgumentError(op, `bad dropout: ${dropout}; must be from 0 to 1`);
+    throw new ArgumentError(op, say`bad causalOffset: ${causalOffset}; must be an integer`);
+  if (typeof dropout !== 'number' || !(dropout >= 0 && dropout <= 1))
+    throw new ArgumentError(op, say`bad dropout: ${dropout}; must be from 0 to 1`);
   if (!['auto', 'whole', 'blocks'].includes(form))
-    throw new ArgumentError(op, `unknown form: '${String(form)}'; must be 'auto', 'whole' or 'blocks'`);
+    throw new ArgumentError(op, say`unknown form: ${shown(form)}; must be 'auto', 'whole' or 'blocks'`);
   if (blockSize !== undefined) checkList(op, 'blockSize', blockSize, '[64, 64]');
   if (blockSize && (blockSize.length !== 2 || blockSize.some((n) => !Number.isInteger(n) || n < 1)))
-    throw new ArgumentError(op, `bad blockSize: [${blockSize.join(', ')}]; must be two integers of at least 1`);
+    throw new ArgumentError(op, say`bad blockSize: ${showShape(blockSize)}; must be two integers of at least 1`);
   return {
     scale,
     causal: causal ? causalOffset : null,

@@ -11,6 +11,7 @@ import { abs, pow, reciprocal, square } from './arithmetic.ts';
 import { sqrt } from './exponential.ts';
 import { fromChannelsFirst } from './image.ts';
 import { type Geometry, geometry, type PoolSettings, type PoolWindow, windowAxes, windows } from './pool-window.ts';
+import { say } from '../shape/shown.ts';
 
 function averagePool(op: string, rank: number, x: Tensor, window: PoolWindow, settings: PoolSettings): Tensor {
   return compose(op, () => {
@@ -87,10 +88,10 @@ export function avgPool3d(x: Tensor, window: PoolWindow, settings: PoolSettings 
 export function lpPool2d(x: Tensor, order: number, window: PoolWindow, settings: PoolSettings = {}): Tensor {
   return compose('lpPool2d', () => {
     const t = wrap(floatOperand(x));
-    if (!(order >= 1 && order < Number.POSITIVE_INFINITY))
+    if (typeof order !== 'number' || !(order >= 1 && order < Number.POSITIVE_INFINITY))
       throw new ArgumentError(
         'lpPool2d',
-        `bad order: ${order}; must be a number of at least 1; use maxPool2d of abs() for infinity`,
+        say`bad order: ${order}; must be a number of at least 1; use maxPool2d of abs() for infinity`,
       );
     const g = geometry('lpPool2d', 2, nodeOf(t), window, settings);
     const view = wrap(windows(g.image, g, 0));

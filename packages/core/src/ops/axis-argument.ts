@@ -1,6 +1,7 @@
 /** The axis argument of reductions: a number, several, or options - as one record. */
 import { normalizeAxes, normalizeAxis } from '../shape/axes.ts';
 import { checkNames } from '../shape/options.ts';
+import { isList } from '../shape/shown.ts';
 import type { AxisArgument } from '../tensor/types.ts';
 
 export interface Axes {
@@ -11,7 +12,7 @@ export interface Axes {
 
 /** Reads an axis argument for a tensor of `rank` axes; `more` names further options. Throws ShapeError in the name of `op`. */
 export function readAxes(op: string, argument: AxisArgument | undefined, rank: number, more: string = ''): Axes {
-  if (typeof argument === 'object' && argument !== null && !Array.isArray(argument)) {
+  if (typeof argument === 'object' && argument !== null && !isList(argument)) {
     checkNames(op, argument, `axis keepDims?${more}`);
     const { axis, keepDims } = argument as { axis?: number | readonly number[]; keepDims?: boolean };
     return { axes: normalizeAxes(op, axis, rank), keepDims: keepDims ?? false };

@@ -18,6 +18,7 @@ import { finish, type LossOptions } from './loss.ts';
 import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { logSoftmax } from './softmax.ts';
+import { say } from '../shape/shown.ts';
 
 export interface ClassLossOptions extends LossOptions {
   /** Weight of each class, [C]; the mean is weighted too. */
@@ -37,13 +38,13 @@ function checkTarget(op: string, x: Node, target: Node, axis: number): void {
   if (!isInteger(target.dtype))
     throw new DTypeError(
       op,
-      `target dtype is ${target.dtype}: needs class numbers of an integer dtype, or probabilities of shape ${showShape(x.shape)}`,
+      say`target dtype is ${target.dtype}: needs class numbers of an integer dtype, or probabilities of shape ${showShape(x.shape)}`,
       [target.dtype],
     );
   if (!sameShape(target.shape, expected)) {
     throw new ShapeError(
       op,
-      `target has shape ${showShape(target.shape)}: needs ${showShape(expected)} for predictions ${showShape(x.shape)} with classes along axis ${axis}`,
+      say`target has shape ${showShape(target.shape)}: needs ${showShape(expected)} for predictions ${showShape(x.shape)} with classes along axis ${axis}`,
       [x.shape, target.shape],
     );
   }
@@ -62,7 +63,7 @@ function isTarget(x: Node, target: Node, axis: number): Node {
 function alongClasses(op: string, weight: Tensor, x: Node, axis: number): Node {
   const node = nodeOf(weight);
   if (node.shape.length !== 1 || node.shape[0] !== x.shape[axis]) {
-    throw new ShapeError(op, `weight has shape ${showShape(node.shape)}: needs [${x.shape[axis]}], one per class`, [
+    throw new ShapeError(op, say`weight has shape ${showShape(node.shape)}: needs [${x.shape[axis]}], one per class`, [
       node.shape,
     ]);
   }
@@ -158,8 +159,8 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
   return compose('crossEntropy', () =>
     inFloat32([wrap(floatOperand(logits))], (wide) => {
       const smoothing = options.labelSmoothing ?? 0;
-      if (!(smoothing >= 0 && smoothing <= 1))
-        throw new ArgumentError('crossEntropy', `bad labelSmoothing: ${smoothing}; must be from 0 to 1`);
+      if (typeof smoothing !== 'number' || !(smoothing >= 0 && smoothing <= 1))
+        throw new ArgumentError('crossEntropy', say`bad labelSmoothing: ${smoothing}; must be from 0 to 1`);
       const node = nodeOf(wide);
       const axis = classAxis('crossEntropy', node);
       const logs = logSoftmax(wrap(node), axis);
@@ -168,14 +169,14 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
       if (!sameShape(t.shape, node.shape)) {
         throw new ShapeError(
           'crossEntropy',
-          `target has shape ${showShape(t.shape)} and dtype ${t.dtype}: probabilities need the shape of the logits ${showShape(node.shape)}, class numbers an integer dtype, as cast('int32') gives`,
+          say`target has shape ${showShape(t.shape)} and dtype ${t.dtype}: probabilities need the shape of the logits ${showShape(node.shape)}, class numbers an integer dtype, as cast('int32') gives`,
           [node.shape, t.shape],
         );
       }
       if (options.ignoreIndex !== undefined)
         throw new ArgumentError(
           'crossEntropy',
-          `ignoreIndex ${options.ignoreIndex} with probabilities: only class numbers can be ignored`,
+          say`ignoreIndex ${options.ignoreIndex} with probabilities: only class numbers can be ignored`,
         );
       let chance = wrap(p.cast(t, node.dtype));
       if (smoothing !== 0) chance = add(mul(chance, 1 - smoothing), smoothing / (node.shape[axis] as number));

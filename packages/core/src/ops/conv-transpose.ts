@@ -14,6 +14,7 @@ import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { beforeBias, checkRank, type ConvOptions, readGroups, withBias } from './convolution.ts';
 import { fromChannelsFirst, type PerAxis, readLayout, toChannelsFirst } from './image.ts';
+import { say } from '../shape/shown.ts';
 
 export interface ConvTransposeOptions extends Omit<ConvOptions, 'padding'> {
   /** Taken off each end of the result. Default 0. */
@@ -38,7 +39,7 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
     if (lhs.shape[1] !== channels || channels % groups !== 0) {
       throw new ShapeError(
         op,
-        `channels do not fit: input ${showShape(input.shape)} has ${lhs.shape[1]}, kernel ${showShape(weight.shape)} with ${groups} groups needs ${channels}`,
+        say`channels do not fit: input ${showShape(input.shape)} has ${lhs.shape[1]}, kernel ${showShape(weight.shape)} with ${groups} groups needs ${channels}`,
         [input.shape, weight.shape],
       );
     }
@@ -47,7 +48,7 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
       if (n >= most)
         throw new ArgumentError(
           op,
-          `outputPadding too large: ${n} with stride ${stride[i]} and dilation ${dilation[i]}; must be below the larger of them`,
+          say`outputPadding too large: ${n} with stride ${stride[i]} and dilation ${dilation[i]}; must be below the larger of them`,
         );
       const left =
         dilated(lhs.shape[i + 2] as number, stride[i] as number) +
@@ -56,7 +57,7 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
       if (left + n <= 2 * (padding[i] as number))
         throw new ArgumentError(
           op,
-          `padding too large: ${padding[i]} leaves nothing of ${left + n} elements along spatial axis ${i}; it is taken off both ends`,
+          say`padding too large: ${padding[i]} leaves nothing of ${left + n} elements along spatial axis ${i}; it is taken off both ends`,
         );
     });
     // [C, O / g, k] to [O, C / g, k] with every tap at the opposite place: the transpose of the matrix that conv applies.

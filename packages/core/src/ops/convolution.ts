@@ -28,6 +28,7 @@ import {
   toChannelsFirst,
 } from './image.ts';
 import { widened } from './recording.ts';
+import { say } from '../shape/shown.ts';
 
 export interface ConvOptions {
   /** Added per output feature: [O]. */
@@ -50,7 +51,7 @@ export function checkRank(op: string, x: Node, kernel: Node, rank: number): void
   if (kernel.shape.length === rank + 2) return;
   throw new ShapeError(
     op,
-    `kernel ${showShape(kernel.shape)} has ${kernel.shape.length} axes: needs ${rank + 2}, features, channels and ${rank} spatial, for input ${showShape(x.shape)}`,
+    say`kernel ${showShape(kernel.shape)} has ${kernel.shape.length} axes: needs ${rank + 2}, features, channels and ${rank} spatial, for input ${showShape(x.shape)}`,
     [x.shape, kernel.shape],
   );
 }
@@ -59,7 +60,7 @@ export function checkRank(op: string, x: Node, kernel: Node, rank: number): void
 export function readGroups(op: string, groups: number | undefined): number {
   if (groups === undefined) return 1;
   if (!Number.isInteger(groups) || groups < 1)
-    throw new ArgumentError(op, `bad groups: ${groups}; must be an integer of at least 1`);
+    throw new ArgumentError(op, say`bad groups: ${groups}; must be an integer of at least 1`);
   return groups;
 }
 
@@ -78,7 +79,7 @@ export function withBias(op: string, result: Node, bias: Tensor | null | undefin
   if (node.shape.length !== 1 || node.shape[0] !== result.shape[1]) {
     throw new ShapeError(
       op,
-      `bias has shape ${showShape(node.shape)}: needs [${result.shape[1]}], one per output feature`,
+      say`bias has shape ${showShape(node.shape)}: needs [${result.shape[1]}], one per output feature`,
       [node.shape],
     );
   }

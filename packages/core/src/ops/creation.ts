@@ -7,12 +7,14 @@ import { checkShape } from '../shape/axes.ts';
 import { checkDType, type DType, dtypeInfo, type TypedArray, isFloat, isInteger } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
+import { eachNested, nestedShape } from '../shape/nested.ts';
 import { checkRange, checkWeak } from '../shape/promotion.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { checkNames, shown } from '../shape/options.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { weakDefault } from '../tensor/operand.ts';
+import { say } from '../shape/shown.ts';
 import type { CreationOptions, NestedInput, Tensor } from '../tensor/types.ts';
 
 export interface TensorOptions extends CreationOptions {
@@ -32,81 +34,81 @@ function dtypeOfArray(data: ArrayBufferView): DType {
   if (Object.hasOwn(dtypeInfo, name)) return name as DType;
   throw new ArgumentError(
     opName('tensor'),
-    `data is a ${kindOf(data)}: not an array of numbers; pass a typed array or nested arrays`,
+    say`data is a ${kindOf(data)}: not an array of numbers; pass a typed array or nested arrays`,
   );
 }
 
-type Flat = ArrayLike<number | boolean | bigint>;
-
-/** Shape of nested arrays, and their elements in order. */
-function flatten(data: readonly NestedInput[]): { shape: number[]; values: (number | boolean | bigint)[] } {
-  const shape: number[] = [];
-  for (
-    let level: NestedInput = data;
-    Array.isArray(level) || ArrayBuffer.isView(level);
-    level = (level as readonly NestedInput[])[0] as NestedInput
-  ) {
-    shape.push((level as { length: number }).length);
-    if ((level as { length: number }).length === 0) break;
-  }
-  const values: (number | boolean | bigint)[] = [];
-  const visit = (item: NestedInput, depth: number): void => {
-    const isView = ArrayBuffer.isView(item);
-    if (isView) checkAttached(opName('tensor'), 'data', item);
-    const isArray = isView || Array.isArray(item);
-    if (isArray !== depth < shape.length || (isArray && (item as { length: number }).length !== shape[depth])) {
-      const found = isArray ? `length ${(item as { length: number }).length}` : `the value ${String(item)}`;
-      throw new ShapeError(
-        opName('tensor'),
-        `nested arrays are ragged: ${found} at depth ${depth} where shape ${showShape(shape)} has ${depth < shape.length ? `length ${shape[depth]}` : 'a number'}; make all rows equal`,
+/** What an element of nested data is by itself; throws for what is no number. */
+function kindOfElement(op: string, item: unknown): DType {
+  switch (typeof item) {
+    case 'number':
+      return 'float32';
+    case 'boolean':
+      return 'bool';
+    case 'bigint':
+      return 'int64';
+    default:
+      throw new ArgumentError(
+        op,
+        say`element is no number: ${item instanceof Promise ? 'a promise (await it)' : shown(item)}; elements are numbers, booleans or bigints`,
       );
-    }
-    if (!isArray) {
-      if (typeof item !== 'number' && typeof item !== 'boolean' && typeof item !== 'bigint') {
-        throw new ArgumentError(
-          opName('tensor'),
-          `element is no number: ${item instanceof Promise ? 'a promise (await it)' : shown(item)}; elements are numbers, booleans or bigints`,
-        );
-      }
-      values.push(item);
-      return;
-    }
-    const list = item as ArrayLike<NestedInput>;
-    for (let i = 0; i < list.length; i++) visit(list[i] as NestedInput, depth + 1);
+  }
+}
+
+/** Zeroed memory on the host for so many elements. Throws ShapeError if there is none. */
+function roomFor(op: string, dtype: DType, shape: Shape): TypedArray {
+  try {
+    return hostArray(dtype, sizeOf(shape));
+  } catch {
+    throw new ShapeError(
+      op,
+      say`no memory for the elements of shape ${showShape(shape)} as ${dtype}; make parts of it`,
+      [shape],
+    );
+  }
+}
+
+/** Writes numbers as elements of a dtype, from the first position on. Throws DTypeError for numbers that an integer dtype does not hold. */
+function writer(op: string, host: TypedArray, dtype: DType): (value: number | boolean | bigint) => void {
+  let at = 0;
+  const whole = isInteger(dtype);
+  const plain = dtype === 'float32' || dtype === 'float64' || dtype === 'int32' || dtype === 'uint32';
+  return (value) => {
+    if (whole) checkRange(op, typeof value === 'boolean' ? Number(value) : value, dtype);
+    if (plain) host[at++] = Number(value);
+    else setElement(host, dtype, at++, value);
   };
-  visit(data, 0);
-  return { shape, values };
 }
 
-function dtypeOfValues(values: Flat): DType {
+/** Nested arrays as elements in order. Values have one type unless a dtype is given. */
+function fromNested(op: string, data: unknown, wanted: DType | undefined): [TypedArray, DType, number[]] {
+  const shape = nestedShape(op, data);
+  let dtype = wanted;
+  let host: TypedArray | null = null;
   let kind: DType | null = null;
-  for (let i = 0; i < values.length; i++) {
-    const type = typeof values[i];
-    const next: DType = type === 'boolean' ? 'bool' : type === 'bigint' ? 'int64' : 'float32';
-    if (kind !== null && kind !== next) {
-      throw new DTypeError(
-        opName('tensor'),
-        `values of different types: ${kind} and ${next}; give all values one type`,
-        [kind, next],
-      );
+  let write: (value: number | boolean | bigint) => void = () => undefined;
+  eachNested(op, data, shape, (item) => {
+    const own = kindOfElement(op, item);
+    if (host === null) {
+      dtype ??= own;
+      host = roomFor(op, dtype, shape);
+      write = writer(op, host, dtype);
+    } else if (wanted === undefined && own !== kind) {
+      const kinds = [kind as unknown as DType, own] as const;
+      throw new DTypeError(op, say`values of different types: ${kinds[0]} and ${own}; give all values one type`, kinds);
     }
-    kind = next;
-  }
-  return kind ?? 'float32';
+    kind = own;
+    write(item as number);
+  });
+  dtype ??= 'float32';
+  return [host ?? hostArray(dtype, 0), dtype, shape];
 }
 
-function toHost(values: Flat, dtype: DType): TypedArray {
-  const host = hostArray(dtype, values.length);
-  const op = opName('tensor');
-  for (let i = 0; isInteger(dtype) && i < values.length; i++) {
-    const value = values[i] as number | bigint | boolean;
-    checkRange(op, typeof value === 'boolean' ? Number(value) : value, dtype);
-  }
-  if (dtype === 'float32' || dtype === 'float64' || dtype === 'int32' || dtype === 'uint32') {
-    for (let i = 0; i < values.length; i++) host[i] = Number(values[i]);
-  } else {
-    for (let i = 0; i < values.length; i++) setElement(host, dtype, i, values[i] as number);
-  }
+/** The elements of a typed array as those of another dtype. */
+function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
+  const host = roomFor(op, dtype, [values.length]);
+  const write = writer(op, host, dtype);
+  for (let i = 0; i < values.length; i++) write(values[i] as number);
   return host;
 }
 
@@ -140,19 +142,16 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
     // A Uint16Array for 16-bit floats is their bits, as data() gives them.
     const fits = typed instanceof hostArrays[dtype] || kindOf(typed) === kindOf(hostArray(dtype, 0));
     const direct = fits && (dtype !== 'bool' || options.dtype === undefined);
-    host = direct ? typed : toHost(typed, dtype);
+    host = direct ? typed : converted(opName('tensor'), typed, dtype);
   } else {
-    const flat = Array.isArray(data) ? flatten(data as readonly NestedInput[]) : flatten([data]);
-    dtype = options.dtype ?? dtypeOfValues(flat.values);
-    shape = Array.isArray(data) ? flat.shape : [];
-    host = toHost(flat.values, dtype);
+    [host, dtype, shape] = fromNested(opName('tensor'), data, options.dtype);
   }
   if (options.shape !== undefined) {
     checkShape(opName('tensor'), options.shape);
     if (sizeOf(options.shape) !== host.length) {
       throw new ShapeError(
         opName('tensor'),
-        `number of elements differs: ${host.length} given and ${sizeOf(options.shape)} in shape ${showShape(options.shape)}; they must be equal`,
+        say`number of elements differs: ${host.length} given and ${sizeOf(options.shape)} in shape ${showShape(options.shape)}; they must be equal`,
         [options.shape],
       );
     }
@@ -284,7 +283,7 @@ export function fullLike(x: Tensor, value: number | boolean | bigint, options: C
 export function needFloat(op: string, dtype: DType): void {
   checkDType(op, dtype);
   if (!isFloat(dtype))
-    throw new DTypeError(op, `dtype not accepted: ${dtype}; needs a floating-point dtype; convert with cast()`, [
+    throw new DTypeError(op, say`dtype not accepted: ${dtype}; needs a floating-point dtype; convert with cast()`, [
       dtype,
     ]);
 }

@@ -19,6 +19,7 @@ import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { readAxis } from './axis-argument.ts';
 import { concat } from './joining.ts';
 import { wide } from './reduction.ts';
+import { say } from '../shape/shown.ts';
 
 /** Options of cumMax, cumMin and logCumSumExp. */
 export interface CumulativeOptions {
@@ -196,10 +197,10 @@ export function diff(x: Tensor, options: number | DiffOptions = {}): Tensor {
   return compose('diff', () => {
     const { n = 1, axis, prepend, append } = typeof options === 'number' ? { axis: options } : options;
     if (!Number.isInteger(n) || n < 0)
-      throw new ArgumentError('diff', `bad number of times n: ${n}; must be a non-negative integer`);
+      throw new ArgumentError('diff', say`bad number of times n: ${n}; must be a non-negative integer`);
     const { shape } = nodeOf(x);
     if (shape.length === 0)
-      throw new ShapeError('diff', `x has shape ${showShape(shape)}: needs an axis; reshape it first`, [shape]);
+      throw new ShapeError('diff', say`x has shape ${showShape(shape)}: needs an axis; reshape it first`, [shape]);
     const along = readAxis('diff', axis, -1, shape.length);
     if (n === 0) return wrap(p.identity(nodeOf(x)));
     const parts = [prepend, x, append].filter((part): part is Tensor => part !== undefined);

@@ -8,9 +8,10 @@ import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { diagonalNode, offsets } from './ranges.ts';
+import { say } from '../shape/shown.ts';
 
 function checkOffset(op: string, offset: number): number {
-  if (!Number.isInteger(offset)) throw new ArgumentError(op, `bad offset: ${offset}; must be an integer`);
+  if (!Number.isInteger(offset)) throw new ArgumentError(op, say`bad offset: ${offset}; must be an integer`);
   return offset;
 }
 
@@ -47,7 +48,7 @@ export function diag(x: Tensor, options: { readonly offset?: number } = {}): Ten
     if (node.shape.length === 2) return wrap(diagonalNode('diag', node, offset, 0, 1));
     throw new ShapeError(
       'diag',
-      `neither vector nor matrix: shape ${showShape(node.shape)} has ${node.shape.length} axes, needs 1 or 2; use diagEmbed() or diagonal()`,
+      say`neither vector nor matrix: shape ${showShape(node.shape)} has ${node.shape.length} axes, needs 1 or 2; use diagEmbed() or diagonal()`,
       [node.shape],
     );
   });
@@ -76,7 +77,10 @@ export function diagEmbed(
     const a = normalizeAxis('diagEmbed', options.axis1 ?? -2, rank);
     const b = normalizeAxis('diagEmbed', options.axis2 ?? -1, rank);
     if (a === b)
-      throw new ShapeError('diagEmbed', `axes are equal: ${options.axis1 ?? -2} and ${options.axis2 ?? -1}; name two`);
+      throw new ShapeError(
+        'diagEmbed',
+        say`axes are equal: ${options.axis1 ?? -2} and ${options.axis2 ?? -1}; name two`,
+      );
     // Rows are along axis1; the other axes keep their order.
     const order = new Array<number>(rank).fill(-1);
     order[a] = rank - 2;
@@ -101,12 +105,13 @@ export function rot90(x: Tensor, turns: number = 1, axes: readonly [number, numb
   beginOp('rot90');
   const node = nodeOf(x);
   const rank = node.shape.length;
-  if (!Number.isInteger(turns)) throw new ArgumentError('rot90', `bad number of turns: ${turns}; must be an integer`);
+  if (!Number.isInteger(turns))
+    throw new ArgumentError('rot90', say`bad number of turns: ${turns}; must be an integer`);
   checkList('rot90', 'axes', axes, '[0, 1]');
   if (axes.length !== 2)
-    throw new ArgumentError('rot90', `wrong number of axes: [${[...axes].join(', ')}]; name the two of the plane`);
+    throw new ArgumentError('rot90', say`wrong number of axes: ${showShape(axes)}; name the two of the plane`);
   const [a, b] = [normalizeAxis('rot90', axes[0], rank), normalizeAxis('rot90', axes[1], rank)];
-  if (a === b) throw new ShapeError('rot90', `axes are equal: ${axes[0]} and ${axes[1]}; name two`, [node.shape]);
+  if (a === b) throw new ShapeError('rot90', say`axes are equal: ${axes[0]} and ${axes[1]}; name two`, [node.shape]);
   const swapped = node.shape.map((_, i) => (i === a ? b : i === b ? a : i));
   switch (((turns % 4) + 4) % 4) {
     case 1:

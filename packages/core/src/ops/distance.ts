@@ -2,7 +2,7 @@
 import { compose } from '../graph/scope.ts';
 import { broadcastShapes } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -14,13 +14,14 @@ import { sum } from './reduction.ts';
 import { expand } from './repeating.ts';
 import { unsqueeze } from './shape.ts';
 import { norm } from './statistics.ts';
+import { say } from '../shape/shown.ts';
 
 /** Axis of the components where none is named: 1, as PyTorch has it, and the only one of a vector. */
 const usual = (t: Tensor): number => (t.ndim > 1 ? 1 : 0);
 
 function checkOrder(op: string, order: number): number {
   if (typeof order !== 'number' || Number.isNaN(order) || order < 0)
-    throw new ArgumentError(op, `bad order p: ${String(order)}; must be a number of at least 0`);
+    throw new ArgumentError(op, say`bad order p: ${shown(order)}; must be a number of at least 0`);
   return order;
 }
 
@@ -129,7 +130,7 @@ export function cdist(a: Tensor, b: Tensor, options: { readonly p?: number } = {
       if (x.ndim < 2 || y.ndim < 2 || x.shape.at(-1) !== y.shape.at(-1))
         throw new ShapeError(
           'cdist',
-          `rows do not match: ${showShape(x.shape)} and ${showShape(y.shape)}; needs [..., m, k] and [..., n, k]`,
+          say`rows do not match: ${showShape(x.shape)} and ${showShape(y.shape)}; needs [..., m, k] and [..., n, k]`,
           [x.shape, y.shape],
         );
       broadcastShapes('cdist', x.shape.slice(0, -2), y.shape.slice(0, -2));

@@ -9,6 +9,7 @@ import { promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { diagonalNode } from './ranges.ts';
+import { say } from '../shape/shown.ts';
 
 /** A tensor whose axes have names; names are single characters. */
 interface Named {
@@ -31,24 +32,27 @@ function terms(part: string, equation: string): string[] {
     if (name !== dots && !/^[A-Za-z]$/.test(name))
       throw new ArgumentError(
         'einsum',
-        `bad axis name '${name}' in '${equation}': names are single letters, or '...' for the axes without a name`,
+        say`bad axis name '${name}' in '${equation}': names are single letters, or '...' for the axes without a name`,
       );
   }
   if (names.indexOf(dots) !== names.lastIndexOf(dots))
-    throw new ArgumentError('einsum', `two ellipses in '${part}' of '${equation}': an operand has at most one`);
+    throw new ArgumentError('einsum', say`two ellipses in '${part}' of '${equation}': an operand has at most one`);
   return [...names];
 }
 
 function parse(equation: string, count: number): Equation {
   if (typeof equation !== 'string')
-    throw new ArgumentError('einsum', `no equation: ${typeof equation}; the first argument is text like 'ij,jk->ik'`);
+    throw new ArgumentError(
+      'einsum',
+      say`no equation: ${typeof equation}; the first argument is text like 'ij,jk->ik'`,
+    );
   const [left = '', right, more] = equation.replaceAll(/\s+/g, '').split('->');
   const inputs = left.split(',').map((part) => terms(part, equation));
-  if (more !== undefined) throw new ArgumentError('einsum', `two arrows in '${equation}': one result is named`);
+  if (more !== undefined) throw new ArgumentError('einsum', say`two arrows in '${equation}': one result is named`);
   if (inputs.length !== count) {
     throw new ArgumentError(
       'einsum',
-      `equation '${equation}' names ${inputs.length} operands: ${count} are given; separate them by commas`,
+      say`equation '${equation}' names ${inputs.length} operands: ${count} are given; separate them by commas`,
     );
   }
   return { inputs, output: right === undefined ? null : terms(right, equation) };
@@ -66,7 +70,7 @@ function spelled(equation: string, { inputs, output }: Equation, nodes: readonly
     if (rest < 0 || (rest > 0 && !names.includes(dots))) {
       throw new ShapeError(
         'einsum',
-        `axes do not match: '${names.join('')}' in '${equation}' for shape ${showShape(shape)}`,
+        say`axes do not match: '${names.join('')}' in '${equation}' for shape ${showShape(shape)}`,
         [shape],
       );
     }
@@ -83,7 +87,7 @@ function spelled(equation: string, { inputs, output }: Equation, nodes: readonly
     if (!all.includes(name) || result.indexOf(name) !== result.lastIndexOf(name)) {
       throw new ArgumentError(
         'einsum',
-        `bad result axis '${name}' in '${equation}': each must appear once in the result and in an operand`,
+        say`bad result axis '${name}' in '${equation}': each must appear once in the result and in an operand`,
       );
     }
   }
@@ -101,7 +105,7 @@ function withoutStretched(operands: readonly Named[]): Named[] {
       else if (size !== 1 && size !== other.size)
         throw new ShapeError(
           'einsum',
-          `sizes differ: axis ${name.startsWith('.') ? dots : `'${name}'`} has ${other.size} in ${showShape(other.shape)} and ${size} in ${showShape(node.shape)}`,
+          say`sizes differ: axis ${name.startsWith('.') ? dots : say`'${name}'`} has ${other.size} in ${showShape(other.shape)} and ${size} in ${showShape(node.shape)}`,
           [other.shape, node.shape],
         );
     });
@@ -126,7 +130,7 @@ function withoutRepeats({ node, names }: Named): Named {
     if (node.shape[i] !== node.shape[again])
       throw new ShapeError(
         'einsum',
-        `sizes differ: axis '${names[i]}' has ${node.shape[i]} and ${node.shape[again]} in ${showShape(node.shape)}`,
+        say`sizes differ: axis '${names[i]}' has ${node.shape[i]} and ${node.shape[again]} in ${showShape(node.shape)}`,
         [node.shape],
       );
     const rest = names.filter((_, axis) => axis !== i && axis !== again);

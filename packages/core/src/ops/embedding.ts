@@ -5,13 +5,14 @@ import * as p from '../graph/primitives.ts';
 import { compose, isHandle } from '../graph/scope.ts';
 import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { type IndexLike, indexNode, safeIndex } from './index-argument.ts';
 import { taken } from './indexing.ts';
 import { widened } from './recording.ts';
+import { say } from '../shape/shown.ts';
 
 export interface EmbeddingOptions {
   /** A row that receives no gradient. Negative ones count from the end. */
@@ -25,7 +26,7 @@ function readPaddingIndex(op: string, index: number | undefined, table: Node): n
   if (!Number.isInteger(index) || index < -rows || index >= rows)
     throw new ArgumentError(
       op,
-      `paddingIndex out of range: ${index} for ${rows} rows; must be an integer from ${-rows} to ${rows - 1}`,
+      say`paddingIndex out of range: ${index} for ${rows} rows; must be an integer from ${-rows} to ${rows - 1}`,
     );
   return index < 0 ? index + rows : index;
 }
@@ -51,7 +52,7 @@ export function embedding(indices: IndexLike, weight: Tensor, options: Embedding
   checkNames('embedding', options, 'paddingIndex');
   return compose('embedding', () => {
     if (nodeOf(weight).shape.length < 1)
-      throw new ShapeError('embedding', `weight has shape ${showShape(weight.shape)}: needs a table with rows`, [
+      throw new ShapeError('embedding', say`weight has shape ${showShape(weight.shape)}: needs a table with rows`, [
         weight.shape,
       ]);
     const padding = readPaddingIndex('embedding', options.paddingIndex, nodeOf(weight));
@@ -96,23 +97,23 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
     const { mode = 'mean', offsets, perSampleWeights } = options;
     const table = floatOperand(weight);
     if (mode !== 'sum' && mode !== 'mean' && mode !== 'max')
-      throw new ArgumentError(op, `unknown mode: '${String(mode)}'; must be 'sum', 'mean' or 'max'`);
+      throw new ArgumentError(op, say`unknown mode: ${shown(mode)}; must be 'sum', 'mean' or 'max'`);
     if (table.shape.length !== 2)
-      throw new ShapeError(op, `weight has shape ${showShape(table.shape)}: needs [rows, width]`, [table.shape]);
+      throw new ShapeError(op, say`weight has shape ${showShape(table.shape)}: needs [rows, width]`, [table.shape]);
     const index = indexNode(op, indices, table.shape[0] as number);
     const rank = index.shape.length;
     if ((rank !== 1 && rank !== 2) || (rank === 1) !== Boolean(offsets))
       throw new ShapeError(
         op,
-        `indices ${showShape(index.shape)} ${offsets ? 'with' : 'without'} offsets: need [bags, n] without or [n] with them`,
+        say`indices ${showShape(index.shape)} ${offsets ? 'with' : 'without'} offsets: need [bags, n] without or [n] with them`,
         [index.shape],
       );
     if (perSampleWeights && mode !== 'sum')
-      throw new ArgumentError(op, `perSampleWeights with mode '${mode}': only sums have factors; use mode 'sum'`);
+      throw new ArgumentError(op, say`perSampleWeights with mode '${mode}': only sums have factors; use mode 'sum'`);
     if (perSampleWeights && perSampleWeights.shape.join() !== index.shape.join())
       throw new ShapeError(
         op,
-        `perSampleWeights have shape ${showShape(perSampleWeights.shape)}: needs that of the indices, ${showShape(index.shape)}`,
+        say`perSampleWeights have shape ${showShape(perSampleWeights.shape)}: needs that of the indices, ${showShape(index.shape)}`,
         [perSampleWeights.shape, index.shape],
       );
     const padding = readPaddingIndex(op, options.paddingIndex, table);
@@ -134,7 +135,7 @@ function checkOffsets(op: string, offsets: IndexLike, count: number): void {
   if (bad >= 0)
     throw new ArgumentError(
       op,
-      `bad offset ${bad}: ${list[bad]} in [${list.join(', ')}]; the first is 0, none is below the one before it or above ${count}, the number of indices`,
+      say`bad offset ${bad}: ${list[bad]} in ${showShape(list)}; the first is 0, none is below the one before it or above ${count}, the number of indices`,
     );
 }
 
@@ -182,7 +183,7 @@ function rowBags(): Bags {
 /** Bags that follow each other in one list. */
 function listedBags(op: string, offsets: Node, length: number): Bags {
   if (offsets.shape.length !== 1)
-    throw new ShapeError(op, `offsets have shape ${showShape(offsets.shape)}: needs [bags]`, [offsets.shape]);
+    throw new ShapeError(op, say`offsets have shape ${showShape(offsets.shape)}: needs [bags]`, [offsets.shape]);
   const count = offsets.shape[0] as number;
   const start = safeIndex(op, offsets, length + 1);
   // The bag of a position is the number of starts up to it, less one.

@@ -4,7 +4,7 @@
  * Positive arguments: polynomials around 1 and 2, recurrence up to them, Stirling's series beyond. Negative ones: reflection (Abramowitz and
  * Stegun, 6.1.17, 6.3.7 and 6.4.7), accurate relative to its terms, so near a zero of the function not relative to the result.
  */
-import { ArgumentError } from '../shape/errors.ts';
+import { checkCount } from '../shape/axes.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, div, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
 import { log } from './exponential.ts';
@@ -129,23 +129,28 @@ function digammaValue(x: Tensor): Tensor {
  * Accuracy goes down by about one unit in the last place per order. Negative arguments have values for orders up to 24 in float32 and 140 in
  * float64, and NaN beyond.
  *
- * @param order n, an integer of at least 0
+ * @param order n, an integer from 0 to 1000
  * @throws ArgumentError for other orders
  *
  * @example
  * polygamma(1, tensor([1])); // [1.644934]
  */
 export function polygamma(order: number, x: TensorLike): Tensor {
-  if (!Number.isInteger(order) || order < 0)
-    throw new ArgumentError('polygamma', `bad order: ${order}; must be an integer of at least 0`);
+  return polygammaOf(checkCount('polygamma', 'order', order, 0, mostOrder), x);
+}
+
+function polygammaOf(order: number, x: TensorLike): Tensor {
   if (order === 0) return digamma(x);
   return specialFunction(
     'polygamma',
     x,
     (t) => polygammaValue(order, t),
-    (t) => polygamma(order + 1, t),
+    (t) => polygammaOf(order + 1, t),
   );
 }
+
+/** Beyond this order even float64 holds values for large arguments only, and the kernel has thousands of terms. */
+const mostOrder = 1000;
 
 /** x^n by squaring. */
 function power(x: Tensor, n: number): Tensor {

@@ -9,7 +9,7 @@ import * as p from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
 import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -17,6 +17,7 @@ import { add, mul } from './arithmetic.ts';
 import { safeIndex } from './index-argument.ts';
 import { matmul } from './matmul.ts';
 import { eye } from './ranges.ts';
+import { say } from '../shape/shown.ts';
 
 /** Edges from nodes `sources` to nodes `targets`, integers [E] each, with weights [E] (1 if left out). */
 export interface EdgeList {
@@ -69,11 +70,11 @@ export function graphConv(
     const [features, w] = floatOperands(x, weight);
     const { normalize = 'none', selfLoops = false, bias } = options;
     if (normalize !== 'none' && normalize !== 'symmetric')
-      throw new ArgumentError('graphConv', `unknown normalize: '${String(normalize)}'; must be 'none' or 'symmetric'`);
+      throw new ArgumentError('graphConv', say`unknown normalize: ${shown(normalize)}; must be 'none' or 'symmetric'`);
     if (features.shape.length < 2 || w.shape.length !== 2 || features.shape[features.shape.length - 1] !== w.shape[0]) {
       throw new ShapeError(
         'graphConv',
-        `features do not fit: x ${showShape(features.shape)} and weight ${showShape(w.shape)}; need [..., n, C] and [C, O]`,
+        say`features do not fit: x ${showShape(features.shape)} and weight ${showShape(w.shape)}; need [..., n, C] and [C, O]`,
         [features.shape, w.shape],
       );
     }
@@ -85,7 +86,9 @@ export function graphConv(
     const mixed = narrowing ? spread(matmul(wrap(features), wrap(w))) : matmul(spread(wrap(features)), wrap(w));
     if (!bias) return mixed;
     if (bias.ndim !== 1 || bias.shape[0] !== w.shape[1])
-      throw new ShapeError('graphConv', `bias has shape ${showShape(bias.shape)}: needs [${w.shape[1]}]`, [bias.shape]);
+      throw new ShapeError('graphConv', say`bias has shape ${showShape(bias.shape)}: needs [${w.shape[1]}]`, [
+        bias.shape,
+      ]);
     return add(mixed, bias);
   });
 }
@@ -100,7 +103,7 @@ function dense(x: Node, adjacency: Tensor, selfLoops: boolean, normalize: 'none'
   if (rank < 2 || given.shape[rank - 1] !== n || given.shape[rank - 2] !== n)
     throw new ShapeError(
       'graphConv',
-      `adjacency has shape ${showShape(given.shape)}: needs [..., ${n}, ${n}] for x ${showShape(x.shape)}`,
+      say`adjacency has shape ${showShape(given.shape)}: needs [..., ${n}, ${n}] for x ${showShape(x.shape)}`,
       [given.shape, x.shape],
     );
   let matrix = selfLoops ? p.add(given, nodeOf(eye(n, { dtype: given.dtype }))) : given;
@@ -120,7 +123,7 @@ function listed(x: Node, edges: EdgeList, selfLoops: boolean, normalize: 'none' 
   if (from.shape.length !== 1 || to.shape.length !== 1 || to.shape[0] !== count)
     throw new ShapeError(
       'graphConv',
-      `edges do not fit: sources ${showShape(from.shape)} and targets ${showShape(to.shape)}; need the same number of each, [E]`,
+      say`edges do not fit: sources ${showShape(from.shape)} and targets ${showShape(to.shape)}; need the same number of each, [E]`,
       [from.shape, to.shape],
     );
   const sources = safeIndex('graphConv', from, n);
@@ -129,7 +132,7 @@ function listed(x: Node, edges: EdgeList, selfLoops: boolean, normalize: 'none' 
   if (edges.weights) {
     weights = p.cast(floatOperand(edges.weights), x.dtype);
     if (weights.shape.length !== 1 || weights.shape[0] !== count)
-      throw new ShapeError('graphConv', `edge weights have shape ${showShape(weights.shape)}: needs [${count}]`, [
+      throw new ShapeError('graphConv', say`edge weights have shape ${showShape(weights.shape)}: needs [${count}]`, [
         weights.shape,
       ]);
   } else weights = p.constant(1, x.dtype, [count]);

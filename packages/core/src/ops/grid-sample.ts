@@ -14,13 +14,14 @@ import { gatherPrimitive } from '../primitives/gather.ts';
 import { checkList, checkShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { cubicWeights } from './cubic.ts';
 import { type Layout, readLayout, toChannelsFirst } from './image.ts';
 import { widened } from './recording.ts';
+import { say } from '../shape/shown.ts';
 
 export interface GridSampleOptions {
   /** Default 'bilinear', which is trilinear for three spatial axes. 'bicubic' is for two. */
@@ -101,12 +102,12 @@ function readSettings(op: string, options: GridSampleOptions, rank: number): Set
   if (!['bilinear', 'nearest', 'bicubic'].includes(mode) || (mode === 'bicubic' && rank !== 2))
     throw new ArgumentError(
       op,
-      `mode '${String(mode)}' with ${rank} spatial axes: must be 'bilinear' or 'nearest', or 'bicubic' for two axes`,
+      say`mode ${shown(mode)} with ${rank} spatial axes: must be 'bilinear' or 'nearest', or 'bicubic' for two axes`,
     );
   if (!['zeros', 'border', 'reflection'].includes(paddingMode))
     throw new ArgumentError(
       op,
-      `unknown paddingMode: '${String(paddingMode)}'; must be 'zeros', 'border' or 'reflection'`,
+      say`unknown paddingMode: ${shown(paddingMode)}; must be 'zeros', 'border' or 'reflection'`,
     );
   return { mode, paddingMode, alignCorners };
 }
@@ -141,7 +142,7 @@ export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions =
     ) {
       throw new ShapeError(
         op,
-        `image and grid do not fit: ${showShape(given.shape)} and ${showShape(places.shape)}; need [N, C, H, W] and [N, H', W', 2], or with a depth 5 axes each and 3`,
+        say`image and grid do not fit: ${showShape(given.shape)} and ${showShape(places.shape)}; need [N, C, H, W] and [N, H', W', 2], or with a depth 5 axes each and 3`,
         [given.shape, places.shape],
       );
     }
@@ -151,7 +152,7 @@ export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions =
     const [channels, ...spatial] = image.shape.slice(1) as [number, ...number[]];
     const [pixels, points] = [sizeOf(spatial), sizeOf(out)];
     if (pixels === 0)
-      throw new ShapeError(op, `nothing to sample: image ${showShape(given.shape)} has no pixels`, [given.shape]);
+      throw new ShapeError(op, say`nothing to sample: image ${showShape(given.shape)} has no pixels`, [given.shape]);
     const rows = p.reshape(p.permute(image, [0, ...spatial.map((_, i) => i + 2), 1]), [batch * pixels, channels]);
     const flat = p.reshape(places, [batch, points, rank]);
     const alone = (i: number): Node =>
@@ -218,7 +219,7 @@ export function affineGrid(
     ) {
       throw new ShapeError(
         op,
-        `theta and size do not fit: ${showShape(map.shape)} and ${showShape(size)}; need [N, 2, 3] and [N, C, H, W], or [N, 3, 4] and [N, C, D, H, W]`,
+        say`theta and size do not fit: ${showShape(map.shape)} and ${showShape(size)}; need [N, 2, 3] and [N, C, H, W], or [N, 3, 4] and [N, C, D, H, W]`,
         [map.shape, size],
       );
     }

@@ -15,6 +15,7 @@ import { pad } from './padding.ts';
 import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { moveAxis, reshape } from './shape.ts';
+import { say } from '../shape/shown.ts';
 
 export interface ImageNormOptions extends Affine {
   /** Default 'nchw'. */
@@ -28,7 +29,7 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
       if (t.ndim < 2)
         throw new ShapeError(
           op,
-          `shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`,
+          say`shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`,
           [t.shape],
         );
       const last = readLayout(op, options.layout) === 'nhwc';
@@ -37,7 +38,7 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
       if (!Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
         throw new ShapeError(
           op,
-          `groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`,
+          say`groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`,
           [t.shape],
         );
       }
@@ -120,11 +121,13 @@ export function localResponseNorm(x: Tensor, options: LocalResponseNormOptions):
     checkOptions(op, options, '{ size: 5 }');
     const { size, alpha = 1e-4, beta = 0.75, k = 1 } = options;
     if (t.ndim < 2)
-      throw new ShapeError(op, `shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`, [
-        t.shape,
-      ]);
+      throw new ShapeError(
+        op,
+        say`shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`,
+        [t.shape],
+      );
     if (!Number.isInteger(size) || size < 1)
-      throw new ArgumentError(op, `bad size: ${size}; must be an integer of at least 1`);
+      throw new ArgumentError(op, say`bad size: ${size}; must be an integer of at least 1`);
     const channel = readLayout(op, options.layout) === 'nhwc' ? t.ndim - 1 : 1;
     const around = t.shape.map((_, i): [number, number] =>
       i === channel ? [Math.floor(size / 2), Math.floor((size - 1) / 2)] : [0, 0],

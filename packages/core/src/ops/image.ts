@@ -9,6 +9,8 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { perAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
+import { say, isList } from '../shape/shown.ts';
 
 /** Order of the axes of images. */
 export type Layout = 'nchw' | 'nhwc';
@@ -22,7 +24,7 @@ export type Padding = PerAxis | readonly (readonly [number, number])[] | 'same' 
 /** The layout of an option, or 'nchw'. */
 export function readLayout(op: string, layout: Layout | undefined): Layout {
   if (layout === undefined || layout === 'nchw' || layout === 'nhwc') return layout ?? 'nchw';
-  throw new ArgumentError(op, `unknown layout: '${String(layout)}'; must be 'nchw' or 'nhwc'`);
+  throw new ArgumentError(op, say`unknown layout: ${shown(layout)}; must be 'nchw' or 'nhwc'`);
 }
 
 /** Throws unless x has a batch axis, a channel axis and `rank` spatial axes. */
@@ -30,7 +32,7 @@ export function checkImage(op: string, x: Node, rank: number): void {
   if (x.shape.length === rank + 2) return;
   throw new ShapeError(
     op,
-    `shape ${showShape(x.shape)} has ${x.shape.length} axes: needs ${rank + 2}, batch, channels and ${rank} spatial; add axes with unsqueeze()`,
+    say`shape ${showShape(x.shape)} has ${x.shape.length} axes: needs ${rank + 2}, batch, channels and ${rank} spatial; add axes with unsqueeze()`,
     [x.shape],
   );
 }
@@ -49,7 +51,7 @@ export function checkFits(
     if ((extents[i] as number) <= size) return;
     throw new ShapeError(
       op,
-      `${what} too large: ${extents[i]} elements along spatial axis ${i} of ${showShape(image)} ([N, C, ...]), which has ${size} with its padding; add padding or shrink it`,
+      say`${what} too large: ${extents[i]} elements along spatial axis ${i} of ${showShape(image)} ([N, C, ...]), which has ${size} with its padding; add padding or shrink it`,
       [image],
     );
   });
@@ -74,8 +76,8 @@ export function readPadding(
     return { low: total.map((n) => Math.floor(n / 2)), high: total.map((n) => Math.ceil(n / 2)) };
   }
   if (typeof padding === 'string')
-    throw new ArgumentError(op, `bad padding: '${String(padding)}'; must be numbers, pairs, 'same' or 'valid'`);
-  if (typeof padding !== 'number' && Array.isArray(padding[0])) {
+    throw new ArgumentError(op, say`bad padding: ${shown(padding)}; must be numbers, pairs, 'same' or 'valid'`);
+  if (typeof padding !== 'number' && isList(padding[0])) {
     const pairs = padding as readonly (readonly [number, number])[];
     return {
       low: perAxis(

@@ -4,7 +4,6 @@
  * Negative indices count from the end. Host values are checked at the call; those of a tensor cannot be seen there, and an engine
  * cannot throw from inside a kernel: what lies outside is moved to the nearest end.
  */
-import { checkAttached } from '../shape/attached.ts';
 import { makeNode } from '../graph/build.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
@@ -13,11 +12,13 @@ import { gatherPrimitive } from '../primitives/gather.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { dtypeInfo, isInteger } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { eachNested, nestedShape } from '../shape/nested.ts';
 import { sizeOf } from '../shape/view.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf } from '../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../tensor/types.ts';
 import { tensor } from './creation.ts';
+import { say } from '../shape/shown.ts';
 
 /** Integers of any shape: a tensor of an integer dtype, or numbers whose range is checked at once. */
 export type IndexLike = Tensor | number | readonly NestedInput[];
@@ -34,7 +35,7 @@ export function axisOf(op: string, argument: IndexAxis | undefined, fallback: nu
 function checkPosition(op: string, value: number, n: number): void {
   if (!Number.isInteger(value) || value < -n || value >= n) {
     const range = n === 0 ? 'an empty axis has no positions' : `must be an integer from ${-n} to ${n - 1}`;
-    throw new ArgumentError(op, `index out of range: ${value} for size ${n}; ${range}`);
+    throw new ArgumentError(op, say`index out of range: ${value} for size ${n}; ${range}`);
   }
 }
 
@@ -43,26 +44,26 @@ export function indexNode(op: string, indices: IndexLike, n: number | null): Nod
   if (isHandle(indices)) {
     const node = nodeOf(indices as Tensor);
     if (!isInteger(node.dtype))
-      throw new DTypeError(op, `index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
+      throw new DTypeError(op, say`index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
     if (n !== null && (isOp(node, 'constant') || isOp(node, 'scalar')) && sizeOf(node.shape) > 0)
       checkPosition(op, Number(node.attr.value), n);
     return node;
   }
-  const visit = (item: NestedInput): void => {
-    if (ArrayBuffer.isView(item)) checkAttached(op, 'index array', item);
-    if (Array.isArray(item) || ArrayBuffer.isView(item)) for (const each of item as readonly NestedInput[]) visit(each);
-    else if (n !== null) checkPosition(op, Number(item), n);
-    else if (!Number.isInteger(Number(item)))
-      throw new ArgumentError(op, `index is no integer: ${String(item)}; indices are integers`);
-  };
-  visit(indices as NestedInput);
+  eachNested(op, indices, nestedShape(op, indices), (item) => {
+    // What is no number at all is refused below, when it is to become a tensor.
+    if (typeof item !== 'number' && typeof item !== 'bigint' && typeof item !== 'boolean') return;
+    const value = Number(item);
+    if (n !== null) checkPosition(op, value, n);
+    else if (!Number.isInteger(value))
+      throw new ArgumentError(op, say`index is no integer: ${shown(item)}; indices are integers`);
+  });
   return nodeOf(tensor(indices as NestedInput, { dtype: 'int32' }));
 }
 
 /** Indices as int32 in 0 .. n-1. */
 export function safeIndex(op: string, index: Node, n: number): Node {
   if (!isInteger(index.dtype))
-    throw new DTypeError(op, `index dtype is ${index.dtype}: needs integers; convert with cast()`, [index.dtype]);
+    throw new DTypeError(op, say`index dtype is ${index.dtype}: needs integers; convert with cast()`, [index.dtype]);
   const number = (value: number): Node => p.constant(value, 'int32');
   const plain = p.cast(index, 'int32');
   const wrapped =
@@ -72,7 +73,7 @@ export function safeIndex(op: string, index: Node, n: number): Node {
 
 export function checkSource(op: string, node: Node, axis: number, index: Node): void {
   if (node.shape[axis] === 0 && sizeOf(index.shape) > 0) {
-    throw new ShapeError(op, `nothing to take from: axis ${axis} of shape ${showShape(node.shape)} is empty`, [
+    throw new ShapeError(op, say`nothing to take from: axis ${axis} of shape ${showShape(node.shape)} is empty`, [
       node.shape,
     ]);
   }
@@ -116,7 +117,7 @@ export function checkElementwise(op: string, node: Node, index: Node, axis: numb
   ) {
     throw new ShapeError(
       op,
-      `shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; ranks must be equal and sizes other than axis ${axis} not larger`,
+      say`shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; ranks must be equal and sizes other than axis ${axis} not larger`,
       [node.shape, index.shape],
     );
   }

@@ -27,6 +27,7 @@ import {
   indexNode,
   safeIndex,
 } from './index-argument.ts';
+import { say } from '../shape/shown.ts';
 
 /** Slices of x at indices along one axis. */
 export function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
@@ -65,7 +66,7 @@ export function indexSelect(x: Tensor, indices: IndexLike, axis?: IndexAxis): Te
     if (shape.length > 1)
       throw new ShapeError(
         'indexSelect',
-        `indices have shape ${showShape(shape)}: needs one axis; use take() for more`,
+        say`indices have shape ${showShape(shape)}: needs one axis; use take() for more`,
         [shape],
       );
     return wrap(taken('indexSelect', x, list, axis));
@@ -82,7 +83,7 @@ function along(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | unde
   if (index.shape.length !== rank || !fits) {
     throw new ShapeError(
       op,
-      `shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; sizes other than axis ${which} must be equal or 1`,
+      say`shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; sizes other than axis ${which} must be equal or 1`,
       [node.shape, index.shape],
     );
   }
@@ -160,12 +161,12 @@ export function scatterAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?
 /** Updates of the dtype of x, stretched to a shape. */
 export function updatesFor(op: string, node: Node, updates: Node, shape: readonly number[]): Node {
   if (updates.dtype !== node.dtype)
-    throw new DTypeError(op, `dtypes differ: ${node.dtype} and updates ${updates.dtype}; convert with cast()`, [
+    throw new DTypeError(op, say`dtypes differ: ${node.dtype} and updates ${updates.dtype}; convert with cast()`, [
       node.dtype,
       updates.dtype,
     ]);
   if (!broadcastsTo(updates.shape, shape)) {
-    throw new ShapeError(op, `updates have shape ${showShape(updates.shape)}: needs ${showShape(shape)}`, [
+    throw new ShapeError(op, say`updates have shape ${showShape(updates.shape)}: needs ${showShape(shape)}`, [
       updates.shape,
       shape,
     ]);
@@ -190,7 +191,9 @@ export function indexAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?: 
     const which = axisOf('indexAdd', axis, 0, node.shape.length);
     const index = indexNode('indexAdd', indices, node.shape[which] as number);
     if (index.shape.length !== 1)
-      throw new ShapeError('indexAdd', `indices have shape ${showShape(index.shape)}: needs one axis`, [index.shape]);
+      throw new ShapeError('indexAdd', say`indices have shape ${showShape(index.shape)}: needs one axis`, [
+        index.shape,
+      ]);
     checkSource('indexAdd', node, which, index);
     const shape = node.shape.map((n, i) => (i === which ? (index.shape[0] as number) : n));
     const values = updatesFor('indexAdd', node, nodeOf(updates), shape);
@@ -218,7 +221,7 @@ export function maskedFill(x: Tensor, mask: Tensor, value: TensorLike): Tensor {
     const node = nodeOf(x);
     const m = nodeOf(mask);
     if (m.dtype !== 'bool')
-      throw new DTypeError('maskedFill', `mask is ${m.dtype}: needs bool; compare or cast first`, [m.dtype]);
+      throw new DTypeError('maskedFill', say`mask is ${m.dtype}: needs bool; compare or cast first`, [m.dtype]);
     return wrap(p.where(m, updatesFor('maskedFill', node, nodeOf(given(value, x)), []), node));
   });
 }

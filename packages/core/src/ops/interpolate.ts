@@ -12,12 +12,13 @@ import { gatherPrimitive } from '../primitives/gather.ts';
 import type { DType } from '../shape/dtype.ts';
 import { checkList, checkOptions, checkShape } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { cubicWeights } from './cubic.ts';
 import { type Layout, readLayout } from './image.ts';
+import { say } from '../shape/shown.ts';
 
 export type InterpolateMode = 'nearest' | 'nearestExact' | 'linear' | 'bilinear' | 'trilinear' | 'bicubic';
 
@@ -72,18 +73,18 @@ export function interpolate(x: Tensor, options: InterpolateOptions): Tensor {
     checkOptions(op, options, '{ scale: 2 }');
     const mode = options.mode ?? 'nearest';
     if (!Object.hasOwn(ranks, mode))
-      throw new ArgumentError(op, `unknown mode: '${String(mode)}'; must be one of ${Object.keys(ranks).join(', ')}`);
+      throw new ArgumentError(op, say`unknown mode: ${shown(mode)}; must be one of ${Object.keys(ranks).join(', ')}`);
     const nearest = mode === 'nearest' || mode === 'nearestExact';
     const given = nodeOf(x);
     const rank = given.shape.length - 2;
     if (!ranks[mode].includes(rank))
       throw new ShapeError(
         op,
-        `mode '${mode}' is for ${ranks[mode].join(', ')} spatial axes: shape ${showShape(given.shape)} has ${rank}; choose another mode`,
+        say`mode '${mode}' is for ${ranks[mode].join(', ')} spatial axes: shape ${showShape(given.shape)} has ${rank}; choose another mode`,
         [given.shape],
       );
     if (nearest && options.alignCorners)
-      throw new ArgumentError(op, `alignCorners has no meaning for mode '${mode}'; leave it out`);
+      throw new ArgumentError(op, say`alignCorners has no meaning for mode '${mode}'; leave it out`);
     const first = readLayout(op, options.layout) === 'nhwc' ? 1 : 2;
     const scales = readScales(op, given.shape.slice(first, first + rank), options);
     checkShape(
@@ -106,7 +107,7 @@ function readScales(op: string, spatial: readonly number[], options: Interpolate
   if ((size === undefined) === (scaleFactor === undefined))
     throw new ArgumentError(
       op,
-      `size is ${size === undefined ? 'missing' : 'given'} and scaleFactor too: give exactly one of them`,
+      say`size is ${size === undefined ? 'missing' : 'given'} and scaleFactor too: give exactly one of them`,
     );
   const what = size === undefined ? 'scaleFactor' : 'size';
   const value = options[what] as number | readonly number[];
@@ -115,18 +116,18 @@ function readScales(op: string, spatial: readonly number[], options: Interpolate
   if (list.length !== spatial.length)
     throw new ArgumentError(
       op,
-      `wrong number of entries in ${what}: ${list.length} for ${spatial.length} spatial axes`,
+      say`wrong number of entries in ${what}: ${list.length} for ${spatial.length} spatial axes`,
     );
   return spatial.map((n, i) => {
     const entry = list[i] as number;
-    if (!(entry > 0) || !Number.isFinite(entry) || (size !== undefined && !Number.isInteger(entry)))
+    if (!Number.isFinite(entry) || entry <= 0 || (size !== undefined && !Number.isInteger(entry)))
       throw new ArgumentError(
         op,
-        `bad ${what}: ${entry}; must be ${size === undefined ? 'above 0' : 'an integer above 0'}`,
+        say`bad ${what}: ${entry}; must be ${size === undefined ? 'above 0' : 'an integer above 0'}`,
       );
     const m = size === undefined ? Math.floor(n * entry) : entry;
     if (m < 1 || n < 1)
-      throw new ArgumentError(op, `nothing left: ${n} elements times ${entry}; both sizes must be at least 1`);
+      throw new ArgumentError(op, say`nothing left: ${n} elements times ${entry}; both sizes must be at least 1`);
     if (alignCorners) return { n, m, scale: m > 1 ? (n - 1) / (m - 1) : 0, align: true };
     return { n, m, scale: size === undefined ? 1 / entry : n / m, align: false };
   });

@@ -2,24 +2,27 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp } from '../graph/scope.ts';
-import { checkList, normalizeAxis } from '../shape/axes.ts';
+import { checkCount, checkList, mostParts, normalizeAxis } from '../shape/axes.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { promoteTypes } from '../shape/promotion.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
+import { say } from '../shape/shown.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 /** One axis, by itself or in options. */
 export type JoinAxis = number | { readonly axis?: number };
 
-const axisOf = (argument: JoinAxis | undefined): number =>
-  typeof argument === 'number' ? argument : (argument?.axis ?? 0);
+function axisOf(op: string, argument: JoinAxis | undefined): number {
+  if (typeof argument === 'number') return argument;
+  checkNames(op, argument, 'axis');
+  return argument?.axis ?? 0;
+}
 
 /** The nodes of a list of tensors in their common dtype. */
-function parts(op: string, tensors: readonly Tensor[], axis?: JoinAxis): Node[] {
-  if (typeof axis !== 'number') checkNames(op, axis, 'axis');
+function parts(op: string, tensors: readonly Tensor[]): Node[] {
   checkList(op, 'tensors', tensors, '[a, b]');
   if (tensors.length === 0) throw new ArgumentError(op, 'no tensors: the list is empty; give at least one');
   const nodes = tensors.map((t) => nodeOf(t));
@@ -38,8 +41,8 @@ function parts(op: string, tensors: readonly Tensor[], axis?: JoinAxis): Node[] 
  */
 export function concat(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
   beginOp('concat');
-  const nodes = parts('concat', tensors, axis);
-  return wrap(p.concat(nodes, normalizeAxis('concat', axisOf(axis), (nodes[0] as Node).shape.length)));
+  const nodes = parts('concat', tensors);
+  return wrap(p.concat(nodes, normalizeAxis('concat', axisOf('concat', axis), (nodes[0] as Node).shape.length)));
 }
 
 /**
@@ -53,23 +56,31 @@ export function concat(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
  */
 export function stack(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
   beginOp('stack');
-  const nodes = parts('stack', tensors, axis);
+  const nodes = parts('stack', tensors);
   const { shape } = nodes[0] as Node;
   for (const node of nodes) {
     if (!sameShape(node.shape, shape))
       throw new ShapeError(
         'stack',
-        `shapes differ: ${showShape(shape)} and ${showShape(node.shape)}; all must be equal`,
+        say`shapes differ: ${showShape(shape)} and ${showShape(node.shape)}; all must be equal`,
         [shape, node.shape],
       );
   }
-  const at = normalizeAxis('stack', axisOf(axis), shape.length + 1);
+  const at = normalizeAxis('stack', axisOf('stack', axis), shape.length + 1);
   return wrap(
     p.concat(
       nodes.map((node) => p.insertAxes(node, [at])),
       at,
     ),
   );
+}
+
+/** Sizes of the parts of an axis of n in parts of `size`, the last one smaller. */
+function evenSizes(op: string, n: number, size: number): number[] {
+  checkCount(op, 'number of parts', Math.ceil(n / size), 0, mostParts);
+  const sizes: number[] = [];
+  for (let from = 0; from < n; from += size) sizes.push(Math.min(size, n - from));
+  return n === 0 ? [0] : sizes;
 }
 
 function cutAt(op: string, x: Tensor, axis: number, sizes: (n: number) => number[]): Tensor[] {
@@ -102,22 +113,18 @@ function cutAt(op: string, x: Tensor, axis: number, sizes: (n: number) => number
  * split(arange(5), 2); // [0, 1], [2, 3], [4]
  */
 export function split(x: Tensor, size: number | readonly number[], axis?: JoinAxis): Tensor[] {
-  return cutAt('split', x, axisOf(axis), (n) => {
+  return cutAt('split', x, axisOf('split', axis), (n) => {
     if (typeof size !== 'number') {
       checkList('split', 'sizes', size, '[2, 3]');
       const total = size.reduce((a, b) => a + b, 0);
       if (total !== n)
         throw new ShapeError(
           'split',
-          `sizes do not add up: [${size.join(', ')}] makes ${total}, the axis has ${n}; make them equal`,
+          say`sizes do not add up: ${showShape(size)} makes ${total}, the axis has ${n}; make them equal`,
         );
       return [...size];
     }
-    if (!Number.isInteger(size) || size < 1)
-      throw new ArgumentError('split', `bad size: ${size}; must be a positive integer`);
-    const sizes: number[] = [];
-    for (let from = 0; from < n; from += size) sizes.push(Math.min(size, n - from));
-    return n === 0 ? [0] : sizes;
+    return evenSizes('split', n, checkCount('split', 'size', size, 1, Number.MAX_SAFE_INTEGER));
   });
 }
 
@@ -130,13 +137,9 @@ export function split(x: Tensor, size: number | readonly number[], axis?: JoinAx
  * chunk(arange(5), 2); // [0, 1, 2], [3, 4]
  */
 export function chunk(x: Tensor, count: number, axis?: JoinAxis): Tensor[] {
-  return cutAt('chunk', x, axisOf(axis), (n) => {
-    if (!Number.isInteger(count) || count < 1)
-      throw new ArgumentError('chunk', `bad count: ${count}; must be a positive integer`);
-    const size = Math.max(1, Math.ceil(n / count));
-    const sizes: number[] = [];
-    for (let from = 0; from < n; from += size) sizes.push(Math.min(size, n - from));
-    return n === 0 ? [0] : sizes;
+  return cutAt('chunk', x, axisOf('chunk', axis), (n) => {
+    checkCount('chunk', 'count', count, 1, Number.MAX_SAFE_INTEGER);
+    return evenSizes('chunk', n, Math.max(1, Math.ceil(n / count)));
   });
 }
 
@@ -151,7 +154,8 @@ export function chunk(x: Tensor, count: number, axis?: JoinAxis): Tensor[] {
 export function unbind(x: Tensor, axis?: JoinAxis): Tensor[] {
   beginOp('unbind');
   const node = nodeOf(x);
-  const which = normalizeAxis('unbind', axisOf(axis), node.shape.length);
+  const which = normalizeAxis('unbind', axisOf('unbind', axis), node.shape.length);
+  checkCount('unbind', 'number of parts', node.shape[which] as number, 0, mostParts);
   const step = node.shape.map(() => 1);
   const rest = node.shape.filter((_, i) => i !== which);
   return Array.from({ length: node.shape[which] as number }, (_, index) => {

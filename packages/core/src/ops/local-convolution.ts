@@ -12,6 +12,7 @@ import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { beforeBias, type ConvOptions, readGroups } from './convolution.ts';
 import { checkFits, checkImage, fromChannelsFirst, readLayout, readPadding, toChannelsFirst } from './image.ts';
+import { say } from '../shape/shown.ts';
 
 export interface LocalConvOptions extends Omit<ConvOptions, 'bias'> {
   /** Added per output feature, [O], or per feature and position, [O, H', W']. */
@@ -44,7 +45,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
     if (weight.shape.length !== 6)
       throw new ShapeError(
         op,
-        `kernel ${showShape(weight.shape)} has ${weight.shape.length} axes: needs 6, [O, C / groups, H', W', kh, kw]`,
+        say`kernel ${showShape(weight.shape)} has ${weight.shape.length} axes: needs 6, [O, C / groups, H', W', kh, kw]`,
         [weight.shape],
       );
     const [features, depth, rows, columns, ...size] = weight.shape as [number, number, number, number, number, number];
@@ -55,7 +56,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
     if (channels !== depth * groups || features % groups !== 0) {
       throw new ShapeError(
         op,
-        `channels do not fit: input ${showShape(input.shape)} has ${channels}, kernel ${showShape(weight.shape)} with ${groups} groups needs ${depth * groups}, and groups must divide its ${features} features`,
+        say`channels do not fit: input ${showShape(input.shape)} has ${channels}, kernel ${showShape(weight.shape)} with ${groups} groups needs ${depth * groups}, and groups must divide its ${features} features`,
         [input.shape, weight.shape],
       );
     }
@@ -72,7 +73,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
     if (height !== rows || width !== columns) {
       throw new ShapeError(
         op,
-        `positions differ: kernel ${showShape(weight.shape)} is made for ${rows} x ${columns}, the result has ${height} x ${width}; axes 2 and 3 of the kernel must be these`,
+        say`positions differ: kernel ${showShape(weight.shape)} is made for ${rows} x ${columns}, the result has ${height} x ${width}; axes 2 and 3 of the kernel must be these`,
         [input.shape, weight.shape],
       );
     }
@@ -92,7 +93,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
     if (shape !== `${features}` && shape !== `${features},${height},${width}`)
       throw new ShapeError(
         op,
-        `bias has shape ${showShape(bias.shape)}: needs [${features}] or [${features}, ${height}, ${width}]`,
+        say`bias has shape ${showShape(bias.shape)}: needs [${features}] or [${features}, ${height}, ${width}]`,
         [bias.shape],
       );
     const lifted = bias.shape.length === 1 ? p.reshape(bias, [features, 1, 1]) : bias;

@@ -6,7 +6,7 @@
 import { compose } from '../graph/scope.ts';
 import { broadcastShapes, broadcastsTo, sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import type { Shape } from '../shape/view.ts';
 import { stopGradient } from '../graph/primitives.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -19,6 +19,7 @@ import { less, lessEqual, where } from './logic.ts';
 import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { unsqueeze } from './shape.ts';
+import { say } from '../shape/shown.ts';
 
 /** How the losses of elements become one. */
 export type Reduction = 'mean' | 'sum' | 'none';
@@ -40,7 +41,7 @@ export function finish(op: string, losses: Tensor, reduction: Reduction = 'mean'
     default:
       throw new ArgumentError(
         op,
-        `bad reduction: '${String(reduction satisfies never)}'; must be 'mean', 'sum' or 'none'`,
+        say`bad reduction: ${shown(reduction satisfies never)}; must be 'mean', 'sum' or 'none'`,
       );
   }
 }
@@ -48,7 +49,7 @@ export function finish(op: string, losses: Tensor, reduction: Reduction = 'mean'
 /** Throws unless a number among the options lies in its range. */
 export function checkNumber(op: string, name: string, value: number, least: number, open: boolean = false): number {
   if (!(open ? value > least : value >= least))
-    throw new ArgumentError(op, `bad ${name}: ${value}; must be ${open ? 'above' : 'at least'} ${least}`);
+    throw new ArgumentError(op, say`bad ${name}: ${value}; must be ${open ? 'above' : 'at least'} ${least}`);
   return value;
 }
 
@@ -58,7 +59,7 @@ export function pair(op: string, prediction: Tensor, target: Tensor): [Tensor, T
   if (!sameShape(x.shape, y.shape)) {
     throw new ShapeError(
       op,
-      `shapes differ: prediction ${showShape(x.shape)} and target ${showShape(y.shape)}; make them equal`,
+      say`shapes differ: prediction ${showShape(x.shape)} and target ${showShape(y.shape)}; make them equal`,
       [x.shape, y.shape],
     );
   }
@@ -294,7 +295,7 @@ function varianceFor(op: string, variance: Tensor | number, x: Tensor, shape: Sh
   if (v.ndim === 0 || (v.ndim === shape.length && broadcastsTo(v.shape, shape))) return v;
   throw new ShapeError(
     op,
-    `variance has shape ${showShape(variance.shape)}: needs that of the prediction ${showShape(shape)}, with 1 for any axis, or without the last axis`,
+    say`variance has shape ${showShape(variance.shape)}: needs that of the prediction ${showShape(shape)}, with 1 for any axis, or without the last axis`,
     [variance.shape, shape],
   );
 }

@@ -1,7 +1,7 @@
 /** Losses that are satisfied by a margin: hinge, cosine embedding, triplets. `reduction` as in loss.ts. */
 import { sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -12,6 +12,7 @@ import { greater, where } from './logic.ts';
 import { between, checkNumber, finish, type LossOptions, pair } from './loss.ts';
 import { sum } from './reduction.ts';
 import { norm } from './statistics.ts';
+import { say } from '../shape/shown.ts';
 
 export interface MarginOptions extends LossOptions {
   readonly margin?: number;
@@ -59,7 +60,7 @@ export function cosineEmbeddingLoss(a: Tensor, b: Tensor, target: Tensor, option
     if (x.ndim < 1 || x.ndim > 2 || !sameShape(target.shape, x.shape.slice(0, -1)))
       throw new ShapeError(
         op,
-        `shapes do not fit: vectors ${showShape(x.shape)} and target ${showShape(target.shape)}; needs [N, D] and [N], or [D] and []`,
+        say`shapes do not fit: vectors ${showShape(x.shape)} and target ${showShape(target.shape)}; needs [N, D] and [N], or [D] and []`,
         [x.shape, target.shape],
       );
     const squared = (t: Tensor): Tensor => add(sum(mul(t, t), -1), embeddingEps);
@@ -101,7 +102,7 @@ export function tripletMarginLoss(
     const far = pair(op, a, negative)[1];
     if (a.ndim === 0) throw new ShapeError(op, 'no vectors: all are scalars; need at least one axis', [[]]);
     const p = options.p ?? 2;
-    if (typeof p !== 'number' || !(p > 0)) throw new ArgumentError(op, `bad order p: ${String(p)}; must be above 0`);
+    if (typeof p !== 'number' || !(p > 0)) throw new ArgumentError(op, say`bad order p: ${shown(p)}; must be above 0`);
     const eps = given(checkNumber(op, 'eps', options.eps ?? 1e-6, 0), a);
     const distance = (x: Tensor, y: Tensor): Tensor => norm(add(sub(x, y), eps), { axis: -1, p });
     const own = distance(a, near);

@@ -13,6 +13,7 @@ import { given, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { add, mul } from './arithmetic.ts';
 import { widened } from './recording.ts';
+import { say } from '../shape/shown.ts';
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);
 
@@ -25,7 +26,7 @@ function both(a: Tensor, b: Tensor): [Node, Node] {
 export function matmulNode(op: string, a: Node, b: Node): Node {
   const [m, n] = [a.shape.length, b.shape.length];
   if (m === 0 || n === 0)
-    throw new ShapeError(op, `scalars are no matrices: ${showShape(a.shape)} and ${showShape(b.shape)}; use mul()`, [
+    throw new ShapeError(op, say`scalars are no matrices: ${showShape(a.shape)} and ${showShape(b.shape)}; use mul()`, [
       a.shape,
       b.shape,
     ]);
@@ -34,7 +35,7 @@ export function matmulNode(op: string, a: Node, b: Node): Node {
   if (a.shape[lhsAxis] !== b.shape[rhsAxis]) {
     throw new ShapeError(
       op,
-      `inner sizes differ: ${a.shape[lhsAxis]} in ${showShape(a.shape)} and ${b.shape[rhsAxis]} in ${showShape(b.shape)}; the last axis of the first and the ${n === 1 ? 'only' : 'second to last'} axis of the second must be equal`,
+      say`inner sizes differ: ${a.shape[lhsAxis]} in ${showShape(a.shape)} and ${b.shape[rhsAxis]} in ${showShape(b.shape)}; the last axis of the first and the ${n === 1 ? 'only' : 'second to last'} axis of the second must be equal`,
       [a.shape, b.shape],
     );
   }
@@ -107,7 +108,7 @@ export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
     const turned = (node: Node, turn: boolean | undefined): Node => {
       const rank = node.shape.length;
       if (rank < 2)
-        throw new ShapeError('gemm', `no matrix: ${showShape(node.shape)}; needs at least two axes`, [node.shape]);
+        throw new ShapeError('gemm', say`no matrix: ${showShape(node.shape)}; needs at least two axes`, [node.shape]);
       return turn ? p.permute(node, [...range(0, rank - 2), rank - 1, rank - 2]) : node;
     };
     let result = wrap(matmulNode('gemm', widened(turned(x, options.transA)), widened(turned(y, options.transB))));
@@ -125,7 +126,7 @@ function plus(op: string, result: Tensor, c: TensorLike | undefined, beta: Tenso
   if (!broadcastsTo(addend.shape, result.shape))
     throw new ShapeError(
       op,
-      `addend does not fit: ${showShape(addend.shape)} for a product ${showShape(result.shape)}; it must broadcast to the product`,
+      say`addend does not fit: ${showShape(addend.shape)} for a product ${showShape(result.shape)}; it must broadcast to the product`,
       [addend.shape, result.shape],
     );
   if (beta === 0) return result;
@@ -159,7 +160,7 @@ export function gemv(
     if (matrix.shape.length !== 2 || vector.shape.length !== 1) {
       throw new ShapeError(
         'gemv',
-        `not a matrix and a vector: ${showShape(matrix.shape)} and ${showShape(vector.shape)}`,
+        say`not a matrix and a vector: ${showShape(matrix.shape)} and ${showShape(vector.shape)}`,
         [matrix.shape, vector.shape],
       );
     }
@@ -191,7 +192,7 @@ function contract(op: string, a: Node, b: Node, lhsContract: readonly number[], 
     if (a.shape[axis] !== b.shape[other]) {
       throw new ShapeError(
         op,
-        `sizes differ: axis ${axis} of ${showShape(a.shape)} has ${a.shape[axis]}, axis ${other} of ${showShape(b.shape)} has ${b.shape[other]}; they must be equal`,
+        say`sizes differ: axis ${axis} of ${showShape(a.shape)} has ${a.shape[axis]}, axis ${other} of ${showShape(b.shape)} has ${b.shape[other]}; they must be equal`,
         [a.shape, b.shape],
       );
     }
@@ -267,7 +268,7 @@ export function tensordot(
       if (!Number.isInteger(axes) || axes < 0 || axes > Math.min(m, n)) {
         throw new ArgumentError(
           'tensordot',
-          `bad number of axes: ${axes} for shapes ${showShape(x.shape)} and ${showShape(y.shape)}; at most ${Math.min(m, n)}`,
+          say`bad number of axes: ${axes} for shapes ${showShape(x.shape)} and ${showShape(y.shape)}; at most ${Math.min(m, n)}`,
         );
       }
       return wrap(contract('tensordot', x, y, range(m - axes, m), range(0, axes)));
@@ -275,7 +276,7 @@ export function tensordot(
     if (axes[0].length !== axes[1].length)
       throw new ArgumentError(
         'tensordot',
-        `numbers of axes differ: ${axes[0].length} and ${axes[1].length}; pair them`,
+        say`numbers of axes differ: ${axes[0].length} and ${axes[1].length}; pair them`,
       );
     // Sorted, they would lose their partners; what is wrong with them is the same.
     normalizeAxes('tensordot', axes[0], m);

@@ -16,6 +16,7 @@ import type { Tensor } from '../tensor/types.ts';
 import { checkImage, fromChannelsFirst, type Layout, type PerAxis, readLayout, toChannelsFirst } from './image.ts';
 import { safeIndex } from './index-argument.ts';
 import { type Geometry, geometry, type PoolSettings, type PoolWindow, windowAxes, windows } from './pool-window.ts';
+import { say } from '../shape/shown.ts';
 
 /** Options that ask for the positions of the maxima too. */
 export interface WithIndices {
@@ -163,7 +164,7 @@ export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, setting
     if (positions.shape.join() !== node.shape.join())
       throw new ShapeError(
         op,
-        `shapes differ: x ${showShape(node.shape)} and indices ${showShape(positions.shape)}; they must be equal`,
+        say`shapes differ: x ${showShape(node.shape)} and indices ${showShape(positions.shape)}; they must be equal`,
         [node.shape, positions.shape],
       );
     const layout = readLayout(op, settings.layout);
@@ -183,7 +184,7 @@ export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, setting
       if (n < low || n > high)
         throw new ArgumentError(
           op,
-          `bad outputSize: ${n} along spatial axis ${i} of ${showShape(image.shape)}; must be from ${low} to ${high}`,
+          say`bad outputSize: ${n} along spatial axis ${i} of ${showShape(image.shape)}; must be from ${low} to ${high}`,
         );
     });
     const [planes, count, pixels] = [batch * channels, sizeOf(spatial), sizeOf(out)];

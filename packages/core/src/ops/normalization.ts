@@ -19,6 +19,7 @@ import { type Layout, readLayout } from './image.ts';
 import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { reshape } from './shape.ts';
+import { say } from '../shape/shown.ts';
 
 /** Scale and shift after normalising. */
 export interface Affine {
@@ -32,7 +33,8 @@ export interface Affine {
 
 /** The number added to variances. */
 export function readEps(op: string, eps: number | undefined, x: Tensor): Tensor {
-  if (eps !== undefined && !(eps >= 0)) throw new ArgumentError(op, `bad eps: ${eps}; must be a number of at least 0`);
+  if (eps !== undefined && (typeof eps !== 'number' || !(eps >= 0)))
+    throw new ArgumentError(op, say`bad eps: ${eps}; must be a number of at least 0`);
   return given(eps ?? 1e-5, x);
 }
 
@@ -53,7 +55,7 @@ export function affine(normal: Tensor, { weight, bias }: Affine, shape: Shape, o
   const size = shape.reduce((a, b) => a * b, 1);
   const fit = (t: Tensor, what: string): Tensor => {
     if (t.size !== size)
-      throw new ShapeError(op, `${what} has shape ${showShape(t.shape)}: needs ${size} elements`, [t.shape]);
+      throw new ShapeError(op, say`${what} has shape ${showShape(t.shape)}: needs ${size} elements`, [t.shape]);
     return reshape(t, shape);
   };
   const scaled = weight ? mul(normal, fit(weight, 'weight')) : normal;
@@ -99,7 +101,7 @@ export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
         if (running && running.size !== t.shape[channel])
           throw new ShapeError(
             'batchNorm',
-            `running statistics have shape ${showShape(running.shape)}: needs [${t.shape[channel]}], one per channel of ${showShape(t.shape)}`,
+            say`running statistics have shape ${showShape(running.shape)}: needs [${t.shape[channel]}], one per channel of ${showShape(t.shape)}`,
             [running.shape, t.shape],
           );
       }
@@ -144,7 +146,7 @@ function lastAxes(
   if (first < 0 || shape.length === 0 || shape.some((n, i) => n !== x.shape[first + i])) {
     throw new ShapeError(
       op,
-      `normalizedShape ${showShape(shape)} is not the end of shape ${showShape(x.shape)}; name the sizes of the last axes`,
+      say`normalizedShape ${showShape(shape)} is not the end of shape ${showShape(x.shape)}; name the sizes of the last axes`,
       [x.shape, shape],
     );
   }

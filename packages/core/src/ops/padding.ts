@@ -9,8 +9,9 @@ import type { Shape } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import type { SliceRange } from '../shape/slices.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { sliced } from './slicing.ts';
+import { say } from '../shape/shown.ts';
 
 /** Widths of pad: one number, one pair for all axes, or a pair per axis. */
 export type PadWidths = number | readonly [number, number] | readonly (readonly [number, number])[];
@@ -45,7 +46,7 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     const high = pairs.map(([, after]) => after);
     const mode = options.mode ?? 'constant';
     if (!modes.includes(mode))
-      throw new ArgumentError('pad', `unknown mode: '${String(mode)}'; must be one of ${modes.join(', ')}`);
+      throw new ArgumentError('pad', say`unknown mode: ${shown(mode)}; must be one of ${modes.join(', ')}`);
     const { value = 0 } = options;
     // 0 and 1 stand for false and true.
     if (node.dtype !== 'bool' || typeof value !== 'number') checkWeak('pad', value, node.dtype);
@@ -70,7 +71,7 @@ function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number]
   if (pairs.length !== shape.length)
     throw new ShapeError(
       'pad',
-      `wrong number of widths: ${pairs.length} for shape ${showShape(shape)}; give one pair per axis`,
+      say`wrong number of widths: ${pairs.length} for shape ${showShape(shape)}; give one pair per axis`,
       [shape],
     );
   pairs.forEach((pair, axis) => {
@@ -84,7 +85,7 @@ function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number]
     ) {
       throw new ArgumentError(
         'pad',
-        `bad widths: [${pair.join(', ')}] for axis ${axis} of shape ${showShape(shape)}; must be two integers that leave no negative size`,
+        say`bad widths: ${showShape(pair)} for axis ${axis} of shape ${showShape(shape)}; must be two integers that leave no negative size`,
       );
     }
   });
@@ -133,7 +134,7 @@ function extended(
   if (Math.max(before, after) > most) {
     throw new ShapeError(
       'pad',
-      `width too large for mode '${mode}': [${before}, ${after}] for axis ${axis} of size ${n}; at most ${Math.max(0, most)}`,
+      say`width too large for mode '${mode}': [${before}, ${after}] for axis ${axis} of size ${n}; at most ${Math.max(0, most)}`,
       [node.shape],
     );
   }

@@ -7,6 +7,7 @@ import { perAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
+import { say } from '../shape/shown.ts';
 import type { Tensor } from '../tensor/types.ts';
 import type { PerAxis } from './image.ts';
 
@@ -45,7 +46,7 @@ function counts(op: string, image: readonly number[], g: Geometry): number[] {
     if (padded < extent)
       throw new ShapeError(
         op,
-        `patch too large: it covers ${extent}, the padded image has ${padded} along spatial axis ${i}; pad more or shrink it`,
+        say`patch too large: it covers ${extent}, the padded image has ${padded} along spatial axis ${i}; pad more or shrink it`,
       );
     return Math.floor((padded - extent) / (g.stride[i] as number)) + 1;
   });
@@ -55,7 +56,7 @@ function counts(op: string, image: readonly number[], g: Geometry): number[] {
 function batched(op: string, x: Node, rank: number, meaning: string): Node {
   if (x.shape.length === rank) return x;
   if (x.shape.length === rank - 1) return p.insertAxes(x, [0]);
-  throw new ShapeError(op, `wrong number of axes: ${showShape(x.shape)}; needs ${meaning}, with or without N`, [
+  throw new ShapeError(op, say`wrong number of axes: ${showShape(x.shape)}; needs ${meaning}, with or without N`, [
     x.shape,
   ]);
 }
@@ -119,13 +120,13 @@ export function fold(x: Tensor, outputSize: PerAxis, kernelSize: PerAxis, option
     if (rows % area !== 0)
       throw new ShapeError(
         'fold',
-        `columns of ${rows} elements in shape ${showShape(given.shape)} are no patches: ${rows} must be a multiple of ${area}, the size of [${size.join(', ')}]`,
+        say`columns of ${rows} elements in shape ${showShape(given.shape)} are no patches: ${rows} must be a multiple of ${area}, the size of ${showShape(size)}`,
         [given.shape],
       );
     if (length !== patches)
       throw new ShapeError(
         'fold',
-        `wrong number of patches: ${length} in shape ${showShape(given.shape)}, an image of [${image.join(', ')}] has ${patches}; check outputSize and options`,
+        say`wrong number of patches: ${length} in shape ${showShape(given.shape)}, an image of ${showShape(image)} has ${patches}; check outputSize and options`,
         [given.shape],
       );
     const split = p.reshape(columns, [n, rows / area, ...size, ...out]);
@@ -138,13 +139,13 @@ export function fold(x: Tensor, outputSize: PerAxis, kernelSize: PerAxis, option
 
 function factorOf(op: string, factor: number): number {
   if (!Number.isInteger(factor) || factor < 1)
-    throw new ArgumentError(op, `bad factor: ${factor}; must be a positive integer`);
+    throw new ArgumentError(op, say`bad factor: ${factor}; must be a positive integer`);
   return factor;
 }
 
 function imageAxes(op: string, x: Node): { lead: number[]; c: number; h: number; w: number } {
   const rank = x.shape.length;
-  if (rank < 3) throw new ShapeError(op, `too few axes: ${showShape(x.shape)}; needs [..., C, H, W]`, [x.shape]);
+  if (rank < 3) throw new ShapeError(op, say`too few axes: ${showShape(x.shape)}; needs [..., C, H, W]`, [x.shape]);
   const [c, h, w] = x.shape.slice(rank - 3) as [number, number, number];
   return { lead: x.shape.slice(0, rank - 3), c, h, w };
 }
@@ -167,7 +168,7 @@ export function pixelShuffle(x: Tensor, factor: number): Tensor {
     if (c % (r * r) !== 0)
       throw new ShapeError(
         'pixelShuffle',
-        `channels do not divide: ${c} in shape ${showShape(node.shape)} by factor ${r}; needs a multiple of ${r * r}`,
+        say`channels do not divide: ${c} in shape ${showShape(node.shape)} by factor ${r}; needs a multiple of ${r * r}`,
         [node.shape],
       );
     const n = lead.length;
@@ -194,7 +195,7 @@ export function pixelUnshuffle(x: Tensor, factor: number): Tensor {
     if (h % r !== 0 || w % r !== 0)
       throw new ShapeError(
         'pixelUnshuffle',
-        `image does not divide: ${h} by ${w} in shape ${showShape(node.shape)}; needs multiples of ${r}`,
+        say`image does not divide: ${h} by ${w} in shape ${showShape(node.shape)}; needs multiples of ${r}`,
         [node.shape],
       );
     const n = lead.length;

@@ -12,6 +12,7 @@ import { clip } from './compound.ts';
 import { greater, less, lessEqual, where } from './logic.ts';
 import { activation } from './recording.ts';
 import { checkNames } from '../shape/options.ts';
+import { say } from '../shape/shown.ts';
 
 /**
  * max(x, 0). The gradient at 0 is 0. Source: PyTorch `relu`.
@@ -103,7 +104,7 @@ export function softShrink(x: TensorLike, options: { readonly lambda?: number } 
   checkNames('softShrink', options, 'lambda#');
   return activation('softShrink', x, (t) => {
     const size = options.lambda ?? 0.5;
-    if (!(size >= 0)) throw new ArgumentError('softShrink', `bad lambda: ${size}; must be at least 0`);
+    if (!(size >= 0)) throw new ArgumentError('softShrink', say`bad lambda: ${size}; must be at least 0`);
     const lambda = given(size, t);
     return where(greater(t, lambda), sub(t, lambda), where(less(t, neg(lambda)), add(t, lambda), mul(t, 0)));
   });

@@ -21,6 +21,7 @@ import {
   readPadding,
   toChannelsFirst,
 } from './image.ts';
+import { say } from '../shape/shown.ts';
 
 export interface PoolSettings {
   /** Default: the window's size. */
@@ -77,7 +78,10 @@ export function geometry(op: string, rank: number, x: Node, window: PoolWindow, 
   [...low, ...high].forEach((n, i) => {
     const extent = extents[i % rank] as number;
     if (n > extent / 2)
-      throw new ArgumentError(op, `padding too large: ${n} for a window over ${extent} elements; at most half of it`);
+      throw new ArgumentError(
+        op,
+        say`padding too large: ${n} for a window over ${extent} elements; at most half of it`,
+      );
   });
   const over = spatial.map((n, i) => {
     const [step, before] = [stride[i] as number, low[i] as number];

@@ -10,6 +10,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { widened } from './recording.ts';
+import { say } from '../shape/shown.ts';
 import type { OneAxis } from './softmax.ts';
 
 /**
@@ -64,7 +65,7 @@ export function cross(a: Tensor, b: Tensor, axis?: OneAxis): Tensor {
       if (node.shape[node.shape.length - back] !== 3)
         throw new ShapeError(
           'cross',
-          `no vectors in space: axis ${at - shape.length} of ${showShape(node.shape)} has size ${node.shape[node.shape.length - back] ?? 'none'}, not 3; choose the axis`,
+          say`no vectors in space: axis ${at - shape.length} of ${showShape(node.shape)} has size ${node.shape[node.shape.length - back] ?? 'none'}, not 3; choose the axis`,
           [x.shape, y.shape],
         );
     }
@@ -118,7 +119,7 @@ export function bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias?: Tensor):
     if (!fits)
       throw new ShapeError(
         'bilinear',
-        `shapes do not fit: ${showShape(left.shape)}, ${showShape(right.shape)} and weight ${showShape(w.shape)}; needs [..., m], [..., n] and [o, m, n]`,
+        say`shapes do not fit: ${showShape(left.shape)}, ${showShape(right.shape)} and weight ${showShape(w.shape)}; needs [..., m], [..., n] and [o, m, n]`,
         [left.shape, right.shape, w.shape],
       );
     const rows = lead.reduce((total, size) => total * size, 1);
@@ -138,7 +139,9 @@ export function bilinear(x1: Tensor, x2: Tensor, weight: Tensor, bias?: Tensor):
     if (bias === undefined) return wrap(result);
     const b = nodeOf(bias);
     if (!sameShape(b.shape, [o]))
-      throw new ShapeError('bilinear', `bias has shape ${showShape(b.shape)}: needs [${o}], one per output`, [b.shape]);
+      throw new ShapeError('bilinear', say`bias has shape ${showShape(b.shape)}: needs [${o}], one per output`, [
+        b.shape,
+      ]);
     const [sum, addend] = operands(wrap(result), bias);
     return wrap(p.add(sum, addend));
   });

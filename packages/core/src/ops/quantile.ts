@@ -9,6 +9,8 @@ import { floatOperand } from '../tensor/operand.ts';
 import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../tensor/types.ts';
 import { readAxes } from './axis-argument.ts';
 import { elementsAt, orderOf } from './sorting.ts';
+import { shown } from '../shape/options.ts';
+import { say, isList } from '../shape/shown.ts';
 
 /** What is taken where a quantile falls between two elements. */
 export type Interpolation = 'linear' | 'lower' | 'higher' | 'midpoint' | 'nearest';
@@ -42,7 +44,7 @@ function around(op: string, q: number, n: number, interpolation: Interpolation):
       interpolation satisfies never;
       throw new ArgumentError(
         op,
-        `unknown interpolation: ${String(interpolation)}; must be linear, lower, higher, midpoint or nearest`,
+        say`unknown interpolation: ${shown(interpolation)}; must be linear, lower, higher, midpoint or nearest`,
       );
   }
 }
@@ -57,11 +59,15 @@ function quantiles(
   const node = floatOperand(x);
   const { shape } = node;
   const { axes, keepDims } = readAxes(op, argument, shape.length, ' interpolation');
-  const options = typeof argument === 'object' && !Array.isArray(argument) ? (argument as QuantileOptions) : {};
-  for (const q of qs) if (!(q >= 0 && q <= 1)) throw new ArgumentError(op, `bad quantile: ${q}; must be from 0 to 1`);
+  const options = typeof argument === 'object' && !isList(argument) ? (argument as QuantileOptions) : {};
+  for (const q of qs)
+    if (typeof q !== 'number' || !(q >= 0 && q <= 1))
+      throw new ArgumentError(op, say`bad quantile: ${q}; must be from 0 to 1`);
   for (const axis of axes)
     if (shape[axis] === 0)
-      throw new ShapeError(op, `nothing to choose from: axis ${axis} of shape ${showShape(shape)} is empty`, [shape]);
+      throw new ShapeError(op, say`nothing to choose from: axis ${axis} of shape ${showShape(shape)} is empty`, [
+        shape,
+      ]);
   const rest = shape.map((_, i) => i).filter((i) => !axes.includes(i));
   const lead = rest.map((i) => shape[i] as number);
   const n = axes.reduce((product, axis) => product * (shape[axis] as number), 1);

@@ -5,8 +5,10 @@
  * generator that `seed` starts, in the order of the calls.
  */
 import { opName } from '../graph/scope.ts';
+import { checkCount, mostParts } from '../shape/axes.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
+import { say, isList } from '../shape/shown.ts';
 
 /** Two 32-bit words. */
 export type RandomKey = readonly [number, number];
@@ -47,26 +49,30 @@ export function randomKey(value: number): RandomKey {
 
 function keyOfSeed(op: string, value: number): RandomKey {
   if (!Number.isSafeInteger(value))
-    throw new ArgumentError(op, `bad seed: ${shown(value)}; must be an integer below 2^53`);
+    throw new ArgumentError(op, say`bad seed: ${shown(value)}; must be an integer below 2^53`);
   const low = value >>> 0;
   return [Math.floor((value - low) / 2 ** 32) >>> 0, low];
 }
 
 function checkKey(op: string, key: unknown): void {
-  if (!Array.isArray(key) || key.length !== 2 || !key.every(Number.isInteger))
-    throw new ArgumentError(op, `bad key: ${shown(key)}; must be two integers, such as [0, 1], or an integer as seed`);
+  if (!isList(key) || key.length !== 2 || !key.every(Number.isInteger))
+    throw new ArgumentError(
+      op,
+      say`bad key: ${shown(key)}; must be two integers, such as [0, 1], or an integer as seed`,
+    );
 }
 
 /**
  * Independent keys made from one.
+ *
+ * @param count how many, up to 2^20
  *
  * @example
  * const [a, b] = splitKey(randomKey(7), 2);
  */
 export function splitKey(key: RandomKey, count: number = 2): RandomKey[] {
   checkKey('splitKey', key);
-  if (!Number.isInteger(count) || count < 0)
-    throw new ArgumentError('splitKey', `bad count: ${shown(count)}; must be a non-negative integer`);
+  checkCount('splitKey', 'count', count, 0, mostParts);
   const keys: RandomKey[] = Array.from({ length: count }, (_, i) => threefry(key, [i, 1]));
   if (drawn.has(key)) for (const part of keys) drawn.add(part);
   return keys;

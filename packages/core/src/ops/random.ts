@@ -8,7 +8,7 @@ import { hasPlaceholders } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { cosPrimitive } from '../primitives/trigonometric.ts';
-import { checkShape, normalizeAxis } from '../shape/axes.ts';
+import { checkCount, checkShape, mostOnHost, normalizeAxis } from '../shape/axes.ts';
 import { type DType, isInteger, isSmallFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { normalize } from '../shape/rounding.ts';
@@ -22,6 +22,7 @@ import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../tensor/operand.ts';
 import { isDrawn, type RandomKey, resolveKey, splitKey, threefry } from './random-key.ts';
 import { take } from './indexing.ts';
+import { say } from '../shape/shown.ts';
 
 export interface RandomOptions extends CreationOptions {
   /** Key, or seed of a key; the same key gives the same numbers. Default: the next key of the generator that `seed` starts. */
@@ -109,12 +110,15 @@ export function randint(low: number, high: number, shape: Shape, options: Random
   return compose('randint', () => {
     checkShape('randint', shape);
     if (!Number.isInteger(low) || !Number.isInteger(high) || high <= low || high - low >= 2 ** 32) {
-      throw new ArgumentError('randint', `bad range: ${low} .. ${high}; both must be integers with low < high`);
+      throw new ArgumentError('randint', say`bad range: ${low} .. ${high}; both must be integers with low < high`);
     }
     const dtype = options.dtype ?? 'int32';
     for (const end of [low, high - 1]) {
       if (isInteger(dtype) && Number(normalize(dtype, end)) !== end)
-        throw new ArgumentError('randint', `bad range: ${low} .. ${high}; ${end} is no ${dtype}, choose a wider dtype`);
+        throw new ArgumentError(
+          'randint',
+          say`bad range: ${low} .. ${high}; ${end} is no ${dtype}, choose a wider dtype`,
+        );
     }
     const offset = p.binary('irem', bits(resolveKey(options.key), [...shape]), p.scalar(high - low, 'uint32'));
     return wrap(p.add(p.cast(offset, dtype), p.scalar(low, dtype)));
@@ -124,7 +128,7 @@ export function randint(low: number, high: number, shape: Shape, options: Random
 /**
  * 1 with the given probability, else 0. Source: PyTorch `bernoulli`.
  *
- * @param probability number, or tensor of probabilities
+ * @param probability number from 0 to 1, or tensor of probabilities (below 0 counts as 0, above 1 as 1)
  * @param shape sizes of the axes; that of the probabilities if left out
  * @param options key, dtype (float32)
  *
@@ -134,8 +138,9 @@ export function randint(low: number, high: number, shape: Shape, options: Random
 export function bernoulli(probability: TensorLike, shape?: Shape, options: RandomOptions = {}): Tensor {
   checkNames('bernoulli', options, 'key dtype% requiresGrad?');
   return compose('bernoulli', () => {
-    const chance =
-      typeof probability === 'object' ? floatOperand(probability) : weak(Number(probability), 'float32', true);
+    if (typeof probability !== 'object' && !(typeof probability === 'number' && probability >= 0 && probability <= 1))
+      throw new ArgumentError('bernoulli', say`bad probability: ${probability}; must be from 0 to 1`);
+    const chance = typeof probability === 'object' ? floatOperand(probability) : weak(probability, 'float32', true);
     const size = shape ?? chance.shape;
     checkShape('bernoulli', size);
     const wide: DType = chance.dtype === 'float64' ? 'float64' : 'float32';
@@ -149,7 +154,7 @@ export function bernoulli(probability: TensorLike, shape?: Shape, options: Rando
  *
  * The order is worked out on the host (Fisher and Yates), the same for a key everywhere.
  *
- * @param of a number n, or a tensor
+ * @param of a number n up to 2^27, or a tensor
  * @param options key, axis (0) for tensors
  *
  * @example
@@ -163,8 +168,7 @@ export function permutation(
   return compose('permutation', () => {
     const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, nodeOf(of).shape.length);
     const n = typeof of === 'number' ? of : (of.shape[axis] as number);
-    if (!Number.isInteger(n) || n < 0)
-      throw new ArgumentError('permutation', `bad length: ${n}; must be a non-negative integer`);
+    checkCount('permutation', 'length', n, 0, mostOnHost);
     if (options.key === undefined && hasPlaceholders()) {
       throw new ArgumentError(
         'permutation',
@@ -202,7 +206,8 @@ export function dropout(
   checkNames('dropout', options, 'p# training? key');
   return compose('dropout', () => {
     const { p: rate = 0.5, training = true } = options;
-    if (!(rate >= 0 && rate <= 1)) throw new ArgumentError('dropout', `bad probability: ${rate}; must be from 0 to 1`);
+    if (typeof rate !== 'number' || !(rate >= 0 && rate <= 1))
+      throw new ArgumentError('dropout', say`bad probability: ${rate}; must be from 0 to 1`);
     const t = wrap(floatOperand(x));
     if (!training || rate === 0) return t;
     if (rate === 1) return wrap(p.mul(nodeOf(t), p.like(nodeOf(t), 0)));

@@ -2,7 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
-import { checkShape } from '../shape/axes.ts';
+import { checkCount, checkShape } from '../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type DType, isFloat, isInteger, widenedFloat } from '../shape/dtype.ts';
 import { checkNames, shown } from '../shape/options.ts';
@@ -11,6 +11,7 @@ import { weak } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor } from '../tensor/types.ts';
 import { leaf } from './creation.ts';
 import { sum } from './reduction.ts';
+import { say } from '../shape/shown.ts';
 
 /** Number given by the user as a node; constants 0 and 1 need no binding. */
 function numberNode(value: number, dtype: DType): Node {
@@ -39,13 +40,14 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
     if (step === 0 || !Number.isFinite(step) || !Number.isFinite(from) || !Number.isFinite(to)) {
       throw new ArgumentError(
         'arange',
-        `bad range: from ${from} to ${to} in steps of ${step}; numbers must be finite and the step not 0`,
+        say`bad range: from ${from} to ${to} in steps of ${step}; numbers must be finite and the step not 0`,
       );
     }
     const dtype = options.dtype ?? 'float32';
     if (dtype === 'bool') throw new DTypeError('arange', 'dtype not accepted: bool; needs numbers', [dtype]);
     const wide = widenedFloat(dtype);
-    const steps = p.cast(p.iota(Math.max(0, Math.ceil((to - from) / step))), wide);
+    const count = Math.max(0, Math.ceil((to - from) / step));
+    const steps = p.cast(p.iota(checkCount('arange', 'number of elements', count)), wide);
     const scaled = step === 1 ? steps : p.mul(steps, numberNode(step, wide));
     return leaf(wrap(p.cast(from === 0 ? scaled : p.add(scaled, numberNode(from, wide)), dtype)), options);
   });
@@ -62,12 +64,12 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
 export function linspace(start: number, stop: number, count: number, options: CreationOptions = {}): Tensor {
   checkNames('linspace', options, 'dtype% requiresGrad?');
   return compose('linspace', () => {
-    checkShape('linspace', [checkSize('linspace', 'count', count)]);
+    checkShape('linspace', [checkCount('linspace', 'count', count, 0, Number.MAX_SAFE_INTEGER)]);
     for (const end of [start, stop])
-      if (typeof end !== 'number') throw new ArgumentError('linspace', `bad limit: ${shown(end)}; must be a number`);
+      if (typeof end !== 'number') throw new ArgumentError('linspace', say`bad limit: ${shown(end)}; must be a number`);
     const dtype = options.dtype ?? 'float32';
     if (!isFloat(dtype))
-      throw new DTypeError('linspace', `dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);
+      throw new DTypeError('linspace', say`dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);
     const index = p.iota(count);
     const step = count > 1 ? (stop - start) / (count - 1) : 0;
     const wide = widenedFloat(dtype);
@@ -79,21 +81,22 @@ export function linspace(start: number, stop: number, count: number, options: Cr
   });
 }
 
-/** Throws unless a size is a number of elements. */
-function checkSize(op: string, name: string, size: number): number {
-  if (!Number.isInteger(size) || size < 0)
-    throw new ArgumentError(op, `bad ${name}: ${size}; must be a non-negative integer`);
-  return size;
-}
-
 function checkDiagonal(op: string, name: string, diagonal: number): number {
-  if (!Number.isInteger(diagonal)) throw new ArgumentError(op, `bad ${name}: ${diagonal}; must be an integer`);
+  if (!Number.isInteger(diagonal)) throw new ArgumentError(op, say`bad ${name}: ${diagonal}; must be an integer`);
   return diagonal;
 }
 
 /** Column minus row of a matrix of the given sizes, int32. */
 export function offsets(rows: number, columns: number): Node {
   return p.sub(p.iota(columns), p.insertAxes(p.iota(rows), [1]));
+}
+
+/** The same for sizes that a user gives. */
+function matrixOffsets(op: string, rows: number, columns: number): Node {
+  checkCount(op, 'rows', rows);
+  checkCount(op, 'columns', columns);
+  checkShape(op, [rows, columns]);
+  return offsets(rows, columns);
 }
 
 export interface EyeOptions extends CreationOptions {
@@ -116,7 +119,7 @@ export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOp
     checkNames('eye', settings, 'dtype% requiresGrad? diagonal#');
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.eq(
-      offsets(checkSize('eye', 'rows', rows), checkSize('eye', 'columns', width)),
+      matrixOffsets('eye', rows, width),
       p.constant(checkDiagonal('eye', 'diagonal', settings.diagonal ?? 0), 'int32'),
     );
     return leaf(wrap(p.cast(on, settings.dtype ?? 'float32')), settings);
@@ -138,7 +141,7 @@ export function tri(rows: number, columns?: number | EyeOptions, options?: EyeOp
     checkNames('tri', settings, 'dtype% requiresGrad? diagonal#');
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.le(
-      offsets(checkSize('tri', 'rows', rows), checkSize('tri', 'columns', width)),
+      matrixOffsets('tri', rows, width),
       p.constant(checkDiagonal('tri', 'diagonal', settings.diagonal ?? 0), 'int32'),
     );
     return leaf(wrap(p.cast(on, settings.dtype ?? 'float32')), settings);
@@ -150,7 +153,7 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
     const node = nodeOf(x);
     const rank = node.shape.length;
     if (rank < 2)
-      throw new ShapeError(op, `too few axes: ${showShape(node.shape)}; needs at least a matrix`, [node.shape]);
+      throw new ShapeError(op, say`too few axes: ${showShape(node.shape)}; needs at least a matrix`, [node.shape]);
     const distance = offsets(node.shape[rank - 2] as number, node.shape[rank - 1] as number);
     const limit = p.constant(checkDiagonal(op, 'diagonal', diagonal), 'int32');
     const keep = lower ? p.le(distance, limit) : p.le(limit, distance);
@@ -200,11 +203,13 @@ export function oneHot(indices: Tensor, classes: number, options: { readonly dty
   return compose('oneHot', () => {
     const node = nodeOf(indices);
     if (!isInteger(node.dtype))
-      throw new DTypeError('oneHot', `index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
+      throw new DTypeError('oneHot', say`index dtype is ${node.dtype}: needs integers; convert with cast()`, [
+        node.dtype,
+      ]);
+    checkCount('oneHot', 'number of classes', classes);
+    checkShape('oneHot', [...node.shape, classes]);
     const index = p.insertAxes(p.cast(node, 'int32'), [node.shape.length]);
-    return wrap(
-      p.cast(p.eq(index, p.iota(checkSize('oneHot', 'number of classes', classes))), options.dtype ?? 'float32'),
-    );
+    return wrap(p.cast(p.eq(index, p.iota(classes)), options.dtype ?? 'float32'));
   });
 }
 
@@ -234,7 +239,7 @@ export function diagonalNode(op: string, x: Node, offset: number, axis1: number,
   if (rank < 2 || a === b || x.shape[a] === undefined || x.shape[b] === undefined) {
     throw new ShapeError(
       op,
-      `no matrix: axes ${axis1} and ${axis2} of shape ${showShape(x.shape)}; needs two different axes`,
+      say`no matrix: axes ${axis1} and ${axis2} of shape ${showShape(x.shape)}; needs two different axes`,
       [x.shape],
     );
   }

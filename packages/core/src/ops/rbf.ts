@@ -9,6 +9,7 @@ import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { exp } from './exponential.ts';
 import { mul, neg, square } from './arithmetic.ts';
 import { widened } from './recording.ts';
+import { say } from '../shape/shown.ts';
 
 /**
  * exp(-gamma |x - y|^2) for every pair of vectors. Source: scikit-learn `rbf_kernel`; Broomhead and Lowe (1988).
@@ -32,12 +33,12 @@ export function rbfKernel(x: Tensor, y: Tensor, options: { readonly gamma?: Tens
     if (ra < 2 || rb < 2 || a.shape[ra - 1] !== b.shape[rb - 1])
       throw new ShapeError(
         'rbfKernel',
-        `vectors do not fit: ${showShape(a.shape)} and ${showShape(b.shape)}; need [..., n, d] and [..., m, d] with equal d`,
+        say`vectors do not fit: ${showShape(a.shape)} and ${showShape(b.shape)}; need [..., n, d] and [..., m, d] with equal d`,
         [a.shape, b.shape],
       );
     const { gamma } = options;
     if (typeof gamma === 'number' && !Number.isFinite(gamma))
-      throw new ArgumentError('rbfKernel', `bad gamma: ${gamma}; must be a finite number`);
+      throw new ArgumentError('rbfKernel', say`bad gamma: ${gamma}; must be a finite number`);
     const difference = p.sub(p.insertAxes(widened(a), [ra - 1]), p.insertAxes(widened(b), [rb - 2]));
     const squares = nodeOf(square(wrap(difference)));
     const distance = wrap(p.reduce(squares, 'sum', [squares.shape.length - 1]));

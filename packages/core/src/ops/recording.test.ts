@@ -15,7 +15,7 @@ describe('numbers and dtypes', () => {
     expect(() => pg.tensor([true]).add(1)).toThrow(/\[add\].*bool/);
     expect(() => pg.add(pg.ones([1]), i32([1]))).toThrow(/\[add\].*float32 and int32/);
     expect(() => pg.neg(pg.tensor([true]))).toThrow(/\[neg\].*bool/);
-    expect(() => pg.add([1] as never, 1)).toThrow(/\[add\].*not a tensor.*array/);
+    expect(() => pg.add([1] as never, 1)).toThrow(/\[add\].*not a tensor: a list/);
     expect(() => pg.add(pg.ones([1]), undefined as never)).toThrow(/\[add\].*not a tensor or number.*undefined/);
   });
 

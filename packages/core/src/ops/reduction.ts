@@ -14,6 +14,7 @@ import { wrap } from '../tensor/handle.ts';
 import { operand } from '../tensor/operand.ts';
 import type { AxisArgument, Tensor, TensorLike } from '../tensor/types.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
+import { say } from '../shape/shown.ts';
 
 /** Dtype sums and products are taken in: bool and small integers grow to 32 bits, 16-bit floats stay (kernels accumulate in float32). */
 export function wide(dtype: DType): DType {
@@ -32,7 +33,7 @@ function checkNotEmpty(op: string, x: Node, axes: readonly number[]): void {
     if (x.shape[axis] === 0) {
       throw new ShapeError(
         op,
-        `reduction over nothing: axis ${axis} of shape ${showShape(x.shape)} is empty (0 elements) and ${op} of nothing has no value; check the size first`,
+        say`reduction over nothing: axis ${axis} of shape ${showShape(x.shape)} is empty (0 elements) and ${op} of nothing has no value; check the size first`,
         [x.shape],
       );
     }

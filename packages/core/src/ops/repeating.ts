@@ -4,14 +4,15 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
-import { checkList, checkShape, normalizeAxis } from '../shape/axes.ts';
+import { checkCount, checkList, checkShape, mostAxes, mostOnHost, normalizeAxis } from '../shape/axes.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { indexNode } from './index-argument.ts';
+import { say } from '../shape/shown.ts';
 
 /**
  * x stretched to a shape: axes of size 1, and missing leading axes, are repeated without a copy. Source: Array API `broadcast_to`.
@@ -32,7 +33,7 @@ function stretched(op: string, x: Tensor, shape: Shape): Node {
   if (!broadcastsTo(node.shape, shape)) {
     throw new ShapeError(
       op,
-      `shapes do not broadcast: ${showShape(node.shape)} to ${showShape(shape)}; sizes must be equal or 1, counted from the last axis`,
+      say`shapes do not broadcast: ${showShape(node.shape)} to ${showShape(shape)}; sizes must be equal or 1, counted from the last axis`,
       [node.shape, shape],
     );
   }
@@ -48,7 +49,7 @@ function stretched(op: string, x: Tensor, shape: Shape): Node {
 export function expand(x: Tensor, shape: Shape): Tensor {
   beginOp('expand');
   const from = nodeOf(x).shape;
-  checkList('expand', 'shape', shape, '[2, -1]');
+  checkList('expand', 'shape', shape, '[2, -1]', mostAxes);
   const missing = shape.length - from.length;
   return wrap(
     stretched(
@@ -74,13 +75,13 @@ export function tile(x: Tensor, repeats: readonly number[]): Tensor {
 function tiled(op: string, x: Tensor, repeats: readonly number[]): Tensor {
   beginOp(op);
   const node = nodeOf(x);
-  checkList(op, 'repeats', repeats, '[2, 1]');
+  checkList(op, 'repeats', repeats, '[2, 1]', mostAxes);
   const rank = Math.max(node.shape.length, repeats.length);
   const shape = [...new Array<number>(rank - node.shape.length).fill(1), ...node.shape];
   const times = [...new Array<number>(rank - repeats.length).fill(1), ...repeats];
   for (const n of times)
     if (!Number.isInteger(n) || n < 0)
-      throw new ArgumentError(op, `bad number of repeats: ${n}; must be a non-negative integer`);
+      throw new ArgumentError(op, say`bad number of repeats: ${n}; must be a non-negative integer`);
   const split = shape.flatMap((n) => [1, n]);
   const stretchedShape = shape.flatMap((n, i) => [times[i] as number, n]);
   const result = shape.map((n, i) => n * (times[i] as number));
@@ -120,8 +121,12 @@ export function repeatInterleave(
   if (options.axis === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
   const axis = normalizeAxis('repeatInterleave', options.axis ?? 0, node.shape.length);
   if (!Number.isInteger(count) || count < 0)
-    throw new ArgumentError('repeatInterleave', `bad count: ${count}; must be a non-negative integer`);
+    throw new ArgumentError('repeatInterleave', say`bad count: ${count}; must be a non-negative integer`);
   const { shape } = node;
+  checkShape(
+    'repeatInterleave',
+    shape.map((n, i) => (i === axis ? n * count : n)),
+  );
   const wide = p.insertAxes(node, [axis + 1]);
   const stretchedShape = wide.shape.map((n, i) => (i === axis + 1 ? count : n));
   return wrap(
@@ -138,19 +143,22 @@ function repeatEach(x: Tensor, counts: readonly number[], given: number | undefi
   if (given === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
   const axis = normalizeAxis('repeatInterleave', given ?? 0, node.shape.length);
   const n = node.shape[axis] as number;
-  checkList('repeatInterleave', 'counts', counts, '[1, 2]');
+  checkList('repeatInterleave', 'counts', counts, '[1, 2]', mostOnHost);
   if (counts.length !== n)
     throw new ArgumentError(
       'repeatInterleave',
-      `wrong number of counts: ${counts.length} for size ${n}; give one each`,
+      say`wrong number of counts: ${counts.length} for size ${n}; give one each`,
     );
-  const positions: number[] = [];
+  let total = 0;
+  for (const count of counts) total += checkCount('repeatInterleave', 'count', count);
+  checkCount('repeatInterleave', 'sum of counts', total, 0, mostOnHost);
+  const positions = new Int32Array(total);
+  let at = 0;
   counts.forEach((count, i) => {
-    if (!Number.isInteger(count) || count < 0)
-      throw new ArgumentError('repeatInterleave', `bad count: ${count}; must be a non-negative integer`);
-    for (let k = 0; k < count; k++) positions.push(i);
+    positions.fill(i, at, at + count);
+    at += count;
   });
-  const index = indexNode('repeatInterleave', positions, n);
+  const index = indexNode('repeatInterleave', positions as unknown as readonly number[], n);
   return wrap(makeNode(gatherPrimitive, [node, index], { axis }));
 }
 
@@ -171,13 +179,13 @@ export function meshgrid(vectors: readonly Tensor[], options: { readonly indexin
   return compose('meshgrid', () => {
     const { indexing = 'xy' } = options;
     if (indexing !== 'xy' && indexing !== 'ij')
-      throw new ArgumentError('meshgrid', `bad indexing: '${String(indexing)}'; must be 'xy' or 'ij'`);
+      throw new ArgumentError('meshgrid', say`bad indexing: ${shown(indexing)}; must be 'xy' or 'ij'`);
     checkList('meshgrid', 'vectors', vectors, '[x, y]');
     if (vectors.length === 0) throw new ArgumentError('meshgrid', 'no vectors: the list is empty; give at least one');
     const nodes = vectors.map((vector) => nodeOf(vector));
     for (const { shape } of nodes) {
       if (shape.length > 1)
-        throw new ShapeError('meshgrid', `no vector: shape ${showShape(shape)}; needs one axis; use flatten()`, [
+        throw new ShapeError('meshgrid', say`no vector: shape ${showShape(shape)}; needs one axis; use flatten()`, [
           shape,
         ]);
     }

@@ -6,10 +6,11 @@ import { cosPrimitive, sinPrimitive } from '../primitives/trigonometric.ts';
 import { broadcastsTo } from '../shape/broadcast.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
+import { say } from '../shape/shown.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 export interface RotaryOptions {
@@ -46,17 +47,17 @@ export function rotaryEmbedding(x: Tensor, options: RotaryOptions = {}): Tensor 
     if (rank < 2)
       throw new ShapeError(
         op,
-        `shape ${showShape(node.shape)} has ${rank} axes: needs at least 2, [..., positions, width]`,
+        say`shape ${showShape(node.shape)} has ${rank} axes: needs at least 2, [..., positions, width]`,
         [node.shape],
       );
     const width = node.shape[rank - 1] as number;
     const { base = 10000, style = 'interleaved', dims = width, offset = 0 } = options;
     if (style !== 'interleaved' && style !== 'half')
-      throw new ArgumentError(op, `unknown style: '${String(style)}'; must be 'interleaved' or 'half'`);
+      throw new ArgumentError(op, say`unknown style: ${shown(style)}; must be 'interleaved' or 'half'`);
     if (!Number.isInteger(dims) || dims < 2 || dims % 2 !== 0 || dims > width)
-      throw new ArgumentError(op, `bad dims: ${dims} of ${width}; must be an even number from 2 to ${width}`);
-    if (!(base > 0) || !Number.isFinite(base)) throw new ArgumentError(op, `bad base: ${base}; must be above 0`);
-    if (!Number.isInteger(offset)) throw new ArgumentError(op, `bad offset: ${offset}; must be an integer`);
+      throw new ArgumentError(op, say`bad dims: ${dims} of ${width}; must be an even number from 2 to ${width}`);
+    if (!Number.isFinite(base) || base <= 0) throw new ArgumentError(op, say`bad base: ${base}; must be above 0`);
+    if (!Number.isInteger(offset)) throw new ArgumentError(op, say`bad offset: ${offset}; must be an integer`);
     // Angles in at least 32 bits.
     const wide: DType = node.dtype === 'float64' ? 'float64' : 'float32';
     const angle = angles(op, node, dims / 2, wide, base, offset, options.positions);
@@ -107,7 +108,7 @@ function angles(
     if (!broadcastsTo(at.shape, lead))
       throw new ShapeError(
         op,
-        `positions do not fit: ${showShape(at.shape)} for x ${showShape(x.shape)}; must broadcast to ${showShape(lead)}`,
+        say`positions do not fit: ${showShape(at.shape)} for x ${showShape(x.shape)}; must broadcast to ${showShape(lead)}`,
         [at.shape, x.shape],
       );
   } else at = p.add(p.cast(p.iota(lead[lead.length - 1] as number), dtype), p.scalar(offset, dtype));

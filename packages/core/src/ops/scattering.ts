@@ -14,7 +14,7 @@ import { checkShape } from '../shape/axes.ts';
 import { type DType, dtypeInfo, isFloat, neutral } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
-import { checkNames } from '../shape/options.ts';
+import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -29,6 +29,7 @@ import {
   safeIndex,
 } from './index-argument.ts';
 import { updatesFor } from './indexing.ts';
+import { say } from '../shape/shown.ts';
 
 /** How updates meet what is at their place. 'amax' and 'amin' are PyTorch's names of 'max' and 'min'. */
 export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'max' | 'min' | 'amax' | 'amin';
@@ -136,13 +137,13 @@ export function scatterReduce(
     if (!Object.hasOwn(combinations, reduce))
       throw new ArgumentError(
         'scatterReduce',
-        `unknown reduction: ${String(reduce)}; must be sum, prod, mean, max or min`,
+        say`unknown reduction: ${shown(reduce)}; must be sum, prod, mean, max or min`,
       );
     const which = axisOf('scatterReduce', options.axis, -1, nodeOf(x).shape.length);
     const flat = flattened('scatterReduce', x, indices, updates, which);
     const { node, base, places } = flat;
     if (node.dtype === 'bool' || (reduce === 'mean' && !isFloat(node.dtype)))
-      throw new DTypeError('scatterReduce', `dtype not accepted for ${reduce}: ${node.dtype}; convert with cast()`, [
+      throw new DTypeError('scatterReduce', say`dtype not accepted for ${reduce}: ${node.dtype}; convert with cast()`, [
         node.dtype,
       ]);
     const kind = combinations[reduce];
@@ -198,7 +199,7 @@ export function indexFill(x: Tensor, indices: IndexLike, value: Tensor | number,
     if (typeof value === 'object' && nodeOf(value).shape.length > 0)
       throw new ShapeError(
         'indexFill',
-        `value has shape ${showShape(value.shape)}: needs one element; use indexCopy() for slices`,
+        say`value has shape ${showShape(value.shape)}: needs one element; use indexCopy() for slices`,
         [value.shape],
       );
     return replaced('indexFill', x, indices, value, axis);
@@ -216,7 +217,7 @@ function replaced(
   const which = axisOf(op, axis, 0, node.shape.length);
   const index = indexNode(op, indices, node.shape[which] as number);
   if (index.shape.length !== 1)
-    throw new ShapeError(op, `indices have shape ${showShape(index.shape)}: needs one axis`, [index.shape]);
+    throw new ShapeError(op, say`indices have shape ${showShape(index.shape)}: needs one axis`, [index.shape]);
   checkSource(op, node, which, index);
   const shape = node.shape.map((n, i) => (i === which ? (index.shape[0] as number) : n));
   const values = updatesFor(op, node, nodeOf(given(updates, x)), shape);
@@ -232,7 +233,7 @@ function coordinates(op: string, indices: IndexLike, shape: Shape): { places: No
   if (depth < 1 || depth > shape.length)
     throw new ShapeError(
       op,
-      `coordinates have shape ${showShape(index.shape)}: the last axis must have from 1 to ${shape.length} entries for shape ${showShape(shape)}`,
+      say`coordinates have shape ${showShape(index.shape)}: the last axis must have from 1 to ${shape.length} entries for shape ${showShape(shape)}`,
       [index.shape, shape],
     );
   const lead = index.shape.slice(0, -1);

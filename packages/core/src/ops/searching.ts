@@ -13,6 +13,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { updatesFor } from './indexing.ts';
+import { say } from '../shape/shown.ts';
 
 /** Options of searchSorted and bucketize. */
 export interface SearchOptions {
@@ -50,7 +51,7 @@ function searched(op: string, sorted: Tensor, values: TensorLike, options: Searc
     throw new DTypeError(op, 'dtype not accepted: bool; needs numbers; convert with cast()', ['bool']);
   const rank = list.shape.length;
   if (rank === 0)
-    throw new ShapeError(op, `sorted values have shape ${showShape(list.shape)}: needs an axis`, [list.shape]);
+    throw new ShapeError(op, say`sorted values have shape ${showShape(list.shape)}: needs an axis`, [list.shape]);
   const n = list.shape[rank - 1] as number;
   const right = options.right ?? false;
   const lead = list.shape.slice(0, -1);
@@ -61,7 +62,7 @@ function searched(op: string, sorted: Tensor, values: TensorLike, options: Searc
   if (wanted.shape.length !== rank || lead.some((size, i) => size !== wanted.shape[i]))
     throw new ShapeError(
       op,
-      `shapes do not fit: sorted ${showShape(list.shape)} and values ${showShape(wanted.shape)}; all sizes but the last must be equal`,
+      say`shapes do not fit: sorted ${showShape(list.shape)} and values ${showShape(wanted.shape)}; all sizes but the last must be equal`,
       [list.shape, wanted.shape],
     );
   const lines = sizeOf(lead);
@@ -102,7 +103,7 @@ export function searchSorted(sorted: Tensor, values: TensorLike, options: Search
 export function bucketize(values: TensorLike, boundaries: Tensor, options: SearchOptions = {}): Tensor {
   return compose('bucketize', () => {
     if (nodeOf(boundaries).shape.length !== 1)
-      throw new ShapeError('bucketize', `boundaries have shape ${showShape(boundaries.shape)}: needs one axis`, [
+      throw new ShapeError('bucketize', say`boundaries have shape ${showShape(boundaries.shape)}: needs one axis`, [
         boundaries.shape,
       ]);
     return searched('bucketize', boundaries, values, options);
@@ -186,7 +187,7 @@ export function histogram(
 
 function evenEdges(flat: Node, bins: number, range: readonly [number, number] | undefined): Node {
   if (!Number.isInteger(bins) || bins < 1)
-    throw new ArgumentError('histogram', `bad number of bins: ${bins}; must be a positive integer`);
+    throw new ArgumentError('histogram', say`bad number of bins: ${bins}; must be a positive integer`);
   let [low, high]: Node[] = [];
   if (range === undefined) {
     if (flat.shape[0] === 0)
@@ -196,7 +197,7 @@ function evenEdges(flat: Node, bins: number, range: readonly [number, number] | 
   } else {
     checkList('histogram', 'range', range, '[0, 1]');
     if (!(range[0] <= range[1]) || !Number.isFinite(range[0]) || !Number.isFinite(range[1]))
-      throw new ArgumentError('histogram', `bad range: ${range[0]} to ${range[1]}; must be finite and increasing`);
+      throw new ArgumentError('histogram', say`bad range: ${range[0]} to ${range[1]}; must be finite and increasing`);
     const like = wrap(flat);
     low = nodeOf(given(range[0], like));
     high = nodeOf(given(range[1], like));
@@ -214,9 +215,11 @@ function evenEdges(flat: Node, bins: number, range: readonly [number, number] | 
 function givenEdges(edges: Tensor, flat: Node): Node {
   const node = nodeOf(edges);
   if (node.shape.length !== 1 || (node.shape[0] as number) < 2)
-    throw new ShapeError('histogram', `edges have shape ${showShape(node.shape)}: needs at least two along one axis`, [
-      node.shape,
-    ]);
+    throw new ShapeError(
+      'histogram',
+      say`edges have shape ${showShape(node.shape)}: needs at least two along one axis`,
+      [node.shape],
+    );
   return p.cast(node, flat.dtype);
 }
 

@@ -17,6 +17,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import { keep } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { orderOf } from './sorting.ts';
+import { say } from '../shape/shown.ts';
 
 const int = (value: number): Node => p.constant(value, 'int32');
 
@@ -116,7 +117,9 @@ export async function maskedSelect(x: Tensor, mask: Tensor): Promise<Tensor> {
   const made = compose('maskedSelect', () => {
     const flags = nodeOf(mask);
     if (flags.dtype !== 'bool')
-      throw new DTypeError('maskedSelect', `mask is ${flags.dtype}: needs bool; compare or cast first`, [flags.dtype]);
+      throw new DTypeError('maskedSelect', say`mask is ${flags.dtype}: needs bool; compare or cast first`, [
+        flags.dtype,
+      ]);
     const shape = broadcastShapes('maskedSelect', nodeOf(x).shape, flags.shape);
     return { data: held(nodeOf(x)), flags: held(p.broadcastTo(flags, shape)), shape };
   });

@@ -24,8 +24,8 @@ describe('shapes and parts', () => {
     expect(() => pg.slice(x, [10])).toThrow(/\[slice\].*10/);
     expect(() => pg.slice(x, [0, 0])).toThrow(/\[slice\].*too many/);
     // A pair is no range: without start and stop it would be the whole axis.
-    expect(() => pg.slice(x, [[2, 5]] as never)).toThrow(/\[slice\] bad slice of axis 0: \[2,5\]; must be .*start: 0/);
-    expect(() => pg.slice(x, [{ begin: 2 }] as never)).toThrow(/bad slice of axis 0: \{"begin":2\}/);
+    expect(() => pg.slice(x, [[2, 5]] as never)).toThrow(/\[slice\] bad slice of axis 0: \[2, 5\]; must be .*start: 0/);
+    expect(() => pg.slice(x, [{ begin: 2 }] as never)).toThrow(/bad slice of axis 0: an object of begin;/);
     expect(() => pg.slice(x, { start: 2 } as never)).toThrow(/bad slices: an object; must be an array/);
   });
 

@@ -9,6 +9,7 @@ import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
+import { say } from '../shape/shown.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 /**
@@ -42,7 +43,7 @@ export function flatten(x: Tensor, options: { readonly start?: number; readonly 
   if (shape.length === 0) return wrap(p.reshape(node, [1]));
   const start = normalizeAxis('flatten', options.start ?? 0, shape.length);
   const end = normalizeAxis('flatten', options.end ?? -1, shape.length);
-  if (end < start) throw new ArgumentError('flatten', `start comes after end: ${start} and ${end}; swap them`);
+  if (end < start) throw new ArgumentError('flatten', say`start comes after end: ${start} and ${end}; swap them`);
   return wrap(
     p.reshape(node, [...shape.slice(0, start), sizeOf(shape.slice(start, end + 1)), ...shape.slice(end + 1)]),
   );
@@ -83,7 +84,7 @@ export function permute(x: Tensor, axes: readonly number[]): Tensor {
   if (known.length !== rank) {
     throw new ShapeError(
       'permute',
-      `wrong number of axes: [${axes.join(', ')}] for shape ${showShape(node.shape)}; name each of the ${rank} axes once`,
+      say`wrong number of axes: ${showShape(axes)} for shape ${showShape(node.shape)}; name each of the ${rank} axes once`,
       [node.shape],
     );
   }
@@ -130,7 +131,7 @@ export function moveAxis(x: Tensor, from: number | readonly number[], to: number
   ) {
     throw new ArgumentError(
       'moveAxis',
-      `axes do not match: from [${sources.join(', ')}] to [${targets.join(', ')}]; give equally many, each once`,
+      say`axes do not match: from ${showShape(sources)} to ${showShape(targets)}; give equally many, each once`,
     );
   }
   const order = new Array<number>(rank).fill(-1);
@@ -170,7 +171,7 @@ export function squeeze(x: Tensor, axis?: number | readonly number[]): Tensor {
     if (shape[at] !== 1)
       throw new ShapeError(
         'squeeze',
-        `axis ${at} has size ${shape[at]} in shape ${showShape(shape)}; only axes of size 1 can go`,
+        say`axis ${at} has size ${shape[at]} in shape ${showShape(shape)}; only axes of size 1 can go`,
         [shape],
       );
   }

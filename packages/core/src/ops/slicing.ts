@@ -6,6 +6,7 @@ import { checkList, normalizeAxes, normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { resolveSlices, type SliceSpec } from '../shape/slices.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
+import { say } from '../shape/shown.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 /** The slice of a node. */
@@ -58,7 +59,7 @@ export function narrow(x: Tensor, axis: number, start: number, length: number): 
   if (!Number.isInteger(from) || !Number.isInteger(length) || from < 0 || length < 0 || from + length > n) {
     throw new ShapeError(
       'narrow',
-      `part out of range: ${length} elements from ${start} of axis ${which} in shape ${showShape(shape)}; must lie within 0 .. ${n}`,
+      say`part out of range: ${length} elements from ${start} of axis ${which} in shape ${showShape(shape)}; must lie within 0 .. ${n}`,
       [shape],
     );
   }
@@ -126,10 +127,10 @@ export function roll(x: Tensor, shift: number | readonly number[], axis?: number
   if (shifts.length !== axes.length)
     throw new ArgumentError(
       'roll',
-      `numbers differ: ${shifts.length} shifts for ${axes.length} axes; give one per axis`,
+      say`numbers differ: ${shifts.length} shifts for ${axes.length} axes; give one per axis`,
     );
   const broken = shifts.find((by) => !Number.isInteger(by));
-  if (broken !== undefined) throw new ArgumentError('roll', `bad shift: ${broken}; must be an integer`);
+  if (broken !== undefined) throw new ArgumentError('roll', say`bad shift: ${broken}; must be an integer`);
   axes.forEach((which, i) => {
     const n = node.shape[which] as number;
     if (n === 0) return;

@@ -15,6 +15,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { readAxis } from './axis-argument.ts';
 import { alongAxis } from './index-argument.ts';
+import { say } from '../shape/shown.ts';
 
 /** Options of sort and argSort. */
 export interface SortOptions {
@@ -130,12 +131,15 @@ export function topK(x: Tensor, k: number, options: number | TopKOptions = {}): 
     const rank = node.shape.length;
     const axis = readAxis('topK', options, -1, rank, 'axis largest? sorted?');
     if (rank === 0)
-      throw new ShapeError('topK', `x has shape ${showShape(node.shape)}: needs an axis; reshape it first`, [
+      throw new ShapeError('topK', say`x has shape ${showShape(node.shape)}: needs an axis; reshape it first`, [
         node.shape,
       ]);
     const n = node.shape[axis] as number;
     if (!Number.isInteger(k) || k < 0 || k > n)
-      throw new ArgumentError('topK', `bad k: ${k} for axis ${axis} of size ${n}; must be an integer from 0 to ${n}`);
+      throw new ArgumentError(
+        'topK',
+        say`bad k: ${k} for axis ${axis} of size ${n}; must be an integer from 0 to ${n}`,
+      );
     const largest = typeof options === 'number' ? true : (options.largest ?? true);
     const order = orderOf(node, axis, largest, k);
     return [wrap(elementsAt(node, order, axis)), wrap(order)];

@@ -14,6 +14,8 @@ import { exp, log, sqrt } from './exponential.ts';
 import { equal, isFinite as areFinite, isNaN as areNaN, logicalAnd, logicalNot, notEqual, where } from './logic.ts';
 import { inFloat32 } from './recording.ts';
 import { any, max, min, sum } from './reduction.ts';
+import { shown } from '../shape/options.ts';
+import { say, isList } from '../shape/shown.ts';
 
 /** Options of variance and std. */
 export interface VarianceOptions extends AxisOptions {
@@ -64,7 +66,7 @@ export function mean(x: TensorLike, axis?: AxisArgument): Tensor {
 function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisArgument | undefined): Tensor {
   const { t, axes, count } = prepared(op, x, argument, ' correction#');
   const correction =
-    typeof argument === 'object' && !Array.isArray(argument) ? ((argument as VarianceOptions).correction ?? 0) : 0;
+    typeof argument === 'object' && !isList(argument) ? ((argument as VarianceOptions).correction ?? 0) : 0;
   const center = div(sum(t, { axis: axes.axes, keepDims: true }), count);
   const total = sum(square(sub(t, center)), { axis: axes.axes, keepDims: axes.keepDims });
   return div(total, Math.max(0, count - correction));
@@ -143,10 +145,10 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
   return compose('norm', () =>
     inFloat32([wrap(floatOperand(x))], (wide) => {
       const { t, axes } = prepared('norm', wide, options, ' p#');
-      const p = typeof options === 'object' && !Array.isArray(options) ? ((options as NormOptions).p ?? 2) : 2;
+      const p = typeof options === 'object' && !isList(options) ? ((options as NormOptions).p ?? 2) : 2;
       const over = { axis: axes.axes, keepDims: axes.keepDims };
       if (typeof p !== 'number' || Number.isNaN(p))
-        throw new ArgumentError('norm', `bad order p: ${String(p)}; must be a number`);
+        throw new ArgumentError('norm', say`bad order p: ${shown(p)}; must be a number`);
       switch (p) {
         case 1:
           return sum(abs(t), over);

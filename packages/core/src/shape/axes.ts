@@ -1,28 +1,57 @@
 /** Axis arguments: negative axes, lists of axes, and the shapes they leave. */
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
 import { type Shape, sizeOf } from './view.ts';
+import { isPlain } from './options.ts';
+import { isList, shown, say } from './shown.ts';
 
-/** Throws unless an argument is a list; TypeScript says so as well, but not to programs in JavaScript. */
-export function checkList(op: string, what: string, value: unknown, example: string): void {
-  if (Array.isArray(value)) return;
-  const shown = value !== null && typeof value === 'object' ? 'an object' : `${typeof value} ${String(value)}`;
-  throw new ArgumentError(op, `bad ${what}: ${shown}; must be an array, such as ${example}`);
+/** Most axes a user's shape has, and most levels nested data has. */
+export const mostAxes = 64;
+/** Most entries in a list of arguments (not of data), and most tensors or keys that a call makes. */
+export const mostParts: number = 2 ** 20;
+/** Most elements that are worked out one by one on the host. */
+export const mostOnHost: number = 2 ** 27;
+/** Most elements of a tensor. */
+export const mostElements: number = 2 ** 31 - 1;
+
+/**
+ * Throws unless an argument is a list without gaps; TypeScript says so as well, but not to programs in JavaScript. Its entries are the
+ * caller's to check.
+ */
+export function checkList(op: string, what: string, value: unknown, example: string, most: number = mostParts): void {
+  if (!isList(value))
+    throw new ArgumentError(op, say`bad ${what}: ${shown(value)}; must be an array, such as ${example}`);
+  if (value.length > most)
+    throw new ArgumentError(op, say`too many entries in ${what}: ${value.length}; the limit is ${most}`);
+  for (let i = 0; i < value.length; i++)
+    if (!(i in value))
+      throw new ArgumentError(op, say`bad ${what}: nothing at position ${i} of ${value.length}; fill it`);
+}
+
+/** Throws unless a number of things is a whole number from `least` to `most`: before any loop over it. Returns it. */
+export function checkCount(
+  op: string,
+  what: string,
+  count: number,
+  least: number = 0,
+  most: number = mostElements,
+): number {
+  if (!Number.isInteger(count) || count < least)
+    throw new ArgumentError(op, say`bad ${what}: ${shown(count)}; must be an integer of at least ${least}`);
+  if (count > most) throw new ArgumentError(op, say`bad ${what}: ${count} is too large; the limit is ${most}`);
+  return count;
 }
 
 /** Throws unless options that are needed are there. */
 export function checkOptions(op: string, options: unknown, example: string): void {
-  if (typeof options !== 'object' || options === null)
-    throw new ArgumentError(
-      op,
-      `bad options: ${typeof options} ${String(options)}; must be an object, such as ${example}`,
-    );
+  if (!isPlain(options))
+    throw new ArgumentError(op, say`bad options: ${shown(options)}; must be an object, such as ${example}`);
 }
 
 /** Axis in 0 .. rank-1 for an axis in -rank .. rank-1. Throws ShapeError in the name of `op`. */
 export function normalizeAxis(op: string, axis: number, rank: number): number {
   if (!Number.isInteger(axis) || axis < -rank || axis >= rank) {
     const range = rank === 0 ? 'a scalar has no axes' : `must be an integer from ${-rank} to ${rank - 1}`;
-    throw new ShapeError(op, `axis out of range: ${axis} for ${rank} axes; ${range}`);
+    throw new ShapeError(op, say`axis out of range: ${shown(axis)} for ${rank} axes; ${range}`);
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -31,11 +60,11 @@ export function normalizeAxis(op: string, axis: number, rank: number): number {
 export function normalizeAxes(op: string, axis: number | readonly number[] | undefined, rank: number): number[] {
   if (axis === undefined) return Array.from({ length: rank }, (_, i) => i);
   if (typeof axis === 'number') return [normalizeAxis(op, axis, rank)];
-  checkList(op, 'axes', axis, '[0, 1]');
+  checkList(op, 'axes', axis, '[0, 1]', mostAxes);
   const axes = axis.map((a) => normalizeAxis(op, a, rank)).sort((a, b) => a - b);
   for (let i = 1; i < axes.length; i++) {
     if (axes[i] === axes[i - 1]) {
-      throw new ShapeError(op, `axis named twice: ${axes[i]} in [${axis.join(', ')}]; name each axis once`);
+      throw new ShapeError(op, say`axis named twice: ${axes[i]} in ${showShape(axis)}; name each axis once`);
     }
   }
   return axes;
@@ -61,34 +90,40 @@ export function keepAxes(shape: Shape, axes: readonly number[]): number[] {
 
 /** Throws unless every size is a non-negative integer and the number of elements fits 31 bits. */
 export function checkShape(op: string, shape: Shape): void {
-  checkList(op, 'shape', shape, '[2, 3]');
+  checkList(op, 'shape', shape, '[2, 3]', mostAxes);
   let size = 1;
   for (const n of shape) {
     if (!Number.isInteger(n) || n < 0) {
-      throw new ArgumentError(op, `bad size in shape [${shape.join(', ')}]: ${n}; sizes are non-negative integers`);
+      throw new ArgumentError(
+        op,
+        say`bad size in shape ${showShape(shape)}: ${shown(n)}; sizes are non-negative integers`,
+      );
     }
     size *= n;
   }
-  if (size >= 2 ** 31) {
-    throw new ShapeError(op, `too many elements: shape [${shape.join(', ')}] has ${size}; the limit is ${2 ** 31 - 1}`);
+  if (size > mostElements) {
+    throw new ShapeError(
+      op,
+      say`too many elements: shape ${showShape(shape)} has ${size}; the limit is ${mostElements}`,
+    );
   }
 }
 
 /** Replaces one -1 by the size that makes the number of elements right. */
 export function resolveShape(op: string, from: Shape, to: Shape): number[] {
-  checkList(op, 'shape', to, '[2, -1]');
+  checkList(op, 'shape', to, '[2, -1]', mostAxes);
   for (const n of to) if (typeof n !== 'number') checkShape(op, to);
   const shape = [...to];
   const open = shape.indexOf(-1);
   if (open >= 0) {
     if (shape.indexOf(-1, open + 1) >= 0)
-      throw new ArgumentError(op, `two sizes are -1: [${to.join(', ')}]; only one can be worked out`);
+      throw new ArgumentError(op, say`two sizes are -1: ${showShape(to)}; only one can be worked out`);
     const rest = shape.reduce((n, size, i) => (i === open ? n : n * size), 1);
     const total = sizeOf(from);
     if (rest === 0 || total % rest !== 0) {
       throw new ShapeError(
         op,
-        `-1 cannot be worked out: ${total} elements in ${showShape(from)} for [${to.join(', ')}]; ${rest} must divide ${total}`,
+        say`-1 cannot be worked out: ${total} elements in ${showShape(from)} for ${showShape(to)}; ${rest} must divide ${total}`,
         [from],
       );
     }
@@ -106,17 +141,17 @@ export function perAxis(
   rank: number,
   least: number,
 ): number[] {
-  if (typeof value !== 'number') checkList(op, name, value, '[1, 1]');
+  if (typeof value !== 'number') checkList(op, name, value, '[1, 1]', mostAxes);
   const list = typeof value === 'number' ? new Array<number>(rank).fill(value) : [...value];
   if (list.length !== rank) {
     throw new ArgumentError(
       op,
-      `wrong number of entries in ${name}: ${list.length} for ${rank} axes; give a number or one entry per axis`,
+      say`wrong number of entries in ${name}: ${list.length} for ${rank} axes; give a number or one entry per axis`,
     );
   }
   for (const n of list) {
     if (!Number.isInteger(n) || n < least) {
-      throw new ArgumentError(op, `bad ${name}: ${n}; must be an integer of at least ${least}`);
+      throw new ArgumentError(op, say`bad ${name}: ${shown(n)}; must be an integer of at least ${least}`);
     }
   }
   return list;

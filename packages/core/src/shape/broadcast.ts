@@ -1,5 +1,6 @@
 /** Broadcasting of shapes by NumPy's rule: trailing axes are aligned, axes of size 1 stretch. */
 import { ShapeError, showShape } from './errors.ts';
+import { say } from './shown.ts';
 import type { Shape } from './view.ts';
 
 /** True if both shapes have the same sizes. */
@@ -26,7 +27,7 @@ export function broadcastShapes(op: string, a: Shape, b: Shape): Shape {
     if (m !== n && m !== 1 && n !== 1) {
       throw new ShapeError(
         op,
-        `shapes do not broadcast: ${showShape(a)} and ${showShape(b)} differ at axis -${i} (${m} and ${n}); ` +
+        say`shapes do not broadcast: ${showShape(a)} and ${showShape(b)} differ at axis -${i} (${m} and ${n}); ` +
           'sizes must be equal or 1, counted from the last axis',
         [a, b],
       );

@@ -5,6 +5,7 @@
  * Promotion between dtypes lives in `promotion.ts`; what an engine can hold is in its `caps.dtypes`.
  */
 import { ArgumentError } from './errors.ts';
+import { shown, say } from './shown.ts';
 
 /** Name of an element type, as in NumPy and the Python Array API. */
 export type DType =
@@ -65,8 +66,11 @@ export const dtypeInfo: Readonly<Record<DType, DTypeInfo>> = {
 
 /** Throws unless the name is that of a dtype. */
 export function checkDType(op: string, dtype: DType): void {
-  if (!Object.hasOwn(dtypeInfo, dtype))
-    throw new ArgumentError(op, `no such dtype: ${String(dtype)}; must be one of ${Object.keys(dtypeInfo).join(', ')}`);
+  if (typeof dtype !== 'string' || !Object.hasOwn(dtypeInfo, dtype))
+    throw new ArgumentError(
+      op,
+      say`no such dtype: ${shown(dtype)}; must be one of ${Object.keys(dtypeInfo).join(', ')}`,
+    );
 }
 
 function kindOf(dtype: DType): DTypeKind {

@@ -4,6 +4,7 @@
  * Every message reads `[op] what is wrong: the two values; what to do`. Errors of engines live in engine/errors.ts.
  */
 import type { DType } from './dtype.ts';
+import { shownList } from './shown.ts';
 import type { Shape } from './view.ts';
 
 /**
@@ -80,5 +81,5 @@ export class ArgumentError extends OperationError {
  * showShape([2, 3]); // '[2, 3]'
  */
 export function showShape(shape: Shape): string {
-  return `[${Array.from(shape ?? []).join(', ')}]`;
+  return shownList(shape);
 }

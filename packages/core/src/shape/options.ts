@@ -1,6 +1,9 @@
 /** Options checked against a table: names that nobody reads and values that do not fit are refused, with what would fit. */
 import { dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
+import { isList, shown, say } from './shown.ts';
+
+export { shown };
 
 /** Whether a value fits, and which do in words. */
 export type OptionRule = readonly [fits: (value: unknown) => boolean, wanted: string];
@@ -32,16 +35,17 @@ export const numberFrom = (least: number, most: number = Number.POSITIVE_INFINIT
 ];
 
 /**
- * A value as messages show it: text in quotes, objects by their kind.
- *
- * @example
- * shown('x'); // "'x'"
- * shown({}); // 'an object'
+ * True for plain objects, of this or another frame or context: what options, and trees of tensors, are. A Map, a Date, a list or an
+ * instance of a class holds no options, though it is an object.
  */
-export function shown(value: unknown): string {
-  if (typeof value === 'string') return `'${value}'`;
-  if (typeof value === 'function') return 'a function';
-  return typeof value !== 'object' || value === null ? String(value) : Array.isArray(value) ? 'a list' : 'an object';
+export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || isList(value)) return false;
+  try {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    return prototype === null || Object.getPrototypeOf(prototype) === null;
+  } catch {
+    return false;
+  }
 }
 
 /** Error class that names an operation. */
@@ -64,16 +68,15 @@ export function checkFields(
 ): void {
   if (options === undefined) return;
   const known = (): string => `nown are ${Object.keys(rules).join(', ')}`;
-  if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw new Failed(op, `bad options: ${shown(options)}; must be an object, k${known()}`);
+  if (!isPlain(options)) throw new Failed(op, say`bad options: ${shown(options)}; must be an object, k${known()}`);
   for (const name in options) {
     const value = (options as Readonly<Record<string, unknown>>)[name];
     if (!Object.hasOwn(rules, name)) {
       const meant = nearest(name, Object.keys(rules));
-      throw new Failed(op, `no option '${name}'${meant ? `, did you mean '${meant}'? K` : '; k'}${known()}`);
+      throw new Failed(op, say`no option '${name}'${meant ? say`, did you mean '${meant}'? K` : '; k'}${known()}`);
     }
     const [fits, wanted] = rules[name] as OptionRule;
-    if (value !== undefined && !fits(value)) throw new Failed(op, `bad ${name}: ${shown(value)}; must be ${wanted}`);
+    if (value !== undefined && !fits(value)) throw new Failed(op, say`bad ${name}: ${shown(value)}; must be ${wanted}`);
   }
 }
 
@@ -135,5 +138,5 @@ export function checkNames(op: string, options: unknown, names: string, Failed?:
 
 /** Throws ArgumentError in the name of `op` unless an argument is a function. */
 export function checkFunction(op: string, f: unknown): void {
-  if (typeof f !== 'function') throw new ArgumentError(op, `bad function: ${shown(f)}; must be a function`);
+  if (typeof f !== 'function') throw new ArgumentError(op, say`bad function: ${shown(f)}; must be a function`);
 }

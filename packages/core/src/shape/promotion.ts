@@ -8,6 +8,7 @@
 import { type DType, dtypeInfo, highest, isFloat, isInteger, lowest } from './dtype.ts';
 import { ArgumentError, DTypeError } from './errors.ts';
 import { shown } from './options.ts';
+import { say } from './shown.ts';
 
 const signedOf: Readonly<Record<1 | 2 | 4 | 8, DType>> = { 1: 'int8', 2: 'int16', 4: 'int32', 8: 'int64' };
 
@@ -46,7 +47,7 @@ export function promoteOrNull(a: DType, b: DType): DType | null {
 export function promoteTypes(op: string, a: DType, b: DType): DType {
   const dtype = promoteOrNull(a, b);
   if (dtype === null) {
-    throw new DTypeError(op, `no common dtype: ${a} and ${b}; convert one operand with cast()`, [a, b]);
+    throw new DTypeError(op, say`no common dtype: ${a} and ${b}; convert one operand with cast()`, [a, b]);
   }
   return dtype;
 }
@@ -58,7 +59,7 @@ export function checkRange(op: string, value: number | bigint, dtype: DType): vo
   if (whole >= lowest(dtype) && whole <= highest(dtype)) return;
   throw new DTypeError(
     op,
-    `${value} does not fit ${dtype}: it holds ${lowest(dtype)} .. ${highest(dtype)}; use a wider dtype, or cast() a tensor of one`,
+    say`${value} does not fit ${dtype}: it holds ${lowest(dtype)} .. ${highest(dtype)}; use a wider dtype, or cast() a tensor of one`,
     [dtype],
   );
 }
@@ -72,29 +73,29 @@ export function checkRange(op: string, value: number | bigint, dtype: DType): vo
  */
 export function checkWeak(op: string, value: number | boolean | bigint, dtype: DType): void {
   if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint')
-    throw new ArgumentError(op, `not a tensor or number: ${shown(value)}; make a tensor with tensor()`);
+    throw new ArgumentError(op, say`not a tensor or number: ${shown(value)}; make a tensor with tensor()`);
   if (typeof value === 'bigint') {
     if (!isInteger(dtype))
       throw new DTypeError(
         op,
-        `no common dtype: bigint ${value}n and ${dtype}; bigints meet integers only, use a number`,
+        say`no common dtype: bigint ${value}n and ${dtype}; bigints meet integers only, use a number`,
         [dtype],
       );
     checkRange(op, value, dtype);
   } else if (typeof value === 'boolean') {
     if (dtype !== 'bool')
-      throw new DTypeError(op, `no common dtype: boolean ${value} and ${dtype}; use a number`, [dtype]);
+      throw new DTypeError(op, say`no common dtype: boolean ${value} and ${dtype}; use a number`, [dtype]);
   } else if (dtype === 'bool') {
     throw new DTypeError(
       op,
-      `no common dtype: number ${value} and bool; convert the tensor with cast() or use true and false`,
+      say`no common dtype: number ${value} and bool; convert the tensor with cast() or use true and false`,
       [dtype],
     );
   } else if (isInteger(dtype)) {
     if (!Number.isInteger(value))
       throw new DTypeError(
         op,
-        `number ${value} is no ${dtype}: the tensor holds ${dtype}; convert the tensor with cast() first`,
+        say`number ${value} is no ${dtype}: the tensor holds ${dtype}; convert the tensor with cast() first`,
         [dtype],
       );
     checkRange(op, value, dtype);

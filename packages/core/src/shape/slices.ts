@@ -1,7 +1,8 @@
 /** Slice arguments: ranges with Python's meaning and positions, as start, length and step of every axis. */
 import { checkList } from './axes.ts';
-import { shown } from './options.ts';
+import { isPlain } from './options.ts';
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
+import { isList, say, shownList } from './shown.ts';
 import type { Shape } from './view.ts';
 
 /** Part of one axis, with Python's meaning: negative positions count from the end, `stop` is not included, out of range is cut. */
@@ -19,21 +20,20 @@ const rangeKeys: readonly string[] = ['start', 'stop', 'step'];
 
 /** Anything else, such as a pair of numbers, would read as a range without limits. */
 function requireRange(op: string, spec: SliceRange, axis: number): void {
-  if (typeof spec === 'object' && !Array.isArray(spec) && Object.keys(spec).every((key) => rangeKeys.includes(key)))
-    return;
+  if (isPlain(spec) && Object.keys(spec).every((key) => rangeKeys.includes(key))) return;
   throw new ArgumentError(
     op,
-    `bad slice of axis ${axis}: ${typeof spec === 'object' ? JSON.stringify(spec) : shown(spec)}; must be a position, null, or a range as { start: 0, stop: 2, step: 1 }`,
+    say`bad slice of axis ${axis}: ${isList(spec) ? shownList(spec) : isPlain(spec) ? say`an object of ${Object.keys(spec).slice(0, 9).join(', ')}` : spec}; must be a position, null, or a range as { start: 0, stop: 2, step: 1 }`,
   );
 }
 
 function sliceRange(op: string, range: SliceRange, n: number): { start: number; length: number; step: number } {
   const step = range.step ?? 1;
   if (!Number.isInteger(step) || step === 0)
-    throw new ArgumentError(op, `bad step: ${step}; must be an integer other than 0`);
+    throw new ArgumentError(op, say`bad step: ${step}; must be an integer other than 0`);
   const place = (value: number | null | undefined, low: number, high: number, fallback: number): number => {
     if (value === null || value === undefined) return fallback;
-    if (!Number.isInteger(value)) throw new ArgumentError(op, `bad position: ${value}; must be an integer`);
+    if (!Number.isInteger(value)) throw new ArgumentError(op, say`bad position: ${value}; must be an integer`);
     return Math.min(Math.max(value < 0 ? value + n : value, low), high);
   };
   const [low, high] = step > 0 ? [0, n] : [-1, n - 1];
@@ -49,7 +49,7 @@ function position(op: string, index: number, axis: number, shape: Shape): number
   if (!Number.isInteger(index) || index < -n || index >= n) {
     throw new ShapeError(
       op,
-      `index out of range: ${index} for axis ${axis} of shape ${showShape(shape)}; must be an integer from ${-n} to ${n - 1}`,
+      say`index out of range: ${index} for axis ${axis} of shape ${showShape(shape)}; must be an integer from ${-n} to ${n - 1}`,
       [shape],
     );
   }
@@ -70,7 +70,7 @@ export function resolveSlices(op: string, shape: Shape, specs: readonly SliceSpe
   if (specs.length > shape.length) {
     throw new ShapeError(
       op,
-      `too many slices: ${specs.length} for shape ${showShape(shape)}; give at most one per axis`,
+      say`too many slices: ${specs.length} for shape ${showShape(shape)}; give at most one per axis`,
       [shape],
     );
   }

@@ -6,6 +6,7 @@ import { getElement } from '../shape/host.ts';
 import { normalize } from '../shape/rounding.ts';
 import { formatRows, shownElements } from '../shape/rows.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
+import { say } from '../shape/shown.ts';
 
 /** Most digits after the point of an element among others. A number by itself gets all it needs. */
 const precision = 8;
@@ -110,7 +111,7 @@ export function formatArray(data: TypedArray, shape: Shape, dtype: DType): strin
   if (data?.length !== sizeOf(shape))
     throw new ShapeError(
       'formatArray',
-      `data has ${data?.length} elements: shape ${showShape(shape)} has ${sizeOf(shape)}`,
+      say`data has ${data?.length} elements: shape ${showShape(shape)} has ${sizeOf(shape)}`,
       [shape],
     );
   const at = (i: number): number | boolean | bigint => getElement(data, dtype, i);

@@ -16,8 +16,9 @@ import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
-import { handleBrand } from '../shape/options.ts';
+import { handleBrand, shown } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
+import { say } from '../shape/shown.ts';
 import type { Tensor } from './types.ts';
 
 /**
@@ -38,7 +39,7 @@ export class DisposedError extends OperationError {
     const where = handle.origin ? `\nIt was made here:\n${handle.origin}` : '';
     super(
       op,
-      `tensor used after it was disposed: ${node.dtype} ${showShape(node.shape)} made by ${label}; return it from its scope, keep() it, or dispose it later${where}`,
+      say`tensor used after it was disposed: ${node.dtype} ${showShape(node.shape)} made by ${label}; return it from its scope, keep() it, or dispose it later${where}`,
     );
     this.madeBy = label;
   }
@@ -105,7 +106,7 @@ export class TensorHandle implements TrackedHandle {
     if (wanted && !isFloat(node.dtype)) {
       throw new DTypeError(
         'requiresGrad',
-        `dtype not accepted: ${node.dtype}; only floating-point tensors have gradients; convert with cast()`,
+        say`dtype not accepted: ${node.dtype}; only floating-point tensors have gradients; convert with cast()`,
         [node.dtype],
       );
     }
@@ -154,21 +155,21 @@ export class TensorHandle implements TrackedHandle {
     if (!sameShape(target.shape, node.shape)) {
       throw new ShapeError(
         'assign',
-        `shapes differ: ${showShape(target.shape)} and ${showShape(node.shape)}; reshape or broadcast the value first`,
+        say`shapes differ: ${showShape(target.shape)} and ${showShape(node.shape)}; reshape or broadcast the value first`,
         [target.shape, node.shape],
       );
     }
     if (target.dtype !== node.dtype) {
       throw new DTypeError(
         'assign',
-        `dtypes differ: ${target.dtype} and ${node.dtype}; convert the value with cast()`,
+        say`dtypes differ: ${target.dtype} and ${node.dtype}; convert the value with cast()`,
         [target.dtype, node.dtype],
       );
     }
     if (hasPlaceholders() && outlives(this, node)) {
       throw new OperationError(
         composingDepth() > 0 ? opName('assign') : 'assign',
-        `a value that depends on an example inside vmap was to be assigned to a ${target.dtype} ${showShape(target.shape)} from outside, which has one value for all examples; return the value from the function and assign after vmap, or leave running statistics as they are (eval(), training: false)`,
+        say`a value that depends on an example inside vmap was to be assigned to a ${target.dtype} ${showShape(target.shape)} from outside, which has one value for all examples; return the value from the function and assign after vmap, or leave running statistics as they are (eval(), training: false)`,
       );
     }
     // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
@@ -207,7 +208,10 @@ export class TensorHandle implements TrackedHandle {
   /** In a text it is what it says of itself. As a number it would be NaN, and no comparison true. */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === 'number')
-      throw new ArgumentError('tensor', `a ${this.toString()} is no number: read its value first, with await t.item()`);
+      throw new ArgumentError(
+        'tensor',
+        say`a ${this.toString()} is no number: read its value first, with await t.item()`,
+      );
     return this.toString();
   }
 }
@@ -230,20 +234,15 @@ export function wrap(node: Node): Tensor {
 /** The node of a tensor that is still alive. Throws DisposedError. */
 export function nodeOf(tensor: Tensor, op: string = ''): Node {
   const handle = tensor as unknown as TensorHandle;
-  if (handle?.disposed === false) return handle.node;
+  try {
+    if (handle?.disposed === false) return handle.node;
+  } catch {
+    // A proxy that was revoked, or that throws.
+  }
   // Called by a name of its own, or the operation in progress.
-  const name = op !== '' && composingDepth() === 0 ? op : opName(op || (handle?.node?.op ?? 'tensor'));
+  const name = op !== '' && composingDepth() === 0 ? op : opName(op || (isHandle(tensor) ? handle.node.op : 'tensor'));
   if (isHandle(tensor)) throw new DisposedError(name, handle);
-  throw new OperationError(name, `not a tensor: ${describe(tensor)}; make one with tensor()`);
-}
-
-function describe(value: unknown): string {
-  if (value === null || value === undefined) return String(value);
-  return Array.isArray(value)
-    ? 'an array'
-    : typeof value === 'object'
-      ? `an object of type ${value.constructor?.name ?? 'Object'}`
-      : `${typeof value} ${String(value)}`;
+  throw new OperationError(name, say`not a tensor: ${shown(tensor)}; make one with tensor()`);
 }
 
 /**

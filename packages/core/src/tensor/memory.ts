@@ -5,6 +5,7 @@ import { getEngine } from '../engine/registry.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { liveHandles } from '../graph/recorder.ts';
+import { say } from '../shape/shown.ts';
 
 /** Figures of one engine, but `numTensors`, which counts Tensors of all engines. */
 export interface MemoryInfo {
@@ -31,7 +32,7 @@ export interface MemoryInfo {
  */
 export function memory(engine: IEngine = getEngine()): MemoryInfo {
   if (typeof engine?.submit !== 'function')
-    throw new ArgumentError('memory', `not an engine: ${shown(engine)}; give one, or leave it out`);
+    throw new ArgumentError('memory', say`not an engine: ${shown(engine)}; give one, or leave it out`);
   const { numBuffers, bytes, peakBytes, pooledBytes } = poolOf(engine).memory();
   return { numTensors: liveHandles(), numBuffers, bytes, peakBytes, pooledBytes };
 }

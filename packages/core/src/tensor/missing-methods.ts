@@ -3,6 +3,7 @@
  * (no-missing-methods.ts is it in others). methods.ts puts the real ones over them.
  */
 import { OperationError } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
 
 /** The operations that methods.ts makes methods, but for the four that all Tensors have. */
 const names: readonly string[] = [
@@ -33,7 +34,7 @@ export function putMissing(prototype: object): void {
     const value = (): never => {
       throw new OperationError(
         name,
-        `no method ${name}: this program imports '@polygrad/core/functions' alone, whose tensors have none; call ${name}(x, ...), or import '@polygrad/core' for methods`,
+        say`no method ${name}: this program imports '@polygrad/core/functions' alone, whose tensors have none; call ${name}(x, ...), or import '@polygrad/core' for methods`,
       );
     };
     Object.defineProperty(prototype, name, { value, configurable: true, writable: true });

@@ -3,6 +3,7 @@ import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { addState, protectHandles, unprotectHandles } from '../schedule/shadow.ts';
 import { nodeOf, type TensorHandle } from './handle.ts';
+import { say } from '../shape/shown.ts';
 import type { Tensor } from './types.ts';
 
 /**
@@ -25,7 +26,7 @@ export function protect(tensors: Iterable<Tensor>): void {
 
 function listed(op: string, tensors: Iterable<Tensor>): Tensor[] {
   if (typeof (tensors as Partial<Iterable<Tensor>> | null)?.[Symbol.iterator] !== 'function')
-    throw new ArgumentError(op, `bad tensors: ${shown(tensors)}; must be a list of tensors, such as [weights]`);
+    throw new ArgumentError(op, say`bad tensors: ${shown(tensors)}; must be a list of tensors, such as [weights]`);
   return [...tensors];
 }
 

@@ -6,6 +6,7 @@ import type { Node } from '../graph/node.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { runtime } from './device.ts';
 import { nodeOf } from './handle.ts';
+import { say } from '../shape/shown.ts';
 import type { NestedValues, Tensor } from './types.ts';
 
 export async function readData(t: Tensor): Promise<TypedArray> {
@@ -40,7 +41,7 @@ function onlyElement(op: string, node: Node): void {
   if (sizeOf(node.shape) !== 1) {
     throw new ShapeError(
       op,
-      `not one element: ${showShape(node.shape)} has ${sizeOf(node.shape)}; use data() or array()`,
+      say`not one element: ${showShape(node.shape)} has ${sizeOf(node.shape)}; use data() or array()`,
       [node.shape],
     );
   }

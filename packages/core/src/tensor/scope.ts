@@ -4,6 +4,7 @@ import { beginOp, markAll, userScope } from '../graph/scope.ts';
 import { ArgumentError, OperationError, showShape } from '../shape/errors.ts';
 import { checkFunction } from '../shape/options.ts';
 import { nodeOf, type TensorHandle } from './handle.ts';
+import { say } from '../shape/shown.ts';
 import type { Tensor } from './types.ts';
 
 /**
@@ -37,7 +38,7 @@ export function refusePromise<T>(op: string, result: T): T {
     (result as unknown as PromiseLike<unknown>).then(undefined, () => {});
     throw new ArgumentError(
       op,
-      `the function returned a promise: ${op} ends before it settles; record inside and await values after it`,
+      say`the function returned a promise: ${op} ends before it settles; record inside and await values after it`,
     );
   }
   return result;
@@ -61,7 +62,7 @@ export function keep(t: Tensor): Tensor {
   if (hasPlaceholders() && dependsOnPlaceholder(node)) {
     throw new OperationError(
       'keep',
-      `the ${node.dtype} ${showShape(node.shape)} depends on an example inside vmap, which exists only until the function returns; return it from the function`,
+      say`the ${node.dtype} ${showShape(node.shape)} depends on an example inside vmap, which exists only until the function returns; return it from the function`,
     );
   }
   handle.kept = true;

@@ -15,4 +15,5 @@ export { groupCases } from './subgroup-cases.ts';
 export { threadCases } from './thread-cases.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';
 export { type SpecialValues, specialValues } from './special-values.ts';
-export { wrongCalls } from './wrong-arguments.ts';
+export { HostileError, hostileArguments, strangeOptions } from './hostile-arguments.ts';
+export { optionsAt, wrongCalls } from './wrong-arguments.ts';

@@ -1,8 +1,10 @@
 /** Calls with one argument of a wrong kind, made of a call that is right: for tests of what functions refuse, and in which words. */
 import { isTensor } from '../tensor/handle.ts';
 
+type Named = readonly (readonly [text: string, value: unknown])[];
+
 /** What programs in JavaScript pass by mistake; `dead` is a tensor that was disposed. */
-const wrong = (dead: unknown): readonly (readonly [text: string, value: unknown])[] => [
+const wrong = (dead: unknown): Named => [
   ['null', null],
   ['undefined', undefined],
   ["'x'", 'x'],
@@ -36,7 +38,7 @@ export async function optionsAt(
 }
 
 /**
- * Variants of a call: every argument, and every part of a list or of options, replaced in turn.
+ * Variants of a call: every argument, and every part of a list or of options, replaced in turn, by `values` (common mistakes).
  *
  * @example
  * const dead = ones([2]);
@@ -47,13 +49,14 @@ export async function* wrongCalls(
   f: (...args: never[]) => unknown,
   args: readonly unknown[],
   dead: unknown,
+  values: Named = wrong(dead),
 ): AsyncGenerator<[text: string, args: unknown[]]> {
   for (let at = 0; at <= args.length; at++) {
     const good = args[at];
     const padded = at === args.length ? [...args, undefined] : [...args];
     const options = isPlain(good) || good === undefined ? await optionsAt(f, padded, at) : [];
     const names = [...new Set([...options, ...(isPlain(good) ? Object.keys(good) : [])])];
-    for (const [text, value] of wrong(dead)) {
+    for (const [text, value] of values) {
       yield [`#${at}: ${text}`, padded.with(at, value)];
       if (Array.isArray(good))
         for (let i = 0; i < good.length; i++) yield [`#${at}[${i}]: ${text}`, padded.with(at, good.with(i, value))];

@@ -2,6 +2,7 @@
 import { Exprs } from '../kernel/expr.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
 import type { Seen } from './choices.ts';
 
 /** A product of m x k by k x n matrices, `batch` of them (default 1), either of them given transposed. */
@@ -20,10 +21,10 @@ export function productOf(shape: ProductShape): Seen {
   const { m, n, k, batch = 1, transposeA = false, transposeB = false, dtype = 'float32' } = shape;
   for (const [name, size] of Object.entries({ m, n, k, batch })) {
     if (!Number.isInteger(size) || size < 1)
-      throw new ArgumentError('tune', `${name} must be an integer of at least 1: got ${size}`);
+      throw new ArgumentError('tune', say`${name} must be an integer of at least 1: got ${size}`);
   }
   if (dtypeInfo[dtype].bytes < 4 || (!isFloat(dtype) && dtype.endsWith('64')))
-    throw new ArgumentError('tune', `products of ${dtype} are not tuned: give float32, float64, int32 or uint32`);
+    throw new ArgumentError('tune', say`products of ${dtype} are not tuned: give float32, float64, int32 or uint32`);
   const e = new Exprs();
   const [a, b, y] = [
     e.param(0, dtype, 'read', batch * m * k),

@@ -5,6 +5,7 @@
  * their own, which bundles for browsers leave out.
  */
 import { fileStore } from '#files';
+import { say } from '../shape/shown.ts';
 
 /** Texts by key. `load` gives null for what is not there. */
 export interface TuningStore {
@@ -56,7 +57,7 @@ export function browserStore(database = 'polygrad-tuning'): TuningStore {
   const table = 'tiles';
   const withTable = <T>(mode: IDBTransactionMode, use: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> =>
     new Promise((resolve, reject) => {
-      setTimeout(() => reject(new Error(`${database} does not open`)), patience);
+      setTimeout(() => reject(new Error(say`${database} does not open`)), patience);
       const opening = indexedDB.open(database, 1);
       opening.onupgradeneeded = () => opening.result.createObjectStore(table);
       opening.onerror = () => reject(opening.error);

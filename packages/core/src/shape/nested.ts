@@ -1,0 +1,156 @@
+/**
+ * Nested values, walked without recursion: lists of lists as data, and trees of lists and plain objects. A list that holds itself, or that
+ * is nested or branches without an end, is refused before it costs anything.
+ */
+import { checkAttached } from './attached.ts';
+import { checkShape, mostAxes, mostParts } from './axes.ts';
+import { ArgumentError, ShapeError, showShape } from './errors.ts';
+import { isPlain } from './options.ts';
+import { isList, shown, say } from './shown.ts';
+import type { Shape } from './view.ts';
+
+type Row = ArrayLike<unknown>;
+
+/** True for what is a row of nested data: an array, plain or typed. */
+export const isRow = (value: unknown): value is Row => isList(value) || ArrayBuffer.isView(value);
+
+/** Shape of nested data, by the first entries of all levels. Throws ShapeError if it is nested too deeply or too large. */
+export function nestedShape(op: string, data: unknown, row: (value: unknown) => boolean = isRow): number[] {
+  const shape: number[] = [];
+  for (let level = data; row(level); level = (level as Row)[0]) {
+    if (shape.length === mostAxes)
+      throw new ShapeError(op, say`nested arrays are too deep: more than ${mostAxes} levels; does one hold itself?`);
+    shape.push((level as Row).length);
+    if (shape.at(-1) === 0) break;
+  }
+  checkShape(op, shape);
+  return shape;
+}
+
+/** Calls `visit` for every element of nested data of a shape, in order. Throws ShapeError where the data has another shape, ArgumentError for a view without memory. */
+export function eachNested(
+  op: string,
+  data: unknown,
+  shape: Shape,
+  visit: (element: unknown) => void,
+  row: (value: unknown) => boolean = isRow,
+): void {
+  const check = (item: unknown, depth: number): void => {
+    if (ArrayBuffer.isView(item)) checkAttached(op, 'data', item);
+    const length = row(item) ? (item as Row).length : null;
+    if (length === (shape[depth] ?? null)) return;
+    const found = length === null ? `the value ${shown(item)}` : `length ${length}`;
+    throw new ShapeError(
+      op,
+      say`nested arrays are ragged: ${found} at depth ${depth} where shape ${showShape(shape)} has ${depth < shape.length ? say`length ${shape[depth]}` : 'a number'}; make all rows equal`,
+    );
+  };
+  check(data, 0);
+  if (shape.length === 0) {
+    visit(data);
+    return;
+  }
+  const rows = [data as Row];
+  const at = [0];
+  while (rows.length > 0) {
+    const depth = rows.length;
+    const list = rows[depth - 1] as Row;
+    const next = at[depth - 1] as number;
+    if (depth === shape.length) {
+      for (let i = 0; i < list.length; i++) {
+        check(list[i], depth);
+        visit(list[i]);
+      }
+    } else if (next < list.length) {
+      at[depth - 1] = next + 1;
+      check(list[next], depth);
+      rows.push(list[next] as Row);
+      at[depth] = 0;
+      continue;
+    }
+    rows.pop();
+  }
+}
+
+/** Most levels of lists and objects in each other. */
+const mostLevels = 256;
+
+/** A list or object in whose entries the walk is; `keys` are null for lists. */
+interface Level<C> {
+  readonly source: object;
+  readonly keys: readonly string[] | null;
+  readonly values: Row;
+  readonly mapped: unknown[];
+  readonly context: C;
+}
+
+/**
+ * The same lists and plain objects with everything else in them replaced: lists in order, objects in the order of their keys. `step` gives
+ * the context of an entry from that of what holds it. Throws ArgumentError if something holds itself, or there is no end to it.
+ */
+export function mapNested<C>(
+  op: string,
+  value: unknown,
+  context: C,
+  leaf: (value: unknown, context: C) => unknown,
+  step: (context: C, key: string | number) => C,
+): unknown {
+  const levels: Level<C>[] = [];
+  let count = 0;
+  const enter = (source: unknown, own: C): boolean => {
+    const list = isList(source);
+    if (!list && !isPlain(source)) return false;
+    const keys = list ? null : Object.keys(source);
+    const values: Row = list ? source : Object.values(source);
+    count += values.length + 1;
+    if (levels.some((level) => level.source === source))
+      throw new ArgumentError(op, 'argument holds itself: a list or object is among its own entries; pass a tree');
+    if (levels.length === mostLevels || count > mostParts)
+      throw new ArgumentError(
+        op,
+        say`argument is too large: more than ${levels.length === mostLevels ? say`${mostLevels} levels` : say`${mostParts} entries`}; pass fewer tensors`,
+      );
+    levels.push({ source, keys, values, mapped: [], context: own });
+    return true;
+  };
+  if (!enter(value, context)) return leaf(value, context);
+  for (;;) {
+    const { keys, values, mapped, context: own } = levels.at(-1) as Level<C>;
+    const i = mapped.length;
+    if (i < values.length) {
+      const inner = step(own, keys === null ? i : (keys[i] as string));
+      if (!enter(values[i], inner)) mapped.push(leaf(values[i], inner));
+      continue;
+    }
+    levels.pop();
+    const done = keys === null ? mapped : Object.fromEntries(keys.map((key, k) => [key, mapped[k]]));
+    const above = levels.at(-1);
+    if (above === undefined) return done;
+    above.mapped.push(done);
+  }
+}
+
+/** Calls `visit` once for every value in nested lists, Maps and plain objects that is none of these. They may hold themselves. */
+export function eachInside(value: unknown, visit: (value: unknown) => void): void {
+  const pending = [value];
+  let seen: Set<unknown> | null = null;
+  for (let i = 0; i < pending.length; i++) {
+    const item = pending[i];
+    if (typeof item !== 'object' || item === null) continue;
+    const inside = isList(item)
+      ? item
+      : item instanceof Map
+        ? item.values()
+        : isPlain(item)
+          ? Object.values(item)
+          : null;
+    if (inside === null) visit(item);
+    else {
+      // One list of tensors needs no set.
+      if (i > 0) seen ??= new Set([value]);
+      if (seen?.has(item) && i > 0) continue;
+      seen?.add(item);
+      for (const each of inside) if (typeof each === 'object') pending.push(each);
+    }
+  }
+}
