@@ -6,7 +6,7 @@
  */
 import { checkCount } from '../shape/axes.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, div, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
+import { abs, add, div, minimum, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
 import { log } from './exponential.ts';
 import { equal, greater, greaterEqual, isInf, less, logicalAnd, where } from './logic.ts';
 import { polygammaPlan, powersOfCotangent } from './polygamma-plan.ts';
@@ -126,31 +126,24 @@ function digammaValue(x: Tensor): Tensor {
  * The n-th derivative of digamma. At 0, -1, -2 ... infinite for odd n, NaN for even n below 0. Source: SciPy `polygamma`, PyTorch
  * `torch.polygamma`.
  *
- * Accuracy goes down by about one unit in the last place per order. Negative arguments have values for orders up to 24 in float32 and 140 in
- * float64, and NaN beyond.
+ * Accuracy goes down by about one unit in the last place per order; what is too large is infinite, what is too small 0.
  *
- * @param order n, an integer from 0 to 1000
+ * @param order n, an integer of at least 0
  * @throws ArgumentError for other orders
  *
  * @example
  * polygamma(1, tensor([1])); // [1.644934]
  */
 export function polygamma(order: number, x: TensorLike): Tensor {
-  return polygammaOf(checkCount('polygamma', 'order', order, 0, mostOrder), x);
-}
-
-function polygammaOf(order: number, x: TensorLike): Tensor {
+  checkCount('polygamma', 'order', order);
   if (order === 0) return digamma(x);
   return specialFunction(
     'polygamma',
     x,
     (t) => polygammaValue(order, t),
-    (t) => polygammaOf(order + 1, t),
+    (t) => polygamma(order + 1, t),
   );
 }
-
-/** Beyond this order even float64 holds values for large arguments only, and the kernel has thousands of terms. */
-const mostOrder = 1000;
 
 /** x^n by squaring. */
 function power(x: Tensor, n: number): Tensor {
@@ -163,25 +156,55 @@ function power(x: Tensor, n: number): Tensor {
   return result as Tensor;
 }
 
+/** From this order on, integers that are 2.5 away from x add nothing to what its neighbours give: (0.5 / 2.5)^25 is below 2^-57. */
+const LATTICE_ORDER = 24;
+
 function polygammaValue(order: number, x: Tensor): Tensor {
   const t = reflected(x);
   // n! times the sum of (t + k)^-(n + 1): terms one by one, then Euler and Maclaurin's formula from z = t + shifts on.
-  const { shifts, tail, factor, scale } = polygammaPlan(order, accurate({ float32: 2 ** -27, float64: 2 ** -57 }, x));
-  const term = (base: Tensor): Tensor => power(mul(reciprocal(base), scale), order + 1);
+  const plan = polygammaPlan(order, accurate({ float32: 2 ** -27, float64: 2 ** -57 }, x));
+  const { shifts, tail, unit, half, most, factor, scale } = plan;
+  const term = (base: Tensor): Tensor => power(div(scale, base), order + 1);
   const z = add(t, shifts);
-  const r = reciprocal(z);
-  const rest = add(mul(r, add(mul(r, polynomial(square(r), tail)), 0.5)), 1 / order);
+  const w = minimum(div(unit, z), most);
+  const rest = add(mul(w, add(mul(w, polynomial(square(w), tail)), half)), 1 / order);
   // One power less than the terms, which may be below the smallest number where this is not.
-  let sum = mul(mul(power(mul(r, scale), order), scale), rest);
+  let sum = mul(power(div(scale, z), order), mul(rest, scale));
   for (let k = shifts - 1; k >= 0; k--) sum = add(sum, term(k === 0 ? t : add(t, k)));
   const even = order % 2 === 0;
   const positive = mul(sum, even ? -factor : factor);
   const place = phase(x);
-  const cot = cotangent(place);
-  const powers = polynomial(square(cot), powersOfCotangent(order, accurate({ float32: 3e38, float64: 1e308 }, x)));
-  const turned = even ? mul(cot, powers) : powers;
-  const mirror = even ? sub(positive, turned) : sub(turned, positive);
+  const turned = order < LATTICE_ORDER ? cotangentSlope(order, place) : mul(latticeSum(order, place, term), factor);
+  // Where both are infinite it is the larger one, whose terms are nearer.
+  const mirror = where(
+    isInf(turned),
+    even ? neg(turned) : turned,
+    even ? sub(positive, turned) : sub(turned, positive),
+  );
   const atPole = logicalAnd(less(x, 0), equal(place, 0));
   const negative = even ? where(atPole, Number.NaN, mirror) : mirror;
   return where(less(x, 0), negative, positive);
+}
+
+/** The n-th derivative of -pi cot(pi x), but for its sign (-1)^(n + 1). */
+function cotangentSlope(order: number, place: Tensor): Tensor {
+  const cot = cotangent(place);
+  const powers = polynomial(square(cot), powersOfCotangent(order));
+  return order % 2 === 0 ? mul(cot, powers) : powers;
+}
+
+/** The same as a sum over all integers: at a distance r of the next one there are r, 1 - r, 1 + r, 2 - r. */
+function latticeSum(order: number, place: Tensor, term: (base: Tensor) => Tensor): Tensor {
+  const r = abs(place);
+  const [first, second, third, fourth] = [r, sub(1, r), add(r, 1), sub(2, r)].map(term) as [
+    Tensor,
+    Tensor,
+    Tensor,
+    Tensor,
+  ];
+  if (order % 2 === 1) return add(add(first, second), add(third, fourth));
+  // Of two infinite ones the first is the larger one, but halfway, where all is in balance.
+  const sum = where(isInf(first), first, add(sub(first, second), sub(third, fourth)));
+  const whole = where(equal(r, 0.5), 0, sum);
+  return where(less(place, 0), neg(whole), whole);
 }
