@@ -16,7 +16,7 @@ export const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, whole: { parts: 1, minutes: 8 } },
   { engine: 'reference', folder: 'packages/core', sample: 2, whole: { parts: 1, minutes: 8 } },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 3, whole: { parts: 1, minutes: 8 } },
-  { engine: 'reference-simt', folder: 'packages/core', sample: 31, whole: { parts: 8, minutes: 8 } },
+  { engine: 'reference-simt', folder: 'packages/core', sample: 31, whole: { parts: 2, minutes: 5 } },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 16, minutes: 8 } },
   {
     engine: 'reference-limited',
@@ -41,8 +41,8 @@ export const engines = [
     sample: 201,
     whole: { parts: 24, minutes: 8 },
   },
-  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 271, whole: { parts: 40, minutes: 8 } },
-  { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 421, whole: { parts: 60, minutes: 8 } },
+  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 271, whole: { parts: 24, minutes: 7 } },
+  { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 421, whole: { parts: 30, minutes: 7 } },
   { engine: 'cuda', folder: 'packages/backend-cuda', whole: { parts: 1, minutes: 10 } },
 ];
 

@@ -135,7 +135,7 @@ function digammaValue(x: Tensor): Tensor {
  * polygamma(1, tensor([1])); // [1.644934]
  */
 export function polygamma(order: number, x: TensorLike): Tensor {
-  checkCount('polygamma', 'order', order);
+  checkCount('polygamma', 'order', order, 0, Number.MAX_SAFE_INTEGER - 1);
   if (order === 0) return digamma(x);
   return specialFunction(
     'polygamma',
