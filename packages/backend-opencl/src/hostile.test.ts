@@ -26,16 +26,14 @@ function run(program: string, env: Readonly<Record<string, string>> = {}): strin
 describe.skipIf(!hasDevice())('the addon', () => {
   it('refuses every bad call and survives', () => {
     expect(run('hostile')).toMatch(/every bad call was refused, and the device computes/);
-  }, 300_000);
+  });
 
-  it.skipIf(!isLinux || !answers('cc'))(
-    'goes on where the system gives no thread',
-    () => {
-      const [source, library] = [join(folder, 'threads.c'), join(folder, 'threads.so')];
-      // Only the addon's threads: they come from the C++ library, with one way to begin.
-      writeFileSync(
-        source,
-        `#define _GNU_SOURCE
+  it.skipIf(!isLinux || !answers('cc'))('goes on where the system gives no thread', () => {
+    const [source, library] = [join(folder, 'threads.c'), join(folder, 'threads.so')];
+    // Only the addon's threads: they come from the C++ library, with one way to begin.
+    writeFileSync(
+      source,
+      `#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -51,13 +49,11 @@ int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*f)(void*), voi
     return EAGAIN;
   return real(t, a, f, x);
 }`,
-      );
-      execFileSync('cc', ['-shared', '-fPIC', source, '-o', library, '-ldl']);
-      const env = { LD_PRELOAD: library, NO_THREADS: join(folder, 'no-threads') };
-      expect(run('threads', env)).toMatch(/computed with and without threads/);
-    },
-    300_000,
-  );
+    );
+    execFileSync('cc', ['-shared', '-fPIC', source, '-o', library, '-ldl']);
+    const env = { LD_PRELOAD: library, NO_THREADS: join(folder, 'no-threads') };
+    expect(run('threads', env)).toMatch(/computed with and without threads/);
+  });
 });
 
 describe.skipIf(!isLinux || !answers('readelf') || !hasDevice())('the binary', () => {
