@@ -51,7 +51,7 @@ const plain = new Set(
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
-    'linearWarmup subset shuffledIndices',
+    'linearWarmup subset shuffledIndices specialValues extendExpect tensorMatchers',
   ].flatMap((names) => names.split(' ')),
 );
 

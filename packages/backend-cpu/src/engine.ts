@@ -47,6 +47,7 @@ import { ArgsBlock } from './memory/args.ts';
  */
 export class CpuEngine implements IEngine {
   readonly name = 'cpu';
+  readonly inHostMemory = true;
   readonly device: string;
   readonly caps: EngineCaps;
   readonly lost: Promise<EngineLostInfo>;

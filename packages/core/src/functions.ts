@@ -22,6 +22,7 @@ export type {
 } from './tensor/types.ts';
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
+export { allClose, type CloseOptions } from './tensor/all-close.ts';
 export { protect, registerState, unprotect } from './tensor/protect.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
 export { type MemoryInfo, memory } from './tensor/memory.ts';

@@ -146,6 +146,8 @@ export interface IEngine {
   readonly tuning?: EngineTuning;
   /** Present where a library of the device may compute products of matrices, if that is measured faster. */
   readonly library?: ProductLibrary;
+  /** True where buffers are memory of the program itself, which `downloadSync` copies without asking a device. */
+  readonly inHostMemory?: boolean;
   /** Uninitialised memory of at least `bytes` bytes. Throws OutOfMemoryError. */
   alloc(bytes: number): EngineBuffer;
   /**

@@ -205,22 +205,17 @@ export class TensorHandle implements TrackedHandle {
     return this.toString();
   }
 
-  /** In a text it is what it says of itself. As a number it would be NaN, and no comparison true. */
+  /** In a text it is what it says of itself. As a number it would be NaN, and no comparison true; + would join texts. */
   [Symbol.toPrimitive](hint: string): string {
-    if (hint === 'number')
-      throw new ArgumentError(
-        'tensor',
-        say`a ${this.toString()} is no number: read its value first, with await t.item()`,
-      );
-    return this.toString();
+    if (hint === 'string') return this.toString();
+    throw new ArgumentError(
+      'tensor',
+      say`a ${this.toString()} is no number: read its value first, with await t.item(), or compute with t.add(1) and the like; in texts it is \`\${t}\``,
+    );
   }
 }
 
 Object.defineProperty(TensorHandle.prototype, handleBrand, { value: true });
-// What Node's console shows.
-Object.defineProperty(TensorHandle.prototype, Symbol.for('nodejs.util.inspect.custom'), {
-  value: TensorHandle.prototype.toString,
-});
 
 /** A new Tensor on a node. It lives until its scope ends, it is disposed, or JavaScript forgets it. */
 export function wrap(node: Node): Tensor {

@@ -1,6 +1,5 @@
 /**
- * Methods that say what to do where there are none: `#missing-methods` of own-methods.ts in Node, and in pages while they are developed
- * (no-missing-methods.ts is it in others). methods.ts puts the real ones over them.
+ * Methods that say what to do where there are none (help.ts says where). methods.ts puts the real ones over them.
  */
 import { OperationError } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';

@@ -108,7 +108,7 @@ it('a tensor taken for its value says what it is, and is no number', async () =>
   expect(`${x}`).toBe(text);
   expect(`loss ${x}`).toBe(`loss ${text}`);
   expect(JSON.stringify({ x })).toBe(`{"x":"${text}"}`);
-  expect(inspect([x])).toBe(`[ ${text} ]`);
+  expect(inspect([x])).toBe(`[ ${text} [1. 2.] ]`);
   for (const asNumber of [() => Number(x), () => loose(Math.sqrt, x), () => (x as never) > 0])
     expect(asNumber).toThrow(`[tensor] a ${text} is no number: read its value first, with await t.item()`);
   expect(() => loose(pg.tensor, [x.sum().item()])).toThrow('[tensor] element is no number: a promise (await it)');

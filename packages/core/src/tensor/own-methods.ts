@@ -4,7 +4,7 @@
  *
  * Importing this file puts them in place: a side effect (named in package.json). Every entry point does.
  */
-import { putMissing } from '#missing-methods';
+import { putHelp } from '#help';
 import { backward } from '../autodiff/backward.ts';
 import { add, div, mul, sub } from '../ops/arithmetic.ts';
 import { TensorHandle } from './handle.ts';
@@ -86,5 +86,5 @@ export function putOnTensors(methods: object): void {
   }
 }
 
-putMissing(TensorHandle.prototype);
+putHelp(TensorHandle.prototype);
 putOnTensors(own);

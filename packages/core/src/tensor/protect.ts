@@ -1,5 +1,6 @@
 /** Tensors that survive a lost device, by copies in host memory. */
 import { ArgumentError } from '../shape/errors.ts';
+import { isHandle } from '../graph/scope.ts';
 import { shown } from '../shape/options.ts';
 import { addState, protectHandles, unprotectHandles } from '../schedule/shadow.ts';
 import { nodeOf, type TensorHandle } from './handle.ts';
@@ -25,7 +26,7 @@ export function protect(tensors: Iterable<Tensor>): void {
 }
 
 function listed(op: string, tensors: Iterable<Tensor>): Tensor[] {
-  if (typeof (tensors as Partial<Iterable<Tensor>> | null)?.[Symbol.iterator] !== 'function')
+  if (typeof (tensors as Partial<Iterable<Tensor>> | null)?.[Symbol.iterator] !== 'function' || isHandle(tensors))
     throw new ArgumentError(op, say`bad tensors: ${shown(tensors)}; must be a list of tensors, such as [weights]`);
   return [...tensors];
 }

@@ -130,6 +130,7 @@ export function createReferenceEngine({
 
   return showEngine({
     name,
+    inHostMemory: synchronous,
     device: simt ? 'IR interpreter with thread groups' : 'IR interpreter',
     caps,
     alloc: (bytes: number): EngineBuffer => memory.alloc(bytes),

@@ -91,7 +91,8 @@ export abstract class Optimizer<Names extends string = string> {
    */
   constructor(name: string, parameters: Iterable<Tensor>, learningRate: number | Schedule, slots: readonly string[]) {
     // A module in the place of its parameters is the likely mistake.
-    const isList = typeof parameters?.[Symbol.iterator] === 'function' && typeof parameters !== 'string';
+    const isList =
+      typeof parameters?.[Symbol.iterator] === 'function' && typeof parameters !== 'string' && !isTensor(parameters);
     checkFits(name, 'parameters', parameters, isList, 'a list of tensors: pass model.parameters()');
     this.parameters = [...parameters];
     if (this.parameters.length === 0)

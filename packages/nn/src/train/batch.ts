@@ -24,7 +24,7 @@ export type BatchSource = BatchSequence & {
 
 /** Throws unless a source gives passes over batches. */
 export function checkSource(op: string, name: string, source: unknown): void {
-  const object = typeof source === 'object' && source !== null ? source : {};
+  const object = typeof source === 'object' && source !== null && !isTensor(source) ? source : {};
   const gives = 'epoch' in object || Symbol.iterator in object || Symbol.asyncIterator in object;
   checkFits(op, name, source, gives, 'a list of batches { x, y }, or an iterable of them');
 }

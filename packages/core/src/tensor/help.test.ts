@@ -1,0 +1,53 @@
+import { inspect } from 'node:util';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { setEngine } from '../engine/registry.ts';
+import { arange, ones, tensor } from '../functions.ts';
+import { stats } from '../schedule/runtime.ts';
+import './methods.ts';
+import { createReferenceEngine } from '../testing/reference-engine.ts';
+
+beforeEach(() => setEngine(createReferenceEngine()));
+afterEach(() => setEngine(createReferenceEngine()));
+
+it('the console shows few values that are on the host, and computes nothing', () => {
+  const t = tensor([
+    [1, 2],
+    [3, 4.5],
+  ]);
+  expect(inspect(t)).toBe('Tensor float32 [2, 2]\n[[1.  2. ]\n [3.  4.5]]');
+  expect(inspect({ a: { t: t.transpose() } })).toBe(
+    '{\n  a: {\n    t: Tensor float32 [2, 2]\n    [[1.  3. ]\n     [2.  4.5]]\n  }\n}',
+  );
+  expect(inspect(tensor(3))).toBe('Tensor float32 [] 3.0');
+  expect(inspect(ones([2], { dtype: 'int64' }))).toBe('Tensor int64 [2] [1 1]');
+  expect(inspect(tensor([1, 0.5], { dtype: 'float16' }).slice([{ start: 1 }]))).toBe('Tensor float16 [1] [0.5]');
+  expect(inspect(tensor(new Float32Array(0), { shape: [0, 3] }))).toBe('Tensor float32 [0, 3] []');
+  const { flushes } = stats();
+  const sum = t.add(1);
+  expect(inspect(sum)).toBe('Tensor float32 [2, 2], await t.print() shows its values');
+  expect(inspect({ sum })).toBe('{ sum: Tensor float32 [2, 2] }');
+  expect(stats().flushes).toBe(flushes);
+  expect(inspect(arange(5000))).toBe('Tensor float32 [5000]');
+  expect(inspect([tensor(new Float32Array(20))])).toBe('[ Tensor float32 [20] ]');
+  t.dispose();
+  expect(inspect(t)).toBe('Tensor float32 [2, 2] (disposed)');
+});
+
+it('the console reads no device', async () => {
+  await setEngine(createReferenceEngine({ synchronous: false }));
+  expect(inspect(tensor([1, 2]))).toBe('Tensor float32 [2], await t.print() shows its values');
+});
+
+it('what is no array and no number says what to do', () => {
+  const t = tensor([1, 2]) as unknown as number[];
+  expect(() => t[0]).toThrow('[tensor] no element [0] of a Tensor float32 [2]: select(t, 0, 0) is a row');
+  expect(() => t[-1 as 0]).toThrow('select(t, 0, -1)');
+  expect(() => (t as unknown as number) + 1).toThrow('compute with t.add(1)');
+  expect(() => 'a text and '.concat(String(t))).not.toThrow();
+  expect(() => {
+    for (const row of t) void row;
+  }).toThrow('[tensor] no iteration of a Tensor float32 [2]: unbind(t) gives its rows');
+  expect(() => [...t]).toThrow('unbind(t)');
+  expect('0' in [t]).toBe(true);
+  expect(JSON.stringify([t])).toBe('["Tensor float32 [2]"]');
+});
