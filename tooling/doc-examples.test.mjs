@@ -139,7 +139,8 @@ it('finds files that are named and not there, and those that are not named', () 
   writeFileSync(
     join(root, document),
     [
-      '[here](../src) [there](../none.md) [web](https://x.y)',
+      '[here](../src) [there](../none.md) [web](https://x.y)' +
+        ' [ours](https://github.com/polygrad/polygrad/blob/main/packages/a) [gone](https://github.com/polygrad/polygrad/blob/main/b.md#c)',
       '`one.ts`, `part-*.ts`, `in/`',
       '`src/one.ts` `none.ts`',
     ].join('\n'),
@@ -149,6 +150,7 @@ it('finds files that are named and not there, and those that are not named', () 
   rmSync(root, { recursive: true });
   expect(found).toEqual([
     `${document}:1 links to ../none.md, which is not there`,
+    `${document}:1 links to https://github.com/polygrad/polygrad/blob/main/b.md, which is not there`,
     `${document}:3 names none.ts, which is not there`,
     `${document} does not name lost.ts`,
   ]);

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npx polygrad doctor` and, the same way, every other command of the repository. */
+/** `npx polygrad doctor` in a checkout, which is the command of packages/polygrad, and, the same way, every other command of the repository. */
 import { join } from 'node:path';
 import { root, runNode } from './workspace.mjs';
 

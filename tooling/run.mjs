@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { deviceEnvironment } from './devices/environment.mjs';
-import { becomeNode, build, install, root, runNode } from './workspace.mjs';
+import { becomeNode, build, install, root } from './workspace.mjs';
 
 /**
  * `target` is a file run with Node, `inBrowser` the one that takes its place for arguments with --browser or --suite browser; `build` says whether the
@@ -21,6 +21,7 @@ const commands = {
   fuzz: { target: 'tooling/fuzz.mjs', build: true },
   bench: { target: 'apps/bench/dist/main.js', inBrowser: 'apps/bench/page/main.mjs', build: true },
   playground: { target: 'apps/playground/dist/serve.js', build: true },
+  doctor: { target: 'packages/polygrad/dist/cli.js', build: true, args: ['doctor'] },
   test: { target: 'tooling/test.mjs', build: false },
   'test:long': { target: 'tooling/long.mjs', build: true },
   build: { build: true },
@@ -28,10 +29,9 @@ const commands = {
 };
 
 function main([name, ...args]) {
-  if (name === 'doctor') return runNode(join(root, 'tooling/doctor.mjs'), args);
   const command = Object.hasOwn(commands, name ?? '') ? commands[name] : undefined;
   if (command === undefined) {
-    process.stderr.write(`Unknown command ${name ?? ''}: one of ${Object.keys(commands).join(', ')}, doctor\n`);
+    process.stderr.write(`Unknown command ${name ?? ''}: one of ${Object.keys(commands).join(', ')}\n`);
     return 2;
   }
   if (install() !== 0) {

@@ -17,6 +17,8 @@ const written = new Set([
 
 const fileName = /`((?:\.{1,2}\/)*[\w@.*/-]+\.(?:ts|mjs|md|json|c|cpp|sh|py|html))`/g;
 
+const repositoryFile = /^https:\/\/github\.com\/polygrad\/polygrad\/(?:blob|tree)\/main\/(.+)$/;
+
 /** A test of paths: do they end in a name, which may have a *? */
 function ending(name) {
   const end = name.replace(/^(?:\.{1,2}\/)+/, '');
@@ -30,9 +32,12 @@ function wrongNames(document, text, root, files) {
   const found = [];
   for (const [index, line] of text.split('\n').entries()) {
     const at = `${document}:${index + 1}`;
-    for (const [, target] of line.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g))
-      if (!/^[a-z]+:/.test(target) && !existsSync(join(root, dirname(document), target)))
-        found.push(`${at} links to ${target}, which is not there`);
+    for (const [, target] of line.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
+      // Documents that are read on npm name files of the repository by their address.
+      const own = repositoryFile.exec(target)?.[1];
+      const path = own ?? (/^[a-z]+:/.test(target) ? null : join(dirname(document), target));
+      if (path !== null && !existsSync(join(root, path))) found.push(`${at} links to ${target}, which is not there`);
+    }
     for (const [, name] of line.matchAll(fileName))
       if (!written.has(name) && !files.some(ending(name))) found.push(`${at} names ${name}, which is not there`);
   }

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { adviceFor } from './advice.ts';
+import type { BackendInfo } from './backends.ts';
+import { linesOf } from './lines.ts';
+import { machine, nodeInfo } from './machine.ts';
+
+const names = [
+  '@polygrad/core',
+  '@polygrad/nn',
+  '@polygrad/auto-detect',
+  '@polygrad/backend-cpu',
+  '@polygrad/backend-webgpu',
+];
+
+/** A report in which these packages are installed, and the CPU engine works if it is there. */
+function report(versions: Readonly<Record<string, string>>, works = true, node = '22.1.0') {
+  const backends = ['cpu', 'webgpu'].map((name): BackendInfo => {
+    const installed = Object.hasOwn(versions, `@polygrad/backend-${name}`);
+    const runs = installed && works && name === 'cpu';
+    const reason = installed ? 'its process ended with SIGSEGV' : `npm install @polygrad/backend-${name}`;
+    return {
+      name,
+      package: `@polygrad/backend-${name}`,
+      installed,
+      works: runs,
+      device: runs ? 'a processor' : null,
+      software: false,
+      score: 1,
+      reason: runs ? '2 threads' : reason,
+    };
+  });
+  const packages = names.map((name) => ({ name, version: versions[name] ?? null, folder: null }));
+  const found = { folder: '/f', node: nodeInfo({ node, v8: '12' }), machine: machine(), packages, backends };
+  return { ...found, chosen: null, mnist: false };
+}
+
+const core = { '@polygrad/core': '0.1.0' };
+const cpu = { ...core, '@polygrad/backend-cpu': '0.1.0' };
+
+describe('advice', () => {
+  it('names what an empty folder lacks, and leaves out what is there', () => {
+    expect(adviceFor(report({}))).toEqual([
+      'Polygrad is not installed in this folder: npm install @polygrad/core @polygrad/nn @polygrad/backend-cpu',
+    ]);
+    expect(adviceFor(report({ '@polygrad/nn': '0.1.0' }))[0]).toContain(
+      'npm install @polygrad/core @polygrad/backend-cpu',
+    );
+  });
+
+  it('names an engine where there is none, or none works', () => {
+    expect(adviceFor(report(core))[0]).toBe('There is no engine to compute on: npm install @polygrad/backend-cpu');
+    expect(adviceFor(report(cpu, false))[0]).toBe('No engine works here: see the reasons above');
+    const gpu = { ...core, '@polygrad/backend-webgpu': '0.1.0' };
+    expect(adviceFor(report(gpu))[0]).toBe('No engine works here: npm install @polygrad/backend-cpu');
+  });
+
+  it('says that Node is too old and that versions differ', () => {
+    expect(adviceFor(report(cpu, true, '18.20.4'))[0]).toBe('Node 18.20.4 is too old: install Node 20 or newer.');
+    expect(linesOf({ ...report(cpu, true, '18.20.4'), advice: [] })[0]).toContain('too old, Polygrad needs Node 20');
+    const mixed = adviceFor(report({ ...core, '@polygrad/backend-cpu': '0.2.0' }));
+    expect(mixed[0]).toContain('@polygrad/core 0.1.0, @polygrad/backend-cpu 0.2.0');
+  });
+
+  it('has nothing to say where all is there', () => {
+    const all = Object.fromEntries(names.map((name) => [name, '0.1.0']));
+    expect(adviceFor(report(all))).toEqual([]);
+    const lines = linesOf({ ...report(all), advice: [] });
+    expect(lines.at(-2)).toMatch(/^cpu: +works: a processor, 2 threads$/);
+    expect(lines.at(-1)).toMatch(/^webgpu: +does not work here: its process ended with SIGSEGV$/);
+  });
+});

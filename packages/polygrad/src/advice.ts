@@ -1,0 +1,38 @@
+/** What to install or change, from what was found. Pure. */
+import type { Report } from './doctor.ts';
+import { oldestNode } from './machine.ts';
+import { backendPackages } from './project.ts';
+
+/** What a first project needs. */
+const first: readonly string[] = ['@polygrad/core', '@polygrad/nn', '@polygrad/backend-cpu'];
+
+/** Sentences, the most important first; none where nothing is missing. */
+export function adviceFor({ node, packages, backends }: Omit<Report, 'advice'>): string[] {
+  const said: string[] = [];
+  const there = new Map(packages.flatMap(({ name, version }) => (version === null ? [] : [[name, version] as const])));
+  if (!node.supported) said.push(`Node ${node.version} is too old: install Node ${oldestNode} or newer.`);
+  if (!there.has('@polygrad/core')) {
+    const rest = first.filter((name) => !there.has(name));
+    said.push(`Polygrad is not installed in this folder: npm install ${rest.join(' ')}`);
+  } else if (!backends.some(({ installed }) => installed)) {
+    said.push('There is no engine to compute on: npm install @polygrad/backend-cpu');
+  } else if (!backends.some(({ works }) => works)) {
+    const missing = there.has('@polygrad/backend-cpu') ? 'see the reasons above' : 'npm install @polygrad/backend-cpu';
+    said.push(`No engine works here: ${missing}`);
+  }
+  const versions = [...new Set(there.values())];
+  if (versions.length > 1) {
+    const list = [...there].map(([name, version]) => `${name} ${version}`).join(', ');
+    said.push(`The packages are of several versions, which do not fit together: ${list}. Install one version of all.`);
+  }
+  if (there.has('@polygrad/core') && !there.has('@polygrad/backend-webgpu') && !there.has('@polygrad/backend-opencl')) {
+    said.push(
+      'To use a GPU: npm install @polygrad/auto-detect @polygrad/backend-webgpu webgpu (or @polygrad/backend-opencl)',
+    );
+  }
+  const devices = backends.filter(({ installed }) => installed).length;
+  if (devices > 1 && !there.has('@polygrad/auto-detect') && Object.keys(backendPackages).length > 1) {
+    said.push('To have the best engine taken by itself: npm install @polygrad/auto-detect');
+  }
+  return said;
+}

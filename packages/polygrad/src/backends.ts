@@ -1,0 +1,67 @@
+/** Asks one backend, or auto-detection, in a process of its own: a driver that crashes or hangs ends that process and no more. */
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** What one backend says. */
+export interface BackendInfo {
+  readonly name: string;
+  /** The package it comes from. */
+  readonly package: string;
+  readonly installed: boolean;
+  /** True where it computed a sum, rightly. */
+  readonly works: boolean;
+  readonly device: string | null;
+  /** True for a GPU that the processor plays. */
+  readonly software: boolean;
+  readonly score: number;
+  /** Why it does not work, or what it says about its device. */
+  readonly reason: string;
+}
+
+/** What `ask.ts` writes, behind `mark`. */
+export type Answer =
+  | {
+      readonly kind: 'backend';
+      readonly device: string;
+      readonly software: boolean;
+      readonly score: number;
+      readonly reason: string;
+      readonly works: boolean;
+    }
+  | { readonly kind: 'choice'; readonly chosen: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** Stands before the answer: drivers write lines of their own. */
+export const mark = 'polygrad-answer ';
+
+/** Milliseconds that a backend has. */
+const patience = 30_000;
+
+/** Runs `ask.ts` with arguments; never throws. */
+export function ask(words: readonly string[], folder: string, limit: number = patience): Promise<Answer> {
+  const program = fileURLToPath(new URL('./ask.js', import.meta.url));
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [program, ...words], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
+    let output = '';
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      child.kill('SIGKILL');
+    }, limit);
+    const end = (reason: string): void => {
+      clearTimeout(timer);
+      resolve({ kind: 'failed', reason });
+    };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.on('error', (error) => end(`its process does not start: ${error.message}`));
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      const line = output.split('\n').findLast((text) => text.startsWith(mark));
+      if (line !== undefined) resolve(JSON.parse(line.slice(mark.length)) as Answer);
+      else if (late) end(`no answer within ${limit / 1000} seconds`);
+      else end(`its process ended with ${signal ?? `code ${code}`}`);
+    });
+  });
+}

@@ -1,0 +1,59 @@
+/** Gathers what `polygrad doctor` reports: of the machine, of the project in a folder, of each backend. */
+import { adviceFor } from './advice.ts';
+import { ask, type BackendInfo } from './backends.ts';
+import { type Machine, machine, type NodeInfo, nodeInfo } from './machine.ts';
+import { backendPackages, chooser, found, hasMnist, type PackageInfo, packagesFor } from './project.ts';
+
+/** Everything that is found; what `--json` prints. */
+export interface Report {
+  readonly folder: string;
+  readonly node: NodeInfo;
+  readonly machine: Machine;
+  readonly packages: readonly PackageInfo[];
+  readonly backends: readonly BackendInfo[];
+  /** The engine that auto-detection takes; null where it is not installed or finds none. */
+  readonly chosen: string | null;
+  /** True where the images of MNIST are there. */
+  readonly mnist: boolean;
+  readonly advice: readonly string[];
+}
+
+async function inspect(folder: string, specifier: string, name: string, there: boolean): Promise<BackendInfo> {
+  const nothing = { name, package: specifier, device: null, software: false, score: 0, works: false };
+  if (!there) return { ...nothing, installed: false, reason: `npm install ${specifier}` };
+  const file = found(folder, specifier);
+  if (file === null) return { ...nothing, installed: true, reason: 'its entry is not there: install it anew' };
+  const said = await ask(['backend', name, file], folder);
+  if (said.kind !== 'backend') {
+    return { ...nothing, installed: true, reason: said.kind === 'failed' ? said.reason : 'no answer' };
+  }
+  const { device, software, score, reason, works } = said;
+  return { name, package: specifier, installed: true, works, device, software, score, reason };
+}
+
+async function choice(folder: string): Promise<string | null> {
+  const file = found(folder, chooser);
+  const said = file === null ? null : await ask(['choice', file], folder);
+  return said?.kind === 'choice' ? said.chosen : null;
+}
+
+/** The report on a folder. Never throws because of a backend. */
+export async function examine(folder: string): Promise<Report> {
+  const packages = packagesFor(folder);
+  const backends: BackendInfo[] = [];
+  // One after the other: drivers that compile at once would wait for each other.
+  for (const [specifier, name] of Object.entries(backendPackages)) {
+    const there = packages.some((entry) => entry.name === specifier && entry.version !== null);
+    backends.push(await inspect(folder, specifier, name, there));
+  }
+  const report = {
+    folder,
+    node: nodeInfo(process.versions),
+    machine: machine(),
+    packages,
+    backends,
+    chosen: await choice(folder),
+    mnist: hasMnist(folder, packages),
+  };
+  return { ...report, advice: adviceFor(report) };
+}

@@ -1,0 +1,34 @@
+/** What packages say about themselves, and who may pack them. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { checkManifests, publishedFolders } from './manifests.mjs';
+import { root } from './workspace.mjs';
+
+describe('manifests', () => {
+  it('name the repository, words to find them by and how to pack them, and their documents link to what npm shows', () => {
+    expect(publishedFolders()).toContain('packages/polygrad');
+    expect(checkManifests()).toEqual([]);
+  });
+
+  it('are refused by npm, which would publish workspace: ranges, and packed by pnpm', () => {
+    const pack = (agent) =>
+      spawnSync(process.execPath, [join(root, 'tooling/pack-guard.mjs')], {
+        env: { ...process.env, npm_config_user_agent: agent, npm_package_name: '@polygrad/nn' },
+        encoding: 'utf8',
+      });
+    const npm = pack('npm/10.8.2 node/v20.20.2 linux x64');
+    expect([npm.status, npm.stderr]).toEqual([
+      1,
+      '[publish] @polygrad/nn would be packed by npm/10.8.2, with "workspace:" ranges that nobody can install; use `pnpm publish` (or `pnpm pack`)\n',
+    ]);
+    expect(pack('').status).toBe(1);
+    expect(pack('pnpm/12.21.0 npm/? node/v20.20.2 linux x64').status).toBe(0);
+  });
+
+  it('name a root that is not a package, so that `npx polygrad` means one thing', () => {
+    const { name, private: hidden } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect([name, hidden]).toEqual(['polygrad-workspace', true]);
+  });
+});
