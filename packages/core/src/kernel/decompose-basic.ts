@@ -65,12 +65,12 @@ function twoSum(m: FloatMath, a: KNode, b: KNode): readonly [KNode, KNode] {
 function twoProduct(m: FloatMath, a: KNode, b: KNode): readonly [KNode, KNode] {
   const factor = m.t === 'float32' ? 2 ** 12 + 1 : 2 ** 27 + 1;
   const split = (x: KNode): readonly [KNode, KNode] => {
-    const stretched = m.mul(x, factor);
+    const stretched = m.rounded(m.mul(x, factor));
     const head = m.sub(stretched, m.sub(stretched, x));
     return [head, m.sub(x, head)];
   };
   const [[ah, al], [bh, bl]] = [split(a), split(b)];
-  const product = m.mul(a, b);
+  const product = m.rounded(m.mul(a, b));
   const rest = m.add(m.add(m.sub(m.mul(ah, bh), product), m.mul(ah, bl)), m.mul(al, bh));
   return [product, m.add(rest, m.mul(al, bl))];
 }

@@ -92,6 +92,10 @@ export abstract class FloatMath extends Exprs {
   nearest(a: KNode): KNode {
     return this.caps.nativeOps.has('ROUND') ? this.unary('ROUND', a) : this.floor(this.add(a, 0.5));
   }
+  /** a, which is computed from as a rounded number: no product that is contracted into a sum. */
+  rounded(a: KNode): KNode {
+    return this.unary('ROUNDED', a);
+  }
   /** a limited to [low, high]; NaN stays. */
   clamp(a: KNode, low: number, high: number): KNode {
     return this.min(this.max(a, low), high);

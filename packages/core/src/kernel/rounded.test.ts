@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { around, decomposed, floats, functions, nodesOf, singleCaps, ulps, worst } from './fixtures/accuracy.ts';
 import { toJsFunction } from './fixtures/js-function.ts';
 import { decompose } from './all-functions.ts';
+import { fma32 } from './exact-fma.ts';
 import { Exprs } from './expr.ts';
 import type { KNode, UnaryOp } from './ir.ts';
 import { remake } from './remake.ts';
@@ -89,6 +90,49 @@ describe('a compiler that regroups', () => {
       worst(compiled(op, unguarded), exact, inputs()).ulp;
     expect(ulps(compiled('LOG1P', unguarded)(Math.fround(1e-7)), Math.log1p(Math.fround(1e-7)))).toBeGreaterThan(1e5);
     expect(off('EXP', Math.exp)).toBeGreaterThan(5);
+  });
+});
+
+/** Products and the sums that follow in one operation, as drivers of many GPUs do it. */
+function contracted(e: Exprs, root: KNode): KNode {
+  const done = new Map<KNode, KNode>();
+  sourcesFirst(
+    root,
+    (n) => done.has(n),
+    (n) => n.src,
+    (n) => {
+      const src = n.src.map((s) => done.get(s) as KNode);
+      const [a, b] = src as [KNode, KNode];
+      let made = remake(e, n, src);
+      if (n.dtype === 'float32' && (n.op === 'ADD' || n.op === 'SUB')) {
+        const [x, y] = a.src as [KNode, KNode];
+        const [z, w] = b?.src as [KNode, KNode];
+        if (b.op === 'MUL') made = e.ternary('FMA', n.op === 'SUB' ? e.neg(z) : z, w, a);
+        else if (a.op === 'MUL') made = e.ternary('FMA', x, y, n.op === 'SUB' ? e.neg(b) : b);
+      }
+      done.set(n, made);
+    },
+  );
+  return done.get(root) as KNode;
+}
+
+describe('a compiler that contracts', () => {
+  it('leaves FMA one rounding, and the functions their five units', () => {
+    const { root, variables } = decomposed('FMA', 'float32', 3, unguarded);
+    const f = toJsFunction(contracted(new Exprs(), root), variables);
+    const x = [...around(0.9, 1.7, 60)];
+    for (const a of x) {
+      for (const b of x) {
+        const c = -Math.fround(a * b);
+        expect(f(a, b, c)).toBe(fma32(a, b, c));
+        expect(ulps(f(a, b, Math.fround(c / 3)), fma32(a, b, Math.fround(c / 3)))).toBeLessThanOrEqual(0.5);
+      }
+    }
+    for (const { op, exact } of functions) {
+      const own = decomposed(op, 'float32', 1, unguarded);
+      const g = toJsFunction(contracted(new Exprs(), own.root), own.variables);
+      expect(worst(g, exact, [...floats(1000), ...around(-4, 4, 1000)]).ulp, op).toBeLessThanOrEqual(5);
+    }
   });
 });
 
