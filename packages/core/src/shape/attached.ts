@@ -5,7 +5,17 @@
  */
 import { ArgumentError } from './errors.ts';
 
-/** Throws unless the memory of a view is there. `name`: what the view is, for the error. */
+/**
+ * Throws unless the memory of a view is there.
+ *
+ * @param op who asks
+ * @param name what the view is, for the error
+ * @throws ArgumentError where its ArrayBuffer was detached or shrunk
+ * @example
+ * const data = new Float32Array(4);
+ * structuredClone(data.buffer, { transfer: [data.buffer] });
+ * checkAttached('upload', 'data', data); // throws ArgumentError
+ */
 export function checkAttached(op: string, name: string, view: ArrayBufferView): void {
   try {
     // Methods ask for the memory, the length does not.

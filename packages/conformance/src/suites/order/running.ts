@@ -130,7 +130,7 @@ export function diffSpecs(): OpSpec[] {
       instances: lineCases
         .filter(({ shape }) => shape.length > 0)
         .flatMap(({ shape, axis }) =>
-          [0, 1, 2].map((n) => ({
+          [1, 2, 0].map((n) => ({
             label: `[${shape}] along ${axis} ${n} times`,
             small: count(shape) <= 24 && count(shape) > 0,
             options: { axis, n },
@@ -144,7 +144,7 @@ export function diffSpecs(): OpSpec[] {
     {
       name: 'diff with ends',
       dtypes: ['float32', 'float64', 'int32'],
-      instances: [0, 1, 2].map((n) => ({
+      instances: [1, 2, 0].map((n) => ({
         label: `[2, 4] with [2, 1] and [2, 2] ${n} times`,
         small: true,
         options: { n },
