@@ -5,7 +5,7 @@
  * the training loop's business.
  */
 import type { Batch, Dataset } from './dataset.ts';
-import { checkOptions, DataError } from './errors.ts';
+import { checkInteger, checkOptions, mostRows } from './errors.ts';
 import { shuffledIndices } from './random.ts';
 
 export interface BatchOptions {
@@ -35,12 +35,6 @@ export interface Batches<Names extends string = string> extends AsyncIterable<Ba
   readonly batchSize: number;
   /** The batches of one epoch by its number, without counting it as iterated. */
   epoch(number: number): AsyncIterableIterator<Batch<Names>>;
-}
-
-function checkInteger(name: string, value: number, least: number): void {
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new DataError('argument', name, `[batches] ${name} is ${value}; it must be an integer of at least ${least}`);
-  }
 }
 
 class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch<Names>> {
@@ -132,15 +126,16 @@ export function batches<Names extends string>(dataset: Dataset<Names>, options: 
   checkOptions('batches', options, optionTypes);
   const { batchSize, shuffle = false, seed = 0, dropLast = false, prefetch = 1, reuse = false } = options;
   const settings = { batchSize, shuffle, seed, dropLast, prefetch, reuse };
-  checkInteger('batchSize', batchSize, 1);
-  checkInteger('seed', seed, 0);
-  checkInteger('prefetch', prefetch, 0);
+  checkInteger('batches', 'batchSize', batchSize, 1);
+  checkInteger('batches', 'seed', seed, 0);
+  checkInteger('batches', 'size', dataset.size, 0, mostRows);
+  checkInteger('batches', 'prefetch', prefetch, 0);
   const rows = dropLast ? dataset.size - (dataset.size % batchSize) : dataset.size;
   let straight: Uint32Array | undefined;
   let iterated = 0;
   const ownOrder = (): Uint32Array => new Uint32Array(dataset.size).map((_, row) => row);
   const epoch = (number: number): AsyncIterableIterator<Batch<Names>> => {
-    checkInteger('epoch', number, 0);
+    checkInteger('batches', 'epoch', number, 0);
     const order = shuffle ? shuffledIndices(dataset.size, seed, number) : (straight ??= ownOrder());
     return new EpochIterator(dataset, order, rows, settings);
   };

@@ -48,6 +48,22 @@ export class DataError extends Error {
   }
 }
 
+/** Most rows whose order is worked out. */
+export const mostRows: number = 2 ** 27;
+
+/** Throws DataError `argument` unless a number is a whole one from `least` to `most`. */
+export function checkInteger(
+  op: string,
+  name: string,
+  value: number,
+  least: number,
+  most: number = Number.MAX_SAFE_INTEGER,
+): void {
+  if (Number.isSafeInteger(value) && value >= least && value <= most) return;
+  const limit = most < Number.MAX_SAFE_INTEGER ? `from ${least} to ${most}` : `of at least ${least}`;
+  throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be an integer ${limit}`);
+}
+
 /** Throws DataError `argument` unless options are an object whose names are known, with values of the types given. */
 export function checkOptions(
   op: string,
@@ -55,13 +71,29 @@ export function checkOptions(
   types: Readonly<Record<string, 'number' | 'boolean'>>,
 ): void {
   const known = `known are ${Object.keys(types).join(', ')}`;
-  if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw new DataError('argument', 'options', `[${op}] bad options: ${String(options)}; must be an object, ${known}`);
+  if (!isPlain(options))
+    throw new DataError('argument', 'options', `[${op}] bad options: ${shown(options)}; must be an object, ${known}`);
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(types, name)) throw new DataError('argument', name, `[${op}] no option '${name}'; ${known}`);
     if (value !== undefined && typeof value !== types[name])
-      throw new DataError('argument', name, `[${op}] ${name} is ${String(value)}; it must be a ${types[name]}`);
+      throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be a ${types[name]}`);
   }
+}
+
+/** True for plain objects, of this or another frame: a Map or a Date holds no options. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** A value as messages show it, without a call of anything of its own. */
+export function shown(value: unknown): string {
+  if (typeof value === 'object' && value !== null) {
+    const name = Object.prototype.toString.call(value).slice(8, -1);
+    return name === 'Object' ? 'an object' : `a ${name}`;
+  }
+  return typeof value === 'symbol' || typeof value === 'function' ? `a ${typeof value}` : String(value).slice(0, 80);
 }
 
 /**

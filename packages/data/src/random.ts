@@ -3,6 +3,7 @@
  * random numbers: as easy as 1, 2, 3", 2011). The n-th number depends on the key and on n alone, so an epoch's order
  * can be made without making those before it. Random tensors are the core package's business, not this file's.
  */
+import { checkInteger, mostRows } from './errors.ts';
 
 const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
 const PARITY = 0x1bd11bda;
@@ -60,6 +61,7 @@ export class RandomStream {
 
   /** An integer from 0 to `bound - 1`, each exactly as likely (words that would favour some are drawn again). */
   below(bound: number): number {
+    checkInteger('RandomStream', 'bound', bound, 1, 0x100000000);
     const limit = 0x100000000 - (0x100000000 % bound);
     let word = this.next();
     while (word >= limit) word = this.next();
@@ -77,6 +79,9 @@ export class RandomStream {
  * order.length; // 60000
  */
 export function shuffledIndices(size: number, seed: number, stream = 0): Uint32Array {
+  checkInteger('shuffledIndices', 'size', size, 0, mostRows);
+  checkInteger('shuffledIndices', 'seed', seed, 0);
+  checkInteger('shuffledIndices', 'stream', stream, 0);
   const order = new Uint32Array(size);
   for (let index = 0; index < size; index++) order[index] = index;
   const random = new RandomStream(seed, stream);
