@@ -11,7 +11,8 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { scanPrimitive } from '../primitives/scan.ts';
 import { type DType, dtypeInfo, widenedFloat } from '../shape/dtype.ts';
-import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
+import { checkCount } from '../shape/axes.ts';
+import { ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, operand } from '../tensor/operand.ts';
@@ -182,6 +183,9 @@ export interface DiffOptions {
   readonly append?: Tensor;
 }
 
+/** Most differences of differences: each is a step of its own. */
+const mostTimes = 1000;
+
 /**
  * Each element minus the one before it, n times over; x itself for n = 0. For bool: whether they differ. Source: NumPy `diff`.
  *
@@ -196,8 +200,7 @@ export function diff(x: Tensor, options: number | DiffOptions = {}): Tensor {
   if (typeof options !== 'number') checkNames('diff', options, 'n# axis prepend append');
   return compose('diff', () => {
     const { n = 1, axis, prepend, append } = typeof options === 'number' ? { axis: options } : options;
-    if (!Number.isInteger(n) || n < 0)
-      throw new ArgumentError('diff', say`bad number of times n: ${n}; must be a non-negative integer`);
+    checkCount('diff', 'number of times n', n, 0, Number.MAX_SAFE_INTEGER);
     const { shape } = nodeOf(x);
     if (shape.length === 0)
       throw new ShapeError('diff', say`x has shape ${showShape(shape)}: needs an axis; reshape it first`, [shape]);
@@ -205,7 +208,9 @@ export function diff(x: Tensor, options: number | DiffOptions = {}): Tensor {
     if (n === 0) return wrap(p.identity(nodeOf(x)));
     const parts = [prepend, x, append].filter((part): part is Tensor => part !== undefined);
     let node = nodeOf(parts.length === 1 ? x : concat(parts, { axis: along }));
-    for (let i = 0; i < n; i++) {
+    // Beyond the length nothing is left.
+    const times = checkCount('diff', 'number of times n', Math.min(n, node.shape[along] as number), 0, mostTimes);
+    for (let i = 0; i < times; i++) {
       const length = Math.max(0, (node.shape[along] as number) - 1);
       const part = (start: number): Node =>
         p.slice(

@@ -130,6 +130,13 @@ export function mapNested<C>(
   }
 }
 
+/** The entries of a list, Map or plain object; null for anything else. A long list may be all gaps, which its values leave out. */
+function insideOf(item: object): Iterable<unknown> | null {
+  if (isList(item)) return item.length < 1024 ? item : Object.values(item);
+  if (item instanceof Map) return item.values();
+  return isPlain(item) ? Object.values(item) : null;
+}
+
 /** Calls `visit` once for every value in nested lists, Maps and plain objects that is none of these. They may hold themselves. */
 export function eachInside(value: unknown, visit: (value: unknown) => void): void {
   const pending = [value];
@@ -137,13 +144,7 @@ export function eachInside(value: unknown, visit: (value: unknown) => void): voi
   for (let i = 0; i < pending.length; i++) {
     const item = pending[i];
     if (typeof item !== 'object' || item === null) continue;
-    const inside = isList(item)
-      ? item
-      : item instanceof Map
-        ? item.values()
-        : isPlain(item)
-          ? Object.values(item)
-          : null;
+    const inside = insideOf(item);
     if (inside === null) visit(item);
     else {
       // One list of tensors needs no set.

@@ -1,7 +1,7 @@
 /** Tensors as text, as NumPy prints them. Pages load this when something is printed (reading.ts). */
 import { checkShape } from '../shape/axes.ts';
 import { checkDType, type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
-import { ShapeError, showShape } from '../shape/errors.ts';
+import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { getElement } from '../shape/host.ts';
 import { normalize } from '../shape/rounding.ts';
 import { formatRows, shownElements } from '../shape/rows.ts';
@@ -108,6 +108,8 @@ function floatFormatter(values: readonly number[], dtype: DType, alone: boolean)
 export function formatArray(data: TypedArray, shape: Shape, dtype: DType): string {
   checkDType('formatArray', dtype);
   checkShape('formatArray', shape);
+  if (!ArrayBuffer.isView(data))
+    throw new ArgumentError('formatArray', say`bad data: ${data}; must be a typed array, as data() gives them`);
   if (data?.length !== sizeOf(shape))
     throw new ShapeError(
       'formatArray',
