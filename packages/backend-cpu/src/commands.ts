@@ -102,7 +102,7 @@ export class CommandRunner {
   /** Runs work whose args block is written: on all threads, or on this one, at most `step` groups at a time. */
   #start(work: Work, shares: Shares, step: number): void {
     const { pool, scratch } = this.#setup;
-    if (shares.chunk > 0 && pool !== null && pool.ready > 0) {
+    if (shares.chunk > 0 && pool !== null && pool.ready > 0 && pool.crew.size > 0) {
       pool.dispatch.start(work, shares);
       return;
     }

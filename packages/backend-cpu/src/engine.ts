@@ -77,7 +77,7 @@ export class CpuEngine implements IEngine {
     const args = new ArgsBlock(memory, wide);
     const heap = new Heap(memory, heapAt, setup.limit, () => args.refresh(), wide);
     const scratch = Array.from({ length: threads }, () => heap.alloc(sharedBytes).address);
-    const pool = target.shared ? new WorkerPool(memory, heap, scratch, wide) : null;
+    const pool = threads > 1 ? new WorkerPool(memory, heap, scratch, wide) : null;
     this.#heap = heap;
     this.#pool = pool;
     this.#waker = pool === null ? null : new Waker(pool);

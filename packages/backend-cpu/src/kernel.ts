@@ -52,7 +52,10 @@ const chunksPerThread = 16;
 /** Most estimated time of the chunks a thread takes at once while many are left. */
 const shareNs = 40_000;
 
-const alone: Shares = { chunk: 0, most: 0 };
+/** A worker that takes so many times what its chunks are estimated at is late. Estimates are too low, as processors are slower at some work. */
+const lateFactor = 8;
+
+const alone: Shares = { chunk: 0, most: 0, patience: 0 };
 
 /** A rough time on one thread. */
 export function estimateNs(cost: Program['cost'], groups: number): number {
@@ -63,7 +66,8 @@ export function estimateNs(cost: Program['cost'], groups: number): number {
 export function sharesOf(estimate: number, groups: number, threads: number): Shares {
   if (threads === 1 || groups < 2 || estimate < aloneBelowNs) return alone;
   const chunks = Math.min(groups, threads * chunksPerThread, Math.max(threads, Math.floor(estimate / chunkNs)));
-  return { chunk: Math.ceil(groups / chunks), most: Math.max(1, Math.floor((shareNs * chunks) / estimate)) };
+  const most = Math.max(1, Math.floor((shareNs * chunks) / estimate));
+  return { chunk: Math.ceil(groups / chunks), most, patience: (lateFactor * most * estimate) / chunks / 1e6 };
 }
 
 /** Number of a dtype in the args block. */

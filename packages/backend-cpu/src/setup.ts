@@ -10,6 +10,7 @@ import { detectFeatures, makeMemory, noMemory } from './features.ts';
 import { heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
 import { type CpuEngineOptions, maxThreads } from './options.ts';
 import { coreCount, environment, whyAlone } from './threads/host.ts';
+import { threadsWithin } from './threads/room.ts';
 
 // biome-ignore format: a list
 const everyDType = [
@@ -40,16 +41,18 @@ export interface Setup {
 /** Makes the memory and decides everything that stays as it is. */
 export function setUp(options: CpuEngineOptions): Setup {
   checkFields('cpu', options, rules);
-  const threads = whyAlone() === null ? threadCount(options.threads) : 1;
-  const shared = threads > 1;
+  const wishedThreads = whyAlone() === null ? threadCount(options.threads) : 1;
+  const shared = wishedThreads > 1;
   const { fusedMadd, laneSelect, memory64 } = detectFeatures();
   const wished = options.memory ?? addressLimit;
   const addressBits = wished > addressLimit && memory64 ? 64 : 32;
-  const minPages = Math.ceil((heapAt + threads * sharedBytes) / pageBytes) + 1;
+  const minPages = Math.ceil((heapAt + wishedThreads * sharedBytes) / pageBytes) + 1;
   const most = Math.min(wished, addressBits === 64 ? wideLimit : addressLimit);
   const mostPages = Math.max(minPages, Math.floor(most / pageBytes));
   const { memory, maxPages } = reserve(minPages, mostPages, shared, addressBits);
   const limit = maxPages * pageBytes;
+  // Asked for when the memory has its addresses.
+  const threads = threadsWithin(wishedThreads);
   return {
     threads,
     memory,

@@ -49,6 +49,8 @@ export const control = {
   chunkGroups: 16770,
   groups: 16771,
   mostChunks: 16772,
+  /** Workers that may take chunks; those with this number or a higher one rest. */
+  crew: 16784,
 } as const;
 
 /** Bits of `low` and of `high` in the ticket. */

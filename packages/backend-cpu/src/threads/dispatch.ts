@@ -12,6 +12,7 @@
  * `finish` must come before anything that the dispatch reads or writes is touched: memory, the args block, modules.
  */
 import { argsAt, chunkBits, control } from '../memory/layout.ts';
+import type { Crew } from './crew.ts';
 import { mayBlock } from './host.ts';
 
 /** A kernel's code as exported by its module. */
@@ -33,11 +34,18 @@ export interface Shares {
   readonly chunk: number;
   /** Most chunks a thread takes at once. */
   readonly most: number;
+  /** Milliseconds that so many chunks may well take. */
+  readonly patience: number;
 }
 
 const chunkMask = (1 << chunkBits) - 1;
-/** Looks at a word before a thread goes to sleep: half a millisecond or so. */
+/** Looks at the ticket before a worker goes to sleep: half a millisecond or so. */
 export const spins = 200_000;
+/** Looks at the count of chunks before the main thread looks at the clock, and between two looks at it. */
+const quickLooks = 4_000;
+const looks = 1_000;
+/** Milliseconds that the main thread waits awake. */
+const awakeMs = 0.5;
 /** Chunks left to each worker when the main thread goes on to what comes next; it comes back for them if it must wait. */
 const leftPerWorker = 2;
 
@@ -47,11 +55,12 @@ export class SharedDispatch {
   readonly #words: Int32Array;
   readonly #workers: number;
   readonly #scratch: number;
+  readonly #crew: Crew;
   readonly #blocking = mayBlock();
   #number = 0;
   /** The dispatch that is not finished yet. */
   #work: Work | null = null;
-  #shares: Shares = { chunk: 0, most: 0 };
+  #shares: Shares = { chunk: 0, most: 0, patience: 0 };
   #chunks = 0;
   /** Chunks done by this thread. */
   #done = 0;
@@ -60,7 +69,8 @@ export class SharedDispatch {
   #failure: unknown;
 
   /** `scratch`: the main thread's memory for SHARED. */
-  constructor(words: Int32Array, workers: number, scratch: number) {
+  constructor(words: Int32Array, workers: number, scratch: number, crew: Crew) {
+    this.#crew = crew;
     this.#words = words;
     this.#workers = workers;
     this.#scratch = scratch;
@@ -70,6 +80,7 @@ export class SharedDispatch {
   /** Posts work whose args block is written, and takes part in it until what is left can be left to busy workers. */
   start(work: Work, shares: Shares): void {
     const words = this.#words;
+    this.#crew.share();
     const { chunk, most } = shares;
     const chunks = Math.ceil(work.groups / chunk);
     // What is there already is not written again: the line stays in the caches of workers.
@@ -134,10 +145,28 @@ export class SharedDispatch {
     this.#done += count;
   }
 
-  /** Waits until the workers have finished so many chunks in all. */
+  /** Waits until the workers have finished so many chunks in all: awake at first, as waking takes longer than most waits. */
   #join(chunks: number): void {
+    if (this.#looks(chunks, quickLooks)) return;
+    const start = performance.now();
+    let done = false;
+    while (!done && (!this.#blocking || performance.now() - start < awakeMs)) done = this.#looks(chunks, looks);
+    // Somebody else has the processor: it is given up, so that the worker can go on in this thread's place.
+    if (!done) this.#sleep(chunks);
+    // A worker took longer than its work explains.
+    const now = performance.now();
+    if (now - start > awakeMs + this.#shares.patience) this.#crew.late(now);
+  }
+
+  /** Looks so many times whether the workers have finished. */
+  #looks(chunks: number, count: number): boolean {
     const words = this.#words;
-    for (let i = 0; i < spins || !this.#blocking; i++) if (Atomics.load(words, control.done) === chunks) return;
+    for (let i = 0; i < count; i++) if (Atomics.load(words, control.done) === chunks) return true;
+    return false;
+  }
+
+  #sleep(chunks: number): void {
+    const words = this.#words;
     Atomics.store(words, control.mainWaits, 1);
     for (let done = Atomics.load(words, control.done); done !== chunks; done = Atomics.load(words, control.done)) {
       Atomics.wait(words, control.done, done, 10);

@@ -13,6 +13,7 @@ interface NodeWorker {
 interface Builtins {
   'node:worker_threads': { Worker: new (source: string, options: object) => NodeWorker };
   'node:os': { availableParallelism?(): number; cpus(): { model: string }[] };
+  'node:fs': { readFileSync(path: string, encoding: 'utf8'): string };
   'node:v8': { setFlagsFromString(flags: string): void };
 }
 
@@ -22,6 +23,7 @@ interface Surroundings {
     readonly type?: string;
     readonly versions?: { readonly node?: string };
     readonly env?: Readonly<Record<string, string | undefined>>;
+    emitWarning?(text: string, type: string): void;
     getBuiltinModule?<K extends keyof Builtins>(name: K): Builtins[K] | undefined;
   };
   readonly crossOriginIsolated?: boolean;
@@ -43,6 +45,11 @@ export function nodeModule<K extends keyof Builtins>(name: K): Builtins[K] | und
 
 export function environment(name: string): string | undefined {
   return here.process?.env?.[name];
+}
+
+/** Tells whoever runs the program. */
+export function emitWarning(text: string): void {
+  here.process?.emitWarning?.(text, 'PolygradWarning');
 }
 
 /** Cores this process may use. */

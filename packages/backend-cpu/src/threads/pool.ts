@@ -3,12 +3,15 @@
  */
 import type { Heap } from '../memory/heap.ts';
 import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
+import { Crew } from './crew.ts';
 import { SharedDispatch, spins } from './dispatch.ts';
 import { startThread, type Thread } from './host.ts';
+import { noteStarted, threadsWithin } from './room.ts';
 import { workerMain, type WorkerStart } from './worker.ts';
 
 export class WorkerPool {
   readonly dispatch: SharedDispatch;
+  readonly crew: Crew;
   readonly #heap: Heap;
   readonly #memory: WebAssembly.Memory;
   readonly #words: Int32Array;
@@ -26,14 +29,18 @@ export class WorkerPool {
     this.#heap = heap;
     this.#scratch = scratch;
     this.#words = new Int32Array(memory.buffer);
-    this.dispatch = new SharedDispatch(this.#words, scratch.length, first);
+    this.crew = new Crew(this.#words, scratch.length);
+    this.dispatch = new SharedDispatch(this.#words, scratch.length, first, this.crew);
   }
 
   /** Starts the workers on the first call; returns at once. Until they are ready the main thread works alone. */
   start(): void {
     if (this.#started) return;
     this.#started = true;
-    for (const scratch of this.#scratch) {
+    // The engine may have been made long ago, and other engines since.
+    const count = threadsWithin(this.#scratch.length + 1) - 1;
+    noteStarted(count);
+    for (const [index, scratch] of this.#scratch.slice(0, count).entries()) {
       const data: WorkerStart = {
         memory: this.#memory,
         control,
@@ -47,6 +54,7 @@ export class WorkerPool {
         wide: this.#wide,
         scratch,
         spins,
+        index,
       };
       this.#threads.push(startThread(workerMain, data));
     }
@@ -91,6 +99,7 @@ export class WorkerPool {
   dispose(): void {
     Atomics.store(this.#words, control.stop, 1);
     Atomics.notify(this.#words, control.ticket);
+    Atomics.notify(this.#words, control.crew);
     for (const t of this.#threads) t.terminate();
     this.#threads = [];
     this.#started = true;

@@ -19,7 +19,9 @@ export class Waker {
 
   /** To be called before a batch whose sharable work is estimated at `work` nanoseconds. */
   before(work: number): void {
-    if (work === 0 || this.#pool.sleepers === 0) return;
+    if (work === 0) return;
+    this.#pool.crew.look();
+    if (this.#pool.sleepers === 0) return;
     const now = performance.now();
     this.#recent = work + (now - this.#last < closeMs ? this.#recent : 0);
     this.#last = now;

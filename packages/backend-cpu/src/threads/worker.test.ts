@@ -29,6 +29,7 @@ it('runs chunks in another process and lets it end', async () => {
     wide: false,
     scratch: 0,
     spins: 1000,
+    index: 0,
   };
   const script = `
     const { Worker } = require('node:worker_threads');
@@ -41,6 +42,7 @@ it('runs chunks in another process and lets it end', async () => {
     words[${tableAt / 4 + 2}] = 2;
     words[${control.chunkGroups}] = 10;
     words[${control.groups}] = 25;
+    words[${control.crew}] = 1;
     const source = ${JSON.stringify(`(${workerMain.toString()})(require('node:worker_threads').workerData)`)};
     const worker = new Worker(source, { eval: true, workerData: { memory, ...${JSON.stringify(start)} } });
     worker.unref();

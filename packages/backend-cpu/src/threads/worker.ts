@@ -24,12 +24,14 @@ export interface WorkerStart {
   readonly scratch: number;
   /** Looks at the ticket before sleeping. */
   readonly spins: number;
+  /** This worker's number, from 0. */
+  readonly index: number;
 }
 
 /** Runs until the engine is disposed. */
 export function workerMain(start: WorkerStart): void {
   const { memory, control, chunkBits, threads, tableAt, tableSlots, ringAt, ringSlots, argsAt, wide } = start;
-  const { scratch, spins } = start;
+  const { scratch, spins, index } = start;
   type KernelFunction = (args: number, from: number, to: number, scratch: number) => void;
   // Only words at the start of memory are used through this view; it stays valid when shared memory grows.
   const words = new Int32Array(memory.buffer);
@@ -91,6 +93,13 @@ export function workerMain(start: WorkerStart): void {
   Atomics.add(words, control.ready, 1);
   let idle = 0;
   for (;;) {
+    const crew = Atomics.load(words, control.crew);
+    if (index >= crew) {
+      if (Atomics.load(words, control.stop) === 1) return;
+      Atomics.wait(words, control.crew, crew);
+      idle = 0;
+      continue;
+    }
     const ticket = Atomics.load(words, control.ticket);
     const high = (ticket >> chunkBits) & chunkMask;
     const left = high - (ticket & chunkMask);
