@@ -17,7 +17,7 @@ describe('a crew', () => {
     return { crew: new Crew(words, workers), words };
   }
   const share = (crew: Crew, count: number): void => {
-    for (let i = 0; i < count; i++) crew.share();
+    for (let i = 0; i < count; i++) crew.share(16, 8);
   };
 
   it('is all workers while none is late, and then one fewer until a while later', () => {
@@ -58,6 +58,12 @@ describe('a crew', () => {
     crew.look();
     expect(crew.size).toBe(1);
   });
+});
+
+it('a crew that does next to nothing is left alone for a while', () => {
+  const crew = new Crew(newWords(), 1);
+  for (let i = 0; i < 100; i++) crew.share(32, 1);
+  expect(crew.size).toBe(0);
 });
 
 it('a worker that is stopped in the middle of a chunk is waited for, and left alone then', () => {

@@ -2,7 +2,7 @@
  * How many workers are asked to take part. On a machine that is busy with something else, a thread that holds chunks is stopped for
  * milliseconds, and the others wait for it: then fewer threads are faster than many, and one may be the fastest.
  *
- * Whoever waits for a worker longer than its work explains says so: the crew becomes smaller, and after a while larger again, to try.
+ * Whoever waits for a worker longer than its work explains says so, and workers that do next to nothing are counted: the crew becomes smaller, and after a while larger again, to try.
  * Tries that fail at once become rarer. On a quiet machine all of this is never asked for anything, not even the time.
  */
 import { control } from '../memory/layout.ts';
@@ -12,6 +12,8 @@ const soonest = 5;
 const latest = 640;
 /** Dispatches that must be shared before one for which the crew had to be waited for, or sharing was no gain. */
 const worth = 200;
+/** Dispatches after which it is looked at what workers have done. */
+const counted = 100;
 
 export class Crew {
   readonly #words: Int32Array;
@@ -23,6 +25,9 @@ export class Crew {
   #growAt = 0;
   /** Dispatches shared since a worker was late. */
   #shared = worth;
+  #counted = 0;
+  #chunks = 0;
+  #byWorkers = 0;
 
   constructor(words: Int32Array, workers: number) {
     this.#words = words;
@@ -37,9 +42,16 @@ export class Crew {
     return this.#size;
   }
 
-  /** A dispatch is shared. */
-  share(): void {
+  /** A dispatch was shared: of so many chunks, workers did these. */
+  share(chunks: number, byWorkers: number): void {
     this.#shared++;
+    this.#chunks += chunks;
+    this.#byWorkers += byWorkers;
+    if (++this.#counted < counted) return;
+    // Threads that do nearly nothing are not there when work is: what they do instead is waiting for it.
+    const useless = this.#byWorkers * 20 < this.#chunks;
+    this.#counted = this.#chunks = this.#byWorkers = 0;
+    if (useless && this.#size > 0) this.late(performance.now());
   }
 
   /** A worker was late, at this time. */

@@ -80,7 +80,6 @@ export class SharedDispatch {
   /** Posts work whose args block is written, and takes part in it until what is left can be left to busy workers. */
   start(work: Work, shares: Shares): void {
     const words = this.#words;
-    this.#crew.share();
     const { chunk, most } = shares;
     const chunks = Math.ceil(work.groups / chunk);
     // What is there already is not written again: the line stays in the caches of workers.
@@ -111,6 +110,7 @@ export class SharedDispatch {
     if (Atomics.load(words, control.done) !== all) this.#join(all);
     this.#before = all;
     this.#work = null;
+    this.#crew.share(this.#chunks, this.#chunks - this.#done);
     let failure = this.#failure;
     this.#failure = undefined;
     if (Atomics.load(words, control.failed) === 1) {

@@ -92,6 +92,8 @@ export function workerMain(start: WorkerStart): void {
 
   Atomics.add(words, control.ready, 1);
   let idle = 0;
+  /** Looks before sleeping: fewer after each time that nothing came, as that time is taken from somebody. */
+  let patience = spins;
   for (;;) {
     const crew = Atomics.load(words, control.crew);
     if (index >= crew) {
@@ -108,11 +110,13 @@ export function workerMain(start: WorkerStart): void {
       const next = ticket - (count << chunkBits);
       if (Atomics.compareExchange(words, control.ticket, ticket, next) === ticket) runChunks(high - count, high);
       idle = 0;
-    } else if (++idle > spins) {
+      patience = spins;
+    } else if (++idle > patience) {
       if (Atomics.load(words, control.stop) === 1) return;
       Atomics.add(words, control.sleepers, 1);
       Atomics.wait(words, control.ticket, ticket);
       Atomics.sub(words, control.sleepers, 1);
+      patience = Math.max(spins >> 2, patience >> 1);
       idle = 0;
     } else if ((idle & 255) === 1 && Atomics.load(words, control.events) !== events) loadChanged();
   }
