@@ -40,17 +40,13 @@ describe.skipIf(!there)('under ulimit -v', () => {
       /PolygradWarning: \[cpu\] the limit of addresses .* no room for so many threads: 1 instead of 4/,
     );
     expect(run(11.5, 1)).toEqual({ out: `${total} 1 thread`, err: '' });
-  }, 120_000);
+  });
 
-  it.each([12, 16, 22])(
-    'with %d GiB the threads there is room for compute',
-    (gib) => {
-      expect(run(gib, 8).out).toMatch(new RegExp(`^${total} [1-8] threads?$`));
-    },
-    120_000,
-  );
+  it.each([12, 16, 22])('with %d GiB the threads there is room for compute', (gib) => {
+    expect(run(gib, 8).out).toMatch(new RegExp(`^${total} [1-8] threads?$`));
+  });
 
   it('all threads start where there is room for them', () => {
     expect(run(64, 4)).toEqual({ out: `${total} 4 threads`, err: '' });
-  }, 120_000);
+  });
 });
