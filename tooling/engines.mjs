@@ -17,7 +17,7 @@ export const engines = [
   { engine: 'reference', folder: 'packages/core', sample: 2, whole: { parts: 1, minutes: 8 } },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 3, whole: { parts: 1, minutes: 8 } },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31, whole: { parts: 2, minutes: 5 } },
-  { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 16, minutes: 8 } },
+  { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 4, minutes: 5 } },
   {
     engine: 'reference-limited',
     folder: 'packages/backend-cpu',
@@ -39,7 +39,7 @@ export const engines = [
     folder: 'packages/backend-webgpu',
     browser: ['--worker'],
     sample: 201,
-    whole: { parts: 24, minutes: 8 },
+    whole: { parts: 4, minutes: 6 },
   },
   { engine: 'opencl', folder: 'packages/backend-opencl', sample: 271, whole: { parts: 24, minutes: 7 } },
   { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 421, whole: { parts: 30, minutes: 7 } },

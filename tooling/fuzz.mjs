@@ -101,8 +101,14 @@ const result = await fc.check(property, {
   ...(values.path === undefined ? {} : { path: values.path }),
   ...(seconds > 0 ? { interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false } : {}),
 });
-await running.catch(() => {});
-if (result.failed && result.counterexample !== null) {
+// Where the time was over before the end of the first, fast-check says failed, without a counterexample.
+const broken = result.failed && result.counterexample !== null;
+let late = null;
+await running.catch((error) => {
+  late = error;
+});
+if (late !== null && !broken && !values.all) console.log(`the last one: ${String(late.stack).slice(0, 3000)}`);
+if (broken) {
   if (values.kind !== 'errors' && !training) console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
@@ -114,8 +120,8 @@ console.log(
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,
 );
-const failed = values.all ? [...seen.values()].reduce((sum, n) => sum + n, 0) : Number(result.failed);
+const failed = values.all ? [...seen.values()].reduce((sum, n) => sum + n, 0) : Number(broken || late !== null);
 if (failed > 0) console.log(`FAILED ${values.kind} on ${values.engine}, seed ${result.seed}`);
-console.log(`${result.numRuns - failed} passed, ${failed} failed, 0 skipped`);
+console.log(`${failed > 0 ? Math.max(0, result.numRuns - failed) : ran} passed, ${failed} failed, 0 skipped`);
 process.exitCode = failed > 0 ? 1 : 0;
 made.engine.dispose();

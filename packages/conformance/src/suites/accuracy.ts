@@ -8,6 +8,7 @@ import { type SpecialValues, specialValues } from '@polygrad/core/testing';
 import type { ConformanceCase, SkipReason } from '../case.ts';
 import type { Target } from '../expand.ts';
 import { seedOf } from '../oracle/random.ts';
+import { flushesDenormals } from '../denormals.ts';
 import { type FloatType, isDenormal, samples, unitsOff } from '../oracle/units.ts';
 import { type AccuracyRow, accuracyRows } from './accuracy-rows.ts';
 
@@ -48,15 +49,6 @@ function worstOf(
       });
   }
   return found;
-}
-
-/** Whether the engine takes numbers below the normal ones for zero, as WGSL and OpenCL let devices do. */
-async function flushesDenormals(type: FloatType): Promise<boolean> {
-  const small = type === 'float32' ? 2 ** -130 : 2 ** -1030;
-  const data = await valuesOf(() =>
-    pg.mul(pg.tensor([small, 2 * small], { dtype: type }), pg.tensor([1, 1], { dtype: type })),
-  );
-  return data[0] !== small;
 }
 
 async function valuesOf(run: () => Tensor): Promise<ArrayLike<number>> {

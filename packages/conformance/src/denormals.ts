@@ -1,0 +1,51 @@
+/** Engines that take numbers below the normal ones for zero, as WGSL and OpenCL let devices do, and results that this may change. */
+import * as pg from '@polygrad/core';
+import { type FloatType, isDenormal } from './oracle/units.ts';
+
+/** Whether the engine takes numbers below the normal ones for zero. */
+export async function flushesDenormals(type: FloatType): Promise<boolean> {
+  const small = type === 'float32' ? 2 ** -130 : 2 ** -1030;
+  const product = pg.scope(() =>
+    pg.mul(pg.tensor([small, 2 * small], { dtype: type }), pg.tensor([1, 1], { dtype: type })),
+  );
+  const [first] = await product.data();
+  product.dispose();
+  return first !== small;
+}
+
+/** An operand: its shape and its values. */
+export interface Operand {
+  readonly shape: readonly number[];
+  readonly values: ArrayLike<number | bigint>;
+}
+
+/**
+ * For each element of a result of elementwise work whether a denormal number goes into it.
+ *
+ * @returns null where the result is not of the operands' common shape, so that nothing is known of single elements
+ */
+export function touchedByDenormals(
+  operands: readonly Operand[],
+  type: FloatType,
+  shape: readonly number[],
+): boolean[] | null {
+  const rank = Math.max(0, ...operands.map((o) => o.shape.length));
+  const common = Array.from({ length: rank }, (_, axis) =>
+    Math.max(1, ...operands.map((o) => o.shape[axis - rank + o.shape.length] ?? 1)),
+  );
+  if (common.join() !== shape.join()) return null;
+  const total = shape.reduce((n, extent) => n * extent, 1);
+  return Array.from({ length: total }, (_, at) =>
+    operands.some((o) => {
+      let [rest, stride, place] = [at, 1, 0];
+      for (let axis = rank - 1; axis >= 0; axis--) {
+        const extent = common[axis] as number;
+        const own = o.shape[axis - rank + o.shape.length] ?? 1;
+        place += (own === 1 ? 0 : rest % extent) * stride;
+        rest = Math.floor(rest / extent);
+        stride *= own;
+      }
+      return isDenormal(type, Number(o.values[place]));
+    }),
+  );
+}
