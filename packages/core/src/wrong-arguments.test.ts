@@ -56,7 +56,7 @@ it('each function has a right call, in its example', () => {
   expect(callable(exported).filter((name) => !calls.has(name))).toEqual(['decimalType']);
 });
 
-it('are refused in the name of the function', { timeout: 600_000 }, async () => {
+it('are refused in the name of the function', async () => {
   const dead = pg.ones([2]);
   dead.dispose();
   const complaints = new Set<string>();
@@ -81,7 +81,7 @@ it('are refused in the name of the function', { timeout: 600_000 }, async () => 
   expect(tried).toBeGreaterThan(5000);
 });
 
-it('that are hostile are refused just so, and are not looked at by messages', { timeout: 600_000 }, async () => {
+it('that are hostile are refused just so, and are not looked at by messages', async () => {
   const complaints = new Set<string>();
   // Results may be as large as they like: none is computed.
   pg.setPendingLimits({ bytes: 2 ** 60 });
@@ -106,7 +106,7 @@ it('that are hostile are refused just so, and are not looked at by messages', { 
   expect([...complaints]).toEqual([]);
 });
 
-it('that are objects of other kinds are no options', { timeout: 600_000 }, async () => {
+it('that are objects of other kinds are no options', async () => {
   const taken: string[] = [];
   for (const name of callable(exported)) {
     const f = exported[name] as Call;
