@@ -1,9 +1,10 @@
 /**
  * Packs every public package as it would be published, checks the tarballs with publint, installs each one into an
- * empty project and uses it there: every entry imports, types resolve, and its small programs in tooling/pack run.
+ * empty project and uses it there: every entry imports, types resolve, and its small programs in tooling/pack run. Then projects of others
+ * (jest, webpack, Vite), in tooling/pack/projects.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { publint } from 'publint';
@@ -142,7 +143,33 @@ function problemsOf(pack, tarballs, byName, work) {
   return problems;
 }
 
-/** Runs the whole check; returns `{ passed, failed }` counted in packages and prints one line for each. */
+/**
+ * Projects of others with tools of theirs, in tooling/pack/projects: the packages are installed into a copy, with what `project.json` adds from
+ * the registry, and what it names is run by Node: a file, or a tool of this repository with arguments. Returns what went wrong.
+ */
+function problemsOfProject(name, tarballs, byName, work) {
+  const source = join(root, 'tooling/pack/projects', name);
+  const project = join(work, `project-${name}`);
+  cpSync(source, project, { recursive: true });
+  const { packages, install, run, tool } = readJson(join(project, 'project.json'));
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'theirs', private: true, type: 'module' }));
+  const needed = new Set(packages.flatMap((own) => closure(byName.get(own).manifest, byName)));
+  const wanted = [...[...needed].map((own) => tarballs.get(own)), ...install];
+  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+  const failed = failureOf('npm', ['install', '--prefix', project, ...options, ...wanted], project);
+  if (failed !== null) return [`npm install: ${failed}`];
+  const command =
+    tool === undefined
+      ? run
+      : [
+          join(root, 'node_modules', tool, readJson(join(root, 'node_modules', tool, 'package.json')).bin[tool]),
+          ...run,
+        ];
+  const failure = failureOf(process.execPath, command, project);
+  return failure === null ? [] : [failure];
+}
+
+/** Runs the whole check; returns `{ passed, failed }` counted in packages and projects, and prints one line for each. */
 async function packTest() {
   const packages = publicPackages();
   const byName = new Map(packages.map((pack) => [pack.manifest.name, pack]));
@@ -169,6 +196,13 @@ async function packTest() {
       problems.push(...problemsOf(pack, tarballs, byName, work));
       counts[problems.length === 0 ? 'passed' : 'failed']++;
       console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${name}${problems.map((p) => `\n     ${p}`).join('')}`);
+    }
+    for (const name of readdirSync(join(root, 'tooling/pack/projects'))) {
+      const problems = problemsOfProject(name, tarballs, byName, work);
+      counts[problems.length === 0 ? 'passed' : 'failed']++;
+      console.log(
+        `${problems.length === 0 ? 'ok  ' : 'FAIL'} project: ${name}${problems.map((p) => `\n     ${p}`).join('')}`,
+      );
     }
     return counts;
   } finally {
