@@ -1,6 +1,7 @@
 /** Entry point @polygrad/core/matchers: comparisons of tensors for `expect` of vitest and jest. */
 import { tensor } from '../ops/creation.ts';
 import { checkNames } from '../shape/options.ts';
+import { say } from '../shape/shown.ts';
 import type { CloseOptions } from '../tensor/all-close.ts';
 import { isTensor } from '../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../tensor/types.ts';
@@ -65,7 +66,7 @@ export const tensorMatchers: {
   toBeCloseToTensor(received, expected, options = {}) {
     checkNames('toBeCloseToTensor', options, 'rtol# atol# equalNaN?');
     if (!isTensor(received))
-      return { pass: false, message: () => `received ${String(received)}: no tensor; await promises of tensors first` };
+      return { pass: false, message: () => say`received ${received}: no tensor; await promises of tensors first` };
     const other = isTensor(expected) ? expected : tensor(expected as NestedInput, { dtype: received.dtype });
     const values = valuesOf([received, other]);
     const judge = ([a, b]: readonly Values[]): MatcherResult => {

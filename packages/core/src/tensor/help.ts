@@ -5,6 +5,7 @@
 import type { Node } from '../graph/node.ts';
 import { peek } from '../schedule/peek.ts';
 import { ArgumentError } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
 import { sizeOf } from '../shape/view.ts';
 import { formatArray } from './format.ts';
 import { putMissing } from './missing-methods.ts';
@@ -33,7 +34,7 @@ function inspected(this: Shown, depth: number): string {
 
 function refuse(what: string, remedy: string): () => never {
   return function (this: Shown): never {
-    throw new ArgumentError('tensor', `${what} of a ${this.toString()}: ${remedy}`);
+    throw new ArgumentError('tensor', say`${what} of a ${this.toString()}: ${remedy}`);
   };
 }
 
