@@ -1,7 +1,8 @@
 /**
  * Packs every public package as it would be published, checks the tarballs with publint, installs each one into an
  * empty project and uses it there: every entry imports, types resolve, and its small programs in tooling/pack run. Then projects of others
- * (jest, webpack, Vite), in tooling/pack/projects.
+ * (jest, webpack, Vite), in tooling/pack/projects. What lies in a package, what it says about itself, and the programs of the README
+ * as a stranger would run them are checked too.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { wrongContents } from './pack/contents.mjs';
+import { readmeProblems } from './pack/readme.mjs';
 import { root, runPnpm } from './workspace.mjs';
 
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
@@ -80,17 +83,27 @@ function importAll(manifest, types) {
   return `${lines.join('\n')}\n${types ? `export const all: readonly object[] = [${names}];` : check}\n`;
 }
 
-function problemsOf(pack, tarballs, byName, work) {
-  const { manifest } = pack;
-  const short = manifest.name.split('/')[1];
-  const project = join(work, short);
+/** Makes an empty project in which `names`, and what they need, are installed; returns null or what went wrong. */
+function projectWith(names, project, tarballs, byName) {
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true, type: 'module' }));
-  const wanted = closure(manifest, byName).map((name) => tarballs.get(name));
+  const all = new Set(names.flatMap((name) => closure(byName.get(name).manifest, byName)));
+  const wanted = [...all].map((name) => tarballs.get(name));
   const install = ['install', '--prefix', project, '--prefer-offline', '--no-audit', '--no-fund', ...wanted];
   const failed = failureOf('npm', install, project);
-  if (failed !== null) return [`npm install: ${failed}`];
-  const problems = [];
+  return failed === null ? null : `npm install: ${failed}`;
+}
+
+/** Packages that are installed beside a package for its program, which does not depend on them. */
+const beside = { polygrad: ['@polygrad/auto-detect'] };
+
+function problemsOf(pack, tarballs, byName, work) {
+  const { manifest } = pack;
+  const short = manifest.name.split('/').at(-1);
+  const project = join(work, short);
+  const failed = projectWith([manifest.name, ...(beside[short] ?? [])], project, tarballs, byName);
+  if (failed !== null) return [failed];
+  const problems = wrongContents(join(project, 'node_modules', manifest.name));
   const attempt = (what, failure) => failure !== null && problems.push(`${what}: ${failure}`);
 
   writeFileSync(join(project, 'entries.mjs'), importAll(manifest, false));
@@ -186,6 +199,10 @@ async function packTest() {
         join(work, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`),
       ]),
     );
+    const tell = (what, problems) => {
+      counts[problems.length === 0 ? 'passed' : 'failed']++;
+      console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${what}${problems.map((p) => `\n     ${p}`).join('')}`);
+    };
     for (const pack of packages) {
       const { name } = pack.manifest;
       const tarball = new Uint8Array(readFileSync(tarballs.get(name))).buffer;
@@ -194,16 +211,18 @@ async function packTest() {
         .filter((message) => message.type !== 'suggestion')
         .map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
       problems.push(...problemsOf(pack, tarballs, byName, work));
-      counts[problems.length === 0 ? 'passed' : 'failed']++;
-      console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${name}${problems.map((p) => `\n     ${p}`).join('')}`);
+      tell(name, problems);
     }
-    for (const name of readdirSync(join(root, 'tooling/pack/projects'))) {
-      const problems = problemsOfProject(name, tarballs, byName, work);
-      counts[problems.length === 0 ? 'passed' : 'failed']++;
-      console.log(
-        `${problems.length === 0 ? 'ok  ' : 'FAIL'} project: ${name}${problems.map((p) => `\n     ${p}`).join('')}`,
-      );
-    }
+    for (const name of readdirSync(join(root, 'tooling/pack/projects')))
+      tell(`project: ${name}`, problemsOfProject(name, tarballs, byName, work));
+    const make = (names, name) => {
+      const project = join(work, name);
+      return { project, failed: projectWith(names, project, tarballs, byName) };
+    };
+    tell('programs of README.md', readmeProblems(make, failureOf));
+    const said = failureOf('npm', ['publish', '--dry-run'], join(root, 'packages/nn'));
+    const refused = said?.includes('[publish] @polygrad/nn would be packed by npm/');
+    tell('npm publish is refused', refused ? [] : [`it answered: ${said ?? 'that it would publish'}`]);
     return counts;
   } finally {
     rmSync(work, { recursive: true, force: true });

