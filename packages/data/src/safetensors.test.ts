@@ -178,7 +178,8 @@ describe('decodeSafetensors', () => {
     JSON.stringify({ t: { dtype: 'U8', shape: [2], data_offsets: [0, 2], ...fields } });
   const wrong: [string, Uint8Array, string, RegExp][] = [
     ['an empty file', new Uint8Array(0), 'truncated', /0 bytes/],
-    ['a file of another kind', new TextEncoder().encode('PK\u0003\u0004 something'), 'format', /header would have/],
+    ['a file of another kind', new TextEncoder().encode('GIF89a something'), 'format', /header would have/],
+    ['a zip archive', new TextEncoder().encode('PK\u0003\u0004 something'), 'format', /torch\.save/],
     ['a header beyond the end', file('{}', [], 50n), 'truncated', /header ends at 58/],
     ['a header over the limit', file('{}', [], 100_000_001n), 'format', /limit is 100000000/],
     ['a header that starts with a space', file(' {}'), 'format', /does not start with \{/],
@@ -236,4 +237,14 @@ describe('decodeSafetensors', () => {
   ])('refuses %s with other data', (dtype, data, message) => {
     expect(() => encodeSafetensors({ w: { dtype, shape: [2], data } as never })).toThrow(message);
   });
+});
+
+it('says how to convert files of PyTorch, new and old', () => {
+  for (const start of [
+    [0x50, 0x4b, 3, 4, 0, 0, 8, 8],
+    [0x80, 2, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46],
+  ])
+    expect(() => decodeSafetensors(Uint8Array.from(start), 'model.pt')).toThrow(
+      /model\.pt is no safetensors file, but what torch\.save writes \(\.pt, \.pth\): .*save_file\(torch\.load\('model\.pt'/,
+    );
 });

@@ -144,10 +144,22 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
+/** How a file of `torch.save` becomes one that is read here. */
+const CONVERSION =
+  'in Python, `from safetensors.torch import save_file` and ' +
+  "`save_file(torch.load('model.pt', map_location='cpu', weights_only=True), 'model.safetensors')`";
+
+/** A zip archive, or a pickle as `torch.save` wrote before 1.6: neither is the start of a header's length below the limit. */
+function isTorchFile([a, b, c, d]: Uint8Array): boolean {
+  return (a === 0x50 && b === 0x4b && c === 3 && d === 4) || (a === 0x80 && b === 2 && c === 0x8a && d === 0x0a);
+}
+
 function readHeader(bytes: Uint8Array, source: string): { fields: Record<string, unknown>; dataStart: number } {
   const fail = (code: 'truncated' | 'format', text: string): DataError =>
     new DataError(code, source, `[safetensors] ${source} ${text}`);
   if (bytes.length < 8) throw fail('truncated', `is truncated: ${bytes.length} bytes, the header's length takes 8`);
+  if (isTorchFile(bytes))
+    throw fail('format', `is no safetensors file, but what torch.save writes (.pt, .pth): ${CONVERSION}`);
   const length = new DataView(bytes.buffer, bytes.byteOffset, 8).getBigUint64(0, true);
   if (length > BigInt(headerLimit)) {
     throw fail(

@@ -10,7 +10,8 @@
 import { isTensor, type Tensor } from '@polygrad/core/functions';
 import { checkFits, checkOptions } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
-import { assignState, type StateDict, type StateOwner, type StateValues } from './state.ts';
+import { assignState, type Rename, type StateDict, type StateOwner, type StateValues } from './state.ts';
+import { torchNames } from './torch-names.ts';
 
 const owner: StateOwner = {
   op: 'loadStateDict',
@@ -24,6 +25,11 @@ const MODULE: unique symbol = Symbol.for('polygrad.nn.module');
 export interface LoadOptions {
   /** Refuse states whose names are not exactly the module's (default true). */
   readonly strict?: boolean;
+  /**
+   * The module's name for a name of the state; `null` leaves the value out. 'torch' takes what wrappers of PyTorch put before names off
+   * (`module.`, `_orig_mod.`) and knows the older `gamma` and `beta` of norms. Default: names as they are.
+   */
+  readonly rename?: 'torch' | Rename;
 }
 
 interface Member {
@@ -191,7 +197,10 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
   /**
    * Takes over the values of a state, from another module's `stateDict()` or from a file. Either everything fits and
-   * is taken over, or the module stays as it was.
+   * is taken over, or the module stays as it was; the error names all that is missing, unknown, or of another shape or dtype.
+   *
+   * Layers have PyTorch's names and layouts, so a checkpoint of PyTorch loads as it is. `num_batches_tracked` of its batch norms is passed
+   * over: with a momentum nothing depends on it.
    *
    * @param state tensors or host arrays by name
    * @param options see `LoadOptions`
@@ -200,10 +209,17 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
    * @example
    * const [model, other] = [new Linear(2, 1), new Linear(2, 1)];
    * model.loadStateDict(other.stateDict()); // { missing: [], unexpected: [] }
+   * const wrapped = Object.entries(other.stateDict()).map(([name, value]) => [`module.${name}`, value] as const);
+   * model.loadStateDict(new Map(wrapped), { rename: 'torch' }); // { missing: [], unexpected: [] }
    */
   loadStateDict(state: StateValues, options: LoadOptions = {}): { missing: string[]; unexpected: string[] } {
-    checkOptions('loadStateDict', options, 'strict?');
-    return assignState(this.stateDict(), state, options.strict ?? true, owner);
+    checkOptions('loadStateDict', options, 'strict? rename');
+    const { strict = true, rename } = options;
+    const known = rename === undefined || rename === 'torch' || typeof rename === 'function';
+    checkFits('loadStateDict', 'rename', rename, known, "'torch' or a function of a name");
+    const targets = this.stateDict();
+    const names = rename === 'torch' ? torchNames((name) => Object.hasOwn(targets, name)) : rename;
+    return assignState(targets, state, strict, owner, names);
   }
 
   /** Clears what `backward()` accumulated in the parameters. */

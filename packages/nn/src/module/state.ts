@@ -48,8 +48,50 @@ export interface StateOwner {
   readonly remedy: string;
 }
 
+/** How a state's names become those of the owner: `null` leaves a value out. Default: as they are. */
+export type Rename = (name: string) => string | null;
+
+/** What does not fit of one value: its shape and its dtype, in words. */
+function misfits(name: string, target: Tensor, value: Tensor | StateArray, owner: string): string[] {
+  const said: string[] = [];
+  if (!sameShape(target.shape, value.shape)) {
+    const shapes = `(${target.shape.join(', ')}) in the ${owner} and (${value.shape.join(', ')}) in the state`;
+    said.push(`'${name}' has shape ${shapes}`);
+  }
+  if (target.dtype !== value.dtype)
+    said.push(`'${name}' is ${target.dtype} in the ${owner} and ${value.dtype} in the state`);
+  return said;
+}
+
 /**
- * Assigns values to the tensors of the same names, all of them or, if anything does not fit, none.
+ * How many batches a batch norm of PyTorch has seen: with a momentum, which ours always has, nothing depends on it. Only beside the running
+ * statistics of a batch norm, so that nothing else of that name is passed over.
+ */
+function isBatchCount(name: string, targets: StateDict): boolean {
+  const place = /^(.*\.|)num_batches_tracked$/.exec(name)?.[1];
+  return place !== undefined && Object.hasOwn(targets, `${place}running_mean`);
+}
+
+/** The values of a state under the owner's names. Two for one name are a mistake. */
+function renamed(state: StateValues, rename: Rename, targets: StateDict, op: string): Map<string, Tensor | StateArray> {
+  const entries = state instanceof Map ? state : Object.entries(state as Record<string, Tensor | StateArray>);
+  const values = new Map<string, Tensor | StateArray>();
+  const origins = new Map<string, string>();
+  for (const [origin, value] of entries) {
+    const name = rename(origin);
+    checkFits(op, 'the new name', name, name === null || typeof name === 'string', 'a string or null');
+    if (name === null || (!Object.hasOwn(targets, name) && isBatchCount(name, targets))) continue;
+    if (values.has(name)) {
+      throw new NnError(op, `'${origins.get(name)}' and '${origin}' both become '${name}'; rename only one`, [name]);
+    }
+    values.set(name, value);
+    origins.set(name, origin);
+  }
+  return values;
+}
+
+/**
+ * Assigns values to the tensors of the same names, all of them or, if anything does not fit, none. The error says all that does not fit.
  *
  * @returns names without a value and values without a name
  * @throws NnError
@@ -59,32 +101,34 @@ export function assignState(
   state: StateValues,
   strict: boolean,
   { op, name: owner, remedy }: StateOwner,
+  rename: Rename = (name) => name,
 ): { missing: string[]; unexpected: string[] } {
   checkState(op, state);
-  const values = new Map(state instanceof Map ? state : Object.entries(state as Record<string, Tensor | StateArray>));
+  const values = renamed(state, rename, targets, op);
   const missing = Object.keys(targets).filter((name) => !values.has(name));
   const unexpected = [...values.keys()].filter((name) => !Object.hasOwn(targets, name));
-  if (strict && missing.length + unexpected.length > 0) {
-    const parts = [
-      ...(missing.length > 0 ? [`the state lacks ${list(missing)}`] : []),
-      ...(unexpected.length > 0 ? [`the ${owner} has no ${list(unexpected)}`] : []),
-    ];
-    throw new NnError(op, `${parts.join('; ')}; ${remedy}`, [...missing, ...unexpected]);
-  }
   const fitting = Object.keys(targets).filter((name) => values.has(name));
+  const names = strict ? [...missing, ...unexpected] : [];
+  const wrong = new Map<string, string[]>();
   for (const name of fitting) {
-    const target = targets[name]!;
     const value = values.get(name)!;
     const whole = typeof value === 'object' && value !== null && Array.isArray(value.shape) && 'data' in value;
     checkFits(op, `'${name}'`, value, whole, 'a tensor, or an array with dtype, shape and data');
-    if (!sameShape(target.shape, value.shape)) {
-      const shapes = `(${target.shape.join(', ')}) in the ${owner} and (${value.shape.join(', ')}) in the state`;
-      throw new NnError(op, `'${name}' has shape ${shapes}; the state is of another ${owner}`, [name]);
-    }
-    if (target.dtype !== value.dtype) {
-      const dtypes = `${target.dtype} in the ${owner} and ${value.dtype} in the state`;
-      throw new NnError(op, `'${name}' is ${dtypes}; convert it first`, [name]);
-    }
+    const said = misfits(name, targets[name]!, value, owner);
+    if (said.length > 0) wrong.set(name, said);
+  }
+  if (names.length + wrong.size > 0) {
+    const said = [...wrong.values()].flat();
+    const shapes = said.some((text) => text.includes(' has shape '));
+    const parts = [
+      ...(strict && missing.length > 0 ? [`the state lacks ${list(missing)}`] : []),
+      ...(strict && unexpected.length > 0 ? [`the ${owner} has no ${list(unexpected)}`] : []),
+      ...said.slice(0, 6),
+      ...(said.length > 6 ? [`and ${said.length - 6} more`] : []),
+    ];
+    const advice =
+      names.length > 0 && said.length === 0 ? remedy : shapes ? `the state is of another ${owner}` : 'convert it first';
+    throw new NnError(op, `${parts.join('; ')}; ${advice}`, [...names, ...wrong.keys()]);
   }
   for (const name of fitting) {
     const value = values.get(name)!;

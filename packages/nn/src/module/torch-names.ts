@@ -1,0 +1,34 @@
+/**
+ * Names in checkpoints of PyTorch. Layers have PyTorch's names here, so most are the same; what differs is what wrappers put before them, and what
+ * older checkpoints call the parameters of a norm. A name is only changed where the module does not have it and has the other.
+ */
+
+/** What `DataParallel`, `torch.compile` and Lightning's averaged models put before every name. */
+const wrappers = /^(?:module|_orig_mod)\./;
+
+/** Names that a norm's parameters had before `weight` and `bias`. */
+const older: readonly (readonly [RegExp, string])[] = [
+  [/(^|\.)gamma$/, '$1weight'],
+  [/(^|\.)beta$/, '$1bias'],
+];
+
+/** A name without what wrappers put before it, at the beginning. */
+function unwrapped(name: string): string {
+  let rest = name;
+  while (wrappers.test(rest)) rest = rest.replace(wrappers, '');
+  return rest;
+}
+
+/**
+ * Names of a checkpoint of PyTorch as names of a module that has `own`.
+ *
+ * @param own true for the module's names
+ */
+export function torchNames(own: (name: string) => boolean): (name: string) => string {
+  return (name) => {
+    const bare = unwrapped(name);
+    const candidates = [name, bare, ...older.map(([pattern, now]) => bare.replace(pattern, now))];
+    // What the module does not have at all keeps the wrapper off: messages then name what a reader looks for.
+    return candidates.find(own) ?? bare;
+  };
+}
