@@ -1,6 +1,6 @@
 /** What packages say about themselves, and who may pack them. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkManifests, publishedFolders } from './manifests.mjs';
@@ -25,6 +25,21 @@ describe('manifests', () => {
     ]);
     expect(pack('').status).toBe(1);
     expect(pack('pnpm/12.21.0 npm/? node/v20.20.2 linux x64').status).toBe(0);
+  });
+
+  it('have a changelog whose entries name packages that are there', () => {
+    const names = new Set(
+      publishedFolders().map((folder) => JSON.parse(readFileSync(join(root, folder, 'package.json'))).name),
+    );
+    const wrong = readdirSync(join(root, '.changeset'))
+      .filter((name) => name.endsWith('.md'))
+      .filter((name) => {
+        const text = readFileSync(join(root, '.changeset', name), 'utf8');
+        const [, front, words] = /^---\n([\s\S]*?)\n---\n([\s\S]*)$/.exec(text) ?? [];
+        const lines = front?.split('\n').map((line) => /^'([^']+)': (?:major|minor|patch)$/.exec(line)?.[1]);
+        return lines === undefined || !lines.every((line) => names.has(line)) || words.trim() === '';
+      });
+    expect(wrong).toEqual([]);
   });
 
   it('name a root that is not a package, so that `npx polygrad` means one thing', () => {

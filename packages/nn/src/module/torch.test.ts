@@ -12,7 +12,7 @@ import { BatchNorm2d, LayerNorm } from '../layers/norm.ts';
 import { LSTM } from '../layers/recurrent.ts';
 import { type AnyModule, Module } from './module.ts';
 import { Sequential } from './sequential.ts';
-import type { StateArray } from './state.ts';
+import { hostState, type StateArray } from './state.ts';
 
 const file = new URL('./fixtures/torch.safetensors', import.meta.url);
 const { tensors } = decodeSafetensors(readFileSync(file));
@@ -111,9 +111,9 @@ describe('a checkpoint of PyTorch', () => {
     );
   });
 
-  it('that does not fit is refused with all that is wrong at once', () => {
+  it('that does not fit is refused with all that is wrong at once', async () => {
     using model = new Cnn();
-    const before = model.stateDict();
+    const before = await hostState(model.stateDict());
     const { 'head.bias': _, ...rest } = Object.fromEntries(stateOf('cnn'));
     const wide = { dtype: 'float32', shape: [3, 99], data: new Float32Array(297) } as const;
     const half = { dtype: 'float16', shape: [4], data: new Uint16Array(4) } as const;
@@ -123,6 +123,6 @@ describe('a checkpoint of PyTorch', () => {
         "'features.1.bias' is float32 in the module and float16 in the state; " +
         "'head.weight' has shape (3, 100) in the module and (3, 99) in the state; the state is of another module",
     );
-    expect(model.stateDict()).toEqual(before);
+    expect(await hostState(model.stateDict())).toEqual(before);
   });
 });

@@ -34,7 +34,9 @@ function print(line: string): void {
 async function loadBars(): Promise<BarLibrary | null> {
   const name = 'cli-progress';
   try {
-    const loaded = (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as BarLibrary & { default?: BarLibrary };
+    const loaded = (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as BarLibrary & {
+      default?: BarLibrary;
+    };
     return loaded.default ?? loaded;
   } catch {
     return null;
