@@ -106,7 +106,7 @@ function contracted(e: Exprs, root: KNode): KNode {
       let made = remake(e, n, src);
       if (n.dtype === 'float32' && (n.op === 'ADD' || n.op === 'SUB')) {
         const [x, y] = a.src as [KNode, KNode];
-        const [z, w] = b?.src as [KNode, KNode];
+        const [z, w] = b.src as [KNode, KNode];
         if (b.op === 'MUL') made = e.ternary('FMA', n.op === 'SUB' ? e.neg(z) : z, w, a);
         else if (a.op === 'MUL') made = e.ternary('FMA', x, y, n.op === 'SUB' ? e.neg(b) : b);
       }
