@@ -53,7 +53,8 @@ function complaint(name: string, error: unknown, text: string = ''): string | nu
 }
 
 it('each function has a right call, in its example', () => {
-  expect(callable(exported).filter((name) => !calls.has(name))).toEqual(['decimalType']);
+  // Their examples import from other packages.
+  expect(callable(exported).filter((name) => !calls.has(name))).toEqual(['profile', 'tune', 'decimalType']);
 });
 
 it('are refused in the name of the function', async () => {

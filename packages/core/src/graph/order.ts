@@ -1,4 +1,5 @@
 /** Nodes below some roots, sources before users. Realised nodes count as leaves, whatever history they keep. */
+import { checkList } from '../shape/axes.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { say, isList } from '../shape/shown.ts';
@@ -10,6 +11,7 @@ export function rootNodes(op: string, roots: readonly (Node | Handle)[]): Node[]
     throw new ArgumentError(op, say`bad roots: ${shown(value)}; must be a list of tensors, such as [loss]`);
   };
   if (!isList(roots)) return bad(roots);
+  checkList(op, 'roots', roots, '[loss]');
   return roots.map((root: Node | Handle) => {
     const node = root !== null && typeof root === 'object' && 'node' in root ? root.node : root;
     return isList(node?.src) ? node : bad(root);

@@ -235,6 +235,8 @@ function filledBy(
   usual: DType,
   options: CreationOptions,
 ): Tensor {
+  if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint')
+    throw new ArgumentError(op, say`bad value: ${value}; must be a number, boolean or bigint`);
   const number = typeof value === 'bigint' ? value : Number(value);
   if (composingDepth() > 0) return filled(op, shape, number, usual, options);
   checkNames(op, options, 'dtype% requiresGrad?');

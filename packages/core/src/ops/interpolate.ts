@@ -72,7 +72,7 @@ export function interpolate(x: Tensor, options: InterpolateOptions): Tensor {
   return compose(op, () => {
     checkOptions(op, options, '{ scale: 2 }');
     const mode = options.mode ?? 'nearest';
-    if (!Object.hasOwn(ranks, mode))
+    if (typeof mode !== 'string' || !Object.hasOwn(ranks, mode))
       throw new ArgumentError(op, say`unknown mode: ${shown(mode)}; must be one of ${Object.keys(ranks).join(', ')}`);
     const nearest = mode === 'nearest' || mode === 'nearestExact';
     const given = nodeOf(x);

@@ -116,7 +116,7 @@ export function split(x: Tensor, size: number | readonly number[], axis?: JoinAx
   return cutAt('split', x, axisOf('split', axis), (n) => {
     if (typeof size !== 'number') {
       checkList('split', 'sizes', size, '[2, 3]');
-      const total = size.reduce((a, b) => a + b, 0);
+      const total = size.reduce((sum, part) => sum + checkCount('split', 'size', part), 0);
       if (total !== n)
         throw new ShapeError(
           'split',

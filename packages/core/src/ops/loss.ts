@@ -48,7 +48,7 @@ export function finish(op: string, losses: Tensor, reduction: Reduction = 'mean'
 
 /** Throws unless a number among the options lies in its range. */
 export function checkNumber(op: string, name: string, value: number, least: number, open: boolean = false): number {
-  if (!(open ? value > least : value >= least))
+  if (typeof value !== 'number' || !(open ? value > least : value >= least))
     throw new ArgumentError(op, say`bad ${name}: ${value}; must be ${open ? 'above' : 'at least'} ${least}`);
   return value;
 }

@@ -134,7 +134,7 @@ export function scatterReduce(
   checkNames('scatterReduce', options, 'axis includeSelf?');
   return compose('scatterReduce', () => {
     const { includeSelf = true } = options;
-    if (!Object.hasOwn(combinations, reduce))
+    if (typeof reduce !== 'string' || !Object.hasOwn(combinations, reduce))
       throw new ArgumentError(
         'scatterReduce',
         say`unknown reduction: ${shown(reduce)}; must be sum, prod, mean, max or min`,

@@ -196,7 +196,7 @@ function evenEdges(flat: Node, bins: number, range: readonly [number, number] | 
     high = p.reduce(flat, 'max', [0]);
   } else {
     checkList('histogram', 'range', range, '[0, 1]');
-    if (!(range[0] <= range[1]) || !Number.isFinite(range[0]) || !Number.isFinite(range[1]))
+    if (!Number.isFinite(range[0]) || !Number.isFinite(range[1]) || range[0] > range[1])
       throw new ArgumentError('histogram', say`bad range: ${range[0]} to ${range[1]}; must be finite and increasing`);
     const like = wrap(flat);
     low = nodeOf(given(range[0], like));

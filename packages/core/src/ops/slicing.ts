@@ -55,7 +55,7 @@ export function narrow(x: Tensor, axis: number, start: number, length: number): 
   const { shape } = node;
   const which = normalizeAxis('narrow', axis, shape.length);
   const n = shape[which] as number;
-  const from = start < 0 ? start + n : start;
+  const from = Number.isInteger(start) && start < 0 ? start + n : start;
   if (!Number.isInteger(from) || !Number.isInteger(length) || from < 0 || length < 0 || from + length > n) {
     throw new ShapeError(
       'narrow',

@@ -74,9 +74,8 @@ export function checkDType(op: string, dtype: DType): void {
 }
 
 function kindOf(dtype: DType): DTypeKind {
-  const info = dtypeInfo[dtype];
-  if (info === undefined) checkDType('dtype', dtype);
-  return info.kind;
+  if (typeof dtype !== 'string' || dtypeInfo[dtype] === undefined) checkDType('dtype', dtype);
+  return dtypeInfo[dtype].kind;
 }
 
 /** True for the four floating-point dtypes. */

@@ -21,6 +21,7 @@ const signedOf: Readonly<Record<1 | 2 | 4 | 8, DType>> = { 1: 'int8', 2: 'int16'
  */
 export function promoteOrNull(a: DType, b: DType): DType | null {
   if (a === b) return a;
+  if (typeof a !== 'string' || typeof b !== 'string') return null;
   const x = dtypeInfo[a];
   const y = dtypeInfo[b];
   if (!x || !y || x.kind === 'bool' || y.kind === 'bool') return null;

@@ -3,7 +3,7 @@ import { ArgumentError } from '../shape/errors.ts';
 import { isHandle } from '../graph/scope.ts';
 import { shown } from '../shape/options.ts';
 import { addState, protectHandles, unprotectHandles } from '../schedule/shadow.ts';
-import { nodeOf, type TensorHandle } from './handle.ts';
+import { isTensor, nodeOf, type TensorHandle } from './handle.ts';
 import { say } from '../shape/shown.ts';
 import type { Tensor } from './types.ts';
 
@@ -28,7 +28,13 @@ export function protect(tensors: Iterable<Tensor>): void {
 function listed(op: string, tensors: Iterable<Tensor>): Tensor[] {
   if (typeof (tensors as Partial<Iterable<Tensor>> | null)?.[Symbol.iterator] !== 'function' || isHandle(tensors))
     throw new ArgumentError(op, say`bad tensors: ${shown(tensors)}; must be a list of tensors, such as [weights]`);
-  return [...tensors];
+  const list: Tensor[] = [];
+  // An endless or sparse list ends with the first entry that is no tensor.
+  for (const t of tensors) {
+    if (!isTensor(t)) throw new ArgumentError(op, say`bad tensors: ${t} is among them; must be a list of tensors`);
+    list.push(t);
+  }
+  return list;
 }
 
 /**
