@@ -77,7 +77,7 @@ export function readPadding(
   }
   if (typeof padding === 'string')
     throw new ArgumentError(op, say`bad padding: ${shown(padding)}; must be numbers, pairs, 'same' or 'valid'`);
-  if (typeof padding !== 'number' && isList(padding[0])) {
+  if (isList(padding) && isList(padding[0])) {
     const pairs = padding as readonly (readonly [number, number])[];
     return {
       low: perAxis(

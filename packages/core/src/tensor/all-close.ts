@@ -1,4 +1,5 @@
 /** allClose: whether two tensors hold the same numbers, within tolerances. The one answer is read back. */
+import { checkNames } from '../shape/options.ts';
 import { compose } from '../graph/scope.ts';
 import { isClose } from '../ops/logic.ts';
 import { all } from '../ops/reduction.ts';
@@ -28,6 +29,7 @@ export interface CloseOptions {
  * await allClose(tensor([1, 2]), tensor([1, 2.1])); // false
  */
 export async function allClose(a: TensorLike, b: TensorLike, options: CloseOptions = {}): Promise<boolean> {
+  checkNames('allClose', options, 'rtol# atol# equalNaN?');
   const close = compose('allClose', () => keep(all(isClose(a, b, options))));
   try {
     return (await close.item()) === 1;
