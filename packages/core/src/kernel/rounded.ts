@@ -50,7 +50,17 @@ function cancels({ op }: KNode, a: KNode, b: KNode): boolean {
 
 const isZero = (n: KNode): boolean => n.op === 'CONST' && n.arg.value === 0;
 
-/** See above; `n` is one node of an expression whose sources are done. */
+/**
+ * The node with ROUNDED around those of its sources that a regrouping compiler could join with it. `n` is one node of an expression whose
+ * sources are done.
+ *
+ * @example
+ * const e = new Exprs();
+ * const x = e.scalar(0, 'float32');
+ * const back = e.binary('SUB', e.add(x, 1), e.constant('float32', 1));
+ * keepRounding(e, back).src[0]?.op; // 'ROUNDED'
+ * keepRounding(e, e.add(x, 1)) === e.add(x, 1); // true
+ */
 export const keepRounding: KeepRounding = (e, n) => {
   const [a, b, c] = n.src as readonly [KNode, KNode, KNode];
   if (a === undefined || !isFloat(a.dtype as DType)) return n;

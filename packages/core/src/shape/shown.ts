@@ -73,10 +73,7 @@ const mostPart = 1000;
 
 /**
  * Tag of the text of every error: texts stay as they are, and everything else becomes what `shown` says of it. A template without it calls
- * `toString` of whatever a user passed.
- *
- * @example
- * say`bad size: ${{}}; must be at least ${1}`; // 'bad size: an object; must be at least 1'
+ * `toString` of whatever a user passed. An object in `bad size: ${size}; must be at least ${1}` reads "bad size: an object; must be at least 1".
  */
 export function say(texts: TemplateStringsArray, ...values: readonly unknown[]): string {
   return texts.reduce((before, text, i) => {

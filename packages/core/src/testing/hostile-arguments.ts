@@ -3,7 +3,12 @@
  * without end, names of millions of letters. For tests of what functions do with anything at all.
  */
 
-/** Thrown where an object of these is asked for a text, a number or a property that it does not give. */
+/**
+ * Thrown where an object of these is asked for a text, a number or a property that it does not give.
+ *
+ * @example
+ * new HostileError('touched') instanceof Error; // true
+ */
 export class HostileError extends Error {
   override readonly name: string = 'HostileError';
 }

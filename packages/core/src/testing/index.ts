@@ -16,4 +16,4 @@ export { threadCases } from './thread-cases.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';
 export { type SpecialValues, specialValues } from './special-values.ts';
 export { HostileError, hostileArguments, strangeOptions } from './hostile-arguments.ts';
-export { optionsAt, wrongCalls } from './wrong-arguments.ts';
+export { wrongCalls } from './wrong-arguments.ts';
