@@ -32,14 +32,15 @@ function failureOf(command, args, cwd) {
   return status === 0 ? null : `${error?.message ?? ''}${stdout}${stderr}`.trim();
 }
 
-/** Removes compiled files whose source is gone, which would otherwise be packed. */
+/** Removes compiled files whose source is gone, and maps that earlier builds wrote, which would otherwise be packed. */
 function pruneDist(folder) {
   const dist = join(folder, 'dist');
   if (!existsSync(dist)) return;
   for (const entry of readdirSync(dist, { recursive: true })) {
     const path = String(entry).replaceAll('\\', '/');
     const stem = /^(.*?)(?:\.d\.ts|\.js)(?:\.map)?$/.exec(path)?.[1];
-    if (stem !== undefined && !existsSync(join(folder, 'src', `${stem}.ts`))) rmSync(join(dist, path));
+    if (stem === undefined) continue;
+    if (path.endsWith('.js.map') || !existsSync(join(folder, 'src', `${stem}.ts`))) rmSync(join(dist, path));
   }
 }
 

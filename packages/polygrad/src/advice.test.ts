@@ -57,6 +57,11 @@ describe('advice', () => {
   it('says that Node is too old and that versions differ', () => {
     expect(adviceFor(report(cpu, true, '18.20.4'))[0]).toBe('Node 18.20.4 is too old: install Node 20 or newer.');
     expect(linesOf({ ...report(cpu, true, '18.20.4'), advice: [] })[0]).toContain('too old, Polygrad needs Node 20');
+    // What does not work there is no backend's fault.
+    const fallen = { ...report(cpu, false, '16.20.2'), trouble: 'its process ended with SIGABRT' };
+    const broken = fallen.backends.map((backend) => ({ ...backend, score: 0 }));
+    const old = adviceFor({ ...fallen, backends: broken }).filter((text) => !text.startsWith('To use a GPU'));
+    expect(old).toEqual(['Node 16.20.2 is too old: install Node 20 or newer.']);
     const mixed = adviceFor(report({ ...core, '@polygrad/backend-cpu': '0.2.0' }));
     expect(mixed[0]).toContain('@polygrad/core 0.1.0, @polygrad/backend-cpu 0.2.0');
   });

@@ -15,12 +15,13 @@ export function adviceFor({ node, packages, backends, trouble }: Omit<Report, 'a
     said.push(`Polygrad is not installed in this folder: npm install ${rest.join(' ')}`);
   } else if (!backends.some(({ installed }) => installed)) {
     said.push('There is no engine to compute on: npm install @polygrad/backend-cpu');
-  } else if (!backends.some(({ works }) => works)) {
+  } else if (node.supported && !backends.some(({ works }) => works)) {
     const missing = there.has('@polygrad/backend-cpu') ? 'see the reasons above' : 'npm install @polygrad/backend-cpu';
     said.push(`No engine works here: ${missing}`);
   }
   const broken = backends.filter(({ installed, score, works }) => installed && score === 0 && !works);
-  if (trouble !== null && broken.length > 0) {
+  // On a Node that is too old, that is the reason.
+  if (node.supported && trouble !== null && broken.length > 0) {
     const list = broken.map(({ name }) => `'${name}'`).join(', ');
     said.push(`Auto-detection fails here: uninstall what does not work, or call it with { exclude: [${list}] }.`);
   }

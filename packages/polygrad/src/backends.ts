@@ -58,7 +58,10 @@ export function ask(words: readonly string[], folder: string, limit: number = pa
     child.on('error', (error) => end(`its process does not start: ${error.message}`));
     child.on('close', (code, signal) => {
       clearTimeout(timer);
-      const line = output.split('\n').findLast((text) => text.startsWith(mark));
+      const line = output
+        .split('\n')
+        .filter((text) => text.startsWith(mark))
+        .pop();
       if (line !== undefined) resolve(JSON.parse(line.slice(mark.length)) as Answer);
       else if (late) end(`no answer within ${limit / 1000} seconds`);
       else end(`its process ended with ${signal ?? `code ${code}`}`);
