@@ -83,7 +83,8 @@ export { Flatten } from './layers/shape.ts';
 export { type AnyModule, isModule, type LoadOptions, Module } from './module/module.ts';
 export { buffer, parameter, roleOf, type TensorRole } from './module/parameter.ts';
 export { type Layer, Sequential } from './module/sequential.ts';
-export { hostState, type StateArray, type StateDict, type StateValues, snapshot } from './module/state.ts';
+export { hostState, type Rename, type StateArray, type StateDict, type StateValues, snapshot } from './module/state.ts';
+export { torchNames } from './module/torch-names.ts';
 export { Adam, type AdamOptions, AdamW } from './optim/adam.ts';
 export {
   Adadelta,

@@ -11,7 +11,6 @@ import { isTensor, type Tensor } from '@polygrad/core/functions';
 import { checkFits, checkOptions } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type Rename, type StateDict, type StateOwner, type StateValues } from './state.ts';
-import { torchNames } from './torch-names.ts';
 
 const owner: StateOwner = {
   op: 'loadStateDict',
@@ -26,10 +25,10 @@ export interface LoadOptions {
   /** Refuse states whose names are not exactly the module's (default true). */
   readonly strict?: boolean;
   /**
-   * The module's name for a name of the state; `null` leaves the value out. 'torch' takes what wrappers of PyTorch put before names off
-   * (`module.`, `_orig_mod.`) and knows the older `gamma` and `beta` of norms. Default: names as they are.
+   * The module's name for a name of the state; `null` leaves the value out. `torchNames` is one for wrapped networks and old checkpoints of
+   * PyTorch. Default: names as they are.
    */
-  readonly rename?: 'torch' | Rename;
+  readonly rename?: Rename;
 }
 
 interface Member {
@@ -210,16 +209,14 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
    * const [model, other] = [new Linear(2, 1), new Linear(2, 1)];
    * model.loadStateDict(other.stateDict()); // { missing: [], unexpected: [] }
    * const wrapped = Object.entries(other.stateDict()).map(([name, value]) => [`module.${name}`, value] as const);
-   * model.loadStateDict(new Map(wrapped), { rename: 'torch' }); // { missing: [], unexpected: [] }
+   * model.loadStateDict(new Map(wrapped), { rename: torchNames }); // { missing: [], unexpected: [] }
    */
   loadStateDict(state: StateValues, options: LoadOptions = {}): { missing: string[]; unexpected: string[] } {
     checkOptions('loadStateDict', options, 'strict? rename');
     const { strict = true, rename } = options;
-    const known = rename === undefined || rename === 'torch' || typeof rename === 'function';
-    checkFits('loadStateDict', 'rename', rename, known, "'torch' or a function of a name");
-    const targets = this.stateDict();
-    const names = rename === 'torch' ? torchNames((name) => Object.hasOwn(targets, name)) : rename;
-    return assignState(targets, state, strict, owner, names);
+    const known = rename === undefined || typeof rename === 'function';
+    checkFits('loadStateDict', 'rename', rename, known, 'a function of a name, such as torchNames');
+    return assignState(this.stateDict(), state, strict, owner, rename);
   }
 
   /** Clears what `backward()` accumulated in the parameters. */

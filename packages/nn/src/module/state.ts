@@ -48,8 +48,8 @@ export interface StateOwner {
   readonly remedy: string;
 }
 
-/** How a state's names become those of the owner: `null` leaves a value out. Default: as they are. */
-export type Rename = (name: string) => string | null;
+/** How a state's names become those of the owner, which `has` knows: `null` leaves a value out. Default: as they are. */
+export type Rename = (name: string, has: (name: string) => boolean) => string | null;
 
 /** What does not fit of one value: its shape and its dtype, in words. */
 function misfits(name: string, target: Tensor, value: Tensor | StateArray, owner: string): string[] {
@@ -77,10 +77,11 @@ function renamed(state: StateValues, rename: Rename, targets: StateDict, op: str
   const entries = state instanceof Map ? state : Object.entries(state as Record<string, Tensor | StateArray>);
   const values = new Map<string, Tensor | StateArray>();
   const origins = new Map<string, string>();
+  const has = (name: string): boolean => Object.hasOwn(targets, name);
   for (const [origin, value] of entries) {
-    const name = rename(origin);
+    const name = rename(origin, has);
     checkFits(op, 'the new name', name, name === null || typeof name === 'string', 'a string or null');
-    if (name === null || (!Object.hasOwn(targets, name) && isBatchCount(name, targets))) continue;
+    if (name === null || (!has(name) && isBatchCount(name, targets))) continue;
     if (values.has(name)) {
       throw new NnError(op, `'${origins.get(name)}' and '${origin}' both become '${name}'; rename only one`, [name]);
     }

@@ -20,15 +20,17 @@ function unwrapped(name: string): string {
 }
 
 /**
- * Names of a checkpoint of PyTorch as names of a module that has `own`.
+ * The module's name for a name in a checkpoint of PyTorch, for `loadStateDict(state, { rename: torchNames })`: without what wrappers put before
+ * it (`module.` of DataParallel, `_orig_mod.` of torch.compile), and `weight` and `bias` for the older `gamma` and `beta` of norms.
  *
- * @param own true for the module's names
+ * @param name the checkpoint's name
+ * @param has true for names of the module
+ * @example
+ * torchNames('module.0.gamma', (name) => name === '0.weight'); // '0.weight'
  */
-export function torchNames(own: (name: string) => boolean): (name: string) => string {
-  return (name) => {
-    const bare = unwrapped(name);
-    const candidates = [name, bare, ...older.map(([pattern, now]) => bare.replace(pattern, now))];
-    // What the module does not have at all keeps the wrapper off: messages then name what a reader looks for.
-    return candidates.find(own) ?? bare;
-  };
+export function torchNames(name: string, has: (name: string) => boolean): string {
+  const bare = unwrapped(name);
+  const candidates = [name, bare, ...older.map(([pattern, now]) => bare.replace(pattern, now))];
+  // What the module does not have at all keeps the wrapper off: messages then name what a reader looks for.
+  return candidates.find(has) ?? bare;
 }

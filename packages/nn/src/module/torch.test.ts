@@ -13,6 +13,7 @@ import { LSTM } from '../layers/recurrent.ts';
 import { type AnyModule, Module } from './module.ts';
 import { Sequential } from './sequential.ts';
 import { hostState, type StateArray } from './state.ts';
+import { torchNames } from './torch-names.ts';
 
 const file = new URL('./fixtures/torch.safetensors', import.meta.url);
 const { tensors } = decodeSafetensors(readFileSync(file));
@@ -71,7 +72,7 @@ describe('a checkpoint of PyTorch', () => {
       const state = new Map([...stateOf('cnn')].map(([name, value]) => [prefix + name, value]));
       using model = new Cnn();
       expect(() => model.loadStateDict(state)).toThrow(/the state lacks 'features.0.weight'.*the module has no '/);
-      expect(model.loadStateDict(state, { rename: 'torch' })).toEqual({ missing: [], unexpected: [] });
+      expect(model.loadStateDict(state, { rename: torchNames })).toEqual({ missing: [], unexpected: [] });
       model.eval();
       expect(await distance(model.forward(given('x.cnn')), 'y.cnn')).toBeLessThan(1e-6);
     }
@@ -80,7 +81,7 @@ describe('a checkpoint of PyTorch', () => {
   it('has older names of norms, and names of a network that is built otherwise', async () => {
     const ones = { dtype: 'float32', shape: [2], data: Float32Array.of(1, 2) } as const;
     using norm = new LayerNorm(2);
-    norm.loadStateDict({ gamma: ones, beta: ones }, { rename: 'torch' });
+    norm.loadStateDict({ gamma: ones, beta: ones }, { rename: torchNames });
     expect(await norm.bias!.array()).toEqual([1, 2]);
     using own: AnyModule = new Sequential(new LayerNorm(2));
     const rename = (name: string) => (name === 'extra' ? null : name.replace('norm_', '0.'));
@@ -88,7 +89,9 @@ describe('a checkpoint of PyTorch', () => {
     expect(() => own.loadStateDict({ a: ones, b: ones }, { rename: () => '0.bias' })).toThrow(
       "[loadStateDict] 'a' and 'b' both become '0.bias'; rename only one",
     );
-    expect(() => own.loadStateDict({}, { rename: 'tf' as never })).toThrow(/rename.*'torch' or a function of a name/);
+    expect(() => own.loadStateDict({}, { rename: 'tf' as never })).toThrow(
+      /rename.*a function of a name, such as torchNames/,
+    );
   });
 
   it('keeps a member of its own that is called as a wrapper is', () => {
@@ -99,7 +102,7 @@ describe('a checkpoint of PyTorch', () => {
       }
     }
     using holder = new Holder();
-    expect(holder.loadStateDict(holder.stateDict(), { rename: 'torch' })).toEqual({ missing: [], unexpected: [] });
+    expect(holder.loadStateDict(holder.stateDict(), { rename: torchNames })).toEqual({ missing: [], unexpected: [] });
   });
 
   it('passes counts of batches over only beside running statistics', () => {
