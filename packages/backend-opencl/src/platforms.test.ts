@@ -58,7 +58,10 @@ describe('packages of binaries', () => {
   it('in the repository are what the table says', () => {
     for (const name of Object.keys(platforms)) {
       const folder = here(`../backend-opencl-${name}`);
-      if (existsSync(folder)) expect(json(join(folder, 'package.json'))).toEqual(manifestOf(name, '0.0.0'));
+      if (!existsSync(folder)) continue;
+      // Where it is kept and how it is packed, tooling/manifests.mjs fills in and tests.
+      const { repository, homepage, bugs, keywords, scripts, ...own } = json(join(folder, 'package.json'));
+      expect(own).toEqual(manifestOf(name, '0.0.0'));
     }
     const { optionalDependencies } = json(here('package.json')) as { optionalDependencies: Record<string, string> };
     for (const name of Object.keys(optionalDependencies))
