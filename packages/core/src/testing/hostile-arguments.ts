@@ -30,7 +30,7 @@ function endless(): [cyclic: unknown[], deep: unknown[], branching: unknown[]] {
   let deep: unknown[] = [1];
   for (let i = 0; i < 20_000; i++) deep = [deep];
   let branching: unknown[] = [1];
-  for (let i = 0; i < 12; i++) branching = [branching, branching];
+  for (let i = 0; i < 60; i++) branching = [branching, branching];
   return [cyclic, deep, branching];
 }
 
@@ -45,6 +45,8 @@ export function hostileArguments(): readonly (readonly [text: string, value: unk
   const [cyclic, deep, branching] = endless();
   const knot: { axis?: unknown } = {};
   knot.axis = knot;
+  let bush: object = { axis: 1 };
+  for (let i = 0; i < 60; i++) bush = { axis: bush, dtype: bush };
   const closed = new Proxy({}, { get: refuse, has: refuse, ownKeys: refuse, getPrototypeOf: refuse });
   return [
     ['a symbol', Symbol('hostile')],
@@ -59,7 +61,8 @@ export function hostileArguments(): readonly (readonly [text: string, value: unk
     ['a list that holds itself', cyclic],
     ['an object that holds itself', knot],
     ['a list of 20,000 levels', deep],
-    ['a list of 4,096 paths', branching],
+    ['a list of 2^60 paths', branching],
+    ['an object of 2^60 paths', bush],
     ['a list of gaps', new Array(3)],
     ['the longest list', new Array(2 ** 32 - 1)],
     ['a length without elements', { length: 2 ** 53 }],
