@@ -10,7 +10,7 @@ import { detectFeatures, makeMemory, noMemory } from './features.ts';
 import { heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
 import { type CpuEngineOptions, maxThreads } from './options.ts';
 import { coreCount, environment, whyAlone } from './threads/host.ts';
-import { threadsWithin } from './threads/room.ts';
+import { threadsWithin } from '#room';
 
 // biome-ignore format: a list
 const everyDType = [

@@ -6,7 +6,7 @@ import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } fr
 import { Crew } from './crew.ts';
 import { SharedDispatch, spins } from './dispatch.ts';
 import { startThread, type Thread } from './host.ts';
-import { noteStarted, threadsWithin } from './room.ts';
+import { noteStarted, threadsWithin } from '#room';
 import { workerMain, type WorkerStart } from './worker.ts';
 
 export class WorkerPool {

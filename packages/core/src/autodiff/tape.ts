@@ -19,7 +19,7 @@ import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
-import { showAs } from '../shape/shown-as.ts';
+import { showAs } from '#shown-as';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';

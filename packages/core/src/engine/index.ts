@@ -12,7 +12,7 @@ export type {
   ReadyProgress,
   KernelSource,
 } from './engine.ts';
-export { showCaps, showEngine, showKernel } from './face.ts';
+export { showCaps, showEngine, showKernel } from '#face';
 export type { ProductLibrary } from './library.ts';
 export {
   CompileError,
@@ -38,7 +38,7 @@ export {
 export { checkAttached } from '../shape/attached.ts';
 export { ArgumentError } from '../shape/errors.ts';
 export { checkFields, checkNames, numberFrom, oneOf, type OptionRule, shown } from '../shape/options.ts';
-export { showAs } from '../shape/shown-as.ts';
+export { showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../templates/library.ts';
 export type { Lowering } from '../templates/contract.ts';

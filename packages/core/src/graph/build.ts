@@ -8,7 +8,7 @@ import type { DType } from '../shape/dtype.ts';
 import { mostElements } from '../shape/axes.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
-import { showAs } from '../shape/shown-as.ts';
+import { showAs } from '#shown-as';
 import type { Shape } from '../shape/view.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import {

@@ -63,8 +63,8 @@ export function startRecording(op: string, watchLeaves: boolean, owner: Recordin
     return (recordings[i] = { op, bit, nodes: [], watched: [], owner });
   }
   const open = new Map<string, number>();
-  for (const r of recordings) {
-    const line = r === null || r.owner === null ? `${r?.op}, running` : `${r.op}, made ${r.owner.origin()}`;
+  for (const { op: by, owner: made } of recordings as Recording[]) {
+    const line = `${by}, ${made === null ? 'running' : `made ${made.origin()}`}`;
     open.set(line, (open.get(line) ?? 0) + 1);
   }
   const list = Array.from(open, ([line, count]) => `\n  ${count === 1 ? '' : `${count} times `}${line}`);

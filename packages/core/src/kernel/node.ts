@@ -5,7 +5,7 @@
  * Nothing outside this folder needs to know this class: use `idOf`, `lowOf` and `highOf`.
  */
 import type { DType } from '../shape/dtype.ts';
-import { showAs } from '../shape/shown-as.ts';
+import { showAs } from '#shown-as';
 import type { KArg, KNode, KOp } from './ir.ts';
 
 /** A linear form `sum(coefs[i] * terms[i]) + offset` of int32 expressions, in wrapping arithmetic. Terms are sorted by node number. */

@@ -3,7 +3,7 @@
  * meets many shapes has thousands of programs.
  */
 import type { DType } from '../shape/dtype.ts';
-import { showAs } from '../shape/shown-as.ts';
+import { showAs } from '#shown-as';
 import type { KArg, KNode, KNodeOf, KOp, Program } from './ir.ts';
 import { uniqueNode } from './expr.ts';
 import { assumeBounds, highOf, lowOf } from './node.ts';
@@ -22,9 +22,15 @@ export interface PackedProgram {
   readonly hash: number;
 }
 
-/** What packed programs inherit: words are for unpackProgram alone. */
-const face = showAs(
-  {} as PackedProgram,
+class Packed {
+  constructor(fields: PackedProgram) {
+    Object.assign(this, fields);
+  }
+}
+
+// Words are for unpackProgram alone.
+showAs(
+  Packed.prototype as PackedProgram,
   ({ head, words }) => ({ name: head.name, grid: head.grid, group: head.group, words: words.length }),
   'PackedProgram',
 );
@@ -95,8 +101,8 @@ export function packProgram(program: Program): PackedProgram {
     write(n, isInBody);
   }
   for (const word of words) hash = mix(hash, word);
-  const packed: PackedProgram = { head, paramCount: params.length, words: Int32Array.from(words), args, hash };
-  return Object.assign(Object.create(face) as PackedProgram, packed);
+  const fields: PackedProgram = { head, paramCount: params.length, words: Int32Array.from(words), args, hash };
+  return new Packed(fields) as PackedProgram;
 }
 
 /**

@@ -6,7 +6,7 @@
 import { ArgumentError, OperationError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { say, isList } from '../shape/shown.ts';
-import { showAs } from '../shape/shown-as.ts';
+import { showAs } from '#shown-as';
 
 /** What can be given where an element is meant: the element, or something that `from` makes one of. */
 export type NumberLike<T> = T | number | bigint | string | boolean;

@@ -5,7 +5,7 @@ import { readAxis } from '../ops/axis-argument.ts';
 import { normalizeAxes, normalizeAxis, resolveShape } from '../shape/axes.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { sliceView } from '../shape/movement.ts';
-import { showAs } from '../shape/shown-as.ts';
+import { showAs } from '#shown-as';
 import { resolveSlices, type SliceSpec } from '../shape/slices.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { elements, type Grid, joined, nested, permuted, reshaped, stretch } from './grid.ts';

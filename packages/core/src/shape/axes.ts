@@ -1,8 +1,7 @@
 /** Axis arguments: negative axes, lists of axes, and the shapes they leave. */
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
 import { type Shape, sizeOf } from './view.ts';
-import { isPlain } from './options.ts';
-import { isList, shown, say } from './shown.ts';
+import { isList, isPlain, shown, say } from './shown.ts';
 
 /** Most axes a user's shape has, and most levels nested data has. */
 export const mostAxes = 64;

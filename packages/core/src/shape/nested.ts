@@ -5,8 +5,7 @@
 import { checkAttached } from './attached.ts';
 import { checkShape, mostAxes, mostParts } from './axes.ts';
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
-import { isPlain } from './options.ts';
-import { isList, shown, say } from './shown.ts';
+import { isList, isPlain, shown, say } from './shown.ts';
 import type { Shape } from './view.ts';
 
 type Row = ArrayLike<unknown>;
@@ -45,30 +44,24 @@ export function eachNested(
       say`nested arrays are ragged: ${found} at depth ${depth} where shape ${showShape(shape)} has ${depth < shape.length ? say`length ${shape[depth]}` : 'a number'}; make all rows equal`,
     );
   };
-  check(data, 0);
-  if (shape.length === 0) {
-    visit(data);
-    return;
-  }
-  const rows = [data as Row];
-  const at = [0];
-  while (rows.length > 0) {
-    const depth = rows.length;
-    const list = rows[depth - 1] as Row;
-    const next = at[depth - 1] as number;
-    if (depth === shape.length) {
-      for (let i = 0; i < list.length; i++) {
-        check(list[i], depth);
-        visit(list[i]);
+  // Rows last in, first out; elements of the innermost ones are visited without being listed.
+  const items = [data];
+  const depths = [0];
+  while (items.length > 0) {
+    const item = items.pop();
+    const depth = depths.pop() as number;
+    check(item, depth);
+    if (depth === shape.length) visit(item);
+    else if (depth + 1 === shape.length)
+      for (let i = 0; i < (item as Row).length; i++) {
+        check((item as Row)[i], depth + 1);
+        visit((item as Row)[i]);
       }
-    } else if (next < list.length) {
-      at[depth - 1] = next + 1;
-      check(list[next], depth);
-      rows.push(list[next] as Row);
-      at[depth] = 0;
-      continue;
-    }
-    rows.pop();
+    else
+      for (let i = (item as Row).length; i-- > 0; ) {
+        items.push((item as Row)[i]);
+        depths.push(depth + 1);
+      }
   }
 }
 
@@ -130,13 +123,6 @@ export function mapNested<C>(
   }
 }
 
-/** The entries of a list, Map or plain object; null for anything else. A long list may be all gaps, which its values leave out. */
-function insideOf(item: object): Iterable<unknown> | null {
-  if (isList(item)) return item.length < 1024 ? item : Object.values(item);
-  if (item instanceof Map) return item.values();
-  return isPlain(item) ? Object.values(item) : null;
-}
-
 /** Calls `visit` once for every value in nested lists, Maps and plain objects that is none of these. They may hold themselves. */
 export function eachInside(value: unknown, visit: (value: unknown) => void): void {
   const pending = [value];
@@ -144,14 +130,18 @@ export function eachInside(value: unknown, visit: (value: unknown) => void): voi
   for (let i = 0; i < pending.length; i++) {
     const item = pending[i];
     if (typeof item !== 'object' || item === null) continue;
-    const inside = insideOf(item);
-    if (inside === null) visit(item);
-    else {
-      // One list of tensors needs no set.
-      if (i > 0) seen ??= new Set([value]);
-      if (seen?.has(item) && i > 0) continue;
-      seen?.add(item);
-      for (const each of inside) if (typeof each === 'object') pending.push(each);
+    const isMap = item instanceof Map;
+    if (!isMap && !isList(item) && !isPlain(item)) {
+      visit(item);
+      continue;
     }
+    // One list of tensors needs no set.
+    if (i > 0) {
+      seen ??= new Set([value]);
+      if (seen.has(item)) continue;
+      seen.add(item);
+    }
+    // A long list may be all gaps, which its values leave out.
+    for (const each of isMap ? item.values() : Object.values(item)) if (typeof each === 'object') pending.push(each);
   }
 }

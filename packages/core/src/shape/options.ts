@@ -1,7 +1,7 @@
 /** Options checked against a table: names that nobody reads and values that do not fit are refused, with what would fit. */
 import { dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
-import { isList, shown, say } from './shown.ts';
+import { isPlain, shown, say } from './shown.ts';
 
 export { shown };
 
@@ -33,20 +33,6 @@ export const numberFrom = (least: number, most: number = Number.POSITIVE_INFINIT
   (value) => typeof value === 'number' && value >= least && value <= most && (!whole || Number.isInteger(value)),
   `a ${whole ? 'whole ' : ''}number from ${least}${most < Number.POSITIVE_INFINITY ? ` to ${most}` : ''}`,
 ];
-
-/**
- * True for plain objects, of this or another frame or context: what options, and trees of tensors, are. A Map, a Date, a list or an
- * instance of a class holds no options, though it is an object.
- */
-export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null || isList(value)) return false;
-  try {
-    const prototype: unknown = Object.getPrototypeOf(value);
-    return prototype === null || Object.getPrototypeOf(prototype) === null;
-  } catch {
-    return false;
-  }
-}
 
 /** Error class that names an operation. */
 type Failure = new (op: string, message: string) => Error;

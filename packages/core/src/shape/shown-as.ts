@@ -1,6 +1,8 @@
 /**
  * What objects of the library look like to people: in JSON, and in Node's console. Consoles of browsers show members, whatever is said here.
  *
+ * It is `#shown-as` in Node and in pages while they are developed (not-shown.ts is it in others), as engine/face.ts is `#face`.
+ *
  * Without it, graphs of nodes would be written out as trees, and sets as `{}`.
  */
 

@@ -12,8 +12,7 @@ const longest = 10n ** 40n;
 function kindOf(value: object): string {
   if (isList(value)) return 'a list';
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype === null || Object.getPrototypeOf(prototype) === null) return 'an object';
-  const maker: unknown = Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
+  const maker: unknown = isPlain(value) ? null : Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value;
   const name: unknown = typeof maker === 'function' ? Object.getOwnPropertyDescriptor(maker, 'name')?.value : '';
   if (typeof name !== 'string' || name === '') return 'an object';
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name.slice(0, mostText)}`;
@@ -32,9 +31,8 @@ export function shown(value: unknown): string {
     case 'string':
       return value.length > mostText ? `'${value.slice(0, mostText)}...'` : `'${value}'`;
     case 'function':
-      return 'a function';
     case 'symbol':
-      return 'a symbol';
+      return `a ${typeof value}`;
     case 'bigint':
       return value < longest && value > -longest ? String(value) : 'a bigint of more than 40 digits';
     case 'object':
@@ -52,6 +50,20 @@ export function shown(value: unknown): string {
 export function isList(value: unknown): value is readonly unknown[] {
   try {
     return Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * True for plain objects, of this or another frame or context: what options, and trees of tensors, are. A Map, a Date, a list or an
+ * instance of a class holds no options, though it is an object.
+ */
+export function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || isList(value)) return false;
+  try {
+    const prototype: unknown = Object.getPrototypeOf(value);
+    return prototype === null || Object.getPrototypeOf(prototype) === null;
   } catch {
     return false;
   }

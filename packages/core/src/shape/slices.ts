@@ -1,8 +1,7 @@
 /** Slice arguments: ranges with Python's meaning and positions, as start, length and step of every axis. */
 import { checkList } from './axes.ts';
-import { isPlain } from './options.ts';
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
-import { isList, say, shownList } from './shown.ts';
+import { isList, isPlain, say, shownList } from './shown.ts';
 import type { Shape } from './view.ts';
 
 /** Part of one axis, with Python's meaning: negative positions count from the end, `stop` is not included, out of range is cut. */

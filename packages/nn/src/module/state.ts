@@ -51,18 +51,6 @@ export interface StateOwner {
 /** How a state's names become those of the owner, which `has` knows: `null` leaves a value out. Default: as they are. */
 export type Rename = (name: string, has: (name: string) => boolean) => string | null;
 
-/** What does not fit of one value: its shape and its dtype, in words. */
-function misfits(name: string, target: Tensor, value: Tensor | StateArray, owner: string): string[] {
-  const said: string[] = [];
-  if (!sameShape(target.shape, value.shape)) {
-    const shapes = `(${target.shape.join(', ')}) in the ${owner} and (${value.shape.join(', ')}) in the state`;
-    said.push(`'${name}' has shape ${shapes}`);
-  }
-  if (target.dtype !== value.dtype)
-    said.push(`'${name}' is ${target.dtype} in the ${owner} and ${value.dtype} in the state`);
-  return said;
-}
-
 /**
  * How many batches a batch norm of PyTorch has seen: with a momentum, which ours always has, nothing depends on it. Only beside the running
  * statistics of a batch norm, so that nothing else of that name is passed over.
@@ -110,16 +98,22 @@ export function assignState(
   const unexpected = [...values.keys()].filter((name) => !Object.hasOwn(targets, name));
   const fitting = Object.keys(targets).filter((name) => values.has(name));
   const names = strict ? [...missing, ...unexpected] : [];
-  const wrong = new Map<string, string[]>();
+  const wrong: string[] = [];
+  const said: string[] = [];
   for (const name of fitting) {
     const value = values.get(name)!;
     const whole = typeof value === 'object' && value !== null && Array.isArray(value.shape) && 'data' in value;
     checkFits(op, `'${name}'`, value, whole, 'a tensor, or an array with dtype, shape and data');
-    const said = misfits(name, targets[name]!, value, owner);
-    if (said.length > 0) wrong.set(name, said);
+    const target = targets[name]!;
+    const differ = (what: string, own: string, other: string): void => {
+      said.push(`'${name}' ${what}${own} in the ${owner} and ${other} in the state`);
+      if (wrong.at(-1) !== name) wrong.push(name);
+    };
+    if (!sameShape(target.shape, value.shape))
+      differ('has shape ', `(${target.shape.join(', ')})`, `(${value.shape.join(', ')})`);
+    if (target.dtype !== value.dtype) differ('is ', target.dtype, value.dtype);
   }
-  if (names.length + wrong.size > 0) {
-    const said = [...wrong.values()].flat();
+  if (names.length + wrong.length > 0) {
     const shapes = said.some((text) => text.includes(' has shape '));
     const parts = [
       ...(strict && missing.length > 0 ? [`the state lacks ${list(missing)}`] : []),
@@ -129,7 +123,7 @@ export function assignState(
     ];
     const advice =
       names.length > 0 && said.length === 0 ? remedy : shapes ? `the state is of another ${owner}` : 'convert it first';
-    throw new NnError(op, `${parts.join('; ')}; ${advice}`, [...names, ...wrong.keys()]);
+    throw new NnError(op, `${parts.join('; ')}; ${advice}`, [...names, ...wrong]);
   }
   for (const name of fitting) {
     const value = values.get(name)!;

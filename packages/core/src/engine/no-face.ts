@@ -1,0 +1,17 @@
+/** What `#face` is in bundles for browsers: nothing. */
+import type { CompiledKernel, EngineCaps, IEngine } from './engine.ts';
+
+/*@__NO_SIDE_EFFECTS__*/
+export function showEngine<T extends IEngine>(target: T, _name?: string): T {
+  return target;
+}
+
+/*@__NO_SIDE_EFFECTS__*/
+export function showCaps(caps: EngineCaps): EngineCaps {
+  return caps;
+}
+
+/*@__NO_SIDE_EFFECTS__*/
+export function showKernel<T extends CompiledKernel>(target: T, _name?: string): T {
+  return target;
+}

@@ -1,0 +1,10 @@
+/** What `#shown-as` is in bundles for browsers: nothing, so that bundlers leave out what would be shown. */
+
+/*@__NO_SIDE_EFFECTS__*/
+export function showAs<T extends object>(
+  target: T,
+  _face: (self: T) => unknown,
+  _seen?: string | ((self: T) => string),
+): T {
+  return target;
+}
