@@ -4,7 +4,7 @@
  * Right calls are those of the functions' own examples. What a function of the user's throws is the user's.
  */
 import { beforeAll, expect, it, vi } from 'vitest';
-import { callable, rightCalls } from './fixtures/right-calls.ts';
+import { callable, noting, rightCalls } from './fixtures/right-calls.ts';
 import * as pg from './index.ts';
 import { createReferenceEngine } from './testing/index.ts';
 import { HostileError, hostileArguments, strangeOptions } from './testing/hostile-arguments.ts';
@@ -26,18 +26,7 @@ beforeAll(async () => {
 
 /** Errors thrown by functions of the user's, which are the user's. */
 const users = new Set<unknown>();
-
-const guarded = (value: unknown): unknown =>
-  typeof value !== 'function' || value.prototype !== undefined
-    ? value
-    : (...args: unknown[]) => {
-        try {
-          return value(...args);
-        } catch (error) {
-          users.add(error);
-          throw error;
-        }
-      };
+const guarded = (value: unknown): unknown => noting(value, users);
 
 /** What is wrong with the way in which a call was refused; null if nothing is. */
 function complaint(name: string, error: unknown, text: string = ''): string | null {

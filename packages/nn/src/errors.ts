@@ -55,9 +55,14 @@ export function checkFits(op: string, name: string, value: unknown, fits: boolea
   if (!fits) throw misfit(op, name, value, wanted);
 }
 
-/** Throws unless a value is a list. */
+/** Most entries of a list of arguments, and most layers and other parts that a call makes. */
+const mostParts = 2 ** 20;
+
+/** Throws unless a value is a list that somebody could have filled. */
 export function checkList(op: string, name: string, value: unknown): void {
   checkFits(op, name, value, Array.isArray(value), 'a list');
+  const { length } = value as readonly unknown[];
+  if (length > mostParts) throw new NnError(op, `${name} has ${length} entries; the limit is ${mostParts}`, [name]);
 }
 
 /** Throws unless a value is a tensor. */
@@ -74,20 +79,21 @@ export function checkFunction(op: string, name: string, value: unknown): void {
 export function checkNumber(op: string, name: string, value: number, least: number = Number.NEGATIVE_INFINITY): void {
   if (!Number.isFinite(value) || value < least) {
     const bound = least === Number.NEGATIVE_INFINITY ? 'a finite number' : `a finite number of at least ${least}`;
-    throw new NnError(op, `${name} is ${value}; it must be ${bound}`, [name]);
+    throw new NnError(op, `${name} is ${shown(value)}; it must be ${bound}`, [name]);
   }
 }
 
-/** Throws unless `value` is an integer of at least `least`. */
-export function checkInteger(op: string, name: string, value: number, least: number): void {
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new NnError(op, `${name} is ${value}; it must be an integer of at least ${least}`, [name]);
+/** Throws unless `value` is an integer of at least `least`, and at most `most`. */
+export function checkInteger(op: string, name: string, value: number, least: number, most?: number): void {
+  if (!Number.isSafeInteger(value) || value < least || (most !== undefined && value > most)) {
+    const range = most === undefined ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw new NnError(op, `${name} is ${shown(value)}; it must be an integer ${range}`, [name]);
   }
 }
 
 /** Throws unless `value` is a probability that leaves something: 0 <= value < 1. */
 export function checkFraction(op: string, name: string, value: number): void {
-  if (!(value >= 0 && value < 1)) {
-    throw new NnError(op, `${name} is ${value}; it must be at least 0 and below 1`, [name]);
+  if (!(typeof value === 'number' && value >= 0 && value < 1)) {
+    throw new NnError(op, `${name} is ${shown(value)}; it must be at least 0 and below 1`, [name]);
   }
 }

@@ -1,6 +1,6 @@
 /** Layers, optimizers and training with one argument of a wrong kind: they work, or refuse it with an error of this library. */
 import { isTensor, keep, ones, OperationError, PolygradError, setEngine, type Tensor, zeros } from '@polygrad/core';
-import { createReferenceEngine, wrongCalls } from '@polygrad/core/testing';
+import { createReferenceEngine, HostileError, hostileArguments, wrongCalls } from '@polygrad/core/testing';
 import { beforeAll, expect, it } from 'vitest';
 import * as nn from './index.ts';
 
@@ -144,6 +144,42 @@ it.each(Object.entries(calls))('%s', async (_, prepared) => {
     }
   }
   expect([...complaints]).toEqual([]);
+});
+
+/** What an object of the user's throws when its properties are read, or a class or a metric that is called, is the user's. */
+const isTheirs = (error: unknown, text: string): boolean =>
+  error instanceof HostileError
+    ? text.includes('a proxy') || text === '#2.metrics: an object without a text'
+    : /revoked|Class constructor/.test(String((error as Error | null)?.message));
+
+it.each(Object.entries(calls))('%s with hostile arguments', async (_, prepared) => {
+  const [call, args] = await prepared();
+  for (const value of args) if (isTensor(value)) keep(value);
+  const complaints = new Set<string>();
+  for await (const [text, changed] of wrongCalls(call, args, null, hostileArguments())) {
+    try {
+      await call(...(changed as never[]));
+    } catch (error) {
+      if (isTheirs(error, text) || (isOurs(error) && (error as Error).message.length < 2000)) continue;
+      complaints.add(`${text}: ${String((error as Error).message).slice(0, 300)}`);
+    }
+  }
+  expect([...complaints]).toEqual([]);
+});
+
+it('modules that hold lists without an end are walked, or refused', () => {
+  const lists = (...held: unknown[]): nn.Module => Object.assign(model(), { held });
+  const cyclic: unknown[] = [];
+  cyclic.push(cyclic, cyclic);
+  let branching: unknown[] = [1];
+  for (let i = 0; i < 60; i++) branching = [branching, branching];
+  expect(lists(cyclic, new Array(2 ** 32 - 1), new Map([[{ toString: null }, 1]])).parameters().length).toBe(2);
+  expect(() => lists(branching).parameters()).toThrow(
+    '[Module] too many parts in a module: more than 1048576 lists, objects and values',
+  );
+  expect(() => new nn.LSTM(1, 1, { layers: 2 ** 31 })).toThrow(
+    '[LSTM] layers is 2147483648; it must be an integer from 1 to 1024',
+  );
 });
 
 it('names of other libraries for modes are refused, not taken for the other mode', () => {

@@ -52,6 +52,9 @@ function projected(x: Tensor, weight: Tensor, bias: Tensor | null): Tensor {
   return bias === null ? product : product.add(bias);
 }
 
+/** Most layers: each is made, and recorded for every step. */
+const mostLayers = 1024;
+
 /** What LSTM and GRU have in common. */
 abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State], Result> {
   readonly inputs: number;
@@ -69,7 +72,7 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
     const { layers = 1, bidirectional = false, bias = true, dropout: share = 0, dtype = 'float32' } = options;
     checkInteger(name, 'inputs', inputs, 1);
     checkInteger(name, 'hidden', hidden, 1);
-    checkInteger(name, 'layers', layers, 1);
+    checkInteger(name, 'layers', layers, 1, mostLayers);
     checkFraction(name, 'dropout', share);
     this.inputs = inputs;
     this.hidden = hidden;
@@ -117,10 +120,11 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
     const one = [shape[0] as number, this.hidden];
     const whole = [this.#cells.length, ...one];
     for (const given of state ?? []) {
-      if (given?.shape?.join() === whole.join()) continue;
+      checkTensor(this.#name, 'state', given);
+      if (given.shape.join() === whole.join()) continue;
       throw new NnError(
         this.#name,
-        `a state has shape [${given?.shape?.join(', ')}]; it must be [${whole.join(', ')}]: layers times directions, N, hidden`,
+        `a state has shape [${given.shape.join(', ')}]; it must be [${whole.join(', ')}]: layers times directions, N, hidden`,
         ['state'],
       );
     }

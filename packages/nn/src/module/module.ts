@@ -8,7 +8,8 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { isTensor, type Tensor } from '@polygrad/core/functions';
-import { checkFits, checkOptions } from '../errors.ts';
+import { shown } from '@polygrad/core/engine';
+import { checkFits, checkOptions, NnError } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type Rename, type StateDict, type StateOwner, type StateValues } from './state.ts';
 
@@ -42,11 +43,17 @@ function isPlain(value: object): boolean {
   return prototype === Object.prototype || prototype === null;
 }
 
+/** A key of a Map as part of a name. */
+const textOf = (key: unknown): string => (typeof key === 'string' ? key : shown(key));
+
+/** Most places in a module: what is in two places counts twice, so lists in each other have more than a program lives to see. */
+const mostPlaces = 2 ** 20;
+
 /** What can hold members: the entries of a module, array, Map or plain object; undefined for anything else. */
 function entriesOf(value: object): Iterable<readonly [string, unknown]> | undefined {
-  if (isModule(value) || isPlain(value)) return Object.entries(value);
-  if (Array.isArray(value)) return value.map((item, index) => [String(index), item] as const);
-  if (value instanceof Map) return [...value].map(([key, item]) => [String(key), item] as const);
+  // Of a list its gaps are left out: it may be nothing else.
+  if (Array.isArray(value) || isModule(value) || isPlain(value)) return Object.entries(value);
+  if (value instanceof Map) return [...value].map(([key, item]) => [textOf(key), item] as const);
   return undefined;
 }
 
@@ -71,7 +78,7 @@ function walk(
   onModule: (name: string, module: AnyModule) => void,
 ): void {
   const pending: Place[] = [{ name: '', value: root, parent: undefined }];
-  while (pending.length > 0) {
+  for (let count = pending.length; pending.length > 0; ) {
     const place = pending.pop()!;
     const { name, value } = place;
     if (typeof value !== 'object' || value === null) continue;
@@ -85,7 +92,12 @@ function walk(
     const children = [...entries].map(
       ([key, item]): Place => ({ name: name === '' ? key : `${name}.${key}`, value: item, parent: place }),
     );
-    pending.push(...children.reverse());
+    count += children.length;
+    if (count > mostPlaces) {
+      const most = `more than ${mostPlaces} lists, objects and values`;
+      throw new NnError('Module', `too many parts in a module: ${most}; is a list in itself by many ways?`);
+    }
+    for (const child of children.reverse()) pending.push(child);
   }
 }
 

@@ -94,6 +94,7 @@ export abstract class Optimizer<Names extends string = string> {
     const isList =
       typeof parameters?.[Symbol.iterator] === 'function' && typeof parameters !== 'string' && !isTensor(parameters);
     checkFits(name, 'parameters', parameters, isList, 'a list of tensors: pass model.parameters()');
+    if (Array.isArray(parameters)) checkList(name, 'parameters', parameters);
     this.parameters = [...parameters];
     if (this.parameters.length === 0)
       throw new NnError(name, 'there are no parameters to optimise; pass model.parameters()');
