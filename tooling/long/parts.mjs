@@ -22,6 +22,8 @@ const randomFiles = ['shape/shape', 'kernel/simplify', 'kernel/axes.fuzz', 'kern
 const unit = [
   vitest('random unit tests', 2, randomFiles),
   vitest('accuracy over float32', 2, [`${core}/kernel/decompose.long.test.ts`]),
+  vitest('changed calls', 4, [`${core}/changed-calls.long.test.ts`]),
+  vitest('huge numbers', 4, [`${core}/ops/huge-numbers.long.test.ts`]),
   vitest('random programs', 2, ['packages/conformance/src/fuzz/fuzz.long.test.ts']),
   vitest('printed WGSL', 4, ['packages/backend-webgpu/src/emitted.long.test.ts']),
   vitest('printed OpenCL C', 6, [`${opencl}/emitted.long.test.ts`]),
