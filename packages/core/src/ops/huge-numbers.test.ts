@@ -64,6 +64,14 @@ describe('huge numbers', () => {
     expect(pg.adaptiveAvgPool1d(pg.ones([1, 1, 3]), 2 ** 30).shape).toEqual([1, 1, 2 ** 30]);
   });
 
+  it('places of nearest elements are not listed', () => {
+    for (const mode of ['nearest', 'nearestExact'] as const)
+      expect(pg.interpolate(pg.ones([1, 1, 1]), { scaleFactor: 1e9, mode }).shape).toEqual([1, 1, 1e9]);
+    expect(() => pg.interpolate(pg.ones([1, 1, 1]), { scaleFactor: 2 ** 31 })).toThrow(
+      '[interpolate] too many elements',
+    );
+  });
+
   it('bernoulli refuses what is no probability', () => {
     for (const p of [2, -0.1, Number.NaN, '1', null])
       expect(() => pg.bernoulli(p as never, [2])).toThrow(/^\[bernoulli\] (bad probability|not a tensor)/);

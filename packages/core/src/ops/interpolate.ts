@@ -10,7 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { gatherPrimitive } from '../primitives/gather.ts';
 import type { DType } from '../shape/dtype.ts';
-import { checkList, checkOptions, checkShape } from '../shape/axes.ts';
+import { checkList, checkOptions, checkShape, mostOnHost } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -133,21 +133,29 @@ function readScales(op: string, spatial: readonly number[], options: Interpolate
   });
 }
 
+/** Whether a test holds for each of 0 .. count-1; false where there are too many to try. */
+function each(count: number, holds: (i: number) => boolean): boolean {
+  if (count > mostOnHost) return false;
+  for (let i = 0; i < count; i++) if (!holds(i)) return false;
+  return true;
+}
+
 function nearestAlong(x: Node, axis: number, { n, m, scale }: AxisScale, mode: InterpolateMode): Node {
   // In float32, as PyTorch has it for all dtypes.
   const step = Math.fround(scale);
   const shift = mode === 'nearestExact' ? 0.5 : 0;
-  const places = Array.from({ length: m }, (_, i) => Math.min(n - 1, Math.floor(Math.fround((i + shift) * step))));
+  const place = (i: number): number => Math.min(n - 1, Math.floor(Math.fround((i + shift) * step)));
   const replaced = (size: readonly number[]): number[] => [
     ...x.shape.slice(0, axis),
     ...size,
     ...x.shape.slice(axis + 1),
   ];
   const times = m / n;
-  if (Number.isInteger(times) && places.every((place, i) => place === Math.floor(i / times)))
+  // Places never go back: those between the first and the last of a repeated element are its own too.
+  if (Number.isInteger(times) && each(n, (k) => place(k * times) === k && place((k + 1) * times - 1) === k))
     return p.reshape(p.expand(p.insertAxes(x, [axis + 1]), replaced([n, times])), replaced([m]));
-  const [first, stride] = [places[0] as number, m > 1 ? (places[1] as number) - (places[0] as number) : 1];
-  if (stride > 0 && places.every((place, i) => place === first + i * stride)) {
+  const [first, stride] = [place(0), m > 1 ? place(1) - place(0) : 1];
+  if (stride > 0 && each(m, (i) => place(i) === first + i * stride)) {
     const only = (value: number, other: number): number[] => x.shape.map((_, i) => (i === axis ? value : other));
     return p.slice(x, only(first, 0), replaced([m]), only(stride, 1));
   }
