@@ -72,7 +72,9 @@ describe.each(Object.keys(budget))('page %s', (page) => {
       [...allModules].filter((path) => /\/testing\/|\.test\.|core\/src\/index\.ts|tensor\/methods/.test(path)),
     ).toEqual([]);
     // Nor what only Node asks for, or shows in its console.
-    expect([...allModules].filter((path) => /threads\/room\.ts|shown-as\.ts|engine\/face\.ts/.test(path))).toEqual([]);
+    expect(
+      [...allModules].filter((path) => /threads\/room\.ts|shown-as\.ts|engine\/inspection\.ts/.test(path)),
+    ).toEqual([]);
     // Nor anything from elsewhere, such as what runs WebGPU in Node.
     expect([...allModules].filter((path) => !/^(packages|tooling)\//.test(path) && !path.includes('\0'))).toEqual([]);
   });

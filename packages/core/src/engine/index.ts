@@ -12,7 +12,7 @@ export type {
   ReadyProgress,
   KernelSource,
 } from './engine.ts';
-export { showCaps, showEngine, showKernel } from '#face';
+export { showCaps, showEngine, showKernel } from '#inspection';
 export type { ProductLibrary } from './library.ts';
 export {
   CompileError,

@@ -3,7 +3,7 @@
 /*@__NO_SIDE_EFFECTS__*/
 export function showAs<T extends object>(
   target: T,
-  _face: (self: T) => unknown,
+  _outline: (self: T) => unknown,
   _seen?: string | ((self: T) => string),
 ): T {
   return target;

@@ -1,7 +1,7 @@
 /**
  * What objects of the library look like to people: in JSON, and in Node's console. Consoles of browsers show members, whatever is said here.
  *
- * It is `#shown-as` in Node and in pages while they are developed (not-shown.ts is it in others), as engine/face.ts is `#face`.
+ * It is `#shown-as` in Node and in pages while they are developed (not-shown.ts is it in others), as engine/inspection.ts is `#inspection`.
  *
  * Without it, graphs of nodes would be written out as trees, and sets as `{}`.
  */
@@ -12,7 +12,7 @@ const inspectedBy: unique symbol = Symbol.for('nodejs.util.inspect.custom');
 type Inspect = (value: unknown, options: object) => string;
 
 /**
- * Gives an object, or a class by its prototype, a face: a text, or an object of what is worth reading. `JSON.stringify` writes that, and
+ * Gives an object, or a class by its prototype, an outline: a text, or an object of what is worth reading. `JSON.stringify` writes that, and
  * Node's console shows it behind the name of the class.
  *
  * @param seen the name, if it is not that of the class; or what Node's console shows instead
@@ -23,17 +23,17 @@ type Inspect = (value: unknown, options: object) => string;
  */
 export function showAs<T extends object>(
   target: T,
-  face: (self: T) => unknown,
+  outline: (self: T) => unknown,
   seen?: string | ((self: T) => string),
 ): T {
   const define = (key: PropertyKey, value: unknown): unknown =>
     Object.defineProperty(target, key, { value, configurable: true, writable: true });
   define('toJSON', function (this: T) {
-    return face(this);
+    return outline(this);
   });
   define(inspectedBy, function (this: T, _depth: number, options: object, inspect: Inspect) {
     if (typeof seen === 'function') return seen(this);
-    const shown = face(this);
+    const shown = outline(this);
     return typeof shown === 'string' ? shown : `${seen ?? this.constructor.name} ${inspect(shown, options)}`;
   });
   return target;

@@ -1,7 +1,7 @@
 /** An engine that loses its device, or finds no memory, at a given call: for tests of recovery. */
 import type { EngineLostInfo, IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
-import { showEngine } from '../engine/face.ts';
+import { showEngine } from '../engine/inspection.ts';
 
 /** Members whose calls are counted. */
 export type FaultyMember = 'alloc' | 'upload' | 'compile' | 'submit' | 'download';

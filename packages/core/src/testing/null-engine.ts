@@ -4,7 +4,7 @@
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
 import { UnsupportedError } from '../engine/errors.ts';
-import { showCaps, showEngine, showKernel } from '../engine/face.ts';
+import { showCaps, showEngine, showKernel } from '../engine/inspection.ts';
 import type { KOp, Program } from '../kernel/ir.ts';
 import type { DType } from '../shape/dtype.ts';
 import { anyLowering } from '../templates/lowering.ts';

@@ -5,7 +5,7 @@
 import { checkAttached } from '../shape/attached.ts';
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
 import { CompileError } from '../engine/errors.ts';
-import { showCaps, showEngine, showKernel } from '../engine/face.ts';
+import { showCaps, showEngine, showKernel } from '../engine/inspection.ts';
 import { interpret } from '../kernel/interpret.ts';
 import { compileProgram } from '../kernel/interpret-compile.ts';
 import type { KOp, Program } from '../kernel/ir.ts';

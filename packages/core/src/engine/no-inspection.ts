@@ -1,4 +1,4 @@
-/** What `#face` is in bundles for browsers: nothing. */
+/** What `#inspection` is in bundles for browsers: nothing. */
 import type { CompiledKernel, EngineCaps, IEngine } from './engine.ts';
 
 /*@__NO_SIDE_EFFECTS__*/
