@@ -59,6 +59,18 @@ const values: readonly Value[] = [
   { name: 'log at and below zero', run: () => pg.log(f32(0, -1, inf)), expected: [-inf, nan, inf] },
   { name: 'sqrt at and below zero', run: () => pg.sqrt(f32(0, -1, inf)), expected: [0, nan, inf] },
   { name: 'division by zero', run: () => pg.div(f32(1, -1, 0), f32(0, 0, 0)), expected: [inf, -inf, nan] },
+  ...[pg.floorDivide, pg.remainder, pg.fmod].flatMap((op) => [
+    {
+      name: `${op.name} of integers by the number 0`,
+      run: () => op(of('int32', 7, -7, 0), 0),
+      expected: [0, 0, 0],
+    },
+    {
+      name: `${op.name} of integers by zeros`,
+      run: () => op(of('int32', 7, -7, 9), of('int32', 0, 0, 4)),
+      expected: [0, 0, op === pg.floorDivide ? 2 : 1],
+    },
+  ]),
   {
     name: 'pow at its corners',
     run: () => pg.pow(f32(0, 1, 1, -2, -2, inf), f32(0, inf, nan, 3, 0.5, -1)),

@@ -45,6 +45,12 @@ function staged(
   };
 }
 
+/** A sum inside the sum: both could be taken while the stage is filled, not with the same loop. */
+function timesSumBefore(e: Exprs, read: (at: KNode) => KNode, r: KNode): KNode {
+  const before = e.range(64, 'reduce');
+  return e.mul(read(r), e.reduce('sum', e.where(e.lt(before, r), read(before), e.f32(0)), [before]));
+}
+
 describe('reductions over a stage', () => {
   // One loop is over the rows. Each pass has one over four vectors, others over what is left if that is more than one step.
   test.each([
@@ -70,6 +76,12 @@ describe('reductions over a stage', () => {
     [string, (e: Exprs, read: (at: KNode) => KNode, r: KNode) => KNode, (y: number[], k: number) => number, number]
   >([
     ['its squares', (e, read, r) => e.mul(read(r), read(r)), (y, k) => y[k]! * y[k]!, 2],
+    [
+      'its products with the sums before them',
+      timesSumBefore,
+      (y, k) => y[k]! * y.slice(0, k).reduce((a, b) => a + b, 0),
+      4,
+    ],
     ['it backwards', (e, read, r) => e.mul(read(r), read(e.sub(e.i32(63), r))), (y, k) => y[k]! * y[63 - k]!, 3],
   ])('a sum of %s', (_, term, want, expectedLoops) => {
     const [rows, columns] = [3, 64];

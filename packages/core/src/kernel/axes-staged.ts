@@ -44,10 +44,20 @@ function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | nu
   const [own, ...more] = ownRanges(stage);
   if (own === undefined || more.length > 0 || own.arg.extent !== r.arg.extent) return null;
   if (own.src.length > 0 || r.src.length > 0) return null;
+  if (captures(value, r, own, free)) return null;
   const rewriter = new Rewriter(e, new Map<Range, Replacement>([[r, { value: own, ranges: [own] }]]), free);
   rewriter.set(read, stage.src[0] as KNode);
   const staged = rewriter.node(value);
   // Whoever reads another place of the stage waits until it is full.
   if (nodesOf([staged]).has(stage)) return null;
   return e.reduce(n.arg.op, staged, [own]);
+}
+
+/** True if `own` in the place of `r` would be another loop's: an outer one's, or one inside that has its name. */
+function captures(value: KNode, r: Range, own: Range, free: FreeRanges): boolean {
+  if (own === r) return false;
+  if (free.has(value, own)) return true;
+  return [...nodesOf([value])].some(
+    (n) => (n.op === 'REDUCE' || n.op === 'STAGE') && ownRanges(n).includes(own) && free.has(n, r),
+  );
 }

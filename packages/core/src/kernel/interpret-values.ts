@@ -146,11 +146,11 @@ const wide: Readonly<Partial<Record<Arithmetic, (a: bigint, b: bigint) => bigint
 };
 // biome-ignore-end lint/complexity/useMathMinMax: bigint
 
-/** Integer division truncates and throws for zero. */
+/** Integer division truncates; by zero it gives 0. */
 function division(op: 'IDIV' | 'IREM', dtype: DType): Binary {
   const round = rounding(dtype);
   return (a, b) => {
-    if (Number(b) === 0) throw new RangeError(`[interpret] ${op} by zero: ${a} / ${b}`);
+    if (Number(b) === 0) return normalize(dtype, 0);
     if (typeof a === 'bigint' && typeof b === 'bigint') return normalize(dtype, op === 'IDIV' ? a / b : a % b);
     const [x, y] = [a as number, b as number];
     return round(op === 'IDIV' ? Math.trunc(x / y) : x % y);

@@ -19,7 +19,7 @@ export interface Subgroups {
 /**
  * Runs a program on host arrays, one per PARAM slot, and numbers, one per SCALAR slot.
  *
- * @throws RangeError for an access outside of a memory and for an integer division by zero
+ * @throws RangeError for an access outside of a memory
  * @throws Error for races between threads or groups, reads of memory nobody wrote, barriers that not all threads reach
  * @example
  * const p = new ProgramBuilder();

@@ -8,8 +8,8 @@
  * Value nodes (constants, loads, arithmetic) are the same in both stages. Nodes are immutable; `builder.ts` makes
  * them (hash-consed for pure values), `verify.ts` checks them, `print.ts` shows them.
  *
- * Numeric meaning (docs/numerics.md): MAX and MIN propagate NaN; IDIV and IREM truncate, x / 0 gives 0 (an error on the
- * interpreter), INT_MIN / -1 wraps; float to integer CAST saturates and NaN gives 0; FMA rounds once; nothing
+ * Numeric meaning (docs/numerics.md): MAX and MIN propagate NaN; IDIV and IREM truncate, x / 0 gives 0,
+ * INT_MIN / -1 wraps; float to integer CAST saturates and NaN gives 0; FMA rounds once; nothing
  * contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
  * 32 bits only get programs without such operations (legalize.ts).
  */

@@ -78,7 +78,7 @@ const operators: Readonly<Partial<Record<BinaryOp, (a: number, b: number) => num
 /** Result of a binary operation on two literals of `dtype`. */
 export function foldBinary(op: BinaryOp, dtype: DType, a: Literal, b: Literal): Literal | undefined {
   const { kind, bytes } = dtypeInfo[dtype];
-  if ((op === 'IDIV' || op === 'IREM') && Number(b) === 0) return undefined;
+  if ((op === 'IDIV' || op === 'IREM') && Number(b) === 0) return normalize(dtype, 0);
   if ((op === 'SHL' || op === 'SHR') && !(b >= 0 && b < 8 * bytes)) return undefined;
   const [x, y] = [a as number, b as number];
   if (bytes < 8 && kind !== 'float') {

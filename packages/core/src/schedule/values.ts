@@ -148,9 +148,5 @@ export function makeValue(c: ValueContext, demand: Demand): KNode {
   if (demand.parts.length === 1) return e.unary(kernelOp as Parameters<Exprs['unary']>[0], part(demand));
   if (demand.parts.length === 3)
     return e.ternary(kernelOp as Parameters<Exprs['ternary']>[0], part(demand, 0), part(demand, 1), part(demand, 2));
-  let right = part(demand, 1);
-  // Where the demand does not count, operands are 0: nobody divides by those.
-  if ((kernelOp === 'IDIV' || kernelOp === 'IREM') && right.op !== 'CONST')
-    right = gated(e, demand.gate, null, right, 1);
-  return e.binary(kernelOp as Parameters<Exprs['binary']>[0], part(demand, 0), right);
+  return e.binary(kernelOp as Parameters<Exprs['binary']>[0], part(demand, 0), part(demand, 1));
 }

@@ -15,7 +15,7 @@ export interface ProgramCase {
   /** By slot. Parameters that are written are compared afterwards. */
   readonly data: readonly TypedArray[];
   readonly scalars: readonly (number | bigint)[];
-  /** Contents after the run by slot, where the interpreter is not asked (it throws for a division by zero). */
+  /** Contents after the run by slot, where the interpreter is not asked. */
   readonly expected?: readonly TypedArray[];
 }
 
