@@ -63,6 +63,22 @@ describe('the table', () => {
     }
   });
 
+  it('draws the same random numbers every time where that is asked for, and others every day where not', () => {
+    const seeds = (env) => {
+      const text = "const { parts } = await import('./tooling/long/parts.mjs'); console.log(JSON.stringify(parts))";
+      const { stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', text], {
+        ...{ cwd: root, encoding: 'utf8', env: { ...process.env, ...env } },
+      });
+      const fuzz = JSON.parse(stdout).filter(({ name }) => name.startsWith('fuzz '));
+      expect(fuzz.length).toBe(24);
+      return new Set(fuzz.map(({ args }) => args[args.indexOf('--seed') + 1]));
+    };
+    expect([...seeds({ POLYGRAD_DRAWS: 'same' })]).toEqual(['1']);
+    const [today, ...others] = seeds({ POLYGRAD_DRAWS: '' });
+    expect(others).toEqual([]);
+    expect(Number(today)).toBeGreaterThan(20_000);
+  });
+
   it('has parts of different names that a continuous integration has the time for', () => {
     expect(new Set(names(parts)).size).toBe(parts.length);
     for (const { name, minutes } of parts) expect(minutes, name).toBeLessThanOrEqual(12);
