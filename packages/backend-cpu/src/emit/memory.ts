@@ -142,7 +142,7 @@ export class Memory {
     const { bytes } = storageOf(mem.dtype);
     const { base, offset } = this.#addresses.of(pointer, extra, index, bytes, false);
     const from = offset + at * bytes;
-    const key = `${base.id} ${from} ${mem.dtype}`;
+    const key = `${base.id} ${from} ${mem.dtype} ${size}`;
     let v = this.#windows.get(key);
     if (v === undefined || v.block !== this.#ctx.fn.current) {
       if (size === 2) v = this.#ctx.fn.load(S.load64Zero, T.v128, base, from, null);

@@ -1,5 +1,5 @@
 /** Programs with loops, conditions, registers, shared memory, gates and grids, against plain loops. */
-import { ProgramBuilder } from '@polygrad/core/kernel';
+import { type KNode, ProgramBuilder } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
 import { plainTarget, runProgram } from '../testing/harness.ts';
 
@@ -51,6 +51,24 @@ describe('structure', () => {
     const out = new Float32Array(n);
     runProgram(b.build({ name: 'second' }), [f32(2 * n - 1, (i) => i), out]);
     expect(out).toEqual(f32(n, (i) => (i < whole * 4 ? 6 * i : 2 * i)));
+  });
+
+  it('reads half a vector and later a whole one from one place', () => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const [x, y, z] = [
+      e.param(0, 'float32', 'read', 4),
+      e.param(1, 'float32', 'write', 8),
+      e.param(2, 'float32', 'write', 4),
+    ];
+    const lanes = (at: KNode, offsets: readonly number[]): KNode =>
+      e.vec(offsets.map((k) => b.load(x, e.add(at, e.i32(k)))));
+    // Both turns are written out: the first one reads x[0] and x[1] in the block of what follows.
+    b.loop(2, (i) => b.store(y, e.mul(i, 4), lanes(e.mul(i, 2), [0, 0, 0, 1])));
+    b.store(z, e.i32(0), lanes(e.i32(0), [0, 1, 2, 3].reverse()));
+    const out = [new Float32Array(8), new Float32Array(4)] as const;
+    runProgram(b.build({ name: 'halves' }), [Float32Array.of(5, 6, 7, 8), ...out]);
+    expect(out).toEqual([Float32Array.of(5, 5, 5, 6, 7, 7, 7, 8), Float32Array.of(8, 7, 6, 5)]);
   });
 
   it('reads squares of rows as columns, in every dtype, rows apart or side by side', () => {
