@@ -4,7 +4,7 @@
  * Whoever imports core from here alone gets a bundle with the operations that are called and no others: `exp(a)` works, `a.exp()` does
  * not (`add sub mul div` do). A new public name goes here.
  */
-import './tensor/own-methods.ts';
+import './methods/own-methods.ts';
 
 export type { DType, DTypeKind, TypedArray } from './shape/dtype.ts';
 export type { Shape } from './shape/view.ts';
@@ -185,7 +185,7 @@ export { type PatchOptions, fold, pixelShuffle, pixelUnshuffle, unfold } from '.
 export { bilinear, cross, kron } from './ops/products.ts';
 export { rbfKernel } from './ops/rbf.ts';
 export { type RotaryOptions, rotaryEmbedding } from './ops/rotary.ts';
-export { type RandomKey, randomKey, seed, splitKey } from './ops/random-key.ts';
+export { type RandomKey, randomKey, seed, splitKey } from './tensor/random-key.ts';
 export { type RandomOptions, bernoulli, dropout, permutation, rand, randint, randn } from './ops/random.ts';
 export { type EyeOptions, arange, diagonal, eye, linspace, oneHot, trace, tri, tril, triu } from './ops/ranges.ts';
 export { all, any, argMax, argMin, countNonZero, max, min, prod, sum } from './ops/reduction.ts';
@@ -258,7 +258,7 @@ export {
 export { GradientError } from './autodiff/backward.ts';
 export { checkpoint } from './autodiff/checkpoint.ts';
 export { type CustomBackward, type CustomContext, customGradient } from './autodiff/custom-gradient.ts';
-export { type GradCheckOptions, gradCheck } from './autodiff/grad-check.ts';
+export { type GradCheckOptions, gradCheck } from './ops/grad-check.ts';
 export {
   type Argnums,
   type AuxOptions,
@@ -277,14 +277,14 @@ export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/verify.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
-export { type KernelRun, type Profile, type ProfileOptions, profile } from './schedule/profile.ts';
+export { type KernelRun, type Profile, type ProfileOptions, profile } from './runtime/profile.ts';
 export { onRollback } from './graph/assigned.ts';
 export { isRehearsing } from './graph/rehearsal.ts';
 export { type WarmupOptions, warmup } from './tensor/warmup.ts';
-export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './schedule/runtime.ts';
+export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './runtime/runtime.ts';
 export type { Measured } from './tuning/measure.ts';
 export type { ProductShape } from './tuning/product.ts';
-export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from './tuning/store.ts';
+export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from './engine/tuning-store.ts';
 export { tune, type TuneOptions, type TuneResult } from './tuning/tune.ts';
 export {
   type BackendProvider,

@@ -10,7 +10,7 @@ import * as p from '../graph/primitives.ts';
 import { releasedSlot } from '../graph/recorder.ts';
 import { callUser, compose } from '../graph/scope.ts';
 import { collecting } from '../graph/tracking.ts';
-import { generatorState, withGenerator } from '../ops/random-key.ts';
+import { generatorState, withGenerator } from '../tensor/random-key.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';

@@ -10,9 +10,9 @@ import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
 import { makeAgain } from '../graph/build.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { definitionOf } from '../primitives/definition.ts';
-import type { GradientRule } from './rule.ts';
-import { binaryRules, unaryRules } from './rules-elementwise.ts';
+import { definitionOf } from '../graph/definition.ts';
+import type { GradientRule } from '../primitives/gradient/rule.ts';
+import { binaryRules, unaryRules } from '../primitives/gradient/elementwise.ts';
 import { transposed } from './transpose.ts';
 
 /** What a rule is given: the node and, per source, its tangent (its shape and dtype) or null for no change; at least one is not null. */

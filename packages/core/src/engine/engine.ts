@@ -5,11 +5,11 @@
  * and no operation. What it can do is in `caps`; optional members exist only where the device can serve them.
  */
 import type { DType } from '../shape/dtype.ts';
-import type { KOp, Program } from '../kernel/ir.ts';
-import type { KeepRounding } from '../kernel/rounded.ts';
+import type { KOp, Program } from '../ir/ir.ts';
+import type { KeepRounding } from '../arithmetic/rounded.ts';
 import type { ProductLibrary } from './library.ts';
-import type { Lowering } from '../templates/contract.ts';
-import type { TuningStore } from '../tuning/store.ts';
+import type { Lowering } from '../codegen/contract.ts';
+import type { TuningStore } from './tuning-store.ts';
 
 /** Static facts about an engine, read by the scheduler and by kernel lowering. */
 export interface EngineCaps {
@@ -17,7 +17,7 @@ export interface EngineCaps {
   readonly dtypes: ReadonlySet<DType>;
   /**
    * Dtypes the emitter computes in; by default bool and those of four bytes or more. Programs reach the engine with the other
-   * ones only loaded, stored, moved and cast to and from 32-bit numbers, 16-bit floats as uint16 (kernel/legalize.ts).
+   * ones only loaded, stored, moved and cast to and from 32-bit numbers, 16-bit floats as uint16 (arithmetic/legalize.ts).
    */
   readonly computes?: ReadonlySet<DType>;
   /** Bytes of one element in device memory where that differs from the host (bool on engines that store words). */

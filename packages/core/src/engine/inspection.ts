@@ -1,5 +1,5 @@
 /** What people see of engines, their capabilities and their kernels, in JSON and in Node's console. */
-import { outlineOf } from '../kernel/program.ts';
+import { outlineOf } from '../ir/program.ts';
 import { showAs } from '../shape/shown-as.ts';
 import type { CompiledKernel, EngineCaps, IEngine } from './engine.ts';
 

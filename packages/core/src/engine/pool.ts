@@ -3,7 +3,7 @@
  *
  * A PoolBuffer is shared by counting (`retain`, `release`); at zero its memory goes to a free list of its size class and
  * serves the next request of that class. Engines run commands in order, so memory may be handed on while commands that
- * use it are still queued. This file knows no tensor; arenas inside one plan are the business of schedule/memory.ts.
+ * use it are still queued. This file knows no tensor; arenas inside one plan are the business of planner/memory.ts.
  */
 import type { StorageBuffer } from '../graph/node.ts';
 import { hintCollector } from './collector.ts';
@@ -69,7 +69,7 @@ export class PoolBuffer implements StorageBuffer {
   /** Scratch of a walk over buffers, as on graph nodes: `index` is valid only under the walk's own `mark`. */
   mark = 0;
   index = 0;
-  /** Copies on other engines (schedule/transfer.ts), given back with the buffer. */
+  /** Copies on other engines (runtime/transfer.ts), given back with the buffer. */
   copies: BufferCopy[] | null = null;
 
   constructor(pool: BufferPool, memory: EngineBuffer, bytes: number, classIndex: number) {

@@ -2,7 +2,7 @@
  * What happens when a device is lost: who is told, which engine takes over, and what the policy is.
  *
  * An engine that is lost stays the current one until the next operation needs one; then its backend is asked for another, and
- * after that the CPU engine takes over. Which tensors survive is not known here: schedule/shadow.ts brings them back.
+ * after that the CPU engine takes over. Which tensors survive is not known here: runtime/shadow.ts brings them back.
  */
 import type { IEngine } from './engine.ts';
 import { checkFields, numberFrom, oneOf } from '../shape/options.ts';

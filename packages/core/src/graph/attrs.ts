@@ -9,7 +9,7 @@
  * explicit. All other primitives take shapes exactly as described. Any axis may have size 0.
  */
 import type { DType } from '../shape/dtype.ts';
-import type { BinaryOp, TernaryOp, UnaryOp } from '../kernel/ir.ts';
+import type { BinaryOp, TernaryOp, UnaryOp } from '../ir/ir.ts';
 
 /** Elementwise primitives map one to one to kernel IR value operations. */
 // biome-ignore format: a table of operations reads better grouped

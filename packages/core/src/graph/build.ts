@@ -20,7 +20,7 @@ import {
   type Definition,
   definitionOf,
   type AnyDefinition,
-} from '../primitives/definition.ts';
+} from './definition.ts';
 import { inferRules } from './infer.ts';
 import type { InferRule } from './infer-checks.ts';
 import type { EdgeState, GradientSlot, Node, NodeStorage } from './node.ts';

@@ -14,7 +14,7 @@ import { binaryInfer as binary, unaryInfer as unary } from './infer-elementwise.
 import { convShape, foldShape, windowShape } from './infer-conv.ts';
 import { checkDType, common, fail, type InferRule, sortedDistinct } from './infer-checks.ts';
 import { movementRules } from './infer-movement.ts';
-import type { CommonPrimitive } from '../primitives/definition.ts';
+import type { CommonPrimitive } from './definition.ts';
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
 import { say } from '../shape/shown.ts';

@@ -9,7 +9,7 @@ import { type DType, isSmallFloat } from '../shape/dtype.ts';
 import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
 import { normalize } from '../shape/rounding.ts';
 import { type Shape, type View, isRowMajor } from '../shape/view.ts';
-import type { BinaryOperation, UnaryOperation } from '../primitives/definition.ts';
+import type { BinaryOperation, UnaryOperation } from './definition.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import { makeNode, record } from './build.ts';
 import { isOp, type Node } from './node.ts';

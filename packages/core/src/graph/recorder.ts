@@ -1,7 +1,7 @@
 /**
  * Handles waiting for a flush, the limits that start one, and the backstop for Tensors that nobody disposed.
  *
- * Nothing here runs kernels; schedule/runtime.ts does, through hooks. What handles and nodes hold is counted in counting.ts.
+ * Nothing here runs kernels; runtime/runtime.ts does, through hooks. What handles and nodes hold is counted in counting.ts.
  */
 import { dtypeInfo } from '../shape/dtype.ts';
 import { checkFields, numberFrom } from '../shape/options.ts';

@@ -30,7 +30,7 @@ import {
   turn,
   weighed,
 } from './attention-tile.ts';
-import { type RandomKey, splitKey } from './random-key.ts';
+import { type RandomKey, splitKey } from '../tensor/random-key.ts';
 
 /** Elements of a block of scores, unless that makes too many blocks. */
 const blockElements = 1 << 20;

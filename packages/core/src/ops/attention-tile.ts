@@ -7,7 +7,7 @@
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import type { RandomKey } from './random-key.ts';
+import type { RandomKey } from '../tensor/random-key.ts';
 
 /** What attention is to do, as numbers. */
 export interface AttentionSettings {

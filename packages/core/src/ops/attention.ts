@@ -27,7 +27,7 @@ import {
   products,
   weighed,
 } from './attention-tile.ts';
-import { type RandomKey, resolveKey } from './random-key.ts';
+import { type RandomKey, resolveKey } from '../tensor/random-key.ts';
 import { say } from '../shape/shown.ts';
 
 export interface AttentionOptions {

@@ -1,5 +1,5 @@
 /**
- * Random tensors. Bits come from a counter-based generator (random-key.ts) and are computed where they are used; the key is a
+ * Random tensors. Bits come from a counter-based generator (tensor/random-key.ts) and are computed where they are used; the key is a
  * number bound at each run, so repeated calls share one plan.
  */
 import { makeNode } from '../graph/build.ts';
@@ -20,7 +20,7 @@ import { given } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor, TensorLike } from '../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../tensor/operand.ts';
-import { isDrawn, type RandomKey, resolveKey, splitKey, threefry } from './random-key.ts';
+import { isDrawn, type RandomKey, resolveKey, splitKey, threefry } from '../tensor/random-key.ts';
 import { take } from './indexing.ts';
 import { say } from '../shape/shown.ts';
 

@@ -7,7 +7,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
-import type { BinaryOperation, UnaryOperation } from '../primitives/definition.ts';
+import type { BinaryOperation, UnaryOperation } from '../graph/definition.ts';
 import { isSmallFloat } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands, operand, operands } from '../tensor/operand.ts';

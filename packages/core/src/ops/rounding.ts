@@ -1,5 +1,5 @@
 /** Rounding. Integers stay as they are; the gradient is 0 everywhere. */
-import type { UnaryOperation } from '../primitives/definition.ts';
+import type { UnaryOperation } from '../graph/definition.ts';
 import { ceilPrimitive, roundPrimitive, truncPrimitive } from '../primitives/rounding.ts';
 import { makeNode } from '../graph/build.ts';
 import { beginOp, compose } from '../graph/scope.ts';

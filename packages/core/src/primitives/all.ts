@@ -7,7 +7,7 @@ import type {
   DefinedUnary,
   Definition,
   UnaryOperation,
-} from './definition.ts';
+} from '../graph/definition.ts';
 import {
   coshPrimitive,
   erfPrimitive,

@@ -1,11 +1,11 @@
 /** How functions of floats, element by element, are defined: by their arithmetic and their slope. */
-import { elementwiseBatch } from '../autodiff/batch-rule.ts';
+import { elementwiseBatch } from './batch/rule.ts';
 import { binaryInfer, unaryInfer } from '../graph/infer-elementwise.ts';
 import type { Node } from '../graph/node.ts';
 import { like, mul, sub } from '../graph/primitives.ts';
-import type { GradientRule } from '../autodiff/rule.ts';
-import type { FloatFunctions } from '../kernel/functions.ts';
-import type { DefinedBinary, DefinedUnary, Definition } from './definition.ts';
+import type { GradientRule } from './gradient/rule.ts';
+import type { FloatFunctions } from '../arithmetic/functions.ts';
+import type { DefinedBinary, DefinedUnary, Definition } from '../graph/definition.ts';
 
 /** A function of one number. `slope`: the gradient by x, given that by the result y; null where it is 0. */
 export function unaryFunction<P extends DefinedUnary>(

@@ -1,12 +1,12 @@
 /** a * b + c, rounded once. */
-import { elementwiseBatch } from '../autodiff/batch-rule.ts';
+import { elementwiseBatch } from './batch/rule.ts';
 import { common } from '../graph/infer-checks.ts';
 import type { Node } from '../graph/node.ts';
 import { mul } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
-import { fma } from '../kernel/decompose-basic.ts';
+import { fma } from '../arithmetic/decompose/basic.ts';
 import { broadcastShapes } from '../shape/broadcast.ts';
-import type { Definition } from './definition.ts';
+import type { Definition } from '../graph/definition.ts';
 
 export const fmaPrimitive: Definition<'fma'> = {
   op: 'fma',

@@ -1,17 +1,17 @@
 /** Elements picked by indices, and sums into places given by indices: each is the other's gradient. */
-import { gatherBatch, scatterBatch } from '../autodiff/batch-rules-indexing.ts';
+import { gatherBatch, scatterBatch } from './batch/indexing.ts';
 import { makeAgain, makeNode } from '../graph/build.ts';
 import { gatherInfer, scatterAddInfer } from '../graph/infer-indexing.ts';
 import type { Node } from '../graph/node.ts';
 import { constant, zerosLike } from '../graph/primitives.ts';
-import type { KNode } from '../kernel/ir.ts';
-import type { Index } from '../schedule/index-map.ts';
-import type { PlanNode } from '../schedule/plan-graph.ts';
-import { moveIndex, movedFrom, ranges } from '../schedule/sources.ts';
-import { part, sum, widened } from '../schedule/values.ts';
-import { lowerScatter } from '../templates/scatter-update.ts';
-import { programsOf } from '../schedule/programs.ts';
-import type { Definition } from './definition.ts';
+import type { KNode } from '../ir/ir.ts';
+import type { Index } from '../planner/lowering/index-map.ts';
+import type { PlanNode } from '../planner/capture/plan-graph.ts';
+import { moveIndex, movedFrom, ranges } from '../planner/lowering/sources.ts';
+import { part, sum, widened } from '../planner/lowering/values.ts';
+import { lowerScatter } from '../programs/scatter/update.ts';
+import { programsOf } from '../planner/lowering/programs.ts';
+import type { Definition } from '../graph/definition.ts';
 
 export const gatherPrimitive: Definition<'gather'> = {
   op: 'gather',

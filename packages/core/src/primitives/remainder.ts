@@ -1,9 +1,9 @@
 /** The remainder of floats, with the sign of the dividend. */
 import { div, mul, neg, sub, unary } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
-import { fma } from '../kernel/decompose-basic.ts';
-import { frem } from '../kernel/decompose-frem.ts';
-import type { Definition } from './definition.ts';
+import { fma } from '../arithmetic/decompose/basic.ts';
+import { frem } from '../arithmetic/decompose/frem.ts';
+import type { Definition } from '../graph/definition.ts';
 import { binaryFunction } from './elementwise.ts';
 import { roundPrimitive } from './rounding.ts';
 

@@ -1,6 +1,6 @@
 /** Rounding to integers, up, towards zero and to the nearest: steps, whose slope is zero wherever they have one. */
-import { ceil, round, trunc } from '../kernel/decompose-basic.ts';
-import type { Definition } from './definition.ts';
+import { ceil, round, trunc } from '../arithmetic/decompose/basic.ts';
+import type { Definition } from '../graph/definition.ts';
 import { unaryFunction } from './elementwise.ts';
 
 const flat = (): null => null;

@@ -1,12 +1,12 @@
 /** Running results along an axis. Their gradients are running results too, the other way. */
-import { everySource } from '../autodiff/batch-rule.ts';
-import { scanRule } from '../autodiff/rules-scan.ts';
+import { everySource } from './batch/rule.ts';
+import { scanRule } from './gradient/scan.ts';
 import { makeAgain } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { scanInfer } from '../graph/infer-order.ts';
-import { lowerScan } from '../templates/scan.ts';
-import { programsOf } from '../schedule/programs.ts';
-import type { Definition } from './definition.ts';
+import { lowerScan } from '../programs/scan/scan.ts';
+import { programsOf } from '../planner/lowering/programs.ts';
+import type { Definition } from '../graph/definition.ts';
 
 export const scanPrimitive: Definition<'scan'> = {
   op: 'scan',

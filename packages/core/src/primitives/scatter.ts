@@ -1,10 +1,10 @@
 /** Updates written into places given by indices, or combined with what is there other than by sums. */
-import { scatterBatch } from '../autodiff/batch-rules-indexing.ts';
-import { scatterRule } from '../autodiff/rules-scatter.ts';
+import { scatterBatch } from './batch/indexing.ts';
+import { scatterRule } from './gradient/scatter.ts';
 import { scatterInfer } from '../graph/infer-indexing.ts';
-import { lowerScatter } from '../templates/scatter-update.ts';
-import { programsOf } from '../schedule/programs.ts';
-import type { Definition } from './definition.ts';
+import { lowerScatter } from '../programs/scatter/update.ts';
+import { programsOf } from '../planner/lowering/programs.ts';
+import type { Definition } from '../graph/definition.ts';
 
 export const scatterPrimitive: Definition<'scatter'> = {
   op: 'scatter',

@@ -1,10 +1,10 @@
 /** Positions in sorted order. */
-import { everySource } from '../autodiff/batch-rule.ts';
+import { everySource } from './batch/rule.ts';
 import { makeAgain } from '../graph/build.ts';
 import { argSortInfer } from '../graph/infer-order.ts';
-import { lowerSort } from '../templates/sort.ts';
-import { programsOf } from '../schedule/programs.ts';
-import type { Definition } from './definition.ts';
+import { lowerSort } from '../programs/sort/sort.ts';
+import { programsOf } from '../planner/lowering/programs.ts';
+import type { Definition } from '../graph/definition.ts';
 
 export const argSortPrimitive: Definition<'argSort'> = {
   op: 'argSort',

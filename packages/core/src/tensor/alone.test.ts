@@ -2,11 +2,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
 import { flush, getEngine, protect, registerBackend, setEngine, setRecovery, tensor } from '../index.ts';
-import { shadowed } from '../schedule/shadow.ts';
+import { shadowed } from '../runtime/shadow.ts';
 import { createFaultyEngine, type FaultyEngine } from '../testing/faulty-engine.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 
-vi.mock('../schedule/apart.ts', () => {
+vi.mock('../runtime/apart.ts', () => {
   throw new Error('no network');
 });
 

@@ -4,7 +4,7 @@
  * Tests put a machinery of their own here with `useRuntime`.
  */
 import type { Node } from '../graph/node.ts';
-import { deviceOf, readNode, readNodeSync, uploadNode } from '../schedule/runtime.ts';
+import { deviceOf, readNode, readNodeSync, uploadNode } from '../runtime/runtime.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
 

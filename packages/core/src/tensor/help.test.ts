@@ -2,8 +2,8 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { setEngine } from '../engine/registry.ts';
 import { arange, ones, tensor } from '../functions.ts';
-import { stats } from '../schedule/runtime.ts';
-import './methods.ts';
+import { stats } from '../runtime/runtime.ts';
+import '../methods/methods.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 
 beforeEach(() => setEngine(createReferenceEngine()));

@@ -1,14 +1,14 @@
 /**
- * Help for people who write programs, put on Tensors in Node, and in pages while they are developed: it is `#help` of own-methods.ts there
+ * Help for people who write programs, put on Tensors in Node, and in pages while they are developed: it is `#help` of methods/own-methods.ts there
  * (no-help.ts is it in others). What it puts throws, with what to do instead, where JavaScript would give undefined or say little; or shows values.
  */
 import type { Node } from '../graph/node.ts';
-import { peek } from '../schedule/peek.ts';
+import { peek } from '../runtime/peek.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
 import { sizeOf } from '../shape/view.ts';
 import { formatArray } from './format.ts';
-import { putMissing } from './missing-methods.ts';
+import { putMissing } from '../methods/missing-methods.ts';
 
 /** Most elements that the console shows: of a tensor by itself, and of one inside something else. */
 const [mostAlone, mostInside] = [1000, 16];

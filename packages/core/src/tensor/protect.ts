@@ -2,7 +2,7 @@
 import { ArgumentError } from '../shape/errors.ts';
 import { isHandle } from '../graph/scope.ts';
 import { shown } from '../shape/options.ts';
-import { addState, protectHandles, unprotectHandles } from '../schedule/shadow.ts';
+import { addState, protectHandles, unprotectHandles } from '../runtime/shadow.ts';
 import { isTensor, nodeOf, type TensorHandle } from './handle.ts';
 import { say } from '../shape/shown.ts';
 import type { Tensor } from './types.ts';

@@ -18,7 +18,7 @@ import {
   throttle,
   zeros,
 } from '../index.ts';
-import { shadowed } from '../schedule/shadow.ts';
+import { shadowed } from '../runtime/shadow.ts';
 import type { Fault, FaultyEngine, FaultyMember } from '../testing/faulty-engine.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { cpu, gpu, guard, numbers, start } from './fixtures/recovery.ts';

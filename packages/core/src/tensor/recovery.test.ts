@@ -16,7 +16,7 @@ import {
   throttle,
   unprotect,
 } from '../index.ts';
-import { shadowed } from '../schedule/shadow.ts';
+import { shadowed } from '../runtime/shadow.ts';
 import { createFaultyEngine, type FaultyEngine } from '../testing/faulty-engine.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { cpu, gpu, guard, made, numbers, start } from './fixtures/recovery.ts';

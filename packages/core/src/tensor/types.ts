@@ -1,5 +1,5 @@
 /**
- * The type Tensor: what users see of a tensor handle. Operations are methods only where the entry `@polygrad/core` is imported: methods.ts
+ * The type Tensor: what users see of a tensor handle. Operations are methods only where the entry `@polygrad/core` is imported: methods/methods.ts
  * adds their types as it adds the methods, in the same import.
  *
  * This file has types only, so every module may import it.
@@ -8,10 +8,10 @@
 import type { Node } from '../graph/node.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
-import type { TensorMethods } from './method-types.ts';
-import type { ArithmeticMethods } from './methods/arithmetic.ts';
+import type { TensorMethods } from '../methods/method-types.ts';
+import type { ArithmeticMethods } from '../methods/arithmetic.ts';
 
-/** The methods that are there, as `all`: methods.ts fills it in. */
+/** The methods that are there, as `all`: methods/methods.ts fills it in. */
 // biome-ignore lint/suspicious/noEmptyInterface: others add to it
 export interface LoadedMethods {}
 

@@ -10,13 +10,13 @@ import type { Node } from '../graph/node.ts';
 import { nextMark } from '../graph/node.ts';
 import { pendingHandles } from '../graph/recorder.ts';
 import { asIfForgotten, beginRehearsal, endRehearsal, isRehearsing } from '../graph/rehearsal.ts';
-import { generatorState, withGenerator } from '../ops/random-key.ts';
+import { generatorState, withGenerator } from './random-key.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, checkNames } from '../shape/options.ts';
 import { called } from './scope.ts';
-import { stateOf } from '../schedule/engine-state.ts';
-import { prepare } from '../schedule/run.ts';
-import { flush, setRehearsedFlush } from '../schedule/runtime.ts';
+import { stateOf } from '../runtime/engine-state.ts';
+import { prepare } from '../runtime/run.ts';
+import { flush, setRehearsedFlush } from '../runtime/runtime.ts';
 
 setRehearsedFlush(() => {
   const mark = nextMark();

@@ -1,6 +1,6 @@
 /** Cases run on an engine and on the interpreter, and what differs. */
 import type { IEngine } from '../engine/engine.ts';
-import { printProgram } from '../kernel/print.ts';
+import { printProgram } from '../ir/print.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { type ProgramCase, type ProgramTolerance, programDifference, runProgramCases } from './program-case.ts';
 import { createReferenceEngine } from './reference-engine.ts';

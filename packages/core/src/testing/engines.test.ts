@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Binding, EngineBuffer } from '../engine/engine.ts';
 import { CompileError, EngineDisposedError, UnsupportedError } from '../engine/errors.ts';
-import { ProgramBuilder } from '../kernel/builder.ts';
-import { BASE_OPS, type Program } from '../kernel/ir.ts';
+import { ProgramBuilder } from '../ir/builder/builder.ts';
+import { BASE_OPS, type Program } from '../ir/ir.ts';
 import { createNullEngine } from './null-engine.ts';
 import { createReferenceEngine } from './reference-engine.ts';
 

@@ -5,9 +5,9 @@
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
 import { UnsupportedError } from '../engine/errors.ts';
 import { showCaps, showEngine, showKernel } from '../engine/inspection.ts';
-import type { KOp, Program } from '../kernel/ir.ts';
+import type { KOp, Program } from '../ir/ir.ts';
 import type { DType } from '../shape/dtype.ts';
-import { anyLowering } from '../templates/lowering.ts';
+import { anyLowering } from '../contraction/lowering.ts';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 /** What a null engine has seen since it was made or since `reset()`. */

@@ -2,9 +2,9 @@
  * Every operation on every dtype and every cast between two, in scalars and vectors, on numbers at the edges of the dtypes: the
  * table that the emitters of all engines are compared with the interpreter by.
  */
-import { ProgramBuilder } from '../kernel/builder.ts';
-import type { Exprs } from '../kernel/expr.ts';
-import type { KNode, KNodeOf } from '../kernel/ir.ts';
+import { ProgramBuilder } from '../ir/builder/builder.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { KNode, KNodeOf } from '../ir/ir.ts';
 import { type DType, dtypeInfo, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
 import type { ProgramCase } from './program-case.ts';

@@ -2,9 +2,9 @@
  * A program with inputs, to run on an engine and compare with the interpreter: how the emitters of all engines are tested.
  */
 import type { CompiledKernel, IEngine } from '../engine/engine.ts';
-import { legalize } from '../kernel/legalize.ts';
-import type { Program } from '../kernel/ir.ts';
-import { fromDevice, storageBytes, toDevice } from '../schedule/host-data.ts';
+import { legalize } from '../arithmetic/legalize.ts';
+import type { Program } from '../ir/ir.ts';
+import { fromDevice, storageBytes, toDevice } from '../runtime/host-data.ts';
 import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
 

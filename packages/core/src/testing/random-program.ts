@@ -1,6 +1,6 @@
 /** Random programs: nested blocks, registers, shared memory, gates, vectors, values used again. The same seed gives the same program. */
-import { ProgramBuilder } from '../kernel/builder.ts';
-import type { KNode, KNodeOf, Program } from '../kernel/ir.ts';
+import { ProgramBuilder } from '../ir/builder/builder.ts';
+import type { KNode, KNodeOf, Program } from '../ir/ir.ts';
 import { hostArrays } from '../shape/host.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import type { ProgramCase } from './program-case.ts';

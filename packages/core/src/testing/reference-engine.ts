@@ -6,13 +6,13 @@ import { checkAttached } from '../shape/attached.ts';
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';
 import { CompileError } from '../engine/errors.ts';
 import { showCaps, showEngine, showKernel } from '../engine/inspection.ts';
-import { interpret } from '../kernel/interpret.ts';
-import { compileProgram } from '../kernel/interpret-compile.ts';
-import type { KOp, Program } from '../kernel/ir.ts';
-import { printProgram } from '../kernel/print.ts';
+import { interpret } from '../interpreter/interpret.ts';
+import { compileProgram } from '../interpreter/compile.ts';
+import type { KOp, Program } from '../ir/ir.ts';
+import { printProgram } from '../ir/print.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
-import { anyLowering } from '../templates/lowering.ts';
+import { anyLowering } from '../contraction/lowering.ts';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 export interface ReferenceEngineOptions {
@@ -26,7 +26,7 @@ export interface ReferenceEngineOptions {
   readonly nativeFunctions?: boolean;
   /** Dtypes it holds. Default: all. */
   readonly dtypes?: readonly DType[];
-  /** Dtypes it computes in, of those it holds: programs reach it with the others as memory alone (kernel/legalize.ts). Default: all. */
+  /** Dtypes it computes in, of those it holds: programs reach it with the others as memory alone (arithmetic/legalize.ts). Default: all. */
   readonly computes?: readonly DType[];
   /** False: it cannot read at once, and answers in a later turn of the event loop, as GPUs in browsers do. Default true. */
   readonly synchronous?: boolean;

@@ -3,10 +3,10 @@
  * What they give is computed here, not by the interpreter: it must not depend on which threads form a subgroup.
  */
 import type { EngineCaps } from '../engine/engine.ts';
-import { ProgramBuilder } from '../kernel/builder.ts';
-import type { KNode, ReduceOp } from '../kernel/ir.ts';
-import { combined, isArg } from '../kernel/linearize-combine.ts';
-import { acrossThreads, oneSubgroup, type State } from '../kernel/linearize-group.ts';
+import { ProgramBuilder } from '../ir/builder/builder.ts';
+import type { KNode, ReduceOp } from '../ir/ir.ts';
+import { combined, isArg } from '../codegen/linearize/combine.ts';
+import { acrossThreads, oneSubgroup, type State } from '../codegen/linearize/group.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
 import type { ProgramCase } from './program-case.ts';

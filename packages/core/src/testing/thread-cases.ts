@@ -1,6 +1,6 @@
 /** Programs of several groups and threads: where each one is, memory shared in a group, barriers and atomics. */
-import { ProgramBuilder } from '../kernel/builder.ts';
-import type { KArgs, KNode } from '../kernel/ir.ts';
+import { ProgramBuilder } from '../ir/builder/builder.ts';
+import type { KArgs, KNode } from '../ir/ir.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
 import type { ProgramCase } from './program-case.ts';

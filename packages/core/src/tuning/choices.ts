@@ -2,11 +2,11 @@
  * The tiles known for an engine, and the contractions it was asked for: what kernels are lowered by.
  */
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
-import type { Exprs } from '../kernel/expr.ts';
-import type { LoopKernel } from '../kernel/ir.ts';
-import type { TileChoices } from '../templates/contract.ts';
-import { tilesVersion } from '../templates/simt-class.ts';
-import { isChoice } from '../templates/choice.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { LoopKernel } from '../ir/ir.ts';
+import type { TileChoices } from '../codegen/contract.ts';
+import { tilesVersion } from '../contraction/simt/class.ts';
+import { isChoice } from '../contraction/choice.ts';
 import type { ProductLibrary } from '../engine/library.ts';
 
 /** A contraction that has been lowered, one for each class. */

@@ -8,8 +8,8 @@ import { bufferNode, makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { release, retain } from '../graph/counting.ts';
 import { matmulNode } from '../ops/matmul.ts';
-import { type EngineState, stateOf } from '../schedule/engine-state.ts';
-import { prepare, run } from '../schedule/run.ts';
+import { type EngineState, stateOf } from '../runtime/engine-state.ts';
+import { prepare, run } from '../runtime/run.ts';
 import { rowMajorStrides, sizeOf } from '../shape/view.ts';
 
 /** What is measured: a product of matrices, elementwise work that memory bounds, and a chain of small kernels. */

@@ -3,13 +3,13 @@
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
-import type { KNodeOf } from '../kernel/ir.ts';
+import type { KNodeOf } from '../ir/ir.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import type { Lowered, Way } from '../templates/contract.ts';
-import { type Contraction, findContraction } from '../templates/contraction.ts';
-import { questionOf } from '../templates/choice.ts';
-import { legalPrograms } from '../templates/legal.ts';
-import { byLibrary } from '../templates/names.ts';
+import type { Lowered, Way } from '../codegen/contract.ts';
+import { type Contraction, findContraction } from '../contraction/contraction.ts';
+import { questionOf } from '../contraction/choice.ts';
+import { legalPrograms } from '../codegen/legal.ts';
+import { byLibrary } from '../contraction/names.ts';
 import type { Seen } from './choices.ts';
 
 export interface Measured {

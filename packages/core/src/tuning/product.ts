@@ -1,5 +1,5 @@
 /** Products of matrices as the scheduler would describe them, for tuning sizes that have not been used yet. */
-import { Exprs } from '../kernel/expr.ts';
+import { Exprs } from '../ir/expr.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';

@@ -4,13 +4,13 @@ import type { Command, EngineTuning, IEngine } from '../engine/engine.ts';
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import { type Tensor, tensor } from '../index.ts';
-import type { Program } from '../kernel/ir.ts';
-import { tilesVersion } from '../templates/simt-class.ts';
-import { tileOf } from '../templates/simt-tile.ts';
+import type { Program } from '../ir/ir.ts';
+import { tilesVersion } from '../contraction/simt/class.ts';
+import { tileOf } from '../contraction/simt/tile.ts';
 import { createNullEngine } from '../testing/null-engine.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { choicesOf, storeKey } from './choices.ts';
-import { memoryStore, type TuningStore } from './store.ts';
+import { memoryStore, type TuningStore } from '../engine/tuning-store.ts';
 import { tune } from './tune.ts';
 
 /** Numbers in memory. */

@@ -5,13 +5,13 @@ import type { IEngine } from '../engine/engine.ts';
 import { checkEngine, getEngine } from '../engine/registry.ts';
 import { checkList } from '../shape/axes.ts';
 import { checkNames } from '../shape/options.ts';
-import { clearPlans } from '../schedule/runtime.ts';
-import { findContraction } from '../templates/contraction.ts';
-import { questionOf } from '../templates/choice.ts';
+import { clearPlans } from '../runtime/runtime.ts';
+import { findContraction } from '../contraction/contraction.ts';
+import { questionOf } from '../contraction/choice.ts';
 import { choicesOf, type Seen, storeKey } from './choices.ts';
 import { type Measured, measureTiles } from './measure.ts';
 import { type ProductShape, productOf } from './product.ts';
-import type { TuningStore } from './store.ts';
+import type { TuningStore } from '../engine/tuning-store.ts';
 
 export interface TuneOptions {
   /** Products to tune besides what the engine has run since it started. */

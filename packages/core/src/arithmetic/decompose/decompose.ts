@@ -1,0 +1,84 @@
+/**
+ * Rewrites value operations an engine does not print into ones it does.
+ *
+ * Works on expression DAGs of either stage, before vectors are formed, so each function is written once for all dtypes,
+ * lanes and engines. float32 functions use float32 and int32 arithmetic wherever that reaches one unit in the last place, so that they
+ * fill vectors; sin, cos, tan, pow and fmod use float64 for the hard part where the engine has it.
+ */
+import { type DType, isFloat } from '../../shape/dtype.ts';
+import { abs, nanTest } from './basic.ts';
+import { exp } from './exp.ts';
+import { log } from './log.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import type { DecomposeCaps } from '../float-math.ts';
+import { Math32 } from '../float-math32.ts';
+import { Math64 } from '../float-math64.ts';
+import { type FloatFunction, functionOf } from '../functions.ts';
+import { BASE_OPS, type KNode, type UnaryOp, type ValueOp } from '../../ir/ir.ts';
+import { remake } from '../../ir/remake.ts';
+import { sourcesFirst } from '../../ir/traverse.ts';
+
+/** Operations on floats that nearly every program has; arithmetic/functions.ts knows those that are brought along. */
+const common: Readonly<Partial<Record<UnaryOp, FloatFunction>>> = {
+  EXP: exp,
+  LOG: log,
+  RSQRT: (m, x) => m.div(1, m.sqrt(x)),
+  RECIP: (m, x) => m.div(1, x),
+};
+
+/**
+ * Expressions equal to `roots` that use only BASE_OPS and the engine's native operations.
+ *
+ * @param roots expressions of one kernel
+ * @param e factory for the new nodes
+ */
+export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps): readonly KNode[] {
+  const done = new Map<KNode, KNode>();
+  const finish = (root: KNode): void =>
+    sourcesFirst(
+      root,
+      (n) => done.has(n),
+      (n) => n.src,
+      (n) => {
+        const src = n.src.map((s) => done.get(s) as KNode);
+        const same = src.every((s, i) => s === n.src[i]) ? n : remake(e, n, src);
+        const simpler = replacement(e, same, caps);
+        // The replacement may itself use operations to decompose.
+        if (simpler !== null) finish(simpler);
+        const kept = caps.keepRounding?.(e, same) ?? same;
+        done.set(n, simpler === null ? kept : (done.get(simpler) as KNode));
+      },
+    );
+  for (const root of roots) finish(root);
+  return roots.map((r) => done.get(r) as KNode);
+}
+
+/** What stands for the node, or null if the engine prints it. */
+function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
+  if (BASE_OPS.has(n.op) || caps.nativeOps.has(n.op)) return null;
+  const [a, b, c] = n.src as [KNode, KNode, KNode];
+  switch (n.op as ValueOp) {
+    case 'ABS':
+      return abs(e, a);
+    case 'ISNAN':
+      return nanTest(e, a);
+    case 'ROUNDED':
+      return a;
+    case 'MULADD':
+      return e.add(e.mul(a, b), c);
+    default:
+      return broughtFunction(e, n, caps);
+  }
+}
+
+/** Float types without functions of their own go through float32. Of integers there is MULHI alone. */
+function broughtFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
+  const known = common[n.op as UnaryOp] ?? functionOf(n.op);
+  if (known === undefined) return null;
+  const dtype = n.dtype as DType;
+  const integers = n.op === 'MULHI';
+  if (isFloat(dtype) === integers) throw new Error(`[kernel.decompose] ${n.op} is no operation on ${dtype}`);
+  const m = dtype === 'float64' ? new Math64(e, caps) : new Math32(e, caps);
+  const [a, b, c] = n.src.map((x) => e.cast(x, integers ? dtype : m.t)) as [KNode, KNode, KNode];
+  return e.cast(known(m, a, b, c), dtype);
+}

@@ -1,0 +1,92 @@
+/**
+ * Where values must be ROUNDED for engines whose compilers regroup float arithmetic as if it were exact (`caps.keepRounding`).
+ *
+ * Such compilers (Mesa's and SPIRV-Tools' among them) cancel (x + 1) - 1, merge constants of sums and of products, take x - x for 0 and
+ * a b + a c for a (b + c). None of their rules looks through a ROUNDED value, so one goes between every two operations that such a rule
+ * could join. The order in which a REDUCE brings its
+ * values together is promised nowhere, and stays free.
+ */
+import { type DType, isFloat } from '../shape/dtype.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { KNode } from '../ir/ir.ts';
+import { remake } from '../ir/remake.ts';
+
+/** The node, its sources ROUNDED where needed. */
+export type KeepRounding = (e: Exprs, n: KNode) => KNode;
+
+/** What a chain of negations is of. */
+function size(n: KNode): KNode {
+  let x = n;
+  while (x.op === 'NEG') x = x.src[0] as KNode;
+  return x;
+}
+
+function isSum(n: KNode): boolean {
+  const x = size(n);
+  // Compilers write short loops out, and see the last sum of a reduction.
+  return x.op === 'REDUCE' ? x.arg.op === 'sum' : x.op === 'ADD' || x.op === 'SUB' || x.op === 'MULADD';
+}
+
+function isProduct(n: KNode): boolean {
+  const x = size(n);
+  return x.op === 'REDUCE' ? x.arg.op === 'prod' : x.op === 'MUL' || x.op === 'DIV' || x.op === 'RECIP';
+}
+
+/** Two lists of factors with one in common. */
+function share(a: readonly KNode[], b: readonly KNode[]): boolean {
+  return a.some((x) => b.some((y) => size(x) === size(y)));
+}
+
+/** The factors of a product; of other values none. */
+function factors(n: KNode): readonly KNode[] {
+  const x = size(n);
+  return x.op === 'MUL' ? x.src : [];
+}
+
+/** True for x - x and x + -x: NaN where x is NaN or infinite. */
+function cancels({ op }: KNode, a: KNode, b: KNode): boolean {
+  return size(a) === size(b) && (op === 'SUB') === ((a.op === 'NEG') === (b.op === 'NEG'));
+}
+
+const isZero = (n: KNode): boolean => n.op === 'CONST' && n.arg.value === 0;
+
+/**
+ * The node with ROUNDED around those of its sources that a regrouping compiler could join with it. `n` is one node of an expression whose
+ * sources are done.
+ *
+ * @example
+ * const e = new Exprs();
+ * const x = e.scalar(0, 'float32');
+ * const back = e.binary('SUB', e.add(x, 1), e.constant('float32', 1));
+ * keepRounding(e, back).src[0]?.op; // 'ROUNDED'
+ * keepRounding(e, e.add(x, 1)) === e.add(x, 1); // true
+ */
+export const keepRounding: KeepRounding = (e, n) => {
+  const [a, b, c] = n.src as readonly [KNode, KNode, KNode];
+  if (a === undefined || !isFloat(a.dtype as DType)) return n;
+  const hold = (x: KNode): KNode => e.unary('ROUNDED', x);
+  const sums = (x: KNode): KNode => (isSum(x) ? hold(x) : x);
+  const products = (x: KNode): KNode => (isProduct(x) ? hold(x) : x);
+  switch (n.op) {
+    case 'ADD':
+    case 'SUB':
+      return e.binary(n.op, sums(a), cancels(n, a, b) || share(factors(a), factors(b)) ? hold(b) : sums(b));
+    case 'MULADD':
+      return e.ternary(n.op, products(a), products(b), share([a, b], factors(c)) ? hold(c) : sums(c));
+    case 'MUL':
+      if (isZero(a) || isZero(b)) return isZero(a) ? e.mul(hold(a), b) : e.mul(a, hold(b));
+      return e.mul(products(a), products(b));
+    case 'DIV':
+      return e.binary(n.op, products(a), a === b ? hold(b) : products(b));
+    case 'LT':
+    case 'LE':
+    case 'EQ':
+      return e.binary(n.op, sums(a), sums(b));
+    case 'REDUCE':
+      // Added to the sum so far in one piece.
+      if (n.arg.op === 'sum') return remake(e, n, [sums(a), ...n.src.slice(1)]);
+      return n.arg.op === 'prod' ? remake(e, n, [products(a), ...n.src.slice(1)]) : n;
+    default:
+      return n;
+  }
+};

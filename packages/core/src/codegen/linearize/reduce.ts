@@ -1,0 +1,263 @@
+/**
+ * One REDUCE being computed: its accumulators, the update inside the loops, the combination at the end.
+ *
+ * Accumulators exist per kept copy (copies of open tiles the value depends on), per own copy (unrolled or vectorised
+ * ranges of the REDUCE itself) and per width: vector parts and scalar remainders accumulate apart and are combined at
+ * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
+ */
+import type { EngineCaps } from '../../engine/engine.ts';
+import { type DType, isFloat } from '../../shape/dtype.ts';
+import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import type { KNode, KNodeOf } from '../../ir/ir.ts';
+import { accumulatorDtype, combined, identityOf, isArg, takesPlace } from './combine.ts';
+import { type Extremum, extendExtremum, goesByParts, noExtremum, pick, wholeExtremum } from './extrema.ts';
+import { copiesOf, copyIndex, lanesOf, type Tile } from './scope.ts';
+import type { State } from './group.ts';
+import type { Values } from './values.ts';
+import type { Mode } from './vector.ts';
+
+/** With this many numbers side by side nobody waits for the sum before. */
+const sideBySide = 4;
+
+interface Group {
+  readonly lanes: number;
+  /** Own copies: accumulators side by side for each kept copy. */
+  readonly copies: number;
+  readonly regs: readonly KNode[];
+  /** An extremum by parts: the copies share all parts but the first. */
+  readonly parts: boolean;
+}
+
+/** An accumulator, of the reduction's accumulating dtype, after the value under the open loops. Not for argument reductions. */
+export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNode, muladd: boolean): KNode {
+  const { e } = values.scope;
+  const { op } = node.arg;
+  const v = node.src[0] as KNode;
+  const dtype = before.dtype as DType;
+  if (op === 'argmax' || op === 'argmin') throw new Error('[linearize] positions are not accumulated alone');
+  if (op === 'sum' && v.op === 'MUL' && isFloat(dtype) && muladd) {
+    const [x, y] = v.src.map((s) => e.cast(values.lower(s), dtype)) as [KNode, KNode];
+    return e.ternary('MULADD', x, y, before);
+  }
+  return combined(e, op, before, e.cast(values.lower(v), dtype));
+}
+
+/** Position among all elements of ranges, as a stage A expression. */
+export function positionIn(e: Exprs, ranges: readonly Range[]): KNode {
+  return ranges.reduce((position: KNode, r) => e.add(e.mul(position, r.arg.extent), r), e.i32(0));
+}
+
+export class Reduction {
+  readonly node: KNodeOf<'REDUCE'>;
+  readonly own: readonly Range[];
+  readonly value: KNode;
+  readonly #values: Values;
+  readonly #muladd: boolean;
+  readonly #simt: boolean;
+  readonly #kept: readonly Tile[];
+  readonly #keptLanes: number;
+  readonly #dtype: DType;
+  readonly #groups: Group[] = [];
+  /** Position of an argument reduction as a stage A expression. */
+  readonly #position: KNode | null;
+  /** All own ranges are unrolled: no loop and no accumulators. */
+  readonly #direct: boolean;
+  #directStates: State[] = [];
+  /** Unrolled steps share their accumulators. */
+  #inTurn = false;
+
+  constructor(
+    values: Values,
+    node: KNodeOf<'REDUCE'>,
+    modesOf: (r: Range) => readonly Mode[],
+    { muladd, simt }: { readonly muladd: boolean; readonly simt: boolean },
+  ) {
+    const { scope, b } = values;
+    const { e } = scope;
+    this.node = node;
+    this.own = ownRanges(node);
+    this.value = node.src[0] as KNode;
+    this.#values = values;
+    this.#muladd = muladd;
+    this.#simt = simt;
+    const free = scope.free.of(node);
+    this.#kept = scope.tiles.filter((t) => free.includes(t.range));
+    this.#keptLanes = lanesOf(this.#kept);
+    this.#dtype = accumulatorDtype(this.value.dtype as DType);
+    this.#position = isArg(node.arg.op) ? positionIn(e, this.own) : null;
+    this.#direct = this.own.every((r) => r.arg.kind === 'unroll');
+    if (this.#direct) return;
+    // Where many results are kept side by side, unrolled steps follow each other in one accumulator each.
+    this.#inTurn = simt && !isArg(node.arg.op) && copiesOf(this.#kept) * this.#keptLanes >= sideBySide;
+    let unrolled = 1;
+    let modes: readonly Mode[] = [{ count: 1, lanes: 1 }];
+    for (const r of this.own) {
+      if (r.arg.kind === 'unroll' && !this.#inTurn) unrolled *= r.arg.extent;
+      if (r.arg.kind === 'vector') modes = modesOf(r);
+    }
+    if (modes.length === 0) modes = [{ count: 1, lanes: 1 }];
+    const copiesByLanes = new Map<number, number>();
+    for (const m of modes) {
+      const lanes = Math.max(m.lanes, this.#keptLanes);
+      copiesByLanes.set(lanes, Math.max(copiesByLanes.get(lanes) ?? 0, m.count * unrolled));
+    }
+    for (const [lanes, copies] of copiesByLanes) {
+      const { op } = node.arg;
+      const parts = !simt && goesByParts(op, this.#dtype, this.#elements(), lanes);
+      const start = parts ? noExtremum(e, op) : [identityOf(e, op, this.#dtype), ...(isArg(op) ? [e.i32(0)] : [])];
+      const regs = start.map((first, i) => {
+        const length = copiesOf(this.#kept) * (parts && i > 0 ? 1 : copies);
+        const reg = b.reg(isArg(op) && i > 0 ? 'position' : op, first.dtype as DType, lanes, length);
+        for (let k = 0; k < length; k++) b.store(reg, k, e.splat(first, lanes));
+        return reg;
+      });
+      this.#groups.push({ lanes, copies, regs, parts });
+    }
+  }
+
+  #elements(): number {
+    return sizeOf(this.own);
+  }
+
+  /** Takes the value under the open loops into the accumulators; called in the innermost loop. */
+  update(): void {
+    const { scope, b } = this.#values;
+    const { e } = scope;
+    const ownTiles = scope.tiles.filter((t) => this.own.includes(t.range));
+    const lanes = Math.max(lanesOf(ownTiles), this.#keptLanes);
+    if (this.#direct) {
+      scope.forEach([...this.#kept, ...ownTiles], () => {
+        const at = copyIndex(this.#kept);
+        const state = this.#state();
+        const before = this.#directStates[at];
+        this.#directStates[at] = before === undefined ? state : this.#combine(before, state, true);
+      });
+      return;
+    }
+    const group = this.#groups.find((g) => g.lanes === lanes) as Group;
+    const apart = this.#inTurn ? ownTiles.filter((t) => t.range.arg.kind !== 'unroll') : ownTiles;
+    scope.forEach([...this.#kept, ...ownTiles], () => {
+      const kept = copyIndex(this.#kept);
+      const slot = kept * group.copies + copyIndex(apart);
+      const slots = group.regs.map((_, i) => (group.parts && i > 0 ? kept : slot));
+      const before = group.regs.map((r, i) => b.load(r, slots[i] as number));
+      const after = group.parts ? this.#extended(before) : this.#step(before);
+      group.regs.forEach((r, i) => {
+        b.store(r, slots[i] as number, e.splat(after[i] as KNode, lanes));
+      });
+    });
+  }
+
+  /** Combines the accumulators, of all threads of the group where a local range is reduced, and makes the result available. */
+  finish(threads: number, caps: EngineCaps): void {
+    const local = this.own.find((r) => r.arg.kind === 'local');
+    if (local !== undefined && local.arg.extent !== threads) {
+      throw new Error(
+        `[linearize] a reduction by ${local.arg.extent} threads in a group of ${threads}: they must be equal`,
+      );
+    }
+    const { scope, results } = this.#values;
+    const { e } = scope;
+    const values: KNode[] = [];
+    for (let kept = 0; kept < copiesOf(this.#kept); kept++) {
+      const parts: State[] = [];
+      if (this.#direct)
+        parts.push(this.#directStates[kept] ?? [identityOf(e, this.node.arg.op, this.#dtype), e.i32(0)]);
+      for (const group of this.#groups) {
+        const { lanes } = group;
+        const whole = group.parts ? [this.#extremum(group, kept)] : this.#tree(this.#states(group, kept));
+        if (lanes === this.#keptLanes) parts.push(whole);
+        else parts.push(this.#tree(Array.from({ length: lanes }, (_, k): State => whole.map((x) => e.lane(x, k)))));
+      }
+      let all = parts.reduce((x, y) => this.#combine(x, y, false));
+      if (local !== undefined) all = this.#acrossThreads(all, threads, caps);
+      values.push(this.#position !== null ? (all[1] as KNode) : e.cast(all[0] as KNode, this.node.dtype as DType));
+    }
+    results.set(this.node, { kind: 'values', tiles: this.#kept, values });
+  }
+
+  #states({ copies, regs }: Group, kept: number): State[] {
+    const { b } = this.#values;
+    return Array.from({ length: copies }, (_, k) => regs.map((r) => b.load(r, kept * copies + k)));
+  }
+
+  /** The extremum that the parts of a kept copy stand for. */
+  #extremum({ copies, regs }: Group, kept: number): KNode {
+    const { b, scope } = this.#values;
+    const { op } = this.node.arg;
+    const [value, signed, unsigned] = regs as [KNode, KNode, KNode];
+    const each = Array.from({ length: copies }, (_, k) => b.load(value, kept * copies + k));
+    const all = each.reduce((x, y) => pick(scope.e, op, x, y));
+    return wholeExtremum(scope.e, op, [all, b.load(signed, kept), b.load(unsigned, kept)]);
+  }
+
+  #acrossThreads(mine: State, threads: number, caps: EngineCaps): State {
+    const { acrossThreads } = caps.lowering;
+    if (acrossThreads === undefined)
+      throw new Error(
+        '[linearize] threads reduce together: the engine needs a lowering for threads, see caps.lowering',
+      );
+    const parts = { op: this.node.arg.op, mine, combine: (x: State, y: State) => this.#combine(x, y, false) };
+    return acrossThreads(this.#values.b, parts, threads, caps);
+  }
+
+  /** Pairwise: the first half with the second, until one is left. */
+  #tree(states: readonly State[]): State {
+    let all = states;
+    while (all.length > 1) {
+      const half = Math.ceil(all.length / 2);
+      const now = all;
+      all = now.slice(0, half).map((x, k) => {
+        const other = now[k + half];
+        return other === undefined ? x : this.#combine(x, other, false);
+      });
+    }
+    return all[0] as State;
+  }
+
+  /** The state of one element. */
+  #state(): State {
+    const { e } = this.#values.scope;
+    const x = e.cast(this.#values.lower(this.value), this.#dtype);
+    return this.#position === null ? [x] : [x, this.#values.lower(this.#position)];
+  }
+
+  #extended(before: State): State {
+    const { e } = this.#values.scope;
+    return extendExtremum(e, this.node.arg.op, before as Extremum, this.#state()[0] as KNode);
+  }
+
+  /** The state after the current element. */
+  #step(before: State): State {
+    if (this.#position !== null) return this.#combine(before, this.#state(), true);
+    return [accumulate(this.#values, this.node, before[0] as KNode, this.#muladd)];
+  }
+
+  /** Two states into one. `later`: every position of `y` comes after those of `x`, so that ties stay with `x`. */
+  #combine(x: State, y: State, later: boolean): State {
+    const { e } = this.#values.scope;
+    const { op } = this.node.arg;
+    const [a, b] = [x[0] as KNode, y[0] as KNode];
+    switch (op) {
+      case 'sum':
+      case 'prod':
+      case 'max':
+      case 'min':
+        return [combined(e, op, a, b)];
+      case 'argmax':
+      case 'argmin': {
+        const [ia, ib] = [x[1] as KNode, y[1] as KNode];
+        let take = takesPlace(e, op, a, b, this.#simt);
+        if (!later) {
+          const same = e.eq(a, b);
+          const tie = isFloat(this.#dtype) ? e.or(same, e.and(e.not(e.eq(a, a)), e.not(e.eq(b, b)))) : same;
+          take = e.or(take, e.and(tie, e.lt(ib, ia)));
+        }
+        return [e.where(take, b, a), e.where(take, ib, ia)];
+      }
+      default:
+        return op satisfies never;
+    }
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * How a range of kind 'vector' is cut: unrolled vectors, single vectors, scalars.
+ *
+ * The extent need not be a multiple of anything. The same body is generated for each part: `count` vectors of `lanes`
+ * side by side, then single vectors, then one element at a time.
+ */
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import type { EngineCaps } from '../../engine/engine.ts';
+import type { ProgramBuilder } from '../../ir/builder/builder.ts';
+import type { KNode, LoopStore } from '../../ir/ir.ts';
+import { highOf, lowOf } from '../../ir/node.ts';
+import { linearOf } from '../../ir/simplify/linear.ts';
+
+/** One way of running through a stretch of the range. */
+export interface Mode {
+  readonly count: number;
+  readonly lanes: number;
+  /** Runs once, over the last elements of the range: some of them for the second time. */
+  readonly again?: true;
+}
+
+const scalarMode: Mode = { count: 1, lanes: 1 };
+
+/**
+ * The modes a vector range of at most `extent` elements goes through, widest first. `exact`: always `extent` elements; then `together`
+ * takes the last elements that fill no vector side by side, or `all` that is left over, whole vectors too: a reduction over each alone would
+ * wait for its own sums. With `again`, elements may be computed twice: what fills no vector is the end of a last one.
+ */
+export function vectorModes(
+  extent: number,
+  exact: boolean,
+  lanes: number,
+  unroll: number,
+  together: 'elements' | 'all' | null = null,
+  again = false,
+): readonly Mode[] {
+  if (lanes <= 1) return extent > 0 ? [scalarMode] : [];
+  const modes: Mode[] = [];
+  const wide = lanes * unroll;
+  if (unroll > 1 && extent >= wide) modes.push({ count: unroll, lanes });
+  const rest = modes.length === 0 ? extent : exact ? extent % wide : wide - 1;
+  const tail = exact ? extent % lanes : lanes - 1;
+  const all = Math.ceil(rest / lanes);
+  if (again && exact && tail > 0 && together === 'all' && all * lanes <= extent) {
+    modes.push({ count: all, lanes, again });
+    return modes;
+  }
+  if (rest >= lanes) modes.push({ count: exact && together === 'all' ? Math.floor(rest / lanes) : 1, lanes });
+  if (again && exact && tail > (together === 'elements' ? 0 : 1) && modes.length > 0)
+    modes.push({ count: 1, lanes, again });
+  else if (tail > 0) modes.push(exact && together !== null && tail < 4 ? { count: tail, lanes: 1 } : scalarMode);
+  return modes;
+}
+
+/** Steps of a vector loop before it is the next one's turn: 256 bytes of float32. */
+const turnSteps = 4;
+
+/**
+ * Writes the loops of the modes over `total` elements; `body` gets the mode and the first element of its stretch. `eachTurn` runs what it
+ * is given once for everybody who takes turns at the loop.
+ */
+export function runModes(
+  b: ProgramBuilder,
+  total: KNode,
+  modes: readonly Mode[],
+  body: (mode: Mode, first: KNode) => void,
+  eachTurn: ((run: () => void) => void) | null = null,
+): void {
+  const { e } = b;
+  let done: KNode = e.i32(0);
+  for (const mode of modes) {
+    if (mode.again) {
+      body(mode, e.sub(total, mode.count * mode.lanes));
+      continue;
+    }
+    const step = e.i32(mode.count * mode.lanes);
+    const trips = e.idiv(e.sub(total, done), step);
+    const start = done;
+    const run = (i: KNode): void => body(mode, e.add(start, e.mul(i, step)));
+    if (eachTurn === null) b.loop(trips, run);
+    else {
+      const turns = e.i32(turnSteps);
+      const stretches = e.idiv(trips, turns);
+      b.loop(stretches, (q) => eachTurn(() => b.loop(turns, (i) => run(e.add(e.mul(q, turns), i)))));
+      const whole = e.mul(stretches, turns);
+      eachTurn(() => b.loop(e.sub(trips, whole), (i) => run(e.add(whole, i))));
+    }
+    done = e.add(done, e.mul(trips, step));
+  }
+}
+
+/** True if a number of elements is always the same. */
+export function isFixed(total: KNode): boolean {
+  return lowOf(total) === highOf(total);
+}
+
+/**
+ * Lanes of the vectors in some stores: as many as the smallest numbers computed there or held in memory fill the hardware vector
+ * with, but so that the widest take four registers at most, and the ranges that may become vectors fill them (masks do not count). Wider
+ * numbers then take several registers. Indices and gates are scalars anyway.
+ */
+export function vectorLanes(stores: readonly LoopStore[], caps: EngineCaps): number {
+  let least = 8;
+  let most = 4;
+  let masks = true;
+  const count = (dtype: DType, computed: boolean): void => {
+    if (dtype === 'bool') return;
+    const { bytes } = dtypeInfo[dtype];
+    least = Math.min(least, bytes);
+    most = Math.max(most, bytes);
+    if (computed) masks = false;
+  };
+  const seen = new Set<KNode>();
+  const stack: KNode[] = [];
+  const indices: KNode[] = [];
+  for (const { store } of stores) {
+    const [mem, index, value] = store.src as readonly [KNode, KNode, KNode];
+    stack.push(value);
+    indices.push(index);
+    count(mem.dtype as DType, false);
+  }
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    count(n.dtype as DType, true);
+    if (n.op === 'LOAD') {
+      const [mem, index, , alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+      indices.push(index);
+      if (mem.op === 'STAGE') stack.push(mem);
+      if (alt !== undefined) stack.push(alt);
+    } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0] as KNode);
+    else stack.push(...n.src);
+  }
+  const { vectorBytes } = caps;
+  if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
+  if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
+  const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
+  const longest = longestRun(indices);
+  let lanes = Math.max(1, Math.floor(vectorBytes / 4));
+  while (lanes * 2 <= wanted && longest >= lanes * 2) lanes *= 2;
+  return lanes;
+}
+
+/** Elements of the longest range along which memory is walked one by one. */
+function longestRun(indices: readonly KNode[]): number {
+  let longest = 0;
+  for (const index of indices) {
+    const { terms, coefs } = linearOf(index);
+    terms.forEach((term, i) => {
+      if (term.op === 'RANGE' && coefs[i] === 1) longest = Math.max(longest, term.arg.extent);
+    });
+  }
+  return longest;
+}

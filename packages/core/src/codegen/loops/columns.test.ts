@@ -1,0 +1,82 @@
+/** Reductions of many columns: accumulated in group memory, with the meaning of the nest. */
+import { describe, expect, test } from 'vitest';
+import { optimize } from './optimize.ts';
+import { evaluateNest } from '../../interpreter/evaluate-nest.ts';
+import { interpret } from '../../interpreter/interpret.ts';
+import type { LoopKernel, Program, ReduceOp } from '../../ir/ir.ts';
+import { linearize } from '../linearize/linearize.ts';
+import { layerNorm, reduction, simdCaps, softmax } from '../fixtures/nests.ts';
+import { verifyProgram } from '../../ir/verify/verify.ts';
+import { verifyLoopKernel } from '../../ir/verify/nest.ts';
+
+/** Inputs are eighths, so that sums of thousands of them, and of their squares, are exact in any order. */
+function check(k: LoopKernel, tolerance = 0): Program {
+  verifyLoopKernel(k);
+  const shaped = optimize(k, simdCaps);
+  verifyLoopKernel(shaped);
+  const program = linearize(shaped, simdCaps);
+  verifyProgram(program);
+  const data = (): Float32Array[] =>
+    k.params.map((p) =>
+      Float32Array.from(
+        { length: p.arg.length },
+        (_, i) => Math.round(Math.sin((i + 1) * 12.9898 + p.arg.slot * 78.233) * 24) / 8,
+      ),
+    );
+  const [want, got] = [data(), data()];
+  evaluateNest(k, want, [0.5]);
+  interpret(program, got, [0.5]);
+  want.forEach((a, slot) => {
+    a.forEach((x, i) => {
+      const y = (got[slot] as Float32Array)[i] as number;
+      if (!(Math.abs(x - y) <= tolerance * Math.max(1, Math.abs(x))))
+        throw new Error(`slot ${slot}[${i}]: ${x}, got ${y}`);
+    });
+  });
+  return program;
+}
+
+function accumulates(p: Program): boolean {
+  return p.body.some((n) => n.op === 'SHARED' && n.arg.name === 'columns');
+}
+
+describe('reductions of columns', () => {
+  test.each<ReduceOp>(['sum', 'max', 'min', 'argmax'])('%s over rows of many shapes', (op) => {
+    for (const shape of [
+      [100, 700],
+      [33, 2001],
+      [1027, 64],
+      [2100, 33],
+      [40, 9000],
+    ]) {
+      expect(accumulates(check(reduction(op, shape, [0]))), shape.join()).toBe(true);
+    }
+  });
+
+  test('over the middle axis, over two axes, of squares', () => {
+    expect(accumulates(check(reduction('sum', [3, 64, 1100], [1])))).toBe(true);
+    expect(accumulates(check(reduction('sum', [6, 35, 500], [0, 1])))).toBe(true);
+    expect(accumulates(check(reduction('max', [6, 5, 35, 400], [0, 2])))).toBe(true);
+    expect(accumulates(check(reduction('argmin', [6, 35, 500], [0, 1])))).toBe(true);
+    expect(accumulates(check(reduction('sum', [70, 1000], [0], true)))).toBe(true);
+  });
+
+  test('softmax over columns: reductions that rest on each other', () => {
+    expect(accumulates(check(softmax(70, 1100, 0, false), 1e-5))).toBe(true);
+    check(softmax(70, 1100, 0, true), 1e-5);
+    check(layerNorm(70, 1100), 1e-4);
+  });
+
+  test('few rows, few columns, little work stay in registers', () => {
+    expect(accumulates(check(reduction('sum', [16, 5000], [0])))).toBe(false);
+    expect(accumulates(check(reduction('sum', [9000, 8], [0])))).toBe(false);
+    expect(accumulates(check(reduction('sum', [40, 200], [0])))).toBe(false);
+  });
+
+  test('no more group memory than there is', () => {
+    const small = { ...simdCaps, sharedBytes: 4096 };
+    const program = linearize(optimize(reduction('sum', [64, 3000], [0]), small), small);
+    const bytes = program.body.flatMap((n) => (n.op === 'SHARED' ? [n.arg.length * 4] : []));
+    expect(Math.max(0, ...bytes)).toBeLessThanOrEqual(4096);
+  });
+});

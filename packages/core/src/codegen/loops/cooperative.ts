@@ -1,0 +1,146 @@
+/**
+ * Reductions that a group of threads computes together: its threads take elements in turns and combine through shared memory,
+ * then spread over the stores' remaining loops.
+ *
+ * Where a thread's part of a row is small its turns are written out: what is read or computed for a reduction is then the same
+ * expression as in the next one and in the stores, and stays in registers. What reaches past the end of the row is moved back and
+ * does not count. All memory that lies one by one is taken in vectors.
+ */
+import type { Binder } from './work.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import { type Range, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import { storesWhere } from '../../ir/kept.ts';
+import { identityOf, isArg } from '../linearize/combine.ts';
+import { assumeBounds, idOf } from '../../ir/node.ts';
+import { decodeRanges, type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+
+/** Turns of vectors, or of single elements, that are written out. */
+const heldTurns = { vectors: 4, elements: 8 };
+
+export interface Together {
+  readonly stores: readonly LoopStore[];
+  readonly binders: readonly Binder[];
+  /** Loops whose every combination is a group. */
+  readonly spread: readonly Range[];
+  /** Ranges that go by whole vectors. */
+  readonly byVectors: ReadonlySet<Range>;
+  /** Few turns are written out. */
+  readonly held: boolean;
+}
+
+/** The elements of a thread: their position, the ranges that give them, and when they exist (null: always). */
+interface Share {
+  readonly value: KNode;
+  readonly ranges: readonly Range[];
+  readonly inside: KNode | null;
+}
+
+/** The nest for groups of `threads` threads, a power of two, and vectors of `lanes` elements. */
+export function shapeTogether(
+  { stores, binders, spread, byVectors, held }: Together,
+  e: Exprs,
+  threads: number,
+  lanes: number,
+): LoopStore[] {
+  const changes = new Map<Range, Replacement>();
+  const grid = e.range(sizeOf(spread), 'grid');
+  decodeRanges(e, spread, grid, changes);
+  const gates = new Map<KNode, KNode>();
+  // Positions of argument reductions are row-major over their ranges: only the first may be rounded up to whole turns.
+  const isPosition = (n: KNode): boolean => n.op === 'REDUCE' && isArg(n.arg.op);
+  for (const { own, node } of [...binders].sort((x, y) => Number(isPosition(y.node)) - Number(isPosition(x.node)))) {
+    const taken = isPosition(node) ? own[0] : own[own.length - 1];
+    if (taken === undefined || node.op !== 'REDUCE') continue;
+    const others = binders.filter((b) => b.own.includes(taken));
+    if (others.some((b) => b.own.some((r) => changes.has(r)) || (isPosition(b.node) && b.own[0] !== taken))) continue;
+    const whole = held && others.every((b) => b.own.length === 1 && isHeld(b.node));
+    const share = shareOf(e, taken.arg.extent, threads, byVectors.has(taken) ? lanes : 1, whole, 'reduce');
+    changes.set(taken, { value: share.value, ranges: share.ranges });
+    if (share.inside !== null) for (const b of others) gates.set(b.node, share.inside);
+  }
+  // Stores of the same loops stay in the same loops: one may read what another writes to the same place.
+  const known: { readonly inner: readonly Range[]; readonly stores: LoopStore[] }[] = [];
+  for (const s of stores) {
+    const inner = s.ranges.filter((r) => !spread.includes(r));
+    const same = known.find((k) => sameRanges(k.inner, inner));
+    if (same === undefined) known.push({ inner, stores: [s] });
+    else same.stores.push(s);
+  }
+  const written = known.flatMap(({ inner, stores: group }) => {
+    const own = new Map(changes);
+    const last = inner[inner.length - 1];
+    if (last === undefined) return rewritten(e, group, own, gates, null, [grid]);
+    const width = byVectors.has(last) ? lanes : 1;
+    const blocks = e.range(last.arg.extent / width);
+    const count = inner.slice(0, -1).reduce((n, r) => n * r.arg.extent, blocks.arg.extent);
+    const { value, ranges, inside } = shareOf(e, count, threads, 1, held, 'serial', width > 1);
+    decodeRanges(e, [...inner.slice(0, -1), blocks], value, own);
+    const lane = width > 1 ? e.range(width, 'vector') : null;
+    const first = (own.get(blocks) as Replacement).value;
+    own.set(last, { value: lane === null ? first : e.add(e.mul(first, width), lane), ranges: [] });
+    const [turn, local] = ranges as [Range, Range];
+    return rewritten(e, group, own, gates, inside, [grid, local, turn, ...(lane === null ? [] : [lane])]);
+  });
+  // In the order they were given.
+  return stores.map(({ store }) => {
+    const at = known.flatMap((k) => k.stores).findIndex((s) => s.store === store);
+    return written[at] as LoopStore;
+  });
+}
+
+/** True if elements past the end can be made not to count. */
+function isHeld(n: KNode): boolean {
+  return n.op === 'REDUCE' && !isArg(n.arg.op) && n.dtype !== 'bool' && dtypeInfo[n.dtype as DType].bytes >= 4;
+}
+
+/** The stores in terms of the new ranges; reductions of which a part does not exist take what changes nothing instead. */
+function rewritten(
+  e: Exprs,
+  stores: readonly LoopStore[],
+  changes: ReadonlyMap<Range, Replacement>,
+  gates: ReadonlyMap<KNode, KNode>,
+  inside: KNode | null,
+  ranges: readonly Range[],
+): LoopStore[] {
+  const rewriter = new Rewriter(e, changes);
+  // Inner ones first: sources have smaller numbers.
+  for (const node of [...gates.keys()].sort((x, y) => idOf(x) - idOf(y)) as KNodeOf<'REDUCE'>[]) {
+    const { op } = node.arg;
+    const value = rewriter.node(node.src[0] as KNode);
+    const gated = e.where(gates.get(node) as KNode, value, identityOf(e, op, value.dtype as DType));
+    rewriter.set(node, e.reduce(op, gated, rewriter.list(node.src.slice(1) as Range[])));
+  }
+  return storesWhere(e, stores, rewriter, inside, ranges);
+}
+
+/**
+ * Of `total` elements those of one thread, in vectors of `lanes`, neighbouring threads side by side: vectors local, local + threads,
+ * ... With `held`, few turns are written out.
+ */
+function shareOf(
+  e: Exprs,
+  total: number,
+  threads: number,
+  lanes: number,
+  held: boolean,
+  kind: 'reduce' | 'serial',
+  vectors = lanes > 1,
+): Share {
+  const count = total / lanes;
+  const turns = Math.ceil(count / threads);
+  const exact = count % threads === 0;
+  const local = e.range(threads, 'local');
+  const unrolled = held && count > 0 && turns <= heldTurns[vectors ? 'vectors' : 'elements'];
+  const limit = exact || unrolled ? undefined : e.idiv(e.sub(count + threads - 1, local), threads);
+  const turn = e.range(turns, unrolled ? 'unroll' : kind, limit);
+  const nominal = e.add(e.mul(turn, threads), local);
+  const moved = unrolled && !exact;
+  const at = moved ? e.min(nominal, count - 1) : nominal;
+  assumeBounds(at, 0, Math.max(0, count - 1));
+  const inside = moved ? e.lt(nominal, count) : null;
+  if (lanes === 1) return { value: at, ranges: [turn, local], inside };
+  const lane = e.range(lanes, 'vector');
+  return { value: e.add(e.mul(at, lanes), lane), ranges: [turn, local, lane], inside };
+}

@@ -1,0 +1,208 @@
+/**
+ * Loop choices for engines without SIMT: one thread runs a group, vectors are SIMD registers.
+ *
+ * For every nest: which range becomes the vector (by a small cost model), the order of loops, and where the work is cut
+ * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
+ */
+import type { EngineCaps } from '../../engine/engine.ts';
+import { columnsOf } from './columns.ts';
+import { besideRows, chunked, inTurns, rowsTakeTurns, streamed, turnRows } from './streams.ts';
+import { tileTransposes } from './tile.ts';
+import { type Binder, NestWork } from './work.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import { type Range, type RangeList, sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode, LoopStore } from '../../ir/ir.ts';
+import { vectorLanes } from '../linearize/vector.ts';
+import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+
+/** Operations in a group: enough to pay for starting it, few enough for threads to share the work. */
+const groupWork = 48 * 1024;
+/** Rows up to so many elements may lie side by side in vectors, so that none is reduced across lanes; each is stored element by element. */
+const shortRow = 16;
+/** Reductions up to this much work may be repeated in every group. */
+const repeatable = 2048;
+/** Elements of a vector range are handed out in multiples of this, which all lanes and unroll factors divide. */
+const vectorChunk = 64;
+
+/** One nest with its loops chosen. */
+export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: EngineCaps): LoopStore[] {
+  const stores = tileTransposes(given, e);
+  const work = new NestWork(stores);
+  const lanes = vectorLanes(stores, caps);
+  const changes = new Map<Range, Replacement>();
+  const setKind = (r: Range, kind: 'vector' | 'unroll' | 'serial'): void => {
+    const now = e.range(r.arg.extent, kind);
+    changes.set(r, { value: now, ranges: [now] });
+  };
+
+  const { along, own } = chooseVectors(work, lanes);
+  for (const r of own) setKind(r, 'vector');
+  for (const binder of work.binders)
+    if (isWindow(binder, work) && !binder.own.some((r) => own.has(r))) for (const r of binder.own) setKind(r, 'unroll');
+
+  for (const [r, rows] of besideRows(work, along, lanes, e)) if (!changes.has(r)) changes.set(r, rows);
+  const order = orderRanges(work, along);
+  cutIntoGroups(work, order, along, columnsOf(work, along, caps), e, changes);
+
+  for (const r of work.binders.flatMap((b) => b.own)) {
+    if (r.src[0] === undefined || changes.has(r)) continue;
+    const now = e.range(r.arg.extent, r.arg.kind, new Rewriter(e, changes).node(r.src[0]));
+    changes.set(r, { value: now, ranges: [now] });
+  }
+  const rewriter = new Rewriter(e, changes);
+  return stores.map(({ store, ranges }) => {
+    const sorted = [...ranges].sort((a, b) => order.indexOf(a) - order.indexOf(b));
+    const written = rewriter.store({ store, ranges: sorted });
+    // The results of columns are there before the columns are opened, so these may be the innermost loop.
+    const isColumn = (r: Range): boolean => r.arg.kind === 'column';
+    return { ...written, ranges: [...written.ranges.filter((r) => !isColumn(r)), ...written.ranges.filter(isColumn)] };
+  });
+}
+
+/** A small fixed window, such as 3 x 3 pooling: written out in full instead of looped over. */
+function isWindow(binder: Binder, work: NestWork): boolean {
+  const size = sizeOf(binder.own);
+  if (binder.node.op !== 'REDUCE' || size > 9 || size === 0) return false;
+  return binder.own.every((r) => work.countIn(r) * size <= 64 && r.src.length === 0) && binder.free.length > 0;
+}
+
+interface VectorChoice {
+  /** Ranges of stores, at most one in each store. */
+  readonly along: ReadonlySet<Range>;
+  /** Ranges of reductions that depend on none of those. */
+  readonly own: ReadonlySet<Range>;
+  readonly cost: number;
+}
+
+/** Starts with scalar stores and takes the best vector range as long as one makes it cheaper. */
+function chooseVectors(work: NestWork, lanes: number): VectorChoice {
+  let best = weigh(work, new Set(), lanes);
+  if (lanes <= 1) return best;
+  const candidates = new Set(work.stores.flatMap((s) => s.ranges).filter((r) => canStoreAlong(work, r, lanes)));
+  for (let found = true; found; ) {
+    found = false;
+    for (const r of candidates) {
+      if (best.along.has(r)) continue;
+      const others = [...best.along].filter(
+        (o) => !work.stores.some((s) => s.ranges.includes(o) && s.ranges.includes(r)),
+      );
+      const next = weigh(work, new Set([...others, r]), lanes);
+      if (next.cost < best.cost) [best, found] = [next, true];
+    }
+  }
+  return best;
+}
+
+/** True if all stores inside the range write consecutive elements along it, or it goes over short rows that are reduced each. */
+function canStoreAlong(work: NestWork, r: Range, lanes: number): boolean {
+  if (r.arg.extent < lanes) return false;
+  return work.stores.every(({ store, ranges }) => {
+    const stride = ranges.includes(r) ? work.strideOf(store.src[1] as KNode, r) : 1;
+    return stride === 1 || (stride !== null && stride > 1 && stride <= shortRow && isReduced(work, r));
+  });
+}
+
+/** True if something is reduced for each element of the range, and nothing for what is inside it. */
+function isReduced(work: NestWork, r: Range): boolean {
+  const { binders } = work;
+  return binders.length > 0 && binders.every(({ free }) => free.includes(r));
+}
+
+function weigh(work: NestWork, along: ReadonlySet<Range>, lanes: number): VectorChoice {
+  const own = lanes > 1 ? chooseOwn(work, along, lanes) : new Set<Range>();
+  return { along, own, cost: work.cost(lanes, (free) => activeRange(free, along, own)) };
+}
+
+function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySet<Range>): Range | null {
+  return free.find((r) => along.has(r)) ?? free.find((r) => own.has(r)) ?? null;
+}
+
+/** For each list of ranges of reductions that depend on no range of `along`: the best of them to vectorise along, if any. */
+function chooseOwn(work: NestWork, along: ReadonlySet<Range>, lanes: number): Set<Range> {
+  const chosen = new Set<Range>();
+  const decided = new Set<Range>();
+  for (const { own, free, node } of work.binders) {
+    if (free.some((r) => along.has(r))) for (const r of own) decided.add(r);
+    if (own.some((r) => decided.has(r))) continue;
+    for (const r of own) decided.add(r);
+    let best: Range | null = null;
+    let least = work.cost(lanes, (f) => activeRange(f, along, chosen));
+    const ordered = node.op === 'STAGE' || isArg(node);
+    for (const r of ordered ? own.slice(-1) : own) {
+      if (r.arg.extent < lanes) continue;
+      const cost = work.cost(lanes, (f) => activeRange(f, along, new Set([...chosen, r])));
+      if (cost < least) [best, least] = [r, cost];
+    }
+    if (best !== null) chosen.add(best);
+  }
+  return chosen;
+}
+
+function isArg(n: KNode): boolean {
+  return n.op === 'REDUCE' && (n.arg.op === 'argmax' || n.arg.op === 'argmin');
+}
+
+/** Loops on which expensive reductions depend go outside, the vector range innermost among its kind. */
+function orderRanges(work: NestWork, along: ReadonlySet<Range>): Range[] {
+  const all: Range[] = [];
+  for (const { ranges } of work.stores) for (const r of ranges) if (!all.includes(r)) all.push(r);
+  const binders = work.binders.filter((b) => b.work > 0);
+  const needed = (r: Range): number => binders.filter((b) => b.free.includes(r)).length;
+  return all
+    .map((r, i) => ({ r, i, needed: needed(r), last: along.has(r) ? 1 : 0 }))
+    .sort((a, b) => b.needed - a.needed || a.last - b.last || a.i - b.i)
+    .map((x) => x.r);
+}
+
+/** Chooses grid ranges and chunks so that a group has about `groupWork` operations. */
+function cutIntoGroups(
+  work: NestWork,
+  order: readonly Range[],
+  along: ReadonlySet<Range>,
+  columns: ReturnType<typeof columnsOf>,
+  e: Exprs,
+  changes: Map<Range, Replacement>,
+): void {
+  const kindOf = (r: Range, extent: number): 'vector' | 'column' | 'serial' =>
+    columns?.range === r && extent <= columns.chunk ? 'column' : along.has(r) ? 'vector' : 'serial';
+  const keep = (r: Range): void => {
+    const limit = r.src[0] === undefined ? undefined : new Rewriter(e, changes).node(r.src[0]);
+    const kind = r.arg.kind === 'unroll' ? 'unroll' : kindOf(r, r.arg.extent);
+    const now = e.range(r.arg.extent, kind, limit);
+    changes.set(r, { value: now, ranges: [now] });
+  };
+  let rest = work.total();
+  let done = rest <= groupWork;
+  for (const r of order) {
+    const n = r.arg.extent;
+    const shared = work.stores.every((s) => s.ranges.includes(r));
+    const cheap = work.binders.every((b) => b.free.includes(r) || b.work <= repeatable || isInner(b, work));
+    if (done || !shared || !cheap || n === 0 || r.src.length > 0) {
+      done = true;
+      keep(r);
+      continue;
+    }
+    const inner = rest / n;
+    rest = inner;
+    const halves = along.has(r) ? streamed(work, r, e) : null;
+    if (halves !== null) {
+      changes.set(r, halves);
+      done = true;
+      continue;
+    }
+    const turns = along.size === 0 && n % turnRows === 0 && rowsTakeTurns(work, r);
+    const unit = along.has(r) ? vectorChunk : turns ? turnRows : 1;
+    const wanted = Math.max(unit, Math.ceil(groupWork / Math.max(1, inner) / unit) * unit);
+    const groups = Math.ceil(n / (columns?.range === r ? columns.chunk : wanted));
+    const chunk = Math.ceil(n / groups / unit) * unit;
+    if (inner <= groupWork) done = true;
+    if (chunk >= n) keep(r);
+    else if (turns) changes.set(r, inTurns(e, r, chunk));
+    else changes.set(r, chunked(e, n, chunk, kindOf(r, chunk)));
+  }
+}
+
+/** True if a reduction lies inside another one, whose dependence decides. */
+function isInner(b: Binder, work: NestWork): boolean {
+  return work.binders.some((other) => other !== b && other.own.some((r) => b.free.includes(r)));
+}

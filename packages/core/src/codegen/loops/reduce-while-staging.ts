@@ -1,0 +1,63 @@
+/**
+ * Reductions over what a STAGE holds run while it is filled: softmax adds up its exponentials as it writes them down.
+ *
+ * Such a REDUCE reads each element of the stage once, in order. In terms of the stage's own range it is a reduction of the staged value,
+ * which linearize computes in the same loop; equal expressions there are computed once. For engines without SIMT.
+ */
+import type { Exprs } from '../../ir/expr.ts';
+import { FreeRanges, ownRanges, type Range } from '../../ir/free-ranges.ts';
+import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { nodesOf } from '../../ir/traverse.ts';
+
+/** The stores of a nest with every such REDUCE over the range of its stage. */
+export function reduceWhileStaging(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
+  for (let now = stores; ; ) {
+    const found = findReduce(now, e);
+    if (found === null) return now;
+    const rewriter = new Rewriter(e, new Map());
+    rewriter.set(found.from, found.to);
+    now = now.map((s) => rewriter.store(s));
+  }
+}
+
+function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: KNode } | null {
+  const nodes = [...nodesOf(stores.map((s) => s.store))];
+  if (!nodes.some((n) => n.op === 'STAGE')) return null;
+  const free = new FreeRanges();
+  for (const n of nodes) {
+    if (n.op !== 'REDUCE' || n.arg.op === 'argmax' || n.arg.op === 'argmin') continue;
+    const to = overStage(n, e, free);
+    if (to !== null) return { from: n, to };
+  }
+  return null;
+}
+
+/** The reduction over the range of the stage that it reads element by element; null if it is none. */
+function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | null {
+  const [r, ...others] = ownRanges(n);
+  const value = n.src[0] as KNode;
+  if (r === undefined || others.length > 0) return null;
+  const read = [...nodesOf([value])].find((x) => x.op === 'LOAD' && x.src[0]?.op === 'STAGE' && x.src[1] === r);
+  if (read === undefined || read.src.length > 2) return null;
+  const stage = read.src[0] as KNode;
+  const [own, ...more] = ownRanges(stage);
+  if (own === undefined || more.length > 0 || own.arg.extent !== r.arg.extent) return null;
+  if (own.src.length > 0 || r.src.length > 0) return null;
+  if (captures(value, r, own, free)) return null;
+  const rewriter = new Rewriter(e, new Map<Range, Replacement>([[r, { value: own, ranges: [own] }]]), free);
+  rewriter.set(read, stage.src[0] as KNode);
+  const staged = rewriter.node(value);
+  // Whoever reads another place of the stage waits until it is full.
+  if (nodesOf([staged]).has(stage)) return null;
+  return e.reduce(n.arg.op, staged, [own]);
+}
+
+/** True if `own` in the place of `r` would be another loop's: an outer one's, or one inside that has its name. */
+function captures(value: KNode, r: Range, own: Range, free: FreeRanges): boolean {
+  if (own === r) return false;
+  if (free.has(value, own)) return true;
+  return [...nodesOf([value])].some(
+    (n) => (n.op === 'REDUCE' || n.op === 'STAGE') && ownRanges(n).includes(own) && free.has(n, r),
+  );
+}

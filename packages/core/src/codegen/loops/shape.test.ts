@@ -1,0 +1,70 @@
+/** The shape of programs lowered for the processor: loops, vectors, gates, divisions, and bounds of long sums. */
+import { describe, expect, test } from 'vitest';
+import { optimize } from './optimize.ts';
+import { check, fill, loops } from '../fixtures/lowered.ts';
+import { interpret } from '../../interpreter/interpret.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { linearize } from '../linearize/linearize.ts';
+import { elementwise, flat, reduction, simdCaps, softmax } from '../fixtures/nests.ts';
+import { printProgram } from '../../ir/print.ts';
+
+describe('shape of programs', () => {
+  test('contiguous elementwise kernels become one loop over vectors and a tail', () => {
+    const k = elementwise([4, 5, 7], (e, at, x) => e.add(x(1, flat(e, at, [4, 5, 7]), 140), e.f32(1)));
+    const p = check(k, simdCaps);
+    expect(loops(p)).toBe(2); // eight times four vectors, three single vectors
+    expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
+    expect(p.body.filter((n) => n.op === 'LOAD').map((n) => n.lanes)).toEqual([4, 4, 4, 4, 4]);
+  });
+  test('reductions at the same place share loops', () => {
+    const p = check(softmax(3, 64, 1, false), simdCaps);
+    expect(loops(p)).toBe(4); // rows, max, sum, quotient
+  });
+  test('a column reduction keeps columns as vectors', () => {
+    const p = check(reduction('sum', [33, 16], [0]), simdCaps, 1e-5);
+    expect(p.body.filter((n) => n.op === 'LOAD' && n.src[0]?.op === 'PARAM').every((n) => n.lanes === 4)).toBe(true);
+  });
+  test('padding leaves no gate inside', () => {
+    const k = elementwise([4, 40], (e, [i, j]) => {
+      const x = e.sub(j as KNode, e.i32(3));
+      const inside = e.and(e.le(e.i32(0), x), e.lt(x, e.i32(30)));
+      return e.load(e.param(1, 'float32', 'read', 120), flat(e, [i as KNode, x], [4, 30]), inside, e.f32(0));
+    });
+    const p = check(k, simdCaps);
+    expect(p.body.filter((n) => n.op === 'LOAD').every((n) => n.src.length === 2)).toBe(true);
+  });
+  test('inner loops have no division', () => {
+    const p = check(
+      elementwise([7, 33, 100], (e, [a, b, c], x) => x(1, flat(e, [b!, a!, c!], [33, 7, 100]), 23100)),
+      simdCaps,
+    );
+    expect(p.body.some((n) => n.op === 'IREM' || n.op === 'IDIV')).toBe(false);
+  });
+  test('groups of narrow rows are cut between rows, whatever their number', () => {
+    for (const rows of [40000, 40001]) {
+      const shape = [rows, 3];
+      const k = elementwise(shape, (e, at, x) => e.add(x(1, flat(e, at, shape), rows * 3), x(2, at[1] as KNode, 3)));
+      const p = linearize(optimize(k, simdCaps), simdCaps);
+      expect(p.grid[0]).toBeGreaterThan(1);
+      expect(p.body.some((n) => n.lanes === 1 && (n.op === 'IREM' || n.op === 'IDIV'))).toBe(false);
+    }
+  });
+  test('results do not depend on the number of workers', () => {
+    const k = reduction('sum', [300, 257], [1]);
+    const [one, many] = [1, 64].map((parallelism) =>
+      printProgram(linearize(optimize(k, { ...simdCaps, parallelism }), { ...simdCaps, parallelism })),
+    );
+    expect(one).toBe(many);
+  });
+  test('long float32 sums stay within their bound', () => {
+    const n = 200_000;
+    const k = reduction('sum', [n], [0]);
+    const x = fill(n, 1);
+    const out = new Float32Array(1);
+    interpret(linearize(optimize(k, simdCaps), simdCaps), [out, x]);
+    const magnitude = x.reduce((s, v) => s + Math.abs(v), 0);
+    const exact = x.reduce((s, v) => s + v, 0);
+    const u = 2 ** -24;
+    expect(Math.abs((out[0] as number) - exact)).toBeLessThan((n * u * magnitude) / (1 - n * u));
+  });
+});

@@ -1,0 +1,165 @@
+/**
+ * Tiles for transposing kernels: loops cut so that strided reads use whole cache lines, in squares that registers transpose.
+ *
+ * A kernel that writes along j and reads along i touches another line with every element. Here both loops go in blocks of
+ * one line, within those in squares of as many elements as a vector has lanes: written out, the elements of a square read along i
+ * are few vectors, which the emitter transposes with shuffles (backend-cpu, windows.ts). Blocks follow each other along j, so that
+ * lines are written in order: in C with the same instructions 2 to 5 times as fast as blocks that follow each other along i. Which rows are read
+ * may also be known at run time only: columns taken by their numbers of a transposed matrix.
+ *
+ * Where the rows that are read lie a multiple of 2048 bytes apart, all lines of a block share one or two sets of the cache and drive each
+ * other out. There larger blocks are first copied to memory near by, transposed, every line read at once.
+ */
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { apart, cutAt } from './segments.ts';
+import { NestWork } from './work.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import { assumeBounds } from '../../ir/node.ts';
+import { type Range, sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode, LoopStore } from '../../ir/ir.ts';
+import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { nodesOf } from '../../ir/traverse.ts';
+
+/** Side of a square: the lanes of a vector of 4-byte numbers. */
+const side = 4;
+/** Squares in a block, each way: a cache line of 4-byte numbers. Blocks that are copied: times as many. */
+const squares = 4;
+const larger = 4;
+/** Extents and elements from which tiles pay. */
+const least = { along: 8, across: 4, elements: 256 };
+/** Rows so many bytes apart lie in two sets of a first-level cache (64 sets of 64 bytes, 8 lines each); how far from that is near. */
+const crowdedRows = 2048;
+const nearRows = 12;
+
+/** Cuts off what fills no square, as nests of their own, so that all squares are whole. */
+export function cutTransposes(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
+  const found = transposedRanges(stores);
+  if (found === null) return stores;
+  for (const r of [found.along, found.across]) {
+    const rest = r.arg.extent % (r === found.along && found.crowded.size > 0 ? side * squares : side);
+    if (rest === 0) continue;
+    const cut = cutAt(stores, r, [r.arg.extent - rest], e);
+    const [whole, others] = [cut.slice(0, stores.length), cut.slice(stores.length)];
+    return [...cutTransposes(whole, e), ...cutTransposes(apart(others, e), e)];
+  }
+  return stores;
+}
+
+/** The stores of a nest with its loops tiled where that helps; reductions are left alone. */
+export function tileTransposes(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
+  const found = transposedRanges(stores);
+  if (found === null) return stores;
+  const { along, across, crowded } = found;
+  const copied = crowded.size > 0;
+  if (along.arg.extent % (copied ? side * squares : side) !== 0 || across.arg.extent % side !== 0) return stores;
+  const wide = stores.some(({ store }) => bytesOf(store.src[0] as KNode) > 4);
+  // Squares of 8-byte numbers, of which a vector has two, would need twice the registers, copies of them twice the memory.
+  const rows = copied
+    ? new Blocks(across, wide ? (squares * larger) / 2 : squares * larger, [side], e)
+    : new Blocks(across, squares, [wide ? side / 2 : side], e);
+  const columns = new Blocks(along, squares, copied ? [squares, side] : [side], e);
+  const [down, right] = [rows.open(copied ? 'loop' : 'unroll'), columns.open(copied ? 'unroll' : 'loop')];
+  const rewriter = new Rewriter(e, new Map([down.change, right.change]));
+  for (const load of crowded) {
+    const [i, j] = [rows.open('unroll'), columns.open('loop')];
+    const stage = e.stage('shared', new Rewriter(e, new Map([i.change, j.change])).node(load), interleaved(i, j));
+    const index = interleaved(down, right).reduce((sum: KNode, r) => e.add(e.mul(sum, r.arg.extent), r), e.i32(0));
+    rewriter.set(load, e.load(stage, index));
+  }
+  const outer = (stores[0]?.ranges ?? []).filter((r) => r !== along && r !== across);
+  const ranges = copied
+    ? [...outer, rows.block, columns.block, ...down.ranges, ...right.ranges]
+    : [...outer, rows.block, columns.block, down.ranges[0], right.ranges[0], down.ranges[1], right.ranges[1]];
+  return stores.map(({ store }) => ({ store: rewriter.store({ store, ranges: [] }).store, ranges: ranges as Range[] }));
+}
+
+/** Loops in the order in which a copy is filled: four rows of a block at a time, for each of them all its columns. */
+function interleaved({ ranges: i }: Opened, { ranges: j }: Opened): Range[] {
+  return [...j.slice(0, -1), ...i, ...j.slice(-1)];
+}
+
+interface Opened {
+  /** From the outermost to the innermost. */
+  readonly ranges: readonly Range[];
+  /** What they put for the range. */
+  readonly change: readonly [Range, Replacement];
+}
+
+/** A loop in blocks of equal parts, themselves loops of these sizes; the last block may have fewer parts. */
+class Blocks {
+  readonly block: Range;
+  readonly #range: Range;
+  readonly #count: number;
+  readonly #most: number;
+  readonly #sizes: readonly number[];
+  readonly #e: Exprs;
+
+  constructor(range: Range, most: number, sizes: readonly number[], e: Exprs) {
+    this.#range = range;
+    this.#count = range.arg.extent / sizes.reduce((n, x) => n * x, 1);
+    this.#most = Math.min(most, this.#count);
+    this.#sizes = sizes;
+    this.#e = e;
+    this.block = e.range(Math.ceil(this.#count / this.#most));
+  }
+
+  /** Loops of their own through a block; `kind` is that of the outermost within a part. */
+  open(kind: 'unroll' | 'loop'): Opened {
+    const e = this.#e;
+    const start = e.mul(this.block, this.#most);
+    const limit = this.#count % this.#most === 0 ? undefined : e.min(e.sub(this.#count, start), this.#most);
+    if (limit !== undefined) assumeBounds(limit, 1, this.#most);
+    const part = e.range(this.#most, 'loop', limit);
+    const inner = this.#sizes.map((n, i) => e.range(n, i === 0 ? kind : 'loop'));
+    const value = inner.reduce((sum: KNode, r) => e.add(e.mul(sum, r.arg.extent), r), e.add(start, part));
+    assumeBounds(value, 0, this.#range.arg.extent - 1);
+    return { ranges: [part, ...inner], change: [this.#range, { value, ranges: [] }] };
+  }
+}
+
+function bytesOf(n: KNode): number {
+  return dtypeInfo[n.dtype as DType].bytes;
+}
+
+interface Transposed {
+  /** The range that is written along, and the one that loads which jump along it are read along. */
+  readonly along: Range;
+  readonly across: Range;
+  /** Those of the loads whose rows share sets of the cache. */
+  readonly crowded: ReadonlySet<KNode>;
+}
+
+/** What a nest transposes, where tiles pay. */
+function transposedRanges(stores: readonly LoopStore[]): Transposed | null {
+  const work = new NestWork(stores);
+  const along = work.unitRange();
+  if (work.binders.length > 0 || along === undefined || along.arg.extent < least.along || along.src.length > 0)
+    return null;
+  const list = work.common() ?? [];
+  if (sizeOf(list) < least.elements) return null;
+  let across: Range | undefined;
+  const crowded = new Set<KNode>();
+  for (const n of nodesOf(stores.map((s) => s.store))) {
+    if (n.op !== 'LOAD') continue;
+    const index = n.src[1] as KNode;
+    const stride = work.strideOf(index, along);
+    if (stride === null ? !isLookedUp(index, along, work) : Math.abs(stride) < side) continue;
+    const found = list.find((r) => r !== along && r.arg.extent >= least.across && work.strideOf(index, r) === 1);
+    if (found === undefined || found.src.length > 0 || (across !== undefined && across !== found)) continue;
+    across = found;
+    if (stride !== null && isCrowded(stride * bytesOf(n)) && along.arg.extent >= side * squares) crowded.add(n);
+  }
+  return across === undefined ? null : { along, across, crowded };
+}
+
+/** True if an index depends on a range by what is read from memory: rows picked by their numbers. */
+function isLookedUp(index: KNode, r: Range, work: NestWork): boolean {
+  for (const n of nodesOf([index])) if (n.op === 'LOAD' && work.free.has(n, r)) return true;
+  return false;
+}
+
+/** True if rows so many bytes apart lie in few sets of a cache, of which each has room for few. */
+function isCrowded(stride: number): boolean {
+  const rest = Math.abs(stride) % crowdedRows;
+  return Math.min(rest, crowdedRows - rest) <= nearRows;
+}

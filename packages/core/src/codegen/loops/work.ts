@@ -1,0 +1,175 @@
+/**
+ * What a nest computes, as far as choosing loops needs it: loads and arithmetic with the ranges each depends on.
+ *
+ * Index arithmetic does not count. Every value is assumed to be computed once for each combination of the ranges it
+ * depends on, which is what linearize does when loops are ordered well.
+ */
+import { isArithmetic } from '../../ir/arithmetic.ts';
+import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import { linearOf } from '../../ir/simplify/linear.ts';
+import { type DType, isFloat } from '../../shape/dtype.ts';
+
+/** A load, an operation or a store. */
+interface Item {
+  readonly free: RangeList;
+  readonly weight: number;
+  /** How many times as much it is where it is no part of a vector, beside that a vector takes one operation for all lanes. */
+  readonly single?: number;
+  /** For memory accesses: the index, the gate. */
+  readonly index: KNode | null;
+  readonly gate: KNode | null;
+}
+
+/** A REDUCE or STAGE. */
+export interface Binder {
+  readonly node: KNode;
+  readonly own: readonly Range[];
+  readonly free: RangeList;
+  /** Work of one instance. */
+  readonly work: number;
+}
+
+// biome-ignore format: a list
+const heavy: ReadonlySet<string> = new Set([
+  'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG10', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN', 'SINH', 'COSH', 'TANH', 'ERF', 'POW',
+  'ATAN2', 'FREM',
+]);
+
+function weightOf(n: KNode): number {
+  if (heavy.has(n.op)) return 16;
+  if (n.op === 'DIV' || n.op === 'SQRT' || n.op === 'RECIP' || n.op === 'RSQRT' || n.op === 'IDIV' || n.op === 'IREM')
+    return 4;
+  return isArithmetic(n.op) || n.op === 'CAST' || n.op === 'LOAD' || n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : 0;
+}
+
+/**
+ * What steps of a reduction take that are no vectors, and what bringing the lanes of vectors together takes, in scalar operations. An
+ * extremum of floats decides on NaN and the sign of zero: at each scalar step, but once for vectors.
+ */
+function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly together: number } {
+  const { op } = n.arg;
+  if (op === 'argmax' || op === 'argmin') return { single: 6, together: 40 };
+  if (op === 'sum' || op === 'prod' || !isFloat(n.dtype as DType)) return { single: 1, together: 4 };
+  return { single: 6, together: 24 };
+}
+
+export class NestWork {
+  readonly stores: readonly LoopStore[];
+  readonly free: FreeRanges = new FreeRanges();
+  readonly binders: Binder[] = [];
+  readonly #items: Item[] = [];
+
+  constructor(stores: readonly LoopStore[]) {
+    this.stores = stores;
+    const seen = new Set<KNode>();
+    const stack: KNode[] = [];
+    const pending: KNode[] = [];
+    for (const { store } of stores) {
+      const [, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+      this.#items.push({ free: this.free.of(store), weight: 1, index, gate: gate ?? null });
+      stack.push(value);
+    }
+    for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+      if (seen.has(n)) continue;
+      seen.add(n);
+      const weight = weightOf(n);
+      if (n.op === 'LOAD') {
+        const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+        this.#items.push({ free: this.free.of(n), weight, index, gate: gate ?? null });
+        if (mem.op === 'STAGE') stack.push(mem);
+        if (alt !== undefined) stack.push(alt);
+        continue;
+      }
+      if (n.op === 'REDUCE' || n.op === 'STAGE') {
+        pending.push(n);
+        const value = n.src[0] as KNode;
+        const single = n.op === 'REDUCE' ? stepsOf(n).single : 1;
+        this.#items.push({ free: this.free.of(value), weight, single, index: null, gate: null });
+        stack.push(value);
+        continue;
+      }
+      if (weight > 0) this.#items.push({ free: this.free.of(n), weight, index: null, gate: null });
+      stack.push(...n.src);
+    }
+    for (const node of pending) {
+      const free = this.free.of(node);
+      const own = ownRanges(node);
+      const inside = this.#items.filter((x) => own.some((r) => x.free.includes(r)));
+      const work = inside.reduce((sum, x) => sum + x.weight * sizeOf(x.free.filter((r) => !free.includes(r))), 0);
+      this.binders.push({ node, own, free, work });
+    }
+  }
+
+  /** The loops of the stores, or null where they have not all the same. */
+  common(): RangeList | null {
+    const list = this.stores[0]?.ranges ?? [];
+    return this.stores.every((s) => sameRanges(s.ranges, list)) ? list : null;
+  }
+
+  /** Of those the one along which all stores write element by element. */
+  unitRange(): Range | undefined {
+    return this.common()?.find((r) => this.writes(r, 1));
+  }
+
+  /** True if all stores write along a range with this stride. */
+  writes(r: Range, stride: number): boolean {
+    return this.stores.every(({ store }) => this.strideOf(store.src[1] as KNode, r) === stride);
+  }
+
+  /** Everything, in scalar operations. */
+  total(): number {
+    return this.#items.reduce((sum, x) => sum + x.weight * sizeOf(x.free), 0);
+  }
+
+  /** How many values are computed in the loop over a range. */
+  countIn(r: Range): number {
+    return this.#items.filter((x) => x.free.includes(r)).length;
+  }
+
+  /** Memory accesses that run along a range one by one; null if one depends on it in another way. */
+  accessesAlong(r: Range): number | null {
+    let count = 0;
+    for (const { index, gate } of this.#items) {
+      if (gate !== null && this.free.has(gate, r)) return null;
+      if (index === null) continue;
+      const stride = this.strideOf(index, r);
+      if (stride === 1) count++;
+      else if (stride !== 0) return null;
+    }
+    return count;
+  }
+
+  /** Cost when each value is a vector along `choose` of its ranges (null: scalar). */
+  cost(lanes: number, choose: (free: RangeList) => Range | null): number {
+    let sum = 0;
+    for (const x of this.#items) {
+      const v = choose(x.free);
+      sum += x.weight * sizeOf(x.free) * (v === null ? (x.single ?? 1) : this.#factor(x, v, lanes));
+    }
+    for (const { node, own, free } of this.binders) {
+      if (node.op !== 'REDUCE') continue;
+      const v = choose(this.free.of(node.src[0] as KNode));
+      if (v !== null && own.includes(v)) sum += stepsOf(node).together * sizeOf(free);
+    }
+    return sum;
+  }
+
+  #factor(x: Item, v: Range, lanes: number): number {
+    const n = v.arg.extent;
+    const whole = Math.floor(n / lanes);
+    const packed = n === 0 ? 1 : (whole + (n - whole * lanes)) / n;
+    if (x.gate !== null && this.free.has(x.gate, v)) return 1.5;
+    if (x.index === null || !this.free.has(x.index, v)) return packed;
+    return this.strideOf(x.index, v) === 1 ? packed : 1.25;
+  }
+
+  /** Stride of an index along a range, or null where the index is not linear in it. */
+  strideOf(index: KNode, r: Range): number | null {
+    if (!this.free.has(index, r)) return 0;
+    const form = linearOf(index);
+    const at = form.terms.indexOf(r);
+    if (at < 0 || form.terms.some((t, i) => i !== at && this.free.has(t, r))) return null;
+    return form.coefs[at] as number;
+  }
+}

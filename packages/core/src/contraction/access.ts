@@ -1,0 +1,145 @@
+/**
+ * How a factor of a contraction reads memory.
+ *
+ * `linearAccess`: the factor is one ungated load at a linear position, which tiles can read as it lies. `domainOf`: which
+ * values a factor really has. Ranges that occur only as a sum (output position + kernel position) share an axis of the
+ * domain: a factor stored over its domain is as large as a padded tensor, not as the product of its ranges.
+ */
+import type { FreeRanges, Range } from '../ir/free-ranges.ts';
+import type { KNode, KNodeOf } from '../ir/ir.ts';
+import { coefficient, indexForms } from '../ir/index-forms.ts';
+import type { Linear } from '../ir/node.ts';
+import { linearOf } from '../ir/simplify/linear.ts';
+import { nodesOf } from '../ir/traverse.ts';
+
+/** Position `offset + sum of strides * ranges` of `memory`. */
+export interface LinearAccess {
+  readonly memory: KNode;
+  readonly offset: number;
+  readonly strides: ReadonlyMap<Range, number>;
+}
+
+/** The access of a factor that is a plain load from a tensor at a linear position, else null. */
+export function linearAccess(value: KNode): LinearAccess | null {
+  if (value.op !== 'LOAD' || value.src.length !== 2) return null;
+  const [memory, index] = value.src as readonly [KNode, KNode];
+  if (memory.op !== 'PARAM' || memory.arg.access !== 'read') return null;
+  return linearPosition(memory, index);
+}
+
+/** The same for any index. */
+export function linearPosition(memory: KNode, index: KNode): LinearAccess | null {
+  const { terms, coefs, offset } = linearOf(index);
+  const strides = new Map<Range, number>();
+  for (let i = 0; i < terms.length; i++) {
+    const t = terms[i] as KNode;
+    if (t.op !== 'RANGE') return null;
+    strides.set(t, coefs[i] as number);
+  }
+  return { memory, offset, strides };
+}
+
+/** One axis of a factor's domain: position `sum of steps * ranges - low`, 0 .. extent-1. */
+export interface Axis {
+  readonly members: readonly { readonly range: Range; readonly step: number }[];
+  readonly low: number;
+  readonly extent: number;
+}
+
+/**
+ * The axes of a factor, outermost in memory first where that can be seen. An axis with several members always has one of
+ * step 1 or -1, so that every position is a value of the factor with that range alone (`representative`).
+ */
+export function domainOf(value: KNode, free: FreeRanges): Axis[] {
+  const forms = indexForms([value]);
+  const ranges = [...free.of(value)];
+  const groups: Range[][] = [];
+  for (const r of ranges) {
+    const group = groups.find((g) => overlap(g, r, forms));
+    if (group === undefined) groups.push([r]);
+    else group.push(r);
+  }
+  const axes = groups.flatMap((g) => axisOf(g, forms));
+  const main = mainLoad(value, free);
+  if (main === null) return axes;
+  const form = linearOf(main.src[1] as KNode);
+  const strideOf = (a: Axis): number => Math.max(...a.members.map((m) => Math.abs(coefficient(form, m.range))));
+  return axes
+    .map((axis, i) => ({ axis, i, stride: strideOf(axis) }))
+    .sort((x, y) => y.stride - x.stride || x.i - y.i)
+    .map((x) => x.axis);
+}
+
+/** What to put for an axis' member of step 1 or -1 so that the axis stands at `position`; the others are 0. */
+export function representative(axis: Axis): { readonly range: Range; readonly step: number } {
+  return axis.members.find((m) => Math.abs(m.step) === 1) as Axis['members'][number];
+}
+
+/** The load that depends on most ranges: the order of its axes in memory stands for the factor's. */
+function mainLoad(value: KNode, free: FreeRanges): KNodeOf<'LOAD'> | null {
+  let best: KNodeOf<'LOAD'> | null = null;
+  for (const n of nodesOf([value]))
+    if (n.op === 'LOAD' && (best === null || free.of(n).length > free.of(best).length)) best = n;
+  return best;
+}
+
+/** True if `r` occurs only together with the group's ranges, in fixed proportion, and both reach common positions. */
+function overlap(group: readonly Range[], r: Range, forms: readonly Linear[]): boolean {
+  const first = group[0] as Range;
+  const ratio = ratioOf(first, r, forms);
+  if (ratio === null) return false;
+  return group.some((g) => {
+    const [p, q] = reduced(ratioOf(g, r, forms) as [number, number]);
+    // r moves q units where g moves p: the larger step must not jump over what the smaller one spans.
+    const [big, small, span] = Math.abs(p) >= Math.abs(q) ? [p, q, r.arg.extent] : [q, p, g.arg.extent];
+    return Math.abs(big) <= Math.abs(small) * (span - 1);
+  });
+}
+
+/** Coefficients of `a` and `b` in one form if all forms have them in the same proportion, else null. */
+function ratioOf(a: Range, b: Range, forms: readonly Linear[]): [number, number] | null {
+  let ratio: [number, number] | null = null;
+  for (const f of forms) {
+    const x = coefficient(f, a);
+    const y = coefficient(f, b);
+    if (x === 0 && y === 0) continue;
+    if (x === 0 || y === 0) return null;
+    if (ratio === null) ratio = [x, y];
+    else if (ratio[0] * y !== ratio[1] * x) return null;
+  }
+  return ratio;
+}
+
+function reduced([x, y]: [number, number]): [number, number] {
+  const d = gcd(Math.abs(x), Math.abs(y));
+  return [x / d, y / d];
+}
+
+function gcd(a: number, b: number): number {
+  return b === 0 ? a : gcd(b, a % b);
+}
+
+/** The group as one axis, or as an axis per range where no member has step 1. */
+function axisOf(group: readonly Range[], forms: readonly Linear[]): Axis[] {
+  const single = (r: Range): Axis => ({ members: [{ range: r, step: 1 }], low: 0, extent: r.arg.extent });
+  if (group.length === 1) return group.map(single);
+  const first = group[0] as Range;
+  const relative = group.map(
+    (r) => (r === first ? [1, 1] : reduced(ratioOf(first, r, forms) as [number, number])) as [number, number],
+  );
+  // Steps over the common denominator; relative[i] is [step of first, step of range i].
+  const unit = relative.reduce((m, [p]) => (m * Math.abs(p)) / gcd(m, Math.abs(p)), 1);
+  const raw = relative.map(([p, q]) => (q * unit) / p);
+  const divisor = raw.reduce((d, s) => gcd(d, Math.abs(s)), 0);
+  const steps = raw.map((s) => s / divisor);
+  if (!steps.some((s) => Math.abs(s) === 1)) return group.map(single);
+  let low = 0;
+  let high = 0;
+  group.forEach((r, i) => {
+    const reach = (steps[i] as number) * (r.arg.extent - 1);
+    if (reach < 0) low += reach;
+    else high += reach;
+  });
+  const members = group.map((range, i) => ({ range, step: steps[i] as number }));
+  return [{ members, low, extent: high - low + 1 }];
+}

@@ -1,0 +1,88 @@
+/**
+ * Collects the dispatches of one lowered kernel and the temporaries between them.
+ *
+ * Expressions name temporaries as PARAMs with slots behind those of the kernel; each dispatch then gets slots of its own
+ * for what it really binds.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import { optimize } from '../codegen/loops/optimize.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../ir/ir.ts';
+import { linearize } from '../codegen/linearize/linearize.ts';
+import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
+import { Rewriter } from '../ir/rewrite.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { Lowered, LoweredDispatch } from '../codegen/contract.ts';
+import { nodesOf } from '../ir/traverse.ts';
+
+/** A temporary tensor: one PARAM to write it, one to read it. */
+export interface Temporary {
+  readonly write: KNode;
+  readonly read: KNode;
+}
+
+export class Assembly {
+  readonly #kernel: LoopKernel;
+  readonly #e: Exprs;
+  readonly #caps: EngineCaps;
+  readonly #temps: number[] = [];
+  readonly #dispatches: LoweredDispatch[] = [];
+
+  constructor(kernel: LoopKernel, e: Exprs, caps: EngineCaps) {
+    this.#kernel = kernel;
+    this.#e = e;
+    this.#caps = caps;
+  }
+
+  /** Memory for `length` elements that lives until the last dispatch. */
+  temporary(dtype: DType, length: number): Temporary {
+    const slot = this.#kernel.params.length + this.#temps.length;
+    this.#temps.push(length * (this.#caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes));
+    return { write: this.#e.param(slot, dtype, 'write', length), read: this.#e.param(slot, dtype, 'read', length) };
+  }
+
+  /**
+   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen; otherwise the default choices are made. `product`: what it computes,
+   * with slots of the PARAMs that `stores` have.
+   */
+  add(suffix: string, stores: readonly LoopStore[], shaped: boolean, product?: MatrixProduct): void {
+    const used = paramsOf(stores);
+    const rewriter = new Rewriter(this.#e, new Map());
+    const params = used.map((p, slot) => {
+      const own = this.#e.param(slot, p.dtype as DType, p.arg.access, p.arg.length);
+      rewriter.set(p, own);
+      return own;
+    });
+    const kernel: LoopKernel = {
+      name: this.#kernel.name + suffix,
+      params,
+      scalars: this.#kernel.scalars,
+      stores: stores.map((s) => rewriter.store(s)),
+    };
+    const linear = linearize(shaped ? kernel : optimize(kernel, this.#caps), this.#caps);
+    const program = product === undefined ? linear : { ...linear, product: renumbered(product, used) };
+    const first = this.#kernel.params.length;
+    const bindings = used.map(({ arg }) => (arg.slot < first ? { param: arg.slot } : { temp: arg.slot - first }));
+    this.#dispatches.push({ program, bindings });
+  }
+
+  result(): Lowered {
+    return { dispatches: this.#dispatches, temps: this.#temps };
+  }
+}
+
+/** The product with the places of its PARAMs among those of a dispatch as their slots. */
+function renumbered(product: MatrixProduct, used: readonly KNodeOf<'PARAM'>[]): MatrixProduct {
+  const at = (operand: MatrixOperand): MatrixOperand => ({
+    ...operand,
+    slot: used.findIndex(({ arg }) => arg.slot === operand.slot),
+  });
+  return { ...product, a: at(product.a), b: at(product.b), c: at(product.c) };
+}
+
+/** The PARAMs that stores use, by slot. */
+function paramsOf(stores: readonly LoopStore[]): KNodeOf<'PARAM'>[] {
+  const bySlot = new Map<number, KNodeOf<'PARAM'>>();
+  for (const n of nodesOf(stores.map((s) => s.store))) if (n.op === 'PARAM') bySlot.set(n.arg.slot, n);
+  return [...bySlot.values()].sort((x, y) => x.arg.slot - y.arg.slot);
+}

@@ -1,0 +1,39 @@
+/**
+ * What may be chosen for a contraction by measurement, by name: a tile of threads (simt/tile.ts), the tiles of an engine without
+ * threads, or a library. And the key under which such a choice is kept.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import type { ProductLibrary } from '../engine/library.ts';
+import type { Contraction } from './contraction.ts';
+import type { LibraryProduct } from './library.ts';
+import { byLibrary, byTiles } from './names.ts';
+import { classOf } from './simt/class.ts';
+import { tileOf } from './simt/tile.ts';
+
+/** A contraction of which something is to be chosen. */
+export interface Question {
+  readonly key: string;
+  /** What the library would compute; null where it cannot. */
+  readonly product: LibraryProduct | null;
+}
+
+export function isChoice(name: string): boolean {
+  return name === byTiles || name === byLibrary || tileOf(name) !== null;
+}
+
+/** The contraction as a product that the library takes, else null. */
+function libraryProduct(c: Contraction, library: ProductLibrary | null | undefined): LibraryProduct | null {
+  const found = library?.programs.find(c) ?? null;
+  return found !== null && library?.takes(found.product) ? found : null;
+}
+
+/** Null where there is only one way. */
+export function questionOf(
+  c: Contraction,
+  caps: EngineCaps,
+  library: ProductLibrary | null | undefined,
+): Question | null {
+  const product = libraryProduct(c, library);
+  if (product === null) return caps.simt ? { key: classOf(c, caps), product } : null;
+  return { key: `${classOf(c, caps)} ${library?.name}${product.direct ? '' : '+'}`, product };
+}

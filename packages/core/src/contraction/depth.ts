@@ -1,0 +1,153 @@
+/**
+ * The loops of a sum: merged where both factors walk them as one, ordered, or replaced by one loop over a table.
+ */
+import type { Exprs } from '../ir/expr.ts';
+import type { Range } from '../ir/free-ranges.ts';
+import type { KNode } from '../ir/ir.ts';
+
+/** One loop of the sum with the strides both factors walk at. */
+export interface Depth {
+  readonly extent: number;
+  readonly row: number;
+  readonly column: number;
+  /** Steps of the last part where the loop is split in parts of unequal length; such a loop is not merged. */
+  readonly limit?: KNode;
+}
+
+/** How the loops of the sum run: nested, or as one loop; factors that do not walk it as one look up positions in a table. */
+export type Depths =
+  | { readonly kind: 'loops'; readonly loops: readonly Depth[] }
+  | { readonly kind: 'table'; readonly loops: readonly Depth[] };
+
+/** Innermost loops of fewer steps cost more than looking up positions. */
+const shortLoop = 32;
+const longestTable = 4096;
+
+/** Merges the loops of the sum where both factors walk two of them as one, and orders them, the best one last. */
+export function planDepth(loops: readonly Depth[]): Depths {
+  const all = merged(loops);
+  if (wantsTable(all) && all.every((d) => d.limit === undefined)) {
+    const by = (which: 'row' | 'column'): Depth[] => [...all].sort((x, y) => Math.abs(y[which]) - Math.abs(x[which]));
+    const orders = [by('column'), by('row')];
+    const flat = orders.find((order) => stepOf(order, 'row') !== null && stepOf(order, 'column') !== null);
+    const half = orders.find((order) => stepOf(order, 'row') !== null || stepOf(order, 'column') !== null);
+    return { kind: 'table', loops: flat ?? half ?? all };
+  }
+  const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
+  all.sort((x, y) => reach(y) - reach(x));
+  const long = all.filter((d) => d.extent >= 8);
+  const inner = long[long.length - 1] ?? all.reduce((best, d) => (d.extent >= best.extent ? d : best), all[0] as Depth);
+  return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
+}
+
+/** The same for a sum that runs over vectors: the last loop is one that both factors walk element by element. */
+export function planVectorDepth(loops: readonly Depth[]): Depths {
+  const all = merged(loops);
+  const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
+  all.sort((x, y) => reach(y) - reach(x));
+  const inner = all.findLast((d) => d.row === 1 && d.column === 1) ?? (all[all.length - 1] as Depth);
+  return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
+}
+
+/** The step with which a factor walks all loops as one, the last loop fastest; null if it does not. */
+function stepOf(loops: readonly Depth[], which: 'row' | 'column'): number | null {
+  const step = loops[loops.length - 1]?.[which] ?? 0;
+  let expect = step;
+  for (const d of [...loops].reverse()) {
+    if (d[which] !== expect) return null;
+    expect *= d.extent;
+  }
+  return step;
+}
+
+/** How many factors look up positions. */
+export function lookUps({ kind, loops }: Depths): number {
+  if (kind === 'loops') return 0;
+  return Number(stepOf(loops, 'row') === null) + Number(stepOf(loops, 'column') === null);
+}
+
+/** True if nested loops over these would be short, and a table of their positions small. */
+function wantsTable(loops: readonly { readonly extent: number }[]): boolean {
+  const long = loops.filter((d) => d.extent > 1);
+  const size = long.reduce((n, d) => n * d.extent, 1);
+  return long.length > 1 && size <= longestTable && long.every((d) => d.extent < shortLoop);
+}
+
+function merged(loops: readonly Depth[]): Depth[] {
+  const all = loops.filter((d) => d.extent > 1);
+  if (all.length === 0) return loops.slice(0, 1);
+  for (let found = true; found; ) {
+    found = false;
+    for (let i = 0; i < all.length && !found; i++) {
+      for (let j = 0; j < all.length && !found; j++) {
+        const [x, y] = [all[i] as Depth, all[j] as Depth];
+        if (
+          i === j ||
+          x.limit !== undefined ||
+          y.limit !== undefined ||
+          x.row !== y.row * y.extent ||
+          x.column !== y.column * y.extent
+        )
+          continue;
+        all[Math.min(i, j)] = { extent: x.extent * y.extent, row: y.row, column: y.column };
+        all.splice(Math.max(i, j), 1);
+        found = true;
+      }
+    }
+  }
+  return all;
+}
+
+/** Ranges of a sum, or of a part of one, and where they are in both factors. */
+export interface SumLoops {
+  readonly ranges: readonly Range[];
+  readonly row: KNode;
+  readonly column: KNode;
+}
+
+function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], which: 'row' | 'column'): KNode {
+  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(ranges[i] as KNode, d[which])), e.i32(0));
+}
+
+/** Makes the loops of a sum. */
+export function sumLoops(e: Exprs, { kind, loops }: Depths): SumLoops {
+  if (kind === 'loops') {
+    const ranges = loops.map((d) => e.range(d.extent, 'reduce', d.limit));
+    return { ranges, row: position(e, loops, ranges, 'row'), column: position(e, loops, ranges, 'column') };
+  }
+  const k = e.range(
+    loops.reduce((n, d) => n * d.extent, 1),
+    'reduce',
+  );
+  const lookUp = (which: 'row' | 'column'): KNode => {
+    const step = stepOf(loops, which);
+    if (step !== null) return e.mul(k, step);
+    const entries = loops.map((d) => e.range(d.extent, 'serial'));
+    return e.load(e.stage('shared', position(e, loops, entries, which), entries), k);
+  };
+  return { ranges: [k], row: lookUp('row'), column: lookUp('column') };
+}
+
+/** Makes the loops of a sum whose innermost loop runs over vectors of both factors; what is left over is a sum of its own. */
+export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoops[] {
+  const { loops } = depths;
+  const outer = loops.slice(0, -1);
+  const { extent } = loops[loops.length - 1] as Depth;
+  const parts: SumLoops[] = [];
+  const add = (inner: KNode, own: readonly Range[]): void => {
+    const around = outer.map((d) => e.range(d.extent, 'reduce', d.limit));
+    const all = [...around, inner];
+    const at = (which: 'row' | 'column'): KNode => position(e, loops, all, which);
+    parts.push({ ranges: [...around, ...own], row: at('row'), column: at('column') });
+  };
+  const whole = Math.floor(extent / lanes);
+  if (whole > 0) {
+    const [step, lane] = [e.range(whole, 'reduce'), e.range(lanes, 'vector')];
+    add(e.add(e.mul(step, lanes), lane), [step, lane]);
+  }
+  if (whole * lanes < extent) {
+    const rest = e.range(extent - whole * lanes, 'reduce');
+    add(e.add(rest, whole * lanes), [rest]);
+  }
+  return parts;
+}

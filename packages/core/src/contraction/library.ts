@@ -1,0 +1,98 @@
+/**
+ * Products of matrices that a library of the device may compute: finding them among contractions, and their dispatches.
+ *
+ * Both factors must lie in memory as they are, with one loop each for rows, columns, sum and batch, and one stride of 1. Stores that do
+ * more than keep the sum are a dispatch of their own behind it.
+ */
+import type { EngineCaps } from '../engine/engine.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { Range } from '../ir/free-ranges.ts';
+import type { KNode, KNodeOf } from '../ir/ir.ts';
+import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
+import type { DType } from '../shape/dtype.ts';
+import { type LinearAccess, linearAccess, linearPosition } from './access.ts';
+import { Assembly } from './assembly.ts';
+import type { Contraction } from './contraction.ts';
+import type { Lowered } from '../codegen/contract.ts';
+import { viaMemory } from './partial.ts';
+import { flatProblem } from './simt/problem.ts';
+
+/** A contraction as a product. */
+export interface LibraryProduct {
+  readonly product: MatrixProduct;
+  /** Results go where the kernel stores them; otherwise through memory, in this order. */
+  readonly direct: boolean;
+  readonly order: readonly Range[];
+}
+
+/** Products among contractions, and their dispatches. */
+export interface LibraryPrograms {
+  /** The contraction as a product, or null. */
+  find(c: Contraction): LibraryProduct | null;
+  lower(c: Contraction, e: Exprs, caps: EngineCaps, found: LibraryProduct): Lowered;
+}
+
+function productOf(c: Contraction): LibraryProduct | null {
+  const { rows, columns } = flatProblem(c);
+  const [row, column, k, batch] = [rows.ranges[0], columns.ranges[0], c.k[0], c.batch[0]];
+  if (row === undefined || column === undefined || k === undefined) return null;
+  if (rows.ranges.length > 1 || columns.ranges.length > 1 || c.k.length > 1 || c.batch.length > 1) return null;
+  const a = operand(rows.factor.value, batch, row, k);
+  const b = operand(columns.factor.value, batch, k, column);
+  if (a === null || b === null) return null;
+  const dtype = c.reduce.dtype as DType;
+  const order = batch === undefined ? [row, column] : [batch, row, column];
+  const own = ownStore(c, batch, row, column);
+  const [m, n] = [row.arg.extent, column.arg.extent];
+  const apart = { slot: -1, offset: 0, stride: n, distance: m * n, transposed: false };
+  const product = { dtype, m, n, k: k.arg.extent, batch: batch?.arg.extent ?? 1, a, b, c: own ?? apart };
+  return { product, direct: own !== null, order };
+}
+
+/** A factor as a matrix of `down` x `across`. */
+function operand(value: KNode, batch: Range | undefined, down: Range, across: Range): MatrixOperand | null {
+  const access = linearAccess(value);
+  return access === null ? null : matrixOf(access, batch, down, across);
+}
+
+function matrixOf(access: LinearAccess, batch: Range | undefined, down: Range, across: Range): MatrixOperand | null {
+  const { memory, offset, strides } = access;
+  const stride = (r: Range | undefined): number => (r === undefined ? 0 : (strides.get(r) ?? 0));
+  const distance = stride(batch);
+  for (const transposed of [false, true]) {
+    const [outer, inner] = transposed ? [across, down] : [down, across];
+    if (stride(inner) !== 1 || stride(outer) < inner.arg.extent || offset < 0 || distance < 0) continue;
+    return { slot: (memory as KNodeOf<'PARAM'>).arg.slot, offset, stride: stride(outer), distance, transposed };
+  }
+  return null;
+}
+
+/** The only store, if it keeps the sum as it is, in rows. */
+function ownStore(c: Contraction, batch: Range | undefined, row: Range, column: Range): MatrixOperand | null {
+  const [only, ...more] = c.kernel.stores;
+  if (only === undefined || more.length > 0) return null;
+  const [memory, index, value, gate] = only.store.src as readonly KNode[];
+  if (value !== c.reduce || gate !== undefined || memory?.op !== 'PARAM' || memory.dtype !== c.reduce.dtype)
+    return null;
+  if (memory.arg.access !== 'write') return null;
+  const access = linearPosition(memory, index as KNode);
+  const matrix = access === null ? null : matrixOf(access, batch, row, column);
+  if (matrix === null || matrix.transposed) return null;
+  return batch !== undefined && matrix.distance < row.arg.extent * matrix.stride ? null : matrix;
+}
+
+/** The dispatches: a plain program that says which product it is, and what the kernel does with the sums. */
+function lowerForLibrary(c: Contraction, e: Exprs, caps: EngineCaps, found: LibraryProduct): Lowered {
+  const assembly = new Assembly(c.kernel, e, caps);
+  if (found.direct) {
+    assembly.add('', c.kernel.stores, false, found.product);
+    return assembly.result();
+  }
+  const memory = viaMemory(c, e, assembly, found.order, null);
+  const { slot } = (memory.store.store.src[0] as KNodeOf<'PARAM'>).arg;
+  assembly.add('', [memory.store], false, { ...found.product, c: { ...found.product.c, slot } });
+  memory.finish();
+  return assembly.result();
+}
+
+export const libraryPrograms: LibraryPrograms = { find: productOf, lower: lowerForLibrary };

@@ -1,0 +1,126 @@
+/**
+ * A contraction as groups of threads see it: rows, columns, what lies around them, and the sum.
+ *
+ * `flat`: all loops of a factor are one, counted through; tiles then gather elements one by one, which suits tiles in group memory,
+ * where a convolution is a matrix product whose patches are gathered on the way. `lines`: one loop each for rows and columns, so
+ * that neighbours stay neighbours in memory; the other loops lie around the tiles.
+ */
+import type { Exprs } from '../../ir/expr.ts';
+import { type Range, sizeOf } from '../../ir/free-ranges.ts';
+import { coefficient, indexForms } from '../../ir/index-forms.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { assumeBounds } from '../../ir/node.ts';
+import { decodeRanges, type Replacement } from '../../ir/rewrite.ts';
+import { linearOf } from '../../ir/simplify/linear.ts';
+import type { Contraction, Factor } from '../contraction.ts';
+
+/** Rows or columns: the factor that has them, and its loops, the one that varies fastest last. */
+export interface Side {
+  readonly factor: Factor;
+  readonly ranges: readonly Range[];
+  readonly extent: number;
+  /** Neighbouring elements of the side lie next to each other in memory. */
+  readonly consecutive: boolean;
+  /** Neighbouring steps of the sum do. */
+  readonly alongSum: boolean;
+}
+
+export interface Problem {
+  readonly rows: Side;
+  readonly columns: Side;
+  readonly outer: readonly Range[];
+  /** Loops of the sum, the one that varies fastest last. */
+  readonly k: readonly Range[];
+  readonly depth: number;
+}
+
+/** Distance in memory that a range moves the results by; null if that cannot be said. */
+function storeStride(c: Contraction, r: Range): number | null {
+  const index = c.kernel.stores[0]?.store.src[1] as KNode;
+  const stride = coefficient(linearOf(index), r);
+  return stride === 0 ? null : Math.abs(stride);
+}
+
+/** How far a range moves a factor, at the most. */
+function reach(value: KNode, r: Range): number {
+  return indexForms([value]).reduce((far, form) => Math.max(far, Math.abs(coefficient(form, r))), 0);
+}
+
+/** True if a factor reads consecutive elements along a range, wherever it depends on it. */
+function isUnit(value: KNode, r: Range | undefined): boolean {
+  return r !== undefined && reach(value, r) === 1;
+}
+
+/** Which factor has the columns: the one along whose loops results lie side by side. */
+function columnFactor(c: Contraction): 0 | 1 {
+  const rank = ({ own }: Factor): number => {
+    let best = 0;
+    for (const r of own) {
+      const stride = storeStride(c, r);
+      if (stride !== null) best = Math.max(best, (r.arg.extent > 1 ? 1 : 0) / stride);
+    }
+    return best;
+  };
+  const [x, y] = c.factors.map(rank) as [number, number];
+  if (x !== y) return x > y ? 0 : 1;
+  return sizeOf(c.factors[0].own) > sizeOf(c.factors[1].own) ? 0 : 1;
+}
+
+function side(factor: Factor, ranges: readonly Range[], k: readonly Range[]): Side {
+  return {
+    factor,
+    ranges,
+    extent: sizeOf(ranges),
+    consecutive: isUnit(factor.value, ranges[ranges.length - 1]),
+    alongSum: isUnit(factor.value, k[k.length - 1]),
+  };
+}
+
+function byReach(c: Contraction, ranges: readonly Range[]): Range[] {
+  const far = (r: Range): number => c.factors.reduce((n, f) => n + reach(f.value, r), 0);
+  return ranges
+    .map((r, i) => ({ r, i, far: far(r) }))
+    .sort((x, y) => y.far - x.far || x.i - y.i)
+    .map((x) => x.r);
+}
+
+export function flatProblem(c: Contraction): Problem {
+  const at = columnFactor(c);
+  const k = byReach(c, c.k);
+  const ordered = ({ own }: Factor): Range[] =>
+    own
+      .map((r, i) => ({ r, i, far: storeStride(c, r) ?? Number.POSITIVE_INFINITY }))
+      .sort((x, y) => (x.far === y.far ? x.i - y.i : y.far - x.far))
+      .map((x) => x.r);
+  const [columns, rows] = [c.factors[at], c.factors[1 - at] as Factor];
+  return {
+    columns: side(columns, ordered(columns), k),
+    rows: side(rows, ordered(rows), k),
+    outer: c.batch,
+    k,
+    depth: sizeOf(k),
+  };
+}
+
+export function lineProblem(c: Contraction, lanes: number): Problem {
+  const flat = flatProblem(c);
+  const last = flat.columns.ranges[flat.columns.ranges.length - 1];
+  const longest = (ranges: readonly Range[]): Range | undefined =>
+    ranges.reduce<Range | undefined>((x, y) => (x === undefined || y.arg.extent > x.arg.extent ? y : x), undefined);
+  const column = last !== undefined && last.arg.extent >= lanes ? last : longest(flat.columns.ranges);
+  const row = longest(flat.rows.ranges);
+  const list = (r: Range | undefined): Range[] => (r === undefined ? [] : [r]);
+  const outer = (c.kernel.stores[0]?.ranges ?? []).filter((r) => r !== column && r !== row);
+  return {
+    ...flat,
+    columns: side(flat.columns.factor, list(column), flat.k),
+    rows: side(flat.rows.factor, list(row), flat.k),
+    outer,
+  };
+}
+
+/** Ranges in terms of one flat index, whose bounds theirs give. */
+export function decodeInto(changes: Map<Range, Replacement>, e: Exprs, ranges: readonly Range[], flat: KNode): void {
+  if (ranges.length > 0) assumeBounds(flat, 0, sizeOf(ranges) - 1);
+  decodeRanges(e, ranges, flat, changes);
+}

@@ -1,0 +1,142 @@
+/**
+ * Copies of a factor in the layout tiles read best, made by a dispatch of their own.
+ *
+ * Panels: for every tile the elements of one step of the sum lie side by side. Domain copies: the factor over its domain
+ * (access.ts), padding included, so that no gate remains and unit strides stay unit strides.
+ */
+import type { Exprs } from '../ir/expr.ts';
+import type { Range } from '../ir/free-ranges.ts';
+import type { KNode, LoopStore } from '../ir/ir.ts';
+import { type Replacement, Rewriter } from '../ir/rewrite.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { type Axis, type LinearAccess, representative } from './access.ts';
+import type { Assembly } from './assembly.ts';
+import { spreadPitch } from './cache-sets.ts';
+import { type Segment, tileStart } from './tiles.ts';
+
+/**
+ * Where the tiles of one segment find a factor: element `element` of tile `tile` at
+ * `offset + tile * perTile + element * perElement + sum of strides * other ranges`; if `perTile` is null at
+ * `offset + position * perElement + ...`, where the position counts from the start of the range.
+ */
+export interface TileLayout {
+  readonly memory: KNode;
+  readonly offset: number;
+  readonly perTile: number | null;
+  readonly perElement: number;
+  readonly strides: ReadonlyMap<Range, number>;
+}
+
+/** Instead of a layout: a value that groups copy for each tile. */
+export interface GroupCopy {
+  readonly copied: KNode;
+}
+
+/** The layout of a factor that is read where it lies; `along` null: the factor has no range of its own. */
+export function layoutInPlace({ memory, offset, strides }: LinearAccess, along: Range | null): TileLayout {
+  return { memory, offset, perTile: null, perElement: along === null ? 0 : (strides.get(along) ?? 0), strides };
+}
+
+/** An axis as a loop of a copy, with what it puts for the factor's ranges. */
+interface CopyAxis {
+  readonly loop: Range;
+  readonly axis: Axis;
+}
+
+function copyAxes(e: Exprs, axes: readonly Axis[]): CopyAxis[] {
+  return axes.map((axis) => ({ axis, loop: e.range(axis.extent) }));
+}
+
+function replacements(e: Exprs, axes: readonly CopyAxis[]): Map<Range, Replacement> {
+  const map = new Map<Range, Replacement>();
+  for (const { axis, loop } of axes) {
+    for (const { range } of axis.members) map.set(range, { value: e.i32(0), ranges: [] });
+    const { range, step } = representative(axis);
+    const at = e.add(loop, axis.low);
+    map.set(range, { value: step < 0 ? e.neg(at) : at, ranges: [loop] });
+  }
+  return map;
+}
+
+/** Adds what an axis with this stride contributes to a layout. */
+function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): number {
+  for (const { range, step } of axis.members) strides.set(range, step * stride);
+  return -axis.low * stride;
+}
+
+/** Copies a factor over its domain, axes in the order given; rows, planes and so on lie apart a little where that helps. */
+export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: readonly Axis[]): LinearAccess {
+  const strides = new Map<Range, number>();
+  const copies = copyAxes(e, axes);
+  const { bytes } = dtypeInfo[value.dtype as DType];
+  let offset = 0;
+  let size = 1;
+  let index: KNode = e.i32(0);
+  for (let i = copies.length - 1; i >= 0; i--) {
+    const { axis, loop } = copies[i] as CopyAxis;
+    offset += addAxis(strides, axis, size);
+    index = e.add(index, e.mul(loop, size));
+    size *= axis.extent;
+    if (i > 0) size = spreadPitch(size, bytes);
+  }
+  const temp = assembly.temporary(value.dtype as DType, size);
+  const rewriter = new Rewriter(e, replacements(e, copies));
+  const store = e.store(temp.write, index, rewriter.node(value));
+  assembly.add('_pad', [{ store, ranges: copies.map((c) => c.loop) }], false);
+  return { memory: temp.read, offset, strides };
+}
+
+/**
+ * Copies a factor into panels along its range `along`, an axis of its own: for each position of `outer` and each tile, the
+ * tile's elements for every position of `inner`. Elements past the end repeat the last one.
+ */
+export function stagePanels(
+  assembly: Assembly,
+  e: Exprs,
+  value: KNode,
+  along: Range,
+  segments: readonly Segment[],
+  outer: readonly Axis[],
+  inner: readonly Axis[],
+): TileLayout[] {
+  const extents = (axes: readonly Axis[]): number => axes.reduce((n, a) => n * a.extent, 1);
+  const depth = extents(inner);
+  let total = 0;
+  const starts = segments.map((s) => {
+    const start = total;
+    total += extents(outer) * s.count * depth * s.width;
+    return start;
+  });
+  const temp = assembly.temporary(value.dtype as DType, total);
+  const stores: LoopStore[] = [];
+  const layouts = segments.map((s, i): TileLayout => {
+    const strides = new Map<Range, number>();
+    const [outside, inside] = [copyAxes(e, outer), copyAxes(e, inner)];
+    const [tile, element] = [e.range(s.count), e.range(s.width)];
+    let offset = starts[i] as number;
+    let index = e.add(offset, element);
+    let size = s.width;
+    const add = ({ axis, loop }: CopyAxis): void => {
+      offset += addAxis(strides, axis, size);
+      index = e.add(index, e.mul(loop, size));
+      size *= axis.extent;
+    };
+    for (const c of [...inside].reverse()) add(c);
+    const perTile = size;
+    index = e.add(index, e.mul(tile, size));
+    size *= s.count;
+    for (const c of [...outside].reverse()) add(c);
+
+    const at = e.add(tileStart(e, s, tile), element);
+    const last = along.arg.extent - 1;
+    const clamped = s.last + s.width - 1 > last ? e.min(at, last) : at;
+    const changes = replacements(e, [...outside, ...inside]);
+    changes.set(along, { value: clamped, ranges: [] });
+    const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));
+    const loops = (axes: readonly CopyAxis[]): Range[] => axes.map((c) => c.loop);
+    stores.push({ store, ranges: [...loops(outside), tile, ...loops(inside), element] });
+    return { memory: temp.read, offset, perTile, perElement: 1, strides };
+  });
+  assembly.add('_pack', stores, false);
+  return layouts;
+}

@@ -1,0 +1,118 @@
+/**
+ * How an extent is cut into register tiles: whole tiles first, then one narrower or overlapping tile for the rest.
+ *
+ * A tile that overlaps its predecessor computes some elements twice (with the same bits) and keeps only the new ones, so no
+ * code for single elements is needed. On V8 (x64, 15 vector registers, loads of a loop body come first) 4 rows x 2 vectors
+ * is the largest tile that does not spill.
+ */
+import type { Exprs } from '../ir/expr.ts';
+import type { KNode } from '../ir/ir.ts';
+
+/**
+ * `count` tiles of `width` elements from `start`, `width` apart, but none further than `last`; of each, elements `from` to
+ * `to` - 1 are kept, and no element that an earlier tile of the segment has.
+ */
+export interface Segment {
+  readonly start: number;
+  readonly last: number;
+  readonly width: number;
+  readonly count: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Shape of a register tile: rows, vectors per row, elements per vector. */
+export interface TileShape {
+  readonly rows: number;
+  readonly vectors: number;
+  readonly lanes: number;
+}
+
+/** Largest vectors per row for a number of rows: accumulators + loads of one step stay within 15 registers. */
+const vectorsFor = [0, 6, 4, 2, 2];
+
+/** Vectors for a number of rows that are vectors themselves: an accumulator and a load for each result, and loads of the columns. */
+const sharedVectors = [0, 4, 3, 2, 1, 1, 1, 1];
+
+/**
+ * Rows of a tile one vector wider than 4 x 2: one that is narrower instead takes as long as a whole one, as its few accumulators
+ * wait for each other.
+ */
+export const widenedRows = 3;
+
+/** True if it pays to make the last tiles of columns wider: 9 accumulators cost about 1.2 times as much as 8. */
+export function widens({ rows, vectors }: TileShape, height: number): boolean {
+  return rows === 4 && vectors === 2 && Math.ceil(height / widenedRows) * 1.2 < Math.ceil(height / rows) * 2;
+}
+
+/** The tile for a contraction with `rows` x `columns` results. */
+export function tileShape(rows: number, columns: number, lanes: number): TileShape {
+  const r = Math.min(4, rows);
+  const most = Math.max(1, Math.floor(columns / lanes));
+  return { rows: r, vectors: Math.min(vectorsFor[r] as number, most), lanes };
+}
+
+/**
+ * The tile where both factors are vectors along the columns, so that each row brings vectors of its own: as many rows as registers
+ * allow, or fewer where that leaves less to do twice.
+ */
+export function sharedShape(rows: number, columns: number, lanes: number): TileShape {
+  let best = 1;
+  const cost = (r: number): number => Math.ceil(rows / r) * (r + 1);
+  for (let r = 2; r < sharedVectors.length && r <= rows; r++) if (cost(r) <= cost(best)) best = r;
+  return { rows: best, vectors: Math.min(sharedVectors[best] as number, Math.floor(columns / lanes)), lanes };
+}
+
+/** The tile where the sum runs over vectors: every result is a vector accumulator of its own. */
+export function dotShape(rows: number, columns: number): TileShape {
+  const r = Math.min(4, rows);
+  return { rows: r, vectors: Math.min(vectorsFor[r] as number, columns), lanes: 1 };
+}
+
+/** Rows: whole tiles, the last one moved back to end at the end. */
+export function rowSegment(extent: number, rows: number): Segment {
+  return { ...whole(0, rows, Math.ceil(extent / rows)), last: extent - rows };
+}
+
+/**
+ * Columns, of which there are at least `lanes`: whole tiles, then a tile of as few vectors as cover the rest. `aligned`: tiles
+ * start at multiples and may reach past the end (the operand is padded); otherwise the last tile ends at the end. `widened`: a
+ * rest of at most one vector makes the last whole tile wider instead.
+ */
+export function columnSegments(
+  extent: number,
+  { vectors, lanes }: TileShape,
+  aligned: boolean,
+  widened = false,
+): Segment[] {
+  const width = vectors * lanes;
+  const fitting = Math.floor(extent / width);
+  const over = extent - fitting * width;
+  const count = widened && extent >= width + lanes && over > 0 && over <= lanes ? fitting - 1 : fitting;
+  const rest = extent - count * width;
+  const segments: Segment[] = [];
+  if (count > 0) segments.push(whole(0, width, count));
+  if (rest === 0) return segments;
+  const start = count * width;
+  const narrow = Math.ceil(rest / lanes) * lanes;
+  if (narrow === rest) segments.push(whole(start, rest, 1));
+  else if (aligned) segments.push({ ...whole(start, narrow, 1), to: rest });
+  else segments.push({ ...whole(extent - narrow, narrow, 1), from: narrow - rest });
+  return segments;
+}
+
+/** Whole tiles, none of which overlaps another. */
+export function whole(start: number, width: number, count: number): Segment {
+  return { start, last: start + (count - 1) * width, width, count, from: 0, to: width };
+}
+
+/** True if the last tile starts before the end of the one before it. */
+export function overlaps(s: Segment): boolean {
+  return s.last < s.start + (s.count - 1) * s.width;
+}
+
+/** First element of a tile. */
+export function tileStart(e: Exprs, s: Segment, tile: KNode): KNode {
+  const at = e.add(e.mul(tile, s.width), s.start);
+  return overlaps(s) ? e.min(at, s.last) : at;
+}

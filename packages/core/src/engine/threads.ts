@@ -1,8 +1,0 @@
-/**
- * Entry point @polygrad/core/engine/threads: how loops are shaped for engines with groups of threads, and for those that may be of either kind.
- *
- * An entry of its own, because some bundlers load all that an entry names together with it: a page loads this with the engine of its GPU, later.
- */
-export { keepRounding } from '../kernel/rounded.ts';
-export { anyLowering } from '../templates/lowering.ts';
-export { threadLowering } from '../templates/lowering-threads.ts';

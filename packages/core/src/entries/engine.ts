@@ -1,0 +1,45 @@
+/** Entry point @polygrad/core/engine: what a backend implements, and where it registers. */
+export type {
+  Binding,
+  Command,
+  CompiledKernel,
+  EngineBuffer,
+  EngineCaps,
+  EngineLostInfo,
+  EngineMemory,
+  EngineTuning,
+  IEngine,
+  ReadyProgress,
+  KernelSource,
+} from '../engine/engine.ts';
+export { showCaps, showEngine, showKernel } from '#inspection';
+export type { ProductLibrary } from '../engine/library.ts';
+export {
+  CompileError,
+  DeviceLostError,
+  EngineDisposedError,
+  EngineMissingError,
+  OutOfMemoryError,
+  PolygradError,
+  type PolygradErrorCode,
+  UnsupportedError,
+} from '../engine/errors.ts';
+export {
+  type BackendProvider,
+  cpuEngine,
+  getBackend,
+  getEngine,
+  listBackends,
+  type Probe,
+  registerBackend,
+  setEngine,
+} from '../engine/registry.ts';
+
+export { checkAttached } from '../shape/attached.ts';
+export { ArgumentError } from '../shape/errors.ts';
+export { checkFields, checkNames, numberFrom, oneOf, type OptionRule, shown } from '../shape/options.ts';
+export { showAs } from '#shown-as';
+export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
+export { type LibraryPrograms, libraryPrograms } from '../contraction/library.ts';
+export type { Lowering } from '../codegen/contract.ts';
+export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from '../engine/tuning-store.ts';

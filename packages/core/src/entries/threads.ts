@@ -1,0 +1,8 @@
+/**
+ * Entry point @polygrad/core/engine/threads: how loops are shaped for engines with groups of threads, and for those that may be of either kind.
+ *
+ * An entry of its own, because some bundlers load all that an entry names together with it: a page loads this with the engine of its GPU, later.
+ */
+export { keepRounding } from '../arithmetic/rounded.ts';
+export { anyLowering } from '../contraction/lowering.ts';
+export { threadLowering } from '../contraction/lowering-threads.ts';

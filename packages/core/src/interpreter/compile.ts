@@ -1,0 +1,280 @@
+/**
+ * A program as a list of steps, one per node of its body, for the reference interpreter. Every value has its place in one array of
+ * registers, lane after lane.
+ */
+import type { DType } from '../shape/dtype.ts';
+import type { Accessor, Cells } from './memory.ts';
+import {
+  binaryFunction,
+  castFunction,
+  ternaryFunction,
+  toDType,
+  unaryFunction,
+  type Value,
+} from './values.ts';
+import { isArithmetic } from '../ir/arithmetic.ts';
+import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
+import { reinterpretFunction } from './reinterpret.ts';
+import { verifyProgram } from '../ir/verify/verify.ts';
+
+/** What a thread has to itself. */
+export interface ThreadState {
+  readonly values: Value[];
+  /** By number of the memory (`CompiledProgram.memories`). */
+  readonly cells: readonly Cells[];
+  readonly scalars: readonly Value[];
+  readonly group: readonly number[];
+  readonly local: readonly number[];
+  /** As SPECIAL gives them, in one element each. */
+  readonly subgroup: readonly number[];
+  readonly subgroups: readonly number[];
+  readonly leader: readonly number[];
+  readonly by: Accessor;
+}
+
+type Step = (t: ThreadState) => void;
+
+/** Control is done by the runner (interpret.ts), everything else by a step. */
+export type Instruction =
+  | { readonly kind: 'step'; readonly step: Step }
+  | {
+      readonly kind: 'loop';
+      readonly counter: number;
+      readonly limit: number;
+      readonly limitAt: number;
+      readonly end: number;
+    }
+  | { readonly kind: 'endloop'; readonly counter: number; readonly limitAt: number; readonly start: number }
+  | { readonly kind: 'if'; readonly condition: number; readonly end: number }
+  | { readonly kind: 'endif' }
+  | { readonly kind: 'barrier' }
+  | { readonly kind: 'subgroup'; readonly to: number; readonly from: number; readonly combine: Combine };
+
+type Combine = (x: Value, y: Value) => Value;
+
+export interface CompiledProgram {
+  readonly instructions: readonly Instruction[];
+  readonly memories: readonly (KNodeOf<'PARAM'> | KNodeOf<'SHARED'> | KNodeOf<'REG'>)[];
+  readonly registers: number;
+}
+
+const known = new WeakMap<Program, CompiledProgram>();
+
+/** The steps of a program; verifies it the first time. */
+export function compileProgram(program: Program): CompiledProgram {
+  let compiled = known.get(program);
+  if (compiled === undefined) {
+    verifyProgram(program);
+    compiled = new Compiler().run(program);
+    known.set(program, compiled);
+  }
+  return compiled;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+class Compiler {
+  readonly #places = new Map<KNode, number>();
+  readonly #memories: CompiledProgram['memories'][number][] = [];
+  readonly #memoryNumbers = new Map<KNode, number>();
+  #registers = 0;
+
+  run(program: Program): CompiledProgram {
+    const instructions: Instruction[] = [];
+    const open: { at: number; instruction: Mutable<Extract<Instruction, { end: number }>> }[] = [];
+    for (const n of program.body) {
+      const at = instructions.length;
+      switch (n.op) {
+        case 'LOOP': {
+          const limit = this.#place(n.src[0]);
+          const instruction = {
+            kind: 'loop',
+            counter: this.#reserve(n),
+            limit,
+            limitAt: this.#registers++,
+            end: 0,
+          } as const;
+          open.push({ at, instruction });
+          instructions.push(instruction);
+          break;
+        }
+        case 'IF': {
+          const instruction = { kind: 'if', condition: this.#place(n.src[0]), end: 0 } as const;
+          open.push({ at, instruction });
+          instructions.push(instruction);
+          break;
+        }
+        case 'ENDLOOP':
+        case 'ENDIF': {
+          const { at: start, instruction } = open.pop() as (typeof open)[number];
+          instruction.end = at;
+          if (instruction.kind === 'if') instructions.push({ kind: 'endif' });
+          else
+            instructions.push({ kind: 'endloop', counter: instruction.counter, limitAt: instruction.limitAt, start });
+          break;
+        }
+        case 'BARRIER':
+          instructions.push({ kind: 'barrier' });
+          break;
+        case 'SUBGROUP': {
+          const op = ({ sum: 'ADD', prod: 'MUL', max: 'MAX', min: 'MIN' } as const)[n.arg.op];
+          const combine = binaryFunction(op, n.dtype as DType);
+          instructions.push({ kind: 'subgroup', from: this.#place(n.src[0]), to: this.#reserve(n), combine });
+          break;
+        }
+        default:
+          instructions.push({ kind: 'step', step: this.#step(n) });
+      }
+    }
+    return { instructions, memories: this.#memories, registers: this.#registers };
+  }
+
+  #reserve(n: KNode): number {
+    const place = this.#registers;
+    this.#places.set(n, place);
+    this.#registers += n.lanes;
+    return place;
+  }
+
+  #place(n: KNode | undefined): number {
+    return this.#places.get(n as KNode) as number;
+  }
+
+  #step(n: KNode): Step {
+    const { lanes, dtype } = n;
+    switch (n.op) {
+      case 'PARAM':
+      case 'SHARED':
+      case 'REG':
+        this.#memoryNumbers.set(n, this.#memories.length);
+        this.#memories.push(n);
+        return () => {};
+      case 'STORE':
+        return this.#store(n);
+      case 'ATOMIC':
+        return this.#atomic(n);
+      case 'LOAD':
+        return this.#load(n);
+      case 'CONST': {
+        const [value, to] = [toDType(dtype as DType, n.arg.value), this.#reserve(n)];
+        return ({ values }) => {
+          for (let i = 0; i < lanes; i++) values[to + i] = value;
+        };
+      }
+      case 'SCALAR': {
+        const [{ slot }, to] = [n.arg, this.#reserve(n)];
+        return ({ values, scalars }) => {
+          values[to] = toDType(dtype as DType, scalars[slot] as Value);
+        };
+      }
+      case 'SPECIAL': {
+        const [{ kind, axis }, to] = [n.arg, this.#reserve(n)];
+        return (t) => {
+          t.values[to] = t[kind][axis] as number;
+        };
+      }
+      case 'VEC': {
+        const from = n.src.map((s) => this.#place(s));
+        const to = this.#reserve(n);
+        return ({ values }) => {
+          for (let i = 0; i < lanes; i++) values[to + i] = values[from[from.length === 1 ? 0 : i] as number] as Value;
+        };
+      }
+      case 'LANE': {
+        const from = this.#place(n.src[0]) + n.arg.lane;
+        const to = this.#reserve(n);
+        return ({ values }) => {
+          values[to] = values[from] as Value;
+        };
+      }
+      case 'IOTA': {
+        const to = this.#reserve(n);
+        return ({ values }) => {
+          for (let i = 0; i < lanes; i++) values[to + i] = i;
+        };
+      }
+      default:
+        return this.#value(n);
+    }
+  }
+
+  /** Operations that work lane by lane. */
+  #value(n: KNode): Step {
+    const { lanes } = n;
+    const [a, b, c] = n.src.map((s) => this.#place(s)) as [number, number, number];
+    const from = n.src[0]?.dtype as DType;
+    const dtype = n.dtype as DType;
+    const to = this.#reserve(n);
+    if (n.op === 'CAST' || n.op === 'BITCAST' || (isArithmetic(n.op) && n.src.length === 1)) {
+      const f =
+        n.op === 'CAST'
+          ? castFunction(from, dtype)
+          : n.op === 'BITCAST'
+            ? reinterpretFunction(from, dtype)
+            : unaryFunction(n.op as UnaryOp, from);
+      return ({ values }) => {
+        for (let i = 0; i < lanes; i++) values[to + i] = f(values[a + i] as Value);
+      };
+    }
+    if (!isArithmetic(n.op))
+      throw new Error(`[interpret] ${n.op} belongs to loop nests: lower the kernel with linearize first`);
+    if (n.src.length === 2) {
+      const f = binaryFunction(n.op as BinaryOp, from);
+      return ({ values }) => {
+        for (let i = 0; i < lanes; i++) values[to + i] = f(values[a + i] as Value, values[b + i] as Value);
+      };
+    }
+    const f = ternaryFunction(n.op as TernaryOp, dtype);
+    return ({ values }) => {
+      for (let i = 0; i < lanes; i++)
+        values[to + i] = f(values[a + i] as Value, values[b + i] as Value, values[c + i] as Value);
+    };
+  }
+
+  /** Number and elements per index: a REG holds whole vectors at each index, other memory counts elements. */
+  #memory(mem: KNode): { readonly number: number; readonly stride: number } {
+    return { number: this.#memoryNumbers.get(mem) as number, stride: mem.op === 'REG' ? mem.lanes : 1 };
+  }
+
+  #load(n: KNodeOf<'LOAD'>): Step {
+    const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const { number, stride } = this.#memory(mem);
+    const [at, open] = [this.#place(index), gate === undefined ? -1 : this.#place(gate)];
+    const other = alt === undefined ? -1 : this.#place(alt);
+    const [to, { lanes }] = [this.#reserve(n), n];
+    return ({ values, cells, by }) => {
+      if (open >= 0 && values[open] === 0) {
+        for (let i = 0; i < lanes; i++) values[to + i] = values[other + i] as Value;
+        return;
+      }
+      const first = (values[at] as number) * stride;
+      const from = cells[number] as Cells;
+      for (let i = 0; i < lanes; i++) values[to + i] = from.read(first + i, by);
+    };
+  }
+
+  #store(n: KNodeOf<'STORE'>): Step {
+    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const { number, stride } = this.#memory(mem);
+    const [at, from, open] = [this.#place(index), this.#place(value), gate === undefined ? -1 : this.#place(gate)];
+    const { lanes } = value;
+    return ({ values, cells, by }) => {
+      if (open >= 0 && values[open] === 0) return;
+      const first = (values[at] as number) * stride;
+      const to = cells[number] as Cells;
+      for (let i = 0; i < lanes; i++) to.write(first + i, values[from + i] as Value, by);
+    };
+  }
+
+  #atomic(n: KNodeOf<'ATOMIC'>): Step {
+    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const { number } = this.#memory(mem);
+    const [at, from, open] = [this.#place(index), this.#place(value), gate === undefined ? -1 : this.#place(gate)];
+    const ops = { add: 'ADD', max: 'MAX', min: 'MIN', or: 'OR' } as const;
+    const combine = binaryFunction(ops[n.arg.op], mem.dtype as DType);
+    return ({ values, cells, by }) => {
+      if (open >= 0 && values[open] === 0) return;
+      (cells[number] as Cells).update(values[at] as number, by, (old) => combine(old, values[from] as Value));
+    };
+  }
+}

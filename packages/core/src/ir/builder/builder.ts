@@ -1,0 +1,314 @@
+/**
+ * `ProgramBuilder`: writes stage B programs.
+ *
+ * Statements go where they are called. Pure expressions are placed lazily, when a statement needs them, in the outermost
+ * block where their sources are available; equal expressions are computed once per open block. Reads of mutable memory
+ * (REG, SHARED, written PARAMs) made with `load` happen where they are called; those of SHARED that are expressions are made again
+ * once something has been stored there. A read of a read-only PARAM never leaves an
+ * IF or a loop that may run zero times: its index and its gate may rest on what holds there.
+ */
+import type { DType } from '../../shape/dtype.ts';
+import { type Block, newBlock, writeBlock } from './blocks.ts';
+import { depthOrdered, sumTerms } from './order.ts';
+import { Exprs, uniqueNode } from '../expr.ts';
+import type { KArgs, KNode, KNodeOf, Program } from '../ir.ts';
+import { inner, lowOf } from '../node.ts';
+import { programOf } from '../program.ts';
+import { sourcesFirst } from '../traverse.ts';
+
+/** Where an expression has been placed, and as which node of the body. */
+interface Placed {
+  readonly block: Block;
+  readonly node: KNode;
+  /** SHARED that its value was read from, if any, and how many stores there had been anywhere. */
+  readonly reads?: ReadonlySet<KNode> | undefined;
+  readonly stores?: number;
+}
+
+export interface BuildOptions {
+  readonly name: string;
+  readonly grid?: readonly [number, number, number];
+  readonly group?: readonly [number, number, number];
+  readonly cost?: { readonly flops: number; readonly bytes: number };
+  /** All parameters in slot order; by default those the body uses. */
+  readonly params?: readonly KNodeOf<'PARAM'>[];
+  readonly scalars?: readonly DType[];
+}
+
+/** True for memory whose contents a kernel may change. */
+export function isMutable(mem: KNode): boolean {
+  return mem.op !== 'PARAM' || mem.arg.access !== 'read';
+}
+
+/**
+ * Writes one program, statement after statement.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const { e } = p;
+ * const x = e.param(0, 'float32', 'read', 4);
+ * const y = e.param(1, 'float32', 'write', 4);
+ * p.loop(4, (i) => p.store(y, i, e.add(p.load(x, i), 1)));
+ * const program = p.build({ name: 'increment' });
+ * const result = new Float32Array(4);
+ * interpret(program, [Float32Array.of(1, 2, 3, 4), result]);
+ * result; // [2, 3, 4, 5]
+ */
+export class ProgramBuilder {
+  readonly e: Exprs;
+  #root: Block = newBlock(null, false);
+  #block: Block = this.#root;
+  /** Latest placement of every expression. */
+  #placed = new Map<KNode, Placed>();
+  #params = new Map<number, KNodeOf<'PARAM'>>();
+  #scalars = new Map<number, DType>();
+  /** How many stores there have been when SHARED was last stored to. */
+  #stored = new Map<KNode, number>();
+  #stores = 0;
+
+  constructor(e: Exprs = new Exprs()) {
+    this.e = e;
+  }
+
+  // --- control
+
+  /** A loop over 0 .. extent-1; constant extents 0 and 1 make no loop. */
+  loop(extent: number | KNode, body: (i: KNode) => void, arg: KArgs['LOOP'] = null): void {
+    const count = typeof extent === 'number' ? this.e.i32(extent) : extent;
+    if (count.op === 'CONST') {
+      const n = count.arg.value as number;
+      if (n <= 0) return;
+      if (n === 1) {
+        body(this.e.i32(0));
+        return;
+      }
+    }
+    const limit = this.place(count);
+    const loop = uniqueNode('LOOP', 'int32', 1, [limit], arg);
+    this.#inBlock(loop, lowOf(count) < 1, 'ENDLOOP', () => body(loop));
+  }
+
+  /** Runs the body where the condition holds; constant conditions make no IF. */
+  ifThen(cond: KNode, body: () => void): void {
+    if (cond.op === 'CONST') {
+      if (cond.arg.value !== 0) body();
+      return;
+    }
+    this.#inBlock(uniqueNode('IF', 'void', 1, [this.place(cond)], null), true, 'ENDIF', body);
+  }
+
+  #inBlock(opener: KNode, maybe: boolean, end: 'ENDLOOP' | 'ENDIF', body: () => void): void {
+    const outer = this.#block;
+    const block = newBlock(outer, maybe);
+    outer.items.push(block);
+    block.items.push(opener);
+    this.#placed.set(opener, { block, node: opener });
+    this.#block = block;
+    body();
+    this.#block = outer;
+    block.open = false;
+    if (block.items.length === 1) outer.items.pop();
+    else block.items.push(uniqueNode(end, 'void', 1, [], null));
+  }
+
+  barrier(): void {
+    this.#block.items.push(uniqueNode('BARRIER', 'void', 1, [], null));
+  }
+
+  /** The values of all threads of a subgroup in one, here and now: SUBGROUP of ir/ir.ts. */
+  subgroup(op: KArgs['SUBGROUP']['op'], value: KNode): KNode {
+    if (value.op === 'CONST' && (op === 'max' || op === 'min')) return value;
+    const n = uniqueNode('SUBGROUP', value.dtype, 1, [this.place(value)], { op });
+    this.#block.items.push(n);
+    this.#placed.set(n, { block: this.#block, node: n });
+    return n;
+  }
+
+  // --- memory
+
+  /** Group-private memory for `length` elements. */
+  shared(name: string, dtype: DType, length: number): KNodeOf<'SHARED'> {
+    return this.#declare(uniqueNode('SHARED', dtype, 1, [], { name, length }));
+  }
+
+  /** `length` mutable registers. */
+  reg(name: string, dtype: DType, lanes = 1, length = 1): KNodeOf<'REG'> {
+    return this.#declare(uniqueNode('REG', dtype, lanes, [], { name, length }));
+  }
+
+  #declare<N extends KNode>(n: N): N {
+    this.#insert(this.#root, n);
+    this.#placed.set(n, { block: this.#root, node: n });
+    return n;
+  }
+
+  /** Reads memory. From mutable memory the read happens here and now; from a read-only PARAM it is a pure expression. */
+  load(mem: KNode, index: KNode | number, lanes?: number, gate?: KNode, alt?: KNode): KNode {
+    const at = typeof index === 'number' ? this.e.i32(index) : index;
+    const n = this.e.load(mem, at, gate, alt, lanes ?? mem.lanes);
+    if (n.op !== 'LOAD' || !isMutable(mem)) return n;
+    const fresh = uniqueNode(
+      'LOAD',
+      n.dtype,
+      n.lanes,
+      n.src.map((s) => this.place(s)),
+      null,
+    );
+    this.#block.items.push(fresh);
+    this.#placed.set(fresh, { block: this.#block, node: fresh });
+    return fresh;
+  }
+
+  store(mem: KNode, index: KNode | number, value: KNode, gate?: KNode): void {
+    this.#write('STORE', null, mem, index, value, gate);
+  }
+
+  atomic(op: KArgs['ATOMIC']['op'], mem: KNode, index: KNode | number, value: KNode, gate?: KNode): void {
+    this.#write('ATOMIC', { op }, mem, index, value, gate);
+  }
+
+  #write<O extends 'STORE' | 'ATOMIC'>(
+    op: O,
+    arg: KArgs[O],
+    mem: KNode,
+    index: KNode | number,
+    value: KNode,
+    gate?: KNode,
+  ): void {
+    if (value.dtype !== mem.dtype)
+      throw new Error(`[kernel.store] value must have the memory's dtype ${mem.dtype}: got ${value.dtype}`);
+    if (gate?.op === 'CONST' && gate.arg.value === 0) return;
+    const at = typeof index === 'number' ? this.e.i32(index) : index;
+    const src = [mem, at, value];
+    if (gate !== undefined && gate.op !== 'CONST') src.push(gate);
+    if (mem.op === 'SHARED') this.#stored.set(mem, ++this.#stores);
+    const n = uniqueNode(
+      'STORE',
+      'void',
+      1,
+      src.map((s) => this.place(s)),
+      null,
+    );
+    this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg as KArgs['ATOMIC']));
+  }
+
+  // --- placement of pure expressions
+
+  /** Places an expression now and returns the node of the body that holds it; for values that must be computed before what follows. */
+  place(x: KNode): KNode {
+    sourcesFirst(
+      x,
+      (n) => this.#visible(n) !== null,
+      (n) => [...(sumTerms(n) ?? n.src)].reverse(),
+      (n) => this.#placed.set(n, sumTerms(n) === null ? this.#placeOne(n) : this.#placeSum(n)),
+    );
+    return (this.#visible(x) as Placed).node;
+  }
+
+  /** Places a sum term by term, outer blocks first; all its terms are placed already. */
+  #placeSum(n: KNode): Placed {
+    const sum = depthOrdered(this.e, n, (t) => (this.#visible(t) as Placed).block.depth);
+    const parts: KNode[] = [sum];
+    for (let i = 0; i < parts.length; i++) {
+      for (const s of (parts[i] as KNode).src) if (this.#visible(s) === null) parts.push(s);
+    }
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
+      if (this.#visible(part) === null) this.#placed.set(part, this.#placeOne(part));
+    }
+    return this.#visible(sum) as Placed;
+  }
+
+  #visible(n: KNode): Placed | null {
+    const p = this.#placed.get(n);
+    if (!p?.block.open) return null;
+    if (p.reads !== undefined)
+      for (const mem of p.reads) if ((this.#stored.get(mem) as number) > (p.stores as number)) return null;
+    return p;
+  }
+
+  #placeOne(n: KNode): Placed {
+    let block = this.#root;
+    let same = true;
+    let reads: Set<KNode> | undefined;
+    const src: KNode[] = [];
+    for (const s of n.src) {
+      const p = this.#visible(s) as Placed;
+      if (p.reads !== undefined) reads = new Set([...(reads ?? []), ...p.reads]);
+      if (p.block.depth > block.depth) block = p.block;
+      if (p.node !== s) same = false;
+      src.push(p.node);
+    }
+    switch (n.op) {
+      case 'PARAM':
+        this.#params.set(n.arg.slot, n);
+        break;
+      case 'SCALAR':
+        this.#scalars.set(n.arg.slot, n.dtype as DType);
+        break;
+      case 'LOAD':
+        if (isMutable(n.src[0] as KNode)) {
+          block = this.#block;
+          if (n.src[0]?.op === 'SHARED') (reads ??= new Set()).add(n.src[0]);
+        } else block = this.#guarded(block);
+        break;
+      case 'IDIV':
+      case 'IREM':
+        if (n.src[1]?.op !== 'CONST') block = this.#guarded(block);
+        break;
+      case 'RANGE':
+      case 'REDUCE':
+      case 'STAGE':
+        throw new Error(`[kernel.place] ${n.op} belongs to loop nests: lower the kernel with linearize first`);
+      case 'LOOP':
+      case 'REG':
+      case 'SHARED':
+        throw new Error(`[kernel.place] ${n.op} of another program or of a loop that has ended`);
+    }
+    const again = this.#placed.has(n);
+    const node = same && !again ? n : (uniqueNode(n.op, n.dtype, n.lanes, src, n.arg as never) as KNode);
+    if (node !== n) {
+      const [to, from] = [inner(node), inner(n)];
+      to.lo = from.lo;
+      to.hi = from.hi;
+    }
+    this.#insert(block, node);
+    const placed: Placed = { block, node, reads, stores: this.#stores };
+    if (node !== n) this.#placed.set(node, placed);
+    return placed;
+  }
+
+  /**
+   * The outermost block from `block` inwards that is entered only if the current one is. A gated load need not wait for loops, but
+   * its gate may have been simplified with what an IF around it promises.
+   */
+  #guarded(block: Block): Block {
+    let limit = this.#block;
+    while (limit.depth > block.depth && !limit.maybe) limit = limit.parent as Block;
+    return limit.depth > block.depth ? limit : block;
+  }
+
+  /** Appends to an open block, before its child that is being written. */
+  #insert(block: Block, n: KNode): void {
+    if (block === this.#block) block.items.push(n);
+    else block.items.splice(block.items.length - 1, 0, n);
+  }
+
+  // --- result
+
+  build(options: BuildOptions): Program {
+    if (this.#block !== this.#root) throw new Error('[kernel.build] a loop or IF is still open');
+    const body: KNode[] = [];
+    writeBlock(this.#root, new Set(), body);
+    body.reverse();
+    const bySlot = <T>(m: Map<number, T>): T[] => [...m.entries()].sort((a, b) => a[0] - b[0]).map((x) => x[1]);
+    return programOf({
+      name: options.name,
+      params: options.params ?? bySlot(this.#params),
+      scalars: options.scalars ?? bySlot(this.#scalars),
+      grid: options.grid ?? [1, 1, 1],
+      group: options.group ?? [1, 1, 1],
+      body,
+      cost: options.cost ?? { flops: 0, bytes: 0 },
+    });
+  }
+}

@@ -1,0 +1,181 @@
+/**
+ * The kernel IR: one node type, two stages.
+ *
+ * Stage A (a *loop nest*) is a set of stores whose values are expression DAGs over RANGE leaves; the scheduler
+ * builds it and `codegen/loops/optimize.ts` shapes it by splitting ranges and changing their kinds. Stage B (a *program*) is a flat list
+ * of nodes in execution order, and is all that emitters and the reference interpreter ever see.
+ *
+ * Value nodes (constants, loads, arithmetic) are the same in both stages. Nodes are immutable; `builder/builder.ts` makes
+ * them (hash-consed for pure values), `verify/verify.ts` checks them, `print.ts` shows them.
+ *
+ * Numeric meaning (docs/numerics.md): MAX and MIN propagate NaN; IDIV and IREM truncate, x / 0 gives 0,
+ * INT_MIN / -1 wraps; float to integer CAST saturates and NaN gives 0; FMA rounds once; nothing
+ * contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
+ * 32 bits only get programs without such operations (arithmetic/legalize.ts).
+ */
+import type { MatrixProduct } from './product.ts';
+import type { DType } from '../shape/dtype.ts';
+
+/** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
+export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'turn' | 'reduce';
+
+/** What a thread may ask of where it is. */
+export type SpecialKind = 'group' | 'local' | 'subgroup' | 'subgroups' | 'leader';
+
+/** Combining operations of REDUCE. The arg variants yield the int32 position of the first winner (NaN wins). */
+export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
+
+/**
+ * Unary value operations every engine's emitter or `arithmetic/decompose/decompose.ts` provides. ROUND: half to even. NOT: bitwise, logical on bool. ROUNDED: the
+ * value itself, an arithmetic fence: what is computed from it is computed from the rounded number, whatever made it (arithmetic/rounded.ts).
+ */
+// biome-ignore format: a table of operations reads better grouped
+export type UnaryOp =
+  | 'NEG' | 'NOT' | 'ABS' | 'SQRT' | 'FLOOR' | 'CEIL' | 'TRUNC' | 'ROUND'
+  | 'EXP' | 'EXP2' | 'EXPM1' | 'LOG' | 'LOG2' | 'LOG10' | 'LOG1P'
+  | 'SIN' | 'COS' | 'TAN' | 'ASIN' | 'ACOS' | 'ATAN' | 'SINH' | 'COSH' | 'TANH'
+  | 'ERF' | 'RSQRT' | 'RECIP' | 'ROUNDED' | 'ISNAN'; // ISNAN: bool result
+
+/**
+ * Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints; counts of
+ * shifts are taken modulo 32 (64-bit integers: 64). FREM
+ * is C's fmod; MULHI the high 32 bits of a uint32 product.
+ */
+// biome-ignore format: a table of operations reads better grouped
+export type BinaryOp =
+  | 'ADD' | 'SUB' | 'MUL' | 'DIV' | 'IDIV' | 'IREM' | 'FREM'
+  | 'MAX' | 'MIN' | 'POW' | 'ATAN2'
+  | 'AND' | 'OR' | 'XOR' | 'SHL' | 'SHR' | 'LT' | 'LE' | 'EQ'
+  | 'MULHI';
+
+/**
+ * Ternary value operations. WHERE(cond, a, b) never lets NaN through from the side not taken.
+ * FMA(a, b, c) = a * b + c rounded once. MULADD(a, b, c) is the same or rounded twice, whichever the target does
+ * faster (always the same choice on one engine): contractions use it.
+ */
+export type TernaryOp = 'WHERE' | 'FMA' | 'MULADD';
+
+/** The operations an emitter must print itself; everything else in the value operations is decomposed unless native. */
+// biome-ignore format: a table of operations reads better grouped
+export const BASE_OPS: ReadonlySet<string> = new Set([
+  'NEG', 'NOT', 'SQRT', 'FLOOR', 'ADD', 'SUB', 'MUL', 'DIV', 'IDIV', 'IREM', 'MAX', 'MIN',
+  'AND', 'OR', 'XOR', 'SHL', 'SHR', 'LT', 'LE', 'EQ', 'WHERE',
+]);
+
+/** Where a block of memory declared inside a kernel lives. On engines without SIMT a group is one thread. */
+export interface SharedArg {
+  readonly name: string;
+  readonly length: number;
+}
+
+/** The argument of each operation. */
+export interface KArgs {
+  // --- declarations
+  /** A tensor in device memory. `length` is the number of elements the kernel may touch. */
+  PARAM: { readonly slot: number; readonly access: 'read' | 'write' | 'readwrite'; readonly length: number };
+  /** A number given at dispatch; never baked into the kernel. */
+  SCALAR: { readonly slot: number };
+  /** Memory private to one group: workgroup memory on GPUs, a scratch region of the thread on CPUs. Uninitialised. */
+  SHARED: SharedArg;
+  /** `length` mutable registers of this dtype and lanes, read with LOAD and written with STORE at constant indices. Uninitialised. */
+  REG: { readonly name: string; readonly length: number };
+  /** A literal; `lanes` copies of it. bool is 0 or 1. */
+  CONST: { readonly value: number | bigint };
+  /**
+   * Index of the running group or of the thread in the group (int32). Of subgroups, axis 0: number of the thread's subgroup in the group,
+   * how many subgroups the group has, 1 in one thread of every subgroup and 0 in the others. Only where `caps.subgroups` says so.
+   */
+  SPECIAL: { readonly kind: SpecialKind; readonly axis: 0 | 1 | 2 };
+  // --- stage A only
+  /**
+   * Loop variable (int32), counts 0 .. extent-1. `id` is unique. src = [limit?]: an int32 expression of outer ranges that ends
+   * the range before its extent (the last chunk of a split range). Kind 'vector' makes values depending on it vectors; the
+   * extent may be any: linearize writes whole vectors, then the rest one by one. Kind 'column' is such a range too, where
+   * reductions that depend on it are computed for all of it before it is opened (codegen/linearize/columns.ts). Kind 'unroll' is written out
+   * for every iteration; 'turn' too, where vector loops inside go some steps for one iteration, then for the next.
+   */
+  RANGE: { readonly id: number; readonly extent: number; readonly kind: RangeKind };
+  /** src = [value, ...ranges]. Position for arg variants is row-major over the ranges in that order. */
+  REDUCE: { readonly op: ReduceOp };
+  /**
+   * src = [value, ...ranges]. Computes value over the ranges once into group-private memory (row-major over the ranges);
+   * consumers read it with LOAD(stage, index). Placed at the outermost point where its other ranges are open.
+   */
+  STAGE: { readonly space: 'shared' | 'reg' };
+  // --- memory. src: LOAD [memory, index, gate?, alt?]; STORE [memory, index, value, gate?]; memory = PARAM | SHARED | REG | STAGE.
+  /**
+   * Index counts elements (int32, scalar). lanes > 1 loads consecutive elements. A false gate (bool scalar) loads `alt`
+   * without touching memory.
+   */
+  LOAD: null;
+  STORE: null;
+  /** src [memory, index, value, gate?]; atomic combine. */
+  ATOMIC: { readonly op: 'add' | 'max' | 'min' | 'or' };
+  // --- stage B control. LOOP src [extent] (int32, any value; zero or less runs never) and is itself the loop variable. IF src [cond].
+  LOOP: { readonly unrollHint?: boolean } | null;
+  ENDLOOP: null;
+  IF: null;
+  ENDIF: null;
+  BARRIER: null;
+  /**
+   * src [value], a scalar of four bytes: the values of all threads of the thread's subgroup in one, which each of them gets. `max` and `min`
+   * take integers: what they do to NaN no device promises. Which threads form a subgroup, and in which order they are taken, the device
+   * says. Like a BARRIER it stands where all threads of the group get to or none; it orders no memory.
+   */
+  SUBGROUP: { readonly op: 'sum' | 'prod' | 'max' | 'min' };
+  // --- types
+  /** Value conversion, rounded once; see the numeric meaning above. Integers wrap. Anything to bool is `!= 0`. */
+  CAST: null;
+  /** Same bits, same size. */
+  BITCAST: null;
+  // --- vectors. VEC src: `lanes` scalars, or one scalar splat. LANE src [vector], arg lane. IOTA: the vector 0, 1, .. lanes-1 (int32).
+  VEC: null;
+  LANE: { readonly lane: number };
+  IOTA: null;
+}
+
+export type ValueOp = UnaryOp | BinaryOp | TernaryOp;
+export type KOp = ValueOp | keyof KArgs;
+
+/** The argument type of an operation; value operations have none (null). */
+export type KArg<O extends KOp> = O extends keyof KArgs ? KArgs[O] : null;
+
+/** One node of either stage. Statements (STORE, LOOP's end, BARRIER ...) carry dtype 'void'. */
+export type KNode = { readonly [O in KOp]: KNodeOf<O> }[KOp];
+
+export interface KNodeOf<O extends KOp> {
+  readonly op: O;
+  readonly dtype: DType | 'void';
+  readonly lanes: number;
+  readonly src: readonly KNode[];
+  readonly arg: KArg<O>;
+}
+
+/** A store of stage A: `ranges` are its loops in order, outermost first. */
+export interface LoopStore {
+  readonly store: KNodeOf<'STORE'>;
+  readonly ranges: readonly KNodeOf<'RANGE'>[];
+}
+
+/** Stage A: what the scheduler hands over. Stores with the same leading RANGE objects share those loops. */
+export interface LoopKernel {
+  readonly name: string;
+  readonly params: readonly KNodeOf<'PARAM'>[];
+  readonly scalars: readonly DType[];
+  readonly stores: readonly LoopStore[];
+}
+
+/** Stage B: what emitters take. `grid` counts groups, `group` threads in a group ([1,1,1] without SIMT). */
+export interface Program {
+  readonly name: string;
+  readonly params: readonly KNodeOf<'PARAM'>[];
+  readonly scalars: readonly DType[];
+  readonly grid: readonly [number, number, number];
+  readonly group: readonly [number, number, number];
+  /** Execution order; every src of a node comes before it (in the same or an enclosing block). */
+  readonly body: readonly KNode[];
+  /** Rough cost of one group in arithmetic operations and bytes moved, for placement, work splitting and profiles. */
+  readonly cost: { readonly flops: number; readonly bytes: number };
+  /** What it computes, if that is a product of matrices which a library may compute instead (engine/library.ts). */
+  readonly product?: MatrixProduct;
+}

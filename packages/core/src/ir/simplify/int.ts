@@ -1,0 +1,192 @@
+/**
+ * Integer rules: sums in normal form, division and remainder by constants, comparisons, all with bounds.
+ *
+ * Full strength for int32 scalars (index arithmetic); other integer dtypes and vectors get the local rules only. Every
+ * function takes the factory and returns the simplified node, or null for "no rule applies, make it as asked".
+ */
+import type { Exprs } from '../expr.ts';
+import type { BinaryOp, KNode } from '../ir.ts';
+import { assumeBounds, highOf, idOf, inner, type Linear, lowOf } from '../node.ts';
+import {
+  combine,
+  fitsInt32,
+  formBounds,
+  linearOf,
+  recombine,
+  scale,
+  selectTerms,
+  splitByDivisor,
+} from './linear.ts';
+
+/** The literal of a constant, else null. */
+export function literalOf(n: KNode): number | bigint | null {
+  return n.op === 'CONST' ? n.arg.value : null;
+}
+
+/** True for a constant with this value, bigint or number. */
+export function isLiteral(n: KNode, value: number): boolean {
+  // biome-ignore lint/suspicious/noDoubleEquals: 0n == 0 is wanted
+  return n.op === 'CONST' && n.arg.value == value;
+}
+
+/**
+ * The node of a linear form, in normal form: what is added, what is subtracted, the constant last. Bounds of the whole sum are tighter
+ * than those of its parts.
+ *
+ * @param order sorts terms by their numbers in the form, before that
+ */
+export function fromLinear(e: Exprs, form: Linear, order?: (i: number, j: number) => number): KNode {
+  const { terms, coefs } = form;
+  if (terms.length === 0) return e.i32(form.offset);
+  if (terms.length === 1 && coefs[0] === 1 && form.offset === 0) return terms[0] as KNode;
+  // Most sums only add, in the order of their terms.
+  const sorted = order !== undefined || coefs.some(isNegative) ? coefs.map((_, i) => i) : null;
+  sorted?.sort(
+    (i, j) => order?.(i, j) || Number(isNegative(coefs[i] as number)) - Number(isNegative(coefs[j] as number)),
+  );
+  let sum: KNode | null = null;
+  let { offset } = form;
+  for (let k = 0; k < terms.length; k++) {
+    const i = sorted === null ? k : (sorted[k] as number);
+    const term = terms[i] as KNode;
+    const coef = coefs[i] as number;
+    if (sum === null && coef < 0 && offset !== 0) [sum, offset] = [e.i32(offset), 0];
+    if (sum !== null) sum = e.intern(coef < 0 ? 'SUB' : 'ADD', 'int32', 1, [sum, product(e, term, Math.abs(coef))]);
+    else sum = coef === -1 ? e.intern('NEG', 'int32', 1, [term]) : product(e, term, coef);
+  }
+  if (offset !== 0) sum = e.intern('ADD', 'int32', 1, [sum as KNode, e.i32(offset)]);
+  const node = sum as KNode;
+  inner(node).linear = form;
+  const bounds = formBounds(form);
+  if (fitsInt32(bounds)) assumeBounds(node, bounds[0], bounds[1]);
+  return node;
+}
+
+const isNegative = (coef: number): boolean => coef < 0;
+
+function product(e: Exprs, term: KNode, k: number): KNode {
+  return k === 1 ? term : e.intern('MUL', 'int32', 1, [term, e.i32(k)]);
+}
+
+/** a + k * b for int32 scalars. */
+export function addScaled(e: Exprs, a: KNode, b: KNode, k: number): KNode | null {
+  const form = combine(linearOf(a), 1, linearOf(b), k);
+  if (form === null) return null;
+  return fromLinear(e, form.terms.length > 1 ? recombine(form, (y, c) => e.idiv(y, c)) : form);
+}
+
+/** x * k for an int32 scalar. */
+export function scaleBy(e: Exprs, x: KNode, k: number): KNode {
+  return fromLinear(e, scale(linearOf(x), k));
+}
+
+/** The greatest common divisor of a number and the coefficients of a form. */
+function commonDivisor(first: number, { coefs }: Linear): number {
+  let x = first;
+  for (let y of coefs) while (y !== 0) [x, y] = [y, x % y];
+  return Math.abs(x);
+}
+
+/** x / c or x % c for an int32 scalar and a constant c > 1, where x is known not to be negative. */
+export function divideByConstant(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
+  if (lowOf(x) < 0) return null;
+  if (highOf(x) < c) return op === 'IDIV' ? e.i32(0) : x;
+  const form = linearOf(x);
+  if (isExact(form)) {
+    const { quotient, rest } = splitByDivisor(form, c);
+    const [low, high] = formBounds(rest);
+    const changed = quotient.terms.length > 0 || quotient.offset !== 0;
+    if (low >= 0 && high <= 2147483647 && changed && isExact(quotient)) {
+      const r = fromLinear(e, rest);
+      if (op === 'IREM') return high < c ? r : e.irem(r, c);
+      const q = fromLinear(e, quotient);
+      return high < c ? q : e.add(q, e.idiv(r, c));
+    }
+    const g = commonDivisor(c, form);
+    if (g > 1 && form.terms.length > 0) {
+      const parts = splitByDivisor(form, g); // rest is the offset modulo g, below g: it never carries
+      const y = fromLinear(e, parts.quotient);
+      if (lowOf(y) >= 0) {
+        if (op === 'IDIV') return e.idiv(y, c / g);
+        return e.add(e.mul(e.irem(y, c / g), g), parts.rest.offset);
+      }
+    }
+  }
+  return nestedDivision(e, op, x, c);
+}
+
+function nestedDivision(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
+  if (x.op !== 'IDIV' && x.op !== 'IREM') return null;
+  const [y, by] = x.src as readonly [KNode, KNode];
+  const d = literalOf(by) as number | null;
+  if (d === null || d === 0 || lowOf(y) < 0) return null;
+  if (x.op === 'IDIV') return op === 'IDIV' && d * c <= 2147483647 ? e.idiv(y, d * c) : null;
+  if (d % c !== 0) return null;
+  return op === 'IREM' ? e.irem(y, c) : e.irem(e.idiv(y, c), d / c);
+}
+
+/** a < b for integers with bounds; int32 scalars also compare their linear forms. */
+export function lessThan(e: Exprs, a: KNode, b: KNode): KNode | null {
+  if (highOf(a) < lowOf(b)) return e.bool(true);
+  if (lowOf(a) >= highOf(b) && Number.isFinite(lowOf(a))) return e.bool(false);
+  if (a === b) return e.bool(false);
+  if (a.dtype !== 'int32' || a.lanes !== 1) return null;
+  const fa = linearOf(a);
+  const fb = linearOf(b);
+  if (!isExact(fa) || !isExact(fb)) return null;
+  const d = combine(fa, 1, fb, -1);
+  if (d === null) return null;
+  const [low, high] = formBounds(d);
+  if (!fitsInt32([low, high])) return null;
+  if (high < 0) return e.bool(true);
+  if (low >= 0) return e.bool(false);
+  return compareToZero(e, d);
+}
+
+/** sum(coefs * terms) + offset < 0 as a comparison with the constant on one side and coefficients divided by their gcd. */
+function compareToZero(e: Exprs, d: Linear): KNode | null {
+  const g = commonDivisor(0, d);
+  // sum < -offset  <=>  sum / g < ceil(-offset / g)
+  const bound = Math.ceil(-d.offset / g) + 0;
+  if (Math.abs(bound) > 2147483647) return null;
+  const positive = selectTerms(d, (c) => c > 0, g, 0);
+  const negative = selectTerms(d, (c) => c < 0, -g, 0);
+  if (!isExact(positive) || !isExact(negative)) return null;
+  const p = fromLinear(e, positive);
+  const n = fromLinear(e, negative);
+  if (negative.terms.length === 0) return e.intern('LT', 'bool', 1, [p, e.i32(bound)]);
+  if (positive.terms.length === 0) return e.intern('LT', 'bool', 1, [e.i32(-bound), n]);
+  if (bound === 0) return e.intern('LT', 'bool', 1, [p, n]);
+  const moved = { ...negative, offset: bound };
+  return isExact(moved) ? e.intern('LT', 'bool', 1, [p, fromLinear(e, moved)]) : null;
+}
+
+function isExact(f: Linear): boolean {
+  return fitsInt32(formBounds(f));
+}
+
+/** a == b for integers, by bounds and by the difference of linear forms. */
+export function equal(e: Exprs, a: KNode, b: KNode): KNode | null {
+  if (a === b) return e.bool(true);
+  if (highOf(a) < lowOf(b) || highOf(b) < lowOf(a)) return e.bool(false);
+  if (a.dtype !== 'int32' || a.lanes !== 1) return null;
+  const fa = linearOf(a);
+  const fb = linearOf(b);
+  if (!isExact(fa) || !isExact(fb)) return null;
+  const d = combine(fa, 1, fb, -1);
+  if (d === null) return null;
+  if (d.terms.length === 0) return e.bool(d.offset === 0);
+  const [low, high] = formBounds(d);
+  // The difference wraps: where it may reach 2^32, both may be equal without its being 0.
+  if (low <= -(2 ** 32) || high >= 2 ** 32) return null;
+  return d.offset % commonDivisor(0, d) !== 0 || low > 0 || high < 0 ? e.bool(false) : null;
+}
+
+const commutative: ReadonlySet<string> = new Set(['ADD', 'MUL', 'MAX', 'MIN', 'AND', 'OR', 'XOR', 'EQ', 'MULHI']);
+
+/** True if operands of an operation on integers may be exchanged: constants go right, otherwise older nodes go left. */
+export function mustSwap(op: BinaryOp, a: KNode, b: KNode): boolean {
+  if (!commutative.has(op) || a === b) return false;
+  if (a.op === 'CONST' || b.op === 'CONST') return a.op === 'CONST' && b.op !== 'CONST';
+  return idOf(a) > idOf(b);
+}

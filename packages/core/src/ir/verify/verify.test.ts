@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { ProgramBuilder } from '../builder/builder.ts';
+import { Exprs, uniqueNode } from '../expr.ts';
+import type { KNode, Program } from '../ir.ts';
+import { reduction } from '../../codegen/fixtures/nests.ts';
+import { printLoopKernel, printProgram } from '../print.ts';
+import { verifyProgram } from './verify.ts';
+import { verifyLoopKernel } from './nest.ts';
+
+function program(body: readonly KNode[]): Program {
+  return {
+    name: 'bad',
+    params: [],
+    scalars: [],
+    grid: [1, 1, 1],
+    group: [1, 1, 1],
+    body,
+    cost: { flops: 0, bytes: 0 },
+  };
+}
+
+/** A program with one store, and its body to break. */
+function example(): { e: Exprs; body: readonly KNode[]; whole: Program } {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'float32', 'read', 8);
+  const y = e.param(1, 'float32', 'write', 8);
+  b.loop(8, (i) => b.store(y, i, e.add(b.load(x, i), e.f32(1))));
+  const whole = b.build({ name: 'example' });
+  return { e, body: whole.body, whole };
+}
+
+describe('verifyProgram names what is wrong', () => {
+  test('a source after its use, a node outside its block, an open block', () => {
+    const { body, whole } = example();
+    verifyProgram(whole);
+    expect(() => verifyProgram({ ...whole, body: [...body].reverse() })).toThrow(/not defined before it|ends/);
+    expect(() => verifyProgram({ ...whole, body: body.slice(0, -1) })).toThrow('1 blocks are not closed');
+    const load = body.find((n) => n.op === 'LOAD') as KNode;
+    expect(() => verifyProgram({ ...whole, body: [...body, uniqueNode('NEG', 'float32', 1, [load], null)] })).toThrow(
+      'source 0 (LOAD)',
+    );
+  });
+  test('dtypes and lanes', () => {
+    const e = new Exprs();
+    const [f, i] = [e.f32(1), e.i32(1)];
+    expect(() => verifyProgram(program([f, i, uniqueNode('ADD', 'float32', 1, [f, i], null)]))).toThrow(
+      'one dtype: got float32 and int32',
+    );
+    expect(() => verifyProgram(program([i, uniqueNode('DIV', 'int32', 1, [i, i], null)]))).toThrow('DIV');
+    expect(() => verifyProgram(program([f, uniqueNode('LT', 'float32', 1, [f, f], null)]))).toThrow(
+      'cannot be float32',
+    );
+    const v = e.constant('float32', 1, 4);
+    expect(() => verifyProgram(program([f, v, uniqueNode('ADD', 'float32', 4, [v, f], null)]))).toThrow(
+      '4 lanes but a source has 1',
+    );
+  });
+  test('memory: constant indices out of range, writes to read-only parameters, gates', () => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const x = e.param(0, 'float32', 'read', 8);
+    b.store(e.param(1, 'float32', 'write', 1), 0, b.load(x, 5, 4));
+    expect(() => verifyProgram(b.build({ name: 'far' }))).toThrow('index is in 5 .. 5, allowed is 0 .. 4');
+    const c = new ProgramBuilder();
+    c.store(c.e.param(0, 'float32', 'read', 8), 0, c.e.f32(1));
+    expect(() => verifyProgram(c.build({ name: 'write' }))).toThrow('only read');
+  });
+});
+
+describe('verifyLoopKernel', () => {
+  test('unbound and twice bound ranges', () => {
+    const k = reduction('sum', [3, 4], [1]);
+    verifyLoopKernel(k);
+    const [entry] = k.stores;
+    expect(() => verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [] }] })).toThrow(
+      'not bound by the store',
+    );
+    const own = (entry!.store.src[2] as KNode).src[1] as (typeof entry & object)['ranges'][number];
+    expect(() =>
+      verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [...entry!.ranges, own] }] }),
+    ).toThrow('loop of its store');
+  });
+});
+
+test('text of kernels and programs', () => {
+  expect(printLoopKernel(reduction('sum', [3, 4], [1]))).toBe(`kernel sum
+  %0: int32 = RANGE 3 loop
+  %1: float32 = PARAM slot 0 write [3]
+  %2: float32 = PARAM slot 1 read [12]
+  %3: int32 = CONST 4
+  %4: int32 = MUL %0 %3
+  %5: int32 = RANGE 4 reduce
+  %6: int32 = ADD %4 %5
+  %7: float32 = LOAD %2 %6
+  %8: float32 = REDUCE sum %7 %5
+  for %0 in 3 loop: STORE %1 %0 %8`);
+  expect(printProgram(example().whole)).toBe(`program example grid 1x1x1 group 1x1x1
+  %0: int32 = CONST 8
+  %1: float32 = PARAM slot 1 write [8]
+  %2: float32 = PARAM slot 0 read [8]
+  %3: float32 = CONST 1
+  %4: int32 = LOOP %0
+    %5: float32 = LOAD %2 %4
+    %6: float32 = ADD %5 %3
+    STORE %1 %4 %6
+  ENDLOOP`);
+});

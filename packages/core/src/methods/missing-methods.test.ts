@@ -1,0 +1,44 @@
+import { expect, it } from 'vitest';
+import { add, linspace, ones } from '../functions.ts';
+import { OperationError } from '../shape/errors.ts';
+import { TensorHandle } from '../tensor/handle.ts';
+import { putMissing } from './missing-methods.ts';
+
+it('says which import to add, until methods are there', async () => {
+  const t = linspace(0, 1, 4);
+  expect(() => t.reshape([4, 1])).toThrow(OperationError);
+  expect(() => t.reshape([4, 1])).toThrow(
+    /^\[reshape\] no method reshape: .* call reshape\(x, \.\.\.\), or import '@polygrad\/core'/,
+  );
+  expect(add(t, 1).add(1).shape).toEqual([4]);
+
+  // A page that imports both, in either order: one tensor, made before.
+  await import('./methods.ts');
+  expect(t.reshape([4, 1]).shape).toEqual([4, 1]);
+  expect(Object.keys(ones([1]))).not.toContain('reshape');
+});
+
+it('knows all methods, and no others', async () => {
+  const stubs = {};
+  putMissing(stubs);
+  await import('./methods.ts');
+  const own = /^(add|sub|mul|div|data|array|item|dataSync|arraySync|itemSync|print|device|backward)$/;
+  const members = new Set([
+    'constructor',
+    'shape',
+    'ndim',
+    'size',
+    'dtype',
+    'requiresGrad',
+    'grad',
+    'rebind',
+    'assign',
+    'dispose',
+    'toString',
+    'toJSON',
+  ]);
+  const real = Object.getOwnPropertyNames(TensorHandle.prototype).filter(
+    (n) => !own.test(n) && !members.has(n) && !/^-?\d/.test(n),
+  );
+  expect(Object.getOwnPropertyNames(stubs).sort()).toEqual(real.sort());
+});

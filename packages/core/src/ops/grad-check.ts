@@ -1,0 +1,85 @@
+/** gradCheck: gradients against finite differences. */
+import { scope } from '../tensor/scope.ts';
+import { tensor } from './creation.ts';
+import { cast } from './arithmetic.ts';
+import { sum } from './reduction.ts';
+import { checkList } from '../shape/axes.ts';
+import { getElement } from '../shape/host.ts';
+import { checkFunction, checkNames } from '../shape/options.ts';
+import { nodeOf } from '../tensor/handle.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { GradientError } from '../autodiff/backward.ts';
+import { grads } from '../autodiff/grad.ts';
+import { say } from '../shape/shown.ts';
+
+export interface GradCheckOptions {
+  /** Step of the central differences. Default 1e-6. */
+  readonly step?: number;
+  /** Allowed difference: atol + rtol * |difference quotient|. Default 1e-3 and 1e-5. */
+  readonly rtol?: number;
+  readonly atol?: number;
+}
+
+/**
+ * Compares the gradients of a function with central differences in float64, element by element.
+ *
+ * @param f from tensors to a tensor, whose elements are summed; should be smooth where it is checked
+ * @param inputs its arguments; they are converted to float64
+ * @returns true
+ * @throws GradientError that names the first element that is off
+ *
+ * @example
+ * await gradCheck((x) => x.exp(), [tensor([0.5, 1])]); // true
+ */
+export async function gradCheck(
+  f: (...inputs: Tensor[]) => Tensor,
+  inputs: readonly Tensor[],
+  options: GradCheckOptions = {},
+): Promise<true> {
+  checkNames('gradCheck', options, 'step# rtol# atol#');
+  checkFunction('gradCheck', f);
+  checkList('gradCheck', 'inputs', inputs, '[x]');
+  for (const input of inputs) nodeOf(input, 'gradCheck');
+  const { step = 1e-6, rtol = 1e-3, atol = 1e-5 } = options;
+  const total = (...xs: Tensor[]): Tensor => sum(f(...xs));
+  const values: Float64Array[] = [];
+  for (const input of inputs) {
+    const wide = cast(input, 'float64');
+    values.push((await wide.data()) as Float64Array);
+    wide.dispose();
+  }
+  const shapes = inputs.map((input) => input.shape);
+  const make = (): Tensor[] =>
+    values.map((data, i) => tensor(data, { dtype: 'float64', shape: shapes[i] as readonly number[] }));
+  const slopes = scope(() => [...grads(total)(...make())]);
+  const evaluate = async (): Promise<number> => {
+    const result = scope(() => cast(total(...make()), 'float64'));
+    const data = await result.data();
+    result.dispose();
+    return getElement(data, 'float64', 0) as number;
+  };
+  try {
+    for (const [i, data] of values.entries()) {
+      const analytic = (await (slopes[i] as Tensor).data()) as Float64Array;
+      for (let at = 0; at < data.length; at++) {
+        const x = data[at] as number;
+        data[at] = x + step;
+        const high = await evaluate();
+        data[at] = x - step;
+        const low = await evaluate();
+        data[at] = x;
+        const expected = (high - low) / (2 * step);
+        const actual = analytic[at] as number;
+        if (!(Math.abs(actual - expected) <= atol + rtol * Math.abs(expected))) {
+          throw new GradientError(
+            'gradCheck',
+            say`gradient is off: ${actual} where differences give ${expected}, at element ${at} of input ${i}; check the rules of the operations used`,
+          );
+        }
+      }
+    }
+    return true;
+  } finally {
+    for (const slope of slopes) slope.dispose();
+  }
+}

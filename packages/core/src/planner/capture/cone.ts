@@ -1,0 +1,287 @@
+/**
+ * The cone of a flush: every node its outputs need, numbered, and the integers that identify its structure.
+ *
+ * One iterative walk numbers the nodes (sources before users), names buffers by first appearance, so that aliasing is part of
+ * the key and buffers are not, and writes the key of the plan cache. A Cone is reused from flush to flush; it holds
+ * nodes only between `collect` and `clear`.
+ */
+import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
+import { type Node, nextMark, type NodeStorage } from '../../graph/node.ts';
+import { placeholderText } from '../../graph/placeholder.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { OperationError } from '../../shape/errors.ts';
+import { sizeOf } from '../../shape/view.ts';
+import { IntWriter, intsPerAxis, primitiveCodes } from './encode.ts';
+import { viewBase } from './extent.ts';
+import { storageIn } from './copies.ts';
+
+/** What a collection needs to know besides the outputs. */
+export interface ConeOptions {
+  readonly pool: BufferPool;
+  /** Dtypes the engine holds. */
+  readonly dtypes: ReadonlySet<DType>;
+  /** Bytes of one element of each dtype id in device memory. */
+  readonly elementBytes: readonly number[];
+  readonly bindAlign: number;
+  /** True if memory of leaves that nobody can name any more may be given to outputs. */
+  readonly donate: boolean;
+  /** True for an unrealised node on the way that is too dear to compute again; asked only of nodes that may be needed later. */
+  readonly keep: (node: Node) => boolean;
+}
+
+const leafKind = 1 << 30;
+
+export class Cone {
+  /** By local number, `count` of them. Realised nodes ('leaves') and scalars are among them. */
+  readonly nodes: (Node | undefined)[] = [];
+  count = 0;
+  /** Local numbers of realised nodes, by first appearance. */
+  readonly leaves: IntWriter = new IntWriter(64);
+  /** Local numbers of the outputs: those asked for, then those kept. */
+  readonly outputs: IntWriter = new IntWriter(64);
+  /** Local numbers of leaves over which outputs may be written. */
+  readonly donatable: IntWriter = new IntWriter(64);
+  /** The structure as integers; `key.length` of them count. */
+  readonly key: IntWriter = new IntWriter();
+  hash = 0;
+  /** Where leaves of other engines have copies on this one; null while there are none. */
+  foreign: Map<Node, NodeStorage> | null = null;
+  readonly #stack: (Node | undefined)[] = [];
+  readonly #cursor: number[] = [];
+  /** Edges to each node from inside the cone. */
+  #edges = new Int32Array(256);
+  /** The dtype last written and its number: nearly every node has the same. */
+  #dtype: DType | null = null;
+  #dtypeId = 0;
+  /** The pool of the walk before. */
+  #pool: BufferPool | null = null;
+  /** Something on the way is not held by the engine, or not there. */
+  #elsewhere = false;
+  #mark = 0;
+  #bufferCount = 0;
+  /** Nodes to be computed that somebody may ask for. */
+  #needed = 0;
+
+  /** Walks from the nodes asked for, which have no storage yet. False if the engine lacks a dtype, or data that others have. */
+  collect(wanted: readonly Node[], options: ConeOptions): boolean {
+    this.clear();
+    this.#mark = nextMark();
+    this.#elsewhere = false;
+    if (options.pool !== this.#pool) {
+      this.#pool = options.pool;
+      this.#dtype = null;
+    }
+    this.#needed = 0;
+    let named = 0;
+    this.outputs.reserve(wanted.length);
+    for (const node of wanted) {
+      if (node.mark !== this.#mark) this.#visit(node, options);
+      if (this.#elsewhere) {
+        this.#dtype = null;
+        return false;
+      }
+      this.outputs.push(node.index);
+      if (node.handles !== 0 || node.pins !== 0) named++;
+    }
+    // Usually exactly the outputs are needed by somebody; what another run needs is asked for too, without a name.
+    const heldBehind = this.#needed > named && this.#keepDear(options);
+    if (options.donate && !heldBehind) this.#findDonatable(options.elementBytes);
+    this.key.reserve(this.outputs.length + this.donatable.length + 2);
+    this.key.append(this.outputs);
+    this.key.append(this.donatable);
+    this.hash = hashInts(this.key.data, this.key.length);
+    return true;
+  }
+
+  /** A leaf's data on the engine of this walk. */
+  storageOf(leaf: Node): NodeStorage {
+    return (this.foreign === null ? null : this.foreign.get(leaf)) ?? (leaf.storage as NodeStorage);
+  }
+
+  /** Lets go of all nodes. */
+  clear(): void {
+    for (let i = 0; i < this.count; i++) this.nodes[i] = undefined;
+    this.count = 0;
+    this.leaves.length = 0;
+    this.outputs.length = 0;
+    this.donatable.length = 0;
+    this.key.length = 0;
+    this.#bufferCount = 0;
+    this.foreign = null;
+  }
+
+  #visit(root: Node, options: ConeOptions): void {
+    const mark = this.#mark;
+    const stack = this.#stack;
+    const cursor = this.#cursor;
+    let { count } = this;
+    let top = 0;
+    let deepest = 0;
+    stack[0] = root;
+    cursor[0] = 0;
+    walk: while (top >= 0) {
+      const node = stack[top] as Node;
+      const { src } = node;
+      for (let at = cursor[top] as number; at < src.length; at++) {
+        const source = src[at] as Node;
+        if (source.mark === mark) continue;
+        if (source.storage === null) {
+          cursor[top] = at + 1;
+          stack[++top] = source;
+          cursor[top] = 0;
+          if (top > deepest) deepest = top;
+          continue walk;
+        }
+        // Leaves need no place on the stack.
+        this.leaves.reserve(1);
+        this.leaves.push(count);
+        this.#writeLeaf(source, options);
+        this.#number(source, count++);
+      }
+      if (node.handles !== 0 || node.pins !== 0) this.#needed++;
+      this.#writeComputed(node, options);
+      this.#number(node, count++);
+      top--;
+    }
+    this.count = count;
+    for (let i = 0; i <= deepest; i++) stack[i] = undefined;
+  }
+
+  #number(node: Node, at: number): void {
+    node.mark = this.#mark;
+    node.index = at;
+    this.nodes[at] = node;
+    if (at >= this.#edges.length) {
+      const bigger = new Int32Array(this.#edges.length * 2);
+      bigger.set(this.#edges);
+      this.#edges = bigger;
+    }
+    this.#edges[at] = 0;
+  }
+
+  #writeComputed(node: Node, options: ConeOptions): void {
+    const { key } = this;
+    const { op, src, shape, attr } = node;
+    const sources = src.length;
+    key.reserve(shape.length * intsPerAxis + sources + 64);
+    if (node.dtype !== this.#dtype) {
+      if (!options.dtypes.has(node.dtype)) this.#elsewhere = true;
+      this.#dtype = node.dtype;
+      this.#dtypeId = dtypeInfo[node.dtype].id;
+    }
+    const code = primitiveCodes[op];
+    key.push(code.id | (this.#dtypeId << 8) | (sources << 12));
+    if (code.attr !== null) code.attr(attr as never, key);
+    if (sources === 0) {
+      if (op === 'buffer') {
+        const text = placeholderText(node);
+        if (text !== undefined) {
+          throw new OperationError(
+            'vmap',
+            `a value was asked for that depends on ${text}: it exists only when the function has returned; return the tensor and read the result`,
+          );
+        }
+        throw new Error(
+          `[flush] the data of a tensor of shape [${shape}] was given back while it is needed; this is a bug in lifetimes`,
+        );
+      }
+      key.list(shape);
+      return;
+    }
+    const edges = this.#edges;
+    for (let i = 0; i < sources; i++) {
+      const { index } = src[i] as Node;
+      edges[index] = (edges[index] as number) + 1;
+      key.push(index);
+    }
+  }
+
+  #writeLeaf(node: Node, options: ConeOptions): void {
+    let storage = node.storage as NodeStorage;
+    if ((storage.buffer as PoolBuffer).pool !== options.pool) {
+      const here = storageIn(node, options.pool);
+      if (here === null) {
+        this.#elsewhere = true;
+        return;
+      }
+      (this.foreign ??= new Map()).set(node, here);
+      storage = here;
+    }
+    const buffer = storage.buffer as PoolBuffer;
+    const { key } = this;
+    const { shape } = node;
+    const { strides, offset } = storage.view;
+    key.reserve(shape.length * 2 + 8);
+    const typeId = node.dtype === this.#dtype ? this.#dtypeId : dtypeInfo[node.dtype].id;
+    key.push(leafKind | typeId);
+    key.list(shape);
+    for (let axis = 0; axis < shape.length; axis++) key.push(strides[axis] as number);
+    if (buffer.mark !== this.#mark) {
+      buffer.mark = this.#mark;
+      buffer.index = this.#bufferCount++;
+    }
+    key.push(buffer.index);
+    const base = viewBase(shape, strides, offset) * (options.elementBytes[typeId] as number);
+    key.push(base % options.bindAlign);
+  }
+
+  /** Adds nodes worth keeping to the outputs; true if others stay behind that may be asked for later. */
+  #keepDear(options: ConeOptions): boolean {
+    let heldBehind = false;
+    const asked = new Set(this.outputs.data.subarray(0, this.outputs.length));
+    for (let i = 0; i < this.count; i++) {
+      const node = this.nodes[i] as Node;
+      if ((node.handles === 0 && node.pins === 0) || node.storage !== null || asked.has(i)) continue;
+      if (options.keep(node)) {
+        this.outputs.reserve(1);
+        this.outputs.push(i);
+      } else if (node.src.length > 0) heldBehind = true;
+    }
+    return heldBehind;
+  }
+
+  /**
+   * True if something outside this cone will be computed from a node that stays a recipe, and so from the leaves again: nodes that a flush
+   * left behind, waiting for data or for good.
+   */
+  #isNeededElsewhere(): boolean {
+    for (let i = 0; i < this.count; i++) {
+      const node = this.nodes[i] as Node;
+      if (node.storage !== null || node.uses <= (this.#edges[i] as number)) continue;
+      if (!this.outputs.data.subarray(0, this.outputs.length).includes(i)) return true;
+    }
+    return false;
+  }
+
+  /** Leaves that nobody can name, whose users are all in this cone, and that have a buffer all to themselves. */
+  #findDonatable(elementBytes: readonly number[]): void {
+    for (let i = 0; i < this.leaves.length; i++) {
+      const local = this.leaves.data[i] as number;
+      const node = this.nodes[local] as Node;
+      // Most leaves have a name: asked first.
+      if (node.handles !== 0 || node.pins !== 0 || node.uses !== this.#edges[local]) continue;
+      const { buffer: counted, view } = node.storage as NodeStorage;
+      const buffer = counted as PoolBuffer;
+      if (buffer.refs !== 1 || buffer.pool !== this.#pool) continue;
+      const bytes = sizeOf(node.shape) * (elementBytes[dtypeInfo[node.dtype].id] as number);
+      if (view.offset !== 0 || buffer.bytes !== bytes) continue;
+      if (this.donatable.length === 0 && this.#isNeededElsewhere()) return;
+      this.donatable.reserve(1);
+      this.donatable.push(local);
+    }
+  }
+}
+
+/** Two sums side by side, so that the processor need not wait for one multiplication before the next. */
+function hashInts(data: Int32Array, length: number): number {
+  let a = 0x2545f491;
+  let b = length;
+  for (let i = 1; i < length; i += 2) {
+    a = Math.imul(a ^ (data[i - 1] as number), 0x9e3779b1);
+    b = Math.imul(b ^ (data[i] as number), 0x85ebca6b);
+    a ^= b >>> 15;
+  }
+  if ((length & 1) === 1) b ^= data[length - 1] as number;
+  a = Math.imul(a ^ (b >>> 13), 0xc2b2ae35) ^ b;
+  return a ^ (a >>> 15);
+}

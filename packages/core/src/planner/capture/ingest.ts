@@ -1,0 +1,156 @@
+/**
+ * From a cone to the scheduler's graph, and which of its nodes must be in memory for the outputs asked for.
+ *
+ * An output that is only a movement of something in memory becomes a view of it and costs nothing.
+ */
+import type { PoolBuffer } from '../../engine/pool.ts';
+import type { Node, NodeStorage } from '../../graph/node.ts';
+import { dtypeInfo } from '../../shape/dtype.ts';
+import { expandView, permuteView, reshapeView, sliceView } from '../../shape/movement.ts';
+import { rowMajorStrides, type Shape, type View } from '../../shape/view.ts';
+import type { Cone } from './cone.ts';
+import { viewBase } from './extent.ts';
+import { isPlanOp, PlanGraph, type PlanNode } from './plan-graph.ts';
+import { rewriteNode } from './rewrite.ts';
+import { sumOfProducts } from './sum-products.ts';
+
+/** Where an output's value is: a view of a node in memory (offset counts from that node's first element), or nothing at all. */
+export interface OutputPlace {
+  /** Null for outputs without elements. */
+  readonly base: PlanNode | null;
+  readonly view: View;
+}
+
+export interface Ingested {
+  readonly graph: PlanGraph;
+  /** One per output of the cone, in its order. */
+  readonly places: readonly OutputPlace[];
+}
+
+/** What the ingest must know of the engine. */
+export interface IngestOptions {
+  readonly elementBytes: readonly number[];
+  readonly bindAlign: number;
+}
+
+export function ingest(cone: Cone, options: IngestOptions): Ingested {
+  const graph = new PlanGraph(rewriteNode);
+  const made: PlanNode[] = [];
+  const donatable = new Set(cone.donatable.values());
+  const uses = usesOf(cone);
+  for (let local = 0; local < cone.count; local++) {
+    made.push(ingestNode(graph, cone, local, made, donatable.has(local), uses, options));
+  }
+  const outputs = cone.outputs.values().map((local) => made[local] as PlanNode);
+  for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
+  const places = outputs.map((node) => place(graph, node));
+  graph.finish();
+  return { graph, places };
+}
+
+/** How often each node of a cone is used, being asked for included. */
+function usesOf(cone: Cone): Uint32Array {
+  const uses = new Uint32Array(cone.count);
+  for (const local of cone.outputs.values()) uses[local]!++;
+  for (let local = 0; local < cone.count; local++) {
+    const node = cone.nodes[local] as Node;
+    if (node.storage === null) for (const source of node.src) uses[source.index]!++;
+  }
+  return uses;
+}
+
+/** True if nobody else needs a node, nor what it only rearranges. */
+function neededOnce(node: Node, uses: Uint32Array): boolean {
+  let at = node;
+  while (uses[at.index] === 1 && at.op === 'permute' && at.storage === null) at = at.src[0] as Node;
+  return uses[at.index] === 1;
+}
+
+function ingestNode(
+  graph: PlanGraph,
+  cone: Cone,
+  local: number,
+  made: readonly PlanNode[],
+  donatable: boolean,
+  uses: Uint32Array,
+  options: IngestOptions,
+): PlanNode {
+  const node = cone.nodes[local] as Node;
+  const { op, attr, shape, dtype } = node;
+  if (node.storage !== null) return leaf(graph, node, local, cone.storageOf(node), donatable, options);
+  if (op === 'scalar') return graph.scalar(dtype, local);
+  if (op === 'add' && node.src.every((source) => neededOnce(source, uses))) {
+    const [x, y] = node.src.map((source) => made[source.index] as PlanNode) as [PlanNode, PlanNode];
+    const sum = sumOfProducts(graph, x, y);
+    if (sum !== null) return sum;
+  }
+  return graph.make(
+    op,
+    attr,
+    node.src.map((source) => made[source.index] as PlanNode),
+    shape,
+    dtype,
+  );
+}
+
+function leaf(
+  graph: PlanGraph,
+  node: Node,
+  local: number,
+  storage: NodeStorage,
+  donatable: boolean,
+  options: IngestOptions,
+): PlanNode {
+  const { shape, dtype } = node;
+  if (shape.includes(0)) return graph.constant(0, shape, dtype);
+  const { strides, offset } = storage.view;
+  const base = viewBase(shape, strides, offset);
+  const bytes = options.elementBytes[dtypeInfo[dtype].id] as number;
+  const aligned = ((base * bytes) % options.bindAlign) / bytes;
+  const span = shape.reduce((sum, n, axis) => sum + Math.abs(strides[axis] as number) * (n - 1), 1);
+  const buffer = storage.buffer as PoolBuffer;
+  return graph.leaf(shape, dtype, {
+    local,
+    strides,
+    shift: aligned + offset - base,
+    span: aligned + span,
+    buffer: buffer.index,
+    donatable,
+  });
+}
+
+/** True for nodes that get memory of their own when forced, rather than a view of other memory. */
+function isComputed(node: PlanNode): boolean {
+  return node.role !== 'leaf' && node.role !== 'movement';
+}
+
+/** View of `node` over something in memory, where movements allow; else the node is forced into memory itself. */
+function place(graph: PlanGraph, node: PlanNode): OutputPlace {
+  if (node.size === 0) return { base: null, view: { strides: rowMajorStrides(node.shape), offset: 0 } };
+  const path: PlanNode[] = [];
+  let base = node;
+  while (base.role === 'movement' && base.src.length === 1) {
+    path.push(base);
+    base = base.src[0] as PlanNode;
+  }
+  if (base.forced || base.leaf !== null) {
+    let view: View | null = { strides: base.leaf?.strides ?? rowMajorStrides(base.shape), offset: 0 };
+    let shape: Shape = base.shape;
+    for (let i = path.length - 1; i >= 0 && view !== null; i--) {
+      view = moved(path[i] as PlanNode, shape, view);
+      shape = (path[i] as PlanNode).shape;
+    }
+    if (view !== null) return { base, view };
+  }
+  const copy = graph.exactly('contiguous', null, [node], node.shape, node.dtype);
+  copy.forced = true;
+  return { base: copy, view: { strides: rowMajorStrides(node.shape), offset: 0 } };
+}
+
+function moved(node: PlanNode, from: Shape, view: View): View | null {
+  if (isPlanOp(node, 'reshape')) return reshapeView(from, view, node.shape);
+  if (isPlanOp(node, 'permute')) return permuteView(view, node.attr.axes);
+  if (isPlanOp(node, 'expand')) return expandView(from, view, node.shape);
+  if (isPlanOp(node, 'slice')) return sliceView(view, node.attr.start, node.attr.step);
+  return null;
+}

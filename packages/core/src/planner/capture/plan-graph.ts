@@ -1,0 +1,169 @@
+/**
+ * The scheduler's own copy of a cone: nodes without tensors, buffers or history, equal ones merged, simplified when made.
+ *
+ * A plan is built from this graph and must not keep user data alive, so nothing here points at a graph Node. Sources
+ * come before users in `nodes`. Rules that replace a node by simpler ones are in rewrite.ts.
+ */
+import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { type Shape, sizeOf } from '../../shape/view.ts';
+import { encodeAttr, IntWriter } from './encode.ts';
+import { type Role, roleOf, traits } from './traits.ts';
+
+/** Where a leaf's elements are, up to the offset that is bound at each run. */
+export interface LeafInfo {
+  /** Position in the cone. */
+  readonly local: number;
+  readonly strides: readonly number[];
+  /** Elements between the bound offset (aligned down) and the first element. */
+  readonly shift: number;
+  /** Elements from the first to the last one touched. */
+  readonly span: number;
+  /** Which of the flush's buffers, counted by first appearance. */
+  readonly buffer: number;
+  readonly donatable: boolean;
+}
+
+export interface PlanNode<P extends PrimitiveName = PrimitiveName> {
+  readonly index: number;
+  readonly op: P;
+  readonly attr: Attrs[P];
+  readonly src: readonly PlanNode[];
+  readonly shape: Shape;
+  readonly dtype: DType;
+  readonly size: number;
+  readonly role: Role;
+  readonly leaf: LeafInfo | null;
+  /** Position in the cone of the scalar whose value is bound, or -1. */
+  readonly scalar: number;
+  /** Must be in memory, in row-major order. */
+  forced: boolean;
+  /** How many nodes use it (counting an operand used twice once). */
+  users: number;
+}
+
+/** True if the node is of this primitive; narrows `attr`. */
+export function isPlanOp<P extends PrimitiveName>(node: PlanNode, op: P): node is PlanNode<P> {
+  return node.op === op;
+}
+
+/** True for sources that the programs (planner/lowering/programs.ts) of a node do not read: numbers that are written into them. */
+export function isBakedIn(node: PlanNode, source: PlanNode): boolean {
+  return source.op === 'constant' && (node.op === 'scatter' || node.op === 'scatterAdd') && source !== node.src[1];
+}
+
+/** What to try before a node is made: a node that serves as well, or null. */
+export type Rewrite = (
+  graph: PlanGraph,
+  op: PrimitiveName,
+  attr: Attrs[PrimitiveName],
+  src: readonly PlanNode[],
+  shape: Shape,
+  dtype: DType,
+) => PlanNode | null;
+
+export class PlanGraph {
+  readonly nodes: PlanNode[] = [];
+  readonly #rewrite: Rewrite;
+  readonly #known = new Map<string, PlanNode>();
+  readonly #writer = new IntWriter();
+
+  constructor(rewrite: Rewrite) {
+    this.#rewrite = rewrite;
+  }
+
+  leaf(shape: Shape, dtype: DType, info: LeafInfo): PlanNode {
+    return this.#append('buffer', { shape, dtype }, [], shape, dtype, info, -1);
+  }
+
+  scalar(dtype: DType, local: number): PlanNode {
+    return this.#append('scalar', { value: 0, dtype }, [], [], dtype, null, local);
+  }
+
+  /** The node, or an equal or simpler one that exists or is made instead. */
+  make<P extends PrimitiveName>(op: P, attr: Attrs[P], src: readonly PlanNode[], shape: Shape, dtype: DType): PlanNode {
+    return this.#rewrite(this, op, attr, src, shape, dtype) ?? this.exactly(op, attr, src, shape, dtype);
+  }
+
+  /** The node as asked for; merged with an equal one, except random bits, which are never merged. */
+  exactly<P extends PrimitiveName>(
+    op: P,
+    attr: Attrs[P],
+    src: readonly PlanNode[],
+    shape: Shape,
+    dtype: DType,
+  ): PlanNode {
+    if (op === 'randomBits') return this.#append(op, attr, src, shape, dtype, null, -1);
+    const out = this.#writer;
+    out.length = 0;
+    out.reserve(shape.length * 8 + src.length + 64);
+    out.push(traits[op].id);
+    out.push(dtypeInfo[dtype].id);
+    if (attr !== null) encodeAttr(op, attr, out);
+    if (src.length === 0) out.list(shape);
+    for (const s of src) out.push(s.index);
+    const key = out.data.subarray(0, out.length).join();
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const node = this.#append(op, attr, src, shape, dtype, null, -1);
+    this.#known.set(key, node);
+    return node;
+  }
+
+  constant(value: number | bigint, shape: Shape, dtype: DType): PlanNode {
+    return this.exactly('constant', { value, shape, dtype }, [], shape, dtype);
+  }
+
+  reshape(x: PlanNode, shape: Shape): PlanNode {
+    return this.make('reshape', { shape }, [x], shape, x.dtype);
+  }
+
+  /** Removes nodes that no forced node needs, and counts users. */
+  finish(): void {
+    const needed = new Set<PlanNode>();
+    for (let i = this.nodes.length - 1; i >= 0; i--) {
+      const node = this.nodes[i] as PlanNode;
+      if (node.forced) needed.add(node);
+      if (!needed.has(node)) continue;
+      for (const s of new Set(node.src)) {
+        needed.add(s);
+        s.users++;
+      }
+    }
+    const kept = this.nodes.filter((node) => needed.has(node));
+    this.nodes.length = 0;
+    for (const node of kept) {
+      (node as { index: number }).index = this.nodes.length;
+      this.nodes.push(node);
+    }
+    this.#known.clear();
+  }
+
+  #append(
+    op: PrimitiveName,
+    attr: Attrs[PrimitiveName],
+    src: readonly PlanNode[],
+    shape: Shape,
+    dtype: DType,
+    leaf: LeafInfo | null,
+    scalar: number,
+  ): PlanNode {
+    const role = roleOf(op, attr, src);
+    const node = {
+      index: this.nodes.length,
+      op,
+      attr,
+      src,
+      shape,
+      dtype,
+      size: sizeOf(shape),
+      role,
+      leaf,
+      scalar,
+      forced: false,
+      users: 0,
+    };
+    this.nodes.push(node);
+    return node;
+  }
+}

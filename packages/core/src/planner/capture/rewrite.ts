@@ -1,0 +1,218 @@
+/**
+ * Simplifications of the scheduler's graph, tried when a node is made. Every rule keeps the value of every element, bit
+ * for bit except that sums may be taken in another fixed order; nothing here knows kernels.
+ */
+import { sameShape } from '../../shape/broadcast.ts';
+import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import { type DType, isSmallFloat, widenedFloat, neutral } from '../../shape/dtype.ts';
+import { isRowMajor, type Shape, sizeOf } from '../../shape/view.ts';
+import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
+import { splitDilated } from './split-dilated.ts';
+import { splitArgReduce, splitReduce } from './split-reduce.ts';
+
+type Rule<P extends PrimitiveName> = (
+  graph: PlanGraph,
+  attr: Attrs[P],
+  src: readonly PlanNode[],
+  shape: Shape,
+  dtype: DType,
+) => PlanNode | null;
+
+const first = (src: readonly PlanNode[]): PlanNode => src[0] as PlanNode;
+
+function isConstant(node: PlanNode, value: number): boolean {
+  return isPlanOp(node, 'constant') && Object.is(node.attr.value, value);
+}
+
+/** A movement of a constant is the constant in another shape; a movement to the same shape is nothing. */
+function still(graph: PlanGraph, x: PlanNode, shape: Shape): PlanNode | null {
+  if (isPlanOp(x, 'constant')) return graph.constant(x.attr.value, shape, x.dtype);
+  return null;
+}
+
+/** `x` in place of an elementwise node of this shape, if it has that shape already. */
+function standIn(x: PlanNode, shape: Shape): PlanNode | null {
+  return sameShape(x.shape, shape) ? x : null;
+}
+
+/** True if the value is computed into a buffer of its own anyway once it is forced. */
+function canBeForced(x: PlanNode): boolean {
+  return x.role !== 'leaf' && x.role !== 'movement' && x.role !== 'generate';
+}
+
+const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
+  stopGradient: (_, __, src) => first(src),
+  contiguous: (_, __, src) => {
+    const x = first(src);
+    if (x.leaf !== null && isRowMajor(x.shape, { strides: x.leaf.strides, offset: 0 })) return x;
+    if (!canBeForced(x)) return null;
+    x.forced = true;
+    return x;
+  },
+
+  reshape: (graph, _, src, shape) => {
+    const x = first(src);
+    if (sameShape(x.shape, shape)) return x;
+    return still(graph, x, shape) ?? (x.op === 'reshape' ? graph.reshape(first(x.src), shape) : null);
+  },
+  permute: (graph, attr, src, shape, dtype) => {
+    const x = first(src);
+    if (attr.axes.every((axis, i) => axis === i)) return x;
+    if (isPlanOp(x, 'permute')) {
+      const axes = attr.axes.map((axis) => x.attr.axes[axis] as number);
+      return graph.make('permute', { axes }, x.src, shape, dtype);
+    }
+    return still(graph, x, shape);
+  },
+  expand: (graph, attr, src, shape, dtype) => {
+    const x = first(src);
+    if (sameShape(x.shape, shape)) return x;
+    if (x.op === 'expand') return graph.make('expand', attr, x.src, shape, dtype);
+    return still(graph, x, shape);
+  },
+  slice: (graph, attr, src, shape) => {
+    const x = first(src);
+    if (sameShape(x.shape, shape) && attr.step.every((step) => step === 1)) return x;
+    return still(graph, x, shape);
+  },
+  pad: (_, attr, src) => (attr.low.every((n) => n === 0) && attr.high.every((n) => n === 0) ? first(src) : null),
+  concat: (graph, attr, src, shape, dtype) => {
+    const parts = src.filter((part) => part.size > 0);
+    if (parts.length === 1) return first(parts);
+    return parts.length < src.length ? graph.make('concat', attr, parts, shape, dtype) : null;
+  },
+
+  cast: (graph, attr, src, shape) => {
+    const x = first(src);
+    if (x.dtype === attr.dtype) return x;
+    if (
+      isPlanOp(x, 'constant') &&
+      typeof x.attr.value === 'number' &&
+      Number.isInteger(x.attr.value) &&
+      !Object.is(x.attr.value, -0) &&
+      Math.abs(x.attr.value) <= 127
+    ) {
+      const value = attr.dtype === 'bool' ? Number(x.attr.value !== 0) : x.attr.value;
+      if (value >= 0 || !attr.dtype.startsWith('uint')) return graph.constant(value, shape, attr.dtype);
+    }
+    return null;
+  },
+  mul: (_, __, src, shape) => {
+    const [a, b] = src as [PlanNode, PlanNode];
+    if (isConstant(b, 1)) return standIn(a, shape);
+    return isConstant(a, 1) ? standIn(b, shape) : null;
+  },
+  div: (_, __, src, shape) => (isConstant(src[1] as PlanNode, 1) ? standIn(first(src), shape) : null),
+  sub: (_, __, src, shape) => (isConstant(src[1] as PlanNode, 0) ? standIn(first(src), shape) : null),
+  where: (_, __, src, shape) => {
+    const [condition, a, b] = src as [PlanNode, PlanNode, PlanNode];
+    if (a === b) return standIn(a, shape);
+    return isPlanOp(condition, 'constant') ? standIn(condition.attr.value !== 0 ? a : b, shape) : null;
+  },
+
+  reduce: (graph, attr, src, shape, dtype) => {
+    const x = first(src);
+    const size = sizeOf(shape);
+    if (x.size === 0) return graph.constant(neutral(attr.op, dtype), shape, dtype);
+    if (x.size === size) return graph.reshape(x, shape);
+    const sums = attr.op === 'sum' || attr.op === 'prod';
+    if (!sums || !isSmallFloat(dtype)) return splitReduce(graph, x, attr, shape, size);
+    // Partial sums of 16-bit floats stay in float32 until the end.
+    const split = splitReduce(graph, inFloat32(graph, x), attr, shape, size);
+    return split === null ? null : graph.make('cast', { dtype }, [split], shape, dtype);
+  },
+  argReduce: (graph, attr, src, shape) => {
+    const x = first(src);
+    const size = sizeOf(shape);
+    return x.size === size ? graph.constant(0, shape, 'int32') : splitArgReduce(graph, x, attr, shape, size);
+  },
+
+  scan: (_, attr, src, shape) => (shape[attr.axis] === 1 ? first(src) : null),
+  argSort: (graph, attr, src, shape) => (first(src).shape[attr.axis] === 1 ? graph.constant(0, shape, 'int32') : null),
+  scatter: (_, __, src) => ((src[2] as PlanNode).size === 0 ? first(src) : null),
+
+  dotGeneral: (graph, attr, src, shape, dtype) => {
+    const [lhs, rhs] = src as [PlanNode, PlanNode];
+    if (lhs.size === 0 || rhs.size === 0) return graph.constant(0, shape, dtype);
+    const extent = (axes: readonly number[]): number => axes.reduce((n, axis) => n * (lhs.shape[axis] as number), 1);
+    const batch = extent(attr.lhsBatch);
+    const depth = extent(attr.lhsContract);
+    const thin = lhs.size === batch * depth || rhs.size === batch * depth || depth === 1;
+    return thin ? dotAsReduce(graph, attr, lhs, rhs, shape, dtype) : null;
+  },
+  scatterAdd: (graph, attr, src, shape, dtype) => {
+    if (!isSmallFloat(dtype)) return null;
+    const [base, which, updates] = src as [PlanNode, PlanNode, PlanNode];
+    const wide = [inFloat32(graph, base), which, inFloat32(graph, updates)];
+    const sum = graph.make('scatterAdd', attr, wide, shape, 'float32');
+    return graph.make('cast', { dtype }, [sum], shape, dtype);
+  },
+  conv: (graph, attr, src, shape, dtype) =>
+    src.some((s) => s.size === 0)
+      ? graph.constant(0, shape, dtype)
+      : splitDilated(graph, attr, src as [PlanNode, PlanNode], shape, dtype),
+};
+
+function inFloat32(graph: PlanGraph, x: PlanNode): PlanNode {
+  return graph.make('cast', { dtype: 'float32' }, [x], x.shape, 'float32');
+}
+
+/** Product of two sources and a reduction: better than a contraction where one side has no axes of its own. */
+function dotAsReduce(
+  graph: PlanGraph,
+  attr: Attrs['dotGeneral'],
+  lhs: PlanNode,
+  rhs: PlanNode,
+  shape: Shape,
+  dtype: DType,
+): PlanNode {
+  const free = (x: PlanNode, used: readonly number[]): number[] =>
+    x.shape.map((_, axis) => axis).filter((axis) => !used.includes(axis));
+  const lhsFree = free(lhs, [...attr.lhsBatch, ...attr.lhsContract]);
+  const rhsFree = free(rhs, [...attr.rhsBatch, ...attr.rhsContract]);
+  const wide = widenedFloat(dtype);
+
+  function arrange(
+    x: PlanNode,
+    batch: readonly number[],
+    before: number,
+    own: readonly number[],
+    after: number,
+    contract: readonly number[],
+  ): PlanNode {
+    const axes = [...batch, ...own, ...contract];
+    const sizes = (list: readonly number[]): number[] => list.map((axis) => x.shape[axis] as number);
+    const moved = graph.make('permute', { axes }, [x], sizes(axes), x.dtype);
+    const ones = (count: number): number[] => new Array<number>(count).fill(1);
+    const spread = graph.reshape(moved, [
+      ...sizes(batch),
+      ...ones(before),
+      ...sizes(own),
+      ...ones(after),
+      ...sizes(contract),
+    ]);
+    return graph.make('cast', { dtype: wide }, [spread], spread.shape, wide);
+  }
+
+  const a = arrange(lhs, attr.lhsBatch, 0, lhsFree, rhsFree.length, attr.lhsContract);
+  const b = arrange(rhs, attr.rhsBatch, lhsFree.length, rhsFree, 0, attr.rhsContract);
+  const deep = attr.lhsContract.map((axis) => lhs.shape[axis] as number);
+  const product = graph.make('mul', null, [a, b], [...shape, ...deep], wide);
+  const axes = deep.map((_, i) => shape.length + i);
+  const sum = graph.make('reduce', { op: 'sum', axes, ties: 'share' }, [product], shape, wide);
+  return graph.make('cast', { dtype }, [sum], shape, dtype);
+}
+
+/** The rules as one function; see `Rewrite`. */
+export function rewriteNode(
+  graph: PlanGraph,
+  op: PrimitiveName,
+  attr: Attrs[PrimitiveName],
+  src: readonly PlanNode[],
+  shape: Shape,
+  dtype: DType,
+): PlanNode | null {
+  if (sizeOf(shape) === 0) return op === 'constant' ? null : graph.constant(0, shape, dtype);
+  const rule = rules[op] as Rule<PrimitiveName> | undefined;
+  return rule === undefined ? null : rule(graph, attr, src, shape, dtype);
+}

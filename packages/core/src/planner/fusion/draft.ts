@@ -1,0 +1,159 @@
+/**
+ * Kernels while they are being decided: which nodes they store, and at which indices they need which others.
+ *
+ * A Demand is "kernel K needs node N at index I (where gate G holds)". Equal demands are one object. A demand is either
+ * computed in place, from demands on the node's sources, or loaded from memory that another kernel (or nobody) wrote.
+ */
+import type { Exprs, Range } from '../../ir/expr.ts';
+import type { FreeRanges } from '../../ir/free-ranges.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { idOf } from '../../ir/node.ts';
+import type { Shape } from '../../shape/view.ts';
+import type { Index } from '../lowering/index-map.ts';
+import type { PlanNode } from '../capture/plan-graph.ts';
+import type { Reach } from './reach.ts';
+
+export interface Demand {
+  readonly node: PlanNode;
+  readonly kernel: KernelDraft;
+  readonly index: Index;
+  /** Where false, the value may be anything and memory must not be touched. */
+  readonly gate: KNode | null;
+  /** Loops around the place of use, outermost first; loops of reductions come after those of the store. */
+  readonly scope: readonly Range[];
+  /** True inside the operands of a contraction. */
+  readonly operand: boolean;
+  /** Decided later: computed here from `parts`, or loaded. */
+  inline: boolean;
+  /** Demands on sources, in the order the node's rule gives them. */
+  parts: readonly Demand[];
+  /** Ranges of the node's own reduction, and conditions its rule wants back when it makes the value. */
+  ranges: readonly Range[];
+  notes: readonly KNode[];
+  value: KNode | null;
+  /** Read from a row kept inside the kernel (decide-stage.ts): computed as `from` over `ranges`, this element at `at`. */
+  staged: { readonly from: Demand; readonly ranges: readonly Range[]; readonly at: KNode } | null;
+}
+
+/**
+ * One store of a kernel: the demand's value, for every point of `ranges`, to element `at` of `target`. That is the demand's own
+ * node and index, except where a node is put together from parts.
+ */
+export interface StoreDraft {
+  readonly demand: Demand;
+  readonly ranges: readonly Range[];
+  readonly target: PlanNode;
+  readonly at: Index;
+}
+
+/** What all kernels of one plan share. */
+export interface DraftContext {
+  readonly e: Exprs;
+  readonly free: FreeRanges;
+  readonly reach: Reach;
+}
+
+export class KernelDraft {
+  /** Its number among the plan's, in the order they were made. */
+  readonly id: number;
+  readonly context: DraftContext;
+  /** The loops of full stores, outermost first. */
+  readonly axes: readonly Range[];
+  readonly stores: StoreDraft[] = [];
+  readonly demands: Map<string, Demand> = new Map();
+  /** Kernels that read what this one writes. */
+  readonly readers: Set<KernelDraft> = new Set();
+  /** Sets of axes over which reductions or smaller stores are computed once, each containing the one before. */
+  rows: ReadonlySet<Range>[] = [];
+  /** The contraction whose loops these are, if any. */
+  contraction: Demand | null = null;
+  /** How many reductions are computed in this kernel, and how many elements they read. */
+  reductions = 0;
+  reduced = 0;
+  /** A contraction that could become this kernel's, found beforehand. */
+  anchor: PlanNode | null = null;
+  /** True for kernels that other nodes may not be stored by and that compute no reductions. */
+  closed = false;
+  /** True for kernels that are written by hand instead of being lowered from demands (planner/lowering/programs.ts). */
+  handwritten = false;
+  /** Reduction loops by extents and place. */
+  readonly loops: Map<string, readonly Range[]> = new Map();
+
+  constructor(context: DraftContext, axes: readonly Range[]) {
+    this.id = context.reach.join();
+    this.context = context;
+    this.axes = axes;
+  }
+
+  /** Another kernel reads what this one writes. */
+  readBy(reader: KernelDraft): void {
+    this.readers.add(reader);
+    this.context.reach.connect(this.id, reader.id);
+  }
+
+  /** The demand with this index and gate; made on first request. The caller adds new ones to the node's list. */
+  demand(
+    node: PlanNode,
+    index: Index,
+    gate: KNode | null,
+    scope: readonly Range[],
+    operand: boolean,
+  ): { demand: Demand; isNew: boolean } {
+    let key = `${node.index}:${gate === null ? '' : idOf(gate)}`;
+    for (const i of index) key += `,${idOf(i)}`;
+    const known = this.demands.get(key);
+    if (known !== undefined) return { demand: known, isNew: false };
+    const demand: Demand = {
+      node,
+      kernel: this,
+      index,
+      gate,
+      scope,
+      operand,
+      inline: false,
+      parts: [],
+      ranges: [],
+      notes: [],
+      value: null,
+      staged: null,
+    };
+    this.demands.set(key, demand);
+    return { demand, isNew: true };
+  }
+
+  /** Loops for a reduction over `extents` at a place: shared by reductions that may run together. */
+  reductionLoops(extents: readonly number[], place: string): readonly Range[] {
+    const key = `${place}|${extents.join()}`;
+    let loops = this.loops.get(key);
+    if (loops === undefined) this.loops.set(key, (loops = extents.map((n) => this.context.e.range(n, 'reduce'))));
+    return loops;
+  }
+}
+
+/**
+ * Loops over a shape (none for axes of size 1), and the index they make. `parts[axis]`, where there is more than one, are the extents of the
+ * loops that this axis is cut into, outermost first.
+ */
+export function loopsOver(
+  e: Exprs,
+  shape: Shape,
+  parts: readonly (readonly number[])[] = [],
+): { axes: Range[]; index: KNode[] } {
+  const axes: Range[] = [];
+  const loop = (n: number): KNode => {
+    if (n === 1) return e.i32(0);
+    const range = e.range(n);
+    axes.push(range);
+    return range;
+  };
+  const index = shape.map((n, axis): KNode => {
+    const [first = n, ...inner] = parts[axis] ?? [];
+    return inner.reduce((at: KNode, extent) => e.add(e.mul(at, extent), loop(extent)), loop(first));
+  });
+  return { axes, index };
+}
+
+/** True if `to` reads, directly or through others, what `from` writes. */
+export function reaches(from: KernelDraft, to: KernelDraft): boolean {
+  return from === to || from.context.reach.leads(from.id, to.id);
+}

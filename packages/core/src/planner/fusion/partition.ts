@@ -1,0 +1,276 @@
+/**
+ * Which nodes share a kernel, and which are written to memory.
+ *
+ * One sweep, consumers before producers: when a node's turn comes, every kernel that needs it, and the index at which it
+ * does, is known. Then the node is either computed in place by those kernels, or stored: by a kernel that runs through
+ * its elements anyway, by one that computes something like it, or by a new one. Kernels never come to wait for each
+ * other in a circle, because every join is checked against the readers known so far and later ones only add to the
+ * front. The rules for each role are in decide-*.ts; this file has the sweep and what the rules share.
+ */
+import { Exprs, type Range } from '../../ir/expr.ts';
+import { FreeRanges, sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { anchorLoops } from '../lowering/anchor-loops.ts';
+import { type Facts, factsOf } from './cost.ts';
+import { decideContraction } from './decide-contraction.ts';
+import { decideElementwise } from './decide-elementwise.ts';
+import { decideReduce } from './decide-reduce.ts';
+import { type Demand, type DraftContext, KernelDraft, loopsOver, reaches } from './draft.ts';
+import { bothGates, type Index } from '../lowering/index-map.ts';
+import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
+import { isBakedIn, type PlanGraph, type PlanNode } from '../capture/plan-graph.ts';
+import { Reach } from './reach.ts';
+import { needSources } from '../lowering/sources.ts';
+
+/** Parts of a concatenation that one kernel stores at most, where so many and the result may be bound. */
+const mostParts = 7;
+
+export class Partition {
+  readonly #mostParts: number;
+  readonly graph: PlanGraph;
+  readonly facts: Facts;
+  readonly context: DraftContext = { e: new Exprs(), free: new FreeRanges(), reach: new Reach() };
+  readonly kernels: KernelDraft[] = [];
+  /** Demands on each node, by its index. */
+  readonly demands: readonly Demand[][];
+  /** Where a node in memory is stored. */
+  readonly homes: (Demand | null)[];
+  /** Nodes that must not be stored by a kernel of others (it would bind too much). */
+  readonly alone: ReadonlySet<PlanNode>;
+  /** Kernels that need a node in memory without saying where (gather). */
+  readonly #readers: Set<KernelDraft>[];
+  /** Kernels by what they compute, for nodes that may be stored beside their like. */
+  readonly #kin = new Map<string, KernelDraft[]>();
+
+  constructor(graph: PlanGraph, alone: ReadonlySet<PlanNode> = new Set(), maxBindings: number = mostParts + 1) {
+    this.graph = graph;
+    this.#mostParts = Math.min(mostParts, maxBindings - 1);
+    this.alone = alone;
+    this.facts = factsOf(graph);
+    this.demands = graph.nodes.map(() => []);
+    this.homes = graph.nodes.map(() => null);
+    this.#readers = graph.nodes.map(() => new Set());
+    for (let i = graph.nodes.length - 1; i >= 0; i--) this.#decide(graph.nodes[i] as PlanNode);
+  }
+
+  #decide(node: PlanNode): void {
+    switch (node.role) {
+      case 'leaf':
+        return;
+      case 'generate':
+      case 'movement':
+      case 'elementwise':
+      case 'materialize':
+      case 'gather':
+      case 'pass':
+        decideElementwise(this, node);
+        return;
+      case 'reduce':
+        decideReduce(this, node);
+        return;
+      case 'contraction':
+        decideContraction(this, node);
+        return;
+      case 'program':
+        this.#storeProgram(node);
+        return;
+      default:
+        node.role satisfies never;
+    }
+  }
+
+  /** True if the node must be in memory whatever its rule would choose. */
+  mustStore(node: PlanNode): boolean {
+    return node.forced || (this.#readers[node.index] as Set<KernelDraft>).size > 0;
+  }
+
+  /** Kernels that read the node from memory at indices known only to them. */
+  readersOf(node: PlanNode): ReadonlySet<KernelDraft> {
+    return this.#readers[node.index] as Set<KernelDraft>;
+  }
+
+  demandsOf(node: PlanNode): readonly Demand[] {
+    return this.demands[node.index] as Demand[];
+  }
+
+  /** The kernel's only demand on the node, or null if it has several or none. */
+  onlyDemand(kernel: KernelDraft, node: PlanNode): Demand | null {
+    let only: Demand | null = null;
+    for (const demand of this.demandsOf(node)) {
+      if (demand.kernel !== kernel) continue;
+      if (only !== null) return null;
+      only = demand;
+    }
+    return only;
+  }
+
+  /** True if no kernel that needs the node has to run before this one. */
+  canServe(kernel: KernelDraft, node: PlanNode): boolean {
+    for (const demand of this.demandsOf(node))
+      if (demand.kernel !== kernel && reaches(demand.kernel, kernel)) return false;
+    for (const reader of this.#readers[node.index] as Set<KernelDraft>)
+      if (reader === kernel || reaches(reader, kernel)) return false;
+    return true;
+  }
+
+  /** A demand of the kernel on an element that no rule has asked for. */
+  demand(kernel: KernelDraft, node: PlanNode, index: Index, scope: readonly Range[]): Demand {
+    const made = kernel.demand(node, index, null, scope, false);
+    if (made.isNew) (this.demands[node.index] as Demand[]).push(made.demand);
+    return made.demand;
+  }
+
+  /** Computes the demand in place. */
+  inline(demand: Demand): void {
+    if (demand.inline) return;
+    demand.inline = true;
+    const { kernel, node } = demand;
+    const { e } = this.context;
+    const parts: Demand[] = [];
+    const notes: KNode[] = [];
+    let own: readonly KNode[] = [];
+    const around = loopsAround(this.context, demand);
+    const need = (
+      source: PlanNode,
+      index: Index,
+      gate: KNode | null,
+      scope: readonly Range[],
+      operand: boolean,
+    ): void => {
+      const made = kernel.demand(source, index, bothGates(e, demand.gate, gate), scope, operand);
+      if (made.isNew) (this.demands[source.index] as Demand[]).push(made.demand);
+      parts.push(made.demand);
+    };
+    const loops = (extents: readonly number[], place: string): readonly KNode[] => {
+      const real = kernel.reductionLoops(
+        extents.filter((n) => n !== 1),
+        place,
+      );
+      let at = 0;
+      own = real;
+      return extents.map((n) => (n === 1 ? e.i32(0) : (real[at++] as KNode)));
+    };
+    needSources({
+      e,
+      demand,
+      need: (source, index, gate = null) => need(source, index, gate, demand.scope, demand.operand),
+      needInside: (source, index, gate, ranges, operand) =>
+        need(source, index, gate, [...around, ...ranges], operand || demand.operand),
+      loops: (extents) => loops(extents, placeOf(this.context, demand, this.facts.depth[node.index] as number)),
+      ownLoops: (extents) => loops(extents, `own${node.index}.${kernel.demands.size}`),
+      note: (condition) => notes.push(condition),
+      needInMemory: (source) => {
+        (this.#readers[source.index] as Set<KernelDraft>).add(kernel);
+      },
+    });
+    demand.parts = parts;
+    demand.notes = notes;
+    demand.ranges = own as readonly Range[];
+  }
+
+  inlineAll(node: PlanNode): void {
+    for (const demand of this.demandsOf(node)) this.inline(demand);
+  }
+
+  /** Adds a store for a demand that is computed in place; everyone else reads what it writes. */
+  store(demand: Demand, ranges: readonly Range[]): Demand {
+    const { kernel, node } = demand;
+    const loops = kernel.axes.filter((axis) => ranges.includes(axis));
+    kernel.stores.push({ demand, ranges: loops, target: node, at: demand.index });
+    this.homes[node.index] = demand;
+    this.#addReaders(kernel, node);
+    this.inline(demand);
+    return demand;
+  }
+
+  /** Everyone who needs the node reads what this kernel writes. */
+  #addReaders(kernel: KernelDraft, node: PlanNode): void {
+    for (const other of this.demandsOf(node)) if (other.kernel !== kernel) kernel.readBy(other.kernel);
+    for (const reader of this.#readers[node.index] as Set<KernelDraft>) kernel.readBy(reader);
+  }
+
+  /** Stores a concatenation part by part, side by side: no element looks at parts it does not come from. */
+  storeParts(node: PlanNode, axis: number): void {
+    const { e } = this.context;
+    let start = 0;
+    for (let first = 0; first < node.src.length; first += this.#mostParts) {
+      const kernel = new KernelDraft(this.context, []);
+      kernel.closed = true;
+      this.kernels.push(kernel);
+      for (const part of node.src.slice(first, first + this.#mostParts)) {
+        const { axes, index } = loopsOver(e, part.shape);
+        const demand = this.demand(kernel, part, index, axes);
+        const at = index.map((i, k) => (k === axis ? e.add(i, start) : i));
+        kernel.stores.push({ demand, ranges: axes, target: node, at });
+        start += part.shape[axis] as number;
+      }
+      this.#addReaders(kernel, node);
+    }
+  }
+
+  /** Stores the node in a kernel of its own. */
+  storeInNewKernel(node: PlanNode): Demand {
+    const anchor = this.facts.anchor[node.index] as PlanNode | null;
+    const { axes, index } = loopsOver(this.context.e, node.shape, anchorLoops(this.facts, node));
+    const kernel = new KernelDraft(this.context, axes);
+    this.kernels.push(kernel);
+    kernel.anchor = anchor;
+    const { demand } = kernel.demand(node, index, null, axes, false);
+    return this.store(demand, axes);
+  }
+
+  /** What is written with the builder (planner/lowering/programs.ts) is a kernel by itself: its operands are in memory. */
+  #storeProgram(node: PlanNode): void {
+    const { axes, index } = loopsOver(this.context.e, node.shape);
+    const kernel = new KernelDraft(this.context, axes);
+    kernel.closed = true;
+    kernel.handwritten = true;
+    this.kernels.push(kernel);
+    const { demand } = kernel.demand(node, index, null, axes, false);
+    for (const source of node.src)
+      if (!isBakedIn(node, source)) (this.#readers[source.index] as Set<KernelDraft>).add(kernel);
+    demand.inline = true;
+    this.store(demand, axes);
+  }
+
+  /** Stores the node beside its like if there is such a kernel, else in a new one that others like it may join. */
+  storeWithKin(node: PlanNode, key: string, fits: (kernel: KernelDraft) => boolean): Demand {
+    const kin = this.#kin.get(key) ?? [];
+    if (!this.alone.has(node)) {
+      for (const kernel of kin) {
+        const first = kernel.stores[0] as { demand: Demand; ranges: readonly Range[] };
+        const whole = first.ranges.length === kernel.axes.length && first.demand.node.size === node.size;
+        if (
+          !whole ||
+          !fits(kernel) ||
+          this.demandsOf(node).some((d) => d.kernel === kernel) ||
+          !this.canServe(kernel, node)
+        )
+          continue;
+        const { demand } = kernel.demand(node, first.demand.index, null, kernel.axes, false);
+        return this.store(demand, kernel.axes);
+      }
+    }
+    const demand = this.storeInNewKernel(node);
+    kin.push(demand.kernel);
+    this.#kin.set(key, kin);
+    return demand;
+  }
+
+  /** True if the kernel may store the node at this demand, and needs it nowhere else. */
+  mayStoreAt(demand: Demand): boolean {
+    return this.onlyDemand(demand.kernel, demand.node) === demand && this.runsThrough(demand);
+  }
+
+  /** True if the demand's kernel runs through every element of the node exactly once, in loops where it may store it. */
+  runsThrough(demand: Demand): boolean {
+    const { kernel, node } = demand;
+    if (kernel.closed || demand.operand || demand.gate !== null) return false;
+    const ranges = rangesOf(this.context, demand);
+    if (ranges === null || sizeOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range)))
+      return false;
+    if (ranges.length === kernel.axes.length) return true;
+    // A smaller store cannot be part of a contraction's epilogue.
+    return kernel.contraction === null && kernel.anchor === null && rowFits(kernel, ranges, 1);
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * Where in a kernel a demand is computed: in which loops, how often, and whether it may run outside the inner ones.
+ *
+ * Loops of a kernel may be reordered so that those of a "row" come first; a row's reductions and smaller stores then run
+ * once per turn of the outer loops. Rows of one kernel are nested in each other.
+ */
+import { sizeOf } from '../../ir/free-ranges.ts';
+import type { Range } from '../../ir/expr.ts';
+import { idOf } from '../../ir/node.ts';
+import { fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
+import type { Demand, DraftContext, KernelDraft } from './draft.ts';
+import { flatten, injectiveRanges } from '../lowering/index-map.ts';
+
+/** Ranges that the demand's position runs through without repetition, or null. */
+export function rangesOf({ e }: DraftContext, demand: Demand): readonly Range[] | null {
+  return injectiveRanges(flatten(e, demand.node.shape, demand.index));
+}
+
+/** Loops that the demand's value depends on. */
+export function freeIn({ free }: DraftContext, demand: Demand): Set<Range> {
+  const found = new Set<Range>();
+  for (const at of demand.index) for (const range of free.of(at)) found.add(range);
+  if (demand.gate !== null) for (const range of free.of(demand.gate)) found.add(range);
+  return found;
+}
+
+/** How often a demand's value is computed: once for every turn of the innermost loop it depends on. */
+export function evaluations(context: DraftContext, demand: Demand): number {
+  const free = freeIn(context, demand);
+  let product = 1;
+  let last = 1;
+  for (const range of demand.scope) {
+    product *= range.arg.extent;
+    if (free.has(range)) last = product;
+  }
+  return last;
+}
+
+/** Loops in which a reduction runs: those of the store that it depends on, or, inside another one, up to the last of them. */
+export function loopsAround(context: DraftContext, demand: Demand): readonly Range[] {
+  const free = freeIn(context, demand);
+  const { axes } = demand.kernel;
+  if ([...free].every((range) => axes.includes(range))) return axes.filter((range) => free.has(range));
+  let last = 0;
+  demand.scope.forEach((range, i) => {
+    if (free.has(range)) last = i + 1;
+  });
+  return demand.scope.slice(0, last);
+}
+
+/** Reductions at one place with loops of equal extents may share them: same outer loops, and neither needs the other. */
+export function placeOf(context: DraftContext, demand: Demand, depth: number): string {
+  const ids = [...freeIn(context, demand)].map(idOf).sort((a, b) => a - b);
+  return `${depth}:${ids.join()}`;
+}
+
+/**
+ * True if something that depends on `ranges` alone may run once per turn of those loops, the others inside them.
+ *
+ * @param reduced elements read at each turn by what is to run there
+ */
+export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: number): boolean {
+  const inside = new Set(ranges);
+  if (!kernel.rows.every((row) => contains(row, inside) || contains(inside, row))) return false;
+  const rows = sizeOf(ranges);
+  const size = sizeOf(kernel.axes);
+  if (size + kernel.reduced + rows * reduced <= smallWork) return true;
+  const innermost = kernel.axes[kernel.axes.length - 1] as Range;
+  // What a row has inside runs by itself once something comes before it: chunks of a few long sums would lose what they were cut for.
+  if (rows < manyRows && (size + kernel.reduced) / rows > longestWork) return false;
+  return rows >= fewestRows && size / rows <= longestRow && reduced <= longestRow && !inside.has(innermost);
+}
+
+/** Loops over `ranges` come before the kernel's others from now on. */
+export function addRow(kernel: KernelDraft, ranges: readonly Range[]): void {
+  if (ranges.length === kernel.axes.length) return;
+  const inside = new Set(ranges);
+  if (kernel.rows.some((row) => row.size === inside.size && contains(row, inside))) return;
+  kernel.rows.push(inside);
+  kernel.rows.sort((a, b) => a.size - b.size);
+}
+
+function contains(outer: ReadonlySet<Range>, inner: ReadonlySet<Range>): boolean {
+  for (const range of inner) if (!outer.has(range)) return false;
+  return true;
+}

@@ -1,0 +1,105 @@
+/**
+ * Index arithmetic of movements: which element of a source an element of the result is.
+ *
+ * Everything is an int32 expression made by the plan's factory, which simplifies as it goes; axes of size 1 are always
+ * indexed by the constant 0. A gate says where the source element exists at all.
+ */
+import type { Exprs } from '../../ir/expr.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { linearOf } from '../../ir/simplify/linear.ts';
+import type { Shape } from '../../shape/view.ts';
+
+export type Index = readonly KNode[];
+
+/** Position in row-major order, or with the strides given, in elements. */
+export function flatten(e: Exprs, shape: Shape, index: Index, strides?: readonly number[], offset = 0): KNode {
+  let flat: KNode = e.i32(offset);
+  let step = 1;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const n = shape[axis] as number;
+    const stride = strides === undefined ? step : (strides[axis] as number);
+    if (n !== 1 && stride !== 0) flat = e.add(flat, e.mul(index[axis] as KNode, stride));
+    step *= n;
+  }
+  return flat;
+}
+
+/** The inverse: index of the element at a row-major position. */
+export function unflatten(e: Exprs, shape: Shape, flat: KNode): KNode[] {
+  const index = new Array<KNode>(shape.length);
+  let rest = flat;
+  let outermost = shape.findIndex((n) => n !== 1);
+  if (outermost < 0) outermost = 0;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const n = shape[axis] as number;
+    if (n === 1) index[axis] = e.i32(0);
+    else if (axis === outermost) index[axis] = rest;
+    else {
+      index[axis] = e.irem(rest, n);
+      rest = e.idiv(rest, n);
+    }
+  }
+  return index;
+}
+
+/** Index into `to` of the element that has `index` in `from`; axes are matched in groups of equal products. */
+export function reshapeIndex(e: Exprs, from: Shape, to: Shape, index: Index): KNode[] {
+  const result: KNode[] = [];
+  let at = 0;
+  let axis = 0;
+  while (axis < to.length) {
+    const start = axis;
+    const first = at;
+    let want = to[axis++] as number;
+    let have = 1;
+    while (have !== want) {
+      if (have < want) have *= from[at++] as number;
+      else want *= to[axis++] as number;
+    }
+    const flat = flatten(e, from.slice(first, at), index.slice(first, at));
+    result.push(...unflatten(e, to.slice(start, axis), flat));
+  }
+  return result;
+}
+
+/** Index into a source of an elementwise node: leading axes that it lacks are dropped, axes of size 1 stay at 0. */
+export function broadcastIndex(e: Exprs, source: Shape, rank: number, index: Index): KNode[] {
+  const missing = rank - source.length;
+  return source.map((n, axis) => (n === 1 ? e.i32(0) : (index[axis + missing] as KNode)));
+}
+
+/** `low <= x < high`, leaving out what bounds already prove (the factory folds such comparisons). */
+export function within(e: Exprs, x: KNode, low: number, high: number): KNode {
+  return e.and(e.le(e.i32(low), x), e.lt(x, e.i32(high)));
+}
+
+/** Both gates; null is always true. */
+export function bothGates(e: Exprs, a: KNode | null, b: KNode | null): KNode | null {
+  if (a === null || isTrue(a)) return b === null || isTrue(b) ? null : b;
+  return b === null || isTrue(b) ? a : e.and(a, b);
+}
+
+export function isTrue(gate: KNode): boolean {
+  return gate.op === 'CONST' && gate.arg.value !== 0;
+}
+
+/**
+ * The ranges that a row-major position runs through without meeting any position twice, or null if that cannot be seen:
+ * the position must be a mixed-radix number whose digits are ranges.
+ */
+export function injectiveRanges(flat: KNode): (KNode & { op: 'RANGE' })[] | null {
+  const { terms, coefs } = linearOf(flat);
+  const digits: { range: KNode & { op: 'RANGE' }; step: number }[] = [];
+  for (let i = 0; i < terms.length; i++) {
+    const range = terms[i] as KNode;
+    if (range.op !== 'RANGE') return null;
+    digits.push({ range, step: Math.abs(coefs[i] as number) });
+  }
+  digits.sort((a, b) => a.step - b.step);
+  let reach = 0;
+  for (const { range, step } of digits) {
+    if (step <= reach) return null;
+    reach += step * (range.arg.extent - 1);
+  }
+  return digits.map((d) => d.range);
+}

@@ -1,0 +1,184 @@
+/**
+ * From decided kernels to loop nests: expressions are made sources first, loads and stores get their slots.
+ *
+ * What is computed where was decided by the partition; here demands become kernel expressions. Slots say which node's
+ * memory each PARAM is, scalars which number is bound.
+ */
+import type { Exprs, Range } from '../../ir/expr.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
+import type { Rewriter } from '../../ir/rewrite.ts';
+import type { DType } from '../../shape/dtype.ts';
+import type { ContractionHint } from '../../codegen/contract.ts';
+import { stridesFor } from './arrange.ts';
+import type { Donations } from '../donate.ts';
+import type { Demand, KernelDraft } from '../fusion/draft.ts';
+import { hintFor } from './hint.ts';
+import { flatten, type Index } from './index-map.ts';
+import type { Unit } from '../fusion/order.ts';
+import type { Partition } from '../fusion/partition.ts';
+import type { PlanNode } from '../capture/plan-graph.ts';
+import { rebase, type RebaseOptions } from './rebase.ts';
+import { makeValue } from './values.ts';
+
+/** What a PARAM stands for: memory of a node that is read, written, or written over a leaf that is read. */
+export interface Slot {
+  readonly node: PlanNode;
+  readonly access: 'read' | 'write' | 'readwrite';
+  /** Elements of the node before the first one that is bound. */
+  readonly shift: number;
+}
+
+export interface LoweredKernel {
+  readonly unit: Unit;
+  /** The factory of its nodes. */
+  readonly e: Exprs;
+  readonly loop: LoopKernel;
+  readonly hint: ContractionHint | null;
+  readonly slots: readonly Slot[];
+  /** Positions in the cone of the scalars, one per SCALAR slot. */
+  readonly scalars: readonly number[];
+}
+
+/** Slots of one kernel while it is written. */
+class Slots {
+  readonly params: KNodeOf<'PARAM'>[] = [];
+  readonly slots: Slot[] = [];
+  readonly scalars: number[] = [];
+  readonly scalarTypes: DType[] = [];
+  readonly #known = new Map<PlanNode, KNodeOf<'PARAM'>>();
+  readonly #e: Exprs;
+
+  constructor(e: Exprs) {
+    this.#e = e;
+  }
+
+  of(node: PlanNode, access: Slot['access']): KNodeOf<'PARAM'> {
+    let param = this.#known.get(node);
+    if (param === undefined) {
+      param = this.#e.param(this.params.length, node.dtype, access, node.leaf?.span ?? node.size);
+      this.#known.set(node, param);
+      this.params.push(param);
+      this.slots.push({ node, access, shift: 0 });
+    }
+    return param;
+  }
+
+  /** The output and the leaf it is written over are one slot. */
+  inPlace(output: PlanNode, leaf: PlanNode): void {
+    const param = this.of(output, 'readwrite');
+    this.#known.set(leaf, param);
+  }
+
+  scalar(local: number, dtype: DType): KNode {
+    let slot = this.scalars.indexOf(local);
+    if (slot < 0) {
+      slot = this.scalars.length;
+      this.scalars.push(local);
+      this.scalarTypes.push(dtype);
+    }
+    return this.#e.scalar(slot, dtype);
+  }
+}
+
+/** Loop nests of all units but handwritten ones, in the given order; null for those. */
+export function lowerKernels(
+  p: Partition,
+  units: readonly Unit[],
+  donations: Donations,
+  options: RebaseOptions,
+): (LoweredKernel | null)[] {
+  const { e } = p.context;
+  const slots = new Map<KernelDraft, Slots>();
+  for (const unit of units) {
+    const shared = new Slots(e);
+    for (const kernel of unit) slots.set(kernel, shared);
+  }
+  for (const [output, leaf] of donations) slots.get((p.homes[output.index] as Demand).kernel)?.inPlace(output, leaf);
+
+  const arranged = new Map<PlanNode, readonly number[]>();
+  const load = (demand: Demand, node: PlanNode, index: Index, gate: KNode | null): KNode => {
+    const param = (slots.get(demand.kernel) as Slots).of(node, 'read');
+    const at = flatten(e, node.shape, index, node.leaf?.strides ?? arranged.get(node), node.leaf?.shift);
+    return e.load(param, at, gate ?? undefined);
+  };
+  const scalar = (demand: Demand): KNode =>
+    (slots.get(demand.kernel) as Slots).scalar(demand.node.scalar, demand.node.dtype);
+  const context = { e, load, scalar };
+  for (const node of p.graph.nodes) {
+    // What is stored comes first: where it lies is decided by what it is made of, and its readers must know.
+    const home = p.homes[node.index];
+    if (home != null && !home.kernel.handwritten && home.staged === null) {
+      home.value = makeValue(context, home);
+      if (!p.mustStore(node)) arranged.set(node, stridesFor(node.shape, home.index, home.value, p.context.free));
+    }
+    for (const demand of p.demandsOf(node)) {
+      if (demand.kernel.handwritten || demand.staged !== null || demand === home) continue;
+      if (demand.inline || (node.role === 'leaf' && node.leaf === null)) demand.value = makeValue(context, demand);
+      else demand.value = load(demand, node, demand.index, demand.gate);
+    }
+    for (const demand of p.demandsOf(node)) {
+      if (demand.staged === null) continue;
+      const { from, ranges, at } = demand.staged;
+      demand.value = e.load(e.stage('shared', from.value as KNode, ranges), at);
+    }
+  }
+  return units.map((unit) =>
+    unit.some((kernel) => kernel.handwritten)
+      ? null
+      : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots, arranged, options),
+  );
+}
+
+/** Loops of outer rows first, each group in the order of the axes. */
+function orderedAxes(kernel: KernelDraft): Range[] {
+  const axes: Range[] = [];
+  for (const group of [...kernel.rows, new Set(kernel.axes)]) {
+    for (const axis of kernel.axes) if (group.has(axis) && !axes.includes(axis)) axes.push(axis);
+  }
+  return axes;
+}
+
+type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
+
+function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
+  const stores = unit.flatMap((kernel) => storesOf(e, kernel, slots, arranged));
+  const loop: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
+  const [kernel] = unit as readonly [KernelDraft];
+  const hint = unit.length === 1 ? hintFor(kernel.context.free, kernel, slots.slots, slots.params) : null;
+  const { scalars } = slots;
+  const rebased = rebase(loop, e, options);
+  if (rebased === null) return { unit, e, loop, hint, slots: slots.slots, scalars };
+  const moved = slots.slots.map((slot, i) => ({ ...slot, shift: rebased.shifts[i] as number }));
+  return { unit, e, loop: rebased.loop, hint: hint && movedHint(hint, rebased.rewriter), slots: moved, scalars };
+}
+
+/** The hint of a kernel whose expressions were rewritten; its loops are the same. */
+function movedHint(hint: ContractionHint, rewriter: Rewriter): ContractionHint {
+  const [reduce, a, b] = [hint.reduce, hint.a, hint.b].map((n) => rewriter.node(n));
+  return { ...hint, reduce: reduce as ContractionHint['reduce'], a: a as KNode, b: b as KNode };
+}
+
+function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopStore[] {
+  const axes = orderedAxes(kernel);
+  const stores = kernel.stores.map(({ demand, ranges, target, at }): LoopStore => {
+    const store = e.store(
+      slots.of(target, 'write'),
+      flatten(e, target.shape, at, arranged.get(target)),
+      demand.value as KNode,
+    );
+    return { store, ranges: kernel.rows.length === 0 ? ranges : axes.filter((axis) => ranges.includes(axis)) };
+  });
+  // Outer stores first, as they run.
+  return stores.sort((a, b) => a.ranges.length - b.ranges.length);
+}
+
+/** What a profile shows: the operations at the ends of the kernel and its extents. */
+function nameOf(unit: Unit): string {
+  const [kernel] = unit as readonly [KernelDraft];
+  const ends = kernel.stores.map((s) => s.target.op);
+  const first = kernel.contraction?.node.op;
+  const names = first === undefined || ends.includes(first) ? ends : [first, ...ends];
+  const shown = names.length > 4 ? [...names.slice(0, 3), `${names.length - 3}more`] : names;
+  const name = `${shown.join('_')}_${kernel.stores[0]?.target.shape.join('x') || '1'}`;
+  return unit.length > 1 ? `${name}_and${unit.length - 1}` : name;
+}

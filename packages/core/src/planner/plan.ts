@@ -1,0 +1,218 @@
+/**
+ * Plans: everything about a flush that depends on structure alone - compiled kernels, and what each of their slots is
+ * bound to - and how one is made from a cone.
+ */
+import type { CompiledKernel, IEngine } from '../engine/engine.ts';
+import { sizeClass } from '../engine/pool.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { definitionOf } from '../graph/definition.ts';
+import type { View } from '../shape/view.ts';
+import type { Cone } from './capture/cone.ts';
+import { findDonations } from './donate.ts';
+import type { KernelDraft, StoreDraft } from './fusion/draft.ts';
+import { ingest } from './capture/ingest.ts';
+import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
+import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
+import { type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
+import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
+import { Partition } from './fusion/partition.ts';
+import type { PlanGraph, PlanNode } from './capture/plan-graph.ts';
+import { relieve, shorten } from './fusion/relieve.ts';
+
+/**
+ * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
+ * view's offset, elements of `unit` bytes. 'taken': from byte `offset` of buffer `at` among those taken for this run, outputs first,
+ * then blocks.
+ */
+export interface BindingPlan {
+  readonly kind: 'leaf' | 'taken';
+  readonly at: number;
+  readonly unit: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+export interface DispatchPlan {
+  readonly kernel: CompiledKernel;
+  readonly bindings: readonly BindingPlan[];
+  /** Positions in the cone of scalar nodes. */
+  readonly scalars: readonly number[];
+}
+
+/** Memory of an output: fresh, or that of the leaf at `donor`. */
+export interface BufferPlan {
+  readonly bytes: number;
+  readonly sizeClass: number;
+  readonly donor: number;
+}
+
+/** Where an output's value is: a view of an output buffer, or of a leaf; then offsets count from the leaf's own. */
+export interface OutputPlan {
+  readonly leaf: boolean;
+  readonly at: number;
+  readonly view: View;
+}
+
+export interface Plan {
+  readonly dispatches: readonly DispatchPlan[];
+  readonly buffers: readonly BufferPlan[];
+  /** One per output of the cone. */
+  readonly outputs: readonly OutputPlan[];
+  /** Blocks for temporaries. */
+  readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
+  /** What the plan holds in the kernel cache. */
+  readonly kernels: readonly KernelEntry[];
+}
+
+export interface PlanOptions {
+  readonly engine: IEngine;
+  readonly kernels: KernelCache;
+  readonly elementBytes: readonly number[];
+}
+
+/** Makes the plan of a cone. Throws CompileError where the engine refuses a kernel; nothing is kept then. */
+export function makePlan(cone: Cone, options: PlanOptions): Plan {
+  const { engine, elementBytes } = options;
+  const { caps } = engine;
+  const { graph, places } = ingest(cone, { elementBytes, bindAlign: caps.bindAlign });
+  const bytesOf = (node: PlanNode): number => (node.leaf?.span ?? node.size) * elementSize(node.dtype, elementBytes);
+
+  const bases = new Set<PlanNode>();
+  const viewed = new Set<PlanNode>();
+  for (const { base } of places) if (base !== null) (base.leaf === null ? bases : viewed).add(base);
+  const { partition, units } = partitionWithin(graph, caps.maxBindings);
+  const donations = findDonations(partition, units, bases, viewed);
+  const kernels = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
+  const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, options));
+
+  const entries = lowered.map(({ entry }) => entry);
+  const outputIndex = new Map([...bases].map((node, i) => [node, i]));
+  const hasEmpty = places.some(({ base }) => base === null);
+  const memory = placeTemporaries(lowered, outputIndex, bases.size + Number(hasEmpty), bytesOf, options);
+  options.kernels.take(entries);
+  const dispatches = lowered.flatMap(({ slots, scalars, entry }, u) =>
+    entry.bindings.map((bindings, i): DispatchPlan => {
+      const bound = bindings.map((b): BindingPlan => {
+        if ('temp' in b) return memory.scratch(u, b.temp);
+        return bindSlot(slots[b.param] as Slot);
+      });
+      return { kernel: entry.compiled[i] as CompiledKernel, bindings: bound, scalars };
+    }),
+  );
+
+  function bindSlot({ node, shift }: Slot): BindingPlan {
+    const { leaf } = node;
+    const unit = elementSize(node.dtype, elementBytes);
+    const start = shift * unit;
+    const bytes = bytesOf(node) - start;
+    if (leaf !== null) return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes };
+    const buffer = outputIndex.get(node);
+    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes };
+    const place = memory.node(node);
+    return { ...place, offset: place.offset + start, bytes };
+  }
+
+  const buffers: BufferPlan[] = [...bases].map((node) => ({
+    ...sized(bytesOf(node)),
+    donor: donations.get(node)?.leaf?.local ?? -1,
+  }));
+  if (hasEmpty) buffers.push({ ...sized(0), donor: -1 });
+  return {
+    dispatches,
+    buffers,
+    outputs: places.map(({ base, view }): OutputPlan => {
+      if (base === null) return { leaf: false, at: bases.size, view };
+      if (base.leaf !== null) return { leaf: true, at: base.leaf.local, view };
+      return { leaf: false, at: outputIndex.get(base) as number, view };
+    }),
+    blocks: memory.blocks.map(sized),
+    kernels: entries,
+  };
+}
+
+function sized(bytes: number): { bytes: number; sizeClass: number } {
+  return { bytes, sizeClass: sizeClass(bytes) };
+}
+
+function elementSize(dtype: DType, elementBytes: readonly number[]): number {
+  return elementBytes[dtypeInfo[dtype].id] as number;
+}
+
+/** Partitions so that no kernel binds more than the engine allows or computes too much: where one would, part of it goes to memory. */
+function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Partition; units: Unit[] } {
+  const alone = new Set<PlanNode>();
+  for (let attempt = 0; ; attempt++) {
+    const partition = new Partition(graph, alone, maxBindings);
+    const forced = new Set<PlanNode>();
+    let relieved = false;
+    for (const [kernel, bound] of bindingsOf(partition)) {
+      if (bound.size > maxBindings) {
+        relieved = true;
+        relieve(kernel, maxBindings, alone, forced);
+      } else if (kernel.demands.size > mostValues) relieved = shorten(kernel, mostValues, alone, forced) || relieved;
+    }
+    if (!relieved) return { partition, units: unitsOf(partition, maxBindings) };
+    if (attempt > graph.nodes.length)
+      throw new Error(
+        `[plan] a kernel needs more than the ${maxBindings} bindings this engine has; split the operation`,
+      );
+  }
+}
+
+interface Programs {
+  readonly slots: readonly Slot[];
+  readonly scalars: readonly number[];
+  readonly entry: KernelEntry;
+}
+
+function toPrograms(unit: Unit, kernel: LoweredKernel | null, { engine, kernels }: PlanOptions): Programs {
+  if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
+  const [{ stores }] = unit as readonly [KernelDraft];
+  const { node } = (stores[0] as StoreDraft).demand;
+  const programs = definitionOf(node.op)?.programs;
+  if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
+  const { slots, key, lower } = programs(node);
+  return { slots, scalars: [], entry: kernels.findOr(key, () => lower(engine.caps)) };
+}
+
+interface Temporaries {
+  readonly blocks: readonly number[];
+  node(node: PlanNode): BindingPlan;
+  scratch(unit: number, temp: number): BindingPlan;
+}
+
+/** Places of everything that lives only within the plan: nodes between kernels, and what templates ask for inside one. */
+function placeTemporaries(
+  lowered: readonly Programs[],
+  outputs: ReadonlyMap<PlanNode, number>,
+  firstBlock: number,
+  bytesOf: (node: PlanNode) => number,
+  { engine }: PlanOptions,
+): Temporaries {
+  const items: { bytes: number; first: number; last: number }[] = [];
+  const nodes = new Map<PlanNode, number>();
+  const scratch: number[][] = [];
+  lowered.forEach(({ slots, entry }, u) => {
+    scratch.push(entry.temps.map((bytes) => items.push({ bytes, first: u, last: u }) - 1));
+    for (const { node } of slots) {
+      if (node.leaf !== null || outputs.has(node)) continue;
+      const known = nodes.get(node);
+      if (known === undefined) nodes.set(node, items.push({ bytes: bytesOf(node), first: u, last: u }) - 1);
+      else (items[known] as { last: number }).last = u;
+    }
+  });
+  const { caps } = engine;
+  const align = Math.max(64, caps.bindAlign);
+  const arena = caps.arena ? placeInArena(items, align) : null;
+  const fits = arena !== null && (arena.blocks[0] ?? 0) <= caps.maxBufferBytes;
+  const { blocks, places } = fits ? arena : placeInBlocks(items);
+  const bind = (item: number): BindingPlan => {
+    const { block, offset } = places[item] as { block: number; offset: number };
+    return { kind: 'taken', at: firstBlock + block, unit: 1, offset, bytes: (items[item] as Lifetime).bytes };
+  };
+  return {
+    blocks,
+    node: (node) => bind(nodes.get(node) as number),
+    scratch: (unit, temp) => bind((scratch[unit] as number[])[temp] as number),
+  };
+}

@@ -1,0 +1,58 @@
+/** The form of a batching rule: how a node is made again for a whole batch, which is axis 0 of its sources and of its result. */
+import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import { makeAgain } from '../../graph/build.ts';
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+
+/** What a rule is given. */
+export interface BatchContext<P extends PrimitiveName> {
+  readonly node: Node<P>;
+  /** The sources for one element of the batch. */
+  readonly src: readonly Node[];
+  readonly attr: Attrs[P];
+  /** The sources with the batch in front; null where all elements share the source. At least one is not null, but for random bits. */
+  readonly sources: readonly (Node | null)[];
+  readonly size: number;
+  /** Makes a graph recorded on other placeholders again for the whole batch (batch.ts). */
+  readonly remake: (roots: readonly Node[], inputs: ReadonlyMap<Node, Node>) => Node[];
+}
+
+/** Returns a node of shape [size, ...node.shape]. */
+export type BatchRule<P extends PrimitiveName> = (context: BatchContext<P>) => Node;
+
+/** The source with the batch in front, stretched over it if all elements share it. */
+export function whole(c: BatchContext<PrimitiveName>, i: number): Node {
+  const source = c.src[i] as Node;
+  return c.sources[i] ?? p.broadcastTo(source, [c.size, ...source.shape]);
+}
+
+/** All sources with the batch in front. */
+export function everySource(c: BatchContext<PrimitiveName>): Node[] {
+  return c.src.map((_, i) => whole(c, i));
+}
+
+/** Axes one further back. */
+export const behind = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
+
+/** The order of axes that moves one axis of `rank` to another place. */
+export function moved(rank: number, from: number, to: number): number[] {
+  const axes = Array.from({ length: rank }, (_, i) => i).filter((axis) => axis !== from);
+  axes.splice(to, 0, from);
+  return axes;
+}
+
+/** One axis moved to the front. */
+export function toFront(x: Node, axis: number): Node {
+  return p.permute(x, moved(x.shape.length, axis, 0));
+}
+
+/** Operands align at the trailing axes, so smaller ones get axes of size 1 behind the batch; shared ones fit as they are. */
+export function elementwiseBatch<P extends PrimitiveName>(c: BatchContext<P>): Node {
+  const rank = c.node.shape.length;
+  const sources = c.sources.map((source, i) => {
+    if (source === null) return c.src[i] as Node;
+    const [, ...shape] = source.shape;
+    return p.reshape(source, [c.size, ...new Array<number>(rank - shape.length).fill(1), ...shape]);
+  });
+  return makeAgain(c.node, sources, c.attr);
+}

@@ -1,0 +1,123 @@
+/** Sorting small numbers by digits: stable, for lengths around tiles, one tile of a group and several, on the interpreter, which finds races. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { threadCaps } from '../../contraction/fixtures/cases.ts';
+import { runOn } from '../fixtures/programs.ts';
+import { rowMajor } from '../lines.ts';
+import { ProgramSet } from '../program-set.ts';
+import { manyByDigits } from '../scatter/sorted.ts';
+import { lowerScatter } from '../scatter/update.ts';
+import { canSortDigits, digitSort } from './digits.ts';
+
+const engine = createReferenceEngine({ simt: true });
+afterAll(() => engine.dispose());
+
+/** Whole numbers below `limit`, the same on every run. */
+function below(limit: number, length: number): Int32Array {
+  let state = 7;
+  return Int32Array.from({ length }, () => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0;
+    return (state >>> 1) % limit;
+  });
+}
+
+describe('sorting by digits', () => {
+  it.each([
+    [1, 16, 1, 9],
+    [255, 16, 4, 9],
+    [256, 16, 4, 9],
+    [257, 16, 5, 9],
+    [1000, 16, 8, 1],
+    [1000, 16, 9, 2],
+    [5000, 32, 13, 3],
+    [2047, 256, 3, 9],
+    [2049, 256, 0, 9],
+    [6001, 256, 10, 2],
+    [300, 32, 31, 9],
+  ])('%i numbers, groups of up to %i threads, %i bits, up to %i groups', (n, maxGroup, bits, groups) => {
+    const limit = 2 ** bits;
+    const numbers = below(limit, n);
+    const keys = new Int32Array(n).fill(-1);
+    const order = new Int32Array(n).fill(-1);
+    runOn(
+      engine,
+      (caps) => {
+        const set = new ProgramSet('digits', caps);
+        const to = { keys: set.temp('uint32', n), order: set.temp('int32', n) };
+        digitSort(
+          set,
+          {
+            n,
+            bits,
+            to,
+            open: (w) => {
+              const memory = w.param(0, 'int32', 'read', n);
+              return (i) => w.e.bitcast(w.b.load(memory, i), 'uint32');
+            },
+          },
+          maxGroup,
+          groups,
+        );
+        set.add('_result', n, (w) => {
+          const [key, at] = [w.temp(to.keys, 'read'), w.temp(to.order, 'read')];
+          w.b.store(w.param(1, 'int32', 'write', n), w.group, w.e.bitcast(w.b.load(key, w.group), 'int32'));
+          w.b.store(w.param(2, 'int32', 'write', n), w.group, w.b.load(at, w.group));
+        });
+        return set.result();
+      },
+      [numbers, keys, order],
+    );
+    const expected = Array.from(numbers.keys()).sort(
+      (i, j) => (numbers[i] as number) - (numbers[j] as number) || i - j,
+    );
+    expect(Array.from(order)).toEqual(expected);
+    expect(Array.from(keys)).toEqual(expected.map((i) => numbers[i]));
+  });
+
+  it('is how many updates are sorted, where groups are large enough and have memory of their own', () => {
+    const lower = (many: number, change: object): string[] =>
+      lowerScatter(
+        {
+          op: 'add',
+          axis: 0,
+          out: rowMajor('float32', [300]),
+          base: { constant: 0 },
+          index: { slot: 1, view: rowMajor('int32', [many]) },
+          updates: { constant: 1 },
+        },
+        { ...threadCaps, ...change },
+      ).dispatches.map(({ program }) => program.name.replace(/^.*_/, ''));
+    // 300 rows are three digits.
+    const passes = [0, 1, 2].flatMap((p) => [`count${p}`, `places${p}`, `move${p}`]);
+    expect(lower(manyByDigits, {}).slice(0, -2)).toEqual(['base', ...passes]);
+    for (const names of [
+      lower(manyByDigits - 1, {}),
+      lower(manyByDigits, { sharedIsMemory: true }),
+      lower(manyByDigits, { maxGroup: 8 }),
+    ])
+      expect(names.some((name) => /count|move/.test(name))).toBe(false);
+    expect([16, 15].map(canSortDigits)).toEqual([true, false]);
+  });
+
+  it.each(['add', 'set', 'max'] as const)('scatters by %s, the updates of an element in their order', (op) => {
+    const [many, rows] = [manyByDigits + 77, 37];
+    const index = below(rows, many);
+    const updates = Float32Array.from(index, (_, i) => ((i * 7) % 97) - 48);
+    const expected = new Float32Array(rows).fill(2);
+    index.forEach((row, i) => {
+      const [there, value] = [expected[row] as number, updates[i] as number];
+      expected[row] = op === 'add' ? there + value : op === 'set' ? value : Math.max(there, value);
+    });
+    const result = new Float32Array(rows).fill(7);
+    const spec = {
+      op,
+      axis: 0,
+      out: rowMajor('float32', [rows]),
+      base: { constant: 2 },
+      index: { slot: 1, view: rowMajor('int32', [many]) },
+      updates: { slot: 2, view: rowMajor('float32', [many]) },
+    } as const;
+    runOn(engine, (caps) => lowerScatter(spec, caps), [result, index, updates]);
+    expect(result).toEqual(expected);
+  });
+});

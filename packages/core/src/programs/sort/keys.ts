@@ -1,0 +1,67 @@
+/**
+ * Order-preserving keys: elements as one or two unsigned 32-bit words that compare as the elements do.
+ *
+ * Positive floats are ordered as their bits, negative ones the other way; -0 becomes 0, and every NaN the largest key, so that equal
+ * elements have equal keys. Keys of a falling order are complemented. Elements of 64 bits are read as two words, the low one first.
+ */
+import type { KNode } from '../../ir/ir.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import type { TensorView } from '../lines.ts';
+import type { ProgramWriter } from '../program-set.ts';
+
+export interface SortKeys {
+  /** Words of a key, 1 or 2. Word 0 is the least significant. */
+  readonly words: 1 | 2;
+  /**
+   * Word `word` of the key of the element at a position of memory, or with `lanes` of so many next to each other (keys of one word).
+   * `source` is what `open` returned.
+   */
+  key(w: ProgramWriter, source: KNode, at: KNode, word: number, lanes?: number): KNode;
+  /** Declares the memory of the elements, slot `slot`. */
+  open(w: ProgramWriter, slot: number): KNode;
+}
+
+/** Dtypes that have keys: those of 32 and 64 bits. Others are converted first, which keeps their order. */
+export function hasKeys(dtype: DType): boolean {
+  return dtypeInfo[dtype].bytes >= 4;
+}
+
+export function keysOf(view: TensorView, descending: boolean): SortKeys {
+  const { kind, bytes } = dtypeInfo[view.dtype];
+  if (!hasKeys(view.dtype)) throw new Error(`[sort] ${view.dtype} has no keys; convert it to 32 bits first`);
+  const wide = bytes === 8;
+  const turned = ({ e }: ProgramWriter, key: KNode): KNode => (descending ? e.not(key) : key);
+  return {
+    words: wide ? 2 : 1,
+    open: (w, slot) =>
+      wide ? w.param(slot, 'uint32', 'read', 2 * view.span) : w.param(slot, view.dtype, 'read', view.span),
+    key: (w, source, at, word, lanes = 1) => {
+      const { b, e } = w;
+      const u32 = (value: number): KNode => e.constant('uint32', value);
+      const sign = u32(0x8000_0000);
+      if (!wide) {
+        const bits = e.bitcast(b.load(source, at, lanes), 'uint32');
+        if (kind === 'uint') return turned(w, bits);
+        if (kind === 'int') return turned(w, e.xor(bits, sign));
+        const size = e.and(bits, u32(0x7fff_ffff));
+        const negative = e.lt(e.bitcast(bits, 'int32'), 0);
+        const key = e.where(e.and(negative, e.lt(u32(0), size)), e.not(bits), e.or(bits, sign));
+        return turned(w, e.where(e.lt(u32(0x7f80_0000), size), u32(0xffff_ffff), key));
+      }
+      const twice = e.mul(at, 2);
+      const high = b.load(source, e.add(twice, 1));
+      if (kind !== 'float') {
+        if (word === 0) return turned(w, b.load(source, twice));
+        return turned(w, kind === 'int' ? e.xor(high, sign) : high);
+      }
+      const low = b.load(source, twice);
+      const size = e.and(high, u32(0x7fff_ffff));
+      const infinite = u32(0x7ff0_0000);
+      const nan = e.or(e.lt(infinite, size), e.and(e.eq(size, infinite), e.lt(u32(0), low)));
+      const zero = e.eq(e.or(size, low), u32(0));
+      const negative = e.and(e.lt(e.bitcast(high, 'int32'), 0), e.not(zero));
+      const key = word === 0 ? e.where(negative, e.not(low), low) : e.where(negative, e.not(high), e.or(high, sign));
+      return turned(w, e.where(nan, u32(0xffff_ffff), key));
+    },
+  };
+}

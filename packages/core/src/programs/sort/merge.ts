@@ -1,0 +1,206 @@
+/**
+ * Sorting lines by groups of threads: each group sorts a chunk in its memory, then sorted runs are merged two by two.
+ *
+ * Chunks: a bitonic network over keys and positions; positions decide between equal keys, which makes it stable. Merges: every
+ * thread finds by bisection which elements of the two runs its results come from (merge path) and merges those few. Where only
+ * the first `count` of a line are wanted, runs are cut to that length at every step.
+ */
+import type { KNode } from '../../ir/ir.ts';
+import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
+
+/** Results that one thread merges. */
+const each = 8;
+/** Elements of a chunk, at most. */
+const longestChunk = 2048;
+
+/** A sort of lines of 32-bit words, given by how keys are read and where results go. */
+export interface MergeSort {
+  readonly lines: number;
+  readonly n: number;
+  readonly count: number;
+  /** Words of a key. */
+  readonly words: 1 | 2;
+  /** Opens the elements in a program: key word of element `i` of a line, where `inside` holds. */
+  open(w: ProgramWriter): (line: KNode, i: KNode, word: number, inside: KNode) => KNode;
+  /** Opens the result: takes the position of the element of each rank, and with `keys` its key. */
+  result(w: ProgramWriter): (line: KNode, rank: KNode, key: readonly KNode[], position: KNode, gate: KNode) => void;
+}
+
+/** Runs of `capacity` elements, the last one of a line of `last`. */
+interface Runs {
+  readonly many: number;
+  readonly capacity: number;
+  readonly last: number;
+  readonly keys: readonly Temp[];
+  readonly order: Temp;
+}
+
+/** Elements of a chunk that fit into group memory. */
+export function chunkOf(n: number, words: number, sharedBytes: number): number {
+  const fits = 2 ** Math.floor(Math.log2(sharedBytes / (4 * (words + 1))));
+  return Math.max(2, Math.min(longestChunk, fits, 2 ** Math.ceil(Math.log2(Math.max(2, n)))));
+}
+
+export function mergeSort(set: ProgramSet, sort: MergeSort, sharedBytes: number, maxGroup: number): void {
+  const { lines, n, count, words } = sort;
+  const chunk = chunkOf(n, words, sharedBytes);
+  const runsOf = (many: number, capacity: number, last: number): Runs => ({
+    many,
+    capacity,
+    last,
+    keys: Array.from({ length: words }, () => set.temp('uint32', lines * many * capacity)),
+    order: set.temp('int32', lines * many * capacity),
+  });
+  const many = Math.ceil(n / chunk);
+  const rest = n - (many - 1) * chunk;
+  let runs = many === 1 ? null : runsOf(many, Math.min(chunk, count), Math.min(rest, count));
+  sortChunks(set, sort, chunk, Math.min(256, 2 ** Math.floor(Math.log2(maxGroup)), chunk / 2), runs);
+  for (let step = 0; runs !== null; step++) {
+    const { capacity, last } = runs;
+    const pairs = Math.ceil(runs.many / 2);
+    const next =
+      pairs === 1
+        ? null
+        : runsOf(pairs, Math.min(2 * capacity, count), Math.min(count, runs.many % 2 === 0 ? capacity + last : last));
+    mergePairs(set, sort, step, runs, next);
+    runs = next;
+  }
+}
+
+/** True if one (key, position) comes before another. */
+function before({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[]): KNode {
+  // Word 0 is the least significant, the position comes last of all.
+  let less = e.lt(x[x.length - 1] as KNode, y[y.length - 1] as KNode);
+  for (let word = 0; word < x.length - 1; word++) {
+    const [a, c] = [x[word] as KNode, y[word] as KNode];
+    less = e.or(e.lt(a, c), e.and(e.eq(a, c), less));
+  }
+  return less;
+}
+
+function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: number, runs: Runs | null): void {
+  const { lines, n, count, words } = sort;
+  const chunks = runs?.many ?? 1;
+  set.addGroups('_chunks', lines * chunks, threads, (w, thread) => {
+    const { b, e, group } = w;
+    const key = sort.open(w);
+    const [line, which] = [e.idiv(group, chunks), e.irem(group, chunks)];
+    const first = e.mul(which, chunk);
+    const cells = [
+      ...Array.from({ length: words }, (_, word) => b.shared(`key${word}`, 'uint32', chunk)),
+      b.shared('position', 'int32', chunk),
+    ];
+    b.loop(chunk / threads, (turn) => {
+      const at = e.add(e.mul(turn, threads), thread);
+      const i = e.add(first, at);
+      const inside = n % chunk === 0 ? e.bool(true) : e.lt(i, n);
+      for (let word = 0; word < words; word++) b.store(cells[word] as KNode, at, key(line, i, word, inside));
+      // What fills the last chunk goes behind every element, also behind equal keys.
+      b.store(cells[words] as KNode, at, e.where(inside, i, 0x7fff_ffff));
+    });
+    b.barrier();
+    b.loop(Math.log2(chunk), (size) => {
+      b.loop(e.add(size, 1), (done) => {
+        const bit = e.sub(size, done);
+        b.loop(chunk / 2 / threads, (turn) => {
+          const pair = e.add(e.mul(turn, threads), thread);
+          const low = e.sub(e.shl(1, bit), 1);
+          const i = b.place(e.add(e.shl(e.shr(pair, bit), e.add(bit, 1)), e.and(pair, low)));
+          const j = b.place(e.add(i, e.shl(1, bit)));
+          const falling = e.eq(e.and(e.shr(i, e.add(size, 1)), 1), 1);
+          const [x, y] = [i, j].map((at) => cells.map((c) => b.load(c, at))) as [KNode[], KNode[]];
+          const swap = b.place(e.eq(before(w, y, x), e.not(falling)));
+          b.ifThen(swap, () => {
+            cells.forEach((c, part) => {
+              b.store(c, i, y[part] as KNode);
+              b.store(c, j, x[part] as KNode);
+            });
+          });
+        });
+        b.barrier();
+      });
+    });
+    const store = runs === null ? sort.result(w) : runWriter(w, runs);
+    const length = runs === null ? e.i32(count) : lengthOf(w, runs, which);
+    b.loop(chunk / threads, (turn) => {
+      const at = e.add(e.mul(turn, threads), thread);
+      const inside = b.place(e.lt(at, length));
+      const values = cells.map((c) => b.load(c, at));
+      store(runs === null ? line : group, at, values.slice(0, words), values[words] as KNode, inside);
+    });
+  });
+}
+
+function lengthOf({ e }: ProgramWriter, { many, capacity, last }: Runs, which: KNode): KNode {
+  return last === capacity ? e.i32(capacity) : e.where(e.eq(which, many - 1), e.i32(last), e.i32(capacity));
+}
+
+/** Writes elements of runs; the first argument is the number of the run among those of all lines. */
+function runWriter(w: ProgramWriter, runs: Runs): ReturnType<MergeSort['result']> {
+  const { b, e } = w;
+  const keys = runs.keys.map((t) => w.temp(t, 'write'));
+  const order = w.temp(runs.order, 'write');
+  return (run, at, key, position, gate) => {
+    const place = e.add(e.mul(run, runs.capacity), at);
+    keys.forEach((memory, word) => {
+      b.store(memory, place, key[word] as KNode, gate);
+    });
+    b.store(order, place, position, gate);
+  };
+}
+
+function mergePairs(set: ProgramSet, sort: MergeSort, step: number, from: Runs, to: Runs | null): void {
+  const { lines, count } = sort;
+  const pairs = Math.ceil(from.many / 2);
+  const capacity = to?.capacity ?? count;
+  const blocks = Math.ceil(capacity / each);
+  set.add(`_merge${step}`, lines * pairs * blocks, (w) => {
+    const { b, e, group } = w;
+    const keys = from.keys.map((t) => w.temp(t, 'read'));
+    const order = w.temp(from.order, 'read');
+    const store = to === null ? sort.result(w) : runWriter(w, to);
+    const pair = e.idiv(group, blocks);
+    const [line, which] = [e.idiv(pair, pairs), e.irem(pair, pairs)];
+    const first = e.mul(which, 2);
+    const second = e.add(first, 1);
+    const lengthA = lengthOf(w, from, first);
+    const exists = e.lt(second, from.many);
+    const lengthB = from.many % 2 === 0 ? lengthOf(w, from, second) : e.where(exists, lengthOf(w, from, second), 0);
+    const startA = e.mul(e.add(e.mul(line, from.many), first), from.capacity);
+    const startB = e.add(startA, from.capacity);
+    const total = e.min(e.add(lengthA, lengthB), capacity);
+    const diagonal = e.mul(e.irem(group, blocks), each);
+    const element = (start: KNode, at: KNode, inside: KNode): KNode[] =>
+      [...keys, order].map((memory) => b.load(memory, e.add(start, at), 1, inside));
+    // Positions in A are smaller than in B: with them equal keys of A come first.
+    const [low, high] = [b.reg('low', 'int32'), b.reg('high', 'int32')];
+    b.store(low, 0, e.max(0, e.sub(diagonal, lengthB)));
+    b.store(high, 0, e.min(diagonal, lengthA));
+    b.loop(Math.ceil(Math.log2(from.capacity + 1)) + 1, () => {
+      const [l, h] = [b.load(low, 0), b.load(high, 0)];
+      b.ifThen(e.lt(l, h), () => {
+        const middle = b.place(e.shr(e.add(l, h), 1));
+        const a = element(startA, middle, e.bool(true));
+        const c = element(startB, e.sub(e.sub(diagonal, 1), middle), e.bool(true));
+        const forward = before(w, a, c);
+        b.store(low, 0, e.where(forward, e.add(middle, 1), l));
+        b.store(high, 0, e.where(forward, h, middle));
+      });
+    });
+    const next = b.reg('next', 'int32');
+    b.store(next, 0, b.load(low, 0));
+    b.loop(each, (u) => {
+      const rank = e.add(diagonal, u);
+      b.ifThen(e.lt(rank, total), () => {
+        const a = b.load(next, 0);
+        const c = e.sub(rank, a);
+        const [hasA, hasB] = [e.lt(a, lengthA), e.lt(c, lengthB)].map((x) => b.place(x)) as [KNode, KNode];
+        const [x, y] = [element(startA, a, hasA), element(startB, c, hasB)];
+        const takeA = b.place(e.and(hasA, e.or(e.not(hasB), before(w, x, y))));
+        const taken = x.map((part, i) => e.where(takeA, part, y[i] as KNode));
+        b.store(next, 0, e.where(takeA, e.add(a, 1), a));
+        store(to === null ? line : pair, rank, taken.slice(0, -1), taken[taken.length - 1] as KNode, e.bool(true));
+      });
+    });
+  });
+}

@@ -1,0 +1,158 @@
+/**
+ * Positions of the elements of lines in sorted order: stable, by keys (keys.ts), and the same whatever way is chosen.
+ *
+ * Short lines: every element counts those before it, several elements side by side. The few first of a long line: selection (select.ts). Everything else is a
+ * radix sort, least significant digit first: lines that fit into a group's memory one by one, longer ones by several groups, which
+ * count their digits, learn where their elements go, and move them (radix.ts). Engines with groups of threads count as well, a
+ * thread to an element, and else sort chunks in group memory and merge them (merge.ts).
+ */
+import type { EngineCaps } from '../../engine/engine.ts';
+import type { KNode } from '../../ir/ir.ts';
+import type { Lowered } from '../../codegen/contract.ts';
+import { lineStart, linesOf } from '../lines.ts';
+import { ProgramSet, type ProgramWriter } from '../program-set.ts';
+import { keysOf } from './keys.ts';
+import { elementAt, type LineSort, type SortSpec, storeRank } from './line.ts';
+import { mergeSort } from './merge.ts';
+import { radixByGroups, radixInGroup, radixMemory } from './radix.ts';
+import { maySelect, select } from './select.ts';
+
+/** Lines up to this length are sorted by counting. */
+const shortLine = 40;
+/** Those whose places vectors count and of which more than a few are wanted: up to this length. */
+const countedLine = 80;
+/** Lines up to this length are sorted by one group. */
+const groupLine = 1 << 13;
+/** Elements a group should have at least. */
+const groupElements = 2048;
+
+export function lowerSort(spec: SortSpec, caps: EngineCaps): Lowered {
+  const { axis, x } = spec;
+  const n = x.shape[axis] as number;
+  const set = new ProgramSet(`argSort_${x.shape.join('x')}`, caps);
+  const sort: LineSort = {
+    ...spec,
+    n,
+    count: spec.out.shape[axis] as number,
+    lines: linesOf(x.shape, axis),
+    keys: keysOf(x, spec.descending),
+  };
+  if (caps.simt && n <= shortLine) byThreads(set, sort);
+  else if (caps.simt) byMerging(set, sort, caps);
+  else if (n <= shortLine || (n <= countedLine && !maySelect(sort, caps))) byCounting(set, sort, caps);
+  else if (maySelect(sort, caps)) select(set, sort, caps);
+  else if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort);
+  else radixByGroups(set, sort);
+  return set.result();
+}
+
+/** Short lines on engines with groups of threads: every element has a thread that counts those before it. */
+function byThreads(set: ProgramSet, sort: LineSort): void {
+  const { n, lines, keys, axis, x, out } = sort;
+  set.add('_counting', lines * n, (w) => {
+    const { b, e, group } = w;
+    const target = w.param(0, 'int32', 'write', out.span);
+    const source = keys.open(w, 1);
+    const [line, i] = [e.idiv(group, n), e.irem(group, n)];
+    const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
+    const keyOf = (at: KNode): KNode[] =>
+      Array.from({ length: keys.words }, (_, word) => keys.key(w, source, elementAt(w, sort, from, at), word));
+    const own = keyOf(i).map((word) => b.place(word));
+    const rank = b.reg('rank', 'int32');
+    b.store(rank, 0, e.i32(0));
+    b.loop(n, (j) => {
+      const earlier = precedes(w, keyOf(j), own, e.lt(j, i));
+      b.store(rank, 0, e.add(b.load(rank, 0), e.cast(earlier, 'int32')));
+    });
+    storeRank(w, sort, target, to, b.load(rank, 0), i);
+  });
+}
+
+/** Long ones: sorted chunks, merged two by two. */
+function byMerging(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
+  const { n, count, lines, keys, axis, x, out } = sort;
+  mergeSort(
+    set,
+    {
+      lines,
+      n,
+      count,
+      words: keys.words,
+      open: (w) => {
+        const { e } = w;
+        const source = keys.open(w, 1);
+        return (line, i, word, inside) => {
+          const at = elementAt(w, sort, lineStart(e, x, axis, line), e.where(inside, i, 0));
+          return e.where(inside, keys.key(w, source, at, word), e.constant('uint32', 0xffff_ffff));
+        };
+      },
+      result: (w) => {
+        const { b, e } = w;
+        const target = w.param(0, 'int32', 'write', out.span);
+        const stride = e.i32(out.strides[axis] as number);
+        return (line, rank, _key, position, gate) =>
+          b.store(target, e.add(lineStart(e, out, axis, line), e.mul(rank, stride)), position, gate);
+      },
+    },
+    caps.sharedBytes,
+    caps.maxGroup,
+  );
+}
+
+/** True if a key is smaller, or equal and `first` holds. */
+function precedes({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[], first: KNode): KNode {
+  return x.reduce((earlier, a, word) => {
+    const c = y[word] as KNode;
+    return e.or(e.lt(a, c), e.and(e.eq(a, c), earlier));
+  }, first);
+}
+
+/**
+ * Short lines, a thread to a line: places of a few neighbours are counted side by side, in a vector. What lies before them also counts where
+ * it is equal, what lies behind them does not; only among themselves it depends on the lane.
+ */
+function byCounting(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
+  const { n, lines, keys, axis, x, out } = sort;
+  const lanes = Math.max(1, Math.floor(caps.vectorBytes / 4));
+  const rest = n % lanes;
+  const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
+  set.add('_counting', Math.ceil(lines / turns), (w) => {
+    const { b, e, group } = w;
+    const target = w.param(0, 'int32', 'write', out.span);
+    const source = keys.open(w, 1);
+    // Keys as signed numbers, which vectors compare in one instruction; what is behind the last one is before none.
+    const signed = (key: KNode): KNode => e.bitcast(e.xor(key, e.constant('uint32', 0x8000_0000)), 'int32');
+    const room = Math.ceil(n / lanes) * lanes;
+    const words = Array.from({ length: keys.words }, (_, word) => b.shared(`keys${word}`, 'int32', room));
+    for (const memory of words) for (let i = n; i < room; i++) b.store(memory, i, e.i32(2 ** 31 - 1));
+    const rank = b.reg('rank', 'int32', lanes);
+    const never = e.bool(false, lanes);
+    const count = (earlier: KNode, one: number): void =>
+      b.store(rank, 0, e.add(b.load(rank, 0), e.where(earlier, e.i32(one), e.i32(0))));
+    const at = (j: KNode | number): KNode[] => words.map((memory) => e.splat(b.load(memory, j), lanes));
+    const several = (to: KNode, first: KNode, stored: number): void => {
+      const own = words.map((memory) => b.load(memory, first, lanes));
+      b.store(rank, 0, e.splat(first, lanes));
+      b.loop(first, (j) => count(precedes(w, own, at(j), never), -1));
+      for (let k = 0; k < lanes; k++) {
+        const behind = e.vec(Array.from({ length: lanes }, (_, lane) => e.bool(k < lane)));
+        count(precedes(w, at(e.add(first, k)), own, behind), 1);
+      }
+      const next = e.add(first, lanes);
+      b.loop(e.sub(room, next), (j) => count(precedes(w, at(e.add(next, j)), own, never), 1));
+      const ranks = b.place(b.load(rank, 0));
+      for (let k = 0; k < stored; k++) storeRank(w, sort, target, to, e.lane(ranks, k), e.add(first, k));
+    };
+    b.loop(turns, (turn) => {
+      const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
+      const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
+      b.loop(n, (i) => {
+        words.forEach((memory, word) => {
+          b.store(memory, i, signed(keys.key(w, source, elementAt(w, sort, from, i), word)));
+        });
+      });
+      b.loop((n - rest) / lanes, (block) => several(to, e.mul(block, lanes), lanes));
+      if (rest > 0) several(to, e.i32(n - rest), rest);
+    });
+  });
+}

@@ -1,0 +1,254 @@
+/**
+ * Work for which the current engine alone does not do: dtypes that it does not hold, data of other engines, devices that are full.
+ *
+ * A node is computed on the current engine if that holds its dtype and those of its sources, else on the CPU engine. Nodes are
+ * grouped by engine and by how often the way to them crosses over, and each group is one run; what another group reads
+ * is brought to memory by its own. Where data must come from an engine that cannot read at once, the nodes behind it wait.
+ *
+ * Pages load this only when they need it (placement.ts).
+ */
+import type { IEngine } from '../engine/engine.ts';
+import { OutOfMemoryError } from '../engine/errors.ts';
+import { recoveryPolicy } from '../engine/recovery.ts';
+import { cpuEngine } from '../engine/registry.ts';
+import { holdAssigned, letGoAssigned } from '../graph/assigned.ts';
+import { type Node, nextMark } from '../graph/node.ts';
+import type { DType } from '../shape/dtype.ts';
+import { storageIn } from '../planner/capture/copies.ts';
+import { type EngineState, stateOf } from './engine-state.ts';
+import { heldByNobody, holds, isFree, noCpu } from './holding.ts';
+import { goneError, isGone } from './lost.ts';
+import { type Advance, advanceLost, advanceOpen, quiet } from './placement.ts';
+import { type Patience, run } from './run.ts';
+import { restoreLost } from './shadow.ts';
+import { bring, isWithinReach, landed } from './transfer.ts';
+
+/** Resolves when all transfers that are under way now have arrived or failed. */
+export const arrivals = (): Promise<void> => landed();
+
+/** After a lost device or for want of memory: as the policy says. */
+export function advanceAfter(
+  error: unknown,
+  wanted: readonly Node[],
+  current: EngineState,
+  kind: Advance,
+  patient: Patience,
+): Promise<void> | null {
+  if (error instanceof Starting) return quiet(error.engine);
+  if (current.pool.lost !== null) return advanceLost(wanted, kind, patient);
+  if (!(error instanceof OutOfMemoryError) || recoveryPolicy().outOfMemory !== 'cpu') throw error;
+  if (cpuEngine() === current.engine) throw error;
+  return advanceApart(wanted, current, kind, true, patient);
+}
+
+/**
+ * `advance` where the current engine works, but alone does not do.
+ *
+ * @param full it has no memory left: all is computed on the CPU engine
+ */
+export function advanceApart(
+  wanted: readonly Node[],
+  current: EngineState,
+  kind: Advance,
+  full: boolean,
+  patient: Patience,
+): Promise<void> | null {
+  // What came back from a copy need not be computed.
+  if (restoreLost()) return advanceOpen(wanted, kind, patient);
+  const open = wanted.filter((node) => node.storage === null);
+  try {
+    return runGroups(cut(open, current, kind, full), current, kind, patient);
+  } catch (error) {
+    if (full && current.pool.lost === null && !(error instanceof Starting)) throw error;
+    return advanceAfter(error, open, current, kind, patient);
+  }
+}
+
+/** Where a node is computed that the current engine does not hold; an error where nobody does. Throws Starting. */
+function fallback(node: Node, current: IEngine): EngineState | Error {
+  const lacks = ({ caps }: IEngine): DType | undefined =>
+    [node, ...node.src].map((n) => n.dtype).find((d) => !caps.dtypes.has(d));
+  const engine = cpuEngine();
+  if (engine === null) return noCpu('flush', lacks(current) as DType, current);
+  if ('then' in engine) throw new Starting(engine);
+  const missing = lacks(engine);
+  return missing === undefined ? stateOf(engine) : heldByNobody('flush', missing, current, engine);
+}
+
+/** The CPU engine is not there yet. */
+class Starting extends Error {
+  readonly engine: Promise<IEngine>;
+
+  constructor(engine: Promise<IEngine>) {
+    super('[flush] the cpu engine is starting');
+    this.engine = engine;
+  }
+}
+
+/** A leaf or a computed node that an engine reads and another one has. */
+interface Crossing {
+  readonly node: Node;
+  readonly to: EngineState;
+}
+
+/** What is computed in one run, and what must be brought before it. */
+interface Group {
+  readonly state: EngineState;
+  readonly wanted: Node[];
+  readonly needs: Crossing[];
+}
+
+interface Cut {
+  /** In order of execution. */
+  readonly groups: readonly Group[];
+  /** What waiting nodes need from engines that cannot read at once, by the time all groups have run. */
+  readonly transfers: readonly Crossing[];
+  /** Leaves that both engines read. */
+  readonly shared: ReadonlySet<Node>;
+  /** Some of what was asked for must wait for a transfer. */
+  readonly waiting: boolean;
+}
+
+/** Unrealised nodes below the wanted ones and the leaves they end in, sources first; numbered by `index`. */
+function below(wanted: readonly Node[]): readonly Node[] {
+  const mark = nextMark();
+  const order: Node[] = [];
+  const stack: { readonly node: Node; at: number }[] = [];
+  for (const root of wanted) {
+    if (root.mark === mark) continue;
+    stack.push({ node: root, at: 0 });
+    while (stack.length > 0) {
+      const top = stack[stack.length - 1] as { readonly node: Node; at: number };
+      const { node } = top;
+      const source = node.storage === null ? node.src[top.at++] : undefined;
+      if (source === undefined) {
+        stack.pop();
+        if (node.mark === mark) continue;
+        node.mark = mark;
+        node.index = order.push(node) - 1;
+      } else if (source.mark !== mark) stack.push({ node: source, at: 0 });
+    }
+  }
+  return order;
+}
+
+/** What keeps a node from being computed in this flush. */
+const missing = { nothing: 0, data: 1, ever: 2 } as const;
+
+function cut(wanted: readonly Node[], current: EngineState, kind: Advance, full: boolean): Cut {
+  const order = below(wanted);
+  const asked = new Set(wanted);
+  const count = order.length;
+  const where = new Array<EngineState | null>(count).fill(null);
+  const stage = new Int32Array(count);
+  const waits = new Uint8Array(count);
+  /** Nodes that are no leaves, and computed by themselves rather than by whoever uses them. */
+  const computed = (node: Node): boolean => node.storage === null && (!isFree(node) || asked.has(node));
+  order.forEach((node, i) => {
+    if (node.storage !== null) return;
+    const place = !full && holds(current.engine, node) ? current : fallback(node, current.engine);
+    if (place instanceof Error) {
+      if (kind === 'partial') throw place;
+      waits[i] = missing.ever;
+      return;
+    }
+    where[i] = place;
+    for (const source of node.src) {
+      const s = source.index;
+      if (source.storage !== null) {
+        if (isGone(source)) {
+          if (kind === 'partial') throw goneError(source);
+          waits[i] = missing.ever;
+        } else if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i] as number, missing.data);
+      } else if (computed(source)) {
+        const from = where[s];
+        stage[i] = Math.max(stage[i] as number, (stage[s] as number) + Number(from !== place));
+        waits[i] = Math.max(waits[i] as number, waits[s] as number);
+        if (from && from !== place && from.engine.downloadSync === undefined && !source.shape.includes(0))
+          waits[i] = Math.max(waits[i] as number, missing.data);
+      }
+    }
+  });
+
+  const groups = new Map<number, Group>();
+  const groupOf = (i: number): Group => {
+    const state = where[i] as EngineState;
+    const key = (stage[i] as number) * 2 + Number(state !== current);
+    let group = groups.get(key);
+    if (group === undefined) groups.set(key, (group = { state, wanted: [], needs: [] }));
+    return group;
+  };
+  const needed = new Uint8Array(count);
+  /** The engines that read each leaf: one bit for the current, one for the other. */
+  const readers = new Uint8Array(count);
+  const transfers: Crossing[] = [];
+  order.forEach((node, i) => {
+    const to = where[i];
+    if (node.storage !== null || !to || waits[i] === missing.ever) return;
+    const ready = waits[i] === missing.nothing;
+    for (const source of node.src) {
+      const s = source.index;
+      if (source.storage !== null) {
+        if (isGone(source)) continue;
+        readers[s] = (readers[s] as number) | (to === current ? 1 : 2);
+        if (storageIn(source, to.pool) !== null) continue;
+        if (ready) groupOf(i).needs.push({ node: source, to });
+        else if (!isWithinReach(source, to.pool)) transfers.push({ node: source, to });
+      } else if (computed(source) && waits[s] === missing.nothing) {
+        const from = where[s] as EngineState;
+        if (from !== to || stage[s] !== stage[i] || !ready) needed[s] = 1;
+        if (from === to) continue;
+        if (ready) groupOf(i).needs.push({ node: source, to });
+        else if (from.engine.downloadSync === undefined) transfers.push({ node: source, to });
+      }
+    }
+  });
+  order.forEach((node, i) => {
+    if (node.storage === null && waits[i] === missing.nothing && (needed[i] === 1 || asked.has(node)))
+      groupOf(i).wanted.push(node);
+  });
+  const ordered = [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);
+  return {
+    groups: ordered.filter((group) => group.wanted.length > 0),
+    transfers,
+    shared: new Set(order.filter((_, i) => readers[i] === 3)),
+    waiting: wanted.some((node) => waits[node.index] === missing.data),
+  };
+}
+
+function runGroups(
+  { groups, transfers, shared, waiting }: Cut,
+  current: EngineState,
+  kind: Advance,
+  patient: Patience,
+): Promise<void> | null {
+  const underway = new Map<Crossing, Promise<void>>();
+  const startTransfers = (): void => {
+    for (const crossing of transfers) {
+      const { node, to } = crossing;
+      if (node.storage === null || underway.has(crossing)) continue;
+      const arrival = bring(node, to.pool, shared.has(node));
+      if (arrival !== null) underway.set(crossing, arrival);
+    }
+  };
+  startTransfers();
+  const last = groups[groups.length - 1];
+  // What an earlier run writes over is gone when a later one fails.
+  if (groups.length > 1) holdAssigned();
+  for (const group of groups) {
+    const { state, wanted, needs } = group;
+    if (group === last && groups.length > 1 && kind === 'global') letGoAssigned();
+    for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
+    const open = wanted.filter((node) => node.storage === null);
+    const options = kind === 'global' ? state.global : state.partial;
+    const done = open.length === 0 || run(state, open, options, patient === false ? false : 'memory');
+    // What has been done stays; what is left is cut anew.
+    if (typeof done !== 'boolean') return done;
+    if (!done) {
+      throw new Error(`[flush] nodes cannot be placed on engines '${current.engine.name}' and '${state.engine.name}'`);
+    }
+    startTransfers();
+  }
+  if (waiting && underway.size === 0) throw new Error('[flush] nodes wait for data that nothing brings');
+  return underway.size === 0 ? null : quiet(Promise.all(underway.values()));
+}

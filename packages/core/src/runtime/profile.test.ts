@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ones, tensor } from '../ops/creation.ts';
+import { matmul } from '../ops/matmul.ts';
+import { relu } from '../ops/piecewise.ts';
+import { sum } from '../ops/reduction.ts';
+import { DeviceLostError } from '../engine/errors.ts';
+import { setEngine } from '../engine/registry.ts';
+import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createNullEngine } from '../testing/null-engine.ts';
+import '../methods/methods.ts';
+import { profile } from './profile.ts';
+import { flush, stats } from './runtime.ts';
+
+describe('profile', () => {
+  beforeEach(async () => {
+    await setEngine(createNullEngine());
+  });
+  afterEach(async () => {
+    await setEngine(createNullEngine());
+  });
+
+  it('lists what a function leaves pending, and nothing from before or after', async () => {
+    const earlier = relu(ones([8]));
+    const { value, kernels, submits, newPlans } = await profile(() => relu(ones([4, 6]).mul(2)));
+    const later = relu(ones([9]));
+    flush();
+    expect(value.shape).toEqual([4, 6]);
+    expect(kernels.length).toBe(1);
+    expect([submits, newPlans]).toEqual([1, 1]);
+    const { engine, grid, group, milliseconds, source, program, name } = kernels[0]!;
+    expect({ engine, group, milliseconds, source, submit: kernels[0]!.submit }).toEqual({
+      engine: 'null',
+      group: [1, 1, 1],
+      milliseconds: null,
+      source: null,
+      submit: 0,
+    });
+    expect(program.name).toBe(name);
+    expect(program.grid).toEqual(grid);
+    for (const t of [earlier, value, later]) t.dispose();
+  });
+
+  it('counts operations of all groups', async () => {
+    const [a, b] = [ones([64, 32]), ones([32, 48])];
+    flush();
+    const { kernels, value } = await profile(() => matmul(a, b));
+    // 2 m n k, and little more for addresses.
+    const flops = kernels.reduce((total, k) => total + k.flops, 0);
+    expect(flops).toBeGreaterThanOrEqual(2 * 64 * 32 * 48);
+    expect(flops).toBeLessThan(4 * 64 * 32 * 48);
+    for (const t of [a, b, value]) t.dispose();
+  });
+
+  it('counts operations of all threads', async () => {
+    await setEngine(createNullEngine({ simt: true, maxGroup: 256, sharedBytes: 16384, vectorBytes: 4 }));
+    const [a, b] = [ones([64, 32]), ones([32, 48])];
+    flush();
+    const [product, sum_] = [await profile(() => matmul(a, b)), await profile(() => a.add(1))];
+    const total = (key: 'flops' | 'bytes', { kernels }: typeof product): number =>
+      kernels.reduce((all, k) => all + k[key], 0);
+    expect(product.kernels[0]!.group[0]).toBeGreaterThan(1);
+    expect(total('flops', product)).toBeGreaterThanOrEqual(2 * 64 * 32 * 48);
+    expect(total('flops', product)).toBeLessThan(16 * 64 * 32 * 48);
+    expect(total('bytes', sum_)).toBe(2 * 4 * 64 * 32);
+    for (const t of [a, b, product.value, sum_.value]) t.dispose();
+  });
+
+  it('computes what it does without it, and waits for asynchronous functions', async () => {
+    await setEngine(createReferenceEngine());
+    const x = tensor([1, 2, 3]);
+    const { value, submits } = await profile(async () => {
+      const first = await sum(x).item();
+      return first + (await sum(x.mul(x)).item());
+    });
+    expect(value).toBe(6 + 14);
+    expect(submits).toBeGreaterThanOrEqual(2);
+    x.dispose();
+  });
+
+  it('passes times and texts of engines on', async () => {
+    const engine = {
+      ...createNullEngine(),
+      submitTimed: async (commands: readonly unknown[]) => commands.map((_, i) => (i === 0 ? 1500 : Number.NaN)),
+      source: async () => ({ language: 'none', text: 'text' }),
+    };
+    await setEngine(engine);
+    const [with_, without] = [
+      await profile(() => relu(ones([3])), { sources: true }),
+      await profile(() => relu(ones([3]))),
+    ];
+    expect(with_.kernels.map((k) => k.milliseconds)).toEqual([0.0015]);
+    expect(with_.kernels[0]!.source).toEqual({ language: 'none', text: 'text' });
+    expect(without.kernels[0]!.source).toBeNull();
+    expect([with_.newPlans, without.newPlans]).toEqual([1, 0]);
+  });
+
+  it('refuses to nest, and lets go where the function throws', async () => {
+    await expect(profile(() => profile(() => 1))).rejects.toThrow(/\[profile\].*do not nest/);
+    await expect(
+      profile(() => {
+        throw new RangeError('mine');
+      }),
+    ).rejects.toThrow('mine');
+    const flushes = stats().flushes;
+    const { kernels } = await profile(() => 0);
+    expect(kernels).toEqual([]);
+    expect(stats().flushes).toBe(flushes);
+  });
+
+  it('rejects where the device is lost while it measures', async () => {
+    const lost = new DeviceLostError('null', 'none', 'somebody pulled the plug');
+    await setEngine({ ...createNullEngine(), submitTimed: () => Promise.reject(lost) });
+    await expect(profile(() => relu(ones([3])))).rejects.toBe(lost);
+  });
+});

@@ -1,0 +1,146 @@
+/**
+ * profile: what kernels a function runs, what they cost, how long each one takes, and their text.
+ *
+ * Listens where commands are handed to engines, so it sees exactly what runs. Engines that have a clock measure every kernel
+ * alone, which takes longer than the same batch does otherwise.
+ */
+import type { Command, CompiledKernel, IEngine, KernelSource } from '../engine/engine.ts';
+import { getEngine } from '../engine/registry.ts';
+import type { Program } from '../ir/ir.ts';
+import { ArgumentError } from '../shape/errors.ts';
+import { checkNames, checkFunction } from '../shape/options.ts';
+import { kernelRun, showProfile } from './report.ts';
+import { flush, stats } from './runtime.ts';
+import { listenToSubmits } from './submission.ts';
+import { settleUnsure } from './unsure.ts';
+
+/** One kernel of a batch, in the order of submission. `program` and `source` are not enumerable. */
+export interface KernelRun {
+  readonly name: string;
+  /** Engine that ran it. */
+  readonly engine: string;
+  /** Which batch it was part of, from 0. */
+  readonly submit: number;
+  /** Groups, and threads of one. */
+  readonly grid: readonly [number, number, number];
+  readonly group: readonly [number, number, number];
+  /** Estimated arithmetic operations and bytes moved, of all groups together. */
+  readonly flops: number;
+  readonly bytes: number;
+  /** Time on the device; null where the engine cannot tell. */
+  readonly milliseconds: number | null;
+  /** The kernel itself; `printProgram` of `@polygrad/core/kernel` shows it. */
+  readonly program: Program;
+  /** What the device was given; null unless asked for, and where the engine has no text. */
+  readonly source: KernelSource | null;
+}
+
+/** What a function did. The console shows a table, JSON the figures of the kernels and the texts that were asked for, without `value`. */
+export interface Profile<T> {
+  /** What the function returned. */
+  readonly value: T;
+  readonly kernels: readonly KernelRun[];
+  /** Batches handed to engines. */
+  readonly submits: number;
+  /** Plans that had to be made, on the current engine. */
+  readonly newPlans: number;
+  /** From the start until the device was idle, measuring included. */
+  readonly milliseconds: number;
+}
+
+export interface ProfileOptions {
+  /** Fetch each kernel's text from its engine as well (default false). */
+  readonly sources?: boolean;
+}
+
+interface Batch {
+  readonly engine: IEngine;
+  readonly commands: readonly Command[];
+  readonly times: Promise<readonly number[]> | null;
+}
+
+let running = false;
+
+/**
+ * Runs a function and reports the kernels that ran meanwhile. What it leaves pending is computed, so that it is counted too.
+ *
+ * Kernels of other code that runs while an asynchronous function waits are listed as well.
+ *
+ * @param body what to look at, for instance one training step; run it once before, and plans and compilation stay out
+ * @returns what it returned, and a line per kernel
+ * @throws ArgumentError inside another profile
+ * @example
+ * import '@polygrad/backend-cpu';
+ * import { ones, profile } from '@polygrad/core';
+ * const { value, kernels } = await profile(() => ones([64, 64]).matmul(ones([64, 64])));
+ * console.log(value.shape, kernels.length > 0, kernels[0]!.milliseconds! >= 0); //=> [ 64, 64 ] true true
+ * // console.log(await profile(step)) prints a table of the kernels, JSON.stringify its figures.
+ */
+export async function profile<T>(body: () => T | Promise<T>, options: ProfileOptions = {}): Promise<Profile<T>> {
+  checkNames('profile', options, 'sources?');
+  checkFunction('profile', body);
+  if (running)
+    throw new ArgumentError('profile', 'a profile is running already; end it before the next one: they do not nest');
+  flush();
+  await settleUnsure();
+  running = true;
+  const engine = getEngine();
+  const misses = stats(engine).planMisses;
+  const batches: Batch[] = [];
+  const start = performance.now();
+  let value: T;
+  const before = listenToSubmits((on, commands) => {
+    const timed = on.submitTimed?.(commands) ?? null;
+    // A device that is lost meanwhile is reported below; nobody may wait for that.
+    timed?.catch(() => {});
+    if (timed === null) on.submit(commands);
+    batches.push({ engine: on, commands, times: timed });
+  });
+  try {
+    value = await body();
+    flush();
+    await settleUnsure();
+  } finally {
+    listenToSubmits(before);
+    running = false;
+  }
+  const newPlans = stats(engine).planMisses - misses;
+  const times = await Promise.all(batches.map((batch) => batch.times));
+  await Promise.all([...new Set(batches.map((batch) => batch.engine))].map((used) => used.idle()));
+  const milliseconds = performance.now() - start;
+  const kernels: KernelRun[] = [];
+  for (const [submit, batch] of batches.entries()) {
+    for (const [i, command] of batch.commands.entries()) {
+      if (command.kind !== 'dispatch') continue;
+      const source = options.sources ? await sourceOf(batch.engine, command.kernel) : null;
+      kernels.push(runOf(batch.engine, submit, command.kernel.program, times[submit]?.[i], source));
+    }
+  }
+  return showProfile({ value, kernels, submits: batches.length, newPlans, milliseconds });
+}
+
+async function sourceOf(engine: IEngine, kernel: CompiledKernel): Promise<KernelSource | null> {
+  return (await engine.source?.(kernel)) ?? null;
+}
+
+function runOf(
+  engine: IEngine,
+  submit: number,
+  program: Program,
+  nanoseconds: number | undefined,
+  source: KernelSource | null,
+): KernelRun {
+  const { name, grid, group, cost } = program;
+  const groups = grid[0] * grid[1] * grid[2];
+  const figures = {
+    name,
+    engine: engine.name,
+    submit,
+    grid,
+    group,
+    flops: cost.flops * groups,
+    bytes: cost.bytes * groups,
+    milliseconds: nanoseconds === undefined || Number.isNaN(nanoseconds) ? null : nanoseconds / 1e6,
+  };
+  return kernelRun(figures, program, source);
+}
