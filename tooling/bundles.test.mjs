@@ -3,9 +3,12 @@
  *
  * `node tooling/browser/sizes.mjs` says what a bundle is made of.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bundlePage } from './browser/bundlers.mjs';
 import { publicOperations } from './operations/sources.mjs';
+import { root } from './workspace.mjs';
 
 /**
  * Most bytes of gzip that a page may load: at once, and with everything it may load later. A visitor without WebGPU loads the first, one with
@@ -33,7 +36,7 @@ const engines = {
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
 const ofNetwork =
   'activation arithmetic axis-argument class-loss convolution creation exponential image loss matmul max-pooling pool-window random ' +
-  'random-key recording reduction shape softmax piecewise';
+  'recording reduction shape softmax piecewise';
 const operations = {
   add: 'arithmetic creation recording',
   'cnn-cpu': ofNetwork,
@@ -63,7 +66,8 @@ describe.each(Object.keys(budget))('page %s', (page) => {
     // The engine of WebGPU is loaded where there is an adapter.
     expect([...modules].filter((path) => /backend-webgpu\/src\/engine\.ts|emit-c\//.test(path))).toEqual([]);
     // What several engines need is loaded with the second, or with one that has the CPU engine beside it.
-    expect([...modules].filter((path) => path.endsWith('schedule/apart.ts'))).toEqual([]);
+    expect(existsSync(join(root, 'packages/core/src/runtime/apart.ts'))).toBe(true);
+    expect([...modules].filter((path) => path.endsWith('runtime/apart.ts'))).toEqual([]);
     // Nothing of the text of kernels, needed by a profile alone, is loaded at once; nor how arrays are printed, which esbuild leaves where
     // functions.ts names it.
     const printed = bundler === 'esbuild' ? /asm\/text\.ts/ : /asm\/text\.ts|tensor\/format\.ts/;

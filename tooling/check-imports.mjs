@@ -8,21 +8,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** Folders of core that may not import others: [from, to, why]. */
-const layers = [
-  ...['kernel', 'templates'].flatMap((from) =>
-    ['graph', 'tensor', 'ops', 'autodiff', 'schedule'].map((to) => [
-      from,
-      to,
-      'kernels know loops and memory, no tensors and no gradients',
-    ]),
-  ),
-  ['graph', 'engine', 'the graph knows no device'],
-  ['graph', 'tensor', 'tensors are handles on graph nodes, not the other way round'],
-  ['shape', 'graph', 'shapes come before everything else'],
-  ['shape', 'kernel', 'shapes come before everything else'],
-];
-
 /** Packages whose sources also run in browsers: node: modules only through a dynamic import. */
 const portable = new Set(['core', 'backend-cpu', 'backend-webgpu', 'nn', 'emit-c', 'auto-detect']);
 
@@ -128,6 +113,25 @@ export function cyclesOf(graph) {
   return cycles;
 }
 
+/**
+ * The rooms of core and what each may import, from the table of docs/architecture.md: `| \`room/\` | what it is | rooms |`, rooms that are
+ * imported first.
+ *
+ * @returns a list of rooms by name, in the table's order, and what is wrong with the table itself
+ */
+export function roomsOf(text) {
+  const rooms = new Map();
+  const wrong = [];
+  for (const [, name, imports] of text.matchAll(/^\|\s*`([\w-]+)\/`\s*\|[^|]*\|([^|]*)\|\s*$/gm)) {
+    const listed = imports.split(',').map((word) => word.trim());
+    const allowed = listed.filter((word) => word !== 'nothing');
+    for (const other of allowed)
+      if (!rooms.has(other)) wrong.push(`${name} imports ${other}, which does not stand above it`);
+    rooms.set(name, new Set(allowed));
+  }
+  return { rooms, wrong };
+}
+
 /** What a package says about itself, as the rules need it. */
 function readPackage(root, folder) {
   const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
@@ -144,6 +148,10 @@ function readPackage(root, folder) {
   };
 }
 
+/** The folder below `src` that a file is in; the file itself where it is in none. */
+const roomOf = (path) => path.split('/').slice(0, 4).join('/');
+const nameOf = (room) => room.split('/')[3];
+
 /** Violations of the rules below `root`: `{ violations: string[], files: number }`. */
 export function checkImports(root) {
   const violations = [];
@@ -154,7 +162,11 @@ export function checkImports(root) {
           .filter((folder) => existsSync(join(root, folder, 'package.json')))
       : [],
   );
+  const table = join(root, 'docs/architecture.md');
+  const { rooms, wrong } = roomsOf(existsSync(table) ? readFileSync(table, 'utf8') : '');
+  violations.push(...wrong.map((what) => `docs/architecture.md: ${what}`));
   const valueGraph = new Map();
+  const roomGraph = new Map();
   let files = 0;
   for (const folder of folders) {
     const self = readPackage(root, folder);
@@ -180,12 +192,17 @@ export function checkImports(root) {
           if (value && kind !== 'dynamic') edges.push(target);
           if (self.entries.has(target) && !self.entries.has(path) && !isTest(path))
             say(line, `imports the package's entry ${specifier}: import from where the names are defined`);
-          if (short === 'core') {
-            const [from, to] = [path, target].map((p) => p.split('/')[3]);
-            for (const [a, b, why] of layers)
-              if (a === from && b === to && !isTest(path))
-                say(line, `${a} must not import ${b} (${specifier}): ${why}`);
-          }
+          if (isTest(path)) continue;
+          const [from, to] = [path, target].map(roomOf);
+          if (from === to) continue;
+          if (!roomGraph.has(from)) roomGraph.set(from, []);
+          roomGraph.get(from).push(to);
+          const allowed = short === 'core' ? rooms.get(nameOf(from)) : undefined;
+          if (allowed !== undefined && !allowed.has(nameOf(to)))
+            say(
+              line,
+              `${nameOf(from)} must not import ${nameOf(to)} (${specifier}): see the rooms of docs/architecture.md`,
+            );
           continue;
         }
         if (isBackend(specifier) && !mayImportBackends(path))
@@ -223,6 +240,15 @@ export function checkImports(root) {
       path,
       edges.filter((target) => valueGraph.has(target)),
     );
+  const known = new Set(
+    [...roomGraph.keys()].filter((room) => room.startsWith('packages/core/src/') && !room.endsWith('.ts')).map(nameOf),
+  );
+  if (rooms.size > 0)
+    for (const room of known)
+      if (!rooms.has(room)) violations.push(`docs/architecture.md: no room ${room} in the table`);
+  for (const cycle of cyclesOf(roomGraph))
+    if (!cycle.every((room) => room.endsWith('.ts')))
+      violations.push(`cycle of rooms, types included: ${cycle.join(' -> ')}`);
   for (const cycle of cyclesOf(valueGraph)) violations.push(`import cycle: ${cycle.join(' -> ')}`);
   const lock = join(root, 'pnpm-lock.yaml');
   if (existsSync(lock) && /https?:\/\//.test(readFileSync(lock, 'utf8')))

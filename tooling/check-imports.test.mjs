@@ -9,6 +9,18 @@ afterEach(() => {
   for (const folder of made.splice(0)) rmSync(folder, { recursive: true });
 });
 
+const table = `
+| room | what it is | imports |
+| ---- | ---------- | ------- |
+| \`shape/\` | shapes | nothing |
+| \`ir/\` | kernels | shape |
+| \`contraction/\` | products | ir, shape |
+| \`graph/\` | nodes | shape |
+| \`engine/\` | devices | ir, shape |
+| \`tensor/\` | handles | engine, graph |
+| \`ops/\` | operations | graph, tensor |
+`;
+
 /** Writes a small workspace and returns the violations found in it. */
 function violationsOf(files) {
   const root = mkdtempSync(join(tmpdir(), 'imports-'));
@@ -22,6 +34,7 @@ function violationsOf(files) {
       peerDependencies: peers,
     });
   }
+  files['docs/architecture.md'] ??= table;
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
@@ -78,9 +91,9 @@ it('cyclesOf finds each cycle once and no more', () => {
 describe('checkImports', () => {
   it('accepts what the plan allows', () => {
     const files = {
-      'packages/core/src/index.ts': `export { a } from './kernel/a.ts';\n`,
-      'packages/core/src/kernel/a.ts': `import type { B } from './b.ts';\nexport const a: B = 1;\n`,
-      'packages/core/src/kernel/b.ts': `import { a } from './a.ts';\nexport type B = number;\nexport const b: B = a;\n`,
+      'packages/core/src/index.ts': `export { a } from './ir/a.ts';\n`,
+      'packages/core/src/ir/a.ts': `import type { B } from './b.ts';\nexport const a: B = 1;\n`,
+      'packages/core/src/ir/b.ts': `import { a } from './a.ts';\nexport type B = number;\nexport const b: B = a;\n`,
       'packages/nn/src/x.test.ts': `import { cpu } from '@polygrad/backend-cpu';\n`,
       'packages/conformance/src/cli.ts': `const cpu = await import('@polygrad/backend-cpu');\n`,
       'packages/conformance/package.json': JSON.stringify({
@@ -93,16 +106,16 @@ describe('checkImports', () => {
 
   const cases = [
     [
-      'kernel knows the graph',
-      'core/src/kernel/a.ts',
+      'the IR knows the graph',
+      'core/src/ir/a.ts',
       `import type { N } from '../graph/n.ts';`,
-      /kernel must not import graph/,
+      /ir must not import graph/,
     ],
     [
-      'templates know tensors',
-      'core/src/templates/a.ts',
+      'contractions know tensors',
+      'core/src/contraction/a.ts',
       `import { t } from '../tensor/t.ts';`,
-      /templates must not import tensor/,
+      /contraction must not import tensor/,
     ],
     [
       'graph knows engines',
@@ -127,6 +140,31 @@ describe('checkImports', () => {
   ];
   it.each(cases)('refuses %s', (_, path, source, message) => {
     expect(violationsOf({ [`packages/${path}`]: `${source}\n` }).join('\n')).toMatch(message);
+  });
+
+  it('refuses rooms that the table does not name, or that it puts above what they import', () => {
+    const files = {
+      'packages/core/src/ir/a.ts': `import { b } from '../cellar/b.ts';\nexport const a = b;\n`,
+      'packages/core/src/cellar/b.ts': `import { c } from '../shape/c.ts';\nexport const b = c;\n`,
+      'packages/core/src/shape/c.ts': 'export const c = 1;\n',
+    };
+    expect(violationsOf(files).join('\n')).toMatch(/no room cellar/);
+    const turned = '| `ir/` | kernels | shape |\n| `shape/` | shapes | nothing |\n';
+    expect(violationsOf({ 'docs/architecture.md': turned }).join('\n')).toMatch(
+      /ir imports shape, which does not stand/,
+    );
+  });
+
+  it('refuses cycles of rooms, also of types and in other packages', () => {
+    const files = {
+      'packages/nn/src/layers/a.ts': `import type { B } from '../train/b.ts';\nexport type A = B;\n`,
+      'packages/nn/src/train/b.ts': 'export type B = 1;\n',
+      'packages/nn/src/train/c.ts': `import { d } from '../layers/d.ts';\nexport const c = d;\n`,
+      'packages/nn/src/layers/d.ts': 'export const d = 1;\n',
+    };
+    expect(violationsOf(files)).toEqual([
+      expect.stringMatching(/^cycle of rooms, types included: .*layers.*train|train.*layers/),
+    ]);
   });
 
   it('refuses cycles', () => {

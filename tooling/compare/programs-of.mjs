@@ -4,6 +4,7 @@
  * totals of the suite. ../compare-programs.mjs reads them.
  */
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
@@ -11,7 +12,9 @@ const [, , checkout, engineName, filter] = process.argv;
 const load = (path) => import(pathToFileURL(join(checkout, 'packages', path)).href);
 const { runConformance } = await load('conformance/dist/index.js');
 const { makeEngine } = await load('conformance/dist/engines.js');
-const { printProgram } = await load('core/dist/kernel/index.js');
+// Checkouts may keep their files elsewhere.
+const { exports } = JSON.parse(readFileSync(join(checkout, 'packages/core/package.json'), 'utf8'));
+const { printProgram } = await load(join('core', exports['./kernel'].default));
 
 const made = await makeEngine(engineName, {});
 if ('missing' in made) {

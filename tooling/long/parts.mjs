@@ -15,13 +15,13 @@ const core = 'packages/core/src';
 const opencl = 'packages/backend-opencl/src';
 
 /** Unit tests of random cases: new ones each time, while `npm test` has the same every day. */
-const randomFiles = ['shape/shape', 'kernel/simplify', 'kernel/axes.fuzz', 'kernel/linearize-extrema']
-  .concat(['schedule/fuzz', 'schedule/memory', 'schedule/cone'])
+const randomFiles = ['shape/shape', 'ir/simplify/simplify', 'codegen/loops/optimize.fuzz', 'codegen/linearize/extrema']
+  .concat(['runtime/fuzz', 'planner/memory', 'planner/capture/cone'])
   .map((path) => `${core}/${path}.test.ts`);
 
 const unit = [
   vitest('random unit tests', 2, randomFiles),
-  vitest('accuracy over float32', 2, [`${core}/kernel/decompose.long.test.ts`]),
+  vitest('accuracy over float32', 2, [`${core}/arithmetic/decompose/decompose.long.test.ts`]),
   vitest('changed calls', 4, [`${core}/changed-calls.long.test.ts`]),
   vitest('huge numbers', 4, [`${core}/ops/huge-numbers.long.test.ts`]),
   vitest('random programs', 2, ['packages/conformance/src/fuzz/fuzz.long.test.ts']),

@@ -22,7 +22,7 @@ export type {
 } from './tensor/types.ts';
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
-export { allClose, type CloseOptions } from './tensor/all-close.ts';
+export { allClose, type CloseOptions } from './ops/all-close.ts';
 export { protect, registerState, unprotect } from './tensor/protect.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
 export { type MemoryInfo, memory } from './tensor/memory.ts';
@@ -284,7 +284,8 @@ export { type WarmupOptions, warmup } from './tensor/warmup.ts';
 export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './runtime/runtime.ts';
 export type { Measured } from './tuning/measure.ts';
 export type { ProductShape } from './tuning/product.ts';
-export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from './engine/tuning-store.ts';
+export type { TuningStore } from './engine/engine.ts';
+export { browserStore, defaultStore, diskStore, memoryStore } from './tuning/store.ts';
 export { tune, type TuneOptions, type TuneResult } from './tuning/tune.ts';
 export {
   type BackendProvider,

@@ -1,9 +1,9 @@
 /** Drawing a digit, or taking one from the test set, and what the network makes of it. */
 import { centreDigit, SIDE } from '../digits/centre.ts';
 import type { Sample, TrainerApi } from '../common/protocol.ts';
-import { byId, element } from './dom.ts';
+import { byId, element } from '../view/dom.ts';
 import { guarded } from './notices.ts';
-import { percent } from './numbers.ts';
+import { percent } from '../view/numbers.ts';
 
 /** Of the canvas, whose own pixels are 280 x 280 whatever its size on the page. */
 const PEN = 21;

@@ -1,7 +1,7 @@
 /** Which engines there are, which one runs and why, and the choice of another. */
 import type { EngineChoice, EngineReport, TrainerApi } from '../common/protocol.ts';
 import { engineText, engineTitle } from '../common/engine-names.ts';
-import { byId, element } from './dom.ts';
+import { byId, element } from '../view/dom.ts';
 import { guarded } from './notices.ts';
 
 export class EnginePanel {

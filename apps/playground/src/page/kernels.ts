@@ -1,9 +1,9 @@
 /** The kernels of one training step: a table, and the text of the one that is looked at. */
 import { engineTitle } from '../common/engine-names.ts';
 import type { KernelLine, StepProfile, TrainerApi } from '../common/protocol.ts';
-import { button, byId, element } from './dom.ts';
+import { button, byId, element } from '../view/dom.ts';
 import { guarded } from './notices.ts';
-import { bytes, count, short, time } from './numbers.ts';
+import { bytes, count, short, time } from '../view/numbers.ts';
 
 const LANGUAGES: Readonly<Record<string, string>> = {
   wasm: 'WebAssembly',

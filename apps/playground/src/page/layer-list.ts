@@ -12,9 +12,9 @@ import {
   printLayers,
 } from '../common/layers.ts';
 import type { NetworkReport, NetworkSettings } from '../common/protocol.ts';
-import { button, byId, element } from './dom.ts';
+import { button, byId, element } from '../view/dom.ts';
 import { guarded } from './notices.ts';
-import { count, short } from './numbers.ts';
+import { count, short } from '../view/numbers.ts';
 
 const KIND_NAMES: Readonly<Record<LayerKind, string>> = {
   conv: 'Convolution',

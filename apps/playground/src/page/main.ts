@@ -3,13 +3,13 @@ import { engineText } from '../common/engine-names.ts';
 import { DEFAULT_LAYERS, type LayerSpec, parseLayers, planNetwork } from '../common/layers.ts';
 import type { NetworkReport, NetworkSettings, TrainerApi, TrainerEvent } from '../common/protocol.ts';
 import { connect } from '../common/rpc.ts';
-import { button, byId } from './dom.ts';
+import { button, byId } from '../view/dom.ts';
 import { Drawing } from './drawing.ts';
 import { EnginePanel } from './engine.ts';
 import { KernelPanel } from './kernels.ts';
 import { LayerList } from './layer-list.ts';
 import { guarded, notify } from './notices.ts';
-import { bytes, count } from './numbers.ts';
+import { bytes, count } from '../view/numbers.ts';
 import { TrainingPanel } from './training.ts';
 import { weightsPanel } from './weights.ts';
 

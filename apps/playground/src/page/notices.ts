@@ -1,5 +1,5 @@
 /** Messages at the top of the page: what went wrong and what to do. Each can be closed. */
-import { button, byId, element } from './dom.ts';
+import { button, byId, element } from '../view/dom.ts';
 
 const place = (): HTMLElement => byId('notices', HTMLDivElement);
 

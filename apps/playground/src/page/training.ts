@@ -1,9 +1,9 @@
 /** The training's controls, figures and plots. */
 import { Plot } from '../plots/plot.ts';
 import type { Progress, TrainerApi } from '../common/protocol.ts';
-import { byId } from './dom.ts';
+import { byId } from '../view/dom.ts';
 import { clearNotices, guarded } from './notices.ts';
-import { bytes, count, percent, short } from './numbers.ts';
+import { bytes, count, percent, short } from '../view/numbers.ts';
 
 /** From 0 to a little above the most there was; `empty` while there is nothing. */
 const fromZero =

@@ -1,6 +1,6 @@
 /** Saving weights to a file of the visitor's and loading them from one. */
 import type { NetworkReport, TrainerApi } from '../common/protocol.ts';
-import { byId, element } from './dom.ts';
+import { byId, element } from '../view/dom.ts';
 import { clearNotices, guarded } from './notices.ts';
 
 /** @param loaded is told of the network that came from a file */

@@ -1,7 +1,7 @@
 /** One plot: a caption with the last value, and curves over training steps drawn by uPlot in the page's colours. */
 import uPlot from 'uplot';
-import { colour, element } from '../page/dom.ts';
-import { count } from '../page/numbers.ts';
+import { colour, element } from '../view/dom.ts';
+import { count } from '../view/numbers.ts';
 import { Series } from './series.ts';
 
 /** A curve. `colour` names a custom property. */

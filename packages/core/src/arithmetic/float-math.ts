@@ -6,12 +6,12 @@
  * last place by keeping what sums lose (T. J. Dekker, "A floating-point technique for extending the available precision", Numerische
  * Mathematik 18, 1971): for s = a + b with |a| >= |b|, (a - s) + b is exactly what was lost.
  */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { TargetCaps } from '../ir/target.ts';
 import { Exprs, type Operand } from '../ir/expr.ts';
 import type { KNode } from '../ir/ir.ts';
 
 /** What decompositions ask of an engine. */
-export type DecomposeCaps = Pick<EngineCaps, 'dtypes' | 'nativeOps' | 'simt' | 'keepRounding'>;
+export type DecomposeCaps = Pick<TargetCaps, 'dtypes' | 'nativeOps' | 'simt' | 'keepRounding'>;
 
 /** The dtypes functions are written for; others are computed in float32. */
 export type FloatType = 'float32' | 'float64';

@@ -6,7 +6,7 @@
  * their dtype where that can be seen: sums, products and bit operations of integers wrap once before they are compared,
  * divided or cast, and storing cuts by itself. What is only moved stays as it is in memory, bit for bit.
  */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
@@ -33,7 +33,7 @@ import {
  * const { program } = randomProgram(1);
  * legalize(program, createReferenceEngine().caps) === program; // true
  */
-export function legalize(program: Program, caps: EngineCaps): Program {
+export function legalize(program: Program, caps: TargetCaps): Program {
   const small = (n: KNode): boolean => n.dtype !== 'void' && !computesIn(caps, n.dtype);
   if (!program.body.some(small) && !program.params.some(small)) return program;
   return new Legalizer(program, caps).run();
@@ -44,7 +44,7 @@ type Lowered = KNode | SmallValue;
 
 class Legalizer {
   readonly #program: Program;
-  readonly #caps: EngineCaps;
+  readonly #caps: TargetCaps;
   readonly #b = new ProgramBuilder();
   readonly #e: Exprs = this.#b.e;
   readonly #context: SmallContext;
@@ -52,7 +52,7 @@ class Legalizer {
   /** Shared memory of 16-bit floats holds float32 where that fits. */
   readonly #wideShared: boolean;
 
-  constructor(program: Program, caps: EngineCaps) {
+  constructor(program: Program, caps: TargetCaps) {
     this.#program = program;
     this.#caps = caps;
     // Only engines with float64 promise more of float32 than WGSL does.

@@ -7,12 +7,9 @@
  * values together is promised nowhere, and stays free.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import type { Exprs } from '../ir/expr.ts';
 import type { KNode } from '../ir/ir.ts';
 import { remake } from '../ir/remake.ts';
-
-/** The node, its sources ROUNDED where needed. */
-export type KeepRounding = (e: Exprs, n: KNode) => KNode;
+import type { KeepRounding } from '../ir/target.ts';
 
 /** What a chain of negations is of. */
 function size(n: KNode): KNode {

@@ -1,7 +1,7 @@
 /**
  * Values of small dtypes held in wide ones, and what operations make of them: small integers in int32, 16-bit floats in float32.
  */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo, isFloat, type SmallFloat } from '../shape/dtype.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../ir/ir.ts';
@@ -24,13 +24,13 @@ export function wideDtype(dtype: DType): 'float32' | 'int32' {
 /** What values are made with. */
 export interface SmallContext {
   readonly e: Exprs;
-  readonly caps: Pick<EngineCaps, 'storageBytes'>;
+  readonly caps: Pick<TargetCaps, 'storageBytes'>;
   /** float32 arithmetic is IEEE 754's to the letter, denormal numbers included. */
   readonly ieee: boolean;
 }
 
 /** The dtype memory of a small dtype is declared with: 16-bit floats are their bits; engines without small words use 32-bit ones. */
-export function storageDtype({ storageBytes }: Pick<EngineCaps, 'storageBytes'>, dtype: DType): DType {
+export function storageDtype({ storageBytes }: Pick<TargetCaps, 'storageBytes'>, dtype: DType): DType {
   if ((storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes) === 4) return 'uint32';
   return isFloat(dtype) ? 'uint16' : dtype;
 }

@@ -8,7 +8,7 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import type { BatchContext } from '../primitives/batch/rule.ts';
+import type { BatchContext } from '../graph/rules.ts';
 import { batchRuleOf } from '../primitives/batch/rules.ts';
 
 /** What a batch is made from. */

@@ -5,6 +5,7 @@
  * by node, so that the graph itself stays plain data.
  */
 import { makeNode } from '../graph/build.ts';
+import { customRules } from '../graph/custom-rules.ts';
 import type { Node } from '../graph/node.ts';
 import { callUser, compose } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';
@@ -15,12 +16,6 @@ import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { noGrad } from './no-grad.ts';
 import { say, isList } from '../shape/shown.ts';
-
-/** Rules by node: the gradients of src, from the gradient of the result. */
-export const customRules: WeakMap<Node, (grad: Node, node: Node) => readonly (Node | null)[]> = new WeakMap();
-
-/** Of these, the ones whose value and gradient belong to one element: masks of `where` pass by them as by elementwise primitives. */
-export const elementwiseCustom: WeakSet<Node> = new WeakSet();
 
 /** What a custom backward function is given besides the gradient of the result. */
 export interface CustomContext {

@@ -6,28 +6,14 @@
  * turned around: that rule is linear in the gradient, and the gradient of a linear map is its transpose. Tangents are graph nodes,
  * so they can be differentiated in turn, in either direction.
  */
-import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
+import type { PrimitiveName } from '../graph/attrs.ts';
 import { makeAgain } from '../graph/build.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { definitionOf } from '../graph/definition.ts';
-import type { GradientRule } from '../primitives/gradient/rule.ts';
+import type { GradientRule, TangentRule } from '../graph/rules.ts';
 import { binaryRules, unaryRules } from '../primitives/gradient/elementwise.ts';
 import { transposed } from './transpose.ts';
-
-/** What a rule is given: the node and, per source, its tangent (its shape and dtype) or null for no change; at least one is not null. */
-export interface TangentContext<P extends PrimitiveName> {
-  readonly node: Node<P>;
-  readonly src: readonly Node[];
-  readonly attr: Attrs[P];
-  readonly tangents: readonly (Node | null)[];
-}
-
-/**
- * Returns the tangent of the result, or null for no change. It may have a shape that broadcasts to the result's. Undefined: the gradient rule is to
- * be turned around.
- */
-export type TangentRule<P extends PrimitiveName> = (context: TangentContext<P>) => Node | null | undefined;
 
 /** Slope times tangent, source by source: what the gradient rule does with a gradient. */
 function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P> {

@@ -7,12 +7,12 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { customRules, elementwiseCustom } from './custom-gradient.ts';
+import { customRules, elementwiseCustom } from '../graph/custom-rules.ts';
 import { gradientRuleOf } from '../primitives/gradient/rules.ts';
 import { binaryRules, unaryRules } from '../primitives/gradient/elementwise.ts';
 import { definitionOf } from '../graph/definition.ts';
 import { isZero } from '../primitives/gradient/reduction.ts';
-import type { GradientRule } from '../primitives/gradient/rule.ts';
+import type { GradientRule } from '../graph/rules.ts';
 
 /** Gradients by node. */
 export type Gradients = Map<Node, Node>;

@@ -1,11 +1,11 @@
 /** A loop nest as it stands, lowered with the default choices: one dispatch. */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { CodegenCaps } from './lowering.ts';
 import { optimize } from './loops/optimize.ts';
 import type { LoopKernel } from '../ir/ir.ts';
 import { linearize } from './linearize/linearize.ts';
-import type { Lowered } from './contract.ts';
+import type { Lowered } from './lowering.ts';
 
-export function lowerPlain(loop: LoopKernel, caps: EngineCaps): Lowered {
+export function lowerPlain(loop: LoopKernel, caps: CodegenCaps): Lowered {
   const program = linearize(optimize(loop, caps), caps);
   return { dispatches: [{ program, bindings: loop.params.map((_, param) => ({ param })) }], temps: [] };
 }

@@ -2,8 +2,8 @@
  * What may be chosen for a contraction by measurement, by name: a tile of threads (simt/tile.ts), the tiles of an engine without
  * threads, or a library. And the key under which such a choice is kept.
  */
-import type { EngineCaps } from '../engine/engine.ts';
-import type { ProductLibrary } from '../engine/library.ts';
+import type { CodegenCaps } from '../codegen/lowering.ts';
+import type { ProductLibrary } from './product-library.ts';
 import type { Contraction } from './contraction.ts';
 import type { LibraryProduct } from './library.ts';
 import { byLibrary, byTiles } from './names.ts';
@@ -30,7 +30,7 @@ function libraryProduct(c: Contraction, library: ProductLibrary | null | undefin
 /** Null where there is only one way. */
 export function questionOf(
   c: Contraction,
-  caps: EngineCaps,
+  caps: CodegenCaps,
   library: ProductLibrary | null | undefined,
 ): Question | null {
   const product = libraryProduct(c, library);

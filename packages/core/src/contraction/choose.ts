@@ -3,7 +3,7 @@
  *
  * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
  */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { CodegenCaps } from '../codegen/lowering.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/linear.ts';
 import type { Contraction } from './contraction.ts';
@@ -33,7 +33,7 @@ export interface Choice {
 const speed = 30;
 
 /** All roles the ranges can take, the cheapest of them. */
-export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes }: EngineCaps): Choice | null {
+export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes }: CodegenCaps): Choice | null {
   let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];

@@ -113,8 +113,8 @@ describe('tiled products', () => {
 
   it('groups take whole rows of the results, but for the last ones', () => {
     const groupsOf = (m: number, n: number): number | undefined => {
-      const { kernel, hint, e } = makeCase('float32', product({ m, n, k: 65 }));
-      return lowerContraction(kernel, hint, e, vectorCaps)?.dispatches[0]?.program.grid[0];
+      const { kernel, e } = makeCase('float32', product({ m, n, k: 65 }));
+      return lowerContraction(kernel, e, vectorCaps)?.dispatches[0]?.program.grid[0];
     };
     expect(groupsOf(64, 64)).toBe(16);
     expect(groupsOf(65, 65)).toBe(16 + 2);
@@ -284,8 +284,8 @@ describe('tiled products', () => {
 
   it('makes the same groups for any number of threads', () => {
     const texts = [1, 16].map((parallelism) => {
-      const { kernel, hint, e } = makeCase('float32', product({ m: 200, n: 200, k: 64 }));
-      const lowered = lowerContraction(kernel, hint, e, { ...vectorCaps, parallelism });
+      const { kernel, e } = makeCase('float32', product({ m: 200, n: 200, k: 64 }));
+      const lowered = lowerContraction(kernel, e, { ...vectorCaps, parallelism });
       return lowered?.dispatches.map((d) => d.program.grid.join('x')).join(' ');
     });
     expect(texts[0]).toBe(texts[1]);
@@ -294,8 +294,8 @@ describe('tiled products', () => {
 
   it('leaves integers and sums of little work to the plain loop nest', () => {
     const small = makeCase('float32', product({ m: 4, n: 4, k: 4 }));
-    expect(lowerContraction(small.kernel, small.hint, small.e, vectorCaps)).toBeNull();
+    expect(lowerContraction(small.kernel, small.e, vectorCaps)).toBeNull();
     const whole = makeCase('int32', product({ m: 40, n: 40, k: 40 }));
-    expect(lowerContraction(whole.kernel, whole.hint, whole.e, vectorCaps)).toBeNull();
+    expect(lowerContraction(whole.kernel, whole.e, vectorCaps)).toBeNull();
   });
 });

@@ -5,7 +5,7 @@
  * becomes rows, which columns, and how the factors are brought to them is chosen by cost (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
@@ -15,7 +15,7 @@ import { Assembly } from './assembly.ts';
 import { copiedTiles, planGroups, planSplit, planTogether } from './blocking.ts';
 import { choose } from './choose.ts';
 import type { Contraction } from './contraction.ts';
-import type { Lowered } from '../codegen/contract.ts';
+import type { Lowered } from '../codegen/lowering.ts';
 import { type Block, cover } from './cover.ts';
 import { type NestSpec, tileNests } from './nest.ts';
 import { viaMemory } from './partial.ts';
@@ -27,7 +27,7 @@ import { layoutsOf } from './ways.ts';
 const longestDot = 256;
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
-export function lowerTiled(c: Contraction, e: Exprs, caps: EngineCaps): Lowered | null {
+export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
   const dtype = c.reduce.dtype as DType;
   const { bytes } = dtypeInfo[dtype];
   const lanes = Math.max(1, Math.floor(caps.vectorBytes / bytes));

@@ -1,12 +1,13 @@
 /** Products for a library: what is found to be one, that the description says what the program computes, and what is declined. */
 import { describe, expect, it } from 'vitest';
-import type { ProductLibrary } from '../engine/library.ts';
+import type { ProductLibrary } from './product-library.ts';
 import { interpret } from '../interpreter/interpret.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { byLibrary } from './names.ts';
-import type { Lowered, TileChoices } from '../codegen/contract.ts';
+import type { Lowered } from '../codegen/lowering.ts';
+import type { TileChoices } from './contract.ts';
 import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { libraryPrograms } from './library.ts';
 import { lowerContraction } from './select.ts';
@@ -32,8 +33,8 @@ function choices(of: ProductLibrary | null, asked: string[] = []): TileChoices {
 }
 
 function lower(build: (m: Making) => Parts, own: TileChoices = choices(library), caps = vectorCaps): Lowered {
-  const { kernel, hint, e } = makeCase('float64', build);
-  return lowerContraction(kernel, hint, e, caps, own) as Lowered;
+  const { kernel, e } = makeCase('float64', build);
+  return lowerContraction(kernel, e, caps, own) as Lowered;
 }
 
 /** The product by its description. */
@@ -155,8 +156,8 @@ describe('products for a library', () => {
       },
     };
     for (const [name, build] of Object.entries(others)) {
-      const { kernel, hint, e } = makeCase('float64', build);
-      const lowered = lowerContraction(kernel, hint, e, vectorCaps, choices(library));
+      const { kernel, e } = makeCase('float64', build);
+      const lowered = lowerContraction(kernel, e, vectorCaps, choices(library));
       expect(lowered?.dispatches.some((d) => d.program.product !== undefined) ?? false, name).toBe(false);
     }
   });

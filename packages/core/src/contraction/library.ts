@@ -4,7 +4,7 @@
  * Both factors must lie in memory as they are, with one loop each for rows, columns, sum and batch, and one stride of 1. Stores that do
  * more than keep the sum are a dispatch of their own behind it.
  */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';
@@ -13,7 +13,7 @@ import type { DType } from '../shape/dtype.ts';
 import { type LinearAccess, linearAccess, linearPosition } from './access.ts';
 import { Assembly } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
-import type { Lowered } from '../codegen/contract.ts';
+import type { Lowered } from '../codegen/lowering.ts';
 import { viaMemory } from './partial.ts';
 import { flatProblem } from './simt/problem.ts';
 
@@ -29,7 +29,7 @@ export interface LibraryProduct {
 export interface LibraryPrograms {
   /** The contraction as a product, or null. */
   find(c: Contraction): LibraryProduct | null;
-  lower(c: Contraction, e: Exprs, caps: EngineCaps, found: LibraryProduct): Lowered;
+  lower(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered;
 }
 
 function productOf(c: Contraction): LibraryProduct | null {
@@ -82,7 +82,7 @@ function ownStore(c: Contraction, batch: Range | undefined, row: Range, column: 
 }
 
 /** The dispatches: a plain program that says which product it is, and what the kernel does with the sums. */
-function lowerForLibrary(c: Contraction, e: Exprs, caps: EngineCaps, found: LibraryProduct): Lowered {
+function lowerForLibrary(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
   if (found.direct) {
     assembly.add('', c.kernel.stores, false, found.product);

@@ -2,7 +2,7 @@
  * The scheduler's door to the templates for engines of either kind and those with a library: which one lowers a hinted kernel, or none.
  */
 import { questionOf } from './choice.ts';
-import type { ContractionTemplate } from '../codegen/contract.ts';
+import type { ContractionTemplate } from './contract.ts';
 import { byLibrary } from './names.ts';
 import { lowerTiled } from './gemm.ts';
 import { byThreads } from './select-threads.ts';
@@ -10,7 +10,7 @@ import { worthwhile } from './worthwhile.ts';
 
 /** Lowers a kernel around a contraction by the engine's kind, or by a library where that was measured faster; null where the plain
  * loop nest is as good. */
-export const lowerContraction: ContractionTemplate = (kernel, _hint, e, caps, choices) => {
+export const lowerContraction: ContractionTemplate = (kernel, e, caps, choices) => {
   const c = worthwhile(kernel, e, caps);
   if (c === null) return null;
   const question = choices === undefined ? null : questionOf(c, caps, choices.library);

@@ -4,65 +4,24 @@
  * An engine stores bytes, compiles kernel programs and runs batches of commands in order. It knows no tensor, no shape
  * and no operation. What it can do is in `caps`; optional members exist only where the device can serve them.
  */
-import type { DType } from '../shape/dtype.ts';
-import type { KOp, Program } from '../ir/ir.ts';
-import type { KeepRounding } from '../arithmetic/rounded.ts';
-import type { ProductLibrary } from './library.ts';
-import type { Lowering } from '../codegen/contract.ts';
-import type { TuningStore } from './tuning-store.ts';
+import type { Program } from '../ir/ir.ts';
+import type { TargetCaps } from '../ir/target.ts';
+import type { ProductLibrary } from '../contraction/product-library.ts';
+import type { Lowering } from './lowering.ts';
 
 /** Static facts about an engine, read by the scheduler and by kernel lowering. */
-export interface EngineCaps {
-  /** Dtypes that tensors may have on this engine. */
-  readonly dtypes: ReadonlySet<DType>;
-  /**
-   * Dtypes the emitter computes in; by default bool and those of four bytes or more. Programs reach the engine with the other
-   * ones only loaded, stored, moved and cast to and from 32-bit numbers, 16-bit floats as uint16 (arithmetic/legalize.ts).
-   */
-  readonly computes?: ReadonlySet<DType>;
-  /** Bytes of one element in device memory where that differs from the host (bool on engines that store words). */
-  readonly storageBytes?: Partial<Readonly<Record<DType, number>>>;
-  /** Value operations the emitter prints itself besides BASE_OPS; all others are decomposed in the IR. */
-  readonly nativeOps: ReadonlySet<KOp>;
-  /**
-   * Present where the device's compiler regroups float arithmetic: puts ROUNDED, which must be among `nativeOps`, where that would show
-   * (`keepRounding` of `engine/threads`).
-   */
-  readonly keepRounding?: KeepRounding | undefined;
-  /** True where a group has several threads, workgroup memory and barriers. */
-  readonly simt: boolean;
+export interface EngineCaps extends TargetCaps {
   /**
    * How loops are shaped for this engine: `threadLowering` (`engine/threads`) where `simt` is true and the engine computes in all dtypes it holds, `vectorLowering` (`engine/vectors`) where it is false,
    * `anyLowering` (`engine/threads`) for engines that can be both, have a library, or hold more. It comes with the engine, so that a page carries the ways of the engines it imports.
    */
   readonly lowering: Lowering;
-  /** Bytes of one hardware vector the emitter handles (16 for SIMD128), or the element size for scalar engines. */
-  readonly vectorBytes: number;
-  /** Bytes of group-private memory a kernel may declare (SHARED). */
-  readonly sharedBytes: number;
-  /**
-   * True where SHARED is ordinary memory and threads of a group run one after another: software devices. Then nothing is copied
-   * there to be read faster.
-   */
-  readonly sharedIsMemory?: boolean;
-  /**
-   * Subgroups, whose threads are reduced over without group memory (SUBGROUP of the kernel IR). `least` and `most` threads form one; a group of
-   * as many threads as both is a single one. With `numbered` a thread knows the number of its own (SPECIAL). Left out where there are none.
-   */
-  readonly subgroups?: { readonly least: number; readonly most: number; readonly numbered: boolean } | undefined;
-  /** Most threads in a group. */
-  readonly maxGroup: number;
-  /** Most tensors one kernel may bind. */
-  readonly maxBindings: number;
   /** Largest buffer and largest binding in bytes. */
   readonly maxBufferBytes: number;
   /** Alignment in bytes of a binding's offset. */
   readonly bindAlign: number;
   /** True where several bindings of one dispatch may lie in one buffer, one of them written (arenas work). */
   readonly arena: boolean;
-  /** Parallel workers that take groups (CPU threads, compute units): a hint for choosing grid sizes, never for results. */
-  readonly parallelism: number;
-  readonly atomics: ReadonlySet<'add' | 'max' | 'min' | 'or'>;
 }
 
 /** Opaque device memory. Only the engine that made it may look inside. */
@@ -123,6 +82,12 @@ export interface KernelSource {
   /** 'wasm', 'wgsl', 'opencl', 'ptx' ... */
   readonly language: string;
   readonly text: string;
+}
+
+/** Texts by key, kept between runs. `load` gives null for what is not there. */
+export interface TuningStore {
+  load(key: string): Promise<string | null>;
+  save(key: string, value: string): Promise<void>;
 }
 
 /** How an engine wants its tiles of threads chosen (tuning/). */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { threadLowering } from '../contraction/lowering-threads.ts';
+import { threadLowering } from '../targets/threads.ts';
 import { createNullEngine } from '../testing/null-engine.ts';
 import { EngineMissingError, OutOfMemoryError, PolygradError } from './errors.ts';
 import { type BackendProvider, getBackend, getEngine, listBackends, registerBackend, setEngine } from './registry.ts';

@@ -4,7 +4,7 @@ import { chmod, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { diskStore } from './tuning-store.ts';
+import { diskStore } from '../tuning/store.ts';
 
 it('writes whole files, one for each key, and gives null for what is not there', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'polygrad-tuning-'));

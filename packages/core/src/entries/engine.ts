@@ -13,7 +13,7 @@ export type {
   KernelSource,
 } from '../engine/engine.ts';
 export { showCaps, showEngine, showKernel } from '#inspection';
-export type { ProductLibrary } from '../engine/library.ts';
+export type { ProductLibrary } from '../contraction/product-library.ts';
 export {
   CompileError,
   DeviceLostError,
@@ -41,5 +41,6 @@ export { checkFields, checkNames, numberFrom, oneOf, type OptionRule, shown } fr
 export { showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../contraction/library.ts';
-export type { Lowering } from '../codegen/contract.ts';
-export { browserStore, defaultStore, diskStore, memoryStore, type TuningStore } from '../engine/tuning-store.ts';
+export type { Lowering } from '../engine/lowering.ts';
+export type { TuningStore } from '../engine/engine.ts';
+export { browserStore, defaultStore, diskStore, memoryStore } from '../tuning/store.ts';

@@ -8,7 +8,7 @@ export { linearOf } from '../ir/simplify/linear.ts';
 export { type BuildOptions, ProgramBuilder } from '../ir/builder/builder.ts';
 export { type PackedProgram, packProgram, sameCode, unpackProgram } from '../ir/packed.ts';
 export { optimize } from '../codegen/loops/optimize.ts';
-export { decompose, linearize } from '../arithmetic/all-functions.ts';
+export { decompose, linearize } from '../codegen/all-functions.ts';
 export { computesIn } from '../ir/computes.ts';
 export { legalize } from '../arithmetic/legalize.ts';
 export { verifyLoopKernel } from '../ir/verify/nest.ts';

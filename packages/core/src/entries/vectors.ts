@@ -3,4 +3,4 @@
  *
  * An entry of its own for the same reason as `engine/threads`: a page may load it with the engine of the CPU, later.
  */
-export { vectorLowering } from '../contraction/lowering-vectors.ts';
+export { vectorLowering } from '../targets/vectors.ts';

@@ -1,20 +1,14 @@
 /**
  * Primitives that bring their rules along: whoever records such a node hands over its definition, so that a program which never does
- * carries none of it. All others have their rules in the tables of graph/, autodiff/ and schedule/.
+ * carries none of it. All others have their rules in the tables of graph/, primitives/ and planner/.
  *
  * A definition is an ordinary constant and nothing happens while modules load, so bundlers leave out what is not recorded. all.ts names
  * every definition, for tests.
  */
-import type { BatchRule } from '../primitives/batch/rule.ts';
-import type { TangentRule } from '../autodiff/forward.ts';
-import type { GradientRule } from '../primitives/gradient/rule.ts';
+import { bringFunctions, type FloatFunctions } from '../arithmetic/functions.ts';
 import type { BinaryPrimitive, PrimitiveName, UnaryPrimitive } from './attrs.ts';
 import type { InferRule } from './infer-checks.ts';
-import { bringFunctions, type FloatFunctions } from '../arithmetic/functions.ts';
-import type { PlanNode } from '../planner/capture/plan-graph.ts';
-import type { ProgramUnit } from '../planner/lowering/programs.ts';
-import type { SourceRule } from '../planner/lowering/sources.ts';
-import type { ValueRule } from '../planner/lowering/values.ts';
+import type { BatchRule, GradientRule, TangentRule } from './rules.ts';
 
 /** Functions of floats that have a definition. */
 // biome-ignore format: a table of operations reads better grouped
@@ -43,8 +37,13 @@ export type BinaryOperation = Exclude<BinaryPrimitive, DefinedBinary> | Definiti
 export type AnyDefinition = DefinitionIn<DefinedPrimitive>;
 type DefinitionIn<P> = P extends DefinedPrimitive ? Definition<P> : never;
 
+/** How kernels compute a primitive: planner/lowering/rules.ts fills it in. */
+// biome-ignore lint/suspicious/noEmptyInterface: others add to it
+// biome-ignore lint/correctness/noUnusedVariables: the name is part of the interface
+export interface LoweringRules<P extends PrimitiveName> {}
+
 /** Everything that belongs to one primitive. */
-export interface Definition<P extends PrimitiveName> {
+export interface Definition<P extends PrimitiveName> extends LoweringRules<P> {
   readonly op: P;
   readonly infer: InferRule<P>;
   readonly gradient: GradientRule<P>;
@@ -55,11 +54,6 @@ export interface Definition<P extends PrimitiveName> {
   readonly elementwise?: true;
   /** The arithmetic of its kernel operation, for engines that have none. */
   readonly functions?: FloatFunctions;
-  /** Where kernels compute it inside loop nests: what an element needs, and what it is. */
-  readonly sources?: SourceRule<P>;
-  readonly value?: ValueRule<P>;
-  /** Where it has programs of its own. */
-  readonly programs?: (node: PlanNode<P>) => ProgramUnit;
 }
 
 const brought: { [P in PrimitiveName]?: Definition<P> } = {};

@@ -1,6 +1,6 @@
 /**
  * Rehearsals: a function is recorded so that its kernels can be made, and afterwards everything is as it was. Assignments are
- * remembered here and taken back; schedule/warmup.ts does the rest.
+ * remembered here and taken back; tensor/warmup.ts does the rest.
  */
 import type { Node } from './node.ts';
 import { release, retain } from './counting.ts';

@@ -4,14 +4,7 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { Accessor, Cells } from './memory.ts';
-import {
-  binaryFunction,
-  castFunction,
-  ternaryFunction,
-  toDType,
-  unaryFunction,
-  type Value,
-} from './values.ts';
+import { binaryFunction, castFunction, ternaryFunction, toDType, unaryFunction, type Value } from './values.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
 import { reinterpretFunction } from './reinterpret.ts';

@@ -1,5 +1,5 @@
 /** Which dtypes an engine computes in, of those that it holds. */
-import type { EngineCaps } from '../engine/engine.ts';
+import type { TargetCaps } from './target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 
 /**
@@ -8,6 +8,6 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
  * @example
  * computesIn(createReferenceEngine().caps, 'float32'); // true
  */
-export function computesIn(caps: Pick<EngineCaps, 'computes'>, dtype: DType): boolean {
+export function computesIn(caps: Pick<TargetCaps, 'computes'>, dtype: DType): boolean {
   return caps.computes?.has(dtype) ?? (dtype === 'bool' || dtypeInfo[dtype].bytes >= 4);
 }

@@ -176,6 +176,6 @@ export interface Program {
   readonly body: readonly KNode[];
   /** Rough cost of one group in arithmetic operations and bytes moved, for placement, work splitting and profiles. */
   readonly cost: { readonly flops: number; readonly bytes: number };
-  /** What it computes, if that is a product of matrices which a library may compute instead (engine/library.ts). */
+  /** What it computes, if that is a product of matrices which a library may compute instead (contraction/product-library.ts). */
   readonly product?: MatrixProduct;
 }

@@ -2,12 +2,12 @@
 import { tensor } from '../ops/creation.ts';
 import { checkNames } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
-import type { CloseOptions } from '../tensor/all-close.ts';
+import type { CloseOptions } from '../ops/all-close.ts';
 import { isTensor } from '../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../tensor/types.ts';
 import { differenceOf, type Values, valuesOf } from './compare.ts';
 
-export type { CloseOptions } from '../tensor/all-close.ts';
+export type { CloseOptions } from '../ops/all-close.ts';
 
 /** What a matcher tells the test runner. */
 export interface MatcherResult {

@@ -1,10 +1,5 @@
 /** Methods of Tensors: convolutions. Details, shapes and errors are told with the functions. */
-import {
-  type ConvTransposeOptions,
-  convTranspose1d,
-  convTranspose2d,
-  convTranspose3d,
-} from '../ops/conv-transpose.ts';
+import { type ConvTransposeOptions, convTranspose1d, convTranspose2d, convTranspose3d } from '../ops/conv-transpose.ts';
 import { type ConvOptions, conv1d, conv2d, conv3d, depthwiseConv2d } from '../ops/convolution.ts';
 import { type EdgeList, type GraphConvOptions, graphConv } from '../ops/graph-convolution.ts';
 import { type LocalConvOptions, locallyConnectedConv2d } from '../ops/local-convolution.ts';

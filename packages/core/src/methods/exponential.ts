@@ -1,18 +1,5 @@
 /** Methods of Tensors: exponentials, logarithms and roots. Details, shapes and errors are told with the functions. */
-import {
-  cbrt,
-  exp,
-  exp2,
-  expm1,
-  log,
-  log10,
-  log1p,
-  log2,
-  logAddExp,
-  rsqrt,
-  sqrt,
-  xlogy,
-} from '../ops/exponential.ts';
+import { cbrt, exp, exp2, expm1, log, log10, log1p, log2, logAddExp, rsqrt, sqrt, xlogy } from '../ops/exponential.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 
 export interface ExponentialMethods {

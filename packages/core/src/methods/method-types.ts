@@ -54,3 +54,21 @@ export interface TensorMethods
   /** The same value as a constant: no gradient flows through it. */
   detach(): Tensor;
 }
+
+/** The methods that are there, as `all`: methods/methods.ts fills it in. */
+// biome-ignore lint/suspicious/noEmptyInterface: others add to it
+export interface LoadedMethods {}
+
+/** Arithmetic that every entry has as methods. */
+export type OwnOperation = 'add' | 'sub' | 'mul' | 'div';
+
+/** In the place of each method that is not there: one that nothing can call, so that the type checker says what to do. */
+type MissingMethods = {
+  readonly [Name in Exclude<keyof TensorMethods, OwnOperation>]: (
+    this: `tensors of '@polygrad/core/functions' have no method ${Name}: call ${Name}(x, ...), or import '@polygrad/core' for methods`,
+    ...inputs: unknown[]
+  ) => never;
+};
+
+/** Operations as methods: all, if anything in the program imports '@polygrad/core', whose import puts them on Tensors. */
+export type Operations = LoadedMethods extends { readonly all: infer All extends object } ? All : MissingMethods;

@@ -31,7 +31,7 @@ import { poolingMethods } from './pooling.ts';
 import { putOnTensors } from './own-methods.ts';
 import type { Tensor } from '../tensor/types.ts';
 
-declare module '../tensor/types.ts' {
+declare module './method-types.ts' {
   interface LoadedMethods {
     readonly all: TensorMethods;
   }

@@ -6,13 +6,7 @@ import {
   instanceNorm,
   localResponseNorm,
 } from '../ops/image-normalization.ts';
-import {
-  type BatchNormOptions,
-  type LayerNormOptions,
-  batchNorm,
-  layerNorm,
-  rmsNorm,
-} from '../ops/normalization.ts';
+import { type BatchNormOptions, type LayerNormOptions, batchNorm, layerNorm, rmsNorm } from '../ops/normalization.ts';
 import { dropout } from '../ops/random.ts';
 import type { RandomKey } from '../tensor/random-key.ts';
 import type { Tensor } from '../tensor/types.ts';

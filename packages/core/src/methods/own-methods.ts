@@ -19,6 +19,12 @@ import {
   readItemSync,
 } from '../tensor/reading.ts';
 import type { Tensor } from '../tensor/types.ts';
+import type { ArithmeticMethods } from './arithmetic.ts';
+import type { Operations, OwnOperation } from './method-types.ts';
+
+declare module '../tensor/types.ts' {
+  interface TensorOperations extends Pick<ArithmeticMethods, OwnOperation>, Operations {}
+}
 
 type OwnMethods = Pick<
   Tensor,

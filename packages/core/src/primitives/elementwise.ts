@@ -3,7 +3,7 @@ import { elementwiseBatch } from './batch/rule.ts';
 import { binaryInfer, unaryInfer } from '../graph/infer-elementwise.ts';
 import type { Node } from '../graph/node.ts';
 import { like, mul, sub } from '../graph/primitives.ts';
-import type { GradientRule } from './gradient/rule.ts';
+import type { GradientRule } from '../graph/rules.ts';
 import type { FloatFunctions } from '../arithmetic/functions.ts';
 import type { DefinedBinary, DefinedUnary, Definition } from '../graph/definition.ts';
 

@@ -14,7 +14,7 @@ import type { ScatterOp } from './scatter/parts.ts';
 import { lowerScatter } from './scatter/update.ts';
 import { lowerSort } from './sort/sort.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
-import type { Lowered } from '../codegen/contract.ts';
+import type { Lowered } from '../codegen/lowering.ts';
 import { threadCaps } from '../contraction/fixtures/cases.ts';
 
 const makers: Readonly<Record<string, () => Promise<IEngine> | IEngine>> = {

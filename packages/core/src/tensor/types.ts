@@ -8,26 +8,10 @@
 import type { Node } from '../graph/node.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
-import type { TensorMethods } from '../methods/method-types.ts';
-import type { ArithmeticMethods } from '../methods/arithmetic.ts';
 
-/** The methods that are there, as `all`: methods/methods.ts fills it in. */
+/** Operations that Tensors have as methods: methods/own-methods.ts fills it in. */
 // biome-ignore lint/suspicious/noEmptyInterface: others add to it
-export interface LoadedMethods {}
-
-/** Arithmetic that every entry has as methods. */
-type OwnOperation = 'add' | 'sub' | 'mul' | 'div';
-
-/** In the place of each method that is not there: one that nothing can call, so that the type checker says what to do. */
-type MissingMethods = {
-  readonly [Name in Exclude<keyof TensorMethods, OwnOperation>]: (
-    this: `tensors of '@polygrad/core/functions' have no method ${Name}: call ${Name}(x, ...), or import '@polygrad/core' for methods`,
-    ...inputs: unknown[]
-  ) => never;
-};
-
-/** Operations as methods: all, if anything in the program imports '@polygrad/core', whose import puts them on Tensors. */
-type Operations = LoadedMethods extends { readonly all: infer All extends object } ? All : MissingMethods;
+export interface TensorOperations {}
 
 /**
  * An n-dimensional array of numbers of one dtype, computed when it is needed.
@@ -40,7 +24,7 @@ type Operations = LoadedMethods extends { readonly all: infer All extends object
  * const y = x.mul(2).sum({ axis: 1 });
  * await y.data(); // Float32Array [6, 14]
  */
-export interface Tensor extends Pick<ArithmeticMethods, OwnOperation>, Operations {
+export interface Tensor extends TensorOperations {
   /** The recorded node this handle names. For extensions; changes with `assign`. */
   node: Node;
   /** Sizes of the axes; [] for a scalar. */

@@ -7,7 +7,7 @@ import { UnsupportedError } from '../engine/errors.ts';
 import { showCaps, showEngine, showKernel } from '../engine/inspection.ts';
 import type { KOp, Program } from '../ir/ir.ts';
 import type { DType } from '../shape/dtype.ts';
-import { anyLowering } from '../contraction/lowering.ts';
+import { anyLowering } from '../targets/any.ts';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 /** What a null engine has seen since it was made or since `reset()`. */

@@ -12,7 +12,7 @@ import type { KOp, Program } from '../ir/ir.ts';
 import { printProgram } from '../ir/print.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
-import { anyLowering } from '../contraction/lowering.ts';
+import { anyLowering } from '../targets/any.ts';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 export interface ReferenceEngineOptions {

@@ -4,10 +4,10 @@
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { LoopKernel } from '../ir/ir.ts';
-import type { TileChoices } from '../codegen/contract.ts';
+import type { TileChoices } from '../contraction/contract.ts';
 import { tilesVersion } from '../contraction/simt/class.ts';
 import { isChoice } from '../contraction/choice.ts';
-import type { ProductLibrary } from '../engine/library.ts';
+import type { ProductLibrary } from '../contraction/product-library.ts';
 
 /** A contraction that has been lowered, one for each class. */
 export interface Seen {

@@ -1,5 +1,5 @@
 /** Files as a store: what `#files` is outside of browsers. */
-import type { TuningStore } from '../engine/tuning-store.ts';
+import type { TuningStore } from '../engine/engine.ts';
 
 /** A file name for a key: readable, and different for different keys. */
 function fileName(key: string): string {

@@ -1,5 +1,5 @@
 /** What `#files` is in bundles for browsers. */
-import type { TuningStore } from '../engine/tuning-store.ts';
+import type { TuningStore } from '../engine/engine.ts';
 
 export function fileStore(_folder?: string): TuningStore | null {
   return null;

@@ -10,7 +10,8 @@ import { tileOf } from '../contraction/simt/tile.ts';
 import { createNullEngine } from '../testing/null-engine.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 import { choicesOf, storeKey } from './choices.ts';
-import { memoryStore, type TuningStore } from '../engine/tuning-store.ts';
+import type { TuningStore } from '../engine/engine.ts';
+import { memoryStore } from './store.ts';
 import { tune } from './tune.ts';
 
 /** Numbers in memory. */

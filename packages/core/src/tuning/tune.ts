@@ -11,7 +11,7 @@ import { questionOf } from '../contraction/choice.ts';
 import { choicesOf, type Seen, storeKey } from './choices.ts';
 import { type Measured, measureTiles } from './measure.ts';
 import { type ProductShape, productOf } from './product.ts';
-import type { TuningStore } from '../engine/tuning-store.ts';
+import type { TuningStore } from '../engine/engine.ts';
 
 export interface TuneOptions {
   /** Products to tune besides what the engine has run since it started. */

@@ -9,7 +9,7 @@
  * Maxima and minima of floats are taken of their bits, as unsigned integers in the order of the numbers with NaN at the winning
  * end: devices do not say what theirs do to NaN.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { type DType, dtypeInfo, isFloat } from '../../shape/dtype.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, ReduceOp } from '../../ir/ir.ts';
@@ -29,12 +29,12 @@ export interface Parts {
 const mostSubgroups = 16;
 
 /** Threads that are one subgroup for certain; undefined where there are none. */
-export function oneSubgroup({ subgroups }: EngineCaps): number | undefined {
+export function oneSubgroup({ subgroups }: CodegenCaps): number | undefined {
   return subgroups?.least === subgroups?.most ? subgroups?.least : undefined;
 }
 
 /** The state of all threads of a group of `threads`, a power of two, at a place that all of them get to. */
-export function acrossThreads(b: ProgramBuilder, parts: Parts, threads: number, caps: EngineCaps): State {
+export function acrossThreads(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State {
   const { subgroups } = caps;
   if (subgroups === undefined || parts.mine.some((x) => dtypeInfo[x.dtype as DType].bytes !== 4))
     return byHalves(b, parts, threads);

@@ -5,7 +5,7 @@
  * and the group index selects the nest. The loops of one nest are written by nest.ts, values by
  * values.ts, reductions by reduce.ts.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { ProgramBuilder } from '../../ir/builder/builder.ts';
 import { costOf } from '../../ir/cost.ts';
 import { decompose } from '../../arithmetic/decompose/decompose.ts';
@@ -24,7 +24,7 @@ import { programOf } from '../../ir/program.ts';
 export const gridLimit = 65535;
 
 /** Lowers a loop nest to a program for an engine. The nest is taken as it stands: call `optimize` before. */
-export function linearize(kernel: LoopKernel, caps: EngineCaps): Program {
+export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
   const e = new Exprs();
   const flat = kernel.stores.flatMap(({ store }) => store.src.slice(1));
   const lowered = decompose(flat, e, caps);

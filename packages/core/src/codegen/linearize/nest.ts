@@ -5,7 +5,7 @@
  * is opened, every REDUCE and STAGE whose ranges are open already is computed: so each is computed once, at the outermost
  * point where it can be. Reductions over the same ranges at the same point become jobs that share loops again.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
@@ -33,7 +33,7 @@ export interface NestOptions {
   readonly lanes: number;
   readonly muladd: boolean;
   readonly simt: boolean;
-  readonly caps: EngineCaps;
+  readonly caps: CodegenCaps;
   /** Threads of a group. */
   readonly threads: number;
 }

@@ -5,7 +5,7 @@
  * ranges of the REDUCE itself) and per width: vector parts and scalar remainders accumulate apart and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { Exprs } from '../../ir/expr.ts';
@@ -150,7 +150,7 @@ export class Reduction {
   }
 
   /** Combines the accumulators, of all threads of the group where a local range is reduced, and makes the result available. */
-  finish(threads: number, caps: EngineCaps): void {
+  finish(threads: number, caps: CodegenCaps): void {
     const local = this.own.find((r) => r.arg.kind === 'local');
     if (local !== undefined && local.arg.extent !== threads) {
       throw new Error(
@@ -192,7 +192,7 @@ export class Reduction {
     return wholeExtremum(scope.e, op, [all, b.load(signed, kept), b.load(unsigned, kept)]);
   }
 
-  #acrossThreads(mine: State, threads: number, caps: EngineCaps): State {
+  #acrossThreads(mine: State, threads: number, caps: CodegenCaps): State {
     const { acrossThreads } = caps.lowering;
     if (acrossThreads === undefined)
       throw new Error(

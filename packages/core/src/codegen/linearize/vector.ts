@@ -5,7 +5,7 @@
  * side by side, then single vectors, then one element at a time.
  */
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { highOf, lowOf } from '../../ir/node.ts';
@@ -99,7 +99,7 @@ export function isFixed(total: KNode): boolean {
  * with, but so that the widest take four registers at most, and the ranges that may become vectors fill them (masks do not count). Wider
  * numbers then take several registers. Indices and gates are scalars anyway.
  */
-export function vectorLanes(stores: readonly LoopStore[], caps: EngineCaps): number {
+export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): number {
   let least = 8;
   let most = 4;
   let masks = true;

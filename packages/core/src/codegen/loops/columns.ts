@@ -1,7 +1,7 @@
 /**
  * Which reductions of columns are accumulated in memory (codegen/linearize/columns.ts): those over much more than a cache holds near.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import type { NestWork } from './work.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 
@@ -19,7 +19,7 @@ const mostColumns = 4096;
 export function columnsOf(
   work: NestWork,
   along: ReadonlySet<Range>,
-  caps: EngineCaps,
+  caps: CodegenCaps,
 ): { readonly range: Range; readonly chunk: number } | null {
   const [range] = along;
   const { binders, stores } = work;

@@ -4,7 +4,7 @@
  * For every nest: which range becomes the vector (by a small cost model), the order of loops, and where the work is cut
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { columnsOf } from './columns.ts';
 import { besideRows, chunked, inTurns, rowsTakeTurns, streamed, turnRows } from './streams.ts';
 import { tileTransposes } from './tile.ts';
@@ -25,7 +25,7 @@ const repeatable = 2048;
 const vectorChunk = 64;
 
 /** One nest with its loops chosen. */
-export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: EngineCaps): LoopStore[] {
+export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: CodegenCaps): LoopStore[] {
   const stores = tileTransposes(given, e);
   const work = new NestWork(stores);
   const lanes = vectorLanes(stores, caps);

@@ -3,7 +3,7 @@
  *
  * Group memory is small, and on SIMT engines a stage would need threads to cooperate; recomputing is always correct.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { dtypeInfo, type DType } from '../../shape/dtype.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { FreeRanges, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
@@ -11,17 +11,17 @@ import type { KNode, LoopKernel } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 
 /** Copies of a stage that vectors of 4-byte elements, unrolled four times, may ask for. */
-function copies(caps: EngineCaps): number {
+function copies(caps: CodegenCaps): number {
   return Math.max(1, caps.vectorBytes / 4) * 4;
 }
 
-function fits(stage: KNode, caps: EngineCaps): boolean {
+function fits(stage: KNode, caps: CodegenCaps): boolean {
   const length = sizeOf(ownRanges(stage));
   return !caps.simt && length * dtypeInfo[stage.dtype as DType].bytes * copies(caps) <= caps.sharedBytes;
 }
 
 /** The kernel with every STAGE that does not fit replaced by its value at the place of each read. */
-export function inlineStages(kernel: LoopKernel, e: Exprs, caps: EngineCaps): LoopKernel {
+export function inlineStages(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
   for (let now = kernel; ; ) {
     const read = findRead(now, caps);
     if (read === null) return now;
@@ -40,7 +40,7 @@ export function inlineStages(kernel: LoopKernel, e: Exprs, caps: EngineCaps): Lo
 }
 
 /** A read of a stage that does not fit, with no such read inside the stage or the index. */
-function findRead(kernel: LoopKernel, caps: EngineCaps): KNode | null {
+function findRead(kernel: LoopKernel, caps: CodegenCaps): KNode | null {
   const seen = new Set<KNode>();
   const stack: KNode[] = kernel.stores.map((s) => s.store);
   let found: KNode | null = null;

@@ -4,7 +4,7 @@
  * The innermost loop of such a row holds no vector, and so nothing would be one. Four rows of three elements are three vectors; what
  * belongs to a column, a bias, then repeats every twelve elements and is made into vectors before the loop.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { apart, cutAt } from './segments.ts';
 import { NestWork } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
@@ -18,7 +18,7 @@ import { Rewriter } from '../../ir/rewrite.ts';
 const together = 4;
 
 /** Cuts off the last rows, as a nest of their own, so that the others are whole blocks. */
-export function cutNarrow(stores: readonly LoopStore[], e: Exprs, caps: EngineCaps): readonly LoopStore[] {
+export function cutNarrow(stores: readonly LoopStore[], e: Exprs, caps: CodegenCaps): readonly LoopStore[] {
   const found = narrowRows(stores, caps);
   const rest = found === null ? 0 : found.row.arg.extent % together;
   if (found === null || rest === 0) return stores;
@@ -32,7 +32,7 @@ export function cutNarrow(stores: readonly LoopStore[], e: Exprs, caps: EngineCa
 }
 
 /** The stores with rows and columns as one loop of vectors, where rows are narrow and whole blocks. */
-export function widenNarrow(stores: readonly LoopStore[], e: Exprs, caps: EngineCaps): readonly LoopStore[] {
+export function widenNarrow(stores: readonly LoopStore[], e: Exprs, caps: CodegenCaps): readonly LoopStore[] {
   const found = narrowRows(stores, caps);
   if (found === null || found.row.arg.extent % together !== 0) return stores;
   const { row, column, lanes } = found;
@@ -59,7 +59,7 @@ interface Narrow {
 }
 
 /** The loops of narrow rows that follow each other in the memory that all stores write, if nothing is reduced for a row or a column alone. */
-function narrowRows(stores: readonly LoopStore[], caps: EngineCaps): Narrow | null {
+function narrowRows(stores: readonly LoopStore[], caps: CodegenCaps): Narrow | null {
   const work = new NestWork(stores);
   const list = work.common() ?? [];
   const lanes = vectorLanes(stores, caps);

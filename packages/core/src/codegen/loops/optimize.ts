@@ -4,7 +4,7 @@
  * Merges loops, then lets the engine's kind (`caps.lowering`) choose vectors, order and groups (vectors.ts, simt.ts). The meaning of
  * the kernel does not change; the order in which a reduction adds does.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { mergeRanges } from './merge.ts';
 import { inlineStages } from './inline-stages.ts';
 import { Exprs } from '../../ir/expr.ts';
@@ -24,7 +24,7 @@ import { splitNests } from '../../ir/nests.ts';
  * const { caps } = createReferenceEngine();
  * optimize(kernel, caps).stores.length; // 1
  */
-export function optimize(kernel: LoopKernel, caps: EngineCaps): LoopKernel {
+export function optimize(kernel: LoopKernel, caps: CodegenCaps): LoopKernel {
   const e = new Exprs();
   const merged = mergeRanges(inlineStages(kernel, e, caps), e);
   const nests = splitNests(merged.stores);

@@ -5,7 +5,7 @@
  * many, in turns where there are very many; its own reductions and loops go along memory by vectors. With long ones, one group
  * computes one instance of the reductions (cooperative.ts).
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { findTranspose, shapeTranspose, type Transpose } from './transpose.ts';
 import { shapeTogether } from './cooperative.ts';
 import { type Binder, NestWork } from './work.ts';
@@ -57,7 +57,7 @@ interface Plan {
 const none: ReadonlySet<Range> = new Set();
 
 /** All nests of a kernel with their loops spread over groups and threads. */
-export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: EngineCaps): LoopStore[] {
+export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: CodegenCaps): LoopStore[] {
   const plans = nests.map((nest) => planNest(nest, caps));
   const elements = plans.reduce((n, p) => Math.max(n, p.together), 0);
   const groups = plans.reduce((n, p) => (p.together > 0 ? n + sizeOf(p.spread) : n), 0);
@@ -83,7 +83,7 @@ export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, ca
   );
 }
 
-function planNest(stores: readonly LoopStore[], caps: EngineCaps): Plan {
+function planNest(stores: readonly LoopStore[], caps: CodegenCaps): Plan {
   const transpose = findTranspose(stores, caps);
   if (transpose !== null)
     return { stores, binders: [], spread: [], together: 1024, along: null, byVectors: none, transpose };

@@ -5,7 +5,7 @@
  * the one and reads it along the other. Each line of the tile is turned by its number, so that threads that go down a column of it
  * use different banks.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { NestWork } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
@@ -29,7 +29,7 @@ export interface Transpose {
 }
 
 /** What a nest transposes, if anything. */
-export function findTranspose(stores: readonly LoopStore[], caps: EngineCaps): Transpose | null {
+export function findTranspose(stores: readonly LoopStore[], caps: CodegenCaps): Transpose | null {
   if (caps.sharedIsMemory === true || caps.maxGroup < 2 * side) return null;
   const work = new NestWork(stores);
   const along = work.unitRange();

@@ -1,5 +1,5 @@
 /** Engines where a group is one thread: the passes that shape loop nests for vectors, one after another. */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { shapeNest } from './cpu.ts';
 import { cutNarrow, widenNarrow } from './narrow.ts';
 import { cutSegments } from './segments.ts';
@@ -12,7 +12,7 @@ import type { LoopStore } from '../../ir/ir.ts';
 import { splitNests } from '../../ir/nests.ts';
 
 /** The shapes of nests for engines where a group is one thread. */
-export function shapeVectors(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: EngineCaps): LoopStore[] {
+export function shapeVectors(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: CodegenCaps): LoopStore[] {
   return nests.flatMap((nest) =>
     splitNests(cutSegments(splitRanges(reduceWhileStaging(nest, e), e), e))
       .flatMap((part) => splitNests(cutStreams(part, e)))

@@ -7,7 +7,7 @@
  * ordinary memory (`sharedIsMemory`, drivers that run on a CPU), copying there costs and gains nothing.
  */
 import { sizeOf } from '../../ir/free-ranges.ts';
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { oneSubgroup } from '../../codegen/linearize/group.ts';
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { DType } from '../../shape/dtype.ts';
@@ -141,14 +141,14 @@ function dotTile({ rows, columns, depth }: Problem, most: number): SimtTile {
 }
 
 /** The tile without measurement. */
-export function defaultTile(c: Contraction, caps: EngineCaps): SimtTile | null {
+export function defaultTile(c: Contraction, caps: CodegenCaps): SimtTile | null {
   const dtype = c.reduce.dtype as DType;
   const tile = caps.sharedIsMemory === true ? forProcessor(c, caps) : forDevice(c, caps);
   const ways = [tile, { ...tile, parts: 1 }, threadTile(lineProblem(c, 1), 1, 1, 1, Math.min(64, caps.maxGroup))];
   return ways.find((t) => tileFits(t, problemFor(c, t), dtype, caps)) ?? null;
 }
 
-function forDevice(c: Contraction, caps: EngineCaps): SimtTile {
+function forDevice(c: Contraction, caps: CodegenCaps): SimtTile {
   const flat = flatProblem(c);
   const { rows, columns, depth } = flat;
   const most = down(caps.maxGroup);
@@ -184,7 +184,7 @@ const manyColumns = 512;
 /** Threads that share a sum there, where there are no subgroups of one size. */
 const emulatedDot = 8;
 
-function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
+function forProcessor(c: Contraction, caps: CodegenCaps): SimtTile {
   const lanes = vectorLanes(c.kernel.stores, caps);
   const line = lineProblem(c, lanes);
   const { rows, columns, depth } = line;
@@ -209,7 +209,7 @@ function forProcessor(c: Contraction, caps: EngineCaps): SimtTile {
 }
 
 /** Tiles worth measuring for the contraction, the default first. */
-export function candidateTiles(c: Contraction, caps: EngineCaps): SimtTile[] {
+export function candidateTiles(c: Contraction, caps: CodegenCaps): SimtTile[] {
   const dtype = c.reduce.dtype as DType;
   const first = defaultTile(c, caps);
   if (first === null) return [];

@@ -2,7 +2,7 @@
  * Classes of contractions that get the same tile: extents rounded to one and a half binary digits, how both factors lie in memory.
  */
 import { sizeOf } from '../../ir/free-ranges.ts';
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import { linearAccess } from '../access.ts';
 import type { Contraction } from '../contraction.ts';
@@ -25,7 +25,7 @@ function layoutOf({ factor, consecutive, alongSum }: Side): string {
 }
 
 /** The class of a contraction on an engine, as a key. */
-export function classOf(c: Contraction, caps: EngineCaps): string {
+export function classOf(c: Contraction, caps: CodegenCaps): string {
   const { rows, columns, outer, depth } = flatProblem(c);
   const sizes = [rows.extent, columns.extent, depth, sizeOf(outer)].map(rounded).join('x');
   const ragged = columns.extent % Math.max(1, vectorLanes(c.kernel.stores, caps)) === 0 ? '' : ' ragged';

@@ -1,7 +1,7 @@
 /**
  * Contractions for engines with groups of threads, by a given tile (choose.ts has them).
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
@@ -9,7 +9,7 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { representative } from '../access.ts';
 import { Assembly } from '../assembly.ts';
 import type { Contraction, Factor } from '../contraction.ts';
-import type { Lowered } from '../../codegen/contract.ts';
+import type { Lowered } from '../../codegen/lowering.ts';
 import { Operand } from '../operand.ts';
 import { viaMemory } from '../partial.ts';
 import { simtNest } from './nest.ts';
@@ -23,7 +23,7 @@ export function problemFor(c: Contraction, tile: SimtTile): Problem {
 }
 
 /** True if the tile can do the problem on the engine. */
-export function tileFits(tile: SimtTile, problem: Problem, dtype: DType, caps: EngineCaps): boolean {
+export function tileFits(tile: SimtTile, problem: Problem, dtype: DType, caps: CodegenCaps): boolean {
   const { rows, columns, depth } = problem;
   if (threadsOf(tile) > caps.maxGroup || tile.lanes > columns.extent) return false;
   if (tile.parts > depth) return false;
@@ -42,7 +42,7 @@ export function tileFits(tile: SimtTile, problem: Problem, dtype: DType, caps: E
 }
 
 /** Lowers a contraction by a tile that fits. */
-export function lowerSimt(c: Contraction, e: Exprs, caps: EngineCaps, tile: SimtTile): Lowered {
+export function lowerSimt(c: Contraction, e: Exprs, caps: CodegenCaps, tile: SimtTile): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
   const found = problemFor(c, tile);
   const problem = tile.copied ? withCopies(c, e, assembly, found) : found;

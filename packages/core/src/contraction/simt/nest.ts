@@ -2,7 +2,7 @@
  * Loop nests of contractions for groups of threads: every range split, ordered and given its kind.
  *
  * As on CPUs they are ordinary loop nests: registers, vectors, epilogues, group memory and barriers come from
- * kernel/linearize*.ts. No thread leaves early. What reaches past an edge is moved back and computed twice with the same
+ * codegen/linearize/. No thread leaves early. What reaches past an edge is moved back and computed twice with the same
  * bits, and only the results that no other thread has are stored.
  */
 import type { Exprs } from '../../ir/expr.ts';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KNode, Program } from '../../ir/ir.ts';
 import { findContraction } from '../contraction.ts';
-import type { ContractionTemplate } from '../../codegen/contract.ts';
+import type { ContractionTemplate } from '../contract.ts';
 import { checkCase, makeCase, type Making, type Parts, processorCaps, threadCaps } from '../fixtures/cases.ts';
 import { candidateTiles, defaultTile } from './choose.ts';
 import { lowerSimt, problemFor, tileFits } from './gemm.ts';
@@ -51,7 +51,7 @@ const transposes = [
 
 /** A template that always takes this tile; null where it does not fit. */
 function always(tile: SimtTile): ContractionTemplate {
-  return (kernel, _hint, e, caps) => {
+  return (kernel, e, caps) => {
     const c = findContraction(kernel, e);
     if (c === null || !tileFits(tile, problemFor(c, tile), 'float32', caps)) return null;
     return lowerSimt(c, e, caps, tile);
@@ -131,9 +131,9 @@ describe('the tile that is chosen', () => {
 
     it(`float64 and int32, on ${device}`, () => {
       expect(checkCase('float64', product({ m: 33, n: 18, k: 20 }), caps).worst).toBeLessThanOrEqual(1);
-      const { kernel, hint, e } = makeCase('int32', product({ m: 33, n: 18, k: 20 }));
+      const { kernel, sum, e } = makeCase('int32', product({ m: 33, n: 18, k: 20 }));
       expect(defaultTile(findContraction(kernel, e) as never, caps)).not.toBeNull();
-      expect(hint.k.length).toBe(1);
+      expect(sum.length).toBe(1);
     });
 
     it(`an epilogue with a bias, relu, a second output and a sum in place stays one kernel, on ${device}`, () => {

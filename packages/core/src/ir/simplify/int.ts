@@ -7,16 +7,7 @@
 import type { Exprs } from '../expr.ts';
 import type { BinaryOp, KNode } from '../ir.ts';
 import { assumeBounds, highOf, idOf, inner, type Linear, lowOf } from '../node.ts';
-import {
-  combine,
-  fitsInt32,
-  formBounds,
-  linearOf,
-  recombine,
-  scale,
-  selectTerms,
-  splitByDivisor,
-} from './linear.ts';
+import { combine, fitsInt32, formBounds, linearOf, recombine, scale, selectTerms, splitByDivisor } from './linear.ts';
 
 /** The literal of a constant, else null. */
 export function literalOf(n: KNode): number | bigint | null {

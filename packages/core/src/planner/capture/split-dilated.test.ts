@@ -1,6 +1,17 @@
 /** Convolutions of inputs with holes are computed without the holes: the values, where a NaN goes, and the work that is left. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { conv2d, convTranspose2d, flush, grad, mul, profile, setEngine, sum, tensor, type Tensor } from '../../index.ts';
+import {
+  conv2d,
+  convTranspose2d,
+  flush,
+  grad,
+  mul,
+  profile,
+  setEngine,
+  sum,
+  tensor,
+  type Tensor,
+} from '../../index.ts';
 import { createNullEngine } from '../../testing/null-engine.ts';
 import { createReferenceEngine } from '../../testing/reference-engine.ts';
 

@@ -1,6 +1,19 @@
 /** Positions of extremes of many elements are found in chunks; the answer is that of one walk over all of them. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { all, any, argMax, argMin, type DType, getEngine, max, min, prod, setEngine, stats, tensor } from '../../index.ts';
+import {
+  all,
+  any,
+  argMax,
+  argMin,
+  type DType,
+  getEngine,
+  max,
+  min,
+  prod,
+  setEngine,
+  stats,
+  tensor,
+} from '../../index.ts';
 import { createReferenceEngine } from '../../testing/reference-engine.ts';
 import { splitPositionsLeast as least } from './split-reduce.ts';
 

@@ -1,7 +1,19 @@
 /** Contractions whose results are used in another shape: right, and no more work than in their own. */
 import { describe, expect, it } from 'vitest';
 import { setEngine } from '../../engine/registry.ts';
-import { conv2d, flush, matmul, mul, permute, profile, reshape, scope, type Tensor, tensor, where } from '../../index.ts';
+import {
+  conv2d,
+  flush,
+  matmul,
+  mul,
+  permute,
+  profile,
+  reshape,
+  scope,
+  type Tensor,
+  tensor,
+  where,
+} from '../../index.ts';
 import { createNullEngine, createReferenceEngine } from '../../testing/index.ts';
 
 function values(seed: number, shape: readonly number[]): Tensor {

@@ -6,7 +6,7 @@
  */
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
 import { printLoopKernel } from '../../ir/print.ts';
-import type { Lowered, LoweredDispatch } from '../../codegen/contract.ts';
+import type { Lowered, LoweredDispatch } from '../../codegen/lowering.ts';
 import { legalPrograms } from '../../codegen/legal.ts';
 import { lowerPlain } from '../../codegen/plain.ts';
 import type { LoweredKernel } from './lower.ts';
@@ -38,14 +38,14 @@ export class KernelCache {
   }
 
   /** The entry of a loop nest; lowered but not compiled if it is new. */
-  find({ loop, hint, e }: LoweredKernel): KernelEntry {
+  find({ loop, isContraction, e }: LoweredKernel): KernelEntry {
     const text = printLoopKernel(loop);
     // Slots that no expression uses any more are in the interface all the same. The name on the first line is for people.
     const slots = loop.params.map((p) => `${p.dtype} ${p.arg.access} ${p.arg.length}`).join();
-    const key = `${hint === null ? 'loops' : 'contraction'} ${slots} ${loop.scalars.join()}${text.slice(text.indexOf('\n'))}`;
+    const key = `${isContraction ? 'contraction' : 'loops'} ${slots} ${loop.scalars.join()}${text.slice(text.indexOf('\n'))}`;
     return this.findOr(key, () => {
       const { caps } = this.#engine;
-      return (hint === null ? null : caps.lowering.contraction(loop, hint, e, this.#engine)) ?? lowerPlain(loop, caps);
+      return (isContraction ? caps.lowering.contraction(loop, e, this.#engine) : null) ?? lowerPlain(loop, caps);
     });
   }
 

@@ -6,13 +6,11 @@
  */
 import type { Exprs, Range } from '../../ir/expr.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
-import type { Rewriter } from '../../ir/rewrite.ts';
 import type { DType } from '../../shape/dtype.ts';
-import type { ContractionHint } from '../../codegen/contract.ts';
+
 import { stridesFor } from './arrange.ts';
 import type { Donations } from '../donate.ts';
 import type { Demand, KernelDraft } from '../fusion/draft.ts';
-import { hintFor } from './hint.ts';
 import { flatten, type Index } from './index-map.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
@@ -33,7 +31,8 @@ export interface LoweredKernel {
   /** The factory of its nodes. */
   readonly e: Exprs;
   readonly loop: LoopKernel;
-  readonly hint: ContractionHint | null;
+  /** A product of matrices, a convolution or the like: lowered by tiles where that is better. */
+  readonly isContraction: boolean;
   readonly slots: readonly Slot[];
   /** Positions in the cone of the scalars, one per SCALAR slot. */
   readonly scalars: readonly number[];
@@ -144,18 +143,23 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   const stores = unit.flatMap((kernel) => storesOf(e, kernel, slots, arranged));
   const loop: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
   const [kernel] = unit as readonly [KernelDraft];
-  const hint = unit.length === 1 ? hintFor(kernel.context.free, kernel, slots.slots, slots.params) : null;
+  const contracts = unit.length === 1 && isContraction(kernel);
   const { scalars } = slots;
   const rebased = rebase(loop, e, options);
-  if (rebased === null) return { unit, e, loop, hint, slots: slots.slots, scalars };
+  if (rebased === null) return { unit, e, loop, isContraction: contracts, slots: slots.slots, scalars };
   const moved = slots.slots.map((slot, i) => ({ ...slot, shift: rebased.shifts[i] as number }));
-  return { unit, e, loop: rebased.loop, hint: hint && movedHint(hint, rebased.rewriter), slots: moved, scalars };
+  return { unit, e, loop: rebased.loop, isContraction: contracts, slots: moved, scalars };
 }
 
-/** The hint of a kernel whose expressions were rewritten; its loops are the same. */
-function movedHint(hint: ContractionHint, rewriter: Rewriter): ContractionHint {
-  const [reduce, a, b] = [hint.reduce, hint.a, hint.b].map((n) => rewriter.node(n));
-  return { ...hint, reduce: reduce as ContractionHint['reduce'], a: a as KNode, b: b as KNode };
+/** True for a kernel around a sum of products in which every loop belongs to one of the factors, or to both. */
+function isContraction({ contraction, axes, context }: KernelDraft): boolean {
+  if (contraction === null) return false;
+  let sum = contraction.value as KNode;
+  // Below a conversion back to 16 bits.
+  if (sum.op === 'CAST') sum = sum.src[0] as KNode;
+  if (sum.op !== 'REDUCE' || sum.src.length !== contraction.ranges.length + 1) return false;
+  const product = sum.src[0] as KNode;
+  return product.op === 'MUL' && axes.every((axis) => product.src.some((factor) => context.free.has(factor, axis)));
 }
 
 function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopStore[] {

@@ -1,10 +1,10 @@
 /**
- * Nodes that become programs written with the builder: scatters, scans and sorts (templates/). Their sources are in memory. Comes with the definitions of
+ * Nodes that become programs written with the builder: scatters, scans and sorts (programs/). Their sources are in memory. Comes with the definitions of
  * those primitives.
  */
 import type { EngineCaps } from '../../engine/engine.ts';
 import { rowMajorStrides } from '../../shape/view.ts';
-import type { Lowered } from '../../codegen/contract.ts';
+import type { Lowered } from '../../codegen/lowering.ts';
 import type { TensorView } from '../../programs/lines.ts';
 import type { SlotView } from '../../programs/scan/parts.ts';
 import type { ScatterOperand } from '../../programs/scatter/parts.ts';

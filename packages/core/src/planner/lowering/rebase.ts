@@ -20,7 +20,6 @@ export interface Rebased {
   readonly loop: LoopKernel;
   /** One per PARAM. */
   readonly shifts: readonly number[];
-  readonly rewriter: Rewriter;
 }
 
 /** Which elements of a PARAM are touched, first and last. */
@@ -72,5 +71,5 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
     const [param, index, value, gate] = store.src as readonly [KNodeOf<'PARAM'>, KNode, KNode, KNode?];
     return { store: e.store(...place(param, index), rewriter.node(value), gate && rewriter.node(gate)), ranges };
   });
-  return { loop: { ...loop, params, stores }, shifts, rewriter };
+  return { loop: { ...loop, params, stores }, shifts };
 }

@@ -5,7 +5,8 @@
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { type BatchRule, behind, moved, toFront } from './rule.ts';
+import type { BatchRule } from '../../graph/rules.ts';
+import { behind, moved, toFront } from './rule.ts';
 
 export const dotGeneralBatch: BatchRule<'dotGeneral'> = ({ src, attr, sources }) => {
   const [lhs, rhs] = sources as [Node | null, Node | null];

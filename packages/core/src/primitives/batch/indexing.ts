@@ -5,7 +5,8 @@
 import { makeAgain } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { type BatchContext, type BatchRule, moved, toFront, whole } from './rule.ts';
+import type { BatchContext, BatchRule } from '../../graph/rules.ts';
+import { moved, toFront, whole } from './rule.ts';
 
 /** Axis 0 and the axis at `axis` (counted without it) as one, in the place of the latter. */
 function joined(x: Node, axis: number): Node {

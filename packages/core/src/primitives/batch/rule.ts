@@ -1,24 +1,10 @@
-/** The form of a batching rule: how a node is made again for a whole batch, which is axis 0 of its sources and of its result. */
-import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+/** What batching rules are made of: a node is made again for a whole batch, which is axis 0 of its sources and of its result. */
+import type { PrimitiveName } from '../../graph/attrs.ts';
 import { makeAgain } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 
-/** What a rule is given. */
-export interface BatchContext<P extends PrimitiveName> {
-  readonly node: Node<P>;
-  /** The sources for one element of the batch. */
-  readonly src: readonly Node[];
-  readonly attr: Attrs[P];
-  /** The sources with the batch in front; null where all elements share the source. At least one is not null, but for random bits. */
-  readonly sources: readonly (Node | null)[];
-  readonly size: number;
-  /** Makes a graph recorded on other placeholders again for the whole batch (batch.ts). */
-  readonly remake: (roots: readonly Node[], inputs: ReadonlyMap<Node, Node>) => Node[];
-}
-
-/** Returns a node of shape [size, ...node.shape]. */
-export type BatchRule<P extends PrimitiveName> = (context: BatchContext<P>) => Node;
+import type { BatchContext } from '../../graph/rules.ts';
 
 /** The source with the batch in front, stretched over it if all elements share it. */
 export function whole(c: BatchContext<PrimitiveName>, i: number): Node {

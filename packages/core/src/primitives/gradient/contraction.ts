@@ -8,7 +8,7 @@ import { makeNode } from '../../graph/build.ts';
 import { dilated } from '../../graph/infer-conv.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import type { GradientRule } from './rule.ts';
+import type { GradientRule } from '../../graph/rules.ts';
 
 const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
 const freeAxes = (node: Node, ...used: (readonly number[])[]): number[] =>

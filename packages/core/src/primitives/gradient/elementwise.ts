@@ -4,7 +4,7 @@ import type { Node } from '../../graph/node.ts';
 import { cast, div, eq, like, lt, mul, neg, unary, where } from '../../graph/primitives.ts';
 import { isFloat } from '../../shape/dtype.ts';
 import type { DefinedBinary, DefinedUnary } from '../../graph/definition.ts';
-import type { GradientRule } from './rule.ts';
+import type { GradientRule } from '../../graph/rules.ts';
 
 type UnaryRule = (g: Node, x: Node, y: Node) => Node;
 

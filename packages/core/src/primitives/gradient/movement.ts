@@ -1,7 +1,7 @@
 /** Gradient rules of movements: the reverse movement, and the sum where elements were used more than once. */
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import type { GradientRule } from './rule.ts';
+import type { GradientRule } from '../../graph/rules.ts';
 
 export const reshapeRule: GradientRule<'reshape'> = ({ grad, src }) => [p.reshape(grad, (src[0] as Node).shape)];
 

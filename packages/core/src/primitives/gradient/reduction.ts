@@ -3,7 +3,7 @@ import { makeNode } from '../../graph/build.ts';
 import { isOp, type Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { keepAxes } from '../../shape/axes.ts';
-import type { GradientRule } from './rule.ts';
+import type { GradientRule } from '../../graph/rules.ts';
 
 export const reduceRule: GradientRule<'reduce'> = ({ grad, src, node, attr }) => {
   const x = src[0] as Node;

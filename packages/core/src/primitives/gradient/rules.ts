@@ -5,7 +5,7 @@ import { dotGeneralRule, convRule } from './contraction.ts';
 import { binaryRules, castRule, unaryRules, whereRule } from './elementwise.ts';
 import { concatRule, expandRule, padRule, permuteRule, reshapeRule, sliceRule } from './movement.ts';
 import { foldRule, reduceRule, windowRule } from './reduction.ts';
-import type { GradientRule } from './rule.ts';
+import type { GradientRule } from '../../graph/rules.ts';
 
 const none = (): readonly null[] => [];
 

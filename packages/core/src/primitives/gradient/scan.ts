@@ -6,7 +6,7 @@ import { makeAgain } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { isFloat } from '../../shape/dtype.ts';
-import type { GradientRule } from './rule.ts';
+import type { GradientRule } from '../../graph/rules.ts';
 
 export const scanRule: GradientRule<'scan'> = ({ grad, src, node, attr, needs }) => {
   const { op, axis, reverse } = attr;

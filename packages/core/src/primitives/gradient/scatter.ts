@@ -8,7 +8,7 @@ import { gatherPrimitive, scatterAddPrimitive } from '../gather.ts';
 import { scanPrimitive } from '../scan.ts';
 import { argSortPrimitive } from '../sort.ts';
 import { sizeOf } from '../../shape/view.ts';
-import type { GradientRule } from './rule.ts';
+import type { GradientRule } from '../../graph/rules.ts';
 
 export const scatterRule: GradientRule<'scatter'> = (context) => {
   const { attr } = context;

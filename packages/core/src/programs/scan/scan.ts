@@ -6,10 +6,10 @@
  * segments, a scan of the totals, then every segment from where the one before it ends. The cuts depend on the shape alone.
  * On engines with groups of threads a group scans a line together (groups.ts), or each of its threads has a line.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import type { Lowered } from '../../codegen/contract.ts';
+import type { Lowered } from '../../codegen/lowering.ts';
 import { lineStart, linesOf, narrowed, type TensorView, without } from '../lines.ts';
 import { ProgramSet } from '../program-set.ts';
 import { scanGroups, scanThreads, strideOf } from './groups.ts';
@@ -25,7 +25,7 @@ const longLine = 1 << 15;
 const segmentElements = 1 << 13;
 const mostSegments = 64;
 
-export function lowerScan(spec: ScanSpec, caps: EngineCaps): Lowered {
+export function lowerScan(spec: ScanSpec, caps: CodegenCaps): Lowered {
   const set = new ProgramSet(`scan_${spec.op}_${spec.out.shape.join('x')}`, caps);
   const { axis, out } = spec;
   const n = out.shape[axis] as number;
@@ -69,7 +69,7 @@ const leastSegment = 256;
 const mostEmulated = 512;
 
 /** On engines with groups of threads: one thread to a line, one group to a line, or several to each of few long ones. */
-function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }: EngineCaps): void {
+function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }: CodegenCaps): void {
   const { op, axis, out, x } = spec;
   const n = out.shape[axis] as number;
   const count = linesOf(out.shape, axis);

@@ -5,7 +5,7 @@
  * Elements are combined in the order of their updates, without atomics: the same bits as one update after another. Where many updates
  * go to one place, blocks of them are combined first, side by side: one thread would be busy with millions.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { sizeOf } from '../../shape/view.ts';
 import { positionOf } from '../lines.ts';
@@ -26,7 +26,7 @@ function sortUpdates(
   { axis, index, out }: ScatterSpec,
   keys: Temp,
   order: Temp,
-  caps: EngineCaps,
+  caps: CodegenCaps,
 ): void {
   const many = sizeOf(index.view.shape);
   const open = (w: ProgramWriter) => {
@@ -67,7 +67,7 @@ function sortUpdates(
   );
 }
 
-export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: EngineCaps): void {
+export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCaps): void {
   const { op, axis, out, index, updates } = spec;
   const many = sizeOf(index.view.shape);
   const rank = index.view.shape.length;

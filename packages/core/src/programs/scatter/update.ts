@@ -5,11 +5,11 @@
  * reductions over all updates and never come here. Engines with groups of threads take an element of a slice to a thread, and sort
  * many updates first (sorted.ts).
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../../shape/view.ts';
-import type { Lowered } from '../../codegen/contract.ts';
+import type { Lowered } from '../../codegen/lowering.ts';
 import { positionOf, type TensorView } from '../lines.ts';
 import { ProgramSet, type ProgramWriter } from '../program-set.ts';
 import { axesOf, combineUpdate, type ScatterSpec } from './parts.ts';
@@ -22,7 +22,7 @@ const manyUpdates = 256;
 /** Elements of the base that one group copies. */
 const copyElements = 1 << 13;
 
-export function lowerScatter(spec: ScatterSpec, caps: EngineCaps): Lowered {
+export function lowerScatter(spec: ScatterSpec, caps: CodegenCaps): Lowered {
   const set = new ProgramSet(`scatter_${spec.op}_${spec.out.shape.join('x')}`, caps);
   const lanes = Math.max(1, Math.floor(caps.vectorBytes / dtypeInfo[spec.out.dtype].bytes));
   const narrow = dtypeInfo[spec.out.dtype].bytes < 4 ? 1 : lanes;

@@ -2,7 +2,7 @@
  * The few first of long lines in sorted order. Long lines are cut into blocks with a list each (lists.ts); a second program
  * merges the lists.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { lineStart } from '../lines.ts';
 import type { ProgramSet, ProgramWriter } from '../program-set.ts';
@@ -17,11 +17,11 @@ const blockShare = 256;
 const mostBlocks = 64;
 
 /** True if a sort is of this kind. */
-export function maySelect({ n, count, keys }: LineSort, caps: EngineCaps): boolean {
+export function maySelect({ n, count, keys }: LineSort, caps: CodegenCaps): boolean {
   return keys.words === 1 && count * leastShare <= n && bestMemory(count) <= caps.sharedBytes;
 }
 
-export function select(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
+export function select(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
   const lanes = Math.max(1, caps.vectorBytes / 4);
   const { n, count, lines, keys, axis, x } = sort;
   const block = Math.max(blockElements, blockShare * count);

@@ -6,9 +6,9 @@
  * count their digits, learn where their elements go, and move them (radix.ts). Engines with groups of threads count as well, a
  * thread to an element, and else sort chunks in group memory and merge them (merge.ts).
  */
-import type { EngineCaps } from '../../engine/engine.ts';
+import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
-import type { Lowered } from '../../codegen/contract.ts';
+import type { Lowered } from '../../codegen/lowering.ts';
 import { lineStart, linesOf } from '../lines.ts';
 import { ProgramSet, type ProgramWriter } from '../program-set.ts';
 import { keysOf } from './keys.ts';
@@ -26,7 +26,7 @@ const groupLine = 1 << 13;
 /** Elements a group should have at least. */
 const groupElements = 2048;
 
-export function lowerSort(spec: SortSpec, caps: EngineCaps): Lowered {
+export function lowerSort(spec: SortSpec, caps: CodegenCaps): Lowered {
   const { axis, x } = spec;
   const n = x.shape[axis] as number;
   const set = new ProgramSet(`argSort_${x.shape.join('x')}`, caps);
@@ -69,7 +69,7 @@ function byThreads(set: ProgramSet, sort: LineSort): void {
 }
 
 /** Long ones: sorted chunks, merged two by two. */
-function byMerging(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
+function byMerging(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
   const { n, count, lines, keys, axis, x, out } = sort;
   mergeSort(
     set,
@@ -111,7 +111,7 @@ function precedes({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[]
  * Short lines, a thread to a line: places of a few neighbours are counted side by side, in a vector. What lies before them also counts where
  * it is equal, what lies behind them does not; only among themselves it depends on the lane.
  */
-function byCounting(set: ProgramSet, sort: LineSort, caps: EngineCaps): void {
+function byCounting(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
   const { n, lines, keys, axis, x, out } = sort;
   const lanes = Math.max(1, Math.floor(caps.vectorBytes / 4));
   const rest = n % lanes;

@@ -7,10 +7,10 @@ import { reduceColumns } from '../codegen/linearize/columns.ts';
 import { acrossThreads } from '../codegen/linearize/group.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
-import type { Lowering } from '../codegen/contract.ts';
-import { threadLowering } from './lowering-threads.ts';
-import { vectorLowering } from './lowering-vectors.ts';
-import { lowerContraction } from './select.ts';
+import type { Lowering } from '../engine/lowering.ts';
+import { threadLowering } from './threads.ts';
+import { vectorLowering } from './vectors.ts';
+import { lowerContraction } from '../contraction/select.ts';
 
 const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLowering : vectorLowering);
 
@@ -20,7 +20,7 @@ export const anyLowering: Lowering = {
   acrossThreads,
   columns: reduceColumns,
   legalize,
-  contraction: (kernel, hint, e, engine) => lowerContraction(kernel, hint, e, engine.caps, choicesOf(engine)),
+  contraction: (kernel, e, engine) => lowerContraction(kernel, e, engine.caps, choicesOf(engine)),
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),
   start: startTuning,
 };

@@ -4,14 +4,9 @@
  * A store is a convenience: what cannot be read or written is as if it were not there, and nothing fails for it. Files are in a module of
  * their own, which bundles for browsers leave out.
  */
+import type { TuningStore } from '../engine/engine.ts';
 import { fileStore } from '#files';
 import { say } from '../shape/shown.ts';
-
-/** Texts by key. `load` gives null for what is not there. */
-export interface TuningStore {
-  load(key: string): Promise<string | null>;
-  save(key: string, value: string): Promise<void>;
-}
 
 /**
  * A store that is forgotten with the process.

@@ -3,17 +3,17 @@ import { shapeSimt } from '../codegen/loops/simt.ts';
 import { acrossThreads } from '../codegen/linearize/group.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
-import type { Lowering } from '../codegen/contract.ts';
-import { threadContraction } from './select-threads.ts';
-import { candidateTiles } from './simt/choose.ts';
-import { lowerSimt } from './simt/gemm.ts';
-import { nameOf } from './simt/tile.ts';
+import type { Lowering } from '../engine/lowering.ts';
+import { threadContraction } from '../contraction/select-threads.ts';
+import { candidateTiles } from '../contraction/simt/choose.ts';
+import { lowerSimt } from '../contraction/simt/gemm.ts';
+import { nameOf } from '../contraction/simt/tile.ts';
 
 /** For engines with groups of threads, workgroup memory and barriers, that compute in every dtype they hold. */
 export const threadLowering: Lowering = {
   shape: shapeSimt,
   acrossThreads,
-  contraction: (kernel, hint, e, engine) => threadContraction(kernel, hint, e, engine.caps, choicesOf(engine)),
+  contraction: (kernel, e, engine) => threadContraction(kernel, e, engine.caps, choicesOf(engine)),
   ways: (c, _kernel, e, caps) =>
     candidateTiles(c, caps).map((tile) => [nameOf(tile), () => lowerSimt(c, e, caps, tile)]),
   start: startTuning,

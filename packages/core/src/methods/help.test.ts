@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { setEngine } from '../engine/registry.ts';
 import { arange, ones, tensor } from '../functions.ts';
 import { stats } from '../runtime/runtime.ts';
-import '../methods/methods.ts';
+import './methods.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 
 beforeEach(() => setEngine(createReferenceEngine()));

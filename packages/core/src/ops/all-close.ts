@@ -1,10 +1,10 @@
 /** allClose: whether two tensors hold the same numbers, within tolerances. The one answer is read back. */
 import { checkNames } from '../shape/options.ts';
 import { compose } from '../graph/scope.ts';
-import { isClose } from '../ops/logic.ts';
-import { all } from '../ops/reduction.ts';
-import { keep } from './scope.ts';
-import type { TensorLike } from './types.ts';
+import { isClose } from './logic.ts';
+import { all } from './reduction.ts';
+import { keep } from '../tensor/scope.ts';
+import type { TensorLike } from '../tensor/types.ts';
 
 /** Tolerances of `isClose` and `allClose`. */
 export interface CloseOptions {

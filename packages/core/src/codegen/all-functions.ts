@@ -2,18 +2,18 @@
  * Every function of functions.ts, for users of the kernel IR who write expressions by hand: `decompose` and `linearize` as
  * `@polygrad/core/kernel` exports them know all operations.
  */
-import { decompose as decomposeKnown } from './decompose/decompose.ts';
-import { ceil, fma, mulHigh, round, trunc } from './decompose/basic.ts';
-import { acos, asin, atan, atan2 } from './decompose/arc.ts';
-import { erf } from './decompose/erf.ts';
-import { exp2, expm1 } from './decompose/exp.ts';
-import { frem } from './decompose/frem.ts';
-import { cosh, sinh, tanh } from './decompose/hyperbolic.ts';
-import { log10, log1p, log2 } from './decompose/log.ts';
-import { pow } from './decompose/pow.ts';
-import { cos, sin, tan } from './decompose/trig.ts';
-import { type BroughtOp, bringFunctions, type FloatFunction } from './functions.ts';
-import { linearize as linearizeKnown } from '../codegen/linearize/linearize.ts';
+import { decompose as decomposeKnown } from '../arithmetic/decompose/decompose.ts';
+import { ceil, fma, mulHigh, round, trunc } from '../arithmetic/decompose/basic.ts';
+import { acos, asin, atan, atan2 } from '../arithmetic/decompose/arc.ts';
+import { erf } from '../arithmetic/decompose/erf.ts';
+import { exp2, expm1 } from '../arithmetic/decompose/exp.ts';
+import { frem } from '../arithmetic/decompose/frem.ts';
+import { cosh, sinh, tanh } from '../arithmetic/decompose/hyperbolic.ts';
+import { log10, log1p, log2 } from '../arithmetic/decompose/log.ts';
+import { pow } from '../arithmetic/decompose/pow.ts';
+import { cos, sin, tan } from '../arithmetic/decompose/trig.ts';
+import { type BroughtOp, bringFunctions, type FloatFunction } from '../arithmetic/functions.ts';
+import { linearize as linearizeKnown } from './linearize/linearize.ts';
 
 export const allFunctions: Readonly<Record<BroughtOp, FloatFunction>> = {
   CEIL: ceil,

@@ -7,8 +7,8 @@ import { peek } from '../runtime/peek.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
 import { sizeOf } from '../shape/view.ts';
-import { formatArray } from './format.ts';
-import { putMissing } from '../methods/missing-methods.ts';
+import { formatArray } from '../tensor/format.ts';
+import { putMissing } from './missing-methods.ts';
 
 /** Most elements that the console shows: of a tensor by itself, and of one inside something else. */
 const [mostAlone, mostInside] = [1000, 16];

@@ -1,0 +1,41 @@
+/**
+ * What lowering gives, and what a kind of target brings to have loops shaped for it.
+ *
+ * Work is always described as a plain loop nest (LoopKernel), which is complete and correct by itself.
+ */
+import type { legalize } from '../arithmetic/legalize.ts';
+import type { ProgramBuilder } from '../ir/builder/builder.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { LoopStore, Program } from '../ir/ir.ts';
+import type { TargetCaps } from '../ir/target.ts';
+import type { reduceColumns } from './linearize/columns.ts';
+import type { Parts, State } from './linearize/group.ts';
+
+/** One dispatch of a lowered kernel. Binding i of the program is the LoopKernel's PARAM slot, or a temporary. */
+export interface LoweredDispatch {
+  readonly program: Program;
+  readonly bindings: readonly ({ readonly param: number } | { readonly temp: number })[];
+}
+
+/** A kernel lowered to dispatches that run in order, with the temporaries (bytes) they need between them. */
+export interface Lowered {
+  readonly dispatches: readonly LoweredDispatch[];
+  readonly temps: readonly number[];
+}
+
+/** What one kind of target needs to have loop nests shaped for it. */
+export interface NestLowering {
+  /** Kinds, order and splits of the loops of nests whose loops are merged. */
+  shape(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: CodegenCaps): LoopStore[];
+  /** The parts that the threads of a group have of a reduction as one. Left out where no threads reduce together. */
+  acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State;
+  /** Reductions with a result for every column, in group memory. Left out where `shape` makes no columns. */
+  readonly columns?: typeof reduceColumns;
+  /** A program in the dtypes that the target computes in. Left out for targets that compute in all they hold. */
+  readonly legalize?: typeof legalize;
+}
+
+/** A target, and how loops are shaped for it. */
+export interface CodegenCaps extends TargetCaps {
+  readonly lowering: NestLowering;
+}

@@ -1,0 +1,50 @@
+/** What a compiler must know of the machine that its programs are for. */
+import type { DType } from '../shape/dtype.ts';
+import type { Exprs } from './expr.ts';
+import type { KNode, KOp } from './ir.ts';
+
+/** The node, its sources ROUNDED where needed (arithmetic/rounded.ts). */
+export type KeepRounding = (e: Exprs, n: KNode) => KNode;
+
+/** Static facts about a target. What else is known of an engine extends them (engine/engine.ts). */
+export interface TargetCaps {
+  /** Dtypes that tensors may have on this engine. */
+  readonly dtypes: ReadonlySet<DType>;
+  /**
+   * Dtypes the emitter computes in; by default bool and those of four bytes or more. Programs reach the engine with the other
+   * ones only loaded, stored, moved and cast to and from 32-bit numbers, 16-bit floats as uint16 (arithmetic/legalize.ts).
+   */
+  readonly computes?: ReadonlySet<DType>;
+  /** Bytes of one element in device memory where that differs from the host (bool on engines that store words). */
+  readonly storageBytes?: Partial<Readonly<Record<DType, number>>>;
+  /** Value operations the emitter prints itself besides BASE_OPS; all others are decomposed in the IR. */
+  readonly nativeOps: ReadonlySet<KOp>;
+  /**
+   * Present where the device's compiler regroups float arithmetic: puts ROUNDED, which must be among `nativeOps`, where that would show
+   * (`keepRounding` of `engine/threads`).
+   */
+  readonly keepRounding?: KeepRounding | undefined;
+  /** True where a group has several threads, workgroup memory and barriers. */
+  readonly simt: boolean;
+  /** Bytes of one hardware vector the emitter handles (16 for SIMD128), or the element size for scalar engines. */
+  readonly vectorBytes: number;
+  /** Bytes of group-private memory a kernel may declare (SHARED). */
+  readonly sharedBytes: number;
+  /**
+   * True where SHARED is ordinary memory and threads of a group run one after another: software devices. Then nothing is copied
+   * there to be read faster.
+   */
+  readonly sharedIsMemory?: boolean;
+  /**
+   * Subgroups, whose threads are reduced over without group memory (SUBGROUP of the kernel IR). `least` and `most` threads form one; a group of
+   * as many threads as both is a single one. With `numbered` a thread knows the number of its own (SPECIAL). Left out where there are none.
+   */
+  readonly subgroups?: { readonly least: number; readonly most: number; readonly numbered: boolean } | undefined;
+  /** Most threads in a group. */
+  readonly maxGroup: number;
+  /** Most tensors one kernel may bind. */
+  readonly maxBindings: number;
+  /** Parallel workers that take groups (CPU threads, compute units): a hint for choosing grid sizes, never for results. */
+  readonly parallelism: number;
+  readonly atomics: ReadonlySet<'add' | 'max' | 'min' | 'or'>;
+}
