@@ -51,7 +51,7 @@ const plain = new Set(
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
-    'linearWarmup torchNames subset shuffledIndices specialValues extendExpect tensorMatchers',
+    'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',
     'checkAttached HostileError hostileArguments optionsAt strangeOptions keepRounding',
   ].flatMap((names) => names.split(' ')),
 );

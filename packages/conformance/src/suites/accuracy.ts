@@ -4,7 +4,7 @@
  */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { type SpecialValues, specialValues } from '@polygrad/core/testing';
+import { evaluateSpecial, specialValues } from '@polygrad/core/testing';
 import type { ConformanceCase, SkipReason } from '../case.ts';
 import type { Target } from '../expand.ts';
 import { seedOf } from '../oracle/random.ts';
@@ -82,23 +82,6 @@ function columnsOf({ name, ranges }: AccuracyRow, type: FloatType): number[][] {
   );
 }
 
-function functionOf({ name, order }: SpecialValues, x: Tensor): Tensor {
-  switch (name) {
-    case 'polygamma':
-      return pg.polygamma(order, x);
-    case 'lgamma':
-      return pg.lgamma(x);
-    case 'digamma':
-      return pg.digamma(x);
-    case 'erfc':
-      return pg.erfc(x);
-    case 'erfinv':
-      return pg.erfinv(x);
-    default:
-      return name satisfies never;
-  }
-}
-
 /** In float64 a few units: what the references are good for. */
 const doubleUnits = 1e-15 * 2 ** 52;
 
@@ -123,7 +106,7 @@ export function accuracyCases(target: Target): ConformanceCase[] {
     for (const type of wide ? (['float32', 'float64'] as const) : (['float32'] as const)) {
       const known = new Map(table.values);
       const exact = (x: number): number => known.get(x) as number;
-      const run = (x: Tensor): Tensor => functionOf(table, x);
+      const run = (x: Tensor): Tensor => evaluateSpecial(table, x);
       // Below 0 the units are those of the reflection formula's terms.
       const size = (x: number): number => (x < 0 ? Math.max(1, Math.abs(exact(x))) : exact(x));
       const row = { name: table.name, run, exact, size, ranges: [], float32: [5, 5], powers: table.order > 6 } as const;

@@ -14,6 +14,6 @@ export { type RandomDType, randomProgram } from './random-program.ts';
 export { groupCases } from './subgroup-cases.ts';
 export { threadCases } from './thread-cases.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';
-export { type SpecialValues, specialValues } from './special-values.ts';
+export { type SpecialValues, evaluateSpecial, specialValues } from './special-values.ts';
 export { HostileError, hostileArguments, strangeOptions } from './hostile-arguments.ts';
 export { wrongCalls } from './wrong-arguments.ts';
