@@ -22,7 +22,8 @@ export type {
 } from './tensor/types.ts';
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
-export { allClose, type CloseOptions } from './ops/all-close.ts';
+export { allClose } from './ops/all-close.ts';
+export type { CloseOptions } from './ops/close.ts';
 export { protect, registerState, unprotect } from './tensor/protect.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
 export { type MemoryInfo, memory } from './tensor/memory.ts';

@@ -1,5 +1,6 @@
 /** Values of two tensors side by side: how many differ by more than is allowed, and which of them most. */
 import { UnsupportedError } from '../engine/errors.ts';
+import { type Arithmetic, closeness, type Tolerances } from '../ops/close.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { showShape } from '../shape/errors.ts';
@@ -12,13 +13,6 @@ export interface Values {
   readonly data: TypedArray;
   readonly shape: Shape;
   readonly dtype: DType;
-}
-
-/** How far apart two elements may be. */
-export interface Tolerances {
-  readonly rtol: number;
-  readonly atol: number;
-  readonly equalNaN: boolean;
 }
 
 /** The elements of tensors: at once where their engines can, else later. */
@@ -50,28 +44,46 @@ function indexOf(place: number, shape: Shape): string {
   return showShape(index.reverse());
 }
 
+const steps: Readonly<Record<Parameters<Arithmetic<number>['apply']>[0], (a: number, b: number) => number>> = {
+  abs: Math.abs,
+  add: (a, b) => a + b,
+  mul: (a, b) => a * b,
+  lt: (a, b) => Number(a < b),
+  le: (a, b) => Number(a <= b),
+  and: Math.min,
+  or: Math.max,
+  isNaN: (a) => Number(Number.isNaN(a)),
+};
+
+const onHost: Arithmetic<number> = {
+  number: (value) => value,
+  apply: (op, a = 0, b = 0) => steps[op](a, b),
+};
+
 /** Null where all is as close as allowed, else what is not, in words. */
-export function differenceOf(a: Values, b: Values, { rtol, atol, equalNaN }: Tolerances): string | null {
+export function differenceOf(a: Values, b: Values, tolerances: Tolerances): string | null {
   if (!sameShape(a.shape, b.shape))
     return `shapes differ: received ${showShape(a.shape)}, expected ${showShape(b.shape)}`;
-  let [count, worst, excess] = [0, -1, Number.NEGATIVE_INFINITY];
   const at = (values: Values, i: number): Element => getElement(values.data, values.dtype, i);
-  const allowed = (y: Element): number => atol + rtol * Math.abs(Number(y));
+  const judge = (x: Element, y: Element, apart: number): { readonly close: number; readonly allowed: number } =>
+    closeness(onHost, { x: Number(x), y: Number(y), distance: apart, same: Number(x === y) }, tolerances);
+  let [count, worst, excess] = [0, -1, Number.NEGATIVE_INFINITY];
   for (let i = 0; i < a.data.length; i++) {
     const [x, y] = [at(a, i), at(b, i)];
-    if (x === y || (equalNaN && Number.isNaN(x) && Number.isNaN(y))) continue;
     const apart = distance(x, y);
-    // False for NaN, and for an infinity beside a number.
-    if (apart <= allowed(y) && apart < Number.POSITIVE_INFINITY) continue;
+    const { close, allowed } = judge(x, y, apart);
+    if (close === 1) continue;
     count++;
-    const over = Number.isNaN(apart) ? Number.POSITIVE_INFINITY : apart - allowed(y);
+    // Not a number where one of them is NaN or infinite.
+    const over = Number.isNaN(apart - allowed) ? Number.POSITIVE_INFINITY : apart - allowed;
     if (over <= excess) continue;
     [worst, excess] = [i, over];
   }
   if (count === 0) return null;
   const [x, y] = [at(a, worst), at(b, worst)];
+  const apart = distance(x, y);
   return (
     `${count} of ${a.data.length} elements differ, most at ${indexOf(worst, a.shape)}: received ${x}, expected ${y}, ` +
-    `apart by ${distance(x, y).toPrecision(3)}, allowed ${allowed(y).toPrecision(3)}`
+    `apart by ${apart.toPrecision(3)}, allowed ${judge(x, y, apart).allowed.toPrecision(3)}`
   );
 }

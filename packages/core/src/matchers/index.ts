@@ -1,13 +1,12 @@
 /** Entry point @polygrad/core/matchers: comparisons of tensors for `expect` of vitest and jest. */
+import { type CloseOptions, type Tolerances, tolerancesOf } from '../ops/close.ts';
 import { tensor } from '../ops/creation.ts';
-import { checkNames } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
-import type { CloseOptions } from '../ops/all-close.ts';
 import { isTensor } from '../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../tensor/types.ts';
 import { differenceOf, type Values, valuesOf } from './compare.ts';
 
-export type { CloseOptions } from '../ops/all-close.ts';
+export type { CloseOptions } from '../ops/close.ts';
 
 /** What a matcher tells the test runner. */
 export interface MatcherResult {
@@ -36,9 +35,8 @@ declare global {
   }
 }
 
-function judged(a: Values, b: Values, options: CloseOptions): MatcherResult {
-  const { rtol = 1e-5, atol = 1e-8, equalNaN = false } = options;
-  const difference = differenceOf(a, b, { rtol, atol, equalNaN });
+function judged(a: Values, b: Values, tolerances: Tolerances): MatcherResult {
+  const difference = differenceOf(a, b, tolerances);
   const text = ({ shape, dtype }: Values): string => `${dtype} [${shape.join(', ')}]`;
   return {
     pass: difference === null,
@@ -64,14 +62,14 @@ export const tensorMatchers: {
   ): MatcherResult | Promise<MatcherResult>;
 } = {
   toBeCloseToTensor(received, expected, options = {}) {
-    checkNames('toBeCloseToTensor', options, 'rtol# atol# equalNaN?');
+    const tolerances = tolerancesOf('toBeCloseToTensor', options);
     if (!isTensor(received))
       return { pass: false, message: () => say`received ${received}: no tensor; await promises of tensors first` };
     const other = isTensor(expected) ? expected : tensor(expected as NestedInput, { dtype: received.dtype });
     const values = valuesOf([received, other]);
     const judge = ([a, b]: readonly Values[]): MatcherResult => {
       if (other !== expected) other.dispose();
-      return judged(a as Values, b as Values, options);
+      return judged(a as Values, b as Values, tolerances);
     };
     return 'then' in values ? values.then(judge) : judge(values);
   },

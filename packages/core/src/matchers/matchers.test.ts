@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { setEngine } from '../engine/registry.ts';
-import { allClose, add, ones, tensor } from '../index.ts';
+import { allClose, add, isClose, ones, tensor } from '../index.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
-import { extendExpect } from './index.ts';
+import { extendExpect, tensorMatchers } from './index.ts';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());
@@ -48,6 +48,35 @@ describe('expect', () => {
     const large = tensor([2n ** 60n], { dtype: 'int64' });
     expect(large).not.toBeCloseToTensor(tensor([2n ** 60n + 1n], { dtype: 'int64' }), { rtol: 0 });
     expect(tensor([1.5], { dtype: 'float16' })).toBeCloseToTensor([1.5]);
+  });
+
+  it('calls close what isClose does', async () => {
+    const odd = [0, 1, -1, 2, 1.5, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN];
+    const sizes = [0, 0.5, Number.POSITIVE_INFINITY];
+    const pairs = odd.flatMap((x) => odd.map((y) => [x, y] as [number, number]));
+    for (const rtol of sizes)
+      for (const atol of sizes)
+        for (const equalNaN of [false, true]) {
+          const options = { rtol, atol, equalNaN };
+          const [a, b] = [0, 1].map((k) =>
+            tensor(
+              pairs.map((pair) => pair[k] as number),
+              { dtype: 'float64' },
+            ),
+          );
+          const inGraph = await isClose(a!, b!, options).data();
+          for (const [i, [x, y]] of pairs.entries()) {
+            const { pass } = await tensorMatchers.toBeCloseToTensor(tensor([x]), tensor([y]), options);
+            // NumPy's definition.
+            const near = Math.abs(x - y) <= atol + rtol * Math.abs(y) && Number.isFinite(y);
+            const want = near || x === y || (equalNaN && Number.isNaN(x) && Number.isNaN(y));
+            expect([pass, inGraph[i] === 1], `${x} beside ${y}: ${JSON.stringify(options)}`).toEqual([want, want]);
+          }
+        }
+  });
+
+  it('shows an infinite difference before a finite one', () => {
+    expect(() => expect(tensor([1, 2])).toBeCloseToTensor([Number.POSITIVE_INFINITY, 3])).toThrow('most at [0]');
   });
 
   it('compares tensors by shape, dtype and values in toEqual', () => {

@@ -1,4 +1,5 @@
 /** Methods of Tensors: comparison, logic and tests for special values, element by element. Details, shapes and errors are told with the functions. */
+import type { CloseOptions } from '../../ops/close.ts';
 import {
   equal,
   greater,
@@ -46,10 +47,7 @@ export interface LogicMethods {
   /** True where x is neither infinite nor NaN. */
   isFinite(): Tensor;
   /** True where |a - b| <= atol + rtol * |b|, or both are the same infinity. */
-  isClose(
-    b: TensorLike,
-    options?: { readonly rtol?: number; readonly atol?: number; readonly equalNaN?: boolean },
-  ): Tensor;
+  isClose(b: TensorLike, options?: CloseOptions): Tensor;
   /** NaN and infinities replaced by numbers. */
   nanToNum(options?: { readonly nan?: number; readonly posInf?: number; readonly negInf?: number }): Tensor;
 }

@@ -1,20 +1,10 @@
 /** allClose: whether two tensors hold the same numbers, within tolerances. The one answer is read back. */
-import { checkNames } from '../shape/options.ts';
 import { compose } from '../graph/scope.ts';
-import { isClose } from './logic.ts';
-import { all } from './reduction.ts';
 import { keep } from '../tensor/scope.ts';
 import type { TensorLike } from '../tensor/types.ts';
-
-/** Tolerances of `isClose` and `allClose`. */
-export interface CloseOptions {
-  /** Tolerance times the magnitude of the second operand. Default 1e-5. */
-  readonly rtol?: number;
-  /** Tolerance whatever the magnitude. Default 1e-8. */
-  readonly atol?: number;
-  /** Whether NaN is close to NaN. Default false. */
-  readonly equalNaN?: boolean;
-}
+import { type CloseOptions, tolerancesOf } from './close.ts';
+import { isClose } from './logic.ts';
+import { all } from './reduction.ts';
 
 /**
  * True if |a - b| <= atol + rtol * |b| for all elements, or both are the same infinity. Asynchronous, because it depends on data. Source:
@@ -29,8 +19,8 @@ export interface CloseOptions {
  * await allClose(tensor([1, 2]), tensor([1, 2.1])); // false
  */
 export async function allClose(a: TensorLike, b: TensorLike, options: CloseOptions = {}): Promise<boolean> {
-  checkNames('allClose', options, 'rtol# atol# equalNaN?');
-  const close = compose('allClose', () => keep(all(isClose(a, b, options))));
+  const tolerances = tolerancesOf('allClose', options);
+  const close = compose('allClose', () => keep(all(isClose(a, b, tolerances))));
   try {
     return (await close.item()) === 1;
   } finally {

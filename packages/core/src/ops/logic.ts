@@ -13,6 +13,7 @@ import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { operand, operands, sideOf, weak } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
+import { type Arithmetic, type CloseOptions, closeness, tolerancesOf } from './close.ts';
 
 /** Integers for bool, so that they can be ordered. */
 function orderable(node: Node): Node {
@@ -237,14 +238,9 @@ function integerDistance(x: Node, y: Node): Node {
  * @example
  * isClose(tensor([1, 2]), tensor([1, 2.1])); // [true, false]
  */
-export function isClose(
-  a: TensorLike,
-  b: TensorLike,
-  options: { readonly rtol?: number; readonly atol?: number; readonly equalNaN?: boolean } = {},
-): Tensor {
-  checkNames('isClose', options, 'rtol# atol# equalNaN?');
+export function isClose(a: TensorLike, b: TensorLike, options: CloseOptions = {}): Tensor {
+  const tolerances = tolerancesOf('isClose', options);
   return compose('isClose', () => {
-    const { rtol = 1e-5, atol = 1e-8, equalNaN = false } = options;
     beginOp('isClose');
     let [x, y] = operands(a, b);
     const same = eq(x, y);
@@ -254,21 +250,11 @@ export function isClose(
       distance = cast(integerDistance(x, y), 'float32');
       [x, y] = [cast(x, 'float32'), cast(y, 'float32')];
     }
-    const number = (value: number): Node => constant(value, x.dtype);
-    const room = makeNode(
-      'add',
-      [number(atol), makeNode('mul', [number(rtol), makeNode('abs', [y], null)], null)],
-      null,
-    );
-    const finite = makeNode('lt', [makeNode('abs', [y], null), number(Number.POSITIVE_INFINITY)], null);
-    const near = makeNode('and', [finite, makeNode('le', [distance, room], null)], null);
-    let close: Node = makeNode('or', [near, same], null);
-    if (equalNaN)
-      close = makeNode(
-        'or',
-        [close, makeNode('and', [makeNode('isNaN', [x], null), makeNode('isNaN', [y], null)], null)],
-        null,
-      );
+    const arithmetic: Arithmetic<Node> = {
+      number: (value) => constant(value, x.dtype),
+      apply: (op, ...of) => makeNode(op, of, null),
+    };
+    const { close } = closeness(arithmetic, { x, y, distance, same }, tolerances);
     return wrap(close);
   });
 }
