@@ -53,24 +53,26 @@ function regrouped(e: Exprs, n: KNode): KNode {
   return sum ?? e.f32(0);
 }
 
-function careless(e: Exprs, root: KNode): KNode {
+/** An expression made anew, sources first; `change` is given each node with its new sources. */
+function remade(e: Exprs, root: KNode, change: (n: KNode) => KNode): KNode {
   const done = new Map<KNode, KNode>();
   sourcesFirst(
     root,
     (n) => done.has(n),
     (n) => n.src,
     (n) => {
-      const same = remake(
-        e,
-        n,
-        n.src.map((s) => done.get(s) as KNode),
-      );
-      const sum = same.dtype === 'float32' && (same.op === 'ADD' || same.op === 'SUB' || same.op === 'MULADD');
-      done.set(n, sum ? regrouped(e, same) : same);
+      const src = n.src.map((s) => done.get(s) as KNode);
+      done.set(n, change(remake(e, n, src)));
     },
   );
   return done.get(root) as KNode;
 }
+
+const careless = (e: Exprs, root: KNode): KNode =>
+  remade(e, root, (n) => {
+    const sum = n.dtype === 'float32' && (n.op === 'ADD' || n.op === 'SUB' || n.op === 'MULADD');
+    return sum ? regrouped(e, n) : n;
+  });
 
 function compiled(op: UnaryOp, caps: typeof unguarded): (x: number) => number {
   const { root, variables } = decomposed(op, 'float32', 1, caps);
@@ -94,27 +96,15 @@ describe('a compiler that regroups', () => {
 });
 
 /** Products and the sums that follow in one operation, as drivers of many GPUs do it. */
-function contracted(e: Exprs, root: KNode): KNode {
-  const done = new Map<KNode, KNode>();
-  sourcesFirst(
-    root,
-    (n) => done.has(n),
-    (n) => n.src,
-    (n) => {
-      const src = n.src.map((s) => done.get(s) as KNode);
-      const [a, b] = src as [KNode, KNode];
-      let made = remake(e, n, src);
-      if (n.dtype === 'float32' && (n.op === 'ADD' || n.op === 'SUB')) {
-        const [x, y] = a.src as [KNode, KNode];
-        const [z, w] = b.src as [KNode, KNode];
-        if (b.op === 'MUL') made = e.ternary('FMA', n.op === 'SUB' ? e.neg(z) : z, w, a);
-        else if (a.op === 'MUL') made = e.ternary('FMA', x, y, n.op === 'SUB' ? e.neg(b) : b);
-      }
-      done.set(n, made);
-    },
-  );
-  return done.get(root) as KNode;
-}
+const contracted = (e: Exprs, root: KNode): KNode =>
+  remade(e, root, (n) => {
+    if (n.dtype !== 'float32' || (n.op !== 'ADD' && n.op !== 'SUB')) return n;
+    const [a, b] = n.src as [KNode, KNode];
+    const [x, y] = a.src as [KNode, KNode];
+    const [z, w] = b.src as [KNode, KNode];
+    if (b.op === 'MUL') return e.ternary('FMA', n.op === 'SUB' ? e.neg(z) : z, w, a);
+    return a.op === 'MUL' ? e.ternary('FMA', x, y, n.op === 'SUB' ? e.neg(b) : b) : n;
+  });
 
 describe('a compiler that contracts', () => {
   it('leaves FMA one rounding, and the functions their five units', () => {
