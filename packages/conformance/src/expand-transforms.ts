@@ -1,8 +1,9 @@
 /**
- * Cases that every operation gets by its gradient: third derivatives, changes forward (jvp), and batches (vmap).
+ * Cases that every operation gets by its gradient: second and third derivatives, changes forward (jvp), and batches (vmap).
  */
 import { grads, jvp, mul, scope, sum, type Tensor, vmap } from '@polygrad/core';
 import { assertClose } from './compare.ts';
+import { arrayOf } from './host.ts';
 import { makeTensor } from './layouts.ts';
 import { count, type NDArray, nd } from './oracle/ndarray.ts';
 import { makeRandom, sample, seedOf, uniform } from './oracle/random.ts';
@@ -11,7 +12,8 @@ import type { Target } from './expand.ts';
 
 const step = 1e-6;
 
-function probe(spec: OpSpec, shape: readonly number[], salt: string): NDArray {
+/** Fixed weights that make a scalar of any result, so that every element's derivative is seen. */
+export function weights(spec: OpSpec, shape: readonly number[], salt: string): NDArray {
   return sample(makeRandom(seedOf(`${spec.name}/${shape}/${salt}`)), shape, uniform(0.5, 1.5));
 }
 
@@ -75,11 +77,13 @@ class Problem {
   }
 
   directions(salt: string): NDArray[] {
-    return this.of.map((position) => probe(this.spec, (this.inputs[position] as NDArray).shape, `${salt}${position}`));
+    return this.of.map((position) =>
+      weights(this.spec, (this.inputs[position] as NDArray).shape, `${salt}${position}`),
+    );
   }
 
   resultWeights(): NDArray {
-    return probe(this.spec, this.spec.oracle([...this.inputs], this.instance.options ?? {}).shape, 'w');
+    return weights(this.spec, this.spec.oracle([...this.inputs], this.instance.options ?? {}).shape, 'w');
   }
 
   dispose(): void {
@@ -96,31 +100,38 @@ function along(f: Scalar, directions: readonly Tensor[]): Scalar {
 }
 
 async function numberOf(f: Scalar, xs: readonly Tensor[]): Promise<number> {
-  const t = scope(() => f(...xs));
-  const value = await t.item();
-  t.dispose();
-  return value;
+  return (await arrayOf(scope(() => f(...xs)))).data[0] as number;
 }
 
-/** The third derivative along directions against the central difference of the second. */
-export async function checkThird(spec: OpSpec, inputs: NDArray[], instance: Instance, target: Target): Promise<void> {
+/** Salts of the directions that are taken one after the other, and the name of what comes out. */
+const higher = {
+  2: { salts: ['v', 'd'], name: 'second derivative along a direction' },
+  3: { salts: ['v', 'd', 'third'], name: 'third derivative' },
+} as const;
+
+/** A derivative along directions against the central difference of the one before. */
+export async function checkHigher(
+  order: keyof typeof higher,
+  spec: OpSpec,
+  inputs: NDArray[],
+  instance: Instance,
+  target: Target,
+): Promise<void> {
   const problem = new Problem(spec, instance, inputs);
   if (count((inputs[problem.of[0] as number] as NDArray).shape) === 0) return;
   const run = problem.run();
   const weight = problem.wide(problem.resultWeights());
-  const ahead = problem.directions('third');
-  const [first, second, third] = ['v', 'd', 'third'].map((salt) =>
-    problem.directions(salt).map((a) => problem.wide(a)),
-  ) as [Tensor[], Tensor[], Tensor[]];
-  const twice = along(
-    along((...xs) => sum(mul(run(...xs), weight)), first),
-    second,
-  );
-  const actual = await numberOf(along(twice, third), problem.points());
-  const high = await numberOf(twice, problem.points(problem.moved(ahead, step)));
-  const low = await numberOf(twice, problem.points(problem.moved(ahead, -step)));
+  const { salts, name } = higher[order];
+  const directions = salts.map((salt) => problem.directions(salt));
+  const last = directions[directions.length - 1] as NDArray[];
+  const wide = (arrays: readonly NDArray[]): Tensor[] => arrays.map((a) => problem.wide(a));
+  const loss: Scalar = (...xs) => sum(mul(run(...xs), weight));
+  const before = directions.slice(0, -1).reduce((f, some) => along(f, wide(some)), loss);
+  const actual = await numberOf(along(before, wide(last)), problem.points());
+  const high = await numberOf(before, problem.points(problem.moved(last, step)));
+  const low = await numberOf(before, problem.points(problem.moved(last, -step)));
   problem.dispose();
-  assertClose('third derivative', [actual], [], nd([], [(high - low) / (2 * step)]), finiteDifference(target));
+  assertClose(name, [actual], [], nd([], [(high - low) / (2 * step)]), finiteDifference(target));
 }
 
 /** The change of the result by jvp against the central difference of the oracle. */
@@ -132,15 +143,13 @@ export async function checkTangent(spec: OpSpec, inputs: NDArray[], instance: In
   const points = problem.points();
   const tangents = ahead.map((a) => problem.wide(a));
   const [value, change] = jvp((...xs: Tensor[]) => run(...xs), points, tangents);
-  const shape = [...change.shape];
-  const actual = Array.from((await change.data()) as ArrayLike<number>, Number);
+  const actual = await arrayOf(change);
   value.dispose();
-  change.dispose();
   problem.dispose();
   const high = spec.oracle(problem.moved(ahead, step), options);
   const low = spec.oracle(problem.moved(ahead, -step), options);
   const expected = high.data.map((y, i) => (y - (low.data[i] as number)) / (2 * step));
-  assertClose('change of the result', actual, shape, nd(high.shape, expected), finiteDifference(target));
+  assertClose('change of the result', actual.data, actual.shape, nd(high.shape, expected), finiteDifference(target));
 }
 
 /** Two examples at once by vmap against the oracle on each. */
@@ -156,13 +165,12 @@ export async function checkBatch(spec: OpSpec, instance: Instance, target: Targe
     return makeTensor(nd([2, ...a.shape], [...a.data, ...b.data]), spec.inputDTypes?.[i] ?? dtype);
   });
   const result = scope(() => vmap((...xs: Tensor[]) => spec.run(xs, options))(...batch));
-  const actual = Array.from((await result.data()) as ArrayLike<number>, Number);
-  const shape = [...result.shape];
+  const actual = await arrayOf(result);
   const wanted = resultOf(spec, dtype);
-  for (const t of [...batch, result]) t.dispose();
+  for (const t of batch) t.dispose();
   const expected = examples.map((inputs) => spec.oracle(inputs, options)) as [NDArray, NDArray];
   const tolerance = target.tolerances.forward[wanted];
   if (!tolerance) throw new Error(`no forward tolerance for ${wanted}`);
   const whole = nd([2, ...expected[0].shape], [...expected[0].data, ...expected[1].data]);
-  assertClose('batch', actual, shape, whole, tolerance);
+  assertClose('batch', actual.data, actual.shape, whole, tolerance);
 }

@@ -6,7 +6,7 @@
  * and is compared with as much patience.
  */
 import type { DType } from '@polygrad/core';
-import { fromBits, integerFormat, isSmallFloat, nearest, wrap } from '../oracle/formats.ts';
+import { integerFormat, isSmallFloat, nearest, wrap } from '../oracle/formats.ts';
 import { map, type NDArray } from '../oracle/ndarray.ts';
 import type { Random } from '../oracle/random.ts';
 import { observed, type Program, type Step, uses } from './program.ts';
@@ -42,11 +42,6 @@ export function hold(dtype: DType, x: number): number | null {
 export function holdAll(dtype: DType, a: NDArray): NDArray | null {
   const data = a.data.map((x) => hold(dtype, x));
   return data.includes(null) ? null : { shape: a.shape, data: data as number[] };
-}
-
-/** The elements of a tensor as its data() gives them, as numbers. */
-export function numbersOf(dtype: DType, data: ArrayLike<number | bigint>): number[] {
-  return Array.from(data as ArrayLike<number>, (x) => (isSmallFloat(dtype) ? fromBits(dtype, x) : Number(x)));
 }
 
 /** Every value of the program, by number. `random` moves each result within its rounding, `scale` times over. */

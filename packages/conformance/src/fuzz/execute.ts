@@ -1,7 +1,7 @@
 /** Runs a program on the library and reads its outputs. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { numbersOf } from './evaluate.ts';
+import { elementsOf } from '../host.ts';
 import { type Arg, endings, type Program, Ref, type Step } from './program.ts';
 
 /** An output as it was read. */
@@ -62,8 +62,8 @@ export function record(step: Step, handles: Handles): void {
 }
 
 async function read(t: Tensor): Promise<Outcome> {
-  const [shape, dtype, data] = [[...t.shape], t.dtype, t.data()];
-  return { shape, dtype, values: numbersOf(dtype, await data) };
+  const [shape, dtype] = [[...t.shape], t.dtype];
+  return { shape, dtype, values: Array.from((await elementsOf(t)) as ArrayLike<number>, Number) };
 }
 
 /** What a program gives, in the order of `observed`. Whatever happens, no handle is left. */

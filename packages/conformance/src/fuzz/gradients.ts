@@ -4,6 +4,7 @@
  */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
+import { arrayOf, arraysOf } from '../host.ts';
 import { count, map, type NDArray } from '../oracle/ndarray.ts';
 import { leavingNothing } from './check.ts';
 import { evaluate } from './evaluate.ts';
@@ -85,18 +86,6 @@ class Problem {
 }
 
 const wide = (a: NDArray): Tensor => inputTensor(a.data, 'float64', a.shape);
-
-async function arrayOf(t: Tensor): Promise<NDArray> {
-  const a = { shape: [...t.shape], data: Array.from((await t.data()) as ArrayLike<number>, Number) };
-  t.dispose();
-  return a;
-}
-
-async function arraysOf(ts: readonly Tensor[]): Promise<NDArray[]> {
-  const found: NDArray[] = [];
-  for (const t of ts) found.push(await arrayOf(t));
-  return found;
-}
 
 const finite = (arrays: readonly NDArray[]): boolean => arrays.every((a) => a.data.every(Number.isFinite));
 

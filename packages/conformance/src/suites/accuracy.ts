@@ -7,6 +7,7 @@ import type { Tensor } from '@polygrad/core';
 import { evaluateSpecial, specialValues } from '@polygrad/core/testing';
 import type { ConformanceCase, SkipReason } from '../case.ts';
 import type { Target } from '../expand.ts';
+import { arrayOf } from '../host.ts';
 import { seedOf } from '../oracle/random.ts';
 import { flushesDenormals } from '../denormals.ts';
 import { type FloatType, isDenormal, samples, unitsOff } from '../oracle/units.ts';
@@ -51,13 +52,6 @@ function worstOf(
   return found;
 }
 
-async function valuesOf(run: () => Tensor): Promise<ArrayLike<number>> {
-  const result = pg.scope(run);
-  const data = (await result.data()) as Float32Array | Float64Array;
-  result.dispose();
-  return data;
-}
-
 async function check(
   row: AccuracyRow,
   type: FloatType,
@@ -66,8 +60,8 @@ async function check(
 ): Promise<undefined | SkipReason> {
   const flushes = await flushesDenormals(type);
   if (flushes && row.powers === true) return { skip: 'powers below the normal numbers, which the device takes for 0' };
-  const got = await valuesOf(() => row.run(...columns.map((data) => pg.tensor(data, { dtype: type }))));
-  const { units, text } = worstOf(row, type, columns, got, flushes);
+  const got = await arrayOf(pg.scope(() => row.run(...columns.map((data) => pg.tensor(data, { dtype: type })))));
+  const { units, text } = worstOf(row, type, columns, got.data, flushes);
   if (units > bound) throw new Error(`${text} (at most ${bound})`);
   return undefined;
 }

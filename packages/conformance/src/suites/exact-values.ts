@@ -6,6 +6,7 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
 import type { Target } from '../expand.ts';
+import { arrayOf } from '../host.ts';
 import { makeRandom, type Random } from '../oracle/random.ts';
 
 type Float = 'float32' | 'float64';
@@ -122,8 +123,7 @@ async function check(row: Exact, dtype: Float): Promise<undefined> {
     const [x, y] = args.map((data) => pg.tensor(data, { dtype })) as [Tensor, Tensor];
     return row.run(x, y);
   });
-  const data = (await result.data()) as ArrayLike<number>;
-  result.dispose();
+  const { data } = await arrayOf(result);
   const [first, second = first] = args as [number[], number[]];
   for (const [i, x] of first.entries()) {
     const expected = round(row.f(x, second[i] as number));

@@ -9,12 +9,12 @@ import type { DType, Tensor } from '@polygrad/core';
 import type { ConformanceCase, SkipReason } from '../case.ts';
 import { assertClose, gamma, type Tolerance } from '../compare.ts';
 import type { Target } from '../expand.ts';
+import { elementsOf } from '../host.ts';
 import { draw, makeArgument, viewedShape, type Drawn } from '../goldens/draw.ts';
 import type { CaseNumbers, Coded, GoldenCase } from '../goldens/file.ts';
 import { flushesDenormals, touchedByDenormals } from '../denormals.ts';
 import { isDenormal } from '../oracle/units.ts';
 import { count, nd } from '../oracle/ndarray.ts';
-import { hostNumbers } from '../goldens/host.ts';
 
 type Result = Tensor | readonly Result[] | { readonly [name: string]: Tensor };
 type Call = (...args: unknown[]) => Result | Promise<Result>;
@@ -121,7 +121,7 @@ async function checkValue(
 ): Promise<void> {
   const [shape, kind, text] = golden.results[i] as GoldenCase['results'][number];
   const what = golden.results.length > 1 ? `value ${i}` : 'value';
-  const actual = await hostNumbers(output);
+  const actual = await elementsOf(output);
   const touched = dtype === 'float32' ? await touchedElements(golden, output.shape) : null;
   if (kind.includes('int')) {
     // Integers are compared whatever width the library gives counts and positions.
@@ -229,6 +229,6 @@ async function checkSlopes(
     const largest = dtype === 'float64' ? 1 : slope.reduce((m, x) => Math.max(m, Math.abs(x)), 0);
     const shape = viewedShape(golden.tensors[golden.by[i] as number] as Drawn);
     const tolerance = { rtol: rule.rtol, atol: rule.atol * largest };
-    assertClose(`${what} by tensor ${golden.by[i]}`, await hostNumbers(t), t.shape, nd(shape, slope), tolerance);
+    assertClose(`${what} by tensor ${golden.by[i]}`, await elementsOf(t), t.shape, nd(shape, slope), tolerance);
   }
 }

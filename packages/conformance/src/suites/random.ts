@@ -1,13 +1,10 @@
 /** Random numbers: the same bits on every engine, checked against Threefry written out here and its published answers. */
 import * as pg from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
+import { arrayOf } from '../host.ts';
 import { threefry } from '../oracle/threefry.ts';
 
-async function values(t: pg.Tensor): Promise<number[]> {
-  const data = Array.from((await t.data()) as ArrayLike<number>, Number);
-  t.dispose();
-  return data;
-}
+const numbers = async (t: pg.Tensor): Promise<readonly number[]> => (await arrayOf(t)).data;
 
 function sameBits(what: string, actual: readonly number[], expected: readonly number[]): void {
   const bad = actual.findIndex((x, i) => x !== expected[i]);
@@ -31,7 +28,7 @@ export function randomCases(): ConformanceCase[] {
       name: `random / rand of ${size} elements has the bits of its key`,
       run: async () => {
         const key: [number, number] = [3, 0x12345678];
-        const actual = await values(pg.rand([size], { key }));
+        const actual = await numbers(pg.rand([size], { key }));
         const expected = Array.from({ length: size }, (_, i) =>
           Math.fround((threefry(key, [i, 0])[0] >>> 8) * 2 ** -24),
         );
@@ -47,8 +44,8 @@ export function randomCases(): ConformanceCase[] {
         const kept = Array.from({ length: 300 }, (_, i) => threefry(key, [i, 0])[0] < (1 - p) * 2 ** 32);
         const drop = (t: pg.Tensor): pg.Tensor => pg.dropout(t, { p, key });
         const wrong = (actual: number, expected: number): boolean => Math.abs(actual - expected) > 1e-6 * expected;
-        const forward = await values(drop(x));
-        const gradient = await values(pg.grad((t: pg.Tensor) => pg.sum(drop(t)))(x) as pg.Tensor);
+        const forward = await numbers(drop(x));
+        const gradient = await numbers(pg.grad((t: pg.Tensor) => pg.sum(drop(t)))(x) as pg.Tensor);
         x.dispose();
         for (const [i, keep] of kept.entries()) {
           const scale = keep ? 1 / (1 - p) : 0;
@@ -64,10 +61,10 @@ export function randomCases(): ConformanceCase[] {
       name: 'random / a seed repeats, the next call differs',
       run: async () => {
         pg.seed(5);
-        const first = await values(pg.rand([9]));
-        const second = await values(pg.rand([9]));
+        const first = await numbers(pg.rand([9]));
+        const second = await numbers(pg.rand([9]));
         pg.seed(5);
-        sameBits('after the same seed', await values(pg.rand([9])), first);
+        sameBits('after the same seed', await numbers(pg.rand([9])), first);
         if (second.join() === first.join()) throw new Error('two calls gave the same numbers');
         return undefined;
       },
@@ -75,7 +72,7 @@ export function randomCases(): ConformanceCase[] {
     {
       name: 'random / randn has the moments of the normal distribution',
       run: async () => {
-        const x = await values(pg.randn([4000], { key: 11 }));
+        const x = await numbers(pg.randn([4000], { key: 11 }));
         const mean = x.reduce((a, b) => a + b, 0) / x.length;
         const variance = x.reduce((a, b) => a + (b - mean) ** 2, 0) / x.length;
         // Four standard errors: 1/sqrt(n) for the mean, sqrt(2/n) for the variance.
@@ -87,7 +84,7 @@ export function randomCases(): ConformanceCase[] {
     {
       name: 'random / a permutation holds every index once',
       run: async () => {
-        const x = await values(pg.permutation(67, { key: 3 }));
+        const x = await numbers(pg.permutation(67, { key: 3 }));
         sameBits(
           'sorted',
           [...x].sort((a, b) => a - b),

@@ -2,19 +2,14 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
-import { assertClose } from '../compare.ts';
 import type { Target } from '../expand.ts';
-import { nd } from '../oracle/ndarray.ts';
+import { compared, exact, type Expected } from './order/values.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
-const exact = { rtol: 0, atol: 0 };
 
-interface Value {
+interface Value extends Expected {
   readonly name: string;
   readonly run: () => Tensor;
-  readonly expected: readonly number[];
-  readonly shape?: readonly number[];
-  readonly tolerance?: { readonly rtol: number; readonly atol: number };
 }
 
 function f32(...data: number[]): Tensor {
@@ -178,38 +173,25 @@ const wide: readonly Value[] = [
 
 export function specialCases(target: Target): ConformanceCase[] {
   const held = target.holds('float64') ? [...values, ...wide] : values;
-  const cases: ConformanceCase[] = held.map(({ name, run, expected, shape, tolerance }) => ({
-    name: `special / ${name}`,
+  const cases: ConformanceCase[] = held.map((value) => ({
+    name: `special / ${value.name}`,
     run: async () => {
-      const [result, data] = await inScope(run);
-      assertClose('value', data, result, nd(shape ?? [expected.length], expected), tolerance ?? exact);
+      await compared(pg.scope(value.run), value);
       return undefined;
     },
   }));
+  const tolerance = target.tolerances.forward.float32 ?? exact;
   for (const { name, f, x, expected } of slopes) {
     cases.push({
       name: `special gradient / ${name}`,
       run: async () => {
-        const [shape, data] = await inScope(() => pg.grad(f)(f32(...x)) as Tensor);
-        assertClose(
-          'gradient',
-          data,
-          shape,
-          nd([expected.length], expected),
-          target.tolerances.forward.float32 ?? exact,
+        await compared(
+          pg.scope(() => pg.grad(f)(f32(...x)) as Tensor),
+          { expected, tolerance },
         );
         return undefined;
       },
     });
   }
   return cases;
-}
-
-/** Records in a scope so that operands made inline are released, reads the result, releases it too. */
-async function inScope(run: () => Tensor): Promise<[readonly number[], ArrayLike<number>]> {
-  const result = pg.scope(run);
-  const shape = [...result.shape];
-  const data = Array.from((await result.data()) as ArrayLike<number>, Number);
-  result.dispose();
-  return [shape, data];
 }

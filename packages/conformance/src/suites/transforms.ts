@@ -3,13 +3,7 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
 import { assertClose } from '../compare.ts';
-import { nd } from '../oracle/ndarray.ts';
-
-async function values(t: Tensor): Promise<number[]> {
-  const data = Array.from((await t.data()) as ArrayLike<number>, Number);
-  t.dispose();
-  return data;
-}
+import { arrayOf } from '../host.ts';
 
 const draw = (shape: readonly number[], key: number): Tensor => pg.randn([...shape], { key });
 
@@ -19,11 +13,10 @@ function block(x: Tensor, a: Tensor, b: Tensor): Tensor {
 }
 
 async function same(what: string, actual: Tensor, expected: Tensor): Promise<void> {
-  const shape = [...expected.shape];
-  const [x, y] = [await values(actual), await values(expected)];
+  const [x, y] = [await arrayOf(actual), await arrayOf(expected)];
   // As for gradients in float32: sums may be taken in another order.
-  const largest = y.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
-  assertClose(what, x, shape, nd(shape, y), { rtol: 1.3e-5, atol: 1e-4 * largest });
+  const largest = y.data.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
+  assertClose(what, x.data, x.shape, y, { rtol: 1.3e-5, atol: 1e-4 * largest });
 }
 
 export function transformCases(): ConformanceCase[] {

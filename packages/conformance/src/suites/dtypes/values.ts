@@ -1,6 +1,7 @@
 /** Values of every dtype: drawn over their whole range, read exactly, and compared to the last bit. */
 import type { DType, Tensor } from '@polygrad/core';
-import { fromBits, integerFormat, isSmallFloat, wrap } from '../../oracle/formats.ts';
+import { elementsOf } from '../../host.ts';
+import { integerFormat, wrap } from '../../oracle/formats.ts';
 import { makeRandom, seedOf } from '../../oracle/random.ts';
 
 export const integers = ['int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64'] as const;
@@ -22,12 +23,8 @@ export function draw(dtype: Integer, count: number, salt: string): bigint[] {
 
 /** Elements of a tensor as exact values. */
 export async function read(t: Tensor): Promise<(number | bigint)[]> {
-  const data = await t.data();
-  const { dtype } = t;
-  return Array.from(data as ArrayLike<number | bigint>, (x) => {
-    if (isSmallFloat(dtype)) return fromBits(dtype, x as number);
-    return integerFormat(dtype) === null ? x : BigInt(x);
-  });
+  const data = await elementsOf(t);
+  return Array.from(data, integerFormat(t.dtype) === null ? (x) => x : BigInt);
 }
 
 export async function expectValues(

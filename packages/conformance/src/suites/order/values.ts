@@ -1,7 +1,8 @@
-/** Tensors written as their numbers, and results compared with numbers: what the cases of this folder are made of. */
+/** Tensors written as their numbers, and results compared with numbers: what the cases of this folder and of special.ts are made of. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { assertClose } from '../../compare.ts';
+import { arrayOf } from '../../host.ts';
 import { nd } from '../../oracle/ndarray.ts';
 
 export const exact = { rtol: 0, atol: 0 };
@@ -22,7 +23,6 @@ export interface Expected {
 /** Compares, and disposes the result. */
 export async function compared(result: Tensor, wanted: Expected): Promise<void> {
   const { expected, shape, tolerance } = wanted;
-  const data = Array.from((await result.data()) as ArrayLike<number>, Number);
-  assertClose('value', data, result.shape, nd(shape ?? [expected.length], [...expected]), tolerance ?? exact);
-  result.dispose();
+  const actual = await arrayOf(result);
+  assertClose('value', actual.data, actual.shape, nd(shape ?? [expected.length], expected), tolerance ?? exact);
 }
