@@ -6,7 +6,6 @@ import * as special from '../oracle/special.ts';
 import { hold } from './evaluate.ts';
 import { floatOf, isFloat, isInteger, type Made, meet, type Operation, type Pool, ref } from './pool.ts';
 import type { Arg, Noise } from './program.ts';
-import { truth } from './unary.ts';
 
 interface BinaryRow {
   readonly name: string;
@@ -118,15 +117,15 @@ const binaries: readonly BinaryRow[] = [
     domain: (_, b) => b > 1e-2,
   },
   { name: 'prelu', f: (a, b) => (a > 0 ? a : a * b), of: 'floats', noise: 'out', smooth: true },
-  { name: 'equal', f: (a, b) => truth(a === b), of: 'any', result: 'bool' },
-  { name: 'less', f: (a, b) => truth(a < b), of: 'numbers', result: 'bool' },
-  { name: 'greaterEqual', f: (a, b) => truth(a >= b), of: 'numbers', result: 'bool' },
-  { name: 'notEqual', f: (a, b) => truth(a !== b), of: 'any', result: 'bool' },
-  { name: 'lessEqual', f: (a, b) => truth(a <= b), of: 'numbers', result: 'bool' },
-  { name: 'greater', f: (a, b) => truth(a > b), of: 'numbers', result: 'bool' },
-  { name: 'logicalAnd', f: (a, b) => truth(a !== 0 && b !== 0), of: 'any', result: 'bool' },
-  { name: 'logicalOr', f: (a, b) => truth(a !== 0 || b !== 0), of: 'any', result: 'bool' },
-  { name: 'logicalXor', f: (a, b) => truth((a !== 0) !== (b !== 0)), of: 'any', result: 'bool' },
+  { name: 'equal', f: (a, b) => Number(a === b), of: 'any', result: 'bool' },
+  { name: 'less', f: (a, b) => Number(a < b), of: 'numbers', result: 'bool' },
+  { name: 'greaterEqual', f: (a, b) => Number(a >= b), of: 'numbers', result: 'bool' },
+  { name: 'notEqual', f: (a, b) => Number(a !== b), of: 'any', result: 'bool' },
+  { name: 'lessEqual', f: (a, b) => Number(a <= b), of: 'numbers', result: 'bool' },
+  { name: 'greater', f: (a, b) => Number(a > b), of: 'numbers', result: 'bool' },
+  { name: 'logicalAnd', f: (a, b) => Number(a !== 0 && b !== 0), of: 'any', result: 'bool' },
+  { name: 'logicalOr', f: (a, b) => Number(a !== 0 || b !== 0), of: 'any', result: 'bool' },
+  { name: 'logicalXor', f: (a, b) => Number((a !== 0) !== (b !== 0)), of: 'any', result: 'bool' },
   { name: 'bitwiseAnd', f: bits((a, b) => a & b), of: 'bits' },
   { name: 'bitwiseOr', f: bits((a, b) => a | b), of: 'bits' },
   { name: 'bitwiseXor', f: bits((a, b) => a ^ b), of: 'bits' },
@@ -175,7 +174,7 @@ function binaryCall(row: BinaryRow, pool: Pool): Made | null {
   const [l, r] = swapped ? [right, a] : [a, right];
   const held = (x: number): number => hold(common, x) ?? x;
   const f = (x: number, y: number): number => row.f(held(x), held(y), common);
-  const fine = zip((x, y) => truth(row.domain === undefined || row.domain(held(x), held(y), common)), l, r).data.every(
+  const fine = zip((x, y) => Number(row.domain === undefined || row.domain(held(x), held(y), common)), l, r).data.every(
     (x) => x === 1,
   );
   if (!fine) return null;

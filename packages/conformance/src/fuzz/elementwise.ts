@@ -6,7 +6,7 @@ import { binary, weak } from './binary.ts';
 import { hold } from './evaluate.ts';
 import { broadcast, isFloat, isNumber, type Operation, type Pool, ref } from './pool.ts';
 import type { Value } from './program.ts';
-import { truth, unary } from './unary.ts';
+import { unary } from './unary.ts';
 
 /** Truths for the rows of a value. */
 function mask(pool: Pool, { shape }: Value): Value {
@@ -15,13 +15,13 @@ function mask(pool: Pool, { shape }: Value): Value {
   return pool.input(
     'bool',
     shape.slice(-1),
-    Array.from({ length: size }, (_, i) => truth((i * 5 + salt) % 7 < 4)),
+    Array.from({ length: size }, (_, i) => Number((i * 5 + salt) % 7 < 4)),
   );
 }
 
 /** A value of a dtype in any float dtype or integer dtype and back. */
 function castTo(from: DType, to: DType, x: number): number | null {
-  if (to === 'bool') return truth(x !== 0);
+  if (to === 'bool') return Number(x !== 0);
   const format = integerFormat(to);
   if (format === null) return hold(to, x);
   if (!isFloat(from)) return hold(to, x);
@@ -200,7 +200,7 @@ const others: readonly Operation[] = [
       const b = a && pool.partner(a, (v) => v.dtype === a.dtype);
       if (a === null || b === null) return null;
       const close = (x: number, y: number): number =>
-        truth(
+        Number(
           x === y ||
             Math.abs(x - y) <= 0.1 + 0.1 * (Math.abs(y) === Number.POSITIVE_INFINITY ? Number.NaN : Math.abs(y)),
         );

@@ -1,9 +1,9 @@
 /** Random calls that pick and put elements by index, and of random numbers. */
 import { at, build, count, type NDArray, nd, ravel, unravel } from '../oracle/ndarray.ts';
 import { threefry } from '../oracle/threefry.ts';
-import { taking, withElements } from './operands.ts';
+import { picked, withElements } from './operands.ts';
 import { isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
-import type { Value } from './program.ts';
+import type { Arg, Value } from './program.ts';
 
 function take(pool: Pool): Made | null {
   const found = withElements(pool);
@@ -24,19 +24,6 @@ function take(pool: Pool): Made | null {
   };
 }
 
-function takeAlongAxis(pool: Pool): Made | null {
-  const found = withElements(pool);
-  if (found === null) return null;
-  const { x, axis, written, n } = found;
-  const shape = x.shape.map((size, i) => (i === axis ? pool.c.pick([2, 1, 4]) : size));
-  const index = pool.indices(shape, 0, n - 1);
-  return {
-    args: [ref(x), ref(index), written],
-    dtype: x.dtype,
-    formula: taking(shape, axis),
-  };
-}
-
 /** A value like `x` in dtype and shape, but along `axis`. */
 function alike(pool: Pool, x: Value, axis: number): Value | null {
   return pool.pick(
@@ -49,54 +36,34 @@ function alike(pool: Pool, x: Value, axis: number): Value | null {
 
 type Combine = (old: number, update: number) => number;
 
-/** Updates at their own position, but for one axis, where an index says where. */
-function scatter(name: string, combine: Combine, sums: boolean) {
+/**
+ * Updates at their own position, but for one axis, where an index says where: one for every update, or for every whole slice
+ * (`slices`). `mode` goes before the axis, which is an option then.
+ */
+function scatter(
+  combine: Combine,
+  {
+    sums = false,
+    slices = false,
+    mode,
+  }: { readonly sums?: boolean; readonly slices?: boolean; readonly mode?: string },
+) {
   return (pool: Pool): Made | null => {
     const found = withElements(pool, isNumber);
     if (found === null) return null;
     const { x, axis, written, n } = found;
     const updates = alike(pool, x, axis);
-    if (updates === null || updates.shape[axis] === 0) return null;
-    const index = pool.indices(updates.shape, 0, n - 1);
+    if (updates === null || (!slices && updates.shape[axis] === 0)) return null;
+    const index = pool.indices(slices ? [updates.shape[axis] as number] : updates.shape, 0, n - 1);
+    const place: Arg[] = mode === undefined ? [written] : [mode, { axis: written }];
     return {
-      args:
-        name === 'scatterReduce'
-          ? [ref(x), ref(index), ref(updates), 'max', { axis: written }]
-          : [ref(x), ref(index), ref(updates), written],
+      args: [ref(x), ref(index), ref(updates), ...place],
       dtype: x.dtype,
       formula: (a, i, u) => {
         const data = [...(a as NDArray).data];
         (u as NDArray).data.forEach((value, flat) => {
           const position = unravel(flat, updates.shape);
-          position[axis] = (i as NDArray).data[flat] as number;
-          const to = ravel(position, x.shape);
-          data[to] = combine(data[to] as number, value);
-        });
-        return nd(x.shape, data);
-      },
-      noise: sums ? 'all' : 'none',
-      ordered: !(sums && isFloat(x.dtype)),
-    };
-  };
-}
-
-/** Whole slices put at one-dimensional indices. */
-function slices(combine: Combine, sums: boolean) {
-  return (pool: Pool): Made | null => {
-    const found = withElements(pool, isNumber);
-    if (found === null) return null;
-    const { x, axis, written, n } = found;
-    const updates = alike(pool, x, axis);
-    if (updates === null) return null;
-    const index = pool.indices([updates.shape[axis] as number], 0, n - 1);
-    return {
-      args: [ref(x), ref(index), ref(updates), written],
-      dtype: x.dtype,
-      formula: (a, i, u) => {
-        const data = [...(a as NDArray).data];
-        (u as NDArray).data.forEach((value, flat) => {
-          const position = unravel(flat, updates.shape);
-          position[axis] = (i as NDArray).data[position[axis] as number] as number;
+          position[axis] = (i as NDArray).data[slices ? (position[axis] as number) : flat] as number;
           const to = ravel(position, x.shape);
           data[to] = combine(data[to] as number, value);
         });
@@ -171,12 +138,12 @@ function dropout(pool: Pool): Made | null {
 
 export const indexing: readonly Operation[] = [
   { name: 'take', smooth: true, make: take },
-  { name: 'takeAlongAxis', smooth: true, make: takeAlongAxis },
-  { name: 'scatterAdd', smooth: true, make: scatter('scatterAdd', (a, b) => a + b, true) },
-  { name: 'scatter', smooth: true, make: scatter('scatter', (_, b) => b, false) },
-  { name: 'scatterReduce', smooth: true, make: scatter('scatterReduce', Math.max, false) },
-  { name: 'indexAdd', smooth: true, make: slices((a, b) => a + b, true) },
-  { name: 'indexCopy', smooth: true, make: slices((_, b) => b, false) },
+  { name: 'takeAlongAxis', smooth: true, make: picked((_, size) => size) },
+  { name: 'scatterAdd', smooth: true, make: scatter((a, b) => a + b, { sums: true }) },
+  { name: 'scatter', smooth: true, make: scatter((_, b) => b, {}) },
+  { name: 'scatterReduce', smooth: true, make: scatter(Math.max, { mode: 'max' }) },
+  { name: 'indexAdd', smooth: true, make: scatter((a, b) => a + b, { slices: true, sums: true }) },
+  { name: 'indexCopy', smooth: true, make: scatter((_, b) => b, { slices: true }) },
   { name: 'oneHot', make: oneHot },
   { name: 'gatherNd', smooth: true, make: gatherNd },
   { name: 'rand', make: rand },

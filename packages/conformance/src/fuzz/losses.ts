@@ -3,7 +3,9 @@ import { alongLines } from '../oracle/lines.ts';
 import { drawn, parts, plain, sums } from './operands.ts';
 import { isFloat, type Made, type Operation, type Pool, ref } from './pool.ts';
 import type { Arg, Value } from './program.ts';
-import { average, logSum, total } from './reductions.ts';
+import { average, total } from '../oracle/sums.ts';
+import { logSum } from './reductions.ts';
+import { softplus } from '../oracle/special.ts';
 
 /** All losses, their sum or their mean. */
 function reduced(pool: Pool): { written: { readonly reduction?: string }; f: (losses: NDArray) => NDArray } {
@@ -39,8 +41,6 @@ interface Pair {
   readonly domain?: (x: number) => boolean;
 }
 
-const logistic = (x: number): number => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
-
 const pairs: readonly Pair[] = [
   { name: 'mseLoss', f: (x, y) => (x - y) ** 2 },
   { name: 'l1Loss', f: (x, y) => Math.abs(x - y) },
@@ -61,7 +61,7 @@ const pairs: readonly Pair[] = [
     chances: true,
     domain: (x) => x > 0.01 && x < 0.99,
   },
-  { name: 'binaryCrossEntropyWithLogits', f: (x, y) => logistic(x) - x * y, chances: true },
+  { name: 'binaryCrossEntropyWithLogits', f: (x, y) => softplus(x) - x * y, chances: true },
   { name: 'klDiv', f: (x, y) => y * (Math.log(y) - x), chances: true },
   { name: 'klDiv', f: (x, y) => Math.exp(y) * (y - x), options: { logTarget: true } },
 ];

@@ -1,7 +1,7 @@
-/** Operands of random calls: moderate values that are there, or new ones of a shape that is asked for; values with an axis. */
+/** Operands of random calls: moderate values that are there, or new ones of a shape that is asked for; values with an axis, and elements picked along it. */
 import type { DType } from '@polygrad/core';
 import { at, build, count, type NDArray } from '../oracle/ndarray.ts';
-import { isFloat, isNumber, type Pool } from './pool.ts';
+import { isFloat, isNumber, type Made, type Pool, ref } from './pool.ts';
 import type { Noise, Value } from './program.ts';
 
 export const small = (v: Value): boolean =>
@@ -52,13 +52,24 @@ export function withAxis(
 export const withElements = (pool: Pool, fits: (v: Value) => boolean = () => true): ReturnType<typeof withAxis> =>
   withAxis(pool, (v) => count(v.shape) > 0 && fits(v));
 
-/** Elements of this shape, each taken along the axis from where the second operand says. */
-export const taking =
-  (shape: readonly number[], axis: number) =>
-  (x: NDArray, places: NDArray): NDArray =>
-    build(shape, (position) =>
-      at(
-        x,
-        position.map((p, k) => (k === axis ? at(places, position) : p)),
-      ),
-    );
+/** Calls that take each element along an axis from where an index says; `across` draws how long the index is along other axes. */
+export const picked =
+  (across: (pool: Pool, size: number) => number) =>
+  (pool: Pool): Made | null => {
+    const found = withElements(pool);
+    if (found === null) return null;
+    const { x, axis, written, n } = found;
+    const shape = x.shape.map((size, i) => (i === axis ? pool.c.pick([2, 1, 4]) : across(pool, size)));
+    const index = pool.indices(shape, 0, n - 1);
+    return {
+      args: [ref(x), ref(index), written],
+      dtype: x.dtype,
+      formula: (a, places) =>
+        build(shape, (position) =>
+          at(
+            a as NDArray,
+            position.map((p, k) => (k === axis ? at(places as NDArray, position) : p)),
+          ),
+        ),
+    };
+  };

@@ -4,7 +4,8 @@ import { alongLines } from '../oracle/lines.ts';
 import { count, map, type NDArray, nd, permute, reshape } from '../oracle/ndarray.ts';
 import { isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
 import type { Noise, Value } from './program.ts';
-import { average, logSum, spread, total, wide } from './reductions.ts';
+import { average, spread, total } from '../oracle/sums.ts';
+import { logSum, wide } from './reductions.ts';
 
 type Line = (line: number[]) => number[];
 interface LineRow {

@@ -1,6 +1,6 @@
 /** Random calls that pick and put whole rows, or elements, by their numbers; and what finds an axis for them. */
 import { at, build, count, type NDArray, nd } from '../oracle/ndarray.ts';
-import { small, sums, taking, withElements } from './operands.ts';
+import { picked, small, sums, withElements } from './operands.ts';
 import { along } from './parts.ts';
 import { isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
 
@@ -14,19 +14,6 @@ function indexSelect(pool: Pool): Made | null {
     args: [ref(x), ref(index), pool.c.seldom(3) ? { axis: written } : written],
     dtype: x.dtype,
     formula: (a, i) => along(a as NDArray, axis, size, (k) => (i as NDArray).data[k] as number),
-  };
-}
-
-function gather(pool: Pool): Made | null {
-  const found = withElements(pool);
-  if (found === null) return null;
-  const { x, axis, written, n } = found;
-  const shape = x.shape.map((size, i) => (i === axis ? pool.c.pick([2, 1, 4]) : pool.c.between(1, size)));
-  const index = pool.indices(shape, 0, n - 1);
-  return {
-    args: [ref(x), ref(index), written],
-    dtype: x.dtype,
-    formula: taking(shape, axis),
   };
 }
 
@@ -73,7 +60,7 @@ function scatterNd(pool: Pool): Made | null {
 
 export const picking: readonly Operation[] = [
   { name: 'indexSelect', smooth: true, make: indexSelect },
-  { name: 'gather', smooth: true, make: gather },
+  { name: 'gather', smooth: true, make: picked((pool, size) => pool.c.between(1, size)) },
   { name: 'indexFill', smooth: true, make: indexFill },
   { name: 'scatterNd', smooth: true, make: scatterNd },
 ];

@@ -3,14 +3,9 @@ import type { DType } from '@polygrad/core';
 import { count, type NDArray, reduce } from '../oracle/ndarray.ts';
 import { floatOf, isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
 import type { Arg, Noise } from './program.ts';
+import { average, spread, total } from '../oracle/sums.ts';
 
 type Fold = (values: number[]) => number;
-export const total: Fold = (v) => v.reduce((a, b) => a + b, 0);
-export const average: Fold = (v) => total(v) / v.length;
-export const spread = (v: number[], correction: number): number => {
-  const m = average(v);
-  return total(v.map((x) => (x - m) ** 2)) / (v.length - correction);
-};
 export const logSum: Fold = (v) => {
   const top = v.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
   return Math.abs(top) === Number.POSITIVE_INFINITY ? top : top + Math.log(total(v.map((x) => Math.exp(x - top))));

@@ -4,11 +4,9 @@ import { map, type NDArray } from '../oracle/ndarray.ts';
 import * as special from '../oracle/special.ts';
 import { floatOf, isFloat, isInteger, isNumber, type Operation, ref } from './pool.ts';
 import type { Arg, Noise, Value } from './program.ts';
+import { logistic, softplus } from '../oracle/special.ts';
 
 type Unary = (x: number) => number;
-export const truth = (x: boolean): number => (x ? 1 : 0);
-const logistic: Unary = (x) => (x < 0 ? Math.exp(x) / (1 + Math.exp(x)) : 1 / (1 + Math.exp(-x)));
-const softplus: Unary = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
 const tanhGelu: Unary = (x) => (x / 2) * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)));
 const cdf: Unary = (x) => (x < -4 ? special.erfc(-x / Math.SQRT2) / 2 : (1 + special.erf(x / Math.SQRT2)) / 2);
 
@@ -110,15 +108,15 @@ const unaries: readonly UnaryRow[] = [
   { ...made('hardShrink', (x) => (Math.abs(x) > 0.5 || Number.isNaN(x) ? x : 0)), noise: 'none' },
   { ...jump('hardTanh', (x) => Math.min(0.5, Math.max(x, -2))), smooth: true, rest: [{ low: -2, high: 0.5 }] },
   { name: 'bitwiseNot', f: (x) => Number(~BigInt(x)), of: 'integers', noise: 'none' },
-  { name: 'logicalNot', f: (x) => truth(x === 0), of: 'bool', noise: 'none' },
-  { ...jump('isInf', (x) => truth(Math.abs(x) === Number.POSITIVE_INFINITY)), result: 'bool' },
+  { name: 'logicalNot', f: (x) => Number(x === 0), of: 'bool', noise: 'none' },
+  { ...jump('isInf', (x) => Number(Math.abs(x) === Number.POSITIVE_INFINITY)), result: 'bool' },
   jump('floor', Math.floor),
   jump('ceil', Math.ceil),
   jump('trunc', Math.trunc),
   jump('round', special.roundHalfEven),
   { ...jump('frac', (x) => x - Math.trunc(x)), smooth: true },
-  { ...jump('isNaN', (x) => truth(Number.isNaN(x))), result: 'bool' },
-  { ...jump('isFinite', (x) => truth(Number.isFinite(x))), result: 'bool' },
+  { ...jump('isNaN', (x) => Number(Number.isNaN(x))), result: 'bool' },
+  { ...jump('isFinite', (x) => Number(Number.isFinite(x))), result: 'bool' },
   { ...jump('nanToNum', (x) => (Number.isNaN(x) ? 0 : x)), noise: 'none' },
 ];
 

@@ -1,12 +1,7 @@
 /** Normalisation as plain means and variances over lists of elements, and graph convolution, in float64. */
 import { channelsFirst, inLayout } from './images.ts';
 import { at, build, indices, type NDArray, nd, ravel } from './ndarray.ts';
-
-const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
-const variance = (values: readonly number[]): number => {
-  const m = mean(values);
-  return mean(values.map((v) => (v - m) ** 2));
-};
+import { average, spread } from './sums.ts';
 
 /** Normalises all elements that share a key. */
 export function normalizeBy(x: NDArray, eps: number, key: (index: number[]) => string): NDArray {
@@ -17,7 +12,7 @@ export function normalizeBy(x: NDArray, eps: number, key: (index: number[]) => s
     list.push(at(x, index));
     groups.set(k, list);
   }
-  const numbers = new Map([...groups].map(([k, v]) => [k, { m: mean(v), v: variance(v) }]));
+  const numbers = new Map([...groups].map(([k, v]) => [k, { m: average(v), v: spread(v) }]));
   return build(x.shape, (index) => {
     const { m, v } = numbers.get(key(index)) as { m: number; v: number };
     return (at(x, index) - m) / Math.sqrt(v + eps);

@@ -1,8 +1,7 @@
 /** Resampling of images in float64: every output element looked up by itself, with the formulas of PyTorch 1.13. */
 import { channelsFirst, inLayout } from './images.ts';
 import { at, build, indices, type NDArray } from './ndarray.ts';
-
-const clamp = (x: number, low: number, high: number): number => Math.min(Math.max(x, low), high);
+import { clamp } from './special.ts';
 
 function cubic(t: number): number {
   const [a, d] = [-0.75, Math.abs(t)];

@@ -27,6 +27,21 @@ export function pow(base: number, exponent: number): number {
   return base === 1 ? 1 : base ** exponent;
 }
 
+/** 1 / (1 + exp(-x)), without overflow. */
+export function logistic(x: number): number {
+  return x < 0 ? Math.exp(x) / (1 + Math.exp(x)) : 1 / (1 + Math.exp(-x));
+}
+
+/** log(1 + exp(x)), without overflow. */
+export function softplus(x: number): number {
+  return Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
+}
+
+/** The number nearest to x between two others. */
+export function clamp(x: number, low: number, high: number): number {
+  return Math.min(Math.max(x, low), high);
+}
+
 /** Half to even. */
 export function roundHalfEven(x: number): number {
   const floor = Math.floor(x);

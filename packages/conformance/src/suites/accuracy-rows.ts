@@ -1,7 +1,7 @@
 /** Functions of numbers whose accuracy docs/numerics.md promises: where they are sampled, what is exact, and the bounds. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { erf, erfc, erfinv, lgamma, polygamma, pow } from '../oracle/special.ts';
+import { erf, erfc, erfinv, lgamma, logistic, polygamma, pow, softplus } from '../oracle/special.ts';
 import type { Range } from '../oracle/units.ts';
 
 export interface AccuracyRow {
@@ -135,8 +135,6 @@ const special: readonly AccuracyRow[] = [
   ),
 ];
 
-const logistic = (x: number): number => (x < 0 ? Math.exp(x) / (1 + Math.exp(x)) : 1 / (1 + Math.exp(-x)));
-const softplus = (x: number): number => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
 const composedBound = [3, 3] as const;
 
 const composed: readonly AccuracyRow[] = [

@@ -4,6 +4,7 @@ import type { DType, Tensor } from '@polygrad/core';
 import { type NDArray, reduce } from '../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
+import { total } from '../oracle/sums.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-3, 3);
@@ -15,7 +16,6 @@ export function axisSpecs(): OpSpec[] {
     small,
     draw: (r: Random) => [sample(r, shape, draw)],
   });
-  const total = (xs: number[]): number => xs.reduce((a, b) => a + b, 0);
   return [
     {
       name: 'nanMean',

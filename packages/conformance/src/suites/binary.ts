@@ -27,7 +27,6 @@ interface Binary {
   readonly result?: DType;
 }
 
-const truth = (x: boolean): number => (x ? 1 : 0);
 const few = integer(-2, 2);
 const natural = integer(0, 40);
 const binary: readonly Binary[] = [
@@ -63,7 +62,7 @@ const binary: readonly Binary[] = [
   {
     name: 'less',
     run: pg.less,
-    f: (a, b) => truth(a < b),
+    f: (a, b) => Number(a < b),
     left: few,
     right: few,
     dtypes: numeric,
@@ -73,7 +72,7 @@ const binary: readonly Binary[] = [
   {
     name: 'lessEqual',
     run: pg.lessEqual,
-    f: (a, b) => truth(a <= b),
+    f: (a, b) => Number(a <= b),
     left: few,
     right: few,
     dtypes: numeric,
@@ -83,7 +82,7 @@ const binary: readonly Binary[] = [
   {
     name: 'equal',
     run: pg.equal,
-    f: (a, b) => truth(a === b),
+    f: (a, b) => Number(a === b),
     left: few,
     right: few,
     dtypes: numeric,
@@ -93,7 +92,7 @@ const binary: readonly Binary[] = [
   {
     name: 'notEqual',
     run: pg.notEqual,
-    f: (a, b) => truth(a !== b),
+    f: (a, b) => Number(a !== b),
     left: few,
     right: few,
     dtypes: numeric,
@@ -103,7 +102,7 @@ const binary: readonly Binary[] = [
   {
     name: 'greater',
     run: pg.greater,
-    f: (a, b) => truth(a > b),
+    f: (a, b) => Number(a > b),
     left: few,
     right: few,
     dtypes: numeric,
@@ -113,7 +112,7 @@ const binary: readonly Binary[] = [
   {
     name: 'logicalAnd',
     run: pg.logicalAnd,
-    f: (a, b) => truth(a !== 0 && b !== 0),
+    f: (a, b) => Number(a !== 0 && b !== 0),
     left: integer(0, 1),
     right: integer(0, 1),
     dtypes: ['bool'],
@@ -123,7 +122,7 @@ const binary: readonly Binary[] = [
   {
     name: 'logicalOr',
     run: pg.logicalOr,
-    f: (a, b) => truth(a !== 0 || b !== 0),
+    f: (a, b) => Number(a !== 0 || b !== 0),
     left: integer(0, 1),
     right: integer(0, 1),
     dtypes: ['bool'],

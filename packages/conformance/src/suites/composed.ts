@@ -4,13 +4,11 @@ import type { DType, Tensor } from '@polygrad/core';
 import { at, build, count, map, type NDArray, zip } from '../oracle/ndarray.ts';
 import { awayFromZero, type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
+import { clamp, logistic, softplus } from '../oracle/special.ts';
 
 type Draw = (r: Random) => number;
 const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-3, 3);
-const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
-const softplus = (x: number): number => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)));
-const bounded = (x: number, low: number, high: number): number => Math.min(Math.max(x, low), high);
 
 /** Numbers at least 0.05 away from every one of the given kinks. */
 function off(...kinks: readonly number[]): Draw {
@@ -66,10 +64,10 @@ const unary: readonly {
     draw: off(-1, 1),
   },
   { name: 'hardShrink', run: (x) => pg.hardShrink(x), f: (x) => (Math.abs(x) > 0.5 ? x : 0), draw: off(-0.5, 0.5) },
-  { name: 'hardSigmoid', run: pg.hardSigmoid, f: (x) => bounded(x / 6 + 0.5, 0, 1), draw: off(-3, 3) },
-  { name: 'hardSwish', run: pg.hardSwish, f: (x) => x * bounded(x / 6 + 0.5, 0, 1), draw: off(-3, 3) },
-  { name: 'hardTanh', run: (x) => pg.hardTanh(x, { low: -2 }), f: (x) => bounded(x, -2, 1), draw: off(-2, 1) },
-  { name: 'relu6', run: (x) => pg.relu6(pg.mul(x, 3)), f: (x) => bounded(3 * x, 0, 6), draw: off(0, 2) },
+  { name: 'hardSigmoid', run: pg.hardSigmoid, f: (x) => clamp(x / 6 + 0.5, 0, 1), draw: off(-3, 3) },
+  { name: 'hardSwish', run: pg.hardSwish, f: (x) => x * clamp(x / 6 + 0.5, 0, 1), draw: off(-3, 3) },
+  { name: 'hardTanh', run: (x) => pg.hardTanh(x, { low: -2 }), f: (x) => clamp(x, -2, 1), draw: off(-2, 1) },
+  { name: 'relu6', run: (x) => pg.relu6(pg.mul(x, 3)), f: (x) => clamp(3 * x, 0, 6), draw: off(0, 2) },
   {
     name: 'threshold',
     run: (x) => pg.threshold(x, { threshold: 0.5, value: -7 }),

@@ -4,11 +4,11 @@ import type { DType, Tensor } from '@polygrad/core';
 import { broadcastTo, count, map, type NDArray, reduce, reshape, zip } from '../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
+import { total } from '../oracle/sums.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 type Shape = readonly number[];
-const total = (v: readonly number[]): number => v.reduce((a, b) => a + b, 0);
 
 const orders = [2, 1, Number.POSITIVE_INFINITY, 3, 1.5] as const;
 

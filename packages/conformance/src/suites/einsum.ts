@@ -4,7 +4,8 @@ import type { Tensor } from '@polygrad/core';
 import { einsum } from '../oracle/einsum.ts';
 import { count, type NDArray } from '../oracle/ndarray.ts';
 import type { OpSpec } from '../spec.ts';
-import { productSpecs, type Shape, total } from './products.ts';
+import { productSpecs, type Shape } from './products.ts';
+import { total } from '../oracle/sums.ts';
 
 /** Equation for the library; the same with '...' written out, for the oracle. */
 const equations: readonly {

@@ -4,6 +4,7 @@ import type { DType, Tensor } from '@polygrad/core';
 import { at, build, type NDArray, map, nd } from '../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
+import { average, total } from '../oracle/sums.ts';
 
 const numeric: readonly DType[] = ['float32', 'float64', 'int32'];
 const floats: readonly DType[] = ['float32', 'float64'];
@@ -186,8 +187,7 @@ export function partSpecs(): OpSpec[] {
             [2],
             [0, 1].map((row) => {
               const kept = [0, 1, 2, 3, 4, 5].filter((i) => !isGap(i)).map((i) => at(x as NDArray, [row, i]) ** 2);
-              const sum = kept.reduce((a, b) => a + b, 0);
-              return name === 'nanSum' ? sum : sum / kept.length;
+              return name === 'nanSum' ? total(kept) : average(kept);
             }),
           ),
         gradient: { of: [0], order: 2 },

@@ -4,6 +4,7 @@ import type { DType, Tensor } from '@polygrad/core';
 import { broadcastShapes, count, type NDArray, zip } from '../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
+import { clamp } from '../oracle/special.ts';
 
 type Draw = (r: Random) => number;
 const floats: readonly DType[] = ['float32', 'float64'];
@@ -22,8 +23,6 @@ const any = uniform(-3, 3);
 const whole = integer(0, 30);
 const special: Draw = (r) =>
   [1.5, -2.5, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN][Math.floor(r() * 5)] as number;
-
-const limited = (x: number, low: number, high: number): number => Math.min(Math.max(x, low), high);
 
 interface Unary {
   readonly name: string;
@@ -51,7 +50,7 @@ const unary: readonly Unary[] = [
   {
     name: 'nanToNum',
     run: (x) => pg.nanToNum(x, { nan: 3, posInf: 100, negInf: -100 }),
-    f: (x) => (Number.isNaN(x) ? 3 : limited(x, -100, 100)),
+    f: (x) => (Number.isNaN(x) ? 3 : clamp(x, -100, 100)),
     draw: special,
   },
 ];

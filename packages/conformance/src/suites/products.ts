@@ -3,11 +3,11 @@ import type { DType, Tensor } from '@polygrad/core';
 import { count, type NDArray } from '../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
+import { total } from '../oracle/sums.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 export type Shape = readonly number[];
-export const total = (v: readonly number[]): number => v.reduce((a, b) => a + b, 0);
 
 export interface Product {
   readonly name: string;

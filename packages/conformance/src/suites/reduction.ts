@@ -5,20 +5,12 @@ import { count, map, type NDArray, reduce, zip } from '../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
 import { reductionCases } from './shapes.ts';
+import { average, spread, total } from '../oracle/sums.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-2, 2);
 type Fold = (values: number[]) => number;
 type Options = { axis: number[]; keepDims: boolean };
-
-const total: Fold = (v) => v.reduce((a, b) => a + b, 0);
-const average: Fold = (v) => total(v) / v.length;
-const spread =
-  (correction: number): Fold =>
-  (v) => {
-    const m = average(v);
-    return total(v.map((x) => (x - m) ** 2)) / (v.length - correction);
-  };
 
 interface Reduction {
   readonly name: string;
@@ -57,18 +49,18 @@ const reductions: readonly Reduction[] = [
     order: 0,
     empty: false,
   },
-  { name: 'variance', run: (x, o) => pg.variance(x, { ...o, correction: 0 }), f: spread(0), empty: false },
+  { name: 'variance', run: (x, o) => pg.variance(x, { ...o, correction: 0 }), f: (v) => spread(v), empty: false },
   {
     name: 'variance unbiased',
     run: (x, o) => pg.variance(x, { ...o, correction: 1 }),
-    f: spread(1),
+    f: (v) => spread(v, 1),
     empty: false,
     least: 2,
   },
   {
     name: 'std',
     run: (x, o) => pg.std(x, { ...o, correction: 0 }),
-    f: (v) => Math.sqrt(spread(0)(v)),
+    f: (v) => Math.sqrt(spread(v)),
     empty: false,
     least: 2,
   },
@@ -164,7 +156,7 @@ function rowSpecs(): OpSpec[] {
   };
   const normalized = (x: NDArray, axis: number): NDArray => {
     const mean = along(x, axis, average);
-    const variance = along(x, axis, spread(0));
+    const variance = along(x, axis, (v) => spread(v));
     return zip((v, m, s) => ((v as number) - (m as number)) / Math.sqrt((s as number) + 1e-5), x, mean, variance);
   };
   const list: {

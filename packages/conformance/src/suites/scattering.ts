@@ -4,6 +4,7 @@ import type { DType, Tensor } from '@polygrad/core';
 import { at, build, indices as positions, type NDArray, nd, ravel } from '../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../oracle/random.ts';
 import type { Instance, OpSpec, Options } from '../spec.ts';
+import { average, total } from '../oracle/sums.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
 const numbers: readonly DType[] = ['float32', 'float64', 'int32'];
@@ -56,9 +57,9 @@ function arriving(x: NDArray, index: NDArray, updates: NDArray, axis: number): n
 }
 
 const folds: Readonly<Record<string, (values: number[]) => number>> = {
-  sum: (v) => v.reduce((a, b) => a + b, 0),
+  sum: total,
   prod: (v) => v.reduce((a, b) => a * b, 1),
-  mean: (v) => v.reduce((a, b) => a + b, 0) / v.length,
+  mean: average,
   amax: (v) => Math.max(...v),
   amin: (v) => Math.min(...v),
 };

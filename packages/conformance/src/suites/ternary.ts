@@ -5,6 +5,7 @@ import { broadcastShapes, count, zip } from '../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../oracle/random.ts';
 import type { OpSpec } from '../spec.ts';
 import { anyShapes } from './shapes.ts';
+import { clamp } from '../oracle/special.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
 const numeric: readonly DType[] = ['float32', 'float64', 'int32'];
@@ -46,7 +47,7 @@ function clipSpec(): OpSpec {
       draw: (r: Random) => [sample(r, shape, any)],
     })),
     run: ([x]) => pg.clip(x as Tensor, -1, 1.5),
-    oracle: ([x]) => zip((v) => Math.min(Math.max(v, -1), 1.5), x as never),
+    oracle: ([x]) => zip((v) => clamp(v as number, -1, 1.5), x as never),
     gradient: { of: [0], order: 2 },
   };
 }

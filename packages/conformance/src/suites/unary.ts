@@ -3,7 +3,7 @@ import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { zip } from '../oracle/ndarray.ts';
 import { awayFromZero, integer, type Random, sample, uniform } from '../oracle/random.ts';
-import { erf, roundHalfEven } from '../oracle/special.ts';
+import { erf, logistic, roundHalfEven } from '../oracle/special.ts';
 import type { OpSpec } from '../spec.ts';
 import { anyShapes } from './shapes.ts';
 
@@ -25,7 +25,6 @@ interface Unary {
   readonly result?: DType;
 }
 
-const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
 const unary: readonly Unary[] = [
   { name: 'neg', run: pg.neg, f: (x) => -x },
   { name: 'neg int', run: pg.neg, f: (x) => -x, draw: whole, dtypes: ['int32'], order: 0 },

@@ -3,12 +3,13 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { at, broadcastTo, build, count, map, type NDArray, nd, reduce, reshape, zip } from '../../oracle/ndarray.ts';
 import { sample, uniform } from '../../oracle/random.ts';
+import { total } from '../../oracle/sums.ts';
 import type { Options } from '../../spec.ts';
-import { any, chance, type Loss, sum } from './options.ts';
+import { any, chance, type Loss } from './options.ts';
 
 function logSoftmax(x: NDArray, axis: number): NDArray {
-  const total = reduce(x, [axis], (v) => Math.log(sum(v.map(Math.exp))), true);
-  return zip((v, t) => (v as number) - (t as number), x, total);
+  const logSum = reduce(x, [axis], (v) => Math.log(total(v.map(Math.exp))), true);
+  return zip((v, s) => (v as number) - (s as number), x, logSum);
 }
 
 /** -w[t] log p[t] over axis 1 with label smoothing; ignored targets count nothing. */
@@ -22,7 +23,7 @@ function lossesOfClasses(logs: NDArray, target: NDArray, weight: NDArray | undef
     losses: build(target.shape, (index) => {
       const t = at(target, index);
       if (ignored(t)) return 0;
-      const spread = sum(Array.from({ length: classes }, (_, c) => -w(c) * at(logs, place(index, c))));
+      const spread = total(Array.from({ length: classes }, (_, c) => -w(c) * at(logs, place(index, c))));
       return (1 - smoothing) * -w(t) * at(logs, place(index, t)) + (smoothing / classes) * spread;
     }),
     weights: map(target, (t) => (ignored(t) ? 0 : w(t))),
@@ -98,7 +99,7 @@ export const classLosses: readonly Loss[] = [
           t as NDArray,
           weight,
         );
-        return reduce(terms, [axis], sum);
+        return reduce(terms, [axis], total);
       },
       of: [0, 1],
     }),

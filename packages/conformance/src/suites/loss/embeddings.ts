@@ -3,13 +3,14 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { at, build, type NDArray, nd, reduce, zip } from '../../oracle/ndarray.ts';
 import { sample } from '../../oracle/random.ts';
-import { any, type Loss, sum } from './options.ts';
+import { total } from '../../oracle/sums.ts';
+import { any, type Loss } from './options.ts';
 
 const distance = (a: NDArray, b: NDArray, p: number, eps: number): NDArray =>
   reduce(
     zip((x, y) => Math.abs((x as number) - (y as number) + eps), a, b),
     [a.shape.length - 1],
-    (v) => (p === Number.POSITIVE_INFINITY ? Math.max(...v) : sum(v.map((x) => x ** p)) ** (1 / p)),
+    (v) => (p === Number.POSITIVE_INFINITY ? Math.max(...v) : total(v.map((x) => x ** p)) ** (1 / p)),
   );
 
 export const embeddingLosses: readonly Loss[] = [
@@ -22,7 +23,7 @@ export const embeddingLosses: readonly Loss[] = [
       build([4], ([row]) => {
         const line = (x: NDArray): number[] => [0, 1, 2].map((j) => at(x, [row as number, j]));
         const [x, y] = [line(a as NDArray), line(b as NDArray)];
-        const cos = sum(x.map((v, j) => v * (y[j] as number))) / (Math.hypot(...x) * Math.hypot(...y));
+        const cos = total(x.map((v, j) => v * (y[j] as number))) / (Math.hypot(...x) * Math.hypot(...y));
         if (at(t as NDArray, [row as number]) === 1) return 1 - cos;
         return Math.max(0, cos - ((o.margin as number | undefined) ?? 0));
       }),

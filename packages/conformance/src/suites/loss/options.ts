@@ -3,12 +3,12 @@ import type { DType, Tensor } from '@polygrad/core';
 import { type NDArray, nd } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Options, OpSpec } from '../../spec.ts';
+import { total } from '../../oracle/sums.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
 type Draw = (r: Random) => number;
 export const any: Draw = uniform(-2, 2);
 export const chance: Draw = uniform(0.05, 0.95);
-export const sum = (v: readonly number[]): number => v.reduce((a, b) => a + b, 0);
 
 export interface Loss {
   readonly name: string;
@@ -28,16 +28,17 @@ export const pairOf =
 
 function reduced(loss: Loss, xs: NDArray[], o: Options): NDArray {
   const result = loss.losses(xs, o);
-  const [each, weights] = 'losses' in result ? [result.losses, sum(result.weights.data)] : [result, result.data.length];
+  const [each, weights] =
+    'losses' in result ? [result.losses, total(result.weights.data)] : [result, result.data.length];
   switch (o.reduction ?? 'mean') {
     case 'none':
       return each;
     case 'sum':
-      return nd([], [sum(each.data)]);
+      return nd([], [total(each.data)]);
     case 'batchMean':
-      return nd([], [sum(each.data) / ((xs[0] as NDArray).shape[0] as number)]);
+      return nd([], [total(each.data) / ((xs[0] as NDArray).shape[0] as number)]);
     default:
-      return nd([], [sum(each.data) / weights]);
+      return nd([], [total(each.data) / weights]);
   }
 }
 
