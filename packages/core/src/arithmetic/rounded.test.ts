@@ -1,6 +1,6 @@
 /** Rounding kept from a compiler that regroups sums and products: one that is written here, and as careless as it may be. */
 import { describe, expect, it } from 'vitest';
-import { around, decomposed, floats, functions, nodesOf, singleCaps, ulps, worst } from './fixtures/accuracy.ts';
+import { around, decomposed, floats, functions, singleCaps, ulps, worst } from './fixtures/accuracy.ts';
 import { toJsFunction } from '../ir/fixtures/js-function.ts';
 import { decompose } from '../codegen/all-functions.ts';
 import { fma32 } from '../interpreter/exact-fma.ts';
@@ -8,7 +8,7 @@ import { Exprs } from '../ir/expr.ts';
 import type { KNode, UnaryOp } from '../ir/ir.ts';
 import { remake } from '../ir/remake.ts';
 import { keepRounding } from './rounded.ts';
-import { sourcesFirst } from '../ir/traverse.ts';
+import { nodesOf, sourcesFirst } from '../ir/traverse.ts';
 
 const guarded = { ...singleCaps, nativeOps: new Set(['ROUNDED'] as const), keepRounding };
 const unguarded = { ...singleCaps, nativeOps: new Set(['ROUNDED'] as const) };
@@ -175,7 +175,7 @@ describe('where values are rounded', () => {
   it('engines that keep rounding by themselves have none', () => {
     for (const { op } of functions) {
       const { root } = decomposed(op, 'float32', 1, singleCaps);
-      expect([...nodesOf(root)].some((n) => n.op === 'ROUNDED')).toBe(false);
+      expect([...nodesOf([root])].some((n) => n.op === 'ROUNDED')).toBe(false);
     }
     expect(decompose([hold(x)], e, singleCaps)[0]).toBe(x);
   });

@@ -1,5 +1,5 @@
 /** Methods of Tensors: comparison, logic and tests for special values, element by element. Details, shapes and errors are told with the functions. */
-import type { CloseOptions } from '../../ops/close.ts';
+import type { CloseOptions } from '../ops/close.ts';
 import {
   equal,
   greater,

@@ -1,5 +1,5 @@
 /** Calls with one argument of a wrong kind, made of a call that is right: for tests of what functions refuse, and in which words. */
-import { isTensor } from '../tensor/handle.ts';
+import { isPlain } from '../shape/shown.ts';
 
 type Named = readonly (readonly [text: string, value: unknown])[];
 
@@ -19,9 +19,6 @@ const wrong = (dead: unknown): Named => [
   ['a function', () => 1],
   ['a disposed tensor', dead],
 ];
-
-const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype && !isTensor(value);
 
 /** Names of the options that a function takes at a place, as its error for an unknown one lists them. */
 export async function optionsAt(

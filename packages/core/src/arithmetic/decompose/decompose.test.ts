@@ -7,7 +7,6 @@ import {
   floats,
   functions,
   fusedCaps,
-  nodesOf,
   plainCaps,
   singleCaps,
   ternary,
@@ -19,6 +18,7 @@ import { decompose } from '../../codegen/all-functions.ts';
 import { fma32 } from '../../interpreter/exact-fma.ts';
 import { Exprs } from '../../ir/expr.ts';
 import { BASE_OPS, type KNode } from '../../ir/ir.ts';
+import { nodesOf } from '../../ir/traverse.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 const engines = [
@@ -269,7 +269,7 @@ describe('accuracy in float64', () => {
 describe('rewriting', () => {
   it.each(functions)('$op becomes base operations, without float64 where the engine has none', ({ op }) => {
     const { root } = decomposed(op, 'float32', 1, singleCaps);
-    const nodes = [...nodesOf(root)];
+    const nodes = [...nodesOf([root])];
     const others = nodes.filter((n) => !BASE_OPS.has(n.op) && !['SCALAR', 'CONST', 'CAST', 'BITCAST'].includes(n.op));
     expect(others.map((n) => n.op)).toEqual([]);
     expect(nodes.filter((n) => n.dtype === 'float64')).toEqual([]);
@@ -289,7 +289,7 @@ describe('rewriting', () => {
     const sum = e.reduce('sum', e.unary('EXP', x), [j]);
     const staged = e.load(e.stage('reg', e.unary('TANH', x), [j]), e.i32(1));
     const [root] = decompose([e.add(sum, staged)], e, plainCaps) as [KNode];
-    const ops = [...nodesOf(root)].map((n) => n.op);
+    const ops = [...nodesOf([root])].map((n) => n.op);
     expect(ops).toContain('REDUCE');
     expect(ops).toContain('STAGE');
     expect(ops).not.toContain('EXP');
