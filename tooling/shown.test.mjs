@@ -43,7 +43,7 @@ const plain = new Set(
     'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scope setEager setEngine setPendingLimits setRecovery showShape throttle',
-    'toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup checkFields checkNames numberFrom oneOf',
+    'randomKey seed splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup checkFields checkNames numberFrom oneOf',
     'showAs showCaps showEngine showKernel shown BASE_OPS computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
     'printNode printProgram sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
@@ -279,6 +279,24 @@ describe('what people see', () => {
     if (object instanceof Error) expect(JSON.parse(json)).toMatchObject({ name: object.name, message: object.message });
     // Maps and sets are nothing in JSON.
     if (object !== null) expect(json?.replace(/"(options|e)":\{\}/g, '') ?? '').not.toMatch(/:\{\}/);
+  });
+
+  it('gives every error one root, with a code and who noticed', async () => {
+    const names = Object.keys(makers).filter((name) => name.endsWith('Error'));
+    expect(names.length).toBeGreaterThan(15);
+    for (const name of names) {
+      const error = await makers[name]();
+      expect(error, name).toBeInstanceOf(Error);
+      expect(error, name).toBeInstanceOf(core.PolygradError);
+      expect(error.name).toBe(name);
+      expect(error.code, name).toMatch(/^[A-Z_]+$|^[a-z]+$/);
+      expect(error.op.length, name).toBeGreaterThan(0);
+      expect(error.message.startsWith(`[${error.op}] `), error.message).toBe(true);
+      // No class but the root takes in all.
+      expect(error instanceof core.ShapeError, name).toBe(name === 'ShapeError');
+    }
+    expect(new Error('[add] mine') instanceof core.PolygradError).toBe(false);
+    expect({ code: 'SHAPE', op: 'add' } instanceof core.PolygradError).toBe(false);
   });
 
   it('shows a profile as a table, with figures as JSON', async () => {

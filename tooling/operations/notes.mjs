@@ -9,7 +9,6 @@ const random = {
   cases: 'suite "random"',
   engines: 'reference, cpu',
 };
-const keys = { all: 'no tensor' };
 const torchLacks = { goldens: 'PyTorch 1.13 has none' };
 const flat = { orders: '0 everywhere' };
 
@@ -36,9 +35,6 @@ export const notes = {
   bernoulli: random,
   permutation: random,
   dropout: { ...random, orders: 'as mul by its mask' },
-  seed: keys,
-  randomKey: keys,
-  splitKey: keys,
   locallyConnectedConv2d: torchLacks,
   graphConv: torchLacks,
   polygamma: { goldens: 'formula to any order' },

@@ -8,7 +8,15 @@ import './methods/own-methods.ts';
 
 export type { DType, DTypeKind, TypedArray } from './shape/dtype.ts';
 export type { Shape } from './shape/view.ts';
-export { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from './shape/errors.ts';
+export {
+  ArgumentError,
+  DTypeError,
+  OperationError,
+  PolygradError,
+  type PolygradErrorCode,
+  ShapeError,
+  showShape,
+} from './shape/errors.ts';
 export { checkWeak, floatFor, promoteOrNull, promoteTypes } from './shape/promotion.ts';
 export type {
   AxisArgument,
@@ -22,7 +30,7 @@ export type {
 } from './tensor/types.ts';
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
-export { allClose } from './ops/all-close.ts';
+export { allClose } from './checks/all-close.ts';
 export type { CloseOptions } from './ops/close.ts';
 export { protect, registerState, unprotect } from './tensor/protect.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
@@ -259,7 +267,7 @@ export {
 export { GradientError } from './autodiff/backward.ts';
 export { checkpoint } from './autodiff/checkpoint.ts';
 export { type CustomBackward, type CustomContext, customGradient } from './autodiff/custom-gradient.ts';
-export { type GradCheckOptions, gradCheck } from './ops/grad-check.ts';
+export { type GradCheckOptions, gradCheck } from './checks/grad-check.ts';
 export {
   type Argnums,
   type AuxOptions,
@@ -305,7 +313,6 @@ export {
   EngineDisposedError,
   EngineMissingError,
   OutOfMemoryError,
-  PolygradError,
   UnsupportedError,
 } from './engine/errors.ts';
 export {

@@ -31,7 +31,7 @@ const guarded = (value: unknown): unknown => noting(value, users);
 /** What is wrong with the way in which a call was refused; null if nothing is. */
 function complaint(name: string, error: unknown, text: string = ''): string | null {
   const { message } = error as Error;
-  const ours = error instanceof pg.OperationError || error instanceof pg.PolygradError;
+  const ours = error instanceof pg.PolygradError;
   // A tensor where a number is asked for refuses to be one, whoever asks.
   const asNumber = /^\[tensor\] a Tensor .* is no number: /.test(message);
   const named = without.has(name) || message.startsWith(`[${name}] `) || asNumber;

@@ -31,6 +31,8 @@ const BRAND = 'polygrad.DataError';
 export class DataError extends Error {
   override readonly name: string = 'DataError';
   readonly code: DataErrorCode;
+  /** The function that refused. */
+  readonly op: string;
   /** The file, package or array that is wrong. */
   readonly source: string;
   /** Marks the class across copies of this package; see `isDataError`. */
@@ -39,6 +41,7 @@ export class DataError extends Error {
   constructor(code: DataErrorCode, source: string, message: string, options?: ErrorOptions) {
     super(message, options);
     this.code = code;
+    this.op = /^\[([\w.]+)\]/.exec(message)?.[1] ?? '';
     this.source = source;
   }
 
@@ -47,6 +50,9 @@ export class DataError extends Error {
     return { ...this, message: this.message };
   }
 }
+
+// Errors of all packages are marked so (PolygradError of @polygrad/core, which this package does not know).
+Object.defineProperty(DataError.prototype, Symbol.for('polygrad.error'), { value: true });
 
 /** Most rows whose order is worked out. */
 export const mostRows: number = 2 ** 27;

@@ -1,5 +1,5 @@
 /** What printing a program gives: the text and all that a driver must know to bind and launch it. */
-import type { DType, KNode } from '@polygrad/core/kernel';
+import { type DType, type KNode, PolygradError } from '@polygrad/core/kernel';
 
 export type { DType };
 
@@ -56,17 +56,12 @@ export interface PrintedKernel {
  * p.store(y, 0, p.e.constant('float64', 1));
  * printWgsl(p.build({ name: 'one' })); // throws PrintError
  */
-export class PrintError extends Error {
+export class PrintError extends PolygradError {
   override readonly name: string = 'PrintError';
   readonly node: KNode | null;
 
   constructor(dialect: string, what: string, node: KNode | null = null) {
-    super(`[${dialect}] ${what}`);
+    super('COMPILE', dialect, what);
     this.node = node;
-  }
-
-  /** What JSON shows: the message too. */
-  toJSON(): object {
-    return { ...this, message: this.message };
   }
 }

@@ -2,7 +2,7 @@
  * Errors of this package: a module, optimizer or training loop was given something that does not fit it.
  * Errors about shapes and dtypes inside a layer come from the operations themselves.
  */
-import { checkNames, shown } from '@polygrad/core/engine';
+import { checkNames, PolygradError, shown } from '@polygrad/core/engine';
 import { isTensor } from '@polygrad/core/functions';
 
 const BRAND = 'polygrad.NnError';
@@ -13,24 +13,16 @@ const BRAND = 'polygrad.NnError';
  * @example
  * new Adam([]); // throws NnError
  */
-export class NnError extends Error {
+export class NnError extends PolygradError {
   override readonly name: string = 'NnError';
-  /** The function or class that refused. */
-  readonly op: string;
   /** Names of parameters, options or metrics that are wrong. */
   readonly keys: readonly string[];
   /** Marks the class across copies of this package. */
   readonly brand: string = BRAND;
 
   constructor(op: string, message: string, keys: readonly string[] = []) {
-    super(`[${op}] ${message}`);
-    this.op = op;
+    super('ARGUMENT', op, message);
     this.keys = keys;
-  }
-
-  /** What JSON shows: the message too. */
-  toJSON(): object {
-    return { ...this, message: this.message };
   }
 }
 

@@ -126,7 +126,7 @@ export async function checkRefusal(program: Program, c: Choices): Promise<boolea
       }
     } catch (error) {
       refused = true;
-      const good = error instanceof pg.OperationError || error instanceof pg.PolygradError;
+      const good = error instanceof pg.PolygradError;
       if (!good) throw explain(`not an error of the library: ${(error as Error)?.stack ?? error}`);
       const { message } = error as Error;
       if (!/^\[[a-zA-Z0-9.]+\] \S/.test(message)) throw explain(`the message has another form: ${message}`);

@@ -29,6 +29,10 @@ import { say } from '../shape/shown.ts';
  */
 export class GradientError extends OperationError {
   override readonly name: string = 'GradientError';
+
+  constructor(op: string, message: string) {
+    super(op, message, 'GRADIENT');
+  }
 }
 
 /** All nodes between the result and its leaves that require gradients, in creation order; and the leaves. */

@@ -5,40 +5,7 @@
  * Errors of shapes, dtypes and arguments live in shape/errors.ts.
  */
 
-/** Names of the conditions, stable for programs. */
-export type PolygradErrorCode =
-  | 'OUT_OF_MEMORY'
-  | 'COMPILE'
-  | 'ENGINE_DISPOSED'
-  | 'DEVICE_LOST'
-  | 'DEVICE_ERROR'
-  | 'ENGINE_MISSING'
-  | 'UNSUPPORTED';
-
-/**
- * Base of the errors that engines and the runtime throw.
- *
- * @example
- * try {
- *   await setEngine('abacus');
- * } catch (error) {
- *   if (error instanceof PolygradError) console.log(error.code); //=> ENGINE_MISSING
- * }
- */
-export class PolygradError extends Error {
-  override readonly name: string = 'PolygradError';
-  readonly code: PolygradErrorCode;
-
-  constructor(code: PolygradErrorCode, where: string, message: string, options?: ErrorOptions) {
-    super(`[${where}] ${message}`, options);
-    this.code = code;
-  }
-
-  /** What JSON shows: the message too. */
-  toJSON(): object {
-    return { ...this, message: this.message };
-  }
-}
+import { PolygradError } from '../shape/errors.ts';
 
 /**
  * The engine has no room for an allocation. All figures are bytes.

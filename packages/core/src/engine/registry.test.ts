@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { threadLowering } from '../targets/threads.ts';
 import { createNullEngine } from '../testing/null-engine.ts';
-import { EngineMissingError, OutOfMemoryError, PolygradError } from './errors.ts';
+import { PolygradError } from '../shape/errors.ts';
+import { EngineMissingError, OutOfMemoryError } from './errors.ts';
 import { type BackendProvider, getBackend, getEngine, listBackends, registerBackend, setEngine } from './registry.ts';
 
 const key = Symbol.for('polygrad.registry');

@@ -20,8 +20,6 @@ export {
   EngineDisposedError,
   EngineMissingError,
   OutOfMemoryError,
-  PolygradError,
-  type PolygradErrorCode,
   UnsupportedError,
 } from '../engine/errors.ts';
 export {
@@ -36,7 +34,7 @@ export {
 } from '../engine/registry.ts';
 
 export { checkAttached } from '../shape/attached.ts';
-export { ArgumentError } from '../shape/errors.ts';
+export { ArgumentError, PolygradError, type PolygradErrorCode } from '../shape/errors.ts';
 export { checkFields, checkNames, numberFrom, oneOf, type OptionRule, shown } from '../shape/options.ts';
 export { showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';

@@ -1,5 +1,6 @@
 // Entry point @polygrad/core/kernel: the kernel IR and everything that makes, checks and shows it.
 export type { DType } from '../shape/dtype.ts';
+export { PolygradError } from '../shape/errors.ts';
 export * from '../ir/ir.ts';
 export type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
 export { Exprs, uniqueNode } from '../ir/expr.ts';

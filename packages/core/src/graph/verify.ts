@@ -24,7 +24,7 @@ export class GraphInvariantError extends OperationError {
   readonly node: Node;
 
   constructor(node: Node, message: string) {
-    super('verifyGraph', say`node ${node.id} (${node.op} ${node.dtype} ${showShape(node.shape)}): ${message}`);
+    super('verifyGraph', say`node ${node.id} (${node.op} ${node.dtype} ${showShape(node.shape)}): ${message}`, 'GRAPH');
     this.node = node;
   }
 }

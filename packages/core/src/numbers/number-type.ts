@@ -56,6 +56,10 @@ export interface NumberType<T> extends Omit<NumberTypeOptions<T>, 'toString' | '
  */
 export class NumberTypeError extends OperationError {
   override readonly name: string = 'NumberTypeError';
+
+  constructor(op: string, message: string) {
+    super(op, message, 'NUMBER_TYPE');
+  }
 }
 
 /** True for values like `zero`. */

@@ -1,11 +1,74 @@
 /**
- * Errors of shapes and dtypes: one message form, and fields for programs.
+ * The root of all errors, and those of shapes, dtypes and arguments: one message form, and fields for programs.
  *
  * Every message reads `[op] what is wrong: the two values; what to do`. Errors of engines live in engine/errors.ts.
  */
 import type { DType } from './dtype.ts';
 import { shownList } from './shown.ts';
 import type { Shape } from './view.ts';
+
+/** Names of the conditions, stable for programs. */
+export type PolygradErrorCode =
+  /** Calls that do not fit: of an operation, of a layer or optimizer. */
+  | 'ARGUMENT'
+  | 'DISPOSED'
+  | 'DTYPE'
+  | 'GRADIENT'
+  | 'NUMBER_TYPE'
+  | 'OPERATION'
+  | 'SHAPE'
+  /** Engines and the runtime. */
+  | 'COMPILE'
+  | 'DEVICE_ERROR'
+  | 'DEVICE_LOST'
+  | 'ENGINE_DISPOSED'
+  | 'ENGINE_MISSING'
+  | 'OUT_OF_MEMORY'
+  | 'UNSUPPORTED'
+  /** Faults of the library itself. */
+  | 'GRAPH';
+
+/** Marks the errors of all packages, also those of other copies of this one, and of packages that do not know this one (data). */
+const brand = Symbol.for('polygrad.error');
+
+/**
+ * Base of all errors that Polygrad throws on purpose. `code` says what is wrong, `op` which call noticed it.
+ *
+ * @example
+ * try {
+ *   await setEngine('abacus');
+ * } catch (error) {
+ *   if (error instanceof PolygradError) console.log(error.code); //=> ENGINE_MISSING
+ * }
+ */
+export class PolygradError extends Error {
+  override readonly name: string = 'PolygradError';
+  readonly code: PolygradErrorCode;
+  /** The function the user called, or the part of an engine. */
+  readonly op: string;
+
+  constructor(code: PolygradErrorCode, op: string, message: string, options?: ErrorOptions) {
+    super(`[${op}] ${message}`, options);
+    this.code = code;
+    this.op = op;
+  }
+
+  /** What JSON shows: the message too. */
+  toJSON(): object {
+    return { ...this, message: this.message };
+  }
+}
+
+// On the prototype, where neither consoles nor JSON look.
+Object.defineProperty(PolygradError.prototype, brand, { value: true });
+
+// `instanceof` is true of the errors of every package; for classes below this one it is what it is.
+Object.defineProperty(PolygradError, Symbol.hasInstance, {
+  value(this: unknown, value: unknown): boolean {
+    if (this !== PolygradError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === 'object' && value !== null && brand in value;
+  },
+});
 
 /**
  * Base of the errors that recording an operation can throw. `op` is the operation the user called.
@@ -17,18 +80,11 @@ import type { Shape } from './view.ts';
  *   if (error instanceof OperationError) console.log(error.op); //=> add
  * }
  */
-export class OperationError extends Error {
+export class OperationError extends PolygradError {
   override readonly name: string = 'OperationError';
-  readonly op: string;
 
-  constructor(op: string, message: string) {
-    super(`[${op}] ${message}`);
-    this.op = op;
-  }
-
-  /** What JSON shows: the message too. */
-  toJSON(): object {
-    return { ...this, message: this.message };
+  constructor(op: string, message: string, code: PolygradErrorCode = 'OPERATION') {
+    super(code, op, message);
   }
 }
 
@@ -43,7 +99,7 @@ export class ShapeError extends OperationError {
   readonly shapes: readonly Shape[];
 
   constructor(op: string, message: string, shapes: readonly Shape[] = []) {
-    super(op, message);
+    super(op, message, 'SHAPE');
     this.shapes = shapes;
   }
 }
@@ -59,7 +115,7 @@ export class DTypeError extends OperationError {
   readonly dtypes: readonly DType[];
 
   constructor(op: string, message: string, dtypes: readonly DType[] = []) {
-    super(op, message);
+    super(op, message, 'DTYPE');
     this.dtypes = dtypes;
   }
 }
@@ -72,6 +128,10 @@ export class DTypeError extends OperationError {
  */
 export class ArgumentError extends OperationError {
   override readonly name: string = 'ArgumentError';
+
+  constructor(op: string, message: string) {
+    super(op, message, 'ARGUMENT');
+  }
 }
 
 /**

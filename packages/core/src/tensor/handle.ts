@@ -40,6 +40,7 @@ export class DisposedError extends OperationError {
     super(
       op,
       say`tensor used after it was disposed: ${node.dtype} ${showShape(node.shape)} made by ${label}; return it from its scope, keep() it, or dispose it later${where}`,
+      'DISPOSED',
     );
     this.madeBy = label;
   }
