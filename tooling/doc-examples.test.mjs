@@ -156,6 +156,36 @@ it('finds files that are named and not there, and those that are not named', () 
   ]);
 });
 
+it("takes the READMEs of core's rooms for texts whose names are seen from the room, from src or from the root", () => {
+  const root = mkdtempSync(join(tmpdir(), 'polygrad-rooms-'));
+  const rooms = 'packages/core/src';
+  const document = `${rooms}/one/README.md`;
+  mkdirSync(join(root, rooms, 'one'), { recursive: true });
+  writeFileSync(
+    join(root, document),
+    '`own.ts` `in/deep.ts` `in/*.ts` `in/` `other/` `other/far.ts` `docs/text.md`\n`far.ts` `deep.ts` `lost/` `in/lost-*.ts`',
+  );
+  writeFileSync(join(root, rooms, 'README.md'), '`two/`');
+  const files = [
+    document,
+    `${rooms}/README.md`,
+    `${rooms}/one/own.ts`,
+    `${rooms}/one/unnamed.ts`,
+    `${rooms}/one/in/deep.ts`,
+  ];
+  files.push(`${rooms}/other/far.ts`, 'docs/text.md');
+  const found = wrongPlaces(root, [document, `${rooms}/README.md`], files);
+  rmSync(root, { recursive: true });
+  expect(found).toEqual([
+    `${document}:2 names far.ts, which is not there`,
+    `${document}:2 names deep.ts, which is not there`,
+    `${document}:2 names in/lost-*.ts, which is not there`,
+    `${document}:2 names lost/, which is not there`,
+    `${rooms}/README.md:1 names two/, which is not there`,
+    `${rooms}/README.md does not name other/far.ts`,
+  ]);
+});
+
 it('runs modules and says where results, errors and output differ', () => {
   const cases = [
     ["await stated([1, 2.0000001], '[1, 2]');", null],

@@ -1,6 +1,7 @@
 /**
- * Places that documents name: links lead somewhere, files in backticks exist, and the README of a `src` folder names every source file in it (as
- * `name.ts`, `part-*.ts` or `folder/`). Returns what is wrong, as lines of text.
+ * Places that documents name: links lead somewhere, files and folders in backticks exist, and the README of a `src` folder names every source
+ * file in it (as `name.ts`, `part-*.ts` or `folder/`). READMEs of core's rooms are texts and need not: what they name is there, seen from the
+ * room, from `src` or from the root. Returns what is wrong, as lines of text.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,23 +14,42 @@ const written = new Set([
   'name.test.ts',
   'name.long.test.ts',
   'train.mjs',
+  'dist/',
 ]);
 
 const fileName = /`((?:\.{1,2}\/)*[\w@.*/-]+\.(?:ts|mjs|md|json|c|cpp|sh|py|html))`/g;
 
+/** Folders as text names them. Names that begin with a dot are not among the files. */
+const folderName = /`((?:\.{1,2}\/)*[\w@-][\w@.*/-]*\/)`/g;
+
+/** The README of a room of core, which is a text. */
+const roomReadme = /^packages\/core\/src\/[^/]+\/README\.md$/;
+
 const repositoryFile = /^https:\/\/github\.com\/polygrad\/polygrad\/(?:blob|tree)\/main\/(.+)$/;
+
+/** The name as a pattern, in which * stands for a part of a name. */
+const patternOf = (name) => name.replace(/[.+]/g, '\\$&').replaceAll('*', '[^/]*');
 
 /** A test of paths: do they end in a name, which may have a *? */
 function ending(name) {
-  const end = name.replace(/^(?:\.{1,2}\/)+/, '');
-  if (!end.includes('*')) return (path) => path.endsWith(end) && [undefined, '/'].includes(path.at(-end.length - 1));
-  const pattern = new RegExp(`(?:^|/)${end.replace(/[.+]/g, '\\$&').replaceAll('*', '[^/]*')}$`);
+  const pattern = new RegExp(`(?:^|/)${patternOf(name.replace(/^(?:\.{1,2}\/)+/, ''))}$`);
   return (path) => pattern.test(path);
+}
+
+/** A test of names in a document: is there such a file or folder? Only rooms say from where their names are seen. */
+function isThere(document, files) {
+  const folders = files.flatMap((file) => [...file.matchAll(/\//g)].map(({ index }) => file.slice(0, index + 1)));
+  const paths = [...new Set([...files, ...folders])];
+  if (!roomReadme.test(document)) return (name) => paths.some(ending(name));
+  const places = [dirname(document), 'packages/core/src', '.'];
+  const patterns = (name) => places.map((place) => new RegExp(`^${patternOf(join(place, name))}$`));
+  return (name) => patterns(name).some((pattern) => paths.some((path) => pattern.test(path)));
 }
 
 /** Problems of one document; `files` are all files of the repository. */
 function wrongNames(document, text, root, files) {
   const found = [];
+  const there = isThere(document, files);
   for (const [index, line] of text.split('\n').entries()) {
     const at = `${document}:${index + 1}`;
     for (const [, target] of line.matchAll(/\]\(([^)#]+)(?:#[^)]*)?\)/g)) {
@@ -38,8 +58,8 @@ function wrongNames(document, text, root, files) {
       const path = own ?? (/^[a-z]+:/.test(target) ? null : join(dirname(document), target));
       if (path !== null && !existsSync(join(root, path))) found.push(`${at} links to ${target}, which is not there`);
     }
-    for (const [, name] of line.matchAll(fileName))
-      if (!written.has(name) && !files.some(ending(name))) found.push(`${at} names ${name}, which is not there`);
+    for (const [, name] of [...line.matchAll(fileName), ...line.matchAll(folderName)])
+      if (!written.has(name) && !there(name)) found.push(`${at} names ${name}, which is not there`);
   }
   return found;
 }
@@ -65,9 +85,8 @@ export function wrongPlaces(root, documents, files) {
     const text = readFileSync(join(root, document), 'utf8').replace(/^```[\s\S]*?^```/gm, (block) =>
       block.replace(/[^\n]/g, ''),
     );
-    const table = /^(?:packages|apps)\/[^/]+\/src\/(?:.*\/)?README\.md$/.test(document)
-      ? unnamed(document, text, files)
-      : [];
+    const isTable = /^(?:packages|apps)\/[^/]+\/src\/(?:.*\/)?README\.md$/.test(document) && !roomReadme.test(document);
+    const table = isTable ? unnamed(document, text, files) : [];
     return [...wrongNames(document, text, root, files), ...table];
   });
 }
