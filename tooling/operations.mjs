@@ -63,7 +63,7 @@ named are those whose run of the suite is required here.
 - **dtypes**: those in which the suite checks values. *floats*: float16 bfloat16 float32 float64; *integers*: int8 to int64 and
   uint8 to uint64; *numbers*: both; *all*: bool too.
 - **orders**: the highest order of derivative checked, and against what: FD finite differences of a float64 formula, PT PyTorch 1.13.
-- **kernels**: for one value / for the value and its gradients, as the scheduler plans them for the inputs of the first small case.
+- **kernels**: for one value / for the value and its gradients, as the planner makes them for the inputs of the first small case.
 - **PyTorch**: cases with golden values of PyTorch 1.13 (\`packages/conformance/goldens\`). **formula**: cases with a float64
   formula of the suite's own; – where PyTorch's values are the independent ones.
 `;

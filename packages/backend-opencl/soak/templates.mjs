@@ -98,7 +98,7 @@ for (const simt of [false, true]) {
     console.log(`${close ? 'right' : 'WRONG'} ${name}`);
   }
   if (simt) {
-    // Every tile that the tuner may choose, at the edges of sizes that fit none; right or wrong is for the tests of templates/.
+    // Every tile that the tuner may choose, at the edges of sizes that fit none; right or wrong is for the tests of contraction/.
     await pg.setEngine(engine);
     const sizes = [
       { m: 37, n: 35, k: 41 },

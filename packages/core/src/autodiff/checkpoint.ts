@@ -1,7 +1,7 @@
 /**
  * checkpoint: less memory for a gradient, by computing a part of the function twice.
  *
- * The second run starts from `after` nodes, which the scheduler neither merges with the first run nor starts before the gradient
+ * The second run starts from `after` nodes, which the planner neither merges with the first run nor starts before the gradient
  * of the result is there. So what lies between arguments and result is in memory only while the gradient passes through.
  */
 import { makeNode, upcomingId } from '../graph/build.ts';

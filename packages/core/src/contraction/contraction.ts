@@ -1,7 +1,7 @@
 /**
- * A contraction as the templates see it: the two factors, and every loop with its role.
+ * A contraction as tiles see it: the two factors, and every loop with its role.
  *
- * Made from the scheduler's hint after neighbouring loops were merged, so a product of two matrices has one range of each
+ * Found in the loop nest itself after neighbouring loops were merged, so a product of two matrices has one range of each
  * role whatever the ranks of the tensors were.
  */
 import { mergeRanges } from '../codegen/loops/merge.ts';

@@ -1,4 +1,4 @@
-/** Convolutions and their gradients through the tiled template, over many geometries. */
+/** Convolutions and their gradients through tiles, over many geometries. */
 import { describe, expect, it } from 'vitest';
 import type { KNode } from '../ir/ir.ts';
 import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';

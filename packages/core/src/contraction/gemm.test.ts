@@ -1,4 +1,4 @@
-/** Products of matrices through the tiled template: transposes, batches, odd sizes, views, gates, epilogues. */
+/** Products of matrices through tiles: transposes, batches, odd sizes, views, gates, epilogues. */
 import { describe, expect, it } from 'vitest';
 import type { KNode } from '../ir/ir.ts';
 import { checkCase, type Making, makeCase, type Parts, vectorCaps } from './fixtures/cases.ts';

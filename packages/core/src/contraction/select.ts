@@ -1,5 +1,6 @@
 /**
- * The scheduler's door to the templates for engines of either kind and those with a library: which one lowers a hinted kernel, or none.
+ * Contractions on engines of either kind and on those with a library: which of the ways lowers a kernel, or none. The planner gets here by
+ * `caps.lowering` (targets/any.ts).
  */
 import { questionOf } from './choice.ts';
 import type { ContractionTemplate } from './contract.ts';

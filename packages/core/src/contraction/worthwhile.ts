@@ -1,4 +1,4 @@
-/** The contractions that templates are worth, on engines of either kind. */
+/** The contractions that are worth tiles, on engines of either kind. */
 import { sizeOf } from '../ir/free-ranges.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -14,7 +14,7 @@ function computes(dtype: DType, { simt }: CodegenCaps): boolean {
   return isFloat(dtype) || (simt && dtypeInfo[dtype].bytes >= 4);
 }
 
-/** The contraction of a kernel, if a template may be worth it. */
+/** The contraction of a kernel, if tiles may be worth it. */
 export function worthwhile(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Contraction | null {
   const c = findContraction(kernel, e);
   if (c === null || !computes(c.reduce.dtype as DType, caps)) return null;

@@ -9,7 +9,7 @@ import type { TargetCaps } from '../ir/target.ts';
 import type { ProductLibrary } from '../contraction/product-library.ts';
 import type { Lowering } from './lowering.ts';
 
-/** Static facts about an engine, read by the scheduler and by kernel lowering. */
+/** Static facts about an engine, read by the planner and by kernel lowering. */
 export interface EngineCaps extends TargetCaps {
   /**
    * How loops are shaped for this engine: `threadLowering` (`engine/threads`) where `simt` is true and the engine computes in all dtypes it holds, `vectorLowering` (`engine/vectors`) where it is false,

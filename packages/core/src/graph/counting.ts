@@ -90,7 +90,7 @@ function bury(start: Node): void {
 }
 
 /**
- * The scheduler calls this for every node whose value is in memory now. Takes over one count of the buffer. The node lets
+ * The runtime calls this for every node whose value is in memory now. Takes over one count of the buffer. The node lets
  * its sources go unless it keeps its history.
  */
 export function realise(node: Node, storage: NodeStorage): void {

@@ -25,7 +25,7 @@ export interface TrackedHandle extends Handle {
   dispose(): void;
 }
 
-/** What the recorder asks of the scheduler. */
+/** What the recorder asks of the runtime. */
 export interface FlushHooks {
   /** Too much is pending: realise every pending handle now. Called between operations, never inside one. */
   onLimit(): void;
@@ -45,7 +45,7 @@ let eager = false;
 let epoch = 0;
 let live = 0;
 
-/** Connects the scheduler. */
+/** Connects the runtime. */
 export function setFlushHooks(next: FlushHooks): void {
   hooks = next;
 }
@@ -170,7 +170,7 @@ function watchLater(): void {
 }
 
 /**
- * The scheduler calls this at the end of a global flush: nothing is pending any more. Handles that survive are held strongly
+ * The runtime calls this at the end of a global flush: nothing is pending any more. Handles that survive are held strongly
  * until the next flush, or until the running JavaScript returns to its event loop, and watched from then on.
  */
 export function finishFlush(): void {

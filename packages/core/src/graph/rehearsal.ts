@@ -1,6 +1,7 @@
 /**
  * Rehearsals: a function is recorded so that its kernels can be made, and afterwards everything is as it was. Assignments are
- * remembered here and taken back; tensor/warmup.ts does the rest.
+ * remembered here and taken back. tensor/warmup.ts begins and ends one, tensor/handle.ts tells of assignments, and
+ * runtime/runtime.ts asks whether one is on before it flushes.
  */
 import type { Node } from './node.ts';
 import { release, retain } from './counting.ts';

@@ -1,5 +1,5 @@
 /**
- * Checks that a graph is what the scheduler relies on: rules hold, order is right, counts are consistent.
+ * Checks that a graph is what the planner relies on: rules hold, order is right, counts are consistent.
  *
  * makeNode checks each node when it is recorded; this is for tests, and for code that builds or changes nodes by other means.
  */

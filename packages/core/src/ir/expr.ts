@@ -2,7 +2,7 @@
  * `Exprs`: the factory of pure kernel nodes.
  *
  * Equal nodes are the same object (hash-consing per factory), and every node is simplified when it is made: integers
- * fully, floats only where the bits cannot change (simplify*.ts). Operands of unequal lanes are allowed where one is a
+ * fully, floats only where the bits cannot change (simplify/). Operands of unequal lanes are allowed where one is a
  * scalar, which is then splat. Statements (STORE, LOOP ...) are written by ProgramBuilder, not here.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';

@@ -1,7 +1,7 @@
 /**
  * The kernel IR: one node type, two stages.
  *
- * Stage A (a *loop nest*) is a set of stores whose values are expression DAGs over RANGE leaves; the scheduler
+ * Stage A (a *loop nest*) is a set of stores whose values are expression DAGs over RANGE leaves; the planner
  * builds it and `codegen/loops/optimize.ts` shapes it by splitting ranges and changing their kinds. Stage B (a *program*) is a flat list
  * of nodes in execution order, and is all that emitters and the reference interpreter ever see.
  *
@@ -157,7 +157,7 @@ export interface LoopStore {
   readonly ranges: readonly KNodeOf<'RANGE'>[];
 }
 
-/** Stage A: what the scheduler hands over. Stores with the same leading RANGE objects share those loops. */
+/** Stage A: what the planner hands over. Stores with the same leading RANGE objects share those loops. */
 export interface LoopKernel {
   readonly name: string;
   readonly params: readonly KNodeOf<'PARAM'>[];

@@ -5,7 +5,7 @@
  * of each row's sum, from which the backward pass gets the weights of a block at once. It runs through the blocks twice, rows of queries for the
  * gradient of the queries, columns of keys for those of keys and values: so every block is used up where it is made, and no gradient that is
  * being summed waits for another. Blocks of the three passes differ in which operand carries the scale and comes first; were they equal,
- * the scheduler would compute them once and keep them.
+ * the planner would compute them once and keep them.
  */
 import { customGradient } from '../autodiff/custom-gradient.ts';
 import type { Node } from '../graph/node.ts';

@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 interface Cost {
   readonly kernels: readonly string[];
-  /** Bytes that loads and stores move, memory that caches answer included: many more where no template serves. */
+  /** Bytes that loads and stores move, memory that caches answer included: many more where no tiles serve. */
   readonly moved: number;
   readonly peak: number;
 }

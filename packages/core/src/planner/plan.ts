@@ -181,7 +181,7 @@ interface Temporaries {
   scratch(unit: number, temp: number): BindingPlan;
 }
 
-/** Places of everything that lives only within the plan: nodes between kernels, and what templates ask for inside one. */
+/** Places of everything that lives only within the plan: nodes between kernels, and what contractions and programs ask for inside one. */
 function placeTemporaries(
   lowered: readonly Programs[],
   outputs: ReadonlyMap<PlanNode, number>,

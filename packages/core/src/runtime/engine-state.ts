@@ -1,5 +1,5 @@
 /**
- * What the scheduler keeps for each engine: plans, kernels, counts.
+ * What the runtime keeps for each engine: plans, kernels, counts.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { type BufferPool, poolOf } from '../engine/pool.ts';

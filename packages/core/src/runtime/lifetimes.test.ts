@@ -20,7 +20,7 @@ beforeEach(async () => {
   await setEngine(engine);
 });
 
-/** A tensor as far as the scheduler sees it. */
+/** A tensor as far as the runtime sees it. */
 function hold(node: Node): TrackedHandle {
   retain(node);
   const handle = {

@@ -1,14 +1,13 @@
 /**
- * The door between tensors and the machinery that computes them: the only file of the front end that knows of it.
- *
- * Tests put a machinery of their own here with `useRuntime`.
+ * How tensors upload and read: the functions of runtime/runtime.ts for that, which tests replace with `useRuntime`. Flushes, profiles and warmups
+ * are asked of runtime/ directly.
  */
 import type { Node } from '../graph/node.ts';
 import { deviceOf, readNode, readNodeSync, uploadNode } from '../runtime/runtime.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
 
-/** What tensors need of the scheduler. */
+/** What tensors need of the runtime. */
 export interface GraphRuntime {
   /** Copies host data into device memory; the array may change right after. */
   uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node;
@@ -22,14 +21,14 @@ export interface GraphRuntime {
 
 let current: GraphRuntime = { uploadNode, readNode, readNodeSync, deviceOf };
 
-/** Replaces the machinery; returns the one before. */
+/** Replaces the functions; returns those before. */
 export function useRuntime(next: GraphRuntime): GraphRuntime {
   const before = current;
   current = next;
   return before;
 }
 
-/** The machinery in use. */
+/** The functions in use. */
 export function runtime(): GraphRuntime {
   return current;
 }

@@ -1,5 +1,5 @@
 /**
- * The null engine: no device at all. It counts kernels, dispatches and bytes, so that tests can pin what the scheduler
+ * The null engine: no device at all. It counts kernels, dispatches and bytes, so that tests can pin what the planner
  * decides. Reading data from it is an error.
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineCaps, IEngine } from '../engine/engine.ts';

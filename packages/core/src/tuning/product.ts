@@ -1,4 +1,4 @@
-/** Products of matrices as the scheduler would describe them, for tuning sizes that have not been used yet. */
+/** Products of matrices as the planner would describe them, for tuning sizes that have not been used yet. */
 import { Exprs } from '../ir/expr.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';

@@ -49,7 +49,7 @@ const transposes = [
   [true, true],
 ] as const;
 
-/** A template that always takes this tile; null where it does not fit. */
+/** A lowering that always takes this tile; null where it does not fit. */
 function always(tile: SimtTile): ContractionTemplate {
   return (kernel, e, caps) => {
     const c = findContraction(kernel, e);

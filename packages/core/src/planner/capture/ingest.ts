@@ -1,5 +1,5 @@
 /**
- * From a cone to the scheduler's graph, and which of its nodes must be in memory for the outputs asked for.
+ * From a cone to the planner's graph, and which of its nodes must be in memory for the outputs asked for.
  *
  * An output that is only a movement of something in memory becomes a view of it and costs nothing.
  */

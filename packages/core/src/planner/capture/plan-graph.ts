@@ -1,5 +1,5 @@
 /**
- * The scheduler's own copy of a cone: nodes without tensors, buffers or history, equal ones merged, simplified when made.
+ * The planner's own copy of a cone: nodes without tensors, buffers or history, equal ones merged, simplified when made.
  *
  * A plan is built from this graph and must not keep user data alive, so nothing here points at a graph Node. Sources
  * come before users in `nodes`. Rules that replace a node by simpler ones are in rewrite.ts.

@@ -1,5 +1,5 @@
 /**
- * Simplifications of the scheduler's graph, tried when a node is made. Every rule keeps the value of every element, bit
+ * Simplifications of the planner's graph, tried when a node is made. Every rule keeps the value of every element, bit
  * for bit except that sums may be taken in another fixed order; nothing here knows kernels.
  */
 import { sameShape } from '../../shape/broadcast.ts';

@@ -1,8 +1,8 @@
 /**
- * What the scheduler knows about each primitive: the part it plays and what one element costs.
+ * What the planner knows about each primitive: the part it plays and what one element costs.
  *
  * Partition, cost and lowering branch on `role`, never on names, so a new primitive is scheduled by filling in its row.
- * Shape rules and gradient rules are elsewhere (graph/, autodiff/).
+ * Shape rules and gradient rules are elsewhere (graph/, primitives/).
  */
 import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
 import type { BinaryOp, TernaryOp, UnaryOp } from '../../ir/ir.ts';

@@ -14,7 +14,7 @@ export const loadCost = 4;
 export const storeCost = 6;
 /** What another kernel costs by itself: a launch, and loops over small extents. */
 export const kernelCost = 20_000;
-/** Operands of a contraction are read about this often, whatever the loops say: templates pack them. */
+/** Operands of a contraction are read about this often, whatever the loops say: contraction/ packs them. */
 export const operandReads = 8;
 /** Reductions with at most this much work are computed wherever that saves a kernel. */
 export const smallWork = 32_768;

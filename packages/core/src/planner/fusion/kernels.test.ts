@@ -1,4 +1,4 @@
-/** How many kernels things take: the promises of the scheduler, pinned on an engine without a device. */
+/** How many kernels things take: the promises of the planner, pinned on an engine without a device. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { poolOf } from '../../engine/pool.ts';
 import { setEngine } from '../../engine/registry.ts';
@@ -40,7 +40,7 @@ function leaf(shape: readonly number[], dtype: DType = 'float32'): Node {
   return node;
 }
 
-/** A tensor as far as the scheduler sees it. */
+/** A tensor as far as the planner sees it. */
 function hold(node: Node): Handle & { dispose(): void } {
   retain(node);
   const handle: TrackedHandle = {

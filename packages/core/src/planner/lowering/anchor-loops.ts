@@ -3,7 +3,7 @@
  *
  * A kernel runs through the elements of what it stores. If that is a contraction's result in another shape - images as vectors, heads
  * side by side, channels last - its axes are made of pieces of the contraction's, and each piece gets a loop of its own. With one loop for all
- * of them the contraction would find its rows and columns by division, and no template takes that.
+ * of them the contraction would find its rows and columns by division, and no tiles take that.
  */
 import type { Shape } from '../../shape/view.ts';
 import type { Facts } from '../fusion/cost.ts';

@@ -1,5 +1,5 @@
 /**
- * Every gradient rule against central differences, first and second order, with tangents and batches of the same functions, on the float64 evaluator of graphs: no scheduler, no
+ * Every gradient rule against central differences, first and second order, with tangents and batches of the same functions, on the float64 evaluator of graphs: no planner, no
  * kernels, no engine takes part.
  */
 import { describe, expect, it } from 'vitest';
