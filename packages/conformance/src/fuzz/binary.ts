@@ -1,7 +1,7 @@
 /** Random calls of elementwise operations of two operands, which broadcast; the second may be a number. */
 import type { DType } from '@polygrad/core';
 import { integerFormat } from '../oracle/formats.ts';
-import { type NDArray, zip } from '../oracle/ndarray.ts';
+import { type NDArray, nd, zip } from '../oracle/ndarray.ts';
 import * as special from '../oracle/special.ts';
 import { hold } from './evaluate.ts';
 import { floatOf, isFloat, isInteger, type Made, meet, type Operation, type Pool, ref } from './pool.ts';
@@ -15,6 +15,8 @@ interface BinaryRow {
   readonly smooth?: boolean;
   readonly result?: 'bool' | 'float';
   readonly domain?: (a: number, b: number, dtype: DType) => boolean;
+  /** The second operand as it broadcasts with the first, where it is not aligned at the last axes. */
+  readonly second?: (a: NDArray, b: NDArray) => NDArray;
 }
 
 const remainder = (a: number, b: number): number => {
@@ -116,7 +118,18 @@ const binaries: readonly BinaryRow[] = [
     smooth: true,
     domain: (_, b) => b > 1e-2,
   },
-  { name: 'prelu', f: (a, b) => (a > 0 ? a : a * b), of: 'floats', noise: 'out', smooth: true },
+  {
+    name: 'prelu',
+    f: (a, b) => (a > 0 ? a : a * b),
+    of: 'floats',
+    noise: 'out',
+    smooth: true,
+    // One weight per channel, which is axis 1.
+    second: (a, b) =>
+      b.shape.length === 1 && a.shape.length > 2 && b.shape[0] === a.shape[1]
+        ? nd([...b.shape, ...a.shape.slice(2).map(() => 1)], b.data)
+        : b,
+  },
   { name: 'equal', f: (a, b) => Number(a === b), of: 'any', result: 'bool' },
   { name: 'less', f: (a, b) => Number(a < b), of: 'numbers', result: 'bool' },
   { name: 'greaterEqual', f: (a, b) => Number(a >= b), of: 'numbers', result: 'bool' },
@@ -171,7 +184,8 @@ function binaryCall(row: BinaryRow, pool: Pool): Made | null {
   const common = b === null ? a.dtype : (meet(a.dtype, b.dtype) as DType);
   const right = b ?? { shape: [], data: [value as number] };
   const swapped = b === null && pool.c.seldom(3);
-  const [l, r] = swapped ? [right, a] : [a, right];
+  const second = row.second ?? ((_, y) => y);
+  const [l, r] = swapped ? [right, second(right, a)] : [a, second(a, right)];
   const held = (x: number): number => hold(common, x) ?? x;
   const f = (x: number, y: number): number => row.f(held(x), held(y), common);
   const fine = zip((x, y) => Number(row.domain === undefined || row.domain(held(x), held(y), common)), l, r).data.every(
@@ -183,7 +197,10 @@ function binaryCall(row: BinaryRow, pool: Pool): Made | null {
   return {
     args,
     dtype: row.result === 'bool' ? 'bool' : row.result === 'float' ? floatOf(common) : common,
-    formula: (x, y) => zip(f, swapped ? constant : (x as NDArray), swapped ? (x as NDArray) : (y ?? constant)),
+    formula: (x, y) => {
+      const [left, given] = swapped ? [constant, x as NDArray] : [x as NDArray, y ?? constant];
+      return zip(f, left, second(left, given));
+    },
     noise: row.noise ?? 'none',
   };
 }
