@@ -1,17 +1,21 @@
 /**
  * Packs every public package as it would be published, checks the tarballs with publint, installs each one into an
  * empty project and uses it there: every entry imports, types resolve, and its small programs in tooling/pack run. Then projects of others
- * (jest, webpack, Vite), in tooling/pack/projects. What lies in a package, what it says about itself, and the programs of the README
- * as a stranger would run them are checked too.
+ * (jest, webpack, Vite), in tooling/pack/projects; the page that Vite builds runs in Chromium. What lies in a package, what it says about
+ * itself, and the programs of the README as a stranger would run them are checked too.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { findChromium } from './browser/chromium.mjs';
 import { wrongContents } from './pack/contents.mjs';
 import { readmeProblems } from './pack/readme.mjs';
+import { problemsOfPage } from './pack/visit.mjs';
+import { closingLine } from './running.mjs';
 import { root, runPnpm } from './workspace.mjs';
 
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
@@ -158,42 +162,53 @@ function problemsOf(pack, tarballs, byName, work) {
 }
 
 /**
- * Projects of others with tools of theirs, in tooling/pack/projects: the packages are installed into a copy, with what `project.json` adds from
- * the registry, and what it names is run by Node: a file, or a tool of this repository with arguments. Returns what went wrong.
+ * Projects of others with tools of theirs, in tooling/pack/projects. The packages are installed into a copy, with what `project.json` adds
+ * from the registry. Then Node runs what it names: files, or a tool of this repository with arguments. Returns what went wrong, and the
+ * folder of the page that was built, where there is one.
  */
 function problemsOfProject(name, tarballs, byName, work) {
   const source = join(root, 'tooling/pack/projects', name);
   const project = join(work, `project-${name}`);
   cpSync(source, project, { recursive: true });
-  const { packages, install, run, tool } = readJson(join(project, 'project.json'));
+  const { packages, install, run, tool, page } = readJson(join(project, 'project.json'));
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'theirs', private: true, type: 'module' }));
   const needed = new Set(packages.flatMap((own) => closure(byName.get(own).manifest, byName)));
   const wanted = [...[...needed].map((own) => tarballs.get(own)), ...install];
   const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
   const failed = failureOf('npm', ['install', '--prefix', project, ...options, ...wanted], project);
-  if (failed !== null) return [`npm install: ${failed}`];
-  const command =
+  if (failed !== null) return { problems: [`npm install: ${failed}`] };
+  const program =
     tool === undefined
-      ? run
-      : [
-          join(root, 'node_modules', tool, readJson(join(root, 'node_modules', tool, 'package.json')).bin[tool]),
-          ...run,
-        ];
-  const failure = failureOf(process.execPath, command, project);
-  return failure === null ? [] : [failure];
+      ? []
+      : [join(root, 'node_modules', tool, readJson(join(root, 'node_modules', tool, 'package.json')).bin[tool])];
+  const problems = run
+    .map((args) => failureOf(process.execPath, [...program, ...args], project))
+    .filter((failure) => failure !== null);
+  return { problems, built: page === undefined || problems.length > 0 ? undefined : join(project, page) };
 }
 
-/** Runs the whole check; returns `{ passed, failed }` counted in packages and projects, and prints one line for each. */
+/** What is wrong with the page of a project in Chromium; null where there is no Chromium, and none is required. */
+async function problemsInChromium(name, folder) {
+  const chromium = findChromium();
+  if (chromium !== null) {
+    const { problemOf } = await import(pathToFileURL(join(root, 'tooling/pack/projects', name, 'visit.mjs')).href);
+    return problemsOfPage(chromium, folder, problemOf);
+  }
+  const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser');
+  return required ? ['POLYGRAD_REQUIRE names browser, but there is no Chromium here'] : null;
+}
+
+/** Runs the whole check; returns `{ passed, failed, skipped }` counted in packages and projects, and prints one line for each. */
 async function packTest() {
   const packages = publicPackages();
   const byName = new Map(packages.map((pack) => [pack.manifest.name, pack]));
   const work = mkdtempSync(join(tmpdir(), 'polygrad-pack-'));
-  const counts = { passed: 0, failed: 0 };
+  const counts = { passed: 0, failed: 0, skipped: 0 };
   try {
     for (const { folder } of packages) pruneDist(folder);
     const filters = packages.flatMap(({ manifest }) => ['--filter', manifest.name]);
     if (runPnpm(['-r', ...filters, 'pack', '--pack-destination', work], { quiet: true }) !== 0)
-      return { passed: 0, failed: packages.length };
+      return { ...counts, failed: packages.length };
     const tarballs = new Map(
       packages.map(({ manifest: { name, version } }) => [
         name,
@@ -201,6 +216,11 @@ async function packTest() {
       ]),
     );
     const tell = (what, problems) => {
+      if (problems === null) {
+        counts.skipped++;
+        console.log(`skip ${what}: there is none here`);
+        return;
+      }
       counts[problems.length === 0 ? 'passed' : 'failed']++;
       console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${what}${problems.map((p) => `\n     ${p}`).join('')}`);
     };
@@ -214,8 +234,11 @@ async function packTest() {
       problems.push(...problemsOf(pack, tarballs, byName, work));
       tell(name, problems);
     }
-    for (const name of readdirSync(join(root, 'tooling/pack/projects')))
-      tell(`project: ${name}`, problemsOfProject(name, tarballs, byName, work));
+    for (const name of readdirSync(join(root, 'tooling/pack/projects'))) {
+      const { problems, built } = problemsOfProject(name, tarballs, byName, work);
+      tell(`project: ${name}`, problems);
+      if (built !== undefined) tell(`project: ${name} in Chromium`, await problemsInChromium(name, built));
+    }
     const make = (names, name) => {
       const project = join(work, name);
       return { project, failed: projectWith(names, project, tarballs, byName) };
@@ -230,6 +253,6 @@ async function packTest() {
   }
 }
 
-const { passed, failed } = await packTest();
-console.log(`${passed} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+const totals = await packTest();
+console.log(closingLine(totals));
+process.exitCode = totals.failed > 0 ? 1 : 0;

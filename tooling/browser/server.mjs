@@ -15,7 +15,7 @@ function typeOf(path) {
 }
 
 /**
- * Serves an empty page at `/` and the files, all with the given headers.
+ * Serves the files, and at `/` an empty page unless it is one of them, all with the given headers.
  *
  * @param files texts or bytes by path, or functions that read them
  * @returns the address, and a function that ends the server and its connections
@@ -23,7 +23,7 @@ function typeOf(path) {
 export async function serve(files, headers = {}) {
   const server = createServer((request, response) => {
     const path = new URL(request.url ?? '/', 'http://localhost').pathname;
-    const found = path === '/' ? page : files.get(path);
+    const found = files.get(path) ?? (path === '/' ? page : undefined);
     response.writeHead(found === undefined ? 404 : 200, { 'Content-Type': typeOf(path), ...headers });
     response.end((typeof found === 'function' ? found() : found) ?? 'not here');
   });
