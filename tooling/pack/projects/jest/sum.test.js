@@ -17,5 +17,10 @@ test('tensors in jest', async () => {
   called(a);
   expect(called).toHaveBeenCalledWith(a);
   expect(await allClose(a, b)).toBe(false);
+  // What prints is loaded now.
+  const shown = jest.spyOn(console, 'log').mockImplementation(() => {});
+  await a.print();
+  expect(shown.mock.calls).toEqual([['[1. 2.]']]);
+  shown.mockRestore();
   engine.dispose();
 });

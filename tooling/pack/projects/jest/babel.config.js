@@ -1,0 +1,1 @@
+export default { presets: [['@babel/preset-env', { targets: { node: 'current' } }]] };
