@@ -3,6 +3,8 @@
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
  * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
+ * errors are calls with one argument changed, of random programs and of every public function, which has its right call made first: they are
+ * refused in the words of the library, or come to the same on the engine and on the reference engine;
  * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
  * with --all every different failure is printed as it is found, unshrunk;
  * --trace keeps the program that runs in a file, should the process end with it. The last line is `N passed, N failed, N skipped`, and
@@ -14,7 +16,7 @@ import fc from 'fast-check';
 import { checkGradients } from '../packages/conformance/dist/fuzz/gradients.js';
 import { check } from '../packages/conformance/dist/fuzz/check.js';
 import { Choices } from '../packages/conformance/dist/fuzz/choices.js';
-import { checkRefusal } from '../packages/conformance/dist/fuzz/refusals.js';
+import { CallFuzz } from '../packages/conformance/dist/fuzz/refusals.js';
 import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate.js';
 import { printProgram } from '../packages/conformance/dist/fuzz/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
@@ -55,7 +57,17 @@ const rows = fc.array(fc.array(fc.nat(0xffff), { minLength: 4, maxLength: 24 }),
 const ops = new Map();
 let ran = 0;
 let compared = 0;
-let refused = 0;
+const traced = (text) => {
+  if (values.trace !== undefined) writeFileSync(values.trace, text);
+};
+const calls = values.kind === 'errors' ? await CallFuzz.create(made.engine, { ...options, told: traced }) : null;
+let unreached = null;
+// A path repeats one draw.
+if (calls !== null && values.path === undefined)
+  await calls.checkRightCalls().catch((error) => {
+    unreached = error;
+    console.log(error.message);
+  });
 // The last row of numbers says what is changed for a call that may be refused.
 const programOf = (raw) => generate(values.kind === 'errors' ? raw.slice(0, -1) : raw, { dtypes, smooth });
 const training = values.kind === 'trainings';
@@ -83,11 +95,11 @@ async function one(raw) {
     return;
   }
   const program = programOf(raw);
-  if (values.trace !== undefined) writeFileSync(values.trace, printProgram(program));
+  if (calls === null) traced(printProgram(program));
   ran++;
-  for (const s of program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
+  if (calls === null) for (const s of program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
   if (smooth) compared += Number(await checkGradients(program));
-  else if (values.kind === 'errors') refused += Number(await checkRefusal(program, new Choices(raw[raw.length - 1])));
+  else if (calls !== null) await calls.check(program, new Choices(raw[raw.length - 1]));
   else await check(program, options);
   await new Promise((resolve) => setImmediate(resolve));
   if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
@@ -109,18 +121,25 @@ await running.catch((error) => {
 });
 if (late !== null && !broken && !values.all) console.log(`the last one: ${String(late.stack).slice(0, 3000)}`);
 if (broken) {
-  if (values.kind !== 'errors' && !training) console.log(printProgram(programOf(result.counterexample[0])));
+  if (calls === null && !training) console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
 }
-const least = [...ops].sort((a, b) => a[1] - b[1]);
+const told =
+  calls === null
+    ? ''
+    : ` (${calls.refused} refusals; ${calls.valid.size} of ${calls.table.size} functions with a valid call, ${calls.compared} accepted calls compared with the reference engine)`;
+const used = calls?.made ?? ops;
+const least = [...used].sort((a, b) => a[1] - b[1]);
 console.log(
-  `${ran} programs${smooth ? ` (${compared} with derivatives)` : values.kind === 'errors' ? ` (${refused} refusals)` : ''} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${ops.size} operations, the rarest ${least
+  `${ran} programs${smooth ? ` (${compared} with derivatives)` : told} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${used.size} operations, the rarest ${least
     .slice(0, 6)
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,
 );
-const failed = values.all ? [...seen.values()].reduce((sum, n) => sum + n, 0) : Number(broken || late !== null);
+const failed =
+  Number(unreached !== null) +
+  (values.all ? [...seen.values()].reduce((sum, n) => sum + n, 0) : Number(broken || late !== null));
 if (failed > 0) console.log(`FAILED ${values.kind} on ${values.engine}, seed ${result.seed}`);
 console.log(`${failed > 0 ? Math.max(0, result.numRuns - failed) : ran} passed, ${failed} failed, 0 skipped`);
 process.exitCode = failed > 0 ? 1 : 0;

@@ -52,6 +52,7 @@ const plain = new Set(
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
     'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',
+    'callDifference callTable callText changedCalls hostCall outcomeOf performed refusalComplaint',
     'checkAttached HostileError hostileArguments optionsAt strangeOptions keepRounding',
   ].flatMap((names) => names.split(' ')),
 );
@@ -147,6 +148,8 @@ const makers = {
   caps: () => core.getEngine().caps,
   kernel: () => core.getEngine().compile([increment()])[0],
   'engine buffer': () => core.getEngine().alloc(1 << 20),
+  uncalled: () => testing.uncalled,
+  untold: () => testing.untold,
   createNullEngine: () => testing.createNullEngine(),
   createReferenceEngine: () => testing.createReferenceEngine(),
   createFaultyEngine: () => testing.createFaultyEngine(testing.createReferenceEngine()),

@@ -4,18 +4,16 @@
  * Right calls are those of the functions' own examples. What a function of the user's throws is the user's.
  */
 import { beforeAll, expect, it, vi } from 'vitest';
-import { callable, noting, rightCalls } from './fixtures/right-calls.ts';
+import { callable, noting, type RightCall, rightCalls } from './testing/right-calls.ts';
 import * as pg from './index.ts';
 import { createReferenceEngine } from './testing/index.ts';
 import { HostileError, hostileArguments, strangeOptions } from './testing/hostile-arguments.ts';
-import { optionsAt, wrongCalls } from './testing/wrong-arguments.ts';
+import { optionsAt, refusalComplaint, wrongCalls } from './testing/wrong-arguments.ts';
 
 type Call = (...args: unknown[]) => unknown;
 const exported: Readonly<Record<string, unknown>> = { ...pg };
 
-/** Helpers for messages and extensions: the first takes the name to use, the second has none. */
-const without = new Set(['checkWeak', 'floatFor', 'promoteTypes']);
-let calls = new Map<string, unknown[]>();
+let calls = new Map<string, RightCall>();
 
 beforeAll(async () => {
   await pg.setEngine(createReferenceEngine());
@@ -31,14 +29,9 @@ const guarded = (value: unknown): unknown => noting(value, users);
 /** What is wrong with the way in which a call was refused; null if nothing is. */
 function complaint(name: string, error: unknown, text: string = ''): string | null {
   const { message } = error as Error;
-  const ours = error instanceof pg.PolygradError;
-  // A tensor where a number is asked for refuses to be one, whoever asks.
-  const asNumber = /^\[tensor\] a Tensor .* is no number: /.test(message);
-  const named = without.has(name) || message.startsWith(`[${name}] `) || asNumber;
   // So is what an object of the user's throws when its properties are read, and a class that is called.
   const theirs = error instanceof HostileError ? text.includes('a proxy') : /revoked|Class constructor/.test(message);
-  if (users.has(error) || theirs || (ours && named && message.length < 2000)) return null;
-  return `${String((error as Error)?.name)}: ${message.slice(0, 300)}`;
+  return users.has(error) || theirs ? null : refusalComplaint(name, error);
 }
 
 it('each function has a right call, in its example', () => {
@@ -58,7 +51,7 @@ async function complaintsOf(
   for (const name of names) {
     pg.setPendingLimits(limits);
     const f = exported[name] as Call;
-    for await (const [text, changed] of wrongCalls(f, (calls.get(name) ?? []).map(guarded), dead, values)) {
+    for await (const [text, changed] of wrongCalls(f, (calls.get(name)?.args ?? []).map(guarded), dead, values)) {
       tried++;
       try {
         const results: unknown = await f(...changed);
@@ -96,7 +89,7 @@ it('that are objects of other kinds are no options', async () => {
   const taken: string[] = [];
   for (const name of callable(exported)) {
     const f = exported[name] as Call;
-    const args = (calls.get(name) ?? []).map(guarded);
+    const args = (calls.get(name)?.args ?? []).map(guarded);
     for (let at = 0; at <= args.length; at++) {
       const padded = at === args.length ? [...args, undefined] : args;
       const names = await optionsAt(f, padded, at);

@@ -26,7 +26,8 @@ export function inputTensor(data: readonly number[], dtype: DType, shape: readon
   return pg.tensor(dtype.endsWith('int64') ? data.map(BigInt) : (data as number[]), { dtype, shape });
 }
 
-function bound(arg: Arg, handles: Handles): unknown {
+/** An argument with tensors in the place of the values that it names. */
+export function bound(arg: Arg, handles: Handles): unknown {
   if (arg instanceof Ref) return handles.get(arg.id);
   if (Array.isArray(arg)) return arg.map((a: Arg) => bound(a, handles));
   if (typeof arg === 'object' && arg !== null)

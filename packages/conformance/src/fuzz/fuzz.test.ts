@@ -1,11 +1,12 @@
 /** A few random programs of each kind, the same ones every time. `npm run fuzz` runs others, on other engines, for longer. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
-import { setEngine, tensor } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { setEngine, ShapeError, type Tensor, tensor } from '@polygrad/core';
+import { type CallEntry, createReferenceEngine } from '@polygrad/core/testing';
 import { describe, expect, it } from 'vitest';
 import { check, leavingNothing } from './check.ts';
 import { fuzz } from './fixtures/run.ts';
 import { type Program, printProgram, Ref } from './program.ts';
+import { CallFuzz } from './refusals.ts';
 
 describe('random programs', () => {
   it('give what their formulas say, on the CPU engine', async () => {
@@ -16,8 +17,11 @@ describe('random programs', () => {
     await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'gradients', seed: 2, programs: 3 });
   });
 
-  it('are refused in the words of the library where an argument is wrong', async () => {
-    await fuzz(createReferenceEngine(), { kind: 'errors', seed: 3, programs: 25 });
+  it('and calls of every function are refused in the words of the library, or have the values of the reference engine', async () => {
+    const engine = await createCpuEngine({ threads: 1 });
+    const { valid, compared } = await fuzz(engine, { kind: 'errors', seed: 3, programs: 25 });
+    expect(valid).toBeGreaterThan(300);
+    expect(compared).toBeGreaterThan(valid - 10);
   });
 });
 
@@ -57,7 +61,50 @@ describe('the check itself', () => {
       leavingNothing(async () => {
         left = tensor([1]);
       }),
-    ).rejects.toThrow(/1 buffers and 1 tensors where 0 buffers and 0 tensors/);
+    ).rejects.toThrow(/\d+ buffers and \d+ tensors where \d+ buffers and \d+ tensors were before/);
     left.dispose();
+  });
+});
+
+describe('the check of calls', () => {
+  it('finds an engine that computes something else', async () => {
+    const { downloadSync: _, ...right } = createReferenceEngine();
+    const download: typeof right.download = async (from, into) => {
+      const bytes = await right.download(from, into);
+      bytes[0] = (bytes[0] ?? 0) ^ 1;
+      return bytes;
+    };
+    const calls = await CallFuzz.create({ ...right, download });
+    const table = calls.table as Map<string, CallEntry>;
+    for (const name of [...table.keys()]) if (name !== 'argMax') table.delete(name);
+    await expect(calls.checkRightCalls()).rejects.toThrow(
+      /differs from the reference engine: element 0 of int32 \[2\] is 0 where 1 is expected\npg\.argMax\(pg\.tensor\(/,
+    );
+  });
+
+  it('finds what a call leaves behind, and what it refuses in other words', async () => {
+    const calls = await CallFuzz.create(createReferenceEngine());
+    const entry = calls.table.get('relu') as CallEntry;
+    let left: Tensor[] = [];
+    const check = async (f: CallEntry['f']): Promise<void> => {
+      (calls.table as Map<string, CallEntry>).clear();
+      (calls.table as Map<string, CallEntry>).set('relu', { ...entry, f });
+      await calls.checkRightCalls();
+    };
+    await check(entry.f);
+    await expect(
+      check((x) => {
+        left.push(tensor([1]));
+        return entry.f(x);
+      }),
+    ).rejects.toThrow(/\d+ buffers and \d+ tensors where \d+ buffers and \d+ tensors were before/);
+    for (const t of left) t.dispose();
+    left = [];
+    await expect(check(() => (undefined as unknown as Tensor).shape)).rejects.toThrow(/not an error of the library/);
+    await expect(
+      check(() => {
+        throw new ShapeError('sum', 'shapes differ');
+      }),
+    ).rejects.toThrow(/refused in other words: ShapeError: \[sum\] shapes differ/);
   });
 });

@@ -19,6 +19,10 @@ export class Ref {
   constructor(id: number) {
     this.id = id;
   }
+
+  toString(): string {
+    return `t${this.id}`;
+  }
 }
 
 export type Arg = Ref | number | boolean | string | null | readonly Arg[] | { readonly [key: string]: Arg };

@@ -1,146 +1,186 @@
 /**
- * Calls of a random program with one argument changed to something that may be wrong. Each is either computed or refused at the call, in
- * the words of the library, and leaves nothing behind either way.
+ * Calls with one argument changed to something that may be wrong. Each is either refused at the call, in the words of the library, or gives
+ * what it gives on the reference engine, and leaves nothing behind either way.
  */
 import * as pg from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
+import type { IEngine } from '@polygrad/core/engine';
+import {
+  callDifference,
+  type Called,
+  type CallTable,
+  callTable,
+  callText,
+  createReferenceEngine,
+  hostCall,
+  type Outcome,
+  outcomeOf,
+  performed,
+  refusalComplaint,
+  type RightCall,
+  untold,
+} from '@polygrad/core/testing';
+import { defaultTolerances } from '../compare.ts';
 import { alive, aliveHere } from './check.ts';
 import type { Choices } from './choices.ts';
-import { call, type Handles, record } from './execute.ts';
-import { type Arg, type CallStep, type Program, printProgram, Ref } from './program.ts';
+import { type DrawnCall, drawFromProgram, drawFromTable, type ProgramCall } from './draw-call.ts';
+import { bound, type Handles, record } from './execute.ts';
+import { type Arg, type Program, printProgram } from './program.ts';
 
-/** A call with one argument replaced, and its text. */
-export interface Mutated {
-  readonly op: string;
-  readonly args: readonly unknown[];
-  readonly text: string;
+const functions = pg as unknown as Readonly<Record<string, Called>>;
+
+/** What an engine may refuse that another one takes. */
+const isLimit = (error: Error): boolean => error instanceof pg.OutOfMemoryError || error instanceof pg.UnsupportedError;
+
+export interface CallFuzzOptions {
+  /** Roundings are so many times those of float arithmetic (functions of GPUs). */
+  readonly scale?: number;
+  /** Gets every call and what comes before it as TypeScript before it is made. */
+  readonly told?: (text: string) => void;
 }
 
-const odd: readonly unknown[] = [
-  -1,
-  99,
-  1.5,
-  Number.NaN,
-  0,
-  undefined,
-  null,
-  'x',
-  -99,
-  true,
-  {},
-  [],
-  [[1]],
-  [0, 0],
-  [1.5],
-  Number.POSITIVE_INFINITY,
-  2,
-  [-1],
-  3n,
-  ['a'],
-  { axis: 9 },
-  2 ** 31,
-  [null],
-  [undefined],
-];
-const words = ['same', 'valid', 'nhwc', 'linear', 'sum', 'none', 'float64', 'int8', 'bool', 'reflect', 'mean'];
+/** Checks changed calls on one engine, and counts. */
+export class CallFuzz {
+  readonly engine: IEngine;
+  /** Calls of each function. */
+  readonly made: Map<string, number> = new Map();
+  /** Functions of which a call was accepted. */
+  readonly valid: Set<string> = new Set();
+  /** Accepted calls whose results were compared with those of the reference engine. */
+  compared: number = 0;
+  refused: number = 0;
+  readonly table: CallTable;
+  readonly #reference: IEngine;
+  readonly #scale: number;
+  readonly #told: (text: string) => void;
 
-const show = (x: unknown): string =>
-  x instanceof Ref
-    ? `t${x.id}`
-    : typeof x === 'bigint'
-      ? `${x}n`
-      : Array.isArray(x)
-        ? `[${x.map(show).join(', ')}]`
-        : typeof x === 'object' && x !== null
-          ? `{ ${Object.entries(x)
-              .map(([k, v]) => `${k}: ${show(v)}`)
-              .join(', ')} }`
-          : typeof x === 'string'
-            ? `'${x}'`
-            : String(x);
-
-/** The argument with a part of it replaced. */
-function changed(arg: unknown, c: Choices, values: readonly number[]): unknown {
-  const into = c.nat(3) > 0;
-  if (into && Array.isArray(arg) && arg.length > 0) {
-    const at = c.nat(arg.length);
-    if (c.seldom(5)) return [...arg, c.pick(odd)];
-    if (c.seldom(5)) return arg.slice(1);
-    return arg.map((x, i) => (i === at ? changed(x, c, values) : x));
+  private constructor(
+    engine: IEngine,
+    reference: IEngine,
+    table: CallTable,
+    { scale = 1, told = () => undefined }: CallFuzzOptions,
+  ) {
+    this.engine = engine;
+    this.#reference = reference;
+    this.table = table;
+    this.#scale = scale;
+    this.#told = told;
   }
-  if (into && typeof arg === 'object' && arg !== null && !(arg instanceof Ref) && !Array.isArray(arg)) {
-    const keys = Object.keys(arg);
-    const key = c.pick(keys);
-    if (key !== undefined) return { ...arg, [key]: changed((arg as Record<string, unknown>)[key], c, values) };
+
+  /** Makes the table of right calls and sets the engine. */
+  static async create(engine: IEngine, options: CallFuzzOptions = {}): Promise<CallFuzz> {
+    const reference = createReferenceEngine();
+    await pg.setEngine(reference);
+    const table = await callTable({ ...pg });
+    await pg.setEngine(engine);
+    return new CallFuzz(engine, reference, table, options);
   }
-  if (arg instanceof Ref && c.nat(3) > 0) return new Ref(c.pick(values));
-  if (typeof arg === 'string' && c.nat(2) > 0) return c.pick(words);
-  if (typeof arg === 'number' && c.nat(2) > 0) return arg + c.pick([1, -1, 2, -2, 0.5]);
-  // No operation takes null in the place of options (core/src/ops/wrong-kinds.test.ts).
-  const options = typeof arg === 'object' && arg !== null && !(arg instanceof Ref) && !Array.isArray(arg);
-  return c.pick(options ? odd.filter((x) => x !== null) : odd);
-}
 
-/** One of the program's calls with something else in one of its arguments; null if it has none. */
-export function mutate(program: Program, c: Choices): { call: Mutated; upTo: number } | null {
-  const calls = program.steps.flatMap((s, i) => (s.kind === 'call' ? [{ step: s as CallStep, i }] : []));
-  if (calls.length === 0) return null;
-  const { step, i } = c.pick(calls);
-  const values = program.steps.slice(0, i).flatMap((s) => (s.kind === 'assign' ? [] : 'id' in s ? [s.id] : []));
-  const assigned = new Set(program.steps.slice(0, i).flatMap((s) => (s.kind === 'assign' ? [s.target] : [])));
-  const there = values.filter((id) => !assigned.has(id));
-  const at = c.nat(step.args.length + 1);
-  const args: unknown[] =
-    at === step.args.length
-      ? [...step.args, c.pick(odd.filter((x) => x !== null))]
-      : step.args.map((a, k) => (k === at ? changed(a, c, there) : a));
-  return { call: { op: step.op, args, text: `pg.${step.op}(${args.map(show).join(', ')});` }, upTo: i };
-}
+  #function(name: string): Called {
+    return this.table.get(name)?.f ?? (functions[name] as Called);
+  }
 
-const collected = (result: unknown): Tensor[] =>
-  Array.isArray(result) ? result.flatMap(collected) : pg.isTensor(result) ? [result as Tensor] : [];
-
-/** Throws unless the changed call is computed, or refused as it should be. True if it was refused. */
-export async function checkRefusal(program: Program, c: Choices): Promise<boolean> {
-  const mutated = mutate(program, c);
-  if (mutated === null) return false;
-  const handles: Handles = new Map();
-  const explain = (what: string): Error =>
-    new Error(
-      `${what}\n${printProgram({ steps: program.steps.slice(0, mutated.upTo), outputs: [], scoped: false })}${mutated.call.text}`,
-    );
-  const start = alive();
-  let refused = false;
-  try {
-    for (const step of program.steps.slice(0, mutated.upTo)) record(step, handles);
-    pg.flush();
-    await pg.idle();
-    const before = aliveHere();
-    try {
-      const result = await call(mutated.call.op, mutated.call.args as readonly Arg[], handles);
-      const tensors = collected(result).filter((t) => ![...handles.values()].includes(t));
+  /** Makes the right call of every function. Throws with those that are refused, or come to something else than on the reference engine. */
+  async checkRightCalls(): Promise<void> {
+    const wrong: string[] = [];
+    for (const { name, right } of this.table.values()) {
       try {
-        for (const t of tensors) if (t.size < 1e6) await t.data();
-      } finally {
-        for (const t of tensors) t.dispose();
+        await this.#checkTabled({ name, call: right, text: callText(name, right) });
+        if (!this.valid.has(name)) wrong.push(`the right call of ${name} is refused`);
+      } catch (error) {
+        wrong.push(String((error as Error).message));
       }
-    } catch (error) {
-      refused = true;
-      const good = error instanceof pg.PolygradError;
-      if (!good) throw explain(`not an error of the library: ${(error as Error)?.stack ?? error}`);
-      const { message } = error as Error;
-      if (!/^\[[a-zA-Z0-9.]+\] \S/.test(message)) throw explain(`the message has another form: ${message}`);
-      if (error instanceof pg.OperationError && error.op !== mutated.call.op)
-        throw explain(`the message names another operation: ${message}`);
     }
-    pg.flush();
-    await pg.idle();
-    if (aliveHere() !== before) throw explain(`${aliveHere()} where ${before} were before the call`);
-  } finally {
-    for (const t of handles.values()) t.dispose();
-    pg.flush();
-    await pg.idle();
+    if (wrong.length > 0) throw new Error(wrong.join('\n'));
   }
-  if (alive() !== start) throw explain(`${alive()} where ${start} were at the start`);
-  return refused;
+
+  /** Checks one changed call: of the program, or of the table. */
+  async check(program: Program, c: Choices): Promise<void> {
+    if (c.nat(2) === 1) return this.#checkTabled(drawFromTable(this.table, c));
+    const drawn = drawFromProgram(program, this.table, c);
+    if (drawn !== null) await this.#checkInProgram(drawn);
+  }
+
+  async #checkTabled(drawn: DrawnCall): Promise<void> {
+    const explain = (what: string): Error => new Error(`${what}\n${drawn.text}`);
+    this.#told(drawn.text);
+    const made = (): Promise<Outcome> =>
+      this.#made(drawn.name, () => outcomeOf(this.#function(drawn.name), drawn.call), explain);
+    const outcome = await unchanged(made, alive, explain);
+    await this.#compare(drawn.name, outcome, drawn.call, explain);
+  }
+
+  async #checkInProgram({ name, call, text, steps }: ProgramCall): Promise<void> {
+    const whole = `${text} // after\n${printProgram({ steps, outputs: [], scoped: false })}`;
+    const explain = (what: string): Error => new Error(`${what}\n${whole}`);
+    this.#told(whole);
+    await unchanged(
+      async () => {
+        const handles: Handles = new Map();
+        try {
+          for (const step of steps) record(step, handles);
+          await settled();
+          const args = { args: call.args.map((arg) => bound(arg as Arg, handles)), next: null };
+          const made = (): Promise<Outcome> => this.#made(name, () => performed(this.#function(name), args), explain);
+          const outcome = await unchanged(made, aliveHere, explain);
+          await this.#compare(name, outcome, await hostCall(args), explain);
+        } finally {
+          for (const t of handles.values()) t.dispose();
+        }
+      },
+      alive,
+      explain,
+    );
+  }
+
+  /** The outcome of a call. Throws where it is refused in other words than the library's. */
+  async #made(name: string, call: () => Promise<Outcome>, explain: (what: string) => Error): Promise<Outcome> {
+    this.made.set(name, (this.made.get(name) ?? 0) + 1);
+    let outcome: Outcome;
+    try {
+      outcome = await call();
+    } catch (error) {
+      throw explain(`not an error of the library: ${(error as Error)?.stack ?? String(error)}`);
+    }
+    const { refused, byUser } = outcome;
+    if (refused === null) this.valid.add(name);
+    else this.refused++;
+    const complaint = refused === null || byUser ? null : refusalComplaint(name, refused);
+    if (complaint !== null) throw explain(`refused in other words: ${complaint}`);
+    return outcome;
+  }
+
+  /** Throws unless the call, whose tensors are data, comes to the same on the reference engine. */
+  async #compare(name: string, outcome: Outcome, call: RightCall, explain: (what: string) => Error): Promise<void> {
+    if (Object.hasOwn(untold, name) || (outcome.refused !== null && isLimit(outcome.refused))) return;
+    await pg.setEngine(this.#reference);
+    try {
+      const options = { tolerances: defaultTolerances.forward, scale: this.#scale };
+      const found = await callDifference(this.#function(name), call, outcome, options);
+      if (found !== null) throw explain(`differs from the reference engine: ${found}`);
+      if (outcome.refused === null) this.compared++;
+    } finally {
+      await pg.setEngine(this.engine);
+    }
+  }
+}
+
+async function settled(): Promise<void> {
+  pg.flush();
+  await pg.idle();
+}
+
+/**
+ * Runs something that leaves as much behind as there was before. What does not is run again: others' tensors may be collected meanwhile, and
+ * what functions of the user's hold is copied once. Throws if it never does.
+ */
+async function unchanged<T>(run: () => Promise<T>, count: () => string, explain: (what: string) => Error): Promise<T> {
+  let problem = '';
+  for (let i = 0; i < 3; i++) {
+    const before = count();
+    const result = await run();
+    await settled();
+    if (count() === before) return result;
+    problem = `${count()} where ${before} were before`;
+  }
+  throw explain(problem);
 }

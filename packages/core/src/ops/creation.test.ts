@@ -93,3 +93,33 @@ describe('formatArray', () => {
     expect(format([1e-10, 1], [2])).toContain('e-10');
   });
 });
+
+describe('requiresGrad', () => {
+  const x = pg.ones([2]);
+  const int32 = { dtype: 'int32', requiresGrad: true } as const;
+  const makers: readonly [string, (options: pg.CreationOptions) => pg.Tensor][] = [
+    ['tensor', (o) => pg.tensor([1], o)],
+    ['zeros', (o) => pg.zeros([2], o)],
+    ['ones', (o) => pg.ones([2], o)],
+    ['empty', (o) => pg.empty([2], o)],
+    ['full', (o) => pg.full([2], 3, o)],
+    ['zerosLike', (o) => pg.zerosLike(x, o)],
+    ['onesLike', (o) => pg.onesLike(x, o)],
+    ['fullLike', (o) => pg.fullLike(x, 3, o)],
+    ['arange', (o) => pg.arange(3, o)],
+    ['eye', (o) => pg.eye(2, o)],
+    ['tri', (o) => pg.tri(2, o)],
+    ['randint', (o) => pg.randint(0, 3, [2], o)],
+    ['bernoulli', (o) => pg.bernoulli(0.5, [2], o)],
+  ];
+
+  it.each(makers)('of %s is refused for integers in its name, and taken for floats', (name, make) => {
+    const before = pg.memory().numTensors;
+    expect(() => make(int32)).toThrow(new RegExp(`^\\[${name}\\] dtype int32 and requiresGrad: `));
+    expect(pg.memory().numTensors).toBe(before);
+    const made = make({ dtype: 'float32', requiresGrad: true });
+    expect(made.requiresGrad).toBe(true);
+    pg.sum(pg.square(made)).backward();
+    expect(made.grad?.shape).toEqual(made.shape);
+  });
+});

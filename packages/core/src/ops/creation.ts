@@ -157,12 +157,22 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
     }
     shape = [...options.shape];
   }
-  return leaf(wrap(runtime().uploadNode(host, shape, dtype)), options);
+  return leaf('tensor', wrap(runtime().uploadNode(host, shape, dtype)), options);
 }
 
-/** Makes a tensor a leaf for backward() if the options ask for it. */
-export function leaf(t: Tensor, options: CreationOptions): Tensor {
-  if (options.requiresGrad) t.requiresGrad = true;
+/** Makes a new tensor a leaf for backward() if the options ask for it. */
+export function leaf(op: string, t: Tensor, options: CreationOptions): Tensor {
+  if (!options.requiresGrad) return t;
+  const { dtype } = t;
+  if (!isFloat(dtype)) {
+    t.dispose();
+    throw new DTypeError(
+      opName(op),
+      say`dtype ${dtype} and requiresGrad: only floating-point tensors have gradients; choose another dtype`,
+      [dtype],
+    );
+  }
+  t.requiresGrad = true;
   return t;
 }
 
@@ -171,7 +181,7 @@ function filled(op: string, shape: Shape, value: number | bigint, usual: DType, 
   checkNames(op, options, 'dtype% requiresGrad?');
   const dtype = options.dtype ?? usual;
   checkShape(op, shape);
-  return leaf(wrap(constant(value, dtype, [...shape])), options);
+  return leaf(op, wrap(constant(value, dtype, [...shape])), options);
 }
 
 /**
@@ -244,7 +254,7 @@ function filledBy(
   return compose(op, () => {
     checkShape(op, shape);
     if (dtype !== 'bool' || typeof value !== 'number') checkWeak(op, value, dtype);
-    return leaf(wrap(broadcastTo(scalar(number, dtype), [...shape])), options);
+    return leaf(op, wrap(broadcastTo(scalar(number, dtype), [...shape])), options);
   });
 }
 

@@ -20,6 +20,27 @@ const bad: readonly (readonly [string, () => unknown, RegExp])[] = [
   ['conv2d', () => pg.conv2d(image(), zeros([2, 2, 5, 3])), /kernel too large: 5 .* has 4 .*add padding/],
   ['conv2d', () => pg.conv2d(image(), zeros([2, 2, 3, 3]), { dilation: 2 }), /kernel too large: 5 .* has 4/],
   ['conv2d', () => pg.conv2d(image(), zeros([2, 2, 3, 3]), { padding: -1 }), /bad padding: -1/],
+  [
+    'conv2d',
+    () => pg.conv2d(image(), zeros([2, 2, 3, 3]), { padding: [[1, 1], 0] as never }),
+    /bad padding of axis 1: 0; must be an array/,
+  ],
+  [
+    'conv2d',
+    () => pg.conv2d(image(), zeros([2, 2, 3, 3]), { padding: [[1, 1], [0]] as never }),
+    /bad padding: \[0\] for axis 1; must be a pair/,
+  ],
+  [
+    'avgPool2d',
+    () =>
+      pg.avgPool2d(image(), 2, {
+        padding: [
+          [1, 1, 1],
+          [0, 0],
+        ] as never,
+      }),
+    /bad padding: \[1, 1, 1\] for axis 0; must be a pair/,
+  ],
   ['conv2d', () => pg.conv2d(image(), zeros([2, 2, 3, 3]), { padding: [1, 1, 1] }), /padding: 3 for 2 axes/],
   ['conv2d', () => pg.conv2d(image(), zeros([2, 2, 3, 3]), { stride: [1, 0] }), /bad stride: 0/],
   ['conv2d', () => pg.conv2d(image(), zeros([2, 2, 3, 3]), { layout: 'chwn' as never }), /'chwn'.*'nchw' or 'nhwc'/],
@@ -109,6 +130,7 @@ const bad: readonly (readonly [string, () => unknown, RegExp])[] = [
   ['groupNorm', () => pg.groupNorm(zeros([2, 4, 3]), { groups: 2, layout: 'nhwc' }), /3 channels .* in 2 groups/],
   ['instanceNorm', () => pg.instanceNorm(zeros([3])), /1 axes: needs at least 2/],
   ['localResponseNorm', () => pg.localResponseNorm(image(), { size: 0 }), /bad size: 0/],
+  ['localResponseNorm', () => pg.localResponseNorm(image(), { size: 2 ** 31 }), /too many elements/],
   ['localResponseNorm', () => pg.localResponseNorm(zeros([3]), { size: 2 }), /1 axes: needs at least 2/],
   ['dropout', () => pg.dropout(zeros([3]), { p: 1.5 }), /bad probability: 1.5/],
 ];

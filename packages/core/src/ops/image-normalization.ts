@@ -1,5 +1,6 @@
 /** Normalisation over channels of images: in groups, one by one, and by neighbouring channels. Batch norm is in normalization.ts. */
 import { makeNode } from '../graph/build.ts';
+import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { checkOptions } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
@@ -11,7 +12,6 @@ import { add, div, mul, pow, square } from './arithmetic.ts';
 import { rsqrt } from './exponential.ts';
 import { type Layout, readLayout } from './image.ts';
 import { type Affine, affine, moments, readEps } from './normalization.ts';
-import { pad } from './padding.ts';
 import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { moveAxis, reshape } from './shape.ts';
@@ -129,11 +129,13 @@ export function localResponseNorm(x: Tensor, options: LocalResponseNormOptions):
     if (!Number.isInteger(size) || size < 1)
       throw new ArgumentError(op, say`bad size: ${size}; must be an integer of at least 1`);
     const channel = readLayout(op, options.layout) === 'nhwc' ? t.ndim - 1 : 1;
-    const around = t.shape.map((_, i): [number, number] =>
-      i === channel ? [Math.floor(size / 2), Math.floor((size - 1) / 2)] : [0, 0],
-    );
-    const squares = moveAxis(pad(square(t), around), channel, -1);
-    const windows = makeNode('window', [nodeOf(squares)], { size: [size], stride: [1], dilation: [1] });
+    const around = (width: number): number[] => t.shape.map((_, i) => (i === channel ? Math.floor(width) : 0));
+    const padded = p.pad(nodeOf(square(t)), around(size / 2), around((size - 1) / 2));
+    const windows = makeNode('window', [nodeOf(moveAxis(wrap(padded), channel, -1))], {
+      size: [size],
+      stride: [1],
+      dilation: [1],
+    });
     const mean = div(sum(wrap(windows), { axis: -1 }), size);
     const divisor = pow(add(mul(mean, given(alpha, t)), given(k, t)), given(beta, t));
     return div(t, moveAxis(divisor, -1, channel));

@@ -7,7 +7,7 @@
 import { dilated } from '../graph/infer-conv.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { perAxis } from '../shape/axes.ts';
+import { checkList, mostAxes, perAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { say, isList } from '../shape/shown.ts';
@@ -79,22 +79,20 @@ export function readPadding(
     throw new ArgumentError(op, say`bad padding: ${shown(padding)}; must be numbers, pairs, 'same' or 'valid'`);
   if (isList(padding) && isList(padding[0])) {
     const pairs = padding as readonly (readonly [number, number])[];
-    return {
-      low: perAxis(
-        op,
-        'padding',
-        pairs.map(([low]) => low),
-        rank,
-        0,
-      ),
-      high: perAxis(
-        op,
-        'padding',
-        pairs.map(([, high]) => high),
-        rank,
-        0,
-      ),
+    checkList(op, 'padding', pairs, '[[1, 1], [0, 2]]', mostAxes);
+    pairs.forEach((pair, axis) => {
+      checkList(op, `padding of axis ${axis}`, pair, '[1, 1]');
+      if (pair.length !== 2)
+        throw new ArgumentError(
+          op,
+          say`bad padding: ${showShape(pair)} for axis ${axis}; must be a pair, before and after`,
+        );
+    });
+    const side = (at: 0 | 1): number[] => {
+      const numbers = pairs.map((pair) => pair[at]);
+      return perAxis(op, 'padding', numbers, rank, 0);
     };
+    return { low: side(0), high: side(1) };
   }
   const both = perAxis(op, 'padding', padding as PerAxis, rank, 0);
   return { low: both, high: [...both] };

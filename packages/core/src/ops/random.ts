@@ -67,7 +67,7 @@ export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
     checkShape('rand', shape);
     const dtype = options.dtype ?? 'float32';
     needFloat('rand', dtype);
-    return leaf(wrap(uniform(resolveKey(options.key), [...shape], dtype)), options);
+    return leaf('rand', wrap(uniform(resolveKey(options.key), [...shape], dtype)), options);
   });
 }
 
@@ -92,7 +92,7 @@ export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
     const u = p.sub(p.constant(1, wide), uniform(a, [...shape], wide));
     const radius = p.unary('sqrt', p.mul(p.unary('log', u), p.constant(-2, wide)));
     const angle = p.mul(uniform(b, [...shape], wide), p.constant(2 * Math.PI, wide));
-    return leaf(wrap(p.cast(p.mul(radius, p.unary(cosPrimitive, angle)), dtype)), options);
+    return leaf('randn', wrap(p.cast(p.mul(radius, p.unary(cosPrimitive, angle)), dtype)), options);
   });
 }
 
@@ -100,7 +100,7 @@ export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
  * Integers from `low` up to, but without, `high`, all nearly equally likely (the bias is below (high - low) / 2^32). Source: PyTorch `randint`.
  *
  * @param shape sizes of the axes
- * @param options key, dtype (int32)
+ * @param options key, dtype (int32), requiresGrad with a floating-point dtype
  *
  * @example
  * randint(0, 6, [10], { key: 1 }).shape; // [10]
@@ -121,7 +121,7 @@ export function randint(low: number, high: number, shape: Shape, options: Random
         );
     }
     const offset = p.binary('irem', bits(resolveKey(options.key), [...shape]), p.scalar(high - low, 'uint32'));
-    return wrap(p.add(p.cast(offset, dtype), p.scalar(low, dtype)));
+    return leaf('randint', wrap(p.add(p.cast(offset, dtype), p.scalar(low, dtype))), options);
   });
 }
 
@@ -130,7 +130,7 @@ export function randint(low: number, high: number, shape: Shape, options: Random
  *
  * @param probability number from 0 to 1, or tensor of probabilities (below 0 counts as 0, above 1 as 1)
  * @param shape sizes of the axes; that of the probabilities if left out
- * @param options key, dtype (float32)
+ * @param options key, dtype (float32), requiresGrad
  *
  * @example
  * bernoulli(0.5, [4], { key: 1 }); // four coins
@@ -145,7 +145,7 @@ export function bernoulli(probability: TensorLike, shape?: Shape, options: Rando
     checkShape('bernoulli', size);
     const wide: DType = chance.dtype === 'float64' ? 'float64' : 'float32';
     const hit = p.lt(uniform(resolveKey(options.key), [...size], wide), p.broadcastTo(p.cast(chance, wide), [...size]));
-    return wrap(p.cast(hit, options.dtype ?? 'float32'));
+    return leaf('bernoulli', wrap(p.cast(hit, options.dtype ?? 'float32')), options);
   });
 }
 

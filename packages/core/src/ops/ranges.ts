@@ -49,7 +49,7 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
     const count = Math.max(0, Math.ceil((to - from) / step));
     const steps = p.cast(p.iota(checkCount('arange', 'number of elements', count)), wide);
     const scaled = step === 1 ? steps : p.mul(steps, numberNode(step, wide));
-    return leaf(wrap(p.cast(from === 0 ? scaled : p.add(scaled, numberNode(from, wide)), dtype)), options);
+    return leaf('arange', wrap(p.cast(from === 0 ? scaled : p.add(scaled, numberNode(from, wide)), dtype)), options);
   });
 }
 
@@ -77,7 +77,7 @@ export function linspace(start: number, stop: number, count: number, options: Cr
     // The last one exactly.
     const result =
       count > 1 ? p.where(p.eq(index, p.constant(count - 1, 'int32')), weak(stop, wide, true), inner) : inner;
-    return leaf(wrap(p.cast(result, dtype)), options);
+    return leaf('linspace', wrap(p.cast(result, dtype)), options);
   });
 }
 
@@ -122,7 +122,7 @@ export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOp
       matrixOffsets('eye', rows, width),
       p.constant(checkDiagonal('eye', 'diagonal', settings.diagonal ?? 0), 'int32'),
     );
-    return leaf(wrap(p.cast(on, settings.dtype ?? 'float32')), settings);
+    return leaf('eye', wrap(p.cast(on, settings.dtype ?? 'float32')), settings);
   });
 }
 
@@ -144,7 +144,7 @@ export function tri(rows: number, columns?: number | EyeOptions, options?: EyeOp
       matrixOffsets('tri', rows, width),
       p.constant(checkDiagonal('tri', 'diagonal', settings.diagonal ?? 0), 'int32'),
     );
-    return leaf(wrap(p.cast(on, settings.dtype ?? 'float32')), settings);
+    return leaf('tri', wrap(p.cast(on, settings.dtype ?? 'float32')), settings);
   });
 }
 

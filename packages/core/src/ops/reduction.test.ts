@@ -105,6 +105,11 @@ describe('reductions at their edges', () => {
     expect(await values(pg.nanMean(f64([nan])))).toEqual([nan]);
   });
 
+  it('are refused in the name of the function that was called', () => {
+    expect(() => pg.nanSum(i32([1]), { axis: 1 })).toThrow(/^\[nanSum\] axis out of range: 1/);
+    expect(() => pg.norm(pg.zeros([0]), { p: Number.POSITIVE_INFINITY })).toThrow(/^\[norm\] reduction over nothing/);
+  });
+
   it('of integers that skip NaN are exact', async () => {
     const sum = pg.nanSum(i32([16777217, 2]));
     expect([sum.dtype, await values(sum)]).toEqual([pg.sum(i32([1])).dtype, [16777219]]);

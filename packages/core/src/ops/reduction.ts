@@ -6,7 +6,7 @@
  */
 import type { Node } from '../graph/node.ts';
 import { argReduce as argReduceNode, cast, constant, eq, not, reduce, reshape } from '../graph/primitives.ts';
-import { beginOp } from '../graph/scope.ts';
+import { beginOp, opName } from '../graph/scope.ts';
 import { keepAxes } from '../shape/axes.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
@@ -48,9 +48,9 @@ function reduced(
 ): Tensor {
   beginOp(op);
   let node = operand(x);
-  const axes = readAxes(op, argument, node.shape.length);
+  const axes = readAxes(opName(op), argument, node.shape.length);
   if (kind === 'sum' || kind === 'prod') node = cast(node, wide(node.dtype));
-  else checkNotEmpty(op, node, axes.axes);
+  else checkNotEmpty(opName(op), node, axes.axes);
   if (node.dtype === 'bool') {
     const bits = reduce(cast(node, 'int32'), kind, axes.axes);
     return wrap(withKept(cast(bits, 'bool'), node, axes));
@@ -105,8 +105,8 @@ export function min(x: TensorLike, axis?: AxisArgument): Tensor {
 function arg(op: string, kind: 'max' | 'min', x: TensorLike, argument: AxisArgument | undefined): Tensor {
   beginOp(op);
   let node = operand(x);
-  const axes = readAxes(op, argument, node.shape.length);
-  checkNotEmpty(op, node, axes.axes);
+  const axes = readAxes(opName(op), argument, node.shape.length);
+  checkNotEmpty(opName(op), node, axes.axes);
   if (node.dtype === 'bool') node = cast(node, 'int32');
   const position = axes.axes.length === 0 ? constant(0, 'int32', node.shape) : argReduceNode(node, kind, axes.axes);
   return wrap(withKept(position, node, axes));
@@ -166,7 +166,7 @@ export function all(x: TensorLike, axis?: AxisArgument): Tensor {
 function some(op: string, kind: 'max' | 'min', x: TensorLike, argument: AxisArgument | undefined): Tensor {
   beginOp(op);
   const bits = truthBits(x);
-  const axes = readAxes(op, argument, bits.shape.length);
+  const axes = readAxes(opName(op), argument, bits.shape.length);
   if (axes.axes.some((axis) => bits.shape[axis] === 0)) {
     const left = reduce(bits, 'sum', axes.axes);
     return wrap(withKept(constant(kind === 'max' ? 0 : 1, 'bool', left.shape), bits, axes));
@@ -183,6 +183,6 @@ function some(op: string, kind: 'max' | 'min', x: TensorLike, argument: AxisArgu
 export function countNonZero(x: TensorLike, axis?: AxisArgument): Tensor {
   beginOp('countNonZero');
   const bits = truthBits(x);
-  const axes = readAxes('countNonZero', axis, bits.shape.length);
+  const axes = readAxes(opName('countNonZero'), axis, bits.shape.length);
   return wrap(withKept(reduce(bits, 'sum', axes.axes), bits, axes));
 }

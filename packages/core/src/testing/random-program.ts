@@ -15,7 +15,7 @@ export type RandomDType = Extra;
 const allExtras: readonly Extra[] = ['int8', 'uint16', 'float16', 'bfloat16', 'int64'];
 
 /** A small generator of repeatable numbers. */
-function numbers(seed: number): (n: number) => number {
+export function numbers(seed: number): (n: number) => number {
   let state = seed * 2654435761 + 12345;
   return (n) => {
     state = Math.imul(state ^ (state >>> 15), 2246822519);

@@ -1,23 +1,36 @@
 /** Calls with one argument of a wrong kind, made of a call that is right: for tests of what functions refuse, and in which words. */
 import { isPlain } from '../shape/shown.ts';
+import { CompileError, DeviceLostError, EngineDisposedError } from '../engine/errors.ts';
+import { OperationError, PolygradError } from '../shape/errors.ts';
 
 type Named = readonly (readonly [text: string, value: unknown])[];
 
-/** What programs in JavaScript pass by mistake; `dead` is a tensor that was disposed. */
-const wrong = (dead: unknown): Named => [
+/** What programs in JavaScript pass by mistake. */
+export const oddValues: Named = [
   ['null', null],
   ['undefined', undefined],
   ["'x'", 'x'],
   ['{}', {}],
+  ['{ axis: 9 }', { axis: 9 }],
   ['[]', []],
   ['[null]', [null]],
+  ['[undefined]', [undefined]],
+  ["['a']", ['a']],
+  ['[0, 0]', [0, 0]],
+  ['[[1]]', [[1]]],
+  ['[-1]', [-1]],
+  ['[1.5]', [1.5]],
+  ['0', 0],
+  ['2', 2],
   ['1.5', 1.5],
   ['-1', -1],
+  ['99', 99],
+  ['-99', -99],
   ['NaN', Number.NaN],
+  ['Infinity', Number.POSITIVE_INFINITY],
   ['true', true],
   ['3n', 3n],
   ['a function', () => 1],
-  ['a disposed tensor', dead],
 ];
 
 /** Names of the options that a function takes at a place, as its error for an unknown one lists them. */
@@ -35,7 +48,8 @@ export async function optionsAt(
 }
 
 /**
- * Variants of a call: every argument, and every part of a list or of options, replaced in turn, by `values` (common mistakes).
+ * Variants of a call: every argument, and every part of a list or of options, replaced in turn, by `values` (odd ones; `dead` is a
+ * tensor that was disposed).
  *
  * @example
  * const dead = ones([2]);
@@ -46,7 +60,7 @@ export async function* wrongCalls(
   f: (...args: never[]) => unknown,
   args: readonly unknown[],
   dead: unknown,
-  values: Named = wrong(dead),
+  values: Named = [...oddValues, ['a disposed tensor', dead]],
 ): AsyncGenerator<[text: string, args: unknown[]]> {
   for (let at = 0; at <= args.length; at++) {
     const good = args[at];
@@ -61,4 +75,27 @@ export async function* wrongCalls(
         yield [`#${at}.${name}: ${text}`, padded.with(at, { ...(isPlain(good) ? good : {}), [name]: value })];
     }
   }
+}
+
+/** Helpers for messages and extensions: the first takes the name to use, the second has none. */
+const unnamed: ReadonlySet<string> = new Set(['checkWeak', 'floatFor', 'promoteTypes']);
+
+/**
+ * What is wrong with the way in which a call of a function was refused; null if nothing is: it is an error of the library, in the name of the
+ * function and of moderate length, and tells of the call, not of the engine's own trouble.
+ *
+ * @example
+ * refusalComplaint('add', new ShapeError('add', 'shapes differ: [2] and [3]; make them fit')); // null
+ */
+export function refusalComplaint(name: string, error: unknown): string | null {
+  const { message } = error as Error;
+  const ours = error instanceof PolygradError;
+  const trouble = [CompileError, DeviceLostError, EngineDisposedError].some((kind) => error instanceof kind);
+  // A tensor where a number is asked for refuses to be one, whoever asks.
+  const asNumber = /^\[tensor\] a Tensor .* is no number: /.test(message);
+  // Errors of engines say where in the engine.
+  const ofEngine = ours && !(error instanceof OperationError);
+  const named = ofEngine || unnamed.has(name) || message.startsWith(`[${name}] `) || asNumber;
+  if (ours && !trouble && named && message.length < 2000) return null;
+  return `${String((error as Error)?.name)}: ${message.slice(0, 300)}`;
 }
