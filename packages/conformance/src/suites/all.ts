@@ -22,6 +22,7 @@ import { linearAlgebraSpecs } from './linear-algebra.ts';
 import { lossSpecs } from './loss/all.ts';
 import { memoryCases } from './memory.ts';
 import { movementSpecs } from './movement.ts';
+import { nestedReductionSpecs } from './nested-reductions.ts';
 import { normalizationSpecs } from './normalization.ts';
 import { orderCases, orderSpecs } from './order/all.ts';
 import { partSpecs } from './parts.ts';
@@ -50,6 +51,7 @@ export function allSpecs(): readonly OpSpec[] {
     ...composedSpecs(),
     ...specialFunctionSpecs(),
     ...reductionSpecs(),
+    ...nestedReductionSpecs(),
     ...movementSpecs(),
     ...rearrangingSpecs(),
     ...contractionSpecs(),

@@ -46,8 +46,11 @@ interface Recipe {
   readonly second: ReduceOp;
   readonly views: readonly [View, View];
   readonly combine: 'add' | 'mul' | 'max' | 'where';
-  /** What happens with the reduction: stored, combined with an element along the reduced axes again, reduced once more, staged. */
-  readonly use: 'store' | 'spread' | 'nested' | 'staged';
+  /**
+   * What happens with the reduction: stored, combined with an element along the reduced axes again, reduced once more, staged, staged as one of
+   * a row that is reduced too, an index.
+   */
+  readonly use: 'store' | 'spread' | 'nested' | 'staged' | 'row' | 'index';
   readonly both: boolean;
   /** Dtype of the inputs, which are computed with as they are or after a cast to float32, and of the first output. */
   readonly dtype: DType;
@@ -70,7 +73,7 @@ const recipe: fc.Arbitrary<Recipe> = fc.record({
   second: op,
   views: fc.tuple(view, view),
   combine: fc.constantFrom('add', 'mul', 'max', 'where'),
-  use: fc.constantFrom('store', 'spread', 'nested', 'staged'),
+  use: fc.constantFrom('store', 'spread', 'nested', 'staged', 'row', 'index'),
   both: fc.boolean(),
   dtype: fc.constantFrom<DType>('float32', 'float32', 'float32', 'float16', 'bfloat16', 'int8', 'uint16', 'int64'),
   widen: fc.boolean(),
@@ -106,6 +109,9 @@ function read(e: Exprs, slot: number, at: readonly KNode[], shape: readonly numb
   return r.widen ? e.cast(x, 'float32') : x;
 }
 
+/** Of a table that a reduction is the index of. */
+const tableLength = 50;
+
 function build(r: Recipe): LoopKernel {
   const e = new Exprs();
   const { shape } = r;
@@ -136,11 +142,26 @@ function build(r: Recipe): LoopKernel {
     stores.push({ store: e.store(out, flat(e, ranges, sizes), x), ranges });
   };
   const kept = axes.filter((i) => !isOwn(i)).map((i) => outer[i] as Range);
-  if (r.use === 'store' || bound.length === 0) write(0, kept, reduced);
+  if (r.use === 'store' || bound.length === 0 || (r.use === 'row' && kept.length === 0)) write(0, kept, reduced);
   else if (r.use === 'spread') write(0, outer, e.sub(value(outer), asWorking(reduced)));
   else if (r.use === 'nested')
     write(0, kept, asFloat(e.reduce(r.second, e.sub(value(inside), asWorking(reduced)), bound)));
-  else {
+  else if (r.use === 'row') {
+    // The first of two axes stays a loop around the row.
+    const row = kept.slice(kept.length > 1 ? 1 : 0);
+    const along = row.map((q) => e.range(q.arg.extent, 'reduce'));
+    const at = (q: KNode): KNode => along[row.indexOf(q as Range)] ?? q;
+    const element = asFloat(e.reduce(r.op, value(inside.map(at)), bound));
+    const stage = e.stage('shared', element, along);
+    const sizes = row.map((q) => q.arg.extent);
+    const again = row.map((q) => e.range(q.arg.extent, 'reduce'));
+    const total = asFloat(e.reduce(r.second, e.load(stage, flat(e, again, sizes)), again));
+    write(0, kept, e.add(e.load(stage, flat(e, row, sizes)), total));
+  } else if (r.use === 'index') {
+    const at = e.max(e.min(e.cast(reduced, 'int32'), e.i32(tableLength - 1)), e.i32(0));
+    const other = asFloat(e.reduce(r.second, value(inside), bound));
+    write(0, kept, e.add(e.load(e.param(4, 'float32', 'read', tableLength), at), other));
+  } else {
     const stage = e.stage('shared', e.mul(value(inside), asWorking(reduced)), bound);
     const sizes = bound.map((q) => q.arg.extent);
     const total = asFloat(e.reduce(r.second, e.load(stage, flat(e, bound, sizes)), bound));
@@ -218,13 +239,26 @@ const stagedForCopies: Recipe = {
   widen: false,
 };
 
+const plain: View = { keep: [true, true, true], order: 0, flip: false, pad: 0, split: false };
+/** A row of sums that is reduced and stored, and counts that are indices beside another reduction: threads of a group share these. */
+const [rowOfSums, countAsIndex] = (['row', 'index'] as const).map(
+  (use): Recipe => ({
+    ...stagedForCopies,
+    shape: [6, 40],
+    reduced: [use === 'row', use === 'index', false],
+    views: [plain, plain],
+    second: 'max',
+    use,
+  }),
+) as [Recipe, Recipe];
+
 describe('random loop nests keep their meaning', () => {
   for (const [name, caps] of Object.entries(engines)) {
     test(`${name} engine`, () => {
       fc.assert(
         fc.property(recipe, (r) => check(build(r), caps)),
         {
-          examples: [[stagedForCopies]],
+          examples: [[stagedForCopies], [rowOfSums], [countAsIndex]],
           numRuns: Number(process.env.FUZZ_RUNS ?? 120),
           ...draws,
         },

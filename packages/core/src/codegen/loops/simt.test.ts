@@ -3,9 +3,33 @@ import { describe, expect, test } from 'vitest';
 import type { EngineCaps } from '../../engine/engine.ts';
 import { optimize } from './optimize.ts';
 import { check, loops } from '../fixtures/lowered.ts';
-import type { KNode, Program } from '../../ir/ir.ts';
+import { Exprs } from '../../ir/expr.ts';
+import type { KNode, LoopKernel, Program } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { elementwise, flat, layerNorm, reduction, simdCaps } from '../fixtures/nests.ts';
+
+/** Sums of columns, divided by the sum of their squares. */
+function rowOfSums(rows: number, length: number): LoopKernel {
+  const e = new Exprs();
+  const [x, y] = [e.param(0, 'float32', 'read', rows * length), e.param(1, 'float32', 'write', length)];
+  const [i, j, r, k] = [e.range(rows, 'reduce'), e.range(length, 'reduce'), e.range(length, 'reduce'), e.range(length)];
+  const row = e.stage('shared', e.reduce('sum', e.load(x, flat(e, [i, j], [rows, length])), [i]), [j]);
+  const squares = e.reduce('sum', e.mul(e.load(row, r), e.load(row, r)), [r]);
+  const store = e.store(y, k, e.div(e.load(row, k), squares));
+  return { name: 'rowOfSums', params: [x, y], scalars: [], stores: [{ store, ranges: [k] }] };
+}
+
+/** Of a table what the number of positive elements of each row says, and with `top` the row's maximum added. */
+function atCount(rows: number, length: number, top: boolean): LoopKernel {
+  const e = new Exprs();
+  const [x, y] = [e.param(0, 'float32', 'read', rows * length), e.param(1, 'float32', 'write', rows)];
+  const table = e.param(2, 'float32', 'read', length + 1);
+  const [i, j] = [e.range(rows), e.range(length, 'reduce')];
+  const at = e.load(x, flat(e, [i, j], [rows, length]));
+  const found = e.load(table, e.reduce('sum', e.cast(e.lt(e.f32(0), at), 'int32'), [j]));
+  const store = e.store(y, i, top ? e.add(found, e.reduce('max', at, [j])) : found);
+  return { name: 'atCount', params: [x, y, table], scalars: [], stores: [{ store, ranges: [i] }] };
+}
 
 describe('groups of threads', () => {
   const caps: EngineCaps = { ...simdCaps, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 };
@@ -68,6 +92,28 @@ describe('groups of threads', () => {
     expect([grid(p), p.group[0]]).toEqual([40_000, 32]);
     const columns = linearize(optimize(reduction('sum', [64, 40_000], [0]), caps), caps);
     expect(grid(columns)).toBe(Math.ceil(40_000 / columns.group[0]));
+  });
+
+  test('of a row of sums that is reduced and stored, threads share the sum that is stored', () => {
+    for (const [rows, length] of [
+      [8, 40],
+      [64, 33],
+      [6, 300],
+      [150, 7],
+    ] as const) {
+      const p = check(rowOfSums(rows, length), caps, 1e-4);
+      expect([grid(p), p.body.some((n) => n.op === 'BARRIER')]).toEqual([length, true]);
+    }
+  });
+
+  test('threads share a count that is an index, whatever else they reduce', () => {
+    for (const [rows, length] of [
+      [6, 40],
+      [4, 300],
+      [3, 5000],
+    ] as const) {
+      for (const top of [true, false]) expect(grid(check(atCount(rows, length, top), caps))).toBe(rows);
+    }
   });
 
   test('transposes go through group memory, with odd edges, conditions and a second factor', () => {

@@ -6,6 +6,7 @@
  * computes one instance of the reductions (cooperative.ts).
  */
 import type { CodegenCaps } from '../lowering.ts';
+import { bindApart } from './inner-ranges.ts';
 import { findTranspose, shapeTranspose, type Transpose } from './transpose.ts';
 import { shapeTogether } from './cooperative.ts';
 import { type Binder, NestWork } from './work.ts';
@@ -58,7 +59,7 @@ const none: ReadonlySet<Range> = new Set();
 
 /** All nests of a kernel with their loops spread over groups and threads. */
 export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: CodegenCaps): LoopStore[] {
-  const plans = nests.map((nest) => planNest(nest, caps));
+  const plans = nests.map((nest) => planNest(nest, e, caps));
   const elements = plans.reduce((n, p) => Math.max(n, p.together), 0);
   const groups = plans.reduce((n, p) => (p.together > 0 ? n + sizeOf(p.spread) : n), 0);
   const each = elementsEach[groups >= manyGroups ? 'many' : 'few'];
@@ -83,7 +84,7 @@ export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, ca
   );
 }
 
-function planNest(stores: readonly LoopStore[], caps: CodegenCaps): Plan {
+function planNest(stores: readonly LoopStore[], e: Exprs, caps: CodegenCaps): Plan {
   const transpose = findTranspose(stores, caps);
   if (transpose !== null)
     return { stores, binders: [], spread: [], together: 1024, along: null, byVectors: none, transpose };
@@ -97,6 +98,8 @@ function planNest(stores: readonly LoopStore[], caps: CodegenCaps): Plan {
   const isLong = inRows || (elements >= longReduction && sizeOf(needed) < (alone ? someInstances : manyInstances));
   const lanes = vectorLanes(stores, caps);
   if (isLong) {
+    const apart = bindApart(stores, outer, e);
+    if (apart !== stores) return planNest(apart, e, caps);
     const byVectors = vectorLoops(work, needed, lanes);
     return { stores, binders: outer, spread: needed, together: elements, along: null, byVectors, transpose };
   }

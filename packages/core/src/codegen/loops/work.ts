@@ -1,8 +1,8 @@
 /**
  * What a nest computes, as far as choosing loops needs it: loads and arithmetic with the ranges each depends on.
  *
- * Index arithmetic does not count. Every value is assumed to be computed once for each combination of the ranges it
- * depends on, which is what linearize does when loops are ordered well.
+ * Index arithmetic does not count, but reductions in it do. Every value is assumed to be computed once for each combination of
+ * the ranges it depends on, which is what linearize does when loops are ordered well.
  */
 import { isArithmetic } from '../../ir/arithmetic.ts';
 import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
@@ -54,6 +54,19 @@ function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly toge
   return { single: 6, together: 24 };
 }
 
+/** The outermost REDUCEs and STAGEs of index arithmetic that is not in `seen` yet. */
+function bindersIn(roots: readonly KNode[], seen: Set<KNode>): KNode[] {
+  const found: KNode[] = [];
+  const stack = [...roots];
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    if (n.op === 'REDUCE' || n.op === 'STAGE') found.push(n);
+    else stack.push(...n.src);
+  }
+  return found;
+}
+
 export class NestWork {
   readonly stores: readonly LoopStore[];
   readonly free: FreeRanges = new FreeRanges();
@@ -65,10 +78,11 @@ export class NestWork {
     const seen = new Set<KNode>();
     const stack: KNode[] = [];
     const pending: KNode[] = [];
+    const indices = new Set<KNode>();
     for (const { store } of stores) {
       const [, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
       this.#items.push({ free: this.free.of(store), weight: 1, index, gate: gate ?? null });
-      stack.push(value);
+      stack.push(value, ...bindersIn(gate === undefined ? [index] : [index, gate], indices));
     }
     for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
       if (seen.has(n)) continue;
@@ -79,6 +93,7 @@ export class NestWork {
         this.#items.push({ free: this.free.of(n), weight, index, gate: gate ?? null });
         if (mem.op === 'STAGE') stack.push(mem);
         if (alt !== undefined) stack.push(alt);
+        stack.push(...bindersIn(gate === undefined ? [index] : [index, gate], indices));
         continue;
       }
       if (n.op === 'REDUCE' || n.op === 'STAGE') {

@@ -1,5 +1,6 @@
 /**
- * Checks of loop nests (stage A): every range is bound where it is used, once, and every node obeys the common rules.
+ * Checks of loop nests (stage A): every range is bound where it is used, once, every node obeys the common rules, and what
+ * threads reduce together is the same for all of them.
  */
 import { FreeRanges, ownRanges, type Range } from '../free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore } from '../ir.ts';
@@ -31,7 +32,7 @@ export function verifyLoopKernel(k: LoopKernel): void {
     for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
       if (seen.has(n)) continue;
       seen.add(n);
-      const wrong = nodeError(n) ?? stageError(n, k, slots);
+      const wrong = nodeError(n) ?? stageError(n, k, slots) ?? togetherError(n, free);
       if (wrong !== null) fail(n, wrong);
       stack.push(...n.src);
     }
@@ -58,6 +59,13 @@ function stageError(n: KNode, k: LoopKernel, slots: ReadonlySet<number>): string
     default:
       return n.dtype !== 'void' && n.lanes !== 1 ? 'has several lanes: vectors belong to programs' : null;
   }
+}
+
+/** Threads bring together what they have of one result: one for all of them. */
+function togetherError(n: KNode, free: FreeRanges): string | null {
+  const isLocal = (r: Range): boolean => r.arg.kind === 'local';
+  if (n.op !== 'REDUCE' || !ownRanges(n).some(isLocal) || !free.of(n).some(isLocal)) return null;
+  return 'is shared by the threads of a group and is of one thread';
 }
 
 /** The store's ranges cover everything free in it, and no reduction inside binds one of them again. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ProgramBuilder } from '../builder/builder.ts';
 import { Exprs, uniqueNode } from '../expr.ts';
-import type { KNode, Program } from '../ir.ts';
+import type { KNode, LoopKernel, Program } from '../ir.ts';
 import { reduction } from '../../codegen/fixtures/nests.ts';
 import { printLoopKernel, printProgram } from '../print.ts';
 import { verifyProgram } from './verify.ts';
@@ -80,6 +80,19 @@ describe('verifyLoopKernel', () => {
     expect(() =>
       verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [...entry!.ranges, own] }] }),
     ).toThrow('loop of its store');
+  });
+
+  test('threads that reduce together what is of one of them', () => {
+    const e = new Exprs();
+    const [x, y] = [e.param(0, 'float32', 'read', 64), e.param(1, 'float32', 'write', 8)];
+    const sums = (one: 'local' | 'serial', shared: 'local' | 'reduce'): LoopKernel => {
+      const [i, r] = [e.range(8, one), e.range(8, shared)];
+      const store = e.store(y, i, e.reduce('sum', e.load(x, e.add(e.mul(i, 8), r)), [r]));
+      return { name: 'sums', params: [x, y], scalars: [], stores: [{ store, ranges: [i] }] };
+    };
+    verifyLoopKernel(sums('local', 'reduce'));
+    verifyLoopKernel(sums('serial', 'local'));
+    expect(() => verifyLoopKernel(sums('local', 'local'))).toThrow('is of one thread');
   });
 });
 
