@@ -202,10 +202,13 @@ export async function randomTraining(numbers) {
   pg.seed(c.nat(1000));
   const make = [rowsNet, imageNet, sequenceNet][c.nat(3)];
   const { model, inputs, loss, rest } = make(c);
-  const optimizer = optimizerOf(c, model.parameters());
   const values = [];
   const found = [];
+  let optimizer = null;
+  // A step disposes them; one that does not come to that leaves nothing to what runs next either.
+  let gradients = null;
   try {
+    optimizer = optimizerOf(c, model.parameters());
     const way = c.pick('gradients', ['lossAndGrad', 'backward', 'checkpoint', 'two batches']);
     const between = c.pick('between steps', ['nothing', 'reads', 'flush', 'idle', 'evaluation', 'frozen']);
     const clip = c.pick('clip', ['none', 'norm', 'value']);
@@ -225,10 +228,11 @@ export async function randomTraining(numbers) {
           return way === 'two batches' ? pg.add(loss(inputs), pg.mul(loss(inputs), 0.5)) : loss(inputs);
         };
         const { value, grads } = nn.lossAndGrad(model, run);
+        found.push(value);
+        gradients = grads;
         if (clip === 'norm') nn.clipGradNorm(grads, 0.5).dispose();
         if (clip === 'value') nn.clipGradValue(grads, 0.05);
         optimizer.step(grads);
-        found.push(value);
       }
       if (between === 'reads') await found[step]?.data();
       if (between === 'flush') pg.flush();
@@ -247,9 +251,9 @@ export async function randomTraining(numbers) {
     return { text: c.said.join(', '), values };
   } finally {
     for (const p of model.parameters()) p.grad?.dispose();
-    optimizer.dispose();
+    optimizer?.dispose();
     model.dispose();
-    pg.dispose([inputs, rest, found]);
+    pg.dispose([inputs, rest, found, gradients]);
   }
 }
 
