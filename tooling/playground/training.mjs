@@ -1,6 +1,6 @@
 /** The engine that runs, training, drawing, the kernels of a step. */
 import { expect, it } from 'vitest';
-import { millisecondsOf, time } from '../../apps/playground/src/page/numbers.ts';
+import { millisecondsOf, time } from '../../apps/playground/src/view/numbers.ts';
 import { draw, figure, reads, ready, steps, stop, visit } from './visitor.mjs';
 
 /** @param lab what the tests share: see ../playground.test.mjs */

@@ -36,14 +36,14 @@ function shaken(call: RightCall, random: () => number, scale: number): RightCall
   return any ? other : null;
 }
 
-export interface Tolerance {
+export interface CallTolerance {
   readonly rtol: number;
   readonly atol: number;
 }
 
 export interface CallTolerances {
   /** Of each float dtype; 0 where one is left out. */
-  readonly tolerances: Readonly<Partial<Record<DType, Tolerance>>>;
+  readonly tolerances: Readonly<Partial<Record<DType, CallTolerance>>>;
   /** Roundings of the engine are so many times those of float arithmetic (functions of GPUs). Default 1. */
   readonly scale?: number;
 }
@@ -68,7 +68,7 @@ function movement(expected: ReadTensor, moved: readonly (ReadTensor | undefined)
 function outcomeDifference(
   actual: Outcome,
   expected: Outcome,
-  tolerances: Readonly<Partial<Record<DType, Tolerance>>>,
+  tolerances: Readonly<Partial<Record<DType, CallTolerance>>>,
   moved: readonly Outcome[] = [],
 ): string | null {
   if (actual.refused?.message !== expected.refused?.message)
@@ -89,7 +89,7 @@ function outcomeDifference(
 function tensorDifference(
   actual: ReadTensor,
   expected: ReadTensor,
-  tolerances: Readonly<Partial<Record<DType, Tolerance>>>,
+  tolerances: Readonly<Partial<Record<DType, CallTolerance>>>,
   moved: readonly (ReadTensor | undefined)[],
 ): string | null {
   const { dtype } = expected;

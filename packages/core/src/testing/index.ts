@@ -16,7 +16,7 @@ export { threadCases } from './thread-cases.ts';
 export { createReferenceEngine, type ReferenceEngineOptions } from './reference-engine.ts';
 export { type SpecialValues, evaluateSpecial, specialValues } from './special-values.ts';
 export { HostileError, hostileArguments, strangeOptions } from './hostile-arguments.ts';
-export { callDifference, type CallTolerances, type Tolerance } from './call-differences.ts';
+export { callDifference, type CallTolerances, type CallTolerance } from './call-differences.ts';
 export { type Called, type Outcome, outcomeOf, performed, type ReadTensor } from './call-outcomes.ts';
 export { type CallEntry, type CallTable, callTable, uncalled, untold } from './call-table.ts';
 export { callText, type Change, changedCalls, type ChangeOptions, hostCall } from './changed-calls.ts';
