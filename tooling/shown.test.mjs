@@ -43,7 +43,7 @@ const plain = new Set(
     'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scope setEager setEngine setPendingLimits setRecovery showShape throttle',
-    'randomKey seed splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup checkFields checkNames numberFrom oneOf',
+    'isUniform randomGroups randomKey seed splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup checkFields checkNames numberFrom oneOf',
     'showAs showCaps showEngine showKernel shown BASE_OPS computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
     'printNode printProgram sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',

@@ -1,5 +1,12 @@
 /** Every operation and cast on every dtype, in scalars and vectors, and random programs, against the interpreter. */
-import { castCases, comparePrograms, operationCases, randomProgram, threadCases } from '@polygrad/core/testing';
+import {
+  castCases,
+  comparePrograms,
+  operationCases,
+  randomGroups,
+  randomProgram,
+  threadCases,
+} from '@polygrad/core/testing';
 import { describe, expect, it } from 'vitest';
 import { createOpenClEngine } from './engine.ts';
 import { hasDevice } from './testing/device.ts';
@@ -15,6 +22,10 @@ describe.skipIf(!hasDevice())('the printed programs', () => {
   });
   it('of several threads', async () => {
     expect(await comparePrograms(engine!, [...threadCases(dtypes)])).toEqual([]);
+  });
+  it('of random parts that groups take turns in', async () => {
+    const programs = Array.from({ length: 60 }, (_, i) => randomGroups(i + 1));
+    expect(await comparePrograms(engine!, programs)).toEqual([]);
   });
   it('of random code', async () => {
     const programs = Array.from({ length: 60 }, (_, i) => randomProgram(i + 1));

@@ -5,6 +5,7 @@ import {
   comparePrograms,
   everyNth,
   operationCases,
+  randomGroups,
   randomProgram,
   threadCases,
 } from '@polygrad/core/testing';
@@ -22,6 +23,7 @@ it.skipIf(!hasDevice())('programs give what the interpreter gives', async () => 
     ...everyNth(castCases(dtypes, dtypes, [3]), 11),
     ...everyNth(threadCases(['float32', 'int32', 'bool']), 2),
     randomProgram(3),
+    ...[1, 3, 7, 27].map(randomGroups),
   ];
   expect(await comparePrograms(engine, cases)).toEqual([]);
   engine.dispose();

@@ -110,6 +110,7 @@ export function setUp(options: OpenClEngineOptions): Setup {
   }
   // It runs kernels in the thread that waits for them, one at a time: what compiles and measures beside the program would be a second.
   const isSimulator = device.platform === 'Oclgrind';
+  const isPocl = record.platform === 'Portable Computing Language';
   const folder = options.cache ?? (isSimulator ? false : defaultCacheFolder());
   const facts = factsOf(record);
   return {
@@ -123,9 +124,10 @@ export function setUp(options: OpenClEngineOptions): Setup {
       int64Atomics: facts.int64Atomics,
       fastFma: facts.fastFma,
       unroll: 'none',
+      fenceBranches: isPocl,
     },
     identity: [record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
-    reload: record.platform === 'Portable Computing Language',
+    reload: isPocl,
     tuning: isSimulator ? null : tuningOf(options, device.type === 'cpu'),
     library:
       isSimulator || options.clblast === false

@@ -4,6 +4,7 @@ import {
   comparePrograms,
   groupCases,
   operationCases,
+  randomGroups,
   randomProgram,
   threadCases,
   withoutDenormals,
@@ -29,6 +30,10 @@ describe.skipIf(engine === null)('the printed programs', () => {
     expect(await comparePrograms(engine!, [...threadCases(dtypes), ...groupCases(engine!.caps)], tolerance)).toEqual(
       [],
     );
+  });
+  it('of random parts that groups take turns in', async () => {
+    const programs = Array.from({ length: 30 }, (_, i) => randomGroups(i + 1));
+    expect(await comparePrograms(engine!, programs, tolerance)).toEqual([]);
   });
   it('of random code', async () => {
     // lavapipe takes minutes to compile some of the later ones.

@@ -5,6 +5,7 @@ import {
   everyNth,
   groupCases,
   operationCases,
+  randomGroups,
   randomProgram,
   threadCases,
   withoutDenormals,
@@ -22,6 +23,7 @@ it.skipIf(engine === null)('programs give what the interpreter gives', async () 
     ...everyNth(threadCases(['float32', 'int32', 'bool']), 2),
     ...groupCases(engine!.caps),
     randomProgram(3, ['uint32']),
+    ...[1, 3].map(randomGroups),
   ].map(withoutDenormals);
   expect(await comparePrograms(engine!, cases, { zeroSign: true, denormals: true })).toEqual([]);
   engine!.dispose();

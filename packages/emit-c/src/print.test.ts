@@ -77,6 +77,39 @@ describe('sources', () => {
     });
   }
 
+  it('set branches of some groups apart by barriers in OpenCL C, where asked to', () => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const y = e.param(0, 'float32', 'write', 3);
+    const row = b.shared('row', 'float32', 4);
+    const [group, local] = [e.special('group', 0, 2), e.special('local', 0, 4)];
+    b.ifThen(e.lt(group, 1), () => {
+      b.store(row, local, e.cast(local, 'float32'));
+      b.barrier();
+      b.ifThen(e.lt(local, 1), () => b.store(y, 0, b.load(row, 3)));
+    });
+    b.ifThen(e.lt(0, group), () => b.ifThen(e.lt(local, 2), () => b.store(y, e.add(local, 1), e.f32(1))));
+    const program = b.build({ name: 'turns', grid: [2, 1, 1], group: [4, 1, 1] });
+    const shape = (source: string): string =>
+      source
+        .split('\n')
+        .map((line) =>
+          /barrier\(/.test(line)
+            ? 'B'
+            : /if \(.*group/.test(line)
+              ? 'G('
+              : /if \(/.test(line)
+                ? 'T('
+                : line.trim() === '}'
+                  ? ')'
+                  : '',
+        )
+        .join('');
+    expect(shape(printOpenCl(program).source)).toBe('G(BT())G(T()))');
+    expect(shape(printOpenCl(program, { fenceBranches: true }).source)).toBe('BG(BT())BG(T())B)');
+    expect(printOpenCl(elementwise(), { fenceBranches: true }).source).toBe(printOpenCl(elementwise()).source);
+  });
+
   it('declare the lengths of parameters where bindings hold them whole', () => {
     expect(printWgsl(elementwise(), { sized: true }).source).toContain('var<storage, read> p0: array<f32, 100>;');
     expect(printWgsl(aligned(), { sized: true }).source).toContain(

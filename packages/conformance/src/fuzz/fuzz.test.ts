@@ -1,10 +1,13 @@
 /** A few random programs of each kind, the same ones every time. `npm run fuzz` runs others, on other engines, for longer. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { setEngine, ShapeError, type Tensor, tensor } from '@polygrad/core';
+import type { Binding, IEngine } from '@polygrad/core/engine';
 import { type CallEntry, createReferenceEngine } from '@polygrad/core/testing';
 import { describe, expect, it } from 'vitest';
 import { check, leavingNothing } from './check.ts';
+import type { NDArray } from '../oracle/ndarray.ts';
 import { fuzz } from './fixtures/run.ts';
+import { checkGradients } from './gradients.ts';
 import { type Program, printProgram, Ref } from './program.ts';
 import { CallFuzz } from './refusals.ts';
 
@@ -106,5 +109,57 @@ describe('the check of calls', () => {
         throw new ShapeError('sum', 'shapes differ');
       }),
     ).rejects.toThrow(/refused in other words: ShapeError: \[sum\] shapes differ/);
+  });
+});
+
+describe('the check of derivatives', () => {
+  /** y = x * x, of which the formula may think something else. */
+  const squares = (power: number): Program => ({
+    steps: [
+      { kind: 'input', id: 0, dtype: 'float64', shape: [2], data: [1, 2] },
+      {
+        kind: 'call',
+        id: 1,
+        op: 'square',
+        args: [new Ref(0)],
+        dtype: 'float64',
+        formula: (x) => ({ shape: [2], data: (x as NDArray).data.map((v) => v ** power) }),
+        noise: 'out',
+        ordered: true,
+      },
+    ],
+    outputs: [1],
+    scoped: false,
+  });
+
+  /** The reference engine, whose read of this number is wrong. */
+  function wrongOnce(number: number): IEngine {
+    const engine = createReferenceEngine();
+    let reads = 0;
+    const read = engine.downloadSync!.bind(engine);
+    const wrong = (from: Binding, into: Uint8Array): Uint8Array => {
+      const bytes = read(from, into);
+      if (reads++ === number) new Float64Array(bytes.buffer, bytes.byteOffset, 1)[0]! += 1000;
+      return bytes;
+    };
+    engine.downloadSync = wrong;
+    engine.download = async (from, into) => wrong(from, into);
+    return engine;
+  }
+
+  it('says that the engine gave two values for one program', async () => {
+    const said: string[] = [];
+    for (let number = 0; number < 12; number++) {
+      await setEngine(wrongOnce(number));
+      await checkGradients(squares(2)).catch((error: Error) => said.push(error.message));
+    }
+    expect(said.length).toBeGreaterThan(6);
+    for (const text of said) expect(text).toMatch(/the same program gave .*, then /);
+  });
+
+  it('says that it gave the same values once more', async () => {
+    await setEngine(createReferenceEngine());
+    expect(await checkGradients(squares(2))).toBe(true);
+    await expect(checkGradients(squares(3))).rejects.toThrow(/^gradient: .* once more, the values are the same$/);
   });
 });

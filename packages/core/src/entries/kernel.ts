@@ -13,7 +13,7 @@ export { decompose, linearize } from '../codegen/all-functions.ts';
 export { computesIn } from '../ir/computes.ts';
 export { legalize } from '../arithmetic/legalize.ts';
 export { verifyLoopKernel } from '../ir/verify/nest.ts';
-export { verifyProgram } from '../ir/verify/verify.ts';
+export { isUniform, verifyProgram } from '../ir/verify/verify.ts';
 export { printLoopKernel, printNode, printProgram } from '../ir/print.ts';
 export { interpret } from '../interpreter/interpret.ts';
 export { evaluateNest } from '../interpreter/evaluate-nest.ts';

@@ -10,6 +10,7 @@ export {
   runProgramCases,
   withoutDenormals,
 } from './program-case.ts';
+export { randomGroups } from './random-groups.ts';
 export { type RandomDType, randomProgram } from './random-program.ts';
 export { groupCases } from './subgroup-cases.ts';
 export { threadCases } from './thread-cases.ts';

@@ -6,6 +6,7 @@ import { expression, name, operand, type Part, type Value, vectorOf } from '../p
 import { identifier } from '../names.ts';
 import { Printer } from '../printer.ts';
 import { assemble } from '../source.ts';
+import { fencedBranches } from './barriers.ts';
 import { openClBitcast, openClCast } from './casts.ts';
 import { choose, openClAtomic, openClLoad, openClStore } from './memory.ts';
 import { bytesOf, checkDtypes, type OpenClOptions, openClConstant, storageType, typeName } from './types.ts';
@@ -130,7 +131,8 @@ class OpenCl implements Dialect {
  * p.store(y, 0, p.e.f32(1));
  * printOpenCl(p.build({ name: 'one' })).source.includes('__kernel'); // true
  */
-export function printOpenCl(program: Program, options: OpenClOptions = {}): PrintedKernel {
+export function printOpenCl(given: Program, options: OpenClOptions = {}): PrintedKernel {
+  const program = options.fenceBranches === true ? fencedBranches(given) : given;
   checkDtypes(program, options);
   const titles = new Map(program.params.map((p) => [p.arg.slot, `p${p.arg.slot}`]));
   const printer = new Printer(program, new OpenCl(options), titles);

@@ -21,6 +21,8 @@ export interface OpenClOptions {
   readonly shared?: 'local' | 'private';
   /** How unrolling is asked for. Default 'pragma' (`#pragma unroll`). */
   readonly unroll?: 'pragma' | 'attribute' | 'none';
+  /** Branches that only some groups enter stand between barriers where the program has some: PoCL needs it (barriers.ts). Default false. */
+  readonly fenceBranches?: boolean;
   /** Size of the widest vectors, in lanes. Default 16. */
   readonly lanes?: 2 | 4 | 8 | 16;
 }

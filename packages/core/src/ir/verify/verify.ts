@@ -79,8 +79,18 @@ function checkNode(n: KNode, p: Program, open: readonly Open[], params: Readonly
   }
 }
 
-/** True if all threads of a group agree on a block's condition or trip count: it depends on no thread, no subgroup and no memory. */
-function isUniform(opener: KNode): boolean {
+/**
+ * True if all threads of a group agree on a block's condition or trip count: it depends on no thread, no subgroup and no memory.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const y = p.e.param(0, 'float32', 'write', 64);
+ * const thread = p.e.special('local', 0, 64);
+ * p.ifThen(p.e.lt(thread, 8), () => p.store(y, thread, p.e.f32(1)));
+ * const { body } = p.build({ name: 'some', group: [64, 1, 1] });
+ * body.filter((n) => n.op === 'IF').map(isUniform); // [false]
+ */
+export function isUniform(opener: KNode): boolean {
   const seen = new Set<KNode>();
   const stack: KNode[] = [...opener.src];
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {

@@ -1,0 +1,41 @@
+/** Barriers that PoCL needs besides those of the program. */
+import { isUniform, type KNode, type Program, uniqueNode } from '@polygrad/core/kernel';
+
+/** What is more than a value. */
+const events: ReadonlySet<KNode['op']> = new Set(['LOAD', 'STORE', 'ATOMIC', 'LOOP', 'ENDLOOP', 'IF', 'ENDIF']);
+
+/**
+ * The program with a barrier before and after every IF that all threads of a group enter or none, if the program has barriers at all.
+ *
+ * PoCL (3.1 at least) makes loops over the threads of a group, cut at barriers. It adds barriers of its own: in loops that all threads run
+ * alike, and at what it takes for the beginning of a branch with one. Where such a branch is not set apart, all threads may carry
+ * out what stands in it for some of them.
+ */
+export function fencedBranches(program: Program): Program {
+  if (!program.body.some((n) => n.op === 'BARRIER')) return program;
+  const body: KNode[] = [];
+  /** True after a barrier, until something happens. */
+  let fenced = false;
+  const write = (n: KNode): void => {
+    body.push(n);
+    if (n.op === 'BARRIER') fenced = true;
+    else if (events.has(n.op)) fenced = false;
+  };
+  const fence = (): void => {
+    if (!fenced) write(uniqueNode('BARRIER', 'void', 1, [], null));
+  };
+  /** For each open block, whether all threads of a group are there or none. */
+  const open = [true];
+  for (const n of program.body) {
+    if (n.op === 'IF' || n.op === 'LOOP') {
+      const together = open.at(-1) === true && isUniform(n);
+      if (n.op === 'IF' && together) fence();
+      open.push(together);
+    }
+    write(n);
+    if (n.op !== 'ENDIF' && n.op !== 'ENDLOOP') continue;
+    const together = open.pop() === true;
+    if (n.op === 'ENDIF' && together) fence();
+  }
+  return { ...program, body };
+}
