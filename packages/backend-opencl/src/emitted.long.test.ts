@@ -24,7 +24,7 @@ describe.skipIf(!hasDevice())('the printed programs', () => {
     expect(await comparePrograms(engine!, [...threadCases(dtypes)])).toEqual([]);
   });
   it('of random parts that groups take turns in', async () => {
-    const programs = Array.from({ length: 60 }, (_, i) => randomGroups(i + 1));
+    const programs = Array.from({ length: 30 }, (_, i) => randomGroups(i + 1));
     expect(await comparePrograms(engine!, programs)).toEqual([]);
   });
   it('of random code', async () => {
