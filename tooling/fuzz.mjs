@@ -21,7 +21,7 @@ import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate
 import { printProgram } from '../packages/conformance/dist/fuzz/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
 import { setEngine } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine, uncalled } from '@polygrad/core/testing';
 import { checkTraining } from './fuzz/trainings.mjs';
 
 const { values } = parseArgs({
@@ -128,7 +128,7 @@ if (broken) {
 const told =
   calls === null
     ? ''
-    : ` (${calls.refused} refusals; ${calls.valid.size} of ${calls.table.size} functions with a valid call, ${calls.compared} accepted calls compared with the reference engine)`;
+    : ` (${calls.refused} refusals; ${calls.valid.size} of ${calls.table.size} functions with a valid call, ${Object.keys(uncalled).length} left out, ${calls.compared} accepted calls compared with the reference engine)`;
 const used = calls?.made ?? ops;
 const least = [...used].sort((a, b) => a[1] - b[1]);
 console.log(

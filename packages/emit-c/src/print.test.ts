@@ -227,6 +227,24 @@ describe('bindings', () => {
     expect([four.scalarBytes, four.groupAt]).toEqual([20, 4]);
   });
 
+  it('have that zero for literal zeros beside products and quotients of floats in WGSL too', () => {
+    const source = (dtype: 'float32' | 'int32', value: number, lanes: number): string => {
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const x = e.param(0, dtype, 'readwrite', 8);
+      const zero = e.constant(dtype, value, lanes);
+      const product = e.intern('MUL', dtype, lanes, [b.load(x, 0, lanes), zero]);
+      b.store(x, 0, dtype === 'int32' ? product : e.intern('DIV', dtype, lanes, [product, zero]));
+      return printWgsl(b.build({ name: 'zeros' })).source;
+    };
+    expect(source('float32', 0, 1)).toContain('struct Scalars { zero: u32 }');
+    expect(source('float32', 0, 1)).toContain('let zero_f32 = bitcast<f32>(zero);');
+    expect(source('float32', 0, 1)).toContain('p0[0i] = (p0[0i] * zero_f32) / zero_f32;');
+    expect(source('float32', -0, 1)).toContain('let minus_zero_f32 = bitcast<f32>(zero | 0x80000000u);');
+    expect(source('float32', 0, 4)).toContain('* vec4<f32>(zero_f32)) / vec4<f32>(zero_f32)');
+    for (const text of [source('float32', 1, 1), source('int32', 0, 1)]) expect(text).not.toContain('scalars');
+  });
+
   it('of an output in the memory of an input are one', () => {
     const { source, params } = printWgsl(elementwise(), { same: new Map([[0, 1]]) });
     expect(params.map((p) => p.binding)).toEqual([-1, 0]);

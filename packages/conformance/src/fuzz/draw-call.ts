@@ -19,11 +19,15 @@ export interface ProgramCall extends DrawnCall {
 /** Two of three changes are to something of the same kind. */
 const changeOf = (c: Choices): Change => (c.nat(3) < 2 ? 'likely' : 'odd');
 
-/** A call of the table with one argument changed. */
+/** A call of the table with one argument changed, of two of three once more: integers beside 0 are two changes away from a right call. */
 export function drawFromTable(table: CallTable, c: Choices): DrawnCall {
   const entry = c.pick([...table.values()]);
-  const all = entry.changed(changeOf(c));
-  const call = all.length === 0 ? entry.right : c.pick(all);
+  const once = entry.changed(changeOf(c));
+  let call = once.length === 0 ? entry.right : c.pick(once);
+  if (c.nat(3) > 0) {
+    const twice = changedCalls(call, changeOf(c), { namesAt: entry.namesAt });
+    if (twice.length > 0) call = c.pick(twice);
+  }
   return { name: entry.name, call, text: callText(entry.name, call) };
 }
 

@@ -155,7 +155,11 @@ export class CallFuzz {
     await pg.setEngine(this.#reference);
     try {
       const options = { tolerances: defaultTolerances.forward, scale: this.#scale };
-      const found = await callDifference(this.#function(name), call, outcome, options);
+      const found = await callDifference(this.#function(name), call, outcome, options).catch((error: unknown) => {
+        throw explain(
+          `not an error of the library, on the reference engine: ${(error as Error)?.stack ?? String(error)}`,
+        );
+      });
       if (found !== null) throw explain(`differs from the reference engine: ${found}`);
       if (outcome.refused === null) this.compared++;
     } finally {

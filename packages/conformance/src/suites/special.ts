@@ -67,6 +67,16 @@ const values: readonly Value[] = [
     },
   ]),
   {
+    name: 'variance corrected by as many as there are',
+    run: () => pg.variance(pg.reshape(f32(1, 3, 2, 2), [2, 2]), { axis: 1, correction: 2 }),
+    expected: [inf, nan],
+  },
+  {
+    name: 'variance of single elements, corrected by 1',
+    run: () => pg.variance(f32(5, -2), { axis: [], correction: 1 }),
+    expected: [nan, nan],
+  },
+  {
     name: 'pow at its corners',
     run: () => pg.pow(f32(0, 1, 1, -2, -2, inf), f32(0, inf, nan, 3, 0.5, -1)),
     expected: [1, 1, 1, -8, nan, 0],

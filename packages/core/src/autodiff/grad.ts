@@ -2,6 +2,7 @@
 import type { Node } from '../graph/node.ts';
 import { constant } from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
+import { checkList } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { checkNames, checkFunction, shown } from '../shape/options.ts';
@@ -86,9 +87,12 @@ export function differentiate(
   });
 }
 
-/** Positions of arguments as a list. */
-export const positionsOf = (argnums: Argnums | undefined): readonly number[] =>
-  typeof argnums === 'object' ? argnums : [argnums ?? 0];
+/** Positions of arguments as a list. Throws ArgumentError for what is neither a position nor a list. */
+export function positionsOf(op: string, argnums: Argnums | undefined): readonly number[] {
+  if (typeof argnums !== 'object') return [argnums ?? 0];
+  checkList(op, 'argnums', argnums, '[0, 1]');
+  return argnums;
+}
 
 /**
  * The function that computes the gradient of `f` by its first argument.
@@ -108,8 +112,9 @@ export function grad<A extends readonly unknown[], const N extends Argnums = 0>(
 ): (...args: A) => GradientBy<A, N> {
   checkNames('grad', options, 'argnums createGraph?');
   checkFunction('grad', f);
+  const positions = positionsOf('grad', options.argnums);
   return (...args) => {
-    const { gradients } = differentiate('grad', f, args, positionsOf(options.argnums), false, options);
+    const { gradients } = differentiate('grad', f, args, positions, false, options);
     return (typeof options.argnums === 'object' ? gradients : gradients[0]) as GradientBy<A, N>;
   };
 }
@@ -166,12 +171,13 @@ export function valueAndGrad<A extends readonly unknown[]>(
 ): (...args: A) => unknown {
   checkNames('valueAndGrad', options, 'argnums createGraph? hasAux?');
   checkFunction('valueAndGrad', f);
+  const positions = positionsOf('valueAndGrad', options.argnums);
   return (...args) => {
     const { value, aux, gradients } = differentiate(
       'valueAndGrad',
       f,
       args,
-      positionsOf(options.argnums),
+      positions,
       options.hasAux ?? false,
       options,
       true,

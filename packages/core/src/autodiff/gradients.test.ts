@@ -93,6 +93,11 @@ describe('grad', () => {
     expect(() => grad((x: Tensor) => x)(vector(1, 2))).toThrow(/\[grad\].*\[2\].*sum\(\)/);
     expect(() => grad((x: Tensor) => sum(x))(tensor([1], { dtype: 'int32' }))).toThrow(/\[grad\].*int32/);
     expect(() => grad((x: Tensor) => sum(x), { argnums: 3 })(vector(1))).toThrow(/\[grad\].*3/);
+    for (const argnums of [null, { 0: 1 }, new Map()])
+      for (const make of [grad, valueAndGrad, jacobian, hessian])
+        expect(() => make((x: Tensor) => sum(x), { argnums: argnums as never })).toThrow(
+          /bad argnums: .*such as \[0, 1\]/,
+        );
     expect(() => grad((() => 1) as unknown as (x: Tensor) => Tensor)(vector(1))).toThrow(
       '[grad] the function returned 1: it must return a tensor',
     );

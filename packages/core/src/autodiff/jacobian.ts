@@ -42,7 +42,8 @@ export function jacobian<A extends readonly unknown[], R extends TensorTree, con
 ): (...args: A) => JacobianOf<R, GradientBy<A, N>> {
   checkNames('jacobian', options, 'argnums createGraph?');
   checkFunction('jacobian', f);
-  return (...args) => matrices('jacobian', f, args, options) as JacobianOf<R, GradientBy<A, N>>;
+  const positions = positionsOf('jacobian', options.argnums);
+  return (...args) => matrices('jacobian', f, args, positions, options) as JacobianOf<R, GradientBy<A, N>>;
 }
 
 /**
@@ -62,22 +63,24 @@ export function hessian<A extends readonly unknown[], const N extends Argnums = 
 ): (...args: A) => JacobianOf<GradientBy<A, N>, GradientBy<A, N>> {
   checkNames('hessian', options, 'argnums createGraph?');
   checkFunction('hessian', f);
+  const positions = positionsOf('hessian', options.argnums);
   const single = typeof options.argnums !== 'object';
   const slopes = (...args: A): unknown => {
-    const { gradients } = differentiate('hessian', f, args, positionsOf(options.argnums), false, options);
+    const { gradients } = differentiate('hessian', f, args, positions, false, options);
     return single ? gradients[0] : gradients;
   };
-  return (...args) => matrices('hessian', slopes, args, options) as JacobianOf<GradientBy<A, N>, GradientBy<A, N>>;
+  return (...args) =>
+    matrices('hessian', slopes, args, positions, options) as JacobianOf<GradientBy<A, N>, GradientBy<A, N>>;
 }
 
 function matrices<A extends readonly unknown[]>(
   op: string,
   f: (...args: A) => unknown,
   args: A,
+  positions: readonly number[],
   options: GradOptions,
 ): unknown {
   return tracing(op, options, (trace) => {
-    const positions = positionsOf(options.argnums);
     const inputs: unknown[] = [...args];
     for (const position of positions) {
       checkPosition(op, position, args.length);

@@ -39,8 +39,10 @@ export const pendingHandles: TrackedHandle[] = [];
 let hooks: FlushHooks = { onLimit: () => undefined, onScopeEnd: () => undefined };
 let pendingNodes = 0;
 let pendingBytes = 0;
-let nodeLimit = 4096;
-let byteLimit = 512 * 2 ** 20;
+/** What may wait where nobody says otherwise. */
+export const usualLimits: { readonly nodes: number; readonly bytes: number } = { nodes: 4096, bytes: 512 * 2 ** 20 };
+let nodeLimit = usualLimits.nodes;
+let byteLimit = usualLimits.bytes;
 let eager = false;
 let epoch = 0;
 let live = 0;

@@ -4,6 +4,7 @@
  * Positive arguments: polynomials around 1 and 2, recurrence up to them, Stirling's series beyond. Negative ones: reflection (Abramowitz and
  * Stegun, 6.1.17, 6.3.7 and 6.4.7), accurate relative to its terms, so near a zero of the function not relative to the result.
  */
+import { compose } from '../graph/scope.ts';
 import { checkCount } from '../shape/axes.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, div, minimum, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
@@ -136,7 +137,7 @@ function digammaValue(x: Tensor): Tensor {
  */
 export function polygamma(order: number, x: TensorLike): Tensor {
   checkCount('polygamma', 'order', order, 0, Number.MAX_SAFE_INTEGER - 1);
-  if (order === 0) return digamma(x);
+  if (order === 0) return compose('polygamma', () => digamma(x));
   return specialFunction(
     'polygamma',
     x,

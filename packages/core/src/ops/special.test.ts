@@ -161,5 +161,6 @@ describe('arguments', () => {
     expect(() => pg.polygamma(-1, pg.ones([1]))).toThrow(/\[polygamma\].*-1/);
     expect(() => pg.polygamma(0.5, pg.ones([1]))).toThrow(/\[polygamma\].*0\.5/);
     expect(() => pg.ones([1]).polygamma(nan)).toThrow(/\[polygamma\].*NaN/);
+    expect(() => pg.polygamma(0, [] as never)).toThrow(/^\[polygamma\] not a tensor/);
   });
 });

@@ -1,7 +1,7 @@
 /** Devices that say late that they have no memory: flushes wait for their word, and what fails has changed nothing. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OutOfMemoryError } from '../engine/errors.ts';
-import { pendingHandles } from '../graph/recorder.ts';
+import { pendingHandles, usualLimits } from '../graph/recorder.ts';
 import {
   flush,
   getEngine,
@@ -194,6 +194,6 @@ describe('memory that is not there, as the device says late', () => {
     expect(await v.array()).toEqual([7, 8]);
     kept.dispose();
     v.dispose();
-    setPendingLimits({});
+    setPendingLimits(usualLimits);
   });
 });

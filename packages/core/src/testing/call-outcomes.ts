@@ -2,7 +2,7 @@
 import { dispose } from '../tensor/scope.ts';
 
 import { setRecovery } from '../engine/recovery.ts';
-import { setEager, setPendingLimits } from '../graph/recorder.ts';
+import { setEager, setPendingLimits, usualLimits } from '../graph/recorder.ts';
 import { NumberTensor } from '../numbers/number-tensor.ts';
 import { seed } from '../tensor/random-key.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
@@ -56,7 +56,7 @@ const nothing = { byUser: false, tensors: [], plain: [] };
 /** Everything that calls may change for those after them, as it was. */
 export function restore(): void {
   setEager(false);
-  setPendingLimits({});
+  setPendingLimits(usualLimits);
   setRecovery({});
   traceOrigins(false);
 }
@@ -78,7 +78,7 @@ export async function performed(
   const results: unknown[] = [];
   seed(1);
   // Nothing is computed but what is read.
-  setPendingLimits({ bytes: 2 ** 60 });
+  setPendingLimits({ nodes: 2 ** 30, bytes: 2 ** 60 });
   try {
     let result: unknown = await f(...(args as readonly never[]));
     results.push(result);

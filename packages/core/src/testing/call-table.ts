@@ -11,7 +11,7 @@ export interface CallEntry {
   readonly f: Called;
   readonly right: RightCall;
   /** Names of the options that it takes at a place. */
-  namesAt(at: number): readonly string[];
+  readonly namesAt: (at: number) => readonly string[];
   /** Calls made of the right one, as `changedCalls` makes them. */
   changed(change: Change): readonly RightCall[];
 }
@@ -22,14 +22,13 @@ export type CallTable = ReadonlyMap<string, CallEntry>;
 export const uncalled: Readonly<Record<string, string>> = {
   ...withEngines,
   tune: 'measures kernels on the device, for as long as a budget of time lasts',
-  profile: 'measures with a clock, and refuses to be begun twice at a time',
-  decimalType: 'takes a class of another package, which the library does not depend on',
 };
 
 /** Public functions whose results differ between engines and runs by what they are for, and why: they are called and not compared. */
 export const untold: Readonly<Record<string, string>> = {
   getEngine: 'gives the engine itself',
   memory: 'counts what everybody holds',
+  profile: 'measures with a clock',
   stats: 'counts what everybody has run',
   printGraph: 'numbers the buffers of the engine',
   gradCheck: 'tells roundings of float64 in its refusals',

@@ -159,7 +159,7 @@ function* operations(dtype: DType): Generator<readonly [string, readonly DType[]
         x[0] as KNode,
         e.constant(dtype, c, (x[0] as KNode).lanes),
       ];
-      for (const op of ['MAX', 'MIN', 'LT', 'LE', 'EQ'] as const) {
+      for (const op of ['ADD', 'SUB', 'MUL', 'DIV', 'MAX', 'MIN', 'LT', 'LE', 'EQ'] as const) {
         yield [`${op} with ${text}`, one, (e, x) => e.binary(op, ...constant(e, x))];
         yield [
           `${text} ${op}`,

@@ -1,7 +1,8 @@
 /** One right call of every public function: that of its own example. Node only. */
-import { tensor } from '../ops/creation.ts';
+import { ones, tensor } from '../ops/creation.ts';
+import { exp } from '../ops/exponential.ts';
 import { isTensor } from '../tensor/handle.ts';
-import { keep } from '../tensor/scope.ts';
+import { dispose, keep } from '../tensor/scope.ts';
 import { examplesOf, runExample, sourcesIn, withoutTypes } from './doc-examples.ts';
 
 type Call = (...args: unknown[]) => unknown;
@@ -76,6 +77,39 @@ function noted(name: string, f: Call, calls: Map<string, Noted>): Call {
   };
 }
 
+/** What `decimalType` asks of a class, on numbers of JavaScript. */
+class SmallDecimal {
+  readonly #value: number;
+
+  constructor(value: number | string) {
+    this.#value = Number(value);
+  }
+
+  plus(other: SmallDecimal): SmallDecimal {
+    return new SmallDecimal(this.#value + other.#value);
+  }
+
+  eq(other: SmallDecimal): boolean {
+    return this.#value === other.#value;
+  }
+
+  neg(): SmallDecimal {
+    return new SmallDecimal(-this.#value);
+  }
+
+  toNumber(): number {
+    return this.#value;
+  }
+}
+
+/** Work for `profile`, which leaves nothing behind. */
+const somethingRead = async (): Promise<void> => {
+  const x = ones([2]);
+  const y = exp(x);
+  await y.data();
+  dispose([x, y]);
+};
+
 /** Runs the examples of public functions on the current engine and notes the first call of each. Their tensors are never released. */
 export async function rightCalls(exported: Exported): Promise<Map<string, RightCall>> {
   // Their examples import something, or call a global function of the same name.
@@ -84,6 +118,8 @@ export async function rightCalls(exported: Exported): Promise<Map<string, RightC
     ['isFinite', { args: [numbers], next: null }],
     ['isNaN', { args: [numbers], next: null }],
     ['browserStore', { args: [], next: null }],
+    ['decimalType', { args: [SmallDecimal], next: null }],
+    ['profile', { args: [somethingRead], next: null }],
   ]);
   const names = new Set(callable(exported));
   const all = Object.fromEntries(

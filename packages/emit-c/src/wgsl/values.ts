@@ -2,13 +2,14 @@
  * Arithmetic in WGSL.
  *
  * WGSL lets compilers assume that there are no NaN and no infinities, and they do: `x != x` is folded to false, `!(a < b)` to
- * `a >= b`, `a != b` is false and `max(a, 0)` is 0 for NaN. So NaN is found by its bits wherever the contract speaks of it, negated comparisons are
- * printed as such, and comparisons with an infinity are tests of bits.
+ * `a >= b`, `a != b` is false, `max(a, 0)` and `a * 0` are 0 for NaN, and `a / 0` is 0. So NaN is found by its bits wherever the contract
+ * speaks of it, negated comparisons are printed as such, comparisons with an infinity are tests of bits, and literal zeros beside products and
+ * quotients are read from memory.
  */
 import type { KNode } from '@polygrad/core/kernel';
 import type { DType } from '../kernel.ts';
 import type { Context } from '../dialect.ts';
-import { call, expression, literal, operand, type Part } from '../parts.ts';
+import { call, expression, literal, name, operand, type Part } from '../parts.ts';
 import { suffix, typeName } from './types.ts';
 
 export const isFloat = (dtype: DType): boolean => dtype === 'float32' || dtype === 'float16';
@@ -80,9 +81,10 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
       return nanTest(c, a) ?? literal(lanes === 1 ? 'false' : `vec${lanes}<bool>(false)`, 'bool', lanes);
     case 'ADD':
     case 'SUB':
+      return sum(n.op, a, b);
     case 'MUL':
     case 'DIV':
-      return sum(n.op, a, b);
+      return sum(n.op, unknownZero(c, a, n.src[0]), unknownZero(c, b, n.src[1]));
     case 'IDIV':
     case 'IREM':
       return divide(c, n.op, a, b, n.src[1] as KNode);
@@ -105,9 +107,11 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
       return comparison(c, n.op, n, a, b);
     case 'WHERE':
       return call(`select(${d.text}, ${b.text}, ${a.text})`, dtype, lanes);
-    case 'MULADD':
-      if (isFloat(dtype) && muladd === 'fma') return call(`fma(${a.text}, ${b.text}, ${d.text})`, dtype, lanes);
-      return expression(`${operand(a)} * ${operand(b)} + ${operand(d)}`, dtype, lanes);
+    case 'MULADD': {
+      const [x, y] = [unknownZero(c, a, n.src[0]), unknownZero(c, b, n.src[1])];
+      if (isFloat(dtype) && muladd === 'fma') return call(`fma(${x.text}, ${y.text}, ${d.text})`, dtype, lanes);
+      return expression(`${operand(x)} * ${operand(y)} + ${operand(d)}`, dtype, lanes);
+    }
     case 'FMA':
       return c.refuse('FMA rounds once, and no function of WGSL promises that: leave it out of caps.nativeOps');
     default:
@@ -115,9 +119,12 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
   }
 }
 
+/** The name of a zero of bits that no compiler knows. */
+const anyZero = (c: Context): string => c.prologue('zero', () => 'let zero = scalars.zero;');
+
 /** Through its bits, with a zero that no compiler knows: none looks further. */
 function rounded(c: Context, x: Part): Part {
-  const zero = c.prologue('zero', () => 'let zero = scalars.zero;');
+  const zero = anyZero(c);
   const { dtype, lanes } = x;
   const bits = `${bitsOf(x.text, dtype, lanes)} ^ ${lanes === 1 ? zero : `${typeName('uint32', lanes)}(${zero})`}`;
   const value = `bitcast<${typeName('float32', lanes)}>(${bits})`;
@@ -131,6 +138,18 @@ function infix(a: Part, sign: string, b: Part, dtype: DType = a.dtype): Part {
 function sum(op: 'ADD' | 'SUB' | 'MUL' | 'DIV', a: Part, b: Part): Part {
   if (a.dtype === 'bool') return infix(a, { ADD: '|', SUB: '!=', MUL: '&', DIV: '&' }[op], b);
   return infix(a, { ADD: '+', SUB: '-', MUL: '*', DIV: '/' }[op], b);
+}
+
+/** A literal 0 of floats as a value that no compiler knows: products with it and quotients of it would be 0, of NaN too. Others as they are. */
+function unknownZero(c: Context, x: Part, source: KNode | undefined): Part {
+  const { dtype, lanes } = x;
+  if (!isFloat(dtype) || source?.op !== 'CONST' || source.arg.value !== 0) return x;
+  const zero = anyZero(c);
+  const minus = Object.is(source.arg.value, -0);
+  const title = `${minus ? 'minus_zero' : 'zero'}_${suffix(dtype, 1)}`;
+  const value = `bitcast<f32>(${minus ? `${zero} | 0x80000000u` : zero})`;
+  c.prologue(title, () => `let ${title} = ${dtype === 'float16' ? `f16(${value})` : value};`);
+  return lanes === 1 ? name(title, dtype) : call(`${typeName(dtype, lanes)}(${title})`, dtype, lanes);
 }
 
 /** The count of a shift: modulo 32, unsigned. */
