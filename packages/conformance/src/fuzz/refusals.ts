@@ -122,7 +122,8 @@ export class CallFuzz {
           const args = { args: call.args.map((arg) => bound(arg as Arg, handles)), next: null };
           const made = (): Promise<Outcome> => this.#made(name, () => performed(this.#function(name), args), explain);
           const outcome = await unchanged(made, aliveHere, explain);
-          await this.#compare(name, outcome, await hostCall(args), explain);
+          // As data an index is not known when the call is recorded, as that of a tensor of one number is: it is not refused.
+          if (outcome.refused === null) await this.#compare(name, outcome, await hostCall(args), explain);
         } finally {
           for (const t of handles.values()) t.dispose();
         }
