@@ -9,8 +9,8 @@
 import type { KNode } from '@polygrad/core/kernel';
 import type { DType } from '../kernel.ts';
 import type { Context } from '../dialect.ts';
-import { call, expression, literal, name, operand, type Part } from '../parts.ts';
-import { suffix, typeName } from './types.ts';
+import { call, expression, literal, operand, type Part } from '../parts.ts';
+import { float32Bits, suffix, typeName } from './types.ts';
 
 export const isFloat = (dtype: DType): boolean => dtype === 'float32' || dtype === 'float16';
 
@@ -84,7 +84,7 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
       return sum(n.op, a, b);
     case 'MUL':
     case 'DIV':
-      return sum(n.op, unknownZero(c, a, n.src[0]), unknownZero(c, b, n.src[1]));
+      return sum(n.op, unknownZero(c, a, n.src[0] as KNode), unknownZero(c, b, n.src[1] as KNode));
     case 'IDIV':
     case 'IREM':
       return divide(c, n.op, a, b, n.src[1] as KNode);
@@ -108,7 +108,7 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
     case 'WHERE':
       return call(`select(${d.text}, ${b.text}, ${a.text})`, dtype, lanes);
     case 'MULADD': {
-      const [x, y] = [unknownZero(c, a, n.src[0]), unknownZero(c, b, n.src[1])];
+      const [x, y] = [unknownZero(c, a, n.src[0] as KNode), unknownZero(c, b, n.src[1] as KNode)];
       if (isFloat(dtype) && muladd === 'fma') return call(`fma(${x.text}, ${y.text}, ${d.text})`, dtype, lanes);
       return expression(`${operand(x)} * ${operand(y)} + ${operand(d)}`, dtype, lanes);
     }
@@ -141,15 +141,12 @@ function sum(op: 'ADD' | 'SUB' | 'MUL' | 'DIV', a: Part, b: Part): Part {
 }
 
 /** A literal 0 of floats as a value that no compiler knows: products with it and quotients of it would be 0, of NaN too. Others as they are. */
-function unknownZero(c: Context, x: Part, source: KNode | undefined): Part {
+function unknownZero(c: Context, x: Part, source: KNode): Part {
   const { dtype, lanes } = x;
-  if (!isFloat(dtype) || source?.op !== 'CONST' || source.arg.value !== 0) return x;
-  const zero = anyZero(c);
-  const minus = Object.is(source.arg.value, -0);
-  const title = `${minus ? 'minus_zero' : 'zero'}_${suffix(dtype, 1)}`;
-  const value = `bitcast<f32>(${minus ? `${zero} | 0x80000000u` : zero})`;
-  c.prologue(title, () => `let ${title} = ${dtype === 'float16' ? `f16(${value})` : value};`);
-  return lanes === 1 ? name(title, dtype) : call(`${typeName(dtype, lanes)}(${title})`, dtype, lanes);
+  if (!isFloat(dtype) || source.op !== 'CONST' || source.arg.value !== 0) return x;
+  const bits = `bitcast<f32>(${float32Bits(source.arg.value)}u ^ ${anyZero(c)})`;
+  const one = dtype === 'float16' ? `f16(${bits})` : bits;
+  return call(lanes === 1 ? one : `${typeName(dtype, lanes)}(${one})`, dtype, lanes);
 }
 
 /** The count of a shift: modulo 32, unsigned. */
