@@ -58,14 +58,24 @@ describe('the check itself', () => {
 
   it('finds a tensor that is left', async () => {
     await setEngine(createReferenceEngine());
-    let left = tensor([0]);
-    left.dispose();
+    const left: Tensor[] = [];
     await expect(
       leavingNothing(async () => {
-        left = tensor([1]);
+        left.push(tensor([1]));
       }),
     ).rejects.toThrow(/\d+ buffers and \d+ tensors where \d+ buffers and \d+ tensors were before/);
-    left.dispose();
+    for (const t of left) t.dispose();
+  });
+
+  it('runs once more where something older goes during a run', async () => {
+    await setEngine(createReferenceEngine());
+    const old = tensor([1]);
+    let runs = 0;
+    const run = async (): Promise<number> => {
+      old.dispose();
+      return ++runs;
+    };
+    expect(await leavingNothing(run)).toBe(2);
   });
 });
 

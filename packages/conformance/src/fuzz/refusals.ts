@@ -20,7 +20,7 @@ import {
   untold,
 } from '@polygrad/core/testing';
 import { defaultTolerances } from '../compare.ts';
-import { alive, aliveHere } from './check.ts';
+import { aliveHere, leavingNothing } from './check.ts';
 import type { Choices } from './choices.ts';
 import { type DrawnCall, drawFromProgram, drawFromTable, type ProgramCall } from './draw-call.ts';
 import { bound, type Handles, record } from './execute.ts';
@@ -105,7 +105,7 @@ export class CallFuzz {
     this.#told(drawn.text);
     const made = (): Promise<Outcome> =>
       this.#made(drawn.name, () => outcomeOf(this.#function(drawn.name), drawn.call), explain);
-    const outcome = await unchanged(made, alive, explain);
+    const outcome = await leavingNothing(made, { explain });
     await this.#compare(drawn.name, outcome, drawn.call, explain);
   }
 
@@ -113,7 +113,7 @@ export class CallFuzz {
     const whole = `${text} // after\n${printProgram({ steps, outputs: [], scoped: false })}`;
     const explain = (what: string): Error => new Error(`${what}\n${whole}`);
     this.#told(whole);
-    await unchanged(
+    await leavingNothing(
       async () => {
         const handles: Handles = new Map();
         try {
@@ -121,15 +121,14 @@ export class CallFuzz {
           await settled();
           const args = { args: call.args.map((arg) => bound(arg as Arg, handles)), next: null };
           const made = (): Promise<Outcome> => this.#made(name, () => performed(this.#function(name), args), explain);
-          const outcome = await unchanged(made, aliveHere, explain);
+          const outcome = await leavingNothing(made, { count: aliveHere, explain });
           // As data an index is not known when the call is recorded, as that of a tensor of one number is: it is not refused.
           if (outcome.refused === null) await this.#compare(name, outcome, await hostCall(args), explain);
         } finally {
           for (const t of handles.values()) t.dispose();
         }
       },
-      alive,
-      explain,
+      { explain },
     );
   }
 
@@ -172,20 +171,4 @@ export class CallFuzz {
 async function settled(): Promise<void> {
   pg.flush();
   await pg.idle();
-}
-
-/**
- * Runs something that leaves as much behind as there was before. What does not is run again: others' tensors may be collected meanwhile, and
- * what functions of the user's hold is copied once. Throws if it never does.
- */
-async function unchanged<T>(run: () => Promise<T>, count: () => string, explain: (what: string) => Error): Promise<T> {
-  let problem = '';
-  for (let i = 0; i < 3; i++) {
-    const before = count();
-    const result = await run();
-    await settled();
-    if (count() === before) return result;
-    problem = `${count()} where ${before} were before`;
-  }
-  throw explain(problem);
 }

@@ -53,8 +53,8 @@ export function clip(x: TensorLike, low: TensorLike | null, high: TensorLike | n
  */
 export function lerp(a: TensorLike, b: TensorLike, weight: TensorLike): Tensor {
   return compose('lerp', () => {
-    return inFloat32(pair(a, b), (x, y) => {
-      const w = given(weight, x);
+    const ends = pair(a, b);
+    return inFloat32([...ends, given(weight, ends[0])], (x, y, w) => {
       const way = sub(y, x);
       // From the nearer end: exact at both.
       return where(less(w, 0.5), add(x, mul(w, way)), sub(y, mul(sub(1, w), way)));
@@ -150,9 +150,10 @@ export function addcmul(
 ): Tensor {
   checkNames('addcmul', options, 'value');
   return compose('addcmul', () => {
-    return inFloat32([input, given(a, input), given(b, input)], (x, y, z) => {
+    const factor = options.value === undefined ? [] : [given(options.value, input)];
+    return inFloat32([input, given(a, input), given(b, input), ...factor], (x, y, z, value) => {
       const product = mul(y, z);
-      return add(x, options.value === undefined ? product : mul(given(options.value, x), product));
+      return add(x, value === undefined ? product : mul(value, product));
     });
   });
 }
@@ -173,9 +174,10 @@ export function addcdiv(
 ): Tensor {
   checkNames('addcdiv', options, 'value');
   return compose('addcdiv', () => {
-    return inFloat32([input, given(a, input), given(b, input)], (x, y, z) => {
+    const factor = options.value === undefined ? [] : [given(options.value, input)];
+    return inFloat32([input, given(a, input), given(b, input), ...factor], (x, y, z, value) => {
       const quotient = div(y, z);
-      return add(x, options.value === undefined ? quotient : mul(given(options.value, x), quotient));
+      return add(x, value === undefined ? quotient : mul(value, quotient));
     });
   });
 }

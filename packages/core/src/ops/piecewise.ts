@@ -1,16 +1,16 @@
 /**
  * Piecewise activation functions, element by element. Integer operands become float32; NaN stays NaN.
  */
-import { beginOp } from '../graph/scope.ts';
+import { beginOp, compose } from '../graph/scope.ts';
 import * as p from '../graph/primitives.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, mul, neg, sub } from './arithmetic.ts';
+import { abs, add, floatPair, mul, neg, sub } from './arithmetic.ts';
 import { clip } from './compound.ts';
 import { greater, less, lessEqual, where } from './logic.ts';
-import { activation } from './recording.ts';
+import { activation, inFloat32 } from './recording.ts';
 import { checkNames } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 
@@ -60,11 +60,13 @@ export function leakyRelu(x: TensorLike, options: { readonly slope?: number } = 
  * prelu(tensor([-2, 2]), tensor([0.25])); // [-0.5, 2]
  */
 export function prelu(x: TensorLike, weight: TensorLike): Tensor {
-  return activation('prelu', x, (t) => {
-    let w = given(weight, t);
-    if (w.ndim === 1 && t.ndim > 2 && w.size === t.shape[1])
-      w = wrap(p.reshape(nodeOf(w), [w.size, ...t.shape.slice(2).map(() => 1)]));
-    return where(greater(t, 0), t, mul(t, w));
+  return compose('prelu', () => {
+    const [values, weights] = floatPair(x, weight);
+    const isPerChannel = weights.ndim === 1 && values.ndim > 2 && weights.size === values.shape[1];
+    const slopes = isPerChannel
+      ? wrap(p.reshape(nodeOf(weights), [weights.size, ...values.shape.slice(2).map(() => 1)]))
+      : weights;
+    return inFloat32([values, slopes], (t, w) => where(greater(t, 0), t, mul(t, w)));
   });
 }
 

@@ -19,6 +19,24 @@ describe('numbers and dtypes', () => {
     expect(() => pg.add(pg.ones([1]), undefined as never)).toThrow(/\[add\].*not a tensor or number.*undefined/);
   });
 
+  it('of several operands of composites meet in their common dtype', () => {
+    const of = (dtype: pg.DType): pg.Tensor => pg.ones([2], { dtype });
+    const [half, single, double] = [of('float16'), of('float32'), of('float64')];
+    expect(pg.prelu(2, half).dtype).toBe('float16');
+    expect(pg.prelu(half, 2).dtype).toBe('float16');
+    expect(pg.prelu(half, single).dtype).toBe('float32');
+    expect(pg.prelu(of('bfloat16'), half).dtype).toBe('float32');
+    expect(pg.prelu(-2, 0.5).dtype).toBe('float32');
+    expect(pg.lerp(half, half, 0.5).dtype).toBe('float16');
+    expect(pg.lerp(half, half, single).dtype).toBe('float32');
+    expect(pg.lerp(1, half, double).dtype).toBe('float64');
+    for (const addc of [pg.addcmul, pg.addcdiv]) {
+      expect(addc(half, 2, half, { value: 3 }).dtype).toBe('float16');
+      expect(addc(half, single, half).dtype).toBe('float32');
+      expect(addc(half, half, half, { value: double }).dtype).toBe('float64');
+    }
+  });
+
   it('meet tensors in logic, where they are scalars of bool', async () => {
     const x = f64([0.5, 0]);
     expect(await pg.logicalAnd(x, 2).array()).toEqual([true, false]);

@@ -6,20 +6,21 @@
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';
-import { beginOp, compose } from '../graph/scope.ts';
+import { beginOp, compose, opName } from '../graph/scope.ts';
 import type { BinaryOperation, UnaryOperation } from '../graph/definition.ts';
 import { isSmallFloat } from '../shape/dtype.ts';
+import { promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, floatOperands, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 
 /**
- * Runs a composite on 16-bit floats in float32 and rounds its result once; others as they are. Differences of rounded numbers, as
- * 1 + erf(x) of gelu, would leave nothing right.
+ * Runs a composite whose common dtype is a 16-bit float in float32 and rounds its result once; others as they are. Differences of rounded
+ * numbers, as 1 + erf(x) of gelu, would leave nothing right. Throws DTypeError where there is no common dtype.
  */
 export function inFloat32(args: readonly Tensor[], body: (...args: Tensor[]) => Tensor): Tensor {
-  const dtype = args[0]?.dtype;
-  if (dtype === undefined || !isSmallFloat(dtype)) return body(...args);
+  const dtype = args.map((t) => t.dtype).reduce((a, b) => promoteTypes(opName('promote'), a, b));
+  if (!isSmallFloat(dtype)) return body(...args);
   const wide = body(...args.map((t) => wrap(cast(nodeOf(t), 'float32'))));
   return wrap(cast(nodeOf(wide), dtype));
 }
