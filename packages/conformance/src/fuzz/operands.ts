@@ -2,7 +2,8 @@
 import type { DType } from '@polygrad/core';
 import { at, build, count, type NDArray } from '../oracle/ndarray.ts';
 import { isFloat, isNumber, type Made, type Pool, ref } from './pool.ts';
-import type { Noise, Value } from './program.ts';
+import type { Noise } from '../operations/row.ts';
+import type { Value } from './program.ts';
 
 export const small = (v: Value): boolean =>
   v.data.length <= 1500 && v.data.every((x) => !Number.isFinite(x) || Math.abs(x) < 1e4);

@@ -3,7 +3,8 @@ import type { DType } from '@polygrad/core';
 import { alongLines } from '../oracle/lines.ts';
 import { count, map, type NDArray, nd, permute, reshape } from '../oracle/ndarray.ts';
 import { isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
-import type { Noise, Value } from './program.ts';
+import type { Noise } from '../operations/row.ts';
+import type { Value } from './program.ts';
 import { average, spread, total } from '../oracle/sums.ts';
 import { logSum, wide } from './reductions.ts';
 

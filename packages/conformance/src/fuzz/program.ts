@@ -4,6 +4,7 @@
  * How it runs on the library is execute.ts, what it must give evaluate.ts.
  */
 import type { DType } from '@polygrad/core';
+import type { Noise } from '../operations/row.ts';
 import type { NDArray } from '../oracle/ndarray.ts';
 
 /** A value of a program: its number, and what it is by the formulas. */
@@ -26,12 +27,6 @@ export class Ref {
 }
 
 export type Arg = Ref | number | boolean | string | null | readonly Arg[] | { readonly [key: string]: Arg };
-
-/**
- * How the library's result may differ from the formula. `none`: not at all; `out`: by its own rounding; `all`: as if its operands
- * had been rounded too (sums, compositions); `steps`: as if every step of a long line had rounded (running sums).
- */
-export type Noise = 'none' | 'out' | 'all' | 'steps';
 
 export interface InputStep {
   readonly kind: 'input';

@@ -2,7 +2,8 @@
 import type { DType } from '@polygrad/core';
 import { count, type NDArray, reduce } from '../oracle/ndarray.ts';
 import { floatOf, isFloat, isNumber, type Made, type Operation, type Pool, ref } from './pool.ts';
-import type { Arg, Noise } from './program.ts';
+import type { Noise } from '../operations/row.ts';
+import type { Arg } from './program.ts';
 import { average, spread, total } from '../oracle/sums.ts';
 
 type Fold = (values: number[]) => number;

@@ -7,7 +7,6 @@ import { accuracyCases } from './accuracy.ts';
 import { adaptivePoolSpecs } from './adaptive-pooling.ts';
 import { axisSpecs } from './along-axes.ts';
 import { attentionFamilySpecs } from './attention.ts';
-import { binarySpecs } from './binary.ts';
 import { composedSpecs } from './composed.ts';
 import { contractionSpecs } from './contraction.ts';
 import { convolutionSpecs } from './convolutions.ts';
@@ -15,6 +14,7 @@ import { creationSpecs } from './creation.ts';
 import { distanceSpecs } from './distance.ts';
 import { dtypeCases } from './dtypes/all.ts';
 import { einsumSpecs } from './einsum.ts';
+import { binarySpecs, unarySpecs } from './elementwise.ts';
 import { errorCases } from './errors.ts';
 import { exactCases } from './exact-values.ts';
 import { goldenCases } from './goldens.ts';
@@ -27,7 +27,6 @@ import { normalizationSpecs } from './normalization.ts';
 import { orderCases, orderSpecs } from './order/all.ts';
 import { partSpecs } from './parts.ts';
 import { poolSpecs, unpoolSpec } from './pooling.ts';
-import { predicateSpecs } from './predicates.ts';
 import { randomCases } from './random.ts';
 import { rearrangingSpecs } from './rearranging.ts';
 import { reductionSpecs } from './reduction.ts';
@@ -37,13 +36,11 @@ import { specialFunctionSpecs } from './special-functions.ts';
 import { specialCases } from './special.ts';
 import { ternarySpecs } from './ternary.ts';
 import { transformCases } from './transforms.ts';
-import { unarySpecs } from './unary.ts';
 
 /** What the suite knows of operations. */
 export function allSpecs(): readonly OpSpec[] {
   return [
     ...creationSpecs(),
-    ...predicateSpecs(),
     ...axisSpecs(),
     ...unarySpecs(),
     ...binarySpecs(),

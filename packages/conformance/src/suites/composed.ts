@@ -1,24 +1,14 @@
-/** Elementwise functions that are composed of others: activations, hyperbolic inverses, fused and limiting forms. */
+/** Composed functions whose operands are not all tensors of one shape: numbers, weights per channel, three operands, halves of an axis. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { at, build, count, map, type NDArray, zip } from '../oracle/ndarray.ts';
-import { awayFromZero, type Random, sample, uniform } from '../oracle/random.ts';
+import { type Random, sample, uniform } from '../oracle/random.ts';
+import { type Draw, off } from '../operations/row.ts';
 import type { OpSpec } from '../spec.ts';
-import { clamp, logistic, softplus } from '../oracle/special.ts';
+import { logistic } from '../oracle/special.ts';
 
-type Draw = (r: Random) => number;
 const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-3, 3);
-
-/** Numbers at least 0.05 away from every one of the given kinks. */
-function off(...kinks: readonly number[]): Draw {
-  return (r) => {
-    for (;;) {
-      const x = any(r);
-      if (kinks.every((kink) => Math.abs(x - kink) > 0.05)) return x;
-    }
-  };
-}
 
 const unary: readonly {
   readonly name: string;
@@ -26,66 +16,14 @@ const unary: readonly {
   readonly f: (x: number) => number;
   readonly draw?: Draw;
 }[] = [
-  { name: 'cbrt', run: pg.cbrt, f: Math.cbrt, draw: awayFromZero(0.1, 9) },
-  { name: 'log10', run: pg.log10, f: Math.log10, draw: uniform(0.1, 200) },
-  { name: 'asinh', run: pg.asinh, f: Math.asinh },
-  { name: 'asinh around zero', run: pg.asinh, f: Math.asinh, draw: uniform(-1e-3, 1e-3) },
-  { name: 'acosh', run: pg.acosh, f: Math.acosh, draw: uniform(1.05, 9) },
-  { name: 'atanh', run: pg.atanh, f: Math.atanh, draw: uniform(-0.95, 0.95) },
-  { name: 'sinc', run: pg.sinc, f: (x) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x)) },
-  { name: 'frac', run: pg.frac, f: (x) => x - Math.trunc(x), draw: off(-2, -1, 0, 1, 2) },
-  {
-    name: 'celu',
-    run: (x) => pg.celu(x, { alpha: 0.7 }),
-    f: (x) => (x > 0 ? x : 0.7 * Math.expm1(x / 0.7)),
-    draw: off(0),
-  },
-  {
-    name: 'selu',
-    run: pg.selu,
-    f: (x) => 1.0507009873554805 * (x > 0 ? x : 1.6732632423543772 * Math.expm1(x)),
-    draw: off(0),
-  },
-  {
-    name: 'elu with alpha',
-    run: (x) => pg.elu(x, { alpha: 0.5 }),
-    f: (x) => (x > 0 ? x : 0.5 * Math.expm1(x)),
-    draw: off(0),
-  },
-  { name: 'mish', run: pg.mish, f: (x) => x * Math.tanh(softplus(x)) },
-  { name: 'logSigmoid', run: pg.logSigmoid, f: (x) => -softplus(-x) },
-  { name: 'softplus with beta', run: (x) => pg.softplus(x, { beta: 2.5 }), f: (x) => softplus(2.5 * x) / 2.5 },
-  { name: 'softsign', run: pg.softsign, f: (x) => x / (1 + Math.abs(x)), draw: off(0) },
-  { name: 'tanhShrink', run: pg.tanhShrink, f: (x) => x - Math.tanh(x) },
-  {
-    name: 'softShrink',
-    run: (x) => pg.softShrink(x, { lambda: 1 }),
-    f: (x) => Math.sign(x) * Math.max(Math.abs(x) - 1, 0),
-    draw: off(-1, 1),
-  },
-  { name: 'hardShrink', run: (x) => pg.hardShrink(x), f: (x) => (Math.abs(x) > 0.5 ? x : 0), draw: off(-0.5, 0.5) },
-  { name: 'hardSigmoid', run: pg.hardSigmoid, f: (x) => clamp(x / 6 + 0.5, 0, 1), draw: off(-3, 3) },
-  { name: 'hardSwish', run: pg.hardSwish, f: (x) => x * clamp(x / 6 + 0.5, 0, 1), draw: off(-3, 3) },
-  { name: 'hardTanh', run: (x) => pg.hardTanh(x, { low: -2 }), f: (x) => clamp(x, -2, 1), draw: off(-2, 1) },
-  { name: 'relu6', run: (x) => pg.relu6(pg.mul(x, 3)), f: (x) => clamp(3 * x, 0, 6), draw: off(0, 2) },
-  {
-    name: 'threshold',
-    run: (x) => pg.threshold(x, { threshold: 0.5, value: -7 }),
-    f: (x) => (x > 0.5 ? x : -7),
-    draw: off(0.5),
-  },
-  { name: 'prelu with one weight', run: (x) => pg.prelu(x, 0.3), f: (x) => (x > 0 ? x : 0.3 * x), draw: off(0) },
+  { name: 'prelu with one weight', run: (x) => pg.prelu(x, 0.3), f: (x) => (x > 0 ? x : 0.3 * x), draw: off([0]) },
   {
     name: 'heaviside',
     run: (x) => pg.heaviside(pg.round(x) as Tensor, 0.25),
     f: (x) => (Math.round(x) === 0 ? 0.25 : Number(x > 0)),
-    draw: off(-2.5, -1.5, -0.5, 0.5, 1.5, 2.5),
+    draw: off([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5]),
   },
 ];
-
-/** Draws pairs whose quotient is no integer, or nearly one. */
-const dividend: Draw = (r) => Math.round(any(r) * 8) / 8 + 1 / 16;
-const divisor: Draw = (r) => (r() < 0.5 ? -1 : 1) * (r() < 0.5 ? 0.75 : 1.25);
 
 const several: readonly {
   readonly name: string;
@@ -93,43 +31,6 @@ const several: readonly {
   readonly f: (...xs: number[]) => number;
   readonly draw: readonly Draw[];
 }[] = [
-  { name: 'hypot', run: ([a, b]) => pg.hypot(a as Tensor, b as Tensor), f: Math.hypot, draw: [off(0), off(0)] },
-  {
-    name: 'copysign',
-    run: ([a, b]) => pg.copysign(a as Tensor, b as Tensor),
-    f: (a = 0, b = 0) => Math.abs(a) * Math.sign(b),
-    draw: [off(0), off(0)],
-  },
-  {
-    name: 'logAddExp',
-    run: ([a, b]) => pg.logAddExp(a as Tensor, b as Tensor),
-    f: (a = 0, b = 0) => Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b))),
-    draw: [any, any],
-  },
-  {
-    name: 'xlogy',
-    run: ([a, b]) => pg.xlogy(a as Tensor, b as Tensor),
-    f: (a = 0, b = 0) => (a === 0 ? 0 : a * Math.log(b)),
-    draw: [any, uniform(0.2, 3)],
-  },
-  {
-    name: 'fmod',
-    run: ([a, b]) => pg.fmod(a as Tensor, b as Tensor),
-    f: (a = 0, b = 0) => a % b,
-    draw: [dividend, divisor],
-  },
-  {
-    name: 'remainder of fractions',
-    run: ([a, b]) => pg.remainder(a as Tensor, b as Tensor),
-    f: (a = 0, b = 0) => a - b * Math.floor(a / b),
-    draw: [dividend, divisor],
-  },
-  {
-    name: 'floorDivide of fractions',
-    run: ([a, b]) => pg.floorDivide(a as Tensor, b as Tensor),
-    f: (a = 0, b = 0) => Math.floor(a / b),
-    draw: [dividend, divisor],
-  },
   {
     name: 'lerp',
     run: ([a, b, w]) => pg.lerp(a as Tensor, b as Tensor, w as Tensor),
@@ -146,7 +47,7 @@ const several: readonly {
     name: 'addcdiv',
     run: ([a, b, c]) => pg.addcdiv(a as Tensor, b as Tensor, c as Tensor, { value: 0.5 }),
     f: (a = 0, b = 0, c = 0) => a + (0.5 * b) / c,
-    draw: [any, any, off(0, 0.1, -0.1, 0.2, -0.2)],
+    draw: [any, any, off([0, 0.1, -0.1, 0.2, -0.2])],
   },
 ];
 
@@ -200,7 +101,7 @@ function axisSpecs(): OpSpec[] {
       ].map((shape) => ({
         label: `[${shape}]`,
         small: true,
-        draw: (r: Random) => [sample(r, shape, off(0)), sample(r, [3], uniform(0.1, 0.9))],
+        draw: (r: Random) => [sample(r, shape, off([0])), sample(r, [3], uniform(0.1, 0.9))],
       })),
       run: ([x, w]) => pg.prelu(x as Tensor, w as Tensor),
       oracle: ([x, w]) =>

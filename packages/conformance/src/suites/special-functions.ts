@@ -3,10 +3,13 @@ import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { map, type NDArray } from '../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../oracle/random.ts';
-import { erfc, erfinv, lgamma, polygamma } from '../oracle/special.ts';
+import { rowNamed } from '../operations/row.ts';
+import { unaryRows } from '../operations/unary.ts';
+import { polygamma } from '../oracle/special.ts';
 import type { OpSpec } from '../spec.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];
+const formula = (name: string): ((x: number) => number) => rowNamed(unaryRows, name).f;
 
 interface Special {
   readonly name: string;
@@ -26,8 +29,8 @@ const around = [
 ] as const;
 
 const functions: readonly Special[] = [
-  { name: 'lgamma', run: pg.lgamma, f: lgamma, from: [...around, [12, 200], [0.01, 0.1]] },
-  { name: 'digamma', run: pg.digamma, f: (x) => polygamma(0, x), from: [...around, [12, 200], [0.01, 0.1]] },
+  { name: 'lgamma', run: pg.lgamma, f: formula('lgamma'), from: [...around, [12, 200], [0.01, 0.1]] },
+  { name: 'digamma', run: pg.digamma, f: formula('digamma'), from: [...around, [12, 200], [0.01, 0.1]] },
   ...[1, 2, 3, 5].map((n) => ({
     name: `polygamma of order ${n}`,
     run: (x: Tensor) => pg.polygamma(n, x),
@@ -37,7 +40,7 @@ const functions: readonly Special[] = [
   {
     name: 'erfc',
     run: pg.erfc,
-    f: erfc,
+    f: formula('erfc'),
     from: [
       [-3, 0],
       [0, 1],
@@ -47,7 +50,7 @@ const functions: readonly Special[] = [
   {
     name: 'erfinv',
     run: pg.erfinv,
-    f: erfinv,
+    f: formula('erfinv'),
     from: [
       [-0.95, 0],
       [0, 0.6],
