@@ -9,11 +9,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
-  existsSync,
   fstatSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -22,7 +20,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { refusalOf } from './private-folder.ts';
 
 const magic = Buffer.from('PGCLBIN2');
 const hashBytes = 32;
@@ -54,7 +53,7 @@ export class ProgramCache {
 
   constructor(folder: string) {
     this.folder = folder;
-    this.refused = prepare(folder);
+    this.refused = refusalOf(folder);
   }
 
   /** The program in which the kernel of this key lies, or null. */
@@ -180,33 +179,4 @@ export function cacheKey(texts: readonly string[]): string {
 
 function sha256(bytes: Uint8Array): Buffer {
   return createHash('sha256').update(bytes).digest();
-}
-
-/** Makes a folder and those above it. Node 20's own recursive way never ends where a file system takes no folders (/proc). */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  const above = dirname(folder);
-  if (above !== folder) makeFolder(above);
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-  } catch (error) {
-    // Somebody else may have made it meanwhile.
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-}
-
-/** Makes the folder; says why it must not be used, or null. */
-function prepare(folder: string): string | null {
-  try {
-    makeFolder(folder);
-    const status = lstatSync(folder);
-    if (!status.isDirectory()) return `${folder} is not a folder`;
-    if (process.platform === 'win32') return null;
-    if (status.uid !== process.getuid?.()) return `${folder} belongs to another user`;
-    if ((status.mode & 0o077) !== 0)
-      return `${folder} is open to other users (mode ${(status.mode & 0o777).toString(8)}): chmod 700 makes it usable`;
-    return null;
-  } catch (error) {
-    return `${folder} cannot be used: ${error instanceof Error ? error.message : error}`;
-  }
 }
