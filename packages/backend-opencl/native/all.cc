@@ -5,6 +5,7 @@
 #include "devices.cc"
 #include "driver.cc"
 #include "engine.cc"
+#include "file-lock.cc"
 #include "library.cc"
 #include "multiply.cc"
 #include "shared-object.cc"

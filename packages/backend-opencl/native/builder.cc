@@ -4,6 +4,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "file-lock.h"
+
 namespace {
 
 /** More threads than this gain little: drivers lock what they share. */
@@ -96,12 +98,12 @@ void BuildJob::End() {
   for (const auto& tell : told) tell();
 }
 
-std::shared_ptr<BuildJob> Builder::Add(std::string source, std::string options, bool reload) {
-  return Push({std::make_shared<BuildJob>(std::move(source), std::move(options)), reload, nullptr});
+std::shared_ptr<BuildJob> Builder::Add(std::string source, std::string options, bool reload, std::string lock) {
+  return Push({std::make_shared<BuildJob>(std::move(source), std::move(options), std::move(lock)), reload, nullptr});
 }
 
-std::shared_ptr<BuildJob> Builder::Add(std::function<void()> task) {
-  return Push({std::make_shared<BuildJob>("", ""), false, std::move(task)});
+std::shared_ptr<BuildJob> Builder::Add(std::function<void()> task, std::string lock) {
+  return Push({std::make_shared<BuildJob>("", "", std::move(lock)), false, std::move(task)});
 }
 
 Builder::Builder(DeviceChoice choice, cl_context context) : choice_(choice), context_(context) {
@@ -178,6 +180,7 @@ void Builder::Do(const Work& work, cl_context* own) {
   BuildJob& job = *work.job;
   try {
     if (work.reload && *own == nullptr) *own = MakeContext(choice_);
+    const FileLock lock(job.lock_);
     if (work.task) work.task();
     else Make(job, work.reload ? *own : nullptr);
   } catch (const ClError& error) {

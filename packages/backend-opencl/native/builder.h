@@ -17,7 +17,8 @@
 /** A program that is being compiled. Its fields are read by others only after `Wait`. */
 class BuildJob {
  public:
-  BuildJob(std::string source, std::string options) : source_(std::move(source)), options_(std::move(options)) {}
+  BuildJob(std::string source, std::string options, std::string lock)
+      : source_(std::move(source)), options_(std::move(options)), lock_(std::move(lock)) {}
   ~BuildJob() {
     if (program != nullptr) cl.ReleaseProgram(program);
   }
@@ -41,6 +42,8 @@ class BuildJob {
 
   const std::string source_;
   const std::string options_;
+  /** The file to lock meanwhile, or empty. */
+  const std::string lock_;
   std::mutex guard_;
   std::condition_variable wake_;
   bool over_ = false;
@@ -56,9 +59,10 @@ class Builder {
   Builder(DeviceChoice choice, cl_context context);
   ~Builder() { Stop(); }
 
-  std::shared_ptr<BuildJob> Add(std::string source, std::string options, bool reload);
+  /** `lock`: the file of a FileLock, held from the first look at the source until the program is there. */
+  std::shared_ptr<BuildJob> Add(std::string source, std::string options, bool reload, std::string lock);
   /** Anything else that compiles. */
-  std::shared_ptr<BuildJob> Add(std::function<void()> task);
+  std::shared_ptr<BuildJob> Add(std::function<void()> task, std::string lock);
   /** Gives up what has not begun, waits for the rest, ends the threads. */
   void Stop();
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "file-lock.h"
+
 namespace {
 
 /** Uploads from this size on go straight to the device where it is idle; smaller ones are not worth waiting for. */
@@ -171,11 +173,12 @@ cl_event Driver::Marker() {
   return event;
 }
 
-uint32_t Driver::Build(std::string source, std::string options, bool reload) {
-  return programs_.Add({nullptr, builder_->Add(std::move(source), std::move(options), reload)});
+uint32_t Driver::Build(std::string source, std::string options, bool reload, std::string lock) {
+  return programs_.Add({nullptr, builder_->Add(std::move(source), std::move(options), reload, std::move(lock))});
 }
 
-uint32_t Driver::Load(const uint8_t* data, size_t bytes, const std::string& options) {
+uint32_t Driver::Load(const uint8_t* data, size_t bytes, const std::string& options, const std::string& lock) {
+  const FileLock held(lock);
   return programs_.Add({::BuildBinary(context_, device_, data, bytes, options)});
 }
 

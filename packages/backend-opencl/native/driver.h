@@ -61,9 +61,10 @@ class Driver {
   /** Completes when everything submitted before has. The caller releases the event. */
   cl_event Marker();
 
-  /** Starts compiling; whoever needs the program waits for it. `reload`: see Builder. */
-  uint32_t Build(std::string source, std::string options, bool reload);
-  uint32_t Load(const uint8_t* data, size_t bytes, const std::string& options);
+  /** Starts compiling; whoever needs the program waits for it. `reload`, `lock`: see Builder. */
+  uint32_t Build(std::string source, std::string options, bool reload, std::string lock);
+  /** Waits for the FileLock on `lock`. */
+  uint32_t Load(const uint8_t* data, size_t bytes, const std::string& options, const std::string& lock);
   /** Null if the program is there, or was refused and somebody has been told. */
   std::shared_ptr<BuildJob> JobOf(double program);
   /** The program, once it is compiled; throws what the compiler said. */
@@ -75,7 +76,7 @@ class Driver {
   void ReleaseKernel(double kernel);
 
   /** Has CLBlast compile, on a thread, what products like this one need; the cells are those of a command without buffers. */
-  std::shared_ptr<BuildJob> PrepareProduct(const double* cells, size_t count);
+  std::shared_ptr<BuildJob> PrepareProduct(const double* cells, size_t count, std::string lock);
 
   /** Enqueues a batch and flushes. On failure the commands before `ClError::command` have been enqueued. */
   void Submit(const double* cells, size_t count);

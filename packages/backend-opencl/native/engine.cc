@@ -17,6 +17,9 @@ std::vector<double> Doubles(const uint8_t* data, size_t count) {
   return copy;
 }
 
+/** The path of a lock; an argument left out is none. */
+std::string PathOf(const Napi::Value& value) { return value.IsString() ? value.As<Napi::String>().Utf8Value() : std::string(); }
+
 }  // namespace
 
 Napi::Function Engine::Define(Napi::Env env) {
@@ -182,8 +185,10 @@ Napi::Value Engine::Build(const Napi::CallbackInfo& info) {
   std::string source = info[0].As<Napi::String>();
   std::string options = info[1].As<Napi::String>();
   const bool reload = info[2].ToBoolean();
-  return Guarded(info.Env(),
-                 [&] { return Napi::Number::New(info.Env(), Live().Build(std::move(source), std::move(options), reload)); });
+  std::string lock = PathOf(info[3]);
+  return Guarded(info.Env(), [&] {
+    return Napi::Number::New(info.Env(), Live().Build(std::move(source), std::move(options), reload, std::move(lock)));
+  });
 }
 
 /** Resolves when a program is compiled or refused; it says nothing about which. */
@@ -205,8 +210,9 @@ void Engine::Finish(const Napi::CallbackInfo& info) {
 Napi::Value Engine::Load(const Napi::CallbackInfo& info) {
   const Bytes binary = View(info.Env(), info[0]);
   const std::string options = info[1].As<Napi::String>();
+  const std::string lock = PathOf(info[2]);
   return Guarded(info.Env(),
-                 [&] { return Napi::Number::New(info.Env(), Live().Load(binary.data, binary.length, options)); });
+                 [&] { return Napi::Number::New(info.Env(), Live().Load(binary.data, binary.length, options, lock)); });
 }
 
 Napi::Value Engine::Binary(const Napi::CallbackInfo& info) {
@@ -247,7 +253,7 @@ const std::vector<double>& Engine::CellsOf(const Napi::CallbackInfo& info) {
 Napi::Value Engine::PrepareProduct(const Napi::CallbackInfo& info) {
   return Guarded(info.Env(), [&] {
     const std::vector<double>& cells = CellsOf(info);
-    const std::shared_ptr<BuildJob> job = Live().PrepareProduct(cells.data(), cells.size());
+    const std::shared_ptr<BuildJob> job = Live().PrepareProduct(cells.data(), cells.size(), PathOf(info[2]));
     const uint64_t number = next_++;
     const Napi::Value promise = Promise(info.Env(), number, Arrival());
     job->Then([this, number, job = job.get()] { Answers(number, job->error.code); });

@@ -95,9 +95,9 @@ void Driver::Multiply(const double* cells, cl_event* event) {
   ::Enqueue(p, queue_, event);
 }
 
-std::shared_ptr<BuildJob> Driver::PrepareProduct(const double* cells, size_t count) {
+std::shared_ptr<BuildJob> Driver::PrepareProduct(const double* cells, size_t count, std::string lock) {
   if (count != kProductCells) Refuse(kCall, "a product has other cells");
   NeedBlast();
   const Product product = ProductOf(cells);
-  return builder_->Add([product, context = context_, device = device_] { Rehearse(product, context, device); });
+  return builder_->Add([product, context = context_, device = device_] { Rehearse(product, context, device); }, std::move(lock));
 }

@@ -48,19 +48,19 @@ export interface Driver {
   idle(): Promise<void>;
   /**
    * Starts compiling on a thread; whatever needs the program waits for it, and throws what the compiler says. `reload`: the driver
-   * compiles for good only when asked for a binary, and the program is loaded from that.
+   * compiles for good only when asked for a binary, and the program is loaded from that. `lock`: a file that is locked meanwhile.
    */
-  build(source: string, options: string, reload?: boolean): number;
+  build(source: string, options: string, reload?: boolean, lock?: string): number;
   /** Resolves when a program is compiled or refused. */
   built(program: number): Promise<void>;
   /** Waits for that; throws what the compiler says. */
   finish(program: number): void;
   /** The bytes must be those of `binary`: drivers follow what is in them, and crash where it is damaged. */
-  load(binary: Uint8Array, options: string): number;
+  load(binary: Uint8Array, options: string, lock?: string): number;
   binary(program: number): Uint8Array;
   releaseProgram(program: number): void;
   /** Resolves when CLBlast has compiled what a product like this command needs (its buffers do not matter). */
-  prepareProduct(cells: Uint8Array, count: number): Promise<void>;
+  prepareProduct(cells: Uint8Array, count: number, lock?: string): Promise<void>;
   /** `layout`: groups (3), threads of a group (3), then the bytes of each argument, 0 for a buffer. */
   kernel(program: number, name: string, layout: Float64Array): number;
   releaseKernel(kernel: number): void;

@@ -17,15 +17,17 @@ export class Clblast implements ProductLibrary {
   readonly #driver: Driver;
   readonly #open: () => string;
   readonly #doubles: boolean;
+  readonly #lock: string;
   readonly #told: (() => void)[] = [];
   /** Why it is not used, '' where it is, null before it is opened. */
   #missing: string | null = null;
 
-  /** `open` opens it and says why it could not; `doubles`: the device has float64. */
-  constructor(driver: Driver, open: () => string, doubles: boolean) {
+  /** `open` opens it and says why it could not; `doubles`: the device has float64; `lock`: a file to lock while it compiles, or ''. */
+  constructor(driver: Driver, open: () => string, doubles: boolean, lock = '') {
     this.#driver = driver;
     this.#open = open;
     this.#doubles = doubles;
+    this.#lock = lock;
   }
 
   /** Why it is not used, or null. */
@@ -44,7 +46,7 @@ export class Clblast implements ProductLibrary {
     writer.start();
     writer.product(product, { a: 0, b: 0, c: 0 }, { a: 0, b: 0, c: 0 });
     try {
-      await this.#driver.prepareProduct(writer.bytes, writer.count);
+      await this.#driver.prepareProduct(writer.bytes, writer.count, this.#lock);
       return true;
     } catch (error) {
       if (!isNativeError(error)) throw error;

@@ -13,7 +13,8 @@ export class Kernels {
 
   constructor(setup: Setup) {
     this.#setup = setup;
-    this.#programs = new ProgramStore(setup.driver, setup.cache, setup.buildOptions, setup.identity, setup.reload);
+    const { driver, cache, buildOptions, identity, reload, lockFolder } = setup;
+    this.#programs = new ProgramStore(driver, cache, buildOptions, identity, reload, lockFolder);
   }
 
   get builds(): { readonly compiled: number; readonly fromDisk: number } {

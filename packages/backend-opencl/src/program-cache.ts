@@ -36,6 +36,8 @@ const writesBetweenLooks = 64;
 /** A program read from the cache; `id` is the same for all kernels that lie in one program. */
 export interface CachedProgram {
   readonly id: string;
+  /** Keys of the kernels in it, as they were written. */
+  readonly keys: readonly string[];
   readonly binary: Uint8Array;
 }
 
@@ -160,7 +162,7 @@ function programIn(file: Buffer, key: string): CachedProgram | null {
   const tableBytes = 4 + body.readUInt32LE(0);
   const keys = body.toString('latin1', 4, tableBytes).split('\n');
   if (!keys.includes(key) || body.length <= tableBytes) return null;
-  return { id: written.toString('hex'), binary: body.subarray(tableBytes) };
+  return { id: written.toString('hex'), keys, binary: body.subarray(tableBytes) };
 }
 
 function keyTable(keys: readonly string[]): Buffer {

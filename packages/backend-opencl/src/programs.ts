@@ -6,6 +6,7 @@
  */
 import { availableParallelism } from 'node:os';
 import type { Driver } from './addon.ts';
+import { lockFileOf } from './build-locks.ts';
 import { isNativeError } from './errors.ts';
 import { cacheKey, type ProgramCache } from './program-cache.ts';
 import { combineSources } from './source.ts';
@@ -68,17 +69,27 @@ export class ProgramStore {
   readonly #device: readonly string[];
   /** True where a program runs kernels compiled for it only after it went through its binary. */
   readonly #reload: boolean;
+  /** Where files lie that are locked while programs are built, or null. */
+  readonly #lockFolder: string | null;
   readonly #modules = new Map<string, Module>();
   readonly #building = new Set<Module>();
   compiled = 0;
   fromDisk = 0;
 
-  constructor(driver: Driver, cache: ProgramCache | null, options: string, device: readonly string[], reload: boolean) {
+  constructor(
+    driver: Driver,
+    cache: ProgramCache | null,
+    options: string,
+    device: readonly string[],
+    reload: boolean,
+    lockFolder: string | null = null,
+  ) {
     this.#driver = driver;
     this.#cache = cache;
     this.#options = options;
     this.#device = device;
     this.#reload = reload;
+    this.#lockFolder = lockFolder;
   }
 
   /** Programs for these kernels, in their order; what is new begins to be compiled. */
@@ -147,7 +158,7 @@ export class ProgramStore {
       let module = loaded.get(found.id);
       if (module === undefined) {
         try {
-          const handle = this.#driver.load(found.binary, this.#options);
+          const handle = this.#driver.load(found.binary, this.#options, this.#lockOf(found.keys));
           module = { handle, users: new Set(), building: null, refused: null };
         } catch (error) {
           if (!isNativeError(error)) throw error;
@@ -170,9 +181,14 @@ export class ProgramStore {
     return module;
   }
 
+  /** The file to lock while the program of these kernels is built, '' for none. */
+  #lockOf(keys: readonly string[]): string {
+    return this.#lockFolder === null ? '' : lockFileOf(this.#lockFolder, keys);
+  }
+
   #build(parts: readonly Part[]): number {
     const source = combineSources(parts.map((p) => p.source));
-    return this.#driver.build(source, this.#options, this.#reload);
+    return this.#driver.build(source, this.#options, this.#reload, this.#lockOf(parts.map(({ key }) => key)));
   }
 
   /** Waits for a module that is being compiled, and keeps it on disk. */

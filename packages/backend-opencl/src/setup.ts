@@ -15,6 +15,7 @@ import type { KOp } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, openClNativeOps } from '@polygrad/emit-c';
 import { type DeviceRecord, type Driver, libraryPath } from './addon.ts';
 import { Clblast, clblastOf } from './clblast.ts';
+import { lockFileOf, poclLockFolder } from './build-locks.ts';
 import { chooseDevice } from './devices.ts';
 import { isNativeError, codeName } from './errors.ts';
 import { defaultCacheFolder, ProgramCache } from './program-cache.ts';
@@ -62,6 +63,8 @@ export interface Setup {
   readonly identity: readonly string[];
   /** The driver compiles a kernel for good when its binary is asked for, and once more if it is not loaded from there. */
   readonly reload: boolean;
+  /** Where files lie that are locked while programs are built, or null where drivers of several processes are safe from each other. */
+  readonly lockFolder: string | null;
   /** Most bytes to hold. */
   readonly limit: number;
   readonly tuning: EngineTuning | null;
@@ -112,6 +115,8 @@ export function setUp(options: OpenClEngineOptions): Setup {
   const isSimulator = device.platform === 'Oclgrind';
   const isPocl = record.platform === 'Portable Computing Language';
   const folder = options.cache ?? (isSimulator ? false : defaultCacheFolder());
+  const lockFolder = isPocl ? poclLockFolder() : null;
+  const lock = lockFolder === null ? '' : lockFileOf(lockFolder, ['clblast']);
   const facts = factsOf(record);
   return {
     driver,
@@ -128,11 +133,12 @@ export function setUp(options: OpenClEngineOptions): Setup {
     },
     identity: [record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
     reload: isPocl,
+    lockFolder,
     tuning: isSimulator ? null : tuningOf(options, device.type === 'cpu'),
     library:
       isSimulator || options.clblast === false
         ? null
-        : new Clblast(driver, clblastOf(addon, libraryPath()), facts.fp64),
+        : new Clblast(driver, clblastOf(addon, libraryPath()), facts.fp64, lock),
     limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.globalBytes),
   };
 }

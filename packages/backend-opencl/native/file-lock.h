@@ -1,0 +1,18 @@
+/** A lock between processes, and between threads of one: it is given back when whoever holds it ends, in whatever way. */
+#pragma once
+#include <string>
+
+class FileLock {
+ public:
+  /**
+   * Waits for the lock on a file, which is made where it is missing. It goes on without where there is none to be had: for the empty path, on
+   * Windows, where the file cannot be opened or belongs to somebody else, and after two minutes.
+   */
+  explicit FileLock(const std::string& path);
+  ~FileLock();
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int file_ = -1;
+};

@@ -1,0 +1,29 @@
+/**
+ * Files that processes lock while they build a program, for PoCL: its kernel cache is a folder that all of them share, without locks.
+ *
+ * PoCL 3.1 deletes `program.bc` of a program before it writes it anew, when another process has written it meanwhile. Who serialises the
+ * program at that moment gets a binary without it, and ends by an assertion when it loads that. So a program is built from source,
+ * serialised and loaded by one process at a time; different programs at the same time. All files PoCL changes for a program are in a
+ * folder of that program, or appear in it by one rename.
+ */
+import { createHash } from 'node:crypto';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { refusalOf } from './private-folder.ts';
+
+/** Programs share that many files, by hash: none is ever deleted, as somebody may wait for it. */
+const files = 256;
+
+/** The folder of the locks: in PoCL's cache, so that processes with one cache have the same. */
+export function poclLockFolder(): string {
+  const cache = process.env.POCL_CACHE_DIR || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'pocl');
+  return resolve(cache, 'polygrad-locks');
+}
+
+/** The file to lock for a program, known by what it consists of; '' where the folder cannot be used. */
+export function lockFileOf(folder: string, program: readonly string[]): string {
+  if (process.platform === 'win32' || refusalOf(folder) !== null) return '';
+  const hash = createHash('sha256');
+  for (const part of program) hash.update(`${part}\n`);
+  return join(folder, `${hash.digest().readUInt32LE(0) % files}`);
+}
