@@ -37,6 +37,7 @@ const soak = [
   ['workers', 4, '100 threads of Node at once'],
   ['endings', 3, '100 threads ended at any moment'],
   ['writers', 2, 'many processes that write one folder'],
+  ['builders', 2, 'processes that build the same programs'],
   ['templates', 4, 'every template, in both modes'],
   ['engines sanitized', 3, '200 engines under AddressSanitizer'],
   ['endings sanitized', 3, 'threads ended at any moment under AddressSanitizer'],

@@ -76,5 +76,7 @@ if (mode === 'build') {
   rmSync(parent, { recursive: true });
   if ([...built, ...loaded].some((ending) => typeof ending === 'string'))
     throw new Error(`${processes} processes compiled ${built.join(', ')}, then ${loaded.join(', ')}`);
-  console.log(`${processes} processes compiled ${built.join(', ')}, then ${loaded.join(', ')} programs in ${seconds} s`);
+  console.log(
+    `${processes} processes compiled ${built.join(', ')}, then ${loaded.join(', ')} programs in ${seconds} s`,
+  );
 }

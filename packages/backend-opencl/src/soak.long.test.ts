@@ -8,14 +8,24 @@ import { hasDevice } from './testing/device.ts';
 const here = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const oclgrind = '/usr/lib/oclgrind/liboclgrind-rt-icd.so';
 
-/** Runs a program; gives what it wrote, and fails with it if it did not end well. */
+/** The last lines of a text. */
+const endOf = (text: string, lines: number): string => text.trimEnd().split('\n').slice(-lines).join('\n');
+
+/** Runs a program; gives what it wrote, and fails with the end of that if it did not end well: an abort says why at the end. */
 function run(program: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): string {
-  const { status, signal, stdout, stderr } = spawnSync(process.execPath, [here(`soak/${program}.mjs`), ...args], {
-    env: { ...process.env, ...env },
-    encoding: 'utf8',
-    maxBuffer: 1 << 28,
-  });
-  if (status !== 0) expect.fail(`${program} ended with ${signal ?? status}:\n${stdout}\n${stderr}`);
+  const { status, signal, error, stdout, stderr } = spawnSync(
+    process.execPath,
+    [here(`soak/${program}.mjs`), ...args],
+    {
+      env: { ...process.env, ...env },
+      encoding: 'utf8',
+      maxBuffer: 1 << 28,
+    },
+  );
+  if (status !== 0)
+    expect.fail(
+      `${program} ended with ${error?.message ?? signal ?? status}.\nstdout ends with:\n${endOf(stdout, 10)}\nstderr ends with:\n${endOf(stderr, 40)}`,
+    );
   return stdout + stderr;
 }
 
@@ -46,6 +56,10 @@ describe.skipIf(!hasDevice())('OpenCL, long', () => {
 
   it('many processes that write one folder of programs', () => {
     expect(run('writers')).toMatch(/never half/);
+  });
+
+  it('processes that build the same programs', () => {
+    expect(run('builders')).toMatch(/4 processes compiled .*, then 0, 0, 0, 0 programs/);
   });
 
   it('every template, in both modes', () => {
