@@ -106,7 +106,8 @@ std::shared_ptr<BuildJob> Builder::Add(std::function<void()> task, std::string l
   return Push({std::make_shared<BuildJob>("", "", std::move(lock)), false, std::move(task)});
 }
 
-Builder::Builder(DeviceChoice choice, cl_context context) : choice_(choice), context_(context) {
+Builder::Builder(DeviceChoice choice, cl_context context, bool beside)
+    : choice_(choice), context_(context), beside_(beside) {
   // A thread that has started must find its place.
   threads_.reserve(ThreadLimit());
   ended_.reserve(ThreadLimit());
@@ -114,7 +115,7 @@ Builder::Builder(DeviceChoice choice, cl_context context) : choice_(choice), con
 
 std::shared_ptr<BuildJob> Builder::Push(Work work) {
   const std::shared_ptr<BuildJob> job = work.job;
-  {
+  if (beside_) {
     std::lock_guard<std::mutex> lock(guard_);
     Join();
     work_.push_back(work);

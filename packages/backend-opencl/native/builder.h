@@ -54,9 +54,10 @@ class Builder {
  public:
   /**
    * Programs for `context`. `reload`: the driver compiles for good only when asked for the binary, and runs what it was made from only if
-   * it is loaded from there. Such a driver compiles in contexts of the threads, because it locks a context meanwhile.
+   * it is loaded from there. Such a driver compiles in contexts of the threads, because it locks a context meanwhile. `beside`: it may
+   * compile on threads; otherwise all is compiled where it is asked for.
    */
-  Builder(DeviceChoice choice, cl_context context);
+  Builder(DeviceChoice choice, cl_context context, bool beside);
   ~Builder() { Stop(); }
 
   /** `lock`: the file of a FileLock, held from the first look at the source until the program is there. */
@@ -73,7 +74,7 @@ class Builder {
     /** What is to be done instead of compiling a program. */
     std::function<void()> task;
   };
-  /** Has it done by a thread; on the spot where the system gives none. */
+  /** Has it done by a thread; on the spot where there may be none, or the system gives none. */
   std::shared_ptr<BuildJob> Push(Work work);
   void Run();
   /** `own`: the thread's context, made when first needed. */
@@ -84,6 +85,7 @@ class Builder {
 
   const DeviceChoice choice_;
   const cl_context context_;
+  const bool beside_;
   std::mutex guard_;
   std::deque<Work> work_;
   std::vector<std::thread> threads_;

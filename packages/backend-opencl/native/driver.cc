@@ -29,14 +29,15 @@ void CL_CALL FreeStaging(cl_event, cl_int, void* raw) {
 
 }  // namespace
 
-Driver::Driver(DeviceChoice choice, bool unified) : context_(MakeContext(choice)), device_(choice.device), unified_(unified) {
+Driver::Driver(DeviceChoice choice, bool unified, bool beside)
+    : context_(MakeContext(choice)), device_(choice.device), unified_(unified) {
   cl_int code = CL_SUCCESS;
   queue_ = cl.CreateCommandQueue(context_, device_, 0, &code);
   if (code != CL_SUCCESS) {
     Close();
     throw ClError{code, "clCreateCommandQueue"};
   }
-  builder_ = std::make_unique<Builder>(choice, context_);
+  builder_ = std::make_unique<Builder>(choice, context_, beside);
 }
 
 void Driver::StopBuilding() {

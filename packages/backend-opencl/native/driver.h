@@ -45,7 +45,8 @@ constexpr size_t kProductCells = 22;
 
 class Driver {
  public:
-  explicit Driver(DeviceChoice choice, bool unified);
+  /** `beside`: programs may be compiled on threads. */
+  Driver(DeviceChoice choice, bool unified, bool beside);
   ~Driver() { Close(); }
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;

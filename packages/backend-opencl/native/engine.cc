@@ -39,9 +39,10 @@ Engine::Engine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Engine>(info) 
   const Napi::Env env = info.Env();
   if (!IsOpen()) throw Napi::Error::New(env, "open() comes first");
   const bool unified = info[1].As<Napi::Boolean>().Value();
+  const bool beside = info[2].IsUndefined() || info[2].ToBoolean();
   Guarded(env, [&] {
     const size_t index = Whole(Number(info, 0), "Driver", "the device", 65535);
-    driver_ = std::make_unique<Driver>(FindDevice(static_cast<uint32_t>(index)), unified);
+    driver_ = std::make_unique<Driver>(FindDevice(static_cast<uint32_t>(index)), unified, beside);
   });
   const Napi::String name = Napi::String::New(env, "polygrad opencl");
   if (napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, this, OnAnswer, &answers_) != napi_ok)

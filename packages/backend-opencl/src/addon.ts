@@ -85,7 +85,12 @@ export interface Addon {
   /** The same for CLBlast. */
   openClblast(path: string): string;
   devices(): DeviceRecord[];
-  readonly Driver: new (device: number, unifiedMemory: boolean) => Driver;
+  /** `beside`: programs may be compiled on threads, which is the default; otherwise `build` compiles. */
+  readonly Driver: new (
+    device: number,
+    unifiedMemory: boolean,
+    beside?: boolean,
+  ) => Driver;
 }
 
 /** The environment variable that names the OpenCL library to open instead of the system's ICD loader. */

@@ -101,9 +101,12 @@ export function setUp(options: OpenClEngineOptions): Setup {
   checkFields('opencl', options, rules);
   const { addon, record, device } = chooseDevice(wishedDevice(options));
   const simt = options.simt ?? device.type !== 'cpu';
+  // It compiles one program at a time and runs kernels in the thread that waits for them: a second thread that compiles ends the process,
+  // and measuring beside the program would be one.
+  const isSimulator = device.platform === 'Oclgrind';
   let driver: Driver;
   try {
-    driver = new addon.Driver(device.index, device.unifiedMemory);
+    driver = new addon.Driver(device.index, device.unifiedMemory, !isSimulator);
   } catch (error) {
     if (!isNativeError(error)) throw error;
     throw new EngineMissingError(
@@ -111,8 +114,6 @@ export function setUp(options: OpenClEngineOptions): Setup {
       `${device.name} cannot be opened: ${error.call} says ${codeName(error.code)}`,
     );
   }
-  // It runs kernels in the thread that waits for them, one at a time: what compiles and measures beside the program would be a second.
-  const isSimulator = device.platform === 'Oclgrind';
   const isPocl = record.platform === 'Portable Computing Language';
   const folder = options.cache ?? (isSimulator ? false : defaultCacheFolder());
   const lockFolder = isPocl ? poclLockFolder() : null;
