@@ -9,7 +9,7 @@ import { type DType, PrintError } from './kernel.ts';
 import { expression, name, type Part, partLanes, type Value } from './parts.ts';
 import { Memories } from './memories.ts';
 import { Page } from './page.ts';
-import { analyseUses, type Uses } from './uses.ts';
+import { analyseUses, type Uses } from './folding.ts';
 
 /** Text longer than this gets a name. */
 const longest = 96;

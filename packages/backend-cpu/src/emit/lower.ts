@@ -12,7 +12,7 @@ import { Addresses, type LoopVar } from './address.ts';
 import { type Context, type Lowered, someLane } from './context.ts';
 import { Fn } from './fn.ts';
 import type { Val } from './lir.ts';
-import { findLive, NodeInfos } from './live.ts';
+import { findLive, NodeInfos } from './operands.ts';
 import { Memory } from './memory.ts';
 import { findRareSides, type RareSide } from './rare.ts';
 import { type EmitTarget, refuse } from './target.ts';

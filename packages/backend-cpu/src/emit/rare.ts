@@ -6,7 +6,7 @@
  * whether any lane takes it. What a lane gets does not depend on the others.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import type { NodeInfos } from './live.ts';
+import type { NodeInfos } from './operands.ts';
 
 /** A WHERE, with what only one of its sides needs. */
 export interface RareSide {
