@@ -4,74 +4,30 @@
  * A value is folded into its user if that is its only use, in the same block. A load moves only as far as no store can change what it
  * reads: registers are told apart one by one, all other memory is taken to overlap (an input may be an output updated in place).
  */
-import type { KNode, Program } from '@polygrad/core/kernel';
-
-/** The sources a node is printed from, where these are not its own (a comparison printed together with its negation). */
-export type Operands = (n: KNode) => readonly KNode[];
-
-export interface Uses {
-  /** Values to fold into their only user. */
-  readonly folded: ReadonlySet<KNode>;
-  /** Values somebody prints. */
-  readonly used: ReadonlySet<KNode>;
-}
-
-interface User {
-  readonly at: number;
-  readonly node: KNode;
-}
+import { blocksOf, isStatement, type KNode, type Program, type Uses } from '@polygrad/core/kernel';
 
 const free: ReadonlySet<string> = new Set(['PARAM', 'SHARED', 'REG', 'CONST', 'SCALAR', 'SPECIAL', 'IOTA']);
 
-/** Decides for a whole program. */
-export function analyseUses({ body }: Program, operands: Operands): Uses {
-  const block = blocksOf(body);
+/** The values of a program to fold into their only user, which its text ends up in. */
+export function foldedValues(program: Program, uses: Uses): ReadonlySet<KNode> {
+  const { body } = program;
+  const { around } = blocksOf(program);
   const conflict = conflictsOf(body);
-  const users = new Map<KNode, User[]>();
-  const used = new Set<KNode>();
   const folded = new Set<KNode>();
   /** Where the text of a node ends up. */
-  const printed = new Map<KNode, number>();
+  const printed = new Int32Array(body.length);
   for (let at = body.length - 1; at >= 0; at--) {
     const n = body[at] as KNode;
-    const uses = users.get(n);
-    const statement = n.dtype === 'void' || n.op === 'LOOP';
-    if (!statement && uses === undefined) continue;
-    used.add(n);
-    printed.set(n, at);
-    if (!statement && !free.has(n.op) && uses?.length === 1) {
-      const [user] = uses as [User];
-      const end = printed.get(user.node) as number;
-      if (
-        block[at] === block[user.at] &&
-        user.node.op !== 'LOOP' &&
-        // All threads get to it, which those of a gate or a select need not.
-        n.op !== 'SUBGROUP' &&
-        (n.op !== 'LOAD' || (conflict[at] as number) >= end)
-      ) {
-        folded.add(n);
-        printed.set(n, end);
-      }
-    }
-    for (const s of operands(n)) {
-      const list = users.get(s);
-      if (list === undefined) users.set(s, [{ at, node: n }]);
-      else list.push({ at, node: n });
-    }
+    printed[at] = at;
+    const user = isStatement(n) || free.has(n.op) ? -1 : uses.onlyUserOf(n);
+    if (user < 0 || around[at] !== around[user] || body[user]?.op === 'LOOP') continue;
+    const end = printed[user] as number;
+    // All threads get to a SUBGROUP, which those of a gate or a select need not.
+    if (n.op === 'SUBGROUP' || (n.op === 'LOAD' && (conflict[at] as number) < end)) continue;
+    folded.add(n);
+    printed[at] = end;
   }
-  return { folded, used };
-}
-
-/** The block of every position, as a number. What opens a block belongs to the one around it. */
-function blocksOf(body: readonly KNode[]): readonly number[] {
-  const open = [0];
-  let count = 0;
-  return body.map((n) => {
-    if (n.op === 'ENDLOOP' || n.op === 'ENDIF') open.pop();
-    const block = open[open.length - 1] as number;
-    if (n.op === 'LOOP' || n.op === 'IF') open.push(++count);
-    return block;
-  });
+  return folded;
 }
 
 /** For every load: the next position that may change what it reads. */

@@ -3,13 +3,13 @@
  *
  * Names follow the order of the program, so equal programs give equal text. What the language says is asked of the dialect.
  */
-import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
+import { blocksOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from './dialect.ts';
 import { type DType, PrintError } from './kernel.ts';
 import { expression, name, type Part, partLanes, type Value } from './parts.ts';
 import { Memories } from './memories.ts';
 import { Page } from './page.ts';
-import { analyseUses, type Uses } from './folding.ts';
+import { foldedValues } from './folding.ts';
 
 /** Text longer than this gets a name. */
 const longest = 96;
@@ -20,12 +20,16 @@ export class Printer implements Context {
   readonly #dialect: Dialect;
   readonly #program: Program;
   readonly #uses: Uses;
+  readonly #folded: ReadonlySet<KNode>;
   readonly #values = new Map<KNode, Value>();
 
   constructor(program: Program, dialect: Dialect, params: ReadonlyMap<number, string>) {
     this.#program = program;
     this.#dialect = dialect;
-    this.#uses = analyseUses(program, (n) => dialect.operands(n));
+    const { wrong } = blocksOf(program);
+    if (wrong !== null) this.refuse(wrong);
+    this.#uses = usesOf(program.body, (n) => dialect.operands(n));
+    this.#folded = foldedValues(program, this.#uses);
     this.memories = new Memories(program, params, dialect.widths);
   }
 
@@ -112,7 +116,7 @@ export class Printer implements Context {
         this.#gated(n.src[3], () => this.#atomic(n));
         return;
       default:
-        if (this.#uses.used.has(n)) this.#define(n);
+        if (this.#uses.countOf(n) > 0) this.#define(n);
     }
   }
 
@@ -164,7 +168,7 @@ export class Printer implements Context {
 
   #define(n: KNode): void {
     const value = this.#lower(n);
-    const fold = this.#uses.folded.has(n);
+    const fold = this.#folded.has(n);
     const names = new Map<string, Part>();
     const named = (p: Part): Part => {
       // Parts of a splat are equal.

@@ -5,15 +5,15 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
-import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
+import { blocksOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import { Addresses, type LoopVar } from './address.ts';
 import { type Context, type Lowered, someLane } from './context.ts';
 import { Fn } from './fn.ts';
 import type { Val } from './lir.ts';
-import { findLive, NodeInfos } from './operands.ts';
 import { Memory } from './memory.ts';
+import { operandsOf } from './operands.ts';
 import { findRareSides, type RareSide } from './rare.ts';
 import { type EmitTarget, refuse } from './target.ts';
 import { unrollFactor } from './unroll.ts';
@@ -33,7 +33,8 @@ class Lowering implements Context {
   readonly fn = new Fn([T.i32, T.i32, T.i32, T.i32]);
   readonly target: EmitTarget;
   readonly #program: Program;
-  readonly #infos = new NodeInfos();
+  readonly #uses: Uses;
+  readonly #values = new Map<KNode, Lowered>();
   readonly #loops = new Map<KNode, LoopVar>();
   readonly #ends: Int32Array;
   readonly #memory: Memory;
@@ -44,9 +45,11 @@ class Lowering implements Context {
   constructor(program: Program, target: EmitTarget) {
     this.#program = program;
     this.target = target;
-    this.#ends = matchBlocks(program);
-    findLive(program.body, this.#infos);
-    this.#rare = findRareSides(program.body, this.#infos);
+    const { partner, wrong } = blocksOf(program);
+    if (wrong !== null) refuse(wrong);
+    this.#ends = partner;
+    this.#uses = usesOf(program.body, operandsOf);
+    this.#rare = findRareSides(program, this.#uses);
     const { fn } = this;
     const pointer = (index: number): Val => {
       const v = fn.read(fn.param(index), fn.root);
@@ -65,12 +68,13 @@ class Lowering implements Context {
   }
 
   uses(node: KNode): number {
-    return this.#infos.of(node).uses;
+    return this.#uses.countOf(node);
   }
 
   get(node: KNode): Lowered {
-    const info = this.#infos.of(node);
-    return (info.value ??= this.fn.speculate(() => this.#leaf(node)));
+    let value = this.#values.get(node);
+    if (value === undefined) this.#values.set(node, (value = this.fn.speculate(() => this.#leaf(node))));
+    return value;
   }
 
   #leaf(n: KNode): Lowered {
@@ -151,12 +155,20 @@ class Lowering implements Context {
 
   /** Lowers a node that only gives a value. */
   #node(n: KNode): void {
-    const info = this.#infos.of(n);
-    if (info.uses === 0) return;
+    if (this.#uses.countOf(n) > 0) this.#values.set(n, this.#value(n));
+  }
+
+  #value(n: KNode): Lowered {
     const side = this.#rare.sides.get(n);
-    if (side !== undefined) info.value = this.#rarely(n, side);
-    else if (n.op === 'LOAD') info.value = this.#memory.load(n, info.splat && info.uses === 1);
-    else info.value = (n.op === 'VEC' ? this.#gather(n) : null) ?? lowerValue(this, n);
+    if (side !== undefined) return this.#rarely(n, side);
+    if (n.op === 'LOAD') return this.#memory.load(n, this.#isSplat(n));
+    return (n.op === 'VEC' ? this.#gather(n) : null) ?? lowerValue(this, n);
+  }
+
+  /** True for a scalar that is only read into all lanes of a vector. */
+  #isSplat(n: KNode): boolean {
+    const user = this.#program.body[this.#uses.onlyUserOf(n)];
+    return user?.op === 'VEC' && user.src.length === 1;
   }
 
   /** A WHERE whose one side is computed only if a lane takes it. */
@@ -185,7 +197,7 @@ class Lowering implements Context {
   /** A VEC of neighbouring elements, from wide loads; null where that does not apply. */
   #gather(n: KNodeOf<'VEC'>): Lowered | null {
     if (!isGather(n)) return null;
-    this.#runs ??= findRuns(this.#program.body);
+    this.#runs ??= findRuns(this.#program);
     const parts: Val[] = [];
     const size = lanesOfPart(n);
     for (let at = 0; at < n.src.length; at += size) {
@@ -229,20 +241,8 @@ class Lowering implements Context {
   /** Lowers a loop's body once, with this meaning of its counter. */
   #copy(n: KNode, from: number, to: number, loop: LoopVar): void {
     this.#loops.set(n, loop);
-    this.#infos.of(n).value = null;
+    this.#values.delete(n);
     this.#walk(from, to);
     this.#loops.delete(n);
   }
-}
-
-/** For every LOOP and IF, where its end is. */
-function matchBlocks(program: Program): Int32Array {
-  const ends = new Int32Array(program.body.length);
-  const open: number[] = [];
-  program.body.forEach((n, i) => {
-    if (n.op === 'LOOP' || n.op === 'IF') open.push(i);
-    else if (n.op === 'ENDLOOP' || n.op === 'ENDIF') ends[open.pop() ?? refuse(`${n.op} without a beginning`)] = i;
-  });
-  if (open.length > 0) refuse(`${open.length} blocks are not closed`);
-  return ends;
 }

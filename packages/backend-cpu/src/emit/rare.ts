@@ -5,8 +5,7 @@
  * may be many times the work of the others. Decompositions choose between both by WHERE; here the long side is put into an IF that asks
  * whether any lane takes it. What a lane gets does not depend on the others.
  */
-import type { KNode } from '@polygrad/core/kernel';
-import type { NodeInfos } from './operands.ts';
+import { type Blocks, blocksOf, type KNode, type Program, type Uses } from '@polygrad/core/kernel';
 
 /** A WHERE, with what only one of its sides needs. */
 export interface RareSide {
@@ -38,55 +37,39 @@ const never: ReadonlySet<string> = new Set([
 
 /** What rare sides there are, and all nodes that are computed there. */
 export function findRareSides(
-  body: readonly KNode[],
-  infos: NodeInfos,
+  program: Program,
+  uses: Uses,
 ): { readonly sides: ReadonlyMap<KNode, RareSide>; readonly inside: ReadonlySet<KNode> } {
+  const { body } = program;
   const sides = new Map<KNode, RareSide>();
   const inside = new Set<KNode>();
   if (body.length < leastBody) return { sides, inside };
-  let places: Map<KNode, { block: KNode | null; at: number }> | null = null;
   for (const n of body) {
-    if (n.op !== 'WHERE' || n.dtype === 'bool' || infos.of(n).uses === 0) continue;
-    places ??= placesOf(body);
+    if (n.op !== 'WHERE' || n.dtype === 'bool' || uses.countOf(n) === 0) continue;
+    const blocks = blocksOf(program);
     for (const side of [1, 2] as const) {
       // What an inner WHERE defers stays its own.
-      const own = onlyFor(n, side, infos, places).filter((x) => !inside.has(x));
+      const own = onlyFor(n, side, uses, blocks).filter((x) => !inside.has(x));
       if (own.length < leastNodes) continue;
       for (const x of own) inside.add(x);
-      sides.set(n, { side, nodes: own.sort((x, y) => places!.get(x)!.at - places!.get(y)!.at) });
+      sides.set(n, { side, nodes: own.sort((x, y) => blocks.positionOf(x)! - blocks.positionOf(y)!) });
       break;
     }
   }
   return { sides, inside };
 }
 
-/** For every node of the body its innermost block and its position. */
-function placesOf(body: readonly KNode[]): Map<KNode, { block: KNode | null; at: number }> {
-  const places = new Map<KNode, { block: KNode | null; at: number }>();
-  const open: KNode[] = [];
-  body.forEach((n, at) => {
-    if (n.op === 'ENDLOOP' || n.op === 'ENDIF') open.pop();
-    places.set(n, { block: open[open.length - 1] ?? null, at });
-    if (n.op === 'LOOP' || n.op === 'IF') open.push(n);
-  });
-  return places;
-}
-
 /** Pure nodes of the same block that nothing needs but this side. */
-function onlyFor(
-  where: KNode,
-  side: 1 | 2,
-  infos: NodeInfos,
-  places: ReadonlyMap<KNode, { readonly block: KNode | null }>,
-): KNode[] {
-  const { block } = places.get(where)!;
+function onlyFor(where: KNode, side: 1 | 2, uses: Uses, blocks: Blocks): KNode[] {
+  const blockOf = (n: KNode): number | undefined => blocks.around[blocks.positionOf(n) ?? -1];
+  const block = blockOf(where);
   const found: KNode[] = [];
   const counted = new Map<KNode, number>();
   const stack: KNode[] = [];
   const use = (n: KNode): void => {
-    const uses = (counted.get(n) ?? 0) + 1;
-    counted.set(n, uses);
-    if (uses < infos.of(n).uses || never.has(n.op) || places.get(n)?.block !== block) return;
+    const count = (counted.get(n) ?? 0) + 1;
+    counted.set(n, count);
+    if (count < uses.countOf(n) || never.has(n.op) || blockOf(n) !== block) return;
     found.push(n);
     stack.push(n);
   };

@@ -7,7 +7,7 @@
  * as many columns of a matrix as a vector has lanes, each VEC is a column of the square that those rows are: loaded row by row and
  * transposed once for all of them.
  */
-import { idOf, type KNode, type KNodeOf, linearOf } from '@polygrad/core/kernel';
+import { blocksOf, idOf, type KNode, type KNodeOf, linearOf, type Program } from '@polygrad/core/kernel';
 import { regOf } from './target.ts';
 
 /** Elements of a window: 16 bytes of 4-byte numbers. */
@@ -66,25 +66,23 @@ export function isGather(n: KNode): boolean {
 }
 
 /** Finds the runs of all loads that gathers in the body read. */
-export function findRuns(body: readonly KNode[]): ReadonlyMap<KNode, RunPlace> {
+export function findRuns(program: Program): ReadonlyMap<KNode, RunPlace> {
+  const { body } = program;
   const places = new Map<KNode, RunPlace>();
   const wanted = new Set<KNode>();
   for (const n of body) if (isGather(n)) for (const s of n.src) wanted.add(s);
   if (wanted.size === 0) return places;
   const groups = new Map<string, KNodeOf<'LOAD'>[]>();
-  const open: number[] = [0];
-  body.forEach((n, i) => {
-    if (n.op === 'LOOP' || n.op === 'IF') open.push(i + 1);
-    else if (n.op === 'ENDLOOP' || n.op === 'ENDIF') open.pop();
-    else if (wanted.has(n) && isPlain(n)) {
-      const { terms, coefs } = linearOf(n.src[1]!);
-      const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`).sort();
-      const key = `${open[open.length - 1]} ${idOf(n.src[0]!)} ${sum.join('+')}`;
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [n]);
-      else group.push(n);
-    }
-  });
+  const { around } = blocksOf(program);
+  for (const [at, n] of body.entries()) {
+    if (!wanted.has(n) || !isPlain(n)) continue;
+    const { terms, coefs } = linearOf(n.src[1]!);
+    const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`).sort();
+    const key = `${around[at]} ${idOf(n.src[0]!)} ${sum.join('+')}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [n]);
+    else group.push(n);
+  }
   for (const group of groups.values()) cutIntoRuns(group, places);
   return places;
 }

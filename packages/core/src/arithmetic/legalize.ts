@@ -9,6 +9,7 @@
 import type { TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
+import { type Blocks, blocksOf } from '../ir/blocks.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
 import { computesIn } from '../ir/computes.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -44,6 +45,7 @@ type Lowered = KNode | SmallValue;
 
 class Legalizer {
   readonly #program: Program;
+  readonly #blocks: Blocks;
   readonly #caps: TargetCaps;
   readonly #b = new ProgramBuilder();
   readonly #e: Exprs = this.#b.e;
@@ -54,6 +56,8 @@ class Legalizer {
 
   constructor(program: Program, caps: TargetCaps) {
     this.#program = program;
+    this.#blocks = blocksOf(program);
+    if (this.#blocks.wrong !== null) throw new Error(`[legalize] ${this.#blocks.wrong}`);
     this.#caps = caps;
     // Only engines with float64 promise more of float32 than WGSL does.
     this.#context = { e: this.#e, caps, ieee: caps.dtypes.has('float64') };
@@ -84,12 +88,13 @@ class Legalizer {
 
   #walk(from: number, to: number): void {
     const { body } = this.#program;
+    const { partner } = this.#blocks;
     for (let i = from; i < to; i++) {
       const n = body[i] as KNode;
       switch (n.op) {
         case 'LOOP':
         case 'IF': {
-          const end = endOf(body, i);
+          const end = partner[i] as number;
           if (n.op === 'IF') this.#b.ifThen(this.#plain(n.src[0]), () => this.#walk(i + 1, end));
           else
             this.#b.loop(
@@ -252,15 +257,4 @@ class Legalizer {
 /** What is known of an index holds in its new form, too. */
 function keepBounds(from: KNode, to: KNode): void {
   if (from.dtype === 'int32' && to.dtype === 'int32' && to.op !== 'CONST') assumeBounds(to, lowOf(from), highOf(from));
-}
-
-/** Where the block that opens at `start` ends. */
-function endOf(body: readonly KNode[], start: number): number {
-  let depth = 0;
-  for (let i = start; i < body.length; i++) {
-    const { op } = body[i] as KNode;
-    if (op === 'LOOP' || op === 'IF') depth++;
-    else if ((op === 'ENDLOOP' || op === 'ENDIF') && --depth === 0) return i;
-  }
-  throw new Error('[legalize] a block is not closed');
 }

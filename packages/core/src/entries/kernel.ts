@@ -10,6 +10,8 @@ export { type BuildOptions, ProgramBuilder } from '../ir/builder/builder.ts';
 export { type PackedProgram, packProgram, sameCode, unpackProgram } from '../ir/packed.ts';
 export { optimize } from '../codegen/loops/optimize.ts';
 export { decompose, linearize } from '../codegen/all-functions.ts';
+export { type Blocks, blocksOf } from '../ir/blocks.ts';
+export { isStatement, type Operands, type Uses, usesOf } from '../ir/uses.ts';
 export { computesIn } from '../ir/computes.ts';
 export { legalize } from '../arithmetic/legalize.ts';
 export { verifyLoopKernel } from '../ir/verify/nest.ts';

@@ -6,6 +6,7 @@ import type { DType } from '../shape/dtype.ts';
 import type { Accessor, Cells } from './memory.ts';
 import { binaryFunction, castFunction, ternaryFunction, toDType, unaryFunction, type Value } from './values.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
+import { blocksOf } from '../ir/blocks.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
 import { reinterpretFunction } from './reinterpret.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
@@ -64,8 +65,6 @@ export function compileProgram(program: Program): CompiledProgram {
   return compiled;
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
 class Compiler {
   readonly #places = new Map<KNode, number>();
   readonly #memories: CompiledProgram['memories'][number][] = [];
@@ -74,38 +73,27 @@ class Compiler {
 
   run(program: Program): CompiledProgram {
     const instructions: Instruction[] = [];
-    const open: { at: number; instruction: Mutable<Extract<Instruction, { end: number }>> }[] = [];
-    for (const n of program.body) {
-      const at = instructions.length;
+    const { partner } = blocksOf(program);
+    for (const [at, n] of program.body.entries()) {
+      const other = partner[at] as number;
       switch (n.op) {
         case 'LOOP': {
           const limit = this.#place(n.src[0]);
-          const instruction = {
-            kind: 'loop',
-            counter: this.#reserve(n),
-            limit,
-            limitAt: this.#registers++,
-            end: 0,
-          } as const;
-          open.push({ at, instruction });
-          instructions.push(instruction);
+          const counter = this.#reserve(n);
+          instructions.push({ kind: 'loop', counter, limit, limitAt: this.#registers++, end: other });
           break;
         }
-        case 'IF': {
-          const instruction = { kind: 'if', condition: this.#place(n.src[0]), end: 0 } as const;
-          open.push({ at, instruction });
-          instructions.push(instruction);
+        case 'IF':
+          instructions.push({ kind: 'if', condition: this.#place(n.src[0]), end: other });
+          break;
+        case 'ENDLOOP': {
+          const { counter, limitAt } = instructions[other] as Extract<Instruction, { kind: 'loop' }>;
+          instructions.push({ kind: 'endloop', counter, limitAt, start: other });
           break;
         }
-        case 'ENDLOOP':
-        case 'ENDIF': {
-          const { at: start, instruction } = open.pop() as (typeof open)[number];
-          instruction.end = at;
-          if (instruction.kind === 'if') instructions.push({ kind: 'endif' });
-          else
-            instructions.push({ kind: 'endloop', counter: instruction.counter, limitAt: instruction.limitAt, start });
+        case 'ENDIF':
+          instructions.push({ kind: 'endif' });
           break;
-        }
         case 'BARRIER':
           instructions.push({ kind: 'barrier' });
           break;

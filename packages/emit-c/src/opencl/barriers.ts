@@ -1,5 +1,5 @@
 /** Barriers that PoCL needs besides those of the program. */
-import { isUniform, type KNode, type Program, uniqueNode } from '@polygrad/core/kernel';
+import { blocksOf, isUniform, type KNode, type Program, uniqueNode } from '@polygrad/core/kernel';
 
 /** What is more than a value. */
 const events: ReadonlySet<KNode['op']> = new Set(['LOAD', 'STORE', 'ATOMIC', 'LOOP', 'ENDLOOP', 'IF', 'ENDIF']);
@@ -24,18 +24,14 @@ export function fencedBranches(program: Program): Program {
   const fence = (): void => {
     if (!fenced) write(uniqueNode('BARRIER', 'void', 1, [], null));
   };
-  /** For each open block, whether all threads of a group are there or none. */
-  const open = [true];
-  for (const n of program.body) {
-    if (n.op === 'IF' || n.op === 'LOOP') {
-      const together = open.at(-1) === true && isUniform(n);
-      if (n.op === 'IF' && together) fence();
-      open.push(together);
-    }
+  const { around, partner } = blocksOf(program);
+  /** Positions of the blocks that all threads of a group enter or none; -1 stands for the body. */
+  const together = new Set([-1]);
+  for (const [at, n] of program.body.entries()) {
+    if ((n.op === 'IF' || n.op === 'LOOP') && together.has(around[at] as number) && isUniform(n)) together.add(at);
+    if (n.op === 'IF' && together.has(at)) fence();
     write(n);
-    if (n.op !== 'ENDIF' && n.op !== 'ENDLOOP') continue;
-    const together = open.pop() === true;
-    if (n.op === 'ENDIF' && together) fence();
+    if (n.op === 'ENDIF' && together.has(partner[at] as number)) fence();
   }
   return { ...program, body };
 }

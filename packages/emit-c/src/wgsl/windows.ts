@@ -2,7 +2,7 @@
  * Vectors that overlap in memory, as those of a window that moves by one element do, share their elements: WGSL gathers unaligned vectors element
  * by element, and compilers of software devices would gather each of them again.
  */
-import { type KNode, type KNodeOf, type Program, uniqueNode } from '@polygrad/core/kernel';
+import { blocksOf, type KNode, type KNodeOf, type Program, uniqueNode } from '@polygrad/core/kernel';
 
 /** A vector read from memory that the program only reads: from so many elements behind a value. */
 interface Reading {
@@ -26,17 +26,14 @@ function placeOf(index: KNode): { readonly root: KNode; readonly offset: number 
 function readingsOf(program: Program, eligible: (mem: KNode) => string | null): ReadonlyMap<KNode, Reading> {
   const roots = new Map<KNode, number>();
   const readings = new Map<KNode, Reading>();
-  const open = [0];
-  let blocks = 0;
-  for (const n of program.body) {
-    if (n.op === 'ENDLOOP' || n.op === 'ENDIF') open.pop();
-    if (n.op === 'LOOP' || n.op === 'IF') open.push(++blocks);
+  const { around } = blocksOf(program);
+  for (const [at, n] of program.body.entries()) {
     if (n.op !== 'LOAD' || n.lanes === 1 || n.src.length > 2) continue;
     const title = eligible(n.src[0] as KNode);
     if (title === null) continue;
     const { root, offset } = placeOf(n.src[1] as KNode);
     if (!roots.has(root)) roots.set(root, roots.size);
-    readings.set(n, { group: `${open[open.length - 1]} ${title} ${roots.get(root)}`, root, offset });
+    readings.set(n, { group: `${around[at]} ${title} ${roots.get(root)}`, root, offset });
   }
   return readings;
 }
