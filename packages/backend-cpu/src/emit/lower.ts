@@ -142,9 +142,6 @@ class Lowering implements Context {
           break;
         case 'ENDLOOP':
         case 'ENDIF':
-        case 'RANGE':
-        case 'REDUCE':
-        case 'STAGE':
           refuse(`${n.op} has no place in a linear program here`);
           break;
         default:

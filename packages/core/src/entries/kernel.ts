@@ -3,7 +3,7 @@ export type { DType } from '../shape/dtype.ts';
 export { PolygradError } from '../shape/errors.ts';
 export * from '../ir/ir.ts';
 export type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
-export { Exprs, uniqueNode } from '../ir/expr.ts';
+export { Exprs, uniqueNode, withSources } from '../ir/expr.ts';
 export { highOf, idOf, lowOf } from '../ir/node.ts';
 export { linearOf } from '../ir/simplify/linear.ts';
 export { type BuildOptions, ProgramBuilder } from '../ir/builder/builder.ts';

@@ -327,3 +327,15 @@ export function uniqueNode<O extends KOp>(
   setBounds(n);
   return n as unknown as KNodeOf<O>;
 }
+
+/**
+ * The same operation on other sources, never shared. `remake` simplifies as well.
+ *
+ * @example
+ * const e = new Exprs();
+ * const sum = e.add(e.scalar(0, 'int32'), e.scalar(1, 'int32'));
+ * withSources(sum, [...sum.src].reverse()).op; // 'ADD'
+ */
+export function withSources<N extends KNode>(n: N, src: readonly KNode[]): N {
+  return uniqueNode(n.op, n.dtype, n.lanes, src, n.arg) as KNode as N;
+}

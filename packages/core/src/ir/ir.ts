@@ -134,20 +134,55 @@ export interface KArgs {
   IOTA: null;
 }
 
+/** The sources that each operation has at least, where it has any; value operations have as many as operands (KSrcOf). */
+export interface KSrc {
+  /** Value, ranges. */
+  REDUCE: readonly [KNode, ...KNodeOf<'RANGE'>[]];
+  STAGE: readonly [KNode, ...KNodeOf<'RANGE'>[]];
+  /** Memory, index, gate?, alternative? */
+  LOAD: readonly [KNode, KNode, ...KNode[]];
+  /** Memory, index, value, gate? */
+  STORE: readonly [KNode, KNode, KNode, ...KNode[]];
+  ATOMIC: readonly [KNode, KNode, KNode, ...KNode[]];
+  LOOP: readonly [KNode, ...KNode[]];
+  IF: readonly [KNode, ...KNode[]];
+  SUBGROUP: readonly [KNode, ...KNode[]];
+  CAST: readonly [KNode, ...KNode[]];
+  BITCAST: readonly [KNode, ...KNode[]];
+  VEC: readonly [KNode, ...KNode[]];
+  LANE: readonly [KNode, ...KNode[]];
+}
+
 export type ValueOp = UnaryOp | BinaryOp | TernaryOp;
 export type KOp = ValueOp | keyof KArgs;
+/** Operations of loop nests, which no program has. */
+export type NestOp = 'RANGE' | 'REDUCE' | 'STAGE';
 
 /** The argument type of an operation; value operations have none (null). */
 export type KArg<O extends KOp> = O extends keyof KArgs ? KArgs[O] : null;
 
+/** The sources of an operation. Those it may have besides come as a rest, so that the sources of any node can be asked for by number. */
+export type KSrcOf<O extends KOp> = O extends keyof KSrc
+  ? KSrc[O]
+  : O extends UnaryOp
+    ? readonly [KNode, ...KNode[]]
+    : O extends BinaryOp
+      ? readonly [KNode, KNode, ...KNode[]]
+      : O extends TernaryOp
+        ? readonly [KNode, KNode, KNode, ...KNode[]]
+        : readonly KNode[];
+
 /** One node of either stage. Statements (STORE, LOOP's end, BARRIER ...) carry dtype 'void'. */
 export type KNode = { readonly [O in KOp]: KNodeOf<O> }[KOp];
+
+/** A node of a program's body. */
+export type ProgramNode = Exclude<KNode, KNodeOf<NestOp>>;
 
 export interface KNodeOf<O extends KOp> {
   readonly op: O;
   readonly dtype: DType | 'void';
   readonly lanes: number;
-  readonly src: readonly KNode[];
+  readonly src: KSrcOf<O>;
   readonly arg: KArg<O>;
 }
 
@@ -173,7 +208,7 @@ export interface Program {
   readonly grid: readonly [number, number, number];
   readonly group: readonly [number, number, number];
   /** Execution order; every src of a node comes before it (in the same or an enclosing block). */
-  readonly body: readonly KNode[];
+  readonly body: readonly ProgramNode[];
   /** Rough cost of one group in arithmetic operations and bytes moved, for placement, work splitting and profiles. */
   readonly cost: { readonly flops: number; readonly bytes: number };
   /** What it computes, if that is a product of matrices which a library may compute instead (contraction/product-library.ts). */

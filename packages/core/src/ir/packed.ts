@@ -4,7 +4,7 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import { showAs } from '#shown-as';
-import type { KArg, KNode, KNodeOf, KOp, Program } from './ir.ts';
+import type { KArg, KNode, KNodeOf, KOp, Program, ProgramNode } from './ir.ts';
 import { uniqueNode } from './expr.ts';
 import { assumeBounds, highOf, lowOf } from './node.ts';
 import { programOf } from './program.ts';
@@ -114,7 +114,7 @@ export function packProgram(program: Program): PackedProgram {
  */
 export function unpackProgram({ head, paramCount, words, args }: PackedProgram): Program {
   const nodes: KNode[] = [];
-  const body: KNode[] = [];
+  const body: ProgramNode[] = [];
   let next = 0;
   for (let at = 0; at < words.length; ) {
     const what = words[at++] as number;
@@ -122,7 +122,7 @@ export function unpackProgram({ head, paramCount, words, args }: PackedProgram):
     const src = Array.from(words.subarray(at, (at += size >> 16)), (i) => nodes[i] as KNode);
     const dtype = names[(what >> 8) & 255] as DType;
     const arg = (what & hasArg) === 0 ? null : (args[next++] as KArg<KOp>);
-    const node = uniqueNode(names[what & 255] as KOp, dtype, size & 0xffff, src, arg) as KNode;
+    const node = uniqueNode(names[what & 255] as ProgramNode['op'], dtype, size & 0xffff, src, arg) as ProgramNode;
     if (dtype === 'int32' || dtype === 'uint32') {
       const low = (what & positive) !== 0 ? 1 : (what & notNegative) !== 0 ? 0 : Number.NEGATIVE_INFINITY;
       assumeBounds(node, low, (what & inInt32) !== 0 ? 0x7fffffff : Number.POSITIVE_INFINITY);

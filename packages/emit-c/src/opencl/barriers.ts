@@ -1,5 +1,5 @@
 /** Barriers that PoCL needs besides those of the program. */
-import { blocksOf, isUniform, type KNode, type Program, uniqueNode } from '@polygrad/core/kernel';
+import { blocksOf, isUniform, type KNode, type Program, type ProgramNode, uniqueNode } from '@polygrad/core/kernel';
 
 /** What is more than a value. */
 const events: ReadonlySet<KNode['op']> = new Set(['LOAD', 'STORE', 'ATOMIC', 'LOOP', 'ENDLOOP', 'IF', 'ENDIF']);
@@ -13,10 +13,10 @@ const events: ReadonlySet<KNode['op']> = new Set(['LOAD', 'STORE', 'ATOMIC', 'LO
  */
 export function fencedBranches(program: Program): Program {
   if (!program.body.some((n) => n.op === 'BARRIER')) return program;
-  const body: KNode[] = [];
+  const body: ProgramNode[] = [];
   /** True after a barrier, until something happens. */
   let fenced = false;
-  const write = (n: KNode): void => {
+  const write = (n: ProgramNode): void => {
     body.push(n);
     if (n.op === 'BARRIER') fenced = true;
     else if (events.has(n.op)) fenced = false;

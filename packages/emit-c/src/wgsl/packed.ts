@@ -2,7 +2,7 @@
  * Memories printed as arrays of vec4: those whose every access is of whole groups of four elements, provably so. Everything else is
  * an array of scalars. Their indices are divided by four where they are computed, term by term, so that no access divides.
  */
-import { type KNode, type Program, uniqueNode } from '@polygrad/core/kernel';
+import { type KNode, type Program, type ProgramNode, uniqueNode, withSources } from '@polygrad/core/kernel';
 
 const most = 1 << 16;
 
@@ -60,19 +60,19 @@ function inQuarters(
   }
   const now = new Map<KNode, KNode>();
   const quarters = new Map<KNode, KNode>();
-  const out: KNode[] = [];
-  const add = (n: KNode): KNode => {
+  const out: ProgramNode[] = [];
+  const add = (n: ProgramNode): KNode => {
     out.push(n);
     return n;
   };
   const int = (op: 'ADD' | 'MUL' | 'SHR' | 'SUB' | 'MIN' | 'MAX', src: readonly KNode[]): KNode =>
-    add(uniqueNode(op, 'int32', 1, src, null) as KNode);
+    add(uniqueNode(op, 'int32', 1, src, null));
   const number = (value: number): KNode => add(uniqueNode('CONST', 'int32', 1, [], { value }));
   for (const n of body) {
     const src = n.src.map((s) => now.get(s) ?? s);
     if (isPacked(n)) src[1] = quarters.get(n.src[1] as KNode) as KNode;
     const same = src.every((s, i) => s === n.src[i]);
-    const node = add(same ? n : (uniqueNode(n.op, n.dtype, n.lanes, src, n.arg as never) as KNode));
+    const node = add(same ? n : withSources(n, src));
     if (!same) now.set(n, node);
     if (!wanted.has(n)) continue;
     const [x, y] = n.src as readonly KNode[];

@@ -2,7 +2,7 @@
  * Vectors that overlap in memory, as those of a window that moves by one element do, share their elements: WGSL gathers unaligned vectors element
  * by element, and compilers of software devices would gather each of them again.
  */
-import { blocksOf, type KNode, type KNodeOf, type Program, uniqueNode } from '@polygrad/core/kernel';
+import { blocksOf, type KNode, type KNodeOf, type Program, type ProgramNode, uniqueNode, withSources } from '@polygrad/core/kernel';
 
 /** A vector read from memory that the program only reads: from so many elements behind a value. */
 interface Reading {
@@ -70,8 +70,8 @@ export function shareElements(program: Program, nameOf: (mem: KNode) => string, 
   if (groups.size === 0) return program;
   const now = new Map<KNode, KNode>();
   const elements = new Map<string, KNode>();
-  const body: KNode[] = [];
-  const add = (n: KNode): KNode => {
+  const body: ProgramNode[] = [];
+  const add = (n: ProgramNode): KNode => {
     body.push(n);
     return n;
   };
@@ -80,9 +80,9 @@ export function shareElements(program: Program, nameOf: (mem: KNode) => string, 
     let found = elements.get(key);
     if (found === undefined) {
       const [from, value] = [now.get(root) ?? root, offset + lane];
-      const by = (): KNode => add(uniqueNode('CONST', 'int32', 1, [], { value }) as KNode);
-      const at = value === 0 ? from : add(uniqueNode('ADD', 'int32', 1, [from, by()], null) as KNode);
-      found = add(uniqueNode('LOAD', load.dtype, 1, [load.src[0] as KNode, at], load.arg) as KNode);
+      const by = (): KNode => add(uniqueNode('CONST', 'int32', 1, [], { value }));
+      const at = value === 0 ? from : add(uniqueNode('ADD', 'int32', 1, [from, by()], null));
+      found = add(uniqueNode('LOAD', load.dtype, 1, [load.src[0], at], load.arg));
       elements.set(key, found);
     }
     return found;
@@ -91,12 +91,12 @@ export function shareElements(program: Program, nameOf: (mem: KNode) => string, 
     const reading = readings.get(n);
     if (n.op === 'LOAD' && reading !== undefined && groups.has(reading.group)) {
       const lanes = Array.from({ length: n.lanes }, (_, lane) => element(n, reading, lane));
-      now.set(n, add(uniqueNode('VEC', n.dtype, n.lanes, lanes, null) as KNode));
+      now.set(n, add(uniqueNode('VEC', n.dtype, n.lanes, lanes, null)));
       continue;
     }
     const src = n.src.map((s) => now.get(s) ?? s);
     if (src.every((s, i) => s === n.src[i])) add(n);
-    else now.set(n, add(uniqueNode(n.op, n.dtype, n.lanes, src, n.arg as never) as KNode));
+    else now.set(n, add(withSources(n, src)));
   }
   return { ...program, body };
 }

@@ -64,7 +64,7 @@ describe('SUBGROUP', () => {
     scalars: [],
     grid: [1, 1, 1],
     group: [8, 1, 1],
-    body,
+    body: body as Program['body'],
     cost: { flops: 0, bytes: 0 },
   });
 

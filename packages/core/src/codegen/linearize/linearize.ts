@@ -30,7 +30,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
   const lowered = decompose(flat, e, caps);
   let at = 0;
   const stores = kernel.stores.map(({ store, ranges }): LoopStore => {
-    const [mem] = store.src as readonly [KNode];
+    const [mem] = store.src;
     const parts = lowered.slice(at, (at += store.src.length - 1)) as [KNode, KNode, KNode?];
     return { store: e.store(mem, ...parts), ranges };
   });

@@ -1,14 +1,14 @@
 /**
  * Blocks of a program being written: the body, loops and IFs, as a tree until the program is built.
  */
-import type { KNode } from '../ir.ts';
+import type { KNode, ProgramNode } from '../ir.ts';
 
 export interface Block {
   readonly parent: Block | null;
   readonly depth: number;
   /** True where entering is not certain: IF, and loops that may run zero times. */
   readonly maybe: boolean;
-  readonly items: (KNode | Block)[];
+  readonly items: (ProgramNode | Block)[];
   open: boolean;
 }
 
@@ -21,11 +21,11 @@ export function newBlock(parent: Block | null, maybe: boolean): Block {
  * Writes the block backwards into `out`, leaving out values that nothing uses and blocks without effect. Recursion goes
  * as deep as loops are nested.
  */
-export function writeBlock(block: Block, used: Set<KNode>, out: KNode[]): boolean {
+export function writeBlock(block: Block, used: Set<KNode>, out: ProgramNode[]): boolean {
   const start = out.length;
   let effect = false;
   for (let i = block.items.length - 1; i >= 0; i--) {
-    const item = block.items[i] as KNode | Block;
+    const item = block.items[i] as ProgramNode | Block;
     if ('items' in item) {
       if (writeBlock(item, used, out)) effect = true;
       continue;

@@ -10,8 +10,8 @@
 import type { DType } from '../../shape/dtype.ts';
 import { type Block, newBlock, writeBlock } from './blocks.ts';
 import { depthOrdered, sumTerms } from './order.ts';
-import { Exprs, uniqueNode } from '../expr.ts';
-import type { KArgs, KNode, KNodeOf, Program } from '../ir.ts';
+import { Exprs, uniqueNode, withSources } from '../expr.ts';
+import type { KArgs, KNode, KNodeOf, Program, ProgramNode } from '../ir.ts';
 import { inner, lowOf } from '../node.ts';
 import { programOf } from '../program.ts';
 import { sourcesFirst } from '../traverse.ts';
@@ -19,7 +19,7 @@ import { sourcesFirst } from '../traverse.ts';
 /** Where an expression has been placed, and as which node of the body. */
 interface Placed {
   readonly block: Block;
-  readonly node: KNode;
+  readonly node: ProgramNode;
   /** SHARED that its value was read from, if any, and how many stores there had been anywhere. */
   readonly reads?: ReadonlySet<KNode> | undefined;
   readonly stores?: number;
@@ -97,7 +97,7 @@ export class ProgramBuilder {
     this.#inBlock(uniqueNode('IF', 'void', 1, [this.place(cond)], null), true, 'ENDIF', body);
   }
 
-  #inBlock(opener: KNode, maybe: boolean, end: 'ENDLOOP' | 'ENDIF', body: () => void): void {
+  #inBlock(opener: ProgramNode, maybe: boolean, end: 'ENDLOOP' | 'ENDIF', body: () => void): void {
     const outer = this.#block;
     const block = newBlock(outer, maybe);
     outer.items.push(block);
@@ -136,7 +136,7 @@ export class ProgramBuilder {
     return this.#declare(uniqueNode('REG', dtype, lanes, [], { name, length }));
   }
 
-  #declare<N extends KNode>(n: N): N {
+  #declare<N extends ProgramNode>(n: N): N {
     this.#insert(this.#root, n);
     this.#placed.set(n, { block: this.#root, node: n });
     return n;
@@ -195,7 +195,7 @@ export class ProgramBuilder {
   // --- placement of pure expressions
 
   /** Places an expression now and returns the node of the body that holds it; for values that must be computed before what follows. */
-  place(x: KNode): KNode {
+  place(x: KNode): ProgramNode {
     sourcesFirst(
       x,
       (n) => this.#visible(n) !== null,
@@ -265,7 +265,7 @@ export class ProgramBuilder {
         throw new Error(`[kernel.place] ${n.op} of another program or of a loop that has ended`);
     }
     const again = this.#placed.has(n);
-    const node = same && !again ? n : (uniqueNode(n.op, n.dtype, n.lanes, src, n.arg as never) as KNode);
+    const node = same && !again ? n : withSources(n, src);
     if (node !== n) {
       const [to, from] = [inner(node), inner(n)];
       to.lo = from.lo;
@@ -288,7 +288,7 @@ export class ProgramBuilder {
   }
 
   /** Appends to an open block, before its child that is being written. */
-  #insert(block: Block, n: KNode): void {
+  #insert(block: Block, n: ProgramNode): void {
     if (block === this.#block) block.items.push(n);
     else block.items.splice(block.items.length - 1, 0, n);
   }
@@ -297,7 +297,7 @@ export class ProgramBuilder {
 
   build(options: BuildOptions): Program {
     if (this.#block !== this.#root) throw new Error('[kernel.build] a loop or IF is still open');
-    const body: KNode[] = [];
+    const body: ProgramNode[] = [];
     writeBlock(this.#root, new Set(), body);
     body.reverse();
     const bySlot = <T>(m: Map<number, T>): T[] => [...m.entries()].sort((a, b) => a[0] - b[0]).map((x) => x[1]);

@@ -14,13 +14,13 @@ function program(body: readonly KNode[]): Program {
     scalars: [],
     grid: [1, 1, 1],
     group: [1, 1, 1],
-    body,
+    body: body as Program['body'],
     cost: { flops: 0, bytes: 0 },
   };
 }
 
 /** A program with one store, and its body to break. */
-function example(): { e: Exprs; body: readonly KNode[]; whole: Program } {
+function example(): { e: Exprs; body: Program['body']; whole: Program } {
   const b = new ProgramBuilder();
   const { e } = b;
   const x = e.param(0, 'float32', 'read', 8);
