@@ -39,7 +39,7 @@ function conflictsOf(body: readonly KNode[]): readonly number[] {
     const n = body[at] as KNode;
     if (n.op === 'BARRIER') memory = at;
     if (n.op !== 'LOAD' && n.op !== 'STORE' && n.op !== 'ATOMIC') continue;
-    const [mem, index] = n.src as readonly [KNode, KNode];
+    const [mem, index] = n.src;
     if (mem.op !== 'REG') {
       if (n.op === 'LOAD') found[at] = memory;
       else memory = at;

@@ -13,7 +13,7 @@ export class Memories {
   constructor(program: Program, params: ReadonlyMap<number, string>, widths: readonly number[]) {
     this.#widths = widths;
     const titles = memoryNames(program, params);
-    const atomic = new Set(program.body.flatMap((n) => (n.op === 'ATOMIC' ? [titles(n.src[0] as KNode)] : [])));
+    const atomic = new Set(program.body.flatMap((n) => (n.op === 'ATOMIC' ? [titles(n.src[0])] : [])));
     const shared: Memory[] = [];
     for (const n of program.body) {
       if (n.op !== 'PARAM' && n.op !== 'SHARED') continue;

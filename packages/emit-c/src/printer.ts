@@ -138,7 +138,7 @@ export class Printer implements Context {
   }
 
   #store(n: KNodeOf<'STORE'>): void {
-    const [mem, at, from] = n.src as readonly [KNode, KNode, KNode];
+    const [mem, at, from] = n.src;
     const value = this.#value(from);
     if (mem.op === 'REG') {
       const cells = this.#cells(mem, at);
@@ -154,7 +154,7 @@ export class Printer implements Context {
   }
 
   #atomic(n: KNodeOf<'ATOMIC'>): void {
-    const [mem, at, value] = n.src as readonly [KNode, KNode, KNode];
+    const [mem, at, value] = n.src;
     if (value.lanes !== 1) this.refuse(`ATOMIC on ${value.lanes} lanes: atomics are scalar`);
     const { atomic } = this.#dialect;
     this.page.line(
@@ -248,7 +248,7 @@ export class Printer implements Context {
   }
 
   #load(n: KNodeOf<'LOAD'>, sizes: readonly number[]): Value {
-    const [mem, at, open, other] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const [mem, at, open, other] = n.src;
     const dtype = n.dtype as DType;
     if (mem.op === 'REG') {
       const cells = this.#cells(mem, at);

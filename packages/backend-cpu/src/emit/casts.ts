@@ -61,10 +61,10 @@ const narrowing: Readonly<Partial<Record<Pair, number>>> = {
 };
 
 export function lowerCast(ctx: Context, n: KNode, x: Lowered): Lowered {
-  const from = regOf(n.src[0]!.dtype);
+  const from = regOf(n.src[0].dtype);
   const to = regOf(n.dtype);
   const bits = smallBits(n.dtype);
-  if (bits !== 0 && smallBits(n.src[0]!.dtype) !== bits) return wrapSmall(ctx, n, to, convert(ctx, n, from, to, x));
+  if (bits !== 0 && smallBits(n.src[0].dtype) !== bits) return wrapSmall(ctx, n, to, convert(ctx, n, from, to, x));
   return convert(ctx, n, from, to, x);
 }
 
@@ -105,7 +105,7 @@ function convert(ctx: Context, n: KNode, from: Reg, to: Reg, x: Lowered): Lowere
       const low = x.parts[2 * p]!;
       parts.push(shuffle32(ctx, low, x.parts[2 * p + 1] ?? low, [0, 2, 4, 6]));
     } else {
-      const code = narrowing[pair] ?? refuse(`no cast from ${n.src[0]!.dtype} to ${n.dtype}`);
+      const code = narrowing[pair] ?? refuse(`no cast from ${n.src[0].dtype} to ${n.dtype}`);
       const low = vop(ctx, code, x.parts[2 * p]!);
       const high = x.parts[2 * p + 1];
       parts.push(high === undefined ? low : shuffle32(ctx, low, vop(ctx, code, high), [0, 1, 4, 5]));
@@ -142,12 +142,12 @@ const reinterpret: Readonly<Partial<Record<Pair, number>>> = {
 };
 
 export function lowerBitcast(ctx: Context, n: KNode, x: Lowered): Lowered {
-  const from = regOf(n.src[0]!.dtype);
+  const from = regOf(n.src[0].dtype);
   const to = regOf(n.dtype);
   if (from.kind === to.kind) return x;
   if (smallBits(n.dtype) !== 0) return wrapSmall(ctx, n, to, x);
   const code = reinterpret[`${from.kind}>${to.kind}`];
-  if (code === undefined) refuse(`no bitcast from ${n.src[0]!.dtype} to ${n.dtype}: sizes differ`);
+  if (code === undefined) refuse(`no bitcast from ${n.src[0].dtype} to ${n.dtype}: sizes differ`);
   if (n.lanes > 1 || code === 0) return x;
   return { parts: [ctx.fn.op(code, to.type, [x.parts[0]!])], width: to.width };
 }

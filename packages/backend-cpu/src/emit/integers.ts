@@ -20,9 +20,9 @@ export function divideScalar(ctx: Context, op: 'IDIV' | 'IREM', reg: Reg, a: Val
   const bounded = long ? null : n;
   const nonNegative =
     bounded !== null &&
-    lowOf(bounded.src[0]!) >= 0 &&
-    lowOf(bounded.src[1]!) >= 0 &&
-    highOf(bounded.src[0]!) <= 0x7fffffff;
+    lowOf(bounded.src[0]) >= 0 &&
+    lowOf(bounded.src[1]) >= 0 &&
+    highOf(bounded.src[0]) <= 0x7fffffff;
   const unsigned = reg.kind[0] === 'u' || nonNegative;
   const int = (code: number, x: Val, y: Val): Val => fn.int(long ? code + T.toLong : code, type, x, y);
   const of = (value: number): Val => scalarConst(ctx, reg, value);
@@ -33,7 +33,7 @@ export function divideScalar(ctx: Context, op: 'IDIV' | 'IREM', reg: Reg, a: Val
     if (d === -1n && !unsigned) return op === 'IDIV' ? int(W.i32Sub, of(0), a) : of(0);
     return int(code, a, b);
   }
-  if (bounded !== null && lowOf(bounded.src[1]!) > 0) return int(code, a, b);
+  if (bounded !== null && lowOf(bounded.src[1]) > 0) return int(code, a, b);
   if (unsigned) {
     const isZero = fn.op(long ? W.i64Eqz : W.i32Eqz, T.i32, [b]);
     const one = long ? fn.op(W.i64ExtendI32U, T.i64, [isZero]) : isZero;
@@ -69,10 +69,10 @@ export function divideVector(ctx: Context, op: 'IDIV' | 'IREM', kind: 'i32' | 'u
  * negative. Null where neither applies.
  */
 export function divideByConstant(ctx: Context, n: KNode, kind: 'i32' | 'u32', a: Val): Val | null {
-  const by = n.src[1]!;
+  const by = n.src[1];
   const d = by.op === 'CONST' ? Number(by.arg.value) : 0;
   if (d <= 0) return null;
-  const x = n.src[0]!;
+  const x = n.src[0];
   const nonNegative = lowOf(x) >= 0 && highOf(x) <= 0x7fffffff;
   const bits = Math.ceil(Math.log2(d));
   const count = ctx.fn.i32(bits);

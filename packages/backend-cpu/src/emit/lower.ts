@@ -133,7 +133,7 @@ class Lowering implements Context {
           i = this.#ends[i]!;
           break;
         case 'IF':
-          this.fn.openIf(this.get(n.src[0]!).parts[0]!);
+          this.fn.openIf(this.get(n.src[0]).parts[0]!);
           this.#walk(i + 1, this.#ends[i]!);
           this.fn.close();
           i = this.#ends[i]!;
@@ -171,7 +171,7 @@ class Lowering implements Context {
   /** A WHERE whose one side is computed only if a lane takes it. */
   #rarely(n: KNode, { side, nodes }: RareSide): Lowered {
     const { fn } = this;
-    const mask = this.get(n.src[0]!);
+    const mask = this.get(n.src[0]);
     const other = this.get(n.src[3 - side]!);
     const taken = someLane(this, mask, n.lanes, side === 1);
     const choose = (): Lowered => {
@@ -210,7 +210,7 @@ class Lowering implements Context {
   }
 
   #loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {
-    const extent = n.src[0]!;
+    const extent = n.src[0];
     if (extent.op !== 'CONST') {
       this.#oneLoop(n, from, to, 0, this.get(extent).parts[0]!, 1, false);
       return;

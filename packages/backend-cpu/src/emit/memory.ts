@@ -73,7 +73,7 @@ export class Memory {
   }
 
   load(n: KNodeOf<'LOAD'>, splat: boolean): Lowered {
-    const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const [mem, index, gate, alt] = n.src;
     const reg = regOf(n.dtype);
     if (mem.op === 'REG')
       return { parts: this.#register(mem, index).map((c) => this.#ctx.fn.readNow(c)), width: reg.width };
@@ -137,7 +137,7 @@ export class Memory {
 
   /** A window of a run, as wide as a part of a vector unless `size` says half of it; loaded once per block. */
   #window(run: Run, { at, size }: Window): Val {
-    const [mem, index] = run.first.src as readonly [KNode, KNode];
+    const [mem, index] = run.first.src;
     const { pointer, extra } = this.#place(mem);
     const { bytes } = storageOf(mem.dtype);
     const { base, offset } = this.#addresses.of(pointer, extra, index, bytes, false);
@@ -153,7 +153,7 @@ export class Memory {
   }
 
   store(n: KNodeOf<'STORE'>): void {
-    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const [mem, index, value, gate] = n.src;
     const { fn } = this.#ctx;
     const reg = regOf(mem.dtype);
     const bits = mem.op === 'REG' ? 0 : smallBits(mem.dtype);
@@ -178,7 +178,7 @@ export class Memory {
   }
 
   atomic(n: KNodeOf<'ATOMIC'>): void {
-    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const [mem, index, value, gate] = n.src;
     const { fn, target } = this.#ctx;
     const reg = regOf(mem.dtype);
     const { pointer, extra, cls } = this.#place(mem);

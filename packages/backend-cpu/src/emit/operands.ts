@@ -8,7 +8,7 @@ import { type KNode, linearOf } from '@polygrad/core/kernel';
 export function operandsOf(n: KNode): readonly KNode[] {
   const { src } = n;
   if (n.op !== 'LOAD' && n.op !== 'STORE' && n.op !== 'ATOMIC') return src;
-  if (src[0]!.op === 'REG') return src.slice(2);
-  const { terms } = linearOf(src[1]!);
+  if (src[0].op === 'REG') return src.slice(2);
+  const { terms } = linearOf(src[1]);
   return src.length === 2 ? terms : [...terms, ...src.slice(2)];
 }

@@ -20,7 +20,7 @@ const maxDepth = 8;
 /** The lowered WHERE, or null where a plain `select` is as good. */
 export function selectScalar(ctx: Context, n: KNode): Lowered | null {
   const reg = regOf(n.dtype);
-  const [cond, a, b] = n.src as readonly [KNode, KNode, KNode];
+  const [cond, a, b] = n.src;
   if (reg.kind === 'bool' || (!isFloat(reg.kind) && !comparesFloats(cond, 0))) return null;
   const mask = wideMask(ctx, cond, 0);
   const [x, y] = [wide(ctx, a), wide(ctx, b)];
@@ -40,7 +40,7 @@ export function selectScalar(ctx: Context, n: KNode): Lowered | null {
  */
 export function extremumScalar(ctx: Context, n: KNode, vector: (args: Val[]) => Val): Lowered | null {
   const reg = regOf(n.dtype);
-  const [a, b] = n.src as readonly [KNode, KNode];
+  const [a, b] = n.src;
   if (!isFloat(reg.kind) || isRegister(a) || isRegister(b)) return null;
   const result = vector([wide(ctx, a), wide(ctx, b)]);
   return {
@@ -51,7 +51,7 @@ export function extremumScalar(ctx: Context, n: KNode, vector: (args: Val[]) => 
 }
 
 function isRegister(n: KNode): boolean {
-  return n.op === 'LOAD' && n.src[0]!.op === 'REG';
+  return n.op === 'LOAD' && n.src[0].op === 'REG';
 }
 
 function isFloat(kind: RegKind): boolean {
@@ -65,7 +65,7 @@ function comparesFloats(n: KNode, depth: number): boolean {
     case 'LE':
     case 'EQ':
     case 'ISNAN':
-      return isFloat(regOf(n.src[0]!.dtype).kind);
+      return isFloat(regOf(n.src[0].dtype).kind);
     case 'NOT':
     case 'AND':
     case 'OR':
@@ -97,7 +97,7 @@ function wideMask(ctx: Context, n: KNode, depth: number): Val {
 }
 
 function makeMask(ctx: Context, n: KNode, depth: number): Val {
-  const [a, b] = n.src as readonly [KNode, KNode];
+  const [a, b] = n.src;
   const inner = (s: KNode): Val => wideMask(ctx, s, depth + 1);
   if (depth < maxDepth && comparesFloats(n, depth)) {
     switch (n.op) {
@@ -110,7 +110,7 @@ function makeMask(ctx: Context, n: KNode, depth: number): Val {
       case 'NOT':
         return vop(ctx, S.not, inner(a));
       case 'AND':
-        if (b.op === 'NOT') return vop(ctx, S.andnot, inner(a), inner(b.src[0]!));
+        if (b.op === 'NOT') return vop(ctx, S.andnot, inner(a), inner(b.src[0]));
         return vop(ctx, S.and, inner(a), inner(b));
       case 'OR':
         return vop(ctx, S.or, inner(a), inner(b));

@@ -82,7 +82,7 @@ export function storeSmall(
 export function isShort(n: KNode, bits: number, depth = 4): boolean {
   if (depth === 0) return false;
   const short = (x: KNode): boolean => isShort(x, bits, depth - 1);
-  const [a, b] = n.src as readonly [KNode, KNode];
+  const [a, b] = n.src;
   switch (n.op) {
     case 'OR':
     case 'XOR':
@@ -94,7 +94,7 @@ export function isShort(n: KNode, bits: number, depth = 4): boolean {
     case 'CONST':
       return n.arg.value >= 0 && n.arg.value < 2 ** bits;
     case 'WHERE':
-      return short(b) && short(n.src[2]!);
+      return short(b) && short(n.src[2]);
     default:
       return false;
   }
@@ -103,6 +103,6 @@ export function isShort(n: KNode, bits: number, depth = 4): boolean {
 /** What a cut to a small integer is made of: storing cuts by itself. */
 export function uncut(value: KNode): KNode {
   if (value.op !== 'CAST') return value;
-  const from = value.src[0]!;
+  const from = value.src[0];
   return from.dtype === 'int32' || from.dtype === 'uint32' ? from : value;
 }

@@ -42,7 +42,7 @@ function bodySize(body: readonly KNode[], from: number, to: number): number {
       case 'CONST':
         break;
       case 'STORE':
-        size += Math.max(1, n.src[2]!.lanes / 4);
+        size += Math.max(1, n.src[2].lanes / 4);
         break;
       default:
         if (n.dtype !== 'int32' || n.lanes > 1) size += Math.max(1, n.lanes / 4);

@@ -35,11 +35,11 @@ export function lowerValue(ctx: Context, n: KNode): Lowered {
     case 'VEC':
       return lowerVec(ctx, n);
     case 'LANE':
-      return { parts: [extract(ctx, regOf(n.dtype), ctx.get(n.src[0]!), n.arg.lane)], width: 4 };
+      return { parts: [extract(ctx, regOf(n.dtype), ctx.get(n.src[0]), n.arg.lane)], width: 4 };
     case 'CAST':
-      return lowerCast(ctx, n, ctx.get(n.src[0]!));
+      return lowerCast(ctx, n, ctx.get(n.src[0]));
     case 'BITCAST':
-      return lowerBitcast(ctx, n, ctx.get(n.src[0]!));
+      return lowerBitcast(ctx, n, ctx.get(n.src[0]));
     default:
       return operation(ctx, n);
   }
@@ -78,7 +78,7 @@ function scalarOperation(ctx: Context, n: KNode, reg: Reg): Lowered {
 /** Vectors: NOT(EQ(a, b)) on floats and AND(a, NOT(b)) are one instruction each. */
 function foldNot(ctx: Context, n: KNode, reg: Reg): Lowered | null {
   if (n.op === 'NOT' && isNotEqual(ctx, n.op, n)) {
-    const [x, y] = n.src[0]!.src as [KNode, KNode];
+    const [x, y] = n.src[0].src as [KNode, KNode];
     const { kind, width } = regOf(x.dtype);
     if (kind !== 'f32' && kind !== 'f64') return null;
     const code = compareCodes.NE![kind]![1];
@@ -87,7 +87,7 @@ function foldNot(ctx: Context, n: KNode, reg: Reg): Lowered | null {
   if (n.op !== 'AND') return null;
   const at = n.src.findIndex((s) => s.op === 'NOT' && ctx.uses(s) === 1 && !isNotEqual(ctx, s.op, s));
   if (at < 0) return null;
-  const [x, y] = [n.src[1 - at]!, n.src[at]!.src[0]!];
+  const [x, y] = [n.src[1 - at]!, n.src[at]!.src[0]];
   const a = ctx.get(x);
   const b = ctx.get(y);
   const width = reg.kind === 'bool' ? a.width : reg.width;
@@ -98,8 +98,8 @@ function foldNot(ctx: Context, n: KNode, reg: Reg): Lowered | null {
 /** Vectors: `x < y ? y : x` and `x < y ? x : y` are one instruction each, as wide as the comparison. */
 function pickedExtremum(ctx: Context, n: KNode, { kind, width }: Reg): Lowered | null {
   if (n.op !== 'WHERE' || (kind !== 'f32' && kind !== 'f64')) return null;
-  const [cond, yes, no] = n.src as [KNode, KNode, KNode];
-  const [x, y] = cond.src as [KNode, KNode];
+  const [cond, yes, no] = n.src;
+  const [x, y] = cond.src;
   if (cond.op !== 'LT' || !((x === no && y === yes) || (x === yes && y === no))) return null;
   const f32 = kind === 'f32';
   const code = y === yes ? (f32 ? S.f32Pmax : S.f64Pmax) : f32 ? S.f32Pmin : S.f64Pmin;
@@ -108,8 +108,8 @@ function pickedExtremum(ctx: Context, n: KNode, { kind, width }: Reg): Lowered |
 
 /** `NE` for NOT(EQ(a, b)), which has instructions of its own. */
 function isNotEqual(ctx: Context, op: string, n: KNode): boolean {
-  const x = n.src[0]!;
-  return op === 'NOT' && x.op === 'EQ' && x.src[0]!.dtype !== 'bool' && ctx.uses(x) === 1;
+  const x = n.src[0];
+  return op === 'NOT' && x.op === 'EQ' && x.src[0].dtype !== 'bool' && ctx.uses(x) === 1;
 }
 
 function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args: readonly Val[], n: KNode | null): Val {
@@ -129,7 +129,7 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
       return select(ctx, a, b, c);
     case 'NOT': {
       if (n !== null && isNotEqual(ctx, op, n)) {
-        const [x, y] = n.src[0]!.src as [KNode, KNode];
+        const [x, y] = n.src[0].src as [KNode, KNode];
         return fn.op(compareCodes.NE![regOf(x.dtype).kind]![0], T.i32, [ctx.get(x).parts[0]!, ctx.get(y).parts[0]!]);
       }
       if (kind === 'bool') return fn.op(W.i32Eqz, T.i32, [a]);
@@ -203,7 +203,7 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
   const simple = unaryCodes[op]?.[kind] ?? binaryCodes[op]?.[kind];
   if (simple !== undefined) return (v) => vop(ctx, simple[1], ...v);
   if (shiftCodes[op]?.[kind] !== undefined) {
-    const count = uniformScalar(ctx, n.src[1]!);
+    const count = uniformScalar(ctx, n.src[1]);
     return count === null ? null : ([a]) => vop(ctx, shiftCodes[op]![kind]![1], a!, count);
   }
   const compare = compareCodes[op]?.[kind];
@@ -218,8 +218,8 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
     case 'LE':
       return ([a, b]) => vop(ctx, S.or, vop(ctx, S.not, a!), b!);
     case 'WHERE':
-      if (isZeroBits(n.src[1]!)) return ([m, , b]) => vop(ctx, S.andnot, b!, m!);
-      if (isZeroBits(n.src[2]!)) return ([m, a]) => vop(ctx, S.and, a!, m!);
+      if (isZeroBits(n.src[1])) return ([m, , b]) => vop(ctx, S.andnot, b!, m!);
+      if (isZeroBits(n.src[2])) return ([m, a]) => vop(ctx, S.and, a!, m!);
       return ([m, a, b]) => selectVector(ctx, reg, m!, a!, b!);
     case 'NOT':
       return ([a]) => vop(ctx, S.not, a!);
@@ -265,7 +265,7 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
  */
 function constantLimit(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Val) | null {
   if ((op !== 'MAX' && op !== 'MIN') || (reg.kind !== 'f32' && reg.kind !== 'f64')) return null;
-  const at = n.src[1]!.op === 'CONST' ? 1 : 0;
+  const at = n.src[1].op === 'CONST' ? 1 : 0;
   const limit = n.src[at]!;
   if (limit.op !== 'CONST') return null;
   const c = Number(limit.arg.value);

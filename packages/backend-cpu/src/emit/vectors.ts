@@ -23,7 +23,7 @@ export function lowerVec(ctx: Context, n: KNode): Lowered {
   const reg = regOf(n.dtype);
   const scalarOf = (s: KNode): Val => ctx.get(s).parts[0]!;
   if (n.src.length > 1) return gather(ctx, reg, n.lanes, (i) => scalarOf(n.src[i]!));
-  const scalar = scalarOf(n.src[0]!);
+  const scalar = scalarOf(n.src[0]);
   // A scalar load that only this splat needs was made a splat load (memory.ts).
   const one = scalar.type === T.v128 ? scalar : vop(ctx, laneCodes[reg.kind].splat, toLane(ctx, reg, scalar));
   return { parts: makeParts(n.lanes, reg.width, () => one), width: reg.width };
@@ -80,7 +80,7 @@ export function extract(ctx: Context, reg: Reg, v: Lowered, lane: number): Val {
 export function uniformScalar(ctx: Context, n: KNode): Val | null {
   if (n.op === 'CONST') return ctx.fn.i32(Number(n.arg.value));
   if (n.op === 'VEC' && n.src.length === 1) {
-    const v = ctx.get(n.src[0]!).parts[0]!;
+    const v = ctx.get(n.src[0]).parts[0]!;
     if (v.type === T.i64) return ctx.fn.op(W.i32WrapI64, T.i32, [v]);
     return v.type === T.v128 ? ctx.fn.op(S.i32Extract, T.i32, [v], 0) : v;
   }

@@ -51,7 +51,7 @@ export interface Column {
 /** True for scalar loads that may be read at any time. */
 function isPlain(n: KNode): n is KNodeOf<'LOAD'> {
   if (n.op !== 'LOAD' || n.lanes !== 1 || n.src.length !== 2) return false;
-  const mem = n.src[0]!;
+  const mem = n.src[0];
   return mem.op === 'PARAM' && mem.arg.access === 'read';
 }
 
@@ -76,9 +76,9 @@ export function findRuns(program: Program): ReadonlyMap<KNode, RunPlace> {
   const { around } = blocksOf(program);
   for (const [at, n] of body.entries()) {
     if (!wanted.has(n) || !isPlain(n)) continue;
-    const { terms, coefs } = linearOf(n.src[1]!);
+    const { terms, coefs } = linearOf(n.src[1]);
     const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`).sort();
-    const key = `${around[at]} ${idOf(n.src[0]!)} ${sum.join('+')}`;
+    const key = `${around[at]} ${idOf(n.src[0])} ${sum.join('+')}`;
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [n]);
     else group.push(n);
@@ -88,7 +88,7 @@ export function findRuns(program: Program): ReadonlyMap<KNode, RunPlace> {
 }
 
 function cutIntoRuns(group: KNodeOf<'LOAD'>[], places: Map<KNode, RunPlace>): void {
-  const offset = (n: KNodeOf<'LOAD'>): number => linearOf(n.src[1]!).offset;
+  const offset = (n: KNodeOf<'LOAD'>): number => linearOf(n.src[1]).offset;
   group.sort((a, b) => offset(a) - offset(b));
   for (let start = 0; start < group.length; ) {
     let end = start + 1;

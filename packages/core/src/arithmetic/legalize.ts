@@ -173,7 +173,7 @@ class Legalizer {
         return SmallValue.constant(this.#context, dtype, n.arg.value as number, n.lanes);
       case 'LOAD': {
         if (small) return this.#smallLoad(n);
-        const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+        const [mem, index, gate, alt] = n.src;
         return this.#b.load(
           this.#memory(mem),
           this.#plain(index),
@@ -218,7 +218,7 @@ class Legalizer {
   #smallLoad(n: KNodeOf<'LOAD'>): SmallValue {
     const e = this.#e;
     const dtype = n.dtype as DType;
-    const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const [mem, index, gate, alt] = n.src;
     const memory = this.#memory(mem);
     const at = this.#plain(index);
     if (gate === undefined) return this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes));
@@ -239,7 +239,7 @@ class Legalizer {
   }
 
   #store(n: KNodeOf<'STORE'>): void {
-    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const [mem, index, value, gate] = n.src;
     const memory = this.#memory(mem);
     const v = this.#of(value);
     const held = !(v instanceof SmallValue) ? v : this.#isWide(mem) ? v.exact : v.held(memory.dtype as DType);
@@ -247,7 +247,7 @@ class Legalizer {
   }
 
   #atomic(n: KNodeOf<'ATOMIC'>): void {
-    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const [mem, index, value, gate] = n.src;
     if (this.#isSmall(mem))
       throw new Error(`[legalize] ATOMIC ${n.arg.op} on ${mem.dtype}: atomics need elements of four bytes`);
     this.#b.atomic(n.arg.op, this.#memory(mem), this.#plain(index), this.#plain(value), gate && this.#plain(gate));

@@ -19,7 +19,7 @@ function termsOf(e: Exprs, root: KNode): [number, KNode][] {
   const stack: [number, KNode][] = [[1, root]];
   while (stack.length > 0) {
     const [sign, n] = stack.pop() as [number, KNode];
-    const [a, b, c] = n.src as [KNode, KNode, KNode];
+    const [a, b, c] = n.src;
     if (n.op === 'ADD') stack.push([sign, b], [sign, a]);
     else if (n.op === 'SUB') stack.push([-sign, b], [sign, a]);
     else if (n.op === 'NEG') stack.push([-sign, a]);
@@ -32,7 +32,7 @@ function termsOf(e: Exprs, root: KNode): [number, KNode][] {
 /** The factor a product has that is no constant, and the constant. */
 function coefficient(n: KNode): readonly [KNode | null, number] {
   if (n.op === 'CONST') return [null, Number(n.arg.value)];
-  const [a, b] = n.src as [KNode, KNode];
+  const [a, b] = n.src;
   if (n.op !== 'MUL' || (a.op !== 'CONST' && b.op !== 'CONST')) return [n, 1];
   return a.op === 'CONST' ? [b, Number(a.arg.value)] : [a, Number((b as { arg: { value: number } }).arg.value)];
 }
@@ -99,9 +99,9 @@ describe('a compiler that regroups', () => {
 const contracted = (e: Exprs, root: KNode): KNode =>
   remade(e, root, (n) => {
     if (n.dtype !== 'float32' || (n.op !== 'ADD' && n.op !== 'SUB')) return n;
-    const [a, b] = n.src as [KNode, KNode];
-    const [x, y] = a.src as [KNode, KNode];
-    const [z, w] = b.src as [KNode, KNode];
+    const [a, b] = n.src;
+    const [x, y] = a.src;
+    const [z, w] = b.src;
     if (b.op === 'MUL') return e.ternary('FMA', n.op === 'SUB' ? e.neg(z) : z, w, a);
     return a.op === 'MUL' ? e.ternary('FMA', x, y, n.op === 'SUB' ? e.neg(b) : b) : n;
   });

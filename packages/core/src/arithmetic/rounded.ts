@@ -14,7 +14,7 @@ import type { KeepRounding } from '../ir/target.ts';
 /** What a chain of negations is of. */
 function size(n: KNode): KNode {
   let x = n;
-  while (x.op === 'NEG') x = x.src[0] as KNode;
+  while (x.op === 'NEG') x = x.src[0];
   return x;
 }
 
@@ -59,7 +59,7 @@ const isZero = (n: KNode): boolean => n.op === 'CONST' && n.arg.value === 0;
  * keepRounding(e, e.add(x, 1)) === e.add(x, 1); // true
  */
 export const keepRounding: KeepRounding = (e, n) => {
-  const [a, b, c] = n.src as readonly [KNode, KNode, KNode];
+  const [a, b, c] = n.src;
   if (a === undefined || !isFloat(a.dtype as DType)) return n;
   const hold = (x: KNode): KNode => e.unary('ROUNDED', x);
   const sums = (x: KNode): KNode => (isSum(x) ? hold(x) : x);

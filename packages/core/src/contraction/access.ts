@@ -22,7 +22,7 @@ export interface LinearAccess {
 /** The access of a factor that is a plain load from a tensor at a linear position, else null. */
 export function linearAccess(value: KNode): LinearAccess | null {
   if (value.op !== 'LOAD' || value.src.length !== 2) return null;
-  const [memory, index] = value.src as readonly [KNode, KNode];
+  const [memory, index] = value.src;
   if (memory.op !== 'PARAM' || memory.arg.access !== 'read') return null;
   return linearPosition(memory, index);
 }

@@ -218,7 +218,7 @@ class Compiler {
   }
 
   #load(n: KNodeOf<'LOAD'>): Step {
-    const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const [mem, index, gate, alt] = n.src;
     const { number, stride } = this.#memory(mem);
     const [at, open] = [this.#place(index), gate === undefined ? -1 : this.#place(gate)];
     const other = alt === undefined ? -1 : this.#place(alt);
@@ -235,7 +235,7 @@ class Compiler {
   }
 
   #store(n: KNodeOf<'STORE'>): Step {
-    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const [mem, index, value, gate] = n.src;
     const { number, stride } = this.#memory(mem);
     const [at, from, open] = [this.#place(index), this.#place(value), gate === undefined ? -1 : this.#place(gate)];
     const { lanes } = value;
@@ -248,7 +248,7 @@ class Compiler {
   }
 
   #atomic(n: KNodeOf<'ATOMIC'>): Step {
-    const [mem, index, value, gate] = n.src as readonly [KNode, KNode, KNode, KNode?];
+    const [mem, index, value, gate] = n.src;
     const { number } = this.#memory(mem);
     const [at, from, open] = [this.#place(index), this.#place(value), gate === undefined ? -1 : this.#place(gate)];
     const ops = { add: 'ADD', max: 'MAX', min: 'MIN', or: 'OR' } as const;

@@ -96,7 +96,7 @@ class Evaluation {
         return v;
       }
       case 'LOAD': {
-        const [mem, index, gate] = n.src as readonly [KNode, KNode, KNode?];
+        const [mem, index, gate] = n.src;
         if (gate !== undefined && this.value(gate, env) === 0) return at(3);
         if (mem.op === 'STAGE') return this.#staged(mem, this.value(index, env) as number, env);
         const p = mem as KNodeOf<'PARAM'>;
@@ -143,11 +143,11 @@ class Evaluation {
       inner.set(r, rest % r.arg.extent);
       rest = Math.floor(rest / r.arg.extent);
     }
-    return this.value(stage.src[0] as KNode, inner);
+    return this.value(stage.src[0], inner);
   }
 
   #reduce(n: KNodeOf<'REDUCE'>, env: Env): Literal {
-    const value = n.src[0] as KNode;
+    const value = n.src[0];
     const dtype = value.dtype as DType;
     const { op } = n.arg;
     const wide: DType = isFloat(dtype) ? 'float64' : dtype.endsWith('64') ? dtype : 'int32';

@@ -22,11 +22,11 @@ export function costOf(body: readonly KNode[], typical: ReadonlyMap<KNode, numbe
     switch (n.op) {
       case 'LOOP':
         outer.push(weight);
-        weight *= typical.get(n.src[0] as KNode) ?? Math.max(0, Math.min(highOf(n.src[0] as KNode), 2 ** 24));
+        weight *= typical.get(n.src[0]) ?? Math.max(0, Math.min(highOf(n.src[0]), 2 ** 24));
         break;
       case 'IF':
         outer.push(weight);
-        weight *= typical.get(n.src[0] as KNode) ?? 1;
+        weight *= typical.get(n.src[0]) ?? 1;
         break;
       case 'ENDLOOP':
       case 'ENDIF':
@@ -35,7 +35,7 @@ export function costOf(body: readonly KNode[], typical: ReadonlyMap<KNode, numbe
       case 'LOAD':
       case 'STORE':
       case 'ATOMIC': {
-        const [mem, , value] = n.src as readonly [KNode, KNode, KNode?];
+        const [mem, , value] = n.src;
         if (mem.op === 'PARAM')
           bytes += weight * dtypeInfo[mem.dtype as DType].bytes * (n.op === 'LOAD' ? n.lanes : (value?.lanes ?? 1));
         break;

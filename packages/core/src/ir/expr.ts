@@ -208,7 +208,7 @@ export class Exprs {
       const v = foldBitcast(x.dtype as DType, dtype, x.arg.value);
       if (v !== undefined) return this.constant(dtype, v, x.lanes);
     }
-    if (x.op === 'BITCAST') return this.bitcast(x.src[0] as KNode, dtype);
+    if (x.op === 'BITCAST') return this.bitcast(x.src[0], dtype);
     return this.intern('BITCAST', dtype, x.lanes, [x]);
   }
 
@@ -219,7 +219,7 @@ export class Exprs {
     const first = xs[0] as KNode;
     if (xs.length === 1) return first;
     if (xs.every((x) => x === first)) return this.splat(first, xs.length);
-    const whole = first.op === 'LANE' ? (first.src[0] as KNode) : null;
+    const whole = first.op === 'LANE' ? first.src[0] : null;
     if (whole !== null && whole.lanes === xs.length && xs.every((x, i) => x === this.lane(whole, i))) return whole;
     return this.intern('VEC', first.dtype, xs.length, xs);
   }

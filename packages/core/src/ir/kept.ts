@@ -24,7 +24,7 @@ export function storesWhere(
   }
   return stores.map((s) => {
     const { store } = rewriter.store(s);
-    const [memory, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+    const [memory, index, value, gate] = store.src;
     return { store: e.store(memory, index, value, gated(gate)), ranges };
   });
 }

@@ -143,7 +143,7 @@ export function printOpenCl(given: Program, options: OpenClOptions = {}): Printe
   const enable = (title: string): number => head.push(`#pragma OPENCL EXTENSION ${title} : enable`);
   if (has('float64')) enable('cl_khr_fp64');
   if (has('float16')) enable('cl_khr_fp16');
-  if (program.body.some((n) => n.op === 'ATOMIC' && bytesOf((n.src[0] as KNode).dtype as DType) === 8)) {
+  if (program.body.some((n) => n.op === 'ATOMIC' && bytesOf(n.src[0].dtype as DType) === 8)) {
     enable('cl_khr_int64_base_atomics');
     enable('cl_khr_int64_extended_atomics');
   }

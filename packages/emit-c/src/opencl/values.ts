@@ -78,7 +78,7 @@ export function openClOperation(c: Context, n: KNode, args: readonly Part[], fas
       return infix(a, '/', b);
     case 'IDIV':
     case 'IREM':
-      return divide(c, n.op, a, b, n.src[1] as KNode);
+      return divide(c, n.op, a, b, n.src[1]);
     case 'MAX':
     case 'MIN':
       return extremum(c, n.op, a, b, n.src);

@@ -23,7 +23,7 @@ export function packMemories(program: Program, nameOf: (mem: KNode) => string): 
       divisors.set(n, divisorOf(n, divisors));
       continue;
     }
-    const [mem, index, value] = n.src as readonly [KNode, KNode, KNode?];
+    const [mem, index, value] = n.src;
     if (mem.op !== 'PARAM' && mem.op !== 'SHARED') continue;
     const lanes = n.op === 'LOAD' ? n.lanes : (value?.lanes ?? 1);
     const whole = n.op !== 'ATOMIC' && mem.dtype !== 'bool' && lanes % 4 === 0 && (divisors.get(index) ?? 1) % 4 === 0;

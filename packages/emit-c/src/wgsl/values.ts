@@ -24,7 +24,7 @@ function negatedComparison(n: KNode): KNode | null {
   const [x] = n.src;
   if (n.op !== 'NOT' || x === undefined) return null;
   const compares = x.op === 'LT' || x.op === 'LE' || x.op === 'EQ';
-  return compares && isFloat((x.src[0] as KNode).dtype as DType) ? x : null;
+  return compares && isFloat(x.src[0].dtype as DType) ? x : null;
 }
 
 /** A u32 literal of any number of lanes. */
@@ -84,10 +84,10 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
       return sum(n.op, a, b);
     case 'MUL':
     case 'DIV':
-      return sum(n.op, unknownZero(c, a, n.src[0] as KNode), unknownZero(c, b, n.src[1] as KNode));
+      return sum(n.op, unknownZero(c, a, n.src[0]), unknownZero(c, b, n.src[1]));
     case 'IDIV':
     case 'IREM':
-      return divide(c, n.op, a, b, n.src[1] as KNode);
+      return divide(c, n.op, a, b, n.src[1]);
     case 'MAX':
     case 'MIN':
       return extremum(c, n.op, a, b);
@@ -108,7 +108,7 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
     case 'WHERE':
       return call(`select(${d.text}, ${b.text}, ${a.text})`, dtype, lanes);
     case 'MULADD': {
-      const [x, y] = [unknownZero(c, a, n.src[0] as KNode), unknownZero(c, b, n.src[1] as KNode)];
+      const [x, y] = [unknownZero(c, a, n.src[0]), unknownZero(c, b, n.src[1])];
       if (isFloat(dtype) && muladd === 'fma') return call(`fma(${x.text}, ${y.text}, ${d.text})`, dtype, lanes);
       return expression(`${operand(x)} * ${operand(y)} + ${operand(d)}`, dtype, lanes);
     }

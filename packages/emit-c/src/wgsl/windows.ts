@@ -2,7 +2,15 @@
  * Vectors that overlap in memory, as those of a window that moves by one element do, share their elements: WGSL gathers unaligned vectors element
  * by element, and compilers of software devices would gather each of them again.
  */
-import { blocksOf, type KNode, type KNodeOf, type Program, type ProgramNode, uniqueNode, withSources } from '@polygrad/core/kernel';
+import {
+  blocksOf,
+  type KNode,
+  type KNodeOf,
+  type Program,
+  type ProgramNode,
+  uniqueNode,
+  withSources,
+} from '@polygrad/core/kernel';
 
 /** A vector read from memory that the program only reads: from so many elements behind a value. */
 interface Reading {

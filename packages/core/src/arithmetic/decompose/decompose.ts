@@ -56,7 +56,7 @@ export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps
 /** What stands for the node, or null if the engine prints it. */
 function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
   if (BASE_OPS.has(n.op) || caps.nativeOps.has(n.op)) return null;
-  const [a, b, c] = n.src as [KNode, KNode, KNode];
+  const [a, b, c] = n.src;
   switch (n.op as ValueOp) {
     case 'ABS':
       return abs(e, a);

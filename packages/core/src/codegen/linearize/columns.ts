@@ -43,7 +43,7 @@ export function reduceColumns(
     const memory = start.map((first) => b.shared('columns', first.dtype as DType, column.arg.extent));
     return { n, dtype, start, memory, parts, position };
   });
-  const roots = cells.flatMap(({ n, position }) => [n.src[0] as KNode, ...(position === null ? [] : [position])]);
+  const roots = cells.flatMap(({ n, position }) => [n.src[0], ...(position === null ? [] : [position])]);
   const inOrder = cells.some(({ position }) => position !== null);
   const lanesOf = (): number => scope.vector?.lanes ?? 1;
   overColumns(column, [], () => {
@@ -67,7 +67,7 @@ export function reduceColumns(
         const old = before[i] as readonly KNode[];
         const { op } = n.arg;
         if (!parts && position === null) return [accumulate(values, n, old[0] as KNode, muladd)];
-        const x = e.cast(values.lower(n.src[0] as KNode), dtype);
+        const x = e.cast(values.lower(n.src[0]), dtype);
         if (position === null || (op !== 'argmax' && op !== 'argmin')) return extendExtremum(e, op, old as Extremum, x);
         const take = takesPlace(e, op, old[0] as KNode, x, simt);
         return [e.where(take, x, old[0] as KNode), e.where(take, values.lower(position), old[1] as KNode)];

@@ -50,6 +50,6 @@ export function takesPlace(e: Exprs, op: 'argmax' | 'argmin', a: KNode, b: KNode
 /** True for a reduction that elements may enter twice; not of stages, which are filled anew for every part of a loop. */
 export function mayEnterTwice(n: KNode): boolean {
   if (n.op !== 'REDUCE' || n.arg.op === 'sum' || n.arg.op === 'prod') return false;
-  for (const x of nodesOf([n.src[0] as KNode])) if (x.op === 'STAGE') return false;
+  for (const x of nodesOf([n.src[0]])) if (x.op === 'STAGE') return false;
   return true;
 }

@@ -60,7 +60,7 @@ export class Nest {
     const oneThread = this.#values.b.e.range(1, 'local');
     this.#emit(
       stores.map(({ store, ranges }): Job => {
-        const [mem, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+        const [mem, index, value, gate] = store.src;
         // One thread writes what no local range spreads over the group.
         const alone = this.#options.threads > 1 && ranges.every((r) => r.arg.kind !== 'local');
         const all = alone ? [...ranges, oneThread] : ranges;
@@ -173,7 +173,7 @@ export class Nest {
         for (const n of this.#reductionsIn(root)) {
           if (wave.has(n) || this.#values.results.has(n) || !this.#isReady(n)) continue;
           let at = 0;
-          for (const dep of this.#reductionsIn(n.src[0] as KNode)) at = Math.max(at, (wave.get(dep) ?? -1) + 1);
+          for (const dep of this.#reductionsIn(n.src[0])) at = Math.max(at, (wave.get(dep) ?? -1) + 1);
           wave.set(n, at);
           (waves[at] ??= []).push(n);
         }
@@ -280,7 +280,7 @@ export class Nest {
     const scope = this.#scope;
     const { e } = b;
     const own = ownRanges(stage);
-    const value = stage.src[0] as KNode;
+    const value = stage.src[0];
     const tiles = this.#keptTiles(stage);
     const lanes = lanesOf(tiles);
     let flat: KNode = e.i32(0);

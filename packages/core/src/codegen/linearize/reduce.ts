@@ -33,7 +33,7 @@ interface Group {
 export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNode, muladd: boolean): KNode {
   const { e } = values.scope;
   const { op } = node.arg;
-  const v = node.src[0] as KNode;
+  const v = node.src[0];
   const dtype = before.dtype as DType;
   if (op === 'argmax' || op === 'argmin') throw new Error('[linearize] positions are not accumulated alone');
   if (op === 'sum' && v.op === 'MUL' && isFloat(dtype) && muladd) {
@@ -77,7 +77,7 @@ export class Reduction {
     const { e } = scope;
     this.node = node;
     this.own = ownRanges(node);
-    this.value = node.src[0] as KNode;
+    this.value = node.src[0];
     this.#values = values;
     this.#muladd = muladd;
     this.#simt = simt;

@@ -94,7 +94,7 @@ export class Values {
   #load(n: KNodeOf<'LOAD'>): KNode {
     const { scope } = this;
     const { e } = scope;
-    const [mem, index, gate, altA] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+    const [mem, index, gate, altA] = n.src;
     const alt = altA === undefined ? undefined : this.#find(altA);
     const staged = mem.op === 'STAGE' ? this.#memoryOf(mem) : null;
     const memory = staged === null ? mem : staged.memory;

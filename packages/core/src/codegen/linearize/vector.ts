@@ -114,7 +114,7 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
   const stack: KNode[] = [];
   const indices: KNode[] = [];
   for (const { store } of stores) {
-    const [mem, index, value] = store.src as readonly [KNode, KNode, KNode];
+    const [mem, index, value] = store.src;
     stack.push(value);
     indices.push(index);
     count(mem.dtype as DType, false);
@@ -124,11 +124,11 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
     seen.add(n);
     count(n.dtype as DType, true);
     if (n.op === 'LOAD') {
-      const [mem, index, , alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+      const [mem, index, , alt] = n.src;
       indices.push(index);
       if (mem.op === 'STAGE') stack.push(mem);
       if (alt !== undefined) stack.push(alt);
-    } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0] as KNode);
+    } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0]);
     else stack.push(...n.src);
   }
   const { vectorBytes } = caps;

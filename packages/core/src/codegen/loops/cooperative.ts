@@ -108,7 +108,7 @@ function rewritten(
   // Inner ones first: sources have smaller numbers.
   for (const node of [...gates.keys()].sort((x, y) => idOf(x) - idOf(y)) as KNodeOf<'REDUCE'>[]) {
     const { op } = node.arg;
-    const value = rewriter.node(node.src[0] as KNode);
+    const value = rewriter.node(node.src[0]);
     const gated = e.where(gates.get(node) as KNode, value, identityOf(e, op, value.dtype as DType));
     rewriter.set(node, e.reduce(op, gated, rewriter.list(node.src.slice(1) as Range[])));
   }

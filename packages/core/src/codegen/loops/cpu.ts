@@ -97,7 +97,7 @@ function chooseVectors(work: NestWork, lanes: number): VectorChoice {
 function canStoreAlong(work: NestWork, r: Range, lanes: number): boolean {
   if (r.arg.extent < lanes) return false;
   return work.stores.every(({ store, ranges }) => {
-    const stride = ranges.includes(r) ? work.strideOf(store.src[1] as KNode, r) : 1;
+    const stride = ranges.includes(r) ? work.strideOf(store.src[1], r) : 1;
     return stride === 1 || (stride !== null && stride > 1 && stride <= shortRow && isReduced(work, r));
   });
 }

@@ -25,7 +25,7 @@ export function inlineStages(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
   for (let now = kernel; ; ) {
     const read = findRead(now, caps);
     if (read === null) return now;
-    const [stage, index] = read.src as readonly [KNode, KNode];
+    const [stage, index] = read.src;
     const changes = new Map<Range, Replacement>();
     let rest = index;
     for (const r of [...ownRanges(stage)].reverse()) {

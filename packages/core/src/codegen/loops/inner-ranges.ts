@@ -7,7 +7,7 @@
 import type { Binder } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { FreeRanges, ownRanges, type Range } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import type { KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { idOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
@@ -34,7 +34,7 @@ export function bindApart(stores: readonly LoopStore[], outer: readonly Binder[]
     }
     const inner = new Rewriter(e, changes, free);
     const rewriter = new Rewriter(e, new Map());
-    rewriter.set(node, e.reduce(node.arg.op, inner.node(node.src[0] as KNode), inner.list(ownRanges(node))));
+    rewriter.set(node, e.reduce(node.arg.op, inner.node(node.src[0]), inner.list(ownRanges(node))));
     now = now.map((s) => rewriter.store(s));
   }
 }

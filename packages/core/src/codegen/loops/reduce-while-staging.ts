@@ -36,17 +36,17 @@ function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: 
 /** The reduction over the range of the stage that it reads element by element; null if it is none. */
 function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | null {
   const [r, ...others] = ownRanges(n);
-  const value = n.src[0] as KNode;
+  const value = n.src[0];
   if (r === undefined || others.length > 0) return null;
   const read = [...nodesOf([value])].find((x) => x.op === 'LOAD' && x.src[0]?.op === 'STAGE' && x.src[1] === r);
   if (read === undefined || read.src.length > 2) return null;
-  const stage = read.src[0] as KNode;
+  const stage = read.src[0];
   const [own, ...more] = ownRanges(stage);
   if (own === undefined || more.length > 0 || own.arg.extent !== r.arg.extent) return null;
   if (own.src.length > 0 || r.src.length > 0) return null;
   if (captures(value, r, own, free)) return null;
   const rewriter = new Rewriter(e, new Map<Range, Replacement>([[r, { value: own, ranges: [own] }]]), free);
-  rewriter.set(read, stage.src[0] as KNode);
+  rewriter.set(read, stage.src[0]);
   const staged = rewriter.node(value);
   // Whoever reads another place of the stage waits until it is full.
   if (nodesOf([staged]).has(stage)) return null;

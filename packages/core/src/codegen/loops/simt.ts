@@ -129,7 +129,7 @@ function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): R
   const isStored = (r: Range): boolean =>
     work.stores.every(
       ({ store, ranges }) =>
-        !ranges.includes(r) || (ranges[ranges.length - 1] === r && work.strideOf(store.src[1] as KNode, r) === 1),
+        !ranges.includes(r) || (ranges[ranges.length - 1] === r && work.strideOf(store.src[1], r) === 1),
     );
   const isLast = (r: Range): boolean =>
     work.binders.every(({ own, node }) => !own.includes(r) || (own[own.length - 1] === r && !isArgNode(node)));
@@ -144,8 +144,7 @@ function isArgNode(n: KNode): boolean {
 function isRow({ node, own }: Binder, work: NestWork): boolean {
   const r = own[own.length - 1] as Range;
   if (r.arg.extent < longRow) return false;
-  for (const n of nodesOf([node]))
-    if (n.op === 'LOAD' && Math.abs(work.strideOf(n.src[1] as KNode, r) ?? 0) === 1) return true;
+  for (const n of nodesOf([node])) if (n.op === 'LOAD' && Math.abs(work.strideOf(n.src[1], r) ?? 0) === 1) return true;
   return false;
 }
 

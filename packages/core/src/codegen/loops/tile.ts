@@ -141,7 +141,7 @@ function transposedRanges(stores: readonly LoopStore[]): Transposed | null {
   const crowded = new Set<KNode>();
   for (const n of nodesOf(stores.map((s) => s.store))) {
     if (n.op !== 'LOAD') continue;
-    const index = n.src[1] as KNode;
+    const index = n.src[1];
     const stride = work.strideOf(index, along);
     if (stride === null ? !isLookedUp(index, along, work) : Math.abs(stride) < side) continue;
     const found = list.find((r) => r !== along && r.arg.extent >= least.across && work.strideOf(index, r) === 1);

@@ -42,7 +42,7 @@ export function findTranspose(stores: readonly LoopStore[], caps: CodegenCaps): 
   for (const n of nodesOf(stores.map((s) => s.store))) {
     const memory = n.src[0];
     if (n.op !== 'LOAD' || memory?.op !== 'PARAM' || memory.arg.access !== 'read') continue;
-    const index = n.src[1] as KNode;
+    const index = n.src[1];
     const stride = work.strideOf(index, along);
     if (stride === null || Math.abs(stride) < least) continue;
     const found = list.find((r) => r !== along && r.arg.extent >= least && work.strideOf(index, r) === 1);

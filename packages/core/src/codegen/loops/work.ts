@@ -80,7 +80,7 @@ export class NestWork {
     const pending: KNode[] = [];
     const indices = new Set<KNode>();
     for (const { store } of stores) {
-      const [, index, value, gate] = store.src as readonly [KNode, KNode, KNode, KNode?];
+      const [, index, value, gate] = store.src;
       this.#items.push({ free: this.free.of(store), weight: 1, index, gate: gate ?? null });
       stack.push(value, ...bindersIn(gate === undefined ? [index] : [index, gate], indices));
     }
@@ -89,7 +89,7 @@ export class NestWork {
       seen.add(n);
       const weight = weightOf(n);
       if (n.op === 'LOAD') {
-        const [mem, index, gate, alt] = n.src as readonly [KNode, KNode, KNode?, KNode?];
+        const [mem, index, gate, alt] = n.src;
         this.#items.push({ free: this.free.of(n), weight, index, gate: gate ?? null });
         if (mem.op === 'STAGE') stack.push(mem);
         if (alt !== undefined) stack.push(alt);
@@ -98,7 +98,7 @@ export class NestWork {
       }
       if (n.op === 'REDUCE' || n.op === 'STAGE') {
         pending.push(n);
-        const value = n.src[0] as KNode;
+        const value = n.src[0];
         const single = n.op === 'REDUCE' ? stepsOf(n).single : 1;
         this.#items.push({ free: this.free.of(value), weight, single, index: null, gate: null });
         stack.push(value);
@@ -129,7 +129,7 @@ export class NestWork {
 
   /** True if all stores write along a range with this stride. */
   writes(r: Range, stride: number): boolean {
-    return this.stores.every(({ store }) => this.strideOf(store.src[1] as KNode, r) === stride);
+    return this.stores.every(({ store }) => this.strideOf(store.src[1], r) === stride);
   }
 
   /** Everything, in scalar operations. */
@@ -164,7 +164,7 @@ export class NestWork {
     }
     for (const { node, own, free } of this.binders) {
       if (node.op !== 'REDUCE') continue;
-      const v = choose(this.free.of(node.src[0] as KNode));
+      const v = choose(this.free.of(node.src[0]));
       if (v !== null && own.includes(v)) sum += stepsOf(node).together * sizeOf(free);
     }
     return sum;

@@ -108,7 +108,7 @@ export function divideByConstant(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: num
 
 function nestedDivision(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
   if (x.op !== 'IDIV' && x.op !== 'IREM') return null;
-  const [y, by] = x.src as readonly [KNode, KNode];
+  const [y, by] = x.src;
   const d = literalOf(by) as number | null;
   if (d === null || d === 0 || lowOf(y) < 0) return null;
   if (x.op === 'IDIV') return op === 'IDIV' && d * c <= 2147483647 ? e.idiv(y, d * c) : null;

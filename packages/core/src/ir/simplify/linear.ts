@@ -30,7 +30,7 @@ export function linearOf(n: KNode): Linear {
 
 /** Sums reach this with their operands' forms known already, so the recursion is one level deep. */
 function collect(n: KNode): Linear | null {
-  const [a, b] = n.src as readonly [KNode, KNode];
+  const [a, b] = n.src;
   switch (n.op) {
     case 'CONST':
       return { terms: emptyList, coefs: emptyList, offset: n.arg.value as number };
@@ -131,7 +131,7 @@ export function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Lin
   for (let i = 0; i < f.terms.length; i++) {
     const rem = f.terms[i] as KNode;
     if (rem.op !== 'IREM') continue;
-    const [y, c] = rem.src as readonly [KNode, KNode];
+    const [y, c] = rem.src;
     if (c.op !== 'CONST' || inner(y).lo < 0) continue;
     const want = Math.imul(f.coefs[i] as number, c.arg.value as number);
     if (!f.coefs.includes(want)) continue;

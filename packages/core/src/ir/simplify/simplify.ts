@@ -20,15 +20,15 @@ export function simplifyUnary(e: Exprs, op: UnaryOp, x: KNode): KNode | null {
   }
   switch (op) {
     case 'NEG':
-      if (x.op === 'NEG') return x.src[0] as KNode;
+      if (x.op === 'NEG') return x.src[0];
       return dtype === 'int32' && x.lanes === 1 ? scaleBy(e, x, -1) : null;
     case 'NOT':
-      if (x.op === 'NOT') return x.src[0] as KNode;
-      if (x.op === 'LT' && !isFloat(x.src[0]?.dtype as DType)) return e.le(x.src[1] as KNode, x.src[0] as KNode);
+      if (x.op === 'NOT') return x.src[0];
+      if (x.op === 'LT' && !isFloat(x.src[0]?.dtype as DType)) return e.le(x.src[1], x.src[0]);
       return null;
     case 'ABS':
       if (!isFloat(dtype) && lowOf(x) >= 0) return x;
-      return x.op === 'ABS' || x.op === 'NEG' ? e.unary('ABS', x.src[0] as KNode, x.op === 'ABS') : null;
+      return x.op === 'ABS' || x.op === 'NEG' ? e.unary('ABS', x.src[0], x.op === 'ABS') : null;
     case 'FLOOR':
     case 'CEIL':
     case 'TRUNC':
@@ -56,7 +56,7 @@ export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNod
       if (isLiteral(b, 0)) return a;
       if (index) return addScaled(e, a, b, 1);
       return a.op === 'ADD' && b.op === 'CONST' && a.src[1]?.op === 'CONST'
-        ? e.add(a.src[0] as KNode, e.add(a.src[1], b))
+        ? e.add(a.src[0], e.add(a.src[1], b))
         : null;
     case 'SUB':
       if (isLiteral(b, 0)) return a;
@@ -67,9 +67,7 @@ export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNod
       if (isLiteral(b, 0)) return b;
       if (index && b.op === 'CONST') return scaleBy(e, a, b.arg.value as number);
       if (a.op === 'MUL' && a.src[1]?.op === 'CONST') {
-        return b.op === 'CONST'
-          ? e.mul(a.src[0] as KNode, e.mul(a.src[1], b))
-          : e.mul(e.mul(a.src[0] as KNode, b), a.src[1]);
+        return b.op === 'CONST' ? e.mul(a.src[0], e.mul(a.src[1], b)) : e.mul(e.mul(a.src[0], b), a.src[1]);
       }
       return null;
     case 'IDIV':
@@ -154,13 +152,13 @@ export function simplifyTernary(e: Exprs, op: TernaryOp, a: KNode, b: KNode, c: 
   if (op !== 'WHERE') return null;
   if (b === c) return b;
   if (a.op === 'CONST') return a.arg.value === 0 ? c : b;
-  if (a.op === 'NOT') return e.where(a.src[0] as KNode, c, b);
+  if (a.op === 'NOT') return e.where(a.src[0], c, b);
   if (b.dtype === 'bool') {
     if (isLiteral(b, 1) && isLiteral(c, 0)) return a;
     if (isLiteral(b, 0) && isLiteral(c, 1)) return e.not(a);
     if (isLiteral(c, 0)) return e.and(a, b);
     if (isLiteral(b, 1)) return e.or(a, c);
   }
-  if (b.op === 'WHERE' && b.src[0] === a) return e.where(a, b.src[1] as KNode, c);
-  return c.op === 'WHERE' && c.src[0] === a ? e.where(a, b, c.src[2] as KNode) : null;
+  if (b.op === 'WHERE' && b.src[0] === a) return e.where(a, b.src[1], c);
+  return c.op === 'WHERE' && c.src[0] === a ? e.where(a, b, c.src[2]) : null;
 }

@@ -43,7 +43,7 @@ export function nodeError(n: KNode): string | null {
   if (n.op in unaryOps) return unaryError(n, unaryOps[n.op as UnaryOp]);
   if (n.op in binaryOps) return binaryError(n, binaryOps[n.op as BinaryOp]);
   if (n.op in ternaryOps) return ternaryError(n, n.op as TernaryOp);
-  const [a] = n.src as readonly [KNode];
+  const [a] = n.src;
   switch (n.op) {
     case 'PARAM':
     case 'SCALAR':
@@ -107,7 +107,7 @@ export function nodeError(n: KNode): string | null {
 }
 
 function unaryError(n: KNode, kind: Kind): string | null {
-  const [a] = n.src as readonly [KNode];
+  const [a] = n.src;
   const wrong = count(n, 1);
   if (wrong !== null) return wrong;
   if (!accepts(kind, a.dtype)) return `does not take ${a.dtype}`;
@@ -116,7 +116,7 @@ function unaryError(n: KNode, kind: Kind): string | null {
 }
 
 function binaryError(n: KNode, kind: Kind): string | null {
-  const [a, b] = n.src as readonly [KNode, KNode];
+  const [a, b] = n.src;
   const wrong = count(n, 2);
   if (wrong !== null) return wrong;
   if (a.dtype !== b.dtype) return `takes operands of one dtype: got ${a.dtype} and ${b.dtype}`;
@@ -126,7 +126,7 @@ function binaryError(n: KNode, kind: Kind): string | null {
 }
 
 function ternaryError(n: KNode, op: TernaryOp): string | null {
-  const [a, b, c] = n.src as readonly [KNode, KNode, KNode];
+  const [a, b, c] = n.src;
   const wrong = count(n, 3);
   if (wrong !== null) return wrong;
   if (a.dtype !== (op === 'WHERE' ? 'bool' : n.dtype) || b.dtype !== n.dtype || c.dtype !== n.dtype) {
@@ -148,7 +148,7 @@ function bindsRanges(n: KNode): string | null {
 
 /** Rules of LOAD, STORE and ATOMIC, and indices that cannot be right. */
 function accessError(n: KNode, lanes: number): string | null {
-  const [mem, index, value] = n.src as readonly [KNode, KNode, KNode?];
+  const [mem, index, value] = n.src;
   const gate = n.op === 'LOAD' ? n.src[2] : n.src[3];
   if (!isIndex(index)) return `index must be an int32 scalar: got ${index.dtype} x ${index.lanes}`;
   if (gate !== undefined && (gate.dtype !== 'bool' || gate.lanes !== 1))

@@ -76,7 +76,7 @@ describe('verifyLoopKernel', () => {
     expect(() => verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [] }] })).toThrow(
       'not bound by the store',
     );
-    const own = (entry!.store.src[2] as KNode).src[1] as (typeof entry & object)['ranges'][number];
+    const own = entry!.store.src[2].src[1] as (typeof entry & object)['ranges'][number];
     expect(() =>
       verifyLoopKernel({ ...k, stores: [{ store: entry!.store, ranges: [...entry!.ranges, own] }] }),
     ).toThrow('loop of its store');

@@ -21,7 +21,7 @@ export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRang
   if (axes.length < leastRank) return usual;
   const loops = axes.map((axis) => at[axis] as KNode);
   if (!loops.every((x): x is Range => x.op === 'RANGE')) return usual;
-  const reads = loadsOf(value).map((load) => stepsOf(load.src[1] as KNode, loops, free));
+  const reads = loadsOf(value).map((load) => stepsOf(load.src[1], loops, free));
   const whole = reads.filter((steps) => steps.every((step) => step > 0));
   if (whole.length === 0) return usual;
   const orders = whole.map((steps) =>

@@ -156,9 +156,9 @@ function isContraction({ contraction, axes, context }: KernelDraft): boolean {
   if (contraction === null) return false;
   let sum = contraction.value as KNode;
   // Below a conversion back to 16 bits.
-  if (sum.op === 'CAST') sum = sum.src[0] as KNode;
+  if (sum.op === 'CAST') sum = sum.src[0];
   if (sum.op !== 'REDUCE' || sum.src.length !== contraction.ranges.length + 1) return false;
-  const product = sum.src[0] as KNode;
+  const product = sum.src[0];
   return product.op === 'MUL' && axes.every((axis) => product.src.some((factor) => context.free.has(factor, axis)));
 }
 

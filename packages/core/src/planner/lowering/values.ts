@@ -41,7 +41,7 @@ function gated(
   if (gate === undefined || gate === null) return value;
   const alt = e.constant(value.dtype as DType, other);
   if (value.op === 'LOAD' && value.src[2] !== undefined && value.src[2] === bothGates(e, outer, gate)) {
-    return e.load(value.src[0] as KNode, value.src[1] as KNode, value.src[2], alt);
+    return e.load(value.src[0], value.src[1], value.src[2], alt);
   }
   return e.where(gate, value, alt);
 }
