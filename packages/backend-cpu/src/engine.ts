@@ -25,7 +25,7 @@ import { type BuiltinCodes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { CodeTable } from './code-table.ts';
-import { CommandRunner } from './commands.ts';
+import { CommandRunner } from './command-queue.ts';
 import { Code, CodeModule, CpuKernel } from './kernel.ts';
 import { addressOf, CpuBuffer, ownBuffer } from './memory/buffer.ts';
 import { Heap } from './memory/heap.ts';

@@ -6,7 +6,7 @@ import { type LibraryPrograms, libraryPrograms, type ProductLibrary } from '@pol
 import type { MatrixProduct } from '@polygrad/core/kernel';
 import type { Addon, Driver } from './addon.ts';
 import { isNativeError } from './errors.ts';
-import { CommandWriter } from './commands.ts';
+import { CommandWriter } from './command-buffer.ts';
 
 /** The environment variable that names the library to open instead of the installed one. */
 export const clblastVariable = 'POLYGRAD_CLBLAST_LIBRARY';

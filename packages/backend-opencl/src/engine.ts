@@ -22,12 +22,12 @@ import {
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import type { Driver, NativeError } from './addon.ts';
-import { Batches } from './batches.ts';
+import { Batches } from './command-encoder.ts';
 import type { Clblast } from './clblast.ts';
 import { isNativeError } from './errors.ts';
 import type { OpenClKernel } from './kernel.ts';
 import { Kernels, sourceOf } from './kernels.ts';
-import { Life } from './life.ts';
+import { Life } from './engine-state.ts';
 import { DeviceMemory } from './memory.ts';
 import { isRepeatable } from './repeatable.ts';
 import { type OpenClEngineOptions, type Setup, setUp } from './setup.ts';

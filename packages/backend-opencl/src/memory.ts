@@ -1,7 +1,7 @@
 /** The engine's buffers: numbers of the driver, and how many bytes they hold together. */
 import { type Binding, type EngineBuffer, type EngineMemory, OutOfMemoryError, showAs } from '@polygrad/core/engine';
 import type { Driver } from './addon.ts';
-import type { Life } from './life.ts';
+import type { Life } from './engine-state.ts';
 
 /** Device memory. */
 class OpenClBuffer implements EngineBuffer {

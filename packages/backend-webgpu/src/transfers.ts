@@ -1,6 +1,6 @@
 /** Bytes that come and go: uploads, reads, copies and fills. WebGPU moves whole words; what is left over is patched. */
 import type { Binding } from '@polygrad/core/engine';
-import type { Encoder } from './encoder.ts';
+import type { Encoder } from './command-encoder.ts';
 import type { Memory, WebGpuBuffer } from './memory.ts';
 import type { Staging } from './staging.ts';
 import type { UploadRing } from './upload-ring.ts';

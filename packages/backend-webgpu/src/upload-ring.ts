@@ -6,7 +6,7 @@
  * uploads, `writeBuffer` is taken.
  */
 import { host } from '#host';
-import type { Encoder } from './encoder.ts';
+import type { Encoder } from './command-encoder.ts';
 import { mapWrite, usage } from './constants.ts';
 
 /** Uploads from this many bytes on, bytes of a buffer, buffers. */

@@ -1,6 +1,6 @@
-/** Commands of the library as numbers for the driver (commands.ts), with everything about them checked. */
+/** Commands of the library as numbers for the driver (command-buffer.ts), with everything about them checked. */
 import type { Binding, Command } from '@polygrad/core/engine';
-import { CommandWriter, type OfEach } from './commands.ts';
+import { CommandWriter, type OfEach } from './command-buffer.ts';
 import type { MatrixProduct } from '@polygrad/core/kernel';
 import type { OpenClKernel } from './kernel.ts';
 import type { Kernels } from './kernels.ts';

@@ -1,6 +1,6 @@
 /** Scalars of every dtype as the bytes a kernel finds. */
 import { expect, it } from 'vitest';
-import { CommandWriter } from './commands.ts';
+import { CommandWriter } from './command-buffer.ts';
 
 it('writes scalars in their own type at the start of a cell', () => {
   const writer = new CommandWriter();
