@@ -14,7 +14,7 @@ import { argsAt } from './memory/layout.ts';
 import { kernelError, type Shares, type Work } from './threads/dispatch.ts';
 import type { WorkerPool } from './threads/pool.ts';
 
-export interface CommandSetup {
+export interface QueueSetup {
   readonly heap: Heap;
   readonly args: ArgsBlock;
   readonly pool: WorkerPool | null;
@@ -25,10 +25,10 @@ export interface CommandSetup {
   builtin(name: keyof BuiltinCodes): Code;
 }
 
-export class CommandRunner {
-  readonly #setup: CommandSetup;
+export class CommandQueue {
+  readonly #setup: QueueSetup;
 
-  constructor(setup: CommandSetup) {
+  constructor(setup: QueueSetup) {
     this.#setup = setup;
   }
 

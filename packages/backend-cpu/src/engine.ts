@@ -12,7 +12,6 @@ import {
   type CompiledKernel,
   type EngineBuffer,
   type EngineCaps,
-  EngineDisposedError,
   type EngineLostInfo,
   type EngineMemory,
   type IEngine,
@@ -24,8 +23,9 @@ import { assembleModule, type FunctionBody, type MemoryImport } from './asm/modu
 import { type BuiltinCodes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
 import type { EmitTarget } from './emit/target.ts';
+import { EngineState } from './engine-state.ts';
 import { CodeTable } from './code-table.ts';
-import { CommandRunner } from './command-queue.ts';
+import { CommandQueue } from './command-queue.ts';
 import { Code, CodeModule, CpuKernel } from './kernel.ts';
 import { addressOf, CpuBuffer, ownBuffer } from './memory/buffer.ts';
 import { Heap } from './memory/heap.ts';
@@ -51,20 +51,19 @@ export class CpuEngine implements IEngine {
   readonly device: string;
   readonly caps: EngineCaps;
   readonly lost: Promise<EngineLostInfo>;
+  readonly #state = new EngineState();
   readonly #threads: number;
   readonly #memory: WebAssembly.Memory;
   readonly #import: MemoryImport;
   readonly #target: EmitTarget;
   readonly #heap: Heap;
-  readonly #commands: CommandRunner;
+  readonly #queue: CommandQueue;
   readonly #pool: WorkerPool | null;
   readonly #waker: Waker | null;
   readonly #codes = new CodeTable();
   #builtins: BuiltinCodes | null = null;
-  #disposed = false;
   #bytes = 0;
   #buffers = 0;
-  #onLost!: (info: EngineLostInfo) => void;
 
   constructor(options: CpuEngineOptions = {}) {
     const setup = setUp(options);
@@ -82,12 +81,10 @@ export class CpuEngine implements IEngine {
     this.#pool = pool;
     this.#waker = pool === null ? null : new Waker(pool);
     const builtin = (name: keyof BuiltinCodes): Code => this.#builtin(name);
-    this.#commands = new CommandRunner({ heap, args, pool, threads, scratch: scratch[0]!, builtin });
+    this.#queue = new CommandQueue({ heap, args, pool, threads, scratch: scratch[0]!, builtin });
     this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
     this.caps = setup.caps;
-    this.lost = new Promise((resolve) => {
-      this.#onLost = resolve;
-    });
+    this.lost = this.#state.lost;
   }
 
   /** Workers that have started so far; for tests and reports. */
@@ -96,7 +93,7 @@ export class CpuEngine implements IEngine {
   }
 
   alloc(bytes: number): EngineBuffer {
-    this.#use('alloc');
+    this.#state.check('alloc');
     const buffer = new CpuBuffer(bytes, this.#heap, this.#heap.alloc(bytes));
     this.#bytes += bytes;
     this.#buffers++;
@@ -104,7 +101,7 @@ export class CpuEngine implements IEngine {
   }
 
   free(buffer: EngineBuffer): void {
-    if (this.#disposed) return;
+    if (!this.#state.live) return;
     const own = ownBuffer(buffer, this.#heap);
     this.#heap.free(own.block!);
     own.block = null;
@@ -113,7 +110,7 @@ export class CpuEngine implements IEngine {
   }
 
   upload(to: Binding, data: ArrayBufferView): void {
-    this.#use('upload');
+    this.#state.check('upload');
     checkAttached('upload', 'data', data);
     this.#bytesOf(to, data.byteLength).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
   }
@@ -127,13 +124,13 @@ export class CpuEngine implements IEngine {
   }
 
   downloadSync(from: Binding, into: Uint8Array): Uint8Array {
-    this.#use('download');
+    this.#state.check('download');
     into.set(this.#bytesOf(from, from.bytes));
     return into;
   }
 
   compile(programs: readonly Program[]): readonly CompiledKernel[] {
-    this.#use('compile');
+    this.#state.check('compile');
     const packed = programs.map(packProgram);
     const codes = packed.map((p) => this.#codes.find(p));
     const fresh: { readonly program: Program; readonly packed: PackedProgram }[] = [];
@@ -155,7 +152,7 @@ export class CpuEngine implements IEngine {
   }
 
   release(kernels: readonly CompiledKernel[]): void {
-    if (this.#disposed) return;
+    if (!this.#state.live) return;
     for (const kernel of kernels as readonly CpuKernel[]) {
       if (kernel.released) continue;
       kernel.released = true;
@@ -169,17 +166,17 @@ export class CpuEngine implements IEngine {
 
   submit(commands: readonly Command[]): void {
     this.#begin(commands);
-    for (const c of commands) this.#commands.run(c);
+    for (const c of commands) this.#queue.run(c);
   }
 
   /** The clock of browsers has steps of 5 microseconds, 100 where the page is not cross-origin isolated. */
   async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
     this.#begin(commands);
     return commands.map((c) => {
-      this.#commands.finish();
+      this.#queue.finish();
       const start = performance.now();
-      this.#commands.run(c);
-      this.#commands.finish();
+      this.#queue.run(c);
+      this.#queue.finish();
       return (performance.now() - start) * 1e6;
     });
   }
@@ -190,35 +187,29 @@ export class CpuEngine implements IEngine {
   }
 
   #begin(commands: readonly Command[]): void {
-    this.#use('submit');
+    this.#state.check('submit');
     if (this.#pool !== null && this.#pool.ready > 0) this.#waker?.before(sharableNs(commands));
   }
 
   async idle(): Promise<void> {
-    if (!this.#disposed) this.#commands.finish();
+    if (this.#state.live) this.#queue.finish();
   }
 
   memory(): EngineMemory {
-    return { bytes: this.#bytes, buffers: this.#buffers, reservedBytes: this.#disposed ? 0 : this.#heap.reserved };
+    return { bytes: this.#bytes, buffers: this.#buffers, reservedBytes: this.#state.live ? this.#heap.reserved : 0 };
   }
 
   /** Stops the workers; every later call throws EngineDisposedError. */
   dispose(): void {
-    if (this.#disposed) return;
-    this.#disposed = true;
+    if (!this.#state.dispose()) return;
     this.#pool?.dispose();
     this.#codes.clear();
     this.#bytes = this.#buffers = 0;
-    this.#onLost({ reason: 'disposed', message: 'the CPU engine was disposed' });
-  }
-
-  #use(action: string): void {
-    if (this.#disposed) throw new EngineDisposedError('cpu', action);
   }
 
   /** The bytes of a binding, which nothing reads or writes any more. */
   #bytesOf(b: Binding, bytes: number): Uint8Array {
-    this.#commands.finish();
+    this.#queue.finish();
     return new Uint8Array(this.#memory.buffer, addressOf(b, bytes, this.#heap), bytes);
   }
 

@@ -6,7 +6,7 @@ import { type LibraryPrograms, libraryPrograms, type ProductLibrary } from '@pol
 import type { MatrixProduct } from '@polygrad/core/kernel';
 import type { Addon, Driver } from './addon.ts';
 import { isNativeError } from './errors.ts';
-import { CommandWriter } from './command-buffer.ts';
+import { CommandBuffer } from './command-buffer.ts';
 
 /** The environment variable that names the library to open instead of the installed one. */
 export const clblastVariable = 'POLYGRAD_CLBLAST_LIBRARY';
@@ -42,11 +42,11 @@ export class Clblast implements ProductLibrary {
 
   async prepare(product: MatrixProduct): Promise<boolean> {
     if (!this.takes(product)) return false;
-    const writer = new CommandWriter();
-    writer.start();
-    writer.product(product, { a: 0, b: 0, c: 0 }, { a: 0, b: 0, c: 0 });
+    const encoded = new CommandBuffer();
+    encoded.start();
+    encoded.product(product, { a: 0, b: 0, c: 0 }, { a: 0, b: 0, c: 0 });
     try {
-      await this.#driver.prepareProduct(writer.bytes, writer.count, this.#lock);
+      await this.#driver.prepareProduct(encoded.bytes, encoded.count, this.#lock);
       return true;
     } catch (error) {
       if (!isNativeError(error)) throw error;

@@ -22,7 +22,7 @@ export interface OfEach {
 }
 
 /** Writes one batch after the other into the same memory. */
-export class CommandWriter {
+export class CommandBuffer {
   /** Cells written. */
   count = 0;
   /** Commands written. */

@@ -1,25 +1,25 @@
-/** Commands of the library as numbers for the driver (command-buffer.ts), with everything about them checked. */
+/** Commands of the library as the driver takes them: numbers (command-buffer.ts), with everything about them checked. */
 import type { Binding, Command } from '@polygrad/core/engine';
-import { CommandWriter, type OfEach } from './command-buffer.ts';
+import { CommandBuffer, type OfEach } from './command-buffer.ts';
 import type { MatrixProduct } from '@polygrad/core/kernel';
 import type { OpenClKernel } from './kernel.ts';
 import type { Kernels } from './kernels.ts';
 import type { DeviceMemory } from './memory.ts';
 
-export class Batches {
+export class CommandEncoder {
   readonly #memory: DeviceMemory;
   readonly #kernels: Kernels;
-  readonly #writer = new CommandWriter();
+  readonly #encoded = new CommandBuffer();
 
   constructor(memory: DeviceMemory, kernels: Kernels) {
     this.#memory = memory;
     this.#kernels = kernels;
   }
 
-  /** The commands in the writer, which is the same every time. Empty ones are left out. */
-  write(commands: readonly Command[]): CommandWriter {
-    const [writer, memory] = [this.#writer, this.#memory];
-    writer.start();
+  /** The commands in a buffer, which is the same every time. Empty ones are left out. */
+  encode(commands: readonly Command[]): CommandBuffer {
+    const [encoded, memory] = [this.#encoded, this.#memory];
+    encoded.start();
     for (const c of commands) {
       switch (c.kind) {
         case 'dispatch':
@@ -28,17 +28,17 @@ export class Batches {
         case 'copy': {
           const { bytes } = c.from;
           if (bytes === 0) break;
-          writer.copy(memory.within(c.from, bytes), c.from.offset, memory.within(c.to, bytes), c.to.offset, bytes);
+          encoded.copy(memory.within(c.from, bytes), c.from.offset, memory.within(c.to, bytes), c.to.offset, bytes);
           break;
         }
         case 'fill':
-          if (c.to.bytes > 0) writer.fill(memory.within(c.to, c.to.bytes), c.to.offset, c.to.bytes, c.pattern);
+          if (c.to.bytes > 0) encoded.fill(memory.within(c.to, c.to.bytes), c.to.offset, c.to.bytes, c.pattern);
           break;
         default:
           c satisfies never;
       }
     }
-    return writer;
+    return encoded;
   }
 
   #dispatch(kernel: OpenClKernel, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void {
@@ -50,22 +50,22 @@ export class Batches {
           `got ${bindings.length} and ${scalars.length}`,
       );
     if (kernel.empty) return;
-    const [writer, memory] = [this.#writer, this.#memory];
+    const [encoded, memory] = [this.#encoded, this.#memory];
     if (program.product !== undefined && this.#kernels.isForLibrary(program)) {
       this.#multiply(program.product, bindings);
       return;
     }
     const handle = kernel.handle >= 0 ? kernel.handle : this.#kernels.handleOf(kernel);
-    const at = writer.dispatch(handle, kernel.argumentCount);
+    const at = encoded.dispatch(handle, kernel.argumentCount);
     for (let i = 0; i < params.length; i++) {
       const p = params[i]!;
       const b = bindings[p.slot]!;
-      writer.buffer(at + p.binding, memory.within(b, b.bytes));
-      writer.offset(at + p.offsetArgument, b.offset / p.bytes);
+      encoded.buffer(at + p.binding, memory.within(b, b.bytes));
+      encoded.offset(at + p.offsetArgument, b.offset / p.bytes);
     }
     for (let i = 0; i < slots.length; i++) {
       const s = slots[i]!;
-      writer.scalar(at + s.at, s.dtype, scalars[s.slot]!);
+      encoded.scalar(at + s.at, s.dtype, scalars[s.slot]!);
     }
   }
   #multiply(product: MatrixProduct, bindings: readonly Binding[]): void {
@@ -75,7 +75,7 @@ export class Batches {
       return { a: at('a'), b: at('b'), c: at('c') };
     };
     const buffers = of((b) => this.#memory.within(b, b.bytes));
-    this.#writer.product(
+    this.#encoded.product(
       product,
       buffers,
       of(({ offset }) => offset / bytes),

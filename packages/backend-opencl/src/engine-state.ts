@@ -1,19 +1,19 @@
-/** Whether the engine can be used, and what becomes of it when the driver fails: out of memory, or lost for good. */
+/** Whether the engine is live, disposed or lost, and which of that a failure of the driver means: out of memory, or lost for good. */
 import { DeviceLostError, EngineDisposedError, type EngineLostInfo } from '@polygrad/core/engine';
 import { type MemoryFigures, translate } from './errors.ts';
 
-export class Life {
+export class EngineState {
   readonly lost: Promise<EngineLostInfo>;
   readonly #device: string;
   #state: 'live' | 'disposed' | 'lost' = 'live';
   /** What the driver said when it lost the device. */
   #loss = '';
-  #onLost!: (info: EngineLostInfo) => void;
+  #tell!: (info: EngineLostInfo) => void;
 
   constructor(device: string) {
     this.#device = device;
     this.lost = new Promise((resolve) => {
-      this.#onLost = resolve;
+      this.#tell = resolve;
     });
   }
 
@@ -21,12 +21,8 @@ export class Life {
     return this.#state === 'live';
   }
 
-  get disposed(): boolean {
-    return this.#state === 'disposed';
-  }
-
   /** Throws where the engine can no longer be used. */
-  use(action: string): void {
+  check(action: string): void {
     if (this.#state === 'disposed') throw new EngineDisposedError('opencl', action);
     if (this.#state === 'lost') throw new DeviceLostError('opencl', this.#device, this.#loss);
   }
@@ -52,7 +48,7 @@ export class Life {
     if (this.#state === 'live') {
       this.#state = 'lost';
       this.#loss = reason;
-      this.#onLost({ reason: 'lost', message: error.message });
+      this.#tell({ reason: 'lost', message: error.message });
     }
     return error;
   }
@@ -60,7 +56,7 @@ export class Life {
   /** False if it was disposed before. */
   dispose(): boolean {
     if (this.#state === 'disposed') return false;
-    if (this.#state === 'live') this.#onLost({ reason: 'disposed', message: 'the OpenCL engine was disposed' });
+    if (this.#state === 'live') this.#tell({ reason: 'disposed', message: 'the OpenCL engine was disposed' });
     this.#state = 'disposed';
     return true;
   }

@@ -22,12 +22,12 @@ import {
 } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import type { Driver, NativeError } from './addon.ts';
-import { Batches } from './command-encoder.ts';
+import { CommandEncoder } from './command-encoder.ts';
 import type { Clblast } from './clblast.ts';
 import { isNativeError } from './errors.ts';
 import type { OpenClKernel } from './kernel.ts';
 import { Kernels, sourceOf } from './kernels.ts';
-import { Life } from './engine-state.ts';
+import { EngineState } from './engine-state.ts';
 import { DeviceMemory } from './memory.ts';
 import { isRepeatable } from './repeatable.ts';
 import { type OpenClEngineOptions, type Setup, setUp } from './setup.ts';
@@ -52,10 +52,10 @@ export class OpenClEngine implements IEngine {
   /** Why programs are not kept on disk, or null. */
   readonly cacheRefused: string | null;
   readonly #driver: Driver;
-  readonly #life: Life;
+  readonly #state: EngineState;
   readonly #memory: DeviceMemory;
   readonly #kernels: Kernels;
-  readonly #batches: Batches;
+  readonly #encoder: CommandEncoder;
   readonly #clblast: Clblast | null;
 
   constructor(setup: Setup) {
@@ -67,11 +67,11 @@ export class OpenClEngine implements IEngine {
     if (library !== null) this.library = library;
     this.#clblast = library;
     this.#driver = driver;
-    this.#life = new Life(device);
-    this.lost = this.#life.lost;
-    this.#memory = new DeviceMemory(driver, this.#life, caps.maxBufferBytes, limit);
+    this.#state = new EngineState(device);
+    this.lost = this.#state.lost;
+    this.#memory = new DeviceMemory(driver, this.#state, caps.maxBufferBytes, limit);
     this.#kernels = new Kernels(setup);
-    this.#batches = new Batches(this.#memory, this.#kernels);
+    this.#encoder = new CommandEncoder(this.#memory, this.#kernels);
   }
 
   /** Kernels compiled and kernels loaded from disk since the engine was made. */
@@ -85,16 +85,16 @@ export class OpenClEngine implements IEngine {
   }
 
   alloc(bytes: number): EngineBuffer {
-    this.#life.use('alloc');
+    this.#state.check('alloc');
     return this.#memory.alloc(bytes);
   }
 
   free(buffer: EngineBuffer): void {
-    if (this.#life.live) this.#memory.free(buffer);
+    if (this.#state.live) this.#memory.free(buffer);
   }
 
   upload(to: Binding, data: ArrayBufferView): void {
-    this.#life.use('upload');
+    this.#state.check('upload');
     checkAttached('upload', 'data', data);
     const handle = this.#memory.within(to, data.byteLength);
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
@@ -102,7 +102,7 @@ export class OpenClEngine implements IEngine {
   }
 
   async download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
-    this.#life.use('download');
+    this.#state.check('download');
     const handle = this.#memory.within(from, from.bytes);
     try {
       await this.#driver.read(handle, from.offset, into.subarray(0, from.bytes));
@@ -113,7 +113,7 @@ export class OpenClEngine implements IEngine {
   }
 
   downloadSync(from: Binding, into: Uint8Array): Uint8Array {
-    this.#life.use('download');
+    this.#state.check('download');
     const handle = this.#memory.within(from, from.bytes);
     this.#call('download', () => this.#driver.readSync(handle, from.offset, into.subarray(0, from.bytes)), from.bytes);
     return into;
@@ -121,42 +121,42 @@ export class OpenClEngine implements IEngine {
 
   /** Returns at once; the first batch with a kernel waits until it is compiled, and throws CompileError where the driver refuses it. Readers ask `compiling` first. */
   compile(programs: readonly Program[]): readonly CompiledKernel[] {
-    this.#life.use('compile');
+    this.#state.check('compile');
     return this.#call('compile', () => this.#kernels.start(programs));
   }
 
   async ready(): Promise<void> {
-    if (this.#life.live) await this.#kernels.ready();
+    if (this.#state.live) await this.#kernels.ready();
   }
 
   compiling(kernels: readonly CompiledKernel[]): Promise<void> | null {
-    return this.#life.live ? this.#kernels.compiling(kernels as readonly OpenClKernel[]) : null;
+    return this.#state.live ? this.#kernels.compiling(kernels as readonly OpenClKernel[]) : null;
   }
 
   release(kernels: readonly CompiledKernel[]): void {
-    if (this.#life.live) this.#kernels.release(kernels);
+    if (this.#state.live) this.#kernels.release(kernels);
   }
 
   submit(commands: readonly Command[]): void {
-    this.#life.use('submit');
-    const { bytes, count, commands: written } = this.#call('compile', () => this.#batches.write(commands));
+    this.#state.check('submit');
+    const { bytes, count, commands: written } = this.#call('compile', () => this.#encoder.encode(commands));
     if (count === 0) return;
     try {
       this.#driver.submit(bytes, count);
     } catch (error) {
-      if (this.#isOfLibrary(error)) this.submit(this.#batches.rest(commands, error.command));
+      if (this.#isOfLibrary(error)) this.submit(this.#encoder.rest(commands, error.command));
       else throw this.#stopped(error, commands, written);
     }
   }
 
   /** Each command measured by the device's own clock. Waits for the batch before it returns. */
   async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
-    this.#life.use('submit');
+    this.#state.check('submit');
     return commands.map((command) => this.#timed(command));
   }
 
   #timed(command: Command): number {
-    const { bytes, count } = this.#call('compile', () => this.#batches.write([command]));
+    const { bytes, count } = this.#call('compile', () => this.#encoder.encode([command]));
     if (count === 0) return 0;
     try {
       const [time = -1] = this.#driver.submitTimed(bytes, count);
@@ -175,7 +175,7 @@ export class OpenClEngine implements IEngine {
   }
 
   async idle(): Promise<void> {
-    if (!this.#life.live) return;
+    if (!this.#state.live) return;
     try {
       await this.#driver.idle();
     } catch (error) {
@@ -193,17 +193,17 @@ export class OpenClEngine implements IEngine {
 
   /** Waits for what runs and gives everything back; every later call throws EngineDisposedError. */
   dispose(): void {
-    if (!this.#life.dispose()) return;
+    if (!this.#state.dispose()) return;
     this.#memory.clear();
     this.#driver.dispose();
   }
 
   #call<T>(action: string, call: () => T, requested = 0): T {
-    return this.#life.call(action, call, this.#memory.figures(requested));
+    return this.#state.call(action, call, this.#memory.figures(requested));
   }
 
   #failed(error: unknown, action: string, requested: number): unknown {
-    return this.#life.failed(error, action, this.#memory.figures(requested));
+    return this.#state.failed(error, action, this.#memory.figures(requested));
   }
 
   /** What a batch of which the driver took `error.command` of the `written` commands ends with. */
@@ -215,7 +215,7 @@ export class OpenClEngine implements IEngine {
     const begun = commands.slice(0, done + commands.length - written);
     if (!(translated instanceof OutOfMemoryError) || done <= 0 || isRepeatable(begun)) return translated;
     const reason = `the driver had no room for command ${done} of a batch that had changed its inputs by then`;
-    return this.#life.lose(reason, error);
+    return this.#state.lose(reason, error);
   }
 }
 

@@ -1,7 +1,7 @@
 /** The engine's buffers: numbers of the driver, and how many bytes they hold together. */
 import { type Binding, type EngineBuffer, type EngineMemory, OutOfMemoryError, showAs } from '@polygrad/core/engine';
 import type { Driver } from './addon.ts';
-import type { Life } from './engine-state.ts';
+import type { EngineState } from './engine-state.ts';
 
 /** Device memory. */
 class OpenClBuffer implements EngineBuffer {
@@ -21,23 +21,23 @@ showAs(OpenClBuffer.prototype, ({ bytes }) => ({ bytes }), 'OpenClBuffer');
 
 export class DeviceMemory {
   readonly #driver: Driver;
-  readonly #life: Life;
+  readonly #state: EngineState;
   /** Largest buffer, and most bytes of all together. */
   readonly #largest: number;
   readonly #limit: number;
   #bytes = 0;
   #buffers = 0;
 
-  constructor(driver: Driver, life: Life, largest: number, limit: number) {
+  constructor(driver: Driver, state: EngineState, largest: number, limit: number) {
     this.#driver = driver;
-    this.#life = life;
+    this.#state = state;
     this.#largest = largest;
     this.#limit = limit;
   }
 
   alloc(bytes: number): EngineBuffer {
     if (bytes > this.#largest || this.#bytes + bytes > this.#limit) throw this.#outOfMemory(bytes);
-    const handle = this.#life.call('alloc', () => this.#driver.alloc(Math.max(4, bytes)), this.figures(bytes));
+    const handle = this.#state.call('alloc', () => this.#driver.alloc(Math.max(4, bytes)), this.figures(bytes));
     this.#bytes += bytes;
     this.#buffers++;
     return new OpenClBuffer(this, bytes, handle);
@@ -49,7 +49,7 @@ export class DeviceMemory {
     own.handle = -1;
     this.#bytes -= own.bytes;
     this.#buffers--;
-    this.#life.call('free', () => this.#driver.free(handle), this.figures(0));
+    this.#state.call('free', () => this.#driver.free(handle), this.figures(0));
   }
 
   /** The number of a binding's buffer; the binding must lie inside. */

@@ -18,7 +18,7 @@ import type { Uniforms } from './uniforms.ts';
 /** Estimated seconds of work in one submission after which the next one is begun. */
 const longestSubmission = 0.5;
 
-export class Encoder {
+export class CommandEncoder {
   readonly traffic: Traffic = { submissions: 0, dispatches: 0, passes: 0 };
   readonly #device: GPUDevice;
   readonly #groups: BindGroups;

@@ -1,5 +1,5 @@
 /**
- * Work in order: what has to wait for a pipeline waits here, and everything asked for after it too.
+ * Work in order: batches of commands, uploads and reads. What has to wait for a pipeline waits here, and everything asked for after it too.
  *
  * A program that never awaits never lets a pipeline be finished: when too much waits, the pipelines are made at once.
  */
@@ -17,7 +17,7 @@ interface Item {
 const mostItems = 256;
 const mostBytes = 1 << 26;
 
-export class Backlog {
+export class CommandQueue {
   readonly #force: (code: Code) => void;
   readonly #onError: (error: Error) => void;
   #items: Item[] = [];

@@ -1,6 +1,6 @@
 /**
- * What goes wrong where nobody is called: a lost device, errors the driver reports on the side. Everything the engine has
- * promised ends with the loss, and the next read tells of the rest.
+ * Whether the engine is live, disposed or lost, and what goes wrong where nobody is called: errors that the driver reports on the side.
+ * Everything the engine has promised ends with the loss, and the next read tells of the rest.
  */
 import type { EngineLostInfo } from '@polygrad/core/engine';
 import { DeviceLostError, EngineDisposedError, PolygradError } from '@polygrad/core/engine';
@@ -13,7 +13,7 @@ import { WebGpuError } from './public.ts';
 const newsTurns = 10;
 const newsMs = 10;
 
-export class Trouble {
+export class EngineState {
   /** Resolves when the engine can no longer be used. */
   readonly lost: Promise<EngineLostInfo>;
   readonly #device: string;
@@ -38,12 +38,16 @@ export class Trouble {
     });
   }
 
+  get live(): boolean {
+    return this.#end === null;
+  }
+
   /** Why nothing can be asked of the engine any more, or null. */
   get end(): Error | null {
     return this.#end;
   }
 
-  /** Throws if the engine has ended. */
+  /** Throws where the engine can no longer be used. */
   check(action: string): void {
     if (this.#end === null) return;
     if (this.#end instanceof EngineDisposedError) throw new EngineDisposedError('webgpu', action);

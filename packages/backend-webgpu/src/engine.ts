@@ -1,7 +1,7 @@
 /**
  * The WebGPU engine: buffers, pipelines and queue of one device behind the interface that all engines have.
  *
- * Nothing here waits. What needs a pipeline that is still being made waits in the backlog, with everything asked for
+ * Nothing here waits. What needs a pipeline that is still being made waits in the command queue, with everything asked for
  * after it; all else goes to the device's queue at once, in order.
  */
 import {
@@ -24,12 +24,12 @@ import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
 import type { Found } from './adapter.ts';
 import { regroups } from './association.ts';
-import { Backlog } from './command-queue.ts';
+import { CommandQueue } from './command-queue.ts';
 import { BindGroups } from './bindings.ts';
 import { capsOf } from './caps.ts';
 import { bindable, checkArguments, insideBuffer, ownBuffer } from './checks.ts';
 import { openDevice } from './device.ts';
-import { Encoder } from './command-encoder.ts';
+import { CommandEncoder } from './command-encoder.ts';
 import { WebGpuKernel } from './kernel.ts';
 import { Layouts } from './layouts.ts';
 import { Memory } from './memory.ts';
@@ -40,7 +40,7 @@ import type { Traffic, WebGpuEngine as Public } from './public.ts';
 import { Staging } from './staging.ts';
 import { Stopwatch } from './stopwatch.ts';
 import { Transfers } from './transfers.ts';
-import { Trouble } from './engine-state.ts';
+import { EngineState } from './engine-state.ts';
 import { tuningOf } from './tuning.ts';
 import { Uniforms } from './uniforms.ts';
 import { UploadRing } from './upload-ring.ts';
@@ -60,15 +60,15 @@ export class WebGpuEngine implements Public {
   readonly tuning?: EngineTuning;
   readonly submitTimed?: (commands: readonly Command[]) => Promise<readonly number[]>;
   readonly #gpu: GPUDevice;
-  readonly #trouble: Trouble;
+  readonly #state: EngineState;
   readonly #memory: Memory;
   readonly #pipelines: Pipelines;
   readonly #groups: BindGroups;
-  readonly #encoder: Encoder;
+  readonly #encoder: CommandEncoder;
   readonly #staging: Staging;
   readonly #ring: UploadRing;
   readonly #transfers: Transfers;
-  readonly #backlog: Backlog;
+  readonly #queue: CommandQueue;
   readonly #poison = new Poison();
 
   /** An engine on a device of the adapter. */
@@ -98,29 +98,29 @@ export class WebGpuEngine implements Public {
       sharedIsMemory: software,
       keepRounding: this.reassociates ? keepRounding : undefined,
     });
-    this.#trouble = new Trouble(gpu, name);
+    this.#state = new EngineState(gpu, name);
     const most = software ? (host.memoryBytes() ?? 2 * softwareMemory) / 2 : Number.POSITIVE_INFINITY;
     this.#memory = new Memory(gpu, this.caps.maxBufferBytes, options.memory ?? most, (error, buffer) => {
-      this.#trouble.explain(error);
+      this.#state.explain(error);
       this.#poison.mark(buffer, error);
     });
     const layouts = new Layouts(gpu);
     this.#pipelines = new Pipelines(gpu, layouts, software, (code) => this.#settled(code), options.onCompile);
     this.#groups = new BindGroups(gpu);
-    this.#encoder = new Encoder(gpu, this.#groups, new Uniforms(gpu, layouts));
+    this.#encoder = new CommandEncoder(gpu, this.#groups, new Uniforms(gpu, layouts));
     this.#staging = new Staging(gpu);
     this.#ring = new UploadRing(gpu, this.#encoder);
     this.#transfers = new Transfers(gpu, this.#encoder, this.#staging, this.#ring, this.#memory);
-    this.#backlog = new Backlog(
+    this.#queue = new CommandQueue(
       (code) => this.#pipelines.force(code),
-      (error) => this.#trouble.report(error),
+      (error) => this.#state.report(error),
     );
     if (gpu.features.has('timestamp-query')) this.submitTimed = (commands) => this.#submitTimed(commands);
-    this.#trouble.lost.then(() => this.#letGo());
+    this.#state.lost.then(() => this.#letGo());
   }
 
   get lost(): Promise<EngineLostInfo> {
-    return this.#trouble.lost;
+    return this.#state.lost;
   }
 
   /** Submissions, passes and dispatches since the start; for tests and reports. */
@@ -130,39 +130,39 @@ export class WebGpuEngine implements Public {
 
   /** Pipelines being made, and batches that wait for them. */
   get waiting(): { readonly pipelines: number; readonly batches: number } {
-    return { pipelines: this.#pipelines.pending, batches: this.#backlog.size };
+    return { pipelines: this.#pipelines.pending, batches: this.#queue.size };
   }
 
   alloc(bytes: number): EngineBuffer {
-    this.#trouble.check('alloc');
+    this.#state.check('alloc');
     return this.#memory.alloc(bytes);
   }
 
   confirming(): Promise<void> | null {
-    return this.#trouble.end === null ? this.#memory.confirming() : null;
+    return this.#state.live ? this.#memory.confirming() : null;
   }
 
   free(buffer: EngineBuffer): void {
-    if (this.#trouble.end !== null) return;
+    if (!this.#state.live) return;
     const own = ownBuffer(this.#memory, buffer);
     this.#memory.forget(own);
     const destroy = (): void => {
       this.#poison.gone(own);
       this.#memory.destroy(own);
     };
-    if (own.refused === null) this.#backlog.add([], 0, destroy);
+    if (own.refused === null) this.#queue.add([], 0, destroy);
     else destroy();
   }
 
   upload(to: Binding, data: ArrayBufferView): void {
-    this.#trouble.check('upload');
+    this.#state.check('upload');
     checkAttached('upload', 'data', data);
     const own = insideBuffer(this.#memory, to, data.byteLength);
     let bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
     // The source may change before its turn comes.
-    const waits = !this.#backlog.empty;
+    const waits = !this.#queue.empty;
     if (waits) bytes = bytes.slice();
-    this.#backlog.add([], waits ? bytes.length : 0, () => {
+    this.#queue.add([], waits ? bytes.length : 0, () => {
       this.#poison.begin();
       this.#poison.written(own);
       this.#transfers.upload(to, bytes);
@@ -170,24 +170,24 @@ export class WebGpuEngine implements Public {
   }
 
   async download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
-    this.#trouble.check('download');
+    this.#state.check('download');
     const own = insideBuffer(this.#memory, from, from.bytes);
     if (into.length < from.bytes)
       throw new Error(`[webgpu] ${from.bytes} bytes do not fit into ${into.length}: give a larger array`);
     const read = new Promise<void>((resolve, reject) => {
-      this.#backlog.add([], 0, () => {
+      this.#queue.add([], 0, () => {
         if (own.failure !== null) reject(own.failure);
         else this.#transfers.read(from, into, from.bytes).then(resolve, reject);
       });
     });
-    await this.#trouble.guard(read);
-    const error = own.failure ?? this.#trouble.takeReported();
+    await this.#state.guard(read);
+    const error = own.failure ?? this.#state.takeReported();
     if (error !== null) throw error;
     return into;
   }
 
   compile(programs: readonly Program[]): readonly CompiledKernel[] {
-    this.#trouble.check('compile');
+    this.#state.check('compile');
     const kernels: WebGpuKernel[] = [];
     try {
       for (const program of programs)
@@ -200,12 +200,12 @@ export class WebGpuEngine implements Public {
   }
 
   ready(told?: (progress: ReadyProgress) => void): Promise<void> {
-    if (this.#trouble.end !== null) return Promise.reject(this.#trouble.end);
-    return this.#trouble.guard(this.#pipelines.ready(told));
+    if (this.#state.end !== null) return Promise.reject(this.#state.end);
+    return this.#state.guard(this.#pipelines.ready(told));
   }
 
   release(kernels: readonly CompiledKernel[]): void {
-    if (this.#trouble.end !== null) return;
+    if (!this.#state.live) return;
     for (const kernel of kernels as readonly WebGpuKernel[]) {
       if (kernel.released) continue;
       kernel.released = true;
@@ -214,7 +214,7 @@ export class WebGpuEngine implements Public {
   }
 
   submit(commands: readonly Command[]): void {
-    this.#backlog.add(this.#missing(commands), 0, () => this.#run(commands));
+    this.#queue.add(this.#missing(commands), 0, () => this.#run(commands));
   }
 
   async source(kernel: CompiledKernel): Promise<KernelSource> {
@@ -223,7 +223,7 @@ export class WebGpuEngine implements Public {
 
   #submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
     const times = new Promise<readonly number[]>((resolve, reject) => {
-      this.#backlog.add(this.#missing(commands), 0, () => {
+      this.#queue.add(this.#missing(commands), 0, () => {
         const stopwatch = new Stopwatch(this.#gpu, commands.length);
         try {
           this.#run(commands, stopwatch);
@@ -233,12 +233,12 @@ export class WebGpuEngine implements Public {
         }
       });
     });
-    return this.#trouble.guard(times);
+    return this.#state.guard(times);
   }
 
   /** The pipelines that the commands wait for. Refuses commands that are not right. */
   #missing(commands: readonly Command[]): Code[] {
-    this.#trouble.check('submit');
+    this.#state.check('submit');
     const missing: Code[] = [];
     for (const c of commands) {
       if (c.kind === 'dispatch') {
@@ -254,13 +254,13 @@ export class WebGpuEngine implements Public {
   }
 
   idle(): Promise<void> {
-    if (this.#trouble.end !== null) return Promise.reject(this.#trouble.end);
+    if (this.#state.end !== null) return Promise.reject(this.#state.end);
     const done = new Promise<void>((resolve, reject) => {
-      this.#backlog.add([], 0, () => {
+      this.#queue.add([], 0, () => {
         host.paced(() => this.#gpu.queue.onSubmittedWorkDone()).then(resolve, reject);
       });
     });
-    return this.#trouble.guard(done);
+    return this.#state.guard(done);
   }
 
   memory(): EngineMemory {
@@ -269,13 +269,13 @@ export class WebGpuEngine implements Public {
 
   /** Releases the device. Reads that have not ended reject; every later call throws EngineDisposedError. */
   dispose(): void {
-    this.#trouble.dispose();
+    this.#state.dispose();
     this.#letGo();
     this.#gpu.destroy();
   }
 
   #letGo(): void {
-    this.#backlog.clear();
+    this.#queue.clear();
     this.#encoder.abandon();
     this.#groups.clear();
     this.#pipelines.clear();
@@ -306,8 +306,8 @@ export class WebGpuEngine implements Public {
 
   #settled(code: Code): void {
     // Work that could not wait used the pipeline before its error was known.
-    if (code.failure !== null && code.pipeline !== null) this.#trouble.report(code.failure);
-    if (this.#trouble.end === null) this.#backlog.drain();
+    if (code.failure !== null && code.pipeline !== null) this.#state.report(code.failure);
+    if (this.#state.live) this.#queue.drain();
   }
 }
 

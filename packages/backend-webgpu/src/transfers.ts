@@ -1,6 +1,6 @@
 /** Bytes that come and go: uploads, reads, copies and fills. WebGPU moves whole words; what is left over is patched. */
 import type { Binding } from '@polygrad/core/engine';
-import type { Encoder } from './command-encoder.ts';
+import type { CommandEncoder } from './command-encoder.ts';
 import type { Memory, WebGpuBuffer } from './memory.ts';
 import type { Staging } from './staging.ts';
 import type { UploadRing } from './upload-ring.ts';
@@ -10,13 +10,13 @@ const flushBytes = 1 << 26;
 
 export class Transfers {
   readonly #device: GPUDevice;
-  readonly #encoder: Encoder;
+  readonly #encoder: CommandEncoder;
   readonly #staging: Staging;
   readonly #ring: UploadRing;
   readonly #memory: Memory;
   #uploaded = 0;
 
-  constructor(device: GPUDevice, encoder: Encoder, staging: Staging, ring: UploadRing, memory: Memory) {
+  constructor(device: GPUDevice, encoder: CommandEncoder, staging: Staging, ring: UploadRing, memory: Memory) {
     this.#device = device;
     this.#encoder = encoder;
     this.#staging = staging;

@@ -6,7 +6,7 @@
  * uploads, `writeBuffer` is taken.
  */
 import { host } from '#host';
-import type { Encoder } from './command-encoder.ts';
+import type { CommandEncoder } from './command-encoder.ts';
 import { mapWrite, usage } from './constants.ts';
 
 /** Uploads from this many bytes on, bytes of a buffer, buffers. */
@@ -16,11 +16,11 @@ const mostBuffers = 4;
 
 export class UploadRing {
   readonly #device: GPUDevice;
-  readonly #encoder: Encoder;
+  readonly #encoder: CommandEncoder;
   #mapped: GPUBuffer[] = [];
   #all: GPUBuffer[] = [];
 
-  constructor(device: GPUDevice, encoder: Encoder) {
+  constructor(device: GPUDevice, encoder: CommandEncoder) {
     this.#device = device;
     this.#encoder = encoder;
   }
