@@ -35,8 +35,8 @@ const engines = {
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
 const ofNetwork =
-  'activation arithmetic axis-argument class-loss convolution creation exponential image loss matmul max-pooling pool-window random ' +
-  'recording reduction shape softmax piecewise';
+  'activation arithmetic axis-argument class-loss conv-operands convolution creation exponential image loss-forms matmul matrix-product ' +
+  'max-pooling pool-window random recording reduction shape softmax piecewise';
 const operations = {
   add: 'arithmetic creation recording',
   'cnn-cpu': ofNetwork,

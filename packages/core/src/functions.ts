@@ -81,48 +81,36 @@ export {
 } from './ops/arithmetic.ts';
 export { addcdiv, addcmul, clip, copysign, fma, heaviside, hypot, lerp } from './ops/compound.ts';
 export { bitwiseAnd, bitwiseNot, bitwiseOr, bitwiseXor, leftShift, rightShift } from './ops/bitwise.ts';
-export { type ConvOptions, conv1d, conv2d, conv3d, depthwiseConv2d } from './ops/convolution.ts';
-export {
-  type ConvTransposeOptions,
-  convTranspose1d,
-  convTranspose2d,
-  convTranspose3d,
-} from './ops/conv-transpose.ts';
+export { conv1d, conv2d, conv3d, type ConvOptions, depthwiseConv2d } from './ops/convolution.ts';
+export { convTranspose1d, convTranspose2d, convTranspose3d, type ConvTransposeOptions } from './ops/conv-transpose.ts';
 export type { Layout, Padding, PerAxis } from './ops/image.ts';
 export { type LocalConvOptions, locallyConnectedConv2d } from './ops/local-convolution.ts';
-export { type EdgeList, type GraphConvOptions, graphConv } from './ops/graph-convolution.ts';
-export { type TensorOptions, empty, full, fullLike, ones, onesLike, tensor, zeros, zerosLike } from './ops/creation.ts';
-export { diag, diagEmbed, rot90 } from './ops/diagonals.ts';
-export { type NormalizeOptions, cdist, cosineSimilarity, normalize } from './ops/distance.ts';
-export { type GridSampleOptions, affineGrid, gridSample } from './ops/grid-sample.ts';
-export { type InterpolateMode, type InterpolateOptions, interpolate } from './ops/interpolate.ts';
-export { type EmbeddingBagOptions, type EmbeddingOptions, embedding, embeddingBag } from './ops/embedding.ts';
+export { type EdgeList, graphConv, type GraphConvOptions } from './ops/graph-convolution.ts';
+export { empty, full, fullLike, ones, onesLike, tensor, type TensorOptions, zeros, zerosLike } from './ops/creation.ts';
+export { diag, diagEmbed, diagonal, rot90, trace } from './ops/diagonals.ts';
+export { cdist, cosineSimilarity, normalize, type NormalizeOptions } from './ops/distance.ts';
+export { affineGrid, gridSample, type GridSampleOptions } from './ops/grid-sample.ts';
+export { interpolate, type InterpolateMode, type InterpolateOptions } from './ops/interpolate.ts';
+export { embedding, embeddingBag, type EmbeddingBagOptions, type EmbeddingOptions } from './ops/embedding.ts';
 export { type AttentionOptions, scaledDotProductAttention } from './ops/attention.ts';
 export { einsum } from './ops/einsum.ts';
 export { erfc, erfinv } from './ops/error-function.ts';
 export { cbrt, exp, exp2, expm1, log, log10, log1p, log2, logAddExp, rsqrt, sqrt, xlogy } from './ops/exponential.ts';
 export {
-  type CumulativeOptions,
-  type CumulativeSumOptions,
-  type DiffOptions,
   cumMax,
   cumMin,
   cumProd,
   cumSum,
+  type CumulativeOptions,
+  type CumulativeSumOptions,
   diff,
+  type DiffOptions,
   logCumSumExp,
 } from './ops/cumulative.ts';
 export type { IndexAxis, IndexLike } from './ops/index-argument.ts';
-export {
-  gather,
-  indexAdd,
-  indexSelect,
-  maskedFill,
-  scatterAdd,
-  take,
-  takeAlongAxis,
-} from './ops/indexing.ts';
-export { type JoinAxis, chunk, concat, split, stack, unbind } from './ops/joining.ts';
+export { gather, indexAdd, indexSelect, maskedFill, scatterAdd, take, takeAlongAxis } from './ops/indexing.ts';
+export { concat, type JoinAxis, stack } from './ops/joining.ts';
+export { chunk, split, unbind } from './ops/splitting.ts';
 export {
   equal,
   greater,
@@ -139,86 +127,88 @@ export {
   logicalXor,
   nanToNum,
   notEqual,
-  where,
 } from './ops/logic.ts';
+export { where } from './ops/where.ts';
 export {
-  type GaussianNllOptions,
-  type LossOptions,
-  type Reduction,
   binaryCrossEntropy,
   binaryCrossEntropyWithLogits,
   gaussianNllLoss,
+  type GaussianNllOptions,
   huberLoss,
   klDiv,
   l1Loss,
+  type LossOptions,
   mseLoss,
   smoothL1Loss,
 } from './ops/loss.ts';
+export type { Reduction } from './ops/loss-forms.ts';
 export {
-  type MarginOptions,
-  type TripletOptions,
   cosineEmbeddingLoss,
   hingeLoss,
+  type MarginOptions,
   tripletMarginLoss,
+  type TripletOptions,
 } from './ops/margin-loss.ts';
-export { type ClassLossOptions, type CrossEntropyOptions, crossEntropy, nllLoss } from './ops/class-loss.ts';
+export { type ClassLossOptions, crossEntropy, type CrossEntropyOptions, nllLoss } from './ops/class-loss.ts';
 export { digamma, lgamma, polygamma } from './ops/gamma.ts';
-export { type GemmOptions, dot, gemm, gemv, inner, matmul, outer, tensordot, vdot } from './ops/matmul.ts';
+export { dot, gemm, type GemmOptions, gemv, inner, matmul, outer, tensordot, vdot } from './ops/matmul.ts';
 export {
-  type ImageNormOptions,
-  type LocalResponseNormOptions,
   groupNorm,
+  type ImageNormOptions,
   instanceNorm,
   localResponseNorm,
+  type LocalResponseNormOptions,
 } from './ops/image-normalization.ts';
-export { type BatchNormOptions, type LayerNormOptions, batchNorm, layerNorm, rmsNorm } from './ops/normalization.ts';
+export { batchNorm, type BatchNormOptions, layerNorm, type LayerNormOptions, rmsNorm } from './ops/normalization.ts';
 export {
-  type AdaptiveSettings,
-  type AdaptiveSize,
   adaptiveAvgPool1d,
   adaptiveAvgPool2d,
   adaptiveMaxPool2d,
+  type AdaptiveSettings,
+  type AdaptiveSize,
   globalAvgPool2d,
 } from './ops/adaptive-pooling.ts';
 export { avgPool1d, avgPool2d, avgPool3d, lpPool2d } from './ops/average-pooling.ts';
 export {
-  type UnpoolSettings,
-  type WithIndices,
   maxPool1d,
   maxPool2d,
   maxPool3d,
   maxUnpool2d,
+  type UnpoolSettings,
+  type WithIndices,
 } from './ops/max-pooling.ts';
 export type { PoolOptions, PoolSettings, PoolWindow } from './ops/pool-window.ts';
-export { type PatchOptions, fold, pixelShuffle, pixelUnshuffle, unfold } from './ops/patches.ts';
+export { fold, type PatchOptions, pixelShuffle, pixelUnshuffle, unfold } from './ops/patches.ts';
 export { bilinear, cross, kron } from './ops/products.ts';
 export { rbfKernel } from './ops/rbf.ts';
-export { type RotaryOptions, rotaryEmbedding } from './ops/rotary.ts';
+export { rotaryEmbedding, type RotaryOptions } from './ops/rotary.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './tensor/random-key.ts';
-export { type RandomOptions, bernoulli, dropout, permutation, rand, randint, randn } from './ops/random.ts';
-export { type EyeOptions, arange, diagonal, eye, linspace, oneHot, trace, tri, tril, triu } from './ops/ranges.ts';
+export { bernoulli, permutation, rand, randint, randn, type RandomOptions } from './ops/random.ts';
+export { dropout } from './ops/dropout.ts';
+export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/ranges.ts';
+export { oneHot, tril, triu } from './ops/triangles.ts';
 export { all, any, argMax, argMin, countNonZero, max, min, prod, sum } from './ops/reduction.ts';
-export { type Interpolation, type QuantileOptions, median, quantile } from './ops/quantile.ts';
+export { type Interpolation, median, quantile, type QuantileOptions } from './ops/quantile.ts';
 export {
-  type ScatterReduceOptions,
-  type ScatterReduction,
   gatherNd,
   indexCopy,
   indexFill,
   scatter,
-  scatterNd,
   scatterReduce,
+  type ScatterReduceOptions,
+  type ScatterReduction,
 } from './ops/scattering.ts';
+export { scatterNd } from './ops/scatter-nd.ts';
 export {
+  bucketize,
+  histogram,
   type HistogramEdges,
   type HistogramOptions,
   type SearchOptions,
-  bucketize,
-  histogram,
   searchSorted,
 } from './ops/searching.ts';
-export { type UniqueOptions, type UniqueResult, maskedSelect, nonZero, unique } from './ops/selecting.ts';
-export { type SortIndices, type SortOptions, type TopKOptions, argSort, sort, topK } from './ops/sorting.ts';
+export { maskedSelect, nonZero, unique, type UniqueOptions, type UniqueResult } from './ops/selecting.ts';
+export { argSort, sort, type SortIndices, type SortOptions, topK, type TopKOptions } from './ops/sorting.ts';
 export { ceil, floor, frac, round, trunc } from './ops/rounding.ts';
 export {
   contiguous,
@@ -231,21 +221,21 @@ export {
   unflatten,
   unsqueeze,
 } from './ops/shape.ts';
-export { broadcastTo, expand, meshgrid, repeat, repeatInterleave, tile } from './ops/repeating.ts';
+export { broadcastTo, expand, repeat, repeatInterleave, tile } from './ops/repeating.ts';
 export type { SliceRange, SliceSpec } from './shape/slices.ts';
 export { at, flip, narrow, roll, select, slice } from './ops/slicing.ts';
-export { type PadOptions, type PadWidths, pad } from './ops/padding.ts';
-export { type OneAxis, logSoftmax, softmax, softmin } from './ops/softmax.ts';
+export { pad, type PadOptions, type PadWidths } from './ops/padding.ts';
+export { logSoftmax, type OneAxis, softmax, softmin } from './ops/softmax.ts';
 export {
-  type NormOptions,
-  type VarianceOptions,
   logSumExp,
   mean,
   nanMean,
   nanSum,
   norm,
+  type NormOptions,
   std,
   variance,
+  type VarianceOptions,
 } from './ops/statistics.ts';
 export {
   acos,

@@ -1,24 +1,24 @@
 /** Methods of Tensors: losses, of the prediction. Details, shapes and errors are told with the functions. */
-import { type ClassLossOptions, type CrossEntropyOptions, crossEntropy, nllLoss } from '../ops/class-loss.ts';
+import { type ClassLossOptions, crossEntropy, type CrossEntropyOptions, nllLoss } from '../ops/class-loss.ts';
 import {
-  type GaussianNllOptions,
-  type LossOptions,
-  type Reduction,
   binaryCrossEntropy,
   binaryCrossEntropyWithLogits,
   gaussianNllLoss,
+  type GaussianNllOptions,
   huberLoss,
   klDiv,
   l1Loss,
+  type LossOptions,
   mseLoss,
   smoothL1Loss,
 } from '../ops/loss.ts';
+import type { Reduction } from '../ops/loss-forms.ts';
 import {
-  type MarginOptions,
-  type TripletOptions,
   cosineEmbeddingLoss,
   hingeLoss,
+  type MarginOptions,
   tripletMarginLoss,
+  type TripletOptions,
 } from '../ops/margin-loss.ts';
 import type { Tensor } from '../tensor/types.ts';
 

@@ -1,13 +1,13 @@
 /** Methods of Tensors: normalisations and dropout. Details, shapes and errors are told with the functions. */
 import {
-  type ImageNormOptions,
-  type LocalResponseNormOptions,
   groupNorm,
+  type ImageNormOptions,
   instanceNorm,
   localResponseNorm,
+  type LocalResponseNormOptions,
 } from '../ops/image-normalization.ts';
-import { type BatchNormOptions, type LayerNormOptions, batchNorm, layerNorm, rmsNorm } from '../ops/normalization.ts';
-import { dropout } from '../ops/random.ts';
+import { batchNorm, type BatchNormOptions, layerNorm, type LayerNormOptions, rmsNorm } from '../ops/normalization.ts';
+import { dropout } from '../ops/dropout.ts';
 import type { RandomKey } from '../tensor/random-key.ts';
 import type { Tensor } from '../tensor/types.ts';
 

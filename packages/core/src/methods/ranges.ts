@@ -1,5 +1,6 @@
 /** Methods of Tensors: triangles, diagonals and one-hot vectors. Details, shapes and errors are told with the functions. */
-import { diagonal, oneHot, trace, tril, triu } from '../ops/ranges.ts';
+import { diagonal, trace } from '../ops/diagonals.ts';
+import { oneHot, tril, triu } from '../ops/triangles.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { Tensor } from '../tensor/types.ts';
 

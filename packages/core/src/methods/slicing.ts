@@ -1,6 +1,7 @@
 /** Methods of Tensors: parts of tensors, cuts and padding. Details, shapes and errors are told with the functions. */
-import { type JoinAxis, chunk, split, unbind } from '../ops/joining.ts';
-import { type PadOptions, type PadWidths, pad } from '../ops/padding.ts';
+import type { JoinAxis } from '../ops/joining.ts';
+import { chunk, split, unbind } from '../ops/splitting.ts';
+import { pad, type PadOptions, type PadWidths } from '../ops/padding.ts';
 import { at, flip, narrow, roll, select, slice } from '../ops/slicing.ts';
 import type { SliceSpec } from '../shape/slices.ts';
 import type { Tensor } from '../tensor/types.ts';

@@ -13,11 +13,12 @@ import { fmaPrimitive } from '../primitives/fma.ts';
 import { fmodPrimitive } from '../primitives/remainder.ts';
 import { checkDType, type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { floatOperand, floatOperands, given, operand, operands, sideOf } from '../tensor/operand.ts';
+import { operand, operands, sideOf } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { fullLike, onesLike } from './creation.ts';
-import { equal, isInf, less, logicalAnd, notEqual, where } from './logic.ts';
-import { binaryOp, floatBinaryOp, floatUnaryOp, inFloat32, unaryOp } from './recording.ts';
+import { equal, isInf, less, logicalAnd, notEqual } from './logic.ts';
+import { where } from './where.ts';
+import { binaryOp, floatBinaryOp, floatUnaryOp, inFloat32, pair, unaryOp } from './recording.ts';
 
 /**
  * a + b. Source: Array API `add`.
@@ -193,17 +194,6 @@ function integerPow(x: Tensor, y: Tensor): Tensor {
   return where(less(y, 0), negative, result);
 }
 
-/** Both arguments as tensors of their common dtype. */
-export function pair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
-  if (typeof a === 'object' && typeof b === 'object') {
-    const [x, y] = operands(a, b);
-    return [wrap(x), wrap(y)];
-  }
-  if (typeof a === 'object') return [a, given(b, a)];
-  if (typeof b === 'object') return [given(a, b), b];
-  return [wrap(operand(a)), wrap(operand(b))];
-}
-
 /**
  * -x. Source: Array API `negative`. An operation of its own, not 0 - x: the sign of zero changes.
  *
@@ -298,13 +288,4 @@ export function cast(x: Tensor, dtype: DType): Tensor {
   beginOp('cast');
   checkDType('cast', dtype);
   return wrap(castNode(nodeOf(x), dtype));
-}
-
-/** Both arguments as floating-point tensors of their common dtype. */
-export function floatPair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
-  if (typeof a === 'object' && typeof b === 'object') {
-    const [x, y] = floatOperands(a, b);
-    return [wrap(x), wrap(y)];
-  }
-  return pair(typeof a === 'object' ? wrap(floatOperand(a)) : a, typeof b === 'object' ? wrap(floatOperand(b)) : b);
 }

@@ -9,10 +9,11 @@ import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given, operand, operands, sideOf } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, cast, div, maximum, mul, neg, floatPair, pair, reciprocal, sub } from './arithmetic.ts';
+import { abs, add, cast, div, maximum, mul, neg, reciprocal, sub } from './arithmetic.ts';
+import { floatPair, floatUnaryOp, inFloat32, pair } from './recording.ts';
 import { onesLike } from './creation.ts';
-import { equal, greaterEqual, isInf, isNaN as areNaN, less, logicalAnd, logicalOr, notEqual, where } from './logic.ts';
-import { floatUnaryOp, inFloat32 } from './recording.ts';
+import { equal, greaterEqual, isInf, isNaN as areNaN, less, logicalAnd, logicalOr, notEqual } from './logic.ts';
+import { where } from './where.ts';
 
 /** `beyond`, or true where a bound that may be NaN is. */
 function orNaN(given: TensorLike, bound: Tensor, beyond: Tensor): Tensor {

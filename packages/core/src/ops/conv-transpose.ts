@@ -12,7 +12,8 @@ import { checkNames } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { beforeBias, checkRank, type ConvOptions, readGroups, withBias } from './convolution.ts';
+import type { ConvOptions } from './convolution.ts';
+import { beforeBias, checkRank, readGroups, withBias } from './conv-operands.ts';
 import { fromChannelsFirst, type PerAxis, readLayout, toChannelsFirst } from './image.ts';
 import { say } from '../shape/shown.ts';
 

@@ -19,8 +19,8 @@ import { floatOperand, operand } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { readAxis } from './axis-argument.ts';
 import { concat } from './joining.ts';
-import { wide } from './reduction.ts';
 import { say } from '../shape/shown.ts';
+import { sumDType } from './recording.ts';
 
 /** Options of cumMax, cumMin and logCumSumExp. */
 export interface CumulativeOptions {
@@ -38,7 +38,7 @@ export interface CumulativeSumOptions extends CumulativeOptions {
 
 /** 32 bits for dtypes that kernels do not scan as they are. */
 function scanned(x: Node): DType {
-  return wide(widenedFloat(x.dtype));
+  return sumDType(widenedFloat(x.dtype));
 }
 
 /** The scan of a node in a dtype that scans take, as `result`. */
@@ -67,7 +67,7 @@ function total(op: 'cumSum' | 'cumProd', x: TensorLike, argument: number | Cumul
   return compose(op, () => {
     const node = operand(x);
     const { axis, reverse, exclusive } = read(op, argument, node.shape.length, 'axis reverse? exclusive?');
-    const result = wide(node.dtype);
+    const result = sumDType(node.dtype);
     const first = op === 'cumSum' ? 0 : 1;
     if (node.shape.length === 0) return wrap(exclusive ? p.constant(first, result) : p.cast(node, result));
     const all = p.cast(scan(node, op === 'cumSum' ? 'sum' : 'prod', axis, reverse), result);

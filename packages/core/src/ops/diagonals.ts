@@ -1,4 +1,4 @@
-/** Matrices made from diagonals, and quarter turns. What is read from a diagonal (diagonal, trace) is in ranges.ts. */
+/** Diagonals of matrices: read, summed, and made into matrices; and quarter turns. */
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { beginOp, compose } from '../graph/scope.ts';
@@ -7,8 +7,9 @@ import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { diagonalNode, offsets } from './ranges.ts';
+import { diagonalNode, offsets } from './matrix-diagonals.ts';
 import { say } from '../shape/shown.ts';
+import { sum } from './reduction.ts';
 
 function checkOffset(op: string, offset: number): number {
   if (!Number.isInteger(offset)) throw new ArgumentError(op, say`bad offset: ${offset}; must be an integer`);
@@ -123,4 +124,38 @@ export function rot90(x: Tensor, turns: number = 1, axes: readonly [number, numb
     default:
       return wrap(node);
   }
+}
+
+/**
+ * The diagonal of the matrices in two axes, as the last axis. Source: NumPy `diagonal`.
+ *
+ * @param options offset (0; positive above), axis1 -2, axis2 -1
+ *
+ * @example
+ * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]
+ */
+export function diagonal(
+  x: Tensor,
+  options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
+): Tensor {
+  checkNames('diagonal', options, 'offset# axis1# axis2#');
+  return compose('diagonal', () =>
+    wrap(diagonalNode('diagonal', nodeOf(x), options.offset ?? 0, options.axis1 ?? -2, options.axis2 ?? -1)),
+  );
+}
+
+/**
+ * The sum of a matrix's diagonal; of all matrices in the last two axes. Source: Array API `linalg.trace`.
+ *
+ * @param options offset, 0
+ *
+ * @example
+ * trace(tensor([[1, 2], [3, 4]])); // 5
+ */
+export function trace(x: Tensor, options: { readonly offset?: number } = {}): Tensor {
+  checkNames('trace', options, 'offset#');
+  return compose('trace', () => {
+    const line = diagonalNode('trace', nodeOf(x), options.offset ?? 0, -2, -1);
+    return sum(wrap(line), -1);
+  });
 }

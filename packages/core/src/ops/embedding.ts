@@ -9,8 +9,7 @@ import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { type IndexLike, indexNode, safeIndex } from './index-argument.ts';
-import { taken } from './indexing.ts';
+import { type IndexLike, indexNode, safeIndex, taken } from './index-argument.ts';
 import { widened } from './recording.ts';
 import { say } from '../shape/shown.ts';
 

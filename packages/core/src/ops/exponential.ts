@@ -13,7 +13,8 @@ import { wrap } from '../tensor/handle.ts';
 import { floatOperands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, div, mul, neg, reciprocal, sub } from './arithmetic.ts';
-import { equal, isInf, less, lessEqual, logicalAnd, logicalOr, where } from './logic.ts';
+import { equal, isInf, less, lessEqual, logicalAnd, logicalOr } from './logic.ts';
+import { where } from './where.ts';
 import { floatUnaryOp, inFloat32 } from './recording.ts';
 import { specialFunction } from './special-form.ts';
 

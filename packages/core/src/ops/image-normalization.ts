@@ -11,7 +11,7 @@ import type { Tensor } from '../tensor/types.ts';
 import { add, div, mul, pow, square } from './arithmetic.ts';
 import { rsqrt } from './exponential.ts';
 import { type Layout, readLayout } from './image.ts';
-import { type Affine, affine, moments, readEps } from './normalization.ts';
+import { affine, type Affine, moments, readEps } from './moments.ts';
 import { inFloat32 } from './recording.ts';
 import { sum } from './reduction.ts';
 import { moveAxis, reshape } from './shape.ts';

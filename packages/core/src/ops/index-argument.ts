@@ -19,6 +19,7 @@ import { nodeOf } from '../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../tensor/types.ts';
 import { tensor } from './creation.ts';
 import { say } from '../shape/shown.ts';
+import { broadcastsTo } from '../shape/broadcast.ts';
 
 /** Integers of any shape: a tensor of an integer dtype, or numbers whose range is checked at once. */
 export type IndexLike = Tensor | number | readonly NestedInput[];
@@ -121,4 +122,29 @@ export function checkElementwise(op: string, node: Node, index: Node, axis: numb
       [node.shape, index.shape],
     );
   }
+}
+
+/** Slices of x at indices along one axis. */
+export function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
+  const node = nodeOf(x);
+  const which = axisOf(op, axis, 0, node.shape.length);
+  const index = indexNode(op, indices, node.shape[which] as number);
+  checkSource(op, node, which, index);
+  return makeNode(gatherPrimitive, [node, safeIndex(op, index, node.shape[which] as number)], { axis: which });
+}
+
+/** Updates of the dtype of x, stretched to a shape. */
+export function updatesFor(op: string, node: Node, updates: Node, shape: readonly number[]): Node {
+  if (updates.dtype !== node.dtype)
+    throw new DTypeError(op, say`dtypes differ: ${node.dtype} and updates ${updates.dtype}; convert with cast()`, [
+      node.dtype,
+      updates.dtype,
+    ]);
+  if (!broadcastsTo(updates.shape, shape)) {
+    throw new ShapeError(op, say`updates have shape ${showShape(updates.shape)}: needs ${showShape(shape)}`, [
+      updates.shape,
+      shape,
+    ]);
+  }
+  return p.broadcastTo(updates, shape);
 }

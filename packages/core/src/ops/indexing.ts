@@ -9,8 +9,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
-import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
-import { broadcastsTo } from '../shape/broadcast.ts';
+import { scatterAddPrimitive } from '../primitives/gather.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
@@ -26,17 +25,10 @@ import {
   type IndexLike,
   indexNode,
   safeIndex,
+  taken,
+  updatesFor,
 } from './index-argument.ts';
 import { say } from '../shape/shown.ts';
-
-/** Slices of x at indices along one axis. */
-export function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
-  const node = nodeOf(x);
-  const which = axisOf(op, axis, 0, node.shape.length);
-  const index = indexNode(op, indices, node.shape[which] as number);
-  checkSource(op, node, which, index);
-  return makeNode(gatherPrimitive, [node, safeIndex(op, index, node.shape[which] as number)], { axis: which });
-}
 
 /**
  * Slices of x at the indices: the axis is replaced by the shape of the indices. Source: Array API `take`.
@@ -156,22 +148,6 @@ export function scatterAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?
     });
     return wrap(p.reshape(added, node.shape));
   });
-}
-
-/** Updates of the dtype of x, stretched to a shape. */
-export function updatesFor(op: string, node: Node, updates: Node, shape: readonly number[]): Node {
-  if (updates.dtype !== node.dtype)
-    throw new DTypeError(op, say`dtypes differ: ${node.dtype} and updates ${updates.dtype}; convert with cast()`, [
-      node.dtype,
-      updates.dtype,
-    ]);
-  if (!broadcastsTo(updates.shape, shape)) {
-    throw new ShapeError(op, say`updates have shape ${showShape(updates.shape)}: needs ${showShape(shape)}`, [
-      updates.shape,
-      shape,
-    ]);
-  }
-  return p.broadcastTo(updates, shape);
 }
 
 /**

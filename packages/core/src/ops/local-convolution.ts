@@ -10,7 +10,8 @@ import { checkNames } from '../shape/options.ts';
 import { wrap } from '../tensor/handle.ts';
 import { operands } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { beforeBias, type ConvOptions, readGroups } from './convolution.ts';
+import type { ConvOptions } from './convolution.ts';
+import { beforeBias, readGroups } from './conv-operands.ts';
 import { checkFits, checkImage, fromChannelsFirst, readLayout, readPadding, toChannelsFirst } from './image.ts';
 import { say } from '../shape/shown.ts';
 

@@ -1,11 +1,11 @@
 /**
- * Comparisons, logic and choice. Results of comparisons are bool; operands broadcast and meet in their common dtype. Numbers that an integer
+ * Comparisons and logic. Results of comparisons are bool; operands broadcast and meet in their common dtype. Numbers that an integer
  * dtype does not hold - too large, fractions, infinite, NaN - compare as mathematics says, as in NumPy 2.
  *
- * Nothing here has a gradient but `where` and `nanToNum`, which pass it to the side taken.
+ * Nothing here has a gradient but `nanToNum`, which passes it where a number stays.
  */
 import { makeNode } from '../graph/build.ts';
-import { binary, cast, constant, eq, not, where as whereNode } from '../graph/primitives.ts';
+import { binary, cast, constant, eq, not } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
 import { beginOp, compose } from '../graph/scope.ts';
 import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
@@ -14,6 +14,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import { operand, operands, sideOf, weak } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { type Arithmetic, type CloseOptions, closeness, tolerancesOf } from './close.ts';
+import { truthOf, where } from './where.ts';
 
 /** Integers for bool, so that they can be ordered. */
 function orderable(node: Node): Node {
@@ -115,16 +116,6 @@ export function greaterEqual(a: TensorLike, b: TensorLike): Tensor {
   return ordered('greaterEqual', 'le', a, b, true);
 }
 
-/** bool: true where the element is not 0. */
-function truth(node: Node): Node {
-  return node.dtype === 'bool' ? node : not(eq(node, constant(0, node.dtype)));
-}
-
-/** Node of an operand as bool. */
-function truthOf(value: TensorLike): Node {
-  return typeof value === 'object' ? truth(nodeOf(value)) : weak(value !== 0 && value !== false, 'bool');
-}
-
 /**
  * True where both are (a number counts as true unless it is 0). Source: Array API `logical_and`.
  *
@@ -175,7 +166,8 @@ export function logicalNot(x: TensorLike): Tensor {
  * @example
  * isNaN(tensor([1, NaN])); // [false, true]
  */
-function areNaN(x: TensorLike): Tensor {
+// biome-ignore lint/suspicious/noShadowRestrictedNames: the name of the Array API
+export function isNaN(x: TensorLike): Tensor {
   beginOp('isNaN');
   const node = operand(x);
   return wrap(isFloat(node.dtype) ? makeNode('isNaN', [node], null) : constant(0, 'bool', node.shape));
@@ -200,27 +192,12 @@ export function isInf(x: TensorLike): Tensor {
  * @example
  * isFinite(tensor([1, Infinity, NaN])); // [true, false, false]
  */
-function areFinite(x: TensorLike): Tensor {
+// biome-ignore lint/suspicious/noShadowRestrictedNames: the name of the Array API
+export function isFinite(x: TensorLike): Tensor {
   beginOp('isFinite');
   const node = operand(x);
   if (!isFloat(node.dtype)) return wrap(constant(1, 'bool', node.shape));
   return wrap(makeNode('lt', [makeNode('abs', [node], null), constant(Number.POSITIVE_INFINITY, node.dtype)], null));
-}
-
-/**
- * Elements of a where the condition is true, else of b. Source: Array API `where`. The side not taken leaves no trace, NaN and
- * infinite gradients included.
- *
- * @param condition bool (numbers count as true unless they are 0); broadcasts with a and b
- * @returns the broadcast shape, the common dtype of a and b
- *
- * @example
- * where(tensor([true, false]), tensor([1, 2]), 0); // [1, 0]
- */
-export function where(condition: TensorLike, a: TensorLike, b: TensorLike): Tensor {
-  beginOp('where');
-  const [x, y] = operands(a, b);
-  return wrap(whereNode(truthOf(condition), x, y));
 }
 
 /** |a - b| of integers, exact: where the difference of signed ones wraps, its bits are still those of the unsigned distance. */
@@ -283,9 +260,6 @@ export function nanToNum(
     const largest = limits[x.dtype] as number;
     const high = where(equal(x, Number.POSITIVE_INFINITY), options.posInf ?? largest, x);
     const low = where(equal(x, Number.NEGATIVE_INFINITY), options.negInf ?? -largest, high);
-    return where(areNaN(x), options.nan ?? 0, low);
+    return where(isNaN(x), options.nan ?? 0, low);
   });
 }
-
-// Under the names of the Array API, which are also names of JavaScript's own globals.
-export { areFinite as isFinite, areNaN as isNaN };

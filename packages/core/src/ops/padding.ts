@@ -8,9 +8,8 @@ import { checkWeak } from '../shape/promotion.ts';
 import type { Shape } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import type { SliceRange } from '../shape/slices.ts';
+import { resolveSlices, type SliceRange } from '../shape/slices.ts';
 import { checkNames, shown } from '../shape/options.ts';
-import { sliced } from './slicing.ts';
 import { say } from '../shape/shown.ts';
 
 /** Widths of pad: one number, one pair for all axes, or a pair per axis. */
@@ -97,7 +96,7 @@ function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number]
 }
 
 /** Constant padding where negative widths cut. */
-export function padded(node: Node, low: readonly number[], high: readonly number[], value: number): Node {
+function padded(node: Node, low: readonly number[], high: readonly number[], value: number): Node {
   const cut = low.some((n) => n < 0) || high.some((n) => n < 0);
   let inner = node;
   if (cut) {
@@ -138,12 +137,11 @@ function extended(
       [node.shape],
     );
   }
-  const part = (range: SliceRange, of: Node = node): Node =>
-    sliced(
-      'pad',
-      of,
-      of.shape.map((_, i) => (i === axis ? range : null)),
-    );
+  const part = (range: SliceRange, of: Node = node): Node => {
+    const specs = of.shape.map((_, i) => (i === axis ? range : null));
+    const { start, length, step } = resolveSlices('pad', of.shape, specs);
+    return p.slice(of, start, length, step);
+  };
   // One end cuts more than the axis has: from what the other end put there, too.
   if (first > n) return part({ start: first }, extended(node, axis, n, 0, after, mode));
   if (end < 0) return part({ stop: end + before }, extended(node, axis, n, before, 0, mode));

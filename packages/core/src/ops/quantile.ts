@@ -8,7 +8,7 @@ import { wrap } from '../tensor/handle.ts';
 import { floatOperand } from '../tensor/operand.ts';
 import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../tensor/types.ts';
 import { readAxes } from './axis-argument.ts';
-import { elementsAt, orderOf } from './sorting.ts';
+import { elementsAt, orderOf } from './sort-order.ts';
 import { shown } from '../shape/options.ts';
 import { say, isList } from '../shape/shown.ts';
 

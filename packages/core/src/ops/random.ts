@@ -16,7 +16,6 @@ import type { Shape } from '../shape/view.ts';
 import { checkNames } from '../shape/options.ts';
 import { runtime } from '../tensor/device.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { given } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor, TensorLike } from '../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../tensor/operand.ts';
@@ -30,7 +29,7 @@ export interface RandomOptions extends CreationOptions {
 }
 
 /** Random uint32 of a shape. */
-function bits(key: RandomKey, shape: Shape): Node {
+export function bits(key: RandomKey, shape: Shape): Node {
   const attr = isDrawn(key) ? { shape, drawn: true } : { shape };
   return makeNode('randomBits', [p.scalar(key[0], 'uint32'), p.scalar(key[1], 'uint32')], attr);
 }
@@ -187,34 +186,5 @@ export function permutation(
     }
     const indices = wrap(runtime().uploadNode(order, [n], 'int32'));
     return typeof of === 'number' ? indices : take(of, indices, axis);
-  });
-}
-
-/**
- * Elements set to 0 at random, the others scaled up so that the mean stays; x itself unless training. Source: Srivastava et al. (2014);
- * PyTorch `dropout`.
- *
- * @param options p: probability of 0 (0.5); training (true); key
- *
- * @example
- * dropout(ones([4]), { p: 0.5, key: 1 }); // zeros and twos
- */
-export function dropout(
-  x: Tensor,
-  options: { readonly p?: number; readonly training?: boolean; readonly key?: RandomKey | number } = {},
-): Tensor {
-  checkNames('dropout', options, 'p# training? key');
-  return compose('dropout', () => {
-    const { p: rate = 0.5, training = true } = options;
-    if (typeof rate !== 'number' || !(rate >= 0 && rate <= 1))
-      throw new ArgumentError('dropout', say`bad probability: ${rate}; must be from 0 to 1`);
-    const t = wrap(floatOperand(x));
-    if (!training || rate === 0) return t;
-    if (rate === 1) return wrap(p.mul(nodeOf(t), p.like(nodeOf(t), 0)));
-    // Kept where the bits are below (1 - p) 2^32: one comparison of integers.
-    const limit = p.scalar(Math.min(2 ** 32 - 1, Math.round((1 - rate) * 2 ** 32)), 'uint32');
-    const keep = p.lt(bits(resolveKey(options.key), t.shape), limit);
-    const scale = nodeOf(given(1 / (1 - rate), t));
-    return wrap(p.where(keep, p.mul(nodeOf(t), scale), p.like(nodeOf(t), 0)));
   });
 }

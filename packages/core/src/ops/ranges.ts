@@ -1,17 +1,17 @@
-/** Tensors of a pattern: ranges, identity, triangles, one-hot rows. They are computed where they are used and need no memory. */
+/** Tensors of a pattern: ranges, identity, grids. They are computed where they are used and need no memory. */
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
-import { checkCount, checkShape } from '../shape/axes.ts';
+import { checkCount, checkList, checkShape } from '../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { type DType, isFloat, isInteger, widenedFloat } from '../shape/dtype.ts';
+import { type DType, isFloat, widenedFloat } from '../shape/dtype.ts';
 import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { weak } from '../tensor/operand.ts';
 import type { CreationOptions, Tensor } from '../tensor/types.ts';
 import { leaf } from './creation.ts';
-import { sum } from './reduction.ts';
 import { say } from '../shape/shown.ts';
+import { checkDiagonal, offsets } from './matrix-diagonals.ts';
 
 /** Number given by the user as a node; constants 0 and 1 need no binding. */
 function numberNode(value: number, dtype: DType): Node {
@@ -81,16 +81,6 @@ export function linspace(start: number, stop: number, count: number, options: Cr
   });
 }
 
-function checkDiagonal(op: string, name: string, diagonal: number): number {
-  if (!Number.isInteger(diagonal)) throw new ArgumentError(op, say`bad ${name}: ${diagonal}; must be an integer`);
-  return diagonal;
-}
-
-/** Column minus row of a matrix of the given sizes, int32. */
-export function offsets(rows: number, columns: number): Node {
-  return p.sub(p.iota(columns), p.insertAxes(p.iota(rows), [1]));
-}
-
 /** The same for sizes that a user gives. */
 function matrixOffsets(op: string, rows: number, columns: number): Node {
   checkCount(op, 'rows', rows);
@@ -148,125 +138,39 @@ export function tri(rows: number, columns?: number | EyeOptions, options?: EyeOp
   });
 }
 
-function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tensor {
-  return compose(op, () => {
-    const node = nodeOf(x);
-    const rank = node.shape.length;
-    if (rank < 2)
-      throw new ShapeError(op, say`too few axes: ${showShape(node.shape)}; needs at least a matrix`, [node.shape]);
-    const distance = offsets(node.shape[rank - 2] as number, node.shape[rank - 1] as number);
-    const limit = p.constant(checkDiagonal(op, 'diagonal', diagonal), 'int32');
-    const keep = lower ? p.le(distance, limit) : p.le(limit, distance);
-    return wrap(p.where(keep, node, p.like(node, 0)));
-  });
-}
-
 /**
- * The lower triangles of the matrices in the last two axes, zeros above. Source: Array API `tril`.
+ * Coordinates of a grid: each vector stretched along an axis of its own. Source: Array API `meshgrid`.
  *
- * @param options diagonal up to which elements stay, 0
+ * @param vectors one per axis, shape [n] (scalars count as [1])
+ * @param options indexing 'xy' (default: the first vector runs along the columns, the second along the rows) or 'ij' (the i-th
+ *   vector runs along axis i)
+ * @returns one tensor per vector, all of the shape of the grid, without copies
+ * @throws ShapeError for matrices and more axes
  *
  * @example
- * tril(ones([2, 2])); // [[1, 0], [1, 1]]
+ * meshgrid([tensor([1, 2]), tensor([3, 4])]); // [[1, 2], [1, 2]], [[3, 3], [4, 4]]
  */
-export function tril(x: Tensor, options: { readonly diagonal?: number } = {}): Tensor {
-  checkNames('tril', options, 'diagonal#');
-  return triangle('tril', x, options.diagonal ?? 0, true);
-}
-
-/**
- * The upper triangles of the matrices in the last two axes, zeros below. Source: Array API `triu`.
- *
- * @param options diagonal from which elements stay, 0
- *
- * @example
- * triu(ones([2, 2])); // [[1, 1], [0, 1]]
- */
-export function triu(x: Tensor, options: { readonly diagonal?: number } = {}): Tensor {
-  checkNames('triu', options, 'diagonal#');
-  return triangle('triu', x, options.diagonal ?? 0, false);
-}
-
-/**
- * Rows with a 1 at the index and 0 elsewhere; all zeros for indices outside. Source: PyTorch `one_hot`.
- *
- * @param indices integers of any shape
- * @param classes length of a row
- * @param options dtype (float32)
- * @returns shape [...indices.shape, classes]
- *
- * @example
- * oneHot(tensor([1], { dtype: 'int32' }), 3); // [[0, 1, 0]]
- */
-export function oneHot(indices: Tensor, classes: number, options: { readonly dtype?: DType } = {}): Tensor {
-  checkNames('oneHot', options, 'dtype%');
-  return compose('oneHot', () => {
-    const node = nodeOf(indices);
-    if (!isInteger(node.dtype))
-      throw new DTypeError('oneHot', say`index dtype is ${node.dtype}: needs integers; convert with cast()`, [
-        node.dtype,
-      ]);
-    checkCount('oneHot', 'number of classes', classes);
-    checkShape('oneHot', [...node.shape, classes]);
-    const index = p.insertAxes(p.cast(node, 'int32'), [node.shape.length]);
-    return wrap(p.cast(p.eq(index, p.iota(classes)), options.dtype ?? 'float32'));
-  });
-}
-
-/**
- * The diagonal of the matrices in two axes, as the last axis. Source: NumPy `diagonal`.
- *
- * @param options offset (0; positive above), axis1 -2, axis2 -1
- *
- * @example
- * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]
- */
-export function diagonal(
-  x: Tensor,
-  options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
-): Tensor {
-  checkNames('diagonal', options, 'offset# axis1# axis2#');
-  return compose('diagonal', () =>
-    wrap(diagonalNode('diagonal', nodeOf(x), options.offset ?? 0, options.axis1 ?? -2, options.axis2 ?? -1)),
-  );
-}
-
-/** The diagonal of axes a and b as the last axis: every (columns + 1)-th element of the flattened matrix. */
-export function diagonalNode(op: string, x: Node, offset: number, axis1: number, axis2: number): Node {
-  const rank = x.shape.length;
-  const a = axis1 < 0 ? axis1 + rank : axis1;
-  const b = axis2 < 0 ? axis2 + rank : axis2;
-  if (rank < 2 || a === b || x.shape[a] === undefined || x.shape[b] === undefined) {
-    throw new ShapeError(
-      op,
-      say`no matrix: axes ${axis1} and ${axis2} of shape ${showShape(x.shape)}; needs two different axes`,
-      [x.shape],
-    );
-  }
-  checkDiagonal(op, 'offset', offset);
-  const lead = x.shape.map((_, i) => i).filter((i) => i !== a && i !== b);
-  const matrix = p.permute(x, [...lead, a, b]);
-  const [rows, columns] = [x.shape[a] as number, x.shape[b] as number];
-  const count = Math.max(0, Math.min(rows + Math.min(offset, 0), columns - Math.max(offset, 0)));
-  const sizes = lead.map((i) => x.shape[i] as number);
-  const flat = p.reshape(matrix, [...sizes, rows * columns]);
-  const first = offset >= 0 ? offset : -offset * columns;
-  const at = (value: number, other: number): number[] => [...sizes.map(() => other), value];
-  return p.slice(flat, at(count === 0 ? 0 : first, 0), [...sizes, count], at(columns + 1, 1));
-}
-
-/**
- * The sum of a matrix's diagonal; of all matrices in the last two axes. Source: Array API `linalg.trace`.
- *
- * @param options offset, 0
- *
- * @example
- * trace(tensor([[1, 2], [3, 4]])); // 5
- */
-export function trace(x: Tensor, options: { readonly offset?: number } = {}): Tensor {
-  checkNames('trace', options, 'offset#');
-  return compose('trace', () => {
-    const line = diagonalNode('trace', nodeOf(x), options.offset ?? 0, -2, -1);
-    return sum(wrap(line), -1);
+export function meshgrid(vectors: readonly Tensor[], options: { readonly indexing?: 'xy' | 'ij' } = {}): Tensor[] {
+  checkNames('meshgrid', options, 'indexing');
+  return compose('meshgrid', () => {
+    const { indexing = 'xy' } = options;
+    if (indexing !== 'xy' && indexing !== 'ij')
+      throw new ArgumentError('meshgrid', say`bad indexing: ${shown(indexing)}; must be 'xy' or 'ij'`);
+    checkList('meshgrid', 'vectors', vectors, '[x, y]');
+    if (vectors.length === 0) throw new ArgumentError('meshgrid', 'no vectors: the list is empty; give at least one');
+    const nodes = vectors.map((vector) => nodeOf(vector));
+    for (const { shape } of nodes) {
+      if (shape.length > 1)
+        throw new ShapeError('meshgrid', say`no vector: shape ${showShape(shape)}; needs one axis; use flatten()`, [
+          shape,
+        ]);
+    }
+    const sizes = nodes.map((node) => node.shape[0] ?? 1);
+    const axisOf = (i: number): number => (indexing === 'xy' && sizes.length > 1 && i < 2 ? 1 - i : i);
+    const grid = sizes.map((_, i) => sizes[axisOf(i)] as number);
+    return nodes.map((node, i) => {
+      const own = grid.map((_, axis) => (axis === axisOf(i) ? (sizes[i] as number) : 1));
+      return wrap(p.expand(p.reshape(node, own), grid));
+    });
   });
 }

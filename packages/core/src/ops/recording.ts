@@ -8,10 +8,10 @@ import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';
 import { beginOp, compose, opName } from '../graph/scope.ts';
 import type { BinaryOperation, UnaryOperation } from '../graph/definition.ts';
-import { isSmallFloat } from '../shape/dtype.ts';
+import { type DType, dtypeInfo, isSmallFloat } from '../shape/dtype.ts';
 import { promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
-import { floatOperand, floatOperands, operand, operands } from '../tensor/operand.ts';
+import { floatOperand, floatOperands, given, operand, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
 
 /**
@@ -28,6 +28,13 @@ export function inFloat32(args: readonly Tensor[], body: (...args: Tensor[]) => 
 /** float32 for 16-bit floats, anything else as it is. */
 export function widened(x: Node): Node {
   return isSmallFloat(x.dtype) ? cast(x, 'float32') : x;
+}
+
+/** Dtype sums and products are taken in: bool and small integers grow to 32 bits, 16-bit floats stay (kernels accumulate in float32). */
+export function sumDType(dtype: DType): DType {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (kind === 'bool' || (kind === 'int' && bytes < 4)) return 'int32';
+  return kind === 'uint' && bytes < 4 ? 'uint32' : dtype;
 }
 
 /** One operand of any dtype the primitive takes. */
@@ -57,4 +64,24 @@ export function floatBinaryOp(op: string, primitive: BinaryOperation, a: TensorL
 /** Runs an activation on its argument as a floating-point tensor. 16-bit floats are rounded once, at the end. */
 export function activation(op: string, x: TensorLike, body: (x: Tensor) => Tensor): Tensor {
   return compose(op, () => inFloat32([wrap(floatOperand(x))], body));
+}
+
+/** Both arguments as tensors of their common dtype. */
+export function pair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
+  if (typeof a === 'object' && typeof b === 'object') {
+    const [x, y] = operands(a, b);
+    return [wrap(x), wrap(y)];
+  }
+  if (typeof a === 'object') return [a, given(b, a)];
+  if (typeof b === 'object') return [given(a, b), b];
+  return [wrap(operand(a)), wrap(operand(b))];
+}
+
+/** Both arguments as floating-point tensors of their common dtype. */
+export function floatPair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
+  if (typeof a === 'object' && typeof b === 'object') {
+    const [x, y] = floatOperands(a, b);
+    return [wrap(x), wrap(y)];
+  }
+  return pair(typeof a === 'object' ? wrap(floatOperand(a)) : a, typeof b === 'object' ? wrap(floatOperand(b)) : b);
 }

@@ -8,23 +8,16 @@ import type { Node } from '../graph/node.ts';
 import { argReduce as argReduceNode, cast, constant, eq, not, reduce, reshape } from '../graph/primitives.ts';
 import { beginOp, opName } from '../graph/scope.ts';
 import { keepAxes } from '../shape/axes.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { wrap } from '../tensor/handle.ts';
 import { operand } from '../tensor/operand.ts';
 import type { AxisArgument, Tensor, TensorLike } from '../tensor/types.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
 import { say } from '../shape/shown.ts';
-
-/** Dtype sums and products are taken in: bool and small integers grow to 32 bits, 16-bit floats stay (kernels accumulate in float32). */
-export function wide(dtype: DType): DType {
-  const { kind, bytes } = dtypeInfo[dtype];
-  if (kind === 'bool' || (kind === 'int' && bytes < 4)) return 'int32';
-  return kind === 'uint' && bytes < 4 ? 'uint32' : dtype;
-}
+import { sumDType } from './recording.ts';
 
 /** Puts axes of size 1 back if asked for. */
-export function withKept(reduced: Node, x: Node, { axes, keepDims }: Axes): Node {
+function withKept(reduced: Node, x: Node, { axes, keepDims }: Axes): Node {
   return keepDims ? reshape(reduced, keepAxes(x.shape, axes)) : reduced;
 }
 
@@ -49,7 +42,7 @@ function reduced(
   beginOp(op);
   let node = operand(x);
   const axes = readAxes(opName(op), argument, node.shape.length);
-  if (kind === 'sum' || kind === 'prod') node = cast(node, wide(node.dtype));
+  if (kind === 'sum' || kind === 'prod') node = cast(node, sumDType(node.dtype));
   else checkNotEmpty(opName(op), node, axes.axes);
   if (node.dtype === 'bool') {
     const bits = reduce(cast(node, 'int32'), kind, axes.axes);

@@ -8,7 +8,7 @@ import { checkCount, checkList, checkShape, mostAxes, mostOnHost, normalizeAxis 
 import { broadcastsTo } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
-import { checkNames, shown } from '../shape/options.ts';
+import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { indexNode } from './index-argument.ts';
@@ -160,41 +160,4 @@ function repeatEach(x: Tensor, counts: readonly number[], given: number | undefi
   });
   const index = indexNode('repeatInterleave', positions as unknown as readonly number[], n);
   return wrap(makeNode(gatherPrimitive, [node, index], { axis }));
-}
-
-/**
- * Coordinates of a grid: each vector stretched along an axis of its own. Source: Array API `meshgrid`.
- *
- * @param vectors one per axis, shape [n] (scalars count as [1])
- * @param options indexing 'xy' (default: the first vector runs along the columns, the second along the rows) or 'ij' (the i-th
- *   vector runs along axis i)
- * @returns one tensor per vector, all of the shape of the grid, without copies
- * @throws ShapeError for matrices and more axes
- *
- * @example
- * meshgrid([tensor([1, 2]), tensor([3, 4])]); // [[1, 2], [1, 2]], [[3, 3], [4, 4]]
- */
-export function meshgrid(vectors: readonly Tensor[], options: { readonly indexing?: 'xy' | 'ij' } = {}): Tensor[] {
-  checkNames('meshgrid', options, 'indexing');
-  return compose('meshgrid', () => {
-    const { indexing = 'xy' } = options;
-    if (indexing !== 'xy' && indexing !== 'ij')
-      throw new ArgumentError('meshgrid', say`bad indexing: ${shown(indexing)}; must be 'xy' or 'ij'`);
-    checkList('meshgrid', 'vectors', vectors, '[x, y]');
-    if (vectors.length === 0) throw new ArgumentError('meshgrid', 'no vectors: the list is empty; give at least one');
-    const nodes = vectors.map((vector) => nodeOf(vector));
-    for (const { shape } of nodes) {
-      if (shape.length > 1)
-        throw new ShapeError('meshgrid', say`no vector: shape ${showShape(shape)}; needs one axis; use flatten()`, [
-          shape,
-        ]);
-    }
-    const sizes = nodes.map((node) => node.shape[0] ?? 1);
-    const axisOf = (i: number): number => (indexing === 'xy' && sizes.length > 1 && i < 2 ? 1 - i : i);
-    const grid = sizes.map((_, i) => sizes[axisOf(i)] as number);
-    return nodes.map((node, i) => {
-      const own = grid.map((_, axis) => (axis === axisOf(i) ? (sizes[i] as number) : 1));
-      return wrap(p.expand(p.reshape(node, own), grid));
-    });
-  });
 }

@@ -10,10 +10,9 @@ import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
 import { gatherPrimitive, scatterAddPrimitive } from '../primitives/gather.ts';
 import { scatterPrimitive } from '../primitives/scatter.ts';
-import { checkShape } from '../shape/axes.ts';
 import { type DType, dtypeInfo, isFloat, neutral } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
+import { sizeOf } from '../shape/view.ts';
 import { checkNames, shown } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { given } from '../tensor/operand.ts';
@@ -27,9 +26,10 @@ import {
   type IndexLike,
   indexNode,
   safeIndex,
+  updatesFor,
 } from './index-argument.ts';
-import { updatesFor } from './indexing.ts';
 import { say } from '../shape/shown.ts';
+import { coordinates } from './scatter-nd.ts';
 
 /** How updates meet what is at their place. 'amax' and 'amin' are PyTorch's names of 'max' and 'min'. */
 export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'max' | 'min' | 'amax' | 'amin';
@@ -225,33 +225,6 @@ function replaced(
   return wrap(makeNode(scatterPrimitive, [node, places, values], { axis: which, op: 'set' }));
 }
 
-/** Row-major position, in the leading axes of `shape`, of each row of coordinates [..., d]; and d. */
-function coordinates(op: string, indices: IndexLike, shape: Shape): { places: Node; depth: number } {
-  const index = indexNode(op, indices, null);
-  const rank = index.shape.length;
-  const depth = rank === 0 ? 0 : (index.shape[rank - 1] as number);
-  if (depth < 1 || depth > shape.length)
-    throw new ShapeError(
-      op,
-      say`coordinates have shape ${showShape(index.shape)}: the last axis must have from 1 to ${shape.length} entries for shape ${showShape(shape)}`,
-      [index.shape, shape],
-    );
-  const lead = index.shape.slice(0, -1);
-  let places: Node | null = null;
-  for (let k = 0; k < depth; k++) {
-    const column = p.slice(
-      index,
-      index.shape.map((_, i) => (i === rank - 1 ? k : 0)),
-      [...lead, 1],
-      index.shape.map(() => 1),
-    );
-    const n = shape[k] as number;
-    const at = safeIndex(op, p.reshape(column, lead), n);
-    places = places === null ? at : p.add(p.mul(places, p.constant(n, 'int32')), at);
-  }
-  return { places: places as Node, depth };
-}
-
 /**
  * Elements or slices of x at coordinates: each row of the last axis of the indices names a place along the first axes of x. Source:
  * TensorFlow `gather_nd`.
@@ -271,30 +244,5 @@ export function gatherNd(x: Tensor, indices: IndexLike): Tensor {
     const flat = p.reshape(node, [sizeOf(node.shape.slice(0, depth)), ...rest]);
     checkSource('gatherNd', flat, 0, places);
     return wrap(makeNode(gatherPrimitive, [flat, places], { axis: 0 }));
-  });
-}
-
-/**
- * Zeros of a shape with the updates added at coordinates; repeated ones add up. Source: TensorFlow `scatter_nd`.
- *
- * @param indices integers of shape [..., d], d from 1 to the rank of the result
- * @param updates tensor of shape [..., ...shape.slice(d)]
- * @param shape shape of the result
- * @returns a tensor of that shape and the dtype of the updates
- * @throws ShapeError where the shapes do not fit; ArgumentError for a bad shape
- *
- * @example
- * scatterNd([[1], [3], [1]], tensor([5, 6, 7]), [4]); // [0, 12, 0, 6]
- */
-export function scatterNd(indices: IndexLike, updates: Tensor, shape: Shape): Tensor {
-  return compose('scatterNd', () => {
-    checkShape('scatterNd', shape);
-    const { places, depth } = coordinates('scatterNd', indices, shape);
-    const values = nodeOf(updates);
-    const rest = shape.slice(depth);
-    const base = p.constant(0, values.dtype, [sizeOf(shape.slice(0, depth)), ...rest]);
-    const fitted = updatesFor('scatterNd', base, values, [...places.shape, ...rest]);
-    checkSource('scatterNd', base, 0, places);
-    return wrap(p.reshape(makeNode(scatterAddPrimitive, [base, places, fitted], { axis: 0 }), [...shape]));
   });
 }

@@ -12,7 +12,7 @@ import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given, operands } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { updatesFor } from './indexing.ts';
+import { updatesFor } from './index-argument.ts';
 import { say } from '../shape/shown.ts';
 
 /** Options of searchSorted and bucketize. */

@@ -16,7 +16,7 @@ import { checkNames } from '../shape/options.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { keep } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { orderOf } from './sorting.ts';
+import { orderOf } from './sort-order.ts';
 import { say } from '../shape/shown.ts';
 
 const int = (value: number): Node => p.constant(value, 'int32');

@@ -10,7 +10,7 @@ import { say } from '../shape/shown.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 /** The slice of a node. */
-export function sliced(op: string, node: Node, specs: readonly SliceSpec[]): Node {
+function sliced(op: string, node: Node, specs: readonly SliceSpec[]): Node {
   const { start, length, step, kept } = resolveSlices(op, node.shape, specs);
   return p.reshape(p.slice(node, start, length, step), kept);
 }

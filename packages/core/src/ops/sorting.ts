@@ -4,18 +4,13 @@
  * Order: -0 equals 0, NaN is greater than every number (last, or first where `descending`; so the largest element is NaN as `max` has
  * it). Sorts are stable. Positions are int32. Gradients flow to the elements where they came from.
  */
-import { makeNode } from '../graph/build.ts';
-import type { Node } from '../graph/node.ts';
-import * as p from '../graph/primitives.ts';
 import { compose } from '../graph/scope.ts';
-import { argSortPrimitive } from '../primitives/sort.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { readAxis } from './axis-argument.ts';
-import { alongAxis } from './index-argument.ts';
 import { say } from '../shape/shown.ts';
+import { elementsAt, orderOf } from './sort-order.ts';
 
 /** Options of sort and argSort. */
 export interface SortOptions {
@@ -30,24 +25,6 @@ export interface SortOptions {
 /** Options that ask for the positions of the elements too. */
 export interface SortIndices {
   readonly returnIndices: true;
-}
-
-/** A dtype that keys are made of, in which the order is the same. */
-function sortable(dtype: DType): DType {
-  const { kind, bytes } = dtypeInfo[dtype];
-  if (bytes >= 4) return dtype;
-  return kind === 'float' ? 'float32' : kind === 'int' ? 'int32' : 'uint32';
-}
-
-/** Positions of the first `count` elements in order along an axis; a scalar is one element. */
-export function orderOf(x: Node, axis: number, descending: boolean, count: number = x.shape[axis] ?? 1): Node {
-  if (x.shape.length === 0) return p.constant(0, 'int32');
-  return makeNode(argSortPrimitive, [p.cast(p.stopGradient(x), sortable(x.dtype))], { axis, descending, count });
-}
-
-/** The elements at positions along an axis. */
-export function elementsAt(x: Node, order: Node, axis: number): Node {
-  return x.shape.length === 0 ? p.identity(x) : alongAxis(x, order, axis);
 }
 
 function readOptions(

@@ -11,7 +11,8 @@ import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../tensor/ty
 import { abs, add, cast, div, mul, pow, square, sub } from './arithmetic.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
 import { exp, log, sqrt } from './exponential.ts';
-import { equal, isFinite as areFinite, isNaN as areNaN, logicalAnd, logicalNot, notEqual, where } from './logic.ts';
+import { equal, isFinite as areFinite, isNaN as areNaN, logicalAnd, logicalNot, notEqual } from './logic.ts';
+import { where } from './where.ts';
 import { inFloat32 } from './recording.ts';
 import { any, max, min, sum } from './reduction.ts';
 import { shown } from '../shape/options.ts';

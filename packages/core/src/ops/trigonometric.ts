@@ -16,7 +16,8 @@ import type { Tensor, TensorLike } from '../tensor/types.ts';
 import { abs, add, div, mul, reciprocal, square, sub } from './arithmetic.ts';
 import { copysign } from './compound.ts';
 import { log, log1p, rsqrt, sqrt } from './exponential.ts';
-import { greater, less, where } from './logic.ts';
+import { greater, less } from './logic.ts';
+import { where } from './where.ts';
 import { floatBinaryOp, floatUnaryOp, inFloat32 } from './recording.ts';
 import { specialFunction } from './special-form.ts';
 
