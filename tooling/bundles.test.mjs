@@ -73,7 +73,7 @@ describe.each(Object.keys(budget))('page %s', (page) => {
     const printed = bundler === 'esbuild' ? /asm\/text\.ts/ : /asm\/text\.ts|tensor\/format\.ts/;
     expect([...modules].filter((path) => printed.test(path))).toEqual([]);
     expect(
-      [...allModules].filter((path) => /\/testing\/|\.test\.|core\/src\/index\.ts|tensor\/methods/.test(path)),
+      [...allModules].filter((path) => /\/testing\/|\.test\.|core\/src\/index\.ts|methods\/methods/.test(path)),
     ).toEqual([]);
     // Nor what only Node asks for, or shows in its console.
     expect(

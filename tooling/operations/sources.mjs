@@ -5,15 +5,30 @@ import { root } from '../workspace.mjs';
 
 const core = join(root, 'packages/core/src');
 
+/** Values that a list of names exports. */
+const valuesOf = (names) =>
+  names
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '' && !name.startsWith('type '))
+    .map((name) => name.split(' as ').at(-1));
+
+/** Functions that a file of `ops/` exports, and those of the files it passes on. */
+function exportsOf(file) {
+  const source = readFileSync(join(core, file), 'utf8');
+  const passed = [...source.matchAll(/^export \* from '\.\/([^']+)'/gm)].flatMap(([, name]) =>
+    exportsOf(`ops/${name}`),
+  );
+  const own = [...source.matchAll(/^export (?:async )?(?:function|const) (\w+)/gm)].map(([, name]) => ({ name, file }));
+  // Overloads are one operation.
+  return [...passed, ...own.filter(({ name }, i) => own.findIndex((other) => other.name === name) === i)];
+}
+
 /** Exports of the entry point by the file they come from: functions of `ops/` alone. */
 function exportsOfOps() {
   const index = readFileSync(join(core, 'functions.ts'), 'utf8');
-  return [...index.matchAll(/export \{([^}]*)\} from '(\.\/ops\/[^']+)'/g)].flatMap(([, names, file]) =>
-    names
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== '' && !name.startsWith('type '))
-      .map((name) => ({ name: name.split(' as ').at(-1), file: file.slice(2) })),
+  return [...index.matchAll(/^export (?:\*|\{([^}]*)\}) from '\.\/(ops\/[^']+)'/gm)].flatMap(([, names, file]) =>
+    names === undefined ? exportsOf(file) : valuesOf(names).map((name) => ({ name, file })),
   );
 }
 

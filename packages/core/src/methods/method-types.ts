@@ -1,58 +1,62 @@
 /**
- * The operations that Tensors have as methods: `a.add(b)` is `add(a, b)`. Each family is a file in methods/, with its types and its
- * functions.
+ * The operations that Tensors have as methods: `a.add(b)` is `add(a, b)`. Their types are those of the functions in ops/operations.ts, and
+ * editors show the functions' documentation with them.
  *
  * Types only. methods.ts puts the functions in place.
  */
-import type { ActivationMethods } from './activation.ts';
-import type { ArithmeticMethods } from './arithmetic.ts';
-import type { BitwiseMethods } from './bitwise.ts';
-import type { DistanceMethods } from './distance.ts';
-import type { ExponentialMethods } from './exponential.ts';
-import type { IndexingMethods } from './indexing.ts';
-import type { LogicMethods } from './logic.ts';
-import type { OrderMethods } from './order.ts';
-import type { ProductMethods } from './products.ts';
-import type { RangeMethods } from './ranges.ts';
-import type { RearrangingMethods } from './rearranging.ts';
-import type { ReductionMethods } from './reduction.ts';
-import type { RoundingMethods } from './rounding.ts';
-import type { ShapeMethods } from './shape.ts';
-import type { SlicingMethods } from './slicing.ts';
-import type { SpecialMethods } from './special.ts';
-import type { TrigonometricMethods } from './trigonometric.ts';
-import type { AttentionMethods } from './attention.ts';
-import type { ConvolutionMethods } from './convolution.ts';
-import type { LossMethods } from './loss.ts';
-import type { NormalizationMethods } from './normalization.ts';
-import type { PoolingMethods } from './pooling.ts';
+import type * as operations from '../ops/operations.ts';
+import type { AdaptiveSettings, AdaptiveSize } from '../ops/adaptive-pooling.ts';
+import type { WithIndices } from '../ops/max-pooling.ts';
+import type { PoolSettings, PoolWindow } from '../ops/pool-window.ts';
+import type { HistogramEdges, HistogramOptions } from '../ops/searching.ts';
+import type { UniqueOptions, UniqueResult } from '../ops/selecting.ts';
+import type { SortIndices, SortOptions } from '../ops/sorting.ts';
 import type { Tensor } from '../tensor/types.ts';
 
-export interface TensorMethods
-  extends ArithmeticMethods,
-    LogicMethods,
-    ExponentialMethods,
-    TrigonometricMethods,
-    SpecialMethods,
-    RoundingMethods,
-    BitwiseMethods,
-    ActivationMethods,
-    ReductionMethods,
-    OrderMethods,
-    ProductMethods,
-    DistanceMethods,
-    ShapeMethods,
-    SlicingMethods,
-    RangeMethods,
-    IndexingMethods,
-    RearrangingMethods,
-    AttentionMethods,
-    ConvolutionMethods,
-    LossMethods,
-    NormalizationMethods,
-    PoolingMethods {
+/** A function without its first parameter, which is the tensor. */
+type AsMethod<Operation> = Operation extends (x: never, ...rest: infer Rest) => infer Result
+  ? (...rest: Rest) => Result
+  : never;
+
+/** What a method of the same parameters cannot say: polygamma's tensor comes second. */
+type Differing = 'polygamma';
+
+/** Over all keys, with `as` for those left out: over a part of the keys a mapped type would lose the documentation. */
+type Derived = {
+  [Name in keyof typeof operations as Exclude<Name, Differing>]: AsMethod<(typeof operations)[Name]>;
+};
+
+/**
+ * Methods by their functions. Written out are those that differ, and those with overloads, of which TypeScript derives the last one only;
+ * method-types.test.ts compares them with the functions.
+ */
+export interface TensorMethods extends Derived {
   /** The same value as a constant: no gradient flows through it. */
   detach(): Tensor;
+  /** The n-th derivative of digamma. */
+  polygamma(order: number): Tensor;
+
+  /** The elements in order along an axis; NaN is greater than every number. */
+  sort(options: SortOptions & SortIndices): [Tensor, Tensor];
+  sort(options?: number | SortOptions): Tensor;
+  /** The different elements in increasing order. Asynchronous, because their number depends on data. */
+  unique(options: UniqueOptions): Promise<UniqueResult>;
+  unique(): Promise<Tensor>;
+  /** How many elements fall into each of some intervals. */
+  histogram(options: HistogramOptions & HistogramEdges): [Tensor, Tensor];
+  histogram(options?: HistogramOptions): Tensor;
+  /** The largest of every window along one axis; with returnIndices their places too. */
+  maxPool1d(window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
+  maxPool1d(window: PoolWindow, settings?: PoolSettings): Tensor;
+  /** The largest of every window of an image; with returnIndices their places too. */
+  maxPool2d(window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
+  maxPool2d(window: PoolWindow, settings?: PoolSettings): Tensor;
+  /** The largest of every window of a volume; with returnIndices their places too. */
+  maxPool3d(window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
+  maxPool3d(window: PoolWindow, settings?: PoolSettings): Tensor;
+  /** The largest of windows that make an image of the size; with returnIndices their places too. */
+  adaptiveMaxPool2d(size: AdaptiveSize, settings: AdaptiveSettings & WithIndices): [Tensor, Tensor];
+  adaptiveMaxPool2d(size: AdaptiveSize, settings?: AdaptiveSettings): Tensor;
 }
 
 /** The methods that are there, as `all`: methods/methods.ts fills it in. */

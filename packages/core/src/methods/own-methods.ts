@@ -19,78 +19,55 @@ import {
   readItemSync,
 } from '../tensor/reading.ts';
 import type { Tensor } from '../tensor/types.ts';
-import type { ArithmeticMethods } from './arithmetic.ts';
-import type { Operations, OwnOperation } from './method-types.ts';
+import type { Operations, OwnOperation, TensorMethods } from './method-types.ts';
 
 declare module '../tensor/types.ts' {
-  interface TensorOperations extends Pick<ArithmeticMethods, OwnOperation>, Operations {}
+  interface TensorOperations extends Pick<TensorMethods, OwnOperation>, Operations {}
 }
 
-type OwnMethods = Pick<
-  Tensor,
-  | 'data'
-  | 'array'
-  | 'item'
-  | 'dataSync'
-  | 'arraySync'
-  | 'itemSync'
-  | 'print'
-  | 'device'
-  | 'backward'
-  | 'add'
-  | 'sub'
-  | 'mul'
-  | 'div'
->;
+/** A function whose first parameter is the tensor that it is a method of. */
+type Operation = (x: Tensor, ...rest: never[]) => unknown;
 
-const own: OwnMethods & ThisType<Tensor> = {
-  get device() {
-    return deviceOf(this);
-  },
-  data() {
-    return readData(this);
-  },
-  array() {
-    return readArray(this);
-  },
-  item<T extends number | bigint = number>() {
-    return readItem<T>(this);
-  },
-  dataSync() {
-    return readDataSync(this);
-  },
-  arraySync() {
-    return readArraySync(this);
-  },
-  itemSync<T extends number | bigint = number>() {
-    return readItemSync<T>(this);
-  },
-  print() {
-    return printTensor(this);
-  },
-  backward(options) {
-    backward(this, options);
-  },
-  add(b) {
-    return add(this, b);
-  },
-  sub(b) {
-    return sub(this, b);
-  },
-  mul(b) {
-    return mul(this, b);
-  },
-  div(b) {
-    return div(this, b);
-  },
-};
-
-/** Makes functions methods of all Tensors. */
-export function putOnTensors(methods: object): void {
-  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(methods))) {
-    Object.defineProperty(TensorHandle.prototype, name, { ...descriptor, enumerable: false });
+/** Makes functions methods of all Tensors: what a method is called with follows its tensor. */
+export function putOnTensors(operations: Readonly<Record<string, Operation>>): void {
+  for (const [name, operation] of Object.entries(operations)) {
+    // Named, for stack traces.
+    const { [name]: value } = {
+      [name](this: Tensor, ...rest: never[]): unknown {
+        return operation(this, ...rest);
+      },
+    };
+    Object.defineProperty(TensorHandle.prototype, name, { value, configurable: true, writable: true });
   }
 }
 
+/** The function that a method is made of. */
+type FunctionOf<Method> = Method extends (...rest: infer Rest) => infer Result
+  ? (x: Tensor, ...rest: Rest) => Result
+  : never;
+
+type Reading = 'data' | 'array' | 'item' | 'dataSync' | 'arraySync' | 'itemSync' | 'print';
+
+const own: { readonly [Name in Reading | 'backward' | OwnOperation]: FunctionOf<Tensor[Name]> } = {
+  data: readData,
+  array: readArray,
+  item: readItem,
+  dataSync: readDataSync,
+  arraySync: readArraySync,
+  itemSync: readItemSync,
+  print: printTensor,
+  backward,
+  add,
+  sub,
+  mul,
+  div,
+};
+
 putHelp(TensorHandle.prototype);
 putOnTensors(own);
+Object.defineProperty(TensorHandle.prototype, 'device', {
+  get(this: Tensor): string {
+    return deviceOf(this);
+  },
+  configurable: true,
+});

@@ -1,8 +1,8 @@
 /**
  * TensorHandle: the object behind every Tensor - a counted name for a node - and `wrap`, which makes one.
  *
- * Only lifetime and what concerns the handle itself is here. The operations that Tensors have as methods are listed in
- * types.ts and put on this class's prototype by methods/methods.ts, so that operations can import `wrap` without a cycle.
+ * Only lifetime and what concerns the handle itself is here. The operations that Tensors have as methods are put on this class's prototype by
+ * methods/methods.ts, so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { GradientSlot, Node } from '../graph/node.ts';
