@@ -7,11 +7,11 @@ import { ArgumentError } from '../shape/errors.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { floatOperand, given } from '../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../tensor/types.ts';
-import { abs, add, floatPair, mul, neg, sub } from './arithmetic.ts';
+import { abs, add, mul, neg, sub } from './arithmetic.ts';
 import { clip } from './compound.ts';
 import { greater, less, lessEqual } from './logic.ts';
 import { where } from './where.ts';
-import { activation, inFloat32 } from './recording.ts';
+import { activation, floatPair, inFloat32 } from './recording.ts';
 import { checkNames } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 
