@@ -31,23 +31,33 @@ export type {
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
 export { allClose } from './checks/all-close.ts';
-export type { CloseOptions } from './ops/close.ts';
+export type { CloseOptions } from './ops/elementwise/close.ts';
 export { protect, registerState, unprotect } from './tensor/protect.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
 export { type MemoryInfo, memory } from './tensor/memory.ts';
 export * from './ops/operations.ts';
-export type { Layout, Padding, PerAxis } from './ops/image.ts';
-export { empty, full, fullLike, ones, onesLike, tensor, type TensorOptions, zeros, zerosLike } from './ops/creation.ts';
-export { einsum } from './ops/einsum.ts';
-export type { IndexAxis, IndexLike } from './ops/index-argument.ts';
-export { concat, type JoinAxis, stack } from './ops/joining.ts';
-export { where } from './ops/where.ts';
-export type { Reduction } from './ops/loss-forms.ts';
-export type { PoolOptions, PoolSettings, PoolWindow } from './ops/pool-window.ts';
+export type { Layout, Padding, PerAxis } from './ops/images/image.ts';
+export {
+  empty,
+  full,
+  fullLike,
+  ones,
+  onesLike,
+  tensor,
+  type TensorOptions,
+  zeros,
+  zerosLike,
+} from './ops/creation/creation.ts';
+export { einsum } from './ops/products/einsum.ts';
+export type { IndexAxis, IndexLike } from './ops/indexing/index-argument.ts';
+export { concat, type JoinAxis, stack } from './ops/movement/joining.ts';
+export { where } from './ops/elementwise/where.ts';
+export type { Reduction } from './ops/losses/loss-forms.ts';
+export type { PoolOptions, PoolSettings, PoolWindow } from './ops/pooling/pool-window.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './tensor/random-key.ts';
-export { bernoulli, permutation, rand, randint, randn, type RandomOptions } from './ops/random.ts';
-export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/ranges.ts';
-export { scatterNd } from './ops/scatter-nd.ts';
+export { bernoulli, permutation, rand, randint, randn, type RandomOptions } from './ops/creation/random.ts';
+export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/ranges.ts';
+export { scatterNd } from './ops/indexing/scatter-nd.ts';
 export type { SliceRange, SliceSpec } from './shape/slices.ts';
 export { GradientError } from './autodiff/backward.ts';
 export { checkpoint } from './autodiff/checkpoint.ts';

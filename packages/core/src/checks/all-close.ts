@@ -2,9 +2,9 @@
 import { compose } from '../graph/scope.ts';
 import { keep } from '../tensor/scope.ts';
 import type { TensorLike } from '../tensor/types.ts';
-import { type CloseOptions, tolerancesOf } from '../ops/close.ts';
-import { isClose } from '../ops/logic.ts';
-import { all } from '../ops/reduction.ts';
+import { type CloseOptions, tolerancesOf } from '../ops/elementwise/close.ts';
+import { isClose } from '../ops/elementwise/logic.ts';
+import { all } from '../ops/reduction/reduction.ts';
 
 /**
  * True if |a - b| <= atol + rtol * |b| for all elements, or both are the same infinity. Asynchronous, because it depends on data. Source:

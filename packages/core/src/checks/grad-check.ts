@@ -1,8 +1,8 @@
 /** gradCheck: gradients against finite differences. */
 import { scope } from '../tensor/scope.ts';
-import { tensor } from '../ops/creation.ts';
-import { cast } from '../ops/arithmetic.ts';
-import { sum } from '../ops/reduction.ts';
+import { tensor } from '../ops/creation/creation.ts';
+import { cast } from '../ops/elementwise/arithmetic.ts';
+import { sum } from '../ops/reduction/reduction.ts';
 import { checkList } from '../shape/axes.ts';
 import { getElement } from '../shape/host.ts';
 import { checkFunction, checkNames } from '../shape/options.ts';

@@ -5,12 +5,12 @@
  * Types only. methods.ts puts the functions in place.
  */
 import type * as operations from '../ops/operations.ts';
-import type { AdaptiveSettings, AdaptiveSize } from '../ops/adaptive-pooling.ts';
-import type { WithIndices } from '../ops/max-pooling.ts';
-import type { PoolSettings, PoolWindow } from '../ops/pool-window.ts';
-import type { HistogramEdges, HistogramOptions } from '../ops/searching.ts';
-import type { UniqueOptions, UniqueResult } from '../ops/selecting.ts';
-import type { SortIndices, SortOptions } from '../ops/sorting.ts';
+import type { AdaptiveSettings, AdaptiveSize } from '../ops/pooling/adaptive-pooling.ts';
+import type { WithIndices } from '../ops/pooling/max-pooling.ts';
+import type { PoolSettings, PoolWindow } from '../ops/pooling/pool-window.ts';
+import type { HistogramEdges, HistogramOptions } from '../ops/order/searching.ts';
+import type { UniqueOptions, UniqueResult } from '../ops/order/selecting.ts';
+import type { SortIndices, SortOptions } from '../ops/order/sorting.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 /** A function without its first parameter, which is the tensor. */

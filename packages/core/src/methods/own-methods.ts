@@ -6,7 +6,7 @@
  */
 import { putHelp } from '#help';
 import { backward } from '../autodiff/backward.ts';
-import { add, div, mul, sub } from '../ops/arithmetic.ts';
+import { add, div, mul, sub } from '../ops/elementwise/arithmetic.ts';
 import { TensorHandle } from '../tensor/handle.ts';
 import {
   deviceOf,

@@ -1,6 +1,6 @@
 /** NumberTensors made: from nested arrays, filled, put together, and from and to ordinary tensors. */
-import { tensor } from '../ops/creation.ts';
-import { readAxis } from '../ops/axis-argument.ts';
+import { tensor } from '../ops/creation/creation.ts';
+import { readAxis } from '../ops/reduction/axis-argument.ts';
 import { checkCount, checkList, checkShape, mostOnHost } from '../shape/axes.ts';
 import { isList, say } from '../shape/shown.ts';
 import { eachNested, nestedShape } from '../shape/nested.ts';

@@ -4,7 +4,7 @@
  * It has the shape rules and the names of Tensor, but no graph, no gradients and no engine. What needs many elements at once is in grid.ts and
  * folding.ts, shapes are in shaped-numbers.ts; this class says which function of the number type goes where.
  */
-import { readAxes, readAxis } from '../ops/axis-argument.ts';
+import { readAxes, readAxis } from '../ops/reduction/axis-argument.ts';
 import type { AxisArgument } from '../tensor/types.ts';
 import { better, checkNotEmpty, fold, product, scan, winner } from './folding.ts';
 import { type Grid, grid, mapGrid, zipGrids } from './grid.ts';

@@ -1,7 +1,7 @@
 /**
  * ShapedNumbers: what NumberTensors do without looking at their elements - reading, shapes, axes and parts. Views share their elements.
  */
-import { readAxis } from '../ops/axis-argument.ts';
+import { readAxis } from '../ops/reduction/axis-argument.ts';
 import { normalizeAxes, normalizeAxis, resolveShape } from '../shape/axes.ts';
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { sliceView } from '../shape/movement.ts';

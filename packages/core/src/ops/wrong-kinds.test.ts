@@ -11,7 +11,9 @@ beforeAll(async () => {
   await pg.setEngine(createReferenceEngine());
 });
 
-const files = readdirSync(new URL('.', import.meta.url)).filter((file) => /^[a-z-]+\.ts$/.test(file));
+const files = readdirSync(new URL('.', import.meta.url), { recursive: true })
+  .map((file) => String(file).replaceAll('\\', '/'))
+  .filter((file) => /^(?!fixtures)[a-z-]+\/[a-z-]+\.ts$/.test(file));
 const modules = await Promise.all(
   files.map((file) => import(new URL(file, import.meta.url).href) as Promise<Record<string, unknown>>),
 );

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ones, tensor } from '../ops/creation.ts';
-import { matmul } from '../ops/matmul.ts';
-import { relu } from '../ops/piecewise.ts';
-import { sum } from '../ops/reduction.ts';
+import { ones, tensor } from '../ops/creation/creation.ts';
+import { matmul } from '../ops/products/matmul.ts';
+import { relu } from '../ops/elementwise/piecewise.ts';
+import { sum } from '../ops/reduction/reduction.ts';
 import { DeviceLostError } from '../engine/errors.ts';
 import { setEngine } from '../engine/registry.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';

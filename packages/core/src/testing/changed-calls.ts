@@ -3,7 +3,7 @@
  *
  * Tensors among the arguments are data here, so that the same call can be made on several engines.
  */
-import { tensor } from '../ops/creation.ts';
+import { tensor } from '../ops/creation/creation.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { getElement } from '../shape/host.ts';
 import { isTensor } from '../tensor/handle.ts';

@@ -1,6 +1,6 @@
 /** One right call of every public function: that of its own example. Node only. */
-import { ones, tensor } from '../ops/creation.ts';
-import { exp } from '../ops/exponential.ts';
+import { ones, tensor } from '../ops/creation/creation.ts';
+import { exp } from '../ops/elementwise/exponential.ts';
 import { isTensor } from '../tensor/handle.ts';
 import { dispose, keep } from '../tensor/scope.ts';
 import { examplesOf, runExample, sourcesIn, withoutTypes } from './doc-examples.ts';

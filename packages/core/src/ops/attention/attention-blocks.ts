@@ -1,0 +1,266 @@
+/**
+ * Attention without its score matrix: block by block, forward with a running maximum and sum, backward by computing blocks again.
+ *
+ * Source: Dao et al., "FlashAttention: fast and memory-efficient exact attention with IO-awareness" (2022). The result is kept with the logarithm
+ * of each row's sum, from which the backward pass gets the weights of a block at once. It runs through the blocks twice, rows of queries for the
+ * gradient of the queries, columns of keys for those of keys and values: so every block is used up where it is made, and no gradient that is
+ * being summed waits for another. Blocks of the three passes differ in which operand carries the scale and comes first; were they equal,
+ * the planner would compute them once and keep them.
+ */
+import { customGradient } from '../../autodiff/custom-gradient.ts';
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { compose } from '../../graph/scope.ts';
+import { sizeOf } from '../../shape/view.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import {
+  alongLast,
+  type AttentionOperands,
+  type AttentionSettings,
+  dropped,
+  gathered,
+  maskedScores,
+  maskOf,
+  onlyAllowed,
+  part,
+  products,
+  type Tile,
+  type TileMask,
+  turn,
+  weighed,
+} from './attention-tile.ts';
+import { type RandomKey, splitKey } from '../../tensor/random-key.ts';
+
+/** Elements of a block of scores, unless that makes too many blocks. */
+const blockElements = 1 << 20;
+/** Most blocks: every one is some ten nodes of the graph. */
+const mostBlocks = 64;
+
+/** Queries and keys per block for `heads` score matrices of rows x columns. */
+export function blockSizes(heads: number, rows: number, columns: number): readonly [number, number] {
+  const area = Math.max(blockElements, (heads * rows * columns) / mostBlocks) / heads;
+  const power = (n: number): number => 2 ** Math.max(4, Math.round(Math.log2(n)));
+  const height = Math.min(rows, power(Math.sqrt(area)));
+  const width = Math.min(columns, power(area / height));
+  return [Math.min(rows, power(area / width)), width];
+}
+
+export interface Blocks extends AttentionSettings {
+  readonly size: readonly [number, number];
+}
+
+/** Attention of operands in the axes of attention-tile.ts: [...lead, G, L, V]. */
+export function blockwise(operands: AttentionOperands, settings: Blocks): Node {
+  const { q, k, v, mask } = operands;
+  const run = customGradient(
+    (...inputs) => inOp(() => forward(nodesOf(inputs), settings)),
+    (gradient, { inputs, output }) => backward(nodesOf(inputs), nodeOf(output), nodeOf(gradient), settings),
+  );
+  const packed = nodeOf(run(...[q, k, v, ...(mask === null ? [] : [mask])].map(wrap)));
+  return part(packed, packed.shape.length - 1, 0, v.shape[v.shape.length - 1] as number);
+}
+
+function nodesOf(inputs: readonly Tensor[]): AttentionOperands {
+  const [q, k, v, mask] = inputs.map((t) => nodeOf(t)) as [Node, Node, Node, Node | undefined];
+  return { q, k, v, mask: mask ?? null };
+}
+
+const inOp = (body: () => Node): Tensor => compose('scaledDotProductAttention', () => wrap(body()));
+
+/** Ranges [from, count] of `size` that cover 0 .. n-1. */
+function ranges(n: number, size: number): [number, number][] {
+  return Array.from({ length: Math.ceil(n / size) }, (_, i) => [i * size, Math.min(size, n - i * size)]);
+}
+
+/** What the passes over the blocks share. */
+class Pass {
+  readonly operands: AttentionOperands;
+  readonly settings: Blocks;
+  readonly rank: number;
+  readonly rows: [number, number][];
+  readonly columns: [number, number][];
+  readonly scale: Node;
+  readonly turned: boolean;
+  /** A key of random numbers for each block. */
+  readonly #keys: readonly RandomKey[];
+
+  constructor(operands: AttentionOperands, settings: Blocks, turned: boolean) {
+    const { q, k } = operands;
+    this.operands = operands;
+    this.settings = settings;
+    this.turned = turned;
+    this.rank = q.shape.length;
+    this.rows = ranges(q.shape[this.rank - 2] as number, settings.size[0]);
+    this.columns = ranges(k.shape[this.rank - 3] as number, settings.size[1]);
+    // Bound at each run, so that a scale of 1 leaves products in their places too.
+    this.scale = p.scalar(settings.scale, q.dtype);
+    const { dropout } = settings;
+    this.#keys = dropout === null ? [] : splitKey(dropout.key, this.rows.length * this.columns.length);
+  }
+
+  /** The tile of a block, its mask and its dropout; null if nothing in it takes part. */
+  tile(r: number, c: number): { tile: Tile; mask: TileMask; drop: (weights: Node) => Node } | null {
+    const [row, rows] = this.rows[r] as [number, number];
+    const [column, columns] = this.columns[c] as [number, number];
+    const tile: Tile = { row, rows, column, columns, turned: this.turned };
+    const mask = maskOf(this.operands.mask, tile, this.settings);
+    if (mask === 'nothing') return null;
+    const full = [...this.operands.q.shape.slice(0, -2), rows, columns];
+    const { dropout } = this.settings;
+    const own = dropout && { rate: dropout.rate, key: this.#keys[r * this.columns.length + c] as RandomKey };
+    return { tile, mask, drop: (weights) => dropped(weights, full, tile, own) };
+  }
+
+  /** Queries, or what has their axes, of a block. */
+  ofRows(x: Node, r: number): Node {
+    return part(x, this.rank - 2, ...(this.rows[r] as [number, number]));
+  }
+
+  /** Keys or values of a block. */
+  ofColumns(x: Node, c: number): Node {
+    return part(x, this.rank - 3, ...(this.columns[c] as [number, number]));
+  }
+}
+
+/** [...lead, G, L, V + 1]: the result, and behind it the logarithm of the sum of each row's exponentials (0 for a row of nothing). */
+function forward(operands: AttentionOperands, settings: Blocks): Node {
+  const { q, k, v } = operands;
+  const pass = new Pass(operands, settings, false);
+  const scaled = p.mul(q, pass.scale);
+  const across = pass.rank - 2;
+  // A column of ones behind the values: their product with the weights ends in the weights' sum, as long as no weight is dropped. So
+  // nothing but that product reads a block of weights, and the block is used up at once.
+  const withOnes = p.concat([v, p.constant(1, v.dtype, [...v.shape.slice(0, -1), 1])], across);
+  const parts = pass.rows.map((_, r) => {
+    const queries = pass.ofRows(scaled, r);
+    let sofar: { top: Node; sums: Node } | null = null;
+    pass.columns.forEach((__, c) => {
+      const block = pass.tile(r, c);
+      if (block === null) return;
+      const scores = maskedScores(products(queries, pass.ofColumns(k, c)), block.mask);
+      const highest = alongLast(scores, 'max');
+      const top: Node = sofar === null ? highest : p.binary('maximum', sofar.top, highest);
+      const weights = onlyAllowed(p.unary('exp', p.sub(scores, top)), block.mask);
+      const sums =
+        settings.dropout === null
+          ? weighed(weights, pass.ofColumns(withOnes, c))
+          : p.concat([weighed(block.drop(weights), pass.ofColumns(v, c)), alongLast(weights, 'sum')], pass.rank - 1);
+      sofar =
+        sofar === null
+          ? { top, sums }
+          : { top, sums: p.add(p.mul(sofar.sums, p.unary('exp', p.sub(sofar.top, top))), sums) };
+    });
+    return packed(sofar as { top: Node; sums: Node } | null, queries, v);
+  });
+  return joinedRows(parts, across);
+}
+
+function packed(sofar: { top: Node; sums: Node } | null, queries: Node, v: Node): Node {
+  const last = queries.shape.length - 1;
+  const width = v.shape[v.shape.length - 1] as number;
+  if (sofar === null) return p.constant(0, queries.dtype, [...queries.shape.slice(0, -1), width + 1]);
+  const sum = part(sofar.sums, last, width, 1);
+  const none = p.eq(sum, p.like(sum, 0));
+  const total = p.where(none, p.like(sum, 1), sum);
+  const logarithm = p.where(none, p.like(total, 0), p.add(sofar.top, p.unary('log', total)));
+  return p.concat([p.div(part(sofar.sums, last, 0, width), total), logarithm], last);
+}
+
+function backward(operands: AttentionOperands, output: Node, gradient: Node, settings: Blocks): (Tensor | null)[] {
+  const { q, v, mask } = operands;
+  const last = output.shape.length - 1;
+  const width = v.shape[v.shape.length - 1] as number;
+  const logarithm = part(output, last, width, 1);
+  const flow = part(gradient, last, 0, width);
+  // How much of a weight's gradient is taken back by the division: the row's mean of it.
+  const back = p.sub(alongLast(p.mul(flow, part(output, last, 0, width)), 'sum'), part(gradient, last, width, 1));
+  const rows = byRows(operands, settings, { logarithm, flow, back });
+  const columns = byColumns(operands, settings, { logarithm, flow, back });
+  const across = columns.shape.length - 1;
+  const depth = q.shape[last] as number;
+  const results = [rows.q, part(columns, across, 0, depth), part(columns, across, depth, width)];
+  return [...results.map(wrap), ...(mask === null ? [] : [rows.mask && wrap(rows.mask)])];
+}
+
+interface Flow {
+  readonly logarithm: Node;
+  readonly flow: Node;
+  readonly back: Node;
+}
+
+/** Gradients of queries and of a mask of numbers. */
+function byRows(operands: AttentionOperands, settings: Blocks, f: Flow): { q: Node; mask: Node | null } {
+  const pass = new Pass(operands, settings, false);
+  const keys = p.mul(operands.k, pass.scale);
+  const { mask } = operands;
+  const added = mask !== null && mask.dtype !== 'bool' ? mask : null;
+  const maskRows: Node[] = [];
+  const parts = pass.rows.map((_, r) => {
+    const queries = pass.ofRows(operands.q, r);
+    const flow = pass.ofRows(f.flow, r);
+    const masks: Node[] = [];
+    let sum: Node | null = null;
+    pass.columns.forEach(([column, columns], c) => {
+      const own = added && part(pass.ofRows(added, r), pass.rank - 1, column, columns);
+      const block = pass.tile(r, c);
+      if (block === null) {
+        if (own !== null) masks.push(p.zerosLike(own));
+        return;
+      }
+      const scores = maskedScores(products(queries, pass.ofColumns(keys, c)), block.mask);
+      const weights = onlyAllowed(p.unary('exp', p.sub(scores, pass.ofRows(f.logarithm, r))), block.mask);
+      const byWeights = block.drop(products(flow, pass.ofColumns(operands.v, c)));
+      const byScores = p.mul(weights, p.sub(byWeights, pass.ofRows(f.back, r)));
+      const term = weighed(byScores, pass.ofColumns(keys, c));
+      sum = sum === null ? term : p.add(sum, term);
+      if (own !== null) masks.push(p.sumTo(byScores, own.shape));
+    });
+    if (added !== null) maskRows.push(joined(masks, pass.rank - 1, added.shape));
+    return sum ?? p.zerosLike(queries);
+  });
+  return {
+    q: joinedRows(parts, pass.rank - 2),
+    mask: added === null ? null : joined(maskRows, pass.rank - 2, added.shape),
+  };
+}
+
+/** Parts side by side. Each is finished by itself: computed where they are joined, all would wait for the last, with the terms they sum. */
+function joinedRows(parts: readonly Node[], axis: number): Node {
+  return p.concat(parts.map(p.contiguous), axis);
+}
+
+/** Parts side by side, or added up where the whole has size 1. */
+function joined(parts: readonly Node[], axis: number, whole: readonly number[]): Node {
+  return whole[axis] === 1 ? parts.reduce(p.add) : p.concat(parts, axis);
+}
+
+/** Gradients of keys and values side by side, [...lead, S, E + V], so that one walk through the blocks makes both. */
+function byColumns(operands: AttentionOperands, settings: Blocks, f: Flow): Node {
+  const pass = new Pass(operands, settings, true);
+  const scaled = p.mul(operands.q, pass.scale);
+  const parts = pass.columns.map((_, c) => {
+    const keys = pass.ofColumns(operands.k, c);
+    const values = pass.ofColumns(operands.v, c);
+    let sum: Node | null = null;
+    pass.rows.forEach((__, r) => {
+      const block = pass.tile(r, c);
+      if (block === null) return;
+      const queries = pass.ofRows(scaled, r);
+      const flow = pass.ofRows(f.flow, r);
+      const scores = maskedScores(products(keys, queries), block.mask);
+      const weights = onlyAllowed(p.unary('exp', p.sub(scores, turn(pass.ofRows(f.logarithm, r)))), block.mask);
+      const byWeights = block.drop(products(values, flow));
+      const byScores = p.mul(weights, p.sub(byWeights, turn(pass.ofRows(f.back, r))));
+      const both = p.concat([gathered(byScores, queries), gathered(block.drop(weights), flow)], pass.rank - 2);
+      sum = sum === null ? both : p.add(sum, both);
+    });
+    return sum ?? p.concat([p.zerosLike(keys), p.zerosLike(values)], pass.rank - 2);
+  });
+  return joinedRows(parts, pass.rank - 3);
+}
+
+/** Heads of operands: how many score matrices there are. */
+export function headsOf({ q }: AttentionOperands): number {
+  return sizeOf(q.shape.slice(0, -2));
+}

@@ -1,0 +1,208 @@
+/**
+ * Attention: every query takes the mean of the values, weighted by the softmax of its products with the keys.
+ *
+ * Small score matrices are computed whole, as softmax between two products. Large ones never exist: attention-blocks.ts goes through them
+ * block by block. Both forms are graphs of primitives and have derivatives of every order.
+ */
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { compose } from '../../graph/scope.ts';
+import { broadcastShapes, broadcastsTo } from '../../shape/broadcast.ts';
+import { type DType, isFloat } from '../../shape/dtype.ts';
+import { checkList } from '../../shape/axes.ts';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
+import { checkNames, shown } from '../../shape/options.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { floatOperands } from '../../tensor/operand.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import { blockSizes, blockwise, headsOf } from './attention-blocks.ts';
+import {
+  alongLast,
+  type AttentionOperands,
+  type AttentionSettings,
+  dropped,
+  maskedScores,
+  maskOf,
+  onlyAllowed,
+  products,
+  weighed,
+} from './attention-tile.ts';
+import { type RandomKey, resolveKey } from '../../tensor/random-key.ts';
+import { say } from '../../shape/shown.ts';
+
+export interface AttentionOptions {
+  /** Which keys a query sees: bool (true takes part), or numbers that are added to the scores. Broadcasts to [..., H, L, S]. */
+  readonly mask?: Tensor | null;
+  /** Query i sees keys 0 .. i + causalOffset only. Default false. */
+  readonly causal?: boolean;
+  /** With `causal`: how many keys came before the first query. Default 0. */
+  readonly causalOffset?: number;
+  /** Factor of the products. Default 1 / sqrt(E). */
+  readonly scale?: number;
+  /** Probability with which a weight is set to 0 (the others grow to make up for it). Default 0. */
+  readonly dropout?: number;
+  /** Key of the dropout. Default: the generator's next. */
+  readonly key?: RandomKey | number;
+  /** Whole score matrices, blocks of them, or what suits their size. Default 'auto'. */
+  readonly form?: 'auto' | 'whole' | 'blocks';
+  /** For blocks: queries and keys in each. Default: by size. */
+  readonly blockSize?: readonly [number, number];
+}
+
+const op = 'scaledDotProductAttention';
+
+/** Scores of which more are not computed whole. */
+const mostScores = 1 << 22;
+
+/**
+ * softmax(scale * Q K^T + mask) V. Source: Vaswani et al., "Attention is all you need" (2017); PyTorch `scaled_dot_product_attention`. In blocks:
+ * Dao et al., "FlashAttention" (2022); then no score matrix is held, forward or backward.
+ *
+ * A query that sees no key gets zeros. In a mask of numbers, those below half of the dtype's lowest (-Infinity among them) hide the key.
+ *
+ * @param query shape [..., H, L, E] (or [L, E])
+ * @param key shape [..., H', S, E], where H' divides H: each head of the keys serves H / H' heads of queries; leading axes broadcast
+ * @param value shape [..., H', S, V]
+ * @param options mask, causal, causalOffset, scale, dropout and its key, form, blockSize
+ * @returns shape [..., H, L, V]
+ * @throws ShapeError where sizes do not fit; ArgumentError for options out of range
+ *
+ * @example
+ * const x = tensor([[1, 0], [0, 1]]);
+ * scaledDotProductAttention(x, x, x, { causal: true }); // about [[1, 0], [0.33024, 0.66976]]
+ */
+export function scaledDotProductAttention(
+  query: Tensor,
+  key: Tensor,
+  value: Tensor,
+  options: AttentionOptions = {},
+): Tensor {
+  checkNames('scaledDotProductAttention', options, 'mask causal? causalOffset# scale# dropout# key form blockSize');
+  return compose(op, () => {
+    const { operands, outShape, dtype } = readOperands(query, key, value, options.mask);
+    const { q, k, v } = operands;
+    const settings = readSettings(options, q, options.mask ? nodeOf(options.mask).dtype : 'bool');
+    if (q.shape.includes(0) || k.shape.includes(0) || v.shape.includes(0)) return wrap(p.constant(0, dtype, outShape));
+    const [rows, columns] = [q.shape[q.shape.length - 2] as number, k.shape[k.shape.length - 2] as number];
+    const heads = headsOf(operands);
+    const { form = 'auto', blockSize } = options;
+    const inBlocks = form === 'blocks' || (form === 'auto' && heads * rows * columns > mostScores);
+    const result = inBlocks
+      ? blockwise(operands, { ...settings, size: blockSize ?? blockSizes(heads, rows, columns) })
+      : whole(operands, settings);
+    return wrap(p.cast(p.reshape(result, outShape), dtype));
+  });
+}
+
+/** Attention with its whole score matrix: [...lead, G, L, V]. */
+function whole({ q, k, v, mask }: AttentionOperands, settings: AttentionSettings): Node {
+  const [rows, columns] = [q.shape[q.shape.length - 2] as number, k.shape[k.shape.length - 2] as number];
+  const tile = { row: 0, rows, column: 0, columns, turned: false };
+  const hidden = maskOf(mask, tile, settings);
+  if (hidden === 'nothing')
+    return p.constant(0, q.dtype, [...q.shape.slice(0, -1), v.shape[v.shape.length - 1] as number]);
+  const scores = maskedScores(products(p.mul(q, p.scalar(settings.scale, q.dtype)), k), hidden);
+  const highest = alongLast(p.stopGradient(scores), 'max');
+  const weights = onlyAllowed(p.unary('exp', p.sub(scores, highest)), hidden);
+  const total = alongLast(weights, 'sum');
+  const none = p.eq(total, p.like(total, 0));
+  const divisor = hidden.allowed === null ? total : p.where(none, p.like(total, 1), total);
+  return p.div(weighed(dropped(weights, weights.shape, tile, settings.dropout), v), divisor);
+}
+
+interface Read {
+  readonly operands: AttentionOperands;
+  readonly outShape: readonly number[];
+  readonly dtype: DType;
+}
+
+/** Operands as attention-tile.ts has them. */
+function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null | undefined): Read {
+  const [q0, k0] = floatOperands(query, key);
+  const [q1, v1] = floatOperands(wrap(q0), value);
+  const dtype = q1.dtype;
+  // 16-bit floats are computed in 32 bits.
+  const wide: DType = dtype === 'float64' ? 'float64' : 'float32';
+  const shapes = [q1.shape, k0.shape, v1.shape];
+  const rank = Math.max(3, ...shapes.map((shape) => shape.length));
+  const [q, k, v] = [q1, k0, v1].map((node) => lifted(p.cast(node, wide), rank)) as [Node, Node, Node];
+  const [depth, columns] = [q.shape[rank - 1] as number, k.shape[rank - 2] as number];
+  if (shapes.some((s) => s.length < 2) || k.shape[rank - 1] !== depth || v.shape[rank - 2] !== columns)
+    throw new ShapeError(
+      op,
+      say`query, key and value do not fit: ${shapes.map(showShape).join(', ')}; need [..., L, E], [..., S, E] and [..., S, V]`,
+      shapes,
+    );
+  const kv = broadcastShapes(op, k.shape.slice(0, -2), v.shape.slice(0, -2));
+  const [queryHeads, keyHeads] = [q.shape[rank - 3] as number, kv[rank - 3] as number];
+  const shared = keyHeads > 0 && queryHeads % keyHeads === 0 ? queryHeads / keyHeads : 1;
+  if (shared === 1 && queryHeads !== keyHeads && queryHeads !== 1)
+    throw new ShapeError(
+      op,
+      say`heads do not fit: ${queryHeads} of the query and ${keyHeads} of the keys in ${shapes.map(showShape).join(', ')}; the keys' must divide the query's`,
+      shapes,
+    );
+  const batch = broadcastShapes(op, q.shape.slice(0, -3), kv.slice(0, -1));
+  const lead = [...batch, keyHeads];
+  const rows = q.shape[rank - 2] as number;
+  const heads = keyHeads * shared;
+  const spread = p.broadcastTo(q, [...batch, heads, rows, depth]);
+  const split = (node: Node): Node =>
+    p.reshape(node, [
+      ...node.shape.slice(0, -3),
+      ...(node.shape[rank - 3] === 1 ? [1, 1] : [keyHeads, shared]),
+      ...node.shape.slice(-2),
+    ]);
+  const full = [...batch, heads, rows, columns];
+  const wideMask = mask ? readMask(nodeOf(mask), full, wide) : null;
+  return {
+    operands: {
+      q: p.reshape(spread, [...lead, shared, rows, depth]),
+      k: p.broadcastTo(k, [...lead, columns, depth]),
+      v: p.broadcastTo(v, [...lead, columns, v.shape[rank - 1] as number]),
+      mask: wideMask && split(lifted(wideMask, rank)),
+    },
+    // Two axes in, two axes out.
+    outShape: [...full.slice(shapes.every((s) => s.length === 2) ? 1 : 0, -1), v.shape[rank - 1] as number],
+    dtype,
+  };
+}
+
+function lifted(node: Node, rank: number): Node {
+  return p.reshape(node, [...new Array<number>(Math.max(0, rank - node.shape.length)).fill(1), ...node.shape]);
+}
+
+function readMask(mask: Node, full: readonly number[], wide: DType): Node {
+  if (mask.dtype !== 'bool' && !isFloat(mask.dtype))
+    throw new DTypeError(op, say`mask is ${mask.dtype}: needs bool, or floats to add; compare or cast first`, [
+      mask.dtype,
+    ]);
+  if (mask.shape.length > full.length || !broadcastsTo(mask.shape, full))
+    throw new ShapeError(
+      op,
+      say`mask does not fit: ${showShape(mask.shape)} for scores ${showShape(full)}; it must broadcast to them`,
+      [mask.shape, full],
+    );
+  return mask.dtype === 'bool' ? mask : p.cast(mask, wide);
+}
+
+function readSettings(options: AttentionOptions, q: Node, mask: DType): AttentionSettings {
+  const { causal = false, causalOffset = 0, dropout = 0, form = 'auto', blockSize } = options;
+  const scale = options.scale ?? 1 / Math.sqrt(Math.max(1, q.shape[q.shape.length - 1] as number));
+  if (!Number.isFinite(scale)) throw new ArgumentError(op, say`bad scale: ${scale}; must be a finite number`);
+  if (!Number.isInteger(causalOffset))
+    throw new ArgumentError(op, say`bad causalOffset: ${causalOffset}; must be an integer`);
+  if (typeof dropout !== 'number' || !(dropout >= 0 && dropout <= 1))
+    throw new ArgumentError(op, say`bad dropout: ${dropout}; must be from 0 to 1`);
+  if (!['auto', 'whole', 'blocks'].includes(form))
+    throw new ArgumentError(op, say`unknown form: ${shown(form)}; must be 'auto', 'whole' or 'blocks'`);
+  if (blockSize !== undefined) checkList(op, 'blockSize', blockSize, '[64, 64]');
+  if (blockSize && (blockSize.length !== 2 || blockSize.some((n) => !Number.isInteger(n) || n < 1)))
+    throw new ArgumentError(op, say`bad blockSize: ${showShape(blockSize)}; must be two integers of at least 1`);
+  return {
+    scale,
+    causal: causal ? causalOffset : null,
+    bound: mask === 'float16' ? -32752 : -1.7e38,
+    dropout: dropout > 0 ? { rate: dropout, key: resolveKey(options.key) } : null,
+  };
+}

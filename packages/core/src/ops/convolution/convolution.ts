@@ -1,0 +1,141 @@
+/**
+ * Convolutions of one, two and three spatial axes (cross-correlation, as everywhere in machine learning).
+ *
+ * Input is [N, C, ...spatial] ('nchw') or [N, ...spatial, C] ('nhwc'); kernels are [O, C / groups, ...] in both layouts.
+ */
+import { makeNode } from '../../graph/build.ts';
+import { dilated } from '../../graph/infer-conv.ts';
+import { compose } from '../../graph/scope.ts';
+import { perAxis } from '../../shape/axes.ts';
+import { checkNames } from '../../shape/options.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { operands } from '../../tensor/operand.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import {
+  checkFits,
+  fromChannelsFirst,
+  type Layout,
+  type Padding,
+  type PerAxis,
+  readLayout,
+  readPadding,
+  toChannelsFirst,
+} from '../images/image.ts';
+import { beforeBias, checkRank, readGroups, withBias } from './conv-operands.ts';
+
+export interface ConvOptions {
+  /** Added per output feature: [O]. */
+  readonly bias?: Tensor | null;
+  /** Default 1. */
+  readonly stride?: PerAxis;
+  /** Default 0. */
+  readonly padding?: Padding;
+  /** Distance between taps of the kernel. Default 1. */
+  readonly dilation?: PerAxis;
+  /** Groups of channels that are convolved separately. Default 1. */
+  readonly groups?: number;
+  /** Default 'nchw'. */
+  readonly layout?: Layout;
+}
+
+const optionNames = 'bias stride padding dilation groups layout';
+
+function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, options: ConvOptions): Tensor {
+  checkNames(op, options, optionNames);
+  return compose(op, () => {
+    const [input, weight] = operands(x, kernel);
+    checkRank(op, input, weight, rank);
+    const layout = readLayout(op, options.layout);
+    const groups = readGroups(op, options.groups);
+    const lhs = toChannelsFirst(input, layout);
+    const stride = perAxis(op, 'stride', options.stride ?? 1, rank, 1);
+    const dilation = perAxis(op, 'dilation', options.dilation ?? 1, rank, 1);
+    const { low, high } = readPadding(
+      op,
+      options.padding ?? 0,
+      lhs.shape.slice(2),
+      weight.shape.slice(2),
+      stride,
+      dilation,
+    );
+    const extents = weight.shape.slice(2).map((n, i) => dilated(n, dilation[i] as number));
+    checkFits(op, 'kernel', lhs.shape, extents, low, high);
+    const { bias } = options;
+    const result = makeNode('conv', [beforeBias(lhs, bias), beforeBias(weight, bias)], {
+      stride,
+      padLow: low,
+      padHigh: high,
+      lhsDilation: stride.map(() => 1),
+      rhsDilation: dilation,
+      groups,
+      batchGroups: 1,
+    });
+    return wrap(fromChannelsFirst(withBias(op, result, bias, input.dtype), layout));
+  });
+}
+
+/**
+ * Convolution over one spatial axis. Source: PyTorch `conv1d`.
+ *
+ * @param x shape [N, C, L]
+ * @param kernel shape [O, C / groups, k]
+ * @param options bias, stride, padding, dilation, groups, layout
+ * @returns shape [N, O, floor((L + padding - dilation (k - 1) - 1) / stride) + 1]
+ * @throws ShapeError where channels, groups or sizes do not fit
+ *
+ * @example
+ * conv1d(ones([1, 1, 4]), ones([1, 1, 2])); // [[[2, 2, 2]]]
+ */
+export function conv1d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Tensor {
+  return convolution('conv1d', 1, x, kernel, options);
+}
+
+/**
+ * Convolution over two spatial axes. Source: PyTorch `conv2d`.
+ *
+ * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
+ * @param kernel shape [O, C / groups, kh, kw]
+ * @param options bias, stride, padding (numbers, pairs, 'same' or 'valid'), dilation, groups, layout
+ * @returns shape [N, O, H', W'] or [N, H', W', O]
+ * @throws ShapeError where channels, groups or sizes do not fit
+ *
+ * @example
+ * conv2d(ones([1, 1, 3, 3]), ones([1, 1, 2, 2])); // [[[[4, 4], [4, 4]]]]
+ */
+export function conv2d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Tensor {
+  return convolution('conv2d', 2, x, kernel, options);
+}
+
+/**
+ * Convolution over three spatial axes. Source: PyTorch `conv3d`.
+ *
+ * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
+ * @param kernel shape [O, C / groups, kd, kh, kw]
+ * @param options bias, stride, padding (numbers, triples, 'same' or 'valid'), dilation, groups, layout
+ * @returns shape [N, O, D', H', W'] or [N, D', H', W', O]
+ * @throws ShapeError where channels, groups or sizes do not fit
+ *
+ * @example
+ * conv3d(ones([1, 1, 2, 2, 2]), ones([1, 1, 2, 2, 2])).shape; // [1, 1, 1, 1, 1]
+ */
+export function conv3d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Tensor {
+  return convolution('conv3d', 3, x, kernel, options);
+}
+
+/**
+ * Convolution of every channel by itself. Source: tf.js `depthwiseConv2d`, PyTorch `conv2d` with groups = C.
+ *
+ * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
+ * @param kernel shape [C * m, 1, kh, kw]: m results per channel
+ * @param options bias, stride, padding, dilation, layout
+ * @returns shape [N, C * m, H', W'] or [N, H', W', C * m]
+ * @throws ShapeError where channels or sizes do not fit
+ *
+ * @example
+ * depthwiseConv2d(ones([1, 2, 2, 2]), ones([2, 1, 2, 2])).shape; // [1, 2, 1, 1]
+ */
+export function depthwiseConv2d(x: Tensor, kernel: Tensor, options: Omit<ConvOptions, 'groups'> = {}): Tensor {
+  checkNames('depthwiseConv2d', options, optionNames);
+  const channels = nodeOf(x, 'depthwiseConv2d').shape[options.layout === 'nhwc' ? 3 : 1] ?? 1;
+  return convolution('depthwiseConv2d', 2, x, kernel, { ...options, groups: Math.max(1, channels) });
+}

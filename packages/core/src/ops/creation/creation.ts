@@ -1,0 +1,301 @@
+/** Tensors from data and from a single value. Ranges and matrices of a pattern are in ranges.ts, random numbers in random.ts. */
+import { constant, scalar } from '../../graph/primitives.ts';
+import { beginOp, compose, composingDepth, opName } from '../../graph/scope.ts';
+import { broadcastTo } from '../../graph/primitives.ts';
+import { checkAttached } from '../../shape/attached.ts';
+import { checkShape } from '../../shape/axes.ts';
+import { checkDType, type DType, dtypeInfo, type TypedArray, isFloat, isInteger } from '../../shape/dtype.ts';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
+import { hostArray, hostArrays, setElement } from '../../shape/host.ts';
+import { eachNested, nestedShape } from '../../shape/nested.ts';
+import { checkRange, checkWeak } from '../../shape/promotion.ts';
+import { type Shape, sizeOf } from '../../shape/view.ts';
+import { checkNames, shown } from '../../shape/options.ts';
+import { runtime } from '../../tensor/device.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { weakDefault } from '../../tensor/operand.ts';
+import { say } from '../../shape/shown.ts';
+import type { CreationOptions, NestedInput, Tensor } from '../../tensor/types.ts';
+
+export interface TensorOptions extends CreationOptions {
+  /** Shape to give flat data, or to check nested data against. */
+  readonly shape?: Shape;
+}
+
+/** Kind of an array, the same in all frames of a page and contexts of Node, which `instanceof` is not. */
+const kindOf = (data: ArrayBufferView): string => (data as Uint8Array)[Symbol.toStringTag];
+
+/** Dtype a typed array stands for by itself. */
+function dtypeOfArray(data: ArrayBufferView): DType {
+  // A Float16Array, which only newer environments have, is read as numbers.
+  const name = kindOf(data)
+    .replace(/^Big|(Clamped)?Array$/g, '')
+    .toLowerCase();
+  if (Object.hasOwn(dtypeInfo, name)) return name as DType;
+  throw new ArgumentError(
+    opName('tensor'),
+    say`data is a ${kindOf(data)}: not an array of numbers; pass a typed array or nested arrays`,
+  );
+}
+
+/** What an element of nested data is by itself; throws for what is no number. */
+function kindOfElement(op: string, item: unknown): DType {
+  switch (typeof item) {
+    case 'number':
+      return 'float32';
+    case 'boolean':
+      return 'bool';
+    case 'bigint':
+      return 'int64';
+    default:
+      throw new ArgumentError(
+        op,
+        say`element is no number: ${item instanceof Promise ? 'a promise (await it)' : shown(item)}; elements are numbers, booleans or bigints`,
+      );
+  }
+}
+
+/** Zeroed memory on the host for so many elements. Throws ShapeError if there is none. */
+function roomFor(op: string, dtype: DType, shape: Shape): TypedArray {
+  try {
+    return hostArray(dtype, sizeOf(shape));
+  } catch {
+    throw new ShapeError(
+      op,
+      say`no memory for the elements of shape ${showShape(shape)} as ${dtype}; make parts of it`,
+      [shape],
+    );
+  }
+}
+
+/** Writes numbers as elements of a dtype, from the first position on. Throws DTypeError for numbers that an integer dtype does not hold. */
+function writer(op: string, host: TypedArray, dtype: DType): (value: number | boolean | bigint) => void {
+  let at = 0;
+  const whole = isInteger(dtype);
+  const plain = dtype === 'float32' || dtype === 'float64' || dtype === 'int32' || dtype === 'uint32';
+  return (value) => {
+    if (whole) checkRange(op, typeof value === 'boolean' ? Number(value) : value, dtype);
+    if (plain) host[at++] = Number(value);
+    else setElement(host, dtype, at++, value);
+  };
+}
+
+/** Nested arrays as elements in order. Values have one type unless a dtype is given. */
+function fromNested(op: string, data: unknown, wanted: DType | undefined): [TypedArray, DType, number[]] {
+  const shape = nestedShape(op, data);
+  let dtype = wanted;
+  let host: TypedArray | null = null;
+  let kind: DType | null = null;
+  let write: (value: number | boolean | bigint) => void = () => undefined;
+  eachNested(op, data, shape, (item) => {
+    const own = kindOfElement(op, item);
+    if (host === null) {
+      dtype ??= own;
+      host = roomFor(op, dtype, shape);
+      write = writer(op, host, dtype);
+    } else if (wanted === undefined && own !== kind) {
+      const kinds = [kind as unknown as DType, own] as const;
+      throw new DTypeError(op, say`values of different types: ${kinds[0]} and ${own}; give all values one type`, kinds);
+    }
+    kind = own;
+    write(item as number);
+  });
+  dtype ??= 'float32';
+  return [host ?? hostArray(dtype, 0), dtype, shape];
+}
+
+/** The elements of a typed array as those of another dtype. */
+function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
+  const host = roomFor(op, dtype, [values.length]);
+  const write = writer(op, host, dtype);
+  for (let i = 0; i < values.length; i++) write(values[i] as number);
+  return host;
+}
+
+/**
+ * A tensor of the given data: a number, nested arrays of numbers, booleans or bigints, or a typed array (which is copied).
+ *
+ * @param data elements; nested arrays must be rectangular
+ * @param options dtype: float32 for numbers, bool for booleans, int64 for bigints, a typed array's own unless given;
+ *   16-bit floats are converted from numbers, but a Uint16Array is their bits, as `data()` gives them. shape: for flat data. requiresGrad: make a leaf for `backward()`
+ * @returns a tensor of the data's shape, or of `shape`
+ * @throws ShapeError for ragged arrays and shapes that do not fit; DTypeError for mixed values, and for numbers that an integer dtype does
+ *   not hold: outside of its range, NaN or infinite. Fractions are cut off. (`cast()` saturates instead.) ArgumentError for a view whose
+ *   ArrayBuffer was detached or shrunk
+ *
+ * @example
+ * const x = tensor([[1, 2], [3, 4]]);
+ * const i = tensor([0, 1, 2], { dtype: 'int32' });
+ * const m = tensor(new Float32Array(6), { shape: [2, 3] });
+ */
+export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
+  checkNames('tensor', options, 'dtype% shape requiresGrad?');
+  beginOp('tensor');
+  let shape: Shape;
+  let host: TypedArray;
+  let dtype: DType;
+  if (ArrayBuffer.isView(data)) {
+    const typed = data as TypedArray;
+    checkAttached(opName('tensor'), 'data', typed);
+    dtype = options.dtype ?? dtypeOfArray(typed);
+    shape = [typed.length];
+    // A Uint16Array for 16-bit floats is their bits, as data() gives them.
+    const fits = typed instanceof hostArrays[dtype] || kindOf(typed) === kindOf(hostArray(dtype, 0));
+    const direct = fits && (dtype !== 'bool' || options.dtype === undefined);
+    host = direct ? typed : converted(opName('tensor'), typed, dtype);
+  } else {
+    [host, dtype, shape] = fromNested(opName('tensor'), data, options.dtype);
+  }
+  if (options.shape !== undefined) {
+    checkShape(opName('tensor'), options.shape);
+    if (sizeOf(options.shape) !== host.length) {
+      throw new ShapeError(
+        opName('tensor'),
+        say`number of elements differs: ${host.length} given and ${sizeOf(options.shape)} in shape ${showShape(options.shape)}; they must be equal`,
+        [options.shape],
+      );
+    }
+    shape = [...options.shape];
+  }
+  return leaf('tensor', wrap(runtime().uploadNode(host, shape, dtype)), options);
+}
+
+/** Makes a new tensor a leaf for backward() if the options ask for it. */
+export function leaf(op: string, t: Tensor, options: CreationOptions): Tensor {
+  if (!options.requiresGrad) return t;
+  const { dtype } = t;
+  if (!isFloat(dtype)) {
+    t.dispose();
+    throw new DTypeError(
+      opName(op),
+      say`dtype ${dtype} and requiresGrad: only floating-point tensors have gradients; choose another dtype`,
+      [dtype],
+    );
+  }
+  t.requiresGrad = true;
+  return t;
+}
+
+function filled(op: string, shape: Shape, value: number | bigint, usual: DType, options: CreationOptions): Tensor {
+  beginOp(op);
+  checkNames(op, options, 'dtype% requiresGrad?');
+  const dtype = options.dtype ?? usual;
+  checkShape(op, shape);
+  return leaf(op, wrap(constant(value, dtype, [...shape])), options);
+}
+
+/**
+ * Zeros. Source: Array API `zeros`.
+ *
+ * @param shape sizes of the axes
+ * @param options dtype (float32), requiresGrad
+ *
+ * @example
+ * zeros([2, 3]); // [[0, 0, 0], [0, 0, 0]]
+ */
+export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
+  return filled('zeros', shape, 0, 'float32', options);
+}
+
+/**
+ * Ones. Source: Array API `ones`.
+ *
+ * @param shape sizes of the axes
+ * @param options dtype (float32), requiresGrad
+ *
+ * @example
+ * ones([2]); // [1, 1]
+ */
+export function ones(shape: Shape, options: CreationOptions = {}): Tensor {
+  return filled('ones', shape, 1, 'float32', options);
+}
+
+/**
+ * A tensor whose elements do not matter. They are zeros here. Source: Array API `empty`.
+ *
+ * @param shape sizes of the axes
+ * @param options dtype (float32), requiresGrad
+ *
+ * @example
+ * empty([2, 2]).shape; // [2, 2]
+ */
+export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
+  return filled('empty', shape, 0, 'float32', options);
+}
+
+/**
+ * A tensor of one value. Source: Array API `full`.
+ *
+ * @param shape sizes of the axes
+ * @param value a number, a bigint for integer dtypes, or a boolean for dtype bool
+ * @param options dtype (float32, int64 for bigints, bool for booleans), requiresGrad
+ *
+ * @example
+ * full([2], 7); // [7, 7]
+ */
+export function full(shape: Shape, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
+  return filledBy('full', shape, value, weakDefault(value), options);
+}
+
+/** The same with a user's number, bound at each run. */
+function filledBy(
+  op: string,
+  shape: Shape,
+  value: number | boolean | bigint,
+  usual: DType,
+  options: CreationOptions,
+): Tensor {
+  if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint')
+    throw new ArgumentError(op, say`bad value: ${value}; must be a number, boolean or bigint`);
+  const number = typeof value === 'bigint' ? value : Number(value);
+  if (composingDepth() > 0) return filled(op, shape, number, usual, options);
+  checkNames(op, options, 'dtype% requiresGrad?');
+  const dtype = options.dtype ?? usual;
+  return compose(op, () => {
+    checkShape(op, shape);
+    if (dtype !== 'bool' || typeof value !== 'number') checkWeak(op, value, dtype);
+    return leaf(op, wrap(broadcastTo(scalar(number, dtype), [...shape])), options);
+  });
+}
+
+/**
+ * Zeros of the shape and dtype of another tensor. Source: Array API `zeros_like`.
+ *
+ * @example
+ * zerosLike(ones([2])); // [0, 0]
+ */
+export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
+  const node = nodeOf(x, 'zerosLike');
+  return filled('zerosLike', node.shape, 0, node.dtype, options);
+}
+
+/**
+ * Ones of the shape and dtype of another tensor. Source: Array API `ones_like`.
+ *
+ * @example
+ * onesLike(zeros([2])); // [1, 1]
+ */
+export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
+  const node = nodeOf(x, 'onesLike');
+  return filled('onesLike', node.shape, 1, node.dtype, options);
+}
+
+/**
+ * A tensor of one value in the shape and dtype of another. Source: Array API `full_like`.
+ *
+ * @example
+ * fullLike(zeros([2]), 3); // [3, 3]
+ */
+export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
+  const node = nodeOf(x, 'fullLike');
+  return filledBy('fullLike', node.shape, value, node.dtype, options);
+}
+
+/** Throws unless the dtype is a float. */
+export function needFloat(op: string, dtype: DType): void {
+  checkDType(op, dtype);
+  if (!isFloat(dtype))
+    throw new DTypeError(op, say`dtype not accepted: ${dtype}; needs a floating-point dtype; convert with cast()`, [
+      dtype,
+    ]);
+}

@@ -1,0 +1,219 @@
+/**
+ * Activation functions, element by element. Integer operands become float32; NaN stays NaN.
+ *
+ * Those made of pieces of lines are in piecewise.ts. Softmax and its relatives work along an axis and are in softmax.ts.
+ */
+import * as p from '../../graph/primitives.ts';
+import { normalizeAxis } from '../../shape/axes.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { checkNames, shown } from '../../shape/options.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { given } from '../../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../../tensor/types.ts';
+import { abs, add, div, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
+import { exp, expm1, log1p } from './exponential.ts';
+import { greater, less } from './logic.ts';
+import { where } from './where.ts';
+import { activation } from './recording.ts';
+import { specialFunction } from '../special/special-form.ts';
+import { erf, tanh } from './trigonometric.ts';
+import { say } from '../../shape/shown.ts';
+
+/**
+ * x above zero, alpha * (exp(x) - 1) below. Source: PyTorch `elu`.
+ *
+ * @param options alpha, 1
+ *
+ * @example
+ * elu(tensor([0, 2])); // [0, 2]
+ */
+export function elu(x: TensorLike, options: { readonly alpha?: number } = {}): Tensor {
+  checkNames('elu', options, 'alpha#');
+  return activation('elu', x, (t) => {
+    const below = expm1(where(greater(t, 0), 0, t));
+    return where(greater(t, 0), t, options.alpha === undefined ? below : mul(below, given(options.alpha, t)));
+  });
+}
+
+/**
+ * The self-normalising exponential unit: 1.0507 * elu(x, 1.6733). Source: PyTorch `selu`.
+ *
+ * @example
+ * selu(tensor([0])); // [0]
+ */
+export function selu(x: TensorLike): Tensor {
+  return activation('selu', x, (t) => {
+    const below = mul(expm1(where(greater(t, 0), 0, t)), 1.6732632423543772);
+    return mul(where(greater(t, 0), t, below), 1.0507009873554805);
+  });
+}
+
+/**
+ * max(0, x) + min(0, alpha * (exp(x / alpha) - 1)). Source: PyTorch `celu`.
+ *
+ * @param options alpha, 1
+ *
+ * @example
+ * celu(tensor([0, 2])); // [0, 2]
+ */
+export function celu(x: TensorLike, options: { readonly alpha?: number } = {}): Tensor {
+  checkNames('celu', options, 'alpha#');
+  return activation('celu', x, (t) => {
+    const alpha = given(options.alpha ?? 1, t);
+    const below = mul(expm1(div(where(greater(t, 0), 0, t), alpha)), alpha);
+    return where(greater(t, 0), t, below);
+  });
+}
+
+/**
+ * 1 / (1 + exp(-x)), in 0 .. 1. Source: PyTorch `sigmoid`.
+ *
+ * @example
+ * sigmoid(tensor([0])); // [0.5]
+ */
+export function sigmoid(x: TensorLike): Tensor {
+  return activation('sigmoid', x, logistic);
+}
+
+/** e / (1 + e) or 1 / (1 + e) with e = exp(-|x|) at most 1, so that nothing overflows at any order of derivative. */
+function logistic(t: Tensor): Tensor {
+  const negative = less(t, 0);
+  const e = exp(where(negative, t, neg(t)));
+  return div(where(negative, e, 1), add(e, 1));
+}
+
+/**
+ * log(sigmoid(x)), without underflow. Source: PyTorch `logsigmoid`.
+ *
+ * @example
+ * logSigmoid(tensor([0])); // [-0.6931472]
+ */
+export function logSigmoid(x: TensorLike): Tensor {
+  return activation('logSigmoid', x, (t) => neg(softplus(neg(t))));
+}
+
+/**
+ * x - tanh(x). Source: PyTorch `tanhshrink`.
+ *
+ * @example
+ * tanhShrink(tensor([0])); // [0]
+ */
+export function tanhShrink(x: TensorLike): Tensor {
+  return activation('tanhShrink', x, (t) => sub(t, tanh(t)));
+}
+
+/**
+ * log(1 + exp(beta x)) / beta, without overflow. Source: PyTorch `softplus`.
+ *
+ * @param options beta, 1
+ *
+ * @example
+ * softplus(tensor([0])); // [0.6931472]
+ */
+export function softplus(x: TensorLike, options: { readonly beta?: number } = {}): Tensor {
+  checkNames('softplus', options, 'beta#');
+  return activation('softplus', x, (t) => {
+    if (options.beta === undefined) return softMaximum(t);
+    const beta = given(options.beta, t);
+    return div(softMaximum(mul(t, beta)), beta);
+  });
+}
+
+/** log(1 + exp(x)). The first term's gradient is 1 above zero, the second's then -sigmoid(-x): together sigmoid(x), also at 0 by halves. */
+function softMaximum(t: Tensor): Tensor {
+  return add(where(less(t, 0), 0, t), log1p(exp(where(less(t, 0), t, neg(t)))));
+}
+
+/**
+ * x / (1 + |x|). Source: PyTorch `softsign`.
+ *
+ * @example
+ * softsign(tensor([1])); // [0.5]
+ */
+export function softsign(x: TensorLike): Tensor {
+  // The slope of the quotient would be a difference of numbers that grow alike.
+  return specialFunction(
+    'softsign',
+    x,
+    (t) => div(t, add(1, abs(t))),
+    (t) => square(reciprocal(add(1, abs(t)))),
+  );
+}
+
+/**
+ * x times the normal distribution function of x. Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
+ *
+ * @param options approximate: 'none' (with erf, default) or 'tanh'
+ *
+ * @example
+ * gelu(tensor([0, 1])); // [0, 0.8413447]
+ */
+export function gelu(x: TensorLike, options: { readonly approximate?: 'none' | 'tanh' } = {}): Tensor {
+  checkNames('gelu', options, 'approximate');
+  const { approximate = 'none' } = options;
+  if (approximate !== 'none' && approximate !== 'tanh')
+    throw new ArgumentError('gelu', say`unknown approximate: ${shown(approximate)}; must be 'none' or 'tanh'`);
+  return activation('gelu', x, (t) => {
+    if (approximate === 'tanh') {
+      const inner = mul(add(t, mul(mul(mul(t, t), t), 0.044715)), Math.sqrt(2 / Math.PI));
+      return mul(mul(t, 0.5), add(1, tanh(inner)));
+    }
+    return mul(mul(t, 0.5), add(1, erf(mul(t, Math.SQRT1_2))));
+  });
+}
+
+/**
+ * x * sigmoid(x), also called swish. Source: PyTorch `silu`.
+ *
+ * @example
+ * silu(tensor([0, 1])); // [0, 0.7310586]
+ */
+export function silu(x: TensorLike): Tensor {
+  return activation('silu', x, (t) => mul(t, logistic(t)));
+}
+
+/**
+ * x * tanh(softplus(x)). Source: PyTorch `mish`.
+ *
+ * @example
+ * mish(tensor([0])); // [0]
+ */
+export function mish(x: TensorLike): Tensor {
+  return activation('mish', x, (t) => mul(t, tanh(softplus(t))));
+}
+
+/**
+ * The first half of an axis times the sigmoid of the second. Source: PyTorch `glu`.
+ *
+ * @param options axis, -1; its size must be even (ShapeError)
+ *
+ * @example
+ * glu(tensor([3, 0])); // [1.5]
+ */
+export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor {
+  checkNames('glu', options, 'axis');
+  return activation('glu', x, (t) => {
+    const { shape } = t;
+    const axis = normalizeAxis('glu', options.axis ?? -1, shape.length);
+    const half = (shape[axis] as number) / 2;
+    if (!Number.isInteger(half)) {
+      throw new ShapeError(
+        'glu',
+        say`odd axis: size ${shape[axis]} of axis ${axis} in ${showShape(shape)}; needs an even size`,
+        [shape],
+      );
+    }
+    const length = shape.map((n, i) => (i === axis ? half : n));
+    const step = shape.map(() => 1);
+    const part = (start: number): Tensor =>
+      wrap(
+        p.slice(
+          nodeOf(t),
+          shape.map((_, i) => (i === axis ? start : 0)),
+          length,
+          step,
+        ),
+      );
+    return mul(part(0), logistic(part(half)));
+  });
+}

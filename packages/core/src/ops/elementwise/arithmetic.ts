@@ -1,0 +1,291 @@
+/**
+ * Arithmetic of one and two operands.
+ *
+ * Operands broadcast (trailing axes align, axes of size 1 stretch) and meet in their common dtype by the table of the Python
+ * Array API; JavaScript numbers take the dtype of the tensor they meet. All functions here throw ShapeError where shapes do not
+ * broadcast and DTypeError where dtypes have no common one.
+ */
+import { makeNode } from '../../graph/build.ts';
+import { cast as castNode, stopGradient } from '../../graph/primitives.ts';
+import { beginOp, compose } from '../../graph/scope.ts';
+import { powPrimitive } from '../../primitives/exponential.ts';
+import { fmaPrimitive } from '../../primitives/fma.ts';
+import { fmodPrimitive } from '../../primitives/remainder.ts';
+import { checkDType, type DType, isFloat, isInteger } from '../../shape/dtype.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { operand, operands, sideOf } from '../../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../../tensor/types.ts';
+import { fullLike, onesLike } from '../creation/creation.ts';
+import { equal, isInf, less, logicalAnd, notEqual } from './logic.ts';
+import { where } from './where.ts';
+import { binaryOp, floatBinaryOp, floatUnaryOp, inFloat32, pair, unaryOp } from './recording.ts';
+
+/**
+ * a + b. Source: Array API `add`.
+ *
+ * @param a tensor or number, any dtype but bool
+ * @param b tensor or number
+ * @returns the broadcast shape, the common dtype
+ *
+ * @example
+ * add(tensor([1, 2]), 10); // [11, 12]
+ */
+export function add(a: TensorLike, b: TensorLike): Tensor {
+  return binaryOp('add', 'add', a, b);
+}
+
+/**
+ * a - b. Source: Array API `subtract`. Unsigned integers wrap.
+ *
+ * @example
+ * sub(tensor([5, 7]), tensor([1, 2])); // [4, 5]
+ */
+export function sub(a: TensorLike, b: TensorLike): Tensor {
+  return binaryOp('sub', 'sub', a, b);
+}
+
+/**
+ * a * b. Source: Array API `multiply`.
+ *
+ * @example
+ * mul(tensor([1, 2]), tensor([[3], [4]])); // [[3, 6], [4, 8]]
+ */
+export function mul(a: TensorLike, b: TensorLike): Tensor {
+  return binaryOp('mul', 'mul', a, b);
+}
+
+/**
+ * a / b, as a floating-point number: integers become float32. Source: Array API `divide`.
+ *
+ * @example
+ * div(tensor([1, 2]), 4); // [0.25, 0.5]
+ */
+export function div(a: TensorLike, b: TensorLike): Tensor {
+  return floatBinaryOp('div', 'div', a, b);
+}
+
+/**
+ * The largest integer not above a / b. Source: Array API `floor_divide`. Keeps the dtype; integer division by zero is 0.
+ *
+ * @example
+ * floorDivide(tensor([7, -7]), 2); // [3, -4]
+ */
+export function floorDivide(a: TensorLike, b: TensorLike): Tensor {
+  return compose('floorDivide', () => {
+    const [x, y] = pair(a, b);
+    if (!isInteger(x.dtype)) return floatFloorDivide(x, y);
+    const quotient = binaryOp('floorDivide', 'idiv', x, y);
+    if (x.dtype.startsWith('u')) return quotient;
+    const rest = binaryOp('floorDivide', 'irem', x, y);
+    return where(wrongSide(rest, y), sub(quotient, 1), quotient);
+  });
+}
+
+/** The rounded quotient may be an integer above the true one: then the rest, whose sign is exact, is on the wrong side. */
+function floatFloorDivide(a: Tensor, b: Tensor): Tensor {
+  return inFloat32([a, b], (x, y) => {
+    const rounded = unaryOp('floorDivide', 'floor', div(x, y));
+    const product = wrap(makeNode(fmaPrimitive, [nodeOf(neg(rounded)), nodeOf(y), nodeOf(x)], null));
+    // An infinite divisor leaves the whole dividend.
+    const rest = where(isInf(y), x, product);
+    const whole = where(wrongSide(rest, y), sub(rounded, 1), rounded);
+    return unaryOp('floorDivide', 'floor', whole);
+  });
+}
+
+/** True where a rest that is not 0 has not the sign of the divisor. */
+function wrongSide(rest: Tensor, y: Tensor): Tensor {
+  return logicalAnd(notEqual(rest, 0), notEqual(less(rest, 0), less(y, 0)));
+}
+
+/**
+ * a - b * floor(a / b): the rest with the sign of b. Source: Array API `remainder`. Keeps the dtype.
+ *
+ * @example
+ * remainder(tensor([7, -7]), 3); // [1, 2]
+ */
+export function remainder(a: TensorLike, b: TensorLike): Tensor {
+  return compose('remainder', () => {
+    const [x, y] = pair(a, b);
+    const rest = binaryOp('remainder', isInteger(x.dtype) ? 'irem' : fmodPrimitive, x, y);
+    if (x.dtype.startsWith('u')) return rest;
+    const result = where(wrongSide(rest, y), add(rest, y), rest);
+    if (isInteger(x.dtype)) return result;
+    // A rest of 0 has the divisor's sign: 0 as a difference, so that the slope stays.
+    const still = wrap(stopGradient(nodeOf(rest)));
+    return where(equal(rest, 0), where(less(y, 0), neg(sub(still, rest)), sub(rest, still)), result);
+  });
+}
+
+/**
+ * The rest of a / b with the sign of a. Source: C `fmod`, PyTorch `torch.fmod`. Keeps the dtype.
+ *
+ * @example
+ * fmod(tensor([7, -7]), 3); // [1, -1]
+ */
+export function fmod(a: TensorLike, b: TensorLike): Tensor {
+  beginOp('fmod');
+  const [x, y] = operands(a, b);
+  return wrap(makeNode(isInteger(x.dtype) ? 'irem' : fmodPrimitive, [x, y], null));
+}
+
+/**
+ * a to the power b. Source: Array API `pow`, C `pow`: pow(x, 0) and pow(1, x) are 1 for every x.
+ *
+ * An exponent given as the number 0, 1, 2, 3, -1, 0.5 or -0.5 becomes a product, a root or a reciprocal. Integers are
+ * multiplied and wrap; negative exponents of integers give 0 (or the base's sign for 1 and -1).
+ *
+ * @example
+ * pow(tensor([1, 2, 3]), 2); // [1, 4, 9]
+ */
+export function pow(a: TensorLike, b: TensorLike): Tensor {
+  return compose('pow', () => {
+    if (typeof b === 'number' && typeof a === 'object') {
+      const easy = powOfNumber(a, b);
+      if (easy !== null) return easy;
+    }
+    const [x, y] = pair(a, b);
+    return isInteger(x.dtype) ? integerPow(x, y) : floatBinaryOp('pow', powPrimitive, x, y);
+  });
+}
+
+function powOfNumber(x: Tensor, exponent: number): Tensor | null {
+  switch (exponent) {
+    case 0:
+      return onesLike(x);
+    case 1:
+      return wrap(nodeOf(x));
+    case 2:
+      return mul(x, x);
+    case 3:
+      return mul(mul(x, x), x);
+    default:
+  }
+  if (!isFloat(nodeOf(x).dtype)) return null;
+  switch (exponent) {
+    case -1:
+      return floatUnaryOp('pow', 'reciprocal', x);
+    case 0.5:
+      // C pow and sqrt differ at negative infinity, and at negative zero, which the sum makes positive.
+      return where(
+        equal(x, Number.NEGATIVE_INFINITY),
+        Number.POSITIVE_INFINITY,
+        floatUnaryOp('pow', 'sqrt', add(x, 0)),
+      );
+    case -0.5:
+      return where(equal(x, Number.NEGATIVE_INFINITY), 0, floatUnaryOp('pow', 'rsqrt', add(x, 0)));
+    default:
+      return null;
+  }
+}
+
+/** Squaring and multiplying, one step per bit of the exponent. */
+function integerPow(x: Tensor, y: Tensor): Tensor {
+  let result = onesLike(add(x, y));
+  let base = x;
+  for (let bit = 0; bit < 31; bit++) {
+    const set = notEqual(binaryOp('pow', 'and', binaryOp('pow', 'shr', y, bit), 1), 0);
+    result = where(set, mul(result, base), result);
+    base = mul(base, base);
+  }
+  if (x.dtype.startsWith('u')) return result;
+  const odd = notEqual(binaryOp('pow', 'and', y, 1), 0);
+  const negative = where(equal(x, 1), 1, where(equal(x, -1), where(odd, fullLike(x, -1), 1), 0));
+  return where(less(y, 0), negative, result);
+}
+
+/**
+ * -x. Source: Array API `negative`. An operation of its own, not 0 - x: the sign of zero changes.
+ *
+ * @example
+ * neg(tensor([1, -2])); // [-1, 2]
+ */
+export function neg(x: TensorLike): Tensor {
+  return unaryOp('neg', 'neg', x);
+}
+
+/**
+ * 1 / x. Integers become float32. Source: Array API `reciprocal`.
+ *
+ * @example
+ * reciprocal(tensor([2, 4])); // [0.5, 0.25]
+ */
+export function reciprocal(x: TensorLike): Tensor {
+  return floatUnaryOp('reciprocal', 'reciprocal', x);
+}
+
+/**
+ * The magnitude of x. Source: Array API `abs`. The gradient at 0 is 0.
+ *
+ * @example
+ * abs(tensor([-3, 3])); // [3, 3]
+ */
+export function abs(x: TensorLike): Tensor {
+  return unaryOp('abs', 'abs', x);
+}
+
+/**
+ * -1, 0 or 1; NaN for NaN. Source: Array API `sign`. The gradient is 0.
+ *
+ * @example
+ * sign(tensor([-3, 0, 2])); // [-1, 0, 1]
+ */
+export function sign(x: TensorLike): Tensor {
+  return unaryOp('sign', 'sign', x);
+}
+
+/**
+ * x * x. Source: Array API `square`.
+ *
+ * @example
+ * square(tensor([1, -2])); // [1, 4]
+ */
+export function square(x: TensorLike): Tensor {
+  beginOp('square');
+  const node = operand(x);
+  return wrap(makeNode('mul', [node, node], null));
+}
+
+/**
+ * The larger of a and b; NaN if either is NaN. Source: Array API `maximum`. Equals share the gradient.
+ *
+ * @example
+ * maximum(tensor([1, 5]), 3); // [3, 5]
+ */
+export function maximum(a: TensorLike, b: TensorLike): Tensor {
+  return extreme('maximum', a, b, -1);
+}
+
+/**
+ * The smaller of a and b; NaN if either is NaN. Source: Array API `minimum`. Equals share the gradient.
+ *
+ * @example
+ * minimum(tensor([1, 5]), 3); // [1, 3]
+ */
+export function minimum(a: TensorLike, b: TensorLike): Tensor {
+  return extreme('minimum', a, b, 1);
+}
+
+/** Beside a number that lies beyond those of an integer dtype, on the side where it never is the result, a tensor stays as it is. */
+function extreme(op: 'maximum' | 'minimum', a: TensorLike, b: TensorLike, side: -1 | 1): Tensor {
+  beginOp(op);
+  for (const [x, c] of [
+    [a, b],
+    [b, a],
+  ] as const)
+    if (typeof x === 'object' && sideOf(c, nodeOf(x).dtype) === side) return wrap(nodeOf(x));
+  return binaryOp(op, op, a, b);
+}
+
+/**
+ * x in another dtype. Fractions are cut off for integers, which saturate, NaN becomes 0; bool is true where x is not 0. int32 and
+ * uint32 wrap into each other. The gradient is cast back.
+ *
+ * @example
+ * cast(tensor([1.7, -2.2]), 'int32'); // [1, -2]
+ */
+export function cast(x: Tensor, dtype: DType): Tensor {
+  beginOp('cast');
+  checkDType('cast', dtype);
+  return wrap(castNode(nodeOf(x), dtype));
+}

@@ -1,0 +1,87 @@
+/**
+ * The forms in which an elementwise operation is recorded: one operand, two operands, two floating-point operands, an activation.
+ *
+ * Every public elementwise operation is one call of these, or a composite of such. Composites of 16-bit floats compute in float32.
+ */
+import { makeNode } from '../../graph/build.ts';
+import type { Node } from '../../graph/node.ts';
+import { cast } from '../../graph/primitives.ts';
+import { beginOp, compose, opName } from '../../graph/scope.ts';
+import type { BinaryOperation, UnaryOperation } from '../../graph/definition.ts';
+import { type DType, dtypeInfo, isSmallFloat } from '../../shape/dtype.ts';
+import { promoteTypes } from '../../shape/promotion.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { floatOperand, floatOperands, given, operand, operands } from '../../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../../tensor/types.ts';
+
+/**
+ * Runs a composite whose common dtype is a 16-bit float in float32 and rounds its result once; others as they are. Differences of rounded
+ * numbers, as 1 + erf(x) of gelu, would leave nothing right. Throws DTypeError where there is no common dtype.
+ */
+export function inFloat32(args: readonly Tensor[], body: (...args: Tensor[]) => Tensor): Tensor {
+  const dtype = args.map((t) => t.dtype).reduce((a, b) => promoteTypes(opName('promote'), a, b));
+  if (!isSmallFloat(dtype)) return body(...args);
+  const wide = body(...args.map((t) => wrap(cast(nodeOf(t), 'float32'))));
+  return wrap(cast(nodeOf(wide), dtype));
+}
+
+/** float32 for 16-bit floats, anything else as it is. */
+export function widened(x: Node): Node {
+  return isSmallFloat(x.dtype) ? cast(x, 'float32') : x;
+}
+
+/** Dtype sums and products are taken in: bool and small integers grow to 32 bits, 16-bit floats stay (kernels accumulate in float32). */
+export function sumDType(dtype: DType): DType {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (kind === 'bool' || (kind === 'int' && bytes < 4)) return 'int32';
+  return kind === 'uint' && bytes < 4 ? 'uint32' : dtype;
+}
+
+/** One operand of any dtype the primitive takes. */
+export function unaryOp(op: string, primitive: UnaryOperation, x: TensorLike): Tensor {
+  beginOp(op);
+  return wrap(makeNode(primitive, [operand(x)], null));
+}
+
+/** One operand that becomes float32 if it is no float. */
+export function floatUnaryOp(op: string, primitive: UnaryOperation, x: TensorLike): Tensor {
+  beginOp(op);
+  return wrap(makeNode(primitive, [floatOperand(x)], null));
+}
+
+/** Two operands that meet in their common dtype. */
+export function binaryOp(op: string, primitive: BinaryOperation, a: TensorLike, b: TensorLike): Tensor {
+  beginOp(op);
+  return wrap(makeNode(primitive, operands(a, b), null));
+}
+
+/** Two operands that meet in their common dtype, or float32 if that is no float. */
+export function floatBinaryOp(op: string, primitive: BinaryOperation, a: TensorLike, b: TensorLike): Tensor {
+  beginOp(op);
+  return wrap(makeNode(primitive, floatOperands(a, b), null));
+}
+
+/** Runs an activation on its argument as a floating-point tensor. 16-bit floats are rounded once, at the end. */
+export function activation(op: string, x: TensorLike, body: (x: Tensor) => Tensor): Tensor {
+  return compose(op, () => inFloat32([wrap(floatOperand(x))], body));
+}
+
+/** Both arguments as tensors of their common dtype. */
+export function pair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
+  if (typeof a === 'object' && typeof b === 'object') {
+    const [x, y] = operands(a, b);
+    return [wrap(x), wrap(y)];
+  }
+  if (typeof a === 'object') return [a, given(b, a)];
+  if (typeof b === 'object') return [given(a, b), b];
+  return [wrap(operand(a)), wrap(operand(b))];
+}
+
+/** Both arguments as floating-point tensors of their common dtype. */
+export function floatPair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
+  if (typeof a === 'object' && typeof b === 'object') {
+    const [x, y] = floatOperands(a, b);
+    return [wrap(x), wrap(y)];
+  }
+  return pair(typeof a === 'object' ? wrap(floatOperand(a)) : a, typeof b === 'object' ? wrap(floatOperand(b)) : b);
+}

@@ -1,0 +1,244 @@
+/**
+ * Images read at any positions, and the grids of positions that affine maps make.
+ *
+ * Positions run from -1 to 1 over each spatial axis, x (the last axis) first. Rows of channels are gathered from the image with the channels last,
+ * whatever its layout, so each neighbour is one gather with one weight per position.
+ */
+import { makeNode } from '../../graph/build.ts';
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { compose } from '../../graph/scope.ts';
+import { fmodPrimitive } from '../../primitives/remainder.ts';
+import { roundPrimitive } from '../../primitives/rounding.ts';
+import { gatherPrimitive } from '../../primitives/gather.ts';
+import { checkList, checkShape } from '../../shape/axes.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { sizeOf } from '../../shape/view.ts';
+import { checkNames, shown } from '../../shape/options.ts';
+import { wrap } from '../../tensor/handle.ts';
+import { floatOperand, floatOperands } from '../../tensor/operand.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import { cubicWeights } from './cubic.ts';
+import { type Layout, readLayout, toChannelsFirst } from './image.ts';
+import { widened } from '../elementwise/recording.ts';
+import { say } from '../../shape/shown.ts';
+
+export interface GridSampleOptions {
+  /** Default 'bilinear', which is trilinear for three spatial axes. 'bicubic' is for two. */
+  readonly mode?: 'bilinear' | 'nearest' | 'bicubic';
+  /** What lies outside the image: zeros, its edge, or its mirror image. Default 'zeros'. */
+  readonly paddingMode?: 'zeros' | 'border' | 'reflection';
+  /** -1 and 1 are the centres of the first and last elements, instead of their outer edges. Default false. */
+  readonly alignCorners?: boolean;
+  /** Default 'nchw'. */
+  readonly layout?: Layout;
+}
+
+/** A neighbour of each position along one axis: where, its weight, and whether it is in the image. */
+interface Neighbour {
+  readonly index: Node;
+  readonly weight: Node;
+  readonly inside: Node;
+}
+
+type Settings = Required<Omit<GridSampleOptions, 'layout'>>;
+
+/** Coordinate limited to low .. high; without slope outside and at the limits. NaN stays. */
+function limited(at: Node, low: number, high: number): Node {
+  const [bottom, top] = [p.like(at, low), p.like(at, high)];
+  return p.where(p.le(at, bottom), bottom, p.where(p.le(top, at), top, at));
+}
+
+/** Coordinate mirrored at the edges of the image as often as it takes. */
+function mirrored(at: Node, n: number, align: boolean): Node {
+  const [low, span] = align ? [0, n - 1] : [-0.5, n];
+  if (span === 0) return p.mul(at, p.like(at, 0));
+  const away = p.unary('abs', p.sub(at, p.like(at, low)));
+  const turns = p.unary('floor', p.div(away, p.like(at, span)));
+  const rest = p.binary(fmodPrimitive, away, p.like(at, span));
+  const odd = p.eq(p.binary(fmodPrimitive, turns, p.like(at, 2)), p.like(at, 1));
+  const back = p.where(odd, p.sub(p.like(at, span), rest), rest);
+  return limited(p.add(back, p.like(at, low)), 0, n - 1);
+}
+
+function padded(at: Node, n: number, { paddingMode, alignCorners }: Settings): Node {
+  if (paddingMode === 'border') return limited(at, 0, n - 1);
+  return paddingMode === 'reflection' ? mirrored(at, n, alignCorners) : at;
+}
+
+/** Neighbours of positions -1 .. 1 along an axis of n elements. */
+function neighbours(position: Node, n: number, settings: Settings): Neighbour[] {
+  const one = p.like(position, 1);
+  const half = p.like(position, 0.5);
+  const shifted = p.add(position, one);
+  const centre = settings.alignCorners
+    ? p.mul(p.mul(shifted, half), p.like(position, n - 1))
+    : p.mul(p.sub(p.mul(shifted, p.like(position, n)), one), half);
+  const cubic = settings.mode === 'bicubic';
+  // Far outside is as good as just outside, and infinity has no neighbours.
+  const near = settings.paddingMode === 'zeros' ? limited(centre, -4, n + 3) : centre;
+  const at = cubic ? near : padded(near, n, settings);
+  const neighbour = (place: Node, weight: Node): Neighbour => ({
+    index: p.cast(limited(place, 0, n - 1), 'int32'),
+    weight,
+    inside: p.binary('and', p.le(p.like(place, 0), place), p.le(place, p.like(place, n - 1))),
+  });
+  if (settings.mode === 'nearest') {
+    // No weight, but NaN stays.
+    const still = p.stopGradient(at);
+    return [neighbour(p.unary(roundPrimitive, still), p.where(p.unary('isNaN', still), still, one))];
+  }
+  const base = p.unary('floor', p.stopGradient(at));
+  const part = p.sub(at, base);
+  const weights = cubic ? cubicWeights(part) : [p.sub(one, part), part];
+  return weights.map((weight, k) => {
+    const place = p.add(base, p.like(base, cubic ? k - 1 : k));
+    return neighbour(cubic ? padded(place, n, settings) : place, weight);
+  });
+}
+
+function readSettings(op: string, options: GridSampleOptions, rank: number): Settings {
+  const { mode = 'bilinear', paddingMode = 'zeros', alignCorners = false } = options;
+  if (!['bilinear', 'nearest', 'bicubic'].includes(mode) || (mode === 'bicubic' && rank !== 2))
+    throw new ArgumentError(
+      op,
+      say`mode ${shown(mode)} with ${rank} spatial axes: must be 'bilinear' or 'nearest', or 'bicubic' for two axes`,
+    );
+  if (!['zeros', 'border', 'reflection'].includes(paddingMode))
+    throw new ArgumentError(
+      op,
+      say`unknown paddingMode: ${shown(paddingMode)}; must be 'zeros', 'border' or 'reflection'`,
+    );
+  return { mode, paddingMode, alignCorners };
+}
+
+/**
+ * The image at the positions of a grid. Source: Jaderberg et al., "Spatial transformer networks" (2015); PyTorch `grid_sample`, version 1.13.
+ *
+ * @param x shape [N, C, H, W] or [N, C, D, H, W], or with the channels last and layout 'nhwc'
+ * @param grid positions (x, y) or (x, y, z) from -1 to 1, shape [N, H', W', 2] or [N, D', H', W', 3]
+ * @param options mode ('bilinear'), paddingMode ('zeros'), alignCorners (false), layout
+ * @returns shape [N, C, H', W'] or [N, H', W', C]; gradients flow to image and grid, but none to the grid in mode 'nearest'
+ * @throws ShapeError where image and grid do not fit
+ *
+ * @example
+ * const image = tensor([[[[1, 2], [3, 4]]]]);
+ * gridSample(image, tensor([[[[0, 0], [1, 1]]]]), { alignCorners: true }); // [[[[2.5, 4]]]]
+ */
+export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions = {}): Tensor {
+  checkNames('gridSample', options, 'mode paddingMode alignCorners? layout');
+  const op = 'gridSample';
+  return compose(op, () => {
+    const [given, positions] = floatOperands(x, grid);
+    const places = widened(positions);
+    const rank = given.shape.length - 2;
+    const out = places.shape.slice(1, -1);
+    const batch = given.shape[0] as number;
+    if (
+      (rank !== 2 && rank !== 3) ||
+      places.shape.length !== rank + 2 ||
+      places.shape[rank + 1] !== rank ||
+      places.shape[0] !== batch
+    ) {
+      throw new ShapeError(
+        op,
+        say`image and grid do not fit: ${showShape(given.shape)} and ${showShape(places.shape)}; need [N, C, H, W] and [N, H', W', 2], or with a depth 5 axes each and 3`,
+        [given.shape, places.shape],
+      );
+    }
+    const settings = readSettings(op, options, rank);
+    const layout = readLayout(op, options.layout);
+    const image = toChannelsFirst(given, layout);
+    const [channels, ...spatial] = image.shape.slice(1) as [number, ...number[]];
+    const [pixels, points] = [sizeOf(spatial), sizeOf(out)];
+    if (pixels === 0)
+      throw new ShapeError(op, say`nothing to sample: image ${showShape(given.shape)} has no pixels`, [given.shape]);
+    const rows = p.reshape(p.permute(image, [0, ...spatial.map((_, i) => i + 2), 1]), [batch * pixels, channels]);
+    const flat = p.reshape(places, [batch, points, rank]);
+    const alone = (i: number): Node =>
+      p.reshape(p.slice(flat, [0, 0, i], [batch, points, 1], [1, 1, 1]), [batch, points]);
+    // x is the last axis.
+    const axes = spatial.map((n, i) => neighbours(alone(rank - 1 - i), n, settings));
+    const start = p.mul(p.reshape(p.iota(batch), [batch, 1]), p.constant(pixels, 'int32'));
+    const corners = axes.reduce<Neighbour[]>(
+      (list, along, i) => {
+        const scale = p.constant(sizeOf(spatial.slice(i + 1)), 'int32');
+        return list.flatMap((corner) =>
+          along.map((next) => ({
+            index: p.add(corner.index, p.mul(next.index, scale)),
+            weight: i === 0 ? next.weight : p.mul(corner.weight, next.weight),
+            inside: i === 0 ? next.inside : p.binary('and', corner.inside, next.inside),
+          })),
+        );
+      },
+      [{ index: start, weight: flat, inside: flat }],
+    );
+    const beside = (node: Node): Node => p.insertAxes(node, [2]);
+    const terms = corners.map(({ index, weight, inside }) => {
+      const row = widened(makeNode(gatherPrimitive, [rows, index], { axis: 0 }));
+      return p.mul(p.where(beside(inside), row, p.like(row, 0)), beside(weight));
+    });
+    const result = p.cast(p.reshape(terms.reduce(p.add), [batch, ...out, channels]), given.dtype);
+    return wrap(layout === 'nhwc' ? result : p.permute(result, [0, rank + 1, ...out.map((_, i) => i + 1)]));
+  });
+}
+
+/**
+ * The grid of positions that an affine map makes of the positions of an image: gridSample with it moves, turns and scales images. Source:
+ * Jaderberg et al. (2015); PyTorch `affine_grid`, version 1.13.
+ *
+ * @param theta maps from (x, y, 1) to (x, y), shape [N, 2, 3], or for three spatial axes [N, 3, 4]
+ * @param size shape of the result of gridSample: [N, C, H, W] or [N, C, D, H, W], with the channels last for layout 'nhwc'
+ * @param options alignCorners (false) as in gridSample; layout
+ * @returns shape [N, H, W, 2] or [N, D, H, W, 3]
+ * @throws ShapeError where theta and size do not fit
+ *
+ * @example
+ * const mirror = tensor([[[-1, 0, 0], [0, 1, 0]]]);
+ * affineGrid(mirror, [1, 1, 1, 2]); // [[[[0.5, 0], [-0.5, 0]]]]
+ */
+export function affineGrid(
+  theta: Tensor,
+  size: readonly number[],
+  options: { readonly alignCorners?: boolean; readonly layout?: Layout } = {},
+): Tensor {
+  checkNames('affineGrid', options, 'alignCorners? layout');
+  const op = 'affineGrid';
+  return compose(op, () => {
+    const given = floatOperand(theta);
+    const map = widened(given);
+    checkList(op, 'size', size, '[1, 3, 8, 8]');
+    checkShape(op, size);
+    const rank = size.length - 2;
+    if (
+      (rank !== 2 && rank !== 3) ||
+      map.shape.length !== 3 ||
+      map.shape[0] !== size[0] ||
+      map.shape[1] !== rank ||
+      map.shape[2] !== rank + 1
+    ) {
+      throw new ShapeError(
+        op,
+        say`theta and size do not fit: ${showShape(map.shape)} and ${showShape(size)}; need [N, 2, 3] and [N, C, H, W], or [N, 3, 4] and [N, C, D, H, W]`,
+        [map.shape, size],
+      );
+    }
+    const spatial = readLayout(op, options.layout) === 'nhwc' ? size.slice(1, -1) : size.slice(2);
+    const batch = map.shape[0] as number;
+    const ones = spatial.map(() => 1);
+    /** Entries of column `column` of all maps, for each position: [N, 1 ..., rank]. */
+    const entries = (column: number): Node =>
+      p.reshape(p.slice(map, [0, 0, column], [batch, rank, 1], [1, 1, 1]), [batch, ...ones, rank]);
+    let grid = entries(rank);
+    spatial.forEach((n, i) => {
+      const step = p.cast(p.iota(n), map.dtype);
+      const from = options.alignCorners ? -1 : 1 / n - 1;
+      const by = options.alignCorners ? (n > 1 ? 2 / (n - 1) : 0) : 2 / n;
+      const start = options.alignCorners && n === 1 ? 0 : from;
+      const at = p.add(p.mul(step, p.like(map, by)), p.like(map, start));
+      const along = p.reshape(at, [1, ...spatial.map((_, axis) => (axis === i ? n : 1)), 1]);
+      grid = p.add(grid, p.mul(entries(rank - 1 - i), along));
+    });
+    return wrap(p.cast(p.broadcastTo(grid, [batch, ...spatial, rank]), given.dtype));
+  });
+}

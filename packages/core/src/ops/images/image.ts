@@ -1,0 +1,111 @@
+/**
+ * What operations on images share: the order of their axes, padding, and the checks of both.
+ *
+ * Inside, images are [N, C, ...spatial]; for 'nhwc' the axes are permuted on the way in and out, which is index arithmetic and
+ * moves no element.
+ */
+import { dilated } from '../../graph/infer-conv.ts';
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { checkList, mostAxes, perAxis } from '../../shape/axes.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { shown } from '../../shape/options.ts';
+import { say, isList } from '../../shape/shown.ts';
+
+/** Order of the axes of images. */
+export type Layout = 'nchw' | 'nhwc';
+
+/** A number for all spatial axes, or one per axis. */
+export type PerAxis = number | readonly number[];
+
+/** Zeros around the input: per axis, pairs of before and after, 'valid' (none), or 'same' (output size = input size / stride, rounded up). */
+export type Padding = PerAxis | readonly (readonly [number, number])[] | 'same' | 'valid';
+
+/** The layout of an option, or 'nchw'. */
+export function readLayout(op: string, layout: Layout | undefined): Layout {
+  if (layout === undefined || layout === 'nchw' || layout === 'nhwc') return layout ?? 'nchw';
+  throw new ArgumentError(op, say`unknown layout: ${shown(layout)}; must be 'nchw' or 'nhwc'`);
+}
+
+/** Throws unless x has a batch axis, a channel axis and `rank` spatial axes. */
+export function checkImage(op: string, x: Node, rank: number): void {
+  if (x.shape.length === rank + 2) return;
+  throw new ShapeError(
+    op,
+    say`shape ${showShape(x.shape)} has ${x.shape.length} axes: needs ${rank + 2}, batch, channels and ${rank} spatial; add axes with unsqueeze()`,
+    [x.shape],
+  );
+}
+
+/** Throws unless a window of these extents fits the padded image at least once along every axis. */
+export function checkFits(
+  op: string,
+  what: string,
+  image: readonly number[],
+  extents: readonly number[],
+  low: readonly number[],
+  high: readonly number[],
+): void {
+  image.slice(2).forEach((n, i) => {
+    const size = n + (low[i] as number) + (high[i] as number);
+    if ((extents[i] as number) <= size) return;
+    throw new ShapeError(
+      op,
+      say`${what} too large: ${extents[i]} elements along spatial axis ${i} of ${showShape(image)} ([N, C, ...]), which has ${size} with its padding; add padding or shrink it`,
+      [image],
+    );
+  });
+}
+
+/** Zeros before and after each axis. */
+export function readPadding(
+  op: string,
+  padding: Padding,
+  input: readonly number[],
+  kernel: readonly number[],
+  stride: readonly number[],
+  dilation: readonly number[],
+): { low: number[]; high: number[] } {
+  const rank = input.length;
+  if (padding === 'valid') return { low: input.map(() => 0), high: input.map(() => 0) };
+  if (padding === 'same') {
+    const total = input.map((n, i) => {
+      const s = stride[i] as number;
+      return Math.max(0, (Math.ceil(n / s) - 1) * s + dilated(kernel[i] as number, dilation[i] as number) - n);
+    });
+    return { low: total.map((n) => Math.floor(n / 2)), high: total.map((n) => Math.ceil(n / 2)) };
+  }
+  if (typeof padding === 'string')
+    throw new ArgumentError(op, say`bad padding: ${shown(padding)}; must be numbers, pairs, 'same' or 'valid'`);
+  if (isList(padding) && isList(padding[0])) {
+    const pairs = padding as readonly (readonly [number, number])[];
+    checkList(op, 'padding', pairs, '[[1, 1], [0, 2]]', mostAxes);
+    pairs.forEach((pair, axis) => {
+      checkList(op, `padding of axis ${axis}`, pair, '[1, 1]');
+      if (pair.length !== 2)
+        throw new ArgumentError(
+          op,
+          say`bad padding: ${showShape(pair)} for axis ${axis}; must be a pair, before and after`,
+        );
+    });
+    const side = (at: 0 | 1): number[] => {
+      const numbers = pairs.map((pair) => pair[at]);
+      return perAxis(op, 'padding', numbers, rank, 0);
+    };
+    return { low: side(0), high: side(1) };
+  }
+  const both = perAxis(op, 'padding', padding as PerAxis, rank, 0);
+  return { low: both, high: [...both] };
+}
+
+/** Image axes in the order [N, C, ...spatial]. */
+export function toChannelsFirst(x: Node, layout: Layout): Node {
+  const rank = x.shape.length;
+  return layout === 'nhwc' ? p.permute(x, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, i) => i + 1)]) : x;
+}
+
+/** Back to the order of the layout. */
+export function fromChannelsFirst(x: Node, layout: Layout): Node {
+  const rank = x.shape.length;
+  return layout === 'nhwc' ? p.permute(x, [0, ...Array.from({ length: rank - 2 }, (_, i) => i + 2), 1]) : x;
+}

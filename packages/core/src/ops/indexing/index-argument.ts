@@ -1,0 +1,150 @@
+/**
+ * Index arguments: tensors or host arrays of integers, as int32 nodes in range; and positions in flattened tensors.
+ *
+ * Negative indices count from the end. Host values are checked at the call; those of a tensor cannot be seen there, and an engine
+ * cannot throw from inside a kernel: what lies outside is moved to the nearest end.
+ */
+import { makeNode } from '../../graph/build.ts';
+import { isOp, type Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { isHandle } from '../../graph/scope.ts';
+import { gatherPrimitive } from '../../primitives/gather.ts';
+import { normalizeAxis } from '../../shape/axes.ts';
+import { dtypeInfo, isInteger } from '../../shape/dtype.ts';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
+import { eachNested, nestedShape } from '../../shape/nested.ts';
+import { sizeOf } from '../../shape/view.ts';
+import { checkNames, shown } from '../../shape/options.ts';
+import { nodeOf } from '../../tensor/handle.ts';
+import type { NestedInput, Tensor } from '../../tensor/types.ts';
+import { tensor } from '../creation/creation.ts';
+import { say } from '../../shape/shown.ts';
+import { broadcastsTo } from '../../shape/broadcast.ts';
+
+/** Integers of any shape: a tensor of an integer dtype, or numbers whose range is checked at once. */
+export type IndexLike = Tensor | number | readonly NestedInput[];
+
+/** One axis, by itself or in options. */
+export type IndexAxis = number | { readonly axis?: number };
+
+export function axisOf(op: string, argument: IndexAxis | undefined, fallback: number, rank: number): number {
+  if (typeof argument !== 'number') checkNames(op, argument, 'axis');
+  return normalizeAxis(op, typeof argument === 'number' ? argument : (argument?.axis ?? fallback), rank);
+}
+
+/** Throws unless `value` is a position of an axis of size n, or a negative one. */
+function checkPosition(op: string, value: number, n: number): void {
+  if (!Number.isInteger(value) || value < -n || value >= n) {
+    const range = n === 0 ? 'an empty axis has no positions' : `must be an integer from ${-n} to ${n - 1}`;
+    throw new ArgumentError(op, say`index out of range: ${value} for size ${n}; ${range}`);
+  }
+}
+
+/** The indices as they were given. `n`: size of the axis they go along, or null where columns have sizes of their own. */
+export function indexNode(op: string, indices: IndexLike, n: number | null): Node {
+  if (isHandle(indices)) {
+    const node = nodeOf(indices as Tensor);
+    if (!isInteger(node.dtype))
+      throw new DTypeError(op, say`index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
+    if (n !== null && (isOp(node, 'constant') || isOp(node, 'scalar')) && sizeOf(node.shape) > 0)
+      checkPosition(op, Number(node.attr.value), n);
+    return node;
+  }
+  eachNested(op, indices, nestedShape(op, indices), (item) => {
+    // What is no number at all is refused below, when it is to become a tensor.
+    if (typeof item !== 'number' && typeof item !== 'bigint' && typeof item !== 'boolean') return;
+    const value = Number(item);
+    if (n !== null) checkPosition(op, value, n);
+    else if (!Number.isInteger(value))
+      throw new ArgumentError(op, say`index is no integer: ${shown(item)}; indices are integers`);
+  });
+  return nodeOf(tensor(indices as NestedInput, { dtype: 'int32' }));
+}
+
+/** Indices as int32 in 0 .. n-1. */
+export function safeIndex(op: string, index: Node, n: number): Node {
+  if (!isInteger(index.dtype))
+    throw new DTypeError(op, say`index dtype is ${index.dtype}: needs integers; convert with cast()`, [index.dtype]);
+  const number = (value: number): Node => p.constant(value, 'int32');
+  const plain = p.cast(index, 'int32');
+  const wrapped =
+    dtypeInfo[index.dtype].kind === 'uint' ? plain : p.where(p.lt(plain, number(0)), p.add(plain, number(n)), plain);
+  return p.binary('minimum', p.binary('maximum', wrapped, number(0)), number(Math.max(0, n - 1)));
+}
+
+export function checkSource(op: string, node: Node, axis: number, index: Node): void {
+  if (node.shape[axis] === 0 && sizeOf(index.shape) > 0) {
+    throw new ShapeError(op, say`nothing to take from: axis ${axis} of shape ${showShape(node.shape)} is empty`, [
+      node.shape,
+    ]);
+  }
+}
+
+/**
+ * Row-major position in a tensor of shape `full` for each element of `index`, which holds positions along `axis`; its own
+ * positions stand for the other axes.
+ */
+export function flatPositions(index: Node, full: readonly number[], axis: number): Node {
+  let total: Node | null = null;
+  let step = 1;
+  for (let i = full.length - 1; i >= 0; i--) {
+    const n = full[i] as number;
+    let along: Node;
+    if (i === axis) along = index;
+    else if (index.shape[i] === 1) along = p.constant(0, 'int32');
+    else
+      along = p.reshape(
+        p.iota(index.shape[i] as number),
+        index.shape.map((size, at) => (at === i ? size : 1)),
+      );
+    const scaled = step === 1 ? along : p.mul(along, p.constant(step, 'int32'));
+    total = total === null ? scaled : p.add(total, scaled);
+    step *= n;
+  }
+  return p.broadcastTo(total ?? index, index.shape);
+}
+
+/** Elements of x at int32 positions in range along an axis; the positions' other sizes are at most those of x. */
+export function alongAxis(x: Node, positions: Node, axis: number): Node {
+  const flat = p.reshape(x, [sizeOf(x.shape)]);
+  return makeNode(gatherPrimitive, [flat, flatPositions(positions, x.shape, axis)], { axis: 0 });
+}
+
+/** Throws unless the indices have the rank of x and no larger sizes off the axis. */
+export function checkElementwise(op: string, node: Node, index: Node, axis: number): void {
+  if (
+    index.shape.length !== node.shape.length ||
+    index.shape.some((n, i) => i !== axis && n > (node.shape[i] as number))
+  ) {
+    throw new ShapeError(
+      op,
+      say`shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; ranks must be equal and sizes other than axis ${axis} not larger`,
+      [node.shape, index.shape],
+    );
+  }
+}
+
+/** Slices of x at indices along one axis. */
+export function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
+  const node = nodeOf(x);
+  const which = axisOf(op, axis, 0, node.shape.length);
+  const index = indexNode(op, indices, node.shape[which] as number);
+  checkSource(op, node, which, index);
+  return makeNode(gatherPrimitive, [node, safeIndex(op, index, node.shape[which] as number)], { axis: which });
+}
+
+/** Updates of the dtype of x, stretched to a shape. */
+export function updatesFor(op: string, node: Node, updates: Node, shape: readonly number[]): Node {
+  if (updates.dtype !== node.dtype)
+    throw new DTypeError(op, say`dtypes differ: ${node.dtype} and updates ${updates.dtype}; convert with cast()`, [
+      node.dtype,
+      updates.dtype,
+    ]);
+  if (!broadcastsTo(updates.shape, shape)) {
+    throw new ShapeError(op, say`updates have shape ${showShape(updates.shape)}: needs ${showShape(shape)}`, [
+      updates.shape,
+      shape,
+    ]);
+  }
+  return p.broadcastTo(updates, shape);
+}

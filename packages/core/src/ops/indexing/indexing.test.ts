@@ -1,0 +1,78 @@
+/** Elements picked and put by index tensors, masks, and matrices of a pattern. */
+import { describe, expect, it } from 'vitest';
+import * as pg from '../../index.ts';
+import type { Tensor } from '../../index.ts';
+import { createReferenceEngine } from '../../testing/index.ts';
+import { f64, i32, range, values } from '../fixtures/values.ts';
+
+await pg.setEngine(createReferenceEngine());
+
+describe('indexing', () => {
+  it('takes negative indices and moves others to the ends', async () => {
+    const x = pg.tensor([10, 20, 30]);
+    expect(await values(pg.take(x, i32([-1, 5, -9, 1])))).toEqual([30, 30, 10, 20]);
+    expect(
+      pg.take(
+        range([2, 3]),
+        i32([
+          [0, 1],
+          [1, 0],
+        ]),
+        1,
+      ).shape,
+    ).toEqual([2, 2, 2]);
+    expect(() => pg.take(x, pg.tensor([0.5]))).toThrow(/\[take\].*float32/);
+  });
+
+  it('takes from a tensor that is one number everywhere and nowhere in memory', async () => {
+    expect(await values(pg.take(pg.full([3], 7), i32([0, 2])))).toEqual([7, 7]);
+    expect(await values(pg.embedding([1], pg.full([3, 2], 7)))).toEqual([7, 7]);
+    expect(await values(pg.pad(pg.take(pg.full([1], 7), i32([0])), [[1, 1]]))).toEqual([0, 7, 0]);
+    expect(await values(pg.gatherNd(pg.transpose(pg.full([2, 3], 7)), [[2, 1]]))).toEqual([7]);
+  });
+
+  it('gathers and scatters along an axis', async () => {
+    const x = range([2, 3]);
+    expect(await values(pg.gather(x, i32([[2, 0]]), 1))).toEqual([2, 0]);
+    expect(await values(pg.takeAlongAxis(x, i32([[1], [2]]), 1))).toEqual([1, 5]);
+    expect(await values(pg.takeAlongAxis(x, i32([[1]]), 1))).toEqual([1, 4]);
+    expect(
+      await values(
+        pg.scatterAdd(
+          pg.zeros([2, 3], { dtype: 'float64' }),
+          i32([
+            [0, 0],
+            [2, 1],
+          ]),
+          f64([
+            [1, 2],
+            [3, 4],
+          ]),
+          1,
+        ),
+      ),
+    ).toEqual([3, 0, 0, 0, 4, 3]);
+  });
+
+  it('embeds without gradient for the padding row', async () => {
+    const w = f64([
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ]);
+    const g = pg.grad((t: Tensor) => pg.sum(pg.embedding(i32([1, 2, 1]), t, { paddingIndex: 1 })))(w);
+    expect(await values(g)).toEqual([0, 0, 0, 0, 1, 1]);
+  });
+
+  it('masks and one-hot rows', async () => {
+    expect(await values(pg.maskedFill(range([3]), pg.tensor([true, false, true]), -1))).toEqual([-1, 1, -1]);
+    expect(await values(pg.oneHot(i32([1, 5, -1]), 3))).toEqual([0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    expect(await values(pg.diagonal(range([3, 4]), { offset: 1 }))).toEqual([1, 6, 11]);
+    expect(await values(pg.diagonal(range([3, 4]), { offset: -1 }))).toEqual([4, 9]);
+    expect(await values(pg.diagonal(range([2, 2]), { offset: 5 }))).toEqual([]);
+    expect(await values(pg.arange(5, 0, -2))).toEqual([5, 3, 1]);
+    expect(await values(pg.linspace(0, 1, 1))).toEqual([0]);
+    expect(await values(pg.eye(2, 3, { diagonal: 1 }))).toEqual([0, 1, 0, 0, 0, 1]);
+    expect(await values(pg.triu(pg.ones([2, 3]), { diagonal: 1 }))).toEqual([0, 1, 1, 0, 0, 1]);
+  });
+});

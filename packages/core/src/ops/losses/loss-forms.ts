@@ -1,0 +1,62 @@
+/** What losses have in common: how those of elements become one number, and how prediction and target meet. */
+import { compose } from '../../graph/scope.ts';
+import { sameShape } from '../../shape/broadcast.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { shown } from '../../shape/options.ts';
+import { say } from '../../shape/shown.ts';
+import { wrap } from '../../tensor/handle.ts';
+import { floatOperands } from '../../tensor/operand.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import { div } from '../elementwise/arithmetic.ts';
+import { inFloat32 } from '../elementwise/recording.ts';
+import { sum } from '../reduction/reduction.ts';
+
+/** How the losses of elements become one. */
+export type Reduction = 'mean' | 'sum' | 'none';
+
+/** The loss of elements as asked for. */
+export function finish(op: string, losses: Tensor, reduction: Reduction = 'mean'): Tensor {
+  switch (reduction) {
+    case 'none':
+      return losses;
+    case 'sum':
+      return sum(losses);
+    case 'mean':
+      return div(sum(losses), losses.size);
+    default:
+      throw new ArgumentError(
+        op,
+        say`bad reduction: ${shown(reduction satisfies never)}; must be 'mean', 'sum' or 'none'`,
+      );
+  }
+}
+
+/** Throws unless a number among the options lies in its range. */
+export function checkNumber(op: string, name: string, value: number, least: number, open: boolean = false): number {
+  if (typeof value !== 'number' || !(open ? value > least : value >= least))
+    throw new ArgumentError(op, say`bad ${name}: ${value}; must be ${open ? 'above' : 'at least'} ${least}`);
+  return value;
+}
+
+/** Prediction and target as floats of one dtype and shape. */
+export function pair(op: string, prediction: Tensor, target: Tensor): [Tensor, Tensor] {
+  const [x, y] = floatOperands(prediction, target);
+  if (!sameShape(x.shape, y.shape)) {
+    throw new ShapeError(
+      op,
+      say`shapes differ: prediction ${showShape(x.shape)} and target ${showShape(y.shape)}; make them equal`,
+      [x.shape, y.shape],
+    );
+  }
+  return [wrap(x), wrap(y)];
+}
+
+/** A loss between prediction and target, as floats of one dtype and shape; 16-bit floats are computed in float32. */
+export function between(
+  op: string,
+  prediction: Tensor,
+  target: Tensor,
+  loss: (x: Tensor, y: Tensor) => Tensor,
+): Tensor {
+  return compose(op, () => inFloat32(pair(op, prediction, target), loss as (...args: Tensor[]) => Tensor));
+}

@@ -1,0 +1,253 @@
+/**
+ * Losses: how far predictions are from targets, as a number to minimise.
+ *
+ * Losses of classification by class numbers are in class-loss.ts. All take `reduction`: 'mean' (default) over all elements, 'sum', or 'none' for the loss of each element.
+ */
+import { compose } from '../../graph/scope.ts';
+import { broadcastShapes, broadcastsTo, sameShape } from '../../shape/broadcast.ts';
+import { ShapeError, showShape } from '../../shape/errors.ts';
+import { checkNames } from '../../shape/options.ts';
+import type { Shape } from '../../shape/view.ts';
+import { stopGradient } from '../../graph/primitives.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { floatOperands, given } from '../../tensor/operand.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import { softplus } from '../elementwise/activation.ts';
+import { abs, add, div, mul, neg, square, sub } from '../elementwise/arithmetic.ts';
+import { floatPair, inFloat32 } from '../elementwise/recording.ts';
+import { exp, log, log1p, xlogy } from '../elementwise/exponential.ts';
+import { less, lessEqual } from '../elementwise/logic.ts';
+import { where } from '../elementwise/where.ts';
+import { sum } from '../reduction/reduction.ts';
+import { unsqueeze } from '../movement/shape.ts';
+import { say } from '../../shape/shown.ts';
+import { between, checkNumber, finish, type Reduction } from './loss-forms.ts';
+
+export interface LossOptions {
+  /** Default 'mean'. */
+  readonly reduction?: Reduction;
+}
+
+/**
+ * The squared difference. Source: PyTorch `mse_loss`.
+ *
+ * @param target of the shape of the prediction
+ * @param options reduction: 'mean' (default), 'sum' or 'none'
+ * @returns one number, or the losses of the elements
+ *
+ * @example
+ * mseLoss(tensor([1, 2]), tensor([1, 4])); // 2
+ */
+export function mseLoss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
+  checkNames('mseLoss', options, 'reduction');
+  return between('mseLoss', prediction, target, (x, y) => {
+    return finish('mseLoss', square(sub(x, y)), options.reduction);
+  });
+}
+
+/**
+ * The absolute difference. Source: PyTorch `l1_loss`.
+ *
+ * @param target of the shape of the prediction
+ * @param options reduction: 'mean' (default), 'sum' or 'none'
+ * @returns one number, or the losses of the elements
+ *
+ * @example
+ * l1Loss(tensor([1, 2]), tensor([1, 4])); // 1
+ */
+export function l1Loss(prediction: Tensor, target: Tensor, options: LossOptions = {}): Tensor {
+  checkNames('l1Loss', options, 'reduction');
+  return between('l1Loss', prediction, target, (x, y) => {
+    return finish('l1Loss', abs(sub(x, y)), options.reduction);
+  });
+}
+
+/**
+ * Half the square for differences up to delta, a line beyond. Source: Huber (1964); PyTorch `huber_loss`.
+ *
+ * @param options delta (1), reduction
+ *
+ * @example
+ * huberLoss(tensor([0, 0]), tensor([0.5, 3])); // (0.125 + 2.5) / 2
+ */
+export function huberLoss(
+  prediction: Tensor,
+  target: Tensor,
+  options: LossOptions & { readonly delta?: number } = {},
+): Tensor {
+  checkNames('huberLoss', options, 'reduction delta');
+  return between('huberLoss', prediction, target, (x, y) => {
+    const delta = given(checkNumber('huberLoss', 'delta', options.delta ?? 1, 0, true), x);
+    const difference = sub(x, y);
+    const distance = abs(difference);
+    const far = mul(delta, sub(distance, mul(delta, 0.5)));
+    // Not the square of the distance, whose slope has no slope where it is 0.
+    return finish('huberLoss', where(lessEqual(distance, delta), mul(square(difference), 0.5), far), options.reduction);
+  });
+}
+
+/**
+ * Huber's loss divided by beta. Source: PyTorch `smooth_l1_loss`.
+ *
+ * @param options beta (1), reduction
+ *
+ * @example
+ * smoothL1Loss(tensor([0]), tensor([3])); // 2.5
+ */
+export function smoothL1Loss(
+  prediction: Tensor,
+  target: Tensor,
+  options: LossOptions & { readonly beta?: number } = {},
+): Tensor {
+  checkNames('smoothL1Loss', options, 'reduction beta');
+  return between('smoothL1Loss', prediction, target, (x, y) => {
+    const difference = sub(x, y);
+    const distance = abs(difference);
+    checkNumber('smoothL1Loss', 'beta', options.beta ?? 1, 0);
+    if (options.beta === 0) return finish('smoothL1Loss', distance, options.reduction);
+    const beta = given(options.beta ?? 1, x);
+    const near = div(mul(square(difference), 0.5), beta);
+    return finish(
+      'smoothL1Loss',
+      where(lessEqual(distance, beta), near, sub(distance, mul(beta, 0.5))),
+      options.reduction,
+    );
+  });
+}
+
+/**
+ * Minus the log likelihood of targets 0 .. 1 under probabilities. Logarithms are cut off at -100. Source: PyTorch `binary_cross_entropy`.
+ *
+ * @param options weight (broadcasts), reduction
+ *
+ * @example
+ * binaryCrossEntropy(tensor([0.5]), tensor([1])); // 0.6931472
+ */
+export function binaryCrossEntropy(
+  prediction: Tensor,
+  target: Tensor,
+  options: LossOptions & { readonly weight?: Tensor } = {},
+): Tensor {
+  checkNames('binaryCrossEntropy', options, 'reduction weight');
+  return between('binaryCrossEntropy', prediction, target, (x, y) => {
+    const cut = (t: Tensor): Tensor => where(lessEqual(t, -100), -100, t);
+    const losses = neg(add(mul(y, cut(log(x))), mul(sub(1, y), cut(log(sub(1, x))))));
+    return finish('binaryCrossEntropy', options.weight ? mul(losses, options.weight) : losses, options.reduction);
+  });
+}
+
+/**
+ * binaryCrossEntropy(sigmoid(x), y) without overflow: softplus(x) - x y. Source: PyTorch `binary_cross_entropy_with_logits`.
+ *
+ * @param options posWeight: factor of positive targets (broadcasts); weight (broadcasts); reduction
+ *
+ * @example
+ * binaryCrossEntropyWithLogits(tensor([0]), tensor([1])); // 0.6931472
+ */
+export function binaryCrossEntropyWithLogits(
+  logits: Tensor,
+  target: Tensor,
+  options: LossOptions & { readonly weight?: Tensor; readonly posWeight?: Tensor | number } = {},
+): Tensor {
+  checkNames('binaryCrossEntropyWithLogits', options, 'reduction weight posWeight');
+  return between('binaryCrossEntropyWithLogits', logits, target, (x, y) => {
+    let losses: Tensor;
+    if (options.posWeight === undefined) {
+      // max(x, 0) - x y + log1p(exp(-|x|)): softplus(x) - x y in an order that loses nothing where the answer is sure and right.
+      const negative = less(x, 0);
+      const line = sub(where(negative, 0, x), mul(x, y));
+      losses = add(line, log1p(exp(where(negative, x, neg(x)))));
+    } else {
+      // (1 - y) x + (1 + (w - 1) y) softplus(-x)
+      const factor = add(1, mul(sub(given(options.posWeight, x), 1), y));
+      losses = add(mul(sub(1, y), x), mul(factor, softplus(neg(x))));
+    }
+    return finish(
+      'binaryCrossEntropyWithLogits',
+      options.weight ? mul(losses, options.weight) : losses,
+      options.reduction,
+    );
+  });
+}
+
+/**
+ * Kullback and Leibler's divergence target * (log(target) - logs), element by element. Source: PyTorch `kl_div`.
+ *
+ * @param logs log-probabilities
+ * @param target probabilities, or log-probabilities with logTarget; broadcasts with the logs
+ * @param options logTarget (false), reduction; 'batchMean' divides the sum by the size of the first axis of the logs
+ * @throws ShapeError where shapes do not broadcast
+ *
+ * @example
+ * klDiv(log(tensor([0.5, 0.5])), tensor([0.5, 0.5])); // 0
+ */
+export function klDiv(
+  logs: Tensor,
+  target: Tensor,
+  options: { readonly reduction?: Reduction | 'batchMean'; readonly logTarget?: boolean } = {},
+): Tensor {
+  checkNames('klDiv', options, 'reduction logTarget?');
+  return compose('klDiv', () =>
+    inFloat32(floatPair(logs, target), (x: Tensor, y: Tensor) => {
+      broadcastShapes('klDiv', x.shape, y.shape);
+      const losses = options.logTarget ? mul(exp(y), sub(y, x)) : sub(xlogy(y, y), mul(y, x));
+      if (options.reduction === 'batchMean') return div(sum(losses), x.shape[0] ?? 1);
+      return finish('klDiv', losses, options.reduction);
+    }),
+  );
+}
+
+export interface GaussianNllOptions extends LossOptions {
+  /** With the constant log(2 pi) / 2. Default false. */
+  readonly full?: boolean;
+  /** Least variance, 1e-6. The gradient passes as if there were no limit. */
+  readonly eps?: number;
+}
+
+/**
+ * Minus the log likelihood of targets under normal distributions: (log(variance) + (prediction - target)^2 / variance) / 2. Source:
+ * PyTorch `gaussian_nll_loss`.
+ *
+ * @param prediction means
+ * @param target broadcasts with the prediction
+ * @param variance not negative: a number, or a tensor of the broadcast shape, with 1 for any of its axes, or without the last axis
+ * @param options full (false), eps (1e-6), reduction
+ * @throws ShapeError where shapes do not fit
+ *
+ * @example
+ * gaussianNllLoss(tensor([1]), tensor([3]), tensor([1])); // 2
+ */
+export function gaussianNllLoss(
+  prediction: Tensor,
+  target: Tensor,
+  variance: Tensor | number,
+  options: GaussianNllOptions = {},
+): Tensor {
+  checkNames('gaussianNllLoss', options, 'reduction full? eps');
+  const op = 'gaussianNllLoss';
+  return compose(op, () =>
+    inFloat32(floatPair(prediction, target), (x: Tensor, y: Tensor) => {
+      const shape = broadcastShapes(op, x.shape, y.shape);
+      const eps = given(checkNumber(op, 'eps', options.eps ?? 1e-6, 0, true), x);
+      const v = varianceFor(op, variance, x, shape);
+      // The limit itself, with the slope of v.
+      const limited = where(less(v, eps), add(eps, sub(v, wrap(stopGradient(nodeOf(v))))), v);
+      const losses = mul(add(log(limited), div(square(sub(x, y)), limited)), 0.5);
+      return finish(op, options.full ? add(losses, 0.5 * Math.log(2 * Math.PI)) : losses, options.reduction);
+    }),
+  );
+}
+
+/** The variance so that it stretches to the shape: one for each row has the shape without the last axis, and comes first where both fit. */
+function varianceFor(op: string, variance: Tensor | number, x: Tensor, shape: Shape): Tensor {
+  if (typeof variance === 'number') return given(checkNumber(op, 'variance', variance, 0), x) as Tensor;
+  nodeOf(variance);
+  const v = wrap(floatOperands(x, variance)[1]);
+  if (shape.length > 0 && sameShape(v.shape, shape.slice(0, -1))) return unsqueeze(v, -1);
+  if (v.ndim === 0 || (v.ndim === shape.length && broadcastsTo(v.shape, shape))) return v;
+  throw new ShapeError(
+    op,
+    say`variance has shape ${showShape(variance.shape)}: needs that of the prediction ${showShape(shape)}, with 1 for any axis, or without the last axis`,
+    [variance.shape, shape],
+  );
+}

@@ -1,0 +1,161 @@
+/** Diagonals of matrices: read, summed, and made into matrices; and quarter turns. */
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { beginOp, compose } from '../../graph/scope.ts';
+import { checkList, normalizeAxis } from '../../shape/axes.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { checkNames } from '../../shape/options.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import { diagonalNode, offsets } from './matrix-diagonals.ts';
+import { say } from '../../shape/shown.ts';
+import { sum } from '../reduction/reduction.ts';
+
+function checkOffset(op: string, offset: number): number {
+  if (!Number.isInteger(offset)) throw new ArgumentError(op, say`bad offset: ${offset}; must be an integer`);
+  return offset;
+}
+
+/** Matrices [..., n + |offset|, n + |offset|] with the last axis of x on a diagonal. */
+function onDiagonal(x: Node, offset: number): Node {
+  const rank = x.shape.length;
+  const away = Math.abs(offset);
+  const size = (x.shape[rank - 1] as number) + away;
+  const widths = (n: number): number[] => x.shape.map((_, axis) => (axis === rank - 1 ? n : 0));
+  // One entry per row; rows that the diagonal does not meet get any.
+  const perRow = p.pad(x, widths(offset < 0 ? away : 0), widths(offset > 0 ? away : 0));
+  const on = p.eq(offsets(size, size), p.constant(offset, 'int32'));
+  return p.where(on, p.insertAxes(perRow, [rank]), p.like(x, 0));
+}
+
+/**
+ * A vector as the diagonal of a matrix of zeros, or the diagonal of a matrix as a vector. Source: NumPy `diag`.
+ *
+ * @param x shape [n] or [m, n]
+ * @param options offset (0; positive above the main diagonal)
+ * @returns shape [n + |offset|, n + |offset|] for a vector, the diagonal for a matrix
+ * @throws ShapeError for other numbers of axes
+ *
+ * @example
+ * diag(tensor([1, 2])); // [[1, 0], [0, 2]]
+ * diag(tensor([[1, 2], [3, 4]])); // [1, 4]
+ */
+export function diag(x: Tensor, options: { readonly offset?: number } = {}): Tensor {
+  checkNames('diag', options, 'offset#');
+  return compose('diag', () => {
+    const node = nodeOf(x);
+    const offset = checkOffset('diag', options.offset ?? 0);
+    if (node.shape.length === 1) return wrap(onDiagonal(node, offset));
+    if (node.shape.length === 2) return wrap(diagonalNode('diag', node, offset, 0, 1));
+    throw new ShapeError(
+      'diag',
+      say`neither vector nor matrix: shape ${showShape(node.shape)} has ${node.shape.length} axes, needs 1 or 2; use diagEmbed() or diagonal()`,
+      [node.shape],
+    );
+  });
+}
+
+/**
+ * The last axis as the diagonals of matrices of zeros: the reverse of diagonal(). Source: PyTorch `diag_embed`.
+ *
+ * @param x shape [..., n]
+ * @param options offset (0; positive above), axis1 -2 and axis2 -1: where the axes of the matrices go, counted in the result
+ * @returns one axis more than x; the two of the matrices have size n + |offset|
+ * @throws ShapeError for scalars and for axes that are equal or out of range
+ *
+ * @example
+ * diagEmbed(tensor([1, 2]), { offset: 1 }); // [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
+ */
+export function diagEmbed(
+  x: Tensor,
+  options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
+): Tensor {
+  checkNames('diagEmbed', options, 'offset# axis1# axis2#');
+  return compose('diagEmbed', () => {
+    const node = nodeOf(x);
+    const rank = node.shape.length + 1;
+    if (rank === 1) throw new ShapeError('diagEmbed', 'no diagonal: a scalar has no axes; needs at least 1', [[]]);
+    const a = normalizeAxis('diagEmbed', options.axis1 ?? -2, rank);
+    const b = normalizeAxis('diagEmbed', options.axis2 ?? -1, rank);
+    if (a === b)
+      throw new ShapeError(
+        'diagEmbed',
+        say`axes are equal: ${options.axis1 ?? -2} and ${options.axis2 ?? -1}; name two`,
+      );
+    // Rows are along axis1; the other axes keep their order.
+    const order = new Array<number>(rank).fill(-1);
+    order[a] = rank - 2;
+    order[b] = rank - 1;
+    let next = 0;
+    const axes = order.map((axis) => (axis < 0 ? next++ : axis));
+    return wrap(p.permute(onDiagonal(node, checkOffset('diagEmbed', options.offset ?? 0)), axes));
+  });
+}
+
+/**
+ * The plane of two axes turned by quarters, from the first axis towards the second. Source: NumPy `rot90`.
+ *
+ * @param turns number of quarter turns, 1; negative ones go the other way
+ * @param axes the two axes of the plane, [0, 1]
+ * @throws ShapeError for axes that are equal or out of range, ArgumentError for parts of a turn
+ *
+ * @example
+ * rot90(tensor([[1, 2], [3, 4]])); // [[2, 4], [1, 3]]
+ */
+export function rot90(x: Tensor, turns: number = 1, axes: readonly [number, number] = [0, 1]): Tensor {
+  beginOp('rot90');
+  const node = nodeOf(x);
+  const rank = node.shape.length;
+  if (!Number.isInteger(turns))
+    throw new ArgumentError('rot90', say`bad number of turns: ${turns}; must be an integer`);
+  checkList('rot90', 'axes', axes, '[0, 1]');
+  if (axes.length !== 2)
+    throw new ArgumentError('rot90', say`wrong number of axes: ${showShape(axes)}; name the two of the plane`);
+  const [a, b] = [normalizeAxis('rot90', axes[0], rank), normalizeAxis('rot90', axes[1], rank)];
+  if (a === b) throw new ShapeError('rot90', say`axes are equal: ${axes[0]} and ${axes[1]}; name two`, [node.shape]);
+  const swapped = node.shape.map((_, i) => (i === a ? b : i === b ? a : i));
+  switch (((turns % 4) + 4) % 4) {
+    case 1:
+      return wrap(p.permute(p.flip(node, [b]), swapped));
+    case 2:
+      return wrap(p.flip(node, [a, b]));
+    case 3:
+      return wrap(p.flip(p.permute(node, swapped), [b]));
+    default:
+      return wrap(node);
+  }
+}
+
+/**
+ * The diagonal of the matrices in two axes, as the last axis. Source: NumPy `diagonal`.
+ *
+ * @param options offset (0; positive above), axis1 -2, axis2 -1
+ *
+ * @example
+ * diagonal(tensor([[1, 2], [3, 4]])); // [1, 4]
+ */
+export function diagonal(
+  x: Tensor,
+  options: { readonly offset?: number; readonly axis1?: number; readonly axis2?: number } = {},
+): Tensor {
+  checkNames('diagonal', options, 'offset# axis1# axis2#');
+  return compose('diagonal', () =>
+    wrap(diagonalNode('diagonal', nodeOf(x), options.offset ?? 0, options.axis1 ?? -2, options.axis2 ?? -1)),
+  );
+}
+
+/**
+ * The sum of a matrix's diagonal; of all matrices in the last two axes. Source: Array API `linalg.trace`.
+ *
+ * @param options offset, 0
+ *
+ * @example
+ * trace(tensor([[1, 2], [3, 4]])); // 5
+ */
+export function trace(x: Tensor, options: { readonly offset?: number } = {}): Tensor {
+  checkNames('trace', options, 'offset#');
+  return compose('trace', () => {
+    const line = diagonalNode('trace', nodeOf(x), options.offset ?? 0, -2, -1);
+    return sum(wrap(line), -1);
+  });
+}

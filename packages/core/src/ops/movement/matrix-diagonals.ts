@@ -1,0 +1,39 @@
+/** Diagonals of matrices as nodes, and how far elements lie from the main one. */
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { say } from '../../shape/shown.ts';
+
+export function checkDiagonal(op: string, name: string, diagonal: number): number {
+  if (!Number.isInteger(diagonal)) throw new ArgumentError(op, say`bad ${name}: ${diagonal}; must be an integer`);
+  return diagonal;
+}
+
+/** Column minus row of a matrix of the given sizes, int32. */
+export function offsets(rows: number, columns: number): Node {
+  return p.sub(p.iota(columns), p.insertAxes(p.iota(rows), [1]));
+}
+
+/** The diagonal of axes a and b as the last axis: every (columns + 1)-th element of the flattened matrix. */
+export function diagonalNode(op: string, x: Node, offset: number, axis1: number, axis2: number): Node {
+  const rank = x.shape.length;
+  const a = axis1 < 0 ? axis1 + rank : axis1;
+  const b = axis2 < 0 ? axis2 + rank : axis2;
+  if (rank < 2 || a === b || x.shape[a] === undefined || x.shape[b] === undefined) {
+    throw new ShapeError(
+      op,
+      say`no matrix: axes ${axis1} and ${axis2} of shape ${showShape(x.shape)}; needs two different axes`,
+      [x.shape],
+    );
+  }
+  checkDiagonal(op, 'offset', offset);
+  const lead = x.shape.map((_, i) => i).filter((i) => i !== a && i !== b);
+  const matrix = p.permute(x, [...lead, a, b]);
+  const [rows, columns] = [x.shape[a] as number, x.shape[b] as number];
+  const count = Math.max(0, Math.min(rows + Math.min(offset, 0), columns - Math.max(offset, 0)));
+  const sizes = lead.map((i) => x.shape[i] as number);
+  const flat = p.reshape(matrix, [...sizes, rows * columns]);
+  const first = offset >= 0 ? offset : -offset * columns;
+  const at = (value: number, other: number): number[] => [...sizes.map(() => other), value];
+  return p.slice(flat, at(count === 0 ? 0 : first, 0), [...sizes, count], at(columns + 1, 1));
+}

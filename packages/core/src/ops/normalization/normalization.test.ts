@@ -1,0 +1,62 @@
+/** Normalisation: running statistics, groups, and what is refused. */
+import { describe, expect, it } from 'vitest';
+import * as pg from '../../index.ts';
+import type { Tensor } from '../../index.ts';
+import { createReferenceEngine } from '../../testing/index.ts';
+import { f64, near } from '../fixtures/values.ts';
+
+await pg.setEngine(createReferenceEngine());
+
+describe('normalisation', () => {
+  it('batchNorm uses and updates running statistics', async () => {
+    const x = f64([
+      [1, 10],
+      [3, 30],
+    ]);
+    const runningMean = f64([0, 0]);
+    const runningVar = f64([1, 1]);
+    const y = pg.batchNorm(x, {
+      training: true,
+      runningMean,
+      runningVar,
+      eps: 0,
+      weight: f64([2, 1]),
+      bias: f64([0, 5]),
+    });
+    await near(y, [-2, 4, 2, 6]);
+    await near(runningMean, [0.2, 2]);
+    // Unbiased variances are 2 and 200.
+    await near(runningVar, [1.1, 20.9]);
+    await near(pg.batchNorm(x, { runningMean: f64([1, 10]), runningVar: f64([4, 100]), eps: 0 }), [0, 0, 1, 2]);
+    expect(() => pg.batchNorm(x)).toThrow(/\[batchNorm\].*statistics/);
+  });
+
+  it('does not put running statistics into the gradient', async () => {
+    const runningMean = f64([0]);
+    const runningVar = f64([1]);
+    const f = (t: Tensor): Tensor =>
+      pg.sum(pg.square(pg.batchNorm(t, { training: true, runningMean, runningVar })).mul(f64([[1], [2], [3]])));
+    expect(await pg.gradCheck(f, [f64([[1], [2], [5]])])).toBe(true);
+    expect(runningMean.requiresGrad).toBe(false);
+  });
+
+  it('groupNorm, instanceNorm, rmsNorm', async () => {
+    await near(pg.groupNorm(f64([[1, 3, 10, 30]]), { groups: 2, eps: 0 }), [-1, 1, -1, 1]);
+    await near(
+      pg.instanceNorm(
+        f64([
+          [
+            [1, 3],
+            [5, 5],
+          ],
+        ]),
+        { eps: 1e-12 },
+      ),
+      [-1, 1, 0, 0],
+      5e-6,
+    );
+    await near(pg.rmsNorm(f64([[3, 4]]), { eps: 0 }), [3 / Math.sqrt(12.5), 4 / Math.sqrt(12.5)]);
+    expect(() => pg.groupNorm(pg.ones([1, 3]), { groups: 2 })).toThrow(/\[groupNorm\].*3.*2/);
+    expect(() => pg.layerNorm(pg.ones([2, 3]), { normalizedShape: [2] })).toThrow(/\[layerNorm\].*\[2\].*\[2, 3\]/);
+  });
+});

@@ -1,0 +1,229 @@
+/** Places of values among sorted ones, and counts of values between edges. NaN is greater than every number, as in sorting.ts. */
+import { makeNode } from '../../graph/build.ts';
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { compose } from '../../graph/scope.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../../primitives/gather.ts';
+import { isFloat } from '../../shape/dtype.ts';
+import { checkList } from '../../shape/axes.ts';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
+import { sizeOf } from '../../shape/view.ts';
+import { checkNames } from '../../shape/options.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { floatOperand, given, operands } from '../../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../../tensor/types.ts';
+import { updatesFor } from '../indexing/index-argument.ts';
+import { say } from '../../shape/shown.ts';
+
+/** Options of searchSorted and bucketize. */
+export interface SearchOptions {
+  /** Behind equal elements instead of in front of them. Default false. */
+  readonly right?: boolean;
+}
+
+/** Places of values [lines, m] in sorted lines [1 or lines, n], int32 from 0 to n: a binary search without branches. */
+function places(sorted: Node, values: Node, right: boolean): Node {
+  const [rows, n] = sorted.shape as [number, number];
+  const int = (value: number): Node => p.constant(value, 'int32');
+  const flat = p.reshape(sorted, [rows * n]);
+  const lines = values.shape[0] as number;
+  const row = rows === 1 ? int(0) : p.reshape(p.mul(p.iota(lines), int(n)), [lines, 1]);
+  const float = isFloat(values.dtype);
+  const nan = float ? p.unary('isNaN', values) : null;
+  let place: Node = p.constant(0, 'int32', values.shape);
+  if (n === 0) return place;
+  for (let step = 2 ** Math.floor(Math.log2(n)); step >= 1; step /= 2) {
+    const next = p.add(place, int(step));
+    const at = p.add(p.sub(p.binary('minimum', next, int(n)), int(1)), row);
+    const other = makeNode(gatherPrimitive, [flat, at], { axis: 0 });
+    let before = right ? p.le(other, values) : p.lt(other, values);
+    if (nan !== null)
+      before = p.binary('or', before, right ? nan : p.binary('and', nan, p.not(p.unary('isNaN', other))));
+    place = p.where(p.binary('and', before, p.le(next, int(n))), next, place);
+  }
+  return place;
+}
+
+function searched(op: string, sorted: Tensor, values: TensorLike, options: SearchOptions): Tensor {
+  checkNames(op, options, 'right?');
+  const [list, wanted] = operands(sorted, values);
+  if (list.dtype === 'bool')
+    throw new DTypeError(op, 'dtype not accepted: bool; needs numbers; convert with cast()', ['bool']);
+  const rank = list.shape.length;
+  if (rank === 0)
+    throw new ShapeError(op, say`sorted values have shape ${showShape(list.shape)}: needs an axis`, [list.shape]);
+  const n = list.shape[rank - 1] as number;
+  const right = options.right ?? false;
+  const lead = list.shape.slice(0, -1);
+  if (rank === 1) {
+    const flat = p.reshape(wanted, [1, sizeOf(wanted.shape)]);
+    return wrap(p.reshape(places(p.reshape(list, [1, n]), flat, right), wanted.shape));
+  }
+  if (wanted.shape.length !== rank || lead.some((size, i) => size !== wanted.shape[i]))
+    throw new ShapeError(
+      op,
+      say`shapes do not fit: sorted ${showShape(list.shape)} and values ${showShape(wanted.shape)}; all sizes but the last must be equal`,
+      [list.shape, wanted.shape],
+    );
+  const lines = sizeOf(lead);
+  const many = wanted.shape[rank - 1] as number;
+  const found = places(p.reshape(list, [lines, n]), p.reshape(wanted, [lines, many]), right);
+  return wrap(p.reshape(found, wanted.shape));
+}
+
+/**
+ * Where values would be inserted into sorted ones so that they stay sorted. Source: PyTorch `searchsorted`, NumPy `searchsorted`.
+ *
+ * @param sorted increasing along the last axis: [n], or the leading sizes of `values` and n
+ * @param values a number or tensor; meets `sorted` in their common dtype
+ * @param options right (false)
+ * @returns int32 from 0 to n, the shape of `values`
+ * @throws ShapeError where the shapes do not fit; DTypeError for bool
+ *
+ * @example
+ * searchSorted(tensor([1, 3, 5]), tensor([3, 4])); // [1, 2]
+ */
+export function searchSorted(sorted: Tensor, values: TensorLike, options: SearchOptions = {}): Tensor {
+  return compose('searchSorted', () => searched('searchSorted', sorted, values, options));
+}
+
+/**
+ * The number of the bucket each value falls in: i where boundaries[i-1] < value <= boundaries[i], with `right` where
+ * boundaries[i-1] <= value < boundaries[i]. Source: PyTorch `bucketize`.
+ *
+ * @param values a number or tensor
+ * @param boundaries increasing, [n]
+ * @param options right (false)
+ * @returns int32 from 0 to n, the shape of `values`
+ * @throws ShapeError unless the boundaries have one axis; DTypeError for bool
+ *
+ * @example
+ * bucketize(tensor([0, 3, 9]), tensor([1, 3, 5])); // [0, 1, 3]
+ */
+export function bucketize(values: TensorLike, boundaries: Tensor, options: SearchOptions = {}): Tensor {
+  return compose('bucketize', () => {
+    if (nodeOf(boundaries).shape.length !== 1)
+      throw new ShapeError('bucketize', say`boundaries have shape ${showShape(boundaries.shape)}: needs one axis`, [
+        boundaries.shape,
+      ]);
+    return searched('bucketize', boundaries, values, options);
+  });
+}
+
+/** Options of histogram. */
+export interface HistogramOptions {
+  /** How many bins of equal width, or their edges in increasing order [bins + 1]. Default 10. */
+  readonly bins?: number | Tensor;
+  /** Lowest and highest edge; the smallest and the largest element if left out. */
+  readonly range?: readonly [number, number];
+  /** What each element counts, of the shape of x. Default 1. */
+  readonly weights?: Tensor;
+}
+
+/** Options that ask for the edges of the bins too. */
+export interface HistogramEdges {
+  readonly returnEdges: true;
+}
+
+/**
+ * How many elements lie between edges: bin i has those with edges[i] <= x < edges[i+1], the last one its upper edge too. Elements outside,
+ * and NaN, are not counted. Source: NumPy `histogram`, PyTorch `histc`.
+ *
+ * @param x numbers of any shape; integers are binned as float32
+ * @param options bins (10), range, weights; returnEdges: also the edges
+ * @returns counts [bins] in the dtype of x (float32 for integers) or of the weights; with returnEdges: [counts, edges [bins + 1]]
+ * @throws ArgumentError for bad bins or range; ShapeError for nothing without a range, or weights of another shape
+ *
+ * @example
+ * histogram(tensor([1, 2, 2, 4]), { bins: 3 }); // [1, 2, 1]
+ */
+export function histogram(x: Tensor, options: HistogramOptions & HistogramEdges): [Tensor, Tensor];
+export function histogram(x: Tensor, options?: HistogramOptions): Tensor;
+export function histogram(
+  x: Tensor,
+  options: HistogramOptions & Partial<HistogramEdges> = {},
+): Tensor | [Tensor, Tensor] {
+  checkNames('histogram', options, 'bins range weights returnEdges?');
+  return compose('histogram', () => {
+    const { bins = 10, range, weights } = options;
+    const node = p.stopGradient(floatOperand(x));
+    const flat = p.reshape(node, [sizeOf(node.shape)]);
+    const edges = typeof bins === 'number' ? evenEdges(flat, bins, range) : givenEdges(bins, flat);
+    const count = (edges.shape[0] as number) - 1;
+    const int = (value: number): Node => p.constant(value, 'int32');
+    const edgeAt = (at: Node): Node => makeNode(gatherPrimitive, [edges, at], { axis: 0 });
+    const lowest = edgeAt(int(0));
+    const highest = edgeAt(int(count));
+    let bin: Node;
+    if (typeof bins === 'number') {
+      // By division, then put right where rounding has crossed an edge.
+      const scale = p.div(p.like(flat, count), p.sub(highest, lowest));
+      const guess = p.unary('floor', p.mul(p.sub(flat, lowest), scale));
+      const near = p.binary('minimum', p.binary('maximum', p.cast(guess, 'int32'), int(0)), int(count - 1));
+      // The edges' own arithmetic again is faster than reading them at places out of order.
+      const edge = (at: Node): Node => evenEdge(lowest, highest, p.cast(at, flat.dtype), count);
+      const low = p.sub(near, p.cast(p.lt(flat, edge(near)), 'int32'));
+      const safe = p.binary('maximum', low, int(0));
+      const up = p.binary('and', p.le(edge(p.add(safe, int(1))), flat), p.lt(safe, int(count - 1)));
+      bin = p.add(safe, p.cast(up, 'int32'));
+    } else {
+      const found = places(p.reshape(edges, [1, count + 1]), p.reshape(flat, [1, flat.shape[0] as number]), true);
+      bin = p.binary('minimum', p.sub(p.reshape(found, flat.shape), int(1)), int(count - 1));
+    }
+    const inside = p.binary('and', p.le(lowest, flat), p.le(flat, highest));
+    // One bin more for what is not counted.
+    const where = p.where(inside, bin, int(count));
+    const units =
+      weights === undefined
+        ? p.constant(1, 'int32', flat.shape)
+        : p.reshape(updatesFor('histogram', nodeOf(weights), nodeOf(weights), node.shape), flat.shape);
+    const base = p.constant(0, units.dtype, [count + 1]);
+    const counted = makeNode(scatterAddPrimitive, [base, where, units], { axis: 0 });
+    const kept = p.slice(counted, [0], [count], [1]);
+    const counts = wrap(weights === undefined ? p.cast(kept, flat.dtype) : kept);
+    return options.returnEdges ? [counts, wrap(edges)] : counts;
+  });
+}
+
+function evenEdges(flat: Node, bins: number, range: readonly [number, number] | undefined): Node {
+  if (!Number.isInteger(bins) || bins < 1)
+    throw new ArgumentError('histogram', say`bad number of bins: ${bins}; must be a positive integer`);
+  let [low, high]: Node[] = [];
+  if (range === undefined) {
+    if (flat.shape[0] === 0)
+      throw new ShapeError('histogram', 'x is empty: 0 elements have no range; give one', [flat.shape]);
+    low = p.reduce(flat, 'min', [0]);
+    high = p.reduce(flat, 'max', [0]);
+  } else {
+    checkList('histogram', 'range', range, '[0, 1]');
+    if (!Number.isFinite(range[0]) || !Number.isFinite(range[1]) || range[0] > range[1])
+      throw new ArgumentError('histogram', say`bad range: ${range[0]} to ${range[1]}; must be finite and increasing`);
+    const like = wrap(flat);
+    low = nodeOf(given(range[0], like));
+    high = nodeOf(given(range[1], like));
+  }
+  // A range without width gets one around it.
+  const half = p.where(p.eq(low as Node, high as Node), p.like(flat, 0.5), p.like(flat, 0));
+  const from = p.sub(low as Node, half);
+  const to = p.add(high as Node, half);
+  const even = evenEdge(from, to, p.cast(p.iota(bins + 1), flat.dtype), bins);
+  // The last edge is the upper end itself.
+  const last = p.eq(p.iota(bins + 1), p.constant(bins, 'int32'));
+  return p.contiguous(p.where(last, to, even));
+}
+
+function givenEdges(edges: Tensor, flat: Node): Node {
+  const node = nodeOf(edges);
+  if (node.shape.length !== 1 || (node.shape[0] as number) < 2)
+    throw new ShapeError(
+      'histogram',
+      say`edges have shape ${showShape(node.shape)}: needs at least two along one axis`,
+      [node.shape],
+    );
+  return p.cast(node, flat.dtype);
+}
+
+/** Edge `at` (a float) of evenly spaced ones. */
+function evenEdge(from: Node, to: Node, at: Node, bins: number): Node {
+  return p.add(from, p.mul(p.sub(to, from), p.div(at, p.like(at, bins))));
+}

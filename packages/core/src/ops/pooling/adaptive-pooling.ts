@@ -1,0 +1,251 @@
+/**
+ * Pooling to a given size: the windows follow from the sizes, floor(i n / m) to ceil((i + 1) n / m) for the i-th of m windows over n elements,
+ * so they may overlap and differ in size by one. Source: PyTorch `adaptive_avg_pool2d`.
+ */
+import { lowest } from '../../shape/dtype.ts';
+import { makeNode } from '../../graph/build.ts';
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { compose } from '../../graph/scope.ts';
+import { gatherPrimitive } from '../../primitives/gather.ts';
+import { checkList, checkShape, mostAxes } from '../../shape/axes.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { sizeOf } from '../../shape/view.ts';
+import { checkNames } from '../../shape/options.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { floatOperand } from '../../tensor/operand.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import { checkImage, fromChannelsFirst, type Layout, readLayout, toChannelsFirst } from '../images/image.ts';
+import { say } from '../../shape/shown.ts';
+import type { WithIndices } from './max-pooling.ts';
+
+/** Size of the result: a number for all spatial axes, or one per axis; null keeps the input's. */
+export type AdaptiveSize = number | readonly (number | null)[];
+
+export interface AdaptiveSettings {
+  /** Default 'nchw'. */
+  readonly layout?: Layout;
+}
+
+/** Windows of an image: [N, C, ...out, ...longest window], with what lies outside a window replaced. */
+interface Adaptive {
+  readonly image: Node;
+  readonly layout: Layout;
+  readonly out: readonly number[];
+  readonly windows: (outside: number) => Node;
+  /** Position in its image of each element of `windows`: broadcasts with [...out, ...longest]. */
+  readonly positions: Node;
+  /** Elements of each window: broadcasts with [...out]. */
+  readonly counts: Node;
+}
+
+const int = (value: number): Node => p.constant(value, 'int32');
+
+function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, settings: AdaptiveSettings): Adaptive {
+  checkImage(op, x, rank);
+  const layout = readLayout(op, settings.layout);
+  const image = toChannelsFirst(x, layout);
+  const spatial = image.shape.slice(2);
+  if (typeof size !== 'number') checkList(op, 'size', size, '[2, 2]', mostAxes);
+  const wanted = typeof size === 'number' ? spatial.map(() => size) : [...size];
+  if (wanted.length !== rank)
+    throw new ArgumentError(
+      op,
+      say`wrong number of sizes: ${wanted.length} for ${rank} axes; give a number or one per axis`,
+    );
+  const out = wanted.map((n, i) => n ?? (spatial[i] as number));
+  out.forEach((n, i) => {
+    if (!Number.isInteger(n) || n < 1)
+      throw new ArgumentError(op, say`bad size: ${n}; must be an integer of at least 1, or null for the input's`);
+    if (spatial[i] === 0)
+      throw new ShapeError(op, say`nothing to pool: spatial axis ${i} of ${showShape(x.shape)} is empty`, [x.shape]);
+  });
+  checkShape(op, [...image.shape.slice(0, 2), ...out]);
+  const axes = spatial.map((n, i) => axisWindows(n, out[i] as number));
+  const longest = axes.map(({ longest }) => longest);
+  // Along axis i: positions of windows at i, elements of a window at rank + i.
+  const placed = (node: Node, axis: number): Node =>
+    p.reshape(
+      node,
+      [...out, ...longest].map((n, i) => (i === axis || i === rank + axis ? n : 1)),
+    );
+  const scale = (i: number): number => sizeOf(spatial.slice(i + 1));
+  const sum = (parts: readonly Node[], combine: (a: Node, b: Node) => Node): Node => parts.reduce(combine);
+  const positions = sum(
+    axes.map(({ index }, i) => p.mul(placed(index, i), int(scale(i)))),
+    p.add,
+  );
+  const masks = axes.flatMap(({ inside }, i) => (inside === null ? [] : [placed(inside, i)]));
+  const counts = sum(
+    axes.map(({ length }, i) =>
+      p.reshape(
+        length,
+        out.map((n, axis) => (axis === i ? n : 1)),
+      ),
+    ),
+    p.mul,
+  );
+  const windows = (outside: number): Node => {
+    let view: Node;
+    if (axes.every(({ even }) => even)) {
+      // Windows side by side: a reshape.
+      const split = p.reshape(image, [...image.shape.slice(0, 2), ...out.flatMap((n, i) => [n, longest[i] as number])]);
+      const order = out.map((_, i) => 2 + 2 * i);
+      view = p.permute(split, [0, 1, ...order, ...order.map((axis) => axis + 1)]);
+    } else {
+      const flat = p.reshape(image, [...image.shape.slice(0, 2), sizeOf(spatial)]);
+      view = makeNode(gatherPrimitive, [flat, p.broadcastTo(positions, [...out, ...longest])], { axis: 2 });
+    }
+    return masks.length === 0
+      ? view
+      : p.where(
+          sum(masks, (a, b) => p.binary('and', a, b)),
+          view,
+          p.like(view, outside),
+        );
+  };
+  return { image, layout, out, windows, positions, counts };
+}
+
+interface AxisWindows {
+  readonly longest: number;
+  /** True if the windows lie side by side. */
+  readonly even: boolean;
+  /** Position of element k of window i, [m, longest]; those beyond the window's end are moved inside. */
+  readonly index: Node;
+  /** Whether element k belongs to window i; null if all do. */
+  readonly inside: Node | null;
+  /** Elements of window i, [m]. */
+  readonly length: Node;
+}
+
+/** The greatest common divisor. */
+function divisor(a: number, b: number): number {
+  let [x, y] = [a, b];
+  while (y > 0) [x, y] = [y, x % y];
+  return x;
+}
+
+function axisWindows(n: number, m: number): AxisWindows {
+  // Window i has floor(n / m) elements, and where m does not divide n one more for each of its ends that lies inside an element. The first
+  // window has one such end; some other has two unless every window begins or ends between elements.
+  const shortest = Math.ceil(n / m);
+  const longest = n % m > divisor(n, m) ? shortest + 1 : shortest;
+  const i = p.iota(m);
+  const start = p.binary('idiv', p.mul(i, int(n)), int(m));
+  const end = p.binary('idiv', p.add(p.mul(p.add(i, int(1)), int(n)), int(m - 1)), int(m));
+  const at = p.add(p.reshape(start, [m, 1]), p.iota(longest));
+  return {
+    longest,
+    even: n % m === 0,
+    index: p.binary('minimum', at, int(n - 1)),
+    inside: longest === shortest ? null : p.lt(at, p.reshape(end, [m, 1])),
+    length: p.sub(end, start),
+  };
+}
+
+const innerAxes = (rank: number): number[] => Array.from({ length: rank }, (_, i) => 2 + rank + i);
+
+function adaptiveAverage(op: string, rank: number, x: Tensor, size: AdaptiveSize, settings: AdaptiveSettings): Tensor {
+  checkNames(op, settings, 'layout');
+  return compose(op, () => {
+    const a = adaptive(op, rank, floatOperand(x), size, settings);
+    const total = p.reduce(a.windows(0), 'sum', innerAxes(rank));
+    return wrap(fromChannelsFirst(p.div(total, p.cast(a.counts, total.dtype)), a.layout));
+  });
+}
+
+/**
+ * Means of windows over one spatial axis, as many as asked for. Source: PyTorch `adaptive_avg_pool1d`.
+ *
+ * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
+ * @param size number of windows
+ * @returns shape [N, C, size]
+ * @throws ArgumentError for sizes below 1
+ *
+ * @example
+ * adaptiveAvgPool1d(tensor([[[1, 2, 3]]]), 2); // [[[1.5, 2.5]]]
+ */
+export function adaptiveAvgPool1d(x: Tensor, size: AdaptiveSize, settings: AdaptiveSettings = {}): Tensor {
+  return adaptiveAverage('adaptiveAvgPool1d', 1, x, size, settings);
+}
+
+/**
+ * Means of windows over two spatial axes, as many as asked for. Source: PyTorch `adaptive_avg_pool2d`.
+ *
+ * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
+ * @param size height and width of the result: a number, or a pair, in which null keeps the input's
+ * @returns shape [N, C, height, width] or [N, height, width, C]
+ * @throws ArgumentError for sizes below 1
+ *
+ * @example
+ * adaptiveAvgPool2d(tensor([[[[1, 2], [3, 4]]]]), 1); // [[[[2.5]]]]
+ */
+export function adaptiveAvgPool2d(x: Tensor, size: AdaptiveSize, settings: AdaptiveSettings = {}): Tensor {
+  return adaptiveAverage('adaptiveAvgPool2d', 2, x, size, settings);
+}
+
+/**
+ * The largest elements of windows over two spatial axes, as many as asked for; the first of equals, and NaN wins. Source: PyTorch
+ * `adaptive_max_pool2d`.
+ *
+ * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
+ * @param size height and width of the result: a number, or a pair, in which null keeps the input's
+ * @param settings layout; returnIndices: also the positions (int32) in each image
+ * @returns shape [N, C, height, width] or [N, height, width, C]
+ * @throws ArgumentError for sizes below 1
+ *
+ * @example
+ * adaptiveMaxPool2d(tensor([[[[1, 2], [3, 4]]]]), [1, 2]); // [[[[3, 4]]]]
+ */
+export function adaptiveMaxPool2d(
+  x: Tensor,
+  size: AdaptiveSize,
+  settings: AdaptiveSettings & WithIndices,
+): [Tensor, Tensor];
+export function adaptiveMaxPool2d(x: Tensor, size: AdaptiveSize, settings?: AdaptiveSettings): Tensor;
+export function adaptiveMaxPool2d(
+  x: Tensor,
+  size: AdaptiveSize,
+  settings: AdaptiveSettings & Partial<WithIndices> = {},
+): Tensor | [Tensor, Tensor] {
+  checkNames('adaptiveMaxPool2d', settings, 'layout returnIndices?');
+  return compose('adaptiveMaxPool2d', () => {
+    const node = nodeOf(x);
+    const a = adaptive('adaptiveMaxPool2d', 2, node, size, settings);
+    const view = a.windows(Number(lowest(node.dtype)));
+    const largest = wrap(fromChannelsFirst(p.reduce(view, 'max', innerAxes(2), 'first'), a.layout));
+    if (!settings.returnIndices) return largest;
+    // The winner's place in its window picks the position of that place.
+    const winner = p.argReduce(view, 'max', innerAxes(2));
+    const [height, width] = view.shape.slice(4) as [number, number];
+    const taps = p.reshape(p.broadcastTo(a.positions, view.shape.slice(2)), [...a.out, height * width]);
+    const here = p.eq(p.insertAxes(winner, [4]), p.iota(height * width));
+    const found = p.reduce(p.where(here, taps, int(0)), 'sum', [4]);
+    return [largest, wrap(fromChannelsFirst(found, a.layout))];
+  });
+}
+
+/**
+ * The mean of each channel over its image. Source: Lin et al., "Network in Network" (2014).
+ *
+ * @param options keepDims (false), layout
+ * @returns shape [N, C], or with axes of size 1 for the spatial ones
+ *
+ * @example
+ * globalAvgPool2d(ones([2, 3, 4, 4])).shape; // [2, 3]
+ */
+export function globalAvgPool2d(
+  x: Tensor,
+  options: { readonly keepDims?: boolean; readonly layout?: Layout } = {},
+): Tensor {
+  checkNames('globalAvgPool2d', options, 'keepDims? layout');
+  return compose('globalAvgPool2d', () => {
+    const node = floatOperand(x);
+    checkImage('globalAvgPool2d', node, 2);
+    const axes = readLayout('globalAvgPool2d', options.layout) === 'nhwc' ? [1, 2] : [2, 3];
+    const count = (node.shape[axes[0] as number] as number) * (node.shape[axes[1] as number] as number);
+    const average = p.div(p.reduce(node, 'sum', axes), p.like(node, count));
+    return wrap(options.keepDims ? p.insertAxes(average, axes) : average);
+  });
+}

@@ -1,0 +1,212 @@
+/**
+ * The largest value of sliding windows, its place, and the way back. Of equal maxima the first one counts; NaN wins.
+ */
+import { lowest } from '../../shape/dtype.ts';
+import { makeNode } from '../../graph/build.ts';
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
+import { compose } from '../../graph/scope.ts';
+import { scatterAddPrimitive } from '../../primitives/gather.ts';
+import { perAxis } from '../../shape/axes.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { sizeOf } from '../../shape/view.ts';
+import { checkNames } from '../../shape/options.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import {
+  checkImage,
+  fromChannelsFirst,
+  type Layout,
+  type PerAxis,
+  readLayout,
+  toChannelsFirst,
+} from '../images/image.ts';
+import { safeIndex } from '../indexing/index-argument.ts';
+import { type Geometry, geometry, type PoolSettings, type PoolWindow, windowAxes, windows } from './pool-window.ts';
+import { say } from '../../shape/shown.ts';
+
+/** Options that ask for the positions of the maxima too. */
+export interface WithIndices {
+  readonly returnIndices: true;
+}
+
+function maxPool(
+  op: string,
+  rank: number,
+  x: Tensor,
+  window: PoolWindow,
+  settings: PoolSettings & Partial<WithIndices>,
+): Tensor | [Tensor, Tensor] {
+  return compose(op, () => {
+    const node = nodeOf(x);
+    const g = geometry(op, rank, node, window, settings);
+    const view = windows(g.image, g, Number(lowest(node.dtype)));
+    const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), 'first'), g.layout));
+    const wanted =
+      settings.returnIndices ||
+      (typeof window === 'object' && 'returnIndices' in window && window.returnIndices === true);
+    return wanted ? [values, wrap(fromChannelsFirst(positions(view, g, rank), g.layout))] : values;
+  });
+}
+
+/** Row-major position of each maximum in its image (int32), from its position in the window. */
+function positions(view: Node, g: Geometry, rank: number): Node {
+  const number = (value: number): Node => p.constant(value, 'int32');
+  let inside = p.argReduce(view, 'max', windowAxes(rank));
+  const spatial = g.image.shape.slice(2);
+  let total: Node | null = null;
+  let scale = 1;
+  for (let i = rank - 1; i >= 0; i--) {
+    const size = number(g.size[i] as number);
+    const tap = p.binary('irem', inside, size);
+    inside = p.binary('idiv', inside, size);
+    const out = inside.shape[i + 2] as number;
+    const start = p.reshape(
+      p.iota(out),
+      inside.shape.map((_, axis) => (axis === i + 2 ? out : 1)),
+    );
+    const first = p.sub(p.mul(start, number(g.stride[i] as number)), number(g.low[i] as number));
+    const at = p.mul(p.add(first, p.mul(tap, number(g.dilation[i] as number))), number(scale));
+    total = total === null ? at : p.add(total, at);
+    scale *= spatial[i] as number;
+  }
+  return total as Node;
+}
+
+/**
+ * The largest element of each window over one spatial axis; NaN wins. Source: PyTorch `max_pool1d`.
+ *
+ * @param x shape [N, C, L]
+ * @param window its size, or options with kernelSize
+ * @param settings stride, padding, dilation, ceilMode, layout; returnIndices: also the positions (int32) in the input
+ *
+ * @example
+ * maxPool1d(tensor([[[1, 5, 2, 3]]]), 2); // [[[5, 3]]]
+ */
+export function maxPool1d(x: Tensor, window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
+export function maxPool1d(x: Tensor, window: PoolWindow, settings?: PoolSettings): Tensor;
+export function maxPool1d(
+  x: Tensor,
+  window: PoolWindow,
+  settings: PoolSettings & Partial<WithIndices> = {},
+): Tensor | [Tensor, Tensor] {
+  return maxPool('maxPool1d', 1, x, window, settings);
+}
+
+/**
+ * The largest element of each window over two spatial axes; NaN wins. Source: PyTorch `max_pool2d`.
+ *
+ * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
+ * @param window its size, or options with kernelSize
+ * @param settings stride, padding, dilation, ceilMode, layout; returnIndices: also the positions (int32) in each image
+ *
+ * @example
+ * maxPool2d(tensor([[[[1, 2], [3, 4]]]]), 2); // [[[[4]]]]
+ */
+export function maxPool2d(x: Tensor, window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
+export function maxPool2d(x: Tensor, window: PoolWindow, settings?: PoolSettings): Tensor;
+export function maxPool2d(
+  x: Tensor,
+  window: PoolWindow,
+  settings: PoolSettings & Partial<WithIndices> = {},
+): Tensor | [Tensor, Tensor] {
+  return maxPool('maxPool2d', 2, x, window, settings);
+}
+
+/**
+ * The largest element of each window over three spatial axes; NaN wins. Source: PyTorch `max_pool3d`.
+ *
+ * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
+ *
+ * @example
+ * maxPool3d(ones([1, 1, 2, 2, 2]), 2).shape; // [1, 1, 1, 1, 1]
+ */
+export function maxPool3d(x: Tensor, window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
+export function maxPool3d(x: Tensor, window: PoolWindow, settings?: PoolSettings): Tensor;
+export function maxPool3d(
+  x: Tensor,
+  window: PoolWindow,
+  settings: PoolSettings & Partial<WithIndices> = {},
+): Tensor | [Tensor, Tensor] {
+  return maxPool('maxPool3d', 3, x, window, settings);
+}
+
+export interface UnpoolSettings {
+  /** Default: the window's size. */
+  readonly stride?: PerAxis;
+  /** Default 0. */
+  readonly padding?: PerAxis;
+  /**
+   * Height and width of the result: those of the image that was pooled. Default: what the windows cover, which is less where pooling left
+   * elements out and more where it had ceilMode.
+   */
+  readonly outputSize?: readonly [number, number];
+  /** Default 'nchw'. */
+  readonly layout?: Layout;
+}
+
+/**
+ * Maxima put back where maxPool2d found them, zeros elsewhere. Source: Zeiler et al. (2011); PyTorch `max_unpool2d`.
+ *
+ * Where windows overlap, one element may be the maximum of several: what arrives at the same place is averaged, so equal values stay what
+ * they are and the gradient is shared.
+ *
+ * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
+ * @param indices positions in each image, as maxPool2d returns them; of the shape of x
+ * @param window size of the window
+ * @param settings stride, padding, outputSize, layout
+ * @returns shape [N, C, (H - 1) stride - 2 padding + size, ...], or of outputSize
+ * @throws ShapeError where shapes do not fit
+ *
+ * @example
+ * const [top, places] = maxPool2d(tensor([[[[1, 2], [4, 3]]]]), 2, { returnIndices: true });
+ * maxUnpool2d(top, places, 2); // [[[[0, 0], [4, 0]]]]
+ */
+export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, settings: UnpoolSettings = {}): Tensor {
+  checkNames('maxUnpool2d', settings, 'stride padding outputSize layout');
+  const op = 'maxUnpool2d';
+  return compose(op, () => {
+    const [node, positions] = [nodeOf(x), nodeOf(indices)];
+    checkImage(op, node, 2);
+    if (positions.shape.join() !== node.shape.join())
+      throw new ShapeError(
+        op,
+        say`shapes differ: x ${showShape(node.shape)} and indices ${showShape(positions.shape)}; they must be equal`,
+        [node.shape, positions.shape],
+      );
+    const layout = readLayout(op, settings.layout);
+    const image = toChannelsFirst(node, layout);
+    const [batch, channels, ...spatial] = image.shape as [number, number, number, number];
+    const size = perAxis(op, 'window', window, 2, 1);
+    const stride = perAxis(op, 'stride', settings.stride ?? size, 2, 1);
+    const padding = perAxis(op, 'padding', settings.padding ?? 0, 2, 0);
+    const least = spatial.map(
+      (n, i) => (n - 1) * (stride[i] as number) - 2 * (padding[i] as number) + (size[i] as number),
+    );
+    const out = settings.outputSize === undefined ? least : perAxis(op, 'outputSize', settings.outputSize, 2, 1);
+    out.forEach((n, i) => {
+      // Pooling leaves up to stride - 1 elements out; with ceilMode its last window reaches as far over the edge.
+      const [usual, step] = [least[i] as number, stride[i] as number];
+      const [low, high] = [Math.max(1, usual - step + 1), usual + step - 1];
+      if (n < low || n > high)
+        throw new ArgumentError(
+          op,
+          say`bad outputSize: ${n} along spatial axis ${i} of ${showShape(image.shape)}; must be from ${low} to ${high}`,
+        );
+    });
+    const [planes, count, pixels] = [batch * channels, sizeOf(spatial), sizeOf(out)];
+    const inside = p.reshape(safeIndex(op, toChannelsFirst(positions, layout), pixels), [planes, count]);
+    const plane = p.mul(p.reshape(p.iota(planes), [planes, 1]), p.constant(pixels, 'int32'));
+    const flat = p.reshape(p.add(inside, plane), [planes * count]);
+    const put = (values: Node, dtype: Node['dtype']): Node =>
+      makeNode(scatterAddPrimitive, [p.constant(0, dtype, [planes * pixels]), flat, values], { axis: 0 });
+    const total = put(p.reshape(image, [planes * count]), node.dtype);
+    const arrived = p.cast(put(p.constant(1, 'int32', [planes * count]), 'int32'), node.dtype);
+    const mean = makeNode(
+      node.dtype.includes('int') ? 'idiv' : 'div',
+      [total, p.binary('maximum', arrived, p.like(arrived, 1))],
+      null,
+    );
+    return wrap(fromChannelsFirst(p.reshape(mean, [batch, channels, ...out]), layout));
+  });
+}

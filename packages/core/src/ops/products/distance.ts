@@ -1,0 +1,144 @@
+/** Lengths, angles and distances of vectors. Gradients where a length is 0 are 0, as those of norm are. Integers become float32. */
+import { compose } from '../../graph/scope.ts';
+import { broadcastShapes } from '../../shape/broadcast.ts';
+import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { checkNames, shown } from '../../shape/options.ts';
+import { wrap } from '../../tensor/handle.ts';
+import { floatOperand, given } from '../../tensor/operand.ts';
+import type { Tensor } from '../../tensor/types.ts';
+import { div, mul, sub } from '../elementwise/arithmetic.ts';
+import { floatPair, inFloat32 } from '../elementwise/recording.ts';
+import { readAxis } from '../reduction/axis-argument.ts';
+import { less } from '../elementwise/logic.ts';
+import { where } from '../elementwise/where.ts';
+import { sum } from '../reduction/reduction.ts';
+import { expand } from '../movement/repeating.ts';
+import { unsqueeze } from '../movement/shape.ts';
+import { norm } from '../reduction/statistics.ts';
+import { say } from '../../shape/shown.ts';
+
+/** Axis of the components where none is named: 1, as PyTorch has it, and the only one of a vector. */
+const usual = (t: Tensor): number => (t.ndim > 1 ? 1 : 0);
+
+function checkOrder(op: string, order: number): number {
+  if (typeof order !== 'number' || Number.isNaN(order) || order < 0)
+    throw new ArgumentError(op, say`bad order p: ${shown(order)}; must be a number of at least 0`);
+  return order;
+}
+
+/** The length, but not less than `least`. */
+function atLeast(length: Tensor, least: number): Tensor {
+  const bound = given(least, length);
+  return where(less(length, bound), bound, length);
+}
+
+export interface NormalizeOptions {
+  /** Order of the norm, 2. Any number, infinite and negative ones too. */
+  readonly p?: number;
+  /** 1; the only axis of a vector. */
+  readonly axis?: number;
+  /** Smallest divisor, 1e-12. */
+  readonly eps?: number;
+}
+
+/**
+ * Vectors divided by their lengths: x / max(norm(x), eps). Source: PyTorch `torch.nn.functional.normalize`.
+ *
+ * @param options p (2), axis (1, or 0 for a vector), eps (1e-12)
+ * @returns the shape of x
+ * @throws ShapeError for axes out of range, ArgumentError for bad orders
+ *
+ * @example
+ * normalize(tensor([3, 4])); // [0.6, 0.8]
+ */
+export function normalize(x: Tensor, options: NormalizeOptions = {}): Tensor {
+  checkNames('normalize', options, 'p# axis eps#');
+  return compose('normalize', () =>
+    inFloat32([wrap(floatOperand(x))], (t: Tensor) => {
+      const axis = readAxis('normalize', options.axis, usual(t), t.ndim);
+      const over = t.ndim === 0 ? [] : [axis];
+      return div(t, atLeast(norm(t, { axis: over, p: options.p ?? 2, keepDims: true }), options.eps ?? 1e-12));
+    }),
+  );
+}
+
+/**
+ * The cosine of the angle between vectors: the dot product of both, each divided by its length or eps, if that is larger. Source:
+ * PyTorch `torch.nn.functional.cosine_similarity`.
+ *
+ * @param a, b shapes that broadcast
+ * @param options axis (1 of the broadcast shape, or 0 for vectors), eps (1e-8)
+ * @returns the broadcast shape without the axis
+ *
+ * @example
+ * cosineSimilarity(tensor([1, 0]), tensor([3, 4])); // 0.6
+ */
+export function cosineSimilarity(
+  a: Tensor,
+  b: Tensor,
+  options: { readonly axis?: number; readonly eps?: number } = {},
+): Tensor {
+  checkNames('cosineSimilarity', options, 'axis eps#');
+  return compose('cosineSimilarity', () =>
+    inFloat32(floatPair(a, b), (x: Tensor, y: Tensor) => {
+      const shape = broadcastShapes('cosineSimilarity', x.shape, y.shape);
+      const rank = shape.length;
+      if (rank === 0)
+        throw new ShapeError('cosineSimilarity', 'no vectors: both are scalars; need at least one axis', [[], []]);
+      const axis = readAxis('cosineSimilarity', options.axis, rank > 1 ? 1 : 0, rank);
+      const eps = options.eps ?? 1e-8;
+      const parts = [x, y].map((t: Tensor) => {
+        const lead = rank - t.ndim;
+        const full =
+          lead > 0
+            ? unsqueeze(
+                t,
+                Array.from({ length: lead }, (_, i) => i),
+              )
+            : t;
+        // An axis that is stretched has as many equal components as the other side.
+        const wide =
+          full.shape[axis] === shape[axis]
+            ? full
+            : expand(
+                full,
+                full.shape.map((n, i) => (i === axis ? (shape[axis] as number) : n)),
+              );
+        return div(wide, atLeast(norm(wide, { axis, keepDims: true }), eps));
+      }) as [Tensor, Tensor];
+      return sum(mul(...parts), axis);
+    }),
+  );
+}
+
+/**
+ * Distances between all pairs of rows. Source: PyTorch `torch.cdist`. Computed from differences, not from dot products, so close
+ * points keep their accuracy; the gradient at coinciding points is 0.
+ *
+ * @param a shape [..., m, k]
+ * @param b shape [..., n, k]; leading axes broadcast
+ * @param options p: order of the norm of the difference: 2 (default), 1, Infinity, 0 (components that differ) or any positive number
+ * @returns shape [..., m, n]
+ * @throws ShapeError where shapes do not fit, ArgumentError for bad orders
+ *
+ * @example
+ * cdist(tensor([[0, 0]]), tensor([[3, 4], [0, 0]])); // [[5, 0]]
+ */
+export function cdist(a: Tensor, b: Tensor, options: { readonly p?: number } = {}): Tensor {
+  checkNames('cdist', options, 'p#');
+  return compose('cdist', () =>
+    inFloat32(floatPair(a, b), (x: Tensor, y: Tensor) => {
+      if (x.ndim < 2 || y.ndim < 2 || x.shape.at(-1) !== y.shape.at(-1))
+        throw new ShapeError(
+          'cdist',
+          say`rows do not match: ${showShape(x.shape)} and ${showShape(y.shape)}; needs [..., m, k] and [..., n, k]`,
+          [x.shape, y.shape],
+        );
+      broadcastShapes('cdist', x.shape.slice(0, -2), y.shape.slice(0, -2));
+      const order = checkOrder('cdist', options.p ?? 2);
+      const difference = sub(unsqueeze(x, x.ndim - 1), unsqueeze(y, y.ndim - 2));
+      if (x.shape.at(-1) === 0) return sum(difference, -1);
+      return norm(difference, { axis: -1, p: order });
+    }),
+  );
+}
