@@ -3,7 +3,7 @@
  *
  * Names follow the order of the program, so equal programs give equal text. What the language says is asked of the dialect.
  */
-import { blocksOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
+import { type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from './dialect.ts';
 import { type DType, PrintError } from './kernel.ts';
 import { expression, name, type Part, partLanes, type Value } from './parts.ts';
@@ -26,8 +26,6 @@ export class Printer implements Context {
   constructor(program: Program, dialect: Dialect, params: ReadonlyMap<number, string>) {
     this.#program = program;
     this.#dialect = dialect;
-    const { wrong } = blocksOf(program);
-    if (wrong !== null) this.refuse(wrong);
     this.#uses = usesOf(program.body, (n) => dialect.operands(n));
     this.#folded = foldedValues(program, this.#uses);
     this.memories = new Memories(program, params, dialect.widths);
@@ -116,7 +114,7 @@ export class Printer implements Context {
         this.#gated(n.src[3], () => this.#atomic(n));
         return;
       default:
-        if (this.#uses.countOf(n) > 0) this.#define(n);
+        if (this.#uses.has(n)) this.#define(n);
     }
   }
 

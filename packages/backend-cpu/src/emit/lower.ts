@@ -5,7 +5,7 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
-import { blocksOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
+import { endsOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import { Addresses, type LoopVar } from './address.ts';
@@ -45,9 +45,7 @@ class Lowering implements Context {
   constructor(program: Program, target: EmitTarget) {
     this.#program = program;
     this.target = target;
-    const { partner, wrong } = blocksOf(program);
-    if (wrong !== null) refuse(wrong);
-    this.#ends = partner;
+    this.#ends = endsOf(program);
     this.#uses = usesOf(program.body, operandsOf);
     this.#rare = findRareSides(program, this.#uses);
     const { fn } = this;
@@ -68,7 +66,7 @@ class Lowering implements Context {
   }
 
   uses(node: KNode): number {
-    return this.#uses.countOf(node);
+    return this.#uses.get(node)?.count ?? 0;
   }
 
   get(node: KNode): Lowered {
@@ -152,7 +150,7 @@ class Lowering implements Context {
 
   /** Lowers a node that only gives a value. */
   #node(n: KNode): void {
-    if (this.#uses.countOf(n) > 0) this.#values.set(n, this.#value(n));
+    if (this.#uses.has(n)) this.#values.set(n, this.#value(n));
   }
 
   #value(n: KNode): Lowered {
@@ -164,7 +162,8 @@ class Lowering implements Context {
 
   /** True for a scalar that is only read into all lanes of a vector. */
   #isSplat(n: KNode): boolean {
-    const user = this.#program.body[this.#uses.onlyUserOf(n)];
+    const use = this.#uses.get(n);
+    const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
     return user?.op === 'VEC' && user.src.length === 1;
   }
 

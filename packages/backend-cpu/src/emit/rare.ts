@@ -5,7 +5,7 @@
  * may be many times the work of the others. Decompositions choose between both by WHERE; here the long side is put into an IF that asks
  * whether any lane takes it. What a lane gets does not depend on the others.
  */
-import { type Blocks, blocksOf, type KNode, type Program, type Uses } from '@polygrad/core/kernel';
+import { blocksOf, type KNode, type Program, type Uses } from '@polygrad/core/kernel';
 
 /** A WHERE, with what only one of its sides needs. */
 export interface RareSide {
@@ -44,15 +44,18 @@ export function findRareSides(
   const sides = new Map<KNode, RareSide>();
   const inside = new Set<KNode>();
   if (body.length < leastBody) return { sides, inside };
+  /** Of each node the block it stands in. */
+  let blocks: ReadonlyMap<KNode, number> | null = null;
   for (const n of body) {
-    if (n.op !== 'WHERE' || n.dtype === 'bool' || uses.countOf(n) === 0) continue;
-    const blocks = blocksOf(program);
+    if (n.op !== 'WHERE' || n.dtype === 'bool' || !uses.has(n)) continue;
+    const around = blocksOf(program);
+    blocks ??= new Map(body.map((x, at) => [x, around[at]!]));
     for (const side of [1, 2] as const) {
       // What an inner WHERE defers stays its own.
-      const own = onlyFor(n, side, uses, blocks).filter((x) => !inside.has(x));
-      if (own.length < leastNodes) continue;
+      const own = new Set(onlyFor(n, side, uses, blocks).filter((x) => !inside.has(x)));
+      if (own.size < leastNodes) continue;
       for (const x of own) inside.add(x);
-      sides.set(n, { side, nodes: own.sort((x, y) => blocks.positionOf(x)! - blocks.positionOf(y)!) });
+      sides.set(n, { side, nodes: body.filter((x) => own.has(x)) });
       break;
     }
   }
@@ -60,16 +63,15 @@ export function findRareSides(
 }
 
 /** Pure nodes of the same block that nothing needs but this side. */
-function onlyFor(where: KNode, side: 1 | 2, uses: Uses, blocks: Blocks): KNode[] {
-  const blockOf = (n: KNode): number | undefined => blocks.around[blocks.positionOf(n) ?? -1];
-  const block = blockOf(where);
+function onlyFor(where: KNode, side: 1 | 2, uses: Uses, blocks: ReadonlyMap<KNode, number>): KNode[] {
+  const block = blocks.get(where);
   const found: KNode[] = [];
   const counted = new Map<KNode, number>();
   const stack: KNode[] = [];
   const use = (n: KNode): void => {
     const count = (counted.get(n) ?? 0) + 1;
     counted.set(n, count);
-    if (count < uses.countOf(n) || never.has(n.op) || blockOf(n) !== block) return;
+    if (count < (uses.get(n)?.count ?? 0) || never.has(n.op) || blocks.get(n) !== block) return;
     found.push(n);
     stack.push(n);
   };

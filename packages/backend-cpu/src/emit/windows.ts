@@ -73,7 +73,7 @@ export function findRuns(program: Program): ReadonlyMap<KNode, RunPlace> {
   for (const n of body) if (isGather(n)) for (const s of n.src) wanted.add(s);
   if (wanted.size === 0) return places;
   const groups = new Map<string, KNodeOf<'LOAD'>[]>();
-  const { around } = blocksOf(program);
+  const around = blocksOf(program);
   for (const [at, n] of body.entries()) {
     if (!wanted.has(n) || !isPlain(n)) continue;
     const { terms, coefs } = linearOf(n.src[1]);

@@ -9,7 +9,7 @@
 import type { TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
-import { type Blocks, blocksOf } from '../ir/blocks.ts';
+import { endsOf } from '../ir/block-ends.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
 import { computesIn } from '../ir/computes.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -45,7 +45,7 @@ type Lowered = KNode | SmallValue;
 
 class Legalizer {
   readonly #program: Program;
-  readonly #blocks: Blocks;
+  readonly #ends: Int32Array;
   readonly #caps: TargetCaps;
   readonly #b = new ProgramBuilder();
   readonly #e: Exprs = this.#b.e;
@@ -56,8 +56,7 @@ class Legalizer {
 
   constructor(program: Program, caps: TargetCaps) {
     this.#program = program;
-    this.#blocks = blocksOf(program);
-    if (this.#blocks.wrong !== null) throw new Error(`[legalize] ${this.#blocks.wrong}`);
+    this.#ends = endsOf(program);
     this.#caps = caps;
     // Only engines with float64 promise more of float32 than WGSL does.
     this.#context = { e: this.#e, caps, ieee: caps.dtypes.has('float64') };
@@ -88,13 +87,12 @@ class Legalizer {
 
   #walk(from: number, to: number): void {
     const { body } = this.#program;
-    const { partner } = this.#blocks;
     for (let i = from; i < to; i++) {
       const n = body[i] as KNode;
       switch (n.op) {
         case 'LOOP':
         case 'IF': {
-          const end = partner[i] as number;
+          const end = this.#ends[i] as number;
           if (n.op === 'IF') this.#b.ifThen(this.#plain(n.src[0]), () => this.#walk(i + 1, end));
           else
             this.#b.loop(

@@ -6,6 +6,7 @@ import type { DType } from '../shape/dtype.ts';
 import type { Accessor, Cells } from './memory.ts';
 import { binaryFunction, castFunction, ternaryFunction, toDType, unaryFunction, type Value } from './values.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
+import { endsOf } from '../ir/block-ends.ts';
 import { blocksOf } from '../ir/blocks.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
 import { reinterpretFunction } from './reinterpret.ts';
@@ -73,22 +74,22 @@ class Compiler {
 
   run(program: Program): CompiledProgram {
     const instructions: Instruction[] = [];
-    const { partner } = blocksOf(program);
+    const [around, ends] = [blocksOf(program), endsOf(program)];
     for (const [at, n] of program.body.entries()) {
-      const other = partner[at] as number;
       switch (n.op) {
         case 'LOOP': {
           const limit = this.#place(n.src[0]);
           const counter = this.#reserve(n);
-          instructions.push({ kind: 'loop', counter, limit, limitAt: this.#registers++, end: other });
+          instructions.push({ kind: 'loop', counter, limit, limitAt: this.#registers++, end: ends[at] as number });
           break;
         }
         case 'IF':
-          instructions.push({ kind: 'if', condition: this.#place(n.src[0]), end: other });
+          instructions.push({ kind: 'if', condition: this.#place(n.src[0]), end: ends[at] as number });
           break;
         case 'ENDLOOP': {
-          const { counter, limitAt } = instructions[other] as Extract<Instruction, { kind: 'loop' }>;
-          instructions.push({ kind: 'endloop', counter, limitAt, start: other });
+          const start = around[at] as number;
+          const { counter, limitAt } = instructions[start] as Extract<Instruction, { kind: 'loop' }>;
+          instructions.push({ kind: 'endloop', counter, limitAt, start });
           break;
         }
         case 'ENDIF':

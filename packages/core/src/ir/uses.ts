@@ -9,42 +9,15 @@ import type { KNode, Program } from './ir.ts';
 /** The nodes that the code of a node is made from, where these are not its sources. */
 export type Operands = (n: KNode) => readonly KNode[];
 
-interface Use {
-  count: number;
-  /** Position of the last user. */
-  at: number;
+/** How often needed nodes are made from a value. */
+export interface Use {
+  readonly count: number;
+  /** Where in the body its user stands, if it has but one. */
+  readonly at: number;
 }
 
-/** Uses of the values of one program. */
-export class Uses {
-  readonly #uses: Map<KNode, Use>;
-
-  constructor(uses: Map<KNode, Use>) {
-    this.#uses = uses;
-  }
-
-  /** How many operands of needed nodes the value is. */
-  countOf(n: KNode): number {
-    return this.#uses.get(n)?.count ?? 0;
-  }
-
-  /** The position in the body of the only node that uses the value, once; -1 where there is none or more. */
-  onlyUserOf(n: KNode): number {
-    const use = this.#uses.get(n);
-    return use?.count === 1 ? use.at : -1;
-  }
-}
-
-/**
- * True for nodes that do something besides giving a value.
- *
- * @example
- * const { program } = randomProgram(1);
- * program.body.filter(isStatement).every((n) => n.op === 'LOOP' || n.dtype === 'void'); // true
- */
-export function isStatement(n: KNode): boolean {
-  return n.dtype === 'void' || n.op === 'LOOP';
-}
+/** The values that are needed. */
+export type Uses = ReadonlyMap<KNode, Use>;
 
 /**
  * Counts uses in one walk from the end of the body to its start.
@@ -57,18 +30,19 @@ export function isStatement(n: KNode): boolean {
  * p.loop(4, (i) => p.store(y, i, i));
  * const { body } = p.build({ name: 'count' });
  * const uses = usesOf(body, (n) => n.src);
- * body.map((n) => uses.countOf(n)); // [1, 1, 2, 0, 0]
+ * body.map((n) => uses.get(n)?.count ?? 0); // [1, 1, 2, 0, 0]
  */
 export function usesOf(body: Program['body'], operands: Operands): Uses {
-  const uses = new Map<KNode, Use>();
+  const uses = new Map<KNode, { count: number; readonly at: number }>();
   for (let at = body.length - 1; at >= 0; at--) {
     const n = body[at] as KNode;
-    if (!isStatement(n) && !uses.has(n)) continue;
+    // Statements give no value, but for the counter of a LOOP.
+    if (n.dtype !== 'void' && n.op !== 'LOOP' && !uses.has(n)) continue;
     for (const s of operands(n)) {
       const use = uses.get(s);
       if (use === undefined) uses.set(s, { count: 1, at });
       else use.count++;
     }
   }
-  return new Uses(uses);
+  return uses;
 }

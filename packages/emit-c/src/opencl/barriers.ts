@@ -24,14 +24,14 @@ export function fencedBranches(program: Program): Program {
   const fence = (): void => {
     if (!fenced) write(uniqueNode('BARRIER', 'void', 1, [], null));
   };
-  const { around, partner } = blocksOf(program);
+  const around = blocksOf(program);
   /** Positions of the blocks that all threads of a group enter or none; -1 stands for the body. */
   const together = new Set([-1]);
   for (const [at, n] of program.body.entries()) {
     if ((n.op === 'IF' || n.op === 'LOOP') && together.has(around[at] as number) && isUniform(n)) together.add(at);
     if (n.op === 'IF' && together.has(at)) fence();
     write(n);
-    if (n.op === 'ENDIF' && together.has(partner[at] as number)) fence();
+    if (n.op === 'ENDIF' && together.has(around[at] as number)) fence();
   }
   return { ...program, body };
 }

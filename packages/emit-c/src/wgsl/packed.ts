@@ -71,9 +71,8 @@ function inQuarters(
   for (const n of body) {
     const src = n.src.map((s) => now.get(s) ?? s);
     if (isPacked(n)) src[1] = quarters.get(n.src[1] as KNode) as KNode;
-    const same = src.every((s, i) => s === n.src[i]);
-    const node = add(same ? n : withSources(n, src));
-    if (!same) now.set(n, node);
+    const node = add(src.every((s, i) => s === n.src[i]) ? n : withSources(n, src));
+    now.set(n, node);
     if (!wanted.has(n)) continue;
     const [x, y] = n.src as readonly KNode[];
     if (n.op === 'CONST') quarters.set(n, number(Number(n.arg.value) / 4));

@@ -34,7 +34,7 @@ function placeOf(index: KNode): { readonly root: KNode; readonly offset: number 
 function readingsOf(program: Program, eligible: (mem: KNode) => string | null): ReadonlyMap<KNode, Reading> {
   const roots = new Map<KNode, number>();
   const readings = new Map<KNode, Reading>();
-  const { around } = blocksOf(program);
+  const around = blocksOf(program);
   for (const [at, n] of program.body.entries()) {
     if (n.op !== 'LOAD' || n.lanes === 1 || n.src.length > 2) continue;
     const title = eligible(n.src[0] as KNode);
@@ -87,10 +87,13 @@ export function shareElements(program: Program, nameOf: (mem: KNode) => string, 
     const key = `${group} ${offset + lane}`;
     let found = elements.get(key);
     if (found === undefined) {
-      const [from, value] = [now.get(root) ?? root, offset + lane];
-      const by = (): KNode => add(uniqueNode('CONST', 'int32', 1, [], { value }));
-      const at = value === 0 ? from : add(uniqueNode('ADD', 'int32', 1, [from, by()], null));
-      found = add(uniqueNode('LOAD', load.dtype, 1, [load.src[0], at], load.arg));
+      let at = now.get(root) ?? root;
+      const value = offset + lane;
+      if (value !== 0) {
+        const by = add(uniqueNode('CONST', 'int32', 1, [], { value }));
+        at = add(uniqueNode('ADD', 'int32', 1, [at, by], null));
+      }
+      found = add(uniqueNode('LOAD', load.dtype, 1, [load.src[0], at], null));
       elements.set(key, found);
     }
     return found;
@@ -103,8 +106,7 @@ export function shareElements(program: Program, nameOf: (mem: KNode) => string, 
       continue;
     }
     const src = n.src.map((s) => now.get(s) ?? s);
-    if (src.every((s, i) => s === n.src[i])) add(n);
-    else now.set(n, add(withSources(n, src)));
+    now.set(n, add(src.every((s, i) => s === n.src[i]) ? n : withSources(n, src)));
   }
   return { ...program, body };
 }
