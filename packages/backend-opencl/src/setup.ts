@@ -131,6 +131,7 @@ export function setUp(options: OpenClEngineOptions): Setup {
       fastFma: facts.fastFma,
       unroll: 'none',
       fenceBranches: isPocl,
+      wholeBytes: isPocl,
     },
     identity: [record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
     reload: isPocl,

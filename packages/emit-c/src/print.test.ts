@@ -110,6 +110,21 @@ describe('sources', () => {
     expect(printOpenCl(elementwise(), { fenceBranches: true }).source).toBe(printOpenCl(elementwise()).source);
   });
 
+  it('stores vectors of bytes at once for PoCL', () => {
+    const source = (dtype: 'bool' | 'int8' | 'int16', wholeBytes: boolean): string => {
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const x = e.param(0, dtype, 'read', 8);
+      const y = e.param(1, dtype, 'write', 8);
+      b.store(y, 0, b.load(x, 0, 8));
+      return printOpenCl(b.build({ name: 'copy' }), { wholeBytes }).source;
+    };
+    expect(source('bool', true)).toContain('typedef uchar8 __attribute__((aligned(1))) unaligned_uchar8;');
+    expect(source('bool', true)).toMatch(/\*\(__global unaligned_uchar8\*\)\(p1 \+ 0\) = convert_uchar8\(.* & 1\);/);
+    expect(source('int8', true)).toMatch(/\*\(__global unaligned_char8\*\)\(p1 \+ 0\) = /);
+    for (const text of [source('int16', true), source('bool', false)]) expect(text).toContain('vstore8(');
+  });
+
   it('declare the lengths of parameters where bindings hold them whole', () => {
     expect(printWgsl(elementwise(), { sized: true }).source).toContain('var<storage, read> p0: array<f32, 100>;');
     expect(printWgsl(aligned(), { sized: true }).source).toContain(

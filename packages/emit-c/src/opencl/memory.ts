@@ -44,22 +44,34 @@ export function choose(condition: Part, yes: Part, no: Part): Part {
   return expression(`${operand(condition)} ? ${operand(yes)} : ${operand(no)}`, yes.dtype, yes.lanes);
 }
 
-export function openClStore(c: Context, mem: Memory, given: Part, value: Value): readonly string[] {
+/** `space`: the address space of the memory, with which vectors of bytes are stored whole (`wholeBytes`); null to store them by vstoreN. */
+export function openClStore(
+  c: Context,
+  mem: Memory,
+  given: Part,
+  value: Value,
+  space: string | null,
+): readonly string[] {
   const index = value.length > 1 ? c.stable(given) : given;
   // Loads of later parts come before the store of the first.
   const parts = value.length > 1 ? value.map((p) => c.stable(p)) : value;
   let done = 0;
   return parts.map((p) => {
-    const text = storeOne(mem, advance(index, done), p);
+    const text = storeOne(c, mem, advance(index, done), p, space);
     done += p.lanes;
     return text;
   });
 }
 
-function storeOne(mem: Memory, index: Part, value: Part): string {
+function storeOne(c: Context, mem: Memory, index: Part, value: Part, space: string | null): string {
   const { dtype, lanes, text } = value;
   if (lanes === 1) return `${mem.name}[${index.text}] = ${text};`;
   const held = dtype === 'bool' ? `convert_uchar${lanes}(${operand(value)} & 1)` : text;
+  if (space !== null && bytesOf(dtype as DType) === 1) {
+    const type = `${dtype === 'int8' ? 'char' : 'uchar'}${lanes}`;
+    c.helper(`unaligned_${type}`, () => `typedef ${type} __attribute__((aligned(1))) unaligned_${type};`);
+    return `*(${space} unaligned_${type}*)(${mem.name} + ${operand(index)}) = ${held};`;
+  }
   return `vstore${lanes}(${held}, 0, ${mem.name} + ${operand(index)});`;
 }
 

@@ -97,7 +97,9 @@ class OpenCl implements Dialect {
     return choose(condition, yes, no);
   }
   store(c: Context, mem: Memory, index: Part, value: Value): readonly string[] {
-    return openClStore(c, mem, index, value);
+    const { wholeBytes = false, shared } = this.#options;
+    const space = mem.node.op === 'PARAM' ? '__global' : shared === 'private' ? '__private' : '__local';
+    return openClStore(c, mem, index, value, wholeBytes ? space : null);
   }
   atomic(c: Context, op: 'add' | 'max' | 'min' | 'or', mem: Memory, index: Part, value: Part): string {
     const node = { op: op.toUpperCase(), src: [] } as unknown as KNode;

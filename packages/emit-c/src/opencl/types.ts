@@ -23,6 +23,11 @@ export interface OpenClOptions {
   readonly unroll?: 'pragma' | 'attribute' | 'none';
   /** Branches that only some groups enter stand between barriers where the program has some: PoCL needs it (barriers.ts). Default false. */
   readonly fenceBranches?: boolean;
+  /**
+   * Vectors of bytes are stored at once, through a type without alignment, which compilers made of clang know. PoCL's `vstoreN` stores one byte
+   * after the other, and of bytes that are bits of a comparison LLVM 15 makes stores to wrong addresses. Default false.
+   */
+  readonly wholeBytes?: boolean;
   /** Size of the widest vectors, in lanes. Default 16. */
   readonly lanes?: 2 | 4 | 8 | 16;
 }
