@@ -53,7 +53,7 @@ const plain = new Set(
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
     'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',
     'callDifference callTable callText changedCalls hostCall outcomeOf performed refusalComplaint',
-    'checkAttached HostileError hostileArguments optionsAt strangeOptions keepRounding',
+    'checkAttached HostileError hostileArguments optionsAt strangeOptions keepRounding blocksOf endsOf withSources',
   ].flatMap((names) => names.split(' ')),
 );
 
@@ -96,6 +96,8 @@ const step = () => core.softmax(core.matmul(core.ones([64, 64]), core.sin(core.o
 
 /** An object by the name that gives it, of a size that real programs have. */
 const makers = {
+  // core/kernel
+  usesOf: () => kernels.usesOf(program.body, ({ src }) => src),
   // core
   tensor: () => core.ones([200, 200]),
   'tensor, deep': deep,
@@ -245,6 +247,8 @@ const makers = {
 /** Most characters: a screen or two. Lists have as many as their elements ask for. */
 const most = 2500;
 const longer = {
+  // A line for each of at most a hundred nodes.
+  usesOf: 6000,
   CompileError: 40_000,
   'profile with texts': 200_000,
   Module: 6000,

@@ -36,7 +36,7 @@ beforeAll(() => {
   members = byName(
     checker.getPropertiesOfType(checker.getDeclaredTypeOfSymbol(named('tensor/types.ts', 'export interface Tensor'))),
   );
-}, 60_000);
+});
 afterAll(() => api.close());
 
 it('every operation is a method without its first parameter, overloads included', () => {
