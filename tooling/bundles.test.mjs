@@ -66,8 +66,8 @@ describe.each(Object.keys(budget))('page %s', (page) => {
     // The engine of WebGPU is loaded where there is an adapter.
     expect([...modules].filter((path) => /backend-webgpu\/src\/engine\.ts|emit-c\//.test(path))).toEqual([]);
     // What several engines need is loaded with the second, or with one that has the CPU engine beside it.
-    expect(existsSync(join(root, 'packages/core/src/runtime/apart.ts'))).toBe(true);
-    expect([...modules].filter((path) => path.endsWith('runtime/apart.ts'))).toEqual([]);
+    expect(existsSync(join(root, 'packages/core/src/runtime/multi-engine.ts'))).toBe(true);
+    expect([...modules].filter((path) => path.endsWith('runtime/multi-engine.ts'))).toEqual([]);
     // Nothing of the text of kernels, needed by a profile alone, is loaded at once; nor how arrays are printed, which esbuild leaves where
     // functions.ts names it.
     const printed = bundler === 'esbuild' ? /asm\/text\.ts/ : /asm\/text\.ts|tensor\/format\.ts/;

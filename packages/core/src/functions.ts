@@ -82,7 +82,7 @@ export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/verify.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
 export { type KernelRun, type Profile, type ProfileOptions, profile } from './runtime/profile.ts';
-export { onRollback } from './graph/assigned.ts';
+export { onRollback } from './graph/transactions.ts';
 export { isRehearsing } from './graph/rehearsal.ts';
 export { type WarmupOptions, warmup } from './tensor/warmup.ts';
 export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './runtime/runtime.ts';

@@ -20,7 +20,7 @@ export interface TrackedHandle extends Handle {
   kept: boolean;
   /** Number of the scope exit that lets it survive. */
   stamp: number;
-  /** True while a flush that fails would take an assignment back (assigned.ts). */
+  /** True while a flush that fails would take an assignment back (transactions.ts). */
   assigned?: boolean;
   dispose(): void;
 }

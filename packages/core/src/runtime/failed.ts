@@ -3,17 +3,23 @@
  *
  * Pending work falls into parts that share no node still to be computed. A part is done as a whole or not at all; tensors assigned
  * since the last flush make one part, so that a step of training is either done or not begun: they go back to the values they had
- * (graph/assigned.ts). Nodes that failed stay recipes: reading one tries again, and tells.
+ * (graph/transactions.ts). Nodes that failed stay recipes: reading one tries again, and tells.
  */
 import { hintCollector } from '../engine/collector.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine } from '../engine/registry.ts';
-import { assignedHandles, assignedNodes, holdAssigned, settleAssigned, takeBackAssigned } from '../graph/assigned.ts';
+import {
+  assignedHandles,
+  assignedNodes,
+  holdAssigned,
+  settleAssigned,
+  takeBackAssigned,
+} from '../graph/transactions.ts';
 import type { Node } from '../graph/node.ts';
 import { pendingHandles, setAside } from '../graph/recorder.ts';
 import { stateOf } from './engine-state.ts';
 import { isFree } from './holding.ts';
-import { advance, isWord } from './placement.ts';
+import { advance, isWord } from './realise.ts';
 import type { Patience } from './run.ts';
 import { wait } from './waiting.ts';
 

@@ -12,7 +12,7 @@ import { checkNames, checkFunction } from '../shape/options.ts';
 import { kernelRun, showProfile } from './report.ts';
 import { flush, stats } from './runtime.ts';
 import { listenToSubmits } from './submission.ts';
-import { settleUnsure } from './unsure.ts';
+import { settleUnsure } from './queue.ts';
 
 /** One kernel of a batch, in the order of submission. `program` and `source` are not enumerable. */
 export interface KernelRun {

@@ -10,7 +10,7 @@ import { OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
 import { checkEngine, getEngine } from '../engine/registry.ts';
-import { settleAssigned } from '../graph/assigned.ts';
+import { settleAssigned } from '../graph/transactions.ts';
 import { bufferNode } from '../graph/build.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { release, retain } from '../graph/counting.ts';
@@ -23,12 +23,12 @@ import { beginRead, stateOf, takeForOld } from './engine-state.ts';
 import { type Failure, readFailed } from './failed.ts';
 import { goneError, isGone } from './lost.ts';
 import { placeOfNode } from './holding.ts';
-import { advance } from './placement.ts';
+import { advance } from './realise.ts';
 import { download, downloadSync } from './reading.ts';
 import { restoreLost, shadow } from './shadow.ts';
 import { mostWaits } from './run.ts';
 import { turn } from './turn.ts';
-import { beforeFlush, flushSurely, goOn, isUnsure, settleUnsure, takeLate } from './unsure.ts';
+import { beforeFlush, flushSurely, goOn, isUnsure, settleUnsure, takeLate } from './queue.ts';
 import { upload } from './upload.ts';
 import { isWaiting, resume, settle } from './waiting.ts';
 
@@ -63,7 +63,7 @@ export function setRehearsedFlush(next: () => void): void {
 /**
  * Realises every pending handle's node and submits the work. What nobody holds any more is not computed. What cannot be computed is told
  * once, here, and to whoever reads it; everything else is computed (failed.ts). Where the device says late that it has no memory, the
- * next flush tells (unsure.ts).
+ * next flush tells (queue.ts).
  *
  * @example
  * const y = ones([2]).add(1);

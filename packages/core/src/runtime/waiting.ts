@@ -5,7 +5,7 @@
  * that fails leaves its nodes as recipes: reading them tries again and tells.
  */
 import type { Node } from '../graph/node.ts';
-import { advance, arrivals } from './placement.ts';
+import { advance, arrivals } from './realise.ts';
 
 interface Batch {
   readonly nodes: readonly Node[];

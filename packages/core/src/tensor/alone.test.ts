@@ -6,7 +6,7 @@ import { shadowed } from '../runtime/shadow.ts';
 import { createFaultyEngine, type FaultyEngine } from '../testing/faulty-engine.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 
-vi.mock('../runtime/apart.ts', () => {
+vi.mock('../runtime/multi-engine.ts', () => {
   throw new Error('no network');
 });
 

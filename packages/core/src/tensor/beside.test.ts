@@ -4,7 +4,7 @@ import { getEngine, registerBackend, setEngine, tensor } from '../index.ts';
 import { createReferenceEngine } from '../testing/reference-engine.ts';
 
 const loaded = vi.hoisted(() => ({ is: false }));
-vi.mock('../runtime/apart.ts', async (original) => {
+vi.mock('../runtime/multi-engine.ts', async (original) => {
   loaded.is = true;
   return original();
 });

@@ -8,7 +8,7 @@
 import type { GradientSlot, Node } from '../graph/node.ts';
 import { release, retain } from '../graph/counting.ts';
 import { countHandle, type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
-import { forgetAssigned, noteAssigned } from '../graph/assigned.ts';
+import { forgetAssigned, noteAssigned } from '../graph/transactions.ts';
 import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
 import { isRehearsing, rememberAssigned } from '../graph/rehearsal.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';

@@ -6,7 +6,7 @@
  * value, so that its memory may be given to the new one; a flush that fails before it submits has changed nothing, and whoever goes
  * on in parts after that holds again first.
  *
- * A flush that is put off (runtime/unsure.ts) keeps its assignments in a record of their own; what is assigned after it was computed
+ * A flush that is put off (runtime/queue.ts) keeps its assignments in a record of their own; what is assigned after it was computed
  * from its values, and goes back with them.
  */
 import type { Node } from './node.ts';

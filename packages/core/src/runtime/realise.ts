@@ -2,7 +2,7 @@
  * Which engine computes what: dtypes that the current engine does not hold live on the CPU engine.
  *
  * Flushes that need one engine only end here, and so does what a lost device needs first: another engine, and copies of what was protected.
- * All else is the business of apart.ts. It is loaded before a second engine is set, and with an engine that needs the CPU engine
+ * All else is the business of multi-engine.ts. It is loaded before a second engine is set, and with an engine that needs the CPU engine
  * beside it where that is there at once, so that reading at once stays possible; where nothing is there at once anyway, by the first
  * flush that needs it, which waits for it as it waits for data.
  */
@@ -20,9 +20,9 @@ import { restoreLost } from './shadow.ts';
  */
 export type Advance = 'global' | 'partial' | 'resumed';
 
-let apart: typeof import('./apart.ts') | null = null;
+let apart: typeof import('./multi-engine.ts') | null = null;
 const load = async (): Promise<void> => {
-  apart = await import('./apart.ts');
+  apart = await import('./multi-engine.ts');
 };
 beforeOthers(load);
 

@@ -5,20 +5,20 @@
  * grouped by engine and by how often the way to them crosses over, and each group is one run; what another group reads
  * is brought to memory by its own. Where data must come from an engine that cannot read at once, the nodes behind it wait.
  *
- * Pages load this only when they need it (placement.ts).
+ * Pages load this only when they need it (realise.ts).
  */
 import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { recoveryPolicy } from '../engine/recovery.ts';
 import { cpuEngine } from '../engine/registry.ts';
-import { holdAssigned, letGoAssigned } from '../graph/assigned.ts';
+import { holdAssigned, letGoAssigned } from '../graph/transactions.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import { storageIn } from '../planner/capture/copies.ts';
 import { type EngineState, stateOf } from './engine-state.ts';
 import { heldByNobody, holds, isFree, noCpu } from './holding.ts';
 import { goneError, isGone } from './lost.ts';
-import { type Advance, advanceLost, advanceOpen, quiet } from './placement.ts';
+import { type Advance, advanceLost, advanceOpen, quiet } from './realise.ts';
 import { type Patience, run } from './run.ts';
 import { restoreLost } from './shadow.ts';
 import { bring, isWithinReach, landed } from './transfer.ts';

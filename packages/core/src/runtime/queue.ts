@@ -6,11 +6,11 @@
  * lets the device answer: when too many wait, they are done without its word.
  */
 import { getEngine } from '../engine/registry.ts';
-import { holdAssigned, letGoAssigned, putOffAssigned, resumeAssigned, settleAssigned } from '../graph/assigned.ts';
+import { holdAssigned, letGoAssigned, putOffAssigned, resumeAssigned, settleAssigned } from '../graph/transactions.ts';
 import type { Node } from '../graph/node.ts';
 import { stateOf } from './engine-state.ts';
 import { type Apart, beginApart, endApart, type Failure, goOnApart, waitFor } from './failed.ts';
-import { advance, isWord } from './placement.ts';
+import { advance, isWord } from './realise.ts';
 import type { Patience } from './run.ts';
 
 /** Flushes that may wait. */
