@@ -18,17 +18,17 @@ export function upload(
   dtype: DType,
   makeRoom: (pool: BufferPool) => void,
 ): NodeStorage {
+  const on = (engine: IEngine): NodeStorage => place(stateOf(engine).pool, data, shape, dtype, makeRoom);
   const engine = working(dtype);
-  const { pool } = stateOf(engine);
   try {
-    return place(pool, data, shape, dtype, makeRoom);
+    return on(engine);
   } catch (error) {
     noticed(engine, error);
-    if (error instanceof DeviceLostError) return place(stateOf(working(dtype)).pool, data, shape, dtype, makeRoom);
+    if (error instanceof DeviceLostError) return on(working(dtype));
     const cpu = cpuEngine();
     const other = error instanceof OutOfMemoryError && recoveryPolicy().outOfMemory === 'cpu' && cpu !== engine;
     if (!other || cpu === null || 'then' in cpu) throw error;
-    return place(stateOf(cpu).pool, data, shape, dtype, makeRoom);
+    return on(cpu);
   }
 }
 
