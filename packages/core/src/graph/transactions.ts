@@ -1,63 +1,157 @@
 /**
- * What tensors named before they were assigned, until a flush has computed what they name now: a flush that fails takes the
- * assignments back.
+ * The transaction log of assignments: what tensors named before they were assigned, so that they can name it again.
  *
- * A value that is still to be replaced is held by one `use`. The hold is let go when a flush begins, where the work itself reads the
- * value, so that its memory may be given to the new one; a flush that fails before it submits has changed nothing, and whoever goes
- * on in parts after that holds again first.
+ * A transaction is what a flush does as a whole or not at all. Assignments go to the newest one. A flush that is put off keeps its own, and
+ * the next one begins: what is assigned then was computed from its values, and goes back with them. `warmup` records into a transaction
+ * that is always rolled back.
  *
- * A flush that is put off (runtime/queue.ts) keeps its assignments in a record of their own; what is assigned after it was computed
- * from its values, and goes back with them.
+ * A value that is still to be replaced is held by one use. The hold is let go while a flush or a plan looks at the graph, where the work
+ * itself reads the value, so that its memory may be given to the new one. A flush that fails before it submits has changed nothing, and
+ * whoever goes on in parts after that holds again first.
  */
 import type { Node } from './node.ts';
 import { stopGradient } from './primitives.ts';
 import { dropUse, holdUse, release, retain } from './counting.ts';
 import { type TrackedHandle, unwatch } from './recorder.ts';
 
-interface Assigned {
+interface Entry {
   readonly before: Node;
   held: boolean;
   /** What the tensor named when its flush was put off; null while it was not. */
   after: Node | null;
 }
 
-/** What was assigned between two flushes. */
-interface Assignments {
-  readonly handles: Map<TrackedHandle, Assigned>;
-  readonly undoers: (() => void)[];
-}
+/** Assignments that are computed together, or go back together. */
+export class Transaction {
+  /** By tensor, the first value since the transaction began. */
+  readonly entries: Map<TrackedHandle, Entry> = new Map();
+  /** Undoes what belongs to them in JavaScript. */
+  readonly undoers: (() => void)[] = [];
 
-const none = (): Assignments => ({ handles: new Map(), undoers: [] });
-
-/** The flush in work, then those after it; assignments go to the last one. */
-const records: Assignments[] = [none()];
-/** Which of them is in work. */
-let at = 0;
-
-const newest = (): Assignments => records[records.length - 1] as Assignments;
-const inWork = (): Assignments => records[at] as Assignments;
-
-/** The handle is about to name `next`. Since the last flush, the first value counts; one in memory is final. */
-export function noteAssigned(handle: TrackedHandle, next: Node): void {
-  const { handles } = newest();
-  if (next.storage !== null) forgetAssigned(handle);
-  else if (!handles.has(handle)) {
+  /** The handle is about to name another node. */
+  add(handle: TrackedHandle): void {
+    if (this.entries.has(handle)) return;
     holdUse(handle.node);
     handle.assigned = true;
-    handles.set(handle, { before: handle.node, held: true, after: null });
+    this.entries.set(handle, { before: handle.node, held: true, after: null });
+  }
+
+  /** Work begins: values it reads itself are not held beside it. */
+  letGo(): void {
+    for (const entry of this.entries.values()) {
+      const { before } = entry;
+      if (!entry.held || before.handles + before.uses === 1) continue;
+      entry.held = false;
+      dropUse(before);
+    }
+  }
+
+  /** Other work comes first, or it failed: nothing may overwrite the old values. */
+  hold(): void {
+    for (const entry of this.entries.values()) {
+      if (entry.held) continue;
+      entry.held = true;
+      holdUse(entry.before);
+    }
+  }
+
+  /** What the tensors name, or named when the flush was put off. */
+  nodes(): Set<Node> {
+    return new Set([...this.entries].map(([{ node }, { after }]) => after ?? node));
   }
 }
 
-/** The handle is disposed, or what it names is final. */
-export function forgetAssigned(handle: TrackedHandle): void {
-  handle.assigned = false;
-  for (const { handles } of records) {
-    const known = handles.get(handle);
-    if (known === undefined) continue;
-    handles.delete(handle);
-    if (known.held) dropUse(known.before);
+/** A transaction that is always rolled back, and what a flush does meanwhile. */
+export interface Rehearsal extends Transaction {
+  plan?: (wanted: readonly Node[]) => void;
+}
+
+/** Transactions that are open. */
+export class TransactionLog {
+  /** Oldest first. */
+  #open: Transaction[] = [];
+  /** Assignments go here. */
+  current: Transaction = this.begin();
+  /** Present while everything is recorded to be rolled back: of every handle that is bound to another node. */
+  rehearsal: Rehearsal | null = null;
+
+  /** A transaction that begins after those that are open. */
+  begin(): Transaction {
+    const transaction = new Transaction();
+    this.#open.push(transaction);
+    return transaction;
+  }
+
+  /** The flush of the current transaction is put off: what is assigned from now on belongs to the next one. */
+  putOff(): void {
+    const { current } = this;
+    current.hold();
+    for (const [{ node }, entry] of current.entries) entry.after = node;
+    this.current = this.begin();
+  }
+
+  /** The handle is about to be assigned `next`. One that is in memory is final. */
+  assign(handle: TrackedHandle, next: Node): void {
+    if (this.rehearsal !== null) return;
+    if (next.storage === null) this.current.add(handle);
+    else this.forget(handle);
+  }
+
+  /** The handle is disposed, or what it names is final. */
+  forget(handle: TrackedHandle): void {
+    handle.assigned = false;
+    for (const { entries } of this.#open) {
+      const known = entries.get(handle);
+      if (entries.delete(handle) && known?.held) dropUse(known.before);
+    }
+  }
+
+  /** What was assigned is computed, or nobody will take it back. Only the current transaction goes on. */
+  commit(transaction: Transaction): void {
+    const { entries, undoers } = transaction;
+    if (transaction !== this.current) this.#open = this.#open.filter((other) => other !== transaction);
+    if (entries.size > 0) {
+      for (const [handle, { before, held }] of entries) {
+        handle.assigned = this.#open.some((other) => other !== transaction && other.entries.has(handle));
+        if (held) dropUse(before);
+      }
+      entries.clear();
+    }
+    if (undoers.length > 0) undoers.length = 0;
+  }
+
+  /** The handles name again what they named before, and so do those assigned later, from these; all values must be held. True if there were any. */
+  rollBack(transaction: Transaction): boolean {
+    const found = transaction.entries.size > 0;
+    const at = this.#open.indexOf(transaction);
+    for (const undone of this.#open.slice(at, found ? undefined : at + 1).reverse()) this.#undo(undone);
+    return found;
+  }
+
+  #undo(transaction: Transaction): void {
+    for (const [handle, { before }] of transaction.entries) {
+      const dropped = handle.node;
+      // Whether it is a leaf with a gradient may have been set since. A rehearsal takes that back, too.
+      const { slot } = dropped;
+      let node = before;
+      if (slot !== before.slot && transaction !== this.rehearsal) {
+        node = stopGradient(before);
+        node.slot = slot;
+        node.requiresGrad = slot !== null;
+      }
+      retain(node);
+      handle.node = node;
+      unwatch(handle);
+      release(dropped);
+    }
+    const undo = transaction.undoers.splice(0);
+    this.commit(transaction);
+    for (const f of undo.reverse()) f();
   }
 }
+
+/** The log of this program. */
+export const transactions: TransactionLog = new TransactionLog();
 
 /**
  * Calls a function if the values assigned since the last flush cannot be computed and the tensors go back to what they were: for what
@@ -73,99 +167,15 @@ export function forgetAssigned(handle: TrackedHandle): void {
  * });
  */
 export function onRollback(undo: () => void): void {
-  newest().undoers.push(undo);
+  transactions.current.undoers.push(undo);
 }
 
-/** Handles assigned since the last flush. */
-export function assignedHandles(): ReadonlyMap<TrackedHandle, unknown> {
-  return inWork().handles;
-}
-
-/** What they name, or named when the flush was put off. */
-export function assignedNodes(): Set<Node> {
-  return new Set([...inWork().handles].map(([{ node }, { after }]) => after ?? node));
-}
-
-/** The flush is put off: what is assigned from now on belongs to the next one. */
-export function putOffAssigned(): void {
-  holdAssigned();
-  for (const [{ node }, entry] of inWork().handles) entry.after = node;
-  records.push(none());
-  at = records.length - 1;
-}
-
-/** Works on the oldest flush that was put off. `work` says if it is done, well or not. */
-export function resumeAssigned(work: () => boolean): void {
-  at = 0;
-  try {
-    if (work() && records.length > 1) records.shift();
-  } finally {
-    at = records.length - 1;
-  }
-}
-
-/** A run begins: values it reads itself are not held beside it. */
-export function letGoAssigned(): void {
-  if (inWork().handles.size === 0) return;
-  for (const entry of inWork().handles.values()) {
-    const { before } = entry;
-    if (!entry.held || before.handles + before.uses === 1) continue;
-    entry.held = false;
-    dropUse(before);
-  }
-}
-
-/** Other runs come first, or the last one failed: nothing may overwrite the old values. */
-export function holdAssigned(): void {
-  for (const entry of inWork().handles.values()) {
-    if (entry.held) continue;
-    entry.held = true;
-    holdUse(entry.before);
-  }
-}
-
-/** What was assigned is computed, or nobody will take it back. */
-export function settleAssigned(): void {
-  settle(inWork());
-}
-
-function settle({ handles, undoers }: Assignments): void {
-  if (handles.size > 0) {
-    for (const [handle, { before, held }] of handles) {
-      handle.assigned = records.some((record) => record.handles !== handles && record.handles.has(handle));
-      if (held) dropUse(before);
-    }
-    handles.clear();
-  }
-  if (undoers.length > 0) undoers.length = 0;
-}
-
-/** The handles name again what they named before; all values must be held. True if there were any. */
-export function takeBackAssigned(): boolean {
-  const found = inWork().handles.size > 0;
-  // What was assigned later was computed from these.
-  if (found) for (let i = records.length - 1; i > at; i--) takeBack(records[i] as Assignments);
-  takeBack(inWork());
-  return found;
-}
-
-function takeBack(record: Assignments): void {
-  for (const [handle, { before }] of record.handles) {
-    const dropped = handle.node;
-    // Whether it is a leaf with a gradient may have been set since.
-    const { slot } = dropped;
-    let node = before;
-    if (slot !== before.slot) {
-      node = stopGradient(before);
-      node.slot = slot;
-      node.requiresGrad = slot !== null;
-    }
-    retain(node);
-    handle.node = node;
-    unwatch(handle);
-    release(dropped);
-  }
-  const undo = record.undoers.splice(0);
-  settle(record);
-  for (const f of undo.reverse()) f();
+/**
+ * True while `warmup` records a function. Who counts calls in JavaScript (an optimizer its steps) does not count then.
+ *
+ * @example
+ * console.log(isRehearsing()); //=> false
+ */
+export function isRehearsing(): boolean {
+  return transactions.rehearsal !== null;
 }

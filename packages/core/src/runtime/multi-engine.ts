@@ -8,59 +8,35 @@
  * Pages load this only when they need it (realise.ts).
  */
 import type { IEngine } from '../engine/engine.ts';
-import { OutOfMemoryError } from '../engine/errors.ts';
-import { recoveryPolicy } from '../engine/recovery.ts';
 import { cpuEngine } from '../engine/registry.ts';
-import { holdAssigned, letGoAssigned } from '../graph/transactions.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import { storageIn } from '../planner/capture/copies.ts';
 import { type EngineState, stateOf } from './engine-state.ts';
 import { heldByNobody, holds, isFree, noCpu } from './holding.ts';
 import { goneError, isGone } from './lost.ts';
-import { type Advance, advanceLost, advanceOpen, quiet } from './realise.ts';
-import { type Patience, run } from './run.ts';
-import { restoreLost } from './shadow.ts';
-import { bring, isWithinReach, landed } from './transfer.ts';
+import { type Attempt, open, quiet } from './realise.ts';
+import { run } from './run.ts';
+import { bring, isWithinReach } from './transfer.ts';
 
-/** Resolves when all transfers that are under way now have arrived or failed. */
-export const arrivals = (): Promise<void> => landed();
-
-/** After a lost device or for want of memory: as the policy says. */
-export function advanceAfter(
-  error: unknown,
-  wanted: readonly Node[],
-  current: EngineState,
-  kind: Advance,
-  patient: Patience,
-): Promise<void> | null {
-  if (error instanceof Starting) return quiet(error.engine);
-  if (current.pool.lost !== null) return advanceLost(wanted, kind, patient);
-  if (!(error instanceof OutOfMemoryError) || recoveryPolicy().outOfMemory !== 'cpu') throw error;
-  if (cpuEngine() === current.engine) throw error;
-  return advanceApart(wanted, current, kind, true, patient);
-}
+export { landed } from './transfer.ts';
 
 /**
- * `advance` where the current engine works, but alone does not do.
+ * `realise` where the current engine works, but alone does not do.
  *
  * @param full it has no memory left: all is computed on the CPU engine
  */
-export function advanceApart(
+export function realiseApart(
   wanted: readonly Node[],
   current: EngineState,
-  kind: Advance,
   full: boolean,
-  patient: Patience,
+  attempt: Attempt,
 ): Promise<void> | null {
-  // What came back from a copy need not be computed.
-  if (restoreLost()) return advanceOpen(wanted, kind, patient);
-  const open = wanted.filter((node) => node.storage === null);
   try {
-    return runGroups(cut(open, current, kind, full), current, kind, patient);
+    return runGroups(cut(wanted, current, attempt.told === true, full), current, attempt);
   } catch (error) {
-    if (full && current.pool.lost === null && !(error instanceof Starting)) throw error;
-    return advanceAfter(error, open, current, kind, patient);
+    if (error instanceof Starting) return quiet(error.engine);
+    throw error;
   }
 }
 
@@ -135,7 +111,8 @@ function below(wanted: readonly Node[]): readonly Node[] {
 /** What keeps a node from being computed in this flush. */
 const missing = { nothing: 0, data: 1, ever: 2 } as const;
 
-function cut(wanted: readonly Node[], current: EngineState, kind: Advance, full: boolean): Cut {
+/** `told`: nodes that cannot be computed are an error. */
+function cut(wanted: readonly Node[], current: EngineState, told: boolean, full: boolean): Cut {
   const order = below(wanted);
   const asked = new Set(wanted);
   const count = order.length;
@@ -148,7 +125,7 @@ function cut(wanted: readonly Node[], current: EngineState, kind: Advance, full:
     if (node.storage !== null) return;
     const place = !full && holds(current.engine, node) ? current : fallback(node, current.engine);
     if (place instanceof Error) {
-      if (kind === 'partial') throw place;
+      if (told) throw place;
       waits[i] = missing.ever;
       return;
     }
@@ -157,7 +134,7 @@ function cut(wanted: readonly Node[], current: EngineState, kind: Advance, full:
       const s = source.index;
       if (source.storage !== null) {
         if (isGone(source)) {
-          if (kind === 'partial') throw goneError(source);
+          if (told) throw goneError(source);
           waits[i] = missing.ever;
         } else if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i] as number, missing.data);
       } else if (computed(source)) {
@@ -219,8 +196,7 @@ function cut(wanted: readonly Node[], current: EngineState, kind: Advance, full:
 function runGroups(
   { groups, transfers, shared, waiting }: Cut,
   current: EngineState,
-  kind: Advance,
-  patient: Patience,
+  { everything, patience, transaction }: Attempt,
 ): Promise<void> | null {
   const underway = new Map<Crossing, Promise<void>>();
   const startTransfers = (): void => {
@@ -234,14 +210,14 @@ function runGroups(
   startTransfers();
   const last = groups[groups.length - 1];
   // What an earlier run writes over is gone when a later one fails.
-  if (groups.length > 1) holdAssigned();
+  if (groups.length > 1) transaction.hold();
   for (const group of groups) {
     const { state, wanted, needs } = group;
-    if (group === last && groups.length > 1 && kind === 'global') letGoAssigned();
+    if (group === last && groups.length > 1 && everything) transaction.letGo();
     for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
-    const open = wanted.filter((node) => node.storage === null);
-    const options = kind === 'global' ? state.global : state.partial;
-    const done = open.length === 0 || run(state, open, options, patient === false ? false : 'memory');
+    const left = open(wanted);
+    const options = everything ? state.global : state.partial;
+    const done = left.length === 0 || run(state, left, options, patience === 'none' ? 'none' : 'memory');
     // What has been done stays; what is left is cut anew.
     if (typeof done !== 'boolean') return done;
     if (!done) {

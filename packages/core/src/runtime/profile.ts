@@ -10,9 +10,8 @@ import type { Program } from '../ir/ir.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkNames, checkFunction } from '../shape/options.ts';
 import { kernelRun, showProfile } from './report.ts';
-import { flush, stats } from './runtime.ts';
+import { flush, queue, stats } from './runtime.ts';
 import { listenToSubmits } from './submission.ts';
-import { settleUnsure } from './queue.ts';
 
 /** One kernel of a batch, in the order of submission. `program` and `source` are not enumerable. */
 export interface KernelRun {
@@ -82,7 +81,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
   if (running)
     throw new ArgumentError('profile', 'a profile is running already; end it before the next one: they do not nest');
   flush();
-  await settleUnsure();
+  await queue.settlePutOff();
   running = true;
   const engine = getEngine();
   const misses = stats(engine).planMisses;
@@ -99,7 +98,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
   try {
     value = await body();
     flush();
-    await settleUnsure();
+    await queue.settlePutOff();
   } finally {
     listenToSubmits(before);
     running = false;

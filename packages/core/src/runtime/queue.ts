@@ -1,119 +1,321 @@
 /**
- * Flushes put off until the device has said whether it has the memory they need: a flush that fails for want of it has changed
- * nothing, and tensors assigned in it go back to what they were, where the device says so late as well as where it says so at once.
+ * The queue of flushes. Each entry has a state, and each attempt to compute it an outcome; `transitions` says what follows.
  *
- * They are done in order, each as the flush it was; what is flushed meanwhile comes after them. A program that never awaits never
- * lets the device answer: when too many wait, they are done without its word.
+ * A flush is tried as soon as it begins. Where something is missing it stays in the queue:
+ *
+ * - `memory`: the device has not said yet whether it has the memory. It is put off with its assignments, and flushes behind it wait, so that
+ *   one that fails for want of memory has changed nothing, where the device says so late as well as where it says so at once. A program
+ *   that never awaits never lets the device answer: when too many wait, they are done without its word.
+ * - `data`: values of another engine, another engine, or code are on the way. Its assignments are final. What is flushed meanwhile does not
+ *   wait for it, but other entries that wait for data do.
+ * - `split`: it failed as a whole and is done in parts that share no node still to be computed. Tensors assigned since the flush before make
+ *   one part, so that a step of training is either done or not begun.
  */
+import { hintCollector } from '../engine/collector.ts';
+import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine } from '../engine/registry.ts';
-import { holdAssigned, letGoAssigned, putOffAssigned, resumeAssigned, settleAssigned } from '../graph/transactions.ts';
 import type { Node } from '../graph/node.ts';
+import { pendingHandles, setAside } from '../graph/recorder.ts';
+import type { Transaction, TransactionLog } from '../graph/transactions.ts';
+import { componentsOf } from './components.ts';
 import { stateOf } from './engine-state.ts';
-import { type Apart, beginApart, endApart, type Failure, goOnApart, waitFor } from './failed.ts';
-import { advance, isWord } from './realise.ts';
+import { type Attempt, arrivals, isWord, open, realise } from './realise.ts';
 import type { Patience } from './run.ts';
 
-/** Flushes that may wait. */
+/** What an entry is. */
+export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'failed';
+
+/** How an attempt goes: all is computed, memory is not certain, data is on the way, or it fails. */
+type Outcome = 'computed' | 'memory' | 'data' | 'error';
+
+const usual = { computed: 'done', memory: 'memory', data: 'data', error: 'failed' } as const;
+const whole = { ...usual, error: 'split' } as const;
+
+/** What an entry becomes; those that are done or have failed leave the queue. A part that waits for data is an entry of its own. */
+const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Outcome, FlushState>>>>> = {
+  recorded: whole,
+  memory: whole,
+  split: { ...usual, memory: 'split' },
+  data: { ...usual, memory: 'data' },
+};
+
+function next({ state }: Entry, outcome: Outcome): FlushState {
+  return (transitions[state] ?? usual)[outcome];
+}
+
+/** Why a flush failed; what is thrown may be anything. */
+export interface Failure {
+  readonly error: unknown;
+}
+
+interface Entry extends Attempt {
+  state: FlushState;
+  nodes: readonly Node[];
+  everything: boolean;
+  patience: Patience;
+  transaction: Transaction;
+  /** What the last attempt threw, or waits for. */
+  result?: unknown;
+  /** What is listened to. */
+  arrival?: Promise<void> | null;
+  /** If it is split: the parts still to be tried, by those to be tried together, the next ones last. */
+  parts?: (readonly (readonly Node[])[])[];
+  /** Assigned nodes, which are in one part; and whether that is what failed. */
+  together?: ReadonlySet<Node>;
+  broken?: boolean;
+  /** How it failed: as the oldest of its parts that did. */
+  failure?: Failure;
+}
+
+/** Flushes that may wait for memory. */
 const most = 8;
 
-interface PutOff {
-  readonly wanted: readonly Node[];
-  /** Set once it has failed as a whole. */
-  apart: Apart | null;
+/** Nodes that somebody still needs in memory. */
+function needed(nodes: readonly Node[]): readonly Node[] {
+  return nodes.filter((node) => node.storage === null && node.edges !== 'dead');
 }
 
-const queue: PutOff[] = [];
-let arrival: Promise<void> | null = null;
-let late: Failure | null = null;
-
-/** True while a flush is put off. */
-export function isUnsure(): boolean {
-  return queue.length > 0;
-}
-
-/** A flush begins: what was put off comes first. */
-export function beforeFlush(): void {
-  goOn(queue.length >= most ? false : 'memory');
-}
-
-/**
- * Computes what a flush wants, or puts it off. Returns how it failed, or null.
- *
- * Assignments since the last flush are settled, taken back, or put off with it.
- */
-export function flushSurely(wanted: readonly Node[]): Failure | null {
-  const next: PutOff = { wanted, apart: null };
-  if (queue.length === 0) {
-    const failure = attempt(next, 'memory');
-    if (failure !== 'unsure') return failure;
-  }
-  queue.push(next);
-  putOffAssigned();
-  // Counts as work in flight, so that loops come to a halt in throttle() when nothing else does it.
+/** Counts as work in flight, so that loops come to a halt in throttle() when nothing else does it. */
+function countWork(): void {
   stateOf(getEngine()).inFlight++;
-  return null;
 }
 
-function attempt(flush: PutOff, patience: Patience): Failure | null | 'unsure' {
-  let word: Promise<void> | null = null;
-  if (flush.apart === null) {
-    const open = flush.wanted.filter((node) => node.storage === null && node.edges !== 'dead');
-    letGoAssigned();
-    try {
-      const next = open.length === 0 ? null : advance(open, 'global', patience);
-      if (next !== null && isWord(next)) word = next;
-      else if (next !== null) waitFor(open, next);
-    } catch (error) {
-      flush.apart = beginApart(open, error);
+const isOver = ({ state }: Entry): boolean => !(state in transitions);
+const isWaiting = ({ state }: Entry): boolean => state === 'data';
+
+/** Tries nodes of an entry. */
+function attempt(entry: Entry, nodes: readonly Node[]): Outcome {
+  try {
+    const arrival = realise(nodes, entry);
+    entry.result = arrival;
+    return arrival === null ? 'computed' : isWord(arrival) ? 'memory' : 'data';
+  } catch (error) {
+    entry.result = error;
+    return 'error';
+  }
+}
+
+/** Parts have failed together: they are tried in halves. */
+function split(entry: Entry, parts: readonly (readonly Node[])[]): void {
+  if (parts.length > 1) {
+    const half = parts.length >> 1;
+    entry.parts?.push(parts.slice(half), parts.slice(0, half));
+  } else {
+    entry.failure ??= { error: entry.result };
+    entry.broken ||= parts.flat().some((node) => entry.together?.has(node));
+  }
+}
+
+export class FlushQueue {
+  readonly #log: TransactionLog;
+  /** Those that wait for data first, then the others; both in the order of their flushes. */
+  readonly #entries: Entry[] = [];
+  #late: Failure | null = null;
+
+  constructor(log: TransactionLog) {
+    this.#log = log;
+  }
+
+  /** The states of the entries, in order. */
+  get states(): readonly FlushState[] {
+    return this.#entries.map(({ state }) => state);
+  }
+
+  /** True while a flush is put off. */
+  get isPutOff(): boolean {
+    return this.#first(false) !== undefined;
+  }
+
+  #first(waiting: boolean): Entry | undefined {
+    return this.#entries.find((entry) => isWaiting(entry) === waiting);
+  }
+
+  #remove(entry: Entry): void {
+    this.#entries.splice(this.#entries.indexOf(entry), 1);
+  }
+
+  /** Does what can be done by now, oldest first. */
+  advance(patience?: Patience): void {
+    const entries = this.#entries;
+    if (entries.length === 0) return;
+    this.#advance(true, 'memory');
+    const full = entries.length - entries.filter(isWaiting).length >= most;
+    this.#advance(false, patience ?? (full ? 'none' : 'memory'));
+  }
+
+  #advance(waiting: boolean, patience: Patience): void {
+    for (let entry = this.#first(waiting); entry !== undefined; entry = this.#first(waiting)) {
+      this.#try(entry, patience);
+      if (isOver(entry)) this.#remove(entry);
+      else if (isWaiting(entry) === waiting) return;
+      // Of one that waited for data, whoever reads its nodes is told.
+      this.#late ??= entry.failure ?? null;
     }
   }
-  if (flush.apart !== null) word = goOnApart(flush.apart, patience);
-  if (word !== null) {
-    holdAssigned();
-    listen(word);
-    return 'unsure';
+
+  #new(state: FlushState, nodes: readonly Node[]): Entry {
+    return { state, nodes, everything: state !== 'data', patience: 'memory', transaction: this.#log.current };
   }
-  const failure = flush.apart === null ? null : endApart(flush.apart);
-  settleAssigned();
-  return failure;
-}
 
-function listen(next: Promise<void>): void {
-  if (arrival === next) return;
-  arrival = next;
-  void next.then(() => {
-    if (arrival !== next) return;
-    arrival = null;
-    goOn('memory');
-  });
-}
-
-/** Does what was put off, oldest first; with patience as far as that is certain now. */
-export function goOn(patience: Patience = 'memory'): void {
-  let going = true;
-  while (going && queue.length > 0) {
-    resumeAssigned(() => {
-      const failure = attempt(queue[0] as PutOff, patience);
-      going = failure !== 'unsure';
-      if (failure === 'unsure') return false;
-      queue.shift();
-      late ??= failure;
-      return true;
-    });
+  /**
+   * Computes what a flush wants, or what can be computed of it by now. Returns how it failed, or null.
+   *
+   * Assignments since the last flush are committed, rolled back, or put off with it.
+   */
+  add(nodes: readonly Node[]): Failure | null {
+    const entry = this.#new('recorded', nodes);
+    if (!this.isPutOff) this.#try(entry, 'memory');
+    if (isOver(entry)) return entry.failure ?? null;
+    this.#entries.push(entry);
+    if (!isWaiting(entry)) {
+      this.#log.putOff();
+      countWork();
+    }
+    return null;
   }
-}
 
-/** How the first flush failed that was put off, once. */
-export function takeLate(): Failure | null {
-  const failure = late;
-  late = null;
-  return failure;
-}
+  /** Tries an entry and gives it its next state. */
+  #try(entry: Entry, patience: Patience): void {
+    const log = this.#log;
+    const flushes = !isWaiting(entry);
+    entry.patience = patience;
+    // The assignments of an entry that waits for data are final. Those made since are the next flush's.
+    if (!flushes) entry.transaction = log.current;
+    const { transaction } = entry;
+    let outcome: Outcome = 'error';
+    if (entry.parts === undefined) {
+      if (flushes) transaction.letGo();
+      entry.nodes = needed(entry.nodes);
+      outcome = attempt(entry, entry.nodes);
+      if (flushes && outcome === 'error') {
+        transaction.hold();
+        if (entry.result instanceof OutOfMemoryError) hintCollector();
+        entry.state = next(entry, outcome);
+        const together = transaction.nodes();
+        entry.together = together;
+        entry.parts = [];
+        split(entry, componentsOf(entry.nodes, together));
+      }
+    }
+    if (entry.parts !== undefined) outcome = this.#tryParts(entry, entry.parts);
+    const state = next(entry, outcome);
+    if (flushes) {
+      if (state === 'memory' || state === 'split') transaction.hold();
+      else {
+        // What a lost device leaves is restored from copies, or gone: shadow.ts.
+        const error = entry.failure?.error;
+        if (entry.broken && !(error instanceof DeviceLostError)) this.#rollBack(transaction, error);
+        log.commit(transaction);
+        if (state === 'data') {
+          entry.everything = false;
+          countWork();
+        }
+      }
+    }
+    entry.state = state;
+    if (outcome === 'memory' || outcome === 'data') this.#listen(entry);
+    else entry.arrival = null;
+  }
 
-/** Resolves when nothing is put off any more. */
-export async function settleUnsure(): Promise<void> {
-  while (queue.length > 0) {
-    goOn();
-    await arrival;
+  #listen(entry: Entry): void {
+    const arrival = entry.result as Promise<void>;
+    if (entry.arrival === arrival) return;
+    entry.arrival = arrival;
+    const arrived = (failed: boolean): void => {
+      if (entry.arrival !== arrival) return;
+      entry.arrival = null;
+      const waiting = isWaiting(entry);
+      if (failed && waiting) {
+        entry.state = next(entry, 'error');
+        this.#remove(entry);
+      }
+      this.#advance(waiting, 'memory');
+    };
+    arrival.then(
+      () => arrived(false),
+      () => arrived(true),
+    );
+  }
+
+  /** Does the parts of a flush one by one, or many at once where that goes well. */
+  #tryParts(entry: Entry, left: (readonly (readonly Node[])[])[]): Outcome {
+    for (let parts = left.pop(); parts !== undefined; parts = left.pop()) {
+      const nodes = needed(parts.flat());
+      const outcome = attempt(entry, nodes);
+      if (outcome === 'memory') {
+        left.push(parts);
+        return outcome;
+      }
+      if (outcome === 'error') split(entry, parts);
+      if (outcome === 'data') {
+        // It waits alone.
+        const part = this.#new(outcome, nodes);
+        part.result = entry.result;
+        const at = this.#entries.findIndex((other) => !isWaiting(other));
+        this.#entries.splice(at < 0 ? this.#entries.length : at, 0, part);
+        this.#listen(part);
+        countWork();
+      }
+    }
+    return entry.failure === undefined ? 'computed' : 'error';
+  }
+
+  /** Assigned tensors go back, and the error says so. */
+  #rollBack(transaction: Transaction, error: unknown): void {
+    transaction.hold();
+    if (!this.#log.rollBack(transaction) || !(error instanceof Error)) return;
+    const told = '; tensors assigned since the last flush have the values they had before';
+    if (!error.message.endsWith(told)) error.message += told;
+  }
+
+  /**
+   * A node cannot be computed for a reader: what is pending and shares work with it waits for no flush any more. Assigned tensors
+   * among that are computed now, or go back. Returns the error.
+   */
+  giveUp(node: Node, error: unknown): unknown {
+    if (error instanceof DeviceLostError) return error;
+    const transaction = this.#log.current;
+    const roots = new Set([node]);
+    for (const { disposed, node: pending } of pendingHandles)
+      if (!disposed && pending.storage === null) roots.add(pending);
+    const together = transaction.nodes();
+    const part = new Set(componentsOf([...roots], together).find((nodes) => nodes.includes(node)));
+    const changed = open([...part].filter((n) => together.has(n)));
+    setAside((handle) => part.has(handle.node) && !transaction.entries.has(handle));
+    if (changed.length === 0) return error;
+    try {
+      // Where the device must be asked first, the next flush does it.
+      if (realise(changed, { told: true, patience: 'memory', transaction }) === null) this.#log.commit(transaction);
+    } catch {
+      this.#rollBack(transaction, error);
+      setAside(({ node: pending }) => part.has(pending) || pending.storage !== null);
+    }
+    return error;
+  }
+
+  /** How the first flush failed that was put off, once. */
+  takeLate(): Failure | null {
+    const failure = this.#late;
+    this.#late = null;
+    return failure;
+  }
+
+  /** Resolves when no flush is put off any more. */
+  async settlePutOff(): Promise<void> {
+    while (this.isPutOff) {
+      this.#advance(false, 'memory');
+      await this.#first(false)?.arrival;
+    }
+  }
+
+  /** Resolves when every flush so far is done or has failed, and all transfers have arrived. */
+  async settle(): Promise<void> {
+    await this.settlePutOff();
+    const last = this.#entries.filter(isWaiting).pop();
+    while (last !== undefined && this.#entries.includes(last)) {
+      await this.#first(true)?.arrival?.catch(() => undefined);
+      this.#advance(true, 'memory');
+    }
+    await arrivals();
   }
 }

@@ -74,7 +74,7 @@ function prepareRead(node: Node, patient: boolean): Read | Promise<void> {
     retain(source);
     try {
       const state = stateOf(((node.storage as NodeStorage).buffer as PoolBuffer).pool.engine);
-      const done = run(state, [source], state.partial, patient);
+      const done = run(state, [source], state.partial, patient ? 'kernels' : 'none');
       if (typeof done !== 'boolean') {
         release(source);
         return done;

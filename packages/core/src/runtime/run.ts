@@ -15,42 +15,34 @@ const kernelLimit = 4096;
 export const mostWaits = 3;
 
 /**
- * What a run waits for instead of going on at once: nothing (false), the device's word on memory that it needs anew, or that and kernels
- * that are being compiled (true).
+ * What a run waits for rather than going on at once: nothing, the device's word on memory that it needs anew, or that and kernels that are
+ * being compiled.
  */
-export type Patience = boolean | 'memory';
+export type Patience = 'none' | 'memory' | 'kernels';
 
 const cone = new Cone();
 
 /**
  * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
- * placement.ts decides.
+ * realise.ts decides.
  *
- * With `patient`, a run that would hold up the program until kernels are compiled, or whose memory is not certain, is put off: a promise
- * of when to try again.
+ * A run that is put off returns a promise of when to try again.
  */
-export function run(state: EngineState, wanted: readonly Node[], options: ConeOptions): boolean;
 export function run(
   state: EngineState,
   wanted: readonly Node[],
   options: ConeOptions,
-  patient: Patience,
-): boolean | Promise<void>;
-export function run(
-  state: EngineState,
-  wanted: readonly Node[],
-  options: ConeOptions,
-  patient: Patience = false,
+  patience: Patience = 'none',
 ): boolean | Promise<void> {
   try {
     if (!cone.collect(wanted, options)) return false;
     const plan = planOf(state);
     const { engine } = state;
-    if (patient === true && engine.compiling !== undefined) {
+    if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
-    const unsure = execute(plan, cone, state.pool, patient !== false);
+    const unsure = execute(plan, cone, state.pool, patience !== 'none');
     if (unsure !== null) return unsure;
     state.flushes++;
     state.kernels += plan.dispatches.length;

@@ -2,7 +2,7 @@
  * What the rest of the library calls: flushes, reading and uploading, statistics. Connects recorder, plans and engines.
  *
  * A flush finds or makes the plan of what is pending and submits it once; it never waits for the device. What needs data of
- * another engine that cannot be read at once stays pending and goes on by itself (waiting.ts). Nothing here is re-entrant, and
+ * another engine that cannot be read at once stays pending and goes on by itself (queue.ts). Nothing here is re-entrant, and
  * nothing needs to be: engines call nobody back.
  */
 import type { IEngine } from '../engine/engine.ts';
@@ -10,27 +10,24 @@ import { OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
 import { checkEngine, getEngine } from '../engine/registry.ts';
-import { settleAssigned } from '../graph/transactions.ts';
 import { bufferNode } from '../graph/build.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { release, retain } from '../graph/counting.ts';
 import { finishFlush, pendingHandles, setFlushHooks } from '../graph/recorder.ts';
-import { isRehearsing } from '../graph/rehearsal.ts';
+import { isRehearsing, transactions } from '../graph/transactions.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { beginRead, stateOf, takeForOld } from './engine-state.ts';
-import { type Failure, readFailed } from './failed.ts';
 import { goneError, isGone } from './lost.ts';
 import { placeOfNode } from './holding.ts';
-import { advance } from './realise.ts';
+import { FlushQueue, type Failure } from './queue.ts';
+import { realise } from './realise.ts';
 import { download, downloadSync } from './reading.ts';
 import { restoreLost, shadow } from './shadow.ts';
-import { mostWaits } from './run.ts';
+import { mostWaits, type Patience } from './run.ts';
 import { turn } from './turn.ts';
-import { beforeFlush, flushSurely, goOn, isUnsure, settleUnsure, takeLate } from './queue.ts';
 import { upload } from './upload.ts';
-import { isWaiting, resume, settle } from './waiting.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {
@@ -44,10 +41,11 @@ export interface ScheduleStats {
   readonly bytes: number;
 }
 
+/** Flushes that are not finished. */
+export const queue: FlushQueue = new FlushQueue(transactions);
+
 /** Flushes that may wait in the device before `throttle` waits for them. */
 const mostInFlight = 16;
-/** What a flush does instead while a function is rehearsed (warmup.ts). */
-let rehearsedFlush: () => void = () => undefined;
 setFlushHooks({
   onLimit: () => {
     if (!isRehearsing()) flush();
@@ -55,14 +53,9 @@ setFlushHooks({
   onScopeEnd: flush,
 });
 
-/** Connects warmup.ts. */
-export function setRehearsedFlush(next: () => void): void {
-  rehearsedFlush = next;
-}
-
 /**
  * Realises every pending handle's node and submits the work. What nobody holds any more is not computed. What cannot be computed is told
- * once, here, and to whoever reads it; everything else is computed (failed.ts). Where the device says late that it has no memory, the
+ * once, here, and to whoever reads it; everything else is computed (queue.ts). Where the device says late that it has no memory, the
  * next flush tells (queue.ts).
  *
  * @example
@@ -70,29 +63,36 @@ export function setRehearsedFlush(next: () => void): void {
  * flush(); // the engine has got the work; y.data() waits for it
  */
 export function flush(): void {
-  if (isRehearsing()) {
-    rehearsedFlush();
+  const { rehearsal } = transactions;
+  if (rehearsal !== null) {
+    rehearsal.plan?.(pendingNodes());
     return;
   }
-  if (isWaiting()) resume();
-  beforeFlush();
+  queue.advance();
+  const wanted = pendingNodes();
+  let failure: Failure | null = null;
+  if (wanted.length > 0) failure = queue.add(wanted);
+  else transactions.commit(transactions.current);
+  finishFlush();
+  failure ??= queue.takeLate();
+  if (failure !== null) throw failure.error;
+  shadow();
+}
+
+const none: readonly Node[] = [];
+
+/** What a flush computes. */
+function pendingNodes(): readonly Node[] {
   const mark = nextMark();
   let wanted: Node[] | null = null;
-  for (const handle of pendingHandles) {
-    const { node } = handle;
-    if (handle.disposed || node.storage !== null || node.mark === mark) continue;
+  for (const { node, disposed } of pendingHandles) {
+    if (disposed || node.storage !== null || node.mark === mark) continue;
     node.mark = mark;
     // Often there is one: its list is no longer than that.
     if (wanted === null) wanted = [node];
     else wanted.push(node);
   }
-  let failure: Failure | null = null;
-  if (wanted !== null) failure = flushSurely(wanted);
-  else settleAssigned();
-  finishFlush();
-  failure ??= takeLate();
-  if (failure !== null) throw failure.error;
-  shadow();
+  return wanted ?? none;
 }
 
 /**
@@ -124,9 +124,8 @@ export function throttle(): Promise<void> {
  * await idle(); // nothing runs any more: a good moment to look at a clock
  */
 export async function idle(): Promise<void> {
-  await settleUnsure();
-  await settle();
-  const failure = takeLate();
+  await queue.settle();
+  const failure = queue.takeLate();
   if (failure !== null) throw failure.error;
   if (stateOf(getEngine()).pool.lost !== null) await recover();
   const engine = getEngine();
@@ -145,12 +144,16 @@ export async function readNode(node: Node): Promise<TypedArray> {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
   const before = beginRead();
-  const arrival = tried(node, before, true);
+  const arrival = tried(node, before, 'kernels');
   if (arrival === null) return inTurn(node);
   retain(node);
   try {
     let waits = 1;
-    for (let next: Promise<void> | null = arrival; next !== null; next = tried(node, before, waits++ < mostWaits))
+    for (
+      let next: Promise<void> | null = arrival;
+      next !== null;
+      next = tried(node, before, waits++ < mostWaits ? 'kernels' : 'none')
+    )
       await next;
     return await inTurn(node);
   } finally {
@@ -169,26 +172,25 @@ async function inTurn(node: Node): Promise<TypedArray> {
  * The same as `attempt` for a reader; `before` is the newest node of the read before. Where it fails, what is pending beside the node is not
  * left to fail again.
  */
-function tried(node: Node, before: number, patient = false): Promise<void> | null {
+function tried(node: Node, before: number, patience: Patience = 'none'): Promise<void> | null {
   try {
     takeForOld(before);
-    return attempt(node, patient);
+    return attempt(node, patience);
   } catch (error) {
     // What is kept for later reads may be what there is no room for.
-    if (error instanceof OutOfMemoryError && before > 0) return tried(node, 0, patient);
+    if (error instanceof OutOfMemoryError && before > 0) return tried(node, 0, patience);
     // What a flush said of it that was put off says more.
-    const late = error instanceof OutOfMemoryError ? takeLate() : null;
-    throw readFailed(node, late === null ? error : late.error);
+    const late = error instanceof OutOfMemoryError ? queue.takeLate() : null;
+    throw queue.giveUp(node, late === null ? error : late.error);
   } finally {
     takeForOld(0);
   }
 }
 
 /**
- * Computes a node as far as that is possible now, or, if `patient`, without waiting for kernels; null if it is in memory. Throws
- * DeviceLostError if it was and is gone.
+ * Computes a node as far as that is possible now; null if it is in memory. Throws DeviceLostError if it was and is gone.
  */
-function attempt(node: Node, patient = false): Promise<void> | null {
+function attempt(node: Node, patience: Patience): Promise<void> | null {
   if (node.storage !== null) {
     if ((node.storage.buffer as PoolBuffer).pool.lost === null || !isGone(node)) return null;
     // What is protected comes back with another engine.
@@ -198,14 +200,9 @@ function attempt(node: Node, patient = false): Promise<void> | null {
     if (isGone(node)) throw goneError(node);
     return null;
   }
-  if (isWaiting()) resume();
-  if (isUnsure()) {
-    if (patient) goOn();
-    else goOn(false);
-    if (isUnsure()) return settleUnsure();
-    if (node.storage !== null) return null;
-  }
-  return node.storage === null ? advance([node], 'partial', patient) : null;
+  queue.advance(patience === 'none' ? patience : 'memory');
+  if (queue.isPutOff) return queue.settlePutOff();
+  return node.storage === null ? realise([node], { told: true, patience, transaction: transactions.current }) : null;
 }
 
 /**

@@ -8,9 +8,8 @@
 import type { GradientSlot, Node } from '../graph/node.ts';
 import { release, retain } from '../graph/counting.ts';
 import { countHandle, type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
-import { forgetAssigned, noteAssigned } from '../graph/transactions.ts';
+import { transactions } from '../graph/transactions.ts';
 import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
-import { isRehearsing, rememberAssigned } from '../graph/rehearsal.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
@@ -141,7 +140,7 @@ export class TensorHandle implements TrackedHandle {
       node.requiresGrad = true;
     }
     if (node === this.node) return;
-    rememberAssigned(this);
+    transactions.rehearsal?.add(this);
     retain(node);
     const old = this.node;
     this.node = node;
@@ -176,7 +175,7 @@ export class TensorHandle implements TrackedHandle {
     // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
     const leaf = target.slot !== null && target.slot !== releasedSlot;
     const next = leaf ? stopGradient(node) : node;
-    if (next !== target && !isRehearsing()) noteAssigned(this, next);
+    if (next !== target) transactions.assign(this, next);
     this.rebind(next, leaf ? target.slot : null);
     return this as unknown as Tensor;
   }
@@ -186,7 +185,7 @@ export class TensorHandle implements TrackedHandle {
     this.disposed = true;
     countHandle(-1);
     unwatch(this);
-    if (this.assigned) forgetAssigned(this);
+    if (this.assigned) transactions.forget(this);
     const { node } = this;
     if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1)
       (node.slot.grad as TensorHandle | null)?.dispose();

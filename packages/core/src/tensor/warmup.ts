@@ -6,29 +6,15 @@
  */
 import type { ReadyProgress } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
-import type { Node } from '../graph/node.ts';
-import { nextMark } from '../graph/node.ts';
 import { pendingHandles } from '../graph/recorder.ts';
-import { asIfForgotten, beginRehearsal, endRehearsal, isRehearsing } from '../graph/rehearsal.ts';
+import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
 import { generatorState, withGenerator } from './random-key.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, checkNames } from '../shape/options.ts';
 import { called } from './scope.ts';
 import { stateOf } from '../runtime/engine-state.ts';
 import { prepare } from '../runtime/run.ts';
-import { flush, setRehearsedFlush } from '../runtime/runtime.ts';
-
-setRehearsedFlush(() => {
-  const mark = nextMark();
-  const wanted: Node[] = [];
-  for (const { node, disposed } of pendingHandles) {
-    if (disposed || node.storage !== null || node.mark === mark) continue;
-    node.mark = mark;
-    wanted.push(node);
-  }
-  const state = stateOf(getEngine());
-  if (wanted.length > 0) asIfForgotten(() => prepare(state, wanted, state.global));
-});
+import { flush } from '../runtime/runtime.ts';
 
 export interface WarmupOptions {
   /** Told how many kernels are ready, where the engine knows (WebGPU): at once, and after every one. */
@@ -58,13 +44,26 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
   if (isRehearsing()) throw new ArgumentError('warmup', 'a warmup is running already; end it before the next one');
   flush();
   const engine = getEngine();
-  beginRehearsal();
+  const rehearsal: Rehearsal = transactions.begin();
+  // With the counts as they would be if nobody rehearsed.
+  rehearsal.plan = (wanted) => {
+    const state = stateOf(getEngine());
+    rehearsal.letGo();
+    try {
+      if (wanted.length > 0) prepare(state, wanted, state.global);
+    } finally {
+      rehearsal.hold();
+    }
+  };
+  transactions.rehearsal = rehearsal;
   try {
     withGenerator(generatorState(), () => called('warmup', step));
     flush();
   } finally {
-    const assigned = endRehearsal();
-    for (const handle of [...pendingHandles]) if (!assigned.has(handle) && !handle.kept) handle.dispose();
+    const bound = new Set(rehearsal.entries.keys());
+    transactions.rollBack(rehearsal);
+    transactions.rehearsal = null;
+    for (const handle of [...pendingHandles]) if (!bound.has(handle) && !handle.kept) handle.dispose();
   }
   flush();
   await engine.ready?.(options.onCompile);
