@@ -32,6 +32,12 @@ function counted(beside: number): string {
   return `${numBuffers + beside} buffers and ${numTensors} tensors`;
 }
 
+/** Resolves when everything recorded is computed. */
+export async function settled(): Promise<void> {
+  flush();
+  await idle();
+}
+
 /** How `leavingNothing` counts what is alive, and the error it throws. */
 export interface LeavingOptions {
   readonly count?: () => string;
@@ -48,8 +54,7 @@ export async function leavingNothing<T>(run: () => Promise<T>, options: LeavingO
   for (let i = 0; i < 3; i++) {
     const before = count();
     const result = await run();
-    flush();
-    await idle();
+    await settled();
     if (count() === before) return result;
     problem = `${count()} where ${before} were before`;
   }

@@ -20,7 +20,7 @@ import {
   untold,
 } from '@polygrad/core/testing';
 import { defaultTolerances } from '../compare.ts';
-import { aliveHere, leavingNothing } from './check.ts';
+import { aliveHere, leavingNothing, settled } from './check.ts';
 import type { Choices } from './choices.ts';
 import { type DrawnCall, drawFromProgram, drawFromTable, type ProgramCall } from './draw-call.ts';
 import { bound, type Handles, record } from './execute.ts';
@@ -166,9 +166,4 @@ export class CallFuzz {
       await pg.setEngine(this.engine);
     }
   }
-}
-
-async function settled(): Promise<void> {
-  pg.flush();
-  await pg.idle();
 }
