@@ -21,7 +21,7 @@ import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate
 import { printProgram } from '../packages/conformance/dist/fuzz/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
 import { setEngine } from '@polygrad/core';
-import { createReferenceEngine, uncalled } from '@polygrad/core/testing';
+import { createReferenceEngine, uncalled } from '@polygrad/testing';
 import { checkTraining } from './fuzz/trainings.mjs';
 
 const { values } = parseArgs({

@@ -100,7 +100,7 @@ function projectWith(names, project, tarballs, byName) {
 }
 
 /** Packages that are installed beside a package for its program, which does not depend on them. */
-const beside = { polygrad: ['@polygrad/auto-detect'] };
+const beside = { core: ['@polygrad/testing'], nn: ['@polygrad/testing'], polygrad: ['@polygrad/auto-detect'] };
 
 function problemsOf(pack, tarballs, byName, work) {
   const { manifest } = pack;

@@ -13,11 +13,12 @@ import * as conformance from '@polygrad/conformance';
 import * as core from '@polygrad/core';
 import * as engines from '@polygrad/core/engine';
 import * as kernels from '@polygrad/core/kernel';
-import * as testing from '@polygrad/core/testing';
+import * as testing from '@polygrad/testing';
 import * as data from '@polygrad/data';
 import * as dataNode from '@polygrad/data/node';
 import * as emitC from '@polygrad/emit-c';
 import * as nn from '@polygrad/nn';
+import * as numbers from '@polygrad/numbers';
 import { publicOperations } from './operations/sources.mjs';
 
 const entries = {
@@ -34,6 +35,7 @@ const entries = {
   dataNode,
   emitC,
   nn,
+  numbers,
 };
 
 /** Functions that give nothing, tensors, text, numbers, functions, plain lists of names, or what they were given. */
@@ -52,7 +54,7 @@ const plain = new Set(
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
     'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',
-    'callDifference callTable callText changedCalls hostCall outcomeOf performed refusalComplaint',
+    'callable noting rightCalls callDifference callTable callText changedCalls hostCall outcomeOf performed refusalComplaint',
     'checkAttached HostileError hostileArguments optionsAt strangeOptions keepRounding blocksOf endsOf withSources',
   ].flatMap((names) => names.split(' ')),
 );
@@ -104,26 +106,32 @@ const makers = {
   'node of a tensor': () => deep().node,
   tensors: () => [core.ones([2]), core.ones([2])],
   GradientTape: () => new core.GradientTape({ persistent: true }),
-  NumberTensor: () => core.numberFull([100, 100], 10n ** 30n, core.bigintType),
+  NumberTensor: () => numbers.numberFull([100, 100], 10n ** 30n, numbers.bigintType),
   numberTensor: () =>
-    core.numberTensor(
+    numbers.numberTensor(
       [
         [1n, 2n],
         [3n, 4n],
       ],
-      core.bigintType,
+      numbers.bigintType,
     ),
-  numberEye: () => core.numberEye(3, core.bigintType),
-  numberFull: () => core.numberFull([2], 7n, core.bigintType),
+  numberEye: () => numbers.numberEye(3, numbers.bigintType),
+  numberFull: () => numbers.numberFull([2], 7n, numbers.bigintType),
   concatNumbers: () =>
-    core.concatNumbers([core.numberTensor([1n], core.bigintType), core.numberTensor([2n], core.bigintType)]),
+    numbers.concatNumbers([
+      numbers.numberTensor([1n], numbers.bigintType),
+      numbers.numberTensor([2n], numbers.bigintType),
+    ]),
   stackNumbers: () =>
-    core.stackNumbers([core.numberTensor([1n], core.bigintType), core.numberTensor([2n], core.bigintType)]),
-  bigintType: () => core.bigintType,
-  booleanType: () => core.booleanType,
-  numberType: () => core.numberType,
-  decimalType: () => core.bigintType,
-  defineNumberType: () => core.numberType,
+    numbers.stackNumbers([
+      numbers.numberTensor([1n], numbers.bigintType),
+      numbers.numberTensor([2n], numbers.bigintType),
+    ]),
+  bigintType: () => numbers.bigintType,
+  booleanType: () => numbers.booleanType,
+  numberType: () => numbers.numberType,
+  decimalType: () => numbers.bigintType,
+  defineNumberType: () => numbers.numberType,
   getBackend: () => core.getBackend('cpu'),
   getEngine: () => core.getEngine(),
   defaultStore: () => core.defaultStore(),
@@ -228,7 +236,7 @@ const makers = {
   GradientError: () => text(() => core.ones([2]).backward()),
   GraphInvariantError: () => new core.GraphInvariantError('nothing', []),
   NnError: () => text(() => new nn.Adam([])),
-  NumberTypeError: () => text(() => core.numberTensor([1n], core.bigintType).div(2.5).data()),
+  NumberTypeError: () => text(() => numbers.numberTensor([1n], numbers.bigintType).div(2.5).data()),
   OperationError: () => new core.OperationError('add', 'went wrong'),
   OutOfMemoryError: () =>
     new core.OutOfMemoryError('cpu', { requested: 1, live: 2, reserved: 3, limit: 4 }).explained(5, []),

@@ -4,7 +4,7 @@
  */
 import { createWebGpuEngine } from '@polygrad/backend-webgpu';
 import { matmul, ones, scope, setEngine } from '@polygrad/core/functions';
-import { comparePrograms, groupCases } from '@polygrad/core/testing';
+import { comparePrograms, groupCases } from '@polygrad/testing';
 import { train } from './pages/cnn.mjs';
 
 /** Devices in the order in which they were given, and calls of `submit` so far. */

@@ -1,6 +1,6 @@
 // A gradient through the packed core, on the engine that comes with it.
 import { grad, mul, setEngine, sum, tensor } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 
 await setEngine(createReferenceEngine());
 const slope = grad((x) => sum(mul(x, x)))(tensor([1, 2, 3]));

@@ -1,6 +1,6 @@
 // A layer of the packed nn.
 import { ones, setEngine } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { Linear } from '@polygrad/nn';
 
 await setEngine(createReferenceEngine());

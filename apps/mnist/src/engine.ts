@@ -2,7 +2,7 @@
 import { autoDetectAndConfigureGpu, type DetectionReport, knownBackends } from '@polygrad/auto-detect';
 import { ArgumentError, setEngine } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { oneLine, UsageError } from './errors.ts';
 
 /**

@@ -8,7 +8,7 @@ import {
   registerBackend,
   type TuningStore,
 } from '@polygrad/core/engine';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Compare } from './contest.ts';
 import { type AutoDetectOptions, detect } from './detect.ts';

@@ -1,7 +1,13 @@
 /** Which backend is chosen and what the report says, with backends that score, hang, throw and are not there; then with real ones. */
-import type { IEngine, Probe } from '@polygrad/core/engine';
-import { EngineMissingError, getEngine, listBackends, registerBackend } from '@polygrad/core/engine';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import {
+  EngineMissingError,
+  getEngine,
+  type IEngine,
+  listBackends,
+  type Probe,
+  registerBackend,
+} from '@polygrad/core/engine';
+import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { detect } from './detect.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';

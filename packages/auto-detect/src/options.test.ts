@@ -1,6 +1,6 @@
 /** Options that are refused, time that the CPU engine has, and the report as text. */
 import { ArgumentError, memoryStore, registerBackend } from '@polygrad/core/engine';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type AutoDetectOptions, detect } from './detect.ts';
 import { fake, packaged } from './fixtures/backends.ts';

@@ -4,8 +4,7 @@
  * The last command may still be running in workers when `run` returns; whoever touches memory calls `finish` first.
  */
 import type { Binding, Command } from '@polygrad/core/engine';
-import type { BuiltinCodes } from './builtins.ts';
-import { blockBytes } from './builtins.ts';
+import { blockBytes, type BuiltinCodes } from './builtins.ts';
 import { type Code, type CpuKernel, sharesOf } from './kernel.ts';
 import type { ArgsBlock } from './memory/args.ts';
 import { addressOf } from './memory/buffer.ts';

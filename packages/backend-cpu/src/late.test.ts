@@ -1,6 +1,6 @@
 import { ArgumentError, tensor } from '@polygrad/core';
 import { getEngine, setEngine } from '@polygrad/core/engine';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { CpuEngine } from './engine.ts';
 import { lateCpuProvider } from './late.ts';

@@ -6,7 +6,7 @@ import {
   randomGroups,
   randomProgram,
   threadCases,
-} from '@polygrad/core/testing';
+} from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
 import { createOpenClEngine } from './engine.ts';
 import { hasDevice } from './testing/device.ts';

@@ -8,7 +8,7 @@ import {
   randomGroups,
   randomProgram,
   threadCases,
-} from '@polygrad/core/testing';
+} from '@polygrad/testing';
 import { expect, it } from 'vitest';
 import { createOpenClEngine } from './engine.ts';
 import { hasDevice } from './testing/device.ts';

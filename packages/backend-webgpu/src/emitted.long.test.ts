@@ -8,7 +8,7 @@ import {
   randomProgram,
   threadCases,
   withoutDenormals,
-} from '@polygrad/core/testing';
+} from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
 import { testEngine } from './fixtures/device.ts';
 

@@ -9,7 +9,7 @@ import {
   randomProgram,
   threadCases,
   withoutDenormals,
-} from '@polygrad/core/testing';
+} from '@polygrad/testing';
 import { expect, it } from 'vitest';
 import { testEngine } from './fixtures/device.ts';
 

@@ -2,8 +2,7 @@
  * Whether the engine is live, disposed or lost, and what goes wrong where nobody is called: errors that the driver reports on the side.
  * Everything the engine has promised ends with the loss, and the next read tells of the rest.
  */
-import type { EngineLostInfo } from '@polygrad/core/engine';
-import { DeviceLostError, EngineDisposedError, PolygradError } from '@polygrad/core/engine';
+import { DeviceLostError, EngineDisposedError, type EngineLostInfo, PolygradError } from '@polygrad/core/engine';
 import { WebGpuError } from './public.ts';
 
 /**

@@ -5,6 +5,7 @@
 import {
   conv2d,
   depthwiseConv2d,
+  type DType,
   einsum,
   flush,
   grads,
@@ -14,15 +15,14 @@ import {
   setEngine,
   setPendingLimits,
   type Shape,
-  type Tensor,
   take,
+  type Tensor,
   variance,
   zeros,
 } from '@polygrad/core';
-import type { DType } from '@polygrad/core';
 import { threadLowering } from '@polygrad/core/engine/threads';
 import type { Program } from '@polygrad/core/kernel';
-import { createNullEngine } from '@polygrad/core/testing';
+import { createNullEngine } from '@polygrad/testing';
 import { wgslNativeOps } from '@polygrad/emit-c';
 import { afterAll, describe, expect, it } from 'vitest';
 import { needsPieces, piecesOf, secondsOf } from './pieces.ts';

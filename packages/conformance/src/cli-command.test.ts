@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it, vi } from 'vitest';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { conformance } from './cli-command.ts';
 import { runConformance } from './run.ts';
 

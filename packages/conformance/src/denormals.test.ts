@@ -1,6 +1,6 @@
 /** Which elements of a result a denormal operand goes into, and engines that keep such numbers. */
 import { setEngine } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { expect, it } from 'vitest';
 import { flushesDenormals, touchedByDenormals } from './denormals.ts';
 

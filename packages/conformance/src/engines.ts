@@ -15,12 +15,12 @@ type Maker = (options: { threads?: number }) => Promise<EngineChoice>;
 
 const makers: Readonly<Record<string, Maker>> = {
   reference: async () => {
-    const { createReferenceEngine } = await import('@polygrad/core/testing');
+    const { createReferenceEngine } = await import('@polygrad/testing');
     return { engine: createReferenceEngine(), skip: [] };
   },
   // Small dtypes are memory alone, as on cards: what stands for them is checked for its bounds here.
   'reference-simt': async () => {
-    const { createReferenceEngine } = await import('@polygrad/core/testing');
+    const { createReferenceEngine } = await import('@polygrad/testing');
     const computes = ['float32', 'float64', 'int32', 'uint32', 'int64', 'uint64', 'bool'] as const;
     return { engine: createReferenceEngine({ simt: true, computes }), skip: [] };
   },
@@ -28,7 +28,7 @@ const makers: Readonly<Record<string, Maker>> = {
   ...Object.fromEntries([4, 8, 32].map((size) => [`reference-subgroups-${size}`, () => referenceSubgroups(size)])),
   // Few dtypes, and reads that answer in a later turn of the event loop: everything else happens on the CPU engine. Few bindings.
   'reference-limited': async (options) => {
-    const { createReferenceEngine } = await import('@polygrad/core/testing');
+    const { createReferenceEngine } = await import('@polygrad/testing');
     const { setEngine } = await import('@polygrad/core/engine');
     await import('@polygrad/backend-cpu');
     await setEngine('cpu', options);
@@ -57,7 +57,7 @@ const makers: Readonly<Record<string, Maker>> = {
 };
 
 async function referenceSubgroups(subgroup: number): Promise<EngineChoice> {
-  const { createReferenceEngine } = await import('@polygrad/core/testing');
+  const { createReferenceEngine } = await import('@polygrad/testing');
   return { engine: createReferenceEngine({ simt: true, subgroup }), skip: [] };
 }
 

@@ -17,9 +17,9 @@ import {
   sum,
   tanh,
   tensor,
+  type Tensor,
   transpose,
 } from '@polygrad/core';
-import type { Tensor } from '@polygrad/core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeRandom, type Random } from './oracle/random.ts';
 

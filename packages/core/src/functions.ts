@@ -109,29 +109,3 @@ export {
   OutOfMemoryError,
   UnsupportedError,
 } from './engine/errors.ts';
-export {
-  concatNumbers,
-  fromTensor,
-  type NestedNumbers,
-  numberEye,
-  numberFull,
-  numberTensor,
-  stackNumbers,
-  toTensor,
-} from './numbers/creation.ts';
-export { NumberTensor, type NumberOperand } from './numbers/number-tensor.ts';
-export {
-  defineNumberType,
-  type NumberLike,
-  type NumberType,
-  NumberTypeError,
-  type NumberTypeOptions,
-} from './numbers/number-type.ts';
-export {
-  bigintType,
-  booleanType,
-  type DecimalClass,
-  type DecimalLike,
-  decimalType,
-  numberType,
-} from './numbers/ready-made.ts';

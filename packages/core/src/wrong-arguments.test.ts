@@ -4,15 +4,25 @@
  * Right calls are those of the functions' own examples. What a function of the user's throws is the user's.
  */
 import { beforeAll, expect, it, vi } from 'vitest';
-import { callable, noting, type RightCall, rightCalls } from './testing/right-calls.ts';
+import {
+  callable,
+  createReferenceEngine,
+  hostileArguments,
+  HostileError,
+  noting,
+  optionsAt,
+  refusalComplaint,
+  type RightCall,
+  rightCalls,
+  strangeOptions,
+  wrongCalls,
+} from '@polygrad/testing';
 import { usualLimits } from './graph/recorder.ts';
 import * as pg from './index.ts';
-import { createReferenceEngine } from './testing/index.ts';
-import { HostileError, hostileArguments, strangeOptions } from './testing/hostile-arguments.ts';
-import { optionsAt, refusalComplaint, wrongCalls } from './testing/wrong-arguments.ts';
+import * as numbers from '@polygrad/numbers';
 
 type Call = (...args: unknown[]) => unknown;
-const exported: Readonly<Record<string, unknown>> = { ...pg };
+const exported: Readonly<Record<string, unknown>> = { ...pg, ...numbers };
 
 let calls = new Map<string, RightCall>();
 

@@ -3,7 +3,7 @@
  * optimizer steps, `fit` and `evaluate` run.
  */
 import { crossEntropy, isTensor, mseLoss, ones, seed, setEngine, type Tensor, tensor } from '@polygrad/core/functions';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, expect, it } from 'vitest';
 import * as nn from './index.ts';
 

@@ -1,6 +1,6 @@
 /** Options of layers, optimizers, schedules and training: names that nobody reads are refused with the one that was meant. */
 import { ones, type Tensor } from '@polygrad/core/functions';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { setEngine } from '@polygrad/core';
 import { beforeAll, expect, it } from 'vitest';
 import * as nn from './index.ts';

@@ -1,6 +1,6 @@
 /** Layers, optimizers and training with one argument of a wrong kind: they work, or refuse it with an error of this library. */
 import { isTensor, keep, ones, PolygradError, setEngine, type Tensor, zeros } from '@polygrad/core';
-import { createReferenceEngine, HostileError, hostileArguments, wrongCalls } from '@polygrad/core/testing';
+import { createReferenceEngine, HostileError, hostileArguments, wrongCalls } from '@polygrad/testing';
 import { beforeAll, expect, it } from 'vitest';
 import * as nn from './index.ts';
 

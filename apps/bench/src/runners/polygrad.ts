@@ -204,7 +204,7 @@ async function makeEngine(name: string, threads: number): Promise<IEngine> {
     case 'opencl':
       return (await import('@polygrad/backend-opencl')).createOpenClEngine();
     case 'reference':
-      return (await import('@polygrad/core/testing')).createReferenceEngine();
+      return (await import('@polygrad/testing')).createReferenceEngine();
     default:
       throw new Unsupported(`no engine '${name}'`);
   }

@@ -1,6 +1,6 @@
 /** Every operation on every dtype, every cast between two, in scalars and vectors, against the interpreter, which computes in all of them. */
 import type { Program } from '@polygrad/core/kernel';
-import { castCases, comparePrograms, operationCases } from '@polygrad/core/testing';
+import { castCases, comparePrograms, operationCases } from '@polygrad/testing';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createCpuEngine } from '../engine.ts';
 

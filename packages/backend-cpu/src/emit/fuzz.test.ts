@@ -1,6 +1,6 @@
 /** Random programs against the reference engine: nested blocks, registers, shared memory, gates, vectors, values used again. */
 import { legalize, packProgram, unpackProgram } from '@polygrad/core/kernel';
-import { comparePrograms, randomProgram } from '@polygrad/core/testing';
+import { comparePrograms, randomProgram } from '@polygrad/testing';
 import { expect, it } from 'vitest';
 import { createCpuEngine } from '../engine.ts';
 import { plainTarget } from '../testing/harness.ts';

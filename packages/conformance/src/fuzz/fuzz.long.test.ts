@@ -1,6 +1,6 @@
 /** Many random programs, the same ones every time, on the engines that need nothing but a processor. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { it } from 'vitest';
 import { fuzz } from './fixtures/run.ts';
 

@@ -2,7 +2,7 @@
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { setEngine, ShapeError, type Tensor, tensor } from '@polygrad/core';
 import type { Binding, IEngine } from '@polygrad/core/engine';
-import { type CallEntry, createReferenceEngine } from '@polygrad/core/testing';
+import { type CallEntry, createReferenceEngine } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
 import { check, leavingNothing } from './check.ts';
 import type { NDArray } from '../oracle/ndarray.ts';

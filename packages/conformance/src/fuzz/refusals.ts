@@ -3,6 +3,7 @@
  * what it gives on the reference engine, and leaves nothing behind either way.
  */
 import * as pg from '@polygrad/core';
+import * as numbers from '@polygrad/numbers';
 import type { IEngine } from '@polygrad/core/engine';
 import {
   callDifference,
@@ -18,7 +19,7 @@ import {
   refusalComplaint,
   type RightCall,
   untold,
-} from '@polygrad/core/testing';
+} from '@polygrad/testing';
 import { defaultTolerances } from '../compare.ts';
 import { aliveHere, leavingNothing, settled } from './check.ts';
 import type { Choices } from './choices.ts';
@@ -70,7 +71,7 @@ export class CallFuzz {
   static async create(engine: IEngine, options: CallFuzzOptions = {}): Promise<CallFuzz> {
     const reference = createReferenceEngine();
     await pg.setEngine(reference);
-    const table = await callTable({ ...pg });
+    const table = await callTable({ ...pg, ...numbers });
     await pg.setEngine(engine);
     return new CallFuzz(engine, reference, table, options);
   }

@@ -1,5 +1,5 @@
 /** That the golden suite sees what is wrong: values, gradients, shapes and dtypes of a result; and what it draws. */
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { setEngine } from '@polygrad/core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { defaultTolerances } from '../compare.ts';

@@ -1,8 +1,7 @@
 /** How an elementwise operation is described: its formula in float64, which operands it takes, and how cases and random calls draw them. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import type { Random } from '../oracle/random.ts';
-import { uniform } from '../oracle/random.ts';
+import { type Random, uniform } from '../oracle/random.ts';
 
 /** Draws one element. */
 export type Draw = (r: Random) => number;

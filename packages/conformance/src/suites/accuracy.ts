@@ -4,7 +4,7 @@
  */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { evaluateSpecial, specialValues } from '@polygrad/core/testing';
+import { evaluateSpecial, specialValues } from '@polygrad/testing';
 import type { ConformanceCase, SkipReason } from '../case.ts';
 import type { Target } from '../expand.ts';
 import { arrayOf } from '../host.ts';

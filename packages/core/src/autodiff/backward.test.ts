@@ -1,7 +1,7 @@
 /** backward() and the gradients it leaves in leaves, on the reference engine. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { detach, exp, memory, mul, ones, scope, setEngine, sum, type Tensor, tensor } from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { read } from './fixtures/vectors.ts';
 
 beforeAll(async () => {

@@ -4,8 +4,7 @@
  * The graph is followed through the sources that nodes keep while they require a gradient. After the walk it is released unless
  * asked otherwise, so that a training loop holds nothing from step to step.
  */
-import type { Node } from '../graph/node.ts';
-import { nextMark } from '../graph/node.ts';
+import { nextMark, type Node } from '../graph/node.ts';
 import { hasPlaceholders } from '../graph/placeholder.ts';
 import { add, cast, constant } from '../graph/primitives.ts';
 import { forgetHistory, release } from '../graph/counting.ts';

@@ -25,7 +25,7 @@ import {
   tensor,
   vjp,
 } from '../index.ts';
-import { createNullEngine, createReferenceEngine } from '../testing/index.ts';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 
 beforeEach(async () => {
   await setEngine(createReferenceEngine());

@@ -15,7 +15,7 @@ import {
   tanh,
   tensor,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { near, read, scalar, vector } from './fixtures/vectors.ts';
 
 beforeAll(async () => {

@@ -28,7 +28,7 @@ import {
   tanh,
   vmap,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());

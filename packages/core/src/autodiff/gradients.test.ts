@@ -27,7 +27,7 @@ import {
   vjp,
   where,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { near, read, scalar, vector } from './fixtures/vectors.ts';
 
 beforeAll(async () => {

@@ -23,7 +23,7 @@ import {
   valueAndGrad,
   vjp,
 } from '../index.ts';
-import { createNullEngine, createReferenceEngine } from '../testing/index.ts';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
 import { grad, grads, mul, setEngine, sum, type Tensor, tensor, where } from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());

@@ -17,7 +17,7 @@ import {
   type Tensor,
   tensor,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { near, scalar, vector } from './fixtures/vectors.ts';
 
 beforeAll(async () => {

@@ -38,7 +38,7 @@ import {
   vmap,
   zeros,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 let xs: Tensor;
 let w: Tensor;

@@ -1,9 +1,8 @@
 /** A loop nest as it stands, lowered with the default choices: one dispatch. */
-import type { CodegenCaps } from './lowering.ts';
+import type { CodegenCaps, Lowered } from './lowering.ts';
 import { optimize } from './loops/optimize.ts';
 import type { LoopKernel } from '../ir/ir.ts';
 import { linearize } from './linearize/linearize.ts';
-import type { Lowered } from './lowering.ts';
 
 export function lowerPlain(loop: LoopKernel, caps: CodegenCaps): Lowered {
   const program = linearize(optimize(loop, caps), caps);

@@ -4,7 +4,7 @@
  * Expressions name temporaries as PARAMs with slots behind those of the kernel; each dispatch then gets slots of its own
  * for what it really binds.
  */
-import type { CodegenCaps } from '../codegen/lowering.ts';
+import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import { optimize } from '../codegen/loops/optimize.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../ir/ir.ts';
@@ -12,7 +12,6 @@ import { linearize } from '../codegen/linearize/linearize.ts';
 import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
 import { Rewriter } from '../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import type { Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import { nodesOf } from '../ir/traverse.ts';
 
 /** A temporary tensor: one PARAM to write it, one to read it. */

@@ -5,7 +5,7 @@
  * becomes rows, which columns, and how the factors are brought to them is chosen by cost (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
-import type { CodegenCaps } from '../codegen/lowering.ts';
+import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
@@ -15,7 +15,6 @@ import { Assembly } from './assembly.ts';
 import { copiedTiles, planGroups, planSplit, planTogether } from './blocking.ts';
 import { choose } from './choose.ts';
 import type { Contraction } from './contraction.ts';
-import type { Lowered } from '../codegen/lowering.ts';
 import { type Block, cover } from './cover.ts';
 import { type NestSpec, tileNests } from './nest.ts';
 import { viaMemory } from './partial.ts';

@@ -4,7 +4,7 @@
  * Both factors must lie in memory as they are, with one loop each for rows, columns, sum and batch, and one stride of 1. Stores that do
  * more than keep the sum are a dispatch of their own behind it.
  */
-import type { CodegenCaps } from '../codegen/lowering.ts';
+import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';
@@ -13,7 +13,6 @@ import type { DType } from '../shape/dtype.ts';
 import { type LinearAccess, linearAccess, linearPosition } from './access.ts';
 import { Assembly } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
-import type { Lowered } from '../codegen/lowering.ts';
 import { viaMemory } from './partial.ts';
 import { flatProblem } from './simt/problem.ts';
 

@@ -1,6 +1,6 @@
 /** What the library knows about programs of others that compute products of matrices on an engine's device (BLAS). */
 import type { MatrixProduct } from '../ir/product.ts';
-import type { LibraryPrograms } from '../contraction/library.ts';
+import type { LibraryPrograms } from './library.ts';
 
 /**
  * A program of others that may compute products in place of kernels. Nothing runs there that was not measured faster on the

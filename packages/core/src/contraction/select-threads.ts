@@ -1,9 +1,8 @@
 /** How engines with groups of threads lower contractions: by a measured tile, else by the one their shape calls for. */
-import type { CodegenCaps } from '../codegen/lowering.ts';
+import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { Contraction } from './contraction.ts';
-import type { Lowered } from '../codegen/lowering.ts';
 import type { ContractionTemplate } from './contract.ts';
 import { worthwhile } from './worthwhile.ts';
 import { defaultTile } from './simt/choose.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { threadLowering } from '../targets/threads.ts';
-import { createNullEngine } from '../testing/null-engine.ts';
+import { createNullEngine } from '@polygrad/testing';
 import { PolygradError } from '../shape/errors.ts';
 import { EngineMissingError, OutOfMemoryError } from './errors.ts';
 import { type BackendProvider, getBackend, getEngine, listBackends, registerBackend, setEngine } from './registry.ts';

@@ -62,7 +62,7 @@ function registry(): Registry {
  * @throws ArgumentError if it is none
  * @example
  * import { listBackends, registerBackend } from '@polygrad/core/engine';
- * import { createReferenceEngine } from '@polygrad/core/testing';
+ * import { createReferenceEngine } from '@polygrad/testing';
  * registerBackend({
  *   name: 'mine',
  *   probe: async () => ({ score: 1, reason: 'always there', device: 'interpreter' }),

@@ -1,7 +1,6 @@
 /** Blocks and uses of random programs, compared with what counting openers and closing over operands gives. */
 import { describe, expect, it } from 'vitest';
-import { randomGroups } from '../testing/random-groups.ts';
-import { randomProgram } from '../testing/random-program.ts';
+import { randomGroups, randomProgram } from '@polygrad/testing';
 import { endsOf } from './block-ends.ts';
 import { blocksOf } from './blocks.ts';
 import { ProgramBuilder } from './builder/builder.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { randomProgram } from '../testing/random-program.ts';
+import { randomProgram } from '@polygrad/testing';
 import { ProgramBuilder } from './builder/builder.ts';
 import type { Program } from './ir.ts';
 import { packProgram, sameCode, unpackProgram } from './packed.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { setEngine } from '../engine/registry.ts';
 import { allClose, add, isClose, ones, tensor } from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { extendExpect, tensorMatchers } from './index.ts';
 
 beforeAll(async () => {

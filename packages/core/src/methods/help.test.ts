@@ -4,7 +4,7 @@ import { setEngine } from '../engine/registry.ts';
 import { arange, ones, tensor } from '../functions.ts';
 import { stats } from '../runtime/runtime.ts';
 import './methods.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeEach(() => setEngine(createReferenceEngine()));
 afterEach(() => setEngine(createReferenceEngine()));

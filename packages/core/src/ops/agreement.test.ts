@@ -1,7 +1,7 @@
 /** Calls at the edges of what is defined, where the answers are those of PyTorch and NumPy. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(() => pg.setEngine(createReferenceEngine()));
 

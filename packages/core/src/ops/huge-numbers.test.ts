@@ -1,7 +1,8 @@
 /** Numbers of parts, keys, elements and orders that nobody can wait for: refused before anything is counted out on the host. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
-import { createNullEngine } from '../testing/index.ts';
+import { bigintType, numberEye } from '@polygrad/numbers';
+import { createNullEngine } from '@polygrad/testing';
 
 beforeAll(() => pg.setEngine(createNullEngine()));
 
@@ -17,7 +18,7 @@ const refused: Readonly<Record<string, (n: number) => unknown>> = {
   conv2d: (n) => pg.conv2d(image(), image(), { padding: n }),
   eye: (n) => pg.eye(n),
   linspace: (n) => pg.linspace(0, 1, n),
-  numberEye: (n) => pg.numberEye(n, pg.bigintType),
+  numberEye: (n) => numberEye(n, bigintType),
   oneHot: (n) => pg.oneHot(one(), n),
   permutation: (n) => pg.permutation(n),
   rand: (n) => pg.rand([n]),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
 import type { Tensor } from '../index.ts';
-import { createNullEngine } from '../testing/index.ts';
+import { createNullEngine } from '@polygrad/testing';
 
 const devices = {
   GPU: createNullEngine({ simt: true, maxGroup: 256, sharedBytes: 16384, maxBindings: 8 }),

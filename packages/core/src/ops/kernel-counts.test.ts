@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
 import type { Tensor } from '../index.ts';
-import { createNullEngine } from '../testing/index.ts';
+import { createNullEngine } from '@polygrad/testing';
 
 const engine = createNullEngine();
 await pg.setEngine(engine);

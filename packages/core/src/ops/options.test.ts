@@ -1,7 +1,7 @@
 /** Options: a name that an operation does not have is refused with the one that was meant, and so are values of the wrong kind. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(() => pg.setEngine(createReferenceEngine()));
 

@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(async () => {
   await pg.setEngine(createReferenceEngine());

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { add, flush, mean, mul, scope, setEngine, sub, sum, type Tensor, tensor } from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 const wave = (n: number, step: number): Float32Array => Float32Array.from({ length: n }, (_, i) => Math.sin(step * i));
 

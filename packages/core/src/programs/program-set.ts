@@ -4,7 +4,7 @@
  * Most are written for one thread, which does one of `count` units: a group on CPUs; SIMT engines take many units to a group. Others
  * are written for groups of threads that work together.
  */
-import type { CodegenCaps } from '../codegen/lowering.ts';
+import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
 import { costOf } from '../ir/cost.ts';
 import { Exprs } from '../ir/expr.ts';
@@ -13,7 +13,6 @@ import type { KNode, KNodeOf } from '../ir/ir.ts';
 import { gridLimit } from '../codegen/linearize/linearize.ts';
 import { programOf } from '../ir/program.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import type { Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 
 /** Threads of a group of a SIMT engine where each works alone. */
 const aloneThreads = 64;

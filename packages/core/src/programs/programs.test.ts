@@ -5,7 +5,7 @@
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { numbers, runOn } from './fixtures/programs.ts';
 import { rowMajor, type TensorView } from './lines.ts';
 import { lowerScan } from './scan/scan.ts';

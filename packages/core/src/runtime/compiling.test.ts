@@ -5,7 +5,7 @@ import { CompileError, DeviceLostError, EngineDisposedError } from '../engine/er
 import { setEngine } from '../engine/registry.ts';
 import { flush, memory, stats, type Tensor, tensor } from '../index.ts';
 import { pendingHandles } from '../graph/recorder.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 interface Slow {
   readonly engine: IEngine;

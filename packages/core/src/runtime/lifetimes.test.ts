@@ -9,7 +9,7 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { release, retain } from '../graph/counting.ts';
 import { trackHandle, type TrackedHandle } from '../graph/recorder.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { flush, readNode, readNodeSync, stats, uploadNode } from './runtime.ts';
 import { matmul } from './fixtures/models.ts';
 

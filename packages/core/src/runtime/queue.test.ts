@@ -11,7 +11,7 @@ import { TransactionLog } from '../graph/transactions.ts';
 import { forget, gpu, start } from '../tensor/fixtures/placement.ts';
 import { type Late, lateEngine } from '../tensor/fixtures/late-engine.ts';
 import { limited } from '../tensor/fixtures/limited.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { FlushQueue } from './queue.ts';
 import { queue as queueOfProgram, uploadNode } from './runtime.ts';
 

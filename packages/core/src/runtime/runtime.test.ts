@@ -4,7 +4,7 @@ import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { add, binary, constant, expand, mul, permute, reduce, reshape, scalar, unary } from '../graph/primitives.ts';
 import { release, retain } from '../graph/counting.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from './fixtures/flush-nodes.ts';
 import { readNode, stats, uploadNode } from './runtime.ts';
 

@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hintCollector } from '../engine/collector.ts';
 import { setEngine } from '../engine/registry.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { memory, ones, tensor, throttle } from '../index.ts';
 
 beforeAll(() => setEngine(createReferenceEngine()));

@@ -1,7 +1,8 @@
 /** Data and trees that hold themselves, are nested without an end, or have more paths than anybody can walk. */
 import { beforeAll, expect, it } from 'vitest';
 import * as pg from '../index.ts';
-import { createReferenceEngine } from '../testing/index.ts';
+import { bigintType, numberTensor } from '@polygrad/numbers';
+import { createReferenceEngine } from '@polygrad/testing';
 import { mapNested } from './nested.ts';
 
 beforeAll(() => pg.setEngine(createReferenceEngine()));
@@ -23,7 +24,7 @@ it('data that holds itself or is too deep is refused at once', () => {
   for (const data of [cyclic(), branching(100)] as never[]) {
     expect(() => pg.tensor(data)).toThrow('[tensor] nested arrays are too deep: more than 64 levels');
     expect(() => pg.take(pg.ones([3]), data)).toThrow('[take] nested arrays are too deep');
-    expect(() => pg.numberTensor(data, pg.bigintType)).toThrow('[numberTensor] nested arrays are too deep');
+    expect(() => numberTensor(data, bigintType)).toThrow('[numberTensor] nested arrays are too deep');
   }
   expect(() => pg.tensor(branching(60) as never)).toThrow('[tensor] too many elements');
   expect(pg.tensor(branching(10) as never).size).toBe(512);

@@ -3,8 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
 import { flush, getEngine, protect, registerBackend, setEngine, setRecovery, tensor } from '../index.ts';
 import { shadowed } from '../runtime/shadow.ts';
-import { createFaultyEngine, type FaultyEngine } from '../testing/faulty-engine.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createFaultyEngine, createReferenceEngine, type FaultyEngine } from '@polygrad/testing';
 
 vi.mock('../runtime/multi-engine.ts', () => {
   throw new Error('no network');

@@ -15,7 +15,7 @@ import {
   type Tensor,
   tensor,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { limited } from './fixtures/limited.ts';
 
 let engine: ReturnType<typeof limited>;

@@ -1,7 +1,7 @@
 /** What several engines need is loaded when there are several, or when a lone one meets what it does not hold. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { getEngine, registerBackend, setEngine, tensor } from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 const loaded = vi.hoisted(() => ({ is: false }));
 vi.mock('../runtime/multi-engine.ts', async (original) => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { add, type DType, full, indexAdd, ones, randint, scope, setEngine, tensor, zeros } from '../index.ts';
 import { formatArray } from './format.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 describe('values given and read', () => {
   beforeEach(async () => {

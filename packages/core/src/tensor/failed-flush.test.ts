@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { pendingHandles } from '../graph/recorder.ts';
 import { flush, memory, pad, rand, scope, setEngine, sin, tensor, tile } from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { limited } from './fixtures/limited.ts';
 
 let engine: ReturnType<typeof limited>;

@@ -19,7 +19,7 @@ import {
   tensor,
   zeros,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { type Late, lateEngine } from './fixtures/late-engine.ts';
 
 let engine: Late;

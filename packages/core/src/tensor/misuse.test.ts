@@ -3,7 +3,7 @@ import { inspect } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import * as pg from '../index.ts';
 import { getEngine, registerBackend, replaceEngine, setEngine } from '../engine/registry.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 const setUp = async (): Promise<pg.Tensor> => {
   const engine = await setEngine(createReferenceEngine());

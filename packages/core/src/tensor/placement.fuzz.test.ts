@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
 import { type DType, flush, idle, memory, registerBackend, scope, setEngine, type Tensor, tensor } from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 const few: readonly DType[] = ['float32', 'int32', 'uint32', 'bool'];
 const key = Symbol.for('polygrad.registry');

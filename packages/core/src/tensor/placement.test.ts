@@ -19,7 +19,7 @@ import {
   tensor,
   zeros,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { calc, cpu, gpu, guard, numbers, own, start } from './fixtures/placement.ts';
 
 guard();

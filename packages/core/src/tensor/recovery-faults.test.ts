@@ -19,8 +19,7 @@ import {
   zeros,
 } from '../index.ts';
 import { shadowed } from '../runtime/shadow.ts';
-import type { Fault, FaultyEngine, FaultyMember } from '../testing/faulty-engine.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine, type Fault, type FaultyEngine, type FaultyMember } from '@polygrad/testing';
 import { cpu, gpu, guard, numbers, start } from './fixtures/recovery.ts';
 
 guard();

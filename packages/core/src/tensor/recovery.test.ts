@@ -17,8 +17,7 @@ import {
   unprotect,
 } from '../index.ts';
 import { shadowed } from '../runtime/shadow.ts';
-import { createFaultyEngine, type FaultyEngine } from '../testing/faulty-engine.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createFaultyEngine, createReferenceEngine, type FaultyEngine } from '@polygrad/testing';
 import { cpu, gpu, guard, made, numbers, start } from './fixtures/recovery.ts';
 
 guard();

@@ -15,7 +15,7 @@ import {
   warmup,
   zeros,
 } from '../index.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 /** The interpreter, with every batch of commands recorded. */
 async function watched(): Promise<{ engine: IEngine; batches: (readonly Command[])[]; ready: number }> {

@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Command, IEngine } from '../engine/engine.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import { memory, tensor } from '../index.ts';
-import { createNullEngine } from '../testing/null-engine.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { compareEngines } from './compare.ts';
 
 let clock = 0;

@@ -135,7 +135,7 @@ function median(values: readonly number[]): number {
  * @throws whatever an engine throws, and the signal's reason
  * @example
  * import { compareEngines } from '@polygrad/core/engine';
- * import { createNullEngine } from '@polygrad/core/testing';
+ * import { createNullEngine } from '@polygrad/testing';
  * let clock = 0;
  * const [a, b] = [createNullEngine(), createNullEngine()];
  * const { ratio } = await compareEngines(a, b, { now: () => clock++ });

@@ -1,16 +1,14 @@
 /** The tuner on an engine with a clock of its own: chooses the fastest, keeps it, finds it again, and ignores what is damaged. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Command, EngineTuning, IEngine } from '../engine/engine.ts';
+import type { Command, EngineTuning, IEngine, TuningStore } from '../engine/engine.ts';
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import { type Tensor, tensor } from '../index.ts';
 import type { Program } from '../ir/ir.ts';
 import { tilesVersion } from '../contraction/simt/class.ts';
 import { tileOf } from '../contraction/simt/tile.ts';
-import { createNullEngine } from '../testing/null-engine.ts';
-import { createReferenceEngine } from '../testing/reference-engine.ts';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { choicesOf, storeKey } from './choices.ts';
-import type { TuningStore } from '../engine/engine.ts';
 import { memoryStore } from './store.ts';
 import { tune } from './tune.ts';
 

@@ -1,7 +1,7 @@
 /**
  * `tune`: measures tiles on the device that runs them, and keeps the fastest.
  */
-import type { IEngine } from '../engine/engine.ts';
+import type { IEngine, TuningStore } from '../engine/engine.ts';
 import { checkEngine, getEngine } from '../engine/registry.ts';
 import { checkList } from '../shape/axes.ts';
 import { checkNames } from '../shape/options.ts';
@@ -11,7 +11,6 @@ import { questionOf } from '../contraction/choice.ts';
 import { choicesOf, type Seen, storeKey } from './choices.ts';
 import { type Measured, measureTiles } from './measure.ts';
 import { type ProductShape, productOf } from './product.ts';
-import type { TuningStore } from '../engine/engine.ts';
 
 export interface TuneOptions {
   /** Products to tune besides what the engine has run since it started. */
@@ -52,7 +51,7 @@ export interface TuneResult {
  * @returns what was measured, one entry for each class that was new
  * @throws ArgumentError for products whose sizes are no positive integers
  * @example
- * import { createReferenceEngine } from '@polygrad/core/testing';
+ * import { createReferenceEngine } from '@polygrad/testing';
  * import { memoryStore, setEngine, tensor, tune } from '@polygrad/core';
  * await setEngine(createReferenceEngine({ simt: true }));
  * const x = tensor(new Float32Array(256), { shape: [16, 16] });

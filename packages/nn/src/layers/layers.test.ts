@@ -1,6 +1,6 @@
 /** Layers: shapes, parameters, first values, and numbers against formulas written out here. */
 import { checkpoint, memory, mseLoss, ones, scope, seed, setEngine, type Tensor, tensor, zeros } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   fansOf,

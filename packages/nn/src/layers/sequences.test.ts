@@ -1,6 +1,6 @@
 /** Layers over sequences: values and gradients as PyTorch has them, with its names of parameters; states, masks, dropout, errors. */
 import { concat, memory, scope, seed, setEngine, stats, type Tensor, tensor, zeros } from '@polygrad/core';
-import { createNullEngine, createReferenceEngine } from '@polygrad/core/testing';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AnyModule } from '../module/module.ts';
 import { Adam } from '../optim/adam.ts';

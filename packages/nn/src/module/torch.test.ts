@@ -1,7 +1,7 @@
 /** Checkpoints that PyTorch 1.13.1 wrote (tooling/goldens/checkpoints.py): loaded, networks give the values that they gave there. */
 import { readFileSync } from 'node:fs';
 import { flatten, setEngine, type Tensor, tensor } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { decodeSafetensors } from '@polygrad/data';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ReLU } from '../layers/activation.ts';

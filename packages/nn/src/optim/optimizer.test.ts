@@ -1,6 +1,6 @@
 /** What optimizers do besides their formulas: states, schedules, warmups, clipping, memory, and steps that cannot be taken. */
 import { memory, ones, scope, setEngine, stats, type Tensor, tensor, warmup } from '@polygrad/core';
-import { createFaultyEngine, createReferenceEngine } from '@polygrad/core/testing';
+import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NnError } from '../errors.ts';
 import { parameter } from '../module/parameter.ts';

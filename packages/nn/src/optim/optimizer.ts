@@ -4,7 +4,7 @@
  * gradient (sgd.ts, adam.ts, adaptive.ts).
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { showAs } from '@polygrad/core/engine';
+import { showAs, shown } from '@polygrad/core/engine';
 import {
   type DType,
   flush,
@@ -18,7 +18,6 @@ import {
   scope,
   type Tensor,
 } from '@polygrad/core/functions';
-import { shown } from '@polygrad/core/engine';
 import { checkFits, checkInteger, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import {

@@ -3,7 +3,7 @@
  * below (`torch.optim`, `torch.set_default_dtype(torch.float64)`). Lion, which PyTorch lacks, against its paper.
  */
 import { setEngine, type Tensor, tensor } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parameter } from '../module/parameter.ts';
 import { Adam, AdamW } from './adam.ts';

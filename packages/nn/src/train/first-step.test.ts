@@ -1,6 +1,6 @@
 /** fit on an engine that makes kernels beside the program: the first step waits for them, tells how far they are, and counts once. */
 import { flush, type IEngine, isRehearsing, mseLoss, type ReadyProgress, seed, setEngine } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BatchNorm2d } from '../layers/norm.ts';
 import { Dropout } from '../layers/dropout.ts';

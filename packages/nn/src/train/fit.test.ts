@@ -1,5 +1,5 @@
 import { crossEntropy, memory, mseLoss, seed, setEngine, type Tensor, tensor } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/core/testing';
+import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NnError } from '../errors.ts';
 import { ReLU } from '../layers/activation.ts';

@@ -1,8 +1,7 @@
 /** lossAndGrad over a module: a loss, and its gradients by the module's parameters. */
 import { valueAndGrad, type Tensor } from '@polygrad/core/functions';
 import { checkFunction, NnError } from '../errors.ts';
-import { checkModule } from '../module/module.ts';
-import type { AnyModule } from '../module/module.ts';
+import { type AnyModule, checkModule } from '../module/module.ts';
 import type { Gradients } from '../optim/optimizer.ts';
 
 /** A value with its gradients. */

@@ -1,6 +1,6 @@
 /** What a training step costs besides arithmetic: plans, kernels and memory, on an engine that computes nothing. */
 import { crossEntropy, memory, scope, setEngine, stats, tensor } from '@polygrad/core';
-import { createNullEngine } from '@polygrad/core/testing';
+import { createNullEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ReLU } from '../layers/activation.ts';
 import { Conv2d } from '../layers/conv.ts';

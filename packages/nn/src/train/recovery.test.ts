@@ -1,6 +1,6 @@
 /** A device that goes away in the middle of fit(): the weights survive, and training goes on with them. */
 import { DeviceLostError, getEngine, mseLoss, registerBackend, seed, setEngine, setRecovery } from '@polygrad/core';
-import { createFaultyEngine, createReferenceEngine, type FaultyEngine } from '@polygrad/core/testing';
+import { createFaultyEngine, createReferenceEngine, type FaultyEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Linear } from '../layers/linear.ts';
 import { hostState } from '../module/state.ts';

@@ -1,8 +1,7 @@
 /** Reductions that a group's threads share, by subgroups of several sizes whose threads are neighbours or not. */
 import { describe, expect, it } from 'vitest';
 import type { EngineCaps } from '../../engine/engine.ts';
-import { programDifference } from '../../testing/program-case.ts';
-import { groupCases } from '../../testing/subgroup-cases.ts';
+import { groupCases, programDifference } from '@polygrad/testing';
 import type { TypedArray } from '../../shape/dtype.ts';
 import { optimize } from '../loops/optimize.ts';
 import { ProgramBuilder } from '../../ir/builder/builder.ts';

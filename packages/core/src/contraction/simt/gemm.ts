@@ -1,7 +1,7 @@
 /**
  * Contractions for engines with groups of threads, by a given tile (choose.ts has them).
  */
-import type { CodegenCaps } from '../../codegen/lowering.ts';
+import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
@@ -9,7 +9,6 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { representative } from '../access.ts';
 import { Assembly } from '../assembly.ts';
 import type { Contraction, Factor } from '../contraction.ts';
-import type { Lowered } from '../../codegen/lowering.ts';
 import { Operand } from '../operand.ts';
 import { viaMemory } from '../partial.ts';
 import { simtNest } from './nest.ts';

@@ -1,7 +1,7 @@
 /** Wrong arguments of attention, embeddings, resampling and kernels: refused at the call, naming the operation, both values and the remedy. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(async () => {
   await pg.setEngine(createReferenceEngine());

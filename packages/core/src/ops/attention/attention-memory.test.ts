@@ -1,7 +1,7 @@
 /** What attention holds in memory, on an engine without a device: large score matrices never exist, forward or backward. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createNullEngine, type NullEngine } from '../../testing/index.ts';
+import { createNullEngine, type NullEngine } from '@polygrad/testing';
 
 let engine: NullEngine;
 

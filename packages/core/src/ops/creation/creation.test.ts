@@ -2,7 +2,7 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { values } from '../fixtures/values.ts';
 
 await pg.setEngine(createReferenceEngine());

@@ -1,7 +1,6 @@
 /** Tensors from data and from a single value. Ranges and matrices of a pattern are in ranges.ts, random numbers in random.ts. */
-import { constant, scalar } from '../../graph/primitives.ts';
+import { broadcastTo, constant, scalar } from '../../graph/primitives.ts';
 import { beginOp, compose, composingDepth, opName } from '../../graph/scope.ts';
-import { broadcastTo } from '../../graph/primitives.ts';
 import { checkAttached } from '../../shape/attached.ts';
 import { checkShape } from '../../shape/axes.ts';
 import { checkDType, type DType, dtypeInfo, type TypedArray, isFloat, isInteger } from '../../shape/dtype.ts';

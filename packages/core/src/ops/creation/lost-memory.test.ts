@@ -1,7 +1,7 @@
 /** Views whose ArrayBuffer was detached or shrunk: an error, where an empty tensor came out. */
 import { beforeAll, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(() => pg.setEngine(createReferenceEngine()));
 

@@ -1,7 +1,7 @@
 /** Activations far away and at 0: finite derivatives, limits, and those of the formula. */
 import { describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { derivative, f32, f64, near, type Unary, values } from '../fixtures/values.ts';
 
 await pg.setEngine(createReferenceEngine());

@@ -4,7 +4,7 @@
  */
 import { beforeAll, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(() => pg.setEngine(createReferenceEngine()));
 

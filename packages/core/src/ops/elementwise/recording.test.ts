@@ -1,7 +1,7 @@
 /** Numbers next to tensors: the dtypes they meet in, and that a changing number needs no new plan. */
 import { describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { f64, i32, near, values } from '../fixtures/values.ts';
 
 await pg.setEngine(createReferenceEngine());

@@ -1,7 +1,7 @@
 /** Integer tensors beside numbers that their dtype does not hold: comparisons and limits answer as mathematics does. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(() => pg.setEngine(createReferenceEngine()));
 

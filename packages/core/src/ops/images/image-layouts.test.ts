@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Command } from '../../engine/engine.ts';
 import * as pg from '../../index.ts';
-import { createNullEngine, type NullEngine } from '../../testing/index.ts';
+import { createNullEngine, type NullEngine } from '@polygrad/testing';
 
 let engine: NullEngine;
 let commands: Command[];

@@ -1,7 +1,7 @@
 /** Convolution and pooling with paddings, layouts, positions and ceilings. */
 import { describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { f64, i32, near, range, values } from '../fixtures/values.ts';
 
 await pg.setEngine(createReferenceEngine());

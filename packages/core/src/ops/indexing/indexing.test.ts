@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import type { Tensor } from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { f64, i32, range, values } from '../fixtures/values.ts';
 
 await pg.setEngine(createReferenceEngine());

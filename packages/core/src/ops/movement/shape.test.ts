@@ -1,7 +1,7 @@
 /** Other shapes and parts: slices, joints, borders in every mode, and what is refused. */
 import { describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { near, range, values } from '../fixtures/values.ts';
 
 await pg.setEngine(createReferenceEngine());

@@ -1,7 +1,7 @@
 /** Gradients of the size of gradients, through whole small networks: what penalties of critics and meta-learning need. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(async () => {
   await pg.setEngine(createReferenceEngine());

@@ -1,7 +1,7 @@
 /** polygamma of every order: accurate where the result is a number of the dtype, infinite above and 0 below, never NaN. */
 import { beforeAll, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { polygammaValues } from '../fixtures/polygamma-values.ts';
 import { polygammaPlan } from './polygamma-plan.ts';
 

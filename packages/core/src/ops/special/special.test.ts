@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import type { DType, Tensor } from '../../index.ts';
-import { createReferenceEngine } from '../../testing/index.ts';
-import { evaluateSpecial, specialValues } from '../../testing/special-values.ts';
+import { createReferenceEngine, evaluateSpecial, specialValues } from '@polygrad/testing';
 
 await pg.setEngine(createReferenceEngine());
 

@@ -7,7 +7,7 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { retain } from '../../graph/counting.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import { createNullEngine } from '../../testing/null-engine.ts';
+import { createNullEngine } from '@polygrad/testing';
 import { Cone } from './cone.ts';
 import { growGraph } from '../../runtime/fixtures/random-graph.ts';
 import { uploadNode } from '../../runtime/runtime.ts';

@@ -12,8 +12,7 @@ import {
   tensor,
   type Tensor,
 } from '../../index.ts';
-import { createNullEngine } from '../../testing/null-engine.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 
 type Pair = readonly [number, number];
 

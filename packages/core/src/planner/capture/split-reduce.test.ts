@@ -14,7 +14,7 @@ import {
   stats,
   tensor,
 } from '../../index.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { splitPositionsLeast as least } from './split-reduce.ts';
 
 beforeAll(async () => {

@@ -1,8 +1,7 @@
 /** Sums of products with a common result become one product where that moves less, and stay where it would be computed twice. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { add, matmul, scope, setEngine, stats, tensor, type Tensor, transpose } from '../../index.ts';
-import { createNullEngine } from '../../testing/null-engine.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 
 const values = (n: number, seed: number): Float32Array =>
   Float32Array.from({ length: n }, (_, i) => (((i * 37 + seed * 11) % 19) - 9) / 8);

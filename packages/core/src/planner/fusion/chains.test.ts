@@ -6,7 +6,7 @@ import type { Node } from '../../graph/node.ts';
 import { add, mul, scalar } from '../../graph/primitives.ts';
 import { release, retain } from '../../graph/counting.ts';
 import type { Program } from '../../ir/ir.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { mostValues } from './order.ts';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';
 import { readNode, stats, uploadNode } from '../../runtime/runtime.ts';

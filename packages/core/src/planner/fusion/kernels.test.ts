@@ -10,7 +10,7 @@ import { trackHandle, type TrackedHandle } from '../../graph/recorder.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { hostArray } from '../../shape/host.ts';
 import { sizeOf } from '../../shape/view.ts';
-import { createNullEngine, type NullEngine } from '../../testing/null-engine.ts';
+import { createNullEngine, type NullEngine } from '@polygrad/testing';
 import { flush, stats, uploadNode } from '../../runtime/runtime.ts';
 import {
   adam,

@@ -21,7 +21,7 @@ import {
   type Tensor,
 } from '../../index.ts';
 import { threadCaps } from '../../contraction/fixtures/cases.ts';
-import { createNullEngine } from '../../testing/null-engine.ts';
+import { createNullEngine } from '@polygrad/testing';
 
 const caps: EngineCaps = { ...threadCaps, maxGroup: 256, sharedBytes: 16384, maxBindings: 8, maxBufferBytes: 2 ** 32 };
 const engine = createNullEngine(caps);

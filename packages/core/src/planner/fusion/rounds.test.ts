@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { setEngine } from '../../engine/registry.ts';
 import { concat, mseLoss, stats, type Tensor, tensor, valueAndGrad } from '../../index.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(() => setEngine(createReferenceEngine()));
 

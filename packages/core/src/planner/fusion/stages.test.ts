@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { setEngine } from '../../engine/registry.ts';
 import * as pg from '../../index.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 beforeAll(() => setEngine(createReferenceEngine()));
 

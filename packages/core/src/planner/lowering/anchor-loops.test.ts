@@ -14,7 +14,7 @@ import {
   tensor,
   where,
 } from '../../index.ts';
-import { createNullEngine, createReferenceEngine } from '../../testing/index.ts';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 
 function values(seed: number, shape: readonly number[]): Tensor {
   const size = shape.reduce((product, n) => product * n, 1);

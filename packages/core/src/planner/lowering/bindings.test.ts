@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { setEngine } from '../../engine/registry.ts';
 import { concat, keep, stack, type Tensor, tensor, where } from '../../index.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 
 const leaf = (i: number): Tensor => keep(tensor([i, 2 * i, 3 * i]));
 const numbers = (parts: readonly number[]): number[] => parts.flatMap((i) => [i, 2 * i, 3 * i]);

@@ -6,7 +6,7 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { retain } from '../../graph/counting.ts';
 import { gatherPrimitive } from '../../primitives/gather.ts';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';
 import { clearPlans, readNode, stats, uploadNode } from '../../runtime/runtime.ts';
 

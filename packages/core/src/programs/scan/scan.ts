@@ -6,10 +6,9 @@
  * segments, a scan of the totals, then every segment from where the one before it ends. The cuts depend on the shape alone.
  * On engines with groups of threads a group scans a line together (groups.ts), or each of its threads has a line.
  */
-import type { CodegenCaps } from '../../codegen/lowering.ts';
+import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import type { Lowered } from '../../codegen/lowering.ts';
 import { lineStart, linesOf, narrowed, type TensorView, without } from '../lines.ts';
 import { ProgramSet } from '../program-set.ts';
 import { scanGroups, scanThreads, strideOf } from './groups.ts';

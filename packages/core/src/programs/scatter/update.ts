@@ -5,11 +5,10 @@
  * reductions over all updates and never come here. Engines with groups of threads take an element of a slice to a thread, and sort
  * many updates first (sorted.ts).
  */
-import type { CodegenCaps } from '../../codegen/lowering.ts';
+import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../../shape/view.ts';
-import type { Lowered } from '../../codegen/lowering.ts';
 import { positionOf, type TensorView } from '../lines.ts';
 import { ProgramSet, type ProgramWriter } from '../program-set.ts';
 import { axesOf, combineUpdate, type ScatterSpec } from './parts.ts';

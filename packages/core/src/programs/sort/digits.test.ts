@@ -1,6 +1,6 @@
 /** Sorting small numbers by digits: stable, for lengths around tiles, one tile of a group and several, on the interpreter, which finds races. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { createReferenceEngine } from '../../testing/reference-engine.ts';
+import { createReferenceEngine } from '@polygrad/testing';
 import { threadCaps } from '../../contraction/fixtures/cases.ts';
 import { runOn } from '../fixtures/programs.ts';
 import { rowMajor } from '../lines.ts';

@@ -6,9 +6,8 @@
  * count their digits, learn where their elements go, and move them (radix.ts). Engines with groups of threads count as well, a
  * thread to an element, and else sort chunks in group memory and merge them (merge.ts).
  */
-import type { CodegenCaps } from '../../codegen/lowering.ts';
+import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
-import type { Lowered } from '../../codegen/lowering.ts';
 import { lineStart, linesOf } from '../lines.ts';
 import { ProgramSet, type ProgramWriter } from '../program-set.ts';
 import { keysOf } from './keys.ts';

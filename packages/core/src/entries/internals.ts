@@ -1,0 +1,31 @@
+/** Entry point @polygrad/core/internals: what `@polygrad/testing` and `@polygrad/numbers` need of core. It may change in any release. */
+export { combined, isArg } from '../codegen/linearize/combine.ts';
+export { type State, acrossThreads, oneSubgroup } from '../codegen/linearize/group.ts';
+export { usualLimits } from '../graph/recorder.ts';
+export { compileProgram } from '../interpreter/compile.ts';
+export { readAxes, readAxis } from '../ops/reduction/axis-argument.ts';
+export { fromDevice, storageBytes, toDevice } from '../runtime/host-data.ts';
+export {
+  checkCount,
+  checkList,
+  checkShape,
+  dropAxes,
+  keepAxes,
+  mostOnHost,
+  normalizeAxes,
+  normalizeAxis,
+  resolveShape,
+} from '../shape/axes.ts';
+export { broadcastShapes, broadcastsTo, sameShape } from '../shape/broadcast.ts';
+export { dtypeInfo, isFloat, isInteger } from '../shape/dtype.ts';
+export { getElement, hostArrays } from '../shape/host.ts';
+export { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
+export { eachNested, nestedShape } from '../shape/nested.ts';
+export { checkFunction } from '../shape/options.ts';
+export { checkRange } from '../shape/promotion.ts';
+export { formatRows, shownElements } from '../shape/rows.ts';
+export { isList, isPlain, say } from '../shape/shown.ts';
+export { resolveSlices } from '../shape/slices.ts';
+export { type View, isRowMajor, rowMajorStrides, sizeOf } from '../shape/view.ts';
+export { anyLowering } from '../targets/any.ts';
+export { nodeOf } from '../tensor/handle.ts';

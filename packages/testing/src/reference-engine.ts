@@ -1,0 +1,177 @@
+/**
+ * The reference engine: an IEngine over the IR interpreter. Slow, checked, and the definition of what every other engine
+ * must compute.
+ */
+import {
+  type Binding,
+  checkAttached,
+  type Command,
+  type CompiledKernel,
+  type EngineBuffer,
+  showCaps,
+  showEngine,
+  showKernel,
+} from '@polygrad/core/engine';
+import { CompileError, type DType, type EngineCaps, type IEngine } from '@polygrad/core';
+import { interpret, type KOp, printProgram, type Program } from '@polygrad/core/kernel';
+import { anyLowering, compileProgram, dtypeInfo, hostArrays } from '@polygrad/core/internals';
+import { HostMemory, liveBuffer } from './host-memory.ts';
+
+export interface ReferenceEngineOptions {
+  /** Lower kernels for groups of several threads with barriers, as for a GPU. Default false. */
+  readonly simt?: boolean;
+  /** Most threads in a group, with `simt`. Default 256. */
+  readonly maxGroup?: number;
+  /** Threads of a subgroup, with `simt`: a power of two. Default: it has none. */
+  readonly subgroup?: number;
+  /** Evaluate functions (exp, sin ...) directly instead of through their decompositions. Default false. */
+  readonly nativeFunctions?: boolean;
+  /** Dtypes it holds. Default: all. */
+  readonly dtypes?: readonly DType[];
+  /** Dtypes it computes in, of those it holds: programs reach it with the others as memory alone (arithmetic/legalize.ts). Default: all. */
+  readonly computes?: readonly DType[];
+  /** False: it cannot read at once, and answers in a later turn of the event loop, as GPUs in browsers do. Default true. */
+  readonly synchronous?: boolean;
+  /** Most tensors a kernel may bind. Default 4096. */
+  readonly maxBindings?: number;
+  /** The name it goes by. Default 'reference'. */
+  readonly name?: string;
+}
+
+const everyDType = Object.keys(dtypeInfo) as DType[];
+// biome-ignore format: a table of operations reads better grouped
+const functions: readonly KOp[] = [
+  'ABS', 'CEIL', 'TRUNC', 'ROUND', 'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG10', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN',
+  'SINH', 'COSH', 'TANH', 'ERF', 'RSQRT', 'RECIP', 'ISNAN', 'FREM', 'POW', 'ATAN2', 'MULHI', 'FMA', 'MULADD',
+];
+
+/**
+ * An engine that interprets kernels with every access checked.
+ *
+ * @example
+ * import { setEngine, tensor } from '@polygrad/core';
+ * import { createReferenceEngine } from '@polygrad/testing';
+ * await setEngine(createReferenceEngine());
+ * console.log(await tensor([1, 2]).add(1).array()); //=> [ 2, 3 ]
+ */
+export function createReferenceEngine({
+  simt = false,
+  maxGroup = 256,
+  subgroup,
+  nativeFunctions = false,
+  dtypes = everyDType,
+  computes = everyDType,
+  synchronous = true,
+  maxBindings = 4096,
+  name = 'reference',
+}: ReferenceEngineOptions = {}): IEngine {
+  const memory = new HostMemory(name, true);
+  let setLost: (info: { reason: 'disposed'; message: string }) => void = () => {};
+  const lost = new Promise<{ reason: 'disposed'; message: string }>((resolve) => {
+    setLost = resolve;
+  });
+  const caps: EngineCaps = showCaps({
+    dtypes: new Set(dtypes),
+    computes: new Set(computes),
+    nativeOps: new Set<KOp>(nativeFunctions ? functions : []),
+    simt,
+    lowering: anyLowering,
+    vectorBytes: 16,
+    sharedBytes: simt ? 16384 : 1 << 20,
+    subgroups: subgroup === undefined ? undefined : { least: subgroup, most: subgroup, numbered: true },
+    maxGroup: simt ? maxGroup : 1,
+    maxBindings,
+    maxBufferBytes: 2 ** 31,
+    bindAlign: 8,
+    arena: true,
+    parallelism: 1,
+    atomics: new Set(['add', 'max', 'min', 'or'] as const),
+  });
+
+  const bytesOf = (binding: Binding): Uint8Array =>
+    new Uint8Array(liveBuffer(name, binding).data, binding.offset, binding.bytes);
+  const run = (command: Command): void => {
+    switch (command.kind) {
+      case 'copy':
+        bytesOf(command.to).set(bytesOf(command.from));
+        return;
+      case 'fill': {
+        const { data } = liveBuffer(name, command.to);
+        new Uint32Array(data, command.to.offset, command.to.bytes / 4).fill(command.pattern);
+        return;
+      }
+      case 'dispatch':
+        dispatch(command.kernel.program, command.bindings, command.scalars);
+        return;
+      default:
+        command satisfies never;
+    }
+  };
+  const dispatch = (program: Program, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void => {
+    const buffers = program.params.map((p) => {
+      const binding = bindings[p.arg.slot];
+      if (!binding) throw new Error(`[${name}] kernel ${program.name} has no binding for parameter ${p.arg.slot}`);
+      const dtype = p.dtype as DType;
+      const { data } = liveBuffer(name, binding);
+      const Host = hostArrays[dtype];
+      return {
+        slot: p.arg.slot,
+        array: new Host(data, binding.offset, Math.floor(binding.bytes / Host.prototype.BYTES_PER_ELEMENT)),
+      };
+    });
+    const bySlot = new Array(Math.max(0, ...buffers.map((b) => b.slot + 1)));
+    for (const { slot, array } of buffers) bySlot[slot] = array;
+    // Not neighbours: nothing may rest on which threads form a subgroup.
+    interpret(program, bySlot, scalars, { size: subgroup ?? 1, dealt: true });
+  };
+  const read = (from: Binding, into: Uint8Array): Uint8Array => {
+    memory.check('download');
+    into.set(bytesOf(from));
+    return into;
+  };
+
+  return showEngine({
+    name,
+    inHostMemory: synchronous,
+    device: simt ? 'IR interpreter with thread groups' : 'IR interpreter',
+    caps,
+    alloc: (bytes: number): EngineBuffer => memory.alloc(bytes),
+    free: (buffer: EngineBuffer) => memory.free(buffer),
+    upload: (to: Binding, data: ArrayBufferView) => {
+      memory.check('upload');
+      checkAttached('upload', 'data', data);
+      bytesOf(to).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+    },
+    download: async (from: Binding, into: Uint8Array) => {
+      read(from, into);
+      if (!synchronous) await new Promise((resolve) => setTimeout(resolve, 0));
+      return into;
+    },
+    ...(synchronous ? { downloadSync: read } : {}),
+    compile: (programs: readonly Program[]): readonly CompiledKernel[] => {
+      memory.check('compile');
+      return programs.map((program) => {
+        try {
+          compileProgram(program);
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error);
+          throw new CompileError(name, program.name, reason, printProgram(program), { cause: error });
+        }
+        return showKernel({ program });
+      });
+    },
+    release: () => {},
+    submit: (commands: readonly Command[]) => {
+      memory.check('submit');
+      for (const command of commands) run(command);
+    },
+    idle: async () => {},
+    memory: () => ({ bytes: memory.bytes, buffers: memory.buffers, reservedBytes: memory.bytes }),
+    lost,
+    dispose: () => {
+      if (memory.disposed) return;
+      memory.disposed = true;
+      setLost({ reason: 'disposed', message: 'the reference engine was disposed' });
+    },
+  });
+}

@@ -1,0 +1,8 @@
+// The null engine of the packed package counts kernels and computes nothing.
+import { add, ones, setEngine } from '@polygrad/core';
+import { createNullEngine } from '@polygrad/testing';
+
+const engine = createNullEngine();
+await setEngine(engine);
+await add(ones([4]), ones([4])).data();
+if (engine.counts().dispatches === 0) throw new Error(`no kernel was counted: ${JSON.stringify(engine.counts())}`);
