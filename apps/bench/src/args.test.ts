@@ -12,13 +12,14 @@ describe('command line', () => {
       threads: [1, 2],
       filter: null,
       rounds: null,
+      against: null,
       help: false,
     });
   });
 
   it('reads everything', () => {
     const line =
-      '--suite all --engine opencl --quick --json a.json --peers torch,jax-js --threads 2 --filter x --rounds 9';
+      '--suite all --engine opencl --quick --json a.json --peers torch,jax-js --threads 2 --filter x --rounds 9 --against ../b';
     const options = readArgs(line.split(' '));
     expect(options.suites).toEqual(suiteNames);
     expect(options).toMatchObject({
@@ -28,6 +29,7 @@ describe('command line', () => {
       threads: [2],
       filter: 'x',
       rounds: 9,
+      against: '../b',
     });
     expect(options.peers).toEqual(['torch', 'jax-js']);
     expect(readArgs(['--suite', 'mlp', '--peers', 'none']).peers).toEqual([]);
@@ -45,6 +47,7 @@ describe('command line', () => {
     [['--suite', 'gemm', '--rounds', 'many'], "--rounds is 'many'"],
     [['--suite', 'gemm', '--peers', 'numpy'], "--peers is 'numpy'; give one of"],
     [['--suite', 'gemm', '--json', ''], '--json is empty'],
+    [['--suite', 'gemm', '--against', ''], '--against is empty'],
     [['--suite', 'gemm', '--fast'], '--fast'],
     [['gemm'], 'gemm'],
   ])('refuses %j in one line', (argv, message) => {

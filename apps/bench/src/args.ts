@@ -34,6 +34,8 @@ export interface Options {
   /** Only cases whose name contains this. */
   readonly filter: string | null;
   readonly rounds: number | null;
+  /** Folder of another checkout of this repository, built: it takes turns with this one. */
+  readonly against: string | null;
   readonly help: boolean;
 }
 
@@ -48,6 +50,7 @@ export const usage: string = `usage: npm run bench -- --suite NAME [options]
   --threads LIST   thread counts, for example 1 or 1,2 (default 1,2)
   --filter TEXT    only cases whose name contains TEXT
   --rounds N       rounds per case; each round measures every participant once
+  --against FOLDER another checkout of this repository, built: takes turns as the participant 'before'
   --help           this text`;
 
 /** A command line that cannot be run: one line for the person who typed it. */
@@ -92,6 +95,7 @@ export function readArgs(argv: readonly string[]): Options {
         threads: { type: 'string' },
         filter: { type: 'string' },
         rounds: { type: 'string' },
+        against: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
     }));
@@ -111,6 +115,8 @@ export function readArgs(argv: readonly string[]): Options {
   const json = text('json');
   if (json === '') throw new ArgumentError('--json is empty; give a file name');
   const rounds = text('rounds');
+  const against = text('against');
+  if (against === '') throw new ArgumentError('--against is empty; give the folder of a checkout');
   const engine = oneOf('engine', text('engine') ?? 'cpu', engineNames);
   if (text('threads') !== null && engine !== 'cpu' && engine !== 'opencl')
     throw new ArgumentError(`--threads is for the engines cpu and opencl; ${engine} has none: leave it out`);
@@ -129,6 +135,7 @@ export function readArgs(argv: readonly string[]): Options {
     threads: words('threads', text('threads') ?? '1,2').map((count) => wholeNumber('threads', count)),
     filter: text('filter'),
     rounds: rounds === null ? null : wholeNumber('rounds', rounds),
+    against,
     help,
   };
 }

@@ -9,7 +9,7 @@ import { ArgumentError, type Options, readArgs, usage } from './args.ts';
 import { describeMachine, describeRevision, load } from './machine.ts';
 import { type Attendance, fullPace, measureCase, openMeeting, type Pace, quickPace } from './measure.ts';
 import { labelOf, openClPeers, participantsOf } from './participants.ts';
-import { attendanceLines, goalLines, remarks, suiteTables } from './report.ts';
+import { attendanceLines, comparisonLines, goalLines, remarks, suiteTables } from './report.ts';
 import type { Goal, Suite, SuiteResult } from './suite.ts';
 import { elementwise } from './suites/elementwise.ts';
 import { gemm } from './suites/gemm.ts';
@@ -38,7 +38,12 @@ async function runSuite(suite: Suite, options: Options, threads: readonly number
   const peers = suite.peers.filter(
     (peer) => options.peers.includes(peer) && (options.engine === 'opencl' || !openClPeers.has(peer)),
   );
-  const participants = participantsOf(peers, threads);
+  const participants = participantsOf(
+    peers,
+    threads,
+    // npm runs scripts in the root folder; what the person typed is relative to where they are.
+    options.against === null ? null : resolve(process.env.INIT_CWD ?? '.', options.against),
+  );
   print('', `== ${suite.name}: ${suite.title}`);
   const meeting = await openMeeting(participants, options.engine);
   const attendance = meeting.attendance();
@@ -57,6 +62,8 @@ async function runSuite(suite: Suite, options: Options, threads: readonly number
   const goals = suite.goals(result, options.engine);
   const seconds = (performance.now() - started) / 1000;
   for (const table of suiteTables(suite, result, participants)) print('', table);
+  const compared = comparisonLines(result, participants);
+  if (compared.length > 0) print('', ...compared);
   const remarked = remarks(result);
   if (remarked.length > 0) print('', 'Remarks', ...remarked);
   if (goals.length > 0) print('', 'Goals of the project', ...goalLines(goals));

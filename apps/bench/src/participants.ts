@@ -1,4 +1,5 @@
 /** Who takes part: Polygrad and its peers, each at a thread count, and how to start each one's process. */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EngineName, PeerName } from './args.ts';
@@ -16,8 +17,11 @@ import { appFolder } from './paths.ts';
 import { jsonRequest, wordRequest } from './protocol.ts';
 
 export interface Participant {
-  readonly name: 'polygrad' | PeerName;
+  /** `before` is Polygrad itself, from another checkout. */
+  readonly name: 'polygrad' | 'before' | PeerName;
   readonly threads: number;
+  /** The other checkout of `before`. */
+  readonly folder?: string;
 }
 
 /** For tables and files: `jax-js@2`. */
@@ -31,19 +35,29 @@ const singleThreaded: ReadonlySet<Participant['name']> = new Set<Participant['na
 /** Peers that are measured beside Polygrad's OpenCL engine only. */
 export const openClPeers: ReadonlySet<PeerName> = new Set<PeerName>(['clblast', 'cpu-engine']);
 
-/** Polygrad and the peers at every thread count they know, in the order they take turns. */
-export function participantsOf(peers: readonly PeerName[], threads: readonly number[]): Participant[] {
-  const names: readonly Participant['name'][] = ['polygrad', ...peers];
+/** Polygrad, itself from another checkout where there is one, and the peers at every thread count they know, in the order they take turns. */
+export function participantsOf(
+  peers: readonly PeerName[],
+  threads: readonly number[],
+  against: string | null = null,
+): Participant[] {
+  const names: readonly Participant['name'][] = [
+    'polygrad',
+    ...(against === null ? [] : ['before' as const]),
+    ...peers,
+  ];
   return threads.flatMap((count) =>
-    names.filter((name) => count === 1 || !singleThreaded.has(name)).map((name) => ({ name, threads: count })),
+    names
+      .filter((name) => count === 1 || !singleThreaded.has(name))
+      .map((name) => ({ name, threads: count, ...(name === 'before' && against !== null ? { folder: against } : {}) })),
   );
 }
 
-function node(file: string, engine: EngineName, threads: number, folder: string): Command {
-  const url = pathToFileURL(join(appFolder, file)).href;
+function node(file: string, engine: EngineName, threads: number, folder: string, from: string = appFolder): Command {
+  const url = pathToFileURL(join(from, file)).href;
   return {
     program: process.execPath,
-    args: ['--expose-gc', join(appFolder, 'dist/worker.js'), url, JSON.stringify({ threads, engine, folder })],
+    args: ['--expose-gc', join(from, 'dist/worker.js'), url, JSON.stringify({ threads, engine, folder })],
     encode: jsonRequest,
   };
 }
@@ -61,6 +75,12 @@ export function commandOf(participant: Participant, engine: EngineName): Command
   switch (name) {
     case 'polygrad':
       return { ...node('dist/runners/polygrad.js', engine, threads, ''), env: poclThreads(threads) };
+    case 'before': {
+      const from = join(participant.folder ?? '', 'apps/bench');
+      if (!existsSync(join(from, 'dist/worker.js')))
+        return { missing: `${participant.folder} is no built checkout: run npm run setup there` };
+      return { ...node('dist/runners/polygrad.js', engine, threads, '', from), env: poclThreads(threads) };
+    }
     case 'cpu-engine':
       return node('dist/runners/polygrad.js', 'cpu', threads, '');
     case 'clblast':

@@ -32,7 +32,7 @@ function cellOf(entry: Entry | undefined): string {
 export function suiteTables(suite: Suite, result: SuiteResult, participants: readonly Participant[]): string[] {
   const counts = [...new Set(participants.map(({ threads }) => threads))];
   return counts.map((threads) => {
-    const peers = suite.peers
+    const peers = (['before', ...suite.peers] as const)
       .map(
         (name) =>
           participants.find((p) => p.name === name && p.threads === threads) ??
@@ -63,6 +63,24 @@ export function suiteTables(suite: Suite, result: SuiteResult, participants: rea
     });
     const title = `${suite.title}: ${threads} thread${threads === 1 ? '' : 's'}, median/best; ratios are speeds of Polygrad over speeds of the peer`;
     return `${title}\n\n${formatTable(header, rows)}`;
+  });
+}
+
+/** What a suite comes to against another checkout: the geometric mean of the ratios of its cases, and the least of them. */
+export function comparisonLines(result: SuiteResult, participants: readonly Participant[]): string[] {
+  return participants.flatMap(({ name, threads }) => {
+    if (name !== 'before') return [];
+    const ratios = result.cases.flatMap((one) => {
+      const [ours, before] = [entryOf(one, 'polygrad', threads), entryOf(one, 'before', threads)];
+      return ours && before ? [{ id: one.case.id, ...speedRatio(ours.rounds, before.rounds) }] : [];
+    });
+    const least = ratios.reduce((a, b) => (b.median < a.median ? b : a), ratios[0] ?? { id: '', median: 1, best: 1 });
+    const mean = (of: 'median' | 'best'): number =>
+      Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio[of]), 0) / ratios.length);
+    if (ratios.length === 0) return [];
+    return [
+      `against before@${threads}: geometric mean of ${ratios.length} ratios ${mean('median').toFixed(3)} (of best times ${mean('best').toFixed(3)}), least ${least.median.toFixed(3)} (${least.best.toFixed(3)}) in ${least.id}`,
+    ];
   });
 }
 
