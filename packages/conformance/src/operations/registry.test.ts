@@ -1,0 +1,26 @@
+/** The registry has one row for every operation, and each says something. */
+import * as pg from '@polygrad/core';
+import { describe, expect, it } from 'vitest';
+import { operations } from './registry.ts';
+
+const names = operations.map(({ name }) => name);
+
+describe('the registry of operations', () => {
+  it('has one row for each, and they are public functions', () => {
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+    expect(names.filter((name) => typeof (pg as Readonly<Record<string, unknown>>)[name] !== 'function')).toEqual([]);
+  });
+
+  it('checks every operation, calls it at random, or says what stands for that', () => {
+    const silent = operations.filter(({ specs, calls, notes }) => specs.length + calls.length === 0 && !notes);
+    // The golden values of PyTorch check it.
+    expect(silent.map(({ name }) => name)).toEqual(['expand']);
+  });
+
+  it('names every case once', () => {
+    const labels = operations.flatMap(({ specs }) =>
+      specs.flatMap((spec) => spec.instances.map(({ label }) => `${spec.name} / ${label} / ${spec.dtypes}`)),
+    );
+    expect(labels.filter((label, i) => labels.indexOf(label) !== i)).toEqual([]);
+  });
+});
