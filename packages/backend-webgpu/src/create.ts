@@ -1,6 +1,6 @@
 /** Making an engine: finds an adapter, and only then loads what the engine is made of. */
 import { EngineMissingError } from '@polygrad/core/engine';
-import { findAdapter } from './adapter.ts';
+import { findAdapter } from './device/adapter.ts';
 import { checkOptions, type WebGpuEngineOptions } from './options.ts';
 import type { WebGpuEngine } from './public.ts';
 

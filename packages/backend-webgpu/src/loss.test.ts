@@ -7,7 +7,7 @@ import {
   OutOfMemoryError,
 } from '@polygrad/core/engine';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openDevice } from './device.ts';
+import { openDevice } from './device/device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testAdapter, testEngine } from './fixtures/device.ts';
 import { appendProgram, bytesOf, floatsOf, put, scaleProgram } from './fixtures/programs.ts';

@@ -1,6 +1,6 @@
 /** How the registry of core sees this package: a name, a probe, a way to make an engine. */
 import type { BackendProvider, IEngine, Probe } from '@polygrad/core/engine';
-import { findAdapter } from './adapter.ts';
+import { findAdapter } from './device/adapter.ts';
 import { createWebGpuEngine } from './create.ts';
 import type { WebGpuEngineOptions } from './options.ts';
 

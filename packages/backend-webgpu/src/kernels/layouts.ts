@@ -1,5 +1,5 @@
 /** Layouts of bind groups and pipelines: kernels that bind the same number of tensors in the same way share them. */
-import { computeStage } from './constants.ts';
+import { computeStage } from '../constants.ts';
 import type { Shader } from './wgsl.ts';
 
 /** How a kernel binds: tensors in group 0, its numbers (a piece of the uniform ring) in group 1. */

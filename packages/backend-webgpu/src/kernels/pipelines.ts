@@ -8,7 +8,7 @@ import { type Program, printProgram } from '@polygrad/core/kernel';
 import { host } from '#host';
 import { explain } from './explain.ts';
 import type { Layouts, Signature } from './layouts.ts';
-import type { CompileProgress } from './options.ts';
+import type { CompileProgress } from '../options.ts';
 import { type Shader, shaderOf } from './wgsl.ts';
 
 /** One pipeline, ready or on its way. */

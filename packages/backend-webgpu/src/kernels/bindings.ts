@@ -2,7 +2,7 @@
 import type { Binding } from '@polygrad/core/engine';
 import { Cache } from './cache.ts';
 import type { Signature } from './layouts.ts';
-import type { WebGpuBuffer } from './memory.ts';
+import type { WebGpuBuffer } from '../memory.ts';
 
 /** Bind groups kept. A training step of a network of a hundred layers uses a few hundred. */
 const mostGroups = 8192;

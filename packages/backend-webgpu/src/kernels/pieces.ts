@@ -3,7 +3,7 @@
  * waits two seconds). Grids that are only too long for one axis are folded by the printer.
  */
 import type { Program } from '@polygrad/core/kernel';
-import { mostGroups } from './constants.ts';
+import { mostGroups } from '../constants.ts';
 
 /** A part of a grid: `count` groups from `first` on, along each axis. */
 export interface Piece {

@@ -1,7 +1,7 @@
 import type { Program } from '@polygrad/core/kernel';
 import { afterAll, describe, expect, it } from 'vitest';
-import { testEngine } from './fixtures/device.ts';
-import { floatsOf, put, scaleProgram } from './fixtures/programs.ts';
+import { testEngine } from '../fixtures/device.ts';
+import { floatsOf, put, scaleProgram } from '../fixtures/programs.ts';
 import { needsPieces, type Piece, piecesOf, secondsOf } from './pieces.ts';
 
 const program = (grid: [number, number, number], flops: number): Program =>

@@ -3,7 +3,7 @@
  * and after.
  */
 import { host } from '#host';
-import { mapRead, usage } from './constants.ts';
+import { mapRead, usage } from '../constants.ts';
 
 /** Most passes measured: WebGPU allows 4096 queries in a set. */
 const mostPasses = 2048;

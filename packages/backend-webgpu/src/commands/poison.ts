@@ -5,8 +5,8 @@
  * a later batch writes it without reading it first, which is what happens to memory that is handed on.
  */
 import type { Binding } from '@polygrad/core/engine';
-import type { WebGpuKernel } from './kernel.ts';
-import type { WebGpuBuffer } from './memory.ts';
+import type { WebGpuKernel } from '../kernels/kernel.ts';
+import type { WebGpuBuffer } from '../memory.ts';
 
 export class Poison {
   /** Buffers with a failure, and the batch that made it. */

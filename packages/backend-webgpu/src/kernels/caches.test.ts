@@ -1,9 +1,9 @@
 /** What a training step asks of the driver once it has run a few times: no bind group, no pipeline and no buffer that is new. */
 import { grads, keep, scope, setEngine, type Tensor, tensor } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openDevice } from './device.ts';
-import { WebGpuEngine } from './engine.ts';
-import { testAdapter, testEngine } from './fixtures/device.ts';
+import { openDevice } from '../device/device.ts';
+import { WebGpuEngine } from '../engine.ts';
+import { testAdapter, testEngine } from '../fixtures/device.ts';
 
 const there = await testEngine();
 const engines: WebGpuEngine[] = [];

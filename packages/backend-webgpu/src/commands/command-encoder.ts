@@ -6,11 +6,11 @@
  * the system might take the device for hung.
  */
 import type { Binding } from '@polygrad/core/engine';
-import type { BindGroups } from './bindings.ts';
+import type { BindGroups } from '../kernels/bindings.ts';
 import { type Overwrite, Overwriter } from './builtins.ts';
-import type { WebGpuKernel } from './kernel.ts';
-import type { WebGpuBuffer } from './memory.ts';
-import type { Traffic } from './public.ts';
+import type { WebGpuKernel } from '../kernels/kernel.ts';
+import type { WebGpuBuffer } from '../memory.ts';
+import type { Traffic } from '../public.ts';
 import { writeScalar } from './scalars.ts';
 import type { Stopwatch } from './stopwatch.ts';
 import type { Uniforms } from './uniforms.ts';

@@ -1,5 +1,5 @@
 /** The two kernels the engine writes itself: repeating a word, and changing some bytes of one. */
-import { computeStage } from './constants.ts';
+import { computeStage } from '../constants.ts';
 
 const threads = 256;
 /** Groups of one row; more are folded into further rows. */

@@ -4,8 +4,8 @@
  * Commands run in order, the writes too, so a piece may be written anew while earlier submissions that read it are still
  * queued. The ring goes round all the same, which spares the device from waiting between a reader and the next write.
  */
-import { usage } from './constants.ts';
-import type { Layouts } from './layouts.ts';
+import { usage } from '../constants.ts';
+import type { Layouts } from '../kernels/layouts.ts';
 
 const ringBytes = 1 << 18;
 /** Kernels' blocks are bound with a size from this many bytes on, doubled as needed, so that few bind groups serve all. */

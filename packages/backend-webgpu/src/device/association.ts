@@ -3,7 +3,7 @@
  * kernel of one thread; kernels of such devices keep their rounding (`caps.keepRounding`).
  */
 import { host } from '#host';
-import { mapRead, usage } from './constants.ts';
+import { mapRead, usage } from '../constants.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 const f = Math.fround;

@@ -3,7 +3,7 @@
  *
  * A program that never awaits never lets a pipeline be finished: when too much waits, the pipelines are made at once.
  */
-import type { Code } from './pipelines.ts';
+import type { Code } from '../kernels/pipelines.ts';
 
 interface Item {
   /** Pipelines that must be there. */

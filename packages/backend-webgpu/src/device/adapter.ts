@@ -3,7 +3,7 @@
  */
 import type { EngineCaps } from '@polygrad/core/engine';
 import { host } from '#host';
-import type { WebGpuEngineOptions } from './options.ts';
+import type { WebGpuEngineOptions } from '../options.ts';
 
 /** An adapter, and what a person wants to know of it. */
 export interface Found {

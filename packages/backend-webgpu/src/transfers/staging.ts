@@ -1,6 +1,6 @@
 /** Readback: a few buffers that the program can map, used in turns. */
 import { host } from '#host';
-import { mapRead, usage } from './constants.ts';
+import { mapRead, usage } from '../constants.ts';
 
 /** Buffers kept, and the largest that is. */
 const mostKept = 8;

@@ -1,7 +1,7 @@
 /** Bytes that come and go: uploads, reads, copies and fills. WebGPU moves whole words; what is left over is patched. */
 import type { Binding } from '@polygrad/core/engine';
-import type { CommandEncoder } from './command-encoder.ts';
-import type { Memory, WebGpuBuffer } from './memory.ts';
+import type { CommandEncoder } from '../commands/command-encoder.ts';
+import type { Memory, WebGpuBuffer } from '../memory.ts';
 import type { Staging } from './staging.ts';
 import type { UploadRing } from './upload-ring.ts';
 

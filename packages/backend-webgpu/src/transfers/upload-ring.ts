@@ -6,8 +6,8 @@
  * uploads, `writeBuffer` is taken.
  */
 import { host } from '#host';
-import type { CommandEncoder } from './command-encoder.ts';
-import { mapWrite, usage } from './constants.ts';
+import type { CommandEncoder } from '../commands/command-encoder.ts';
+import { mapWrite, usage } from '../constants.ts';
 
 /** Uploads from this many bytes on, bytes of a buffer, buffers. */
 const leastBytes = 1 << 21;

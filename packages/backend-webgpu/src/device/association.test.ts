@@ -3,7 +3,7 @@ import { atanh, exp, flush, log1p, profile, setEngine, softplus, sub, type Tenso
 import { afterAll, describe, expect, it } from 'vitest';
 import { regroups } from './association.ts';
 import { openDevice } from './device.ts';
-import { testAdapter, testEngine } from './fixtures/device.ts';
+import { testAdapter, testEngine } from '../fixtures/device.ts';
 
 const found = await testEngine();
 const [kept, plain] =
