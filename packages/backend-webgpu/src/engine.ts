@@ -26,9 +26,8 @@ import type { Found } from './device/adapter.ts';
 import { regroups } from './device/association.ts';
 import { CommandQueue } from './commands/command-queue.ts';
 import { BindGroups } from './kernels/bindings.ts';
-import { capsOf } from './device/caps.ts';
+import { capsOf, openDevice, tuningOf } from './device/device.ts';
 import { bindable, checkArguments, insideBuffer, ownBuffer } from './commands/checks.ts';
-import { openDevice } from './device/device.ts';
 import { CommandEncoder } from './commands/command-encoder.ts';
 import { WebGpuKernel } from './kernels/kernel.ts';
 import { Layouts } from './kernels/layouts.ts';
@@ -41,7 +40,6 @@ import { Staging } from './transfers/staging.ts';
 import { Stopwatch } from './commands/stopwatch.ts';
 import { Transfers } from './transfers/transfers.ts';
 import { EngineState } from './engine-state.ts';
-import { tuningOf } from './device/tuning.ts';
 import { Uniforms } from './commands/uniforms.ts';
 import { UploadRing } from './transfers/upload-ring.ts';
 

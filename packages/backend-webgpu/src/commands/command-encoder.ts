@@ -11,9 +11,8 @@ import { type Overwrite, Overwriter } from './builtins.ts';
 import type { WebGpuKernel } from '../kernels/kernel.ts';
 import type { WebGpuBuffer } from '../memory.ts';
 import type { Traffic } from '../public.ts';
-import { writeScalar } from './scalars.ts';
+import { type Uniforms, writeScalar } from './uniforms.ts';
 import type { Stopwatch } from './stopwatch.ts';
-import type { Uniforms } from './uniforms.ts';
 
 /** Estimated seconds of work in one submission after which the next one is begun. */
 const longestSubmission = 0.5;

@@ -4,6 +4,7 @@
  * Commands run in order, the writes too, so a piece may be written anew while earlier submissions that read it are still
  * queued. The ring goes round all the same, which spares the device from waiting between a reader and the next write.
  */
+import type { PrintedScalar } from '@polygrad/emit-c';
 import { usage } from '../constants.ts';
 import type { Layouts } from '../kernels/layouts.ts';
 
@@ -87,4 +88,28 @@ function boundBytes(bytes: number): number {
   let size = leastBound;
   while (size < bytes) size *= 2;
   return size;
+}
+
+/** Writes a number at `base` plus its place; says if all its bits are zero. */
+export function writeScalar(
+  view: DataView,
+  base: number,
+  { dtype, at }: PrintedScalar,
+  value: number | bigint,
+): boolean {
+  const number = Number(value);
+  const place = base + at;
+  switch (dtype) {
+    case 'float32':
+    case 'float16':
+      view.setFloat32(place, number, true);
+      break;
+    case 'bool':
+      view.setUint32(place, number === 0 ? 0 : 1, true);
+      break;
+    default:
+      // Numbers outside the range wrap, as everywhere; DataView does so for finite ones.
+      view.setInt32(place, number, true);
+  }
+  return view.getUint32(place, true) === 0;
 }

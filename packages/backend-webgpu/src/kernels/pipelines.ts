@@ -3,13 +3,12 @@
  *
  * Programs that no kernel uses any more stay for a while: a plan that is dropped often comes back.
  */
+import { host } from '#host';
 import { CompileError, type ReadyProgress } from '@polygrad/core/engine';
 import { type Program, printProgram } from '@polygrad/core/kernel';
-import { host } from '#host';
-import { explain } from './explain.ts';
 import type { Layouts, Signature } from './layouts.ts';
-import type { CompileProgress } from '../options.ts';
 import { type Shader, shaderOf } from './wgsl.ts';
+import type { CompileProgress } from '../options.ts';
 
 /** One pipeline, ready or on its way. */
 export class Code {
@@ -170,4 +169,33 @@ export class Pipelines {
     this.#onCompile?.(progress);
     for (const told of this.#told) told(progress);
   }
+}
+
+/** Lines shown before and after the one at fault. */
+const around = 2;
+
+/** `reason` in one line; `where`: the lines concerned, empty where the compiler names none. Never throws. */
+export async function explain(
+  module: GPUShaderModule,
+  source: string,
+  error: unknown,
+): Promise<{ reason: string; where: string }> {
+  const said = error instanceof Error ? error.message : String(error);
+  const messages: readonly GPUCompilationMessage[] = await host
+    .paced(() => module.getCompilationInfo())
+    .then(
+      (info) => info.messages,
+      () => [],
+    );
+  const worst = messages.find((m) => m.type === 'error');
+  if (worst === undefined) return { reason: said.trim(), where: '' };
+  const { lineNum, linePos, message } = worst;
+  return { reason: `WGSL line ${lineNum}:${linePos}: ${message}`, where: excerpt(source, lineNum) };
+}
+
+function excerpt(source: string, line: number): string {
+  const lines = source.split('\n');
+  const from = Math.max(1, line - around);
+  const shown = lines.slice(from - 1, line + around);
+  return shown.map((text, i) => `${from + i === line ? '>' : ' '} ${from + i} | ${text}\n`).join('');
 }
