@@ -1,7 +1,9 @@
 /** Graph convolution in both forms of the graph. */
+import { drawn, parts, sums, vectors } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import type { OperationRow } from '../row.ts';
+import { type OperationRow, smooth } from '../row.ts';
 import { type NDArray, count } from '../../oracle/ndarray.ts';
 import { denseEdges, graphConvolution } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
@@ -79,6 +81,30 @@ function graphSpecs(): OpSpec[] {
   ];
 }
 
+/** Features of nodes along edges with positive weights. */
+function graphCall(pool: Pool): Made | null {
+  const x = vectors(pool, 2, 3, (v) => v.data.length < 200);
+  if (x === null) return null;
+  const [nodes, features] = x.shape.slice(-2) as [number, number];
+  const edges = parts(pool, x.dtype, [nodes, nodes]);
+  const width = pool.c.pick([2, 1, 3]);
+  const weight = drawn(pool, x.dtype, [features, width]);
+  const bias = drawn(pool, x.dtype, [width]);
+  const options = {
+    ...(pool.c.nat(2) === 0 ? { selfLoops: true } : {}),
+    ...(pool.c.nat(2) === 0 ? { normalize: 'symmetric' } : {}),
+  };
+  return {
+    args: [ref(x), ref(edges), ref(weight), { ...options, bias: ref(bias) }],
+    dtype: x.dtype,
+    formula: (...given) => {
+      const [a, by, w, b] = given as [NDArray, NDArray, NDArray, NDArray];
+      return graphConvolution(a, by, w, b, options);
+    },
+    ...sums(x.dtype),
+  };
+}
+
 export const graphRows: readonly OperationRow[] = [
-  { name: 'graphConv', specs: graphSpecs(), calls: [], notes: { goldens: 'PyTorch 1.13 has none' } },
+  { name: 'graphConv', specs: graphSpecs(), calls: smooth(graphCall), notes: { goldens: 'PyTorch 1.13 has none' } },
 ];

@@ -1,7 +1,8 @@
 /** The gamma and error functions against series that the library does not use, with derivatives, in intervals of their own. */
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { functionOf, type OperationRow } from '../row.ts';
+import { functionOf, type OperationRow, smooth } from '../row.ts';
 import { type NDArray, map } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { polygamma } from '../../oracle/special.ts';
@@ -61,6 +62,13 @@ function specOf(name: string, run: (x: Tensor) => Tensor, f: (x: number) => numb
 export const inIntervals = (name: keyof typeof intervals, f: (x: number) => number): OpSpec =>
   specOf(name, (x) => functionOf(name)(x), f, intervals[name]);
 
+function polygammaCall(pool: Pool): Made | null {
+  const n = pool.c.pick([1, 0, 2, 3]);
+  const x = pool.pick((v) => isFloat(v.dtype) && v.data.every((y) => y > 0.3 && y < 1e3));
+  if (x === null) return null;
+  return { args: [n, ref(x)], dtype: x.dtype, formula: (a) => map(a as NDArray, (y) => polygamma(n, y)), noise: 'all' };
+}
+
 export const gammaRows: readonly OperationRow[] = [
   {
     name: 'polygamma',
@@ -72,7 +80,7 @@ export const gammaRows: readonly OperationRow[] = [
         [...around.slice(1), [0.5, 1]],
       ),
     ),
-    calls: [],
+    calls: smooth(polygammaCall),
     notes: { goldens: 'formula to any order' },
   },
 ];

@@ -63,7 +63,7 @@ const ofIntegers = (name: string): RowCase => ({
   shapes: 'many',
 });
 
-type More = Pick<UnaryRow, 'domain' | 'cases' | 'specs' | 'options' | 'drawn'>;
+type More = Pick<UnaryRow, 'domain' | 'cases' | 'specs' | 'options' | 'drawn' | 'notes'>;
 
 /** NaN here and there in floats, each replaced by 9. */
 const withNine: OpSpec = {

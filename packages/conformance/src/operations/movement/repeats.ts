@@ -33,6 +33,16 @@ function repeatEach(pool: Pool): Made | null {
   return { ...made, op: 'repeatInterleave' };
 }
 
+/** Axes of one element stretched, the others kept by -1. */
+function stretched(pool: Pool): Made | null {
+  const x = pool.pick((v) => v.shape.length < 7 && v.data.length < 1000);
+  if (x === null) return null;
+  const shape = x.shape.map((n) => (n === 1 ? pool.c.pick([3, 1, 2]) : n));
+  const lead = pool.c.pick([[], [2], [1, 3]]);
+  const written = [...lead, ...shape.map((n, i) => (n === x.shape[i] && pool.c.nat(2) === 0 ? -1 : n))];
+  return moved(x, [written], (a) => broadcastTo(a, [...lead, ...shape]));
+}
+
 export const repeatRows: readonly OperationRow[] = [
   movementRow({
     name: 'broadcastTo',
@@ -51,7 +61,7 @@ export const repeatRows: readonly OperationRow[] = [
       return moved(x, [shape], (a) => broadcastTo(a, shape));
     },
   }),
-  { name: 'expand', specs: [], calls: [] },
+  { name: 'expand', specs: [], calls: smooth(stretched) },
   movementRow({
     name: 'tile',
     cases: [
