@@ -1,7 +1,7 @@
 /** Making an engine: finds an adapter, and only then loads what the engine is made of; and how the registry of core sees that. */
 import { type BackendProvider, EngineMissingError, type IEngine, type Probe } from '@polygrad/core/engine';
 import { findAdapter } from './device/adapter.ts';
-import { type WebGpuEngineOptions, checkOptions } from './options.ts';
+import { checkOptions, type WebGpuEngineOptions } from './options.ts';
 import type { WebGpuEngine } from './public.ts';
 
 /**

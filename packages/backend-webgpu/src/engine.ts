@@ -5,8 +5,8 @@
  * after it; all else goes to the device's queue at once, in order.
  */
 import {
-  checkAttached,
   type Binding,
+  checkAttached,
   type Command,
   type CompiledKernel,
   type EngineBuffer,

@@ -1,9 +1,9 @@
 /** Devices that go away, kernels that cannot be made, errors that the driver tells on the side. */
 import {
   type Binding,
+  type CompiledKernel,
   CompileError,
   DeviceLostError,
-  type CompiledKernel,
   OutOfMemoryError,
 } from '@polygrad/core/engine';
 import { afterEach, describe, expect, it, vi } from 'vitest';

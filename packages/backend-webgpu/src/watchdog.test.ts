@@ -14,8 +14,8 @@ import {
   setEngine,
   setPendingLimits,
   type Shape,
-  type Tensor,
   take,
+  type Tensor,
   variance,
   zeros,
 } from '@polygrad/core';

@@ -1,6 +1,6 @@
 /** What is asked of the engine is checked before anything is sent: buffers, ranges, arguments. The driver would say it later, and worse. */
 import { type Binding, CompileError, type EngineBuffer, type EngineCaps } from '@polygrad/core/engine';
-import { type Program, printProgram } from '@polygrad/core/kernel';
+import { printProgram, type Program } from '@polygrad/core/kernel';
 import type { WebGpuKernel } from '../kernels/kernel.ts';
 import { type Memory, WebGpuBuffer } from '../memory.ts';
 

@@ -1,7 +1,7 @@
 /** The device that is asked of an adapter: what it can do, in the words of core, and how its tiles are tuned. */
 import { host } from '#host';
 import type { DType } from '@polygrad/core';
-import { type EngineCaps, EngineMissingError, type EngineTuning, defaultStore } from '@polygrad/core/engine';
+import { defaultStore, type EngineCaps, EngineMissingError, type EngineTuning } from '@polygrad/core/engine';
 import { threadLowering } from '@polygrad/core/engine/threads';
 import { wgslNativeOps } from '@polygrad/emit-c';
 import type { Found } from './adapter.ts';

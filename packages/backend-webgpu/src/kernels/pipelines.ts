@@ -5,7 +5,7 @@
  */
 import { host } from '#host';
 import { CompileError, type ReadyProgress } from '@polygrad/core/engine';
-import { type Program, printProgram } from '@polygrad/core/kernel';
+import { printProgram, type Program } from '@polygrad/core/kernel';
 import type { Layouts, Signature } from './layouts.ts';
 import { type Shader, shaderOf } from './wgsl.ts';
 import type { CompileProgress } from '../options.ts';

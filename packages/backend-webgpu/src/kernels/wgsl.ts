@@ -1,7 +1,7 @@
 /** Programs as WGSL for this engine: the shared printer's text, and where a dispatch's arguments go. */
 import { CompileError } from '@polygrad/core/engine';
-import { type Program, printProgram } from '@polygrad/core/kernel';
-import { PrintError, type PrintedScalar, printWgsl } from '@polygrad/emit-c';
+import { printProgram, type Program } from '@polygrad/core/kernel';
+import { type PrintedScalar, PrintError, printWgsl } from '@polygrad/emit-c';
 import { needsPieces, type Piece, piecesOf } from './pieces.ts';
 
 /** A program as WGSL, and where its arguments go. */

@@ -3,7 +3,7 @@ import type { DType } from '@polygrad/core';
 import { count, type NDArray } from '../oracle/ndarray.ts';
 import { Choices } from '../programs/choices.ts';
 import { holdAll } from '../programs/evaluate.ts';
-import { type FamilyName, families } from '../operations/registry.ts';
+import { families, type FamilyName } from '../operations/registry.ts';
 import { isFloat, type Made, Pool, type RandomCall } from '../programs/pool.ts';
 import { type Program, type Step, uses as usesOf, type Value } from '../programs/program.ts';
 

@@ -22,9 +22,9 @@ import {
 import { defaultTolerances } from '../compare.ts';
 import { aliveHere, leavingNothing, settled } from './check.ts';
 import type { Choices } from '../programs/choices.ts';
-import { type DrawnCall, drawFromProgram, drawFromTable, type ProgramCall } from './draw-call.ts';
+import { drawFromProgram, drawFromTable, type DrawnCall, type ProgramCall } from './draw-call.ts';
 import { bound, type Handles, record } from './execute.ts';
-import { type Arg, type Program, printProgram } from '../programs/program.ts';
+import { type Arg, printProgram, type Program } from '../programs/program.ts';
 
 const functions = pg as unknown as Readonly<Record<string, Called>>;
 

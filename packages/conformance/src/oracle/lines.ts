@@ -1,5 +1,5 @@
 /** Functions of whole lines: what an operation along one axis does, line by line. */
-import { at, build, count, type NDArray, nd, permute } from './ndarray.ts';
+import { at, build, count, nd, type NDArray, permute } from './ndarray.ts';
 
 /** Every line of `a` along an axis replaced by what `f` makes of it; a scalar is one line of one element. */
 export function alongLines(a: NDArray, axis: number, f: (line: number[]) => number[]): NDArray {

@@ -2,7 +2,7 @@
 import type { DType } from '@polygrad/core';
 import { broadcastShapes, type NDArray } from '../oracle/ndarray.ts';
 import type { Choices } from './choices.ts';
-import { type Noise, type Arg, Ref, type Value } from './program.ts';
+import { type Arg, type Noise, Ref, type Value } from './program.ts';
 
 /** A call that fits the values it takes. What is left out: no noise, ordered, one result. */
 export interface Made {

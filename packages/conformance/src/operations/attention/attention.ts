@@ -4,9 +4,9 @@ import type { DType, Tensor } from '@polygrad/core';
 import { drawn, operand, plain, sums } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type AttentionOptions, attend } from '../../oracle/attention.ts';
-import { type NDArray, count } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { attend, type AttentionOptions } from '../../oracle/attention.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, OpSpec, Options } from '../../spec.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];

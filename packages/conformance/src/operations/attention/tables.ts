@@ -5,8 +5,8 @@ import { sums, vectors } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { bag, rotate, rowsOf } from '../../oracle/attention.ts';
-import { type NDArray, at, build, count, nd } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { at, build, count, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];

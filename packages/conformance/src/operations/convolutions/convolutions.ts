@@ -3,9 +3,9 @@ import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { convolution, single, transposedCall, transposedWithGroups } from './calls.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type WindowOptions, channelsFirst, convolve, convolveTransposed, plusBias } from '../../oracle/images.ts';
+import { channelsFirst, convolve, convolveTransposed, plusBias, type WindowOptions } from '../../oracle/images.ts';
 import { conv, convTranspose } from '../../oracle/linear.ts';
-import { type NDArray, count } from '../../oracle/ndarray.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, OpSpec } from '../../spec.ts';
 

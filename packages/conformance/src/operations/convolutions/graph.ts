@@ -4,7 +4,7 @@ import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, count } from '../../oracle/ndarray.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { denseEdges, graphConvolution } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, OpSpec } from '../../spec.ts';

@@ -1,10 +1,10 @@
 /** Tensors made from nothing or in the likeness of others, in every dtype. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { type Pool, type RandomCall, isFloat, isNumber, ref } from '../../programs/pool.ts';
+import { isFloat, isNumber, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
 import type { Arg } from '../../programs/program.ts';
 import type { OperationRow } from '../row.ts';
-import { type NDArray, broadcastTo, build, nd } from '../../oracle/ndarray.ts';
+import { broadcastTo, build, nd, type NDArray } from '../../oracle/ndarray.ts';
 import type { OpSpec } from '../../spec.ts';
 
 // biome-ignore format: a list

@@ -1,7 +1,7 @@
 /** Elementwise operations of two operands, which broadcast. Sources of formulas are in the docstrings of the functions. */
 import type { DType } from '@polygrad/core';
 import { integerFormat } from '../../oracle/formats.ts';
-import { type NDArray, nd } from '../../oracle/ndarray.ts';
+import { nd, type NDArray } from '../../oracle/ndarray.ts';
 import { awayFromZero, integer, uniform } from '../../oracle/random.ts';
 import * as special from '../../oracle/special.ts';
 import { type Draw, few, many, off, type Row, type RowCase } from './row.ts';

@@ -1,9 +1,9 @@
 /** Random casts from any dtype to any other. */
 import type { DType } from '@polygrad/core';
 import { hold } from '../../programs/evaluate.ts';
-import { type RandomCall, isFloat, ref } from '../../programs/pool.ts';
+import { isFloat, type RandomCall, ref } from '../../programs/pool.ts';
 import { integerFormat } from '../../oracle/formats.ts';
-import { type NDArray, map } from '../../oracle/ndarray.ts';
+import { map, type NDArray } from '../../oracle/ndarray.ts';
 
 /** A value of a dtype in any float dtype or integer dtype and back. */
 function castTo(from: DType, to: DType, x: number): number | null {

@@ -2,7 +2,7 @@
 import type { DType } from '@polygrad/core';
 import { hold } from '../../programs/evaluate.ts';
 import { weak } from '../../programs/operands.ts';
-import { type Made, type Pool, floatOf, isFloat, isInteger, isNumber, meet, ref } from '../../programs/pool.ts';
+import { floatOf, isFloat, isInteger, isNumber, type Made, meet, type Pool, ref } from '../../programs/pool.ts';
 import type { Arg, Value } from '../../programs/program.ts';
 import { type BinaryRow, binaryRows } from './binary.ts';
 import { gammaRows } from './gamma.ts';
@@ -11,7 +11,7 @@ import { severalRows } from './several.ts';
 import { type UnaryRow, unaryRows } from './unary.ts';
 import { functionOf, type OperationRow, together } from '../row.ts';
 import { anyShapes, broadcastPairs } from '../shapes.ts';
-import { type NDArray, broadcastShapes, count, map, zip } from '../../oracle/ndarray.ts';
+import { broadcastShapes, count, map, type NDArray, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 

@@ -3,7 +3,7 @@ import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { functionOf, type OperationRow, smooth } from '../row.ts';
-import { type NDArray, map } from '../../oracle/ndarray.ts';
+import { map, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { polygamma } from '../../oracle/special.ts';
 import type { OpSpec } from '../../spec.ts';

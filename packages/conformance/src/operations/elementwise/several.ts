@@ -3,13 +3,13 @@ import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { hold } from '../../programs/evaluate.ts';
 import { weak } from '../../programs/operands.ts';
-import { type Made, type Pool, type RandomCall, broadcast, isFloat, isNumber, ref } from '../../programs/pool.ts';
+import { broadcast, isFloat, isNumber, type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
 import { type Draw, off } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { anyShapes } from '../shapes.ts';
-import { type NDArray, at, broadcastShapes, build, count, map, zip } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { at, broadcastShapes, build, count, map, type NDArray, zip } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { clamp } from '../../oracle/special.ts';
 import type { OpSpec } from '../../spec.ts';
 

@@ -5,9 +5,9 @@ import { sums } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import { image, wholeOptions } from './image.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type Tap, largest, poolAdaptive, sumOf } from '../../oracle/images.ts';
-import { type NDArray, count } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { largest, poolAdaptive, sumOf, type Tap } from '../../oracle/images.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, OpSpec, Options } from '../../spec.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];

@@ -1,6 +1,6 @@
 /** Images and windows of random calls: axes, layouts, strides, padding. */
 import { drawn, plain } from '../../programs/operands.ts';
-import { type Pool, isFloat } from '../../programs/pool.ts';
+import { isFloat, type Pool } from '../../programs/pool.ts';
 import type { Arg, Value } from '../../programs/program.ts';
 
 type Layout = 'nchw' | 'nhwc';

@@ -2,14 +2,14 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { operand, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, isFloat, ref } from '../../programs/pool.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Arg } from '../../programs/program.ts';
 import { fresh, image, wholeOptions, windowFor } from './image.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type Tap, type WindowOptions, largest, poolWindows, sumOf, unpool } from '../../oracle/images.ts';
+import { largest, poolWindows, sumOf, type Tap, unpool, type WindowOptions } from '../../oracle/images.ts';
 import { pool as poolOf } from '../../oracle/linear.ts';
-import { type NDArray, count } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, OpSpec, Options } from '../../spec.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];

@@ -6,9 +6,9 @@ import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Arg } from '../../programs/program.ts';
 import { image } from './image.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, count, nd } from '../../oracle/ndarray.ts';
+import { count, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
-import { type GridOptions, type ResizeOptions, affine, resize, sampleGrid } from '../../oracle/sampling.ts';
+import { affine, type GridOptions, resize, type ResizeOptions, sampleGrid } from '../../oracle/sampling.ts';
 import type { OpSpec, Options } from '../../spec.ts';
 
 const floats: readonly DType[] = ['float32', 'float64'];

@@ -2,10 +2,10 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { small, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, isNumber, ref } from '../../programs/pool.ts';
+import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, at, build, count, nd, indices as positions } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample } from '../../oracle/random.ts';
+import { at, build, count, indices as positions, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 
 const numbers: readonly DType[] = ['float32', 'float64', 'int32'];

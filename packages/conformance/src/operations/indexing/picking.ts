@@ -5,8 +5,8 @@ import { withElements } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { along } from '../../oracle/lines.ts';
-import { type NDArray, at, build } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample } from '../../oracle/random.ts';
+import { at, build, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
 
 const dtypes: readonly DType[] = ['float32', 'float64', 'int32'];
 const whole = integer(-99, 99);

@@ -2,11 +2,11 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { withElements } from '../../programs/operands.ts';
-import { type Made, type Pool, isFloat, isNumber, ref } from '../../programs/pool.ts';
+import { isFloat, isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Arg, Value } from '../../programs/program.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, at, build, nd, ravel, unravel, indices as positions } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { at, build, indices as positions, nd, type NDArray, ravel, unravel } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, total } from '../../oracle/sums.ts';
 import type { Instance, OpSpec, Options } from '../../spec.ts';
 

@@ -1,12 +1,12 @@
 /** Quantiles and the median, with every way between two elements. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { type Made, type Pool, type RandomCall, isFloat, ref } from '../../programs/pool.ts';
+import { isFloat, type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
 import { any, floats } from './lines.ts';
 import { reductionCall } from '../reductions/reductions.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
-import { type NDArray, count, nd, reduce } from '../../oracle/ndarray.ts';
+import { count, nd, type NDArray, reduce } from '../../oracle/ndarray.ts';
 import { type Random, sample } from '../../oracle/random.ts';
 import type { Instance, OpSpec, Options } from '../../spec.ts';
 

@@ -2,12 +2,12 @@
 import type { Noise } from '../../programs/program.ts';
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { type Made, type Pool, isFloat, isNumber, ref, wide } from '../../programs/pool.ts';
+import { isFloat, isNumber, type Made, type Pool, ref, wide } from '../../programs/pool.ts';
 import { any, floats, instancesOf, lineCases } from './lines.ts';
-import { type OperationRow, functionOf, smooth } from '../row.ts';
+import { functionOf, type OperationRow, smooth } from '../row.ts';
 import { alongLines, linesOf } from '../../oracle/lines.ts';
-import { type NDArray, count, nd } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { count, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { logSum } from '../../oracle/sums.ts';
 import type { OpSpec, Options } from '../../spec.ts';
 

@@ -1,12 +1,12 @@
 /** Places in sorted lines, and how many elements lie between edges. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { type Made, type Pool, isFloat, ref } from '../../programs/pool.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { any, floats } from './lines.ts';
 import type { OperationRow } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
-import { type NDArray, at, build, count, map, nd } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample } from '../../oracle/random.ts';
+import { at, build, count, map, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
 import type { Instance, Options } from '../../spec.ts';
 
 function sortedSample(r: Random, shape: readonly number[], draw: (r: Random) => number): NDArray {

@@ -1,12 +1,12 @@
 /** Sorting, positions in sorted order, and the first few of them. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { type Made, type Pool, isNumber, ref } from '../../programs/pool.ts';
+import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { any, floats, instancesOf } from './lines.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { alongLines, linesOf } from '../../oracle/lines.ts';
-import { type NDArray, count } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample } from '../../oracle/random.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
 import type { Instance, OpSpec, Options } from '../../spec.ts';
 
 type Line = (line: number[]) => number[];

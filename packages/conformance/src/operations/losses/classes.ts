@@ -3,11 +3,11 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { parts, sums, vectors } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { type Loss, any, chance, lossSpec } from './row.ts';
+import { any, chance, type Loss, lossSpec } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
-import { type NDArray, at, broadcastTo, build, count, map, nd, reduce, reshape, zip } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { at, broadcastTo, build, count, map, nd, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, logSum, total } from '../../oracle/sums.ts';
 import type { OpSpec, Options } from '../../spec.ts';
 

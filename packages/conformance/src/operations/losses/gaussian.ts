@@ -3,7 +3,7 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { parts, sums, vectors } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { type Loss, any, drawnReduction, lossSpec, mate, pairOf } from './row.ts';
+import { any, drawnReduction, type Loss, lossSpec, mate, pairOf } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { type NDArray, reshape, zip } from '../../oracle/ndarray.ts';
 import { sample, uniform } from '../../oracle/random.ts';

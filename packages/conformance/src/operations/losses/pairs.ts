@@ -2,12 +2,12 @@
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { parts, sums, vectors } from '../../programs/operands.ts';
-import { type Made, type Pool, isFloat, ref } from '../../programs/pool.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Arg } from '../../programs/program.ts';
 import { any, chance, drawnReduction, lossSpec, mate, pairOf } from './row.ts';
-import { type OperationRow, functionOf, smooth } from '../row.ts';
-import { type NDArray, nd, zip } from '../../oracle/ndarray.ts';
-import { type Random, awayFromZero, integer, sample, uniform } from '../../oracle/random.ts';
+import { functionOf, type OperationRow, smooth } from '../row.ts';
+import { nd, type NDArray, zip } from '../../oracle/ndarray.ts';
+import { awayFromZero, integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { softplus } from '../../oracle/special.ts';
 import { average } from '../../oracle/sums.ts';
 import type { OpSpec, Options } from '../../spec.ts';

@@ -3,7 +3,7 @@ import type { DType, Tensor } from '@polygrad/core';
 import { drawn, plain } from '../../programs/operands.ts';
 import type { Pool } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { type NDArray, nd } from '../../oracle/ndarray.ts';
+import { nd, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, total } from '../../oracle/sums.ts';
 import type { OpSpec, Options } from '../../spec.ts';

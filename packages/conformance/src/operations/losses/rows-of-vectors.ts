@@ -4,9 +4,9 @@ import type { Tensor } from '@polygrad/core';
 import { drawn, parts, sums, vectors } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { type Loss, any, drawnReduction, lossSpec } from './row.ts';
+import { any, drawnReduction, type Loss, lossSpec } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, at, build, nd, reduce, zip } from '../../oracle/ndarray.ts';
+import { at, build, nd, type NDArray, reduce, zip } from '../../oracle/ndarray.ts';
 import { sample } from '../../oracle/random.ts';
 import { total } from '../../oracle/sums.ts';
 

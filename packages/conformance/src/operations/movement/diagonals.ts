@@ -2,11 +2,11 @@
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { operand, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, isFloat } from '../../programs/pool.ts';
+import { isFloat, type Made, type Pool } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { type Move, moveSpec, moved, movementRow, part } from './row.ts';
+import { type Move, moved, movementRow, moveSpec, part } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, at, build, nd } from '../../oracle/ndarray.ts';
+import { at, build, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, sample } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 

@@ -4,10 +4,10 @@ import type { DType } from '@polygrad/core';
 import { withAxis } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { inserted, type Move, moveSpec, movementRow } from './row.ts';
+import { inserted, type Move, movementRow, moveSpec } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, at, build, count, reshape } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample } from '../../oracle/random.ts';
+import { at, build, count, type NDArray, reshape } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 
 const dtypes: readonly DType[] = ['float32', 'float64', 'int32'];

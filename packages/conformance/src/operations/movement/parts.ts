@@ -4,10 +4,10 @@ import type { Tensor } from '@polygrad/core';
 import { withAxis } from '../../programs/operands.ts';
 import type { Made, Pool } from '../../programs/pool.ts';
 import type { Arg, Value } from '../../programs/program.ts';
-import { moveSpec, moved, movementRow, part, without } from './row.ts';
+import { moved, movementRow, moveSpec, part, without } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { along } from '../../oracle/lines.ts';
-import { type NDArray, at, build, reshape } from '../../oracle/ndarray.ts';
+import { at, build, type NDArray, reshape } from '../../oracle/ndarray.ts';
 import { integer, sample } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 

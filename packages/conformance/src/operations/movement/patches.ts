@@ -1,10 +1,10 @@
 /** Images as columns of patches and back, and channels exchanged with resolution. */
 import * as pg from '@polygrad/core';
 import { drawn, operand, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, isFloat } from '../../programs/pool.ts';
-import { type Move, moveSpec, moved } from './row.ts';
+import { isFloat, type Made, type Pool } from '../../programs/pool.ts';
+import { type Move, moved, moveSpec } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { at, build, count, nd, indices } from '../../oracle/ndarray.ts';
+import { at, build, count, indices, nd } from '../../oracle/ndarray.ts';
 import type { OpSpec } from '../../spec.ts';
 
 type Index = readonly number[];

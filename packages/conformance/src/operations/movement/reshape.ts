@@ -3,9 +3,9 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { withAxis } from '../../programs/operands.ts';
 import type { Made, Pool } from '../../programs/pool.ts';
-import { inserted, moveSpec, moved, movementRow, part } from './row.ts';
+import { inserted, moved, movementRow, moveSpec, part } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, count, reshape } from '../../oracle/ndarray.ts';
+import { count, type NDArray, reshape } from '../../oracle/ndarray.ts';
 import { integer, sample } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 

@@ -3,8 +3,8 @@ import type { DType, Tensor } from '@polygrad/core';
 import { type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
 import type { Arg, Value } from '../../programs/program.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, at, build, count } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample } from '../../oracle/random.ts';
+import { at, build, count, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 
 const dtypes: readonly DType[] = ['float32', 'float64', 'int32'];

@@ -5,7 +5,7 @@ import { drawn, parts, sums } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import { image } from '../images/image.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { type NDArray, build, count, nd } from '../../oracle/ndarray.ts';
+import { build, count, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { localResponse, normalizeBy, perChannel } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, OpSpec, Options } from '../../spec.ts';

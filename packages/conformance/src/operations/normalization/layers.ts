@@ -5,7 +5,7 @@ import type { DType, Tensor } from '@polygrad/core';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
-import { type NDArray, at, build, count, reshape } from '../../oracle/ndarray.ts';
+import { at, build, count, type NDArray, reshape } from '../../oracle/ndarray.ts';
 import { normalizeBy } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, spread } from '../../oracle/sums.ts';

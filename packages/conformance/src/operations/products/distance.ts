@@ -1,13 +1,13 @@
 /** Lengths, angles and distances of vectors, by their definitions written out, and the kernel of distances. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { drawn, operand, parts, sums, vectors, away } from '../../programs/operands.ts';
-import { type Made, type Pool, isFloat, ref } from '../../programs/pool.ts';
+import { away, drawn, operand, parts, sums, vectors } from '../../programs/operands.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
 import { lineCall } from '../lines/softmax.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { radialBasis } from '../../oracle/attention.ts';
-import { type NDArray, broadcastTo, build, count, reduce, reshape, zip } from '../../oracle/ndarray.ts';
+import { broadcastTo, build, count, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { length, normOrders, total } from '../../oracle/sums.ts';
 import type { OpSpec } from '../../spec.ts';

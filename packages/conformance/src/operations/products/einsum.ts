@@ -2,11 +2,11 @@
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { drawn, operand, small, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, isFloat, ref } from '../../programs/pool.ts';
-import { type Shape, productSpecs } from './row.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { productSpecs, type Shape } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { einsum } from '../../oracle/einsum.ts';
-import { type NDArray, count } from '../../oracle/ndarray.ts';
+import { einsum } from '../../oracle/linear.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { total } from '../../oracle/sums.ts';
 
 /** Equation for the library; the same with '...' written out, for the oracle. */

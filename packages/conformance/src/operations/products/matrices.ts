@@ -2,13 +2,12 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { drawn, operand, small, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, broadcast, isFloat, ref } from '../../programs/pool.ts';
+import { broadcast, isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
 import { productSpecs } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { einsum } from '../../oracle/einsum.ts';
-import { matmul } from '../../oracle/linear.ts';
-import { type NDArray, count, map, nd, permute, reshape, zip } from '../../oracle/ndarray.ts';
+import { einsum, matmul } from '../../oracle/linear.ts';
+import { count, map, nd, type NDArray, permute, reshape, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 

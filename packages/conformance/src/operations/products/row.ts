@@ -1,6 +1,6 @@
 /** How products of vectors and matrices are described, and their specs. */
 import type { DType, Tensor } from '@polygrad/core';
-import { type NDArray, count } from '../../oracle/ndarray.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { total } from '../../oracle/sums.ts';
 import type { OpSpec } from '../../spec.ts';

@@ -2,12 +2,11 @@
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { drawn, operand, plain, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, isFloat, ref } from '../../programs/pool.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { productSpecs } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { einsum } from '../../oracle/einsum.ts';
-import { matmul } from '../../oracle/linear.ts';
-import { type NDArray, at, broadcastTo, build, count, reshape, zip } from '../../oracle/ndarray.ts';
+import { einsum, matmul } from '../../oracle/linear.ts';
+import { at, broadcastTo, build, count, type NDArray, reshape, zip } from '../../oracle/ndarray.ts';
 
 function kron(a: NDArray, b: NDArray): NDArray {
   const rank = Math.max(a.shape.length, b.shape.length);

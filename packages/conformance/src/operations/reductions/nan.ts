@@ -1,7 +1,7 @@
 /** Sums and means that leave NaN out: what the suite checks of them. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { type NDArray, at, nd, reduce } from '../../oracle/ndarray.ts';
+import { at, nd, type NDArray, reduce } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, total } from '../../oracle/sums.ts';
 import type { OpSpec } from '../../spec.ts';

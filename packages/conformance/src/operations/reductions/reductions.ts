@@ -1,13 +1,13 @@
 /** Reductions: one row each, with the fold of a list of numbers that the suite and the random programs share. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { type Made, type Pool, type RandomCall, floatOf, isFloat, isNumber, ref, wide } from '../../programs/pool.ts';
-import type { Noise, Arg } from '../../programs/program.ts';
+import { floatOf, isFloat, isNumber, type Made, type Pool, type RandomCall, ref, wide } from '../../programs/pool.ts';
+import type { Arg, Noise } from '../../programs/program.ts';
 import { gaps, nanMeanSpec, nanSumSpec } from './nan.ts';
-import { type OperationRow, functionOf, together } from '../row.ts';
+import { functionOf, type OperationRow, together } from '../row.ts';
 import { reductionCases } from '../shapes.ts';
-import { type NDArray, count, map, reduce } from '../../oracle/ndarray.ts';
-import { type Random, integer, sample, uniform } from '../../oracle/random.ts';
+import { count, map, type NDArray, reduce } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, length, logSum, normOrders, spread, total } from '../../oracle/sums.ts';
 import type { OpSpec } from '../../spec.ts';
 
