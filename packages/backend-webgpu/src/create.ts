@@ -1,6 +1,6 @@
-/** Making an engine: finds an adapter, and only then loads what the engine is made of. */
-import { EngineMissingError } from '@polygrad/core/engine';
-import { findAdapter } from './adapter.ts';
+/** Making an engine: finds an adapter, and only then loads what the engine is made of; and how the registry of core sees that. */
+import { type BackendProvider, EngineMissingError, type IEngine, type Probe } from '@polygrad/core/engine';
+import { findAdapter } from './device/adapter.ts';
 import { checkOptions, type WebGpuEngineOptions } from './options.ts';
 import type { WebGpuEngine } from './public.ts';
 
@@ -28,3 +28,22 @@ export async function createWebGpuEngine(options: WebGpuEngineOptions = {}): Pro
   const engine = await import('./engine.ts');
   return engine.WebGpuEngine.open(found, options);
 }
+
+/** Above the CPU engine's 10; below it for software adapters, which that engine beats on the same processor. */
+const hardwareScore = 50;
+const softwareScore = 2;
+
+/** The 'webgpu' backend. Options: those of `createWebGpuEngine`. */
+export const webgpuProvider: BackendProvider = {
+  name: 'webgpu',
+  async probe(): Promise<Probe> {
+    const found = await findAdapter({}).catch((error: unknown) => String(error));
+    if (typeof found === 'string') return { score: 0, reason: found, device: 'none' };
+    const { name, software } = found;
+    if (software) return { score: softwareScore, reason: 'slower than the CPU engine', device: name, software: true };
+    return { score: hardwareScore, reason: 'a GPU', device: name };
+  },
+  create(options?: Readonly<Record<string, unknown>>): Promise<IEngine> {
+    return createWebGpuEngine(options as WebGpuEngineOptions | undefined);
+  },
+};

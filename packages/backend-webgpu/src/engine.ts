@@ -5,8 +5,8 @@
  * after it; all else goes to the device's queue at once, in order.
  */
 import {
-  checkAttached,
   type Binding,
+  checkAttached,
   type Command,
   type CompiledKernel,
   type EngineBuffer,
@@ -22,28 +22,26 @@ import {
 import { keepRounding } from '@polygrad/core/engine/threads';
 import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
-import type { Found } from './adapter.ts';
-import { regroups } from './association.ts';
-import { CommandQueue } from './command-queue.ts';
-import { BindGroups } from './bindings.ts';
-import { capsOf } from './caps.ts';
-import { bindable, checkArguments, insideBuffer, ownBuffer } from './checks.ts';
-import { openDevice } from './device.ts';
-import { CommandEncoder } from './command-encoder.ts';
-import { WebGpuKernel } from './kernel.ts';
-import { Layouts } from './layouts.ts';
+import type { Found } from './device/adapter.ts';
+import { regroups } from './device/association.ts';
+import { CommandQueue } from './commands/command-queue.ts';
+import { BindGroups } from './kernels/bindings.ts';
+import { capsOf, openDevice, tuningOf } from './device/device.ts';
+import { bindable, checkArguments, insideBuffer, ownBuffer } from './commands/checks.ts';
+import { CommandEncoder } from './commands/command-encoder.ts';
+import { WebGpuKernel } from './kernels/kernel.ts';
+import { Layouts } from './kernels/layouts.ts';
 import { Memory } from './memory.ts';
 import { checkOptions, type WebGpuEngineOptions } from './options.ts';
-import { type Code, Pipelines } from './pipelines.ts';
-import { Poison } from './poison.ts';
+import { type Code, Pipelines } from './kernels/pipelines.ts';
+import { Poison } from './commands/poison.ts';
 import type { Traffic, WebGpuEngine as Public } from './public.ts';
-import { Staging } from './staging.ts';
-import { Stopwatch } from './stopwatch.ts';
-import { Transfers } from './transfers.ts';
+import { Staging } from './transfers/staging.ts';
+import { Stopwatch } from './commands/stopwatch.ts';
+import { Transfers } from './transfers/transfers.ts';
 import { EngineState } from './engine-state.ts';
-import { tuningOf } from './tuning.ts';
-import { Uniforms } from './uniforms.ts';
-import { UploadRing } from './upload-ring.ts';
+import { Uniforms } from './commands/uniforms.ts';
+import { UploadRing } from './transfers/upload-ring.ts';
 
 /** Memory for software adapters where the machine's own is not known. */
 const softwareMemory = 2 ** 31;

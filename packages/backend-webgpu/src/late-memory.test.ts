@@ -1,7 +1,7 @@
 /** A driver that says late that it has no memory: the step is taken back, or done once what was kept for reuse is given back. */
-import { idle, onRollback, ones, rand, scope, setEngine, OutOfMemoryError } from '@polygrad/core';
+import { idle, ones, onRollback, OutOfMemoryError, rand, scope, setEngine } from '@polygrad/core';
 import { afterEach, describe, expect, it } from 'vitest';
-import { openDevice } from './device.ts';
+import { openDevice } from './device/device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testAdapter, testEngine } from './fixtures/device.ts';
 

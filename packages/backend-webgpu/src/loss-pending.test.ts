@@ -23,7 +23,7 @@ import {
   warmup,
 } from '@polygrad/core';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDevice } from './device.ts';
+import { openDevice } from './device/device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { patience, testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';

@@ -1,13 +1,13 @@
 /** Devices that go away, kernels that cannot be made, errors that the driver tells on the side. */
 import {
   type Binding,
+  type CompiledKernel,
   CompileError,
   DeviceLostError,
-  type CompiledKernel,
   OutOfMemoryError,
 } from '@polygrad/core/engine';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { openDevice } from './device.ts';
+import { openDevice } from './device/device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { testAdapter, testEngine } from './fixtures/device.ts';
 import { appendProgram, bytesOf, floatsOf, put, scaleProgram } from './fixtures/programs.ts';

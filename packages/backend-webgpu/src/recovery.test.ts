@@ -13,7 +13,7 @@ import {
   tensor,
 } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { openDevice } from './device.ts';
+import { openDevice } from './device/device.ts';
 import { WebGpuEngine } from './engine.ts';
 import { patience, testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';

@@ -25,7 +25,7 @@ import type { Program } from '@polygrad/core/kernel';
 import { createNullEngine } from '@polygrad/testing';
 import { wgslNativeOps } from '@polygrad/emit-c';
 import { afterAll, describe, expect, it } from 'vitest';
-import { needsPieces, piecesOf, secondsOf } from './pieces.ts';
+import { needsPieces, piecesOf, secondsOf } from './kernels/pieces.ts';
 
 const dtypes = new Set<DType>(['float32', 'int32', 'uint32', 'bool']);
 let programs: Program[] = [];

@@ -5,7 +5,6 @@
  */
 import { type DType, flush, getEngine, idle, memory, setEager, setEngine } from '@polygrad/core';
 import { cpuEngine, type EngineCaps, type IEngine } from '@polygrad/core/engine';
-import { asyncOnly } from './async-only.ts';
 import type { CaseResult, ConformanceCase } from './case.ts';
 import { defaultTolerances, type Tolerances } from './compare.ts';
 import type { Target } from './expand.ts';
@@ -171,4 +170,18 @@ async function runCase(item: ConformanceCase, skip: readonly Skip[]): Promise<Ca
   } catch (error) {
     return finish('failed', error instanceof Error ? error.message : String(error));
   }
+}
+
+/**
+ * An engine without synchronous reads. The suite runs through it, which proves that nothing in the library needs one
+ * (idea: TensorFlow.js's test_async_backends).
+ */
+function asyncOnly(engine: IEngine): IEngine {
+  return new Proxy(engine, {
+    get(target, key) {
+      if (key === 'downloadSync') return undefined;
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
 }

@@ -4,9 +4,9 @@ import { cpuEngine } from '@polygrad/core/engine';
 import { defaultTolerances } from '../compare.ts';
 import type { NDArray } from '../oracle/ndarray.ts';
 import { makeRandom } from '../oracle/random.ts';
-import { evaluate, orderedValues, sensitivity } from './evaluate.ts';
+import { evaluate, orderedValues, sensitivity } from '../programs/evaluate.ts';
 import { execute, type Outcome } from './execute.ts';
-import { observed, type Program } from './program.ts';
+import { observed, type Program } from '../programs/program.ts';
 
 export interface CheckOptions {
   /** Functions and sums have IEEE rounding, so bits do not depend on what is fused. */

@@ -1,7 +1,7 @@
 /** Draws calls with one argument changed: of a random program's calls, and of the right calls of all public functions. */
 import { type CallTable, callText, type Change, changedCalls, type RightCall } from '@polygrad/testing';
-import type { Choices } from './choices.ts';
-import { type Arg, type CallStep, type Program, Ref, refsOf, type Step, uses } from './program.ts';
+import type { Choices } from '../programs/choices.ts';
+import { type Arg, type CallStep, type Program, Ref, refsOf, type Step, uses } from '../programs/program.ts';
 
 /** A call of a function, and its text. */
 export interface DrawnCall {

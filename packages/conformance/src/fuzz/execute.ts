@@ -2,7 +2,7 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { elementsOf } from '../host.ts';
-import { type Arg, endings, type Program, Ref, type Step } from './program.ts';
+import { type Arg, endings, type Program, Ref, type Step } from '../programs/program.ts';
 
 /** An output as it was read. */
 export interface Outcome {

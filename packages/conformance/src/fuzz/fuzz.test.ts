@@ -8,7 +8,7 @@ import { check, leavingNothing } from './check.ts';
 import type { NDArray } from '../oracle/ndarray.ts';
 import { fuzz } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
-import { type Program, printProgram, Ref } from './program.ts';
+import { printProgram, type Program, Ref } from '../programs/program.ts';
 import { CallFuzz } from './refusals.ts';
 
 describe('random programs', () => {

@@ -1,40 +1,41 @@
 /** A random program from lists of numbers: the first says how it runs and what it starts from, every other one adds a call. */
 import type { DType } from '@polygrad/core';
 import { count, type NDArray } from '../oracle/ndarray.ts';
-import { Choices } from './choices.ts';
-import { contractions } from './contractions.ts';
-import { elementwise } from './elementwise.ts';
-import { holdAll } from './evaluate.ts';
-import { imageNorms } from './image-norms.ts';
-import { images } from './images.ts';
-import { indexing } from './indexing.ts';
-import { losses } from './losses.ts';
-import { movement } from './movement.ts';
-import { isFloat, type Operation, Pool } from './pool.ts';
-import { type Program, type Step, uses as usesOf, type Value } from './program.ts';
-import { lineOperations } from './orders.ts';
-import { creation, products } from './products.ts';
-import { rearranging } from './rearranging.ts';
-import { reductions } from './reductions.ts';
-import { tables } from './tables.ts';
+import { Choices } from '../programs/choices.ts';
+import { holdAll } from '../programs/evaluate.ts';
+import { families, type FamilyName } from '../operations/registry.ts';
+import { isFloat, type Made, Pool, type RandomCall } from '../programs/pool.ts';
+import { type Program, type Step, uses as usesOf, type Value } from '../programs/program.ts';
 
-/** Families by turns, so that one with many members is not met more often. */
-const families: readonly (readonly Operation[])[] = [
-  elementwise,
-  movement,
-  reductions,
-  contractions,
-  indexing,
-  lineOperations,
-  rearranging,
-  [...images, ...imageNorms],
-  [...losses, ...tables],
-  products,
-  creation,
+/** Families by turns, so that one with many members is not met more often; what is everywhere in programs more often. */
+const turns: readonly FamilyName[] = [
+  'elementwise',
+  'movement',
+  'reductions',
+  'products',
+  'elementwise',
+  'indexing',
+  'movement',
+  'lines',
+  'images',
+  'losses',
+  'elementwise',
+  'convolutions',
+  'movement',
+  'normalization',
+  'attention',
+  'creation',
 ];
 
-/** Which family an operation comes from; what is everywhere in programs more often. */
-const turns = [0, 1, 0, 2, 3, 4, 1, 5, 6, 7, 8, 9, 0, 1, 6, 10];
+interface Call extends RandomCall {
+  readonly name: string;
+}
+
+/** Random calls of a family, of those with derivatives or of all. */
+const callsOf = (family: FamilyName, smooth: boolean): Call[] =>
+  families[family].flatMap(({ name, calls }) =>
+    calls.filter((call) => !smooth || call.smooth).map((call) => ({ name, ...call })),
+  );
 
 export interface Settings {
   /** Dtypes of inputs. */
@@ -128,7 +129,7 @@ class Builder {
   };
 
   /** Adds a call of an operation, if it finds operands and its result is of use. */
-  call(operation: Operation, c: Choices): Value | null {
+  call(operation: Call, c: Choices): Value | null {
     const [steps, values, ids] = [this.steps.length, this.values.length, this.#ids];
     const made = operation.make(new Pool(c, this.values, this.input));
     const value = made === null ? null : this.#add(operation.name, made);
@@ -141,7 +142,7 @@ class Builder {
     return value;
   }
 
-  #add(name: string, made: NonNullable<ReturnType<Operation['make']>>): Value | null {
+  #add(name: string, made: Made): Value | null {
     const { args, dtype, formula, op = name, part, noise = 'none', ordered = true } = made;
     const step: Step = {
       kind: 'call',
@@ -208,12 +209,9 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
       else builder.steps.push(pause(c, builder.values, scoped));
       continue;
     }
-    const family = (families[turns[what % turns.length] as number] as readonly Operation[]).filter(
-      (o) => !smooth || o.smooth,
-    );
+    const family = callsOf(turns[what % turns.length] as FamilyName, smooth);
     if (family.length === 0) continue;
-    const operation = c.pick(family);
-    const value = builder.call(operation, c);
+    const value = builder.call(c.pick(family), c);
     if (value !== null && c.seldom(5)) builder.extra.add(value.id);
   }
   const ends = builder.values.filter((v) => !builder.used.has(v.id) || builder.extra.has(v.id)).map((v) => v.id);

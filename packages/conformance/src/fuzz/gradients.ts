@@ -7,9 +7,9 @@ import type { Tensor } from '@polygrad/core';
 import { arrayOf, arraysOf } from '../host.ts';
 import { count, map, type NDArray } from '../oracle/ndarray.ts';
 import { leavingNothing } from './check.ts';
-import { evaluate } from './evaluate.ts';
+import { evaluate } from '../programs/evaluate.ts';
 import { type Handles, inputTensor, record } from './execute.ts';
-import type { InputStep, Program } from './program.ts';
+import type { InputStep, Program } from '../programs/program.ts';
 
 const step = 1e-6;
 

@@ -22,10 +22,10 @@ import {
 } from '@polygrad/testing';
 import { defaultTolerances } from '../compare.ts';
 import { aliveHere, leavingNothing, settled } from './check.ts';
-import type { Choices } from './choices.ts';
-import { type DrawnCall, drawFromProgram, drawFromTable, type ProgramCall } from './draw-call.ts';
+import type { Choices } from '../programs/choices.ts';
+import { drawFromProgram, drawFromTable, type DrawnCall, type ProgramCall } from './draw-call.ts';
 import { bound, type Handles, record } from './execute.ts';
-import { type Arg, type Program, printProgram } from './program.ts';
+import { type Arg, printProgram, type Program } from '../programs/program.ts';
 
 const functions = pg as unknown as Readonly<Record<string, Called>>;
 

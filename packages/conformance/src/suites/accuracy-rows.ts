@@ -1,9 +1,10 @@
 /** Functions of numbers whose accuracy docs/numerics.md promises: where they are sampled, what is exact, and the bounds. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { binaryRows } from '../operations/binary.ts';
-import { functionOf, rowNamed } from '../operations/row.ts';
-import { unaryRows } from '../operations/unary.ts';
+import { binaryRows } from '../operations/elementwise/binary.ts';
+import { rowNamed } from '../operations/elementwise/row.ts';
+import { unaryRows } from '../operations/elementwise/unary.ts';
+import { functionOf } from '../operations/row.ts';
 import { polygamma } from '../oracle/special.ts';
 import type { Range } from '../oracle/units.ts';
 

@@ -2,7 +2,7 @@
 import * as pg from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
 import { arrayOf } from '../host.ts';
-import { threefry } from '../oracle/threefry.ts';
+import { threefry } from '../oracle/random.ts';
 
 const numbers = async (t: pg.Tensor): Promise<readonly number[]> => (await arrayOf(t)).data;
 

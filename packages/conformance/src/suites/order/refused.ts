@@ -1,7 +1,7 @@
 /** Axes, sizes, indices and options that operations of this folder refuse, and what their messages name. */
 import * as pg from '@polygrad/core';
 import type { ConformanceCase } from '../../case.ts';
-import { type Refusal, refusalCases } from '../refusals.ts';
+import { type Refusal, refusalCases } from '../errors.ts';
 import { i32, t } from './values.ts';
 
 const refused: readonly Refusal[] = [

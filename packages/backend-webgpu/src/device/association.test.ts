@@ -1,0 +1,64 @@
+/** Compilers that regroup float arithmetic: found out by a probe, kept from it by kernels, both ways forcible. */
+import { atanh, exp, flush, log1p, profile, setEngine, softplus, sub, type Tensor, tensor } from '@polygrad/core';
+import { afterAll, describe, expect, it } from 'vitest';
+import { regroups } from './association.ts';
+import { openDevice } from './device.ts';
+import { testAdapter, testEngine } from '../fixtures/device.ts';
+
+const found = await testEngine();
+const [kept, plain] =
+  found === null
+    ? [null, null]
+    : await Promise.all([testEngine({ reassociates: true }), testEngine({ reassociates: false })]);
+afterAll(() => {
+  for (const engine of [found, kept, plain]) engine?.dispose();
+});
+
+const single = (x: number[]): Tensor => tensor(x.map(Math.fround), { dtype: 'float32' });
+const values = async (t: Tensor): Promise<number[]> => Array.from((await t.data()) as Float32Array);
+const close = (got: number | undefined, want: number): void =>
+  expect(Math.abs((got as number) - want)).toBeLessThan(Math.abs(want) * 1e-6);
+
+describe.skipIf(found === null)('regrouping', () => {
+  it('is found out when an engine is made, and told', async () => {
+    const device = await openDevice(await testAdapter());
+    expect(await regroups(device)).toBe(found?.reassociates);
+    device.destroy();
+    // Both do: Mesa's compiler, and the one of SPIRV-Tools.
+    if (/llvmpipe|swiftshader/i.test(found?.device ?? '')) expect(found?.reassociates).toBe(true);
+    expect(found?.device.includes('regroups')).toBe(found?.reassociates);
+    expect(found?.caps.keepRounding !== undefined).toBe(found?.reassociates);
+  });
+
+  it('takes a lost device for one that regroups', async () => {
+    const device = await openDevice(await testAdapter());
+    device.destroy();
+    expect(await regroups(device)).toBe(true);
+  });
+
+  it('is kept away: small corrections are not lost, NaN stays', async () => {
+    await setEngine(found!);
+    close((await values(log1p(single([1e-7]))))[0], Math.log1p(Math.fround(1e-7)));
+    close((await values(atanh(single([1e-7]))))[0], Math.atanh(Math.fround(1e-7)));
+    close((await values(softplus(single([-16.7]))))[0], Math.log1p(Math.exp(Math.fround(-16.7))));
+    close((await values(exp(single([-80.3]))))[0], Math.exp(Math.fround(-80.3)));
+    const x = single([Number.POSITIVE_INFINITY, Number.NaN, 1]);
+    expect(await values(sub(x, x))).toEqual([Number.NaN, Number.NaN, 0]);
+    if (!found!.caps.dtypes.has('float16')) return;
+    const half = x.cast('float16');
+    expect(await values(sub(half, half).cast('float32'))).toEqual([Number.NaN, Number.NaN, 0]);
+  });
+
+  it('costs nothing where it is not asked for', async () => {
+    const texts: string[] = [];
+    for (const engine of [kept!, plain!]) {
+      await setEngine(engine);
+      const x = single([1, 2]);
+      flush();
+      const { kernels } = await profile(() => exp(x), { sources: true });
+      texts.push(kernels[0]!.source!.text);
+    }
+    expect(texts[0]).toContain('^ zero');
+    expect(texts[1]).not.toContain('zero');
+  });
+});

@@ -1,0 +1,394 @@
+/** Elementwise operations of three operands, or of others than tensors of one shape: choices, limits, weights, numbers. */
+import * as pg from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
+import { hold } from '../../programs/evaluate.ts';
+import { weak } from '../../programs/operands.ts';
+import { broadcast, isFloat, isNumber, type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
+import type { Value } from '../../programs/program.ts';
+import { type Draw, off } from './row.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { anyShapes } from '../shapes.ts';
+import { at, broadcastShapes, build, count, map, type NDArray, zip } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
+import { clamp } from '../../oracle/special.ts';
+import type { OpSpec } from '../../spec.ts';
+
+const floats: readonly DType[] = ['float32', 'float64'];
+const numeric: readonly DType[] = ['float32', 'float64', 'int32'];
+const any = uniform(-3, 3);
+const whole = integer(-9, 9);
+
+function whereSpec(): OpSpec {
+  return {
+    name: 'where',
+    dtypes: numeric,
+    inputDTypes: { 0: 'bool' },
+    instances: [
+      { c: [], a: [3], b: [] },
+      { c: [5], a: [5], b: [5] },
+      { c: [2, 1], a: [1, 3], b: [2, 3] },
+      { c: [67], a: [67], b: [1] },
+    ].map(({ c, a, b }) => ({
+      label: `[${c}] [${a}] [${b}]`,
+      small: count(broadcastShapes(c, a, b)) <= 12,
+      draw: (r: Random) => [sample(r, c, integer(0, 1)), sample(r, a, whole), sample(r, b, whole)],
+    })),
+    run: ([c, a, b]) => pg.where(c as Tensor, a as Tensor, b as Tensor),
+    oracle: ([c, a, b]) => zip((p, x, y) => (p ? (x as number) : (y as number)), c as never, a as never, b as never),
+    gradient: { of: [1, 2], order: 2 },
+  };
+}
+
+function clipSpec(): OpSpec {
+  return {
+    name: 'clip',
+    dtypes: floats,
+    instances: anyShapes.map(({ label, shape, small }) => ({
+      label,
+      small,
+      draw: (r: Random) => [sample(r, shape, any)],
+    })),
+    run: ([x]) => pg.clip(x as Tensor, -1, 1.5),
+    oracle: ([x]) => zip((v) => clamp(v as number, -1, 1.5), x as never),
+    gradient: { of: [0], order: 2 },
+  };
+}
+
+function fmaSpec(): OpSpec {
+  return {
+    name: 'fma',
+    dtypes: floats,
+    instances: [
+      [[5], [5], [5]],
+      [[67], [], [67]],
+      [[2, 1], [3], [2, 3]],
+      [[0], [1], []],
+    ].map((shapes) => ({
+      label: shapes.map((shape) => `[${shape}]`).join(' '),
+      small: true,
+      draw: (r: Random) => shapes.map((shape) => sample(r, shape, any)),
+    })),
+    run: ([a, b, c]) => pg.fma(a as Tensor, b as Tensor, c as Tensor),
+    oracle: ([a, b, c]) =>
+      zip((x, y, z) => (x as number) * (y as number) + (z as number), a as never, b as never, c as never),
+    gradient: { of: [0, 1, 2], order: 2 },
+  };
+}
+
+interface OneOf {
+  readonly name: string;
+  readonly run: (x: Tensor) => Tensor;
+  readonly f: (x: number) => number;
+  readonly draw: Draw;
+}
+
+const ofOne = ({ name, run, f, draw }: OneOf): OpSpec => ({
+  name,
+  dtypes: floats,
+  instances: [[], [7], [2, 3], [67]].map((shape) => ({
+    label: `[${shape}]`,
+    small: count(shape) < 10,
+    draw: (r: Random) => [sample(r, shape, draw)],
+  })),
+  run: ([x]) => run(x as Tensor),
+  oracle: ([x]) => map(x as NDArray, f),
+  gradient: { of: [0], order: 2 },
+});
+
+interface ThreeOf {
+  readonly name: string;
+  readonly run: (xs: Tensor[]) => Tensor;
+  readonly f: (...xs: number[]) => number;
+  readonly draw: readonly Draw[];
+}
+
+const ofThree = ({ name, run, f, draw }: ThreeOf): OpSpec => ({
+  name,
+  dtypes: floats,
+  instances: [
+    [[7], [7], [7]],
+    [[2, 1], [3], [2, 3]],
+    [[67], [], [1]],
+  ].map((each) => ({
+    label: each.map((shape) => `[${shape}]`).join(' '),
+    small: each[0]?.[0] !== 67,
+    draw: (r: Random) => draw.map((d, i) => sample(r, each[i] as number[], d)),
+  })),
+  run,
+  oracle: (xs) => zip(f, ...xs),
+  gradient: { of: draw.map((_, i) => i), order: 2 },
+});
+
+export const preluSpecs: readonly OpSpec[] = [
+  ofOne({
+    name: 'prelu with one weight',
+    run: (x) => pg.prelu(x, 0.3),
+    f: (x) => (x > 0 ? x : 0.3 * x),
+    draw: off([0]),
+  }),
+  {
+    name: 'prelu with a weight per channel',
+    dtypes: floats,
+    instances: [
+      [2, 3],
+      [2, 3, 4],
+      [1, 3, 2, 3],
+    ].map((shape) => ({
+      label: `[${shape}]`,
+      small: true,
+      draw: (r: Random) => [sample(r, shape, off([0])), sample(r, [3], uniform(0.1, 0.9))],
+    })),
+    run: ([x, w]) => pg.prelu(x as Tensor, w as Tensor),
+    oracle: ([x, w]) =>
+      build((x as NDArray).shape, (index) => {
+        const v = at(x as NDArray, index);
+        return v > 0 ? v : v * at(w as NDArray, [index[1] as number]);
+      }),
+    gradient: { of: [0, 1], order: 2 },
+  },
+];
+
+/** Truths for the rows of a value. */
+function mask(pool: Pool, { shape }: Value): Value {
+  const size = shape.at(-1) ?? 1;
+  const salt = pool.c.nat(7);
+  return pool.input(
+    'bool',
+    shape.slice(-1),
+    Array.from({ length: size }, (_, i) => Number((i * 5 + salt) % 7 < 4)),
+  );
+}
+
+/** True if the small shape stretches to the large one. */
+function fitsInto(small: readonly number[], large: readonly number[]): boolean {
+  return small.length <= large.length && small.every((n, i) => n === 1 || n === large[large.length - small.length + i]);
+}
+
+/** a + value * b * c, or a + value * b / c. */
+const added =
+  (divided: boolean) =>
+  (pool: Pool): Made | null => {
+    const of = (v: Value): boolean => isFloat(v.dtype) && v.data.every((x) => Math.abs(x) < 1e4);
+    const divisor = (v: Value): boolean => !divided || v.data.every((x) => Math.abs(x) > 0.01);
+    const a = pool.pick(of);
+    const b = a && pool.partner(a, (v) => v.dtype === a.dtype && of(v));
+    const c = a && pool.partner(a, (v) => v.dtype === a.dtype && of(v) && divisor(v));
+    if (a === null || b === null || c === null || broadcast(a.shape, b.shape, c.shape) === null) return null;
+    const value = pool.c.pick([1, 0.5, -2]);
+    return {
+      args: [ref(a), ref(b), ref(c), ...(value === 1 ? [] : [{ value }])],
+      dtype: a.dtype,
+      formula: (x, y, z) =>
+        zip((p, q, r) => p + value * (divided ? q / r : q * r), x as NDArray, y as NDArray, z as NDArray),
+      noise: 'all',
+    };
+  };
+
+export const isCloseCall: RandomCall = {
+  make: (pool) => {
+    const a = pool.pick((v) => v.dtype === 'float32' || v.dtype === 'float64');
+    const b = a && pool.partner(a, (v) => v.dtype === a.dtype);
+    if (a === null || b === null) return null;
+    const close = (x: number, y: number): number =>
+      Number(
+        x === y || Math.abs(x - y) <= 0.1 + 0.1 * (Math.abs(y) === Number.POSITIVE_INFINITY ? Number.NaN : Math.abs(y)),
+      );
+    return {
+      args: [ref(a), ref(b), { rtol: 0.1, atol: 0.1 }],
+      dtype: 'bool',
+      formula: (x, y) => zip(close, x as NDArray, y as NDArray),
+    };
+  },
+};
+
+export const severalRows: readonly OperationRow[] = [
+  {
+    name: 'where',
+    specs: [whereSpec()],
+    calls: [
+      {
+        smooth: true,
+        make: (pool) => {
+          const a = pool.pick();
+          if (a === null) return null;
+          const b = pool.partner(a, (v) => v.dtype === a.dtype);
+          const m = pool.partner(a, (v) => v.dtype === 'bool') ?? mask(pool, a);
+          if (b === null || m === null) return null;
+          return broadcast(m.shape, a.shape, b.shape) !== null
+            ? {
+                args: [ref(m), ref(a), ref(b)],
+                dtype: a.dtype,
+                formula: (c, x, y) => zip((p, q, r) => (p !== 0 ? q : r), c as NDArray, x as NDArray, y as NDArray),
+              }
+            : null;
+        },
+      },
+    ],
+  },
+  {
+    name: 'maskedFill',
+    specs: [
+      {
+        name: 'maskedFill',
+        dtypes: numeric,
+        inputDTypes: { 1: 'bool' },
+        instances: [
+          {
+            label: '[3,4]',
+            small: true,
+            draw: (r: Random) => [sample(r, [3, 4], integer(-99, 99)), sample(r, [4], integer(0, 1))],
+          },
+        ],
+        run: ([x, mask]) => pg.maskedFill(x as Tensor, mask as Tensor, 7),
+        oracle: ([x, mask]) =>
+          build([3, 4], ([i, j]) =>
+            at(mask as NDArray, [j as number]) !== 0 ? 7 : at(x as NDArray, [i as number, j as number]),
+          ),
+        gradient: { of: [0], order: 2 },
+      },
+    ],
+    calls: [
+      {
+        smooth: true,
+        make: (pool) => {
+          const a = pool.pick(isNumber);
+          const m = a && (pool.pick((v) => v.dtype === 'bool' && fitsInto(v.shape, a.shape)) ?? mask(pool, a));
+          if (a === null || m === null) return null;
+          const value = hold(a.dtype, weak(pool, a.dtype)) as number;
+          return {
+            args: [ref(a), ref(m), value],
+            dtype: a.dtype,
+            formula: (x, c) => zip((q, p) => (p !== 0 ? value : q), x as NDArray, c as NDArray),
+          };
+        },
+      },
+    ],
+  },
+  {
+    name: 'clip',
+    specs: [clipSpec()],
+    calls: [
+      {
+        smooth: true,
+        make: (pool) => {
+          const a = pool.pick(isNumber);
+          if (a === null) return null;
+          const ends = [weak(pool, a.dtype), weak(pool, a.dtype)].sort((x, y) => x - y);
+          const [low, high] = ends.map((x) => hold(a.dtype, x)) as [number, number];
+          const [below, above] = pool.c.pick([
+            [low, high],
+            [null, high],
+            [low, null],
+          ] as const);
+          return {
+            args: [ref(a), below, above],
+            dtype: a.dtype,
+            formula: (x) =>
+              map(x as NDArray, (v) =>
+                Math.min(above ?? Number.POSITIVE_INFINITY, Math.max(below ?? Number.NEGATIVE_INFINITY, v)),
+              ),
+          };
+        },
+      },
+    ],
+  },
+  {
+    name: 'fma',
+    specs: [fmaSpec()],
+    calls: [
+      {
+        smooth: true,
+        make: (pool) => {
+          const a = pool.pick((v) => isFloat(v.dtype));
+          const b = a && pool.partner(a, (v) => v.dtype === a.dtype);
+          const c = a && pool.partner(a, (v) => v.dtype === a.dtype);
+          if (a === null || b === null || c === null || broadcast(a.shape, b.shape, c.shape) === null) return null;
+          return {
+            args: [ref(a), ref(b), ref(c)],
+            dtype: a.dtype,
+            formula: (x, y, z) => zip((p, q, r) => p * q + r, x as NDArray, y as NDArray, z as NDArray),
+            noise: 'all',
+          };
+        },
+      },
+    ],
+  },
+  {
+    name: 'addcmul',
+    specs: [
+      ofThree({
+        name: 'addcmul',
+        run: ([a, b, c]) => pg.addcmul(a as Tensor, b as Tensor, c as Tensor, { value: 0.5 }),
+        f: (a = 0, b = 0, c = 0) => a + 0.5 * b * c,
+        draw: [any, any, any],
+      }),
+    ],
+    calls: smooth(added(false)),
+  },
+  {
+    name: 'addcdiv',
+    specs: [
+      ofThree({
+        name: 'addcdiv',
+        run: ([a, b, c]) => pg.addcdiv(a as Tensor, b as Tensor, c as Tensor, { value: 0.5 }),
+        f: (a = 0, b = 0, c = 0) => a + (0.5 * b) / c,
+        draw: [any, any, off([0, 0.1, -0.1, 0.2, -0.2])],
+      }),
+    ],
+    calls: smooth(added(true)),
+  },
+  {
+    name: 'heaviside',
+    specs: [
+      ofOne({
+        name: 'heaviside',
+        run: (x) => pg.heaviside(pg.round(x) as Tensor, 0.25),
+        f: (x) => (Math.round(x) === 0 ? 0.25 : Number(x > 0)),
+        draw: off([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5]),
+      }),
+    ],
+    calls: [
+      {
+        make: (pool) => {
+          const a = pool.pick((v) => isFloat(v.dtype));
+          if (a === null) return null;
+          const value = pool.c.pick([0.5, 0, 1]);
+          return {
+            args: [ref(a), value],
+            dtype: a.dtype,
+            formula: (x) => map(x as NDArray, (v) => (v === 0 ? value : Number.isNaN(v) ? v : v < 0 ? 0 : 1)),
+          };
+        },
+      },
+    ],
+    notes: { orders: '0 everywhere' },
+  },
+  {
+    name: 'lerp',
+    specs: [
+      ofThree({
+        name: 'lerp',
+        run: ([a, b, w]) => pg.lerp(a as Tensor, b as Tensor, w as Tensor),
+        f: (a = 0, b = 0, w = 0) => a + w * (b - a),
+        draw: [any, any, uniform(-0.5, 1.5)],
+      }),
+    ],
+    calls: [
+      {
+        smooth: true,
+        make: (pool) => {
+          const a = pool.pick((v) => isFloat(v.dtype));
+          const b = a && pool.partner(a, (v) => v.dtype === a.dtype);
+          if (a === null || b === null) return null;
+          const w = pool.c.pick([0.5, 0.25, 0, 1]);
+          return {
+            args: [ref(a), ref(b), w],
+            dtype: a.dtype,
+            formula: (x, y) => zip((p, q) => p + w * (q - p), x as NDArray, y as NDArray),
+            noise: 'all',
+          };
+        },
+      },
+    ],
+  },
+];

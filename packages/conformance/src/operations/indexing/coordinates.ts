@@ -1,0 +1,123 @@
+/** Elements and slices named by coordinates of several axes: picked, and put into zeros. */
+import * as pg from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
+import { small, sums } from '../../programs/operands.ts';
+import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { at, build, count, indices as positions, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
+import type { OpSpec } from '../../spec.ts';
+
+const numbers: readonly DType[] = ['float32', 'float64', 'int32'];
+const whole = integer(-4, 4);
+
+function coordinateSpecs(): [OpSpec, OpSpec] {
+  const draws: readonly { shape: readonly number[]; lead: readonly number[]; depth: number }[] = [
+    { shape: [5], lead: [4], depth: 1 },
+    { shape: [3, 4], lead: [6], depth: 2 },
+    { shape: [3, 4], lead: [2, 2], depth: 1 },
+    { shape: [2, 3, 4], lead: [5], depth: 2 },
+  ];
+  const coordinates = (r: Random, shape: readonly number[], lead: readonly number[], depth: number): NDArray =>
+    build([...lead, depth], (index) => Math.floor(r() * (shape[index.at(-1) as number] as number)));
+  const row = (index: NDArray, lead: readonly number[], depth: number): number[] =>
+    Array.from({ length: depth }, (_, k) => at(index, [...lead, k]));
+  return [
+    {
+      name: 'gatherNd',
+      dtypes: numbers,
+      inputDTypes: { 1: 'int32' },
+      instances: draws.map(({ shape, lead, depth }) => ({
+        label: `[${shape}] by [${lead}] of ${depth}`,
+        small: true,
+        draw: (r) => [sample(r, shape, whole), coordinates(r, shape, lead, depth)],
+      })),
+      run: ([x, i]) => pg.gatherNd(x as Tensor, i as Tensor),
+      oracle: ([x, index]) => {
+        const lead = (index as NDArray).shape.slice(0, -1);
+        const depth = (index as NDArray).shape.at(-1) as number;
+        return build([...lead, ...(x as NDArray).shape.slice(depth)], (place) =>
+          at(x as NDArray, [...row(index as NDArray, place.slice(0, lead.length), depth), ...place.slice(lead.length)]),
+        );
+      },
+      gradient: { of: [0], order: 2 },
+    },
+    {
+      name: 'scatterNd',
+      dtypes: numbers,
+      inputDTypes: { 0: 'int32' },
+      instances: draws.map(({ shape, lead, depth }) => ({
+        label: `[${lead}] of ${depth} into [${shape}]`,
+        small: true,
+        options: { shape },
+        draw: (r) => [coordinates(r, shape, lead, depth), sample(r, [...lead, ...shape.slice(depth)], whole)],
+      })),
+      run: ([i, u], o) => pg.scatterNd(i as Tensor, u as Tensor, o.shape as number[]),
+      oracle: ([index, updates], o) => {
+        const shape = o.shape as number[];
+        const lead = (index as NDArray).shape.slice(0, -1);
+        const depth = (index as NDArray).shape.at(-1) as number;
+        return build(shape, (place) => {
+          let sum = 0;
+          for (const from of positions(lead)) {
+            if (row(index as NDArray, from, depth).some((v, k) => v !== place[k])) continue;
+            sum += at(updates as NDArray, [...from, ...place.slice(depth)]);
+          }
+          return sum;
+        });
+      },
+      gradient: { of: [1], order: 2 },
+    },
+  ];
+}
+
+function gatherNd(pool: Pool): Made | null {
+  const x = pool.pick((v) => v.shape.length > 0 && v.shape.length < 7 && count(v.shape) > 0);
+  if (x === null) return null;
+  const depth = pool.c.between(1, Math.min(3, x.shape.length));
+  const least = Math.min(...x.shape.slice(0, depth));
+  const rows = pool.c.pick([3, 1, 0]);
+  const index = pool.indices([rows, depth], 0, least - 1);
+  return {
+    args: [ref(x), ref(index)],
+    dtype: x.dtype,
+    formula: (a, i) =>
+      build([rows, ...x.shape.slice(depth)], ([row, ...rest]) =>
+        at(a as NDArray, [...Array.from({ length: depth }, (_, k) => at(i as NDArray, [row as number, k])), ...rest]),
+      ),
+  };
+}
+
+function scatterNd(pool: Pool): Made | null {
+  const updates = pool.pick((v) => v.shape.length > 0 && v.shape.length < 6 && isNumber(v) && small(v));
+  if (updates === null) return null;
+  const depth = pool.c.between(1, 2);
+  const rest = updates.shape.slice(1);
+  const shape = [...Array.from({ length: depth }, () => pool.c.pick([3, 2, 5])), ...rest];
+  const rows = updates.shape[0] as number;
+  const index = pool.indices([rows, depth], 0, Math.min(...shape.slice(0, depth)) - 1);
+  return {
+    args: [ref(index), ref(updates), shape],
+    dtype: updates.dtype,
+    formula: (i, u) => {
+      const [data, width] = [new Array<number>(count(shape)).fill(0), count(rest)];
+      for (let r = 0; r < rows; r++) {
+        const to = Array.from({ length: depth }, (_, k) => at(i as NDArray, [r, k])).reduce(
+          (flat, k, axis) => flat * (shape[axis] as number) + k,
+          0,
+        );
+        for (let k = 0; k < width; k++)
+          data[to * width + k] = (data[to * width + k] as number) + ((u as NDArray).data[r * width + k] as number);
+      }
+      return nd(shape, data);
+    },
+    ...sums(updates.dtype),
+  };
+}
+
+const [gatherSpec, scatterSpec] = coordinateSpecs();
+
+export const coordinateRows: readonly OperationRow[] = [
+  { name: 'gatherNd', specs: [gatherSpec], calls: smooth(gatherNd) },
+  { name: 'scatterNd', specs: [scatterSpec], calls: smooth(scatterNd) },
+];

@@ -1,0 +1,172 @@
+/** Elements and slices picked by index tensors. */
+import * as pg from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
+import { withElements } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { along } from '../../oracle/lines.ts';
+import { at, build, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
+
+const dtypes: readonly DType[] = ['float32', 'float64', 'int32'];
+const whole = integer(-99, 99);
+
+function take(pool: Pool): Made | null {
+  const found = withElements(pool);
+  if (found === null) return null;
+  const { x, axis, written, n } = found;
+  const shape = pool.c.pick([[3], [1], [2, 2], [0], [5]]);
+  if (x.shape.length + shape.length > 9) return null;
+  const index = pool.indices(shape, 0, n - 1);
+  const out = [...x.shape.slice(0, axis), ...shape, ...x.shape.slice(axis + 1)];
+  return {
+    args: [ref(x), ref(index), written],
+    dtype: x.dtype,
+    formula: (a, i) =>
+      build(out, (position) => {
+        const from = at(i as NDArray, position.slice(axis, axis + shape.length));
+        return at(a as NDArray, [...position.slice(0, axis), from, ...position.slice(axis + shape.length)]);
+      }),
+  };
+}
+
+function indexSelect(pool: Pool): Made | null {
+  const found = withElements(pool);
+  if (found === null) return null;
+  const { x, axis, written, n } = found;
+  const size = pool.c.pick([3, 1, 0, 17]);
+  const index = pool.indices([size], 0, n - 1);
+  return {
+    args: [ref(x), ref(index), pool.c.seldom(3) ? { axis: written } : written],
+    dtype: x.dtype,
+    formula: (a, i) => along(a as NDArray, axis, size, (k) => (i as NDArray).data[k] as number),
+  };
+}
+
+/** Calls that take each element along an axis from where an index says; `across` draws how long the index is along other axes. */
+const picked =
+  (across: (pool: Pool, size: number) => number) =>
+  (pool: Pool): Made | null => {
+    const found = withElements(pool);
+    if (found === null) return null;
+    const { x, axis, written, n } = found;
+    const shape = x.shape.map((size, i) => (i === axis ? pool.c.pick([2, 1, 4]) : across(pool, size)));
+    const index = pool.indices(shape, 0, n - 1);
+    return {
+      args: [ref(x), ref(index), written],
+      dtype: x.dtype,
+      formula: (a, places) =>
+        build(shape, (position) =>
+          at(
+            a as NDArray,
+            position.map((p, k) => (k === axis ? at(places as NDArray, position) : p)),
+          ),
+        ),
+    };
+  };
+
+/** Operations whose result has a size that depends on data. */
+const sized = { kernels: 'waits for the size' };
+
+export const pickingRows: readonly OperationRow[] = [
+  { name: 'take', specs: [], calls: smooth(take) },
+  {
+    name: 'indexSelect',
+    specs: [
+      {
+        name: 'indexSelect',
+        dtypes,
+        inputDTypes: { 1: 'int32' },
+        instances: [0, 1].map((axis) => ({
+          label: `[4,5] axis ${axis}`,
+          small: true,
+          options: { axis },
+          draw: (r: Random) => [sample(r, [4, 5], whole), sample(r, [6], integer(0, 3))],
+        })),
+        run: ([x, i], o) => pg.indexSelect(x as Tensor, i as Tensor, { axis: o.axis as number }),
+        oracle: ([x, i], o) =>
+          o.axis === 0
+            ? build([6, 5], ([a, b]) => at(x as NDArray, [at(i as NDArray, [a as number]), b as number]))
+            : build([4, 6], ([a, b]) => at(x as NDArray, [a as number, at(i as NDArray, [b as number])])),
+        gradient: { of: [0], order: 2 },
+      },
+      {
+        name: 'indexSelect of a transpose',
+        dtypes,
+        inputDTypes: { 1: 'int32' },
+        instances: [
+          {
+            label: '[21,37] transposed, [27]',
+            draw: (r: Random) => [sample(r, [21, 37], whole), sample(r, [27], integer(0, 20))],
+          },
+        ],
+        run: ([x, i]) => pg.indexSelect(pg.transpose(x as Tensor), i as Tensor, { axis: 1 }),
+        oracle: ([x, i]) =>
+          build([37, 27], ([a, b]) => at(x as NDArray, [at(i as NDArray, [b as number]), a as number])),
+        gradient: { of: [0], order: 1 },
+      },
+    ],
+    calls: smooth(indexSelect),
+  },
+  {
+    name: 'takeAlongAxis',
+    specs: [
+      {
+        name: 'takeAlongAxis',
+        dtypes,
+        inputDTypes: { 1: 'int32' },
+        instances: [
+          {
+            label: '[3,5] by [3,2]',
+            small: true,
+            draw: (r: Random) => [sample(r, [3, 5], whole), sample(r, [3, 2], integer(0, 4))],
+          },
+          {
+            label: '[1,5] by [3,2]',
+            small: true,
+            draw: (r: Random) => [sample(r, [1, 5], whole), sample(r, [3, 2], integer(0, 4))],
+          },
+          {
+            label: '[3,5] by [1,7]',
+            small: true,
+            draw: (r: Random) => [sample(r, [3, 5], whole), sample(r, [1, 7], integer(0, 4))],
+          },
+        ],
+        run: ([x, i]) => pg.takeAlongAxis(x as Tensor, i as Tensor, { axis: 1 }),
+        oracle: ([x, i]) => {
+          const [from, by] = [x as NDArray, i as NDArray];
+          const row = (of: NDArray, a: number): number => (of.shape[0] === 1 ? 0 : a);
+          const rows = Math.max(from.shape[0] as number, by.shape[0] as number);
+          return build([rows, by.shape[1] as number], ([a = 0, b = 0]) =>
+            at(from, [row(from, a), at(by, [row(by, a), b])]),
+          );
+        },
+        gradient: { of: [0], order: 2 },
+      },
+    ],
+    calls: smooth(picked((_, size) => size)),
+  },
+  {
+    name: 'gather',
+    specs: [
+      {
+        name: 'gather of fewer rows',
+        dtypes,
+        inputDTypes: { 1: 'int32' },
+        instances: [
+          { label: '[3,4]', small: true, draw: (r) => [sample(r, [3, 4], whole), sample(r, [2, 3], integer(-4, 3))] },
+        ],
+        run: ([x, index]) => pg.gather(x as Tensor, index as Tensor, { axis: 1 }),
+        oracle: ([x, index]) =>
+          build([2, 3], ([i, j]) =>
+            at(x as NDArray, [i as number, (at(index as NDArray, [i as number, j as number]) + 4) % 4]),
+          ),
+        gradient: { of: [0], order: 2 },
+      },
+    ],
+    calls: smooth(picked((pool, size) => pool.c.between(1, size))),
+  },
+  { name: 'nonZero', specs: [], calls: [], notes: { ...sized, orders: 'none: indices out' } },
+  { name: 'maskedSelect', specs: [], calls: [], notes: { ...sized, orders: 'as gather' } },
+  { name: 'unique', specs: [], calls: [], notes: { ...sized, orders: 'as gather' } },
+];

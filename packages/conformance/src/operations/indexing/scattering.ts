@@ -1,0 +1,322 @@
+/** Elements and slices put by index tensors: scatters of every kind. */
+import * as pg from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
+import { withElements } from '../../programs/operands.ts';
+import { isFloat, isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Arg, Value } from '../../programs/program.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { at, build, indices as positions, nd, type NDArray, ravel, unravel } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
+import { average, total } from '../../oracle/sums.ts';
+import type { Instance, OpSpec, Options } from '../../spec.ts';
+
+const floats: readonly DType[] = ['float32', 'float64'];
+const numbers: readonly DType[] = ['float32', 'float64', 'int32'];
+const whole = integer(-4, 4);
+const wider = integer(-99, 99);
+
+interface Case {
+  readonly shape: readonly number[];
+  readonly index: readonly number[];
+  readonly axis: number;
+}
+
+/** Places repeat in all of them but the one without updates. */
+const elementwise: readonly Case[] = [
+  { shape: [4], index: [6], axis: 0 },
+  { shape: [4], index: [0], axis: 0 },
+  { shape: [3, 4], index: [3, 5], axis: 1 },
+  { shape: [4, 3], index: [6, 2], axis: 0 },
+  { shape: [2, 3, 4], index: [2, 5, 3], axis: 1 },
+  { shape: [5, 33], index: [8, 33], axis: 0 },
+];
+
+function instancesOf(
+  list: readonly Case[],
+  draw: (r: Random) => number,
+  updatesOf: (c: Case) => readonly number[],
+  options: readonly Options[] = [{}],
+): Instance[] {
+  return list.flatMap((c) =>
+    options.map((o) => ({
+      label: `[${c.shape}] by [${c.index}] along ${c.axis} ${Object.values(o).join(' ')}`.trim(),
+      small: c.shape.reduce((a, b) => a * b, 1) <= 24 && !c.index.includes(0),
+      options: { axis: c.axis, ...o },
+      draw: (r: Random) => [
+        sample(r, c.shape, draw),
+        sample(r, c.index, integer(0, (c.shape[c.axis] as number) - 1)),
+        sample(r, updatesOf(c), draw),
+      ],
+    })),
+  );
+}
+
+/** All updates of each element of x, in order. */
+function arriving(x: NDArray, index: NDArray, updates: NDArray, axis: number): number[][] {
+  const lists: number[][] = x.data.map(() => []);
+  for (const place of positions(index.shape)) {
+    const to = place.map((i, a) => (a === axis ? at(index, place) : i));
+    (lists[ravel(to, x.shape)] as number[]).push(at(updates, place));
+  }
+  return lists;
+}
+
+const folds: Readonly<Record<string, (values: number[]) => number>> = {
+  sum: total,
+  prod: (v) => v.reduce((a, b) => a * b, 1),
+  mean: average,
+  amax: (v) => Math.max(...v),
+  amin: (v) => Math.min(...v),
+};
+
+function reduceOracle([x, index, updates]: NDArray[], o: Options): NDArray {
+  const fold = folds[o.reduce as string] as (v: number[]) => number;
+  const lists = arriving(x as NDArray, index as NDArray, updates as NDArray, o.axis as number);
+  return nd(
+    (x as NDArray).shape,
+    (x as NDArray).data.map((own, i) => {
+      const list = lists[i] as number[];
+      if (o.includeSelf === false) return list.length === 0 ? own : fold(list);
+      return fold([own, ...list]);
+    }),
+  );
+}
+
+const selves: readonly Options[] = [{ includeSelf: true }, { includeSelf: false }];
+
+const sameAsIndex = (c: Case): readonly number[] => c.index;
+
+const distinct = uniform(-2, 2);
+
+const factors = (r: Random): number => (r() < 0.35 ? 0 : 0.5 + r());
+
+const reduced = (
+  reduce: pg.ScatterReduction,
+  dtypes: readonly DType[],
+  draw: (r: Random) => number,
+  order: 0 | 2,
+): OpSpec => ({
+  name: `scatterReduce ${reduce}${dtypes.includes('int32') ? ' of whole numbers' : ''}`,
+  dtypes,
+  inputDTypes: { 1: 'int32' },
+  instances: instancesOf(
+    elementwise,
+    draw,
+    sameAsIndex,
+    selves.map((s) => ({ reduce, ...s })),
+  ),
+  run: ([x, i, u], o) =>
+    pg.scatterReduce(x as Tensor, i as Tensor, u as Tensor, reduce, {
+      axis: o.axis as number,
+      includeSelf: o.includeSelf as boolean,
+    }),
+  oracle: reduceOracle,
+  terms: () => 9,
+  ...(order === 0 ? {} : { gradient: { of: [0, 2], order } }),
+});
+const scatterSpec: OpSpec = {
+  name: 'scatter',
+  dtypes: numbers,
+  inputDTypes: { 1: 'int32' },
+  instances: instancesOf(elementwise, whole, sameAsIndex),
+  run: ([x, i, u], o) => pg.scatter(x as Tensor, i as Tensor, u as Tensor, { axis: o.axis as number }),
+  oracle: ([x, index, updates], o) => {
+    const lists = arriving(x as NDArray, index as NDArray, updates as NDArray, o.axis as number);
+    return nd(
+      (x as NDArray).shape,
+      (x as NDArray).data.map((own, i) => (lists[i] as number[]).at(-1) ?? own),
+    );
+  },
+  gradient: { of: [0, 2], order: 2 },
+};
+
+function sliceSpecs(): [OpSpec, OpSpec] {
+  const slices: readonly Case[] = [
+    { shape: [4], index: [6], axis: 0 },
+    { shape: [4, 3], index: [5], axis: 0 },
+    { shape: [3, 4], index: [2], axis: 1 },
+    { shape: [3, 70], index: [4], axis: 0 },
+    { shape: [2, 3, 4], index: [4], axis: 1 },
+  ];
+  const placed = (c: Case): readonly number[] => c.shape.map((n, i) => (i === c.axis ? (c.index[0] as number) : n));
+  /** Which update an element of x gets, or -1. */
+  const last = (index: NDArray, place: number): number => index.data.lastIndexOf(place);
+  return [
+    {
+      name: 'indexCopy',
+      dtypes: numbers,
+      inputDTypes: { 1: 'int32' },
+      instances: instancesOf(slices, whole, placed),
+      run: ([x, i, u], o) => pg.indexCopy(x as Tensor, i as Tensor, u as Tensor, { axis: o.axis as number }),
+      oracle: ([x, index, updates], o) =>
+        build((x as NDArray).shape, (place) => {
+          const axis = o.axis as number;
+          const from = last(index as NDArray, place[axis] as number);
+          if (from < 0) return at(x as NDArray, place);
+          return at(
+            updates as NDArray,
+            place.map((i, a) => (a === axis ? from : i)),
+          );
+        }),
+      gradient: { of: [0, 2], order: 2 },
+    },
+    {
+      name: 'indexFill',
+      dtypes: numbers,
+      inputDTypes: { 1: 'int32' },
+      instances: instancesOf(slices, whole, () => []),
+      run: ([x, i, v], o) => pg.indexFill(x as Tensor, i as Tensor, v as Tensor, { axis: o.axis as number }),
+      oracle: ([x, index, value], o) =>
+        build((x as NDArray).shape, (place) =>
+          last(index as NDArray, place[o.axis as number] as number) < 0
+            ? at(x as NDArray, place)
+            : ((value as NDArray).data[0] as number),
+        ),
+      gradient: { of: [0, 2], order: 2 },
+    },
+  ];
+}
+
+const addSpec: OpSpec = {
+  name: 'scatterAdd, repeated indices',
+  dtypes: numbers,
+  inputDTypes: { 1: 'int32' },
+  instances: [
+    {
+      label: '[4,3]',
+      small: true,
+      draw: (r) => [sample(r, [4, 3], wider), sample(r, [5, 2], integer(0, 3)), sample(r, [5, 2], wider)],
+    },
+  ],
+  run: ([x, index, updates]) => pg.scatterAdd(x as Tensor, index as Tensor, updates as Tensor, { axis: 0 }),
+  oracle: ([x, index, updates]) =>
+    build([4, 3], ([i, j]) => {
+      let sum = at(x as NDArray, [i as number, j as number]);
+      for (let u = 0; u < 5 && (j as number) < 2; u++)
+        if (at(index as NDArray, [u, j as number]) === i) sum += at(updates as NDArray, [u, j as number]);
+      return sum;
+    }),
+  gradient: { of: [0, 2], order: 2 },
+};
+const indexAddSpec: OpSpec = {
+  name: 'indexAdd',
+  dtypes: numbers,
+  inputDTypes: { 1: 'int32' },
+  instances: [
+    {
+      label: '[5,3] by [8]',
+      small: true,
+      draw: (r: Random) => [sample(r, [5, 3], wider), sample(r, [8], integer(0, 4)), sample(r, [8, 3], wider)],
+    },
+  ],
+  run: ([x, i, u]) => pg.indexAdd(x as Tensor, i as Tensor, u as Tensor, { axis: 0 }),
+  oracle: ([x, i, u]) =>
+    build([5, 3], ([a, b]) => {
+      let value = at(x as NDArray, [a as number, b as number]);
+      (i as NDArray).data.forEach((target, row) => {
+        if (target === a) value += at(u as NDArray, [row, b as number]);
+      });
+      return value;
+    }),
+  gradient: { of: [0, 2], order: 2 },
+};
+
+/** A value like `x` in dtype and shape, but along `axis`. */
+function alike(pool: Pool, x: Value, axis: number): Value | null {
+  return pool.pick(
+    (v) =>
+      v.dtype === x.dtype &&
+      v.shape.length === x.shape.length &&
+      v.shape.every((size, i) => i === axis || size === x.shape[i]),
+  );
+}
+
+type Combine = (old: number, update: number) => number;
+
+/**
+ * Updates at their own position, but for one axis, where an index says where: one for every update, or for every whole slice
+ * (`slices`). `mode` goes before the axis, which is an option then.
+ */
+function scatter(
+  combine: Combine,
+  {
+    sums = false,
+    slices = false,
+    mode,
+  }: { readonly sums?: boolean; readonly slices?: boolean; readonly mode?: string },
+) {
+  return (pool: Pool): Made | null => {
+    const found = withElements(pool, isNumber);
+    if (found === null) return null;
+    const { x, axis, written, n } = found;
+    const updates = alike(pool, x, axis);
+    if (updates === null || (!slices && updates.shape[axis] === 0)) return null;
+    const index = pool.indices(slices ? [updates.shape[axis] as number] : updates.shape, 0, n - 1);
+    const place: Arg[] = mode === undefined ? [written] : [mode, { axis: written }];
+    return {
+      args: [ref(x), ref(index), ref(updates), ...place],
+      dtype: x.dtype,
+      formula: (a, i, u) => {
+        const data = [...(a as NDArray).data];
+        (u as NDArray).data.forEach((value, flat) => {
+          const position = unravel(flat, updates.shape);
+          position[axis] = (i as NDArray).data[slices ? (position[axis] as number) : flat] as number;
+          const to = ravel(position, x.shape);
+          data[to] = combine(data[to] as number, value);
+        });
+        return nd(x.shape, data);
+      },
+      noise: sums ? 'all' : 'none',
+      ordered: !(sums && isFloat(x.dtype)),
+    };
+  };
+}
+
+function indexFill(pool: Pool): Made | null {
+  const found = withElements(pool, isNumber);
+  if (found === null) return null;
+  const { x, axis, written, n } = found;
+  const index = pool.indices([pool.c.pick([2, 1, 0])], 0, n - 1);
+  const value = pool.c.pick([0, 1, 7]);
+  return {
+    args: [ref(x), ref(index), value, written],
+    dtype: x.dtype,
+    formula: (a, i) =>
+      build(x.shape, (p) => ((i as NDArray).data.includes(p[axis] as number) ? value : at(a as NDArray, p))),
+  };
+}
+
+function oneHot(pool: Pool): Made | null {
+  const classes = pool.c.pick([3, 1, 5]);
+  const shape = pool.c.pick([[4], [], [2, 3]]);
+  const index = pool.indices(shape, 0, classes);
+  return {
+    args: [ref(index), classes],
+    dtype: 'float32',
+    formula: (i) => build([...shape, classes], (p) => (at(i as NDArray, p.slice(0, -1)) === p.at(-1) ? 1 : 0)),
+  };
+}
+
+const [copySpec, fillSpec] = sliceSpecs();
+
+export const scatteringRows: readonly OperationRow[] = [
+  { name: 'scatter', specs: [scatterSpec], calls: smooth(scatter((_, b) => b, {})) },
+  {
+    name: 'scatterReduce',
+    specs: [
+      reduced('sum', floats, distinct, 2),
+      reduced('mean', floats, distinct, 2),
+      reduced('prod', floats, factors, 2),
+      reduced('amax', floats, distinct, 2),
+      reduced('amin', floats, distinct, 2),
+      reduced('prod', ['int32'], whole, 0),
+      reduced('amax', ['int32'], whole, 0),
+    ],
+    calls: smooth(scatter(Math.max, { mode: 'max' })),
+  },
+  { name: 'scatterAdd', specs: [addSpec], calls: smooth(scatter((a, b) => a + b, { sums: true })) },
+  { name: 'indexAdd', specs: [indexAddSpec], calls: smooth(scatter((a, b) => a + b, { slices: true, sums: true })) },
+  { name: 'indexCopy', specs: [copySpec], calls: smooth(scatter((_, b) => b, { slices: true })) },
+  { name: 'indexFill', specs: [fillSpec], calls: smooth(indexFill) },
+  { name: 'oneHot', specs: [], calls: [{ make: oneHot }], notes: { orders: 'none: indices in' } },
+];

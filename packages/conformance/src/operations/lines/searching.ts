@@ -1,0 +1,184 @@
+/** Places in sorted lines, and how many elements lie between edges. */
+import * as pg from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { any, floats } from './lines.ts';
+import type { OperationRow } from '../row.ts';
+import { alongLines } from '../../oracle/lines.ts';
+import { at, build, count, map, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
+import type { Instance, Options } from '../../spec.ts';
+
+function sortedSample(r: Random, shape: readonly number[], draw: (r: Random) => number): NDArray {
+  return alongLines(sample(r, shape, draw), shape.length - 1, (line) => [...line].sort((a, b) => a - b));
+}
+
+/** How many of the sorted are before the value. */
+function placeOf(sorted: number[], value: number, right: boolean): number {
+  return sorted.filter((s) => (right ? s <= value : s < value)).length;
+}
+
+const rights: readonly Options[] = [{}, { right: true }];
+const both = (label: string, draw: (r: Random) => NDArray[]): Instance[] =>
+  rights.map((o) => ({ label: `${label}${o.right ? ' right' : ''}`, options: o, draw }));
+const whole = integer(-4, 4);
+
+function searchCall(pool: Pool): Made | null {
+  const v = pool.pick((y) => isFloat(y.dtype) && y.dtype !== 'float16' && y.dtype !== 'bfloat16');
+  if (v === null) return null;
+  const sorted = pool.input(v.dtype, [4], [-1.5, 0, 0, 1.25]);
+  const right = pool.c.nat(2) === 1;
+  return {
+    args: [ref(sorted), ref(v), { right }],
+    dtype: 'int32',
+    formula: (s, x) =>
+      map(x as NDArray, (y) => (s as NDArray).data.filter((e) => Number.isNaN(y) || (right ? e <= y : e < y)).length),
+  };
+}
+
+/** Counts between even edges; elements are eighths and edges sixteenths, so that none lies on an edge. */
+function histogram(pool: Pool): Made | null {
+  const x = pool.pick((v) => v.dtype === 'float32' || v.dtype === 'float64' || v.dtype === 'int32');
+  if (x === null) return null;
+  const bins = pool.c.pick([4, 1, 8, 32]);
+  const [low, high] = [-2.0625, 1.9375];
+  const whole = map(x, (v) =>
+    Math.abs(((v - low) / (high - low)) * bins - Math.round(((v - low) / (high - low)) * bins)),
+  );
+  if (whole.data.some((d) => d < 1e-3)) return null;
+  return {
+    args: [ref(x), { bins, range: [low, high] }],
+    dtype: isFloat(x.dtype) ? x.dtype : 'float32',
+    formula: (a) => {
+      const counts = new Array<number>(bins).fill(0);
+      for (const v of (a as NDArray).data) {
+        const bin = Math.floor(((v - low) / (high - low)) * bins);
+        if (v >= low && v <= high) counts[bin] = (counts[bin] as number) + 1;
+      }
+      return nd([bins], counts);
+    },
+  };
+}
+
+function bucketize(pool: Pool): Made | null {
+  const x = pool.pick((v) => v.dtype !== 'bool' && count(v.shape) > 0);
+  if (x === null) return null;
+  const right = pool.c.nat(2) === 0;
+  const n = pool.c.pick([3, 1, 17, 0]);
+  const edges = pool.input(
+    x.dtype,
+    [n],
+    Array.from({ length: n }, (_, i) => Math.floor(i / 2)),
+  );
+  return {
+    args: [ref(x), ref(edges), ...(right ? [{ right }] : [])],
+    dtype: 'int32',
+    formula: (a, e) =>
+      map(a as NDArray, (v) =>
+        Number.isNaN(v) ? n : (e as NDArray).data.filter((b) => (right ? b <= v : b < v)).length,
+      ),
+  };
+}
+
+export const searchingRows: readonly OperationRow[] = [
+  {
+    name: 'searchSorted',
+    specs: [
+      {
+        name: 'searchSorted',
+        dtypes: ['float32', 'float64', 'int32'],
+        result: 'int32',
+        instances: [
+          ...both('[7] for [3,4]', (r) => [sortedSample(r, [7], whole), sample(r, [3, 4], whole)]),
+          ...both('[1] for [5]', (r) => [sortedSample(r, [1], whole), sample(r, [5], whole)]),
+          ...both('[0] for [5]', (r) => [sortedSample(r, [0], whole), sample(r, [5], whole)]),
+          ...both('[64] for []', (r) => [sortedSample(r, [64], integer(-30, 30)), sample(r, [], whole)]),
+          ...both('[100] for [33]', (r) => [
+            sortedSample(r, [100], integer(-30, 30)),
+            sample(r, [33], integer(-35, 35)),
+          ]),
+        ],
+        run: ([s, v], o) => pg.searchSorted(s as Tensor, v as Tensor, o),
+        oracle: ([s, v], o) => map(v as NDArray, (x) => placeOf([...(s as NDArray).data], x, o.right === true)),
+      },
+      {
+        name: 'searchSorted line by line',
+        dtypes: ['float32', 'float64', 'int32'],
+        result: 'int32',
+        instances: both('[2,3,9] for [2,3,4]', (r) => [sortedSample(r, [2, 3, 9], whole), sample(r, [2, 3, 4], whole)]),
+        run: ([s, v], o) => pg.searchSorted(s as Tensor, v as Tensor, o),
+        oracle: ([s, v], o) =>
+          build([2, 3, 4], ([a, b, c]) => {
+            const [i, j, k] = [a as number, b as number, c as number];
+            const line = Array.from({ length: 9 }, (_, t) => at(s as NDArray, [i, j, t]));
+            return placeOf(line, at(v as NDArray, [i, j, k]), o.right === true);
+          }),
+      },
+    ],
+    calls: [{ make: searchCall }],
+  },
+  {
+    name: 'bucketize',
+    specs: [
+      {
+        name: 'bucketize',
+        dtypes: ['float32', 'float64', 'int32'],
+        result: 'int32',
+        instances: both('[3,5] by [4]', (r) => [sample(r, [3, 5], whole), sortedSample(r, [4], whole)]),
+        run: ([v, s], o) => pg.bucketize(v as Tensor, s as Tensor, o),
+        oracle: ([v, s], o) => map(v as NDArray, (x) => placeOf([...(s as NDArray).data], x, o.right === true)),
+      },
+    ],
+    calls: [{ make: bucketize }],
+  },
+  {
+    name: 'histogram',
+    specs: [
+      {
+        name: 'histogram',
+        dtypes: floats,
+        instances: [
+          { label: '[40] in 7', options: { bins: 7, range: [-1.5, 1] }, draw: (r) => [sample(r, [40], any)] },
+          {
+            label: '[5,8] in 4, on the edges',
+            options: { bins: 4, range: [-2, 2] },
+            draw: (r) => [sample(r, [5, 8], integer(-3, 3))],
+          },
+        ],
+        run: ([x], o) => pg.histogram(x as Tensor, o),
+        oracle: ([x], o) => {
+          const [low, high] = o.range as [number, number];
+          const bins = o.bins as number;
+          const edges = Array.from({ length: bins + 1 }, (_, i) => low + ((high - low) * i) / bins);
+          return build([bins], ([i]) => {
+            const [from, to] = [edges[i as number] as number, edges[(i as number) + 1] as number];
+            return (x as NDArray).data.filter((v) => v >= from && (v < to || (i === bins - 1 && v === to))).length;
+          });
+        },
+      },
+      {
+        name: 'histogram with weights',
+        dtypes: floats,
+        instances: [
+          {
+            label: '[12] between given edges',
+            small: true,
+            draw: (r) => [sample(r, [12], integer(-3, 3)), sortedSample(r, [5], integer(-3, 3)), sample(r, [12], any)],
+          },
+        ],
+        run: ([x, edges, w]) => pg.histogram(x as Tensor, { bins: edges as Tensor, weights: w as Tensor }),
+        oracle: ([x, edges, w]) =>
+          build([4], ([i]) => {
+            const [from, to] = [at(edges as NDArray, [i as number]), at(edges as NDArray, [(i as number) + 1])];
+            return (x as NDArray).data.reduce((sum, v, k) => {
+              const last = i === 3 && v === to;
+              return sum + (v >= from && (v < to || last) ? ((w as NDArray).data[k] as number) : 0);
+            }, 0);
+          }),
+        gradient: { of: [2], order: 2 },
+        terms: () => 12,
+      },
+    ],
+    calls: [{ make: histogram }],
+  },
+];

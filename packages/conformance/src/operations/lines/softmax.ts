@@ -1,0 +1,136 @@
+/** Softmax and its relatives, whose rows keep their length, and the gate that halves it. */
+import * as pg from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
+import { sums, tame, vectors } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Noise, Value } from '../../programs/program.ts';
+import { any, floats } from './lines.ts';
+import { functionOf, type OperationRow, smooth } from '../row.ts';
+import { alongLines } from '../../oracle/lines.ts';
+import { at, build, count, type NDArray } from '../../oracle/ndarray.ts';
+import { type Random, sample, uniform } from '../../oracle/random.ts';
+import { logistic } from '../../oracle/special.ts';
+import { logSum } from '../../oracle/sums.ts';
+import type { OpSpec } from '../../spec.ts';
+
+type Line = (line: number[]) => number[];
+const softmax: Line = (v) => {
+  const s = logSum(v);
+  return v.map((x) => Math.exp(x - s));
+};
+
+const logSoftmax: Line = (v) => {
+  const s = logSum(v);
+  return v.map((x) => x - s);
+};
+
+const softmin: Line = (v) => softmax(v.map((x) => -x));
+
+const specOf = (name: 'softmax' | 'logSoftmax', f: Line): OpSpec => ({
+  name,
+  dtypes: floats,
+  instances: [[1], [7], [2, 3], [3, 67], [2, 3, 4], [5, 130]].flatMap((shape) =>
+    shape.map((_, axis) => ({
+      label: `[${shape}] along ${axis}`,
+      small: count(shape) <= 24 && count(shape) > 1,
+      options: { axis },
+      draw: (r: Random) => [sample(r, shape, any)],
+    })),
+  ),
+  run: ([x], o) => functionOf(name)(x, o),
+  oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, f),
+  gradient: { of: [0], order: 2 },
+});
+
+const softminSpec: OpSpec = {
+  name: 'softmin',
+  dtypes: floats,
+  instances: [{ label: '[3,4]', small: true, draw: (r: Random) => [sample(r, [3, 4], uniform(-3, 3))] }],
+  run: ([x]) => pg.softmin(x as Tensor, 1),
+  oracle: ([x]) => alongLines(x as NDArray, 1, softmin),
+  gradient: { of: [0], order: 2 },
+};
+
+/** Along an axis of moderate floats. */
+export const lineCall =
+  (
+    f: Line,
+    { noise = 'all', fits = () => true }: { readonly noise?: Noise; readonly fits?: (v: Value) => boolean } = {},
+  ) =>
+  (pool: Pool): Made | null => {
+    const x = pool.pick((v) => v.shape.length > 0 && tame(v) && fits(v));
+    if (x === null) return null;
+    const [axis, written] = pool.axis(x.shape.length);
+    return {
+      args: [ref(x), { axis: written }],
+      dtype: x.dtype,
+      formula: (a) => alongLines(a as NDArray, axis, f),
+      noise,
+      ordered: false,
+    };
+  };
+
+function glu(pool: Pool): Made | null {
+  const x = vectors(pool, 1, 4, (v) => v.shape.some((n) => n % 2 === 0));
+  if (x === null) return null;
+  const axis = pool.c.pick(x.shape.flatMap((n, i) => (n % 2 === 0 ? [i] : [])));
+  const half = (x.shape[axis] as number) / 2;
+  const shape = x.shape.map((n, i) => (i === axis ? half : n));
+  return {
+    args: [ref(x), { axis }],
+    dtype: x.dtype,
+    formula: (a) =>
+      build(shape, (index) => {
+        const gate = at(
+          a as NDArray,
+          index.map((k, i) => (i === axis ? k + half : k)),
+        );
+        return at(a as NDArray, index) / (1 + Math.exp(-gate));
+      }),
+    ...sums(x.dtype),
+  };
+}
+
+export const softmaxRows: readonly OperationRow[] = [
+  { name: 'softmax', specs: [specOf('softmax', softmax)], calls: smooth(lineCall(softmax)) },
+  {
+    name: 'logSoftmax',
+    specs: [specOf('logSoftmax', logSoftmax)],
+    // The difference of x and the logarithm rounds as those do.
+    calls: smooth(lineCall(logSoftmax, { noise: 'steps' })),
+  },
+  { name: 'softmin', specs: [softminSpec], calls: smooth(lineCall(softmin)) },
+  {
+    name: 'glu',
+    specs: [
+      {
+        name: 'glu',
+        dtypes: floats,
+        instances: [0, 1].map((axis) => ({
+          label: `[4,6] along ${axis}`,
+          small: true,
+          options: { axis },
+          draw: (r: Random) => [sample(r, [4, 6], uniform(-3, 3))],
+        })),
+        run: ([x], o) => pg.glu(x as Tensor, { axis: o.axis as number }),
+        oracle: ([x], o) => {
+          const axis = o.axis as number;
+          const half = ((x as NDArray).shape[axis] as number) / 2;
+          return build(
+            (x as NDArray).shape.map((n, i) => (i === axis ? half : n)),
+            (index) =>
+              at(x as NDArray, index) *
+              logistic(
+                at(
+                  x as NDArray,
+                  index.map((v, i) => (i === axis ? v + half : v)),
+                ),
+              ),
+          );
+        },
+        gradient: { of: [0], order: 2 },
+      },
+    ],
+    calls: smooth(glu),
+  },
+];

@@ -1,0 +1,151 @@
+/** Sorting, positions in sorted order, and the first few of them. */
+import * as pg from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
+import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { any, floats, instancesOf } from './lines.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { alongLines, linesOf } from '../../oracle/lines.ts';
+import { count, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
+import type { Instance, OpSpec, Options } from '../../spec.ts';
+
+type Line = (line: number[]) => number[];
+
+/** Order of numbers with NaN above all; the first of equals first. */
+const order = (line: readonly number[], descending: boolean): number[] => {
+  const compare = (a: number, b: number): number => {
+    const [x, y] = [line[a] as number, line[b] as number];
+    if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+    return x < y ? -1 : x > y ? 1 : 0;
+  };
+  return line.map((_, i) => i).sort((a, b) => (descending ? compare(b, a) : compare(a, b)) || a - b);
+};
+
+const directions: readonly Options[] = [{}, { descending: true }];
+const few = integer(-3, 3);
+
+const positions = ([x]: NDArray[], o: Options): NDArray =>
+  alongLines(x as NDArray, o.axis as number, (line) => order(line, o.descending === true));
+const values = ([x]: NDArray[], o: Options): NDArray =>
+  alongLines(x as NDArray, o.axis as number, (line) =>
+    order(line, o.descending === true).map((i) => line[i] as number),
+  );
+
+const sortSpecs: readonly OpSpec[] = [
+  {
+    name: 'sort',
+    dtypes: floats,
+    instances: instancesOf(any, directions),
+    run: ([x], o) => pg.sort(x as Tensor, o),
+    oracle: values,
+    gradient: { of: [0], order: 2 },
+  },
+  {
+    name: 'sort int',
+    dtypes: ['int32'],
+    instances: instancesOf(integer(-2e9, 2e9), directions),
+    run: ([x], o) => pg.sort(x as Tensor, o),
+    oracle: values,
+  },
+  {
+    name: 'sort uint and bool',
+    dtypes: ['uint32', 'bool'],
+    instances: instancesOf(integer(0, 1), directions),
+    run: ([x], o) => pg.sort(x as Tensor, o),
+    oracle: values,
+  },
+];
+
+const argSortSpec: OpSpec = {
+  name: 'argSort with ties',
+  dtypes: ['float32', 'float64', 'int32'],
+  instances: instancesOf(few, directions),
+  run: ([x], o) => pg.argSort(x as Tensor, o),
+  oracle: positions,
+  result: 'int32',
+};
+
+function topSpecs(): OpSpec[] {
+  const shapes: readonly { shape: readonly number[]; axis: number; k: number }[] = [
+    { shape: [5], axis: 0, k: 2 },
+    { shape: [5], axis: 0, k: 0 },
+    { shape: [3, 6], axis: 1, k: 6 },
+    { shape: [6, 3], axis: 0, k: 1 },
+    { shape: [3, 50], axis: 1, k: 3 },
+    { shape: [90, 2], axis: 0, k: 7 },
+    { shape: [2, 67], axis: 1, k: 40 },
+  ];
+  const instances = (draw: (r: Random) => number): Instance[] =>
+    shapes.flatMap(({ shape, axis, k }) =>
+      [true, false].map((largest) => ({
+        label: `${k} of [${shape}] along ${axis} ${largest ? 'largest' : 'smallest'}`,
+        small: count(shape) <= 24,
+        options: { axis, k, largest },
+        draw: (r: Random) => [sample(r, shape, draw)],
+      })),
+    );
+  const first = (line: number[], o: Options): number[] => order(line, o.largest === true).slice(0, o.k as number);
+  return [
+    {
+      name: 'topK values',
+      dtypes: floats,
+      instances: instances(any),
+      run: ([x], { k, ...o }) => pg.topK(x as Tensor, k as number, o)[0],
+      oracle: ([x], o) =>
+        alongLines(x as NDArray, o.axis as number, (line) => first(line, o).map((i) => line[i] as number)),
+      gradient: { of: [0], order: 2 },
+    },
+    {
+      name: 'topK positions with ties',
+      dtypes: ['float32', 'float64', 'int32'],
+      instances: instances(few),
+      run: ([x], { k, ...o }) => pg.topK(x as Tensor, k as number, o)[1],
+      oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, (line) => first(line, o)),
+      result: 'int32',
+    },
+  ];
+}
+
+/** Lines in order: their elements, or the positions of those. */
+const inOrder =
+  (positions: boolean) =>
+  (pool: Pool): Made | null => {
+    const x = pool.pick((v) => v.shape.length > 0);
+    if (x === null) return null;
+    const [axis, written] = pool.axis(x.shape.length);
+    const descending = pool.c.nat(2) === 1;
+    const line: Line = (l) => {
+      const found = order(l, descending);
+      return positions ? found : found.map((i) => l[i] as number);
+    };
+    return {
+      args: [ref(x), { axis: written, descending }],
+      dtype: positions ? 'int32' : x.dtype,
+      formula: (a) => alongLines(a as NDArray, axis, line),
+    };
+  };
+
+function topCall(pool: Pool): Made | null {
+  const x = pool.pick((v) => v.shape.length > 0 && isNumber(v));
+  if (x === null) return null;
+  const [axis, written] = pool.axis(x.shape.length);
+  const k = pool.c.nat((x.shape[axis] as number) + 1);
+  const part = pool.c.nat(2);
+  const least = pool.c.seldom(3);
+  const picked = (l: number[]): number[] =>
+    order(l, !least)
+      .slice(0, k)
+      .map((i) => (part === 0 ? (l[i] as number) : i));
+  return {
+    args: [ref(x), k, { axis: written, ...(least ? { largest: false } : {}) }],
+    part,
+    dtype: part === 0 ? x.dtype : 'int32',
+    formula: (a) => linesOf(a as NDArray, axis, k, picked),
+  };
+}
+
+export const sortingRows: readonly OperationRow[] = [
+  { name: 'sort', specs: sortSpecs, calls: smooth(inOrder(false)) },
+  { name: 'argSort', specs: [argSortSpec], calls: [{ make: inOrder(true) }] },
+  { name: 'topK', specs: topSpecs(), calls: smooth(topCall) },
+];

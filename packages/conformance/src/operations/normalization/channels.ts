@@ -1,0 +1,219 @@
+/** Normalisation over channels of images, groups of them and batches, in both layouts with every option. */
+import * as pg from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
+import { drawn, parts, sums } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { image } from '../images/image.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { build, count, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { localResponse, normalizeBy, perChannel } from '../../oracle/normalization.ts';
+import { type Random, sample, uniform } from '../../oracle/random.ts';
+import type { Instance, OpSpec, Options } from '../../spec.ts';
+
+const floats: readonly DType[] = ['float32', 'float64'];
+const any = uniform(-1, 1);
+const positive = uniform(0.5, 2);
+const eps = 1e-3;
+
+const images: readonly (readonly [readonly number[], 'nchw' | 'nhwc'])[] = [
+  [[3, 4], 'nchw'],
+  [[2, 4, 3], 'nchw'],
+  [[2, 2, 3, 2], 'nchw'],
+  [[2, 3, 2, 4], 'nhwc'],
+  [[2, 1, 4], 'nhwc'],
+  [[4, 8, 9, 7], 'nchw'],
+  [[3, 9, 7, 8], 'nhwc'],
+];
+
+const channelAxis = (shape: readonly number[], layout: unknown): number => (layout === 'nhwc' ? shape.length - 1 : 1);
+
+/** Images with one weight and one bias per channel. */
+function imageInstances(list = images): Instance[] {
+  return list.map(([x, layout]) => ({
+    label: `[${x}] ${layout}`,
+    small: count(x) <= 60,
+    options: { layout },
+    draw: (r: Random) => {
+      const channels = [x[channelAxis(x, layout)] as number];
+      return [sample(r, x, any), sample(r, channels, positive), sample(r, channels, any)];
+    },
+  }));
+}
+
+type Layout = 'nchw' | 'nhwc';
+const layoutOf = (o: Options): { layout: Layout } => ({ layout: o.layout as Layout });
+
+function batchSpecs(): OpSpec[] {
+  const key = (o: Options, shape: readonly number[]) => (index: number[]) =>
+    String(index[channelAxis(shape, o.layout)]);
+  return [
+    {
+      name: 'batchNorm in training',
+      dtypes: floats,
+      instances: imageInstances(),
+      run: ([x, weight, bias], o) =>
+        pg.batchNorm(x as Tensor, {
+          ...layoutOf(o),
+          weight: weight as Tensor,
+          bias: bias as Tensor,
+          eps,
+          training: true,
+        }),
+      oracle: ([x, w, b], o) =>
+        perChannel(normalizeBy(x as NDArray, eps, key(o, (x as NDArray).shape)), w as NDArray, b as NDArray, o.layout),
+      gradient: { of: [0, 1, 2], order: 2 },
+    },
+    {
+      name: 'batchNorm with running statistics',
+      dtypes: floats,
+      instances: imageInstances(),
+      // The weights serve as variances too, the biases as means.
+      run: ([x, weight, bias], o) =>
+        pg.batchNorm(x as Tensor, {
+          ...layoutOf(o),
+          weight: weight as Tensor,
+          bias: bias as Tensor,
+          runningMean: bias as Tensor,
+          runningVar: weight as Tensor,
+          eps,
+        }),
+      oracle: ([x, w, b], o) => {
+        const scale = nd(
+          (w as NDArray).shape,
+          (w as NDArray).data.map((v) => v / Math.sqrt(v + eps)),
+        );
+        const shift = nd(
+          (b as NDArray).shape,
+          (b as NDArray).data.map((v, i) => v - v * (scale.data[i] as number)),
+        );
+        return perChannel(x as NDArray, scale, shift, o.layout);
+      },
+      gradient: { of: [0, 1, 2], order: 2 },
+    },
+  ];
+}
+
+interface Affine {
+  readonly layout: Layout;
+  readonly weight: Tensor;
+  readonly bias: Tensor;
+  readonly eps: number;
+}
+
+function groupSpecs(): [OpSpec, OpSpec, OpSpec] {
+  const grouped = (name: string, groups: number | null, run: (x: Tensor, o: Affine) => Tensor): OpSpec => ({
+    name,
+    dtypes: floats,
+    // One element per group has no variance to speak of.
+    instances: imageInstances(
+      images.filter(([shape]) => groups !== null || shape.length > 2).filter(([s]) => s[1] !== 1),
+    ),
+    run: ([x, weight, bias], o) =>
+      run(x as Tensor, { ...layoutOf(o), weight: weight as Tensor, bias: bias as Tensor, eps }),
+    oracle: ([x, w, b], o) => {
+      const { shape } = x as NDArray;
+      const axis = channelAxis(shape, o.layout);
+      const channels = shape[axis] as number;
+      const perGroup = channels / (groups ?? channels);
+      const normal = normalizeBy(x as NDArray, eps, (i) => `${i[0]} ${Math.floor((i[axis] as number) / perGroup)}`);
+      return perChannel(normal, w as NDArray, b as NDArray, o.layout);
+    },
+    gradient: { of: [0, 1, 2], order: 2 },
+  });
+  return [
+    grouped('groupNorm of 2', 2, (x, o) => pg.groupNorm(x, { ...o, groups: 2 })),
+    grouped('groupNorm of 1', 1, (x, o) => pg.groupNorm(x, { ...o, groups: 1 })),
+    grouped('instanceNorm', null, (x, o) => pg.instanceNorm(x, o)),
+  ];
+}
+
+const responseSpec: OpSpec = {
+  name: 'localResponseNorm',
+  dtypes: floats,
+  instances: images.flatMap(([x, layout]) =>
+    [1, 2, 5].map((size) => ({
+      label: `[${x}] ${layout} of ${size}`,
+      small: count(x) <= 60,
+      options: { layout, size },
+      draw: (r: Random) => [sample(r, x, any)],
+    })),
+  ),
+  run: ([x], o) =>
+    pg.localResponseNorm(x as Tensor, { ...layoutOf(o), size: o.size as number, alpha: 0.5, beta: 0.75, k: 2 }),
+  oracle: ([x], o) => localResponse(x as NDArray, { size: o.size as number, alpha: 0.5, beta: 0.75, k: 2 }, o.layout),
+  gradient: { of: [0], order: 2 },
+};
+
+/** Norms over groups of channels, single channels and batches, now and then with weights. */
+function norm(kind: 'groupNorm' | 'instanceNorm' | 'batchNorm') {
+  return (pool: Pool): Made | null => {
+    const found = image(pool, pool.c.pick([2, 1, 0]), 600);
+    if (found === null || (kind === 'instanceNorm' && found.spatial.length === 0)) return null;
+    const { x, layout, channels, written } = found;
+    const groups = pool.c.pick([1, 2, channels].filter((g) => channels % g === 0));
+    const weighted = pool.c.nat(2) === 0;
+    const [weight, bias] = weighted
+      ? [drawn(pool, x.dtype, [channels]), drawn(pool, x.dtype, [channels])]
+      : [null, null];
+    const running = kind === 'batchNorm' && pool.c.nat(2) === 0;
+    const [mean, variance] = running
+      ? [drawn(pool, x.dtype, [channels]), parts(pool, x.dtype, [channels])]
+      : [null, null];
+    const channelOf = (index: readonly number[]): number => (layout === 'nhwc' ? index.at(-1) : index[1]) as number;
+    const key = (index: readonly number[]): string => {
+      const c = channelOf(index);
+      if (kind === 'batchNorm') return String(c);
+      return `${index[0]}:${kind === 'instanceNorm' ? c : Math.floor(c / (channels / groups))}`;
+    };
+    const options = {
+      ...written,
+      eps: 0.1,
+      ...(kind === 'groupNorm' ? { groups } : {}),
+      ...(kind === 'batchNorm' && !running ? { training: true } : {}),
+      ...(weight && bias ? { weight: ref(weight), bias: ref(bias) } : {}),
+      ...(mean && variance ? { runningMean: ref(mean), runningVar: ref(variance) } : {}),
+    };
+    return {
+      args: [ref(x), options],
+      dtype: x.dtype,
+      formula: (a, ...given) => {
+        const [m, v] = running ? given.slice(-2) : [];
+        const normal =
+          m && v
+            ? build((a as NDArray).shape, (index) => {
+                const c = channelOf(index);
+                const flat = index.reduce((f, i, axis) => f * ((a as NDArray).shape[axis] as number) + i, 0);
+                return (
+                  (((a as NDArray).data[flat] as number) - (m.data[c] as number)) /
+                  Math.sqrt((v.data[c] as number) + 0.1)
+                );
+              })
+            : normalizeBy(a as NDArray, 0.1, key);
+        return weighted ? perChannel(normal, given[0] as NDArray, given[1] as NDArray, layout) : normal;
+      },
+      ...sums(x.dtype),
+    };
+  };
+}
+
+function localResponseNorm(pool: Pool): Made | null {
+  const found = image(pool, pool.c.pick([2, 1]), 600);
+  if (found === null) return null;
+  const { x, layout, written } = found;
+  const options = { size: pool.c.pick([3, 2, 1, 5]), alpha: 0.5, beta: pool.c.pick([0.75, 0.5]), k: 1 };
+  return {
+    args: [ref(x), { ...options, ...written }],
+    dtype: x.dtype,
+    formula: (a) => localResponse(a as NDArray, options, layout),
+    ...sums(x.dtype),
+  };
+}
+
+const [groupOf2, groupOf1, instanceSpec] = groupSpecs();
+
+export const channelNormRows: readonly OperationRow[] = [
+  { name: 'batchNorm', specs: batchSpecs(), calls: smooth(norm('batchNorm')) },
+  { name: 'groupNorm', specs: [groupOf2, groupOf1], calls: smooth(norm('groupNorm')) },
+  { name: 'instanceNorm', specs: [instanceSpec], calls: smooth(norm('instanceNorm')) },
+  { name: 'localResponseNorm', specs: [responseSpec], calls: smooth(localResponseNorm) },
+];

@@ -1,0 +1,336 @@
+/** Matrix products in their usual forms, by their definitions written out. */
+import * as pg from '@polygrad/core';
+import type { DType, Tensor } from '@polygrad/core';
+import { drawn, operand, small, sums } from '../../programs/operands.ts';
+import { broadcast, isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Value } from '../../programs/program.ts';
+import { productSpecs } from './row.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { einsum, matmul } from '../../oracle/linear.ts';
+import { count, map, nd, type NDArray, permute, reshape, zip } from '../../oracle/ndarray.ts';
+import { type Random, sample, uniform } from '../../oracle/random.ts';
+import type { OpSpec } from '../../spec.ts';
+
+const floats: readonly DType[] = ['float32', 'float64'];
+const any = uniform(-1, 1);
+
+const products: readonly (readonly [readonly number[], readonly number[]])[] = [
+  [
+    [2, 3],
+    [3, 2],
+  ],
+  [
+    [1, 1],
+    [1, 1],
+  ],
+  [[3], [3]],
+  [[3], [3, 2]],
+  [[2, 3], [3]],
+  [
+    [0, 3],
+    [3, 2],
+  ],
+  [
+    [2, 0],
+    [0, 3],
+  ],
+  [
+    [5, 7],
+    [7, 9],
+  ],
+  [
+    [17, 33],
+    [33, 19],
+  ],
+  [
+    [64, 64],
+    [64, 64],
+  ],
+  [
+    [65, 67],
+    [67, 63],
+  ],
+  [
+    [1, 130],
+    [130, 71],
+  ],
+  [
+    [71, 130],
+    [130, 1],
+  ],
+  [
+    [4, 3, 5],
+    [4, 5, 2],
+  ],
+  [
+    [2, 1, 3, 5],
+    [4, 5, 2],
+  ],
+];
+
+const matmulSpec: OpSpec = {
+  name: 'matmul',
+  dtypes: floats,
+  instances: products.map(([l, r]) => ({
+    label: `[${l}] by [${r}]`,
+    small: count(l) <= 64 && count(r) <= 64 && count(l) > 0,
+    draw: (random: Random) => [sample(random, l, any), sample(random, r, any)],
+  })),
+  run: ([a, b]) => pg.matmul(a as Tensor, b as Tensor),
+  oracle: ([a, b]) => matmul(a as NDArray, b as NDArray),
+  terms: ([a]) => (a as NDArray).shape[(a as NDArray).shape.length - 1] as number,
+  gradient: { of: [0, 1], order: 2 },
+};
+
+const gemmSpec: OpSpec = {
+  name: 'gemm',
+  dtypes: floats,
+  instances: [false, true].flatMap((transA) =>
+    [false, true].map((transB) => ({
+      label: `${transA ? 'T' : 'N'}${transB ? 'T' : 'N'}`,
+      small: true,
+      options: { transA, transB },
+      draw: (r: Random) => [
+        sample(r, transA ? [5, 3] : [3, 5], any),
+        sample(r, transB ? [2, 5] : [5, 2], any),
+        sample(r, [3, 2], any),
+      ],
+    })),
+  ),
+  run: ([a, b, c], o) => pg.gemm(a as Tensor, b as Tensor, { ...o, alpha: 0.5, beta: 2, c: c as Tensor }),
+  oracle: ([a, b, c], o) => {
+    const left = o.transA ? permute(a as NDArray, [1, 0]) : (a as NDArray);
+    const right = o.transB ? permute(b as NDArray, [1, 0]) : (b as NDArray);
+    return zip((p, q) => 0.5 * (p as number) + 2 * (q as number), matmul(left, right), c as NDArray);
+  },
+  terms: () => 6,
+  gradient: { of: [0, 1, 2], order: 2 },
+};
+
+function product(pool: Pool): Made | null {
+  const a = operand(pool, 1);
+  if (a === null) return null;
+  const k = a.shape.at(-1) as number;
+  const fits = (v: Value): boolean =>
+    v.dtype === a.dtype &&
+    small(v) &&
+    v.shape.length > 0 &&
+    (v.shape.length === 1
+      ? v.shape[0] === k
+      : v.shape.at(-2) === k &&
+        (a.shape.length < 3 || v.shape.length < 3 || broadcast(a.shape.slice(0, -2), v.shape.slice(0, -2)) !== null));
+  const b = pool.c.nat(2) === 0 ? pool.pick(fits) : null;
+  const n = pool.c.pick([3, 1, 8, 17, 0]);
+  const other = b ?? drawn(pool, a.dtype, pool.c.seldom(4) ? [k] : [k, n]);
+  return {
+    args: [ref(a), ref(other)],
+    dtype: a.dtype,
+    formula: (x, y) => matmul(x as NDArray, y as NDArray),
+    ...sums(a.dtype),
+  };
+}
+
+const turned = (a: NDArray): NDArray =>
+  permute(a, [...a.shape.slice(0, -2).keys(), a.shape.length - 1, a.shape.length - 2]);
+
+const isFloating = (v: Value): boolean => isFloat(v.dtype);
+const reversed = (shape: readonly number[]): number[] => [...shape].reverse();
+
+/** Sizes next to those that kernels are cut by. */
+const edges = [3, 1, 8, 17, 4, 16, 33, 64, 5];
+
+function gemm(pool: Pool): Made | null {
+  const a = operand(pool, 2, 3, isFloating);
+  if (a === null) return null;
+  const [transA, transB] = [pool.c.nat(2) === 1, pool.c.nat(2) === 1];
+  const [rows, k] = (transA ? reversed(a.shape.slice(-2)) : a.shape.slice(-2)) as [number, number];
+  const n = pool.c.pick(edges);
+  const b = drawn(pool, a.dtype, transB ? [n, k] : [k, n]);
+  const addend = pool.c.pick(['none', 'row', 'full'] as const);
+  const c = addend === 'none' ? null : drawn(pool, a.dtype, addend === 'row' ? [n] : [rows, n]);
+  const [alpha, beta] = [pool.c.pick([1, 0.5, -2]), pool.c.pick([1, 2, 0])];
+  return {
+    args: [
+      ref(a),
+      ref(b),
+      {
+        ...(transA ? { transA } : {}),
+        ...(transB ? { transB } : {}),
+        ...(alpha === 1 ? {} : { alpha }),
+        ...(c ? { c: ref(c), beta } : {}),
+      },
+    ],
+    dtype: a.dtype,
+    formula: (x, y, z) => {
+      const product = matmul(
+        transA ? turned(x as NDArray) : (x as NDArray),
+        transB ? turned(y as NDArray) : (y as NDArray),
+      );
+      const scaled = map(product, (v) => alpha * v);
+      return z === undefined || beta === 0 ? scaled : zip((v, w) => (v as number) + beta * (w as number), scaled, z);
+    },
+    ...sums(a.dtype),
+  };
+}
+
+function gemv(pool: Pool): Made | null {
+  const a = operand(pool, 2, 2, isFloating);
+  if (a === null) return null;
+  const transA = pool.c.nat(2) === 1;
+  const x = drawn(pool, a.dtype, [a.shape[transA ? 0 : 1] as number]);
+  const y = pool.c.nat(2) === 0 ? null : drawn(pool, a.dtype, [a.shape[transA ? 1 : 0] as number]);
+  return {
+    args: [ref(a), ref(x), { alpha: 2, ...(transA ? { transA } : {}), ...(y ? { y: ref(y), beta: 0.5 } : {}) }],
+    dtype: a.dtype,
+    formula: (p, q, r) => {
+      const product = map(matmul(transA ? turned(p as NDArray) : (p as NDArray), q as NDArray), (v) => 2 * v);
+      return r === undefined ? product : zip((v, w) => (v as number) + 0.5 * (w as number), product, r);
+    },
+    ...sums(a.dtype),
+  };
+}
+
+/** Sums of products over the last axis of both. */
+function inner(pool: Pool): Made | null {
+  const a = operand(pool, 1, 3);
+  if (a === null) return null;
+  const k = a.shape.at(-1) as number;
+  const b = drawn(pool, a.dtype, pool.c.nat(2) === 0 ? [k] : [pool.c.pick(edges), k]);
+  return {
+    args: [ref(a), ref(b)],
+    dtype: a.dtype,
+    formula: (x, y) => matmul(x as NDArray, b.shape.length === 1 ? (y as NDArray) : turned(y as NDArray)),
+    ...sums(a.dtype),
+  };
+}
+
+function dot(pool: Pool): Made | null {
+  const a = operand(pool, 0, 3);
+  if (a === null) return null;
+  const k = a.shape.at(-1);
+  const b = drawn(pool, a.dtype, k === undefined ? [3] : pool.c.nat(2) === 0 ? [k] : [k, pool.c.pick(edges)]);
+  return {
+    args: [ref(a), ref(b)],
+    dtype: a.dtype,
+    formula: (x, y) =>
+      k === undefined
+        ? zip((v, w) => (v as number) * (w as number), x as NDArray, y as NDArray)
+        : matmul(x as NDArray, y as NDArray),
+    ...sums(a.dtype),
+  };
+}
+
+function vdot(pool: Pool): Made | null {
+  const a = operand(pool, 1, 4);
+  if (a === null) return null;
+  const b = drawn(pool, a.dtype, reversed(a.shape));
+  return {
+    args: [ref(a), ref(b)],
+    dtype: a.dtype,
+    formula: (x, y) => nd([], [(x as NDArray).data.reduce((s, v, i) => s + v * ((y as NDArray).data[i] as number), 0)]),
+    ...sums(a.dtype),
+  };
+}
+
+export const matrixRows: readonly OperationRow[] = [
+  // Twice as often as the others.
+  { name: 'matmul', specs: [matmulSpec], calls: smooth(product, product) },
+  { name: 'gemm', specs: [gemmSpec], calls: smooth(gemm) },
+  {
+    name: 'gemv',
+    specs: productSpecs([
+      {
+        name: 'gemv',
+        shapes: [
+          [[3, 4], [4], [3]],
+          [[33, 17], [17], [33]],
+        ],
+        run: ([a, x, y]) => pg.gemv(a as Tensor, x as Tensor, { alpha: 2, beta: -0.5, y: y as Tensor }),
+        f: ([a, x, y]) =>
+          zip((p, q) => 2 * (p as number) - 0.5 * (q as number), matmul(a as NDArray, x as NDArray), y as NDArray),
+        terms: ([, x]) => 2 * count((x as NDArray).shape) + 2,
+      },
+      {
+        name: 'gemv of a transpose',
+        shapes: [[[4, 3], [4]]],
+        run: ([a, x]) => pg.gemv(a as Tensor, x as Tensor, { transA: true }),
+        f: ([a, x]) => matmul(permute(a as NDArray, [1, 0]), x as NDArray),
+        terms: () => 4,
+      },
+    ]),
+    calls: smooth(gemv),
+  },
+  {
+    name: 'dot',
+    specs: productSpecs([
+      {
+        name: 'dot',
+        shapes: [
+          [[5], [5]],
+          [[2, 3], [3]],
+          [
+            [2, 3],
+            [3, 2],
+          ],
+          [
+            [2, 3],
+            [2, 3, 2],
+          ],
+          [[], [3]],
+        ],
+        run: ([a, b]) => pg.dot(a as Tensor, b as Tensor),
+        f: ([a, b]) => {
+          const [x, y] = [a as NDArray, b as NDArray];
+          const letters = 'abcdef';
+          if (x.shape.length === 0) return zip((p, q) => (p as number) * (q as number), x, y);
+          const left = `${letters.slice(0, x.shape.length - 1)}z`;
+          const right = [...'pqrs'.slice(0, y.shape.length)];
+          right[Math.max(0, y.shape.length - 2)] = 'z';
+          return einsum([left, right.join('')], (left + right.join('')).replaceAll('z', ''), [x, y]);
+        },
+        terms: () => 6,
+      },
+    ]),
+    calls: smooth(dot),
+  },
+  {
+    name: 'inner',
+    specs: productSpecs([
+      {
+        name: 'inner',
+        shapes: [
+          [[5], [5]],
+          [
+            [2, 3],
+            [4, 3],
+          ],
+        ],
+        run: ([a, b]) => pg.inner(a as Tensor, b as Tensor),
+        f: ([a, b]) =>
+          (a as NDArray).shape.length === 1
+            ? einsum(['z', 'z'], '', [a, b] as NDArray[])
+            : einsum(['az', 'bz'], 'ab', [a, b] as NDArray[]),
+        terms: () => 5,
+      },
+    ]),
+    calls: smooth(inner),
+  },
+  {
+    name: 'vdot',
+    specs: productSpecs([
+      {
+        name: 'vdot',
+        shapes: [
+          [
+            [2, 3],
+            [3, 2],
+          ],
+        ],
+        run: ([a, b]) => pg.vdot(a as Tensor, b as Tensor),
+        f: ([a, b]) => einsum(['z', 'z'], '', [reshape(a as NDArray, [6]), reshape(b as NDArray, [6])]),
+        terms: () => 6,
+      },
+    ]),
+    calls: smooth(vdot),
+  },
+];
