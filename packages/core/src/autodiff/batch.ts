@@ -2,14 +2,14 @@
  * Making a recorded graph again with a batch in place of its placeholders: the engine behind vmap and jacobian.
  *
  * Nodes that do not depend on a placeholder stay as they are and are shared by the whole batch. All others are made again by the rules of
- * primitives/batch/rules.ts, with the batch as axis 0. What comes out is an ordinary graph of ordinary primitives, so batches nest, and can be
+ * primitives/batches.ts, with the batch as axis 0. What comes out is an ordinary graph of ordinary primitives, so batches nest, and can be
  * differentiated.
  */
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import type { BatchContext } from '../graph/rules.ts';
-import { batchRuleOf } from '../primitives/batch/rules.ts';
+import { batchRuleOf } from '../primitives/batches.ts';
 
 /** What a batch is made from. */
 export interface BatchInput {

@@ -8,10 +8,8 @@ import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { customRules, elementwiseCustom } from '../graph/custom-rules.ts';
-import { gradientRuleOf } from '../primitives/gradient/rules.ts';
-import { binaryRules, unaryRules } from '../primitives/gradient/elementwise.ts';
+import { gradientRuleOf } from '../primitives/gradients.ts';
 import { definitionOf } from '../graph/definition.ts';
-import { isZero } from '../primitives/gradient/reduction.ts';
 import type { GradientRule } from '../graph/rules.ts';
 
 /** Gradients by node. */
@@ -54,15 +52,9 @@ export function fitted(gradient: Node, source: Node): Node {
   return p.cast(p.sumTo(gradient, source.shape), source.dtype);
 }
 
-const elementwise: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>([
-  ...(Object.keys(unaryRules) as PrimitiveName[]),
-  ...(Object.keys(binaryRules) as PrimitiveName[]),
-  'where',
-  'cast',
-]);
-
-function isElementwise(op: PrimitiveName): boolean {
-  return elementwise.has(op) || definitionOf(op)?.elementwise === true;
+/** True if the node is a constant 0. */
+function isZero(node: Node): boolean {
+  return isOp(node, 'constant') && node.attr.value === 0;
 }
 
 /** Most masks of enclosing `where`s that are carried along. */
@@ -75,7 +67,7 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
     return custom?.(grad, node) ?? [];
   const rule: GradientRule<PrimitiveName> =
     custom === undefined ? gradientRuleOf(node.op) : (c) => custom(c.grad, node);
-  if (custom === undefined && (!isElementwise(node.op) || node.op === 'add'))
+  if (custom === undefined && (definitionOf(node.op).role !== 'elementwise' || node.op === 'add'))
     return rule({ node, src: node.src, attr: node.attr, grad, needs });
   // where(c, g, 0) times an infinite slope would be NaN where c is false. So the mask goes around the rule's result instead: the rule sees g.
   const masks: { readonly condition: Node; readonly zero: Node; readonly first: boolean }[] = [];

@@ -1,10 +1,10 @@
 /** What batching rules are made of: a node is made again for a whole batch, which is axis 0 of its sources and of its result. */
-import type { PrimitiveName } from '../../graph/attrs.ts';
-import { makeAgain } from '../../graph/build.ts';
-import type { Node } from '../../graph/node.ts';
-import * as p from '../../graph/primitives.ts';
+import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
+import { makeAgain } from '../graph/build.ts';
+import type { Node } from '../graph/node.ts';
+import * as p from '../graph/primitives.ts';
 
-import type { BatchContext } from '../../graph/rules.ts';
+import type { BatchContext } from '../graph/rules.ts';
 
 /** The source with the batch in front, stretched over it if all elements share it. */
 export function whole(c: BatchContext<PrimitiveName>, i: number): Node {
@@ -15,6 +15,11 @@ export function whole(c: BatchContext<PrimitiveName>, i: number): Node {
 /** All sources with the batch in front. */
 export function everySource(c: BatchContext<PrimitiveName>): Node[] {
   return c.src.map((_, i) => whole(c, i));
+}
+
+/** For primitives with one source, given the attributes that leave the first axis alone. */
+export function again<P extends PrimitiveName>(c: BatchContext<P>, attr: Attrs[P] = c.attr): Node {
+  return makeAgain(c.node, [whole(c, 0)], attr);
 }
 
 /** Axes one further back. */
