@@ -1,45 +1,15 @@
 /**
- * Every function of functions.ts, for users of the kernel IR who write expressions by hand: `decompose` and `linearize` as
+ * The arithmetic of all primitives, for users of the kernel IR who write expressions by hand: `decompose` and `linearize` as
  * `@polygrad/core/kernel` exports them know all operations.
  */
+import { bringFunctions } from '../arithmetic/functions.ts';
 import { decompose as decomposeKnown } from '../arithmetic/decompose/decompose.ts';
-import { ceil, fma, mulHigh, round, trunc } from '../arithmetic/decompose/basic.ts';
-import { acos, asin, atan, atan2 } from '../arithmetic/decompose/arc.ts';
-import { erf } from '../arithmetic/decompose/erf.ts';
-import { exp2, expm1 } from '../arithmetic/decompose/exp.ts';
-import { frem } from '../arithmetic/decompose/frem.ts';
-import { cosh, sinh, tanh } from '../arithmetic/decompose/hyperbolic.ts';
-import { log10, log1p, log2 } from '../arithmetic/decompose/log.ts';
-import { pow } from '../arithmetic/decompose/pow.ts';
-import { cos, sin, tan } from '../arithmetic/decompose/trig.ts';
-import { type BroughtOp, bringFunctions, type FloatFunction } from '../arithmetic/functions.ts';
-import { linearize as linearizeKnown } from './linearize/linearize.ts';
+import { linearize as linearizeKnown } from '../codegen/linearize/linearize.ts';
+import { definitions } from '../primitives/all.ts';
 
-export const allFunctions: Readonly<Record<BroughtOp, FloatFunction>> = {
-  CEIL: ceil,
-  TRUNC: trunc,
-  ROUND: round,
-  EXP2: exp2,
-  EXPM1: expm1,
-  LOG2: log2,
-  LOG10: log10,
-  LOG1P: log1p,
-  SIN: sin,
-  COS: cos,
-  TAN: tan,
-  ASIN: asin,
-  ACOS: acos,
-  ATAN: atan,
-  SINH: sinh,
-  COSH: cosh,
-  TANH: tanh,
-  ERF: erf,
-  POW: pow,
-  ATAN2: atan2,
-  FREM: frem,
-  MULHI: mulHigh,
-  FMA: fma,
-};
+function bringAll(): void {
+  for (const { functions } of definitions) if (functions !== undefined) bringFunctions(functions);
+}
 
 /**
  * `decompose` of decompose/decompose.ts for any expression: equal expressions of operations that an engine has.
@@ -51,7 +21,7 @@ export const allFunctions: Readonly<Record<BroughtOp, FloatFunction>> = {
  * tanh?.op === 'TANH'; // false
  */
 export const decompose: typeof decomposeKnown = (...args) => {
-  bringFunctions(allFunctions);
+  bringAll();
   return decomposeKnown(...args);
 };
 
@@ -72,6 +42,6 @@ export const decompose: typeof decomposeKnown = (...args) => {
  * result; // [2, 4]
  */
 export const linearize: typeof linearizeKnown = (...args) => {
-  bringFunctions(allFunctions);
+  bringAll();
   return linearizeKnown(...args);
 };
