@@ -6,4 +6,5 @@ const engine = createNullEngine();
 await setEngine(engine);
 const y = add(ones([4]), ones([4]));
 flush();
-if (y.size !== 4 || engine.counts().dispatches === 0) throw new Error(`no kernel was counted: ${JSON.stringify(engine.counts())}`);
+if (y.size !== 4 || engine.counts().dispatches === 0)
+  throw new Error(`no kernel was counted: ${JSON.stringify(engine.counts())}`);
