@@ -14,11 +14,11 @@ import type { GradientRule, TangentRule } from '../graph/rules.ts';
 import { barrierTangents } from '../primitives/barriers.ts';
 import { contractionTangents } from '../primitives/contraction.ts';
 import { elementwiseTangents } from '../primitives/elementwise.ts';
-import { gradientRuleOf } from '../primitives/gradients.ts';
 import { movementTangents } from '../primitives/movement.ts';
 import { reductionTangents } from '../primitives/reduction.ts';
 import { windowTangents } from '../primitives/windows.ts';
 import { transposed } from './transpose.ts';
+import { gradientRuleOf } from './walk.ts';
 
 /** Slope times tangent, source by source: what the gradient rule does with a gradient. */
 function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P> {

@@ -7,9 +7,15 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { customRules, elementwiseCustom } from '../graph/custom-rules.ts';
-import { gradientRuleOf } from '../primitives/gradients.ts';
-import { definitionOf } from '../graph/definition.ts';
+import { customRules, elementwiseCustom } from '../graph/rules.ts';
+import { barrierGradients } from '../primitives/barriers.ts';
+import { contractionGradients } from '../primitives/contraction.ts';
+import { elementwiseGradients } from '../primitives/elementwise.ts';
+import type { leaves } from '../primitives/leaves.ts';
+import { movementGradients } from '../primitives/movement.ts';
+import { reductionGradients } from '../primitives/reduction.ts';
+import { windowGradients } from '../primitives/windows.ts';
+import { type CommonPrimitive, definitionOf, type Gradients as Rules } from '../graph/definition.ts';
 import type { GradientRule } from '../graph/rules.ts';
 
 /** Gradients by node. */
@@ -50,6 +56,22 @@ export function walk(
 /** In the shape and dtype of the source: summed over the axes along which it was stretched. */
 export function fitted(gradient: Node, source: Node): Node {
   return p.cast(p.sumTo(gradient, source.shape), source.dtype);
+}
+
+const common: Rules<Exclude<CommonPrimitive, keyof typeof leaves>> = {
+  ...elementwiseGradients,
+  ...reductionGradients,
+  ...movementGradients,
+  ...windowGradients,
+  ...contractionGradients,
+  ...barrierGradients,
+};
+
+const none = (): readonly null[] => [];
+
+/** The rule of a primitive of which there is a node. Leaves have none: their gradient is zero. */
+export function gradientRuleOf<P extends PrimitiveName>(op: P): GradientRule<P> {
+  return (common as { readonly [Q in P]?: GradientRule<Q> })[op] ?? definitionOf(op).gradient ?? none;
 }
 
 /** True if the node is a constant 0. */

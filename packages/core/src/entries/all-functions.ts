@@ -2,8 +2,7 @@
  * The arithmetic of all primitives, for users of the kernel IR who write expressions by hand: `decompose` and `linearize` as
  * `@polygrad/core/kernel` exports them know all operations.
  */
-import { bringFunctions } from '../arithmetic/functions.ts';
-import { decompose as decomposeKnown } from '../arithmetic/decompose/decompose.ts';
+import { bringFunctions, decompose as decomposeKnown } from '../arithmetic/decompose/decompose.ts';
 import { linearize as linearizeKnown } from '../codegen/linearize/linearize.ts';
 import { definitions } from '../primitives/all.ts';
 

@@ -4,7 +4,7 @@
  * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). All others are handed to
  * `makeNode` by whoever records them, so that bundlers leave out what nobody records.
  */
-import { bringFunctions, type FloatFunctions } from '../arithmetic/functions.ts';
+import { bringFunctions, type FloatFunctions } from '../arithmetic/decompose/decompose.ts';
 import type { BinaryAttrs, CommonAttrs, PrimitiveName, UnaryAttrs } from './attrs.ts';
 import type { InferRule } from './infer-checks.ts';
 import type { BatchRule, GradientRule, TangentRule } from './rules.ts';

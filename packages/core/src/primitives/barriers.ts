@@ -1,15 +1,14 @@
 /** The same value: without its history, computed from again later, or in memory. */
 import { makeNode } from '../graph/build.ts';
-import { customRules, elementwiseCustom } from '../graph/custom-rules.ts';
+import { customRules, elementwiseCustom } from '../graph/rules.ts';
 import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import type { BatchContext } from '../graph/rules.ts';
-import { movedFrom } from '../planner/lowering/sources.ts';
+import { movedFrom } from '../planner/lowering/rules.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
-import { again, everySource, whole } from './batching.ts';
-import { inferSame, linear } from './rule.ts';
+import { again, everySource, inferSame, linear, whole } from './rules.ts';
 
 type Barrier = 'stopGradient' | 'after' | 'contiguous';
 

@@ -8,15 +8,14 @@ import type { KNode } from '../ir/ir.ts';
 import type { Demand } from '../planner/fusion/draft.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import { bothGates, within } from '../planner/lowering/index-map.ts';
-import { ranges } from '../planner/lowering/sources.ts';
-import { gated, part, sum, type ValueContext, widened } from '../planner/lowering/values.ts';
+import { gated, part, ranges, sum, type ValueContext, widened } from '../planner/lowering/rules.ts';
 import { dilated } from '../shape/axes.ts';
 import { showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
 import * as p from '../graph/primitives.ts';
 import type { TangentContext } from '../graph/rules.ts';
-import { behind, moved, toFront } from './batching.ts';
+import { behind, moved, toFront } from './rules.ts';
 
 /** Throws unless axes that belong together have one size. */
 function checkPaired(lhs: Shape, lhsAxes: readonly number[], rhs: Shape, rhsAxes: readonly number[]): void {

@@ -10,15 +10,14 @@ import type { KNode } from '../ir/ir.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import type { Index } from '../planner/lowering/index-map.ts';
 import { programsOf } from '../planner/lowering/programs.ts';
-import { movedFrom, ranges } from '../planner/lowering/sources.ts';
-import { part, sum, widened } from '../planner/lowering/values.ts';
+import { movedFrom, part, ranges, sum, widened } from '../planner/lowering/rules.ts';
 import { lowerScatter } from '../programs/scatter/update.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { DTypeError, showShape } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
-import { moved, toFront, whole } from './batching.ts';
+import { moved, toFront, whole } from './rules.ts';
 import { argSortPrimitive, scanPrimitive } from './order.ts';
 
 declare module '../graph/attrs.ts' {

@@ -6,12 +6,11 @@ import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import { bothGates, broadcastIndex, reshapeIndex, within } from '../planner/lowering/index-map.ts';
-import { gated, part } from '../planner/lowering/values.ts';
+import { gated, part } from '../planner/lowering/rules.ts';
 import { showShape } from '../shape/errors.ts';
 import { sizeOf } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
-import { again, behind, everySource } from './batching.ts';
-import { dtypeOfFirst, linear } from './rule.ts';
+import { again, behind, dtypeOfFirst, everySource, linear } from './rules.ts';
 import * as p from '../graph/primitives.ts';
 
 const first = (src: readonly Node[]): Node => src[0] as Node;

@@ -12,7 +12,7 @@ import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { showShape } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
-import { everySource } from './batching.ts';
+import { everySource } from './rules.ts';
 
 declare module '../graph/attrs.ts' {
   interface Attrs {

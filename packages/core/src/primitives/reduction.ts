@@ -6,15 +6,13 @@ import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import type { Index } from '../planner/lowering/index-map.ts';
-import { ranges, type SourceContext } from '../planner/lowering/sources.ts';
-import { part, widened } from '../planner/lowering/values.ts';
+import { part, ranges, type SourceContext, widened } from '../planner/lowering/rules.ts';
 import { dropAxes, keepAxes } from '../shape/axes.ts';
 import { showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
 import * as p from '../graph/primitives.ts';
-import { again, behind } from './batching.ts';
-import { linear } from './rule.ts';
+import { again, behind, linear } from './rules.ts';
 
 function checkNotEmpty(op: PrimitiveName, shape: Shape, axes: readonly number[]): void {
   for (const axis of axes) {

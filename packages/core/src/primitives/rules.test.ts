@@ -14,6 +14,7 @@ import type { Shape } from '../shape/view.ts';
 import { check, checkBatch, gradientsOf, type Leaves, leaf, only } from '../autodiff/fixtures/rule-checks.ts';
 import { unaryOps } from '../ir/arithmetic.ts';
 import { binaryByName, definitions, unaryByName } from './all.ts';
+import '../planner/lowering/rules.ts';
 import { elementwise } from './elementwise.ts';
 
 describe('elementwise rules', () => {

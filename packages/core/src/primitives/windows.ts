@@ -7,14 +7,12 @@ import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import { bothGates, within } from '../planner/lowering/index-map.ts';
-import { ranges } from '../planner/lowering/sources.ts';
-import { gated, part, sum, widened } from '../planner/lowering/values.ts';
+import { gated, part, ranges, sum, widened } from '../planner/lowering/rules.ts';
 import { dilated } from '../shape/axes.ts';
 import { showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
-import { again } from './batching.ts';
-import { dtypeOfFirst, linear } from './rule.ts';
+import { again, dtypeOfFirst, linear } from './rules.ts';
 
 /** [..., H, W] to [..., outH, outW, kh, kw]. */
 function windowShape(shape: Shape, attr: Attrs['window']): Shape {
