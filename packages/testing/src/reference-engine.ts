@@ -14,7 +14,16 @@ import {
 } from '@polygrad/core/engine';
 import { CompileError, type DType, type EngineCaps, type IEngine } from '@polygrad/core';
 import { interpret, type KOp, printProgram, type Program } from '@polygrad/core/kernel';
-import { anyLowering, compileProgram, dtypeInfo, hostArrays } from '@polygrad/core/internals';
+import {
+  anyLowering,
+  BASE_OPS,
+  binaryOps,
+  compileProgram,
+  dtypeInfo,
+  hostArrays,
+  ternaryOps,
+  unaryOps,
+} from '@polygrad/core/internals';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 export interface ReferenceEngineOptions {
@@ -39,11 +48,9 @@ export interface ReferenceEngineOptions {
 }
 
 const everyDType = Object.keys(dtypeInfo) as DType[];
-// biome-ignore format: a table of operations reads better grouped
-const functions: readonly KOp[] = [
-  'ABS', 'CEIL', 'TRUNC', 'ROUND', 'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG10', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN',
-  'SINH', 'COSH', 'TANH', 'ERF', 'RSQRT', 'RECIP', 'ISNAN', 'FREM', 'POW', 'ATAN2', 'MULHI', 'FMA', 'MULADD',
-];
+const functions = (Object.keys({ ...unaryOps, ...binaryOps, ...ternaryOps }) as KOp[]).filter(
+  (op) => !BASE_OPS.has(op) && op !== 'ROUNDED',
+);
 
 /**
  * An engine that interprets kernels with every access checked.
@@ -73,7 +80,7 @@ export function createReferenceEngine({
   const caps: EngineCaps = showCaps({
     dtypes: new Set(dtypes),
     computes: new Set(computes),
-    nativeOps: new Set<KOp>(nativeFunctions ? functions : []),
+    nativeOps: new Set(nativeFunctions ? functions : []),
     simt,
     lowering: anyLowering,
     vectorBytes: 16,

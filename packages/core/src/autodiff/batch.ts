@@ -1,15 +1,38 @@
 /**
  * Making a recorded graph again with a batch in place of its placeholders: the engine behind vmap and jacobian.
  *
- * Nodes that do not depend on a placeholder stay as they are and are shared by the whole batch. All others are made again by the rules of
- * primitives/batch/rules.ts, with the batch as axis 0. What comes out is an ordinary graph of ordinary primitives, so batches nest, and can be
+ * Nodes that do not depend on a placeholder stay as they are and are shared by the whole batch. All others are made again by the batching
+ * rules of primitives/, with the batch as axis 0. What comes out is an ordinary graph of ordinary primitives, so batches nest, and can be
  * differentiated.
  */
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import type { BatchContext } from '../graph/rules.ts';
-import { batchRuleOf } from '../primitives/batch/rules.ts';
+import { type Batches, type CommonPrimitive, definitionOf } from '../graph/definition.ts';
+import type { BatchContext, BatchRule } from '../graph/rules.ts';
+import { barrierBatches } from '../primitives/barriers.ts';
+import { contractionBatches } from '../primitives/contraction.ts';
+import type { elementwise } from '../primitives/elementwise.ts';
+import { leafBatches } from '../primitives/leaves.ts';
+import { movementBatches } from '../primitives/movement.ts';
+import { reductionBatches } from '../primitives/reduction.ts';
+import { elementwiseBatch } from '../primitives/rules.ts';
+import { windowBatches } from '../primitives/windows.ts';
+
+const common: Batches<Exclude<CommonPrimitive, keyof typeof elementwise | 'buffer' | 'scalar' | 'constant' | 'iota'>> =
+  {
+    ...leafBatches,
+    ...reductionBatches,
+    ...movementBatches,
+    ...windowBatches,
+    ...contractionBatches,
+    ...barrierBatches,
+  };
+
+/** The rule of a primitive of which there is a node with sources. Elementwise primitives need none of their own. */
+function batchRuleOf<P extends PrimitiveName>(op: P): BatchRule<P> {
+  return (common as { readonly [Q in P]?: BatchRule<Q> })[op] ?? definitionOf(op).batch ?? elementwiseBatch;
+}
 
 /** What a batch is made from. */
 export interface BatchInput {

@@ -18,7 +18,7 @@ import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
-import { customRules } from '../graph/custom-rules.ts';
+import { customRules } from '../graph/rules.ts';
 import { noGrad } from './no-grad.ts';
 import { gradientOf, tracing } from './trace.ts';
 import { say } from '../shape/shown.ts';

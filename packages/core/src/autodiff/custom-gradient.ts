@@ -5,7 +5,7 @@
  * by node, so that the graph itself stays plain data.
  */
 import { makeNode } from '../graph/build.ts';
-import { customRules } from '../graph/custom-rules.ts';
+import { customRules } from '../graph/rules.ts';
 import type { Node } from '../graph/node.ts';
 import { callUser, compose } from '../graph/scope.ts';
 import { sameShape } from '../shape/broadcast.ts';

@@ -11,7 +11,7 @@ import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { batched } from './batch.ts';
-import { moved } from '../primitives/batch/rule.ts';
+import { moved } from '../primitives/rules.ts';
 import { say } from '../shape/shown.ts';
 
 /** An axis for everything, null for "not batched", or arrays and plain objects of such in the structure of the value. */

@@ -7,11 +7,15 @@
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { customRules, elementwiseCustom } from '../graph/custom-rules.ts';
-import { gradientRuleOf } from '../primitives/gradient/rules.ts';
-import { binaryRules, unaryRules } from '../primitives/gradient/elementwise.ts';
-import { definitionOf } from '../graph/definition.ts';
-import { isZero } from '../primitives/gradient/reduction.ts';
+import { customRules, elementwiseCustom } from '../graph/rules.ts';
+import { barrierGradients } from '../primitives/barriers.ts';
+import { contractionGradients } from '../primitives/contraction.ts';
+import { elementwiseGradients } from '../primitives/elementwise.ts';
+import type { leaves } from '../primitives/leaves.ts';
+import { movementGradients } from '../primitives/movement.ts';
+import { reductionGradients } from '../primitives/reduction.ts';
+import { windowGradients } from '../primitives/windows.ts';
+import { type CommonPrimitive, definitionOf, type Gradients as Rules } from '../graph/definition.ts';
 import type { GradientRule } from '../graph/rules.ts';
 
 /** Gradients by node. */
@@ -54,15 +58,25 @@ export function fitted(gradient: Node, source: Node): Node {
   return p.cast(p.sumTo(gradient, source.shape), source.dtype);
 }
 
-const elementwise: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>([
-  ...(Object.keys(unaryRules) as PrimitiveName[]),
-  ...(Object.keys(binaryRules) as PrimitiveName[]),
-  'where',
-  'cast',
-]);
+const common: Rules<Exclude<CommonPrimitive, keyof typeof leaves>> = {
+  ...elementwiseGradients,
+  ...reductionGradients,
+  ...movementGradients,
+  ...windowGradients,
+  ...contractionGradients,
+  ...barrierGradients,
+};
 
-function isElementwise(op: PrimitiveName): boolean {
-  return elementwise.has(op) || definitionOf(op)?.elementwise === true;
+const none = (): readonly null[] => [];
+
+/** The rule of a primitive of which there is a node. Leaves have none: their gradient is zero. */
+export function gradientRuleOf<P extends PrimitiveName>(op: P): GradientRule<P> {
+  return (common as { readonly [Q in P]?: GradientRule<Q> })[op] ?? definitionOf(op).gradient ?? none;
+}
+
+/** True if the node is a constant 0. */
+function isZero(node: Node): boolean {
+  return isOp(node, 'constant') && node.attr.value === 0;
 }
 
 /** Most masks of enclosing `where`s that are carried along. */
@@ -75,7 +89,7 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
     return custom?.(grad, node) ?? [];
   const rule: GradientRule<PrimitiveName> =
     custom === undefined ? gradientRuleOf(node.op) : (c) => custom(c.grad, node);
-  if (custom === undefined && (!isElementwise(node.op) || node.op === 'add'))
+  if (custom === undefined && (definitionOf(node.op).role !== 'elementwise' || node.op === 'add'))
     return rule({ node, src: node.src, attr: node.attr, grad, needs });
   // where(c, g, 0) times an infinite slope would be NaN where c is false. So the mask goes around the rule's result instead: the rule sees g.
   const masks: { readonly condition: Node; readonly zero: Node; readonly first: boolean }[] = [];

@@ -9,7 +9,7 @@ export { linearOf } from '../ir/simplify/linear.ts';
 export { type BuildOptions, ProgramBuilder } from '../ir/builder/builder.ts';
 export { type PackedProgram, packProgram, sameCode, unpackProgram } from '../ir/packed.ts';
 export { optimize } from '../codegen/loops/optimize.ts';
-export { decompose, linearize } from '../codegen/all-functions.ts';
+export { decompose, linearize } from './all-functions.ts';
 export { endsOf } from '../ir/block-ends.ts';
 export { blocksOf } from '../ir/blocks.ts';
 export { type Operands, type Use, type Uses, usesOf } from '../ir/uses.ts';

@@ -1,29 +1,27 @@
 /**
- * The closed list of graph primitives and the attributes each one carries.
+ * The graph primitives that every program carries, and the attributes each one has. All others are added to these interfaces by the files
+ * that define them (primitives/).
  *
- * A primitive has a shape rule, a gradient rule, a lowering and traits, in exhaustive tables keyed by this list. An
- * operation that can be written with these belongs in `ops/`, not here.
+ * What else is known of a primitive is in its definition (graph/definition.ts). An operation that can be written with primitives belongs in
+ * `ops/`, not here.
  *
  * Elementwise primitives (unary, binary, where, fma) broadcast like NumPy: sources of different shapes align at the trailing axes
  * and axes of size 1 (or missing ones) stretch. Their sources have one dtype (but for where's condition); dtypes never mix, `cast` is
  * explicit. All other primitives take shapes exactly as described. Any axis may have size 0.
  */
 import type { DType } from '../shape/dtype.ts';
-import type { BinaryOp, TernaryOp, UnaryOp } from '../ir/ir.ts';
 
-/** Elementwise primitives map one to one to kernel IR value operations. */
+/** Functions of one value that every program carries. Definitions add theirs. */
+export interface UnaryAttrs extends CommonUnaryAttrs {}
+/** Functions of two values that every program carries. Definitions add theirs. */
+export interface BinaryAttrs extends CommonBinaryAttrs {}
 // biome-ignore format: a table of operations reads better grouped
-export type UnaryPrimitive =
-  | 'neg' | 'not' | 'abs' | 'sign' | 'sqrt' | 'rsqrt' | 'reciprocal' | 'floor' | 'ceil' | 'trunc' | 'round'
-  | 'exp' | 'exp2' | 'expm1' | 'log' | 'log2' | 'log10' | 'log1p'
-  | 'sin' | 'cos' | 'tan' | 'asin' | 'acos' | 'atan' | 'sinh' | 'cosh' | 'tanh' | 'erf' | 'isNaN';
+type CommonUnaryAttrs = Record<
+  'neg' | 'not' | 'abs' | 'sign' | 'sqrt' | 'rsqrt' | 'reciprocal' | 'floor' | 'exp' | 'log' | 'isNaN', null>;
 // biome-ignore format: a table of operations reads better grouped
-export type BinaryPrimitive =
-  | 'add' | 'sub' | 'mul' | 'div' | 'idiv' | 'irem' | 'fmod' | 'pow' | 'atan2' | 'maximum' | 'minimum'
-  | 'and' | 'or' | 'xor' | 'shl' | 'shr' | 'lt' | 'le' | 'eq';
-
-/** Kernel operation behind each elementwise primitive ('sign' is lowered as a small expression). */
-export type ElementwiseKernelOp = UnaryOp | BinaryOp | TernaryOp;
+type CommonBinaryAttrs = Record<
+  | 'add' | 'sub' | 'mul' | 'div' | 'idiv' | 'irem' | 'maximum' | 'minimum'
+  | 'and' | 'or' | 'xor' | 'shl' | 'shr' | 'lt' | 'le' | 'eq', null>;
 
 /** A window of `conv`-like operations along the spatial axes; arrays have one entry per spatial axis. */
 export interface ConvAttr {
@@ -43,8 +41,8 @@ export interface ConvAttr {
   readonly batchGroups: number;
 }
 
-/** Attributes by primitive. All arrays are frozen plain number arrays. */
-export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimitive, null> {
+/** Attributes of common primitives. All arrays are frozen plain number arrays. */
+export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
   // leaves
   /** Realised data given from outside: storage is there from the start. */
   buffer: { readonly shape: readonly number[]; readonly dtype: DType };
@@ -62,8 +60,6 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   randomBits: { readonly shape: readonly number[]; readonly drawn?: boolean };
   // elementwise besides unary and binary
   where: null;
-  /** a * b + c, rounded once; floats. */
-  fma: null;
   cast: { readonly dtype: DType };
   bitcast: { readonly dtype: DType };
   // reductions: axes sorted ascending, result keeps no reduced axis (ops reshape for keepDims)
@@ -112,27 +108,6 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
     readonly rhsContract: readonly number[];
   };
   conv: ConvAttr;
-  // indexing
-  /** src [x, index(int32)]: result shape = x.shape with `axis` replaced by index.shape. Out of range is undefined for lowering; ops check or clamp. */
-  gather: { readonly axis: number };
-  /** src [base, index(int32), updates]: base with updates added at index along axis. */
-  scatterAdd: { readonly axis: number };
-  /**
-   * src [base, index(int32), updates], shapes as for scatterAdd: base with the updates combined into it. 'set': the last update of a
-   * place wins. 'prod', 'max', 'min' combine with what is there; NaN wins.
-   */
-  scatter: { readonly axis: number; readonly op: 'set' | 'prod' | 'max' | 'min' };
-  // order along an axis
-  /**
-   * Running results along an axis, `reverse`: from its end. 'sum', 'prod', 'max', 'min' (NaN stays) of one source. 'linear':
-   * src [b, a], h[i] = a[i] * h[i-1] + b[i] with h[-1] = 0; it is its own transpose, so all derivatives of scans are scans.
-   */
-  scan: { readonly op: 'sum' | 'prod' | 'max' | 'min' | 'linear'; readonly axis: number; readonly reverse: boolean };
-  /**
-   * int32 positions of the first `count` elements in sorted order along an axis. Stable; NaN is greater than every number, -0
-   * equals 0; `descending` is the order of falling values, equal elements still as they lie.
-   */
-  argSort: { readonly axis: number; readonly descending: boolean; readonly count: number };
   // barriers
   /** Same value as src[0], no gradient. Further sources are there for a custom gradient only and are not computed from. */
   stopGradient: null;
@@ -144,5 +119,8 @@ export interface Attrs extends Record<UnaryPrimitive, null>, Record<BinaryPrimit
   /** Same value, must be materialised in row-major order. */
   contiguous: null;
 }
+
+/** Attributes by primitive. */
+export interface Attrs extends CommonAttrs, UnaryAttrs, BinaryAttrs {}
 
 export type PrimitiveName = keyof Attrs;

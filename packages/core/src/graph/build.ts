@@ -21,8 +21,6 @@ import {
   definitionOf,
   type AnyDefinition,
 } from './definition.ts';
-import { inferRules } from './infer.ts';
-import type { InferRule } from './infer-checks.ts';
 import type { EdgeState, GradientSlot, Node, NodeStorage } from './node.ts';
 import { countNode, releasedSlot } from './recorder.ts';
 import { opName } from './scope.ts';
@@ -46,24 +44,19 @@ export function makeNode<P extends CommonPrimitive>(op: P, src: readonly Node[],
 export function makeNode<P extends DefinedPrimitive>(op: Definition<P>, src: readonly Node[], attr: Attrs[P]): Node<P>;
 export function makeNode(op: UnaryOperation | BinaryOperation, src: readonly Node[], attr: null): Node;
 export function makeNode(op: CommonPrimitive | AnyDefinition, src: readonly Node[], attr: Attrs[PrimitiveName]): Node {
-  if (typeof op === 'string') return checked(op, inferRules[op] as InferRule<PrimitiveName>, src, attr);
+  if (typeof op === 'string') return checked(definitionOf<PrimitiveName>(op), src, attr);
   bring(op);
-  return checked(op.op, op.infer as InferRule<PrimitiveName>, src, attr);
+  return checked(op as Definition<PrimitiveName>, src, attr);
 }
 
 /** Records a node of the same primitive as one that is there. */
 export function makeAgain<P extends PrimitiveName>(node: Node<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
-  return checked(node.op, inferRuleOf(node.op), src, attr);
+  return checked(definitionOf(node.op), src, attr);
 }
 
-/** The shape and dtype rule of a primitive of which there is a node. */
-export function inferRuleOf<P extends PrimitiveName>(op: P): InferRule<P> {
-  return definitionOf(op)?.infer ?? (inferRules as unknown as { readonly [Q in P]: InferRule<Q> })[op];
-}
-
-function checked<P extends PrimitiveName>(op: P, rule: InferRule<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
-  const dtype = rule.dtype(src, attr);
-  const shape = rule.shape(src, attr);
+function checked<P extends PrimitiveName>({ op, infer }: Definition<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
+  const dtype = infer.dtype(src, attr, op);
+  const shape = infer.shape(src, attr, op);
   // What is fused away may be larger than any tensor, but not its axes, and not than numbers can count.
   let size = 1;
   let longest = 0;

@@ -9,8 +9,8 @@ import { say } from '../shape/shown.ts';
 
 /** Computes shape and dtype of a node from its sources; throws ShapeError or DTypeError. */
 export interface InferRule<P extends PrimitiveName> {
-  shape(src: readonly Node[], attr: Attrs[P]): Shape;
-  dtype(src: readonly Node[], attr: Attrs[P]): DType;
+  shape(src: readonly Node[], attr: Attrs[P], op: P): Shape;
+  dtype(src: readonly Node[], attr: Attrs[P], op: P): DType;
 }
 
 /** Families of dtypes. */

@@ -6,7 +6,7 @@
 import { sameShape } from '../shape/broadcast.ts';
 import { OperationError, showShape } from '../shape/errors.ts';
 import type { PrimitiveName } from './attrs.ts';
-import { inferRuleOf } from './build.ts';
+import { definitionOf } from './definition.ts';
 import type { Handle, Node } from './node.ts';
 import { nodesBelow, rootNodes } from './order.ts';
 import { keepsHistory } from './counting.ts';
@@ -43,9 +43,9 @@ function verifyNode(node: Node): void {
   if (node.op === 'buffer') throw new GraphInvariantError(node, 'a leaf without storage');
   if (node.src.length === 0 && !leaves.has(node.op) && node.op !== 'concat')
     throw new GraphInvariantError(node, 'has lost its sources');
-  const rule = inferRuleOf(node.op);
-  const shape = rule.shape(node.src, node.attr);
-  const dtype = rule.dtype(node.src, node.attr);
+  const { op, infer } = definitionOf(node.op);
+  const shape = infer.shape(node.src, node.attr, op);
+  const dtype = infer.dtype(node.src, node.attr, op);
   if (!sameShape(shape, node.shape) || dtype !== node.dtype)
     throw new GraphInvariantError(node, say`its rule gives ${dtype} ${showShape(shape)}`);
 }

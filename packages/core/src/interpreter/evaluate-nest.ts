@@ -11,15 +11,9 @@ import { dtypeRange, foldBinary, foldCast, foldUnary } from '../ir/simplify/fold
 import { FreeRanges, ownRanges, type Range } from '../ir/free-ranges.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
 import type { BinaryOp, KNode, KNodeOf, LoopKernel, UnaryOp } from '../ir/ir.ts';
+import { evalUnary } from './values.ts';
 
 type Env = ReadonlyMap<Range, number>;
-
-// biome-ignore format: a table
-const unaryByMath: Partial<Record<UnaryOp, (x: number) => number>> = {
-  EXP: Math.exp, EXP2: (x) => 2 ** x, EXPM1: Math.expm1, LOG: Math.log, LOG2: Math.log2, LOG10: Math.log10, LOG1P: Math.log1p,
-  SIN: Math.sin, COS: Math.cos, TAN: Math.tan, TANH: Math.tanh, RSQRT: (x) => 1 / Math.sqrt(x), RECIP: (x) => 1 / x,
-  ROUND: (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x)),
-};
 
 /**
  * Runs the kernel on host arrays, one per slot. All stores see the memory as it was before.
@@ -125,11 +119,8 @@ class Evaluation {
         if (!isArithmetic(n.op)) throw new Error(`[evaluateNest] no meaning for ${n.op}`);
         const from = n.src[0]?.dtype as DType;
         if (n.src.length === 1) {
-          const math = unaryByMath[n.op as UnaryOp];
           const x = at(0);
-          return (
-            math === undefined ? foldUnary(n.op as UnaryOp, from, x) : normalize(dtype, math(x as number))
-          ) as Literal;
+          return foldUnary(n.op as UnaryOp, from, x) ?? evalUnary(n.op as UnaryOp, from, x);
         }
         return foldBinary(n.op as BinaryOp, from, at(0), at(1)) ?? 0;
       }

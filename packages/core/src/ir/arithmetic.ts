@@ -1,25 +1,25 @@
-/** Which operations are arithmetic on values, by number of operands: the exhaustive tables of ir.ts's types. */
-import type { BinaryOp, KArgs, KOp, TernaryOp, UnaryOp, ValueOp } from './ir.ts';
+/** The operations that are arithmetic on values, by number of operands, and what they take; ir.ts says what they mean. */
+import type { KArgs, KOp, ValueOp } from './ir.ts';
 
 /** Kinds of operand and result a unary operation takes: see verify/verify.ts. */
-// biome-ignore format: grouped like the types in ir.ts
-export const unaryOps: Readonly<Record<UnaryOp, 'float' | 'number' | 'any'>> = {
+// biome-ignore format: a table of operations reads better grouped
+export const unaryOps = {
   NEG: 'number', NOT: 'any', ABS: 'number', SQRT: 'float', FLOOR: 'float', CEIL: 'float', TRUNC: 'float', ROUND: 'float',
   EXP: 'float', EXP2: 'float', EXPM1: 'float', LOG: 'float', LOG2: 'float', LOG10: 'float', LOG1P: 'float',
   SIN: 'float', COS: 'float', TAN: 'float', ASIN: 'float', ACOS: 'float', ATAN: 'float',
   SINH: 'float', COSH: 'float', TANH: 'float', ERF: 'float', RSQRT: 'float', RECIP: 'float', ROUNDED: 'float', ISNAN: 'float',
-};
+} as const;
 
 /** What a binary operation takes: floats, integers (and bool for the logical ones), or any number. */
-// biome-ignore format: grouped like the types in ir.ts
-export const binaryOps: Readonly<Record<BinaryOp, 'float' | 'integer' | 'logical' | 'number' | 'compare'>> = {
+// biome-ignore format: a table of operations reads better grouped
+export const binaryOps = {
   ADD: 'number', SUB: 'number', MUL: 'number', DIV: 'float', IDIV: 'integer', IREM: 'integer', FREM: 'float',
   MAX: 'number', MIN: 'number', POW: 'float', ATAN2: 'float',
   AND: 'logical', OR: 'logical', XOR: 'logical', SHL: 'integer', SHR: 'integer', LT: 'compare', LE: 'compare', EQ: 'compare',
   MULHI: 'integer',
-};
+} as const;
 
-export const ternaryOps: Readonly<Record<TernaryOp, 'any' | 'float'>> = { WHERE: 'any', FMA: 'float', MULADD: 'float' };
+export const ternaryOps = { WHERE: 'any', FMA: 'float', MULADD: 'float' } as const;
 
 /** Everything else. Programs carry this table alone. */
 // biome-ignore format: grouped like the arguments in ir.ts

@@ -13,6 +13,7 @@
  * contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
  * 32 bits only get programs without such operations (arithmetic/legalize.ts).
  */
+import type { binaryOps, ternaryOps, unaryOps } from './arithmetic.ts';
 import type { MatrixProduct } from './product.ts';
 import type { DType } from '../shape/dtype.ts';
 
@@ -27,33 +28,23 @@ export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
 
 /**
  * Unary value operations every engine's emitter or `arithmetic/decompose/decompose.ts` provides. ROUND: half to even. NOT: bitwise, logical on bool. ROUNDED: the
- * value itself, an arithmetic fence: what is computed from it is computed from the rounded number, whatever made it (arithmetic/rounded.ts).
+ * value itself, an arithmetic fence: what is computed from it is computed from the rounded number, whatever made it (arithmetic/rounded.ts). ISNAN: bool result.
  */
-// biome-ignore format: a table of operations reads better grouped
-export type UnaryOp =
-  | 'NEG' | 'NOT' | 'ABS' | 'SQRT' | 'FLOOR' | 'CEIL' | 'TRUNC' | 'ROUND'
-  | 'EXP' | 'EXP2' | 'EXPM1' | 'LOG' | 'LOG2' | 'LOG10' | 'LOG1P'
-  | 'SIN' | 'COS' | 'TAN' | 'ASIN' | 'ACOS' | 'ATAN' | 'SINH' | 'COSH' | 'TANH'
-  | 'ERF' | 'RSQRT' | 'RECIP' | 'ROUNDED' | 'ISNAN'; // ISNAN: bool result
+export type UnaryOp = keyof typeof unaryOps;
 
 /**
  * Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints; counts of
  * shifts are taken modulo 32 (64-bit integers: 64). FREM
  * is C's fmod; MULHI the high 32 bits of a uint32 product.
  */
-// biome-ignore format: a table of operations reads better grouped
-export type BinaryOp =
-  | 'ADD' | 'SUB' | 'MUL' | 'DIV' | 'IDIV' | 'IREM' | 'FREM'
-  | 'MAX' | 'MIN' | 'POW' | 'ATAN2'
-  | 'AND' | 'OR' | 'XOR' | 'SHL' | 'SHR' | 'LT' | 'LE' | 'EQ'
-  | 'MULHI';
+export type BinaryOp = keyof typeof binaryOps;
 
 /**
  * Ternary value operations. WHERE(cond, a, b) never lets NaN through from the side not taken.
  * FMA(a, b, c) = a * b + c rounded once. MULADD(a, b, c) is the same or rounded twice, whichever the target does
  * faster (always the same choice on one engine): contractions use it.
  */
-export type TernaryOp = 'WHERE' | 'FMA' | 'MULADD';
+export type TernaryOp = keyof typeof ternaryOps;
 
 /** The operations an emitter must print itself; everything else in the value operations is decomposed unless native. */
 // biome-ignore format: a table of operations reads better grouped

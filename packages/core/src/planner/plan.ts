@@ -169,7 +169,7 @@ function toPrograms(unit: Unit, kernel: LoweredKernel | null, { engine, kernels 
   if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
   const [{ stores }] = unit as readonly [KernelDraft];
   const { node } = (stores[0] as StoreDraft).demand;
-  const programs = definitionOf(node.op)?.programs;
+  const programs = definitionOf(node.op).programs;
   if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
   const { slots, key, lower } = programs(node);
   return { slots, scalars: [], entry: kernels.findOr(key, () => lower(engine.caps)) };

@@ -1,38 +1,251 @@
-/** How functions of floats, element by element, are defined: by their arithmetic and their slope. */
-import { elementwiseBatch } from './batch/rule.ts';
-import { binaryInfer, unaryInfer } from '../graph/infer-elementwise.ts';
+/** Functions element by element that every program carries, and how all others are defined: by their arithmetic and their slope. */
+import type { PrimitiveName, UnaryAttrs, BinaryAttrs } from '../graph/attrs.ts';
+import {
+  type CommonPrimitive,
+  type Definition,
+  define,
+  type Facts,
+  type Family,
+  type Gradients,
+  type Tangents,
+} from '../graph/definition.ts';
+import { type Accepts, checkDType, common } from '../graph/infer-checks.ts';
 import type { Node } from '../graph/node.ts';
-import { like, mul, sub } from '../graph/primitives.ts';
 import type { GradientRule } from '../graph/rules.ts';
-import type { FloatFunctions } from '../arithmetic/functions.ts';
-import type { DefinedBinary, DefinedUnary, Definition } from '../graph/definition.ts';
+import { opName } from '../graph/scope.ts';
+import type { FloatFunctions } from '../arithmetic/decompose/decompose.ts';
+import type { BinaryOp, KNode, UnaryOp } from '../ir/ir.ts';
+import { part } from '../planner/lowering/rules.ts';
+import { broadcastShapes } from '../shape/broadcast.ts';
+import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
+import { DTypeError } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
+import { cast, div, eq, like, lt, mul, neg, sub, unary as recordUnary, where } from '../graph/primitives.ts';
 
-/** A function of one number. `slope`: the gradient by x, given that by the result y; null where it is 0. */
-export function unaryFunction<P extends DefinedUnary>(
-  op: P,
-  functions: FloatFunctions,
-  slope: (g: Node, x: Node, y: Node) => Node | null,
-): Definition<P> {
+/** One source; `result`: the dtype of the result, if it is another. */
+function unary<P extends PrimitiveName>(takes: Accepts, kernelOp: UnaryOp | null, work = 1, result?: DType): Facts<P> {
   return {
-    op,
-    infer: unaryInfer(op, 'float'),
-    gradient: ({ grad, src, node }) => [slope(grad, src[0] as Node, node)],
-    batch: elementwiseBatch,
-    elementwise: true,
-    functions,
+    infer: {
+      shape: (src) => (src[0] as Node).shape,
+      dtype: (src, _, op) => {
+        const { dtype } = src[0] as Node;
+        checkDType(takes, op, dtype);
+        return result ?? dtype;
+      },
+    },
+    role: 'elementwise',
+    work,
+    kernelOp,
   };
 }
 
-/** A function of two numbers. */
-export function binaryFunction<P extends DefinedBinary>(
+/** Two sources of one dtype that broadcast. */
+function binary<P extends PrimitiveName>(takes: Accepts, kernelOp: BinaryOp, work = 1, result?: DType): Facts<P> {
+  return {
+    infer: {
+      shape: (src, _, op) => broadcastShapes(opName(op), (src[0] as Node).shape, (src[1] as Node).shape),
+      dtype: (src, _, op) => {
+        const dtype = common(op, takes, src[0] as Node, src[1] as Node);
+        return result ?? dtype;
+      },
+    },
+    role: 'elementwise',
+    work,
+    kernelOp,
+  };
+}
+
+type Common = Extract<CommonPrimitive, keyof UnaryAttrs | keyof BinaryAttrs> | 'where' | 'cast' | 'bitcast';
+
+export const elementwise: Family<Common> = {
+  neg: unary('number', 'NEG'),
+  not: unary('bits', 'NOT'),
+  abs: unary('number', 'ABS'),
+  sign: {
+    ...unary<'sign'>('number', null, 3),
+    value: ({ e }, demand, node) => {
+      const x = part(demand);
+      const of = (value: number): KNode => e.constant(node.dtype, value);
+      const negative = isFloat(node.dtype) || node.dtype.startsWith('int') ? e.where(e.lt(x, of(0)), of(-1), x) : x;
+      return e.where(e.lt(of(0), x), of(1), negative);
+    },
+  },
+  sqrt: unary('float', 'SQRT', 3),
+  rsqrt: unary('float', 'RSQRT', 4),
+  reciprocal: unary('float', 'RECIP', 3),
+  floor: unary('float', 'FLOOR'),
+  exp: unary('float', 'EXP', 10),
+  log: unary('float', 'LOG', 12),
+  isNaN: unary('float', 'ISNAN', 2, 'bool'),
+
+  add: binary('number', 'ADD'),
+  sub: binary('number', 'SUB'),
+  mul: binary('number', 'MUL'),
+  div: binary('float', 'DIV', 3),
+  idiv: binary('integer', 'IDIV', 6),
+  irem: binary('integer', 'IREM', 6),
+  maximum: binary('number', 'MAX'),
+  minimum: binary('number', 'MIN'),
+  and: binary('bits', 'AND'),
+  or: binary('bits', 'OR'),
+  xor: binary('bits', 'XOR'),
+  shl: binary('integer', 'SHL'),
+  shr: binary('integer', 'SHR'),
+  lt: binary('number', 'LT', 1, 'bool'),
+  le: binary('number', 'LE', 1, 'bool'),
+  eq: binary('any', 'EQ', 1, 'bool'),
+
+  where: {
+    infer: {
+      shape: (src) => {
+        const op = opName('where');
+        const [condition, a, b] = src as [Node, Node, Node];
+        return broadcastShapes(op, broadcastShapes(op, condition.shape, a.shape), b.shape);
+      },
+      dtype: (src) => {
+        const [{ dtype }, a, b] = src as [Node, Node, Node];
+        if (dtype !== 'bool')
+          throw new DTypeError(opName('where'), say`condition is ${dtype}: needs bool; compare or cast first`, [dtype]);
+        return common('where', 'any', a, b);
+      },
+    },
+    role: 'elementwise',
+    work: 1,
+    value: ({ e }, demand) => e.where(part(demand, 0), part(demand, 1), part(demand, 2)),
+  },
+  cast: {
+    infer: { shape: (src) => (src[0] as Node).shape, dtype: (_, attr) => attr.dtype },
+    role: 'elementwise',
+    work: 1,
+    encode: (a, out) => out.push(dtypeInfo[a.dtype].id),
+    value: ({ e }, demand, node) => e.cast(part(demand), node.attr.dtype),
+  },
+  bitcast: {
+    infer: {
+      shape: (src) => (src[0] as Node).shape,
+      dtype: (src, { dtype: to }) => {
+        const { dtype: from } = src[0] as Node;
+        if (dtypeInfo[from].bytes !== dtypeInfo[to].bytes || from === 'bool' || to === 'bool') {
+          throw new DTypeError(
+            opName('bitcast'),
+            say`sizes differ: ${from} and ${to}; both must have the same number of bytes`,
+            [from, to],
+          );
+        }
+        return to;
+      },
+    },
+    role: 'elementwise',
+    work: 0,
+    encode: (a, out) => out.push(dtypeInfo[a.dtype].id),
+    value: ({ e }, demand, node) => e.bitcast(part(demand), node.attr.dtype),
+  },
+};
+
+/**
+ * A function of one float, defined. `work`: its cost in additions. `functions`: the arithmetic of its kernel operation, for engines that have
+ * none. `gradient`: that by x, given that by the result y; null where it is 0.
+ */
+export function unaryFunction<P extends keyof UnaryAttrs>(
   op: P,
+  kernelOp: UnaryOp,
+  work: number,
+  functions: FloatFunctions,
+  gradient: (g: Node, x: Node, y: Node) => Node | null,
+): Definition<P> {
+  return define(op, {
+    ...unary<P>('float', kernelOp, work),
+    gradient: slope(gradient),
+    functions,
+  });
+}
+
+/** A function of two floats, defined. */
+export function binaryFunction<P extends keyof BinaryAttrs>(
+  op: P,
+  kernelOp: BinaryOp,
+  work: number,
   functions: FloatFunctions,
   gradient: GradientRule<P>,
 ): Definition<P> {
-  return { op, infer: binaryInfer(op, 'float'), gradient, batch: elementwiseBatch, elementwise: true, functions };
+  return define(op, { ...binary<P>('float', kernelOp, work), gradient, functions });
 }
 
 export const times = (x: Node, factor: number): Node => mul(x, like(x, factor));
 
 /** 1 - x^2. */
 export const fromOne = (x: Node): Node => sub(like(x, 1), mul(x, x));
+
+/** `x` is the source, `y` the result, `g` the gradient of the result. */
+function slope<P extends PrimitiveName>(rule: (g: Node, x: Node, y: Node) => Node | null): GradientRule<P> {
+  return ({ grad, src, node }) => [rule(grad, src[0] as Node, node)];
+}
+
+/** Steps and tests have slope zero wherever they have one. */
+const none = (): readonly null[] => [];
+
+/** The winner takes the gradient; equals share it. */
+function winner<P extends 'maximum' | 'minimum'>(aWins: (a: Node, b: Node) => Node): GradientRule<P> {
+  return ({ grad, src, needs }) => {
+    const [a, b] = src as [Node, Node];
+    const half = where(eq(a, b), times(grad, 0.5), like(grad, 0));
+    return [needs[0] ? where(aWins(a, b), grad, half) : null, needs[1] ? where(aWins(b, a), grad, half) : null];
+  };
+}
+
+export const elementwiseGradients: Gradients<Common> = {
+  neg: slope((g) => neg(g)),
+  not: none,
+  abs: slope((g, x) => mul(g, recordUnary('sign', x))),
+  sign: none,
+  sqrt: slope((g, _, y) => div(times(g, 0.5), y)),
+  rsqrt: slope((g, _, y) => mul(times(g, -0.5), mul(mul(y, y), y))),
+  reciprocal: slope((g, _, y) => neg(mul(g, mul(y, y)))),
+  floor: none,
+  exp: slope((g, _, y) => mul(g, y)),
+  log: slope((g, x) => div(g, x)),
+  isNaN: none,
+
+  add: ({ grad }) => [grad, grad],
+  sub: ({ grad, needs }) => [grad, needs[1] ? neg(grad) : null],
+  mul: ({ grad, src, needs }) => [
+    needs[0] ? mul(grad, src[1] as Node) : null,
+    needs[1] ? mul(grad, src[0] as Node) : null,
+  ],
+  div: ({ grad, src, node, needs }) => {
+    const b = src[1] as Node;
+    const quotient = div(grad, b);
+    return [needs[0] ? quotient : null, needs[1] ? neg(mul(quotient, node)) : null];
+  },
+  idiv: none,
+  irem: none,
+  maximum: winner((a, b) => lt(b, a)),
+  minimum: winner((a, b) => lt(a, b)),
+  and: none,
+  or: none,
+  xor: none,
+  shl: none,
+  shr: none,
+  lt: none,
+  le: none,
+  eq: none,
+
+  where: ({ grad, src, needs }) => {
+    const condition = src[0] as Node;
+    const zero = like(grad, 0);
+    return [null, needs[1] ? where(condition, grad, zero) : null, needs[2] ? where(condition, zero, grad) : null];
+  },
+  cast: ({ grad, src }) => {
+    const { dtype } = src[0] as Node;
+    return [isFloat(dtype) ? cast(grad, dtype) : null];
+  },
+  bitcast: none,
+};
+
+export const elementwiseTangents: Tangents<'where' | 'cast'> = {
+  where: ({ src, tangents }) => {
+    const [condition, a, b] = src as [Node, Node, Node];
+    return where(condition, tangents[1] ?? like(a, 0), tangents[2] ?? like(b, 0));
+  },
+  cast: ({ attr, tangents }) => cast(tangents[0] as Node, attr.dtype),
+};

@@ -7,20 +7,40 @@ import { cos, sin, tan } from '../arithmetic/decompose/trig.ts';
 import type { Definition } from '../graph/definition.ts';
 import { binaryFunction, unaryFunction } from './elementwise.ts';
 
+declare module '../graph/attrs.ts' {
+  interface UnaryAttrs {
+    sin: null;
+    cos: null;
+    tan: null;
+    asin: null;
+    acos: null;
+    atan: null;
+  }
+  interface BinaryAttrs {
+    atan2: null;
+  }
+}
+
 export const sinPrimitive: Definition<'sin'> = /* @__PURE__ */ unaryFunction(
   'sin',
+  'SIN',
+  20,
   { SIN: sin, MULHI: mulHigh },
   (g, x) => mul(g, unary(cosPrimitive, x)),
 );
 
 export const cosPrimitive: Definition<'cos'> = /* @__PURE__ */ unaryFunction(
   'cos',
+  'COS',
+  20,
   { COS: cos, MULHI: mulHigh },
   (g, x) => neg(mul(g, unary(sinPrimitive, x))),
 );
 
 export const tanPrimitive: Definition<'tan'> = /* @__PURE__ */ unaryFunction(
   'tan',
+  'TAN',
+  28,
   { TAN: tan, MULHI: mulHigh },
   (g, _, y) => mul(g, add(mul(y, y), like(y, 1))),
 );
@@ -28,20 +48,34 @@ export const tanPrimitive: Definition<'tan'> = /* @__PURE__ */ unaryFunction(
 // Of the product, which keeps its digits where x is next to 1.
 const circle = (x: Node): Node => unary('rsqrt', mul(sub(like(x, 1), x), add(x, like(x, 1))));
 
-export const asinPrimitive: Definition<'asin'> = /* @__PURE__ */ unaryFunction('asin', { ASIN: asin }, (g, x) =>
-  mul(g, circle(x)),
+export const asinPrimitive: Definition<'asin'> = /* @__PURE__ */ unaryFunction(
+  'asin',
+  'ASIN',
+  16,
+  { ASIN: asin },
+  (g, x) => mul(g, circle(x)),
 );
 
-export const acosPrimitive: Definition<'acos'> = /* @__PURE__ */ unaryFunction('acos', { ACOS: acos }, (g, x) =>
-  neg(mul(g, circle(x))),
+export const acosPrimitive: Definition<'acos'> = /* @__PURE__ */ unaryFunction(
+  'acos',
+  'ACOS',
+  16,
+  { ACOS: acos },
+  (g, x) => neg(mul(g, circle(x))),
 );
 
-export const atanPrimitive: Definition<'atan'> = /* @__PURE__ */ unaryFunction('atan', { ATAN: atan }, (g, x) =>
-  div(g, add(mul(x, x), like(x, 1))),
+export const atanPrimitive: Definition<'atan'> = /* @__PURE__ */ unaryFunction(
+  'atan',
+  'ATAN',
+  16,
+  { ATAN: atan },
+  (g, x) => div(g, add(mul(x, x), like(x, 1))),
 );
 
 export const atan2Primitive: Definition<'atan2'> = /* @__PURE__ */ binaryFunction(
   'atan2',
+  'ATAN2',
+  24,
   { ATAN2: atan2 },
   ({ grad, src, needs }) => {
     const [y, x] = src as [Node, Node];

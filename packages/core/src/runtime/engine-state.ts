@@ -12,7 +12,7 @@ import type { ConeOptions } from '../planner/capture/cone.ts';
 import { storageBytes } from './host-data.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
-import { traits } from '../planner/capture/traits.ts';
+import { definitionOf } from '../graph/definition.ts';
 
 /** Everything kept for one engine. */
 export interface EngineState {
@@ -98,11 +98,11 @@ export function takeForOld(newest: number): void {
  * values and reads one in every round would else be computed from its beginning each time, by a new plan.
  */
 function isDearOrOld(node: Node): boolean {
-  return isDear(node) || (node.id <= oldUpTo && node.src.length > 0 && traits[node.op].work > 0);
+  return isDear(node) || (node.id <= oldUpTo && node.src.length > 0 && definitionOf(node.op).work > 0);
 }
 
 /** Too dear to compute twice: kept in memory if somebody may ask for it later. */
 function isDear(node: Node): boolean {
-  const { role } = traits[node.op];
+  const { role } = definitionOf(node.op);
   return role === 'contraction' || role === 'reduce' || role === 'program';
 }

@@ -155,3 +155,8 @@ export function perAxis(
   }
   return list;
 }
+
+/** Extent of an axis of n elements with `dilation - 1` holes between neighbours. */
+export function dilated(n: number, dilation: number): number {
+  return n === 0 ? 0 : (n - 1) * dilation + 1;
+}

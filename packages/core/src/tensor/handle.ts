@@ -12,6 +12,7 @@ import { transactions } from '../graph/transactions.ts';
 import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
+import { bringCommon } from '../primitives/common.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
@@ -19,6 +20,9 @@ import { handleBrand, shown } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
 import type { Tensor } from './types.ts';
+
+// Nodes are recorded to be held by handles.
+bringCommon();
 
 /**
  * A tensor was used after `dispose()` or after its scope ended.

@@ -10,21 +10,34 @@ import { abs, nanTest } from './basic.ts';
 import { exp } from './exp.ts';
 import { log } from './log.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import type { DecomposeCaps } from '../float-math.ts';
+import type { DecomposeCaps, FloatMath } from '../float-math.ts';
 import { Math32 } from '../float-math32.ts';
 import { Math64 } from '../float-math64.ts';
-import { type FloatFunction, functionOf } from '../functions.ts';
-import { BASE_OPS, type KNode, type UnaryOp, type ValueOp } from '../../ir/ir.ts';
+import { BASE_OPS, type KNode, type ValueOp } from '../../ir/ir.ts';
 import { remake } from '../../ir/remake.ts';
 import { sourcesFirst } from '../../ir/traverse.ts';
 
-/** Operations on floats that nearly every program has; arithmetic/functions.ts knows those that are brought along. */
-const common: Readonly<Partial<Record<UnaryOp, FloatFunction>>> = {
+/** The arithmetic of an operation; `y` and `z` are there for operations of two and of three operands. */
+export type FloatFunction = (m: FloatMath, x: KNode, y: KNode, z: KNode) => KNode;
+
+/** Arithmetic by operation. */
+export type FloatFunctions = Readonly<Partial<Record<ValueOp, FloatFunction>>>;
+
+/**
+ * What kernels may hold: functions that nearly every program has, and those that somebody brought. Others take much code and come with whoever
+ * records them (primitives/), or all at once (entries/all-functions.ts).
+ */
+const known: Partial<Record<ValueOp, FloatFunction>> = {
   EXP: exp,
   LOG: log,
   RSQRT: (m, x) => m.div(1, m.sqrt(x)),
   RECIP: (m, x) => m.div(1, x),
 };
+
+/** From now on kernels may hold these operations. */
+export function bringFunctions(functions: FloatFunctions): void {
+  Object.assign(known, functions);
+}
 
 /**
  * Expressions equal to `roots` that use only BASE_OPS and the engine's native operations.
@@ -73,12 +86,12 @@ function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
 
 /** Float types without functions of their own go through float32. Of integers there is MULHI alone. */
 function broughtFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
-  const known = common[n.op as UnaryOp] ?? functionOf(n.op);
-  if (known === undefined) return null;
+  const made = known[n.op as ValueOp];
+  if (made === undefined) return null;
   const dtype = n.dtype as DType;
   const integers = n.op === 'MULHI';
   if (isFloat(dtype) === integers) throw new Error(`[kernel.decompose] ${n.op} is no operation on ${dtype}`);
   const m = dtype === 'float64' ? new Math64(e, caps) : new Math32(e, caps);
   const [a, b, c] = n.src.map((x) => e.cast(x, integers ? dtype : m.t)) as [KNode, KNode, KNode];
-  return e.cast(known(m, a, b, c), dtype);
+  return e.cast(made(m, a, b, c), dtype);
 }

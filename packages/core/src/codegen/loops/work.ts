@@ -6,7 +6,7 @@
  */
 import { isArithmetic } from '../../ir/arithmetic.ts';
 import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import { BASE_OPS, type KNode, type KNodeOf, type LoopStore } from '../../ir/ir.ts';
 import { linearOf } from '../../ir/simplify/linear.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 
@@ -30,14 +30,14 @@ export interface Binder {
   readonly work: number;
 }
 
+/** Operations that targets without them compute in a few others; the rest of those are functions of much code. */
 // biome-ignore format: a list
-const heavy: ReadonlySet<string> = new Set([
-  'EXP', 'EXP2', 'EXPM1', 'LOG', 'LOG2', 'LOG10', 'LOG1P', 'SIN', 'COS', 'TAN', 'ASIN', 'ACOS', 'ATAN', 'SINH', 'COSH', 'TANH', 'ERF', 'POW',
-  'ATAN2', 'FREM',
+const light: ReadonlySet<string> = new Set([
+  'ABS', 'CEIL', 'TRUNC', 'ROUND', 'RSQRT', 'RECIP', 'ROUNDED', 'ISNAN', 'MULHI', 'FMA', 'MULADD',
 ]);
 
 function weightOf(n: KNode): number {
-  if (heavy.has(n.op)) return 16;
+  if (!BASE_OPS.has(n.op) && isArithmetic(n.op) && !light.has(n.op)) return 16;
   if (n.op === 'DIV' || n.op === 'SQRT' || n.op === 'RECIP' || n.op === 'RSQRT' || n.op === 'IDIV' || n.op === 'IREM')
     return 4;
   return isArithmetic(n.op) || n.op === 'CAST' || n.op === 'LOAD' || n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : 0;

@@ -3,10 +3,9 @@
  * with holes between its elements.
  */
 import { makeNode } from '../../graph/build.ts';
-import { dilated } from '../../graph/infer-conv.ts';
+import { dilated, perAxis } from '../../shape/axes.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { perAxis } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames } from '../../shape/options.ts';
 import { wrap } from '../../tensor/handle.ts';

@@ -4,9 +4,8 @@
  * Input is [N, C, ...spatial] ('nchw') or [N, ...spatial, C] ('nhwc'); kernels are [O, C / groups, ...] in both layouts.
  */
 import { makeNode } from '../../graph/build.ts';
-import { dilated } from '../../graph/infer-conv.ts';
+import { dilated, perAxis } from '../../shape/axes.ts';
 import { compose } from '../../graph/scope.ts';
-import { perAxis } from '../../shape/axes.ts';
 import { checkNames } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operands } from '../../tensor/operand.ts';

@@ -1,9 +1,8 @@
 /** Convolution with a kernel of its own at every position: nothing is shared between places of the image. */
 import { makeNode } from '../../graph/build.ts';
-import { dilated } from '../../graph/infer-conv.ts';
+import { dilated, perAxis } from '../../shape/axes.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { perAxis } from '../../shape/axes.ts';
 import { ShapeError, showShape } from '../../shape/errors.ts';
 import { promoteTypes } from '../../shape/promotion.ts';
 import { checkNames } from '../../shape/options.ts';

@@ -2,7 +2,7 @@
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { fmaPrimitive } from '../../primitives/fma.ts';
+import { fmaPrimitive } from '../../primitives/rounding.ts';
 import { isFloat } from '../../shape/dtype.ts';
 import { promoteTypes } from '../../shape/promotion.ts';
 import { checkNames } from '../../shape/options.ts';

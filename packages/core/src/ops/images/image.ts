@@ -4,10 +4,9 @@
  * Inside, images are [N, C, ...spatial]; for 'nhwc' the axes are permuted on the way in and out, which is index arithmetic and
  * moves no element.
  */
-import { dilated } from '../../graph/infer-conv.ts';
+import { checkList, dilated, mostAxes, perAxis } from '../../shape/axes.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { checkList, mostAxes, perAxis } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { shown } from '../../shape/options.ts';
 import { say, isList } from '../../shape/shown.ts';

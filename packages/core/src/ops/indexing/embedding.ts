@@ -3,7 +3,7 @@ import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose, isHandle } from '../../graph/scope.ts';
-import { scatterAddPrimitive } from '../../primitives/gather.ts';
+import { scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';

@@ -8,7 +8,7 @@ import { makeNode } from '../../graph/build.ts';
 import { isOp, type Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { isHandle } from '../../graph/scope.ts';
-import { gatherPrimitive } from '../../primitives/gather.ts';
+import { gatherPrimitive } from '../../primitives/indexing.ts';
 import { normalizeAxis } from '../../shape/axes.ts';
 import { dtypeInfo, isInteger } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';

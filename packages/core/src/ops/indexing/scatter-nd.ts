@@ -3,7 +3,7 @@ import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { scatterAddPrimitive } from '../../primitives/gather.ts';
+import { scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { checkShape } from '../../shape/axes.ts';
 import { ShapeError, showShape } from '../../shape/errors.ts';
 import { say } from '../../shape/shown.ts';

@@ -3,7 +3,7 @@ import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { gatherPrimitive } from '../../primitives/gather.ts';
+import { gatherPrimitive } from '../../primitives/indexing.ts';
 import { checkCount, checkList, checkShape, mostAxes, mostOnHost, normalizeAxis } from '../../shape/axes.ts';
 import { broadcastsTo } from '../../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';

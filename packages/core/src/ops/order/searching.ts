@@ -3,7 +3,7 @@ import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { gatherPrimitive, scatterAddPrimitive } from '../../primitives/gather.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { isFloat } from '../../shape/dtype.ts';
 import { checkList } from '../../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';

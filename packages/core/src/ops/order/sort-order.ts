@@ -2,7 +2,7 @@
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { argSortPrimitive } from '../../primitives/sort.ts';
+import { argSortPrimitive } from '../../primitives/order.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { alongAxis } from '../indexing/index-argument.ts';
 

@@ -7,7 +7,7 @@ import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { gatherPrimitive } from '../../primitives/gather.ts';
+import { gatherPrimitive } from '../../primitives/indexing.ts';
 import { checkList, checkShape, mostAxes } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { sizeOf } from '../../shape/view.ts';

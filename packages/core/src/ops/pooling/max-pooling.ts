@@ -6,7 +6,7 @@ import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { scatterAddPrimitive } from '../../primitives/gather.ts';
+import { scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { perAxis } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { sizeOf } from '../../shape/view.ts';

@@ -5,10 +5,9 @@
  * `maxPool2d(x, { kernelSize: 2 })`. The stride is the window's size unless given.
  */
 import { makeNode } from '../../graph/build.ts';
-import { dilated } from '../../graph/infer-conv.ts';
+import { dilated, perAxis } from '../../shape/axes.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { perAxis } from '../../shape/axes.ts';
 import { ArgumentError } from '../../shape/errors.ts';
 import { checkNames } from '../../shape/options.ts';
 import {

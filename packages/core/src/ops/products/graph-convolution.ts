@@ -7,7 +7,7 @@ import { makeNode } from '../../graph/build.ts';
 import { compose } from '../../graph/scope.ts';
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
-import { gatherPrimitive, scatterAddPrimitive } from '../../primitives/gather.ts';
+import { gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { isTensor, nodeOf, wrap } from '../../tensor/handle.ts';

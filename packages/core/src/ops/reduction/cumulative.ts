@@ -9,7 +9,7 @@ import type { Attrs } from '../../graph/attrs.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { scanPrimitive } from '../../primitives/scan.ts';
+import { scanPrimitive } from '../../primitives/order.ts';
 import { type DType, dtypeInfo, widenedFloat } from '../../shape/dtype.ts';
 import { checkCount } from '../../shape/axes.ts';
 import { ShapeError, showShape } from '../../shape/errors.ts';

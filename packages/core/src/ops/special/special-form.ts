@@ -4,7 +4,7 @@
  * Differentiating an approximation would differentiate its error too. The slope is an operation of its own, so derivatives of every
  * order are accurate.
  */
-import { customRules, elementwiseCustom } from '../../graph/custom-rules.ts';
+import { customRules, elementwiseCustom } from '../../graph/rules.ts';
 import { noGrad } from '../../autodiff/no-grad.ts';
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';

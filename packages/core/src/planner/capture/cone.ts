@@ -6,12 +6,13 @@
  * nodes only between `collect` and `clear`.
  */
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
+import { definitionOf } from '../../graph/definition.ts';
 import { type Node, nextMark, type NodeStorage } from '../../graph/node.ts';
 import { placeholderText } from '../../graph/placeholder.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { OperationError } from '../../shape/errors.ts';
 import { sizeOf } from '../../shape/view.ts';
-import { IntWriter, intsPerAxis, primitiveCodes } from './encode.ts';
+import { IntWriter, intsPerAxis } from './encode.ts';
 import { viewBase } from './extent.ts';
 import { storageIn } from './copies.ts';
 
@@ -169,9 +170,9 @@ export class Cone {
       this.#dtype = node.dtype;
       this.#dtypeId = dtypeInfo[node.dtype].id;
     }
-    const code = primitiveCodes[op];
-    key.push(code.id | (this.#dtypeId << 8) | (sources << 12));
-    if (code.attr !== null) code.attr(attr as never, key);
+    const { id, encode } = definitionOf(op);
+    key.push(id | (this.#dtypeId << 8) | (sources << 12));
+    if (encode != null) encode(attr, key);
     if (sources === 0) {
       if (op === 'buffer') {
         const text = placeholderText(node);

@@ -5,10 +5,10 @@
  * come before users in `nodes`. Rules that replace a node by simpler ones are in rewrite.ts.
  */
 import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import { definitionOf, type Role } from '../../graph/definition.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
 import { encodeAttr, IntWriter } from './encode.ts';
-import { type Role, roleOf, traits } from './traits.ts';
 
 /** Where a leaf's elements are, up to the offset that is bound at each run. */
 export interface LeafInfo {
@@ -97,7 +97,7 @@ export class PlanGraph {
     const out = this.#writer;
     out.length = 0;
     out.reserve(shape.length * 8 + src.length + 64);
-    out.push(traits[op].id);
+    out.push(definitionOf(op).id);
     out.push(dtypeInfo[dtype].id);
     if (attr !== null) encodeAttr(op, attr, out);
     if (src.length === 0) out.list(shape);
@@ -148,7 +148,8 @@ export class PlanGraph {
     leaf: LeafInfo | null,
     scalar: number,
   ): PlanNode {
-    const role = roleOf(op, attr, src);
+    const definition = definitionOf(op);
+    const role = definition.roleOf?.(attr, src) ?? definition.role;
     const node = {
       index: this.nodes.length,
       op,

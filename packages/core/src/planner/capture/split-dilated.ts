@@ -7,7 +7,7 @@
  * rest would be products with zero: three of four for steps of two in two dimensions.
  */
 import type { ConvAttr } from '../../graph/attrs.ts';
-import { dilated } from '../../graph/infer-conv.ts';
+import { dilated } from '../../shape/axes.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
 import type { PlanGraph, PlanNode } from './plan-graph.ts';

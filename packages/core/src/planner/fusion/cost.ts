@@ -6,7 +6,7 @@
  */
 import { sameShape } from '../../shape/broadcast.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from '../capture/plan-graph.ts';
-import { traits } from '../capture/traits.ts';
+import { definitionOf } from '../../graph/definition.ts';
 
 /** Reading an element that some kernel wrote. */
 export const loadCost = 4;
@@ -60,7 +60,7 @@ export function factsOf(graph: PlanGraph): Facts {
   const parent = new Int32Array(nodes.length);
   nodes.forEach((node, i) => {
     parent[i] = i;
-    const { work } = traits[node.op];
+    const { work } = definitionOf(node.op);
     let below = 0;
     let sum = work;
     for (const s of node.role === 'pass' ? node.src.slice(0, 1) : node.src) {

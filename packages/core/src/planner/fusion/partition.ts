@@ -20,7 +20,7 @@ import { bothGates, type Index } from '../lowering/index-map.ts';
 import { loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 import { isBakedIn, type PlanGraph, type PlanNode } from '../capture/plan-graph.ts';
 import { Reach } from './reach.ts';
-import { needSources } from '../lowering/sources.ts';
+import { needSources } from '../lowering/rules.ts';
 
 /** Parts of a concatenation that one kernel stores at most, where so many and the result may be bound. */
 const mostParts = 7;

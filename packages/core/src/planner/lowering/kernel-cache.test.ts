@@ -5,7 +5,7 @@ import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { retain } from '../../graph/counting.ts';
-import { gatherPrimitive } from '../../primitives/gather.ts';
+import { gatherPrimitive } from '../../primitives/indexing.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';
 import { clearPlans, readNode, stats, uploadNode } from '../../runtime/runtime.ts';

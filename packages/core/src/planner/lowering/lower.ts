@@ -16,7 +16,7 @@ import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';
 import { rebase, type RebaseOptions } from './rebase.ts';
-import { makeValue } from './values.ts';
+import { makeValue } from './rules.ts';
 
 /** What a PARAM stands for: memory of a node that is read, written, or written over a leaf that is read. */
 export interface Slot {

@@ -1,16 +1,137 @@
-/** What a primitive's definition (graph/definition.ts) says of how kernels compute it. Types only. */
-import type { PrimitiveName } from '../../graph/attrs.ts';
+/**
+ * How plans are made of primitives: what their definitions (graph/definition.ts) say of it, and the two halves that kernels ask for.
+ *
+ * `sources` leads from "element at this index" to "elements of the sources at those". It runs while kernels are being decided, consumers first,
+ * so it may use index expressions and loops but not values. `value` makes the element of those: `parts` of the demand are the sources in the order
+ * they were asked for, `notes` the conditions left for this half. It runs sources first. Where a demand's gate is false its value may be
+ * anything, so only padding and sums look at gates.
+ */
+import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import { definitionOf } from '../../graph/definition.ts';
+import type { Exprs, Range } from '../../ir/expr.ts';
+import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../../ir/ir.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import type { Shape } from '../../shape/view.ts';
+import type { IntWriter } from '../capture/encode.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';
+import type { Demand } from '../fusion/draft.ts';
+import { bothGates, broadcastIndex, type Index } from './index-map.ts';
 import type { ProgramUnit } from './programs.ts';
-import type { SourceRule } from './sources.ts';
-import type { ValueRule } from './values.ts';
 
 declare module '../../graph/definition.ts' {
   interface LoweringRules<P extends PrimitiveName> {
-    /** Where kernels compute it inside loop nests: what an element needs, and what it is. */
+    /**
+     * Its attributes as integers, for plan keys; none where there is nothing to write. Two nodes have the same integers exactly when every
+     * attribute that a kernel may depend on is equal. Shapes of computed nodes follow from primitive, attributes and sources.
+     */
+    readonly encode?: ((attr: Attrs[P], out: IntWriter) => void) | null;
+    /** The part that a particular node plays, where attributes or sizes decide. */
+    readonly roleOf?: (attr: Attrs[P], src: readonly { readonly shape: Shape }[]) => Role;
+    /** The kernel operation that it is, for elementwise primitives that are exactly one. */
+    readonly kernelOp?: UnaryOp | BinaryOp | TernaryOp | null;
+    /** Movements without gates: the index into the source. */
+    readonly move?: (e: Exprs, node: PlanNode<P>, index: Index) => Index;
+    /** What an element needs of the sources. None: the same element of each, or what `move` says. */
     readonly sources?: SourceRule<P>;
+    /** What an element is, made of that. None: the kernel operation, or the value of the source. */
     readonly value?: ValueRule<P>;
     /** Where it has programs of its own. */
     readonly programs?: (node: PlanNode<P>) => ProgramUnit;
   }
+}
+
+/** What a rule works with. `need` asks for a source; what it makes is `parts` of the demand, in order of the calls. */
+export interface SourceContext {
+  readonly e: Exprs;
+  readonly demand: Demand;
+  need(source: PlanNode, index: Index, gate?: KNode | null): void;
+  /** As `need`, inside loops of a reduction; `operand` for sources of a contraction. */
+  needInside(source: PlanNode, index: Index, gate: KNode | null, loops: readonly Range[], operand: boolean): void;
+  /** Loops of this node's reduction, shared with reductions that may run together. */
+  loops(extents: readonly number[]): readonly KNode[];
+  /** Loops of its own. */
+  ownLoops(extents: readonly number[]): readonly KNode[];
+  note(condition: KNode): void;
+  /** A source that must be in memory because its index is not known yet. */
+  needInMemory(source: PlanNode): void;
+}
+
+export type SourceRule<P extends PrimitiveName> = (c: SourceContext, node: PlanNode<P>, index: Index) => void;
+
+/** The node whose memory plain movements lead to. */
+export function movedFrom(node: PlanNode): PlanNode {
+  let base = node;
+  while (definitionOf(base.op).move !== undefined && !base.forced) base = base.src[0] as PlanNode;
+  return base;
+}
+
+/** The loops among index expressions (axes of size 1 have none). */
+export function ranges(own: readonly KNode[]): Range[] {
+  return own.filter((n): n is Range => n.op === 'RANGE');
+}
+
+/** Asks for everything the node needs of its sources at this index. Primitives without a rule of their own need the same element of each. */
+export function needSources(c: SourceContext): void {
+  const { node, index } = c.demand;
+  const { sources, move } = definitionOf(node.op);
+  if (sources !== undefined) sources(c, node, index);
+  else if (move !== undefined) c.need(node.src[0] as PlanNode, move(c.e, node, index));
+  else for (const s of node.src) c.need(s, broadcastIndex(c.e, s.shape, index.length, index));
+}
+
+export interface ValueContext {
+  readonly e: Exprs;
+  /** Loads an element of a node in memory for the kernel of this demand. */
+  load(demand: Demand, node: PlanNode, index: Index, gate: KNode | null): KNode;
+  /** A number bound at each run. */
+  scalar(demand: Demand): KNode;
+}
+
+export type ValueRule<P extends PrimitiveName> = (c: ValueContext, demand: Demand, node: PlanNode<P>) => KNode;
+
+/** The value of a source. */
+export const part = (demand: Demand, i = 0): KNode => (demand.parts[i] as Demand).value as KNode;
+
+/** `value` where the gate holds, else `other`; a gated load takes the other value in without a selection. */
+export function gated(
+  e: Exprs,
+  gate: KNode | null | undefined,
+  outer: KNode | null,
+  value: KNode,
+  other: number | bigint,
+): KNode {
+  if (gate === undefined || gate === null) return value;
+  const alt = e.constant(value.dtype as DType, other);
+  if (value.op === 'LOAD' && value.src[2] !== undefined && value.src[2] === bothGates(e, outer, gate)) {
+    return e.load(value.src[0], value.src[1], value.src[2], alt);
+  }
+  return e.where(gate, value, alt);
+}
+
+/** 16-bit floats are summed in float32, small integers in int32, which wraps to the same bits. */
+export function widened(dtype: DType): DType {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (kind === 'bool' || bytes >= 4) return dtype;
+  return kind === 'float' ? 'float32' : 'int32';
+}
+
+/** The sum over the loops of the demand. */
+export function sum(e: Exprs, demand: Demand, value: KNode): KNode {
+  return e.reduce('sum', value, demand.ranges);
+}
+
+/** The expression of a demand that is computed in place. */
+export function makeValue(c: ValueContext, demand: Demand): KNode {
+  const { node } = demand;
+  const { value, kernelOp, role } = definitionOf(node.op);
+  if (value !== undefined) return value(c, demand, node);
+  if (kernelOp == null) {
+    if (role === 'elementwise') throw new Error(`[lower] primitive ${node.op} has no rule for its value`);
+    return part(demand);
+  }
+  const { e } = c;
+  if (demand.parts.length === 1) return e.unary(kernelOp as Parameters<Exprs['unary']>[0], part(demand));
+  if (demand.parts.length === 3)
+    return e.ternary(kernelOp as Parameters<Exprs['ternary']>[0], part(demand, 0), part(demand, 1), part(demand, 2));
+  return e.binary(kernelOp as Parameters<Exprs['binary']>[0], part(demand, 0), part(demand, 1));
 }

@@ -1,10 +1,19 @@
-/** What batching rules are made of: a node is made again for a whole batch, which is axis 0 of its sources and of its result. */
-import type { PrimitiveName } from '../../graph/attrs.ts';
-import { makeAgain } from '../../graph/build.ts';
-import type { Node } from '../../graph/node.ts';
-import * as p from '../../graph/primitives.ts';
+/** What the rules of many primitives are made of. For batches, a node is made again for a whole batch: axis 0 of its sources and of its result. */
+import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
+import { makeAgain } from '../graph/build.ts';
+import type { InferRule } from '../graph/infer-checks.ts';
+import type { Node } from '../graph/node.ts';
+import * as p from '../graph/primitives.ts';
+import type { BatchContext, TangentContext } from '../graph/rules.ts';
 
-import type { BatchContext } from '../../graph/rules.ts';
+export const dtypeOfFirst = (src: readonly Node[]): Node['dtype'] => (src[0] as Node).dtype;
+
+export const inferSame: InferRule<PrimitiveName> = { shape: (src) => (src[0] as Node).shape, dtype: dtypeOfFirst };
+
+/** The tangent of primitives that are linear in their first source and have no other. */
+export function linear<P extends PrimitiveName>({ node, attr, tangents }: TangentContext<P>): Node {
+  return makeAgain(node, [tangents[0] as Node], attr);
+}
 
 /** The source with the batch in front, stretched over it if all elements share it. */
 export function whole(c: BatchContext<PrimitiveName>, i: number): Node {
@@ -15,6 +24,11 @@ export function whole(c: BatchContext<PrimitiveName>, i: number): Node {
 /** All sources with the batch in front. */
 export function everySource(c: BatchContext<PrimitiveName>): Node[] {
   return c.src.map((_, i) => whole(c, i));
+}
+
+/** For primitives with one source, given the attributes that leave the first axis alone. */
+export function again<P extends PrimitiveName>(c: BatchContext<P>, attr: Attrs[P] = c.attr): Node {
+  return makeAgain(c.node, [whole(c, 0)], attr);
 }
 
 /** Axes one further back. */

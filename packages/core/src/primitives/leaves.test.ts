@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Exprs } from '../../ir/expr.ts';
-import { threefry } from './threefry.ts';
+import { Exprs } from '../ir/expr.ts';
+import { threefry } from './leaves.ts';
 
 describe('threefry', () => {
   // Random123's known answers for Threefry-2x32 with 20 rounds, first words. Constants fold to the result.

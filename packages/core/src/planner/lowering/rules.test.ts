@@ -6,7 +6,7 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { release, retain } from '../../graph/counting.ts';
 import { trackHandle } from '../../graph/recorder.ts';
-import { scatterAddPrimitive } from '../../primitives/gather.ts';
+import { scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { sizeOf } from '../../shape/view.ts';
 import { type Values, valuesOf } from '../../graph/fixtures/graph-values.ts';
 import { createReferenceEngine } from '@polygrad/testing';

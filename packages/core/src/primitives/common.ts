@@ -1,0 +1,26 @@
+/** Primitives that every program carries, by family. */
+import { bring, type AnyDefinition, type CommonPrimitive, define, type Facts } from '../graph/definition.ts';
+import { barriers } from './barriers.ts';
+import { contractions } from './contraction.ts';
+import { elementwise } from './elementwise.ts';
+import { leaves } from './leaves.ts';
+import { movements } from './movement.ts';
+import { reductions } from './reduction.ts';
+import { windows } from './windows.ts';
+
+/** From now on nodes of these primitives may exist: called by whoever makes the first Tensor. */
+export function bringCommon(): void {
+  const common: { readonly [P in CommonPrimitive]: Facts<P> } = {
+    ...leaves,
+    ...elementwise,
+    ...reductions,
+    ...movements,
+    ...windows,
+    ...contractions,
+    ...barriers,
+  };
+  for (const op in common) {
+    const name = op as CommonPrimitive;
+    bring(define(name, common[name] as Facts<typeof name>) as AnyDefinition);
+  }
+}

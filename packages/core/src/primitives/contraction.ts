@@ -1,0 +1,420 @@
+/** Sums of products of two sources: products of matrices, and convolutions. */
+import type { ConvAttr } from '../graph/attrs.ts';
+import { makeAgain, makeNode } from '../graph/build.ts';
+import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
+import { common, fail } from '../graph/infer-checks.ts';
+import type { Node } from '../graph/node.ts';
+import type { KNode } from '../ir/ir.ts';
+import type { Demand } from '../planner/fusion/draft.ts';
+import type { PlanNode } from '../planner/capture/plan-graph.ts';
+import { bothGates, within } from '../planner/lowering/index-map.ts';
+import { gated, part, ranges, sum, type ValueContext, widened } from '../planner/lowering/rules.ts';
+import { dilated } from '../shape/axes.ts';
+import { showShape } from '../shape/errors.ts';
+import type { Shape } from '../shape/view.ts';
+import { say } from '../shape/shown.ts';
+import * as p from '../graph/primitives.ts';
+import type { TangentContext } from '../graph/rules.ts';
+import { behind, moved, toFront } from './rules.ts';
+
+/** Throws unless axes that belong together have one size. */
+function checkPaired(lhs: Shape, lhsAxes: readonly number[], rhs: Shape, rhsAxes: readonly number[]): void {
+  const count = Math.max(lhsAxes.length, rhsAxes.length);
+  for (let i = 0; i < count; i++) {
+    const m = lhsAxes[i] ?? -1;
+    const n = rhsAxes[i] ?? -1;
+    if (lhs[m] === undefined || lhs[m] !== rhs[n]) {
+      fail(
+        'dotGeneral',
+        say`sizes differ: axis ${m} of ${showShape(lhs)} and axis ${n} of ${showShape(rhs)}; paired axes must be equal`,
+        lhs,
+        rhs,
+      );
+    }
+  }
+}
+
+/** Writes the sizes of the axes that are neither batch nor contracted from position `at` on; returns where it ended. */
+function writeFree(
+  to: number[],
+  at: number,
+  shape: Shape,
+  batch: readonly number[],
+  contract: readonly number[],
+): number {
+  let end = at;
+  for (let axis = 0; axis < shape.length; axis++) {
+    if (!has(batch, axis) && !has(contract, axis)) to[end++] = shape[axis] as number;
+  }
+  return end;
+}
+
+/** `includes` for lists of a few numbers, without a call: products are recorded often. */
+function has(list: readonly number[], value: number): boolean {
+  for (let i = 0; i < list.length; i++) if (list[i] === value) return true;
+  return false;
+}
+
+/** Result of the `conv` primitive: [N / batchGroups, O, ...spatial]. */
+function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
+  const rank = lhs.length - 2;
+  if (rank < 1 || rhs.length !== lhs.length || attr.stride.length !== rank) {
+    fail(
+      'conv',
+      say`ranks do not fit: input ${showShape(lhs)}, kernel ${showShape(rhs)}, ${attr.stride.length} spatial axes; needs [N, C, ...] and [O, C / groups, ...]`,
+      lhs,
+      rhs,
+    );
+  }
+  const [batch, channels] = [lhs[0] as number, lhs[1] as number];
+  const [features, depth] = [rhs[0] as number, rhs[1] as number];
+  const { groups, batchGroups } = attr;
+  if (channels !== depth * groups) {
+    fail(
+      'conv',
+      say`channels do not fit: input ${showShape(lhs)} has ${channels}, kernel ${showShape(rhs)} with ${groups} groups needs ${depth * groups}`,
+      lhs,
+      rhs,
+    );
+  }
+  if (
+    features % groups !== 0 ||
+    features % batchGroups !== 0 ||
+    batch % batchGroups !== 0 ||
+    (groups > 1 && batchGroups > 1)
+  ) {
+    fail(
+      'conv',
+      say`groups do not divide: ${features} output features in ${groups * batchGroups} groups; choose a divisor`,
+      lhs,
+      rhs,
+    );
+  }
+  const shape = [batch / batchGroups, features];
+  for (let i = 0; i < rank; i++) {
+    const size =
+      dilated(lhs[i + 2] as number, attr.lhsDilation[i] as number) +
+      (attr.padLow[i] as number) +
+      (attr.padHigh[i] as number);
+    const extent = dilated(rhs[i + 2] as number, attr.rhsDilation[i] as number);
+    if (extent === 0) fail('conv', say`empty kernel: ${showShape(rhs)}; spatial sizes must be at least 1`, rhs);
+    shape.push(size < extent ? 0 : Math.floor((size - extent) / (attr.stride[i] as number)) + 1);
+  }
+  return shape;
+}
+
+/** The sum of products over the loops of the demand. */
+function value({ e }: ValueContext, demand: Demand, node: PlanNode): KNode {
+  const wide = widened(node.dtype);
+  const lhs = e.cast(gated(e, demand.notes[0], demand.gate, part(demand, 0), 0), wide);
+  const rhs = e.cast(part(demand, 1), wide);
+  return e.cast(sum(e, demand, e.mul(lhs, rhs)), node.dtype);
+}
+
+type Contraction = 'dotGeneral' | 'conv';
+
+export const contractions: Family<Contraction> = {
+  dotGeneral: {
+    infer: {
+      shape: (src, attr) => {
+        const { lhsBatch, rhsBatch, lhsContract, rhsContract } = attr;
+        const lhs = (src[0] as Node).shape;
+        const rhs = (src[1] as Node).shape;
+        checkPaired(lhs, lhsBatch, rhs, rhsBatch);
+        checkPaired(lhs, lhsContract, rhs, rhsContract);
+        const batches = lhsBatch.length;
+        const shape = new Array<number>(lhs.length + rhs.length - batches - 2 * lhsContract.length);
+        for (let i = 0; i < batches; i++) shape[i] = lhs[lhsBatch[i] as number] as number;
+        writeFree(shape, writeFree(shape, batches, lhs, lhsBatch, lhsContract), rhs, rhsBatch, rhsContract);
+        return shape;
+      },
+      dtype: (src) => common('dotGeneral', 'number', src[0] as Node, src[1] as Node),
+    },
+    role: 'contraction',
+    work: 2,
+    encode: (a, out) => {
+      out.list(a.lhsBatch);
+      out.list(a.rhsBatch);
+      out.list(a.lhsContract);
+      out.list(a.rhsContract);
+    },
+    sources: (c, node, index) => {
+      const [lhs, rhs] = node.src as [PlanNode, PlanNode];
+      const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attr;
+      const own = c.ownLoops(lhsContract.map((axis) => lhs.shape[axis] as number));
+      let at = lhsBatch.length;
+      const side = (shape: readonly number[], batch: readonly number[], contract: readonly number[]): KNode[] =>
+        shape.map((_, axis) => {
+          if (batch.includes(axis)) return index[batch.indexOf(axis)] as KNode;
+          if (contract.includes(axis)) return own[contract.indexOf(axis)] as KNode;
+          return index[at++] as KNode;
+        });
+      const left = side(lhs.shape, lhsBatch, lhsContract);
+      const right = side(rhs.shape, rhsBatch, rhsContract);
+      c.needInside(lhs, left, null, ranges(own), true);
+      c.needInside(rhs, right, null, ranges(own), true);
+    },
+    value,
+  },
+  conv: {
+    infer: {
+      shape: (src, attr) => convShape((src[0] as Node).shape, (src[1] as Node).shape, attr),
+      dtype: (src) => common('conv', 'number', src[0] as Node, src[1] as Node),
+    },
+    role: 'contraction',
+    work: 2,
+    encode: (a, out) => {
+      out.list(a.stride);
+      out.list(a.padLow);
+      out.list(a.padHigh);
+      out.list(a.lhsDilation);
+      out.list(a.rhsDilation);
+      out.push(a.groups);
+      out.push(a.batchGroups);
+    },
+    sources: (c, node, index) => {
+      const { e } = c;
+      const { attr } = node;
+      const [lhs, rhs] = node.src as [PlanNode, PlanNode];
+      const depth = rhs.shape[1] as number;
+      const features = rhs.shape[0] as number;
+      const own = c.ownLoops([depth, ...rhs.shape.slice(2)]);
+      const channel = own[0] as KNode;
+      const feature = index[1] as KNode;
+      let image = index[0] as KNode;
+      let from = channel;
+      if (attr.groups > 1) from = e.add(e.mul(e.idiv(feature, features / attr.groups), depth), channel);
+      if (attr.batchGroups > 1)
+        image = e.add(e.mul(e.idiv(feature, features / attr.batchGroups), node.shape[0] as number), image);
+      let gate: KNode | null = null;
+      const spatial = attr.stride.map((stride, i) => {
+        const n = lhs.shape[i + 2] as number;
+        const hole = attr.lhsDilation[i] as number;
+        const k = own[i + 1] as KNode;
+        const start = e.sub(e.mul(index[i + 2] as KNode, stride), attr.padLow[i] as number);
+        const at = e.add(start, e.mul(k, attr.rhsDilation[i] as number));
+        gate = bothGates(e, gate, within(e, at, 0, (n - 1) * hole + 1));
+        if (hole === 1) return at;
+        gate = bothGates(e, gate, e.eq(e.irem(at, hole), 0));
+        return e.idiv(at, hole);
+      });
+      if (gate !== null) c.note(gate);
+      const safe = spatial.map((at, i) => (lhs.shape[i + 2] === 1 ? e.i32(0) : at));
+      c.needInside(lhs, [image, from, ...safe], gate, ranges(own), true);
+      c.needInside(rhs, [feature, ...own], null, ranges(own), true);
+    },
+    value,
+  },
+};
+
+const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
+const freeAxes = (node: Node, ...used: (readonly number[])[]): number[] =>
+  node.shape.map((_, i) => i).filter((i) => !used.some((list) => list.includes(i)));
+
+/** Splits `groups` off axis `from` and merges them into axis `into`, in front. Axes are 0 and 1. */
+function moveGroups(x: Node, groups: number, from: 0 | 1, into: 0 | 1): Node {
+  if (groups === 1) return x;
+  const [a, b, ...rest] = x.shape as [number, number, ...number[]];
+  const tail = rest.map((_, i) => i + 3);
+  if (from === 0 && into === 1) {
+    const split = p.reshape(x, [groups, a / groups, b, ...rest]);
+    return p.reshape(p.permute(split, [1, 0, 2, ...tail]), [a / groups, groups * b, ...rest]);
+  }
+  const split = p.reshape(x, [a, groups, b / groups, ...rest]);
+  return p.reshape(p.permute(split, [1, 0, 2, ...tail]), [groups * a, b / groups, ...rest]);
+}
+
+const swapFirst = (x: Node): Node => p.permute(x, [1, 0, ...range(2, x.shape.length - 2)]);
+
+/**
+ * Products and convolutions again, so derivatives of every order stay fast.
+ *
+ * The rules for convolution follow from writing it as a sum over (output, kernel) positions and solving for the other operand; the same
+ * arithmetic is in JAX (jax/_src/lax/convolution.py), from which the names "vjp padding" come.
+ */
+export const contractionGradients: Gradients<Contraction> = {
+  dotGeneral: ({ grad, src, attr, needs }) => {
+    const [lhs, rhs] = src as [Node, Node];
+    const { lhsBatch, rhsBatch, lhsContract, rhsContract } = attr;
+    const lhsFree = freeAxes(lhs, lhsBatch, lhsContract);
+    const rhsFree = freeAxes(rhs, rhsBatch, rhsContract);
+    const batch = range(0, lhsBatch.length);
+    const lhsOfGrad = range(batch.length, lhsFree.length);
+    const rhsOfGrad = range(batch.length + lhsFree.length, rhsFree.length);
+    // What the products below leave over of the other operand: its contracted axes, in its own order.
+    const pairedWith = (from: readonly number[], to: readonly number[]): number[] =>
+      [...from].sort((a, b) => a - b).map((axis) => to[from.indexOf(axis)] as number);
+    const arrange = (node: Node, axes: readonly number[]): Node =>
+      p.permute(
+        node,
+        axes.map((_, axis) => axes.indexOf(axis)),
+      );
+    let byLhs: Node | null = null;
+    if (needs[0]) {
+      const g = makeNode('dotGeneral', [grad, rhs], {
+        lhsBatch: batch,
+        rhsBatch,
+        lhsContract: rhsOfGrad,
+        rhsContract: rhsFree,
+      });
+      byLhs = arrange(g, [...lhsBatch, ...lhsFree, ...pairedWith(rhsContract, lhsContract)]);
+    }
+    let byRhs: Node | null = null;
+    if (needs[1]) {
+      const g = makeNode('dotGeneral', [lhs, grad], {
+        lhsBatch,
+        rhsBatch: batch,
+        lhsContract: lhsFree,
+        rhsContract: lhsOfGrad,
+      });
+      byRhs = arrange(g, [...rhsBatch, ...pairedWith(lhsContract, rhsContract), ...rhsFree]);
+    }
+    return [byLhs, byRhs];
+  },
+  conv: ({ grad, src, attr, needs }) => {
+    const [lhs, rhs] = src as [Node, Node];
+    const { stride, padLow, lhsDilation, rhsDilation, groups, batchGroups } = attr;
+    const rank = stride.length;
+    const spatial = range(2, rank);
+    const lhsExtent = spatial.map((axis, i) => dilated(lhs.shape[axis] as number, lhsDilation[i] as number));
+    const rhsExtent = spatial.map((axis, i) => dilated(rhs.shape[axis] as number, rhsDilation[i] as number));
+    const outExtent = spatial.map((axis, i) => dilated(grad.shape[axis] as number, stride[i] as number));
+    const empty = grad.shape.includes(0);
+    let byLhs: Node | null = null;
+    if (needs[0]) {
+      // Every input element meets the kernel turned around: features become channels, steps become holes.
+      const features = groups > 1 ? groups : batchGroups;
+      const kernel = p.flip(swapFirst(moveGroups(rhs, features, 0, 1)), spatial);
+      const low = rhsExtent.map((n, i) => n - (padLow[i] as number) - 1);
+      const high = lhsExtent.map(
+        (n, i) => n + (rhsExtent[i] as number) - 1 - (outExtent[i] as number) - (low[i] as number),
+      );
+      const g = empty
+        ? p.zerosLike(lhs)
+        : makeNode('conv', [grad, kernel], {
+            stride: lhsDilation,
+            padLow: low,
+            padHigh: high,
+            lhsDilation: stride,
+            rhsDilation,
+            groups: features,
+            batchGroups: 1,
+          });
+      byLhs = empty ? g : moveGroups(g, batchGroups, 1, 0);
+    }
+    let byRhs: Node | null = null;
+    if (needs[1]) {
+      // The input correlated with the gradient: the batch becomes the axis that is summed.
+      const high = lhsExtent.map(
+        (n, i) => (outExtent[i] as number) - n + (rhsExtent[i] as number) - (padLow[i] as number) - 1,
+      );
+      const g = empty
+        ? p.zerosLike(rhs)
+        : makeNode('conv', [swapFirst(lhs), swapFirst(grad)], {
+            stride: rhsDilation,
+            padLow,
+            padHigh: high,
+            lhsDilation,
+            rhsDilation: stride,
+            groups: batchGroups,
+            batchGroups: groups,
+          });
+      byRhs = empty ? g : swapFirst(g);
+    }
+    return [byLhs, byRhs];
+  },
+};
+
+/** Linear in each of the two sources. */
+function bilinear<P extends Contraction>({ node, src, attr, tangents }: TangentContext<P>): Node | null {
+  const [a, b] = src as [Node, Node];
+  const [da, db] = tangents as [Node | null, Node | null];
+  const byA = da === null ? null : makeAgain(node, [da, b], attr);
+  const byB = db === null ? null : makeAgain(node, [a, db], attr);
+  return byA !== null && byB !== null ? p.add(byA, byB) : (byA ?? byB);
+}
+
+export const contractionTangents: Tangents<Contraction> = { dotGeneral: bilinear, conv: bilinear };
+
+/** Axis 0 merged into axis `axis` (counted without axis 0), between its `groups` and what is inside a group. */
+function mergeInto(x: Node, axis: number, groups: number): Node {
+  const [size, ...shape] = x.shape as [number, ...number[]];
+  const n = shape[axis] as number;
+  if (groups === 1) {
+    const next = p.permute(x, moved(x.shape.length, 0, axis));
+    return p.reshape(next, [...shape.slice(0, axis), size * n, ...shape.slice(axis + 1)]);
+  }
+  const split = p.reshape(x, [size, ...shape.slice(0, axis), groups, n / groups, ...shape.slice(axis + 1)]);
+  const next = p.permute(split, moved(split.shape.length, 0, axis + 1));
+  return p.reshape(next, [...shape.slice(0, axis), size * n, ...shape.slice(axis + 1)]);
+}
+
+/** The reverse. */
+function splitFrom(x: Node, axis: number, size: number, groups: number): Node {
+  const n = (x.shape[axis] as number) / size;
+  const split = p.reshape(x, [...x.shape.slice(0, axis), groups, size, n / groups, ...x.shape.slice(axis + 1)]);
+  const front = toFront(split, axis + 1);
+  return p.reshape(front, [size, ...x.shape.slice(0, axis), n, ...x.shape.slice(axis + 1)]);
+}
+
+/**
+ * A batch in both operands is one more batch axis of a product, or more groups of a convolution; a batch in one of them is one more free
+ * axis, or more images or features.
+ */
+export const contractionBatches: Batches<Contraction> = {
+  dotGeneral: ({ src, attr, sources }) => {
+    const [lhs, rhs] = sources as [Node | null, Node | null];
+    const { lhsBatch, rhsBatch, lhsContract, rhsContract } = attr;
+    if (lhs !== null && rhs !== null) {
+      return makeNode('dotGeneral', [lhs, rhs], {
+        lhsBatch: [0, ...behind(lhsBatch)],
+        rhsBatch: [0, ...behind(rhsBatch)],
+        lhsContract: behind(lhsContract),
+        rhsContract: behind(rhsContract),
+      });
+    }
+    if (lhs !== null) {
+      const product = makeNode('dotGeneral', [lhs, src[1] as Node], {
+        lhsBatch: behind(lhsBatch),
+        rhsBatch,
+        lhsContract: behind(lhsContract),
+        rhsContract,
+      });
+      return toFront(product, lhsBatch.length);
+    }
+    const product = makeNode('dotGeneral', [src[0] as Node, rhs as Node], {
+      lhsBatch,
+      rhsBatch: behind(rhsBatch),
+      lhsContract,
+      rhsContract: behind(rhsContract),
+    });
+    const lhsFree = (src[0] as Node).shape.length - lhsBatch.length - lhsContract.length;
+    return toFront(product, lhsBatch.length + lhsFree);
+  },
+  conv: (c) => {
+    const { node, src, attr, sources, size } = c;
+    const [lhs, rhs] = sources as [Node | null, Node | null];
+    const { groups, batchGroups } = attr;
+    if (size === 0) return p.constant(0, node.dtype, [0, ...node.shape]);
+    if (lhs !== null && rhs !== null) {
+      if (batchGroups > 1) {
+        const result = makeNode('conv', [mergeInto(lhs, 0, 1), mergeInto(rhs, 0, 1)], {
+          ...attr,
+          batchGroups: batchGroups * size,
+        });
+        return splitFrom(result, 1, size, 1);
+      }
+      const result = makeNode('conv', [mergeInto(lhs, 1, 1), mergeInto(rhs, 0, 1)], { ...attr, groups: groups * size });
+      return splitFrom(result, 1, size, 1);
+    }
+    if (lhs !== null) {
+      // More images; those of one group of the batch stay together.
+      const result = makeNode('conv', [mergeInto(lhs, 0, batchGroups), src[1] as Node], attr);
+      return splitFrom(result, 0, size, 1);
+    }
+    // More features, inside each group.
+    const parts = Math.max(groups, batchGroups);
+    const result = makeNode('conv', [src[0] as Node, mergeInto(rhs as Node, 0, parts)], attr);
+    return splitFrom(result, 1, size, parts);
+  },
+};

@@ -1,0 +1,322 @@
+/** Elements picked by indices, and values put into places given by indices. Picking and adding are each other's gradient. */
+import { makeAgain, makeNode } from '../graph/build.ts';
+import { type Definition, define, definitionOf } from '../graph/definition.ts';
+import { checkAxis, checkIndex, common, fail, spliced } from '../graph/infer-checks.ts';
+import type { Node } from '../graph/node.ts';
+import * as p from '../graph/primitives.ts';
+import type { BatchContext, BatchRule, GradientRule } from '../graph/rules.ts';
+import { opName } from '../graph/scope.ts';
+import type { KNode } from '../ir/ir.ts';
+import type { PlanNode } from '../planner/capture/plan-graph.ts';
+import type { Index } from '../planner/lowering/index-map.ts';
+import { programsOf } from '../planner/lowering/programs.ts';
+import { movedFrom, part, ranges, sum, widened } from '../planner/lowering/rules.ts';
+import { lowerScatter } from '../programs/scatter/update.ts';
+import { sameShape } from '../shape/broadcast.ts';
+import { dtypeInfo } from '../shape/dtype.ts';
+import { DTypeError, showShape } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
+import { type Shape, sizeOf } from '../shape/view.ts';
+import { moved, toFront, whole } from './rules.ts';
+import { argSortPrimitive, scanPrimitive } from './order.ts';
+
+declare module '../graph/attrs.ts' {
+  interface Attrs {
+    /** src [x, index(int32)]: result shape = x.shape with `axis` replaced by index.shape. Out of range is undefined for lowering; ops check or clamp. */
+    gather: { readonly axis: number };
+    /** src [base, index(int32), updates]: base with updates added at index along axis. */
+    scatterAdd: { readonly axis: number };
+    /**
+     * src [base, index(int32), updates], shapes as for scatterAdd: base with the updates combined into it. 'set': the last update of a
+     * place wins. 'prod', 'max', 'min' combine with what is there; NaN wins.
+     */
+    scatter: { readonly axis: number; readonly op: 'set' | 'prod' | 'max' | 'min' };
+  }
+}
+
+// Where the indices differ between the elements of a batch, the batch and the indexed axis become one axis, and indices count along it.
+
+/** Axis 0 and the axis at `axis` (counted without it) as one, in the place of the latter. */
+function joined(x: Node, axis: number): Node {
+  const [size, ...shape] = x.shape as [number, ...number[]];
+  return p.reshape(p.permute(x, moved(x.shape.length, 0, axis)), [
+    ...shape.slice(0, axis),
+    size * (shape[axis] as number),
+    ...shape.slice(axis + 1),
+  ]);
+}
+
+/** Indices [size, ...] along an axis of `count` as indices along the joined axis. */
+function shifted(index: Node, count: number): Node {
+  const [size, ...rest] = index.shape as [number, ...number[]];
+  const start = p.mul(p.iota(size), p.constant(count, 'int32'));
+  return p.add(index, p.reshape(start, [size, ...rest.map(() => 1)]));
+}
+
+const gatherBatch: BatchRule<'gather'> = ({ node, src, attr, sources }) => {
+  const [x, index] = sources as [Node | null, Node | null];
+  const { axis } = attr;
+  if (index === null) return makeAgain(node, [x as Node, src[1] as Node], { axis: axis + 1 });
+  if (x === null) return toFront(makeAgain(node, [src[0] as Node, index], { axis }), axis);
+  const at = shifted(index, (src[0] as Node).shape[axis] as number);
+  return toFront(makeAgain(node, [joined(x, axis), at], { axis }), axis);
+};
+
+/** Adding and the other scatters: the same indices, other combinations. */
+function scatterBatch<P extends 'scatterAdd' | 'scatter'>(c: BatchContext<P>): Node {
+  const { src, attr, sources } = c;
+  const { axis } = attr;
+  const made = (nodes: readonly Node[], along: number): Node => makeAgain(c.node, nodes, { ...attr, axis: along });
+  const base = whole(c, 0);
+  const updates = whole(c, 2);
+  const index = sources[1] ?? null;
+  if (index === null) return made([base, src[1] as Node, updates], axis + 1);
+  const count = (src[0] as Node).shape[axis] as number;
+  const moving = p.permute(updates, moved(updates.shape.length, 0, axis));
+  const result = made([joined(base, axis), shifted(index, count), moving], axis);
+  const shape = (src[0] as Node).shape;
+  return toFront(p.reshape(result, [...shape.slice(0, axis), c.size, ...shape.slice(axis)]), axis);
+}
+
+export const gatherPrimitive: Definition<'gather'> = /* @__PURE__ */ define('gather', {
+  infer: {
+    shape: (src, attr) => {
+      const { shape } = src[0] as Node;
+      if (attr.axis < 0 || attr.axis >= shape.length)
+        fail('gather', say`no axis ${attr.axis} in shape ${showShape(shape)}`, shape);
+      return spliced(shape, attr.axis, (src[1] as Node).shape);
+    },
+    dtype: (src) => {
+      checkIndex('gather', src[1] as Node);
+      return (src[0] as Node).dtype;
+    },
+  },
+  role: 'gather',
+  work: 3,
+  encode: (a, out) => out.push(a.axis),
+  gradient: ({ grad, src, attr }) => {
+    const [x, index] = src as [Node, Node];
+    return [
+      makeNode(scatterAddPrimitive, [p.constant(0, grad.dtype, x.shape), index, grad], { axis: attr.axis }),
+      null,
+    ];
+  },
+  tangent: ({ node, src, attr, tangents }) => makeAgain(node, [tangents[0] as Node, src[1] as Node], attr),
+  batch: gatherBatch,
+  sources: (c, node, index) => {
+    const [x, which] = node.src as [PlanNode, PlanNode];
+    const { axis } = node.attr;
+    c.need(which, index.slice(axis, axis + which.shape.length));
+    const base = movedFrom(x);
+    // A bound number is nowhere in memory, and the same at every index.
+    if (base.op === 'scalar') c.need(base, []);
+    else c.needInMemory(base);
+  },
+  value: (c, demand, node) => {
+    const [x, which] = node.src as [PlanNode, PlanNode];
+    const { axis } = node.attr;
+    const base = movedFrom(x);
+    if (base.op === 'scalar') return part(demand, 1);
+    let index: Index = [...demand.index.slice(0, axis), part(demand), ...demand.index.slice(axis + which.shape.length)];
+    index = index.map((at, i) => (x.shape[i] === 1 ? c.e.i32(0) : at));
+    for (let at = x; at !== base; at = at.src[0] as PlanNode)
+      index = definitionOf(at.op).move?.(c.e, at, index) ?? index;
+    return c.load(demand, base, index, demand.gate);
+  },
+});
+
+type Shaped = { readonly shape: Shape };
+
+/** Scatters with at most this much work are done as reductions over all updates. */
+const smallScatter = 1 << 22;
+
+export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ define('scatterAdd', {
+  infer: {
+    shape: (src, attr) => {
+      const [base, index, updates] = [(src[0] as Node).shape, (src[1] as Node).shape, (src[2] as Node).shape];
+      const expected = spliced(base, attr.axis, index);
+      if (updates.length !== expected.length || updates.some((n, i) => n !== expected[i])) {
+        fail(
+          'scatterAdd',
+          say`updates have shape ${showShape(updates)}: needs ${showShape(expected)} for base ${showShape(base)} and index ${showShape(index)}`,
+          updates,
+          expected,
+        );
+      }
+      return base;
+    },
+    dtype: (src) => {
+      checkIndex('scatterAdd', src[1] as Node);
+      return common('scatterAdd', 'number', src[0] as Node, src[2] as Node);
+    },
+  },
+  role: 'program',
+  roleOf: (_, [base, index]) =>
+    sizeOf((base as Shaped).shape) * sizeOf((index as Shaped).shape) <= smallScatter ? 'reduce' : 'program',
+  work: 4,
+  encode: (a, out) => out.push(a.axis),
+  gradient: ({ grad, src, attr, needs }) => [
+    grad,
+    null,
+    needs[2] ? makeNode(gatherPrimitive, [grad, src[1] as Node], { axis: attr.axis }) : null,
+  ],
+  tangent: ({ node, src, attr, tangents }) => {
+    const [base, index] = src as [Node, Node];
+    const [byBase, , byUpdates] = tangents;
+    if (byUpdates == null) return byBase ?? null;
+    return makeAgain(node, [byBase ?? p.zerosLike(base), index, byUpdates], attr);
+  },
+  batch: scatterBatch,
+  sources: (c, node, index) => {
+    const [base, which, updates] = node.src as [PlanNode, PlanNode, PlanNode];
+    const { axis } = node.attr;
+    const own = c.loops(which.shape);
+    c.need(base, index);
+    c.needInside(which, own, null, ranges(own), false);
+    c.needInside(updates, [...index.slice(0, axis), ...own, ...index.slice(axis + 1)], null, ranges(own), false);
+  },
+  value: ({ e }, demand, node) => {
+    const [base, which, update] = [part(demand, 0), part(demand, 1), part(demand, 2)];
+    const wide = widened(node.dtype);
+    const here = e.eq(which, demand.index[node.attr.axis] as KNode);
+    const added = e.where(here, e.cast(update, wide), e.constant(wide, 0));
+    return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
+  },
+  programs: (node) =>
+    programsOf(node, ({ out, slot, operand }, caps) =>
+      lowerScatter(
+        { op: 'add', axis: node.attr.axis, out, base: operand(0), index: slot(1), updates: operand(2) },
+        caps,
+      ),
+    ),
+});
+
+const scatterOps = { set: 0, prod: 1, max: 2, min: 3 } as const;
+
+// Gradients of scatters that are no sums are made of gathers, scatters and scans, so they can be differentiated in turn.
+
+const scatterRule: GradientRule<'scatter'> = (context) => {
+  const { attr } = context;
+  switch (attr.op) {
+    case 'set':
+      return setRule(context);
+    case 'max':
+    case 'min':
+      return extremeRule(context);
+    case 'prod':
+      return productRule(context);
+    default:
+      return attr.op satisfies never;
+  }
+};
+
+/** Who was written last gets the gradient: the base where nobody was. */
+const setRule: GradientRule<'scatter'> = ({ node, grad, src, attr }) => {
+  const { axis } = attr;
+  const [base, index] = src as [Node, Node];
+  const n = base.shape[axis] as number;
+  const count = sizeOf(index.shape);
+  const flat = p.reshape(index, [count]);
+  const none = p.constant(-1, 'int32', [n]);
+  const last = makeAgain(node, [none, flat, p.iota(count)], { axis: 0, op: 'max' });
+  const along = base.shape.map((_, i) => (i === axis ? n : 1));
+  const untouched = p.reshape(p.eq(last, p.constant(-1, 'int32')), along);
+  const winners = p.eq(makeNode(gatherPrimitive, [last, flat], { axis: 0 }), p.iota(count));
+  const within = [
+    ...base.shape.slice(0, axis).map(() => 1),
+    ...index.shape,
+    ...base.shape.slice(axis + 1).map(() => 1),
+  ];
+  const picked = makeNode(gatherPrimitive, [grad, index], { axis });
+  const updates = p.where(p.reshape(winners, within), picked, p.zerosLike(picked));
+  return [p.where(untouched, grad, p.zerosLike(base)), null, updates];
+};
+
+/** Equal winners share the gradient, the base among them. */
+const extremeRule: GradientRule<'scatter'> = ({ grad, node, src, attr }) => {
+  const { axis } = attr;
+  const [base, index, updates] = src as [Node, Node, Node];
+  const ofBase = p.eq(base, node);
+  const ofUpdates = p.eq(updates, makeNode(gatherPrimitive, [node, index], { axis }));
+  const counts = [p.cast(ofBase, grad.dtype), index, p.cast(ofUpdates, grad.dtype)];
+  const share = p.div(grad, makeNode(scatterAddPrimitive, counts, { axis }));
+  const spread = makeNode(gatherPrimitive, [share, index], { axis });
+  return [p.where(ofBase, share, p.zerosLike(base)), null, p.where(ofUpdates, spread, p.zerosLike(updates))];
+};
+
+/**
+ * Each factor gets the product of all others at its place, without division: factors are sorted by place, and the products of those
+ * before and of those after are recurrences that start again where the place changes.
+ */
+const productRule: GradientRule<'scatter'> = ({ grad, src, attr }) => {
+  const { axis } = attr;
+  const [base, index, updates] = src as [Node, Node, Node];
+  const n = base.shape[axis] as number;
+  const count = sizeOf(index.shape);
+  const flatShape = base.shape.map((size, i) => (i === axis ? count : size));
+  const factors = p.concat([base, p.reshape(updates, flatShape)], axis);
+  const places = p.concat([p.iota(n), p.reshape(index, [count])], 0);
+  const order = makeNode(argSortPrimitive, [places], { axis: 0, descending: false, count: n + count });
+  const sorted = makeNode(gatherPrimitive, [factors, order], { axis });
+  const at = makeNode(gatherPrimitive, [places, order], { axis: 0 });
+  const line = base.shape.map((_, i) => (i === axis ? n + count : 1));
+  const productOf = (reverse: boolean): Node => {
+    // The first element has none before it; -1 is nobody's place.
+    const goesOn = p.reshape(p.eq(at, p.previous(at, 0, reverse, -1)), line);
+    const factor = p.where(goesOn, p.previous(sorted, axis, reverse, 1), p.zerosLike(sorted));
+    const start = p.broadcastTo(p.cast(p.not(goesOn), sorted.dtype), sorted.shape);
+    return makeNode(scanPrimitive, [start, factor], { op: 'linear', axis, reverse });
+  };
+  const others = p.mul(productOf(false), productOf(true));
+  const slopes = p.mul(makeNode(gatherPrimitive, [grad, at], { axis }), others);
+  const zeros = p.constant(0, slopes.dtype, slopes.shape);
+  const unsorted = makeNode(scatterAddPrimitive, [zeros, order, slopes], { axis });
+  const part = (start: number, length: number): Node =>
+    p.slice(
+      unsorted,
+      base.shape.map((_, i) => (i === axis ? start : 0)),
+      base.shape.map((size, i) => (i === axis ? length : size)),
+      base.shape.map(() => 1),
+    );
+  return [part(0, n), null, p.reshape(part(n, count), updates.shape)];
+};
+
+export const scatterPrimitive: Definition<'scatter'> = /* @__PURE__ */ define('scatter', {
+  infer: {
+    shape: (src, attr) => {
+      const [base, index, updates] = src as [Node, Node, Node];
+      checkAxis('scatter', attr.axis, base.shape);
+      const expected = spliced(base.shape, attr.axis, index.shape);
+      if (!sameShape(updates.shape, expected))
+        fail(
+          'scatter',
+          say`updates have shape ${showShape(updates.shape)}: needs ${showShape(expected)} for base ${showShape(base.shape)} and index ${showShape(index.shape)}`,
+          updates.shape,
+          expected,
+        );
+      return base.shape;
+    },
+    dtype: (src, attr) => {
+      const [base, index, updates] = src as [Node, Node, Node];
+      checkIndex('scatter', index);
+      if (attr.op !== 'set' && dtypeInfo[base.dtype].kind === 'bool')
+        throw new DTypeError(opName('scatter'), 'dtype not accepted: bool; needs numbers; convert with cast()', [
+          'bool',
+        ]);
+      return common('scatter', 'any', base, updates);
+    },
+  },
+  role: 'program',
+  work: 4,
+  encode: (a, out) => {
+    out.push(a.axis);
+    out.push(scatterOps[a.op]);
+  },
+  gradient: scatterRule,
+  batch: scatterBatch,
+  programs: (node) =>
+    programsOf(node, ({ out, slot, operand }, caps) => {
+      const { axis, op } = node.attr;
+      return lowerScatter({ op, axis, out, base: operand(0), index: slot(1), updates: operand(2) }, caps);
+    }),
+});

@@ -1,0 +1,106 @@
+/** Where graphs begin: data and numbers from outside, numbers in kernels, positions, random bits. */
+import { makeNode } from '../graph/build.ts';
+import type { Batches, Family } from '../graph/definition.ts';
+import { fail } from '../graph/infer-checks.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { KNode } from '../ir/ir.ts';
+import { flatten } from '../planner/lowering/index-map.ts';
+import { part } from '../planner/lowering/rules.ts';
+import { showShape } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
+
+const rotations = [
+  [13, 15, 26, 6],
+  [17, 29, 16, 24],
+] as const;
+
+/**
+ * Threefry-2x32 with 20 rounds: random bits as a pure function of key and counter. The first word of the block of counter (low, 0) under the
+ * key; all uint32.
+ *
+ * Source: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (2011), and its Random123 library.
+ */
+export function threefry(e: Exprs, key0: KNode, key1: KNode, low: KNode): KNode {
+  const u32 = (value: number): KNode => e.constant('uint32', value);
+  const keys = [key0, key1, e.xor(e.xor(key0, key1), u32(0x1bd11bda))];
+  const rotate = (x: KNode, by: number): KNode => e.or(e.shl(x, u32(by)), e.shr(x, u32(32 - by)));
+  let x0 = e.add(low, key0);
+  let x1: KNode = key1;
+  for (let group = 0; group < 5; group++) {
+    for (const by of rotations[(group % 2) as 0 | 1]) {
+      x0 = e.add(x0, x1);
+      x1 = e.xor(rotate(x1, by), x0);
+    }
+    x0 = e.add(x0, keys[(group + 1) % 3] as KNode);
+    x1 = e.add(e.add(x1, keys[(group + 2) % 3] as KNode), u32(group + 1));
+  }
+  return x0;
+}
+
+const nothing = (): void => {};
+
+export const leaves: Family<'buffer' | 'scalar' | 'constant' | 'iota' | 'randomBits'> = {
+  buffer: {
+    infer: { shape: (_, attr) => attr.shape, dtype: (_, attr) => attr.dtype },
+    role: 'leaf',
+    work: 0,
+    sources: nothing,
+    value: (c, demand, node) => c.load(demand, node, demand.index, demand.gate),
+  },
+  // Its value is bound at each run and leaves no trace in plan keys.
+  scalar: {
+    infer: { shape: () => [], dtype: (_, attr) => attr.dtype },
+    role: 'leaf',
+    work: 0,
+    sources: nothing,
+    value: (c, demand) => c.scalar(demand),
+  },
+  constant: {
+    infer: { shape: (_, attr) => attr.shape, dtype: (_, attr) => attr.dtype },
+    role: 'generate',
+    work: 0,
+    encode: (a, out) => out.number(a.value),
+    sources: nothing,
+    value: (c, _, node) => c.e.constant(node.dtype, node.attr.value),
+  },
+  iota: {
+    infer: { shape: (_, attr) => [attr.length], dtype: () => 'int32' },
+    role: 'generate',
+    work: 1,
+    encode: (a, out) => out.push(a.length),
+    sources: nothing,
+    value: (_, demand) => demand.index[0] as KNode,
+  },
+  randomBits: {
+    infer: {
+      shape: (_, attr) => attr.shape,
+      dtype: (src) => {
+        if (src.length !== 2 || src.some((key) => key.dtype !== 'uint32' || key.shape.length !== 0)) {
+          fail(
+            'randomBits',
+            say`a key is two uint32 scalars: got ${src.map((key) => key.dtype + showShape(key.shape)).join(', ')}`,
+          );
+        }
+        return 'uint32';
+      },
+    },
+    role: 'generate',
+    work: 90,
+    encode: (a, out) => out.list(a.shape),
+    sources: (c, node) => {
+      for (const key of node.src) c.need(key, []);
+    },
+    value: (c, demand, node) => {
+      const at = c.e.cast(flatten(c.e, node.shape, demand.index), 'uint32');
+      return threefry(c.e, part(demand, 0), part(demand, 1), at);
+    },
+  },
+};
+
+export const leafBatches: Batches<'randomBits'> = {
+  randomBits: (c) => {
+    if (c.sources.some((source) => source !== null))
+      throw new Error('[batch] a key depends on the batch; this is a bug');
+    return makeNode('randomBits', c.src, { ...c.attr, shape: [c.size, ...c.attr.shape] });
+  },
+};

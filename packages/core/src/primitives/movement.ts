@@ -1,0 +1,312 @@
+/** Index maps: every element of the result is an element of the source, or of one of them, or padding. */
+import { makeAgain } from '../graph/build.ts';
+import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
+import { checkRank, common, fail, sortedDistinct, spliced } from '../graph/infer-checks.ts';
+import type { Node } from '../graph/node.ts';
+import type { KNode } from '../ir/ir.ts';
+import type { PlanNode } from '../planner/capture/plan-graph.ts';
+import { bothGates, broadcastIndex, reshapeIndex, within } from '../planner/lowering/index-map.ts';
+import { gated, part } from '../planner/lowering/rules.ts';
+import { showShape } from '../shape/errors.ts';
+import { sizeOf } from '../shape/view.ts';
+import { say } from '../shape/shown.ts';
+import { again, behind, dtypeOfFirst, everySource, linear } from './rules.ts';
+import * as p from '../graph/primitives.ts';
+
+const first = (src: readonly Node[]): Node => src[0] as Node;
+
+type Movement = 'reshape' | 'permute' | 'expand' | 'slice' | 'pad' | 'concat';
+
+export const movements: Family<Movement> = {
+  reshape: {
+    infer: {
+      shape: (src, attr) => {
+        const { shape } = first(src);
+        if (sizeOf(shape) !== sizeOf(attr.shape)) {
+          fail(
+            'reshape',
+            say`number of elements differs: ${sizeOf(shape)} in ${showShape(shape)} and ${sizeOf(attr.shape)} in ${showShape(attr.shape)}; they must be equal`,
+            shape,
+            attr.shape,
+          );
+        }
+        return attr.shape;
+      },
+      dtype: dtypeOfFirst,
+    },
+    role: 'movement',
+    work: 0,
+    encode: (a, out) => out.list(a.shape),
+    move: (e, node, index) => reshapeIndex(e, node.shape, (node.src[0] as PlanNode).shape, index),
+  },
+  permute: {
+    infer: {
+      shape: (src, attr) => {
+        const { shape } = first(src);
+        checkRank('permute', 'axes', attr.axes, shape);
+        sortedDistinct(
+          'permute',
+          [...attr.axes].sort((a, b) => a - b),
+          shape,
+        );
+        return attr.axes.map((axis) => shape[axis] as number);
+      },
+      dtype: dtypeOfFirst,
+    },
+    role: 'movement',
+    work: 0,
+    encode: (a, out) => out.list(a.axes),
+    move: (_, { attr, shape }, index) => {
+      const result = new Array<KNode>(shape.length);
+      attr.axes.forEach((axis, i) => {
+        result[axis] = index[i] as KNode;
+      });
+      return result;
+    },
+  },
+  expand: {
+    infer: {
+      shape: (src, attr) => {
+        const { shape } = first(src);
+        if (shape.length !== attr.shape.length || shape.some((n, i) => n !== 1 && n !== attr.shape[i])) {
+          fail(
+            'expand',
+            say`cannot stretch ${showShape(shape)} to ${showShape(attr.shape)}; only axes of size 1 stretch`,
+            shape,
+            attr.shape,
+          );
+        }
+        return attr.shape;
+      },
+      dtype: dtypeOfFirst,
+    },
+    role: 'movement',
+    work: 0,
+    encode: (a, out) => out.list(a.shape),
+    move: (e, node, index) => broadcastIndex(e, (node.src[0] as PlanNode).shape, index.length, index),
+  },
+  slice: {
+    infer: {
+      shape: (src, attr) => {
+        const { shape } = first(src);
+        checkRank('slice', 'ranges', attr.length, shape);
+        for (let i = 0; i < shape.length; i++) {
+          const n = attr.length[i] as number;
+          const start = attr.start[i] as number;
+          const last = start + (n - 1) * (attr.step[i] as number);
+          const inside = (at: number): boolean => at >= 0 && at < (shape[i] as number);
+          if (n < 0 || (n > 0 && !(inside(start) && inside(last)))) {
+            fail(
+              'slice',
+              say`range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${(shape[i] as number) - 1}`,
+              shape,
+            );
+          }
+        }
+        return attr.length;
+      },
+      dtype: dtypeOfFirst,
+    },
+    role: 'movement',
+    work: 0,
+    encode: (a, out) => {
+      out.list(a.start);
+      out.list(a.length);
+      out.list(a.step);
+    },
+    move: (e, { attr: { start, step } }, index) =>
+      index.map((x, i) => e.add(e.mul(x, e.i32(step[i] as number)), start[i] as number)),
+  },
+  pad: {
+    infer: {
+      shape: (src, attr) => {
+        const { shape } = first(src);
+        checkRank('pad', 'pad widths', attr.low, shape);
+        checkRank('pad', 'pad widths', attr.high, shape);
+        const result = shape.map((n, i) => n + (attr.low[i] as number) + (attr.high[i] as number));
+        if (attr.low.some((n) => n < 0) || attr.high.some((n) => n < 0))
+          fail('pad', say`negative width: low ${showShape(attr.low)}, high ${showShape(attr.high)}`, shape);
+        return result;
+      },
+      dtype: dtypeOfFirst,
+    },
+    role: 'movement',
+    work: 1,
+    encode: (a, out) => {
+      out.list(a.low);
+      out.list(a.high);
+      out.number(a.value);
+    },
+    sources: (c, node, index) => {
+      const { e } = c;
+      const x = node.src[0] as PlanNode;
+      let gate: KNode | null = null;
+      const inner = index.map((at, axis) => {
+        const n = x.shape[axis] as number;
+        const moved = e.sub(at, node.attr.low[axis] as number);
+        gate = bothGates(e, gate, within(e, moved, 0, n));
+        return n === 1 ? e.i32(0) : moved;
+      });
+      if (gate !== null) c.note(gate);
+      c.need(x, inner, gate);
+    },
+    value: ({ e }, demand, node) => gated(e, demand.notes[0], demand.gate, part(demand), node.attr.value),
+  },
+  concat: {
+    infer: {
+      shape: (src, attr) => {
+        const { shape } = first(src);
+        let total = 0;
+        for (const part of src) {
+          if (part.shape.length !== shape.length || part.shape.some((n, i) => i !== attr.axis && n !== shape[i])) {
+            fail(
+              'concat',
+              say`shapes differ besides axis ${attr.axis}: ${showShape(shape)} and ${showShape(part.shape)}; make the other sizes equal`,
+              shape,
+              part.shape,
+            );
+          }
+          total += part.shape[attr.axis] as number;
+        }
+        return spliced(shape, attr.axis, [total]);
+      },
+      dtype: (src) => {
+        for (const part of src) common('concat', 'any', first(src), part);
+        return first(src).dtype;
+      },
+    },
+    role: 'movement',
+    work: 2,
+    encode: (a, out) => out.push(a.axis),
+    sources: (c, node, index) => {
+      const { e } = c;
+      const { axis } = node.attr;
+      const at = index[axis] as KNode;
+      let start = 0;
+      for (const part of node.src) {
+        const n = part.shape[axis] as number;
+        const gate = within(e, at, start, start + n);
+        c.note(gate);
+        const inner = index.slice();
+        inner[axis] = n === 1 ? e.i32(0) : e.sub(at, start);
+        c.need(part, inner, gate);
+        start += n;
+      }
+    },
+    value: ({ e }, demand) => {
+      let value = part(demand, demand.parts.length - 1);
+      for (let i = demand.parts.length - 2; i >= 0; i--)
+        value = e.where(demand.notes[i] as KNode, part(demand, i), value);
+      return value;
+    },
+  },
+};
+
+/** Zeros between the elements of an axis: each element becomes one of a group of `stride`, and the last group is cut. */
+function spread(g: Node, axis: number, stride: number): Node {
+  const n = g.shape[axis] as number;
+  const lifted = p.insertAxes(g, [axis + 1]);
+  const none = lifted.shape.map(() => 0);
+  const padded = p.pad(
+    lifted,
+    none,
+    none.map((_, i) => (i === axis + 1 ? stride - 1 : 0)),
+  );
+  const merged = p.reshape(
+    padded,
+    g.shape.map((size, i) => (i === axis ? size * stride : size)),
+  );
+  return p.slice(
+    merged,
+    g.shape.map(() => 0),
+    g.shape.map((size, i) => (i === axis ? (n - 1) * stride + 1 : size)),
+    g.shape.map(() => 1),
+  );
+}
+
+export const movementGradients: Gradients<Movement> = {
+  reshape: ({ grad, src }) => [p.reshape(grad, (src[0] as Node).shape)],
+  permute: ({ grad, attr }) => [
+    p.permute(
+      grad,
+      attr.axes.map((_, i) => attr.axes.indexOf(i)),
+    ),
+  ],
+  expand: ({ grad, src }) => [p.sumTo(grad, (src[0] as Node).shape)],
+  slice: ({ grad, src, attr }) => {
+    const x = src[0] as Node;
+    const backwards = attr.step.map((step, i) => step < 0 && (attr.length[i] as number) > 1);
+    let g = p.flip(
+      grad,
+      backwards.flatMap((is, i) => (is ? [i] : [])),
+    );
+    const low: number[] = [];
+    const high: number[] = [];
+    x.shape.forEach((n, axis) => {
+      const length = attr.length[axis] as number;
+      const start = attr.start[axis] as number;
+      const step = length > 1 ? (attr.step[axis] as number) : 1;
+      const first = step < 0 ? start + (length - 1) * step : start;
+      const stride = Math.abs(step);
+      if (stride > 1) g = spread(g, axis, stride);
+      const extent = length === 0 ? 0 : (length - 1) * stride + 1;
+      low.push(length === 0 ? 0 : first);
+      high.push(n - extent - (length === 0 ? 0 : first));
+    });
+    return [p.pad(g, low, high)];
+  },
+  pad: ({ grad, src, attr }) => {
+    const { shape } = src[0] as Node;
+    // An empty axis has no first element to start from.
+    const start = attr.low.map((n, i) => (shape[i] === 0 ? 0 : n));
+    return [
+      p.slice(
+        grad,
+        start,
+        shape,
+        shape.map(() => 1),
+      ),
+    ];
+  },
+  concat: ({ grad, src, attr, needs }) => {
+    let from = 0;
+    return src.map((part, i) => {
+      const n = part.shape[attr.axis] as number;
+      const start = part.shape.map((_, axis) => (axis === attr.axis && n > 0 ? from : 0));
+      from += n;
+      return needs[i]
+        ? p.slice(
+            grad,
+            start,
+            part.shape,
+            part.shape.map(() => 1),
+          )
+        : null;
+    });
+  },
+};
+
+export const movementTangents: Tangents<Movement> = {
+  reshape: linear,
+  permute: linear,
+  expand: linear,
+  slice: linear,
+  pad: ({ attr, tangents }) => p.pad(tangents[0] as Node, attr.low, attr.high),
+  concat: ({ src, attr, tangents }) =>
+    p.concat(
+      tangents.map((tangent, i) => tangent ?? p.zerosLike(src[i] as Node)),
+      attr.axis,
+    ),
+};
+
+export const movementBatches: Batches<Movement> = {
+  reshape: (c) => again(c, { shape: [c.size, ...c.attr.shape] }),
+  permute: (c) => again(c, { axes: [0, ...behind(c.attr.axes)] }),
+  expand: (c) => again(c, { shape: [c.size, ...c.attr.shape] }),
+  slice: (c) => {
+    const { start, length, step } = c.attr;
+    return again(c, { start: [0, ...start], length: [c.size, ...length], step: [1, ...step] });
+  },
+  pad: (c) => again(c, { low: [0, ...c.attr.low], high: [0, ...c.attr.high], value: c.attr.value }),
+  concat: (c) => makeAgain(c.node, everySource(c), { axis: c.attr.axis + 1 }),
+};

@@ -1,0 +1,194 @@
+/** One result from many elements along axes. */
+import type { PrimitiveName } from '../graph/attrs.ts';
+import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
+import { checkDType, fail, sortedDistinct } from '../graph/infer-checks.ts';
+import type { Node } from '../graph/node.ts';
+import type { KNode } from '../ir/ir.ts';
+import type { PlanNode } from '../planner/capture/plan-graph.ts';
+import type { Index } from '../planner/lowering/index-map.ts';
+import { part, ranges, type SourceContext, widened } from '../planner/lowering/rules.ts';
+import { dropAxes, keepAxes } from '../shape/axes.ts';
+import { showShape } from '../shape/errors.ts';
+import type { Shape } from '../shape/view.ts';
+import { say } from '../shape/shown.ts';
+import * as p from '../graph/primitives.ts';
+import { again, behind, linear } from './rules.ts';
+
+function checkNotEmpty(op: PrimitiveName, shape: Shape, axes: readonly number[]): void {
+  for (const axis of axes) {
+    if (shape[axis] === 0) {
+      fail(
+        op,
+        say`reduction over nothing: axis ${axis} of ${showShape(shape)} is empty and this reduction has no value for it; check the size first`,
+        shape,
+      );
+    }
+  }
+}
+
+/** Index into a reduction's source: `own` at the reduced axes, the result's index elsewhere. */
+function insertAxes(rank: number, axes: readonly number[], index: Index, own: readonly KNode[]): KNode[] {
+  const result = new Array<KNode>(rank);
+  let kept = 0;
+  for (let axis = 0; axis < rank; axis++) {
+    const at = axes.indexOf(axis);
+    result[axis] = (at >= 0 ? own[at] : index[kept++]) as KNode;
+  }
+  return result;
+}
+
+function sources(c: SourceContext, node: PlanNode<'reduce'> | PlanNode<'argReduce'>, index: Index): void {
+  const x = node.src[0] as PlanNode;
+  const own = c.loops(node.attr.axes.map((axis) => x.shape[axis] as number));
+  c.needInside(x, insertAxes(x.shape.length, node.attr.axes, index, own), null, ranges(own), false);
+}
+
+const reduceOps = { sum: 0, prod: 1, max: 2, min: 3 } as const;
+const tieRules = { share: 0, first: 1 } as const;
+
+type Reduction = 'reduce' | 'argReduce';
+
+export const reductions: Family<Reduction> = {
+  reduce: {
+    infer: {
+      shape: (src, attr) => {
+        const { shape } = src[0] as Node;
+        sortedDistinct('reduce', attr.axes, shape);
+        if (attr.op === 'max' || attr.op === 'min') checkNotEmpty('reduce', shape, attr.axes);
+        return dropAxes(shape, attr.axes);
+      },
+      dtype: (src) => {
+        const { dtype } = src[0] as Node;
+        checkDType('number', 'reduce', dtype);
+        return dtype;
+      },
+    },
+    role: 'reduce',
+    work: 1,
+    encode: (a, out) => {
+      out.push(reduceOps[a.op] * 2 + tieRules[a.ties]);
+      out.list(a.axes);
+    },
+    sources,
+    value: ({ e }, demand, node) => {
+      const wide = node.attr.op === 'sum' || node.attr.op === 'prod' ? widened(node.dtype) : node.dtype;
+      return e.cast(e.reduce(node.attr.op, e.cast(part(demand), wide), demand.ranges), node.dtype);
+    },
+  },
+  argReduce: {
+    infer: {
+      shape: (src, attr) => {
+        const { shape } = src[0] as Node;
+        sortedDistinct('argReduce', attr.axes, shape);
+        checkNotEmpty('argReduce', shape, attr.axes);
+        return dropAxes(shape, attr.axes);
+      },
+      dtype: (src) => {
+        checkDType('number', 'argReduce', (src[0] as Node).dtype);
+        return 'int32';
+      },
+    },
+    role: 'reduce',
+    work: 3,
+    encode: (a, out) => {
+      out.push(reduceOps[a.op]);
+      out.list(a.axes);
+    },
+    sources,
+    value: ({ e }, demand, node) => e.reduce(node.attr.op === 'max' ? 'argmax' : 'argmin', part(demand), demand.ranges),
+  },
+};
+
+/** True at the first winner of each result. */
+function firstWinner(x: Node, op: 'max' | 'min', axes: readonly number[]): Node {
+  // The window of a pooling is compared as it lies: position in the window against the winner's position.
+  const winner = p.reshape(p.argReduce(x, op, axes), keepAxes(x.shape, axes));
+  let position: Node | null = null;
+  let step = 1;
+  for (let i = axes.length - 1; i >= 0; i--) {
+    const axis = axes[i] as number;
+    const n = x.shape[axis] as number;
+    const along = p.reshape(
+      p.iota(n),
+      x.shape.map((_, at) => (at === axis ? n : 1)),
+    );
+    const scaled = step === 1 ? along : p.mul(along, p.constant(step, 'int32'));
+    position = position === null ? scaled : p.add(position, scaled);
+    step *= n;
+  }
+  return p.eq(position as Node, winner);
+}
+
+/**
+ * For every element the product of all others along the axes, without division, so that zeros are exact at every order: the product of
+ * those before it times that of those after it, each built up in log2(n) doubling steps.
+ */
+function productOfOthers(x: Node, axes: readonly number[]): Node {
+  const rest = x.shape.map((_, i) => i).filter((i) => !axes.includes(i));
+  const order = [...rest, ...axes];
+  const moved = p.permute(x, order);
+  const count = axes.reduce((n, axis) => n * (x.shape[axis] as number), 1);
+  const flat = p.reshape(moved, [...rest.map((i) => x.shape[i] as number), count]);
+  const others = p.mul(
+    productBefore(flat, count),
+    p.flip(productBefore(p.flip(flat, [rest.length]), count), [rest.length]),
+  );
+  const back = p.reshape(others, moved.shape);
+  return p.permute(
+    back,
+    x.shape.map((_, i) => order.indexOf(i)),
+  );
+}
+
+/** Product of all elements before each one along the last axis. */
+function productBefore(x: Node, count: number): Node {
+  const last = x.shape.length - 1;
+  let result = shifted(x, 1, count);
+  for (let step = 1; step < count; step *= 2) result = p.mul(result, shifted(result, step, count));
+  return p.reshape(result, [...x.shape.slice(0, last), count]);
+}
+
+/** Moved towards the end of the last axis, ones coming in. */
+function shifted(x: Node, by: number, count: number): Node {
+  const rank = x.shape.length;
+  const zeros = x.shape.map(() => 0);
+  const keep = Math.max(0, count - by);
+  const cut = p.slice(
+    x,
+    zeros,
+    [...x.shape.slice(0, rank - 1), keep],
+    x.shape.map(() => 1),
+  );
+  return p.pad(cut, [...zeros.slice(1), count - keep], zeros, 1);
+}
+
+export const reductionGradients: Gradients<Reduction> = {
+  reduce: ({ grad, src, node, attr }) => {
+    const x = src[0] as Node;
+    const kept = keepAxes(x.shape, attr.axes);
+    const g = p.reshape(grad, kept);
+    switch (attr.op) {
+      case 'sum':
+        return [p.expand(g, x.shape)];
+      case 'prod':
+        return [p.mul(productOfOthers(x, attr.axes), g)];
+      case 'max':
+      case 'min': {
+        if (attr.ties === 'first') return [p.where(firstWinner(x, attr.op, attr.axes), g, p.zerosLike(x))];
+        const winners = p.eq(x, p.reshape(node, kept));
+        const count = p.reduce(p.cast(winners, x.dtype), 'sum', attr.axes);
+        return [p.where(winners, p.div(g, p.reshape(count, kept)), p.zerosLike(x))];
+      }
+      default:
+        return attr.op satisfies never;
+    }
+  },
+  argReduce: () => [],
+};
+
+export const reductionTangents: Tangents<'reduce'> = { reduce: (c) => (c.attr.op === 'sum' ? linear(c) : undefined) };
+
+export const reductionBatches: Batches<Reduction> = {
+  reduce: (c) => again(c, { ...c.attr, axes: behind(c.attr.axes) }),
+  argReduce: (c) => again(c, { ...c.attr, axes: behind(c.attr.axes) }),
+};
