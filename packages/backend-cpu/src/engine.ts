@@ -18,7 +18,7 @@ import {
   type KernelSource,
   showEngine,
 } from '@polygrad/core/engine';
-import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/kernel';
+import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/kernel/ir';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
 import { type BuiltinCodes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';

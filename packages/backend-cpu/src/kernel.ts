@@ -4,7 +4,7 @@
  * Several kernels share one `Code` where their programs print alike; a `CodeModule` holds the functions of one compile batch.
  */
 import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
-import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel';
+import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel/ir';
 import { exportName } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
 import type { KernelFunction, Shares, Work } from './threads/dispatch.ts';
