@@ -7,8 +7,8 @@ import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
 import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel/ir';
 import { exportName } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
-import type { KernelFunction, Shares, Work } from './threads/dispatch.ts';
-import type { Published } from './threads/pool.ts';
+import type { KernelFunction, Shares, Work } from './threads/work.ts';
+import type { Published } from './threads/workers.ts';
 
 /** One WebAssembly module and who uses it. */
 export class CodeModule {

@@ -5,9 +5,10 @@ import type { Heap } from '../memory/heap.ts';
 import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
 import { Crew } from './crew.ts';
 import { SharedDispatch, spins } from './dispatch.ts';
-import { startThread, type Thread } from './host.ts';
 import { noteStarted, threadsWithin } from '#room';
+import { startThread, type Thread } from './thread.ts';
 import { workerMain, type WorkerStart } from './worker.ts';
+import type { Published } from './workers.ts';
 
 export class WorkerPool {
   readonly dispatch: SharedDispatch;
@@ -92,7 +93,7 @@ export class WorkerPool {
   withdraw(published: Published): void {
     this.dispatch.finish();
     this.#announce(published.slot, 0, 0);
-    this.#heap.free(published.block);
+    this.#heap.free(published.block!);
     this.#freeSlots.push(published.slot);
   }
 
@@ -118,10 +119,4 @@ export class WorkerPool {
     words[ringAt / 4 + (events % ringSlots)] = slot;
     Atomics.store(words, control.events, events + 1);
   }
-}
-
-/** A module the workers know. */
-export interface Published {
-  readonly slot: number;
-  readonly block: ReturnType<Heap['alloc']>;
 }
