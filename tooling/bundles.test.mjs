@@ -70,9 +70,7 @@ describe.each(Object.keys(budget))('page %s', (page) => {
     expect([...modules].filter((path) => path.endsWith('runtime/multi-engine.ts'))).toEqual([]);
     // Small dtypes and vectors of 64-bit integers come with their first use, worker threads with an engine that has some.
     expect(
-      [...modules].filter((path) =>
-        /arithmetic\/(legalize|small-)|dtypes\/code|threads\/(code|pool|worker)\.ts/.test(path),
-      ),
+      [...modules].filter((path) => /arithmetic\/(legalize|small-)|dtypes\/code|threads\/(pool|worker)\.ts/.test(path)),
     ).toEqual([]);
     // Nothing of the text of kernels, needed by a profile alone, is loaded at once; nor how arrays are printed, which esbuild leaves where
     // functions.ts names it.

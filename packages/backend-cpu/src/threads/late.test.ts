@@ -5,7 +5,7 @@ import { createCpuEngine } from '../engine.ts';
 
 const network = vi.hoisted(() => ({ up: false }));
 vi.mock('#threads', () => import('./late.ts'));
-vi.mock('./code.ts', async (original) => {
+vi.mock('./pool.ts', async (original) => {
   if (!network.up) throw new Error('no network');
   return original();
 });

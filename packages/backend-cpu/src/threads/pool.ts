@@ -1,5 +1,6 @@
 /**
- * The worker threads as the main thread sees them: starting and waking them, publishing modules to them.
+ * The worker threads as the main thread sees them: starting them, publishing modules to them, and when sleeping ones are woken: for work worth
+ * their help, in one batch or in small ones that follow each other closely. Loaded as one with what it imports: here.ts and late.ts say when.
  */
 import type { Heap } from '../memory/heap.ts';
 import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
@@ -118,5 +119,33 @@ export class WorkerPool {
     const events = Atomics.load(words, control.events);
     words[ringAt / 4 + (events % ringSlots)] = slot;
     Atomics.store(words, control.events, events + 1);
+  }
+}
+
+/** Estimated nanoseconds below which no thread is woken. */
+const wakeAboveNs = 60_000;
+/** Batches further apart than this (milliseconds) do not follow each other closely: a woken thread would sleep again. */
+const closeMs = 0.3;
+
+export class Waker {
+  readonly #pool: WorkerPool;
+  #recent = 0;
+  #last = 0;
+
+  constructor(pool: WorkerPool) {
+    this.#pool = pool;
+  }
+
+  /** To be called before a batch whose sharable work is estimated at `work` nanoseconds. */
+  before(work: number): void {
+    if (work === 0) return;
+    this.#pool.crew.look();
+    if (this.#pool.sleepers === 0) return;
+    const now = performance.now();
+    this.#recent = work + (now - this.#last < closeMs ? this.#recent : 0);
+    this.#last = now;
+    if (this.#recent <= wakeAboveNs) return;
+    this.#recent = 0;
+    this.#pool.wake();
   }
 }

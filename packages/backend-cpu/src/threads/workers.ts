@@ -4,8 +4,7 @@
 import { tableSlots } from '../memory/layout.ts';
 import type { Heap } from '../memory/heap.ts';
 import { withThreads } from '#threads';
-import type { WorkerPool } from './pool.ts';
-import type { Waker } from './waker.ts';
+import type { Waker, WorkerPool } from './pool.ts';
 import type { Shares, Work } from './work.ts';
 
 /** A module the workers know, or will know. */
@@ -30,7 +29,14 @@ export class Workers {
       if (code === null) this.#stopped = true;
       if (code === null || this.#stopped) return;
       const pool = new code.WorkerPool(memory, heap, scratch, wide);
-      for (const { module, bytes } of early) module.block = pool.publish(bytes)!.block;
+      try {
+        for (const { module, bytes } of early) module.block = pool.publish(bytes)!.block;
+      } catch {
+        // No room for them.
+        pool.dispose();
+        this.#stopped = true;
+        return;
+      }
       for (const { module, withdrawn } of early) if (withdrawn) pool.withdraw(module);
       this.#waker = new code.Waker(pool);
       this.#pool = pool;
