@@ -48,6 +48,19 @@ export function bySource(code, map) {
   return pieces;
 }
 
+/** Where bundles are said to be: source maps name sources from there. */
+export const outputFolder = resolve(root, '.cache/sizes');
+
+const nameOf = (source) =>
+  source === null
+    ? '(between modules)'
+    : relative(root, resolve(outputFolder, source))
+        .replace(/^packages\//, '')
+        .replace('/src/', '/');
+
+/** The folder of a source, short. */
+export const folderOf = (source) => nameOf(source).replace(/\/[^/]*$/, '/');
+
 const gzip = (text) => gzipSync(text, { level: 9 }).length;
 
 /** Bytes by a name of their source, and what gzip saves without them. */
@@ -65,24 +78,17 @@ async function main([page = 'cnn', most = '30']) {
     input: fileURLToPath(new URL(`pages/${page}.mjs`, import.meta.url)),
     platform: 'browser',
     preserveEntrySignatures: 'allow-extension',
-    resolve: { conditionNames: ['@polygrad/source', 'browser', 'import', 'default'] },
+    resolve: { conditionNames: ['@polygrad/source', 'production', 'browser', 'import', 'default'] },
   });
-  const folder = resolve(root, '.cache/sizes');
-  const { output } = await build.generate({ format: 'es', minify: true, sourcemap: true, dir: folder });
+  const { output } = await build.generate({ format: 'es', minify: true, sourcemap: true, dir: outputFolder });
   await build.close();
-  const nameOf = (source) =>
-    source === null
-      ? '(between modules)'
-      : relative(root, resolve(folder, source))
-          .replace(/^packages\//, '')
-          .replace('/src/', '/');
   for (const { fileName, code, map } of output.filter(({ type }) => type === 'chunk')) {
     const total = gzip(code);
     const pieces = bySource(code, map);
     const show = ({ name, bytes, saved }) =>
       console.log(`${String(bytes).padStart(9)} ${String(saved).padStart(8)}  ${name}`);
     console.log(`\n${fileName}: ${Buffer.byteLength(code)} bytes, ${total} gzip\n    bytes     gzip`);
-    for (const row of table(pieces, total, (source) => nameOf(source).replace(/\/[^/]*$/, '/'))) show(row);
+    for (const row of table(pieces, total, folderOf)) show(row);
     console.log();
     for (const row of table(pieces, total, nameOf).slice(0, Number(most))) show(row);
   }

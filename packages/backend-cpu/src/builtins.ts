@@ -1,7 +1,7 @@
 /**
  * The two kernels the engine brings itself: copying bytes and filling with a pattern. Called like any kernel, groups of 64 KiB.
  */
-import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
+import { type Program, ProgramBuilder } from '@polygrad/core/kernel/ir';
 import type { FunctionBody } from './asm/module.ts';
 import * as W from './asm/plain.ts';
 import * as T from './asm/types.ts';

@@ -1,7 +1,7 @@
 /**
  * The compiled functions an engine holds, found again by what their programs compute.
  */
-import { type PackedProgram, sameCode } from '@polygrad/core/kernel';
+import { type PackedProgram, sameCode } from '@polygrad/core/kernel/ir';
 import type { Code } from './kernel.ts';
 
 export class CodeTable {

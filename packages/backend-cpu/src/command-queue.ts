@@ -10,13 +10,13 @@ import type { ArgsBlock } from './memory/args.ts';
 import { addressOf } from './memory/buffer.ts';
 import type { Heap } from './memory/heap.ts';
 import { argsAt } from './memory/layout.ts';
-import { kernelError, type Shares, type Work } from './threads/dispatch.ts';
-import type { WorkerPool } from './threads/pool.ts';
+import { kernelError, type Shares, type Work } from './threads/work.ts';
+import type { Workers } from './threads/workers.ts';
 
 export interface QueueSetup {
   readonly heap: Heap;
   readonly args: ArgsBlock;
-  readonly pool: WorkerPool | null;
+  readonly workers: Workers | null;
   readonly threads: number;
   /** The main thread's memory for SHARED. */
   readonly scratch: number;
@@ -33,7 +33,7 @@ export class CommandQueue {
 
   /** Waits for what workers still do; an error in the last command is thrown here. */
   finish(): void {
-    this.#setup.pool?.dispatch.finish();
+    this.#setup.workers?.finish();
   }
 
   run(c: Command): void {
@@ -100,11 +100,8 @@ export class CommandQueue {
 
   /** Runs work whose args block is written: on all threads, or on this one, at most `step` groups at a time. */
   #start(work: Work, shares: Shares, step: number): void {
-    const { pool, scratch } = this.#setup;
-    if (shares.chunk > 0 && pool !== null && pool.ready > 0 && pool.crew.size > 0) {
-      pool.dispatch.start(work, shares);
-      return;
-    }
+    const { workers, scratch } = this.#setup;
+    if (shares.chunk > 0 && workers?.share(work, shares) === true) return;
     const { fn, groups } = work;
     try {
       for (let from = 0; from < groups; from += step) fn(argsAt, from, Math.min(groups, from + step), scratch);

@@ -18,7 +18,7 @@ import {
   type KernelSource,
   showEngine,
 } from '@polygrad/core/engine';
-import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/kernel';
+import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/kernel/ir';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
 import { type BuiltinCodes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
@@ -33,8 +33,7 @@ import { argSlots, heapAt } from './memory/layout.ts';
 import type { CpuEngineOptions } from './options.ts';
 import { setUp, sharedBytes } from './setup.ts';
 import { processorName } from './threads/host.ts';
-import { WorkerPool } from './threads/pool.ts';
-import { Waker } from './threads/waker.ts';
+import { Workers } from './threads/workers.ts';
 import { ArgsBlock } from './memory/args.ts';
 
 /**
@@ -58,8 +57,7 @@ export class CpuEngine implements IEngine {
   readonly #target: EmitTarget;
   readonly #heap: Heap;
   readonly #queue: CommandQueue;
-  readonly #pool: WorkerPool | null;
-  readonly #waker: Waker | null;
+  readonly #workers: Workers | null;
   readonly #codes = new CodeTable();
   #builtins: BuiltinCodes | null = null;
   #bytes = 0;
@@ -76,12 +74,11 @@ export class CpuEngine implements IEngine {
     const args = new ArgsBlock(memory, wide);
     const heap = new Heap(memory, heapAt, setup.limit, () => args.refresh(), wide);
     const scratch = Array.from({ length: threads }, () => heap.alloc(sharedBytes).address);
-    const pool = threads > 1 ? new WorkerPool(memory, heap, scratch, wide) : null;
+    const workers = threads > 1 ? new Workers(memory, heap, scratch, wide) : null;
     this.#heap = heap;
-    this.#pool = pool;
-    this.#waker = pool === null ? null : new Waker(pool);
+    this.#workers = workers;
     const builtin = (name: keyof BuiltinCodes): Code => this.#builtin(name);
-    this.#queue = new CommandQueue({ heap, args, pool, threads, scratch: scratch[0]!, builtin });
+    this.#queue = new CommandQueue({ heap, args, workers, threads, scratch: scratch[0]!, builtin });
     this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
     this.caps = setup.caps;
     this.lost = this.#state.lost;
@@ -89,7 +86,7 @@ export class CpuEngine implements IEngine {
 
   /** Workers that have started so far; for tests and reports. */
   get readyWorkers(): number {
-    return this.#pool?.ready ?? 0;
+    return this.#workers?.ready ?? 0;
   }
 
   alloc(bytes: number): EngineBuffer {
@@ -139,7 +136,7 @@ export class CpuEngine implements IEngine {
         fresh.push({ program: programs[i]!, packed: p });
     }
     if (fresh.length > 0) {
-      this.#pool?.start();
+      this.#workers?.start();
       const module = this.#load(fresh.map(({ program }) => emitFunction(checkSlots(program), this.#target)));
       module.users = fresh.length;
       for (const [index, f] of fresh.entries()) this.#codes.add(new Code(f.packed, module, index));
@@ -160,7 +157,7 @@ export class CpuEngine implements IEngine {
       if (--code.users > 0) continue;
       this.#codes.remove(code);
       const { module } = code;
-      if (--module.users === 0 && module.published !== null) this.#pool!.withdraw(module.published);
+      if (--module.users === 0 && module.published !== null) this.#workers!.withdraw(module.published);
     }
   }
 
@@ -188,7 +185,7 @@ export class CpuEngine implements IEngine {
 
   #begin(commands: readonly Command[]): void {
     this.#state.check('submit');
-    if (this.#pool !== null && this.#pool.ready > 0) this.#waker?.before(sharableNs(commands));
+    if (this.#workers !== null && this.#workers.ready > 0) this.#workers.before(sharableNs(commands));
   }
 
   async idle(): Promise<void> {
@@ -202,7 +199,7 @@ export class CpuEngine implements IEngine {
   /** Stops the workers; every later call throws EngineDisposedError. */
   dispose(): void {
     if (!this.#state.dispose()) return;
-    this.#pool?.dispose();
+    this.#workers?.dispose();
     this.#codes.clear();
     this.#bytes = this.#buffers = 0;
   }
@@ -226,7 +223,7 @@ export class CpuEngine implements IEngine {
   #load(functions: readonly FunctionBody[]): CodeModule {
     const bytes = assembleModule(this.#import, functions);
     const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { m: this.#memory } });
-    return new CodeModule(instance.exports, this.#pool?.publish(bytes) ?? null);
+    return new CodeModule(instance.exports, this.#workers?.publish(bytes) ?? null);
   }
 }
 

@@ -4,11 +4,11 @@
  * Several kernels share one `Code` where their programs print alike; a `CodeModule` holds the functions of one compile batch.
  */
 import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
-import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel';
+import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel/ir';
 import { exportName } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
-import type { KernelFunction, Shares, Work } from './threads/dispatch.ts';
-import type { Published } from './threads/pool.ts';
+import type { KernelFunction, Shares, Work } from './threads/work.ts';
+import type { Published } from './threads/workers.ts';
 
 /** One WebAssembly module and who uses it. */
 export class CodeModule {

@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { createCpuEngine } from './engine.ts';
 import { cpuProvider } from './provider.ts';
-import { startThread } from './threads/host.ts';
+import { startThread } from './threads/thread.ts';
 
 afterEach(() => {
   vi.unstubAllEnvs();

@@ -2,8 +2,9 @@
  * What a new engine is made of: its options, the memory, the emitter's target and the capabilities it reports.
  */
 import { ArgumentError, checkFields, type EngineCaps, numberFrom, showCaps, shown } from '@polygrad/core/engine';
-import { vectorLowering } from '@polygrad/core/engine/vectors';
-import type { KOp } from '@polygrad/core/kernel';
+import { vectorShaping } from '@polygrad/core/engine/shaping';
+import { computesAll, type KOp } from '@polygrad/core/kernel/ir';
+import { dtypeCode } from '#dtypes';
 import type { MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { detectFeatures, makeMemory, noMemory } from './features.ts';
@@ -24,6 +25,11 @@ const addressLimit = 2 ** 32 - pageBytes;
 const wideLimit = 16 * 2 ** 30;
 const threadRule = numberFrom(1, maxThreads, true);
 const rules = { threads: threadRule, memory: numberFrom(1) };
+
+const lowering: EngineCaps['lowering'] = {
+  ...vectorShaping,
+  legalize: (program, caps) => (computesAll(caps, program) ? program : dtypeCode().legalize(program, caps)),
+};
 
 /** Scratch memory of each thread, for SHARED. */
 export const sharedBytes: number = 1 << 20;
@@ -63,7 +69,7 @@ export function setUp(options: CpuEngineOptions): Setup {
       dtypes: new Set(everyDType),
       nativeOps: nativeOps(fusedMadd),
       simt: false,
-      lowering: vectorLowering,
+      lowering,
       vectorBytes: 16,
       sharedBytes,
       maxGroup: 1,

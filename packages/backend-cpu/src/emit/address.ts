@@ -7,7 +7,7 @@
  * V8 11.3: for several streams `base + (i << k)` beats a running pointer per stream, because V8 extends every running
  * 32-bit pointer to 64 bits again in each iteration.
  */
-import { type KNode, linearOf, lowOf } from '@polygrad/core/kernel';
+import { type KNode, linearOf, lowOf } from '@polygrad/core/kernel/ir';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import type { Block, Val } from './lir.ts';

@@ -2,7 +2,7 @@
  * CAST and BITCAST. Small integers wrap, 64-bit ones are converted lane by lane where WebAssembly has no vector instruction. Float to integer saturates and NaN gives 0, as WebAssembly's saturating conversions do; int32 and uint32 share
  * their bits; anything to bool is `!= 0`.
  */
-import type { KNode } from '@polygrad/core/kernel';
+import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
@@ -18,6 +18,7 @@ import {
   splatConst,
   vop,
 } from './context.ts';
+import { dtypeCode } from '#dtypes';
 import type { Val } from './lir.ts';
 import { compareCodes } from './tables.ts';
 import { type Reg, type RegKind, refuse, regOf, smallBits } from './target.ts';
@@ -64,7 +65,8 @@ export function lowerCast(ctx: Context, n: KNode, x: Lowered): Lowered {
   const from = regOf(n.src[0].dtype);
   const to = regOf(n.dtype);
   const bits = smallBits(n.dtype);
-  if (bits !== 0 && smallBits(n.src[0].dtype) !== bits) return wrapSmall(ctx, n, to, convert(ctx, n, from, to, x));
+  if (bits !== 0 && smallBits(n.src[0].dtype) !== bits)
+    return dtypeCode().wrapSmall(ctx, n, to, convert(ctx, n, from, to, x));
   return convert(ctx, n, from, to, x);
 }
 
@@ -114,20 +116,6 @@ function convert(ctx: Context, n: KNode, from: Reg, to: Reg, x: Lowered): Lowere
   return { parts, width: to.width };
 }
 
-/** 32 bits cut to those of a small integer and extended again. */
-function wrapSmall(ctx: Context, n: KNode, { kind, width }: Reg, x: Lowered): Lowered {
-  const { fn } = ctx;
-  const bits = smallBits(n.dtype);
-  if (n.lanes === 1) {
-    const [v] = x.parts as [Val];
-    if (kind === 'u32') return { parts: [fn.int(W.i32And, T.i32, v, fn.i32(2 ** bits - 1))], width };
-    return { parts: [fn.op(bits === 8 ? W.i32Extend8S : W.i32Extend16S, T.i32, [v])], width };
-  }
-  const by = fn.i32(32 - bits);
-  const shift = kind === 'u32' ? S.i32ShrU : S.i32ShrS;
-  return { parts: mapParts([x.parts], ([v]) => vop(ctx, shift, vop(ctx, S.i32Shl, v!, by), by)), width };
-}
-
 function castScalar(ctx: Context, from: Reg, to: Reg, x: Val): Val {
   if (to.kind === 'bool') return ctx.fn.op(compareCodes.NE![from.kind]![0], T.i32, [x, scalarConst(ctx, from, 0)]);
   const code = scalarCasts[`${from.kind}>${to.kind}`] ?? refuse(`no cast from ${from.kind} to ${to.kind}`);
@@ -145,7 +133,7 @@ export function lowerBitcast(ctx: Context, n: KNode, x: Lowered): Lowered {
   const from = regOf(n.src[0].dtype);
   const to = regOf(n.dtype);
   if (from.kind === to.kind) return x;
-  if (smallBits(n.dtype) !== 0) return wrapSmall(ctx, n, to, x);
+  if (smallBits(n.dtype) !== 0) return dtypeCode().wrapSmall(ctx, n, to, x);
   const code = reinterpret[`${from.kind}>${to.kind}`];
   if (code === undefined) refuse(`no bitcast from ${n.src[0].dtype} to ${n.dtype}: sizes differ`);
   if (n.lanes > 1 || code === 0) return x;

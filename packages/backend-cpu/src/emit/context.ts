@@ -1,7 +1,7 @@
 /**
  * What the lowering functions share: the function under construction and the values found so far.
  */
-import type { KNode } from '@polygrad/core/kernel';
+import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';

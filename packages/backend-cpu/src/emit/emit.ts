@@ -2,7 +2,7 @@
  * The emitter's entry: programs in, the bytes of one WebAssembly module out. Pure; knows no engine and no thread.
  */
 import { CompileError } from '@polygrad/core/engine';
-import { type Program, printProgram } from '@polygrad/core/kernel';
+import { type Program, printProgram } from '@polygrad/core/kernel/ir';
 import { assembleModule, type FunctionBody, type MemoryImport } from '../asm/module.ts';
 import { lowerProgram } from './lower.ts';
 import { printFunction } from './print.ts';

@@ -3,7 +3,7 @@
  *
  * The contract: division truncates, x / 0 and x % 0 give 0, INT_MIN / -1 wraps.
  */
-import { highOf, type KNode, lowOf } from '@polygrad/core/kernel';
+import { highOf, type KNode, lowOf } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';

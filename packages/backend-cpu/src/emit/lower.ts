@@ -5,7 +5,7 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
-import { endsOf, linearOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
+import { endsOf, linearOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import { Addresses, type LoopVar } from './address.ts';

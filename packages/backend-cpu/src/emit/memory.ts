@@ -1,17 +1,15 @@
 /**
  * LOAD, STORE and ATOMIC: pointers of memory objects, storage forms of dtypes, registers of the IR, gates.
  */
-import type { KNode, KNodeOf } from '@polygrad/core/kernel';
-import * as A from '../asm/atomics.ts';
+import type { KNode, KNodeOf } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import type { Address, Addresses } from './address.ts';
 import { type Context, type Lowered, maskOfWidth, partCount, select, shuffle32, vop } from './context.ts';
 import type { Cell, MemoryClass, Val } from './lir.ts';
-import { binaryCodes } from './tables.ts';
-import { isShort, loadSmall, storeSmall, uncut } from './small-memory.ts';
-import { type DType, type Reg, refuse, regOf, smallBits } from './target.ts';
+import { dtypeCode } from '#dtypes';
+import { type DType, refuse, regOf, smallBits } from './target.ts';
 import { transposeSquare } from './vectors.ts';
 import type { Column, Pick, Run, Window } from './windows.ts';
 
@@ -157,7 +155,7 @@ export class Memory {
     const { fn } = this.#ctx;
     const reg = regOf(mem.dtype);
     const bits = mem.op === 'REG' ? 0 : smallBits(mem.dtype);
-    const given = bits === 0 ? value : uncut(value);
+    const given = bits === 0 ? value : dtypeCode().uncut(value);
     const v = this.#ctx.get(given);
     const parts = reg.kind === 'bool' && value.lanes > 1 ? maskOfWidth(this.#ctx, v, value.lanes, 4) : v.parts;
     if (gate !== undefined) fn.openIf(this.#ctx.get(gate).parts[0]!);
@@ -171,8 +169,10 @@ export class Memory {
       const { bytes, store } = storageOf(mem.dtype);
       const at = this.#addresses.of(pointer, extra, index, bytes, false);
       if (value.lanes === 1) fn.store(store, at.base, parts[0]!, at.offset, cls);
-      else if (bits !== 0) storeSmall(this.#ctx, bits, value.lanes, at, parts, cls, isShort(given, bits));
-      else this.#storeVector(mem.dtype, value.lanes, at, parts, cls);
+      else if (bits !== 0) {
+        const { storeSmall, isShort } = dtypeCode();
+        storeSmall(this.#ctx, bits, value.lanes, at, parts, cls, isShort(given, bits));
+      } else this.#storeVector(mem.dtype, value.lanes, at, parts, cls);
     }
     if (gate !== undefined) fn.close();
   }
@@ -188,41 +188,15 @@ export class Memory {
     const v = this.#ctx.get(value).parts[0]!;
     if (gate !== undefined) fn.openIf(this.#ctx.get(gate).parts[0]!);
     const { base, offset } = this.#addresses.of(pointer, extra, index, 4, false);
-    const combine = (old: Val): Val => this.#combine(n.arg.op, reg, old, v);
-    const isInt = reg.type === T.i32;
-    if (!target.shared || mem.op === 'SHARED') {
-      fn.store(store, base, combine(fn.load(load, reg.type, base, offset, cls)), offset, cls);
-    } else if (isInt && n.arg.op === 'add') fn.effect(A.i32RmwAdd, T.i32, [base, v], offset, cls);
-    else if (isInt && n.arg.op === 'or') fn.effect(A.i32RmwOr, T.i32, [base, v], offset, cls);
-    else {
-      const seen = fn.newCell(T.i32);
-      fn.assign(seen, fn.load(W.i32Load, T.i32, base, offset, cls));
-      fn.openRepeat();
-      const old = fn.readNow(seen);
-      const next = combine(isInt ? old : fn.op(W.f32ReinterpretI32, T.f32, [old]));
-      const bits = isInt ? next : fn.op(W.i32ReinterpretF32, T.i32, [next]);
-      const found = fn.effect(A.i32RmwCmpxchg, T.i32, [base, old, bits], offset, cls);
-      const goOn = fn.op(W.i32Ne, T.i32, [found, old]);
-      fn.assign(seen, found);
-      fn.closeRepeat(goOn);
-    }
+    const alone = !target.shared || mem.op === 'SHARED';
+    dtypeCode().lowerAtomic(this.#ctx, n.arg.op, { reg, load, store }, { base, offset }, cls, v, alone);
     if (gate !== undefined) fn.close();
-  }
-
-  #combine(op: 'add' | 'max' | 'min' | 'or', reg: Reg, a: Val, b: Val): Val {
-    const name = op === 'add' ? 'ADD' : op === 'or' ? 'OR' : op === 'max' ? 'MAX' : 'MIN';
-    const code = binaryCodes[name]![reg.kind];
-    if (code !== undefined) return this.#ctx.fn.op(code[0], reg.type, [a, b]);
-    if (reg.type !== T.i32) refuse(`atomic ${op} on floats`);
-    const greater = reg.kind === 'i32' ? W.i32GtS : W.i32GtU;
-    const first = this.#ctx.fn.op(greater, T.i32, op === 'max' ? [a, b] : [b, a]);
-    return select(this.#ctx, first, a, b);
   }
 
   #loadVector(dtype: KNode['dtype'], lanes: number, at: Address, cls: MemoryClass | null): Val[] {
     const { fn } = this.#ctx;
     const reg = regOf(dtype);
-    if (smallBits(dtype) !== 0) return loadSmall(this.#ctx, dtype, lanes, at, cls);
+    if (smallBits(dtype) !== 0) return dtypeCode().loadSmall(this.#ctx, dtype, lanes, at, cls);
     const one = (code: number, offset: number): Val => fn.load(code, T.v128, at.base, offset, cls);
     const count = partCount(lanes, reg.width);
     return Array.from({ length: count }, (_, p) => {

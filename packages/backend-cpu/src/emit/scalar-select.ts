@@ -5,7 +5,7 @@
  * positions, say). Vectors select with a blend, so scalar selections on floats, and those decided by floats, are done in
  * vectors whose lanes are all equal; a value once there stays there for further selections.
  */
-import type { KNode } from '@polygrad/core/kernel';
+import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';

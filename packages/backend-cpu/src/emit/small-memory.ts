@@ -1,14 +1,14 @@
 /**
- * Vectors of 8- and 16-bit integers between memory and lanes of 32 bits: wide accesses, widening and narrowing instructions.
+ * Vectors of 8- and 16-bit integers between memory and lanes of 32 bits: wide accesses, widening and narrowing instructions; and casts to them.
  */
-import type { KNode } from '@polygrad/core/kernel';
+import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import type { Address } from './address.ts';
-import { type Context, partCount, splatConst, vop } from './context.ts';
+import { type Context, type Lowered, mapParts, partCount, splatConst, vop } from './context.ts';
 import type { MemoryClass, Val } from './lir.ts';
-import { regOf, smallBits } from './target.ts';
+import { type Reg, regOf, smallBits } from './target.ts';
 
 /** Loads `lanes` elements as parts of four lanes (fewer lanes: one part). */
 export function loadSmall(
@@ -105,4 +105,18 @@ export function uncut(value: KNode): KNode {
   if (value.op !== 'CAST') return value;
   const from = value.src[0];
   return from.dtype === 'int32' || from.dtype === 'uint32' ? from : value;
+}
+
+/** 32 bits cut to those of a small integer and extended again. */
+export function wrapSmall(ctx: Context, n: KNode, { kind, width }: Reg, x: Lowered): Lowered {
+  const { fn } = ctx;
+  const bits = smallBits(n.dtype);
+  if (n.lanes === 1) {
+    const [v] = x.parts as [Val];
+    if (kind === 'u32') return { parts: [fn.int(W.i32And, T.i32, v, fn.i32(2 ** bits - 1))], width };
+    return { parts: [fn.op(bits === 8 ? W.i32Extend8S : W.i32Extend16S, T.i32, [v])], width };
+  }
+  const by = fn.i32(32 - bits);
+  const shift = kind === 'u32' ? S.i32ShrU : S.i32ShrS;
+  return { parts: mapParts([x.parts], ([v]) => vop(ctx, shift, vop(ctx, S.i32Shl, v!, by), by)), width };
 }

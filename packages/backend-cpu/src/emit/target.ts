@@ -1,7 +1,7 @@
 /**
  * What the emitter must know about the machine and the memory it writes for, and what it calls things in registers.
  */
-import type { Program } from '@polygrad/core/kernel';
+import type { Program } from '@polygrad/core/kernel/ir';
 import * as T from '../asm/types.ts';
 import type { ValType } from '../asm/types.ts';
 

@@ -5,7 +5,7 @@
  * cache, measured on V8 11.3 and 13.6). Longer ones are not: V8 11.3 moves all loads of a basic block to its front, so copies
  * of a body that fills the registers spill - a 3 x 3 matrix tile drops from 45 to 26 GFLOP/s when written twice.
  */
-import type { KNode, KNodeOf } from '@polygrad/core/kernel';
+import type { KNode, KNodeOf } from '@polygrad/core/kernel/ir';
 
 /** Nodes that all copies together may have where the program asks for copies. */
 const maxNodes = 192;

@@ -1,7 +1,7 @@
 /**
  * Value operations of the IR as instructions: arithmetic, comparisons, selection, vectors. Casts are in casts.ts, memory in memory.ts.
  */
-import type { KNode } from '@polygrad/core/kernel';
+import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
@@ -18,7 +18,7 @@ import {
   vop,
 } from './context.ts';
 import { divideByConstant, divideScalar, divideVector, mulHighScalar, mulHighVector } from './integers.ts';
-import { longVector } from './longs.ts';
+import { dtypeCode } from '#dtypes';
 import type { Val } from './lir.ts';
 import { extremumScalar, selectScalar } from './scalar-select.ts';
 import { binaryCodes, compareCodes, laneCodes, shiftCodes, unaryCodes } from './tables.ts';
@@ -208,7 +208,7 @@ function vector(ctx: Context, op: string, reg: Reg, n: KNode): ((v: Val[]) => Va
   }
   const compare = compareCodes[op]?.[kind];
   if (compare !== undefined && compare[1] !== 0) return (v) => vop(ctx, compare[1], ...v);
-  if (reg.type === T.i64) return longVector(ctx, op, reg);
+  if (reg.type === T.i64) return dtypeCode().longVector(ctx, op, reg);
   const isInt = kind === 'i32' || kind === 'u32';
   switch (op) {
     case 'EQ':

@@ -1,7 +1,7 @@
 /**
  * Vectors from scalars and scalars from vectors.
  */
-import type { KNode } from '@polygrad/core/kernel';
+import type { KNode } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';

@@ -7,7 +7,7 @@
  * as many columns of a matrix as a vector has lanes, each VEC is a column of the square that those rows are: loaded row by row and
  * transposed once for all of them.
  */
-import { blocksOf, idOf, type KNode, type KNodeOf, linearOf, type Program } from '@polygrad/core/kernel';
+import { blocksOf, idOf, type KNode, type KNodeOf, linearOf, type Program } from '@polygrad/core/kernel/ir';
 import { regOf } from './target.ts';
 
 /** Elements of a window: 16 bytes of 4-byte numbers. */

@@ -14,29 +14,7 @@
 import { argsAt, chunkBits, control } from '../memory/layout.ts';
 import type { Crew } from './crew.ts';
 import { mayBlock } from './host.ts';
-
-/** A kernel's code as exported by its module. */
-export type KernelFunction = (args: number, from: number, to: number, scratch: number) => void;
-
-/** What all threads run, on groups 0 .. `groups` - 1. */
-export interface Work {
-  readonly name: string;
-  readonly fn: KernelFunction;
-  /** The same function in the workers: slot of its module, its number there. */
-  readonly slot: number;
-  readonly index: number;
-  readonly groups: number;
-}
-
-/** How groups are cut and taken. */
-export interface Shares {
-  /** Groups per chunk; 0: one thread does all. */
-  readonly chunk: number;
-  /** Most chunks a thread takes at once. */
-  readonly most: number;
-  /** Milliseconds that so many chunks may well take. */
-  readonly patience: number;
-}
+import { kernelError, type Shares, type Work } from './work.ts';
 
 const chunkMask = (1 << chunkBits) - 1;
 /** Looks at the ticket before a worker goes to sleep: half a millisecond or so. */
@@ -173,9 +151,4 @@ export class SharedDispatch {
     }
     Atomics.store(words, control.mainWaits, 0);
   }
-}
-
-/** What is thrown when a kernel fails: it cannot, short of a mistake in the compiler. */
-export function kernelError(name: string, cause: unknown): Error {
-  return new Error(`[cpu.submit] kernel '${name}' failed: ${cause}`, { cause });
 }

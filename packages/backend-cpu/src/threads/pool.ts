@@ -1,13 +1,15 @@
 /**
- * The worker threads as the main thread sees them: starting and waking them, publishing modules to them.
+ * The worker threads as the main thread sees them: starting them, publishing modules to them, and when sleeping ones are woken: for work worth
+ * their help, in one batch or in small ones that follow each other closely. Loaded as one with what it imports: here.ts and late.ts say when.
  */
 import type { Heap } from '../memory/heap.ts';
 import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
 import { Crew } from './crew.ts';
 import { SharedDispatch, spins } from './dispatch.ts';
-import { startThread, type Thread } from './host.ts';
 import { noteStarted, threadsWithin } from '#room';
+import { startThread, type Thread } from './thread.ts';
 import { workerMain, type WorkerStart } from './worker.ts';
+import type { Published } from './workers.ts';
 
 export class WorkerPool {
   readonly dispatch: SharedDispatch;
@@ -92,7 +94,7 @@ export class WorkerPool {
   withdraw(published: Published): void {
     this.dispatch.finish();
     this.#announce(published.slot, 0, 0);
-    this.#heap.free(published.block);
+    this.#heap.free(published.block!);
     this.#freeSlots.push(published.slot);
   }
 
@@ -120,8 +122,30 @@ export class WorkerPool {
   }
 }
 
-/** A module the workers know. */
-export interface Published {
-  readonly slot: number;
-  readonly block: ReturnType<Heap['alloc']>;
+/** Estimated nanoseconds below which no thread is woken. */
+const wakeAboveNs = 60_000;
+/** Batches further apart than this (milliseconds) do not follow each other closely: a woken thread would sleep again. */
+const closeMs = 0.3;
+
+export class Waker {
+  readonly #pool: WorkerPool;
+  #recent = 0;
+  #last = 0;
+
+  constructor(pool: WorkerPool) {
+    this.#pool = pool;
+  }
+
+  /** To be called before a batch whose sharable work is estimated at `work` nanoseconds. */
+  before(work: number): void {
+    if (work === 0) return;
+    this.#pool.crew.look();
+    if (this.#pool.sleepers === 0) return;
+    const now = performance.now();
+    this.#recent = work + (now - this.#last < closeMs ? this.#recent : 0);
+    this.#last = now;
+    if (this.#recent <= wakeAboveNs) return;
+    this.#recent = 0;
+    this.#pool.wake();
+  }
 }

@@ -11,7 +11,7 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
-import { computesIn } from '../ir/computes.ts';
+import { computesAll, computesIn } from '../ir/computes.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
 import { assumeBounds, highOf, lowOf } from '../ir/node.ts';
@@ -35,9 +35,7 @@ import {
  * legalize(program, createReferenceEngine().caps) === program; // true
  */
 export function legalize(program: Program, caps: TargetCaps): Program {
-  const small = (n: KNode): boolean => n.dtype !== 'void' && !computesIn(caps, n.dtype);
-  if (!program.body.some(small) && !program.params.some(small)) return program;
-  return new Legalizer(program, caps).run();
+  return computesAll(caps, program) ? program : new Legalizer(program, caps).run();
 }
 
 /** What a node of the old program is in the new one. */

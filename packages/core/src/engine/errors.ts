@@ -158,8 +158,11 @@ export class EngineMissingError extends PolygradError {
  */
 export class UnsupportedError extends PolygradError {
   override readonly name: string = 'UnsupportedError';
+  /** Where code is missing that is on its way: resolves when trying again is of use. */
+  declare readonly until?: Promise<void>;
 
-  constructor(where: string, message: string) {
+  constructor(where: string, message: string, until?: Promise<void>) {
     super('UNSUPPORTED', where, message);
+    if (until !== undefined) this.until = until;
   }
 }

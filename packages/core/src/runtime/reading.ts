@@ -10,7 +10,7 @@ import type { TypedArray } from '../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../shape/view.ts';
 import { stateOf } from './engine-state.ts';
 import { fromDevice, storageBytes } from './host-data.ts';
-import { mostWaits, run } from './run.ts';
+import { missingCode, mostWaits, run } from './run.ts';
 
 interface Read {
   readonly engine: IEngine;
@@ -46,7 +46,9 @@ export async function download(node: Node): Promise<TypedArray> {
 
 /** The same at once. Throws UnsupportedError where the engine cannot. */
 export function downloadSync(node: Node): TypedArray {
-  const { engine, binding, done } = prepareRead(node, false) as Read;
+  const read = prepareRead(node, false);
+  if ('then' in read) throw missingCode(read);
+  const { engine, binding, done } = read;
   try {
     if (engine.downloadSync === undefined) {
       throw new UnsupportedError(

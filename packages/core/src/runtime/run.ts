@@ -1,8 +1,10 @@
 /**
  * One run: the plan of the nodes asked for, found or made, and executed on one engine.
  */
+import type { UnsupportedError } from '../engine/errors.ts';
 import { noticed } from '../engine/recovery.ts';
 import type { Node } from '../graph/node.ts';
+import { PolygradError } from '../shape/errors.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import type { EngineState } from './engine-state.ts';
 import { execute } from './execute.ts';
@@ -22,11 +24,28 @@ export type Patience = 'none' | 'memory' | 'kernels';
 
 const cone = new Cone();
 
+/** What readers that cannot wait are told, by what there is to wait for. */
+const missing = new WeakMap<Promise<void>, UnsupportedError>();
+
+/** The error for a reader that would have to wait for code, or undefined where it is something else that is on its way. */
+export function missingCode(arrival: Promise<void>): UnsupportedError | undefined {
+  return missing.get(arrival);
+}
+
+/** When to try again, where an engine lacks code that is on its way. Throws any other error. */
+function codeOnItsWay(error: unknown, { engine }: EngineState): Promise<void> {
+  // The engine may know another copy of this package.
+  const { until } = (error instanceof PolygradError ? error : {}) as Partial<UnsupportedError>;
+  if (until === undefined) throw noticed(engine, error);
+  missing.set(until, error as UnsupportedError);
+  return until;
+}
+
 /**
  * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
  * realise.ts decides.
  *
- * A run that is put off returns a promise of when to try again.
+ * A run that is put off, or lacks code that is loaded when first used, returns a promise of when to try again.
  */
 export function run(
   state: EngineState,
@@ -50,16 +69,19 @@ export function run(
     state.pool.age();
     return true;
   } catch (error) {
-    throw noticed(state.engine, error);
+    return codeOnItsWay(error, state);
   } finally {
     cone.clear();
   }
 }
 
-/** Makes the plan that `run` would run, if one engine suffices. */
-export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
+/** Makes the plan that `run` would run, if one engine suffices. Returns what to wait for where code for it is on its way. */
+export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): Promise<void> | null {
   try {
     if (cone.collect(wanted, options)) planOf(state);
+    return null;
+  } catch (error) {
+    return codeOnItsWay(error, state);
   } finally {
     cone.clear();
   }

@@ -25,7 +25,7 @@ import { FlushQueue, type Failure } from './queue.ts';
 import { realise } from './realise.ts';
 import { download, downloadSync } from './reading.ts';
 import { restoreLost, shadow } from './shadow.ts';
-import { mostWaits, type Patience } from './run.ts';
+import { missingCode, mostWaits, type Patience } from './run.ts';
 import { turn } from './turn.ts';
 import { upload } from './upload.ts';
 
@@ -213,10 +213,14 @@ function attempt(node: Node, patience: Patience): Promise<void> | null {
 export function readNodeSync(node: Node): TypedArray {
   const size = sizeOf(node.shape);
   if (size === 0) return hostArray(node.dtype, 0);
-  if (tried(node, beginRead()) !== null) {
-    throw new UnsupportedError(
-      'dataSync',
-      `a value on engine '${placeOfNode(node)}' needs data of another engine, which answers later; use await t.data()`,
+  const arrival = tried(node, beginRead());
+  if (arrival !== null) {
+    throw (
+      missingCode(arrival) ??
+      new UnsupportedError(
+        'dataSync',
+        `a value on engine '${placeOfNode(node)}' needs data of another engine, which answers later; use await t.data()`,
+      )
     );
   }
   return downloadSync(node);

@@ -45,12 +45,13 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
   flush();
   const engine = getEngine();
   const rehearsal: Rehearsal = transactions.begin();
+  let missing: Promise<void> | null = null;
   // With the counts as they would be if nobody rehearsed.
   rehearsal.plan = (wanted) => {
     const state = stateOf(getEngine());
     rehearsal.letGo();
     try {
-      if (wanted.length > 0) prepare(state, wanted, state.global);
+      if (wanted.length > 0) missing = prepare(state, wanted, state.global) ?? missing;
     } finally {
       rehearsal.hold();
     }
@@ -66,5 +67,7 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
     for (const handle of [...pendingHandles]) if (!bound.has(handle) && !handle.kept) handle.dispose();
   }
   flush();
+  // What is loaded now is compiled by the first step.
+  await missing;
   await engine.ready?.(options.onCompile);
 }

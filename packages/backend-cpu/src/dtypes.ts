@@ -1,0 +1,8 @@
+/**
+ * Entry point @polygrad/backend-cpu/dtypes: importing it has the code of all dtypes from the start, also in pages, which else load that of
+ * small dtypes and 64-bit integers when they first use one.
+ */
+import { bringDtypes } from '#dtypes';
+import { code } from './dtypes/code.ts';
+
+bringDtypes(code);
