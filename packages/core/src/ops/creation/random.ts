@@ -16,14 +16,14 @@ import type { Shape } from '../../shape/view.ts';
 import { checkNames } from '../../shape/options.ts';
 import { runtime } from '../../tensor/device.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import type { CreationOptions, Tensor, TensorLike } from '../../tensor/types.ts';
+import type { CreationOptions, NamedDType, PlainDType, Tensor, TensorLike } from '../../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../../tensor/operand.ts';
 import { isDrawn, type RandomKey, resolveKey, splitKey, threefry } from '../../tensor/random-key.ts';
 import { take } from '../indexing/indexing.ts';
 import { say } from '../../shape/shown.ts';
 
-export interface RandomOptions extends CreationOptions {
+export interface RandomOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Key, or seed of a key; the same key gives the same numbers. Default: the next key of the generator that `seed` starts. */
   readonly key?: RandomKey | number;
 }
@@ -60,7 +60,10 @@ function uniform(key: RandomKey, shape: Shape, dtype: DType): Node {
  * @example
  * rand([2, 3], { key: 1 }).shape; // [2, 3]
  */
-export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
+export function rand<const D extends DType = PlainDType>(
+  shape: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<NamedDType<D>> {
   checkNames('rand', options, 'key dtype% requiresGrad?');
   return compose('rand', () => {
     checkShape('rand', shape);
@@ -80,7 +83,10 @@ export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
  * @example
  * randn([2, 3], { key: 1 }).shape; // [2, 3]
  */
-export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
+export function randn<const D extends DType = PlainDType>(
+  shape: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<NamedDType<D>> {
   checkNames('randn', options, 'key dtype% requiresGrad?');
   return compose('randn', () => {
     checkShape('randn', shape);
@@ -104,7 +110,12 @@ export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
  * @example
  * randint(0, 6, [10], { key: 1 }).shape; // [10]
  */
-export function randint(low: number, high: number, shape: Shape, options: RandomOptions = {}): Tensor {
+export function randint<const D extends DType = PlainDType>(
+  low: number,
+  high: number,
+  shape: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<NamedDType<D>> {
   checkNames('randint', options, 'key dtype% requiresGrad?');
   return compose('randint', () => {
     checkShape('randint', shape);
@@ -134,7 +145,11 @@ export function randint(low: number, high: number, shape: Shape, options: Random
  * @example
  * bernoulli(0.5, [4], { key: 1 }); // four coins
  */
-export function bernoulli(probability: TensorLike, shape?: Shape, options: RandomOptions = {}): Tensor {
+export function bernoulli<const D extends DType = PlainDType>(
+  probability: TensorLike,
+  shape?: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<NamedDType<D>> {
   checkNames('bernoulli', options, 'key dtype% requiresGrad?');
   return compose('bernoulli', () => {
     if (typeof probability !== 'object' && !(typeof probability === 'number' && probability >= 0 && probability <= 1))

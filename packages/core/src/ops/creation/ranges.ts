@@ -8,7 +8,7 @@ import { type DType, isFloat, widenedFloat } from '../../shape/dtype.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { weak } from '../../tensor/operand.ts';
-import type { CreationOptions, Tensor } from '../../tensor/types.ts';
+import type { CreationOptions, NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
 import { leaf } from './creation.ts';
 import { say } from '../../shape/shown.ts';
 import { checkDiagonal, offsets } from '../movement/matrix-diagonals.ts';
@@ -29,7 +29,10 @@ function numberNode(value: number, dtype: DType): Node {
  * arange(3); // [0, 1, 2]
  * arange(1, 6, 2, { dtype: 'int32' }); // [1, 3, 5]
  */
-export function arange(start: number, ...rest: readonly (number | CreationOptions)[]): Tensor {
+export function arange<const D extends DType = PlainDType>(
+  start: number,
+  ...rest: readonly (number | CreationOptions<D>)[]
+): Tensor<NamedDType<D>> {
   return compose('arange', () => {
     const last = rest.at(-1);
     const options = typeof last === 'number' ? {} : (last ?? {});
@@ -61,7 +64,12 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
  * @example
  * linspace(0, 1, 5); // [0, 0.25, 0.5, 0.75, 1]
  */
-export function linspace(start: number, stop: number, count: number, options: CreationOptions = {}): Tensor {
+export function linspace<const D extends DType = PlainDType>(
+  start: number,
+  stop: number,
+  count: number,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
   checkNames('linspace', options, 'dtype% requiresGrad?');
   return compose('linspace', () => {
     checkShape('linspace', [checkCount('linspace', 'count', count, 0, Number.MAX_SAFE_INTEGER)]);
@@ -89,7 +97,7 @@ function matrixOffsets(op: string, rows: number, columns: number): Node {
   return offsets(rows, columns);
 }
 
-export interface EyeOptions extends CreationOptions {
+export interface EyeOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Which diagonal: 0 the main one, positive above. */
   readonly diagonal?: number;
 }
@@ -103,7 +111,11 @@ export interface EyeOptions extends CreationOptions {
  * @example
  * eye(2); // [[1, 0], [0, 1]]
  */
-export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOptions): Tensor {
+export function eye<const D extends DType = PlainDType>(
+  rows: number,
+  columns?: number | EyeOptions<D>,
+  options?: EyeOptions<D>,
+): Tensor<NamedDType<D>> {
   return compose('eye', () => {
     const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
     checkNames('eye', settings, 'dtype% requiresGrad? diagonal#');
@@ -125,7 +137,11 @@ export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOp
  * @example
  * tri(2); // [[1, 0], [1, 1]]
  */
-export function tri(rows: number, columns?: number | EyeOptions, options?: EyeOptions): Tensor {
+export function tri<const D extends DType = PlainDType>(
+  rows: number,
+  columns?: number | EyeOptions<D>,
+  options?: EyeOptions<D>,
+): Tensor<NamedDType<D>> {
   return compose('tri', () => {
     const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
     checkNames('tri', settings, 'dtype% requiresGrad? diagonal#');

@@ -7,7 +7,7 @@ import { DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import type { Tensor } from '../../tensor/types.ts';
+import type { NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
 import { checkDiagonal, offsets } from './matrix-diagonals.ts';
 
 function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tensor {
@@ -60,7 +60,11 @@ export function triu(x: Tensor, options: { readonly diagonal?: number } = {}): T
  * @example
  * oneHot(tensor([1], { dtype: 'int32' }), 3); // [[0, 1, 0]]
  */
-export function oneHot(indices: Tensor, classes: number, options: { readonly dtype?: DType } = {}): Tensor {
+export function oneHot<const D extends DType = PlainDType>(
+  indices: Tensor,
+  classes: number,
+  options: { readonly dtype?: D } = {},
+): Tensor<NamedDType<D>> {
   checkNames('oneHot', options, 'dtype%');
   return compose('oneHot', () => {
     const node = nodeOf(indices);
