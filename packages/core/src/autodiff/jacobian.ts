@@ -9,13 +9,21 @@ import { placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
-import { checkNames, checkFunction } from '../shape/options.ts';
+import { checkFunction } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { batchedAll } from './batch.ts';
-import { type Argnums, checkPosition, differentiate, type GradientBy, type GradOptions, positionsOf } from './grad.ts';
+import {
+  type Argnums,
+  checkGradOptions,
+  checkPosition,
+  differentiate,
+  type GradientBy,
+  type GradOptions,
+  positionsOf,
+} from './grad.ts';
 import { pushForward } from './forward.ts';
 import { type Trace, tracing } from './trace.ts';
 import { leavesOf, mapTree, type TensorTree } from './trees.ts';
@@ -40,7 +48,7 @@ export function jacobian<A extends readonly unknown[], R extends TensorTree, con
   f: (...args: A) => R,
   options: GradOptions<N> = {},
 ): (...args: A) => JacobianOf<R, GradientBy<A, N>> {
-  checkNames('jacobian', options, 'argnums createGraph?');
+  checkGradOptions('jacobian', options);
   checkFunction('jacobian', f);
   const positions = positionsOf('jacobian', options.argnums);
   return (...args) => matrices('jacobian', f, args, positions, options) as JacobianOf<R, GradientBy<A, N>>;
@@ -61,7 +69,7 @@ export function hessian<A extends readonly unknown[], const N extends Argnums = 
   f: (...args: A) => Tensor,
   options: GradOptions<N> = {},
 ): (...args: A) => JacobianOf<GradientBy<A, N>, GradientBy<A, N>> {
-  checkNames('hessian', options, 'argnums createGraph?');
+  checkGradOptions('hessian', options);
   checkFunction('hessian', f);
   const positions = positionsOf('hessian', options.argnums);
   const single = typeof options.argnums !== 'object';

@@ -24,9 +24,7 @@ const noTruncation = 1;
 const typeOf = (name: Name | undefined): string =>
   name === undefined
     ? 'missing'
-    : checker
-        .typeToString(checker.getTypeOfSymbol(name)!, undefined, noTruncation)
-        .replaceAll('Tensor<any>', 'Tensor');
+    : checker.typeToString(checker.getTypeOfSymbol(name)!, undefined, noTruncation).replaceAll('Tensor<any>', 'Tensor');
 /** Without what depends on how a parameter is written: one with a default has no `| undefined`. */
 const plain = (type: string): string => type.replaceAll(/ \| undefined|[()]/g, '');
 

@@ -130,8 +130,9 @@ function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
  */
 export function tensor<const D extends DType = PlainDType>(
   data: NestedInput,
-  options: TensorOptions<D> = {},
-): Tensor<NamedDType<D>> {
+  options?: TensorOptions<D>,
+): Tensor<NamedDType<D>>;
+export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
   checkNames('tensor', options, 'dtype% shape requiresGrad?');
   beginOp('tensor');
   let shape: Shape;
@@ -163,6 +164,11 @@ export function tensor<const D extends DType = PlainDType>(
   return leaf('tensor', wrap(runtime().uploadNode(host, shape, dtype)), options);
 }
 
+/** Throws ArgumentError unless options are those of functions that make tensors. */
+export function checkCreation(op: string, options: CreationOptions): void {
+  checkNames(op, options, 'dtype% requiresGrad?');
+}
+
 /** Makes a new tensor a leaf for backward() if the options ask for it. */
 export function leaf(op: string, t: Tensor, options: CreationOptions): Tensor {
   if (!options.requiresGrad) return t;
@@ -181,7 +187,7 @@ export function leaf(op: string, t: Tensor, options: CreationOptions): Tensor {
 
 function filled(op: string, shape: Shape, value: number | bigint, usual: DType, options: CreationOptions): Tensor {
   beginOp(op);
-  checkNames(op, options, 'dtype% requiresGrad?');
+  checkCreation(op, options);
   const dtype = options.dtype ?? usual;
   checkShape(op, shape);
   return leaf(op, wrap(constant(value, dtype, [...shape])), options);
@@ -265,7 +271,7 @@ function filledBy(
     throw new ArgumentError(op, say`bad value: ${value}; must be a number, boolean or bigint`);
   const number = typeof value === 'bigint' ? value : Number(value);
   if (composingDepth() > 0) return filled(op, shape, number, usual, options);
-  checkNames(op, options, 'dtype% requiresGrad?');
+  checkCreation(op, options);
   const dtype = options.dtype ?? usual;
   return compose(op, () => {
     checkShape(op, shape);

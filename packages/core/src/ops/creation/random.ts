@@ -28,6 +28,10 @@ export interface RandomOptions<D extends DType = DType> extends CreationOptions<
   readonly key?: RandomKey | number;
 }
 
+function checkRandom(op: string, options: RandomOptions): void {
+  checkNames(op, options, 'key dtype% requiresGrad?');
+}
+
 /** Random uint32 of a shape. */
 export function bits(key: RandomKey, shape: Shape): Node {
   const attr = isDrawn(key) ? { shape, drawn: true } : { shape };
@@ -64,7 +68,7 @@ export function rand<const D extends DType = PlainDType>(
   shape: Shape,
   options: RandomOptions<D> = {},
 ): Tensor<NamedDType<D>> {
-  checkNames('rand', options, 'key dtype% requiresGrad?');
+  checkRandom('rand', options);
   return compose('rand', () => {
     checkShape('rand', shape);
     const dtype = options.dtype ?? 'float32';
@@ -87,7 +91,7 @@ export function randn<const D extends DType = PlainDType>(
   shape: Shape,
   options: RandomOptions<D> = {},
 ): Tensor<NamedDType<D>> {
-  checkNames('randn', options, 'key dtype% requiresGrad?');
+  checkRandom('randn', options);
   return compose('randn', () => {
     checkShape('randn', shape);
     const dtype = options.dtype ?? 'float32';
@@ -116,7 +120,7 @@ export function randint<const D extends DType = PlainDType>(
   shape: Shape,
   options: RandomOptions<D> = {},
 ): Tensor<NamedDType<D>> {
-  checkNames('randint', options, 'key dtype% requiresGrad?');
+  checkRandom('randint', options);
   return compose('randint', () => {
     checkShape('randint', shape);
     if (!Number.isInteger(low) || !Number.isInteger(high) || high <= low || high - low >= 2 ** 32) {
@@ -150,7 +154,7 @@ export function bernoulli<const D extends DType = PlainDType>(
   shape?: Shape,
   options: RandomOptions<D> = {},
 ): Tensor<NamedDType<D>> {
-  checkNames('bernoulli', options, 'key dtype% requiresGrad?');
+  checkRandom('bernoulli', options);
   return compose('bernoulli', () => {
     if (typeof probability !== 'object' && !(typeof probability === 'number' && probability >= 0 && probability <= 1))
       throw new ArgumentError('bernoulli', say`bad probability: ${probability}; must be from 0 to 1`);

@@ -9,7 +9,7 @@ import { checkNames, shown } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { weak } from '../../tensor/operand.ts';
 import type { CreationOptions, NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
-import { leaf } from './creation.ts';
+import { checkCreation, leaf } from './creation.ts';
 import { say } from '../../shape/shown.ts';
 import { checkDiagonal, offsets } from '../movement/matrix-diagonals.ts';
 
@@ -36,7 +36,7 @@ export function arange<const D extends DType = PlainDType>(
   return compose('arange', () => {
     const last = rest.at(-1);
     const options = typeof last === 'number' ? {} : (last ?? {});
-    checkNames('arange', options, 'dtype% requiresGrad?');
+    checkCreation('arange', options);
     const numbers = rest.filter((value) => typeof value === 'number');
     const [from, to] = numbers.length === 0 ? [0, start] : [start, numbers[0] as number];
     const step = numbers[1] ?? 1;
@@ -70,7 +70,7 @@ export function linspace<const D extends DType = PlainDType>(
   count: number,
   options: CreationOptions<D> = {},
 ): Tensor<NamedDType<D>> {
-  checkNames('linspace', options, 'dtype% requiresGrad?');
+  checkCreation('linspace', options);
   return compose('linspace', () => {
     checkShape('linspace', [checkCount('linspace', 'count', count, 0, Number.MAX_SAFE_INTEGER)]);
     for (const end of [start, stop])
@@ -102,6 +102,10 @@ export interface EyeOptions<D extends DType = DType> extends CreationOptions<D> 
   readonly diagonal?: number;
 }
 
+function checkEye(op: string, options: EyeOptions): void {
+  checkNames(op, options, 'dtype% requiresGrad? diagonal#');
+}
+
 /**
  * Ones on a diagonal, zeros elsewhere. Source: Array API `eye`.
  *
@@ -118,7 +122,7 @@ export function eye<const D extends DType = PlainDType>(
 ): Tensor<NamedDType<D>> {
   return compose('eye', () => {
     const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
-    checkNames('eye', settings, 'dtype% requiresGrad? diagonal#');
+    checkEye('eye', settings);
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.eq(
       matrixOffsets('eye', rows, width),
@@ -144,7 +148,7 @@ export function tri<const D extends DType = PlainDType>(
 ): Tensor<NamedDType<D>> {
   return compose('tri', () => {
     const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
-    checkNames('tri', settings, 'dtype% requiresGrad? diagonal#');
+    checkEye('tri', settings);
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.le(
       matrixOffsets('tri', rows, width),

@@ -63,8 +63,9 @@ export function triu(x: Tensor, options: { readonly diagonal?: number } = {}): T
 export function oneHot<const D extends DType = PlainDType>(
   indices: Tensor,
   classes: number,
-  options: { readonly dtype?: D } = {},
-): Tensor<NamedDType<D>> {
+  options?: { readonly dtype?: D },
+): Tensor<NamedDType<D>>;
+export function oneHot(indices: Tensor, classes: number, options: { readonly dtype?: DType } = {}): Tensor {
   checkNames('oneHot', options, 'dtype%');
   return compose('oneHot', () => {
     const node = nodeOf(indices);

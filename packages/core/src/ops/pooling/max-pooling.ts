@@ -39,7 +39,7 @@ function maxPool(
 ): Tensor | [Tensor, Tensor] {
   return compose(op, () => {
     const node = nodeOf(x);
-    const g = geometry(op, rank, node, window, settings);
+    const g = geometry(op, rank, node, window, settings, ' returnIndices?');
     const view = windows(g.image, g, Number(lowest(node.dtype)));
     const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), 'first'), g.layout));
     const wanted =

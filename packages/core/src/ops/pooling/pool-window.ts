@@ -60,11 +60,20 @@ export interface Geometry {
   readonly options: PoolSettings;
 }
 
-/** Reads the arguments of a pooling; throws in the name of `op`. */
-export function geometry(op: string, rank: number, x: Node, window: PoolWindow, settings: PoolSettings): Geometry {
+/** Reads the arguments of a pooling, `more` of which are options; throws in the name of `op`. */
+export function geometry(
+  op: string,
+  rank: number,
+  x: Node,
+  window: PoolWindow,
+  settings: PoolSettings,
+  more: '' | ' returnIndices?' = '',
+): Geometry {
   const given = typeof window === 'object' && window !== null && 'kernelSize' in window;
-  const options: PoolSettings = given ? { ...window, ...settings } : settings;
-  checkNames(op, options, 'kernelSize stride padding dilation ceilMode? countIncludePad? layout returnIndices?');
+  const options: Partial<PoolOptions> & { readonly returnIndices?: true } = given
+    ? { ...window, ...settings }
+    : settings;
+  checkNames(op, options, `kernelSize stride padding dilation ceilMode? countIncludePad? layout${more}`);
   const layout = readLayout(op, options.layout);
   checkImage(op, x, rank);
   const image = toChannelsFirst(x, layout);

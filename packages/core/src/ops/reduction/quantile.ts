@@ -58,7 +58,7 @@ function quantiles(
 ): Node[] {
   const node = floatOperand(x);
   const { shape } = node;
-  const { axes, keepDims } = readAxes(op, argument, shape.length, ' interpolation');
+  const { axes, keepDims } = readAxes(op, argument, shape.length, 'axis keepDims? interpolation');
   const options = typeof argument === 'object' && !isList(argument) ? (argument as QuantileOptions) : {};
   for (const q of qs)
     if (typeof q !== 'number' || !(q >= 0 && q <= 1))
