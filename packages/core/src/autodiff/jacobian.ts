@@ -105,7 +105,7 @@ function matrices<A extends readonly unknown[]>(
       return mapTree(op, output, () => {
         const blocks = all[row++] as readonly Node[];
         let column = 0;
-        const byArgument = followed.map((tree) => mapTree(op, tree, () => wrap(blocks[column++] as Node)));
+        const byArgument = followed.map((tree) => mapTree(op, tree, () => wrap(blocks[column++]!)));
         return typeof options.argnums === 'object' ? byArgument : byArgument[0];
       });
     });
@@ -123,7 +123,7 @@ function blocksOf(trace: Trace, results: readonly Node[], sources: readonly Node
   const forward = elements(sources) <= elements(smooth);
   const place = (result: Node, source: Node, block: Node): void => {
     results.forEach((other, row) => {
-      if (other === result) (blocks[row] as Node[])[sources.indexOf(source)] = block;
+      if (other === result) blocks[row]![sources.indexOf(source)] = block;
     });
   };
   for (const source of forward ? sources : []) {
@@ -132,10 +132,10 @@ function blocksOf(trace: Trace, results: readonly Node[], sources: readonly Node
     const reached = smooth.filter((result) => changes.has(result));
     const columns = inAllDirections(
       direction,
-      reached.map((result) => changes.get(result) as Node),
+      reached.map((result) => changes.get(result)!),
     );
     reached.forEach((result, i) => {
-      const column = columns[i] as Node;
+      const column = columns[i]!;
       const last = p.permute(column, [...result.shape.map((_, axis) => axis + 1), 0]);
       place(result, source, p.cast(p.reshape(last, [...result.shape, ...source.shape]), source.dtype));
     });
@@ -146,10 +146,10 @@ function blocksOf(trace: Trace, results: readonly Node[], sources: readonly Node
     const reached = sources.filter((source) => gradients.has(source));
     const rows = inAllDirections(
       direction,
-      reached.map((source) => gradients.get(source) as Node),
+      reached.map((source) => gradients.get(source)!),
     );
     reached.forEach((source, i) => {
-      place(result, source, p.reshape(rows[i] as Node, [...result.shape, ...source.shape]));
+      place(result, source, p.reshape(rows[i]!, [...result.shape, ...source.shape]));
     });
   }
   return blocks;

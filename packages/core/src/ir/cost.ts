@@ -30,7 +30,7 @@ export function costOf(body: readonly KNode[], typical: ReadonlyMap<KNode, numbe
         break;
       case 'ENDLOOP':
       case 'ENDIF':
-        weight = outer.pop() as number;
+        weight = outer.pop()!;
         break;
       case 'LOAD':
       case 'STORE':

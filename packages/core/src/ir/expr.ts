@@ -216,7 +216,7 @@ export class Exprs {
 
   /** A vector of scalars of one dtype. */
   vec(xs: readonly KNode[]): KNode {
-    const first = xs[0] as KNode;
+    const first = xs[0]!;
     if (xs.length === 1) return first;
     if (xs.every((x) => x === first)) return this.splat(first, xs.length);
     const whole = first.op === 'LANE' ? first.src[0] : null;
@@ -235,7 +235,7 @@ export class Exprs {
     if (i < 0 || i >= v.lanes) fail('lane', `lane ${i} of a vector of ${v.lanes}`);
     if (v.lanes === 1) return v;
     if (v.op === 'CONST') return this.constant(v.dtype as DType, v.arg.value);
-    if (v.op === 'VEC') return v.src[v.src.length === 1 ? 0 : i] as KNode;
+    if (v.op === 'VEC') return v.src[v.src.length === 1 ? 0 : i]!;
     if (v.op === 'IOTA') return this.i32(i);
     return this.intern('LANE', v.dtype, 1, [v], i, { lane: i });
   }

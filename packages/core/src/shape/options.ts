@@ -147,7 +147,7 @@ const marks: Readonly<Record<string, OptionRule>> = {
   '!': [(value) => typeof value === 'function', 'a function'],
   '%': oneOf(...Object.keys(dtypeInfo)),
   '@': [
-    (value) => value === null || (typeof value === 'object' && handleBrand in (value as object)),
+    (value) => value === null || (typeof value === 'object' && handleBrand in value),
     'a tensor, made with tensor()',
   ],
   '': [() => true, ''],
@@ -172,9 +172,7 @@ export function checkNames<Options, const Text extends string>(
   if (options === undefined) return;
   let rules = byNames.get(names);
   if (rules === undefined) {
-    rules = Object.fromEntries(
-      names.split(' ').map((n) => [n.replace(/\W/, ''), marks[n.replace(/\w+/, '')] as OptionRule]),
-    );
+    rules = Object.fromEntries(names.split(' ').map((n) => [n.replace(/\W/, ''), marks[n.replace(/\w+/, '')]!]));
     byNames.set(names, rules);
   }
   checkFields<unknown>(op, options, rules, Failed);

@@ -85,7 +85,7 @@ export function nodeError(n: KNode): string | null {
       return count(n, 2, 4) ?? accessError(n, n.lanes);
     case 'STORE':
     case 'ATOMIC':
-      return count(n, 3, 4) ?? accessError(n, n.src[2]?.lanes as number);
+      return count(n, 3, 4) ?? accessError(n, n.src[2]?.lanes);
     case 'CAST':
       return count(n, 1) ?? sameLanes(n);
     case 'BITCAST': {

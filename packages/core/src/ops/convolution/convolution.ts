@@ -58,7 +58,7 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
       stride,
       dilation,
     );
-    const extents = weight.shape.slice(2).map((n, i) => dilated(n, dilation[i] as number));
+    const extents = weight.shape.slice(2).map((n, i) => dilated(n, dilation[i]!));
     checkFits(op, 'kernel', lhs.shape, extents, low, high);
     const { bias } = options;
     const result = makeNode('conv', [beforeBias(lhs, bias), beforeBias(weight, bias)], {

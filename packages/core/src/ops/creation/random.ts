@@ -185,7 +185,7 @@ export function permutation(
   checkNames('permutation', options, 'key axis');
   return compose('permutation', () => {
     const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, nodeOf(of).shape.length);
-    const n = typeof of === 'number' ? of : (of.shape[axis] as number);
+    const n = typeof of === 'number' ? of : of.shape[axis]!;
     checkCount('permutation', 'length', n, 0, mostOnHost);
     if (options.key === undefined && hasPlaceholders()) {
       throw new ArgumentError(
@@ -199,8 +199,8 @@ export function permutation(
       const [word0, word1] = threefry(key, [i, 0]);
       // 53 random bits, so the bias is nowhere near visible.
       const j = Math.floor((((word0 >>> 5) * 2 ** 26 + (word1 >>> 6)) / 2 ** 53) * (i + 1));
-      const swapped = order[i] as number;
-      order[i] = order[j] as number;
+      const swapped = order[i]!;
+      order[i] = order[j]!;
       order[j] = swapped;
     }
     const indices = wrap(runtime().uploadNode(order, [n], 'int32'));

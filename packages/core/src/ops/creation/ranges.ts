@@ -38,7 +38,7 @@ export function arange<const D extends DType = PlainDType>(
     const options = typeof last === 'number' ? {} : (last ?? {});
     checkCreation('arange', options);
     const numbers = rest.filter((value) => typeof value === 'number');
-    const [from, to] = numbers.length === 0 ? [0, start] : [start, numbers[0] as number];
+    const [from, to] = numbers.length === 0 ? [0, start] : [start, numbers[0]!];
     const step = numbers[1] ?? 1;
     if (step === 0 || !Number.isFinite(step) || !Number.isFinite(from) || !Number.isFinite(to)) {
       throw new ArgumentError(
@@ -187,9 +187,9 @@ export function meshgrid(vectors: readonly Tensor[], options: { readonly indexin
     }
     const sizes = nodes.map((node) => node.shape[0] ?? 1);
     const axisOf = (i: number): number => (indexing === 'xy' && sizes.length > 1 && i < 2 ? 1 - i : i);
-    const grid = sizes.map((_, i) => sizes[axisOf(i)] as number);
+    const grid = sizes.map((_, i) => sizes[axisOf(i)]!);
     return nodes.map((node, i) => {
-      const own = grid.map((_, axis) => (axis === axisOf(i) ? (sizes[i] as number) : 1));
+      const own = grid.map((_, axis) => (axis === axisOf(i) ? sizes[i]! : 1));
       return wrap(p.expand(p.reshape(node, own), grid));
     });
   });

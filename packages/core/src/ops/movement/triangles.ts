@@ -16,7 +16,7 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
     const rank = node.shape.length;
     if (rank < 2)
       throw new ShapeError(op, say`too few axes: ${showShape(node.shape)}; needs at least a matrix`, [node.shape]);
-    const distance = offsets(node.shape[rank - 2] as number, node.shape[rank - 1] as number);
+    const distance = offsets(node.shape[rank - 2]!, node.shape[rank - 1]!);
     const limit = p.constant(checkDiagonal(op, 'diagonal', diagonal), 'int32');
     const keep = lower ? p.le(distance, limit) : p.le(limit, distance);
     return wrap(p.where(keep, node, p.like(node, 0)));

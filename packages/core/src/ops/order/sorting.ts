@@ -112,7 +112,7 @@ export function topK(x: Tensor, k: number, options: number | TopKOptions = {}): 
       throw new ShapeError('topK', say`x has shape ${showShape(node.shape)}: needs an axis; reshape it first`, [
         node.shape,
       ]);
-    const n = node.shape[axis] as number;
+    const n = node.shape[axis]!;
     if (!Number.isInteger(k) || k < 0 || k > n)
       throw new ArgumentError(
         'topK',

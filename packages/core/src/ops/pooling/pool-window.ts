@@ -82,10 +82,10 @@ export function geometry(
   const stride = perAxis(op, 'stride', options.stride ?? size, rank, 1);
   const dilation = perAxis(op, 'dilation', options.dilation ?? 1, rank, 1);
   const { low, high } = readPadding(op, options.padding ?? 0, spatial, size, stride, dilation);
-  const extents = size.map((n, i) => dilated(n, dilation[i] as number));
+  const extents = size.map((n, i) => dilated(n, dilation[i]!));
   checkFits(op, 'window', image.shape, extents, low, high);
   [...low, ...high].forEach((n, i) => {
-    const extent = extents[i % rank] as number;
+    const extent = extents[i % rank]!;
     if (n > extent / 2)
       throw new ArgumentError(
         op,
@@ -93,8 +93,8 @@ export function geometry(
       );
   });
   const over = spatial.map((n, i) => {
-    const [step, before] = [stride[i] as number, low[i] as number];
-    const room = n + before + (high[i] as number) - (extents[i] as number);
+    const [step, before] = [stride[i]!, low[i]!];
+    const room = n + before + high[i]! - extents[i]!;
     if (!options.ceilMode || room % step === 0) return 0;
     // A window that would start in the padding behind the input is left out.
     const starts = (Math.floor(room / step) + 1) * step;
@@ -105,7 +105,7 @@ export function geometry(
 
 /** Windows of the padded image: [N, C, ...out, ...size]. */
 export function windows(image: Node, g: Geometry, value: number): Node {
-  const padded = p.pad(image, [0, 0, ...g.low], [0, 0, ...g.high.map((n, i) => n + (g.over[i] as number))], value);
+  const padded = p.pad(image, [0, 0, ...g.low], [0, 0, ...g.high.map((n, i) => n + g.over[i]!)], value);
   return makeNode('window', [padded], { size: g.size, stride: g.stride, dilation: g.dilation });
 }
 

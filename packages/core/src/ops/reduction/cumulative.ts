@@ -209,9 +209,9 @@ export function diff(x: Tensor, options: number | DiffOptions = {}): Tensor {
     const parts = [prepend, x, append].filter((part): part is Tensor => part !== undefined);
     let node = nodeOf(parts.length === 1 ? x : concat(parts, { axis: along }));
     // Beyond the length nothing is left.
-    const times = checkCount('diff', 'number of times n', Math.min(n, node.shape[along] as number), 0, mostTimes);
+    const times = checkCount('diff', 'number of times n', Math.min(n, node.shape[along]!), 0, mostTimes);
     for (let i = 0; i < times; i++) {
-      const length = Math.max(0, (node.shape[along] as number) - 1);
+      const length = Math.max(0, node.shape[along]! - 1);
       const part = (start: number): Node =>
         p.slice(
           node,

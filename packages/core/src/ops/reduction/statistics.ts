@@ -39,7 +39,7 @@ function prepared<Options extends AxisOptions, const Text extends string>(
 ): { t: Tensor; axes: Axes; count: number } {
   const t = wrap(floatOperand(x));
   const axes = readAxes(op, argument, t.ndim, names);
-  return { t, axes, count: axes.axes.reduce((n, axis) => n * (t.shape[axis] as number), 1) };
+  return { t, axes, count: axes.axes.reduce((n, axis) => n * t.shape[axis]!, 1) };
 }
 
 /** Result of the final shape from one that kept the reduced axes. */
