@@ -63,8 +63,7 @@ class Legalizer {
     let bytes = 0;
     for (const n of program.body)
       if (n.op === 'SHARED')
-        bytes +=
-          n.arg.length * dtypeInfo[this.#isSmall(n) ? wideDtype(n.dtype as DType) : (n.dtype as DType)].bytes + 64;
+        bytes += n.arg.length * dtypeInfo[this.#isSmall(n) ? wideDtype(n.dtype) : n.dtype].bytes + 64;
     this.#wideShared = bytes <= caps.sharedBytes;
   }
 
@@ -215,7 +214,7 @@ class Legalizer {
 
   #smallLoad(n: KNodeOf<'LOAD'>): SmallValue {
     const e = this.#e;
-    const dtype = n.dtype as DType;
+    const dtype = n.dtype;
     const [mem, index, gate, alt] = n.src;
     const memory = this.#memory(mem);
     const at = this.#plain(index);

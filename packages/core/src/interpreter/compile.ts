@@ -100,7 +100,7 @@ class Compiler {
           break;
         case 'SUBGROUP': {
           const op = ({ sum: 'ADD', prod: 'MUL', max: 'MAX', min: 'MIN' } as const)[n.arg.op];
-          const combine = binaryFunction(op, n.dtype as DType);
+          const combine = binaryFunction(op, n.dtype);
           instructions.push({ kind: 'subgroup', from: this.#place(n.src[0]), to: this.#reserve(n), combine });
           break;
         }
@@ -252,7 +252,7 @@ class Compiler {
     const { number } = this.#memory(mem);
     const [at, from, open] = [this.#place(index), this.#place(value), gate === undefined ? -1 : this.#place(gate)];
     const ops = { add: 'ADD', max: 'MAX', min: 'MIN', or: 'OR' } as const;
-    const combine = binaryFunction(ops[n.arg.op], mem.dtype as DType);
+    const combine = binaryFunction(ops[n.arg.op], mem.dtype);
     return ({ values, cells, by }) => {
       if (open >= 0 && values[open] === 0) return;
       cells[number]!.update(values[at] as number, by, (old) => combine(old, values[from]!));

@@ -49,7 +49,7 @@ export function evaluateNest(
       writes.push([mem, run.index(mem, index, env), run.value(value, env)]);
     });
   }
-  for (const [mem, at, v] of writes) setElement(buffers[mem.arg.slot]!, mem.dtype as DType, at, v);
+  for (const [mem, at, v] of writes) setElement(buffers[mem.arg.slot]!, mem.dtype, at, v);
 }
 
 class Evaluation {
@@ -115,7 +115,7 @@ class Evaluation {
         return value;
       }
       case 'CAST':
-        return foldCast(n.src[0]?.dtype as DType, dtype, at(0));
+        return foldCast(n.src[0]?.dtype, dtype, at(0));
       case 'WHERE':
         return at(0) !== 0 ? at(1) : at(2);
       case 'FMA':
@@ -146,7 +146,7 @@ class Evaluation {
 
   #reduce(n: KNodeOf<'REDUCE'>, env: Env): Literal {
     const value = n.src[0];
-    const dtype = value.dtype as DType;
+    const dtype = value.dtype;
     const { op } = n.arg;
     const wide: DType = isFloat(dtype) ? 'float64' : dtype.endsWith('64') ? dtype : 'int32';
     const flip = op === 'min' || op === 'argmin';
@@ -162,7 +162,7 @@ class Evaluation {
       else if (better && !isNan(best)) [best, winner] = [x, position];
       position++;
     });
-    return op === 'argmax' || op === 'argmin' ? winner : foldCast(wide, n.dtype as DType, best);
+    return op === 'argmax' || op === 'argmin' ? winner : foldCast(wide, n.dtype, best);
   }
 }
 

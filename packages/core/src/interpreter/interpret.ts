@@ -4,7 +4,7 @@
  * Groups run one after another; the threads of a group run in turns, each up to the next barrier or exchange in subgroups. Every access is checked
  * (memory.ts) and every operation rounds by the contract (values.ts).
  */
-import type { DType, TypedArray } from '../shape/dtype.ts';
+import type { TypedArray } from '../shape/dtype.ts';
 import { type CompiledProgram, compileProgram, type ThreadState } from './compile.ts';
 import { type Cells, GroupRecord, PrivateCells, SharedCells, TensorCells } from './memory.ts';
 import type { Value } from './values.ts';
@@ -132,7 +132,7 @@ function tensorCells(program: Program, buffers: readonly TypedArray[]): Readonly
     const record = written ? new GroupRecord(start, end, unit) : null;
     for (const { p, array } of together) {
       const { slot, length, access } = p.arg;
-      cells.set(slot, new TensorCells(`parameter ${slot}`, array, p.dtype as DType, length, access !== 'read', record));
+      cells.set(slot, new TensorCells(`parameter ${slot}`, array, p.dtype, length, access !== 'read', record));
     }
   }
   return cells;

@@ -242,7 +242,7 @@ export class ProgramBuilder {
         this.#params.set(n.arg.slot, n);
         break;
       case 'SCALAR':
-        this.#scalars.set(n.arg.slot, n.dtype as DType);
+        this.#scalars.set(n.arg.slot, n.dtype);
         break;
       case 'LOAD':
         if (isMutable(n.src[0])) {
