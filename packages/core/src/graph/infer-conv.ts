@@ -25,8 +25,8 @@ export function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
       rhs,
     );
   }
-  const [batch, channels] = [lhs[0] as number, lhs[1] as number];
-  const [features, depth] = [rhs[0] as number, rhs[1] as number];
+  const [batch, channels] = [lhs[0]!, lhs[1]!];
+  const [features, depth] = [rhs[0]!, rhs[1]!];
   const { groups, batchGroups } = attr;
   if (channels !== depth * groups) {
     fail(
@@ -51,13 +51,10 @@ export function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
   }
   const shape = [batch / batchGroups, features];
   for (let i = 0; i < rank; i++) {
-    const size =
-      dilated(lhs[i + 2] as number, attr.lhsDilation[i] as number) +
-      (attr.padLow[i] as number) +
-      (attr.padHigh[i] as number);
-    const extent = dilated(rhs[i + 2] as number, attr.rhsDilation[i] as number);
+    const size = dilated(lhs[i + 2]!, attr.lhsDilation[i]!) + attr.padLow[i]! + attr.padHigh[i]!;
+    const extent = dilated(rhs[i + 2]!, attr.rhsDilation[i]!);
     if (extent === 0) fail('conv', say`empty kernel: ${showShape(rhs)}; spatial sizes must be at least 1`, rhs);
-    shape.push(size < extent ? 0 : Math.floor((size - extent) / (attr.stride[i] as number)) + 1);
+    shape.push(size < extent ? 0 : Math.floor((size - extent) / attr.stride[i]!) + 1);
   }
   return shape;
 }
@@ -68,9 +65,9 @@ export function windowShape(shape: Shape, attr: Attrs['window']): Shape {
   const lead = shape.length - rank;
   if (lead < 0) fail('window', say`too few axes: ${showShape(shape)} for ${rank} window axes`, shape);
   const counts = attr.size.map((size, i) => {
-    const n = shape[lead + i] as number;
-    const extent = dilated(size, attr.dilation[i] as number);
-    return n < extent ? 0 : Math.floor((n - extent) / (attr.stride[i] as number)) + 1;
+    const n = shape[lead + i]!;
+    const extent = dilated(size, attr.dilation[i]!);
+    return n < extent ? 0 : Math.floor((n - extent) / attr.stride[i]!) + 1;
   });
   return [...shape.slice(0, lead), ...counts, ...attr.size];
 }

@@ -6,8 +6,8 @@ import { type Accepts, checkDType, common, type InferRule } from './infer-checks
 import type { Node } from './node.ts';
 import { opName } from './scope.ts';
 
-const first = (src: readonly Node[]): Node => src[0] as Node;
-const second = (src: readonly Node[]): Node => src[1] as Node;
+const first = (src: readonly Node[]): Node => src[0]!;
+const second = (src: readonly Node[]): Node => src[1]!;
 
 /** One source; `result`: the dtype of the result, if it is another. */
 export function unaryInfer<P extends UnaryPrimitive>(op: P, kind: Accepts, result?: DType): InferRule<P> {

@@ -7,8 +7,8 @@ import type { Node } from './node.ts';
 import { opName } from './scope.ts';
 import { say } from '../shape/shown.ts';
 
-const first = (src: readonly Node[]): Node => src[0] as Node;
-const second = (src: readonly Node[]): Node => src[1] as Node;
+const first = (src: readonly Node[]): Node => src[0]!;
+const second = (src: readonly Node[]): Node => src[1]!;
 
 export const gatherInfer: InferRule<'gather'> = {
   shape: (src, attr) => {
@@ -25,7 +25,7 @@ export const gatherInfer: InferRule<'gather'> = {
 
 export const scatterAddInfer: InferRule<'scatterAdd'> = {
   shape: (src, attr) => {
-    const [base, index, updates] = [first(src).shape, second(src).shape, (src[2] as Node).shape];
+    const [base, index, updates] = [first(src).shape, second(src).shape, src[2]!.shape];
     const expected = spliced(base, attr.axis, index);
     if (updates.length !== expected.length || updates.some((n, i) => n !== expected[i])) {
       fail(
@@ -39,7 +39,7 @@ export const scatterAddInfer: InferRule<'scatterAdd'> = {
   },
   dtype: (src) => {
     checkIndex('scatterAdd', second(src));
-    return common('scatterAdd', 'number', first(src), src[2] as Node);
+    return common('scatterAdd', 'number', first(src), src[2]!);
   },
 };
 

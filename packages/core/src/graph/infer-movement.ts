@@ -5,7 +5,7 @@ import { checkRank, common, fail, type InferRule, sortedDistinct, spliced } from
 import { say } from '../shape/shown.ts';
 import type { Node } from './node.ts';
 
-const first = (src: readonly Node[]): Node => src[0] as Node;
+const first = (src: readonly Node[]): Node => src[0]!;
 const dtypeOfFirst = (src: readonly Node[]): Node['dtype'] => first(src).dtype;
 
 type Movement = 'reshape' | 'permute' | 'expand' | 'slice' | 'pad' | 'concat';
@@ -35,7 +35,7 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
         [...attr.axes].sort((a, b) => a - b),
         shape,
       );
-      return attr.axes.map((axis) => shape[axis] as number);
+      return attr.axes.map((axis) => shape[axis]!);
     },
     dtype: dtypeOfFirst,
   },
@@ -59,14 +59,14 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
       const { shape } = first(src);
       checkRank('slice', 'ranges', attr.length, shape);
       for (let i = 0; i < shape.length; i++) {
-        const n = attr.length[i] as number;
-        const start = attr.start[i] as number;
-        const last = start + (n - 1) * (attr.step[i] as number);
-        const inside = (at: number): boolean => at >= 0 && at < (shape[i] as number);
+        const n = attr.length[i]!;
+        const start = attr.start[i]!;
+        const last = start + (n - 1) * attr.step[i]!;
+        const inside = (at: number): boolean => at >= 0 && at < shape[i]!;
         if (n < 0 || (n > 0 && !(inside(start) && inside(last)))) {
           fail(
             'slice',
-            say`range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${(shape[i] as number) - 1}`,
+            say`range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${shape[i]! - 1}`,
             shape,
           );
         }
@@ -80,7 +80,7 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
       const { shape } = first(src);
       checkRank('pad', 'pad widths', attr.low, shape);
       checkRank('pad', 'pad widths', attr.high, shape);
-      const result = shape.map((n, i) => n + (attr.low[i] as number) + (attr.high[i] as number));
+      const result = shape.map((n, i) => n + attr.low[i]! + attr.high[i]!);
       if (attr.low.some((n) => n < 0) || attr.high.some((n) => n < 0))
         fail('pad', say`negative width: low ${showShape(attr.low)}, high ${showShape(attr.high)}`, shape);
       return result;
@@ -100,7 +100,7 @@ export const movementRules: { readonly [P in Movement]: InferRule<P> } = {
             part.shape,
           );
         }
-        total += part.shape[attr.axis] as number;
+        total += part.shape[attr.axis]!;
       }
       return spliced(shape, attr.axis, [total]);
     },

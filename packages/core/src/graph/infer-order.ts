@@ -5,7 +5,7 @@ import { checkAxis, checkDType, common, fail, type InferRule } from './infer-che
 import { say } from '../shape/shown.ts';
 import type { Node } from './node.ts';
 
-const first = (src: readonly Node[]): Node => src[0] as Node;
+const first = (src: readonly Node[]): Node => src[0]!;
 
 export const scanInfer: InferRule<'scan'> = {
   shape: (src, attr) => {
@@ -19,7 +19,7 @@ export const scanInfer: InferRule<'scan'> = {
   },
   dtype: (src) => {
     checkDType('number', 'scan', first(src).dtype);
-    return common('scan', 'number', first(src), src[src.length - 1] as Node);
+    return common('scan', 'number', first(src), src[src.length - 1]!);
   },
 };
 
@@ -27,7 +27,7 @@ export const argSortInfer: InferRule<'argSort'> = {
   shape: (src, attr) => {
     const { shape } = first(src);
     checkAxis('argSort', attr.axis, shape);
-    const n = shape[attr.axis] as number;
+    const n = shape[attr.axis]!;
     if (!Number.isInteger(attr.count) || attr.count < 0 || attr.count > n)
       fail('argSort', say`cannot give ${attr.count} of ${n} positions; must be from 0 to ${n}`, shape);
     return shape.map((size, axis) => (axis === attr.axis ? attr.count : size));

@@ -19,8 +19,8 @@ import type { Node } from './node.ts';
 import { opName } from './scope.ts';
 import { say } from '../shape/shown.ts';
 
-const first = (src: readonly Node[]): Node => src[0] as Node;
-const second = (src: readonly Node[]): Node => src[1] as Node;
+const first = (src: readonly Node[]): Node => src[0]!;
+const second = (src: readonly Node[]): Node => src[1]!;
 const shapeOfFirst = (src: readonly Node[]): Shape => first(src).shape;
 const dtypeOfFirst = (src: readonly Node[]): DType => first(src).dtype;
 
@@ -51,7 +51,7 @@ function writeFree(
 ): number {
   let end = at;
   for (let axis = 0; axis < shape.length; axis++) {
-    if (!has(batch, axis) && !has(contract, axis)) to[end++] = shape[axis] as number;
+    if (!has(batch, axis) && !has(contract, axis)) to[end++] = shape[axis]!;
   }
   return end;
 }
@@ -113,7 +113,7 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
   where: {
     shape: (src) => {
       const op = opName('where');
-      return broadcastShapes(op, broadcastShapes(op, first(src).shape, second(src).shape), (src[2] as Node).shape);
+      return broadcastShapes(op, broadcastShapes(op, first(src).shape, second(src).shape), src[2]!.shape);
     },
     dtype: (src) => {
       const condition = first(src).dtype;
@@ -121,7 +121,7 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
         throw new DTypeError(opName('where'), say`condition is ${condition}: needs bool; compare or cast first`, [
           condition,
         ]);
-      return common('where', 'any', second(src), src[2] as Node);
+      return common('where', 'any', second(src), src[2]!);
     },
   },
   cast: { shape: shapeOfFirst, dtype: (_, attr) => attr.dtype },
@@ -178,7 +178,7 @@ export const inferRules: { readonly [P in CommonPrimitive]: InferRule<P> } = {
       checkPaired(lhs, lhsContract, rhs, rhsContract);
       const batches = lhsBatch.length;
       const shape = new Array<number>(lhs.length + rhs.length - batches - 2 * lhsContract.length);
-      for (let i = 0; i < batches; i++) shape[i] = lhs[lhsBatch[i] as number] as number;
+      for (let i = 0; i < batches; i++) shape[i] = lhs[lhsBatch[i]!]!;
       writeFree(shape, writeFree(shape, batches, lhs, lhsBatch, lhsContract), rhs, rhsBatch, rhsContract);
       return shape;
     },
