@@ -1,7 +1,6 @@
 /** Cases run on an engine and on the interpreter, and what differs. */
 import type { IEngine } from '../engine/engine.ts';
 import { printProgram } from '../ir/print.ts';
-import type { TypedArray } from '../shape/dtype.ts';
 import { type ProgramCase, type ProgramTolerance, programDifference, runProgramCases } from './program-case.ts';
 import { createReferenceEngine } from './reference-engine.ts';
 
@@ -28,7 +27,7 @@ export async function comparePrograms(
     const results = await runProgramCases(engine, some);
     for (const [i, c] of some.entries()) {
       const want = c.expected ?? (await runProgramCases(reference, [c]))[0];
-      const wrong = programDifference(c, results[i] as readonly TypedArray[], want as readonly TypedArray[], tolerance);
+      const wrong = programDifference(c, results[i]!, want!, tolerance);
       if (wrong !== null) problems.push(`${c.name}: ${wrong}\n${printProgram(c.program)}`);
     }
   }

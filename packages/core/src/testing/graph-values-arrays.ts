@@ -19,8 +19,8 @@ export function build(shape: Shape, fn: (index: readonly number[]) => number): V
   for (let i = 0; i < out.length; i++) {
     out[i] = fn(index);
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      index[axis] = (index[axis] as number) + 1;
-      if ((index[axis] as number) < (shape[axis] as number)) break;
+      index[axis] = index[axis]! + 1;
+      if (index[axis]! < shape[axis]!) break;
       index[axis] = 0;
     }
   }
@@ -31,11 +31,11 @@ export function at(t: Tensor, index: readonly number[]): number {
   const strides = rowMajorStrides(t.shape);
   let flat = 0;
   for (let axis = 0; axis < t.shape.length; axis++) {
-    const i = index[axis] as number;
-    if (i < 0 || i >= (t.shape[axis] as number)) return 0;
-    flat += i * (strides[axis] as number);
+    const i = index[axis]!;
+    if (i < 0 || i >= t.shape[axis]!) return 0;
+    flat += i * strides[axis]!;
   }
-  return t.values[flat] as number;
+  return t.values[flat]!;
 }
 
 /** NumPy's broadcasting: right-aligned, axes of size 1 stay at 0. */
@@ -43,6 +43,6 @@ export function spread(t: Tensor, index: readonly number[]): number {
   const skip = index.length - t.shape.length;
   return at(
     t,
-    t.shape.map((n, axis) => (n === 1 ? 0 : (index[axis + skip] as number))),
+    t.shape.map((n, axis) => (n === 1 ? 0 : index[axis + skip]!)),
   );
 }

@@ -9,7 +9,7 @@ interface Values {
 
 /** Elements before, along and after an axis: element (i, j, k) lies at (i * n + j) * inner + k. */
 function around(shape: Shape, axis: number): { outer: number; n: number; inner: number } {
-  return { outer: sizeOf(shape.slice(0, axis)), n: shape[axis] as number, inner: sizeOf(shape.slice(axis + 1)) };
+  return { outer: sizeOf(shape.slice(0, axis)), n: shape[axis]!, inner: sizeOf(shape.slice(axis + 1)) };
 }
 
 /** The larger, or with sign -1 the smaller, of two; NaN wins. */
@@ -32,8 +32,8 @@ export function scatterValues(base: Values, index: Values, updates: Values, attr
   for (let i = 0; i < outer; i++) {
     for (let u = 0; u < count; u++) {
       for (let k = 0; k < inner; k++) {
-        const to = (i * n + (index.values[u] as number)) * inner + k;
-        out[to] = combined(attr.op, out[to] as number, updates.values[(i * count + u) * inner + k] as number);
+        const to = (i * n + index.values[u]!) * inner + k;
+        out[to] = combined(attr.op, out[to]!, updates.values[(i * count + u) * inner + k]!);
       }
     }
   }
@@ -48,8 +48,8 @@ export function scanValues(x: Values, factor: Values | undefined, attr: Attrs['s
       let before: number | null = null;
       for (let step = 0; step < n; step++) {
         const at = (i * n + (attr.reverse ? n - 1 - step : step)) * inner + k;
-        const value = x.values[at] as number;
-        if (attr.op === 'linear') before = (factor?.values[at] as number) * (before ?? 0) + value;
+        const value = x.values[at]!;
+        if (attr.op === 'linear') before = factor?.values[at]! * (before ?? 0) + value;
         else before = before === null ? value : combined(attr.op, before, value);
         out[at] = before;
       }
@@ -68,9 +68,9 @@ export function argSortValues(x: Values, attr: Attrs['argSort']): Float64Array {
   };
   for (let i = 0; i < outer; i++) {
     for (let k = 0; k < inner; k++) {
-      const line = Array.from({ length: n }, (_, j) => x.values[(i * n + j) * inner + k] as number);
-      const positions = line.map((_, j) => j).sort((a, b) => order(line[a] as number, line[b] as number) || a - b);
-      for (let j = 0; j < attr.count; j++) out[(i * attr.count + j) * inner + k] = positions[j] as number;
+      const line = Array.from({ length: n }, (_, j) => x.values[(i * n + j) * inner + k]!);
+      const positions = line.map((_, j) => j).sort((a, b) => order(line[a]!, line[b]!) || a - b);
+      for (let j = 0; j < attr.count; j++) out[(i * attr.count + j) * inner + k] = positions[j]!;
     }
   }
   return out;

@@ -5,7 +5,7 @@
  * between operations. Slow by design. Leaves are given by `leaves`.
  */
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
-import type { Node, NodeStorage } from '../graph/node.ts';
+import type { Node } from '../graph/node.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { build, type Rule, spread, type Tensor, type Values } from './graph-values-arrays.ts';
 import { elementwise } from './graph-values-elementwise.ts';
@@ -39,7 +39,7 @@ export function valuesOf(wanted: readonly Node[], leaves: ReadonlyMap<Node, Valu
   const known = new Map<Node, Values>(leaves);
   const stack = [...wanted];
   while (stack.length > 0) {
-    const node = stack[stack.length - 1] as Node;
+    const node = stack[stack.length - 1]!;
     if (!known.has(node) && node.storage !== null) known.set(node, viewed(node, leaves));
     const missing = known.has(node) ? [] : node.src.filter((s) => !known.has(s));
     if (!known.has(node) && missing.length > 0) {
@@ -49,30 +49,30 @@ export function valuesOf(wanted: readonly Node[], leaves: ReadonlyMap<Node, Valu
     stack.pop();
     if (!known.has(node)) known.set(node, wrapped(node, compute(node, known)));
   }
-  return wanted.map((node) => known.get(node) as Values);
+  return wanted.map((node) => known.get(node)!);
 }
 
 /** A realised view of a leaf's memory. */
 function viewed(node: Node, leaves: ReadonlyMap<Node, Values>): Values {
-  const { buffer, view } = node.storage as NodeStorage;
+  const { buffer, view } = node.storage!;
   for (const [leaf, values] of leaves) {
     if (leaf.storage?.buffer !== buffer) continue;
     return build(node.shape, (index) => {
-      return values[index.reduce((sum, i, axis) => sum + i * (view.strides[axis] as number), view.offset)] as number;
+      return values[index.reduce((sum, i, axis) => sum + i * view.strides[axis]!, view.offset)]!;
     });
   }
   throw new Error(`[valuesOf] node ${node.id} ${node.op} is in memory and no view of a leaf given`);
 }
 
 function compute(node: Node, known: ReadonlyMap<Node, Values>): Values {
-  const src = node.src.map((s): Tensor => ({ shape: s.shape, values: known.get(s) as Values }));
+  const src = node.src.map((s): Tensor => ({ shape: s.shape, values: known.get(s)! }));
   if (node.op === 'scalar') return Float64Array.of(Number((node.attr as Attrs['scalar']).value));
   if (node.op === 'cast') {
     const { kind } = dtypeInfo[node.dtype];
-    const x = (src[0] as Tensor).values;
+    const x = src[0]!.values;
     return kind === 'float' ? x : kind === 'bool' ? x.map((v) => Number(v !== 0)) : x.map(Math.trunc);
   }
-  if (node.op === 'not' && node.dtype === 'bool') return (src[0] as Tensor).values.map((v) => Number(v === 0));
+  if (node.op === 'not' && node.dtype === 'bool') return src[0]!.values.map((v) => Number(v === 0));
   const rule = structured[node.op] as Rule<PrimitiveName> | undefined;
   if (rule !== undefined) return rule(src, node.attr as never, node.shape);
   const fn = elementwise[node.op];
