@@ -299,6 +299,13 @@ describe('what people see', () => {
   it('gives every error one root, with a code and who noticed', async () => {
     const names = Object.keys(makers).filter((name) => name.endsWith('Error'));
     expect(names.length).toBeGreaterThan(15);
+    // Those are all that a package exports, but for what an argument of a test throws.
+    const classes = Object.values(entries).flatMap((exported) =>
+      Object.entries(exported)
+        .filter(([, value]) => typeof value === 'function' && value.prototype instanceof Error)
+        .map(([name]) => name),
+    );
+    expect(new Set(classes)).toEqual(new Set([...names, 'HostileError']));
     for (const name of names) {
       const error = await makers[name]();
       expect(error, name).toBeInstanceOf(Error);

@@ -1,5 +1,12 @@
 /** Options of the search: what each may be, and names of backends that nobody knows. */
-import { ArgumentError, checkFields, numberFrom, oneOf, type OptionRule } from '@polygrad/core/engine';
+import {
+  ArgumentError,
+  checkFields,
+  numberFrom,
+  oneOf,
+  type OptionRule,
+  type OptionRules,
+} from '@polygrad/core/engine';
 import type { AutoDetectOptions } from './detect.ts';
 import { type BackendPackage, namesOf } from './packages.ts';
 
@@ -11,7 +18,7 @@ const names: OptionRule = [
   "a name or a list of names, such as ['cpu']",
 ];
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
-const rules: Readonly<Record<keyof AutoDetectOptions, OptionRule>> = {
+const rules: OptionRules<AutoDetectOptions> = {
   timeout: [(value) => numberFrom(0)[0](value) && value !== 0, 'a number of milliseconds above 0'],
   prefer: names,
   only: names,

@@ -1,7 +1,15 @@
 /**
  * What a new engine is made of: its options, the memory, the emitter's target and the capabilities it reports.
  */
-import { ArgumentError, checkFields, type EngineCaps, numberFrom, showCaps, shown } from '@polygrad/core/engine';
+import {
+  ArgumentError,
+  checkFields,
+  type EngineCaps,
+  numberFrom,
+  type OptionRules,
+  showCaps,
+  shown,
+} from '@polygrad/core/engine';
 import { vectorShaping } from '@polygrad/core/engine/shaping';
 import { computesAll, type KOp } from '@polygrad/core/kernel/ir';
 import { dtypeCode } from '#dtypes';
@@ -24,7 +32,7 @@ const addressLimit = 2 ** 32 - pageBytes;
 /** Largest 64-bit memory that current engines allow. */
 const wideLimit = 16 * 2 ** 30;
 const threadRule = numberFrom(1, maxThreads, true);
-const rules = { threads: threadRule, memory: numberFrom(1) };
+const rules: OptionRules<CpuEngineOptions> = { threads: threadRule, memory: numberFrom(1) };
 
 const lowering: EngineCaps['lowering'] = {
   ...vectorShaping,

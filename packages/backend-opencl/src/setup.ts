@@ -7,6 +7,7 @@ import {
   type EngineTuning,
   numberFrom,
   oneOf,
+  type OptionRules,
   showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
@@ -82,7 +83,7 @@ export function wishedDevice(options: OpenClEngineOptions): number | string | un
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 const flag = oneOf(true, false);
 const [isIndex] = numberFrom(0, 2 ** 31, true);
-const rules = {
+const rules: OptionRules<OpenClEngineOptions> = {
   device: [(value: unknown) => isIndex(value) || isText(value), 'the index of a device or a part of its name'],
   simt: flag,
   memory: numberFrom(1),
@@ -90,7 +91,7 @@ const rules = {
   tuning: oneOf('automatic', 'load', false),
   tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
   clblast: flag,
-} as const;
+};
 
 /**
  * Opens a device.

@@ -23,8 +23,13 @@ export type {
   AxisOptions,
   BackwardOptions,
   CreationOptions,
+  DataOf,
+  ElementOf,
+  ItemOf,
+  NamedDType,
   NestedInput,
   NestedValues,
+  PlainDType,
   Tensor,
   TensorLike,
 } from './tensor/types.ts';

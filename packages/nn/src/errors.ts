@@ -2,7 +2,7 @@
  * Errors of this package: a module, optimizer or training loop was given something that does not fit it.
  * Errors about shapes and dtypes inside a layer come from the operations themselves.
  */
-import { checkNames, PolygradError, shown } from '@polygrad/core/engine';
+import { checkNames, type OptionNames, PolygradError, shown } from '@polygrad/core/engine';
 import { isTensor } from '@polygrad/core/functions';
 
 const BRAND = 'polygrad.NnError';
@@ -27,12 +27,20 @@ export class NnError extends PolygradError {
 }
 
 /** Throws unless options are an object of these names; marks ask for a boolean (?), a number (#) or a function (!). */
-export function checkOptions(op: string, options: unknown, names: string): void {
+export function checkOptions<Options, const Text extends string>(
+  op: string,
+  options: Options,
+  names: OptionNames<Options, Text>,
+): void {
   checkNames(op, options, names, NnError);
 }
 
 /** The same for options that cannot be left out. */
-export function checkRequired(op: string, options: unknown, names: string): void {
+export function checkRequired<Options, const Text extends string>(
+  op: string,
+  options: Options,
+  names: OptionNames<Options, Text>,
+): void {
   checkFits(op, 'options', options, options !== undefined, `an object with ${names.replaceAll(/[^\w ]/g, '')}`);
   checkOptions(op, options, names);
 }

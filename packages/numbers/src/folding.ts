@@ -14,7 +14,7 @@ export interface FoldAxes {
 export function fold<T, U>(x: Grid<T>, { axes, keepDims }: FoldAxes, f: (row: readonly T[]) => U): Grid<U> {
   const rest = x.shape.map((_, axis) => axis).filter((axis) => !axes.includes(axis));
   const list = elements(permuted(x, [...rest, ...axes]));
-  const count = axes.reduce((n, axis) => n * (x.shape[axis] as number), 1);
+  const count = axes.reduce((n, axis) => n * x.shape[axis]!, 1);
   const shape = dropAxes(x.shape, axes);
   const out = Array.from({ length: sizeOf(shape) }, (_, i) => f(list.slice(i * count, (i + 1) * count)));
   return grid(keepDims ? keepAxes(x.shape, axes) : shape, out);
@@ -26,7 +26,7 @@ export function scan<T>(x: Grid<T>, axis: number, f: (before: T, value: T) => T)
   const order = x.shape.map((_, i) => i).filter((i) => i !== axis);
   order.push(axis);
   const moved = permuted(x, order);
-  const n = x.shape[axis] as number;
+  const n = x.shape[axis]!;
   const out: T[] = [];
   elements(moved).forEach((value, i) => {
     out.push(i % n === 0 ? value : f(out[i - 1] as T, value));

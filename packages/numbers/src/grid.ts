@@ -39,9 +39,9 @@ export function elements<T>({ shape, view, data }: Grid<T>): readonly T[] {
   for (let i = 0; i < size; i++) {
     out.push(data[at] as T);
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      const step = view.strides[axis] as number;
-      const next = (index[axis] as number) + 1;
-      if (next < (shape[axis] as number)) {
+      const step = view.strides[axis]!;
+      const next = index[axis]! + 1;
+      if (next < shape[axis]!) {
         index[axis] = next;
         at += step;
         break;
@@ -92,7 +92,7 @@ export function reshaped<T>(x: Grid<T>, shape: Shape): Grid<T> {
 
 /** Axes in another order. */
 export function permuted<T>(x: Grid<T>, axes: readonly number[]): Grid<T> {
-  return { shape: axes.map((axis) => x.shape[axis] as number), view: permuteView(x.view, axes), data: x.data };
+  return { shape: axes.map((axis) => x.shape[axis]!), view: permuteView(x.view, axes), data: x.data };
 }
 
 /** Elements as nested arrays; the element itself for shape []. */
@@ -101,20 +101,20 @@ export function nested<T>(x: Grid<T>): unknown {
   let at = 0;
   const build = (axis: number): unknown => {
     if (axis === x.shape.length) return list[at++];
-    return Array.from({ length: x.shape[axis] as number }, () => build(axis + 1));
+    return Array.from({ length: x.shape[axis]! }, () => build(axis + 1));
   };
   return build(0);
 }
 
 /** Grids one after the other along an axis; their other sizes are equal. */
 export function joined<T>(parts: readonly Grid<T>[], axis: number): Grid<T> {
-  const { shape } = parts[0] as Grid<T>;
+  const { shape } = parts[0]!;
   // With the axis in front, the elements of the result are those of the parts in turn.
   const order = [axis, ...shape.map((_, i) => i).filter((i) => i !== axis)];
   const moved = parts.map((part) => permuted(part, order));
-  const length = parts.reduce((n, part) => n + (part.shape[axis] as number), 0);
+  const length = parts.reduce((n, part) => n + part.shape[axis]!, 0);
   const whole = grid(
-    [length, ...(moved[0] as Grid<T>).shape.slice(1)],
+    [length, ...moved[0]!.shape.slice(1)],
     moved.flatMap((part) => [...elements(part)]),
   );
   return permuted(

@@ -6,5 +6,5 @@ export function formatGrid<T>(x: Grid<T>, toText: (value: T) => string): string 
   const values = elements(x);
   const texts = new Map(shownElements(x.shape).map((at) => [at, toText(values[at] as T)]));
   const width = [...texts.values()].reduce((most, text) => Math.max(most, text.length), 0);
-  return formatRows(x.shape, (at) => (texts.get(at) as string).padStart(width));
+  return formatRows(x.shape, (at) => texts.get(at)!.padStart(width));
 }

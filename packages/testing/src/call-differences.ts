@@ -2,7 +2,7 @@
  * Where two engines differ in what a call comes to. Floats may differ by a tolerance, and where the call magnifies roundings by as much as it
  * does.
  */
-import { type DType, showShape, type TypedArray } from '@polygrad/core';
+import { type DType, showShape } from '@polygrad/core';
 import { getElement, isFloat } from '@polygrad/core/internals';
 import { type Called, type Outcome, outcomeOf, type ReadTensor } from './call-outcomes.ts';
 import { HostTensor, isPlain } from './changed-calls.ts';
@@ -51,7 +51,7 @@ const shapeText = ({ dtype, shape }: ReadTensor): string => `${dtype} ${showShap
 
 /** How far an element of the expected outcome moves in the others. */
 function movement(expected: ReadTensor, moved: readonly (ReadTensor | undefined)[], i: number): number {
-  const at = (t: ReadTensor): number => Number(getElement(t.data as TypedArray, t.dtype, i));
+  const at = (t: ReadTensor): number => Number(getElement(t.data!, t.dtype, i));
   const distances = moved.map((other) => {
     if (other === undefined || other.data === null || shapeText(other) !== shapeText(expected)) return Infinity;
     const [x, y] = [at(expected), at(other)];
@@ -76,7 +76,7 @@ function outcomeDifference(
     return `${actual.tensors.length} tensors where ${expected.tensors.length} are expected`;
   for (const [k, e] of expected.tensors.entries()) {
     const others = moved.map((outcome) => outcome.tensors[k]);
-    const found = tensorDifference(actual.tensors[k] as ReadTensor, e, tolerances, others);
+    const found = tensorDifference(actual.tensors[k]!, e, tolerances, others);
     if (found !== null) return found;
   }
   const at = expected.plain.findIndex((value, i) => !Object.is(value, actual.plain[i]));

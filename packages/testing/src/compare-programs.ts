@@ -1,5 +1,5 @@
 /** Cases run on an engine and on the interpreter, and what differs. */
-import type { IEngine, TypedArray } from '@polygrad/core';
+import type { IEngine } from '@polygrad/core';
 import { printProgram } from '@polygrad/core/kernel';
 import { type ProgramCase, type ProgramTolerance, programDifference, runProgramCases } from './program-case.ts';
 import { createReferenceEngine } from './reference-engine.ts';
@@ -27,7 +27,7 @@ export async function comparePrograms(
     const results = await runProgramCases(engine, some);
     for (const [i, c] of some.entries()) {
       const want = c.expected ?? (await runProgramCases(reference, [c]))[0];
-      const wrong = programDifference(c, results[i] as readonly TypedArray[], want as readonly TypedArray[], tolerance);
+      const wrong = programDifference(c, results[i]!, want!, tolerance);
       if (wrong !== null) problems.push(`${c.name}: ${wrong}\n${printProgram(c.program)}`);
     }
   }

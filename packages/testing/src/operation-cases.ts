@@ -26,7 +26,7 @@ function edges(dtype: DType, turn: number, length: number): TypedArray {
   for (let i = 0; i < length; i++) {
     const at = i * bytes;
     // Over all elements the pairs of two inputs meet in many ways.
-    const number = numbers[(i * (turn === 0 ? 7 : 5) + turn * 4 + Math.floor(i / count) * turn) % count] as number;
+    const number = numbers[(i * (turn === 0 ? 7 : 5) + turn * 4 + Math.floor(i / count) * turn) % count]!;
     const k = (i * 7 + turn * 5 + Math.floor(i / 23) * turn) % 23;
     const random = BigInt(Math.imul(i + 1, 2654435761) ^ turn) * 0x9e3779b97f4a7c15n;
     if (dtype === 'bool') view.setUint8(at, (i >> turn) & 1);
@@ -35,7 +35,7 @@ function edges(dtype: DType, turn: number, length: number): TypedArray {
     else {
       // Floats of 16 bits by pattern, any; integers: extremes, small ones, anything.
       const special = [0n, 1n, -1n, 2n, 3n, -7n, 1n << BigInt(bits - 1), (1n << BigInt(bits - 1)) - 1n];
-      const value = BigInt.asUintN(bits, k < 16 ? (special[k % 8] as bigint) : random >> 20n);
+      const value = BigInt.asUintN(bits, k < 16 ? special[k % 8]! : random >> 20n);
       for (let b = 0; b < bytes; b++) view.setUint8(at + b, Number((value >> BigInt(8 * b)) & 0xffn));
     }
   }
@@ -82,7 +82,7 @@ function elementwise(
   return {
     name: `${name} x ${lanes}`,
     program: b.build({ name, params: [...params, result] }),
-    data: [...inputs, new hostArrays[result.dtype as DType](length)],
+    data: [...inputs, new hostArrays[result.dtype](length)],
     scalars: [],
   };
 }
@@ -100,15 +100,15 @@ export function* castCases(
 ): Generator<ProgramCase> {
   for (const from of sources) {
     for (const to of targets) {
-      for (const n of lanes) yield elementwise(`${from} to ${to}`, [from], n, (e, [x]) => e.cast(x as KNode, to));
+      for (const n of lanes) yield elementwise(`${from} to ${to}`, [from], n, (e, [x]) => e.cast(x!, to));
       if (from === 'bool' || to === 'bool' || dtypeInfo[from].bytes !== dtypeInfo[to].bytes) continue;
       for (const n of lanes)
         yield elementwise(
           `bits of ${from} as ${to}`,
           [from],
           n,
-          (e, [x]) => e.bitcast(x as KNode, to),
-          ([x]) => oneNaN(from, x as TypedArray),
+          (e, [x]) => e.bitcast(x!, to),
+          ([x]) => oneNaN(from, x!),
         );
     }
   }
@@ -124,7 +124,7 @@ function* operations(dtype: DType): Generator<readonly [string, readonly DType[]
   type Two = readonly [KNode, KNode];
   for (const op of orders) if (op !== 'SUB' || dtype !== 'bool') yield [op, two, (e, x) => e.binary(op, ...(x as Two))];
   for (const op of ['LT', 'LE', 'EQ'] as const) yield [`NOT ${op}`, two, (e, x) => e.not(e.binary(op, ...(x as Two)))];
-  yield ['WHERE', ['bool', dtype, dtype], (e, [c, x, y]) => e.where(c as KNode, x as KNode, y as KNode)];
+  yield ['WHERE', ['bool', dtype, dtype], (e, [c, x, y]) => e.where(c!, x!, y!)];
   yield [
     'conditions',
     [dtype, dtype, 'float32'],
@@ -135,7 +135,7 @@ function* operations(dtype: DType): Generator<readonly [string, readonly DType[]
   ];
   if (dtype === 'bool') {
     for (const op of ['AND', 'OR', 'XOR'] as const) yield [op, two, (e, x) => e.binary(op, ...(x as Two))];
-    yield ['NOT', one, (e, [x]) => e.not(x as KNode)];
+    yield ['NOT', one, (e, [x]) => e.not(x!)];
     return;
   }
   yield [
@@ -148,15 +148,12 @@ function* operations(dtype: DType): Generator<readonly [string, readonly DType[]
     },
   ];
   if (isFloat(dtype)) {
-    for (const op of floats) yield [op, one, (e, [x]) => e.unary(op, x as KNode)];
+    for (const op of floats) yield [op, one, (e, [x]) => e.unary(op, x!)];
     yield ['DIV', two, (e, x) => e.div(...(x as Two))];
-    yield ['EQ itself', one, (e, [x]) => e.intern('EQ', 'bool', x?.lanes as number, [x as KNode, x as KNode])];
+    yield ['EQ itself', one, (e, [x]) => e.intern('EQ', 'bool', x?.lanes!, [x!, x!])];
     for (const c of [0, -0, 1.5, -1, Infinity, -Infinity]) {
       const text = Object.is(c, -0) ? '-0' : `${c}`;
-      const constant = (e: Exprs, x: readonly KNode[]): Two => [
-        x[0] as KNode,
-        e.constant(dtype, c, (x[0] as KNode).lanes),
-      ];
+      const constant = (e: Exprs, x: readonly KNode[]): Two => [x[0]!, e.constant(dtype, c, x[0]!.lanes)];
       for (const op of ['ADD', 'SUB', 'MUL', 'DIV', 'MAX', 'MIN', 'LT', 'LE', 'EQ'] as const) {
         yield [`${op} with ${text}`, one, (e, x) => e.binary(op, ...constant(e, x))];
         yield [
@@ -173,24 +170,19 @@ function* operations(dtype: DType): Generator<readonly [string, readonly DType[]
     }
     return;
   }
-  for (const op of ['NEG', 'NOT', 'ABS'] as const) yield [op, one, (e, [x]) => e.unary(op, x as KNode)];
+  for (const op of ['NEG', 'NOT', 'ABS'] as const) yield [op, one, (e, [x]) => e.unary(op, x!)];
   for (const op of ['AND', 'OR', 'XOR'] as const) yield [op, two, (e, x) => e.binary(op, ...(x as Two))];
   const { bytes, kind } = dtypeInfo[dtype];
   const bits = 8 * bytes;
   for (const op of ['SHL', 'SHR'] as const) {
-    yield [
-      op,
-      two,
-      (e, [x, y]) =>
-        e.binary(op, x as KNode, bytes < 4 ? e.and(y as KNode, e.constant(dtype, bits - 1)) : (y as KNode)),
-    ];
+    yield [op, two, (e, [x, y]) => e.binary(op, x!, bytes < 4 ? e.and(y!, e.constant(dtype, bits - 1)) : y!)];
     for (const by of [0, 1, bits - 1])
-      yield [`${op} by ${by}`, one, (e, [x]) => e.binary(op, x as KNode, e.constant(dtype, by, x?.lanes))];
+      yield [`${op} by ${by}`, one, (e, [x]) => e.binary(op, x!, e.constant(dtype, by, x?.lanes))];
   }
   for (const op of ['IDIV', 'IREM'] as const) {
     yield [op, two, (e, x) => e.binary(op, ...(x as Two))];
     for (const by of kind === 'uint' ? [1, 4, 7] : [1, -1, 4, 7, -5])
-      yield [`${op} by ${by}`, one, (e, [x]) => e.binary(op, x as KNode, e.constant(dtype, by, x?.lanes))];
+      yield [`${op} by ${by}`, one, (e, [x]) => e.binary(op, x!, e.constant(dtype, by, x?.lanes))];
   }
 }
 
@@ -209,9 +201,9 @@ export function* operationCases(dtypes: readonly DType[], lanes: readonly number
     for (const op of ['IDIV', 'IREM'] as const)
       for (const n of lanes) {
         const { data, ...rest } = elementwise(`${op} by zero on ${dtype}`, [dtype, dtype], n, (e, x) =>
-          e.binary(op, x[0] as KNode, x[1] as KNode),
+          e.binary(op, x[0]!, x[1]!),
         );
-        const x = data[0] as TypedArray;
+        const x = data[0]!;
         const zeros = new hostArrays[dtype](x.length);
         yield { ...rest, data: [x, zeros, zeros.slice()], expected: [x, zeros, zeros] };
       }

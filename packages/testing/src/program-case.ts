@@ -40,7 +40,7 @@ export async function runProgramCases(
 ): Promise<readonly (readonly TypedArray[])[]> {
   const kernels = engine.compile(cases.map((c) => legalize(c.program, engine.caps)));
   const results: (readonly TypedArray[])[] = [];
-  for (const [i, c] of cases.entries()) results.push(await runOne(engine, c, kernels[i] as CompiledKernel));
+  for (const [i, c] of cases.entries()) results.push(await runOne(engine, c, kernels[i]!));
   engine.release(kernels);
   return results;
 }
@@ -50,9 +50,9 @@ async function runOne(
   { program, data, scalars }: ProgramCase,
   kernel: CompiledKernel,
 ): Promise<readonly TypedArray[]> {
-  const dtypes = program.params.map((p) => p.dtype as DType);
+  const dtypes = program.params.map((p) => p.dtype);
   const bindings = data.map((array, i) => {
-    const dtype = dtypes[i] as DType;
+    const dtype = dtypes[i]!;
     const bytes = Math.max(16, Math.ceil((array.length * storageBytes(engine, dtype)) / 16) * 16);
     const binding = { buffer: engine.alloc(bytes), offset: 0, bytes };
     const padded = new hostArrays[dtype](bytes / storageBytes(engine, dtype)) as Int32Array;
@@ -63,11 +63,11 @@ async function runOne(
   engine.submit([{ kind: 'dispatch', kernel, bindings, scalars }]);
   const after: TypedArray[] = [];
   for (const [i, binding] of bindings.entries()) {
-    const { length } = data[i] as TypedArray;
-    if (program.params[i]?.arg.access === 'read') after.push(data[i] as TypedArray);
+    const { length } = data[i]!;
+    if (program.params[i]?.arg.access === 'read') after.push(data[i]!);
     else {
       const bytes = await engine.download(binding, new Uint8Array(binding.bytes));
-      after.push(fromDevice(engine, dtypes[i] as DType, bytes, length));
+      after.push(fromDevice(engine, dtypes[i]!, bytes, length));
     }
   }
   for (const { buffer } of bindings) engine.free(buffer);
@@ -102,10 +102,10 @@ export function programDifference(
   tolerance: ProgramTolerance = {},
 ): string | null {
   for (const [slot, { dtype }] of program.params.entries()) {
-    const [a, b] = [got[slot] as TypedArray, want[slot] as TypedArray];
+    const [a, b] = [got[slot]!, want[slot]!];
     for (let i = 0; i < b.length; i++) {
-      if (a[i] === b[i] && !dtypeInfo[dtype as DType].kind.startsWith('float')) continue;
-      const [x, y] = [keyOf(dtype as DType, a, i, tolerance), keyOf(dtype as DType, b, i, tolerance)];
+      if (a[i] === b[i] && !dtypeInfo[dtype].kind.startsWith('float')) continue;
+      const [x, y] = [keyOf(dtype, a, i, tolerance), keyOf(dtype, b, i, tolerance)];
       const apart = x > y ? x - y : y - x;
       if (apart > BigInt(tolerance.ulps ?? 0)) return `parameter ${slot}, element ${i}: ${a[i]}, expected ${b[i]}`;
     }
@@ -123,7 +123,7 @@ const exponents: Readonly<Partial<Record<DType, readonly [bits: bigint, digits: 
 /** An integer that grows with the number: neighbours in the format differ by one. All NaN are one number. */
 function keyOf(dtype: DType, array: TypedArray, i: number, { zeroSign, denormals }: ProgramTolerance): bigint {
   const format = exponents[dtype];
-  if (format === undefined) return BigInt(array[i] as number | bigint);
+  if (format === undefined) return BigInt(array[i]!);
   const [bits, digits] = format;
   const size = Number(bits) / 8;
   const view = new DataView(array.buffer, array.byteOffset + i * size, size);

@@ -92,7 +92,7 @@ class Generator {
   }
 
   declare(...values: KNode[]): void {
-    (this.scopes[this.scopes.length - 1] as KNode[]).push(...values);
+    this.scopes[this.scopes.length - 1]!.push(...values);
   }
 
   block(depth: number): void {
@@ -172,7 +172,7 @@ class Generator {
     const reach = 4 * lanes - 4;
     const base = this.bounded(this.value('int32', 1), length - reach);
     const [stride, jitter] = [this.random(4), this.random(2)];
-    const mem = this.reads.find((m) => m.dtype === kind) as Param;
+    const mem = this.reads.find((m) => m.dtype === kind)!;
     const loads = Array.from({ length: lanes }, (_, k) => {
       const at = Math.min(reach, k * stride + (jitter === 1 ? this.random(3) : 0));
       return this.b.load(mem, e.add(base, e.i32(at)));
@@ -262,7 +262,7 @@ function elements(dtype: Extra, count: number): TypedArray {
  * await comparePrograms(createReferenceEngine(), [randomProgram(7)]); // []
  */
 export function randomProgram(seed: number, extras: readonly RandomDType[] = allExtras): ProgramCase {
-  const generator = new Generator(seed, extras[seed % extras.length] as Extra);
+  const generator = new Generator(seed, extras[seed % extras.length]!);
   const program = generator.program();
   const data: TypedArray[] = [
     Float32Array.from({ length }, (_, i) => (i % 7 === 0 ? -i : i / 3)),

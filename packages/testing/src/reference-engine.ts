@@ -118,7 +118,7 @@ export function createReferenceEngine({
     const buffers = program.params.map((p) => {
       const binding = bindings[p.arg.slot];
       if (!binding) throw new Error(`[${name}] kernel ${program.name} has no binding for parameter ${p.arg.slot}`);
-      const dtype = p.dtype as DType;
+      const dtype = p.dtype;
       const { data } = liveBuffer(name, binding);
       const Host = hostArrays[dtype];
       return {

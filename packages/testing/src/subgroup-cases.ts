@@ -55,13 +55,13 @@ function groupCase(op: ReduceOp, dtype: Held, threads: number, caps: EngineCaps)
     if (op !== 'argmax' && op !== 'argmin') return [combined(e, op, p, q)];
     const ahead = e.or(op === 'argmax' ? e.lt(p, q) : e.lt(q, p), e.and(isNan(q), e.not(isNan(p))));
     const tie = e.or(e.eq(p, q), e.and(isNan(p), isNan(q)));
-    const take = e.or(ahead, e.and(tie, e.lt(j as KNode, i as KNode)));
-    return [e.where(take, q, p), e.where(take, j as KNode, i as KNode)];
+    const take = e.or(ahead, e.and(tie, e.lt(j!, i!)));
+    return [e.where(take, q, p), e.where(take, j!, i!)];
   };
   const value = b.load(x, at);
   const mine = isArg(op) ? [value, local] : [value];
   const whole = acrossThreads(b, { op, mine, combine }, threads, caps);
-  b.store(y, at, whole[isArg(op) ? 1 : 0] as KNode);
+  b.store(y, at, whole[isArg(op) ? 1 : 0]!);
   const program = b.build({ name: `group_${op}`, grid: [groups, 1, 1], group: [threads, 1, 1] });
   const data = numbers(op, dtype, length);
   const want = new hostArrays[made](length) as Float32Array;

@@ -110,8 +110,8 @@ export abstract class FloatMath extends Exprs {
   }
   /** coefs[0] + coefs[1] x + coefs[2] x^2 + ... */
   poly(x: KNode, coefs: readonly number[]): KNode {
-    let sum = this.c(coefs[coefs.length - 1] as number);
-    for (let i = coefs.length - 2; i >= 0; i--) sum = this.muladd(sum, x, coefs[i] as number);
+    let sum = this.c(coefs[coefs.length - 1]!);
+    for (let i = coefs.length - 2; i >= 0; i--) sum = this.muladd(sum, x, coefs[i]!);
     return sum;
   }
   /** What s = a + b lost, |a| >= |b| or a = 0. */
@@ -126,10 +126,7 @@ export abstract class FloatMath extends Exprs {
   }
   /** The value of the first test that holds; the last value if none does. */
   choose(tests: readonly KNode[], values: readonly number[]): KNode {
-    return tests.reduceRight(
-      (rest, test, i) => this.where(test, values[i] as number, rest),
-      this.c(values[tests.length] as number),
-    );
+    return tests.reduceRight((rest, test, i) => this.where(test, values[i]!, rest), this.c(values[tests.length]!));
   }
   isNaN(a: KNode): KNode {
     return this.unary('ISNAN', a);

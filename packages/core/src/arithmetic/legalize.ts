@@ -61,8 +61,7 @@ class Legalizer {
     let bytes = 0;
     for (const n of program.body)
       if (n.op === 'SHARED')
-        bytes +=
-          n.arg.length * dtypeInfo[this.#isSmall(n) ? wideDtype(n.dtype as DType) : (n.dtype as DType)].bytes + 64;
+        bytes += n.arg.length * dtypeInfo[this.#isSmall(n) ? wideDtype(n.dtype) : n.dtype].bytes + 64;
     this.#wideShared = bytes <= caps.sharedBytes;
   }
 
@@ -90,7 +89,7 @@ class Legalizer {
       switch (n.op) {
         case 'LOOP':
         case 'IF': {
-          const end = this.#ends[i] as number;
+          const end = this.#ends[i]!;
           if (n.op === 'IF') this.#b.ifThen(this.#plain(n.src[0]), () => this.#walk(i + 1, end));
           else
             this.#b.loop(
@@ -127,10 +126,10 @@ class Legalizer {
 
   /** The new form of a source. Pure leaves may not stand in the body. */
   #of(n: KNode | undefined): Lowered {
-    const known = this.#known.get(n as KNode);
+    const known = this.#known.get(n!);
     if (known !== undefined) return known;
-    const made = this.#lower(n as KNode);
-    this.#known.set(n as KNode, made);
+    const made = this.#lower(n!);
+    this.#known.set(n!, made);
     return made;
   }
 
@@ -207,13 +206,13 @@ class Legalizer {
     if (!isArithmetic(n.op)) throw new Error(`[legalize] ${n.op} has no place in a program`);
     const [, b, c] = src as readonly SmallValue[];
     if (src.length === 1) return smallUnary(n.op as UnaryOp, first as SmallValue);
-    if (src.length === 2) return smallBinary(n.op as BinaryOp, first as SmallValue, b as SmallValue);
-    return smallTernary(e, n.op as TernaryOp, first, b as SmallValue, c as SmallValue);
+    if (src.length === 2) return smallBinary(n.op as BinaryOp, first as SmallValue, b!);
+    return smallTernary(e, n.op as TernaryOp, first, b!, c!);
   }
 
   #smallLoad(n: KNodeOf<'LOAD'>): SmallValue {
     const e = this.#e;
-    const dtype = n.dtype as DType;
+    const dtype = n.dtype;
     const [mem, index, gate, alt] = n.src;
     const memory = this.#memory(mem);
     const at = this.#plain(index);
@@ -224,7 +223,7 @@ class Legalizer {
     const held = this.#isWide(mem) ? (other.fits ? other.exact : null) : other.raw;
     if (held !== null) return this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes, open, held));
     const value = this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes, open));
-    return smallTernary(e, 'WHERE', e.splat(open, n.lanes), value, other) as SmallValue;
+    return smallTernary(e, 'WHERE', e.splat(open, n.lanes), value, other);
   }
 
   /** What was read from memory of a small dtype. */

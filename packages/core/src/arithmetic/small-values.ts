@@ -93,7 +93,7 @@ export class SmallValue {
 
   /** A value made by moving others: as loose, exact and raw as all of them. */
   static combine(values: readonly SmallValue[], make: (parts: readonly KNode[]) => KNode): SmallValue {
-    const { context, dtype } = values[0] as SmallValue;
+    const { context, dtype } = values[0]!;
     const fits = values.every((v) => v.fits);
     const raw = values.map((v) => v.raw);
     // Moved before it is decoded.
@@ -253,6 +253,6 @@ export function smallBinary(op: BinaryOp, x: SmallValue, y: SmallValue): SmallVa
 
 /** WHERE, or a fused operation on floats. */
 export function smallTernary(e: Exprs, op: TernaryOp, x: KNode | SmallValue, y: SmallValue, z: SmallValue): SmallValue {
-  if (op === 'WHERE') return SmallValue.combine([y, z], ([a, b]) => e.where(x as KNode, a as KNode, b as KNode));
+  if (op === 'WHERE') return SmallValue.combine([y, z], ([a, b]) => e.where(x as KNode, a!, b!));
   return result(y, e.ternary(op, (x as SmallValue).exact, y.exact, z.exact));
 }

@@ -143,5 +143,5 @@ function releaseGraph(nodes: readonly Node[]): void {
     node.slot = releasedSlot;
     forgetHistory(node);
   }
-  for (let i = nodes.length - 1; i >= 0; i--) release(nodes[i] as Node);
+  for (let i = nodes.length - 1; i >= 0; i--) release(nodes[i]!);
 }

@@ -73,7 +73,5 @@ export function batched(roots: readonly Node[], { inputs, size, spread }: BatchI
 
 /** The same with every root stretched over the batch. */
 export function batchedAll(roots: readonly Node[], batch: BatchInput): Node[] {
-  return batched(roots, batch).map(
-    (node, i) => node ?? p.broadcastTo(roots[i] as Node, [batch.size, ...(roots[i] as Node).shape]),
-  );
+  return batched(roots, batch).map((node, i) => node ?? p.broadcastTo(roots[i]!, [batch.size, ...roots[i]!.shape]));
 }

@@ -70,10 +70,10 @@ function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | 
       say`the backward function returned ${isList(list) ? list.length : 'no'} gradients: there are ${sources.length} inputs; return one (or null) per input`,
     );
   }
-  return (list as readonly (Tensor | null)[]).map((gradient, i) => {
+  return list.map((gradient, i) => {
     if (gradient === null) return null;
     const g = nodeOf(gradient, op);
-    const { shape } = sources[i] as Node;
+    const { shape } = sources[i]!;
     if (!sameShape(g.shape, shape)) {
       throw new ShapeError(
         op,

@@ -87,6 +87,11 @@ export function differentiate(
   });
 }
 
+/** Throws ArgumentError unless options are those of a gradient function. */
+export function checkGradOptions(op: string, options: GradOptions): void {
+  checkNames(op, options, 'argnums createGraph?');
+}
+
 /** Positions of arguments as a list. Throws ArgumentError for what is neither a position nor a list. */
 export function positionsOf(op: string, argnums: Argnums | undefined): readonly number[] {
   if (typeof argnums !== 'object') return [argnums ?? 0];
@@ -110,7 +115,7 @@ export function grad<A extends readonly unknown[], const N extends Argnums = 0>(
   f: (...args: A) => Tensor,
   options: GradOptions<N> = {},
 ): (...args: A) => GradientBy<A, N> {
-  checkNames('grad', options, 'argnums createGraph?');
+  checkGradOptions('grad', options);
   checkFunction('grad', f);
   const positions = positionsOf('grad', options.argnums);
   return (...args) => {

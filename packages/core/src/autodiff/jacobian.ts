@@ -9,13 +9,21 @@ import { placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { type DType, isFloat } from '../shape/dtype.ts';
-import { checkNames, checkFunction } from '../shape/options.ts';
+import { checkFunction } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { batchedAll } from './batch.ts';
-import { type Argnums, checkPosition, differentiate, type GradientBy, type GradOptions, positionsOf } from './grad.ts';
+import {
+  type Argnums,
+  checkGradOptions,
+  checkPosition,
+  differentiate,
+  type GradientBy,
+  type GradOptions,
+  positionsOf,
+} from './grad.ts';
 import { pushForward } from './forward.ts';
 import { type Trace, tracing } from './trace.ts';
 import { leavesOf, mapTree, type TensorTree } from './trees.ts';
@@ -40,7 +48,7 @@ export function jacobian<A extends readonly unknown[], R extends TensorTree, con
   f: (...args: A) => R,
   options: GradOptions<N> = {},
 ): (...args: A) => JacobianOf<R, GradientBy<A, N>> {
-  checkNames('jacobian', options, 'argnums createGraph?');
+  checkGradOptions('jacobian', options);
   checkFunction('jacobian', f);
   const positions = positionsOf('jacobian', options.argnums);
   return (...args) => matrices('jacobian', f, args, positions, options) as JacobianOf<R, GradientBy<A, N>>;
@@ -61,7 +69,7 @@ export function hessian<A extends readonly unknown[], const N extends Argnums = 
   f: (...args: A) => Tensor,
   options: GradOptions<N> = {},
 ): (...args: A) => JacobianOf<GradientBy<A, N>, GradientBy<A, N>> {
-  checkNames('hessian', options, 'argnums createGraph?');
+  checkGradOptions('hessian', options);
   checkFunction('hessian', f);
   const positions = positionsOf('hessian', options.argnums);
   const single = typeof options.argnums !== 'object';
@@ -97,7 +105,7 @@ function matrices<A extends readonly unknown[]>(
       return mapTree(op, output, () => {
         const blocks = all[row++] as readonly Node[];
         let column = 0;
-        const byArgument = followed.map((tree) => mapTree(op, tree, () => wrap(blocks[column++] as Node)));
+        const byArgument = followed.map((tree) => mapTree(op, tree, () => wrap(blocks[column++]!)));
         return typeof options.argnums === 'object' ? byArgument : byArgument[0];
       });
     });
@@ -115,7 +123,7 @@ function blocksOf(trace: Trace, results: readonly Node[], sources: readonly Node
   const forward = elements(sources) <= elements(smooth);
   const place = (result: Node, source: Node, block: Node): void => {
     results.forEach((other, row) => {
-      if (other === result) (blocks[row] as Node[])[sources.indexOf(source)] = block;
+      if (other === result) blocks[row]![sources.indexOf(source)] = block;
     });
   };
   for (const source of forward ? sources : []) {
@@ -124,10 +132,10 @@ function blocksOf(trace: Trace, results: readonly Node[], sources: readonly Node
     const reached = smooth.filter((result) => changes.has(result));
     const columns = inAllDirections(
       direction,
-      reached.map((result) => changes.get(result) as Node),
+      reached.map((result) => changes.get(result)!),
     );
     reached.forEach((result, i) => {
-      const column = columns[i] as Node;
+      const column = columns[i]!;
       const last = p.permute(column, [...result.shape.map((_, axis) => axis + 1), 0]);
       place(result, source, p.cast(p.reshape(last, [...result.shape, ...source.shape]), source.dtype));
     });
@@ -138,10 +146,10 @@ function blocksOf(trace: Trace, results: readonly Node[], sources: readonly Node
     const reached = sources.filter((source) => gradients.has(source));
     const rows = inAllDirections(
       direction,
-      reached.map((source) => gradients.get(source) as Node),
+      reached.map((source) => gradients.get(source)!),
     );
     reached.forEach((source, i) => {
-      place(result, source, p.reshape(rows[i] as Node, [...result.shape, ...source.shape]));
+      place(result, source, p.reshape(rows[i]!, [...result.shape, ...source.shape]));
     });
   }
   return blocks;

@@ -26,7 +26,7 @@ function seedsFor(op: string, results: readonly Tensor[], given: readonly Tensor
   const seeds: Gradients = new Map();
   results.forEach((result, i) => {
     const node = nodeOf(result, op);
-    const seed = nodeOf(given[i] as Tensor, op);
+    const seed = nodeOf(given[i]!, op);
     if (!sameShape(seed.shape, node.shape)) {
       throw new ShapeError(
         op,

@@ -23,7 +23,7 @@ export function transposed(node: Node, tangents: readonly (Node | null)[]): Node
     parts.forEach((part, i) => {
       const tangent = tangents[i] ?? null;
       if (part === null || tangent === null) return;
-      const fit = fitted(part, node.src[i] as Node);
+      const fit = fitted(part, node.src[i]!);
       if ((fit.pins & recording.bit) !== 0) accumulate(seeds, fit, tangent);
     });
     const { bit, nodes } = recording;

@@ -89,7 +89,7 @@ export function vmap<A extends readonly unknown[], R>(
           const node = nodeOf(t, 'vmap');
           if (given === null) return t;
           const axis = normalizeAxis('vmap', given, node.shape.length);
-          const n = node.shape[axis] as number;
+          const n = node.shape[axis]!;
           if (size >= 0 && n !== size) {
             throw new ShapeError(
               'vmap',
@@ -113,7 +113,7 @@ export function vmap<A extends readonly unknown[], R>(
         const many = batched(roots, { inputs, size, spread: true });
         let next = 0;
         return mapWithAxes('outAxes', result, outAxes, (_, given) => {
-          const root = roots[next] as Node;
+          const root = roots[next]!;
           const node = many[next++] as Node | null;
           if (given === null) {
             if (node === null) return wrap(p.identity(root));

@@ -40,7 +40,7 @@ export function walk(
   follow: (node: Node) => boolean,
 ): void {
   for (let i = count - 1; i >= 0; i--) {
-    const node = nodes[i] as Node;
+    const node = nodes[i]!;
     const grad = gradients.get(node);
     if (grad === undefined) continue;
     const needs = node.src.map(follow);
@@ -48,7 +48,7 @@ export function walk(
     const results = applyRule(node, grad, needs);
     for (let s = 0; s < results.length; s++) {
       const result = results[s];
-      if (needs[s] && result) accumulate(gradients, node.src[s] as Node, fitted(result, node.src[s] as Node));
+      if (needs[s] && result) accumulate(gradients, node.src[s]!, fitted(result, node.src[s]!));
     }
   }
 }
@@ -107,7 +107,7 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
     if (result === null) return null;
     let masked = result;
     for (let i = masks.length - 1; i >= 0; i--) {
-      const { condition, zero, first } = masks[i] as (typeof masks)[number];
+      const { condition, zero, first } = masks[i]!;
       // The zero keeps the shape the mask gave; its dtype follows a cast.
       const none = zero.dtype === masked.dtype ? zero : p.constant(0, masked.dtype, zero.shape);
       masked = first ? p.where(condition, masked, none) : p.where(condition, none, masked);

@@ -45,7 +45,7 @@ export async function gradCheck(
   const values: Float64Array[] = [];
   for (const input of inputs) {
     const wide = cast(input, 'float64');
-    values.push((await wide.data()) as Float64Array);
+    values.push(await wide.data());
     wide.dispose();
   }
   const shapes = inputs.map((input) => input.shape);
@@ -60,16 +60,16 @@ export async function gradCheck(
   };
   try {
     for (const [i, data] of values.entries()) {
-      const analytic = (await (slopes[i] as Tensor).data()) as Float64Array;
+      const analytic = (await slopes[i]!.data()) as Float64Array;
       for (let at = 0; at < data.length; at++) {
-        const x = data[at] as number;
+        const x = data[at]!;
         data[at] = x + step;
         const high = await evaluate();
         data[at] = x - step;
         const low = await evaluate();
         data[at] = x;
         const expected = (high - low) / (2 * step);
-        const actual = analytic[at] as number;
+        const actual = analytic[at]!;
         if (!(Math.abs(actual - expected) <= atol + rtol * Math.abs(expected))) {
           throw new GradientError(
             'gradCheck',

@@ -197,7 +197,7 @@ export class BufferPool {
   /** Called by `release` when the count reaches zero. */
   recycle(buffer: PoolBuffer): void {
     this.#live--;
-    this.#held[buffer.classIndex] = (this.#held[buffer.classIndex] as number) - 1;
+    this.#held[buffer.classIndex] = this.#held[buffer.classIndex]! - 1;
     this.#bytes -= buffer.bytes;
     const bytes = this.#blockOf(buffer.classIndex);
     if (this.lost !== null || this.#pooled + bytes > this.pooledLimit) {
@@ -215,7 +215,7 @@ export class BufferPool {
     for (let index = this.#free.length - 1; index >= 0 && this.#pooled > limit; index--) {
       const kept = this.#free[index];
       while (kept !== undefined && kept.length > 0 && this.#pooled > limit) {
-        this.#giveBack(kept.pop() as EngineBuffer);
+        this.#giveBack(kept.pop()!);
         this.#pooled -= classBytes(index);
       }
     }

@@ -35,7 +35,16 @@ export {
 
 export { checkAttached } from '../shape/attached.ts';
 export { ArgumentError, PolygradError, type PolygradErrorCode } from '../shape/errors.ts';
-export { checkFields, checkNames, numberFrom, oneOf, type OptionRule, shown } from '../shape/options.ts';
+export {
+  checkFields,
+  checkNames,
+  numberFrom,
+  oneOf,
+  type OptionNames,
+  type OptionRule,
+  type OptionRules,
+  shown,
+} from '../shape/options.ts';
 export { showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../contraction/library.ts';

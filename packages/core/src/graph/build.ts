@@ -113,7 +113,7 @@ export function record<P extends PrimitiveName>(
   let pins = 0;
   // The value behind a stopGradient is no source of gradients; a custom gradient's inputs follow it.
   for (let i = op === 'stopGradient' ? 1 : 0; i < src.length; i++) {
-    const source = src[i] as Node;
+    const source = src[i]!;
     // What an earlier backward() released counts as a constant, unless it meets something live (then backward() says so).
     if (source.requiresGrad && source.slot !== releasedSlot) fromLeaf = true;
     pins |= source.pins;

@@ -142,7 +142,7 @@ export function pad(x: Node, low: readonly number[], high: readonly number[], va
 }
 
 export function concat(parts: readonly Node[], axis: number): Node {
-  return parts.length === 1 ? (parts[0] as Node) : makeNode('concat', parts, { axis });
+  return parts.length === 1 ? parts[0]! : makeNode('concat', parts, { axis });
 }
 
 /** The same value as a node of its own: a place where differentiation can start. */
@@ -207,7 +207,7 @@ export function flip(x: Node, axes: readonly number[]): Node {
 
 /** The element before each one in the order of a scan; `first` has none before it. */
 export function previous(x: Node, axis: number, reverse: boolean, first: number): Node {
-  const n = x.shape[axis] as number;
+  const n = x.shape[axis]!;
   if (n === 0) return x;
   const at = (value: number): number[] => x.shape.map((_, i) => (i === axis ? value : 0));
   const kept = slice(

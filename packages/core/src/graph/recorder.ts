@@ -113,7 +113,7 @@ export function sweepPending(from: number): void {
   let write = from;
   const count = pendingHandles.length;
   for (let read = from; read < count; read++) {
-    const handle = pendingHandles[read] as TrackedHandle;
+    const handle = pendingHandles[read]!;
     if (!handle.disposed) pendingHandles[write++] = handle;
   }
   // One by one: setting the length may copy the whole list.

@@ -116,7 +116,7 @@ function close(bottom: number, pendingBottom: number, epoch: number, stamp: numb
   let write = bottom;
   const count = stack.length;
   for (let read = bottom; read < count; read++) {
-    const handle = stack[read] as ScopedResource;
+    const handle = stack[read]!;
     if (handle.disposed || handle.kept) continue;
     if (handle.stamp !== stamp) handle.dispose();
     else if (depth !== 0) stack[write++] = handle;

@@ -105,7 +105,7 @@ export function endRecording(ended: Recording): void {
   }
   // Latest first, so that a chain nobody needs goes link by link.
   for (let i = nodes.length - 1; i >= 0; i--) {
-    const node = nodes[i] as Node;
+    const node = nodes[i]!;
     node.pins &= ~bit;
     forgetHistory(node);
   }
@@ -123,7 +123,7 @@ export function track(node: Node, fromLeaf: boolean, pins: number): void {
   node.pins = bits;
   while (bits !== 0) {
     const index = 31 - Math.clz32(bits);
-    (recordings[index] as Recording).nodes.push(node);
+    recordings[index]!.nodes.push(node);
     bits &= ~(1 << index);
   }
 }

@@ -80,14 +80,14 @@ class Compiler {
         case 'LOOP': {
           const limit = this.#place(n.src[0]);
           const counter = this.#reserve(n);
-          instructions.push({ kind: 'loop', counter, limit, limitAt: this.#registers++, end: ends[at] as number });
+          instructions.push({ kind: 'loop', counter, limit, limitAt: this.#registers++, end: ends[at]! });
           break;
         }
         case 'IF':
-          instructions.push({ kind: 'if', condition: this.#place(n.src[0]), end: ends[at] as number });
+          instructions.push({ kind: 'if', condition: this.#place(n.src[0]), end: ends[at]! });
           break;
         case 'ENDLOOP': {
-          const start = around[at] as number;
+          const start = around[at]!;
           const { counter, limitAt } = instructions[start] as Extract<Instruction, { kind: 'loop' }>;
           instructions.push({ kind: 'endloop', counter, limitAt, start });
           break;
@@ -100,7 +100,7 @@ class Compiler {
           break;
         case 'SUBGROUP': {
           const op = ({ sum: 'ADD', prod: 'MUL', max: 'MAX', min: 'MIN' } as const)[n.arg.op];
-          const combine = binaryFunction(op, n.dtype as DType);
+          const combine = binaryFunction(op, n.dtype);
           instructions.push({ kind: 'subgroup', from: this.#place(n.src[0]), to: this.#reserve(n), combine });
           break;
         }
@@ -119,7 +119,7 @@ class Compiler {
   }
 
   #place(n: KNode | undefined): number {
-    return this.#places.get(n as KNode) as number;
+    return this.#places.get(n!)!;
   }
 
   #step(n: KNode): Step {
@@ -146,27 +146,27 @@ class Compiler {
       case 'SCALAR': {
         const [{ slot }, to] = [n.arg, this.#reserve(n)];
         return ({ values, scalars }) => {
-          values[to] = toDType(dtype as DType, scalars[slot] as Value);
+          values[to] = toDType(dtype as DType, scalars[slot]!);
         };
       }
       case 'SPECIAL': {
         const [{ kind, axis }, to] = [n.arg, this.#reserve(n)];
         return (t) => {
-          t.values[to] = t[kind][axis] as number;
+          t.values[to] = t[kind][axis]!;
         };
       }
       case 'VEC': {
         const from = n.src.map((s) => this.#place(s));
         const to = this.#reserve(n);
         return ({ values }) => {
-          for (let i = 0; i < lanes; i++) values[to + i] = values[from[from.length === 1 ? 0 : i] as number] as Value;
+          for (let i = 0; i < lanes; i++) values[to + i] = values[from[from.length === 1 ? 0 : i]!]!;
         };
       }
       case 'LANE': {
         const from = this.#place(n.src[0]) + n.arg.lane;
         const to = this.#reserve(n);
         return ({ values }) => {
-          values[to] = values[from] as Value;
+          values[to] = values[from]!;
         };
       }
       case 'IOTA': {
@@ -195,7 +195,7 @@ class Compiler {
             ? reinterpretFunction(from, dtype)
             : unaryFunction(n.op as UnaryOp, from);
       return ({ values }) => {
-        for (let i = 0; i < lanes; i++) values[to + i] = f(values[a + i] as Value);
+        for (let i = 0; i < lanes; i++) values[to + i] = f(values[a + i]!);
       };
     }
     if (!isArithmetic(n.op))
@@ -203,19 +203,18 @@ class Compiler {
     if (n.src.length === 2) {
       const f = binaryFunction(n.op as BinaryOp, from);
       return ({ values }) => {
-        for (let i = 0; i < lanes; i++) values[to + i] = f(values[a + i] as Value, values[b + i] as Value);
+        for (let i = 0; i < lanes; i++) values[to + i] = f(values[a + i]!, values[b + i]!);
       };
     }
     const f = ternaryFunction(n.op as TernaryOp, dtype);
     return ({ values }) => {
-      for (let i = 0; i < lanes; i++)
-        values[to + i] = f(values[a + i] as Value, values[b + i] as Value, values[c + i] as Value);
+      for (let i = 0; i < lanes; i++) values[to + i] = f(values[a + i]!, values[b + i]!, values[c + i]!);
     };
   }
 
   /** Number and elements per index: a REG holds whole vectors at each index, other memory counts elements. */
   #memory(mem: KNode): { readonly number: number; readonly stride: number } {
-    return { number: this.#memoryNumbers.get(mem) as number, stride: mem.op === 'REG' ? mem.lanes : 1 };
+    return { number: this.#memoryNumbers.get(mem)!, stride: mem.op === 'REG' ? mem.lanes : 1 };
   }
 
   #load(n: KNodeOf<'LOAD'>): Step {
@@ -226,11 +225,11 @@ class Compiler {
     const [to, { lanes }] = [this.#reserve(n), n];
     return ({ values, cells, by }) => {
       if (open >= 0 && values[open] === 0) {
-        for (let i = 0; i < lanes; i++) values[to + i] = values[other + i] as Value;
+        for (let i = 0; i < lanes; i++) values[to + i] = values[other + i]!;
         return;
       }
       const first = (values[at] as number) * stride;
-      const from = cells[number] as Cells;
+      const from = cells[number]!;
       for (let i = 0; i < lanes; i++) values[to + i] = from.read(first + i, by);
     };
   }
@@ -243,8 +242,8 @@ class Compiler {
     return ({ values, cells, by }) => {
       if (open >= 0 && values[open] === 0) return;
       const first = (values[at] as number) * stride;
-      const to = cells[number] as Cells;
-      for (let i = 0; i < lanes; i++) to.write(first + i, values[from + i] as Value, by);
+      const to = cells[number]!;
+      for (let i = 0; i < lanes; i++) to.write(first + i, values[from + i]!, by);
     };
   }
 
@@ -253,10 +252,10 @@ class Compiler {
     const { number } = this.#memory(mem);
     const [at, from, open] = [this.#place(index), this.#place(value), gate === undefined ? -1 : this.#place(gate)];
     const ops = { add: 'ADD', max: 'MAX', min: 'MIN', or: 'OR' } as const;
-    const combine = binaryFunction(ops[n.arg.op], mem.dtype as DType);
+    const combine = binaryFunction(ops[n.arg.op], mem.dtype);
     return ({ values, cells, by }) => {
       if (open >= 0 && values[open] === 0) return;
-      (cells[number] as Cells).update(values[at] as number, by, (old) => combine(old, values[from] as Value));
+      cells[number]!.update(values[at] as number, by, (old) => combine(old, values[from]!));
     };
   }
 }

@@ -43,7 +43,7 @@ export function evaluateNest(
       writes.push([mem, run.index(mem, index, env), run.value(value, env)]);
     });
   }
-  for (const [mem, at, v] of writes) setElement(buffers[mem.arg.slot] as TypedArray, mem.dtype as DType, at, v);
+  for (const [mem, at, v] of writes) setElement(buffers[mem.arg.slot]!, mem.dtype, at, v);
 }
 
 class Evaluation {
@@ -77,13 +77,13 @@ class Evaluation {
   }
 
   value(n: KNode, env: Env): Literal {
-    const at = (i: number): Literal => this.value(n.src[i] as KNode, env);
+    const at = (i: number): Literal => this.value(n.src[i]!, env);
     const dtype = n.dtype as DType;
     switch (n.op) {
       case 'CONST':
         return n.arg.value;
       case 'SCALAR':
-        return normalize(dtype, this.#scalars[n.arg.slot] as Literal);
+        return normalize(dtype, this.#scalars[n.arg.slot]!);
       case 'RANGE': {
         const v = env.get(n);
         if (v === undefined) throw new Error('[evaluateNest] a range is used outside its loop');
@@ -94,7 +94,7 @@ class Evaluation {
         if (gate !== undefined && this.value(gate, env) === 0) return at(3);
         if (mem.op === 'STAGE') return this.#staged(mem, this.value(index, env) as number, env);
         const p = mem as KNodeOf<'PARAM'>;
-        const x = getElement(this.#buffers[p.arg.slot] as TypedArray, dtype, this.index(p, index, env));
+        const x = getElement(this.#buffers[p.arg.slot]!, dtype, this.index(p, index, env));
         return typeof x === 'boolean' ? Number(x) : x;
       }
       case 'REDUCE': {
@@ -109,7 +109,7 @@ class Evaluation {
         return value;
       }
       case 'CAST':
-        return foldCast(n.src[0]?.dtype as DType, dtype, at(0));
+        return foldCast(n.src[0]?.dtype, dtype, at(0));
       case 'WHERE':
         return at(0) !== 0 ? at(1) : at(2);
       case 'FMA':
@@ -139,31 +139,23 @@ class Evaluation {
 
   #reduce(n: KNodeOf<'REDUCE'>, env: Env): Literal {
     const value = n.src[0];
-    const dtype = value.dtype as DType;
+    const dtype = value.dtype;
     const { op } = n.arg;
     const wide: DType = isFloat(dtype) ? 'float64' : dtype.endsWith('64') ? dtype : 'int32';
     const flip = op === 'min' || op === 'argmin';
     let best: Literal =
-      op === 'sum'
-        ? 0
-        : op === 'prod'
-          ? 1
-          : isFloat(dtype)
-            ? flip
-              ? 1 / 0
-              : -1 / 0
-            : (dtypeRange[wide][flip ? 1 : 0] as number);
+      op === 'sum' ? 0 : op === 'prod' ? 1 : isFloat(dtype) ? (flip ? 1 / 0 : -1 / 0) : dtypeRange[wide][flip ? 1 : 0];
     if (wide.endsWith('64') && wide !== 'float64') best = Number.isFinite(best) ? BigInt(best) : lowest(wide, flip);
     let position = 0;
     let winner = 0;
     this.over(ownRanges(n), env, (inner) => {
       const x = foldCast(dtype, wide, this.value(value, inner));
       const better = isNan(x) || (flip ? x < best : x > best);
-      if (op === 'sum' || op === 'prod') best = foldBinary(op === 'sum' ? 'ADD' : 'MUL', wide, best, x) as Literal;
+      if (op === 'sum' || op === 'prod') best = foldBinary(op === 'sum' ? 'ADD' : 'MUL', wide, best, x)!;
       else if (better && !isNan(best)) [best, winner] = [x, position];
       position++;
     });
-    return op === 'argmax' || op === 'argmin' ? winner : foldCast(wide, n.dtype as DType, best);
+    return op === 'argmax' || op === 'argmin' ? winner : foldCast(wide, n.dtype, best);
   }
 }
 

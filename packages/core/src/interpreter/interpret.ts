@@ -4,7 +4,7 @@
  * Groups run one after another; the threads of a group run in turns, each up to the next barrier or exchange in subgroups. Every access is checked
  * (memory.ts) and every operation rounds by the contract (values.ts).
  */
-import type { DType, TypedArray } from '../shape/dtype.ts';
+import type { TypedArray } from '../shape/dtype.ts';
 import { type CompiledProgram, compileProgram, type ThreadState } from './compile.ts';
 import { type Cells, GroupRecord, PrivateCells, SharedCells, TensorCells } from './memory.ts';
 import type { Value } from './values.ts';
@@ -62,14 +62,14 @@ function runGroup(
   before: number,
 ): number {
   for (let epoch = before + 1; ; ) {
-    const stop = (threads[0] as Thread).run(epoch);
+    const stop = threads[0]!.run(epoch);
     for (let i = 1; i < threads.length; i++) {
-      if ((threads[i] as Thread).run(epoch) !== stop) {
+      if (threads[i]!.run(epoch) !== stop) {
         throw new Error(`[interpret] ${program.name}: threads 0 and ${i} of a group wait at different barriers`);
       }
     }
     if (stop < 0) return epoch;
-    const at = instructions[stop - 1] as CompiledProgram['instructions'][number];
+    const at = instructions[stop - 1]!;
     if (at.kind === 'subgroup') exchange(at, threads);
     else epoch++;
   }
@@ -83,10 +83,10 @@ function exchange(
   const whole = new Map<number, Value>();
   for (const { values, subgroup } of threads) {
     const before = whole.get(subgroup);
-    const own = values[from] as Value;
+    const own = values[from]!;
     whole.set(subgroup, before === undefined ? own : combine(before, own));
   }
-  for (const { values, subgroup } of threads) values[to] = whole.get(subgroup) as Value;
+  for (const { values, subgroup } of threads) values[to] = whole.get(subgroup)!;
 }
 
 /** Where a thread is among subgroups. */
@@ -132,7 +132,7 @@ function tensorCells(program: Program, buffers: readonly TypedArray[]): Readonly
     const record = written ? new GroupRecord(start, end, unit) : null;
     for (const { p, array } of together) {
       const { slot, length, access } = p.arg;
-      cells.set(slot, new TensorCells(`parameter ${slot}`, array, p.dtype as DType, length, access !== 'read', record));
+      cells.set(slot, new TensorCells(`parameter ${slot}`, array, p.dtype, length, access !== 'read', record));
     }
   }
   return cells;
@@ -158,8 +158,8 @@ function makeThreads(
     for (let y = 0; y < sy; y++) {
       for (let x = 0; x < sx; x++) {
         const cells = compiled.memories.map((n) => {
-          if (n.op === 'PARAM') return tensors.get(n.arg.slot) as Cells;
-          return n.op === 'SHARED' ? (shared.get(n) as Cells) : new PrivateCells(n.arg.name, length(n));
+          if (n.op === 'PARAM') return tensors.get(n.arg.slot)!;
+          return n.op === 'SHARED' ? shared.get(n)! : new PrivateCells(n.arg.name, length(n));
         });
         const membership = memberOf(threads.length, count, subgroups);
         threads.push(new Thread(compiled, cells, scalars, [x, y, z], threads.length + 1, membership));
@@ -204,7 +204,7 @@ class Thread {
   }
 
   get subgroup(): number {
-    return this.#state.subgroup[0] as number;
+    return this.#state.subgroup[0]!;
   }
 
   /** Goes to the start of the program, in the next group. */
@@ -225,14 +225,14 @@ class Thread {
     state.by.epoch = epoch;
     let at = this.#at;
     while (at < instructions.length) {
-      const i = instructions[at++] as CompiledProgram['instructions'][number];
+      const i = instructions[at++]!;
       switch (i.kind) {
         case 'step':
           i.step(state);
           break;
         case 'loop':
           values[i.counter] = 0;
-          values[i.limitAt] = values[i.limit] as Value;
+          values[i.limitAt] = values[i.limit]!;
           if ((values[i.limit] as number) <= 0) at = i.end + 1;
           break;
         case 'endloop':

@@ -73,13 +73,13 @@ export class GroupRecord {
   read(name: string, index: number, byte: number, bytes: number, { group }: Accessor): void {
     const first = (byte - this.#start) / this.#unit;
     for (let i = first; i < first + bytes / this.#unit; i++) {
-      const writer = this.#writers[i] as number;
+      const writer = this.#writers[i]!;
       if (writer !== 0 && writer !== group) {
         throw new Error(
           `[interpret] group ${group - 1} reads element ${index} of ${name}, which ${groupName(writer)} wrote`,
         );
       }
-      const reader = this.#readers[i] as number;
+      const reader = this.#readers[i]!;
       if (reader !== group) this.#readers[i] = reader === 0 ? group : MANY;
     }
   }
@@ -87,12 +87,12 @@ export class GroupRecord {
   write(name: string, index: number, byte: number, bytes: number, { group }: Accessor, atomic: boolean): void {
     const first = (byte - this.#start) / this.#unit;
     for (let i = first; i < first + bytes / this.#unit; i++) {
-      const writer = this.#writers[i] as number;
+      const writer = this.#writers[i]!;
       const both = atomic && this.#atomics[i] === 1;
       if (writer !== 0 && writer !== group && !both) {
         throw new Error(`[interpret] ${pair(writer, group)} both write element ${index} of ${name}`);
       }
-      const reader = this.#readers[i] as number;
+      const reader = this.#readers[i]!;
       if (reader !== 0 && reader !== group) {
         throw new Error(
           `[interpret] group ${group - 1} writes element ${index} of ${name}, which ${groupName(reader)} read`,
@@ -191,7 +191,7 @@ class ThreadRecord {
   /** Another thread than `by` in the same epoch, or 0. */
   other(index: number, by: Accessor): number {
     if (this.#epochs[index] !== by.epoch) return 0;
-    const thread = this.#threads[index] as number;
+    const thread = this.#threads[index]!;
     return thread === by.thread ? 0 : thread;
   }
 }
@@ -216,7 +216,7 @@ export class PrivateCells implements Cells {
       if (!(index >= 0 && index < this.length)) outOfBounds(this.name, 'load', index, this.length);
       throw new Error(`[interpret] ${this.name}[${index}] is read before it is written`);
     }
-    return this.#values[index] as Value;
+    return this.#values[index]!;
   }
 
   write(index: number, value: Value, by: Accessor): void {

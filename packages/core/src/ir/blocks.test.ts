@@ -56,7 +56,7 @@ describe('blocks', () => {
 
 /** Uses by definition: needed is what is a statement or an operand of what is needed. */
 function slowUses(body: readonly KNode[], operands: (n: KNode) => readonly KNode[]): (n: KNode) => number[] {
-  const needed = new Set(body.filter((n) => n.dtype === 'void' || n.op === 'LOOP'));
+  const needed = new Set<KNode>(body.filter((n) => n.dtype === 'void' || n.op === 'LOOP'));
   for (let before = -1; before < needed.size; ) {
     before = needed.size;
     for (const n of body) if (needed.has(n)) for (const s of operands(n)) needed.add(s);
@@ -69,7 +69,7 @@ describe('uses', () => {
   it.each([
     ['sources', (n: KNode): readonly KNode[] => n.src],
     ['some of the sources, twice', (n: KNode): readonly KNode[] => [...n.src.slice(1), ...n.src.slice(1, 2)]],
-    ['sources of sources', (n: KNode): readonly KNode[] => n.src.flatMap((s) => (s.op === 'ADD' ? s.src : [s]))],
+    ['sources of sources', (n: KNode): readonly KNode[] => n.src.flatMap<KNode>((s) => (s.op === 'ADD' ? s.src : [s]))],
   ])('of %s are counted where something needs them', (_, operands) => {
     for (const { body } of programs) {
       const [uses, slow] = [usesOf(body, operands), slowUses(body, operands)];

@@ -4,7 +4,7 @@
  * Counted from the text of the program with the largest trip counts of its loops; used for placement, work splitting and
  * profiles, never for results.
  */
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { dtypeInfo } from '../shape/dtype.ts';
 import { isArithmetic } from './arithmetic.ts';
 import type { KNode, Program } from './ir.ts';
 import { highOf } from './node.ts';
@@ -30,14 +30,14 @@ export function costOf(body: readonly KNode[], typical: ReadonlyMap<KNode, numbe
         break;
       case 'ENDLOOP':
       case 'ENDIF':
-        weight = outer.pop() as number;
+        weight = outer.pop()!;
         break;
       case 'LOAD':
       case 'STORE':
       case 'ATOMIC': {
         const [mem, , value] = n.src;
         if (mem.op === 'PARAM')
-          bytes += weight * dtypeInfo[mem.dtype as DType].bytes * (n.op === 'LOAD' ? n.lanes : (value?.lanes ?? 1));
+          bytes += weight * dtypeInfo[mem.dtype].bytes * (n.op === 'LOAD' ? n.lanes : (value?.lanes ?? 1));
         break;
       }
       default:

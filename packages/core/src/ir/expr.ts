@@ -10,6 +10,7 @@ import type {
   BinaryOp,
   KArg,
   KNode,
+  KNodeAmong,
   KNodeOf,
   KOp,
   RangeKind,
@@ -54,15 +55,15 @@ export class Exprs {
   }
 
   /** The node exactly as asked, without simplification. For the rules themselves and for builders. */
-  intern(
-    op: KOp,
+  intern<O extends KOp>(
+    op: O,
     dtype: DType | 'void',
     lanes: number,
     src: readonly KNode[],
     key: ArgKey = 0,
-    arg: KArg<KOp> = null,
-  ): KNode {
-    return this.#table.intern(op, dtype, lanes, src, key, arg) as unknown as KNode;
+    arg: KArg<O> | null = null,
+  ): KNodeAmong<O> {
+    return this.#table.intern(op, dtype, lanes, src, key, arg) as unknown as KNodeAmong<O>;
   }
 
   // --- leaves
@@ -70,7 +71,7 @@ export class Exprs {
   /** A literal, rounded or wrapped to the dtype. */
   constant(dtype: DType, value: Literal | boolean, lanes = 1): KNodeOf<'CONST'> {
     const v = normalize(dtype, typeof value === 'boolean' ? Number(value) : value);
-    return this.intern('CONST', dtype, lanes, [], v, { value: v }) as KNodeOf<'CONST'>;
+    return this.intern('CONST', dtype, lanes, [], v, { value: v });
   }
 
   i32(value: number): KNodeOf<'CONST'> {
@@ -90,18 +91,18 @@ export class Exprs {
       slot,
       access,
       length,
-    }) as KNodeOf<'PARAM'>;
+    });
   }
 
   scalar(slot: number, dtype: DType): KNodeOf<'SCALAR'> {
-    return this.intern('SCALAR', dtype, 1, [], slot, { slot }) as KNodeOf<'SCALAR'>;
+    return this.intern('SCALAR', dtype, 1, [], slot, { slot });
   }
 
   /** Index of the group or thread, or what is asked of subgroups. `extent` (how many values there are) lets index arithmetic simplify; it is no part of the node. */
   special(kind: SpecialKind, axis: 0 | 1 | 2, extent = 0x8000_0000): KNodeOf<'SPECIAL'> {
     const n = this.intern('SPECIAL', 'int32', 1, [], kind + axis, { kind, axis });
     assumeBounds(n, 0, extent - 1);
-    return n as KNodeOf<'SPECIAL'>;
+    return n;
   }
 
   /**
@@ -112,7 +113,7 @@ export class Exprs {
     if (!Number.isInteger(extent) || extent < 0)
       fail('range', `extent must be an integer of at least 0: got ${extent}`);
     const id = freshId();
-    return this.intern('RANGE', 'int32', 1, limit === undefined ? [] : [limit], id, { id, extent, kind }) as Range;
+    return this.intern('RANGE', 'int32', 1, limit === undefined ? [] : [limit], id, { id, extent, kind });
   }
 
   // --- stage A
@@ -124,7 +125,7 @@ export class Exprs {
   }
 
   stage(space: 'shared' | 'reg', value: KNode, ranges: readonly Range[]): KNodeOf<'STAGE'> {
-    return this.intern('STAGE', value.dtype, 1, [value, ...ranges], space, { space }) as KNodeOf<'STAGE'>;
+    return this.intern('STAGE', value.dtype, 1, [value, ...ranges], space, { space });
   }
 
   // --- memory
@@ -194,7 +195,7 @@ export class Exprs {
 
   cast(x: KNode, dtype: DType): KNode {
     if (x.dtype === dtype) return x;
-    if (x.op === 'CONST') return this.constant(dtype, foldCast(x.dtype as DType, dtype, x.arg.value), x.lanes);
+    if (x.op === 'CONST') return this.constant(dtype, foldCast(x.dtype, dtype, x.arg.value), x.lanes);
     if (dtype === 'bool') {
       if (x.op === 'CAST' && x.src[0]?.dtype === 'bool') return x.src[0];
       return this.ne(x, this.constant(x.dtype as DType, 0));
@@ -205,7 +206,7 @@ export class Exprs {
   bitcast(x: KNode, dtype: DType): KNode {
     if (x.dtype === dtype) return x;
     if (x.op === 'CONST') {
-      const v = foldBitcast(x.dtype as DType, dtype, x.arg.value);
+      const v = foldBitcast(x.dtype, dtype, x.arg.value);
       if (v !== undefined) return this.constant(dtype, v, x.lanes);
     }
     if (x.op === 'BITCAST') return this.bitcast(x.src[0], dtype);
@@ -216,7 +217,7 @@ export class Exprs {
 
   /** A vector of scalars of one dtype. */
   vec(xs: readonly KNode[]): KNode {
-    const first = xs[0] as KNode;
+    const first = xs[0]!;
     if (xs.length === 1) return first;
     if (xs.every((x) => x === first)) return this.splat(first, xs.length);
     const whole = first.op === 'LANE' ? first.src[0] : null;
@@ -227,15 +228,15 @@ export class Exprs {
   splat(x: KNode, lanes: number): KNode {
     if (x.lanes === lanes) return x;
     if (x.lanes !== 1) fail('splat', `needs a scalar: got ${x.lanes} lanes for ${lanes}`);
-    if (x.op === 'CONST') return this.constant(x.dtype as DType, x.arg.value, lanes);
+    if (x.op === 'CONST') return this.constant(x.dtype, x.arg.value, lanes);
     return this.intern('VEC', x.dtype, lanes, [x]);
   }
 
   lane(v: KNode, i: number): KNode {
     if (i < 0 || i >= v.lanes) fail('lane', `lane ${i} of a vector of ${v.lanes}`);
     if (v.lanes === 1) return v;
-    if (v.op === 'CONST') return this.constant(v.dtype as DType, v.arg.value);
-    if (v.op === 'VEC') return v.src[v.src.length === 1 ? 0 : i] as KNode;
+    if (v.op === 'CONST') return this.constant(v.dtype, v.arg.value);
+    if (v.op === 'VEC') return v.src[v.src.length === 1 ? 0 : i]!;
     if (v.op === 'IOTA') return this.i32(i);
     return this.intern('LANE', v.dtype, 1, [v], i, { lane: i });
   }
@@ -322,10 +323,10 @@ export function uniqueNode<O extends KOp>(
   lanes: number,
   src: readonly KNode[],
   arg: KArg<O>,
-): KNodeOf<O> {
-  const n = new NodeObject(op, dtype, lanes, src, arg as KArg<KOp>, 0, 0);
+): KNodeAmong<O> {
+  const n = new NodeObject(op, dtype, lanes, src, arg, 0, 0);
   setBounds(n);
-  return n as unknown as KNodeOf<O>;
+  return n as unknown as KNodeAmong<O>;
 }
 
 /**

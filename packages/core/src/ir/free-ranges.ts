@@ -23,7 +23,7 @@ function union(a: RangeList, b: RangeList): RangeList {
     const x = a[i];
     const y = b[j];
     if (x === y || y === undefined || (x !== undefined && idOf(x) < idOf(y))) {
-      out.push(x as Range);
+      out.push(x!);
       i++;
       if (x === y) j++;
     } else {
@@ -58,17 +58,17 @@ const remember = (n: KNode): void => {
 };
 
 function known(n: KNode): RangeList {
-  return inner(n).free as readonly KNode[] as RangeList;
+  return inner(n).free! as RangeList;
 }
 
 function compute(n: KNode): RangeList {
   if (n.op === 'RANGE') return [n];
   if (n.op === 'REDUCE' || n.op === 'STAGE') {
-    const within = known(n.src[0] as KNode);
+    const within = known(n.src[0]);
     return within.length === 0 ? none : within.filter((r) => !n.src.includes(r, 1));
   }
   let all = none;
-  for (let i = 0; i < n.src.length; i++) all = union(all, known(n.src[i] as KNode));
+  for (let i = 0; i < n.src.length; i++) all = union(all, known(n.src[i]!));
   return all;
 }
 

@@ -37,7 +37,7 @@ export function indexForms(roots: readonly KNode[], onBound?: (ranges: RangeList
     const binds = n.op === 'REDUCE' || n.op === 'STAGE';
     if (binds) onBound?.(ownRanges(n));
     const part = isLinearPart(n);
-    for (let i = 0; i < (binds ? 1 : n.src.length); i++) visit(n.src[i] as KNode, part);
+    for (let i = 0; i < (binds ? 1 : n.src.length); i++) visit(n.src[i]!, part);
   }
   return [...forms];
 }
@@ -45,5 +45,5 @@ export function indexForms(roots: readonly KNode[], onBound?: (ranges: RangeList
 /** Coefficient of a node in a form. */
 export function coefficient(f: Linear, n: KNode): number {
   const i = f.terms.indexOf(n);
-  return i < 0 ? 0 : (f.coefs[i] as number);
+  return i < 0 ? 0 : f.coefs[i]!;
 }

@@ -128,26 +128,29 @@ export interface KArgs {
 /** The sources that each operation has at least, where it has any; value operations have as many as operands (KSrcOf). */
 export interface KSrc {
   /** Value, ranges. */
-  REDUCE: readonly [KNode, ...KNodeOf<'RANGE'>[]];
-  STAGE: readonly [KNode, ...KNodeOf<'RANGE'>[]];
+  REDUCE: readonly [KValue, ...KNodeOf<'RANGE'>[]];
+  STAGE: readonly [KValue, ...KNodeOf<'RANGE'>[]];
   /** Memory, index, gate?, alternative? */
-  LOAD: readonly [KNode, KNode, ...KNode[]];
+  LOAD: readonly [KMemory, KValue, ...KValue[]];
   /** Memory, index, value, gate? */
-  STORE: readonly [KNode, KNode, KNode, ...KNode[]];
-  ATOMIC: readonly [KNode, KNode, KNode, ...KNode[]];
-  LOOP: readonly [KNode, ...KNode[]];
-  IF: readonly [KNode, ...KNode[]];
-  SUBGROUP: readonly [KNode, ...KNode[]];
-  CAST: readonly [KNode, ...KNode[]];
-  BITCAST: readonly [KNode, ...KNode[]];
-  VEC: readonly [KNode, ...KNode[]];
-  LANE: readonly [KNode, ...KNode[]];
+  STORE: readonly [KMemory, KValue, KValue, ...KValue[]];
+  ATOMIC: readonly [KMemory, KValue, KValue, ...KValue[]];
+  LOOP: readonly [KValue, ...KValue[]];
+  IF: readonly [KValue, ...KValue[]];
+  SUBGROUP: readonly [KValue, ...KValue[]];
+  CAST: readonly [KValue, ...KValue[]];
+  BITCAST: readonly [KValue, ...KValue[]];
+  VEC: readonly [KValue, ...KValue[]];
+  LANE: readonly [KValue, ...KValue[]];
 }
 
 export type ValueOp = UnaryOp | BinaryOp | TernaryOp;
 export type KOp = ValueOp | keyof KArgs;
 /** Operations of loop nests, which no program has. */
 export type NestOp = 'RANGE' | 'REDUCE' | 'STAGE';
+
+/** Operations without a value. */
+export type Statement = 'STORE' | 'ATOMIC' | 'ENDLOOP' | 'IF' | 'ENDIF' | 'BARRIER';
 
 /** The argument type of an operation; value operations have none (null). */
 export type KArg<O extends KOp> = O extends keyof KArgs ? KArgs[O] : null;
@@ -156,22 +159,31 @@ export type KArg<O extends KOp> = O extends keyof KArgs ? KArgs[O] : null;
 export type KSrcOf<O extends KOp> = O extends keyof KSrc
   ? KSrc[O]
   : O extends UnaryOp
-    ? readonly [KNode, ...KNode[]]
+    ? readonly [KValue, ...KValue[]]
     : O extends BinaryOp
-      ? readonly [KNode, KNode, ...KNode[]]
+      ? readonly [KValue, KValue, ...KValue[]]
       : O extends TernaryOp
-        ? readonly [KNode, KNode, KNode, ...KNode[]]
+        ? readonly [KValue, KValue, KValue, ...KValue[]]
         : readonly KNode[];
 
+/** A node of one of some operations. */
+export type KNodeAmong<Ops extends KOp> = { readonly [O in Ops]: KNodeOf<O> }[Ops];
+
 /** One node of either stage. Statements (STORE, LOOP's end, BARRIER ...) carry dtype 'void'. */
-export type KNode = { readonly [O in KOp]: KNodeOf<O> }[KOp];
+export type KNode = KNodeAmong<KOp>;
+
+/** A node that has a value, or is memory: not a statement. All sources are, but those that end blocks. */
+export type KValue = KNodeAmong<Exclude<KOp, Statement>>;
+
+/** What LOAD and STORE go to. */
+export type KMemory = KNodeAmong<'PARAM' | 'SHARED' | 'REG' | 'STAGE'>;
 
 /** A node of a program's body. */
-export type ProgramNode = Exclude<KNode, KNodeOf<NestOp>>;
+export type ProgramNode = KNodeAmong<Exclude<KOp, NestOp>>;
 
 export interface KNodeOf<O extends KOp> {
   readonly op: O;
-  readonly dtype: DType | 'void';
+  readonly dtype: O extends Statement ? 'void' : DType;
   readonly lanes: number;
   readonly src: KSrcOf<O>;
   readonly arg: KArg<O>;

@@ -153,7 +153,7 @@ export class InternTable {
     arg: KArg<KOp>,
   ): NodeObject {
     let h = Math.imul(opCode(op), 0x9e3779b1) ^ Math.imul(lanes, 0x85ebca6b) ^ (dtype.length + dtype.charCodeAt(0));
-    for (let i = 0; i < src.length; i++) h = Math.imul(h ^ inner(src[i] as KNode).id, 0x01000193) ^ (h >>> 15);
+    for (let i = 0; i < src.length; i++) h = Math.imul(h ^ inner(src[i]!).id, 0x01000193) ^ (h >>> 15);
     h = Math.imul(h ^ hashKey(key), 0xc2b2ae35);
     h ^= h >>> 13;
     const slots = this.#slots;

@@ -83,7 +83,7 @@ export function packProgram(program: Program): PackedProgram {
     numbers.set(n, count++);
     words.push(codeOf(n.op) | (codeOf(n.dtype) << 8) | (n.arg === null ? 0 : hasArg) | place | signsOf(n));
     words.push(n.lanes | (n.src.length << 16));
-    for (const s of n.src) words.push(numbers.get(s) as number);
+    for (const s of n.src) words.push(numbers.get(s)!);
     if (n.arg !== null) args.push(n.arg);
     if (n.op === 'CONST') hash = mix(hash, Number(n.arg.value));
   };
@@ -117,9 +117,9 @@ export function unpackProgram({ head, paramCount, words, args }: PackedProgram):
   const body: ProgramNode[] = [];
   let next = 0;
   for (let at = 0; at < words.length; ) {
-    const what = words[at++] as number;
-    const size = words[at++] as number;
-    const src = Array.from(words.subarray(at, (at += size >> 16)), (i) => nodes[i] as KNode);
+    const what = words[at++]!;
+    const size = words[at++]!;
+    const src = Array.from(words.subarray(at, (at += size >> 16)), (i) => nodes[i]!);
     const dtype = names[(what >> 8) & 255] as DType;
     const arg = (what & hasArg) === 0 ? null : (args[next++] as KArg<KOp>);
     const node = uniqueNode(names[what & 255] as ProgramNode['op'], dtype, size & 0xffff, src, arg) as ProgramNode;

@@ -19,7 +19,7 @@ export interface Replacement {
 export function decodeRanges(e: Exprs, ranges: readonly Range[], flat: KNode, changes: Map<Range, Replacement>): void {
   let rest = flat;
   for (let i = ranges.length - 1; i >= 0; i--) {
-    const r = ranges[i] as Range;
+    const r = ranges[i]!;
     const extent = e.i32(r.arg.extent);
     changes.set(r, { value: i === 0 ? rest : e.irem(rest, extent), ranges: [] });
     rest = e.idiv(rest, extent);
@@ -55,7 +55,7 @@ export class Rewriter {
     };
     const follow = (n: KNode): readonly KNode[] => (n.op === 'REDUCE' || n.op === 'STAGE' ? n.src.slice(0, 1) : n.src);
     sourcesFirst(root, isDone, follow, (n) => this.#done.set(n, this.#one(n)));
-    return this.#done.get(root) as KNode;
+    return this.#done.get(root)!;
   }
 
   /** A list of bound ranges with all ranges replaced. */
@@ -73,7 +73,7 @@ export class Rewriter {
   }
 
   #one(n: KNode): KNode {
-    const at = (i: number): KNode => this.#done.get(n.src[i] as KNode) as KNode;
+    const at = (i: number): KNode => this.#done.get(n.src[i]!)!;
     switch (n.op) {
       case 'RANGE':
         return this.#ranges.get(n)?.value ?? n;
@@ -83,7 +83,7 @@ export class Rewriter {
         return remake(this.e, n, [at(0), ...this.list(ownRanges(n))]);
       case 'LOAD':
         // A stage whose ranges have all gone is its value.
-        if (at(0).op === 'STAGE' && at(0).src.length === 1) return at(0).src[0] as KNode;
+        if (at(0).op === 'STAGE' && at(0).src.length === 1) return at(0).src[0];
     }
     return remake(
       this.e,

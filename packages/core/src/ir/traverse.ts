@@ -34,7 +34,7 @@ export function sourcesFirst(
 ): void {
   const stack = [root];
   while (stack.length > 0) {
-    const n = stack[stack.length - 1] as KNode;
+    const n = stack[stack.length - 1]!;
     if (!isDone(n)) {
       const before = stack.length;
       for (const s of follow(n)) if (!isDone(s)) stack.push(s);

@@ -69,7 +69,7 @@ export const tensorMatchers: {
     const values = valuesOf([received, other]);
     const judge = ([a, b]: readonly Values[]): MatcherResult => {
       if (other !== expected) other.dispose();
-      return judged(a as Values, b as Values, tolerances);
+      return judged(a!, b!, tolerances);
     };
     return 'then' in values ? values.then(judge) : judge(values);
   },

@@ -22,7 +22,9 @@ function named(path: string, text: string): Name {
 const byName = (names: readonly Name[]): ReadonlyMap<string, Name> => new Map(names.map((name) => [name.name, name]));
 const noTruncation = 1;
 const typeOf = (name: Name | undefined): string =>
-  name === undefined ? 'missing' : checker.typeToString(checker.getTypeOfSymbol(name)!, undefined, noTruncation);
+  name === undefined
+    ? 'missing'
+    : checker.typeToString(checker.getTypeOfSymbol(name)!, undefined, noTruncation).replaceAll('Tensor<any>', 'Tensor');
 /** Without what depends on how a parameter is written: one with a default has no `| undefined`. */
 const plain = (type: string): string => type.replaceAll(/ \| undefined|[()]/g, '');
 

@@ -11,7 +11,8 @@ import type { PoolSettings, PoolWindow } from '../ops/pooling/pool-window.ts';
 import type { HistogramEdges, HistogramOptions } from '../ops/order/searching.ts';
 import type { UniqueOptions, UniqueResult } from '../ops/order/selecting.ts';
 import type { SortIndices, SortOptions } from '../ops/order/sorting.ts';
-import type { Tensor } from '../tensor/types.ts';
+import type { DType } from '../shape/dtype.ts';
+import type { NamedDType, PlainDType, Tensor } from '../tensor/types.ts';
 
 /** A function without its first parameter, which is the tensor. */
 type AsMethod<Operation> = Operation extends (x: never, ...rest: infer Rest) => infer Result
@@ -27,12 +28,16 @@ type Derived = {
 };
 
 /**
- * Methods by their functions. Written out are those that differ, and those with overloads, of which TypeScript derives the last one only;
+ * Methods by their functions. Written out are those that differ, generic ones, and those with overloads, of which TypeScript derives the last one only;
  * method-types.test.ts compares them with the functions.
  */
 export interface TensorMethods extends Derived {
   /** The same value as a constant: no gradient flows through it. */
   detach(): Tensor;
+  /** x in another dtype. Fractions are cut off for integers, which saturate, NaN becomes 0; bool is true where x is not 0. */
+  cast<const D extends DType>(dtype: D): Tensor<NamedDType<D>>;
+  /** Rows with a 1 at the index and 0 elsewhere; all zeros for indices outside. */
+  oneHot<const D extends DType = PlainDType>(classes: number, options?: { readonly dtype?: D }): Tensor<NamedDType<D>>;
   /** The n-th derivative of digamma. */
   polygamma(order: number): Tensor;
 

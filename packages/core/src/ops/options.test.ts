@@ -193,6 +193,20 @@ describe('names that are nearly right', () => {
   });
 });
 
+describe('options of a related function', () => {
+  const image = () => pg.ones([1, 2, 2, 2]);
+  const refused: readonly [call: () => unknown, name: string][] = [
+    [() => pg.depthwiseConv2d(image(), pg.ones([2, 1, 1, 1]), { groups: 2 } as never), 'groups'],
+    [() => pg.argSort(x(), { returnIndices: true } as never), 'returnIndices'],
+    [() => pg.avgPool2d(image(), 2, { returnIndices: true } as never), 'returnIndices'],
+    [() => pg.avgPool2d(image(), { kernelSize: 2, returnIndices: true } as never), 'returnIndices'],
+    [() => pg.lpPool2d(image(), 2, 2, { returnIndices: true } as never), 'returnIndices'],
+  ];
+  it.each(refused)('%s: %s', (call, name) => {
+    expect(() => pg.scope(() => void call())).toThrow(`no option '${name}'`);
+  });
+});
+
 describe('values of the wrong kind', () => {
   const bad: readonly [call: () => unknown, message: string][] = [
     [() => pg.elu(x(), { alpha: Number.NaN }), '[elu] bad alpha: NaN; must be a number'],

@@ -29,7 +29,7 @@ export function narrowed(view: TensorView, axis: number, start: number, length: 
   return {
     ...view,
     shape: view.shape.map((n, i) => (i === axis ? length : n)),
-    shift: view.shift + start * (view.strides[axis] as number),
+    shift: view.shift + start * view.strides[axis]!,
   };
 }
 
@@ -57,11 +57,11 @@ export function positionOf(e: Exprs, { shape, strides, shift }: TensorView, flat
   // Axes that lie behind each other in memory are one.
   let axis = shape.length - 1;
   while (axis >= 0) {
-    let n = shape[axis] as number;
-    const stride = strides[axis] as number;
+    let n = shape[axis]!;
+    const stride = strides[axis]!;
     axis--;
     while (axis >= 0 && (shape[axis] === 1 || strides[axis] === stride * n)) {
-      n *= shape[axis] as number;
+      n *= shape[axis]!;
       axis--;
     }
     if (n === 1) continue;

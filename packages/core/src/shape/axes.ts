@@ -75,7 +75,7 @@ export function dropAxes(shape: Shape, axes: readonly number[]): number[] {
   let next = 0;
   for (let i = 0; i < shape.length; i++) {
     if (axes[next] === i) next++;
-    else kept.push(shape[i] as number);
+    else kept.push(shape[i]!);
   }
   return kept;
 }

@@ -22,8 +22,8 @@ export function broadcastShapes(op: string, a: Shape, b: Shape): Shape {
   const rank = Math.max(a.length, b.length);
   const shape = new Array<number>(rank);
   for (let i = 1; i <= rank; i++) {
-    const m = i <= a.length ? (a[a.length - i] as number) : 1;
-    const n = i <= b.length ? (b[b.length - i] as number) : 1;
+    const m = i <= a.length ? a[a.length - i]! : 1;
+    const n = i <= b.length ? b[b.length - i]! : 1;
     if (m !== n && m !== 1 && n !== 1) {
       throw new ShapeError(
         op,

@@ -39,6 +39,30 @@ export type TypedArray =
   | Uint32Array
   | BigUint64Array;
 
+/** Types of what is read of a tensor: the typed array of `data()`, what `item()` gives, and the elements of `array()`. */
+interface HostTypes<Data extends TypedArray, Item extends number | bigint = number, Element = Item> {
+  readonly data: Data;
+  readonly item: Item;
+  readonly element: Element;
+}
+
+/** Those types for each dtype. */
+export interface HostTypesOf {
+  readonly float32: HostTypes<Float32Array>;
+  readonly float64: HostTypes<Float64Array>;
+  readonly float16: HostTypes<Uint16Array>;
+  readonly bfloat16: HostTypes<Uint16Array>;
+  readonly int8: HostTypes<Int8Array>;
+  readonly int16: HostTypes<Int16Array>;
+  readonly int32: HostTypes<Int32Array>;
+  readonly int64: HostTypes<BigInt64Array, bigint>;
+  readonly uint8: HostTypes<Uint8Array>;
+  readonly uint16: HostTypes<Uint16Array>;
+  readonly uint32: HostTypes<Uint32Array>;
+  readonly uint64: HostTypes<BigUint64Array, bigint>;
+  readonly bool: HostTypes<Uint8Array, number, boolean>;
+}
+
 /** Facts about one dtype. `bytes` is the size of one element on the host. */
 export interface DTypeInfo {
   readonly kind: DTypeKind;

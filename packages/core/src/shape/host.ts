@@ -37,13 +37,13 @@ export function toBFloat16(value: number): number {
   if (Number.isNaN(value)) return 0x7fc0;
   // Exact in float32 once rounded; float32 in between would round twice.
   f32[0] = normalize('bfloat16', value) as number;
-  return (u32[0] as number) >>> 16;
+  return u32[0]! >>> 16;
 }
 
 /** Number of bfloat16 bits. */
 export function fromBFloat16(bits: number): number {
   u32[0] = bits << 16;
-  return f32[0] as number;
+  return f32[0]!;
 }
 
 /** Bits of a number as float16, rounded to nearest even. */
@@ -96,7 +96,7 @@ export function setElement(array: TypedArray, dtype: DType, index: number, value
 
 /** Reads an element: a boolean for bool, a bigint for 64-bit integers, otherwise a number. */
 export function getElement(array: TypedArray, dtype: DType, index: number): number | boolean | bigint {
-  const raw = array[index] as number | bigint;
+  const raw = array[index]!;
   switch (dtype) {
     case 'bool':
       return raw !== 0;

@@ -13,28 +13,28 @@ export function reshapeView(from: Shape, view: View, to: Shape): View | null {
   const steps: number[] = [];
   for (let i = 0; i < from.length; i++) {
     if (from[i] === 1) continue;
-    sizes.push(from[i] as number);
-    steps.push(view.strides[i] as number);
+    sizes.push(from[i]!);
+    steps.push(view.strides[i]!);
   }
   const strides = new Array<number>(to.length).fill(0);
   let low = 0;
   let axis = 0;
   while (low < sizes.length) {
     let high = low + 1;
-    let have = sizes[low] as number;
+    let have = sizes[low]!;
     const start = axis;
     let want = 1;
     while (want !== have) {
-      if (want < have) want *= to[axis++] as number;
-      else have *= sizes[high++] as number;
+      if (want < have) want *= to[axis++]!;
+      else have *= sizes[high++]!;
     }
     for (let i = low; i + 1 < high; i++) {
-      if (steps[i] !== (steps[i + 1] as number) * (sizes[i + 1] as number)) return null;
+      if (steps[i] !== steps[i + 1]! * sizes[i + 1]!) return null;
     }
-    let step = steps[high - 1] as number;
+    let step = steps[high - 1]!;
     for (let i = axis - 1; i >= start; i--) {
       strides[i] = step;
-      step *= to[i] as number;
+      step *= to[i]!;
     }
     low = high;
   }
@@ -43,7 +43,7 @@ export function reshapeView(from: Shape, view: View, to: Shape): View | null {
 
 /** View with reordered axes: result axis i is source axis axes[i]. */
 export function permuteView(view: View, axes: readonly number[]): View {
-  return { strides: axes.map((axis) => view.strides[axis] as number), offset: view.offset };
+  return { strides: axes.map((axis) => view.strides[axis]!), offset: view.offset };
 }
 
 /** View with axes of size 1 stretched to `to` (same rank). */
@@ -54,6 +54,6 @@ export function expandView(from: Shape, view: View, to: Shape): View {
 /** View of start, start + step, ... along every axis. */
 export function sliceView(view: View, start: readonly number[], step: readonly number[]): View {
   let offset = view.offset;
-  for (let i = 0; i < start.length; i++) offset += (start[i] as number) * (view.strides[i] as number);
-  return { strides: view.strides.map((s, i) => s * (step[i] as number)), offset };
+  for (let i = 0; i < start.length; i++) offset += start[i]! * view.strides[i]!;
+  return { strides: view.strides.map((s, i) => s * step[i]!), offset };
 }

@@ -49,7 +49,7 @@ export function eachNested(
   const depths = [0];
   while (items.length > 0) {
     const item = items.pop();
-    const depth = depths.pop() as number;
+    const depth = depths.pop()!;
     check(item, depth);
     if (depth === shape.length) visit(item);
     else if (depth + 1 === shape.length)
@@ -108,10 +108,10 @@ export function mapNested<C>(
   };
   if (!enter(value, context)) return leaf(value, context);
   for (;;) {
-    const { keys, values, mapped, context: own } = levels.at(-1) as Level<C>;
+    const { keys, values, mapped, context: own } = levels.at(-1)!;
     const i = mapped.length;
     if (i < values.length) {
-      const inner = step(own, keys === null ? i : (keys[i] as string));
+      const inner = step(own, keys === null ? i : keys[i]!);
       if (!enter(values[i], inner)) mapped.push(leaf(values[i], inner));
       continue;
     }

@@ -1,5 +1,5 @@
 /** Options checked against a table: names that nobody reads and values that do not fit are refused, with what would fit. */
-import { dtypeInfo } from './dtype.ts';
+import { type DType, dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
 import { isPlain, shown, say } from './shown.ts';
 
@@ -34,6 +34,13 @@ export const numberFrom = (least: number, most: number = Number.POSITIVE_INFINIT
   `a ${whole ? 'whole ' : ''}number from ${least}${most < Number.POSITIVE_INFINITY ? ` to ${most}` : ''}`,
 ];
 
+/** The names of options, of all members of a union; any name where the type of the options is not known. */
+type OptionName<Options> = unknown extends Options ? string : NameOfEach<NonNullable<Options>>;
+type NameOfEach<Options> = Options extends object ? keyof Options & string : never;
+
+/** A rule for each option of a type: none may be left out, and there are no others. */
+export type OptionRules<Options> = Readonly<Record<OptionName<Options>, OptionRule>>;
+
 /** Error class that names an operation. */
 type Failure = new (op: string, message: string) => Error;
 
@@ -46,10 +53,10 @@ type Failure = new (op: string, message: string) => Error;
  * checkFields('createEngine', { threads: 2 }, rules);
  * checkFields('createEngine', { threads: 0 }, rules); // throws ArgumentError
  */
-export function checkFields(
+export function checkFields<Options>(
   op: string,
-  options: unknown,
-  rules: Readonly<Record<string, OptionRule>>,
+  options: Options,
+  rules: OptionRules<Options>,
   Failed: Failure = ArgumentError,
 ): void {
   if (options === undefined) return;
@@ -61,7 +68,7 @@ export function checkFields(
       const meant = nearest(name, Object.keys(rules));
       throw new Failed(op, say`no option '${name}'${meant ? say`, did you mean '${meant}'? K` : '; k'}${known()}`);
     }
-    const [fits, wanted] = rules[name] as OptionRule;
+    const [fits, wanted] = rules[name as OptionName<Options>];
     if (value !== undefined && !fits(value)) throw new Failed(op, say`bad ${name}: ${shown(value)}; must be ${wanted}`);
   }
 }
@@ -88,6 +95,51 @@ function nearest(name: string, known: readonly string[]): string | undefined {
 /** The property every handle of a tensor has. */
 export const handleBrand: unique symbol = Symbol.for('polygrad.tensor');
 
+/** The value of an option, without undefined; in a union of options, of those that have it. */
+type OptionValue<Options, Name> = Options extends object
+  ? Name extends keyof Options
+    ? Exclude<Options[Name], undefined>
+    : never
+  : never;
+
+/** The marks that an option may have by its type: a boolean must have its own. */
+type MarkOf<Value> = [Value] extends [boolean]
+  ? '?'
+  :
+      | ''
+      | ([Value] extends [number] ? '#' : never)
+      | ([Value] extends [(...inputs: never[]) => unknown] ? '!' : never)
+      | ([Value] extends [DType] ? '%' : never)
+      | ([Value] extends [object | null] ? '@' : never);
+
+/** How an option may be written. */
+type OptionWord<Options, Name extends string> = `${Name}${MarkOf<OptionValue<Options, Name>>}`;
+
+/** The words of a text. */
+type Words<Text extends string> = Text extends `${infer First} ${infer Rest}` ? First | Words<Rest> : Text;
+
+/** The options of a type that a text leaves out. */
+type LeftOut<Options, Text extends string, Name extends string> = Name extends string
+  ? [Extract<Words<Text>, OptionWord<Options, Name>>] extends [never]
+    ? Name
+    : never
+  : never;
+
+/** The words of a text that name no option of a type, or with a mark that does not fit. */
+type NoOption<Options, Text extends string, Name extends string> = Exclude<
+  Words<Text>,
+  Name extends string ? OptionWord<Options, Name> : never
+>;
+
+/** The text itself, if it names all options of a type and no others, with marks that fit; else what is wrong with it. */
+export type OptionNames<Options, Text extends string> = unknown extends Options
+  ? Text
+  : [NoOption<Options, Text, OptionName<Options>>] extends [never]
+    ? [LeftOut<Options, Text, OptionName<Options>>] extends [never]
+      ? Text
+      : `left out: ${LeftOut<Options, Text, OptionName<Options>>}`
+    : `no such option, or not with this mark: ${NoOption<Options, Text, OptionName<Options>>}`;
+
 /** What a mark behind a name in `checkNames` asks of the value. */
 const marks: Readonly<Record<string, OptionRule>> = {
   '?': [(value) => typeof value === 'boolean', 'true or false'],
@@ -95,7 +147,7 @@ const marks: Readonly<Record<string, OptionRule>> = {
   '!': [(value) => typeof value === 'function', 'a function'],
   '%': oneOf(...Object.keys(dtypeInfo)),
   '@': [
-    (value) => value === null || (typeof value === 'object' && handleBrand in (value as object)),
+    (value) => value === null || (typeof value === 'object' && handleBrand in value),
     'a tensor, made with tensor()',
   ],
   '': [() => true, ''],
@@ -104,22 +156,26 @@ const byNames = new Map<string, Readonly<Record<string, OptionRule>>>();
 
 /**
  * checkFields for names alone, such as `'axis keepDims? p#'`: a mark asks for a boolean (?), a number (#), a function (!), a dtype (%) or a
- * tensor (@, null is none), and what has no mark is checked by whoever reads it. Much shorter than a table where there are many operations.
+ * tensor (@, null is none), and what has no mark is checked by whoever reads it. Much shorter than a table where there are many operations. The type
+ * checker refuses names that are not those of the options' type.
  *
  * @example
  * checkNames('resize', { axis: 1, keepDims: true }, 'axis keepDims?');
  * checkNames('resize', { axes: 1 }, 'axis keepDims?'); // throws ArgumentError
  */
-export function checkNames(op: string, options: unknown, names: string, Failed?: Failure): void {
+export function checkNames<Options, const Text extends string>(
+  op: string,
+  options: Options,
+  names: OptionNames<Options, Text>,
+  Failed?: Failure,
+): void {
   if (options === undefined) return;
   let rules = byNames.get(names);
   if (rules === undefined) {
-    rules = Object.fromEntries(
-      names.split(' ').map((n) => [n.replace(/\W/, ''), marks[n.replace(/\w+/, '')] as OptionRule]),
-    );
+    rules = Object.fromEntries(names.split(' ').map((n) => [n.replace(/\W/, ''), marks[n.replace(/\w+/, '')]!]));
     byNames.set(names, rules);
   }
-  checkFields(op, options, rules, Failed);
+  checkFields<unknown>(op, options, rules, Failed);
 }
 
 /** Throws ArgumentError in the name of `op` unless an argument is a function. */

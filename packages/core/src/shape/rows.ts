@@ -23,7 +23,7 @@ export function shownElements(shape: Shape): number[] {
   const strides = rowMajorStrides(shape);
   shape.forEach((n, axis) => {
     const steps = positions(n, sizeOf(shape) > threshold).filter((i) => i >= 0);
-    at = at.flatMap((from) => steps.map((i) => from + i * (strides[axis] as number)));
+    at = at.flatMap((from) => steps.map((i) => from + i * strides[axis]!));
   });
   return at;
 }
@@ -35,8 +35,8 @@ export function formatRows(shape: Shape, text: (at: number) => string): string {
   const strides = rowMajorStrides(shape);
   const write = (axis: number, from: number): string => {
     if (axis === shape.length) return text(from);
-    const parts = positions(shape[axis] as number, shorten).map((i) =>
-      i < 0 ? '...' : write(axis + 1, from + i * (strides[axis] as number)),
+    const parts = positions(shape[axis]!, shorten).map((i) =>
+      i < 0 ? '...' : write(axis + 1, from + i * strides[axis]!),
     );
     const indent = ' '.repeat(axis + 1);
     if (axis < shape.length - 1) return `[${parts.join('\n'.repeat(shape.length - axis - 1) + indent)}]`;

@@ -44,7 +44,7 @@ function sliceRange(op: string, range: SliceRange, n: number): { start: number; 
 
 /** Position 0 .. n-1 of an index that may be negative. */
 function position(op: string, index: number, axis: number, shape: Shape): number {
-  const n = shape[axis] as number;
+  const n = shape[axis]!;
   if (!Number.isInteger(index) || index < -n || index >= n) {
     throw new ShapeError(
       op,

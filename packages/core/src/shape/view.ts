@@ -27,7 +27,7 @@ export function rowMajorStrides(shape: Shape): number[] {
   let step = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     strides[axis] = step;
-    step *= shape[axis] as number;
+    step *= shape[axis]!;
   }
   return strides;
 }
@@ -36,7 +36,7 @@ export function rowMajorStrides(shape: Shape): number[] {
 export function isRowMajor(shape: Shape, view: View): boolean {
   let step = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const n = shape[axis] as number;
+    const n = shape[axis]!;
     if (n !== 1) {
       if (n !== 0 && view.strides[axis] !== step) return false;
       step *= n;

@@ -5,6 +5,7 @@ import { ArgumentError, OperationError, showShape } from '../shape/errors.ts';
 import { checkFunction } from '../shape/options.ts';
 import { nodeOf, type TensorHandle } from './handle.ts';
 import { say } from '../shape/shown.ts';
+import type { DType } from '../shape/dtype.ts';
 import type { Tensor } from './types.ts';
 
 /**
@@ -55,7 +56,7 @@ export function refusePromise<T>(op: string, result: T): T {
  *   best = keep(ones([2]));
  * });
  */
-export function keep(t: Tensor): Tensor {
+export function keep<D extends DType>(t: Tensor<D>): Tensor<D> {
   beginOp('keep');
   const node = nodeOf(t);
   const handle = t as unknown as TensorHandle;

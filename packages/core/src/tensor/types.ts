@@ -6,8 +6,21 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Node } from '../graph/node.ts';
-import type { DType, TypedArray } from '../shape/dtype.ts';
+import type { DType, HostTypesOf, TypedArray } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
+
+/**
+ * The dtype of a plain `Tensor`, where the type checker knows none. It is `any` because nothing else goes both ways: a plain Tensor stands
+ * for one of every dtype, and one of a known dtype stands wherever a plain one does.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: the one type that is assignable to every dtype and from every dtype
+export type PlainDType = any;
+
+/** What the type checker knows of a dtype that a call names: one or a few, or nothing (a plain `Tensor`) where it may be any. */
+export type NamedDType<D extends DType> = DType extends D ? PlainDType : D;
+
+/** The dtypes that a `Tensor<D>` may have: all for a plain one. */
+export type KnownDType<D extends DType> = DType extends D ? DType : D;
 
 /** Operations that Tensors have as methods: methods/own-methods.ts fills it in. */
 // biome-ignore lint/suspicious/noEmptyInterface: others add to it
@@ -23,8 +36,11 @@ export interface TensorOperations {}
  * const x = tensor([[1, 2], [3, 4]]);
  * const y = x.mul(2).sum({ axis: 1 });
  * await y.data(); // Float32Array [6, 14]
+ *
+ * @template D the dtype where the type checker knows it, from a call that names it: `tensor` and its relatives with a dtype, and `cast`. It
+ *   types what `data`, `array` and `item` give. Plain `Tensor` is one of any dtype; both ways it goes where the other does.
  */
-export interface Tensor extends TensorOperations {
+export interface Tensor<D extends DType = PlainDType> extends TensorOperations {
   /** The recorded node this handle names. For extensions; changes with `assign`. */
   node: Node;
   /** Sizes of the axes; [] for a scalar. */
@@ -33,7 +49,7 @@ export interface Tensor extends TensorOperations {
   readonly ndim: number;
   /** Number of elements. */
   readonly size: number;
-  readonly dtype: DType;
+  readonly dtype: KnownDType<D>;
   /** Name of the engine that holds the value, or will compute it. */
   readonly device: string;
   readonly disposed: boolean;
@@ -49,20 +65,23 @@ export interface Tensor extends TensorOperations {
    * Elements in row-major order, once they are computed. bool is 0 and 1 in a Uint8Array; 16-bit floats are their bits in a Uint16Array
    * (`cast('float32')` or `array()` give numbers); 64-bit integers are a BigInt64Array or BigUint64Array.
    */
-  data(): Promise<TypedArray>;
+  data(): Promise<DataOf<D>>;
   /** Elements as nested arrays; the element itself for a scalar. bool gives booleans, 64-bit integers bigints. */
-  array(): Promise<NestedValues>;
+  array(): Promise<NestedValues<ElementOf<D>>>;
   /**
-   * The only element: 0 or 1 for bool, a bigint for 64-bit integers (write `item<bigint>()`), else a number. Throws ShapeError if there
-   * are more or none.
+   * The only element: 0 or 1 for bool, a bigint for 64-bit integers (`item<bigint>()` of a plain Tensor), else a number. Throws ShapeError
+   * if there are more or none.
    */
-  item<T extends number | bigint = number>(): Promise<T>;
+  item<T extends ItemsOf<D> = ItemOf<D>>(): Promise<T>;
+  // For unions of tensors, whose generic signatures differ.
+  item(): Promise<ItemOf<D>>;
   /** Like `data`, at once. Throws on engines that cannot wait (WebGPU). */
-  dataSync(): TypedArray;
+  dataSync(): DataOf<D>;
   /** Like `array`, at once. */
-  arraySync(): NestedValues;
+  arraySync(): NestedValues<ElementOf<D>>;
   /** Like `item`, at once. */
-  itemSync<T extends number | bigint = number>(): T;
+  itemSync<T extends ItemsOf<D> = ItemOf<D>>(): T;
+  itemSync(): ItemOf<D>;
   /** Writes the elements to the console, as NumPy does. */
   print(): Promise<void>;
   /** Shape and dtype as text; never reads the device. */
@@ -98,16 +117,28 @@ export interface BackwardOptions {
 /** What operations accept as an operand: numbers take the dtype of the tensor they meet, bigints that of an integer tensor. */
 export type TensorLike = Tensor | number | boolean | bigint;
 
+/** The typed array that `data()` of a `Tensor<D>` gives. */
+export type DataOf<D extends DType> = HostTypesOf[KnownDType<D>]['data'];
+
+/** An element of what `array()` of a `Tensor<D>` gives. */
+export type ElementOf<D extends DType> = HostTypesOf[KnownDType<D>]['element'];
+
+/** All that `item()` of a `Tensor<D>` may give. */
+export type ItemsOf<D extends DType> = HostTypesOf[KnownDType<D>]['item'];
+
+/** What `item()` of a `Tensor<D>` gives: a number where it may be either. */
+export type ItemOf<D extends DType> = ItemsOf<D> extends bigint ? ItemsOf<D> : ItemsOf<D> & number;
+
 /** Values as `array()` gives them. */
-export type NestedValues = number | boolean | bigint | NestedValues[];
+export type NestedValues<Element = number | boolean | bigint> = Element | NestedValues<Element>[];
 
 /** Values as `tensor()` takes them. */
 export type NestedInput = number | boolean | bigint | TypedArray | Uint8ClampedArray | readonly NestedInput[];
 
 /** Options of functions that make tensors. */
-export interface CreationOptions {
+export interface CreationOptions<D extends DType = DType> {
   /** Element type; float32 unless said otherwise. */
-  readonly dtype?: DType;
+  readonly dtype?: D;
   /** Make a leaf for `backward()`. */
   readonly requiresGrad?: boolean;
 }

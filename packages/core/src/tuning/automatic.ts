@@ -3,7 +3,7 @@
  * used, and a class of contractions that is new is measured soon after it was first run.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { dtypeInfo } from '../shape/dtype.ts';
 import { choicesOf, type Seen, storeKey } from './choices.ts';
 import { measureTiles } from './measure.ts';
 
@@ -14,7 +14,7 @@ const pause = 50;
 const mostBytes = 2 ** 28;
 
 function bytesOf({ kernel }: Seen): number {
-  return kernel.params.reduce((n, p) => n + p.arg.length * dtypeInfo[p.dtype as DType].bytes, 0);
+  return kernel.params.reduce((n, p) => n + p.arg.length * dtypeInfo[p.dtype].bytes, 0);
 }
 
 /** Calls a function after the pause. A program that has ended does not wait for that. */

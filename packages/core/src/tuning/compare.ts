@@ -44,7 +44,7 @@ const works: Readonly<Record<ComparedWork, Work>> = {
       [320, 320],
       [320, 320],
     ],
-    build: ([a, b]) => matmulNode('matmul', a as Node, b as Node),
+    build: ([a, b]) => matmulNode('matmul', a!, b!),
   },
   elementwise: {
     inputs: [
@@ -52,12 +52,7 @@ const works: Readonly<Record<ComparedWork, Work>> = {
       [1024, 1536],
       [1024, 1536],
     ],
-    build: ([x, y, z]) =>
-      makeNode(
-        'maximum',
-        [makeNode('add', [makeNode('mul', [x as Node, y as Node], null), z as Node], null), y as Node],
-        null,
-      ),
+    build: ([x, y, z]) => makeNode('maximum', [makeNode('add', [makeNode('mul', [x!, y!], null), z!], null), y!], null),
   },
   small: {
     inputs: [
@@ -65,8 +60,8 @@ const works: Readonly<Record<ComparedWork, Work>> = {
       [64, 64],
     ],
     build: ([x, w]) => {
-      let y = x as Node;
-      for (let i = 0; i < 12; i++) y = makeNode('maximum', [matmulNode('matmul', y, w as Node), x as Node], null);
+      let y = x!;
+      for (let i = 0; i < 12; i++) y = makeNode('maximum', [matmulNode('matmul', y, w!), x!], null);
       return y;
     },
   },
@@ -120,7 +115,7 @@ async function round(bench: Bench, now: () => number): Promise<number> {
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
-  const [low, high] = [sorted[(sorted.length - 1) >> 1] as number, sorted[middle] as number];
+  const [low, high] = [sorted[(sorted.length - 1) >> 1]!, sorted[middle]!];
   return (low + high) / 2;
 }
 
@@ -168,7 +163,7 @@ export async function compareEngines(
         const first = turn % 2 === 0 ? await round(a, now) : 0;
         const second = await round(b, now);
         const mine = turn % 2 === 0 ? first : await round(a, now);
-        (ratios[i] as number[]).push(Math.max(1e-6, second) / Math.max(1e-6, mine));
+        ratios[i]!.push(Math.max(1e-6, second) / Math.max(1e-6, mine));
       }
     }
     const medians = ratios.map(median);

@@ -65,12 +65,12 @@ async function parameters(
   params: readonly KNodeOf<'PARAM'>[],
   buffers: EngineBuffer[],
 ): Promise<Binding[]> {
-  const dtypes = params.map((p) => p.dtype as DType);
+  const dtypes = params.map((p) => p.dtype);
   const element = (dtype: DType): number => engine.caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
-  const bindings = params.map((p, i) => memoryOf(engine, p.arg.length * element(dtypes[i] as DType), buffers));
+  const bindings = params.map((p, i) => memoryOf(engine, p.arg.length * element(dtypes[i]!), buffers));
   await confirmed(engine, buffers);
   bindings.forEach((to, i) => {
-    const dtype = dtypes[i] as DType;
+    const dtype = dtypes[i]!;
     // 1 in every element of 32-bit types, something finite in the others.
     const pattern = isFloat(dtype) ? (element(dtype) === 2 ? 0x3c003c00 : 0x3f800000) : 1;
     engine.submit([{ kind: 'fill', to, pattern }]);
@@ -84,8 +84,8 @@ function prepare(engine: IEngine, tile: string, lowered: Lowered, params: readon
   try {
     const temps = lowered.temps.map((size) => memoryOf(engine, size, buffers));
     const commands = lowered.dispatches.map(({ bindings }, i): Command => {
-      const kernel = kernels[i] as CompiledKernel;
-      const bound = bindings.map((b) => ('param' in b ? params[b.param] : temps[b.temp]) as Binding);
+      const kernel = kernels[i]!;
+      const bound = bindings.map((b) => ('param' in b ? params[b.param] : temps[b.temp])!);
       const scalars = kernel.program.scalars.map((dtype) => (dtype.endsWith('64') && !isFloat(dtype) ? 1n : 1));
       return { kind: 'dispatch', kernel, bindings: bound, scalars };
     });

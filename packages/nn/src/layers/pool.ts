@@ -10,6 +10,10 @@ import {
 import { checkOptions } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
+/** What divides a mean concerns no maximum, and means are of neighbouring elements. */
+type MaxPoolSettings = Omit<PoolSettings, 'countIncludePad'>;
+type AvgPoolSettings = Omit<PoolSettings, 'dilation'>;
+
 /**
  * The largest value of each window. Source: PyTorch `nn.MaxPool2d`.
  *
@@ -18,10 +22,10 @@ import { Module } from '../module/module.ts';
  */
 export class MaxPool2d extends Module {
   readonly kernelSize: PerAxis;
-  readonly options: PoolSettings;
+  readonly options: MaxPoolSettings;
 
   /** @param kernelSize size of the window; also the stride unless the options say otherwise */
-  constructor(kernelSize: PerAxis, options: PoolSettings = {}) {
+  constructor(kernelSize: PerAxis, options: MaxPoolSettings = {}) {
     super();
     checkOptions('MaxPool2d', options, 'stride padding dilation ceilMode? layout');
     this.kernelSize = kernelSize;
@@ -41,10 +45,10 @@ export class MaxPool2d extends Module {
  */
 export class AvgPool2d extends Module {
   readonly kernelSize: PerAxis;
-  readonly options: PoolSettings;
+  readonly options: AvgPoolSettings;
 
   /** @param kernelSize size of the window; also the stride unless the options say otherwise */
-  constructor(kernelSize: PerAxis, options: PoolSettings = {}) {
+  constructor(kernelSize: PerAxis, options: AvgPoolSettings = {}) {
     super();
     checkOptions('AvgPool2d', options, 'stride padding ceilMode? countIncludePad? layout');
     this.kernelSize = kernelSize;

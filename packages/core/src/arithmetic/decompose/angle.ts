@@ -41,7 +41,7 @@ function quarters(w: FloatMath, products: readonly KNode[], count: number): KNod
 }
 
 function total(w: FloatMath, terms: readonly KNode[]): KNode {
-  return terms.slice(1).reduce((sum, p) => w.add(sum, p), terms[0] as KNode);
+  return terms.slice(1).reduce((sum, p) => w.add(sum, p), terms[0]!);
 }
 
 /** A float32 angle given as float64: 7 pieces of 29 bits reach from 2^127 down to what the last place can show. */
@@ -150,8 +150,8 @@ export function reduceInteger(m: Math32, a: KNode): Angle {
     return tests.reduceRight((rest, test, k) => e.where(test, digits(k), rest), digits(4));
   });
   const [top, middle, bottom] = [0, 1, 2].map((j) => {
-    const next = e.shr(e.shr(words[j + 1] as KNode, u(1)), e.sub(u(31), shift));
-    return e.or(e.shl(words[j] as KNode, shift), next);
+    const next = e.shr(e.shr(words[j + 1]!, u(1)), e.sub(u(31), shift));
+    return e.or(e.shl(words[j]!, shift), next);
   }) as [KNode, KNode, KNode];
   const part = e.mul(mantissa, middle);
   const second = e.add(part, e.binary('MULHI', mantissa, bottom));

@@ -46,7 +46,7 @@ function parts(m: FloatMath, [high, low]: readonly [number, number]): readonly [
 function atanParts(m: FloatMath, a: KNode): { readonly high: KNode; readonly low: KNode } {
   const tests = [7 / 16, 11 / 16, 19 / 16, 39 / 16].map((limit) => m.lt(a, limit));
   const centre = m.choose(tests.slice(0, 3), [0, 0.5, 1, 1.5]);
-  const finite = tests[3] as KNode;
+  const finite = tests[3]!;
   const p = m.where(finite, m.sub(a, centre), -1);
   const q = m.where(finite, m.add(m.mul(centre, a), 1), a);
   const t = m.div(p, q);

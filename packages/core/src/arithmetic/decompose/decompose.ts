@@ -53,17 +53,17 @@ export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps
       (n) => done.has(n),
       (n) => n.src,
       (n) => {
-        const src = n.src.map((s) => done.get(s) as KNode);
+        const src = n.src.map((s) => done.get(s)!);
         const same = src.every((s, i) => s === n.src[i]) ? n : remake(e, n, src);
         const simpler = replacement(e, same, caps);
         // The replacement may itself use operations to decompose.
         if (simpler !== null) finish(simpler);
         const kept = caps.keepRounding?.(e, same) ?? same;
-        done.set(n, simpler === null ? kept : (done.get(simpler) as KNode));
+        done.set(n, simpler === null ? kept : done.get(simpler)!);
       },
     );
   for (const root of roots) finish(root);
-  return roots.map((r) => done.get(r) as KNode);
+  return roots.map((r) => done.get(r)!);
 }
 
 /** What stands for the node, or null if the engine prints it. */

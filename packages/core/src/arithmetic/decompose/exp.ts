@@ -55,11 +55,11 @@ export function reduceRoughly(m: FloatMath, x: KNode, plus: number): { readonly 
 /** x less the first part, exactly. */
 function split(m: FloatMath, x: KNode, plus: number): { readonly n: Whole; readonly near: KNode } {
   const n = m.wholeProduct(x, Math.LOG2E, plus);
-  return { n, near: m.muladd(n.value, -(m.pick(LN2)[0] as number), x) };
+  return { n, near: m.muladd(n.value, -m.pick(LN2)[0]!, x) };
 }
 
 function lowOf(m: FloatMath): number {
-  return m.pick(LN2)[1] as number;
+  return m.pick(LN2)[1]!;
 }
 
 /** e^r - 1 to about one unit. */

@@ -31,7 +31,7 @@ function oddPoly(m: FloatMath, x: KNode, coefs: readonly number[]): KNode {
 
 /** e^a = 2^n (one + rest) and e^-a = 2^n inverse, for a >= 0. */
 function bothWays(m: FloatMath, a: KNode): { n: Whole; one: KNode; rest: KNode; inverse: KNode } {
-  const reduced = reduce(m, m.min(a, m.pick(LIMITS)[0] as number));
+  const reduced = reduce(m, m.min(a, m.pick(LIMITS)[0]!));
   const { high, low } = expm1Parts(m, reduced);
   const one = m.add(high, 1);
   const rest = m.add(m.add(m.sub(1, one), high), low);
@@ -52,7 +52,7 @@ export function cosh(m: FloatMath, x: KNode): KNode {
 
 /** Above 0.625 as 1 - w with w = 2 / (e^2a + 1). */
 export function tanh(m: FloatMath, x: KNode): KNode {
-  const a = m.min(m.abs(x), m.pick(LIMITS)[1] as number);
+  const a = m.min(m.abs(x), m.pick(LIMITS)[1]!);
   const { n, r } = reduceRoughly(m, m.add(a, a), 127);
   const power = m.power(n);
   const base = m.add(power, 1);

@@ -25,7 +25,7 @@ export function writeBlock(block: Block, used: Set<KNode>, out: ProgramNode[]): 
   const start = out.length;
   let effect = false;
   for (let i = block.items.length - 1; i >= 0; i--) {
-    const item = block.items[i] as ProgramNode | Block;
+    const item = block.items[i]!;
     if ('items' in item) {
       if (writeBlock(item, used, out)) effect = true;
       continue;

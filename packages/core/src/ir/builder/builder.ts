@@ -189,7 +189,7 @@ export class ProgramBuilder {
       src.map((s) => this.place(s)),
       null,
     );
-    this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg as KArgs['ATOMIC']));
+    this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg!));
   }
 
   // --- placement of pure expressions
@@ -202,27 +202,26 @@ export class ProgramBuilder {
       (n) => [...(sumTerms(n) ?? n.src)].reverse(),
       (n) => this.#placed.set(n, sumTerms(n) === null ? this.#placeOne(n) : this.#placeSum(n)),
     );
-    return (this.#visible(x) as Placed).node;
+    return this.#visible(x)!.node;
   }
 
   /** Places a sum term by term, outer blocks first; all its terms are placed already. */
   #placeSum(n: KNode): Placed {
-    const sum = depthOrdered(this.e, n, (t) => (this.#visible(t) as Placed).block.depth);
+    const sum = depthOrdered(this.e, n, (t) => this.#visible(t)!.block.depth);
     const parts: KNode[] = [sum];
     for (let i = 0; i < parts.length; i++) {
-      for (const s of (parts[i] as KNode).src) if (this.#visible(s) === null) parts.push(s);
+      for (const s of parts[i]!.src) if (this.#visible(s) === null) parts.push(s);
     }
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
       if (this.#visible(part) === null) this.#placed.set(part, this.#placeOne(part));
     }
-    return this.#visible(sum) as Placed;
+    return this.#visible(sum)!;
   }
 
   #visible(n: KNode): Placed | null {
     const p = this.#placed.get(n);
     if (!p?.block.open) return null;
-    if (p.reads !== undefined)
-      for (const mem of p.reads) if ((this.#stored.get(mem) as number) > (p.stores as number)) return null;
+    if (p.reads !== undefined) for (const mem of p.reads) if (this.#stored.get(mem)! > p.stores!) return null;
     return p;
   }
 
@@ -232,7 +231,7 @@ export class ProgramBuilder {
     let reads: Set<KNode> | undefined;
     const src: KNode[] = [];
     for (const s of n.src) {
-      const p = this.#visible(s) as Placed;
+      const p = this.#visible(s)!;
       if (p.reads !== undefined) reads = new Set([...(reads ?? []), ...p.reads]);
       if (p.block.depth > block.depth) block = p.block;
       if (p.node !== s) same = false;
@@ -243,10 +242,10 @@ export class ProgramBuilder {
         this.#params.set(n.arg.slot, n);
         break;
       case 'SCALAR':
-        this.#scalars.set(n.arg.slot, n.dtype as DType);
+        this.#scalars.set(n.arg.slot, n.dtype);
         break;
       case 'LOAD':
-        if (isMutable(n.src[0] as KNode)) {
+        if (isMutable(n.src[0])) {
           block = this.#block;
           if (n.src[0]?.op === 'SHARED') (reads ??= new Set()).add(n.src[0]);
         } else block = this.#guarded(block);
@@ -283,7 +282,7 @@ export class ProgramBuilder {
    */
   #guarded(block: Block): Block {
     let limit = this.#block;
-    while (limit.depth > block.depth && !limit.maybe) limit = limit.parent as Block;
+    while (limit.depth > block.depth && !limit.maybe) limit = limit.parent!;
     return limit.depth > block.depth ? limit : block;
   }
 

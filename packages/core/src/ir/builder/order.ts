@@ -20,5 +20,5 @@ export function sumTerms(n: KNode): readonly KNode[] | null {
 export function depthOrdered(e: Exprs, n: KNode, depthOf: (term: KNode) => number): KNode {
   const form = linearOf(n);
   const depths = form.terms.map(depthOf);
-  return fromLinear(e, form, (i, j) => (depths[i] as number) - (depths[j] as number));
+  return fromLinear(e, form, (i, j) => depths[i]! - depths[j]!);
 }

@@ -59,11 +59,10 @@ export function nodeError(n: KNode): string | null {
       return isIndex(n) ? count(n, 0) : 'is an int32 scalar';
     case 'SUBGROUP': {
       const { op } = n.arg;
-      if (n.dtype !== a.dtype || n.lanes !== 1 || dtypeInfo[a.dtype as DType].bytes !== 4)
+      if (n.dtype !== a.dtype || n.lanes !== 1 || dtypeInfo[a.dtype].bytes !== 4)
         return `takes and gives a scalar of four bytes: got ${a.dtype} x ${a.lanes} for ${n.dtype} x ${n.lanes}`;
       return (
-        count(n, 1) ??
-        (isFloat(a.dtype as DType) && (op === 'max' || op === 'min') ? `${op} takes integers` : sameLanes(n))
+        count(n, 1) ?? (isFloat(a.dtype) && (op === 'max' || op === 'min') ? `${op} takes integers` : sameLanes(n))
       );
     }
     case 'RANGE':
@@ -85,11 +84,11 @@ export function nodeError(n: KNode): string | null {
       return count(n, 2, 4) ?? accessError(n, n.lanes);
     case 'STORE':
     case 'ATOMIC':
-      return count(n, 3, 4) ?? accessError(n, n.src[2]?.lanes as number);
+      return count(n, 3, 4) ?? accessError(n, n.src[2]?.lanes);
     case 'CAST':
       return count(n, 1) ?? sameLanes(n);
     case 'BITCAST': {
-      const fits = dtypeInfo[a.dtype as DType].bytes === dtypeInfo[n.dtype as DType].bytes;
+      const fits = dtypeInfo[a.dtype as DType].bytes === dtypeInfo[n.dtype].bytes;
       return count(n, 1) ?? (fits ? sameLanes(n) : `from ${a.dtype} to ${n.dtype}: sizes differ`);
     }
     case 'VEC':

@@ -58,7 +58,7 @@ export function blockwise(operands: AttentionOperands, settings: Blocks): Node {
     (gradient, { inputs, output }) => backward(nodesOf(inputs), nodeOf(output), nodeOf(gradient), settings),
   );
   const packed = nodeOf(run(...[q, k, v, ...(mask === null ? [] : [mask])].map(wrap)));
-  return part(packed, packed.shape.length - 1, 0, v.shape[v.shape.length - 1] as number);
+  return part(packed, packed.shape.length - 1, 0, v.shape[v.shape.length - 1]!);
 }
 
 function nodesOf(inputs: readonly Tensor[]): AttentionOperands {
@@ -91,8 +91,8 @@ class Pass {
     this.settings = settings;
     this.turned = turned;
     this.rank = q.shape.length;
-    this.rows = ranges(q.shape[this.rank - 2] as number, settings.size[0]);
-    this.columns = ranges(k.shape[this.rank - 3] as number, settings.size[1]);
+    this.rows = ranges(q.shape[this.rank - 2]!, settings.size[0]);
+    this.columns = ranges(k.shape[this.rank - 3]!, settings.size[1]);
     // Bound at each run, so that a scale of 1 leaves products in their places too.
     this.scale = p.scalar(settings.scale, q.dtype);
     const { dropout } = settings;
@@ -101,25 +101,25 @@ class Pass {
 
   /** The tile of a block, its mask and its dropout; null if nothing in it takes part. */
   tile(r: number, c: number): { tile: Tile; mask: TileMask; drop: (weights: Node) => Node } | null {
-    const [row, rows] = this.rows[r] as [number, number];
-    const [column, columns] = this.columns[c] as [number, number];
+    const [row, rows] = this.rows[r]!;
+    const [column, columns] = this.columns[c]!;
     const tile: Tile = { row, rows, column, columns, turned: this.turned };
     const mask = maskOf(this.operands.mask, tile, this.settings);
     if (mask === 'nothing') return null;
     const full = [...this.operands.q.shape.slice(0, -2), rows, columns];
     const { dropout } = this.settings;
-    const own = dropout && { rate: dropout.rate, key: this.#keys[r * this.columns.length + c] as RandomKey };
+    const own = dropout && { rate: dropout.rate, key: this.#keys[r * this.columns.length + c]! };
     return { tile, mask, drop: (weights) => dropped(weights, full, tile, own) };
   }
 
   /** Queries, or what has their axes, of a block. */
   ofRows(x: Node, r: number): Node {
-    return part(x, this.rank - 2, ...(this.rows[r] as [number, number]));
+    return part(x, this.rank - 2, ...this.rows[r]!);
   }
 
   /** Keys or values of a block. */
   ofColumns(x: Node, c: number): Node {
-    return part(x, this.rank - 3, ...(this.columns[c] as [number, number]));
+    return part(x, this.rank - 3, ...this.columns[c]!);
   }
 }
 
@@ -158,7 +158,7 @@ function forward(operands: AttentionOperands, settings: Blocks): Node {
 
 function packed(sofar: { top: Node; sums: Node } | null, queries: Node, v: Node): Node {
   const last = queries.shape.length - 1;
-  const width = v.shape[v.shape.length - 1] as number;
+  const width = v.shape[v.shape.length - 1]!;
   if (sofar === null) return p.constant(0, queries.dtype, [...queries.shape.slice(0, -1), width + 1]);
   const sum = part(sofar.sums, last, width, 1);
   const none = p.eq(sum, p.like(sum, 0));
@@ -170,7 +170,7 @@ function packed(sofar: { top: Node; sums: Node } | null, queries: Node, v: Node)
 function backward(operands: AttentionOperands, output: Node, gradient: Node, settings: Blocks): (Tensor | null)[] {
   const { q, v, mask } = operands;
   const last = output.shape.length - 1;
-  const width = v.shape[v.shape.length - 1] as number;
+  const width = v.shape[v.shape.length - 1]!;
   const logarithm = part(output, last, width, 1);
   const flow = part(gradient, last, 0, width);
   // How much of a weight's gradient is taken back by the division: the row's mean of it.
@@ -178,7 +178,7 @@ function backward(operands: AttentionOperands, output: Node, gradient: Node, set
   const rows = byRows(operands, settings, { logarithm, flow, back });
   const columns = byColumns(operands, settings, { logarithm, flow, back });
   const across = columns.shape.length - 1;
-  const depth = q.shape[last] as number;
+  const depth = q.shape[last]!;
   const results = [rows.q, part(columns, across, 0, depth), part(columns, across, depth, width)];
   return [...results.map(wrap), ...(mask === null ? [] : [rows.mask && wrap(rows.mask)])];
 }

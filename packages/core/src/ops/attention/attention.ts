@@ -83,7 +83,7 @@ export function scaledDotProductAttention(
     const { q, k, v } = operands;
     const settings = readSettings(options, q, options.mask ? nodeOf(options.mask).dtype : 'bool');
     if (q.shape.includes(0) || k.shape.includes(0) || v.shape.includes(0)) return wrap(p.constant(0, dtype, outShape));
-    const [rows, columns] = [q.shape[q.shape.length - 2] as number, k.shape[k.shape.length - 2] as number];
+    const [rows, columns] = [q.shape[q.shape.length - 2]!, k.shape[k.shape.length - 2]!];
     const heads = headsOf(operands);
     const { form = 'auto', blockSize } = options;
     const inBlocks = form === 'blocks' || (form === 'auto' && heads * rows * columns > mostScores);
@@ -96,11 +96,10 @@ export function scaledDotProductAttention(
 
 /** Attention with its whole score matrix: [...lead, G, L, V]. */
 function whole({ q, k, v, mask }: AttentionOperands, settings: AttentionSettings): Node {
-  const [rows, columns] = [q.shape[q.shape.length - 2] as number, k.shape[k.shape.length - 2] as number];
+  const [rows, columns] = [q.shape[q.shape.length - 2]!, k.shape[k.shape.length - 2]!];
   const tile = { row: 0, rows, column: 0, columns, turned: false };
   const hidden = maskOf(mask, tile, settings);
-  if (hidden === 'nothing')
-    return p.constant(0, q.dtype, [...q.shape.slice(0, -1), v.shape[v.shape.length - 1] as number]);
+  if (hidden === 'nothing') return p.constant(0, q.dtype, [...q.shape.slice(0, -1), v.shape[v.shape.length - 1]!]);
   const scores = maskedScores(products(p.mul(q, p.scalar(settings.scale, q.dtype)), k), hidden);
   const highest = alongLast(p.stopGradient(scores), 'max');
   const weights = onlyAllowed(p.unary('exp', p.sub(scores, highest)), hidden);
@@ -126,7 +125,7 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
   const shapes = [q1.shape, k0.shape, v1.shape];
   const rank = Math.max(3, ...shapes.map((shape) => shape.length));
   const [q, k, v] = [q1, k0, v1].map((node) => lifted(p.cast(node, wide), rank)) as [Node, Node, Node];
-  const [depth, columns] = [q.shape[rank - 1] as number, k.shape[rank - 2] as number];
+  const [depth, columns] = [q.shape[rank - 1]!, k.shape[rank - 2]!];
   if (shapes.some((s) => s.length < 2) || k.shape[rank - 1] !== depth || v.shape[rank - 2] !== columns)
     throw new ShapeError(
       op,
@@ -134,7 +133,7 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
       shapes,
     );
   const kv = broadcastShapes(op, k.shape.slice(0, -2), v.shape.slice(0, -2));
-  const [queryHeads, keyHeads] = [q.shape[rank - 3] as number, kv[rank - 3] as number];
+  const [queryHeads, keyHeads] = [q.shape[rank - 3]!, kv[rank - 3]!];
   const shared = keyHeads > 0 && queryHeads % keyHeads === 0 ? queryHeads / keyHeads : 1;
   if (shared === 1 && queryHeads !== keyHeads && queryHeads !== 1)
     throw new ShapeError(
@@ -144,7 +143,7 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
     );
   const batch = broadcastShapes(op, q.shape.slice(0, -3), kv.slice(0, -1));
   const lead = [...batch, keyHeads];
-  const rows = q.shape[rank - 2] as number;
+  const rows = q.shape[rank - 2]!;
   const heads = keyHeads * shared;
   const spread = p.broadcastTo(q, [...batch, heads, rows, depth]);
   const split = (node: Node): Node =>
@@ -159,11 +158,11 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
     operands: {
       q: p.reshape(spread, [...lead, shared, rows, depth]),
       k: p.broadcastTo(k, [...lead, columns, depth]),
-      v: p.broadcastTo(v, [...lead, columns, v.shape[rank - 1] as number]),
+      v: p.broadcastTo(v, [...lead, columns, v.shape[rank - 1]!]),
       mask: wideMask && split(lifted(wideMask, rank)),
     },
     // Two axes in, two axes out.
-    outShape: [...full.slice(shapes.every((s) => s.length === 2) ? 1 : 0, -1), v.shape[rank - 1] as number],
+    outShape: [...full.slice(shapes.every((s) => s.length === 2) ? 1 : 0, -1), v.shape[rank - 1]!],
     dtype,
   };
 }
@@ -188,7 +187,7 @@ function readMask(mask: Node, full: readonly number[], wide: DType): Node {
 
 function readSettings(options: AttentionOptions, q: Node, mask: DType): AttentionSettings {
   const { causal = false, causalOffset = 0, dropout = 0, form = 'auto', blockSize } = options;
-  const scale = options.scale ?? 1 / Math.sqrt(Math.max(1, q.shape[q.shape.length - 1] as number));
+  const scale = options.scale ?? 1 / Math.sqrt(Math.max(1, q.shape[q.shape.length - 1]!));
   if (!Number.isFinite(scale)) throw new ArgumentError(op, say`bad scale: ${scale}; must be a finite number`);
   if (!Number.isInteger(causalOffset))
     throw new ArgumentError(op, say`bad causalOffset: ${causalOffset}; must be an integer`);

@@ -50,7 +50,7 @@ export function rotaryEmbedding(x: Tensor, options: RotaryOptions = {}): Tensor 
         say`shape ${showShape(node.shape)} has ${rank} axes: needs at least 2, [..., positions, width]`,
         [node.shape],
       );
-    const width = node.shape[rank - 1] as number;
+    const width = node.shape[rank - 1]!;
     const { base = 10000, style = 'interleaved', dims = width, offset = 0 } = options;
     if (style !== 'interleaved' && style !== 'half')
       throw new ArgumentError(op, say`unknown style: ${shown(style)}; must be 'interleaved' or 'half'`);
@@ -111,7 +111,7 @@ function angles(
         say`positions do not fit: ${showShape(at.shape)} for x ${showShape(x.shape)}; must broadcast to ${showShape(lead)}`,
         [at.shape, x.shape],
       );
-  } else at = p.add(p.cast(p.iota(lead[lead.length - 1] as number), dtype), p.scalar(offset, dtype));
+  } else at = p.add(p.cast(p.iota(lead[lead.length - 1]!), dtype), p.scalar(offset, dtype));
   // Frequencies from the host: a power in float32 would lose digits that large positions multiply.
   const values = Float64Array.from({ length: pairs }, (_, k) => base ** (-k / pairs));
   const frequency = runtime().uploadNode(dtype === 'float64' ? values : Float32Array.from(values), [pairs], dtype);

@@ -49,6 +49,6 @@ export function withBias(op: string, result: Node, bias: Tensor | null | undefin
       [node.shape],
     );
   }
-  const added = p.add(sum, p.reshape(node, [node.shape[0] as number, ...result.shape.slice(2).map(() => 1)]));
+  const added = p.add(sum, p.reshape(node, [node.shape[0]!, ...result.shape.slice(2).map(() => 1)]));
   return p.cast(added, promoteTypes(op, dtype, bias.dtype));
 }

@@ -44,17 +44,14 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
       );
     }
     extra.forEach((n, i) => {
-      const most = Math.max(stride[i] as number, dilation[i] as number);
+      const most = Math.max(stride[i]!, dilation[i]!);
       if (n >= most)
         throw new ArgumentError(
           op,
           say`outputPadding too large: ${n} with stride ${stride[i]} and dilation ${dilation[i]}; must be below the larger of them`,
         );
-      const left =
-        dilated(lhs.shape[i + 2] as number, stride[i] as number) +
-        dilated(size[i] as number, dilation[i] as number) -
-        1;
-      if (left + n <= 2 * (padding[i] as number))
+      const left = dilated(lhs.shape[i + 2]!, stride[i]!) + dilated(size[i]!, dilation[i]!) - 1;
+      if (left + n <= 2 * padding[i]!)
         throw new ArgumentError(
           op,
           say`padding too large: ${padding[i]} leaves nothing of ${left + n} elements along spatial axis ${i}; it is taken off both ends`,
@@ -67,12 +64,12 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
       p.reshape(swapped, [groups * perGroup, channels / groups, ...size]),
       size.map((_, i) => i + 2),
     );
-    const low = size.map((k, i) => (dilation[i] as number) * (k - 1) - (padding[i] as number));
+    const low = size.map((k, i) => dilation[i]! * (k - 1) - padding[i]!);
     const { bias } = options;
     const result = makeNode('conv', [beforeBias(lhs, bias), beforeBias(rhs, bias)], {
       stride: stride.map(() => 1),
       padLow: low,
-      padHigh: low.map((n, i) => n + (extra[i] as number)),
+      padHigh: low.map((n, i) => n + extra[i]!),
       lhsDilation: stride,
       rhsDilation: dilation,
       groups,

@@ -37,10 +37,10 @@ export interface ConvOptions {
   readonly layout?: Layout;
 }
 
-const optionNames = 'bias stride padding dilation groups layout';
+const namesWithoutGroups = 'bias stride padding dilation layout';
 
 function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, options: ConvOptions): Tensor {
-  checkNames(op, options, optionNames);
+  checkNames(op, options, `${namesWithoutGroups} groups`);
   return compose(op, () => {
     const [input, weight] = operands(x, kernel);
     checkRank(op, input, weight, rank);
@@ -57,7 +57,7 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
       stride,
       dilation,
     );
-    const extents = weight.shape.slice(2).map((n, i) => dilated(n, dilation[i] as number));
+    const extents = weight.shape.slice(2).map((n, i) => dilated(n, dilation[i]!));
     checkFits(op, 'kernel', lhs.shape, extents, low, high);
     const { bias } = options;
     const result = makeNode('conv', [beforeBias(lhs, bias), beforeBias(weight, bias)], {
@@ -134,7 +134,7 @@ export function conv3d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  * depthwiseConv2d(ones([1, 2, 2, 2]), ones([2, 1, 2, 2])).shape; // [1, 2, 1, 1]
  */
 export function depthwiseConv2d(x: Tensor, kernel: Tensor, options: Omit<ConvOptions, 'groups'> = {}): Tensor {
-  checkNames('depthwiseConv2d', options, optionNames);
+  checkNames('depthwiseConv2d', options, namesWithoutGroups);
   const channels = nodeOf(x, 'depthwiseConv2d').shape[options.layout === 'nhwc' ? 3 : 1] ?? 1;
   return convolution('depthwiseConv2d', 2, x, kernel, { ...options, groups: Math.max(1, channels) });
 }

@@ -64,7 +64,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
       op,
       'kernel',
       image.shape,
-      size.map((n, i) => dilated(n, dilation[i] as number)),
+      size.map((n, i) => dilated(n, dilation[i]!)),
       low,
       high,
     );

@@ -14,9 +14,9 @@ import { runtime } from '../../tensor/device.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { weakDefault } from '../../tensor/operand.ts';
 import { say } from '../../shape/shown.ts';
-import type { CreationOptions, NestedInput, Tensor } from '../../tensor/types.ts';
+import type { CreationOptions, NamedDType, NestedInput, PlainDType, Tensor } from '../../tensor/types.ts';
 
-export interface TensorOptions extends CreationOptions {
+export interface TensorOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Shape to give flat data, or to check nested data against. */
   readonly shape?: Shape;
 }
@@ -127,6 +127,10 @@ function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
  * const i = tensor([0, 1, 2], { dtype: 'int32' });
  * const m = tensor(new Float32Array(6), { shape: [2, 3] });
  */
+export function tensor<const D extends DType = PlainDType>(
+  data: NestedInput,
+  options?: TensorOptions<D>,
+): Tensor<NamedDType<D>>;
 export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
   checkNames('tensor', options, 'dtype% shape requiresGrad?');
   beginOp('tensor');
@@ -159,6 +163,11 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
   return leaf('tensor', wrap(runtime().uploadNode(host, shape, dtype)), options);
 }
 
+/** Throws ArgumentError unless options are those of functions that make tensors. */
+export function checkCreation(op: string, options: CreationOptions): void {
+  checkNames(op, options, 'dtype% requiresGrad?');
+}
+
 /** Makes a new tensor a leaf for backward() if the options ask for it. */
 export function leaf(op: string, t: Tensor, options: CreationOptions): Tensor {
   if (!options.requiresGrad) return t;
@@ -177,7 +186,7 @@ export function leaf(op: string, t: Tensor, options: CreationOptions): Tensor {
 
 function filled(op: string, shape: Shape, value: number | bigint, usual: DType, options: CreationOptions): Tensor {
   beginOp(op);
-  checkNames(op, options, 'dtype% requiresGrad?');
+  checkCreation(op, options);
   const dtype = options.dtype ?? usual;
   checkShape(op, shape);
   return leaf(op, wrap(constant(value, dtype, [...shape])), options);
@@ -192,7 +201,10 @@ function filled(op: string, shape: Shape, value: number | bigint, usual: DType, 
  * @example
  * zeros([2, 3]); // [[0, 0, 0], [0, 0, 0]]
  */
-export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
+export function zeros<const D extends DType = PlainDType>(
+  shape: Shape,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
   return filled('zeros', shape, 0, 'float32', options);
 }
 
@@ -205,7 +217,10 @@ export function zeros(shape: Shape, options: CreationOptions = {}): Tensor {
  * @example
  * ones([2]); // [1, 1]
  */
-export function ones(shape: Shape, options: CreationOptions = {}): Tensor {
+export function ones<const D extends DType = PlainDType>(
+  shape: Shape,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
   return filled('ones', shape, 1, 'float32', options);
 }
 
@@ -218,7 +233,10 @@ export function ones(shape: Shape, options: CreationOptions = {}): Tensor {
  * @example
  * empty([2, 2]).shape; // [2, 2]
  */
-export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
+export function empty<const D extends DType = PlainDType>(
+  shape: Shape,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
   return filled('empty', shape, 0, 'float32', options);
 }
 
@@ -232,7 +250,11 @@ export function empty(shape: Shape, options: CreationOptions = {}): Tensor {
  * @example
  * full([2], 7); // [7, 7]
  */
-export function full(shape: Shape, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
+export function full<const D extends DType = PlainDType>(
+  shape: Shape,
+  value: number | boolean | bigint,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
   return filledBy('full', shape, value, weakDefault(value), options);
 }
 
@@ -248,7 +270,7 @@ function filledBy(
     throw new ArgumentError(op, say`bad value: ${value}; must be a number, boolean or bigint`);
   const number = typeof value === 'bigint' ? value : Number(value);
   if (composingDepth() > 0) return filled(op, shape, number, usual, options);
-  checkNames(op, options, 'dtype% requiresGrad?');
+  checkCreation(op, options);
   const dtype = options.dtype ?? usual;
   return compose(op, () => {
     checkShape(op, shape);
@@ -263,7 +285,10 @@ function filledBy(
  * @example
  * zerosLike(ones([2])); // [0, 0]
  */
-export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
+export function zerosLike<const D extends DType = PlainDType>(
+  x: Tensor,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
   const node = nodeOf(x, 'zerosLike');
   return filled('zerosLike', node.shape, 0, node.dtype, options);
 }
@@ -274,7 +299,10 @@ export function zerosLike(x: Tensor, options: CreationOptions = {}): Tensor {
  * @example
  * onesLike(zeros([2])); // [1, 1]
  */
-export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
+export function onesLike<const D extends DType = PlainDType>(
+  x: Tensor,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
   const node = nodeOf(x, 'onesLike');
   return filled('onesLike', node.shape, 1, node.dtype, options);
 }
@@ -285,7 +313,11 @@ export function onesLike(x: Tensor, options: CreationOptions = {}): Tensor {
  * @example
  * fullLike(zeros([2]), 3); // [3, 3]
  */
-export function fullLike(x: Tensor, value: number | boolean | bigint, options: CreationOptions = {}): Tensor {
+export function fullLike<const D extends DType = PlainDType>(
+  x: Tensor,
+  value: number | boolean | bigint,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
   const node = nodeOf(x, 'fullLike');
   return filledBy('fullLike', node.shape, value, node.dtype, options);
 }

@@ -16,16 +16,20 @@ import type { Shape } from '../../shape/view.ts';
 import { checkNames } from '../../shape/options.ts';
 import { runtime } from '../../tensor/device.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import type { CreationOptions, Tensor, TensorLike } from '../../tensor/types.ts';
+import type { CreationOptions, NamedDType, PlainDType, Tensor, TensorLike } from '../../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../../tensor/operand.ts';
 import { isDrawn, type RandomKey, resolveKey, splitKey, threefry } from '../../tensor/random-key.ts';
 import { take } from '../indexing/indexing.ts';
 import { say } from '../../shape/shown.ts';
 
-export interface RandomOptions extends CreationOptions {
+export interface RandomOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Key, or seed of a key; the same key gives the same numbers. Default: the next key of the generator that `seed` starts. */
   readonly key?: RandomKey | number;
+}
+
+function checkRandom(op: string, options: RandomOptions): void {
+  checkNames(op, options, 'key dtype% requiresGrad?');
 }
 
 /** Random uint32 of a shape. */
@@ -60,8 +64,11 @@ function uniform(key: RandomKey, shape: Shape, dtype: DType): Node {
  * @example
  * rand([2, 3], { key: 1 }).shape; // [2, 3]
  */
-export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
-  checkNames('rand', options, 'key dtype% requiresGrad?');
+export function rand<const D extends DType = PlainDType>(
+  shape: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<NamedDType<D>> {
+  checkRandom('rand', options);
   return compose('rand', () => {
     checkShape('rand', shape);
     const dtype = options.dtype ?? 'float32';
@@ -80,8 +87,11 @@ export function rand(shape: Shape, options: RandomOptions = {}): Tensor {
  * @example
  * randn([2, 3], { key: 1 }).shape; // [2, 3]
  */
-export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
-  checkNames('randn', options, 'key dtype% requiresGrad?');
+export function randn<const D extends DType = PlainDType>(
+  shape: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<NamedDType<D>> {
+  checkRandom('randn', options);
   return compose('randn', () => {
     checkShape('randn', shape);
     const dtype = options.dtype ?? 'float32';
@@ -104,8 +114,13 @@ export function randn(shape: Shape, options: RandomOptions = {}): Tensor {
  * @example
  * randint(0, 6, [10], { key: 1 }).shape; // [10]
  */
-export function randint(low: number, high: number, shape: Shape, options: RandomOptions = {}): Tensor {
-  checkNames('randint', options, 'key dtype% requiresGrad?');
+export function randint<const D extends DType = PlainDType>(
+  low: number,
+  high: number,
+  shape: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<NamedDType<D>> {
+  checkRandom('randint', options);
   return compose('randint', () => {
     checkShape('randint', shape);
     if (!Number.isInteger(low) || !Number.isInteger(high) || high <= low || high - low >= 2 ** 32) {
@@ -134,8 +149,12 @@ export function randint(low: number, high: number, shape: Shape, options: Random
  * @example
  * bernoulli(0.5, [4], { key: 1 }); // four coins
  */
-export function bernoulli(probability: TensorLike, shape?: Shape, options: RandomOptions = {}): Tensor {
-  checkNames('bernoulli', options, 'key dtype% requiresGrad?');
+export function bernoulli<const D extends DType = PlainDType>(
+  probability: TensorLike,
+  shape?: Shape,
+  options: RandomOptions<D> = {},
+): Tensor<NamedDType<D>> {
+  checkRandom('bernoulli', options);
   return compose('bernoulli', () => {
     if (typeof probability !== 'object' && !(typeof probability === 'number' && probability >= 0 && probability <= 1))
       throw new ArgumentError('bernoulli', say`bad probability: ${probability}; must be from 0 to 1`);
@@ -166,7 +185,7 @@ export function permutation(
   checkNames('permutation', options, 'key axis');
   return compose('permutation', () => {
     const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, nodeOf(of).shape.length);
-    const n = typeof of === 'number' ? of : (of.shape[axis] as number);
+    const n = typeof of === 'number' ? of : of.shape[axis]!;
     checkCount('permutation', 'length', n, 0, mostOnHost);
     if (options.key === undefined && hasPlaceholders()) {
       throw new ArgumentError(
@@ -180,8 +199,8 @@ export function permutation(
       const [word0, word1] = threefry(key, [i, 0]);
       // 53 random bits, so the bias is nowhere near visible.
       const j = Math.floor((((word0 >>> 5) * 2 ** 26 + (word1 >>> 6)) / 2 ** 53) * (i + 1));
-      const swapped = order[i] as number;
-      order[i] = order[j] as number;
+      const swapped = order[i]!;
+      order[i] = order[j]!;
       order[j] = swapped;
     }
     const indices = wrap(runtime().uploadNode(order, [n], 'int32'));

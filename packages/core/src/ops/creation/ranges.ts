@@ -8,8 +8,8 @@ import { type DType, isFloat, widenedFloat } from '../../shape/dtype.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { weak } from '../../tensor/operand.ts';
-import type { CreationOptions, Tensor } from '../../tensor/types.ts';
-import { leaf } from './creation.ts';
+import type { CreationOptions, NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
+import { checkCreation, leaf } from './creation.ts';
 import { say } from '../../shape/shown.ts';
 import { checkDiagonal, offsets } from '../movement/matrix-diagonals.ts';
 
@@ -29,13 +29,16 @@ function numberNode(value: number, dtype: DType): Node {
  * arange(3); // [0, 1, 2]
  * arange(1, 6, 2, { dtype: 'int32' }); // [1, 3, 5]
  */
-export function arange(start: number, ...rest: readonly (number | CreationOptions)[]): Tensor {
+export function arange<const D extends DType = PlainDType>(
+  start: number,
+  ...rest: readonly (number | CreationOptions<D>)[]
+): Tensor<NamedDType<D>> {
   return compose('arange', () => {
     const last = rest.at(-1);
     const options = typeof last === 'number' ? {} : (last ?? {});
-    checkNames('arange', options, 'dtype% requiresGrad?');
+    checkCreation('arange', options);
     const numbers = rest.filter((value) => typeof value === 'number');
-    const [from, to] = numbers.length === 0 ? [0, start] : [start, numbers[0] as number];
+    const [from, to] = numbers.length === 0 ? [0, start] : [start, numbers[0]!];
     const step = numbers[1] ?? 1;
     if (step === 0 || !Number.isFinite(step) || !Number.isFinite(from) || !Number.isFinite(to)) {
       throw new ArgumentError(
@@ -61,8 +64,13 @@ export function arange(start: number, ...rest: readonly (number | CreationOption
  * @example
  * linspace(0, 1, 5); // [0, 0.25, 0.5, 0.75, 1]
  */
-export function linspace(start: number, stop: number, count: number, options: CreationOptions = {}): Tensor {
-  checkNames('linspace', options, 'dtype% requiresGrad?');
+export function linspace<const D extends DType = PlainDType>(
+  start: number,
+  stop: number,
+  count: number,
+  options: CreationOptions<D> = {},
+): Tensor<NamedDType<D>> {
+  checkCreation('linspace', options);
   return compose('linspace', () => {
     checkShape('linspace', [checkCount('linspace', 'count', count, 0, Number.MAX_SAFE_INTEGER)]);
     for (const end of [start, stop])
@@ -89,9 +97,13 @@ function matrixOffsets(op: string, rows: number, columns: number): Node {
   return offsets(rows, columns);
 }
 
-export interface EyeOptions extends CreationOptions {
+export interface EyeOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Which diagonal: 0 the main one, positive above. */
   readonly diagonal?: number;
+}
+
+function checkEye(op: string, options: EyeOptions): void {
+  checkNames(op, options, 'dtype% requiresGrad? diagonal#');
 }
 
 /**
@@ -103,10 +115,14 @@ export interface EyeOptions extends CreationOptions {
  * @example
  * eye(2); // [[1, 0], [0, 1]]
  */
-export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOptions): Tensor {
+export function eye<const D extends DType = PlainDType>(
+  rows: number,
+  columns?: number | EyeOptions<D>,
+  options?: EyeOptions<D>,
+): Tensor<NamedDType<D>> {
   return compose('eye', () => {
     const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
-    checkNames('eye', settings, 'dtype% requiresGrad? diagonal#');
+    checkEye('eye', settings);
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.eq(
       matrixOffsets('eye', rows, width),
@@ -125,10 +141,14 @@ export function eye(rows: number, columns?: number | EyeOptions, options?: EyeOp
  * @example
  * tri(2); // [[1, 0], [1, 1]]
  */
-export function tri(rows: number, columns?: number | EyeOptions, options?: EyeOptions): Tensor {
+export function tri<const D extends DType = PlainDType>(
+  rows: number,
+  columns?: number | EyeOptions<D>,
+  options?: EyeOptions<D>,
+): Tensor<NamedDType<D>> {
   return compose('tri', () => {
     const settings = options ?? (typeof columns === 'number' ? {} : (columns ?? {}));
-    checkNames('tri', settings, 'dtype% requiresGrad? diagonal#');
+    checkEye('tri', settings);
     const width = typeof columns === 'number' ? columns : rows;
     const on = p.le(
       matrixOffsets('tri', rows, width),
@@ -167,9 +187,9 @@ export function meshgrid(vectors: readonly Tensor[], options: { readonly indexin
     }
     const sizes = nodes.map((node) => node.shape[0] ?? 1);
     const axisOf = (i: number): number => (indexing === 'xy' && sizes.length > 1 && i < 2 ? 1 - i : i);
-    const grid = sizes.map((_, i) => sizes[axisOf(i)] as number);
+    const grid = sizes.map((_, i) => sizes[axisOf(i)]!);
     return nodes.map((node, i) => {
-      const own = grid.map((_, axis) => (axis === axisOf(i) ? (sizes[i] as number) : 1));
+      const own = grid.map((_, axis) => (axis === axisOf(i) ? sizes[i]! : 1));
       return wrap(p.expand(p.reshape(node, own), grid));
     });
   });

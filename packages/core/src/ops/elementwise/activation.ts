@@ -195,7 +195,7 @@ export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor
   return activation('glu', x, (t) => {
     const { shape } = t;
     const axis = normalizeAxis('glu', options.axis ?? -1, shape.length);
-    const half = (shape[axis] as number) / 2;
+    const half = shape[axis]! / 2;
     if (!Number.isInteger(half)) {
       throw new ShapeError(
         'glu',

@@ -13,7 +13,7 @@ import { fmaPrimitive, fmodPrimitive } from '../../primitives/rounding.ts';
 import { checkDType, type DType, isFloat, isInteger } from '../../shape/dtype.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operand, operands, sideOf } from '../../tensor/operand.ts';
-import type { Tensor, TensorLike } from '../../tensor/types.ts';
+import type { NamedDType, Tensor, TensorLike } from '../../tensor/types.ts';
 import { fullLike, onesLike } from '../creation/creation.ts';
 import { equal, isInf, less, logicalAnd, notEqual } from './logic.ts';
 import { where } from './where.ts';
@@ -283,7 +283,7 @@ function extreme(op: 'maximum' | 'minimum', a: TensorLike, b: TensorLike, side: 
  * @example
  * cast(tensor([1.7, -2.2]), 'int32'); // [1, -2]
  */
-export function cast(x: Tensor, dtype: DType): Tensor {
+export function cast<const D extends DType>(x: Tensor, dtype: D): Tensor<NamedDType<D>> {
   beginOp('cast');
   checkDType('cast', dtype);
   return wrap(castNode(nodeOf(x), dtype));

@@ -131,7 +131,7 @@ function together(a: TensorLike, b: TensorLike, c: TensorLike): [Node, Node, Nod
   const tensors = all.filter((value) => typeof value === 'object');
   if (tensors.length === 0) return all.map((value) => operand(value)) as [Node, Node, Node];
   const dtype = tensors.map((t) => nodeOf(t).dtype).reduce((p, q) => promoteTypes('fma', p, q));
-  const model = cast(tensors[0] as Tensor, dtype);
+  const model = cast(tensors[0]!, dtype);
   return all.map((value) => operands(given(value, model), model)[0]) as [Node, Node, Node];
 }
 

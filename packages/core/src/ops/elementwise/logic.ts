@@ -257,7 +257,7 @@ export function nanToNum(
       float16: 65504,
       bfloat16: 3.3895313892515355e38,
     };
-    const largest = limits[x.dtype] as number;
+    const largest = limits[x.dtype]!;
     const high = where(equal(x, Number.POSITIVE_INFINITY), options.posInf ?? largest, x);
     const low = where(equal(x, Number.NEGATIVE_INFINITY), options.negInf ?? -largest, high);
     return where(isNaN(x), options.nan ?? 0, low);

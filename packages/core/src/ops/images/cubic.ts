@@ -8,7 +8,7 @@ const slope = -0.75;
 export function cubicWeights(part: Node): Node[] {
   const number = (value: number): Node => p.like(part, value);
   const polynomial = (t: Node, ...coefficients: readonly number[]): Node =>
-    coefficients.slice(1).reduce((sum, c) => p.add(p.mul(sum, t), number(c)), number(coefficients[0] as number));
+    coefficients.slice(1).reduce((sum, c) => p.add(p.mul(sum, t), number(c)), number(coefficients[0]!));
   const near = (t: Node): Node => polynomial(t, slope + 2, -(slope + 3), 0, 1);
   const far = (t: Node): Node => polynomial(t, slope, -5 * slope, 8 * slope, -4 * slope);
   const rest = p.sub(number(1), part);

@@ -132,7 +132,7 @@ export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions =
     const places = widened(positions);
     const rank = given.shape.length - 2;
     const out = places.shape.slice(1, -1);
-    const batch = given.shape[0] as number;
+    const batch = given.shape[0]!;
     if (
       (rank !== 2 && rank !== 3) ||
       places.shape.length !== rank + 2 ||
@@ -223,7 +223,7 @@ export function affineGrid(
       );
     }
     const spatial = readLayout(op, options.layout) === 'nhwc' ? size.slice(1, -1) : size.slice(2);
-    const batch = map.shape[0] as number;
+    const batch = map.shape[0]!;
     const ones = spatial.map(() => 1);
     /** Entries of column `column` of all maps, for each position: [N, 1 ..., rank]. */
     const entries = (column: number): Node =>

@@ -46,8 +46,8 @@ export function checkFits(
   high: readonly number[],
 ): void {
   image.slice(2).forEach((n, i) => {
-    const size = n + (low[i] as number) + (high[i] as number);
-    if ((extents[i] as number) <= size) return;
+    const size = n + low[i]! + high[i]!;
+    if (extents[i]! <= size) return;
     throw new ShapeError(
       op,
       say`${what} too large: ${extents[i]} elements along spatial axis ${i} of ${showShape(image)} ([N, C, ...]), which has ${size} with its padding; add padding or shrink it`,
@@ -69,8 +69,8 @@ export function readPadding(
   if (padding === 'valid') return { low: input.map(() => 0), high: input.map(() => 0) };
   if (padding === 'same') {
     const total = input.map((n, i) => {
-      const s = stride[i] as number;
-      return Math.max(0, (Math.ceil(n / s) - 1) * s + dilated(kernel[i] as number, dilation[i] as number) - n);
+      const s = stride[i]!;
+      return Math.max(0, (Math.ceil(n / s) - 1) * s + dilated(kernel[i]!, dilation[i]!) - n);
     });
     return { low: total.map((n) => Math.floor(n / 2)), high: total.map((n) => Math.ceil(n / 2)) };
   }

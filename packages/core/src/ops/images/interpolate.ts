@@ -110,7 +110,7 @@ function readScales(op: string, spatial: readonly number[], options: Interpolate
       say`size is ${size === undefined ? 'missing' : 'given'} and scaleFactor too: give exactly one of them`,
     );
   const what = size === undefined ? 'scaleFactor' : 'size';
-  const value = options[what] as number | readonly number[];
+  const value = options[what]!;
   if (typeof value !== 'number') checkList(op, what, value, '[2, 2]');
   const list = typeof value === 'number' ? spatial.map(() => value) : value;
   if (list.length !== spatial.length)
@@ -119,7 +119,7 @@ function readScales(op: string, spatial: readonly number[], options: Interpolate
       say`wrong number of entries in ${what}: ${list.length} for ${spatial.length} spatial axes`,
     );
   return spatial.map((n, i) => {
-    const entry = list[i] as number;
+    const entry = list[i]!;
     if (!Number.isFinite(entry) || entry <= 0 || (size !== undefined && !Number.isInteger(entry)))
       throw new ArgumentError(
         op,

@@ -41,14 +41,14 @@ function geometry(op: string, kernelSize: PerAxis, options: PatchOptions): Geome
 /** How many patches fit along each axis of an image of this size. */
 function counts(op: string, image: readonly number[], g: Geometry): number[] {
   return image.map((n, i) => {
-    const padded = n + 2 * (g.padding[i] as number);
-    const extent = (g.dilation[i] as number) * ((g.size[i] as number) - 1) + 1;
+    const padded = n + 2 * g.padding[i]!;
+    const extent = g.dilation[i]! * (g.size[i]! - 1) + 1;
     if (padded < extent)
       throw new ShapeError(
         op,
         say`patch too large: it covers ${extent}, the padded image has ${padded} along spatial axis ${i}; pad more or shrink it`,
       );
-    return Math.floor((padded - extent) / (g.stride[i] as number)) + 1;
+    return Math.floor((padded - extent) / g.stride[i]!) + 1;
   });
 }
 
@@ -85,8 +85,8 @@ export function unfold(x: Tensor, kernelSize: PerAxis, options: PatchOptions = {
     const padded = p.pad(image, around(g.padding), around(g.padding));
     const { size, stride, dilation } = g;
     const windows = makeNode('window', [padded], { size, stride, dilation });
-    const area = (size[0] as number) * (size[1] as number);
-    const columns = [c * area, (out[0] as number) * (out[1] as number)];
+    const area = size[0]! * size[1]!;
+    const columns = [c * area, out[0]! * out[1]!];
     const moved = p.permute(windows, [0, 1, 4, 5, 2, 3]);
     return wrap(p.reshape(moved, given === image ? [n, ...columns] : columns));
   });
@@ -115,8 +115,8 @@ export function fold(x: Tensor, outputSize: PerAxis, kernelSize: PerAxis, option
     const [n, rows, length] = columns.shape as readonly [number, number, number];
     const out = counts('fold', image, g);
     const { size, stride, dilation, padding } = g;
-    const area = (size[0] as number) * (size[1] as number);
-    const patches = (out[0] as number) * (out[1] as number);
+    const area = size[0]! * size[1]!;
+    const patches = out[0]! * out[1]!;
     if (rows % area !== 0)
       throw new ShapeError(
         'fold',
@@ -130,7 +130,7 @@ export function fold(x: Tensor, outputSize: PerAxis, kernelSize: PerAxis, option
         [given.shape],
       );
     const split = p.reshape(columns, [n, rows / area, ...size, ...out]);
-    const spatial = image.map((m, i) => m + 2 * (padding[i] as number));
+    const spatial = image.map((m, i) => m + 2 * padding[i]!);
     const whole = makeNode('fold', [p.permute(split, [0, 1, 4, 5, 2, 3])], { size, stride, dilation, spatial });
     const inner = p.slice(whole, around(padding), [n, rows / area, ...image], [1, 1, 1, 1]);
     return wrap(given === columns ? inner : p.reshape(inner, inner.shape.slice(1)));

@@ -21,7 +21,7 @@ export interface EmbeddingOptions {
 /** The padding index as a row of the table, or null. */
 function readPaddingIndex(op: string, index: number | undefined, table: Node): number | null {
   if (index === undefined) return null;
-  const rows = table.shape[0] as number;
+  const rows = table.shape[0]!;
   if (!Number.isInteger(index) || index < -rows || index >= rows)
     throw new ArgumentError(
       op,
@@ -55,10 +55,10 @@ export function embedding(indices: IndexLike, weight: Tensor, options: Embedding
         weight.shape,
       ]);
     const padding = readPaddingIndex('embedding', options.paddingIndex, nodeOf(weight));
-    const ids = indexNode('embedding', indices, weight.shape[0] as number);
+    const ids = indexNode('embedding', indices, weight.shape[0]!);
     const rows = taken('embedding', weight, wrap(ids), 0);
     if (padding === null) return wrap(rows);
-    const index = safeIndex('embedding', ids, weight.shape[0] as number);
+    const index = safeIndex('embedding', ids, weight.shape[0]!);
     const isPad = trailing(p.eq(index, p.constant(padding, 'int32')), weight.ndim - 1);
     return wrap(p.where(isPad, p.stopGradient(rows), rows));
   });
@@ -99,7 +99,7 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
       throw new ArgumentError(op, say`unknown mode: ${shown(mode)}; must be 'sum', 'mean' or 'max'`);
     if (table.shape.length !== 2)
       throw new ShapeError(op, say`weight has shape ${showShape(table.shape)}: needs [rows, width]`, [table.shape]);
-    const index = indexNode(op, indices, table.shape[0] as number);
+    const index = indexNode(op, indices, table.shape[0]!);
     const rank = index.shape.length;
     if ((rank !== 1 && rank !== 2) || (rank === 1) !== Boolean(offsets))
       throw new ShapeError(
@@ -118,11 +118,11 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
     const padding = readPaddingIndex(op, options.paddingIndex, table);
     let rows = widened(taken(op, wrap(table), wrap(index), 0));
     if (perSampleWeights) rows = p.mul(rows, p.cast(trailing(floatOperand(perSampleWeights), 1), rows.dtype));
-    const safe = safeIndex(op, index, table.shape[0] as number);
+    const safe = safeIndex(op, index, table.shape[0]!);
     /** Whether each index counts; null if all do. */
     const real = padding === null ? null : p.not(p.eq(safe, p.constant(padding, 'int32')));
-    if (offsets && !isHandle(offsets)) checkOffsets(op, offsets, index.shape[0] as number);
-    const bags = offsets ? listedBags(op, indexNode(op, offsets, null), index.shape[0] as number) : rowBags();
+    if (offsets && !isHandle(offsets)) checkOffsets(op, offsets, index.shape[0]!);
+    const bags = offsets ? listedBags(op, indexNode(op, offsets, null), index.shape[0]!) : rowBags();
     return wrap(p.cast(bags.pool(mode, rows, real), table.dtype));
   });
 }
@@ -130,7 +130,7 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
 /** Throws unless offsets given by the host start at 0, do not fall and lie within the indices. */
 function checkOffsets(op: string, offsets: IndexLike, count: number): void {
   const list = Array.from(offsets as ArrayLike<number>, Number);
-  const bad = list.findIndex((at, i) => (i === 0 ? at !== 0 : !(at >= (list[i - 1] as number) && at <= count)));
+  const bad = list.findIndex((at, i) => (i === 0 ? at !== 0 : !(at >= list[i - 1]! && at <= count)));
   if (bad >= 0)
     throw new ArgumentError(
       op,
@@ -183,7 +183,7 @@ function rowBags(): Bags {
 function listedBags(op: string, offsets: Node, length: number): Bags {
   if (offsets.shape.length !== 1)
     throw new ShapeError(op, say`offsets have shape ${showShape(offsets.shape)}: needs [bags]`, [offsets.shape]);
-  const count = offsets.shape[0] as number;
+  const count = offsets.shape[0]!;
   const start = safeIndex(op, offsets, length + 1);
   // The bag of a position is the number of starts up to it, less one.
   const begun = p.le(p.reshape(start, [1, count]), p.reshape(p.iota(length), [length, 1]));
@@ -192,7 +192,7 @@ function listedBags(op: string, offsets: Node, length: number): Bags {
     makeNode(scatterAddPrimitive, [p.constant(0, values.dtype, shape), bag, values], { axis: 0 });
   return {
     pool(mode, rows, real) {
-      const width = rows.shape[1] as number;
+      const width = rows.shape[1]!;
       const all = real ?? p.constant(1, 'bool', [length]);
       if (mode === 'max') {
         const own = p.eq(p.reshape(bag, [1, length]), p.reshape(p.iota(count), [count, 1]));

@@ -88,13 +88,13 @@ export function flatPositions(index: Node, full: readonly number[], axis: number
   let total: Node | null = null;
   let step = 1;
   for (let i = full.length - 1; i >= 0; i--) {
-    const n = full[i] as number;
+    const n = full[i]!;
     let along: Node;
     if (i === axis) along = index;
     else if (index.shape[i] === 1) along = p.constant(0, 'int32');
     else
       along = p.reshape(
-        p.iota(index.shape[i] as number),
+        p.iota(index.shape[i]!),
         index.shape.map((size, at) => (at === i ? size : 1)),
       );
     const scaled = step === 1 ? along : p.mul(along, p.constant(step, 'int32'));
@@ -112,10 +112,7 @@ export function alongAxis(x: Node, positions: Node, axis: number): Node {
 
 /** Throws unless the indices have the rank of x and no larger sizes off the axis. */
 export function checkElementwise(op: string, node: Node, index: Node, axis: number): void {
-  if (
-    index.shape.length !== node.shape.length ||
-    index.shape.some((n, i) => i !== axis && n > (node.shape[i] as number))
-  ) {
+  if (index.shape.length !== node.shape.length || index.shape.some((n, i) => i !== axis && n > node.shape[i]!)) {
     throw new ShapeError(
       op,
       say`shapes do not fit: x ${showShape(node.shape)} and indices ${showShape(index.shape)}; ranks must be equal and sizes other than axis ${axis} not larger`,
@@ -128,9 +125,9 @@ export function checkElementwise(op: string, node: Node, index: Node, axis: numb
 export function taken(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | undefined): Node {
   const node = nodeOf(x);
   const which = axisOf(op, axis, 0, node.shape.length);
-  const index = indexNode(op, indices, node.shape[which] as number);
+  const index = indexNode(op, indices, node.shape[which]!);
   checkSource(op, node, which, index);
-  return makeNode(gatherPrimitive, [node, safeIndex(op, index, node.shape[which] as number)], { axis: which });
+  return makeNode(gatherPrimitive, [node, safeIndex(op, index, node.shape[which]!)], { axis: which });
 }
 
 /** Updates of the dtype of x, stretched to a shape. */

@@ -53,7 +53,7 @@ export function take(x: Tensor, indices: IndexLike, axis?: IndexAxis): Tensor {
 export function indexSelect(x: Tensor, indices: IndexLike, axis?: IndexAxis): Tensor {
   return compose('indexSelect', () => {
     const which = axisOf('indexSelect', axis, 0, nodeOf(x).shape.length);
-    const list = wrap(indexNode('indexSelect', indices, nodeOf(x).shape[which] as number));
+    const list = wrap(indexNode('indexSelect', indices, nodeOf(x).shape[which]!));
     const { shape } = list;
     if (shape.length > 1)
       throw new ShapeError(
@@ -81,7 +81,7 @@ function along(op: string, x: Tensor, indices: IndexLike, axis: IndexAxis | unde
   }
   checkSource(op, node, which, index);
   // Without the axis both stretch to this.
-  const lead = node.shape.map((n, i) => (n === 1 ? (index.shape[i] as number) : n));
+  const lead = node.shape.map((n, i) => (n === 1 ? index.shape[i]! : n));
   const stretched = (to: number): number[] => lead.map((n, i) => (i === which ? to : n));
   const safe = p.broadcastTo(safeIndex(op, index, size), stretched(index.shape[which] ?? 1));
   return alongAxis(p.broadcastTo(node, stretched(size)), safe, which);
@@ -114,10 +114,10 @@ export function gather(x: Tensor, indices: IndexLike, axis?: IndexAxis): Tensor 
   return compose('gather', () => {
     const node = nodeOf(x);
     const which = axisOf('gather', axis, -1, node.shape.length);
-    const index = indexNode('gather', indices, node.shape[which] as number);
+    const index = indexNode('gather', indices, node.shape[which]!);
     checkElementwise('gather', node, index, which);
     checkSource('gather', node, which, index);
-    return wrap(alongAxis(node, safeIndex('gather', index, node.shape[which] as number), which));
+    return wrap(alongAxis(node, safeIndex('gather', index, node.shape[which]!), which));
   });
 }
 
@@ -136,11 +136,11 @@ export function scatterAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?
   return compose('scatterAdd', () => {
     const node = nodeOf(x);
     const which = axisOf('scatterAdd', axis, -1, node.shape.length);
-    const index = indexNode('scatterAdd', indices, node.shape[which] as number);
+    const index = indexNode('scatterAdd', indices, node.shape[which]!);
     checkElementwise('scatterAdd', node, index, which);
     checkSource('scatterAdd', node, which, index);
     const values = updatesFor('scatterAdd', node, nodeOf(updates), index.shape);
-    const positions = flatPositions(safeIndex('scatterAdd', index, node.shape[which] as number), node.shape, which);
+    const positions = flatPositions(safeIndex('scatterAdd', index, node.shape[which]!), node.shape, which);
     const count = sizeOf(index.shape);
     const flat = p.reshape(node, [sizeOf(node.shape)]);
     const added = makeNode(scatterAddPrimitive, [flat, p.reshape(positions, [count]), p.reshape(values, [count])], {
@@ -165,16 +165,16 @@ export function indexAdd(x: Tensor, indices: IndexLike, updates: Tensor, axis?: 
   return compose('indexAdd', () => {
     const node = nodeOf(x);
     const which = axisOf('indexAdd', axis, 0, node.shape.length);
-    const index = indexNode('indexAdd', indices, node.shape[which] as number);
+    const index = indexNode('indexAdd', indices, node.shape[which]!);
     if (index.shape.length !== 1)
       throw new ShapeError('indexAdd', say`indices have shape ${showShape(index.shape)}: needs one axis`, [
         index.shape,
       ]);
     checkSource('indexAdd', node, which, index);
-    const shape = node.shape.map((n, i) => (i === which ? (index.shape[0] as number) : n));
+    const shape = node.shape.map((n, i) => (i === which ? index.shape[0]! : n));
     const values = updatesFor('indexAdd', node, nodeOf(updates), shape);
     return wrap(
-      makeNode(scatterAddPrimitive, [node, safeIndex('indexAdd', index, node.shape[which] as number), values], {
+      makeNode(scatterAddPrimitive, [node, safeIndex('indexAdd', index, node.shape[which]!), values], {
         axis: which,
       }),
     );

@@ -16,7 +16,7 @@ import { checkSource, type IndexLike, indexNode, safeIndex, updatesFor } from '.
 export function coordinates(op: string, indices: IndexLike, shape: Shape): { places: Node; depth: number } {
   const index = indexNode(op, indices, null);
   const rank = index.shape.length;
-  const depth = rank === 0 ? 0 : (index.shape[rank - 1] as number);
+  const depth = rank === 0 ? 0 : index.shape[rank - 1]!;
   if (depth < 1 || depth > shape.length)
     throw new ShapeError(
       op,
@@ -32,11 +32,11 @@ export function coordinates(op: string, indices: IndexLike, shape: Shape): { pla
       [...lead, 1],
       index.shape.map(() => 1),
     );
-    const n = shape[k] as number;
+    const n = shape[k]!;
     const at = safeIndex(op, p.reshape(column, lead), n);
     places = places === null ? at : p.add(p.mul(places, p.constant(n, 'int32')), at);
   }
-  return { places: places as Node, depth };
+  return { places: places!, depth };
 }
 
 /**

@@ -51,11 +51,11 @@ interface Flat {
 
 function flattened(op: string, x: Tensor, indices: IndexLike, updates: Tensor | number, axis: number): Flat {
   const node = nodeOf(x);
-  const index = indexNode(op, indices, node.shape[axis] as number);
+  const index = indexNode(op, indices, node.shape[axis]!);
   checkElementwise(op, node, index, axis);
   checkSource(op, node, axis, index);
   const values = updatesFor(op, node, nodeOf(given(updates, x)), index.shape);
-  const positions = flatPositions(safeIndex(op, index, node.shape[axis] as number), node.shape, axis);
+  const positions = flatPositions(safeIndex(op, index, node.shape[axis]!), node.shape, axis);
   const count = sizeOf(index.shape);
   return {
     node,
@@ -214,13 +214,13 @@ function replaced(
 ): Tensor {
   const node = nodeOf(x);
   const which = axisOf(op, axis, 0, node.shape.length);
-  const index = indexNode(op, indices, node.shape[which] as number);
+  const index = indexNode(op, indices, node.shape[which]!);
   if (index.shape.length !== 1)
     throw new ShapeError(op, say`indices have shape ${showShape(index.shape)}: needs one axis`, [index.shape]);
   checkSource(op, node, which, index);
-  const shape = node.shape.map((n, i) => (i === which ? (index.shape[0] as number) : n));
+  const shape = node.shape.map((n, i) => (i === which ? index.shape[0]! : n));
   const values = updatesFor(op, node, nodeOf(given(updates, x)), shape);
-  const places = safeIndex(op, index, node.shape[which] as number);
+  const places = safeIndex(op, index, node.shape[which]!);
   return wrap(makeNode(scatterPrimitive, [node, places, values], { axis: which, op: 'set' }));
 }
 

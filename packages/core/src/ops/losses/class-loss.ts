@@ -53,7 +53,7 @@ function checkTarget(op: string, x: Node, target: Node, axis: number): void {
 
 /** 0 .. C-1 along the class axis, and the target along the others. */
 function isTarget(x: Node, target: Node, axis: number): Node {
-  const classes = x.shape[axis] as number;
+  const classes = x.shape[axis]!;
   const numbers = p.reshape(
     p.iota(classes),
     x.shape.map((_, i) => (i === axis ? classes : 1)),
@@ -93,7 +93,7 @@ function classLoss(
   const weighted = weight === null ? logs : p.mul(logs, weight);
   let losses = p.neg(p.reduce(p.where(mask, weighted, zero), 'sum', [axis]));
   if (smoothing !== 0) {
-    const classes = logs.shape[axis] as number;
+    const classes = logs.shape[axis]!;
     const spread = p.mul(p.neg(p.reduce(weighted, 'sum', [axis])), p.like(logs, smoothing / classes));
     losses = p.add(p.mul(losses, p.like(logs, 1 - smoothing)), spread);
   }
@@ -103,7 +103,7 @@ function classLoss(
   const known = p.binary(
     'and',
     p.le(p.constant(0, 'int32'), number),
-    p.lt(number, p.constant(logs.shape[axis] as number, 'int32')),
+    p.lt(number, p.constant(logs.shape[axis]!, 'int32')),
   );
   losses = p.where(known, losses, p.like(logs, Number.NaN));
   let counted =
@@ -180,7 +180,7 @@ export function crossEntropy(logits: Tensor, target: Tensor, options: CrossEntro
           say`ignoreIndex ${options.ignoreIndex} with probabilities: only class numbers can be ignored`,
         );
       let chance = wrap(p.cast(t, node.dtype));
-      if (smoothing !== 0) chance = add(mul(chance, 1 - smoothing), smoothing / (node.shape[axis] as number));
+      if (smoothing !== 0) chance = add(mul(chance, 1 - smoothing), smoothing / node.shape[axis]!);
       if (options.weight !== undefined)
         chance = mul(chance, wrap(alongClasses('crossEntropy', options.weight, node, axis)));
       return finish('crossEntropy', neg(sum(mul(chance, logs), axis)), options.reduction);

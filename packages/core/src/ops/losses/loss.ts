@@ -240,7 +240,7 @@ export function gaussianNllLoss(
 
 /** The variance so that it stretches to the shape: one for each row has the shape without the last axis, and comes first where both fit. */
 function varianceFor(op: string, variance: Tensor | number, x: Tensor, shape: Shape): Tensor {
-  if (typeof variance === 'number') return given(checkNumber(op, 'variance', variance, 0), x) as Tensor;
+  if (typeof variance === 'number') return given(checkNumber(op, 'variance', variance, 0), x);
   nodeOf(variance);
   const v = wrap(floatOperands(x, variance)[1]);
   if (shape.length > 0 && sameShape(v.shape, shape.slice(0, -1))) return unsqueeze(v, -1);

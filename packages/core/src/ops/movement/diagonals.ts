@@ -20,7 +20,7 @@ function checkOffset(op: string, offset: number): number {
 function onDiagonal(x: Node, offset: number): Node {
   const rank = x.shape.length;
   const away = Math.abs(offset);
-  const size = (x.shape[rank - 1] as number) + away;
+  const size = x.shape[rank - 1]! + away;
   const widths = (n: number): number[] => x.shape.map((_, axis) => (axis === rank - 1 ? n : 0));
   // One entry per row; rows that the diagonal does not meet get any.
   const perRow = p.pad(x, widths(offset < 0 ? away : 0), widths(offset > 0 ? away : 0));

@@ -26,7 +26,7 @@ function parts(op: string, tensors: readonly Tensor[]): Node[] {
   checkList(op, 'tensors', tensors, '[a, b]');
   if (tensors.length === 0) throw new ArgumentError(op, 'no tensors: the list is empty; give at least one');
   const nodes = tensors.map((t) => nodeOf(t));
-  const dtype = nodes.reduce<DType>((common, node) => promoteTypes(op, common, node.dtype), (nodes[0] as Node).dtype);
+  const dtype = nodes.reduce<DType>((common, node) => promoteTypes(op, common, node.dtype), nodes[0]!.dtype);
   return nodes.map((node) => p.cast(node, dtype));
 }
 
@@ -42,7 +42,7 @@ function parts(op: string, tensors: readonly Tensor[]): Node[] {
 export function concat(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
   beginOp('concat');
   const nodes = parts('concat', tensors);
-  return wrap(p.concat(nodes, normalizeAxis('concat', axisOf('concat', axis), (nodes[0] as Node).shape.length)));
+  return wrap(p.concat(nodes, normalizeAxis('concat', axisOf('concat', axis), nodes[0]!.shape.length)));
 }
 
 /**
@@ -57,7 +57,7 @@ export function concat(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
 export function stack(tensors: readonly Tensor[], axis?: JoinAxis): Tensor {
   beginOp('stack');
   const nodes = parts('stack', tensors);
-  const { shape } = nodes[0] as Node;
+  const { shape } = nodes[0]!;
   for (const node of nodes) {
     if (!sameShape(node.shape, shape))
       throw new ShapeError(

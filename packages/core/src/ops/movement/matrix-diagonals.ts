@@ -29,9 +29,9 @@ export function diagonalNode(op: string, x: Node, offset: number, axis1: number,
   checkDiagonal(op, 'offset', offset);
   const lead = x.shape.map((_, i) => i).filter((i) => i !== a && i !== b);
   const matrix = p.permute(x, [...lead, a, b]);
-  const [rows, columns] = [x.shape[a] as number, x.shape[b] as number];
+  const [rows, columns] = [x.shape[a], x.shape[b]];
   const count = Math.max(0, Math.min(rows + Math.min(offset, 0), columns - Math.max(offset, 0)));
-  const sizes = lead.map((i) => x.shape[i] as number);
+  const sizes = lead.map((i) => x.shape[i]!);
   const flat = p.reshape(matrix, [...sizes, rows * columns]);
   const first = offset >= 0 ? offset : -offset * columns;
   const at = (value: number, other: number): number[] => [...sizes.map(() => other), value];

@@ -52,7 +52,7 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     if (mode === 'constant') return wrap(padded(node, low, high, value));
     let result = node;
     shape.forEach((n, axis) => {
-      const [before, after] = pairs[axis] as readonly [number, number];
+      const [before, after] = pairs[axis]!;
       if (before === 0 && after === 0) return;
       result = extended(result, axis, n, before, after, mode);
     });
@@ -80,7 +80,7 @@ function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number]
       pair.length !== 2 ||
       !Number.isInteger(before) ||
       !Number.isInteger(after) ||
-      before + after + (shape[axis] as number) < 0
+      before + after + shape[axis]! < 0
     ) {
       throw new ArgumentError(
         'pad',
@@ -90,7 +90,7 @@ function readWidths(widths: PadWidths, shape: Shape): (readonly [number, number]
   });
   checkShape(
     'pad',
-    shape.map((n, axis) => n + (pairs[axis]?.[0] as number) + (pairs[axis]?.[1] as number)),
+    pairs.map(([before, after], axis) => shape[axis]! + before + after),
   );
   return pairs;
 }
@@ -101,7 +101,7 @@ function padded(node: Node, low: readonly number[], high: readonly number[], val
   let inner = node;
   if (cut) {
     const start = low.map((n) => Math.max(0, -n));
-    const length = node.shape.map((n, i) => Math.max(0, n - (start[i] as number) - Math.max(0, -(high[i] as number))));
+    const length = node.shape.map((n, i) => Math.max(0, n - start[i]! - Math.max(0, -high[i]!)));
     inner = p.slice(
       node,
       length.includes(0) ? start.map(() => 0) : start,
@@ -111,9 +111,7 @@ function padded(node: Node, low: readonly number[], high: readonly number[], val
   }
   // One end may cut more than the axis has: then that much less is put at the other.
   const put = (widths: readonly number[]): number[] =>
-    widths.map((n, i) =>
-      Math.max(0, Math.min(n, (node.shape[i] as number) + (low[i] as number) + (high[i] as number))),
-    );
+    widths.map((n, i) => Math.max(0, Math.min(n, node.shape[i]! + low[i]! + high[i]!)));
   return p.pad(inner, put(low), put(high), value);
 }
 

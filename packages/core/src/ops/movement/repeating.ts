@@ -83,8 +83,8 @@ function tiled(op: string, x: Tensor, repeats: readonly number[]): Tensor {
     if (!Number.isInteger(n) || n < 0)
       throw new ArgumentError(op, say`bad number of repeats: ${n}; must be a non-negative integer`);
   const split = shape.flatMap((n) => [1, n]);
-  const stretchedShape = shape.flatMap((n, i) => [times[i] as number, n]);
-  const result = shape.map((n, i) => n * (times[i] as number));
+  const stretchedShape = shape.flatMap((n, i) => [times[i]!, n]);
+  const result = shape.map((n, i) => n * times[i]!);
   checkShape(op, result);
   return wrap(p.reshape(p.expand(p.reshape(node, split), stretchedShape), result));
 }
@@ -142,7 +142,7 @@ function repeatEach(x: Tensor, counts: readonly number[], given: number | undefi
   let node = nodeOf(x);
   if (given === undefined) node = p.reshape(node, [sizeOf(node.shape)]);
   const axis = normalizeAxis('repeatInterleave', given ?? 0, node.shape.length);
-  const n = node.shape[axis] as number;
+  const n = node.shape[axis]!;
   checkList('repeatInterleave', 'counts', counts, '[1, 2]', mostOnHost);
   if (counts.length !== n)
     throw new ArgumentError(

@@ -62,7 +62,7 @@ export function unflatten(x: Tensor, axis: number, sizes: Shape): Tensor {
   const node = nodeOf(x);
   const { shape } = node;
   const at = normalizeAxis('unflatten', axis, shape.length);
-  const middle = resolveShape('unflatten', [shape[at] as number], sizes);
+  const middle = resolveShape('unflatten', [shape[at]!], sizes);
   return wrap(p.reshape(node, [...shape.slice(0, at), ...middle, ...shape.slice(at + 1)]));
 }
 
@@ -136,13 +136,13 @@ export function moveAxis(x: Tensor, from: number | readonly number[], to: number
   }
   const order = new Array<number>(rank).fill(-1);
   targets.forEach((target, i) => {
-    order[target] = sources[i] as number;
+    order[target] = sources[i]!;
   });
   const rest = node.shape.map((_, i) => i).filter((axis) => !sources.includes(axis));
   return wrap(
     p.permute(
       node,
-      order.map((axis) => (axis < 0 ? (rest.shift() as number) : axis)),
+      order.map((axis) => (axis < 0 ? rest.shift()! : axis)),
     ),
   );
 }

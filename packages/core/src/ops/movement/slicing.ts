@@ -54,7 +54,7 @@ export function narrow(x: Tensor, axis: number, start: number, length: number): 
   const node = nodeOf(x);
   const { shape } = node;
   const which = normalizeAxis('narrow', axis, shape.length);
-  const n = shape[which] as number;
+  const n = shape[which]!;
   const from = Number.isInteger(start) && start < 0 ? start + n : start;
   if (!Number.isInteger(from) || !Number.isInteger(length) || from < 0 || length < 0 || from + length > n) {
     throw new ShapeError(
@@ -132,9 +132,9 @@ export function roll(x: Tensor, shift: number | readonly number[], axis?: number
   const broken = shifts.find((by) => !Number.isInteger(by));
   if (broken !== undefined) throw new ArgumentError('roll', say`bad shift: ${broken}; must be an integer`);
   axes.forEach((which, i) => {
-    const n = node.shape[which] as number;
+    const n = node.shape[which]!;
     if (n === 0) return;
-    const by = (((shifts[i] as number) % n) + n) % n;
+    const by = ((shifts[i]! % n) + n) % n;
     if (by === 0) return;
     const part = (start: number, stop: number): Node =>
       sliced(

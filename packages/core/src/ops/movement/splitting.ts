@@ -22,7 +22,7 @@ function cutAt(op: string, x: Tensor, axis: number, sizes: (n: number) => number
   const which = normalizeAxis(op, axis, node.shape.length);
   const step = node.shape.map(() => 1);
   let from = 0;
-  return sizes(node.shape[which] as number).map((size) => {
+  return sizes(node.shape[which]!).map((size) => {
     const start = node.shape.map((_, i) => (i === which && size > 0 ? from : 0));
     from += size;
     return wrap(
@@ -88,10 +88,10 @@ export function unbind(x: Tensor, axis?: JoinAxis): Tensor[] {
   beginOp('unbind');
   const node = nodeOf(x);
   const which = normalizeAxis('unbind', axisOf('unbind', axis), node.shape.length);
-  checkCount('unbind', 'number of parts', node.shape[which] as number, 0, mostParts);
+  checkCount('unbind', 'number of parts', node.shape[which]!, 0, mostParts);
   const step = node.shape.map(() => 1);
   const rest = node.shape.filter((_, i) => i !== which);
-  return Array.from({ length: node.shape[which] as number }, (_, index) => {
+  return Array.from({ length: node.shape[which]! }, (_, index) => {
     const start = node.shape.map((_n, i) => (i === which ? index : 0));
     return wrap(
       p.reshape(

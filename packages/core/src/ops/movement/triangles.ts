@@ -7,7 +7,7 @@ import { DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import type { Tensor } from '../../tensor/types.ts';
+import type { NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
 import { checkDiagonal, offsets } from './matrix-diagonals.ts';
 
 function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tensor {
@@ -16,7 +16,7 @@ function triangle(op: string, x: Tensor, diagonal: number, lower: boolean): Tens
     const rank = node.shape.length;
     if (rank < 2)
       throw new ShapeError(op, say`too few axes: ${showShape(node.shape)}; needs at least a matrix`, [node.shape]);
-    const distance = offsets(node.shape[rank - 2] as number, node.shape[rank - 1] as number);
+    const distance = offsets(node.shape[rank - 2]!, node.shape[rank - 1]!);
     const limit = p.constant(checkDiagonal(op, 'diagonal', diagonal), 'int32');
     const keep = lower ? p.le(distance, limit) : p.le(limit, distance);
     return wrap(p.where(keep, node, p.like(node, 0)));
@@ -60,6 +60,11 @@ export function triu(x: Tensor, options: { readonly diagonal?: number } = {}): T
  * @example
  * oneHot(tensor([1], { dtype: 'int32' }), 3); // [[0, 1, 0]]
  */
+export function oneHot<const D extends DType = PlainDType>(
+  indices: Tensor,
+  classes: number,
+  options?: { readonly dtype?: D },
+): Tensor<NamedDType<D>>;
 export function oneHot(indices: Tensor, classes: number, options: { readonly dtype?: DType } = {}): Tensor {
   checkNames('oneHot', options, 'dtype%');
   return compose('oneHot', () => {

@@ -33,7 +33,7 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
           [t.shape],
         );
       const last = readLayout(op, options.layout) === 'nhwc';
-      const channels = t.shape[last ? t.ndim - 1 : 1] as number;
+      const channels = t.shape[last ? t.ndim - 1 : 1]!;
       const groups = count ?? Math.max(1, channels);
       if (!Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
         throw new ShapeError(
@@ -44,7 +44,7 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
       }
       const spatial = last ? t.shape.slice(1, -1) : t.shape.slice(2);
       const split = [groups, channels / groups];
-      const batch = t.shape[0] as number;
+      const batch = t.shape[0]!;
       const shape = last ? [batch, ...spatial, ...split] : [batch, ...split, ...spatial];
       const group = last ? spatial.length + 1 : 1;
       const { centered, variance } = moments(

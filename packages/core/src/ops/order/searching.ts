@@ -26,7 +26,7 @@ function places(sorted: Node, values: Node, right: boolean): Node {
   const [rows, n] = sorted.shape as [number, number];
   const int = (value: number): Node => p.constant(value, 'int32');
   const flat = p.reshape(sorted, [rows * n]);
-  const lines = values.shape[0] as number;
+  const lines = values.shape[0]!;
   const row = rows === 1 ? int(0) : p.reshape(p.mul(p.iota(lines), int(n)), [lines, 1]);
   const float = isFloat(values.dtype);
   const nan = float ? p.unary('isNaN', values) : null;
@@ -52,7 +52,7 @@ function searched(op: string, sorted: Tensor, values: TensorLike, options: Searc
   const rank = list.shape.length;
   if (rank === 0)
     throw new ShapeError(op, say`sorted values have shape ${showShape(list.shape)}: needs an axis`, [list.shape]);
-  const n = list.shape[rank - 1] as number;
+  const n = list.shape[rank - 1]!;
   const right = options.right ?? false;
   const lead = list.shape.slice(0, -1);
   if (rank === 1) {
@@ -66,7 +66,7 @@ function searched(op: string, sorted: Tensor, values: TensorLike, options: Searc
       [list.shape, wanted.shape],
     );
   const lines = sizeOf(lead);
-  const many = wanted.shape[rank - 1] as number;
+  const many = wanted.shape[rank - 1]!;
   const found = places(p.reshape(list, [lines, n]), p.reshape(wanted, [lines, many]), right);
   return wrap(p.reshape(found, wanted.shape));
 }
@@ -149,7 +149,7 @@ export function histogram(
     const node = p.stopGradient(floatOperand(x));
     const flat = p.reshape(node, [sizeOf(node.shape)]);
     const edges = typeof bins === 'number' ? evenEdges(flat, bins, range) : givenEdges(bins, flat);
-    const count = (edges.shape[0] as number) - 1;
+    const count = edges.shape[0]! - 1;
     const int = (value: number): Node => p.constant(value, 'int32');
     const edgeAt = (at: Node): Node => makeNode(gatherPrimitive, [edges, at], { axis: 0 });
     const lowest = edgeAt(int(0));
@@ -167,7 +167,7 @@ export function histogram(
       const up = p.binary('and', p.le(edge(p.add(safe, int(1))), flat), p.lt(safe, int(count - 1)));
       bin = p.add(safe, p.cast(up, 'int32'));
     } else {
-      const found = places(p.reshape(edges, [1, count + 1]), p.reshape(flat, [1, flat.shape[0] as number]), true);
+      const found = places(p.reshape(edges, [1, count + 1]), p.reshape(flat, [1, flat.shape[0]!]), true);
       bin = p.binary('minimum', p.sub(p.reshape(found, flat.shape), int(1)), int(count - 1));
     }
     const inside = p.binary('and', p.le(lowest, flat), p.le(flat, highest));
@@ -203,9 +203,9 @@ function evenEdges(flat: Node, bins: number, range: readonly [number, number] | 
     high = nodeOf(given(range[1], like));
   }
   // A range without width gets one around it.
-  const half = p.where(p.eq(low as Node, high as Node), p.like(flat, 0.5), p.like(flat, 0));
-  const from = p.sub(low as Node, half);
-  const to = p.add(high as Node, half);
+  const half = p.where(p.eq(low, high), p.like(flat, 0.5), p.like(flat, 0));
+  const from = p.sub(low, half);
+  const to = p.add(high, half);
   const even = evenEdge(from, to, p.cast(p.iota(bins + 1), flat.dtype), bins);
   // The last edge is the upper end itself.
   const last = p.eq(p.iota(bins + 1), p.constant(bins, 'int32'));
@@ -214,7 +214,7 @@ function evenEdges(flat: Node, bins: number, range: readonly [number, number] | 
 
 function givenEdges(edges: Tensor, flat: Node): Node {
   const node = nodeOf(edges);
-  if (node.shape.length !== 1 || (node.shape[0] as number) < 2)
+  if (node.shape.length !== 1 || node.shape[0]! < 2)
     throw new ShapeError(
       'histogram',
       say`edges have shape ${showShape(node.shape)}: needs at least two along one axis`,

@@ -27,7 +27,7 @@ function counted(flags: Node): Node {
 
 /** The last element of a line as a tensor of its own, to be read back. */
 function lastOf(x: Node): Tensor {
-  return wrap(p.reshape(p.slice(x, [(x.shape[0] as number) - 1], [1], [1]), []));
+  return wrap(p.reshape(p.slice(x, [x.shape[0]! - 1], [1], [1]), []));
 }
 
 /** `values` of the elements whose flag is true, in order; `ends` counts the flags, `count` is their number. */
@@ -78,10 +78,10 @@ export async function nonZero(x: Tensor): Promise<Tensor> {
   const positions = await positionsOf('nonZero', flags);
   const result = compose('nonZero', () => {
     let rest = nodeOf(positions);
-    const count = rest.shape[0] as number;
+    const count = rest.shape[0]!;
     const columns: Node[] = [];
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      const n = shape[axis] as number;
+      const n = shape[axis]!;
       if (axis === 0) columns.unshift(rest);
       else {
         columns.unshift(p.binary('irem', rest, int(n)));
@@ -191,7 +191,7 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
       Node,
       Node,
     ];
-    const n = flat.shape[0] as number;
+    const n = flat.shape[0]!;
     const indices = n === 0 ? p.constant(0, 'int32', [0]) : packed(fresh, ends, order, count);
     const found: { -readonly [K in keyof UniqueResult]: UniqueResult[K] } = {
       values: wrap(n === 0 ? flat : makeNode(gatherPrimitive, [flat, indices], { axis: 0 })),

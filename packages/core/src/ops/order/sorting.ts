@@ -30,11 +30,12 @@ export interface SortIndices {
 function readOptions(
   op: string,
   x: Tensor,
-  argument: number | SortOptions | undefined,
+  argument: number | (SortOptions & Partial<SortIndices>) | undefined,
+  more: '' | ' returnIndices?' = '',
 ): { axis: number; descending: boolean } {
   const options = typeof argument === 'object' ? argument : {};
   return {
-    axis: readAxis(op, argument, -1, nodeOf(x).shape.length, 'axis descending? stable? returnIndices?'),
+    axis: readAxis(op, argument, -1, nodeOf(x).shape.length, `axis descending? stable?${more}`),
     descending: options.descending ?? false,
   };
 }
@@ -54,7 +55,7 @@ export function sort(x: Tensor, options: SortOptions & SortIndices): [Tensor, Te
 export function sort(x: Tensor, options?: number | SortOptions): Tensor;
 export function sort(x: Tensor, options?: number | (SortOptions & Partial<SortIndices>)): Tensor | [Tensor, Tensor] {
   return compose('sort', () => {
-    const { axis, descending } = readOptions('sort', x, options);
+    const { axis, descending } = readOptions('sort', x, options, ' returnIndices?');
     const node = nodeOf(x);
     const order = orderOf(node, axis, descending);
     const values = wrap(elementsAt(node, order, axis));
@@ -111,7 +112,7 @@ export function topK(x: Tensor, k: number, options: number | TopKOptions = {}): 
       throw new ShapeError('topK', say`x has shape ${showShape(node.shape)}: needs an axis; reshape it first`, [
         node.shape,
       ]);
-    const n = node.shape[axis] as number;
+    const n = node.shape[axis]!;
     if (!Number.isInteger(k) || k < 0 || k > n)
       throw new ArgumentError(
         'topK',

@@ -53,7 +53,7 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
       op,
       say`wrong number of sizes: ${wanted.length} for ${rank} axes; give a number or one per axis`,
     );
-  const out = wanted.map((n, i) => n ?? (spatial[i] as number));
+  const out = wanted.map((n, i) => n ?? spatial[i]!);
   out.forEach((n, i) => {
     if (!Number.isInteger(n) || n < 1)
       throw new ArgumentError(op, say`bad size: ${n}; must be an integer of at least 1, or null for the input's`);
@@ -61,7 +61,7 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
       throw new ShapeError(op, say`nothing to pool: spatial axis ${i} of ${showShape(x.shape)} is empty`, [x.shape]);
   });
   checkShape(op, [...image.shape.slice(0, 2), ...out]);
-  const axes = spatial.map((n, i) => axisWindows(n, out[i] as number));
+  const axes = spatial.map((n, i) => axisWindows(n, out[i]!));
   const longest = axes.map(({ longest }) => longest);
   // Along axis i: positions of windows at i, elements of a window at rank + i.
   const placed = (node: Node, axis: number): Node =>
@@ -89,7 +89,7 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
     let view: Node;
     if (axes.every(({ even }) => even)) {
       // Windows side by side: a reshape.
-      const split = p.reshape(image, [...image.shape.slice(0, 2), ...out.flatMap((n, i) => [n, longest[i] as number])]);
+      const split = p.reshape(image, [...image.shape.slice(0, 2), ...out.flatMap((n, i) => [n, longest[i]!])]);
       const order = out.map((_, i) => 2 + 2 * i);
       view = p.permute(split, [0, 1, ...order, ...order.map((axis) => axis + 1)]);
     } else {
@@ -244,7 +244,7 @@ export function globalAvgPool2d(
     const node = floatOperand(x);
     checkImage('globalAvgPool2d', node, 2);
     const axes = readLayout('globalAvgPool2d', options.layout) === 'nhwc' ? [1, 2] : [2, 3];
-    const count = (node.shape[axes[0] as number] as number) * (node.shape[axes[1] as number] as number);
+    const count = node.shape[axes[0]!]! * node.shape[axes[1]!]!;
     const average = p.div(p.reduce(node, 'sum', axes), p.like(node, count));
     return wrap(options.keepDims ? p.insertAxes(average, axes) : average);
   });

@@ -39,7 +39,7 @@ function maxPool(
 ): Tensor | [Tensor, Tensor] {
   return compose(op, () => {
     const node = nodeOf(x);
-    const g = geometry(op, rank, node, window, settings);
+    const g = geometry(op, rank, node, window, settings, ' returnIndices?');
     const view = windows(g.image, g, Number(lowest(node.dtype)));
     const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), 'first'), g.layout));
     const wanted =
@@ -57,20 +57,20 @@ function positions(view: Node, g: Geometry, rank: number): Node {
   let total: Node | null = null;
   let scale = 1;
   for (let i = rank - 1; i >= 0; i--) {
-    const size = number(g.size[i] as number);
+    const size = number(g.size[i]!);
     const tap = p.binary('irem', inside, size);
     inside = p.binary('idiv', inside, size);
-    const out = inside.shape[i + 2] as number;
+    const out = inside.shape[i + 2]!;
     const start = p.reshape(
       p.iota(out),
       inside.shape.map((_, axis) => (axis === i + 2 ? out : 1)),
     );
-    const first = p.sub(p.mul(start, number(g.stride[i] as number)), number(g.low[i] as number));
-    const at = p.mul(p.add(first, p.mul(tap, number(g.dilation[i] as number))), number(scale));
+    const first = p.sub(p.mul(start, number(g.stride[i]!)), number(g.low[i]!));
+    const at = p.mul(p.add(first, p.mul(tap, number(g.dilation[i]!))), number(scale));
     total = total === null ? at : p.add(total, at);
-    scale *= spatial[i] as number;
+    scale *= spatial[i]!;
   }
-  return total as Node;
+  return total!;
 }
 
 /**
@@ -180,13 +180,11 @@ export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, setting
     const size = perAxis(op, 'window', window, 2, 1);
     const stride = perAxis(op, 'stride', settings.stride ?? size, 2, 1);
     const padding = perAxis(op, 'padding', settings.padding ?? 0, 2, 0);
-    const least = spatial.map(
-      (n, i) => (n - 1) * (stride[i] as number) - 2 * (padding[i] as number) + (size[i] as number),
-    );
+    const least = spatial.map((n, i) => (n - 1) * stride[i]! - 2 * padding[i]! + size[i]!);
     const out = settings.outputSize === undefined ? least : perAxis(op, 'outputSize', settings.outputSize, 2, 1);
     out.forEach((n, i) => {
       // Pooling leaves up to stride - 1 elements out; with ceilMode its last window reaches as far over the edge.
-      const [usual, step] = [least[i] as number, stride[i] as number];
+      const [usual, step] = [least[i]!, stride[i]!];
       const [low, high] = [Math.max(1, usual - step + 1), usual + step - 1];
       if (n < low || n > high)
         throw new ArgumentError(

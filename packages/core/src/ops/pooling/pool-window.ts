@@ -59,11 +59,20 @@ export interface Geometry {
   readonly options: PoolSettings;
 }
 
-/** Reads the arguments of a pooling; throws in the name of `op`. */
-export function geometry(op: string, rank: number, x: Node, window: PoolWindow, settings: PoolSettings): Geometry {
+/** Reads the arguments of a pooling, `more` of which are options; throws in the name of `op`. */
+export function geometry(
+  op: string,
+  rank: number,
+  x: Node,
+  window: PoolWindow,
+  settings: PoolSettings,
+  more: '' | ' returnIndices?' = '',
+): Geometry {
   const given = typeof window === 'object' && window !== null && 'kernelSize' in window;
-  const options: PoolSettings = given ? { ...window, ...settings } : settings;
-  checkNames(op, options, 'kernelSize stride padding dilation ceilMode? countIncludePad? layout returnIndices?');
+  const options: Partial<PoolOptions> & { readonly returnIndices?: true } = given
+    ? { ...window, ...settings }
+    : settings;
+  checkNames(op, options, `kernelSize stride padding dilation ceilMode? countIncludePad? layout${more}`);
   const layout = readLayout(op, options.layout);
   checkImage(op, x, rank);
   const image = toChannelsFirst(x, layout);
@@ -72,10 +81,10 @@ export function geometry(op: string, rank: number, x: Node, window: PoolWindow, 
   const stride = perAxis(op, 'stride', options.stride ?? size, rank, 1);
   const dilation = perAxis(op, 'dilation', options.dilation ?? 1, rank, 1);
   const { low, high } = readPadding(op, options.padding ?? 0, spatial, size, stride, dilation);
-  const extents = size.map((n, i) => dilated(n, dilation[i] as number));
+  const extents = size.map((n, i) => dilated(n, dilation[i]!));
   checkFits(op, 'window', image.shape, extents, low, high);
   [...low, ...high].forEach((n, i) => {
-    const extent = extents[i % rank] as number;
+    const extent = extents[i % rank]!;
     if (n > extent / 2)
       throw new ArgumentError(
         op,
@@ -83,8 +92,8 @@ export function geometry(op: string, rank: number, x: Node, window: PoolWindow, 
       );
   });
   const over = spatial.map((n, i) => {
-    const [step, before] = [stride[i] as number, low[i] as number];
-    const room = n + before + (high[i] as number) - (extents[i] as number);
+    const [step, before] = [stride[i]!, low[i]!];
+    const room = n + before + high[i]! - extents[i]!;
     if (!options.ceilMode || room % step === 0) return 0;
     // A window that would start in the padding behind the input is left out.
     const starts = (Math.floor(room / step) + 1) * step;
@@ -95,7 +104,7 @@ export function geometry(op: string, rank: number, x: Node, window: PoolWindow, 
 
 /** Windows of the padded image: [N, C, ...out, ...size]. */
 export function windows(image: Node, g: Geometry, value: number): Node {
-  const padded = p.pad(image, [0, 0, ...g.low], [0, 0, ...g.high.map((n, i) => n + (g.over[i] as number))], value);
+  const padded = p.pad(image, [0, 0, ...g.low], [0, 0, ...g.high.map((n, i) => n + g.over[i]!)], value);
   return makeNode('window', [padded], { size: g.size, stride: g.stride, dilation: g.dilation });
 }
 

@@ -102,7 +102,7 @@ export function cosineSimilarity(
             ? full
             : expand(
                 full,
-                full.shape.map((n, i) => (i === axis ? (shape[axis] as number) : n)),
+                full.shape.map((n, i) => (i === axis ? shape[axis]! : n)),
               );
         return div(wide, atLeast(norm(wide, { axis, keepDims: true }), eps));
       }) as [Tensor, Tensor];

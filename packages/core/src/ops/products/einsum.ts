@@ -65,7 +65,7 @@ const unnamed = (count: number): string[] => Array.from({ length: count }, (_, i
 function spelled(equation: string, { inputs, output }: Equation, nodes: readonly Node[]): [string[][], string[]] {
   let most = 0;
   const full = inputs.map((names, i) => {
-    const { shape } = nodes[i] as Node;
+    const { shape } = nodes[i]!;
     const rest = shape.length - (names.length - (names.includes(dots) ? 1 : 0));
     if (rest < 0 || (rest > 0 && !names.includes(dots))) {
       throw new ShapeError(
@@ -99,7 +99,7 @@ function withoutStretched(operands: readonly Named[]): Named[] {
   const sizes = new Map<string, { readonly size: number; readonly shape: readonly number[] }>();
   for (const { node, names } of operands) {
     names.forEach((name, i) => {
-      const size = node.shape[i] as number;
+      const size = node.shape[i]!;
       const other = sizes.get(name);
       if (other === undefined || other.size === 1) sizes.set(name, { size, shape: node.shape });
       else if (size !== 1 && size !== other.size)
@@ -111,7 +111,7 @@ function withoutStretched(operands: readonly Named[]): Named[] {
     });
   }
   return operands.map(({ node, names }) => {
-    const own = (i: number): boolean => node.shape[i] !== 1 || sizes.get(names[i] as string)?.size === 1;
+    const own = (i: number): boolean => node.shape[i] !== 1 || sizes.get(names[i]!)?.size === 1;
     return {
       node: p.reshape(
         node,
@@ -125,7 +125,7 @@ function withoutStretched(operands: readonly Named[]): Named[] {
 /** Repeated names of one operand become one axis, its diagonal. */
 function withoutRepeats({ node, names }: Named): Named {
   for (let i = 0; i < names.length; i++) {
-    const again = names.indexOf(names[i] as string, i + 1);
+    const again = names.indexOf(names[i]!, i + 1);
     if (again < 0) continue;
     if (node.shape[i] !== node.shape[again])
       throw new ShapeError(
@@ -134,14 +134,14 @@ function withoutRepeats({ node, names }: Named): Named {
         [node.shape],
       );
     const rest = names.filter((_, axis) => axis !== i && axis !== again);
-    return withoutRepeats({ node: diagonalNode('einsum', node, 0, i, again), names: [...rest, names[i] as string] });
+    return withoutRepeats({ node: diagonalNode('einsum', node, 0, i, again), names: [...rest, names[i]!] });
   }
   return { node, names };
 }
 
 /** Sums axes that nothing else names. */
 function sumUnused({ node, names }: Named, needed: ReadonlySet<string>): Named {
-  const axes = names.map((_, i) => i).filter((i) => !needed.has(names[i] as string));
+  const axes = names.map((_, i) => i).filter((i) => !needed.has(names[i]!));
   return { node: p.reduce(node, 'sum', axes), names: names.filter((name) => needed.has(name)) };
 }
 
@@ -184,12 +184,12 @@ export function einsum(equation: string, ...tensors: readonly Tensor[]): Tensor 
     // Products on the way are rounded to 32 bits at least.
     const dtype = nodes.length > 2 ? widenedFloat(common) : common;
     const named = withoutStretched(
-      nodes.map((node, i) => withoutRepeats({ node: p.cast(node, dtype), names: inputs[i] as string[] })),
+      nodes.map((node, i) => withoutRepeats({ node: p.cast(node, dtype), names: inputs[i]! })),
     );
-    let result = named[0] as Named;
+    let result = named[0]!;
     for (let i = 1; i < named.length; i++) {
       const later = named.slice(i + 1).flatMap(({ names }) => names);
-      result = product(result, named[i] as Named, new Set([...output, ...later]));
+      result = product(result, named[i]!, new Set([...output, ...later]));
     }
     result = sumUnused(result, new Set(output));
     const ordered = p.permute(

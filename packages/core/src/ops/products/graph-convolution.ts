@@ -82,7 +82,7 @@ export function graphConv(
       ? dense(features, adjacency, selfLoops, normalize)
       : listed(features, adjacency, selfLoops, normalize);
     // The smaller number of features travels along the edges.
-    const narrowing = (w.shape[1] as number) <= (w.shape[0] as number);
+    const narrowing = w.shape[1]! <= w.shape[0]!;
     const mixed = narrowing ? spread(matmul(wrap(features), wrap(w))) : matmul(spread(wrap(features)), wrap(w));
     if (!bias) return mixed;
     if (bias.ndim !== 1 || bias.shape[0] !== w.shape[1])
@@ -97,7 +97,7 @@ export function graphConv(
 type Spread = (features: Tensor) => Tensor;
 
 function dense(x: Node, adjacency: Tensor, selfLoops: boolean, normalize: 'none' | 'symmetric'): Spread {
-  const n = x.shape[x.shape.length - 2] as number;
+  const n = x.shape[x.shape.length - 2]!;
   const [, given] = floatOperands(wrap(x), adjacency);
   const rank = given.shape.length;
   if (rank < 2 || given.shape[rank - 1] !== n || given.shape[rank - 2] !== n)
@@ -116,10 +116,10 @@ function dense(x: Node, adjacency: Tensor, selfLoops: boolean, normalize: 'none'
 
 function listed(x: Node, edges: EdgeList, selfLoops: boolean, normalize: 'none' | 'symmetric'): Spread {
   const rank = x.shape.length;
-  const n = x.shape[rank - 2] as number;
+  const n = x.shape[rank - 2]!;
   const ends = [edges?.sources, edges?.targets].map((end) => nodeOf(end));
   const [from, to] = ends as [Node, Node];
-  const count = from.shape[0] as number;
+  const count = from.shape[0]!;
   if (from.shape.length !== 1 || to.shape.length !== 1 || to.shape[0] !== count)
     throw new ShapeError(
       'graphConv',

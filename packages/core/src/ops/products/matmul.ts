@@ -150,7 +150,7 @@ export function dot(a: Tensor, b: Tensor): Tensor {
 
 function contract(op: string, a: Node, b: Node, lhsContract: readonly number[], rhsContract: readonly number[]): Node {
   lhsContract.forEach((axis, i) => {
-    const other = rhsContract[i] as number;
+    const other = rhsContract[i]!;
     if (a.shape[axis] !== b.shape[other]) {
       throw new ShapeError(
         op,

@@ -39,7 +39,7 @@ export function kron(a: Tensor, b: Tensor): Tensor {
     return wrap(
       p.reshape(
         p.mul(outer, inner),
-        m.map((size, i) => size * (n[i] as number)),
+        m.map((size, i) => size * n[i]!),
       ),
     );
   });

@@ -42,7 +42,7 @@ export function rbfKernel(x: Tensor, y: Tensor, options: { readonly gamma?: Tens
     const difference = p.sub(p.insertAxes(widened(a), [ra - 1]), p.insertAxes(widened(b), [rb - 2]));
     const squares = nodeOf(square(wrap(difference)));
     const distance = wrap(p.reduce(squares, 'sum', [squares.shape.length - 1]));
-    const kernel = exp(neg(mul(distance, given(gamma ?? 1 / Math.max(1, a.shape[ra - 1] as number), distance))));
+    const kernel = exp(neg(mul(distance, given(gamma ?? 1 / Math.max(1, a.shape[ra - 1]!), distance))));
     return wrap(p.cast(nodeOf(kernel), a.dtype));
   });
 }

@@ -1,8 +1,8 @@
 /** The axis argument of reductions: a number, several, or options - as one record. */
 import { normalizeAxes, normalizeAxis } from '../../shape/axes.ts';
-import { checkNames } from '../../shape/options.ts';
+import { checkNames, type OptionNames } from '../../shape/options.ts';
 import { isList } from '../../shape/shown.ts';
-import type { AxisArgument } from '../../tensor/types.ts';
+import type { AxisOptions } from '../../tensor/types.ts';
 
 export interface Axes {
   /** Sorted, distinct, non-negative. */
@@ -10,10 +10,15 @@ export interface Axes {
   readonly keepDims: boolean;
 }
 
-/** Reads an axis argument for a tensor of `rank` axes; `more` names further options. Throws ShapeError in the name of `op`. */
-export function readAxes(op: string, argument: AxisArgument | undefined, rank: number, more: string = ''): Axes {
+/** Reads an axis argument for a tensor of `rank` axes; `names` are those of all options. Throws ShapeError in the name of `op`. */
+export function readAxes<Options extends AxisOptions, const Text extends string>(
+  op: string,
+  argument: number | readonly number[] | Options | undefined,
+  rank: number,
+  names?: OptionNames<Options, Text>,
+): Axes {
   if (typeof argument === 'object' && argument !== null && !isList(argument)) {
-    checkNames(op, argument, `axis keepDims?${more}`);
+    checkNames<unknown, string>(op, argument, names ?? 'axis keepDims?');
     const { axis, keepDims } = argument as { axis?: number | readonly number[]; keepDims?: boolean };
     return { axes: normalizeAxes(op, axis, rank), keepDims: keepDims ?? false };
   }
@@ -21,14 +26,14 @@ export function readAxes(op: string, argument: AxisArgument | undefined, rank: n
 }
 
 /** Reads an argument that names one axis, by itself or as `{ axis }`; `names` are those of all options. */
-export function readAxis(
+export function readAxis<Options extends { readonly axis?: number | undefined }, const Text extends string>(
   op: string,
-  argument: number | { readonly axis?: number | undefined } | undefined,
+  argument: number | Options | undefined,
   fallback: number,
   rank: number,
-  names: string = 'axis',
+  names?: OptionNames<Options, Text>,
 ): number {
-  if (typeof argument !== 'number') checkNames(op, argument, names);
+  if (typeof argument !== 'number') checkNames<unknown, string>(op, argument, names ?? 'axis');
   const axis = typeof argument === 'number' ? argument : (argument?.axis ?? fallback);
   // A scalar counts as one element along one axis.
   if (rank === 0 && (axis === 0 || axis === -1)) return 0;

@@ -13,7 +13,7 @@ import { scanPrimitive } from '../../primitives/order.ts';
 import { type DType, dtypeInfo, widenedFloat } from '../../shape/dtype.ts';
 import { checkCount } from '../../shape/axes.ts';
 import { ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames } from '../../shape/options.ts';
+import { checkNames, type OptionNames } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, operand } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
@@ -52,14 +52,14 @@ interface Read {
   readonly exclusive: boolean;
 }
 
-function read(
+function read<Options extends CumulativeOptions, const Text extends string>(
   op: string,
-  argument: number | CumulativeSumOptions | undefined,
+  argument: number | Options | undefined,
   rank: number,
-  names: string = 'axis reverse?',
+  names: OptionNames<Options, Text>,
 ): Read {
   const axis = readAxis(op, argument, -1, rank, names);
-  const options = typeof argument === 'object' ? argument : {};
+  const options: CumulativeSumOptions = typeof argument === 'object' ? argument : {};
   return { axis, reverse: options.reverse ?? false, exclusive: options.exclusive ?? false };
 }
 
@@ -106,7 +106,7 @@ export function cumProd(x: TensorLike, axis?: number | CumulativeSumOptions): Te
 function extreme(op: 'cumMax' | 'cumMin', x: TensorLike, argument: number | CumulativeOptions | undefined): Tensor {
   return compose(op, () => {
     const node = operand(x);
-    const { axis, reverse } = read(op, argument, node.shape.length);
+    const { axis, reverse } = read(op, argument, node.shape.length, 'axis reverse?');
     if (node.shape.length === 0) return wrap(p.identity(node));
     return wrap(p.cast(scan(node, op === 'cumMax' ? 'max' : 'min', axis, reverse), node.dtype));
   });
@@ -154,7 +154,7 @@ export function cumMin(x: TensorLike, axis?: number | CumulativeOptions): Tensor
 export function logCumSumExp(x: TensorLike, axis?: number | CumulativeOptions): Tensor {
   return compose('logCumSumExp', () => {
     const given = floatOperand(x);
-    const { axis: along, reverse } = read('logCumSumExp', axis, given.shape.length);
+    const { axis: along, reverse } = read('logCumSumExp', axis, given.shape.length, 'axis reverse?');
     if (given.shape.length === 0) return wrap(p.identity(given));
     const node = p.cast(given, scanned(given));
     // Sums relative to the largest element so far, rescaled where that grows: none of the exponentials is above 1. The result
@@ -209,9 +209,9 @@ export function diff(x: Tensor, options: number | DiffOptions = {}): Tensor {
     const parts = [prepend, x, append].filter((part): part is Tensor => part !== undefined);
     let node = nodeOf(parts.length === 1 ? x : concat(parts, { axis: along }));
     // Beyond the length nothing is left.
-    const times = checkCount('diff', 'number of times n', Math.min(n, node.shape[along] as number), 0, mostTimes);
+    const times = checkCount('diff', 'number of times n', Math.min(n, node.shape[along]!), 0, mostTimes);
     for (let i = 0; i < times; i++) {
-      const length = Math.max(0, (node.shape[along] as number) - 1);
+      const length = Math.max(0, node.shape[along]! - 1);
       const part = (start: number): Node =>
         p.slice(
           node,

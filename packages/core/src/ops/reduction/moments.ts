@@ -30,7 +30,7 @@ export function moments(
   x: Tensor,
   axes: readonly number[],
 ): { centered: Tensor; mean: Tensor; variance: Tensor; count: number } {
-  const count = axes.reduce((n, axis) => n * (x.shape[axis] as number), 1);
+  const count = axes.reduce((n, axis) => n * x.shape[axis]!, 1);
   const over = { axis: axes, keepDims: true };
   const mean = div(sum(x, over), count);
   const centered = sub(x, mean);

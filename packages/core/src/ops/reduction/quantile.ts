@@ -58,7 +58,7 @@ function quantiles(
 ): Node[] {
   const node = floatOperand(x);
   const { shape } = node;
-  const { axes, keepDims } = readAxes(op, argument, shape.length, ' interpolation');
+  const { axes, keepDims } = readAxes(op, argument, shape.length, 'axis keepDims? interpolation');
   const options = typeof argument === 'object' && !isList(argument) ? (argument as QuantileOptions) : {};
   for (const q of qs)
     if (typeof q !== 'number' || !(q >= 0 && q <= 1))
@@ -69,8 +69,8 @@ function quantiles(
         shape,
       ]);
   const rest = shape.map((_, i) => i).filter((i) => !axes.includes(i));
-  const lead = rest.map((i) => shape[i] as number);
-  const n = axes.reduce((product, axis) => product * (shape[axis] as number), 1);
+  const lead = rest.map((i) => shape[i]!);
+  const n = axes.reduce((product, axis) => product * shape[axis]!, 1);
   const last = lead.length;
   const line = p.reshape(p.permute(node, [...rest, ...axes]), [...lead, n]);
   const sorted = elementsAt(line, orderOf(line, last, false), last);
@@ -113,7 +113,7 @@ export function quantile(
   options?: QuantileOptions | AxisArgument,
 ): Tensor {
   return compose('quantile', () => {
-    if (typeof q === 'number') return wrap(quantiles('quantile', x, [q], options)[0] as Node);
+    if (typeof q === 'number') return wrap(quantiles('quantile', x, [q], options)[0]!);
     checkList('quantile', 'quantiles', q, '[0.25, 0.75]');
     if (q.length === 0) throw new ArgumentError('quantile', 'no quantiles: 0 given; give at least one');
     return wrap(
@@ -137,5 +137,5 @@ export function quantile(
  * median(tensor([4, 1, 3])); // 3
  */
 export function median(x: TensorLike, options?: QuantileOptions | AxisArgument): Tensor {
-  return compose('median', () => wrap(quantiles('median', x, [0.5], options)[0] as Node));
+  return compose('median', () => wrap(quantiles('median', x, [0.5], options)[0]!));
 }

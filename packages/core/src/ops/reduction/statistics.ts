@@ -22,7 +22,7 @@ import {
 import { where } from '../elementwise/where.ts';
 import { inFloat32 } from '../elementwise/recording.ts';
 import { any, max, min, sum } from './reduction.ts';
-import { shown } from '../../shape/options.ts';
+import { type OptionNames, shown } from '../../shape/options.ts';
 import { say, isList } from '../../shape/shown.ts';
 
 /** Options of variance and std. */
@@ -31,15 +31,15 @@ export interface VarianceOptions extends AxisOptions {
   readonly correction?: number;
 }
 
-function prepared(
+function prepared<Options extends AxisOptions, const Text extends string>(
   op: string,
   x: TensorLike,
-  argument: AxisArgument | undefined,
-  more?: string,
+  argument: number | readonly number[] | Options | undefined,
+  names?: OptionNames<Options, Text>,
 ): { t: Tensor; axes: Axes; count: number } {
   const t = wrap(floatOperand(x));
-  const axes = readAxes(op, argument, t.ndim, more);
-  return { t, axes, count: axes.axes.reduce((n, axis) => n * (t.shape[axis] as number), 1) };
+  const axes = readAxes(op, argument, t.ndim, names);
+  return { t, axes, count: axes.axes.reduce((n, axis) => n * t.shape[axis]!, 1) };
 }
 
 /** Result of the final shape from one that kept the reduced axes. */
@@ -72,7 +72,7 @@ export function mean(x: TensorLike, axis?: AxisArgument): Tensor {
 }
 
 function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisArgument | undefined): Tensor {
-  const { t, axes, count } = prepared(op, x, argument, ' correction#');
+  const { t, axes, count } = prepared(op, x, argument, 'axis keepDims? correction#');
   const correction =
     typeof argument === 'object' && !isList(argument) ? ((argument as VarianceOptions).correction ?? 0) : 0;
   const center = div(sum(t, { axis: axes.axes, keepDims: true }), count);
@@ -152,7 +152,7 @@ export interface NormOptions extends AxisOptions {
 export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tensor {
   return compose('norm', () =>
     inFloat32([wrap(floatOperand(x))], (wide) => {
-      const { t, axes } = prepared('norm', wide, options, ' p#');
+      const { t, axes } = prepared('norm', wide, options, 'axis keepDims? p#');
       const p = typeof options === 'object' && !isList(options) ? ((options as NormOptions).p ?? 2) : 2;
       const over = { axis: axes.axes, keepDims: axes.keepDims };
       if (typeof p !== 'number' || Number.isNaN(p))

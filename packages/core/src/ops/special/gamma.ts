@@ -65,7 +65,7 @@ function logGamma(x: Tensor): Tensor {
   const low = less(z, 1.25);
   const lowest = less(z, 0.5);
   const u = where(lowest, z, where(low, sub(z, 1), sub(z, 2)));
-  const factor = where(lowest, mul(z, add(z, 1)), where(low, z, product as Tensor));
+  const factor = where(lowest, mul(z, add(z, 1)), where(low, z, product!));
   const size = log(where(large, t, factor));
   const near = add(mul(u, polynomial(u, accurate(logGammaAtTwo, x))), where(low, neg(size), size));
   const r = reciprocal(t);
@@ -115,7 +115,7 @@ function digammaValue(x: Tensor): Tensor {
   z = where(low, add(z, 1), z);
   const { head, tail } = accurate(root, x);
   const slope = polynomial(sub(z, 1.5), accurate(digammaAtRoot, x));
-  const near = sub(add(mul(sub(sub(z, head), tail), slope), sum as Tensor), offset);
+  const near = sub(add(mul(sub(sub(z, head), tail), slope), sum!), offset);
   const r = reciprocal(t);
   const far = sub(log(t), mul(r, add(mul(r, polynomial(square(r), accurate(digammaFar, x))), 0.5)));
   const positive = where(large, far, near);
@@ -155,7 +155,7 @@ function power(x: Tensor, n: number): Tensor {
     if (rest % 2 === 1) result = result === null ? base : mul(result, base);
     if (rest > 1) base = square(base);
   }
-  return result as Tensor;
+  return result!;
 }
 
 /** From this order on, integers that are 2.5 away from x add nothing to what its neighbours give: (0.5 / 2.5)^25 is below 2^-57. */

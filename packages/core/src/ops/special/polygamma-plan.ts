@@ -99,8 +99,8 @@ export function powersOfCotangent(order: number): readonly number[] {
     const next = new Array<number>(p.length + 1).fill(0);
     p.forEach((value, k) => {
       if (k === 0) return;
-      next[k - 1] = (next[k - 1] as number) + Math.PI * k * value;
-      next[k + 1] = (next[k + 1] as number) + Math.PI * k * value;
+      next[k - 1] = next[k - 1]! + Math.PI * k * value;
+      next[k + 1] = next[k + 1]! + Math.PI * k * value;
     });
     p = next;
   }

@@ -29,8 +29,8 @@ export function accurate<T>(numbers: ByAccuracy<T>, x: Tensor): T {
 /** c[0] + c[1] x + c[2] x^2 + ... */
 export function polynomial(x: Tensor, coefficients: readonly number[]): Tensor {
   const last = coefficients.length - 1;
-  let sum: Tensor | number = coefficients[last] as number;
-  for (let i = last - 1; i >= 0; i--) sum = add(mul(x, sum), coefficients[i] as number);
+  let sum: Tensor | number = coefficients[last]!;
+  for (let i = last - 1; i >= 0; i--) sum = add(mul(x, sum), coefficients[i]!);
   return typeof sum === 'number' ? add(mul(x, 0), sum) : sum;
 }
 
@@ -52,7 +52,7 @@ export function specialFunction(
     const node: Node = makeNode('stopGradient', [nodeOf(result), source], null);
     elementwiseCustom.add(node);
     customRules.set(node, (grad, self) => {
-      const argument = wrap(self.src[1] as Node);
+      const argument = wrap(self.src[1]!);
       return [null, nodeOf(compose(op, () => mul(wrap(grad), slope(argument, wrap(self)))))];
     });
     return wrap(node);

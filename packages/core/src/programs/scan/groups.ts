@@ -38,7 +38,7 @@ export function scanGroups(
   to: Temp | null,
 ): void {
   const { op, axis, reverse, out, x } = spec;
-  const n = out.shape[axis] as number;
+  const n = out.shape[axis]!;
   const stride = strideOf(threads);
   const strides = Math.ceil(n / segments / stride);
   set.addGroups(suffix, linesOf(out.shape, axis) * segments, threads, (w, thread) => {
@@ -60,10 +60,10 @@ export function scanGroups(
         const p = e.add(base, u);
         const gate = e.lt(p, n);
         const value = b.load(memory.x, placed(w, x.view, axis, start, p, reverse), 1, gate, identity);
-        states.push(b.place(u === 0 ? value : both(states[u - 1] as KNode, value)));
+        states.push(b.place(u === 0 ? value : both(states[u - 1]!, value)));
         inside.push(gate);
       }
-      b.store(totals, thread, states[own - 1] as KNode);
+      b.store(totals, thread, states[own - 1]!);
       b.barrier();
       b.loop(Math.log2(threads), (doubling) => {
         const distance = e.shl(1, doubling);

@@ -31,7 +31,7 @@ export function lines(
   most: number = sideBySide,
 ): void {
   const { op, axis, reverse, out, x, factor } = spec;
-  const n = out.shape[axis] as number;
+  const n = out.shape[axis]!;
   const length = Math.floor(n / segments);
   const tail = n - length * segments;
   const total = linesOf(out.shape, axis) * segments;
@@ -67,14 +67,13 @@ export function lines(
         if (product !== null) b.store(product, u, e.constant(out.dtype, 1));
       });
       const step = (u: number, i: KNode): void => {
-        const line = own[u] as (typeof own)[number];
+        const line = own[u]!;
         const p = e.add(line.offset, i);
         const value = b.load(memory.x, placed(w, x.view, axis, line.x, p, reverse));
-        const scale =
-          factor && b.load(memory.factor as KNode, placed(w, factor.view, axis, line.factor as KNode, p, reverse));
+        const scale = factor && b.load(memory.factor!, placed(w, factor.view, axis, line.factor!, p, reverse));
         const next = b.place(runningValue(w, op, b.load(running, u), value, scale));
         b.store(running, u, next);
-        if (product !== null) b.store(product, u, e.mul(b.load(product, u), scale as KNode));
+        if (product !== null) b.store(product, u, e.mul(b.load(product, u), scale!));
         if (to === null) b.store(memory.out, placed(w, out, axis, line.out, p, reverse), next);
       };
       b.loop(length, (i) => {

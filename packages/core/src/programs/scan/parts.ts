@@ -34,7 +34,7 @@ export function scanIdentity(op: ScanOp, dtype: DType): number | bigint {
 
 /** The running value after an element. */
 export function runningValue({ e }: ProgramWriter, op: ScanOp, running: KNode, x: KNode, factor: KNode | null): KNode {
-  return op === 'linear' ? e.add(e.mul(factor as KNode, running), x) : combined(e, op, running, x);
+  return op === 'linear' ? e.add(e.mul(factor!, running), x) : combined(e, op, running, x);
 }
 
 /** The tensors of a scan in a program. */
@@ -63,7 +63,7 @@ export function placed(
   reverse: boolean,
 ): KNode {
   const { e } = w;
-  const n = view.shape[axis] as number;
+  const n = view.shape[axis]!;
   const at = reverse ? e.sub(n - 1, p) : p;
-  return e.add(start, e.mul(at, view.strides[axis] as number));
+  return e.add(start, e.mul(at, view.strides[axis]!));
 }

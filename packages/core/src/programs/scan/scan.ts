@@ -27,7 +27,7 @@ const mostSegments = 64;
 export function lowerScan(spec: ScanSpec, caps: CodegenCaps): Lowered {
   const set = new ProgramSet(`scan_${spec.op}_${spec.out.shape.join('x')}`, caps);
   const { axis, out } = spec;
-  const n = out.shape[axis] as number;
+  const n = out.shape[axis]!;
   if (caps.simt) {
     byThreads(set, spec, caps);
     return set.result();
@@ -38,7 +38,7 @@ export function lowerScan(spec: ScanSpec, caps: CodegenCaps): Lowered {
   }
   const last = out.shape.length - 1;
   const lanes = caps.vectorBytes / dtypeInfo[out.dtype].bytes;
-  const across = out.shape[last] as number;
+  const across = out.shape[last]!;
   const next = [out, spec.x.view, spec.factor?.view].every((view) => view === undefined || view.strides[last] === 1);
   const whole = axis !== last && lanes > 1 && next ? across - (across % lanes) : 0;
   if (whole > 0) {
@@ -70,9 +70,9 @@ const mostEmulated = 512;
 /** On engines with groups of threads: one thread to a line, one group to a line, or several to each of few long ones. */
 function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }: CodegenCaps): void {
   const { op, axis, out, x } = spec;
-  const n = out.shape[axis] as number;
+  const n = out.shape[axis]!;
   const count = linesOf(out.shape, axis);
-  const apart = Math.abs(x.view.strides[axis] as number) !== 1;
+  const apart = Math.abs(x.view.strides[axis]!) !== 1;
   if (op === 'linear' || sharedIsMemory === true) {
     const segments = segmentsOf(count, n, sharedIsMemory === true);
     if (segments > 1) inSegments(set, spec, segments, 1);
@@ -121,8 +121,8 @@ function part(spec: ScanSpec, axis: number, start: number, length: number): Scan
 function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number): void {
   const { op, axis, reverse, out, x, factor } = spec;
   const last = out.shape.length - 1;
-  const n = out.shape[axis] as number;
-  const across = out.shape[last] as number;
+  const n = out.shape[axis]!;
+  const across = out.shape[last]!;
   const blocks = Math.ceil(across / width);
   const others = linesOf(without(out, axis).shape, last - 1);
   set.add('_vectors', others * blocks, (w) => {
@@ -139,7 +139,7 @@ function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number):
         const shift = e.mul(v, lanes);
         const at = (view: TensorView, from: KNode): KNode => e.add(placed(w, view, axis, from, p, reverse), shift);
         const value = b.load(memory.x, at(x.view, starts.x), lanes);
-        const scale = factor && b.load(memory.factor as KNode, at(factor.view, starts.factor as KNode), lanes);
+        const scale = factor && b.load(memory.factor!, at(factor.view, starts.factor!), lanes);
         b.store(memory.out, at(out, starts.out), runningValue(w, op, before(shift), value, scale));
       });
     };

@@ -34,7 +34,7 @@ function sortUpdates(
     return (i: KNode) => w.e.bitcast(w.b.load(memory, positionOf(w.e, index.view, i)), 'uint32');
   };
   if (many >= manyByDigits && caps.sharedIsMemory !== true && canSortDigits(caps.maxGroup)) {
-    const bits = Math.ceil(Math.log2(out.shape[axis] as number));
+    const bits = Math.ceil(Math.log2(out.shape[axis]!));
     digitSort(set, { n: many, bits, open, to: { keys, order } }, caps.maxGroup);
     return;
   }
@@ -57,7 +57,7 @@ function sortUpdates(
         const { b } = w;
         const [toKeys, toOrder] = [w.temp(keys, 'write'), w.temp(order, 'write')];
         return (_line, at, key, position, gate) => {
-          b.store(toKeys, at, key[0] as KNode, gate);
+          b.store(toKeys, at, key[0]!, gate);
           b.store(toOrder, at, position, gate);
         };
       },
@@ -76,7 +76,7 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCa
   sortUpdates(set, spec, keys, order, caps);
   const inner = sizeOf(out.shape.slice(axis + 1));
   const before = sizeOf(out.shape.slice(0, axis));
-  const size = out.shape[axis] as number;
+  const size = out.shape[axis]!;
   /** Reads an update by its place among the sorted ones, for the rows of `lead` and a column of them. */
   const readerOf = ({ b, e, ...w }: ProgramWriter, lead: KNode, column: KNode): ((sortedAt: KNode) => KNode) => {
     if ('constant' in updates) return () => e.constant(out.dtype, updates.constant);

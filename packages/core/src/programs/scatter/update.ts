@@ -68,7 +68,7 @@ function copyBase(set: ProgramSet, { out, base }: ScatterSpec, lanes: number, ea
       const value =
         'constant' in base
           ? e.constant(out.dtype, base.constant, width)
-          : b.load(source as KNode, positionOf(e, base.view, at), width);
+          : b.load(source!, positionOf(e, base.view, at), width);
       b.store(target, e.add(at, out.shift), value);
     });
   });
@@ -89,7 +89,7 @@ function update(set: ProgramSet, spec: ScatterSpec, lanes: number, most: number)
     const lead = e.idiv(group, pieces);
     const start = e.mul(e.irem(group, pieces), width);
     const length = inner % width === 0 ? e.i32(width) : e.min(width, e.sub(inner, start));
-    const size = out.shape[axis] as number;
+    const size = out.shape[axis]!;
     const slice = e.add(out.shift, e.add(e.mul(lead, size * inner), start));
     const parts =
       'constant' in updates
@@ -109,7 +109,7 @@ function update(set: ProgramSet, spec: ScatterSpec, lanes: number, most: number)
         const value =
           parts === null
             ? e.constant(out.dtype, (updates as { constant: number | bigint }).constant, many)
-            : b.load(from as KNode, e.add(begin as KNode, positionOf(e, parts.tail, e.add(start, j))), many);
+            : b.load(from!, e.add(begin!, positionOf(e, parts.tail, e.add(start, j))), many);
         b.store(target, at, op === 'set' ? value : combineUpdate(w, op, b.load(target, at, many), value));
       });
     });

@@ -24,11 +24,11 @@ export interface LineSort extends SortSpec {
 /** Writes position `value` as the one of rank `rank`, if it is among those wanted. */
 export function storeRank(w: ProgramWriter, sort: LineSort, out: KNode, start: KNode, rank: KNode, value: KNode): void {
   const { b, e } = w;
-  const at = e.add(start, e.mul(rank, sort.out.strides[sort.axis] as number));
+  const at = e.add(start, e.mul(rank, sort.out.strides[sort.axis]!));
   b.store(out, at, value, sort.count < sort.n ? e.lt(rank, sort.count) : undefined);
 }
 
 /** Memory position of element i of a line that starts at `start`. */
 export function elementAt({ e }: ProgramWriter, { x, axis }: LineSort, start: KNode, i: KNode): KNode {
-  return e.add(start, e.mul(i, x.strides[axis] as number));
+  return e.add(start, e.mul(i, x.strides[axis]!));
 }

@@ -70,9 +70,9 @@ export function mergeSort(set: ProgramSet, sort: MergeSort, sharedBytes: number,
 /** True if one (key, position) comes before another. */
 function before({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[]): KNode {
   // Word 0 is the least significant, the position comes last of all.
-  let less = e.lt(x[x.length - 1] as KNode, y[y.length - 1] as KNode);
+  let less = e.lt(x[x.length - 1]!, y[y.length - 1]!);
   for (let word = 0; word < x.length - 1; word++) {
-    const [a, c] = [x[word] as KNode, y[word] as KNode];
+    const [a, c] = [x[word]!, y[word]!];
     less = e.or(e.lt(a, c), e.and(e.eq(a, c), less));
   }
   return less;
@@ -112,8 +112,8 @@ function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: nu
           const swap = b.place(e.eq(before(w, y, x), e.not(falling)));
           b.ifThen(swap, () => {
             cells.forEach((c, part) => {
-              b.store(c, i, y[part] as KNode);
-              b.store(c, j, x[part] as KNode);
+              b.store(c, i, y[part]!);
+              b.store(c, j, x[part]!);
             });
           });
         });
@@ -126,7 +126,7 @@ function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: nu
       const at = e.add(e.mul(turn, threads), thread);
       const inside = b.place(e.lt(at, length));
       const values = cells.map((c) => b.load(c, at));
-      store(runs === null ? line : group, at, values.slice(0, words), values[words] as KNode, inside);
+      store(runs === null ? line : group, at, values.slice(0, words), values[words]!, inside);
     });
   });
 }
@@ -143,7 +143,7 @@ function runWriter(w: ProgramWriter, runs: Runs): ReturnType<MergeSort['result']
   return (run, at, key, position, gate) => {
     const place = e.add(e.mul(run, runs.capacity), at);
     keys.forEach((memory, word) => {
-      b.store(memory, place, key[word] as KNode, gate);
+      b.store(memory, place, key[word]!, gate);
     });
     b.store(order, place, position, gate);
   };
@@ -197,9 +197,9 @@ function mergePairs(set: ProgramSet, sort: MergeSort, step: number, from: Runs, 
         const [hasA, hasB] = [e.lt(a, lengthA), e.lt(c, lengthB)].map((x) => b.place(x)) as [KNode, KNode];
         const [x, y] = [element(startA, a, hasA), element(startB, c, hasB)];
         const takeA = b.place(e.and(hasA, e.or(e.not(hasB), before(w, x, y))));
-        const taken = x.map((part, i) => e.where(takeA, part, y[i] as KNode));
+        const taken = x.map((part, i) => e.where(takeA, part, y[i]!));
         b.store(next, 0, e.where(takeA, e.add(a, 1), a));
-        store(to === null ? line : pair, rank, taken.slice(0, -1), taken[taken.length - 1] as KNode, e.bool(true));
+        store(to === null ? line : pair, rank, taken.slice(0, -1), taken[taken.length - 1]!, e.bool(true));
       });
     });
   });

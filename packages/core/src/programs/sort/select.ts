@@ -79,6 +79,6 @@ function storeResult(w: ProgramWriter, { out, axis, count }: LineSort, line: KNo
   const { b, e } = w;
   const target = w.param(0, 'int32', 'write', out.span);
   const to = lineStart(e, out, axis, line);
-  const stride = e.i32(out.strides[axis] as number);
+  const stride = e.i32(out.strides[axis]!);
   b.loop(count, (j) => b.store(target, e.add(to, e.mul(j, stride)), b.load(best.at, j)));
 }

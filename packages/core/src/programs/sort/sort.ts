@@ -27,12 +27,12 @@ const groupElements = 2048;
 
 export function lowerSort(spec: SortSpec, caps: CodegenCaps): Lowered {
   const { axis, x } = spec;
-  const n = x.shape[axis] as number;
+  const n = x.shape[axis]!;
   const set = new ProgramSet(`argSort_${x.shape.join('x')}`, caps);
   const sort: LineSort = {
     ...spec,
     n,
-    count: spec.out.shape[axis] as number,
+    count: spec.out.shape[axis]!,
     lines: linesOf(x.shape, axis),
     keys: keysOf(x, spec.descending),
   };
@@ -88,7 +88,7 @@ function byMerging(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
       result: (w) => {
         const { b, e } = w;
         const target = w.param(0, 'int32', 'write', out.span);
-        const stride = e.i32(out.strides[axis] as number);
+        const stride = e.i32(out.strides[axis]!);
         return (line, rank, _key, position, gate) =>
           b.store(target, e.add(lineStart(e, out, axis, line), e.mul(rank, stride)), position, gate);
       },
@@ -101,7 +101,7 @@ function byMerging(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
 /** True if a key is smaller, or equal and `first` holds. */
 function precedes({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[], first: KNode): KNode {
   return x.reduce((earlier, a, word) => {
-    const c = y[word] as KNode;
+    const c = y[word]!;
     return e.or(e.lt(a, c), e.and(e.eq(a, c), earlier));
   }, first);
 }
