@@ -2,7 +2,7 @@
  * Where two engines differ in what a call comes to. Floats may differ by a tolerance, and where the call magnifies roundings by as much as it
  * does.
  */
-import { type DType, showShape } from '@polygrad/core';
+import { type DType, showShape } from '@polygrad/core/functions';
 import { getElement, isFloat } from '@polygrad/core/internals';
 import { type Called, type Outcome, outcomeOf, type ReadTensor } from './call-outcomes.ts';
 import { HostTensor, isPlain } from './changed-calls.ts';

@@ -11,7 +11,7 @@ import {
   type Tensor,
   traceOrigins,
   type TypedArray,
-} from '@polygrad/core';
+} from '@polygrad/core/functions';
 
 import { usualLimits } from '@polygrad/core/internals';
 import { NumberTensor } from '@polygrad/numbers';

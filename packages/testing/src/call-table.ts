@@ -1,5 +1,5 @@
 /** A right call of every public function, with its tensors as data: what changed calls are made of, in tests and in random ones. Node only. */
-import { dispose } from '@polygrad/core';
+import { dispose } from '@polygrad/core/functions';
 import { type Called, restore } from './call-outcomes.ts';
 import { type Change, changedCalls, hostCall } from './changed-calls.ts';
 import { callable, type Exported, type RightCall, rightCalls, withEngines } from './right-calls.ts';

@@ -3,7 +3,7 @@
  *
  * Tensors among the arguments are data here, so that the same call can be made on several engines.
  */
-import { type DType, isTensor, tensor, type Tensor } from '@polygrad/core';
+import { type DType, isTensor, tensor, type Tensor } from '@polygrad/core/functions';
 import { dtypeInfo, getElement } from '@polygrad/core/internals';
 import { noting, type RightCall } from './right-calls.ts';
 import { oddValues } from './wrong-arguments.ts';

@@ -1,5 +1,5 @@
 /** Cases run on an engine and on the interpreter, and what differs. */
-import type { IEngine } from '@polygrad/core';
+import type { IEngine } from '@polygrad/core/functions';
 import { printProgram } from '@polygrad/core/kernel';
 import { type ProgramCase, type ProgramTolerance, programDifference, runProgramCases } from './program-case.ts';
 import { createReferenceEngine } from './reference-engine.ts';

@@ -1,5 +1,5 @@
 /** The `@example` parts of documented functions of the packages, as text: for tests that run them. Node only. */
-import { UnsupportedError } from '@polygrad/core';
+import { UnsupportedError } from '@polygrad/core/functions';
 
 export interface Example {
   readonly name: string;

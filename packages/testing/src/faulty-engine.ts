@@ -1,6 +1,6 @@
 /** An engine that loses its device, or finds no memory, at a given call: for tests of recovery. */
 import { type EngineLostInfo, showEngine } from '@polygrad/core/engine';
-import { DeviceLostError, type IEngine, OutOfMemoryError } from '@polygrad/core';
+import { DeviceLostError, type IEngine, OutOfMemoryError } from '@polygrad/core/functions';
 
 /** Members whose calls are counted. */
 export type FaultyMember = 'alloc' | 'upload' | 'compile' | 'submit' | 'download';

@@ -1,6 +1,6 @@
 /** Buffers in host memory, for the engines of this folder. */
 import type { Binding, EngineBuffer } from '@polygrad/core/engine';
-import { EngineDisposedError } from '@polygrad/core';
+import { EngineDisposedError } from '@polygrad/core/functions';
 
 /** A host buffer; also answers whether it was freed, since using freed memory is what tests look for. */
 export class HostBuffer implements EngineBuffer {

@@ -11,7 +11,7 @@ import {
   showEngine,
   showKernel,
 } from '@polygrad/core/engine';
-import { type DType, type EngineCaps, type IEngine, UnsupportedError } from '@polygrad/core';
+import { type DType, type EngineCaps, type IEngine, UnsupportedError } from '@polygrad/core/functions';
 import type { KOp, Program } from '@polygrad/core/kernel';
 import { anyLowering } from '@polygrad/core/internals';
 import { HostMemory, liveBuffer } from './host-memory.ts';

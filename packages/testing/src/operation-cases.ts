@@ -3,7 +3,7 @@
  * table that the emitters of all engines are compared with the interpreter by.
  */
 import { type Exprs, type KNode, type KNodeOf, ProgramBuilder } from '@polygrad/core/kernel';
-import type { DType, TypedArray } from '@polygrad/core';
+import type { DType, TypedArray } from '@polygrad/core/functions';
 import { dtypeInfo, hostArrays, isFloat } from '@polygrad/core/internals';
 import type { ProgramCase } from './program-case.ts';
 

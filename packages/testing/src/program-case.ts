@@ -2,7 +2,7 @@
  * A program with inputs, to run on an engine and compare with the interpreter: how the emitters of all engines are tested.
  */
 import type { CompiledKernel } from '@polygrad/core/engine';
-import type { DType, IEngine, TypedArray } from '@polygrad/core';
+import type { DType, IEngine, TypedArray } from '@polygrad/core/functions';
 import { legalize, type Program } from '@polygrad/core/kernel';
 import { dtypeInfo, fromDevice, hostArrays, storageBytes, toDevice } from '@polygrad/core/internals';
 

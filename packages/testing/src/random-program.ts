@@ -1,7 +1,7 @@
 /** Random programs: nested blocks, registers, shared memory, gates, vectors, values used again. The same seed gives the same program. */
 import { type KNode, type KNodeOf, type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import { hostArrays } from '@polygrad/core/internals';
-import type { TypedArray } from '@polygrad/core';
+import type { TypedArray } from '@polygrad/core/functions';
 import type { ProgramCase } from './program-case.ts';
 
 /** Elements of every memory, per group where it is written. */

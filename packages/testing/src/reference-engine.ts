@@ -12,7 +12,7 @@ import {
   showEngine,
   showKernel,
 } from '@polygrad/core/engine';
-import { CompileError, type DType, type EngineCaps, type IEngine } from '@polygrad/core';
+import { CompileError, type DType, type EngineCaps, type IEngine } from '@polygrad/core/functions';
 import { interpret, type KOp, printProgram, type Program } from '@polygrad/core/kernel';
 import {
   anyLowering,

@@ -1,5 +1,7 @@
 /** One right call of every public function: that of its own example. Node only. */
-import { dispose, exp, isTensor, keep, ones, tensor } from '@polygrad/core';
+// Its types only, of the methods: programs without methods use this package too.
+import type {} from '@polygrad/core';
+import { dispose, exp, isTensor, keep, ones, tensor } from '@polygrad/core/functions';
 import { examplesOf, runExample, sourcesIn, withoutTypes } from './doc-examples.ts';
 
 type Call = (...args: unknown[]) => unknown;

@@ -1,5 +1,5 @@
 /** Values of special functions to test them by, and the functions that they are of. */
-import { digamma, erfc, erfinv, lgamma, polygamma, type Tensor } from '@polygrad/core';
+import { digamma, erfc, erfinv, lgamma, polygamma, type Tensor } from '@polygrad/core/functions';
 
 /** Values of special functions at float32 arguments, computed by mpmath 1.3 with 50 digits: [x, f(x)]. */
 export interface SpecialValues {

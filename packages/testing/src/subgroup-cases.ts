@@ -2,7 +2,7 @@
  * Programs whose threads reduce over their group, by subgroups where the engine has them: groups that are one subgroup, groups of several.
  * What they give is computed here, not by the interpreter: it must not depend on which threads form a subgroup.
  */
-import type { EngineCaps, TypedArray } from '@polygrad/core';
+import type { EngineCaps, TypedArray } from '@polygrad/core/functions';
 import { type KNode, ProgramBuilder, type ReduceOp } from '@polygrad/core/kernel';
 import { acrossThreads, combined, hostArrays, isArg, oneSubgroup, type State } from '@polygrad/core/internals';
 import type { ProgramCase } from './program-case.ts';

@@ -1,6 +1,6 @@
 /** Programs of several groups and threads: where each one is, memory shared in a group, barriers and atomics. */
 import { type KArgs, type KNode, ProgramBuilder } from '@polygrad/core/kernel';
-import type { DType, TypedArray } from '@polygrad/core';
+import type { DType, TypedArray } from '@polygrad/core/functions';
 import { hostArrays } from '@polygrad/core/internals';
 import type { ProgramCase } from './program-case.ts';
 

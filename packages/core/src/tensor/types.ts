@@ -32,13 +32,13 @@ export interface TensorOperations {}
  * Operations on Tensors are recorded and return at once; they run when a value is read, when a scope or an optimizer step
  * ends, at `flush()`, or when much is waiting. Shapes and dtypes are known (and checked) immediately.
  *
+ * @template D the dtype where the type checker knows it, from a call that names it: `tensor` and its relatives with a dtype, and `cast`. It
+ *   types what `data`, `array` and `item` give. Plain `Tensor` is one of any dtype; both ways it goes where the other does.
+ *
  * @example
  * const x = tensor([[1, 2], [3, 4]]);
  * const y = x.mul(2).sum({ axis: 1 });
  * await y.data(); // Float32Array [6, 14]
- *
- * @template D the dtype where the type checker knows it, from a call that names it: `tensor` and its relatives with a dtype, and `cast`. It
- *   types what `data`, `array` and `item` give. Plain `Tensor` is one of any dtype; both ways it goes where the other does.
  */
 export interface Tensor<D extends DType = PlainDType> extends TensorOperations {
   /** The recorded node this handle names. For extensions; changes with `assign`. */
