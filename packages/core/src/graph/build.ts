@@ -24,16 +24,10 @@ import {
 import { inferRules } from './infer.ts';
 import type { InferRule } from './infer-checks.ts';
 import type { EdgeState, GradientSlot, Node, NodeStorage } from './node.ts';
-import { countNode, releasedSlot } from './recorder.ts';
+import { releasedSlot } from './recorder.ts';
 import { opName } from './scope.ts';
+import { graph } from './state.ts';
 import { track } from './tracking.ts';
-
-let nextId = 1;
-
-/** Nodes recorded from now on have this id or a larger one. */
-export function upcomingId(): number {
-  return nextId;
-}
 
 /**
  * Records one node. Throws ShapeError or DTypeError in the name of the operation in progress.
@@ -79,7 +73,7 @@ function checked<P extends PrimitiveName>(op: P, rule: InferRule<P>, src: readon
 }
 
 class Recorded<P extends PrimitiveName> implements Node<P> {
-  readonly id: number = nextId++;
+  readonly id: number = ++graph.newest;
   readonly op: P;
   readonly attr: Attrs[P];
   src: readonly Node[];
@@ -126,13 +120,8 @@ export function record<P extends PrimitiveName>(
     pins |= source.pins;
   }
   if (fromLeaf || pins !== 0) track(node, fromLeaf, pins);
-  countNode();
+  graph.pendingNodes++;
   return node;
-}
-
-/** The number of the node recorded last. */
-export function newestNode(): number {
-  return nextId - 1;
 }
 
 /** A leaf around memory that holds its value; takes over one count of the buffer. */

@@ -9,6 +9,7 @@ import type { Node } from './node.ts';
 import { nodesBelow } from './order.ts';
 import type { TrackedHandle } from './recorder.ts';
 import { isLocal, scopeSize } from './scope.ts';
+import { graph } from './state.ts';
 
 interface Meaning {
   readonly what: string;
@@ -17,13 +18,11 @@ interface Meaning {
 }
 
 const placeholders = new WeakMap<Node, Meaning>();
-/** For each function that is being run on placeholders: how many handles waited in scopes when it began. */
-const open: number[] = [];
 
 /** A new placeholder; `what` is told to whoever tries to read it. */
 export function placeholder(shape: Shape, dtype: DType, what: string): Node {
   const node = record('buffer', [], { shape, dtype }, shape, dtype);
-  placeholders.set(node, { what, depth: open.length });
+  placeholders.set(node, { what, depth: graph.open.length });
   return node;
 }
 
@@ -34,6 +33,7 @@ export function placeholderText(node: Node): string | undefined {
 
 /** Runs a user's function on placeholders. */
 export function onPlaceholders<T>(body: () => T): T {
+  const { open } = graph;
   open.push(scopeSize());
   try {
     return body();
@@ -44,10 +44,10 @@ export function onPlaceholders<T>(body: () => T): T {
 
 /** True while a function is run on placeholders: what is computed on the host now is the same for all of them. */
 export function hasPlaceholders(): boolean {
-  return open.length > 0;
+  return graph.open.length > 0;
 }
 
-/** The innermost function whose placeholders a value depends on: its place in `open`, -1 where there is none. */
+/** The innermost function whose placeholders a value depends on: its place in `graph.open`, -1 where there is none. */
 function depthOf(value: Node): number {
   let depth = -1;
   for (const node of nodesBelow([value])) depth = Math.max(depth, placeholders.get(node)?.depth ?? -1);
@@ -64,6 +64,7 @@ export function dependsOnPlaceholder(value: Node): boolean {
  * something that does not exist when the function has returned.
  */
 export function outlives(handle: TrackedHandle, value: Node): boolean {
+  const { open } = graph;
   if (open.length === 0) return false;
   const depth = depthOf(value);
   const bottom = open[depth];

@@ -150,8 +150,13 @@ export class TransactionLog {
   }
 }
 
-/** The log of this program. */
-export const transactions: TransactionLog = new TransactionLog();
+/** The log in use: a part of the runtime. */
+export let transactions: TransactionLog = new TransactionLog();
+
+/** Another log takes its place. */
+export function useTransactions(next: TransactionLog): void {
+  transactions = next;
+}
 
 /**
  * Calls a function if the values assigned since the last flush cannot be computed and the tensors go back to what they were: for what

@@ -4,8 +4,8 @@
 import type { IEngine } from '../engine/engine.ts';
 import { type BufferPool, poolOf } from '../engine/pool.ts';
 import { watchEngine } from '../engine/recovery.ts';
-import { newestNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
+import { graph } from '../graph/state.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import type { ConeOptions } from '../planner/capture/cone.ts';
@@ -80,7 +80,7 @@ let oldUpTo = 0;
  * Something is read: returns the newest node there was at the read before. Reads between which nothing is recorded count as one.
  */
 export function beginRead(): number {
-  const newest = newestNode();
+  const { newest } = graph;
   if (newest !== newestAtRead) {
     newestBefore = newestAtRead;
     newestAtRead = newest;

@@ -15,7 +15,8 @@ import { hintCollector } from '../engine/collector.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
-import { pendingHandles, setAside } from '../graph/recorder.ts';
+import { setAside } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
 import type { Transaction, TransactionLog } from '../graph/transactions.ts';
 import { componentsOf } from './components.ts';
 import { stateOf } from './engine-state.ts';
@@ -276,7 +277,7 @@ export class FlushQueue {
     if (error instanceof DeviceLostError) return error;
     const transaction = this.#log.current;
     const roots = new Set([node]);
-    for (const { disposed, node: pending } of pendingHandles)
+    for (const { disposed, node: pending } of graph.pending)
       if (!disposed && pending.storage === null) roots.add(pending);
     const together = transaction.nodes();
     const part = new Set(componentsOf([...roots], together).find((nodes) => nodes.includes(node)));

@@ -13,8 +13,9 @@ import { checkEngine, getEngine } from '../engine/registry.ts';
 import { bufferNode } from '../graph/build.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { release, retain } from '../graph/counting.ts';
-import { finishFlush, pendingHandles, setFlushHooks } from '../graph/recorder.ts';
-import { isRehearsing, transactions } from '../graph/transactions.ts';
+import { finishFlush } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
+import { transactions } from '../graph/transactions.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { hostArray } from '../shape/host.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
@@ -46,12 +47,12 @@ export const queue: FlushQueue = new FlushQueue(transactions);
 
 /** Flushes that may wait in the device before `throttle` waits for them. */
 const mostInFlight = 16;
-setFlushHooks({
-  onLimit: () => {
-    if (!isRehearsing()) flush();
-  },
-  onScopeEnd: flush,
-});
+graph.flush = flushPending;
+
+/** What recording asks for: `GraphState.flush`. */
+function flushPending(atLimit: boolean): void {
+  if (!atLimit || transactions.rehearsal === null) flush();
+}
 
 /**
  * Realises every pending handle's node and submits the work. What nobody holds any more is not computed. What cannot be computed is told
@@ -85,7 +86,7 @@ const none: readonly Node[] = [];
 function pendingNodes(): readonly Node[] {
   const mark = nextMark();
   let wanted: Node[] | null = null;
-  for (const { node, disposed } of pendingHandles) {
+  for (const { node, disposed } of graph.pending) {
     if (disposed || node.storage !== null || node.mark === mark) continue;
     node.mark = mark;
     // Often there is one: its list is no longer than that.
@@ -229,7 +230,7 @@ export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
 
 /** Pending work is done, so that what it needs can go. */
 function makeRoom(pool: BufferPool): void {
-  if (pendingHandles.length > 0) flush();
+  if (graph.pending.length > 0) flush();
   pool.trim(0);
 }
 

@@ -7,9 +7,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { GradientSlot, Node } from '../graph/node.ts';
 import { release, retain } from '../graph/counting.ts';
-import { countHandle, type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
+import { type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
 import { transactions } from '../graph/transactions.ts';
 import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
+import { graph } from '../graph/state.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
@@ -45,8 +46,6 @@ export class DisposedError extends OperationError {
   }
 }
 
-let withOrigins = false;
-
 /**
  * Makes every tensor remember the stack trace of the call that made it, for messages. Slow; for finding a lifetime bug.
  *
@@ -58,7 +57,7 @@ let withOrigins = false;
  * traceOrigins(false);
  */
 export function traceOrigins(on: boolean): void {
-  withOrigins = on;
+  graph.origins = on;
 }
 
 /** What all Tensors are made of. */
@@ -77,7 +76,7 @@ export class TensorHandle implements TrackedHandle {
   constructor(node: Node) {
     this.node = node;
     this.label = opName(node.op);
-    this.origin = withOrigins ? (new Error().stack ?? '') : '';
+    this.origin = graph.origins ? (new Error().stack ?? '') : '';
   }
 
   get shape(): Shape {
@@ -183,7 +182,7 @@ export class TensorHandle implements TrackedHandle {
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
-    countHandle(-1);
+    graph.live--;
     unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
@@ -220,7 +219,7 @@ Object.defineProperty(TensorHandle.prototype, handleBrand, { value: true });
 /** A new Tensor on a node. It lives until its scope ends, it is disposed, or JavaScript forgets it. */
 export function wrap(node: Node): Tensor {
   retain(node);
-  countHandle(1);
+  graph.live++;
   const handle = new TensorHandle(node);
   adopt(handle);
   return handle as unknown as Tensor;

@@ -4,7 +4,7 @@ import { poolOf } from '../engine/pool.ts';
 import { getEngine } from '../engine/registry.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
-import { liveHandles } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
 import { say } from '../shape/shown.ts';
 
 /** Figures of one engine, but `numTensors`, which counts Tensors of all engines. */
@@ -34,5 +34,5 @@ export function memory(engine: IEngine = getEngine()): MemoryInfo {
   if (typeof engine?.submit !== 'function')
     throw new ArgumentError('memory', say`not an engine: ${shown(engine)}; give one, or leave it out`);
   const { numBuffers, bytes, peakBytes, pooledBytes } = poolOf(engine).memory();
-  return { numTensors: liveHandles(), numBuffers, bytes, peakBytes, pooledBytes };
+  return { numTensors: graph.live, numBuffers, bytes, peakBytes, pooledBytes };
 }

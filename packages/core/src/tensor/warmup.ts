@@ -6,7 +6,7 @@
  */
 import type { ReadyProgress } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
-import { pendingHandles } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
 import { generatorState, withGenerator } from './random-key.ts';
 import { ArgumentError } from '../shape/errors.ts';
@@ -63,7 +63,7 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
     const bound = new Set(rehearsal.entries.keys());
     transactions.rollBack(rehearsal);
     transactions.rehearsal = null;
-    for (const handle of [...pendingHandles]) if (!bound.has(handle) && !handle.kept) handle.dispose();
+    for (const handle of [...graph.pending]) if (!bound.has(handle) && !handle.kept) handle.dispose();
   }
   flush();
   await engine.ready?.(options.onCompile);
