@@ -4,10 +4,10 @@
  * The second run starts from `after` nodes, which the planner neither merges with the first run nor starts before the gradient
  * of the result is there. So what lies between arguments and result is in memory only while the gradient passes through.
  */
+import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/build.ts';
 import { graph } from '../graph/state.ts';
 import type { Node } from '../graph/node.ts';
-import * as p from '../graph/primitives.ts';
 import { releasedSlot } from '../graph/recorder.ts';
 import { callUser, compose } from '../graph/scope.ts';
 import { collecting } from '../graph/tracking.ts';

@@ -4,15 +4,15 @@
  * What every rule would have to do is done here once: summing gradients of a value used several times, un-broadcasting to the
  * source's shape, casting back to its dtype, and keeping branches that `where` did not take free of NaN.
  */
+import * as p from '../graph/primitives.ts';
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
-import * as p from '../graph/primitives.ts';
 import { customRules, elementwiseCustom } from '../graph/custom-rules.ts';
+import type { GradientRule } from '../graph/rules.ts';
 import { gradientRuleOf } from '../primitives/gradient/rules.ts';
 import { binaryRules, unaryRules } from '../primitives/gradient/elementwise.ts';
 import { definitionOf } from '../graph/definition.ts';
 import { isZero } from '../primitives/gradient/reduction.ts';
-import type { GradientRule } from '../graph/rules.ts';
 
 /** Gradients by node. */
 export type Gradients = Map<Node, Node>;

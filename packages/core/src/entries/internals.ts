@@ -4,7 +4,7 @@ export { type State, acrossThreads, oneSubgroup } from '../codegen/linearize/gro
 export { usualLimits } from '../graph/state.ts';
 export { compileProgram } from '../interpreter/compile.ts';
 export { readAxes, readAxis } from '../ops/reduction/axis-argument.ts';
-export { fromDevice, storageBytes, toDevice } from '../runtime/host-data.ts';
+export { fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
 export {
   checkCount,
   checkList,

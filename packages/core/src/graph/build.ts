@@ -1,7 +1,7 @@
 /**
  * makeNode: the only place nodes come from. Checks a primitive's inputs by its rules and records the node.
  *
- * A new node is floating: it counts nowhere until a handle or another needed node takes it (counting.ts). Whoever
+ * A new node is floating: it counts nowhere until a handle or another needed node takes it (node.ts). Whoever
  * makes nodes must give them an owner before releasing handles they depend on.
  */
 import type { DType } from '../shape/dtype.ts';

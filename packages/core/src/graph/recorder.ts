@@ -1,7 +1,7 @@
 /**
  * Handles waiting for a flush, the limits that start one, and the backstop for Tensors that nobody disposed.
  *
- * Nothing here runs kernels; runtime/runtime.ts does. What handles and nodes hold is counted in counting.ts.
+ * Nothing here runs kernels; runtime/runtime.ts does. What handles and nodes hold is counted in node.ts.
  */
 import { dtypeInfo } from '../shape/dtype.ts';
 import { checkFields, numberFrom } from '../shape/options.ts';
@@ -35,8 +35,8 @@ export interface TrackedHandle extends Handle {
  */
 export function setPendingLimits(limits: { readonly nodes?: number; readonly bytes?: number } = {}): void {
   checkFields('setPendingLimits', limits, { nodes: numberFrom(1), bytes: numberFrom(1) });
-  graph.nodeLimit = limits.nodes ?? graph.nodeLimit;
-  graph.byteLimit = limits.bytes ?? graph.byteLimit;
+  const { nodes = Math.abs(graph.limits.nodes), bytes = graph.limits.bytes } = limits;
+  graph.limits = { nodes: nodes * Math.sign(graph.limits.nodes), bytes };
 }
 
 /**
@@ -48,7 +48,8 @@ export function setPendingLimits(limits: { readonly nodes?: number; readonly byt
  * setEager(false);
  */
 export function setEager(on: boolean): void {
-  graph.eager = on;
+  const { nodes, bytes } = graph.limits;
+  graph.limits = { nodes: on ? -Math.abs(nodes) : Math.abs(nodes), bytes };
 }
 
 function bytesOf(node: Node): number {
@@ -57,21 +58,21 @@ function bytesOf(node: Node): number {
 
 /** A Tensor has been made: waits for the next flush. Does not retain the node. */
 export function trackHandle(handle: TrackedHandle): void {
-  graph.pending.push(handle);
-  graph.pendingBytes += bytesOf(handle.node);
+  const g = graph;
+  g.pending.push(handle);
+  g.pendingBytes += bytesOf(handle.node);
 }
 
 /** Takes disposed handles recorded since `from` (a length of the list in the same epoch) off the list. */
 export function sweepPending(from: number): void {
   const { pending } = graph;
   let write = from;
-  const count = pending.length;
-  for (let read = from; read < count; read++) {
+  for (let read = from; read < pending.length; read++) {
     const handle = pending[read] as TrackedHandle;
     if (!handle.disposed) pending[write++] = handle;
   }
   // One by one: setting the length may copy the whole list.
-  for (let rest = count - write; rest > 0; rest--) pending.pop();
+  while (pending.length > write) pending.pop();
 }
 
 /** Counts again what handles on the list stand for: those disposed since are not subtracted one by one. */
@@ -83,11 +84,12 @@ function recountBytes(): void {
 /** Starts a flush if too much is pending. Only called where no operation is half recorded. */
 export function checkLimits(): void {
   const g = graph;
-  if (g.eager || g.pendingNodes >= g.nodeLimit) g.flush(true);
-  else if (g.pendingBytes >= g.byteLimit) {
+  const { nodes, bytes } = g.limits;
+  if (g.pendingNodes >= nodes) g.flush(true);
+  else if (g.pendingBytes >= bytes) {
     recountBytes();
     // Half of the limit, so that counting again stays rare.
-    if (g.pendingBytes >= g.byteLimit / 2) g.flush(true);
+    if (g.pendingBytes >= bytes / 2) g.flush(true);
   }
 }
 

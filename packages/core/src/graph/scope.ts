@@ -5,6 +5,7 @@
  * the user's, `holding` that of a gradient function. Nothing is allocated per recorded operation but the stack entry.
  */
 import { checkLimits, scopeEnded, sweepPending, trackHandle, type TrackedHandle } from './recorder.ts';
+import { nextMark } from './node.ts';
 import { graph } from './state.ts';
 import { eachInside } from '../shape/nested.ts';
 import { handleBrand } from '../shape/options.ts';
@@ -96,36 +97,36 @@ function close(bottom: number, pendingBottom: number, epoch: number, stamp: numb
   const { stack } = g;
   g.depth--;
   let write = bottom;
-  const count = stack.length;
-  for (let read = bottom; read < count; read++) {
+  for (let read = bottom; read < stack.length; read++) {
     const handle = stack[read] as ScopedResource;
     if (handle.disposed || handle.kept) continue;
     if (handle.stamp !== stamp) handle.dispose();
     else if (g.depth !== 0) stack[write++] = handle;
     else if (g.userDepth !== 0 || g.composing !== 0) g.outlived.push(handle);
   }
-  for (let rest = count - write; rest > 0; rest--) stack.pop();
+  while (stack.length > write) stack.pop();
   if (g.epoch === epoch) sweepPending(pendingBottom);
 }
 
-/** Runs `body` as a scope and returns its result; tensors inside the result survive. */
-function run<T>(body: () => T): T {
+/**
+ * Runs `body` as a scope and returns its result; tensors inside the result survive. For bodies of gradient functions, in which operations are
+ * the user's own, and part of the scopes below.
+ */
+export function traceScope<T>(body: () => T): T {
   const g = graph;
   const bottom = g.stack.length;
   const pendingBottom = g.pending.length;
   const { epoch } = g;
   g.depth++;
-  let result: T;
+  let stamp = -1;
   try {
-    result = body();
-  } catch (error) {
-    close(bottom, pendingBottom, epoch, -1);
-    throw error;
+    const result = body();
+    stamp = nextMark();
+    markSurvivors(result, stamp);
+    return result;
+  } finally {
+    close(bottom, pendingBottom, epoch, stamp);
   }
-  const stamp = ++g.stamps;
-  markSurvivors(result, stamp);
-  close(bottom, pendingBottom, epoch, stamp);
-  return result;
 }
 
 /**
@@ -140,36 +141,27 @@ export function compose<T>(name: string, body: () => T): T {
   g.holding++;
   let result: T;
   try {
-    result = run(body);
+    result = traceScope(body);
   } finally {
     g.composing--;
     g.holding--;
     g.label = outer;
   }
-  try {
-    if (g.holding === 0) checkLimits();
-  } catch (error) {
-    withdraw(error);
-  } finally {
-    handedOn();
-  }
+  handOn(g.holding === 0 ? checkLimits : null);
   return result;
 }
 
-/** The flush before results are handed on has failed: nobody gets them. */
-function withdraw(error: unknown): never {
-  for (const handle of graph.outlived) handle.dispose();
-  throw error;
-}
-
-function handedOn(): void {
+/** Flushes before results are handed on. Where that fails, nobody gets them. */
+function handOn(flush: (() => void) | null): void {
   const { outlived } = graph;
-  while (outlived.length > 0) outlived.pop();
-}
-
-/** Runs the body of a gradient function: a scope in which operations are the user's own. */
-export function traceScope<T>(body: () => T): T {
-  return run(body);
+  try {
+    flush?.();
+  } catch (error) {
+    for (const handle of outlived) handle.dispose();
+    throw error;
+  } finally {
+    while (outlived.length > 0) outlived.pop();
+  }
 }
 
 /** Runs `body` with flushes held back: it makes nodes that no handle holds yet. */
@@ -202,16 +194,10 @@ export function userScope<T>(body: () => T): T {
   g.userDepth++;
   let result: T;
   try {
-    result = run(body);
+    result = traceScope(body);
   } finally {
     g.userDepth--;
   }
-  try {
-    if (g.userDepth === 0 && g.holding === 0 && !hasRecordings()) scopeEnded();
-  } catch (error) {
-    withdraw(error);
-  } finally {
-    handedOn();
-  }
+  handOn(g.userDepth === 0 && g.holding === 0 && !hasRecordings() ? scopeEnded : null);
   return result;
 }

@@ -5,17 +5,19 @@
  * The functions of this room work on `graph`, the part in use. Numbers that are only unique (`nextMark`, ids of buffers) are not in it, nor is
  * what is known of one object by its identity.
  */
-import { release } from './counting.ts';
-import type { Node } from './node.ts';
+import { release, type Node } from './node.ts';
+import type { RunningOnPlaceholders } from './placeholder.ts';
 import type { TrackedHandle } from './recorder.ts';
 import type { ScopedResource } from './scope.ts';
 import type { Recording } from './tracking.ts';
 
 /** What may wait where nobody says otherwise. */
-export const usualLimits: { readonly nodes: number; readonly bytes: number } = { nodes: 4096, bytes: 512 * 2 ** 20 };
+export interface PendingLimits {
+  readonly nodes: number;
+  readonly bytes: number;
+}
 
-/** Tapes that may exist: one bit each, and none for the sign. */
-export const mostRecordings = 31;
+export const usualLimits: PendingLimits = { nodes: 4096, bytes: 512 * 2 ** 20 };
 
 export class GraphState {
   /** Id of the node recorded last. */
@@ -27,9 +29,8 @@ export class GraphState {
   readonly pending: TrackedHandle[] = [];
   pendingNodes: number = 0;
   pendingBytes: number = 0;
-  nodeLimit: number = usualLimits.nodes;
-  byteLimit: number = usualLimits.bytes;
-  eager: boolean = false;
+  /** How much may wait. A negative number of nodes: nothing, and that number where `setEager` is off again. */
+  limits: PendingLimits = usualLimits;
   /** Global flushes so far. */
   epoch: number = 0;
   /** Tensors that exist and are not disposed. */
@@ -64,12 +65,8 @@ export class GraphState {
   readonly outlived: ScopedResource[] = [];
   /** Name of the operation in progress. */
   label: string = '';
-  /** Ends of scopes so far. */
-  stamps: number = 0;
-  /** For each function that is being run on placeholders: how many handles waited in scopes when it began (placeholder.ts). */
-  readonly open: number[] = [];
-  /** Tensors remember the call that made them. */
-  origins: boolean = false;
+  /** While a function is run on placeholders (placeholder.ts): what is computed on the host now is the same for all of them. */
+  placeholders: RunningOnPlaceholders | null = null;
 
   // What is differentiated: tracking.ts.
 
@@ -81,7 +78,8 @@ export class GraphState {
   watchingLeaves: number = 0;
   /** Bits of tapes that exist. */
   taken: number = 0;
-  readonly recordings: (Recording | null)[] = new Array<Recording | null>(mostRecordings).fill(null);
+  /** Tapes by the places of their bits. */
+  readonly recordings: (Recording | null)[] = [];
   /** Told of every node that has a tracked source. */
   collector: ((node: Node) => void) | null = null;
 

@@ -6,9 +6,8 @@
  */
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
-import type { Node } from './node.ts';
-import { forgetHistory } from './counting.ts';
-import { graph, mostRecordings } from './state.ts';
+import { type Node, forgetHistory } from './node.ts';
+import { graph } from './state.ts';
 import { say } from '../shape/shown.ts';
 
 /** One recording. `nodes` are the recorded nodes in creation order; `watched` those named by the user. */
@@ -27,6 +26,8 @@ export interface RecordingOwner {
   origin(): string | null;
 }
 
+/** Tapes that may exist: one bit each, and none for the sign. */
+const mostRecordings = 31;
 const allBits = 2 ** mostRecordings - 1;
 
 /** Recordings that exist. */

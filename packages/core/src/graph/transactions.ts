@@ -9,9 +9,8 @@
  * itself reads the value, so that its memory may be given to the new one. A flush that fails before it submits has changed nothing, and
  * whoever goes on in parts after that holds again first.
  */
-import type { Node } from './node.ts';
+import { type Node, dropUse, holdUse, release, retain } from './node.ts';
 import { stopGradient } from './primitives.ts';
-import { dropUse, holdUse, release, retain } from './counting.ts';
 import { type TrackedHandle, unwatch } from './recorder.ts';
 
 interface Entry {

@@ -2,7 +2,7 @@
 import { shapeVectors } from '../codegen/loops/vectors.ts';
 import { legalize } from '../arithmetic/legalize.ts';
 import { reduceColumns } from '../codegen/linearize/columns.ts';
-import type { Lowering } from '../engine/lowering.ts';
+import type { Lowering } from '../engine/engine.ts';
 import { byTiles } from '../contraction/names.ts';
 import { lowerTiled } from '../contraction/gemm.ts';
 import { lowerPlain } from '../codegen/plain.ts';

@@ -5,11 +5,9 @@
  * methods/methods.ts, so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { GradientSlot, Node } from '../graph/node.ts';
-import { release, retain } from '../graph/counting.ts';
+import { type GradientSlot, type Node, release, retain } from '../graph/node.ts';
 import { type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
 import { transactions } from '../graph/transactions.ts';
-import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
 import { graph } from '../graph/state.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
@@ -46,6 +44,9 @@ export class DisposedError extends OperationError {
   }
 }
 
+/** A switch for debugging, of the program: no part of a runtime. */
+let withOrigins = false;
+
 /**
  * Makes every tensor remember the stack trace of the call that made it, for messages. Slow; for finding a lifetime bug.
  *
@@ -57,7 +58,7 @@ export class DisposedError extends OperationError {
  * traceOrigins(false);
  */
 export function traceOrigins(on: boolean): void {
-  graph.origins = on;
+  withOrigins = on;
 }
 
 /** What all Tensors are made of. */
@@ -76,7 +77,7 @@ export class TensorHandle implements TrackedHandle {
   constructor(node: Node) {
     this.node = node;
     this.label = opName(node.op);
-    this.origin = graph.origins ? (new Error().stack ?? '') : '';
+    this.origin = withOrigins ? (new Error().stack ?? '') : '';
   }
 
   get shape(): Shape {
@@ -165,7 +166,7 @@ export class TensorHandle implements TrackedHandle {
         [target.dtype, node.dtype],
       );
     }
-    if (hasPlaceholders() && outlives(this, node)) {
+    if (graph.placeholders?.outlive(this, node)) {
       throw new OperationError(
         composingDepth() > 0 ? opName('assign') : 'assign',
         say`a value that depends on an example inside vmap was to be assigned to a ${target.dtype} ${showShape(target.shape)} from outside, which has one value for all examples; return the value from the function and assign after vmap, or leave running statistics as they are (eval(), training: false)`,

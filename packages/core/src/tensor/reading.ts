@@ -1,20 +1,23 @@
-/** Reading values back: the only operations of tensors that wait for the engine. */
+/** Host data: uploaded, and values read back, the only operations of tensors that wait for the engine. */
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { getElement } from '../shape/host.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import type { Node } from '../graph/node.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
-import { runtime } from './device.ts';
+import { readNode, readNodeSync } from '../runtime/reading.ts';
+import { deviceOf as deviceOfNode } from '../runtime/runtime.ts';
 import { nodeOf } from './handle.ts';
 import { say } from '../shape/shown.ts';
 import type { NestedValues, Tensor } from './types.ts';
 
+export { uploadNode } from '../runtime/upload.ts';
+
 export async function readData(t: Tensor): Promise<TypedArray> {
-  return runtime().readNode(nodeOf(t, 'data'));
+  return readNode(nodeOf(t, 'data'));
 }
 
 export function readDataSync(t: Tensor): TypedArray {
-  return runtime().readNodeSync(nodeOf(t, 'dataSync'));
+  return readNodeSync(nodeOf(t, 'dataSync'));
 }
 
 /** Elements as nested arrays; the element itself for shape []. */
@@ -74,5 +77,5 @@ export async function printTensor(t: Tensor): Promise<void> {
 }
 
 export function deviceOf(t: Tensor): string {
-  return runtime().deviceOf(nodeOf(t, 'device'));
+  return deviceOfNode(nodeOf(t, 'device'));
 }

@@ -7,10 +7,10 @@ import { makeAgain, makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import { onPlaceholders, placeholder } from '../../graph/placeholder.ts';
 import { type CommonPrimitive, definitionOf } from '../../graph/definition.ts';
+import { customRules, elementwiseCustom } from '../../graph/custom-rules.ts';
 import type { BatchContext, BatchRule } from '../../graph/rules.ts';
 import { behind, elementwiseBatch as elementwise, everySource, whole } from './rule.ts';
 import { convBatch, dotGeneralBatch } from './contraction.ts';
-import { customRules, elementwiseCustom } from '../../graph/custom-rules.ts';
 import { binaryRules, unaryRules } from '../gradient/elementwise.ts';
 import { say } from '../../shape/shown.ts';
 

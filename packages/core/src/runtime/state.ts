@@ -1,15 +1,11 @@
-/**
- * What the runtime keeps for each engine: plans, kernels, counts.
- */
-import type { IEngine } from '../engine/engine.ts';
-import { type BufferPool, poolOf } from '../engine/pool.ts';
+/** What the runtime keeps from run to run: of each engine its plans, kernels and counts; of reads how old the graph was. */
+import type { Command, IEngine } from '../engine/engine.ts';
+import { type BufferPool, poolOf, storageBytes } from '../engine/pool.ts';
 import { watchEngine } from '../engine/recovery.ts';
 import type { Node } from '../graph/node.ts';
-import { graph } from '../graph/state.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
-import type { ConeOptions } from '../planner/capture/cone.ts';
-import { storageBytes } from './host-data.ts';
+import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
 import { traits } from '../planner/capture/traits.ts';
@@ -35,24 +31,52 @@ export interface EngineState {
 /** Plans kept per engine. */
 const planLimit = 512;
 
-const states = new WeakMap<IEngine, EngineState>();
-let last: EngineState | null = null;
+/** Has an engine start a batch. */
+export function submit(engine: IEngine, commands: readonly Command[]): void {
+  engine.submit(commands);
+}
+
+/** The runtime's own part of a runtime (runtime.ts), but for the queue of flushes and copies. */
+export class RunState {
+  readonly cone: Cone = new Cone();
+  readonly engines: WeakMap<IEngine, EngineState> = new WeakMap();
+  /** That of the engine used last. */
+  last: EngineState | null = null;
+  /** Starts a batch: the one place where a plan's commands go to an engine, and where a profile listens. */
+  submit: typeof submit = submit;
+  /** Transfers between engines that are under way. */
+  readonly transfers: Set<Promise<void>> = new Set();
+  /** The newest node when something was read last, that of the round of reads before, and the one that counts for the run being planned. */
+  lastRead: number = 0;
+  readBefore: number = 0;
+  old: number = 0;
+  /** When the last turn of the event loop was asked for; hints to the collector that are known here, and turns it is still to have (`turn`). */
+  since: number = 0;
+  known: number = 0;
+  owed: number = 0;
+}
+
+/** The part in use. */
+export let runs: RunState = new RunState();
+
+/** Another part takes its place. */
+export function useRuns(next: RunState): void {
+  runs = next;
+}
 
 /** The state of an engine; made on first use. */
 export function stateOf(engine: IEngine): EngineState {
+  const { last } = runs;
   if (last !== null && last.engine === engine) return last;
-  let state = states.get(engine);
+  let state = runs.engines.get(engine);
   if (state === undefined) {
     const pool = poolOf(engine);
-    const elementBytes = Object.entries(dtypeInfo).reduce<number[]>((list, [dtype, info]) => {
-      list[info.id] = storageBytes(engine, dtype as DType);
-      return list;
-    }, []);
+    const elementBytes: number[] = [];
+    for (const [dtype, { id }] of Object.entries(dtypeInfo)) elementBytes[id] = storageBytes(engine, dtype as DType);
     const { bindAlign, dtypes } = engine.caps;
     const options = { pool, dtypes, elementBytes, bindAlign, keep: isDear };
     const kernelCache = new KernelCache(engine);
     const plans = new PlanCache<Plan>(planLimit, (plan) => kernelCache.drop(plan.kernels));
-    const counts = { flushes: 0, planHits: 0, planMisses: 0, kernels: 0, inFlight: 0, idling: null };
     state = {
       engine,
       pool,
@@ -61,36 +85,19 @@ export function stateOf(engine: IEngine): EngineState {
       elementBytes,
       global: { ...options, donate: true },
       partial: { ...options, donate: false, keep: isDearOrOld },
-      ...counts,
+      flushes: 0,
+      planHits: 0,
+      planMisses: 0,
+      kernels: 0,
+      inFlight: 0,
+      idling: null,
     };
-    states.set(engine, state);
+    runs.engines.set(engine, state);
     engine.caps.lowering.start?.(engine, () => plans.clear());
     watchEngine(engine);
   }
-  last = state;
+  runs.last = state;
   return state;
-}
-
-/** The newest node when something was read last, that of the round of reads before, and the one that counts for the run being planned. */
-let newestAtRead = 0;
-let newestBefore = 0;
-let oldUpTo = 0;
-
-/**
- * Something is read: returns the newest node there was at the read before. Reads between which nothing is recorded count as one.
- */
-export function beginRead(): number {
-  const { newest } = graph;
-  if (newest !== newestAtRead) {
-    newestBefore = newestAtRead;
-    newestAtRead = newest;
-  }
-  return newestBefore;
-}
-
-/** Nodes up to this one count as old for reads, from now on. */
-export function takeForOld(newest: number): void {
-  oldUpTo = newest;
 }
 
 /**
@@ -98,7 +105,7 @@ export function takeForOld(newest: number): void {
  * values and reads one in every round would else be computed from its beginning each time, by a new plan.
  */
 function isDearOrOld(node: Node): boolean {
-  return isDear(node) || (node.id <= oldUpTo && node.src.length > 0 && traits[node.op].work > 0);
+  return isDear(node) || (node.id <= runs.old && node.src.length > 0 && traits[node.op].work > 0);
 }
 
 /** Too dear to compute twice: kept in memory if somebody may ask for it later. */
