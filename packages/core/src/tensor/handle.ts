@@ -1,7 +1,7 @@
 /**
  * TensorHandle: the object behind every Tensor - a counted name for a node - and `wrap`, which makes one.
  *
- * Only lifetime and what concerns the handle itself is here. The operations that Tensors have as methods are put on this class's prototype by
+ * Lifetime, assignment and reading are here. The operations that Tensors have as methods are put on this class's prototype by
  * methods/methods.ts, so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
@@ -12,12 +12,15 @@ import { graph } from '../graph/state.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { sameShape } from '../shape/broadcast.ts';
-import { type DType, isFloat } from '../shape/dtype.ts';
+import { readNode, readNodeSync } from '../runtime/reading.ts';
+import { deviceOf } from '../runtime/runtime.ts';
+import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
 import { handleBrand, shown } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
-import type { Tensor } from './types.ts';
+import { alone, element, nest } from './reading.ts';
+import type { NestedValues, Tensor } from './types.ts';
 
 /**
  * A tensor was used after `dispose()` or after its scope ended.
@@ -178,6 +181,46 @@ export class TensorHandle implements TrackedHandle {
     if (next !== target) transactions.assign(this, next);
     this.rebind(next, leaf ? target.slot : null);
     return this as unknown as Tensor;
+  }
+
+  get device(): string {
+    return deviceOf(nodeOf(this as unknown as Tensor, 'device'));
+  }
+
+  // Reading: the only operations of tensors that wait for the engine.
+
+  async data(): Promise<TypedArray> {
+    return readNode(nodeOf(this as unknown as Tensor, 'data'));
+  }
+
+  dataSync(): TypedArray {
+    return readNodeSync(nodeOf(this as unknown as Tensor, 'dataSync'));
+  }
+
+  async array(): Promise<NestedValues> {
+    const node = nodeOf(this as unknown as Tensor, 'array');
+    return nest(await readNode(node), node);
+  }
+
+  arraySync(): NestedValues {
+    const node = nodeOf(this as unknown as Tensor, 'arraySync');
+    return nest(readNodeSync(node), node);
+  }
+
+  async item<T extends number | bigint = number>(): Promise<T> {
+    const node = alone('item', nodeOf(this as unknown as Tensor, 'item'));
+    return element<T>(await readNode(node), node);
+  }
+
+  itemSync<T extends number | bigint = number>(): T {
+    const node = alone('itemSync', nodeOf(this as unknown as Tensor, 'itemSync'));
+    return element<T>(readNodeSync(node), node);
+  }
+
+  async print(): Promise<void> {
+    const node = nodeOf(this as unknown as Tensor, 'print');
+    const [data, { print }] = await Promise.all([readNode(node), import('./printed.ts')]);
+    print(data, node.shape, node.dtype);
   }
 
   dispose(): void {
