@@ -2,7 +2,18 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { constant, cast } from '../graph/primitives.ts';
 import { adoptResource, holdFlushes, traceScope } from '../graph/scope.ts';
-import { endRecording, openRecordings, pauseRecording, type Recording, type RecordingOwner, restoreTracking, resumeRecording, startRecording, suspendTracking, watchNode } from '../graph/tracking.ts';
+import {
+  endRecording,
+  openRecordings,
+  pauseRecording,
+  type Recording,
+  type RecordingOwner,
+  restoreTracking,
+  resumeRecording,
+  startRecording,
+  suspendTracking,
+  watchNode,
+} from '../graph/tracking.ts';
 import { hintCollector } from '../engine/pool.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';

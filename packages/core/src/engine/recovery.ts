@@ -8,7 +8,16 @@ import type { IEngine } from './engine.ts';
 import { checkFields, numberFrom, oneOf } from '../shape/options.ts';
 import { DeviceLostError } from './errors.ts';
 import { poolOf } from './pool.ts';
-import { cpuEngine, type Engines, engines, getBackend, getEngine, optionsOf, replaceEngine, usualPolicy } from './registry.ts';
+import {
+  cpuEngine,
+  type Engines,
+  engines,
+  getBackend,
+  getEngine,
+  optionsOf,
+  replaceEngine,
+  usualPolicy,
+} from './registry.ts';
 
 /** How losses and full devices are dealt with. */
 export interface RecoveryPolicy {

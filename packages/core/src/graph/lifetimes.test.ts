@@ -1,6 +1,24 @@
 /** Counting, flushes and histories, with buffers and flushes that are only pretended: who holds what, and when it goes. */
 import { describe, expect, it } from 'vitest';
-import { add, detach, exp, grad, mul, noGrad, ones, reshape, scope, setEager, setPendingLimits, softmax, sum, type Tensor, tensor, transpose, zeros } from '../index.ts';
+import {
+  add,
+  detach,
+  exp,
+  grad,
+  mul,
+  noGrad,
+  ones,
+  reshape,
+  scope,
+  setEager,
+  setPendingLimits,
+  softmax,
+  sum,
+  type Tensor,
+  tensor,
+  transpose,
+  zeros,
+} from '../index.ts';
 import { GradientTape } from '../autodiff/tape.ts';
 import { nodesBelow } from './order.ts';
 import { verifyGraph } from './verify.ts';

@@ -12,7 +12,7 @@ import { ArgumentError } from '../shape/errors.ts';
 import { checkNames, checkFunction } from '../shape/options.ts';
 import { queue } from './queue.ts';
 import { flush, stats } from './runtime.ts';
-import { runs, submit } from './state.ts';
+import { runs, submit } from './run.ts';
 import { showAs } from '../shape/shown-as.ts';
 
 /** One kernel of a batch, in the order of submission. `program` and `source` are not enumerable. */

@@ -25,8 +25,7 @@ import { setAside } from '../graph/recorder.ts';
 import { graph } from '../graph/state.ts';
 import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
 import { componentsOf } from './placement.ts';
-import { stateOf } from './state.ts';
-import { type Patience, run } from './run.ts';
+import { stateOf, type Patience, run } from './run.ts';
 import { recover } from '../engine/recovery.ts';
 import { restoreLost } from './shadow.ts';
 

@@ -17,9 +17,8 @@ import { isRowMajor, sizeOf, type Shape, type View } from '../shape/view.ts';
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
 import { queue, realise } from './queue.ts';
-import { mostWaits, type Patience, run } from './run.ts';
+import { mostWaits, type Patience, run, runs, stateOf } from './run.ts';
 import { restoreLost } from './shadow.ts';
-import { runs, stateOf } from './state.ts';
 
 /**
  * The node's elements in row-major order in a new host array; computes them first if need be. Where kernels must be compiled for that,
@@ -42,7 +41,8 @@ export async function download(node: Node, before: number = 0): Promise<TypedArr
   if ('then' in read) {
     retain(node);
     try {
-      for (let waits = 1; 'then' in read; read = readable(node, before, waits++ < mostWaits ? 'kernels' : 'none')) await read;
+      for (let waits = 1; 'then' in read; read = readable(node, before, waits++ < mostWaits ? 'kernels' : 'none'))
+        await read;
     } finally {
       release(node);
     }

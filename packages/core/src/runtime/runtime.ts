@@ -14,7 +14,7 @@ import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush } from '../graph/recorder.ts';
 import { GraphState, graph, useGraph } from '../graph/state.ts';
 import { TransactionLog, transactions, useTransactions } from '../graph/transactions.ts';
-import { RunState, runs, stateOf, useRuns } from './state.ts';
+import { RunState, runs, stateOf, useRuns } from './run.ts';
 import { placeOfNode } from './placement.ts';
 import { type Failure, FlushQueue, queue, useQueue } from './queue.ts';
 import { download, turn } from './reading.ts';

@@ -1,6 +1,24 @@
 /** Runtimes that tests make: what one of them records, plans and runs, another does not see. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { add, flush, getEngine, idle, memory, noGrad, onLost, protect, rand, scope, seed, setEager, setEngine, setRecovery, stats, GradientTape, tensor } from '../index.ts';
+import {
+  add,
+  flush,
+  getEngine,
+  idle,
+  memory,
+  noGrad,
+  onLost,
+  protect,
+  rand,
+  scope,
+  seed,
+  setEager,
+  setEngine,
+  setRecovery,
+  stats,
+  GradientTape,
+  tensor,
+} from '../index.ts';
 import { verifyGraph } from '../graph/verify.ts';
 import { createFaultyEngine } from '@polygrad/testing';
 import { createReferenceEngine } from '@polygrad/testing';

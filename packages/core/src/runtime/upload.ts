@@ -9,7 +9,7 @@ import type { Node, NodeStorage } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
-import { stateOf } from './state.ts';
+import { stateOf } from './run.ts';
 import { engineFor } from './placement.ts';
 
 /** A new leaf with a copy of host data, on the engine that holds its dtype. */

@@ -10,7 +10,10 @@ import type { NestedValues } from './types.ts';
 export { uploadNode } from '../runtime/upload.ts';
 
 /** Elements as nested arrays; the element itself for shape []. */
-export function nest(data: TypedArray, { shape, dtype }: { readonly shape: Shape; readonly dtype: DType }): NestedValues {
+export function nest(
+  data: TypedArray,
+  { shape, dtype }: { readonly shape: Shape; readonly dtype: DType },
+): NestedValues {
   let at = 0;
   const build = (axis: number): NestedValues => {
     if (axis === shape.length) return getElement(data, dtype, at++);

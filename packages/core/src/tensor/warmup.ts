@@ -12,8 +12,7 @@ import { generatorState, withGenerator } from './random-key.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, checkNames } from '../shape/options.ts';
 import { called } from './scope.ts';
-import { stateOf } from '../runtime/state.ts';
-import { prepare } from '../runtime/run.ts';
+import { stateOf, prepare } from '../runtime/run.ts';
 import { flush } from '../runtime/runtime.ts';
 
 export interface WarmupOptions {

@@ -12,7 +12,20 @@ import { sizeOf } from '../../shape/view.ts';
 import { createNullEngine, type NullEngine } from '@polygrad/testing';
 import { flush, stats } from '../../runtime/runtime.ts';
 import { uploadNode } from '../../runtime/upload.ts';
-import { adam, type AdamState, cnnLoss, cnnShapes, conv, crossEntropy, gradients, layerNorm, matmul, maxPool, relu, softmax } from '../../runtime/fixtures/models.ts';
+import {
+  adam,
+  type AdamState,
+  cnnLoss,
+  cnnShapes,
+  conv,
+  crossEntropy,
+  gradients,
+  layerNorm,
+  matmul,
+  maxPool,
+  relu,
+  softmax,
+} from '../../runtime/fixtures/models.ts';
 
 let engine: NullEngine;
 
