@@ -89,7 +89,7 @@ export function useEngines(next: Engines): void {
 
 /** A part in which no engine is set. It knows the same backends as the one in use. */
 export function newEngines(): Engines {
-  return enginesOf({ providers: registry().providers, current: null });
+  return enginesOf({ providers: new Map(registry().providers), current: null });
 }
 
 function registry(): Registry {
