@@ -82,7 +82,7 @@ export function setRecovery(next: Partial<RecoveryPolicy> = {}): RecoveryPolicy 
  * Calls a function whenever a device is lost, before anything takes its place. Returns a function that ends this.
  *
  * @example
- * const stop = onLost(({ error }) => console.error(error.message), told);
+ * const stop = onLost(({ error }) => console.error(error.message));
  * stop();
  */
 export function onLost(listener: (event: LostEvent) => void): () => void {
