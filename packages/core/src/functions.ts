@@ -37,9 +37,9 @@ export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
 export { allClose } from './checks/all-close.ts';
 export type { CloseOptions } from './ops/elementwise/close.ts';
-export { protect, registerState, unprotect } from './tensor/protect.ts';
+export { protect, registerState, unprotect } from './tensor/scope.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
-export { type MemoryInfo, memory } from './tensor/memory.ts';
+export { type MemoryInfo, memory } from './tensor/scope.ts';
 export * from './ops/operations.ts';
 export type { Layout, Padding, PerAxis } from './ops/images/image.ts';
 export {

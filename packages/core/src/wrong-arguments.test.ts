@@ -17,7 +17,7 @@ import {
   strangeOptions,
   wrongCalls,
 } from '@polygrad/testing';
-import { usualLimits } from './graph/recorder.ts';
+import { usualLimits } from './graph/state.ts';
 import * as pg from './index.ts';
 import * as numbers from '@polygrad/numbers';
 

@@ -1,6 +1,12 @@
 /** Calls with one argument of a wrong kind, made of a call that is right: for tests of what functions refuse, and in which words. */
 import { isPlain } from '@polygrad/core/internals';
-import { CompileError, DeviceLostError, EngineDisposedError, OperationError, PolygradError } from '@polygrad/core/functions';
+import {
+  CompileError,
+  DeviceLostError,
+  EngineDisposedError,
+  OperationError,
+  PolygradError,
+} from '@polygrad/core/functions';
 
 type Named = readonly (readonly [text: string, value: unknown])[];
 

@@ -4,10 +4,9 @@
  * The graph is followed through the sources that nodes keep while they require a gradient. After the walk it is released unless
  * asked otherwise, so that a training loop holds nothing from step to step.
  */
-import { nextMark, type Node } from '../graph/node.ts';
-import { hasPlaceholders } from '../graph/placeholder.ts';
+import { type Node, nextMark, forgetHistory, release } from '../graph/node.ts';
+import { graph } from '../graph/state.ts';
 import { add, cast, constant } from '../graph/primitives.ts';
-import { forgetHistory, release } from '../graph/counting.ts';
 import { releasedSlot } from '../graph/recorder.ts';
 import { beginOp, holdFlushes, traceScope } from '../graph/scope.ts';
 import { restoreTracking, suspendTracking } from '../graph/tracking.ts';
@@ -80,7 +79,7 @@ export function backward(t: Tensor, options: BackwardOptions = {}): void {
   checkNames('backward', options, 'gradient retainGraph? createGraph?');
   beginOp('backward');
   const node = nodeOf(t, 'backward');
-  if (hasPlaceholders())
+  if (graph.placeholders !== null)
     throw new GradientError(
       'backward',
       'called inside vmap: an example is no leaf that could hold a gradient; return gradients with grad(), or call backward() on the result of vmap',

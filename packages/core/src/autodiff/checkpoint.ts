@@ -4,9 +4,10 @@
  * The second run starts from `after` nodes, which the planner neither merges with the first run nor starts before the gradient
  * of the result is there. So what lies between arguments and result is in memory only while the gradient passes through.
  */
-import { makeNode, upcomingId } from '../graph/build.ts';
-import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
+import { makeNode } from '../graph/build.ts';
+import { graph } from '../graph/state.ts';
+import type { Node } from '../graph/node.ts';
 import { releasedSlot } from '../graph/recorder.ts';
 import { callUser, compose } from '../graph/scope.ts';
 import { collecting } from '../graph/tracking.ts';
@@ -67,11 +68,11 @@ type Run = (...args: Tensor[]) => unknown;
 
 /** Runs a function and collects the tracked nodes from outside that it uses, but for its inputs. */
 function watching<T>(used: Set<Node>, inputs: readonly Node[], body: () => T): T {
-  const first = upcomingId();
+  const { newest } = graph;
   const tell = (node: Node): void => {
     for (const source of node.src) {
       const tracked = (source.requiresGrad && source.slot !== releasedSlot) || source.pins !== 0;
-      if (source.id < first && tracked && isFloat(source.dtype) && !inputs.includes(source)) used.add(source);
+      if (source.id <= newest && tracked && isFloat(source.dtype) && !inputs.includes(source)) used.add(source);
     }
   };
   return collecting(tell, body);

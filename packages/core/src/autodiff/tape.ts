@@ -14,7 +14,7 @@ import {
   suspendTracking,
   watchNode,
 } from '../graph/tracking.ts';
-import { hintCollector } from '../engine/collector.ts';
+import { hintCollector } from '../engine/pool.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';

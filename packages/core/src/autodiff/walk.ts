@@ -4,10 +4,10 @@
  * What every rule would have to do is done here once: summing gradients of a value used several times, un-broadcasting to the
  * source's shape, casting back to its dtype, and keeping branches that `where` did not take free of NaN.
  */
+import * as p from '../graph/primitives.ts';
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
-import * as p from '../graph/primitives.ts';
-import { customRules, elementwiseCustom } from '../graph/rules.ts';
+import { customRules, elementwiseCustom, type GradientRule } from '../graph/rules.ts';
 import { barrierGradients } from '../primitives/barriers.ts';
 import { contractionGradients } from '../primitives/contraction.ts';
 import { elementwiseGradients } from '../primitives/elementwise.ts';
@@ -16,7 +16,6 @@ import { movementGradients } from '../primitives/movement.ts';
 import { reductionGradients } from '../primitives/reduction.ts';
 import { windowGradients } from '../primitives/windows.ts';
 import { type CommonPrimitive, definitionOf, type Gradients as Rules } from '../graph/definition.ts';
-import type { GradientRule } from '../graph/rules.ts';
 
 /** Gradients by node. */
 export type Gradients = Map<Node, Node>;

@@ -4,10 +4,13 @@
  * An engine stores bytes, compiles kernel programs and runs batches of commands in order. It knows no tensor, no shape
  * and no operation. What it can do is in `caps`; optional members exist only where the device can serve them.
  */
-import type { Program } from '../ir/ir.ts';
+import type { Program, LoopKernel } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { ProductLibrary } from '../contraction/product-library.ts';
-import type { Lowering } from './lowering.ts';
+import type { Lowered, NestLowering } from '../codegen/lowering.ts';
+import type { Way } from '../contraction/contract.ts';
+import type { Contraction } from '../contraction/contraction.ts';
+import type { Exprs } from '../ir/expr.ts';
 
 /** Static facts about an engine, read by the planner and by kernel lowering. */
 export interface EngineCaps extends TargetCaps {
@@ -156,4 +159,14 @@ export interface IEngine {
   /** Resolves when the engine can no longer be used. */
   readonly lost: Promise<EngineLostInfo>;
   dispose(): void;
+}
+
+/** How kernels are lowered for a kind of engine: `threadLowering`, `vectorLowering` or `anyLowering`. */
+export interface Lowering extends NestLowering {
+  /** Dispatches of a kernel around a contraction; null where the plain loop nest is as good. */
+  contraction(kernel: LoopKernel, e: Exprs, engine: IEngine): Lowered | null;
+  /** What may be measured for a contraction, the default first. */
+  ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
+  /** The engine is used for the first time; `forget` when kernels should be lowered anew. */
+  start?(engine: IEngine, forget: () => void): void;
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hints } from './collector.ts';
+import { hints, BufferPool, classBytes, sizeClass } from './pool.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
-import { BufferPool, classBytes, sizeClass } from './pool.ts';
 
 function fakeEngine(limit = Number.POSITIVE_INFINITY): { engine: IEngine; held: Set<EngineBuffer> } {
   const held = new Set<EngineBuffer>();

@@ -6,9 +6,10 @@
  * use it are still queued. This file knows no tensor; arenas inside one plan are the business of planner/memory.ts.
  */
 import type { StorageBuffer } from '../graph/node.ts';
-import { hintCollector } from './collector.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
 import { type DeviceLostError, OutOfMemoryError } from './errors.ts';
+import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
+import { hostArrays } from '../shape/host.ts';
 
 /** What `memory()` reports for one engine. */
 export interface PoolMemory {
@@ -69,7 +70,7 @@ export class PoolBuffer implements StorageBuffer {
   /** Scratch of a walk over buffers, as on graph nodes: `index` is valid only under the walk's own `mark`. */
   mark = 0;
   index = 0;
-  /** Copies on other engines (runtime/transfer.ts), given back with the buffer. */
+  /** Copies on other engines (runtime/multi-engine.ts), given back with the buffer. */
   copies: BufferCopy[] | null = null;
 
   constructor(pool: BufferPool, memory: EngineBuffer, bytes: number, classIndex: number) {
@@ -250,4 +251,51 @@ export function poolOf(engine: IEngine): BufferPool {
   let pool = pools.get(engine);
   if (pool === undefined) pools.set(engine, (pool = new BufferPool(engine)));
   return pool;
+}
+
+/*
+ * A hint for JavaScript's garbage collector.
+ *
+ * Tensors that nobody disposes are given back when the collector finds their handles, but it does not know that a handle
+ * of a few bytes holds megabytes of device memory, and may wait for thousands of steps. Engines count such memory when
+ * it is an ArrayBuffer; V8 starts a collection when much of it was made since the last one. So a large one is made,
+ * never touched (the system gives it no pages) and dropped: a training loop without any scope then stays within a
+ * few hundred megabytes where it would fill all memory. Nothing depends on it.
+ */
+
+const hintBytes = 1 << 26;
+
+/** Hints given so far; counting them also keeps bundlers from dropping the allocation as unused. */
+export let hints = 0;
+
+export function hintCollector(): void {
+  try {
+    const { byteLength } = new ArrayBuffer(hintBytes);
+    if (byteLength === hintBytes) hints++;
+  } catch {
+    // No room even for that: the collector has reason enough by itself.
+  }
+}
+
+// Host arrays and how an engine stores their elements: the same bytes, except where an engine keeps small ones in words.
+
+/** Bytes of one element in the engine's memory. */
+export function storageBytes(engine: IEngine, dtype: DType): number {
+  return engine.caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
+}
+
+/** Elements as the engine stores them: in words, a small integer is extended by its sign, which nobody looks at. */
+export function toDevice(engine: IEngine, dtype: DType, data: TypedArray): ArrayBufferView {
+  if (storageBytes(engine, dtype) === dtypeInfo[dtype].bytes) return data;
+  return Uint32Array.from(data as Int32Array);
+}
+
+/** A host array from bytes of the engine's memory; takes the bytes over where it can. */
+export function fromDevice(engine: IEngine, dtype: DType, bytes: Uint8Array, length: number): TypedArray {
+  const own = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  if (storageBytes(engine, dtype) === dtypeInfo[dtype].bytes)
+    return new hostArrays[dtype](own.buffer, own.byteOffset, length);
+  const host = new hostArrays[dtype](length) as Int32Array;
+  host.set(new Uint32Array(own.buffer, own.byteOffset, length));
+  return host;
 }

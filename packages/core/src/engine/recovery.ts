@@ -8,7 +8,16 @@ import type { IEngine } from './engine.ts';
 import { checkFields, numberFrom, oneOf } from '../shape/options.ts';
 import { DeviceLostError } from './errors.ts';
 import { poolOf } from './pool.ts';
-import { cpuEngine, getBackend, getEngine, optionsOf, replaceEngine } from './registry.ts';
+import {
+  cpuEngine,
+  type Engines,
+  engines,
+  getBackend,
+  getEngine,
+  optionsOf,
+  replaceEngine,
+  usualPolicy,
+} from './registry.ts';
 
 /** How losses and full devices are dealt with. */
 export interface RecoveryPolicy {
@@ -39,21 +48,10 @@ export interface LostEvent {
   readonly error: DeviceLostError;
 }
 
-const defaults: RecoveryPolicy = {
-  retry: 1,
-  fallback: 'cpu',
-  outOfMemory: 'error',
-  shadow: false,
-  interval: 1000,
-  patience: 10_000,
-};
 /** An engine made after a loss must live this long before its backend is trusted with another. */
 const probation = 60_000;
 
-let policy: RecoveryPolicy = defaults;
-const listeners = new Set<(event: LostEvent) => void>();
 const revived = new WeakMap<IEngine, number>();
-let underway: { readonly engine: IEngine; readonly done: Promise<void> } | null = null;
 const failures = new WeakMap<IEngine, Error>();
 
 /**
@@ -73,15 +71,11 @@ export function setRecovery(next: Partial<RecoveryPolicy> = {}): RecoveryPolicy 
     interval: numberFrom(0),
     patience: numberFrom(0, 2 ** 31 - 1),
   });
-  const before = policy;
-  policy = { ...defaults };
+  const before = engines.policy;
+  const policy = { ...usualPolicy };
   for (const [name, value] of Object.entries(next)) if (value !== undefined) Object.assign(policy, { [name]: value });
+  engines.policy = policy;
   return before;
-}
-
-/** The policy in force. */
-export function recoveryPolicy(): RecoveryPolicy {
-  return policy;
 }
 
 /**
@@ -92,16 +86,18 @@ export function recoveryPolicy(): RecoveryPolicy {
  * stop();
  */
 export function onLost(listener: (event: LostEvent) => void): () => void {
+  const { listeners } = engines;
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-/** Marks an engine as lost, the first time, and tells the listeners. */
-export function declareLost(engine: IEngine, error: DeviceLostError): void {
+/** Marks an engine as lost, the first time, and tells the listeners of a runtime. */
+function declareLost(engine: IEngine, error: DeviceLostError, told: Engines): void {
   const pool = poolOf(engine);
   if (pool.lost !== null) return;
   pool.lose(error);
-  for (const listener of [...listeners]) {
+  told.losses++;
+  for (const listener of [...told.listeners]) {
     try {
       listener({ engine, error });
     } catch (mistake) {
@@ -115,14 +111,15 @@ export function declareLost(engine: IEngine, error: DeviceLostError): void {
 
 /** Declares the engine lost if the error says so; returns the error. */
 export function noticed(engine: IEngine, error: unknown): unknown {
-  if (error instanceof DeviceLostError) declareLost(engine, error);
+  if (error instanceof DeviceLostError) declareLost(engine, error, engines);
   return error;
 }
 
-/** Listens for the loss of an engine. */
+/** Listens for the loss of an engine that the runtime in use has begun to use. */
 export function watchEngine(engine: IEngine): void {
+  const told = engines;
   void engine.lost.then(({ reason, message }) => {
-    if (reason !== 'disposed') declareLost(engine, new DeviceLostError(engine.name, engine.device, message));
+    if (reason !== 'disposed') declareLost(engine, new DeviceLostError(engine.name, engine.device, message), told);
   });
 }
 
@@ -136,7 +133,8 @@ export function recover(): Promise<void> | null {
   const engine = getEngine();
   const { lost } = poolOf(engine);
   if (lost === null) return null;
-  if (underway?.engine === engine) return underway.done;
+  const state = engines;
+  if (state.underway?.engine === engine) return state.underway.done;
   const failure = failures.get(engine);
   if (failure !== undefined) throw failure;
   let next: IEngine | Promise<IEngine>;
@@ -152,17 +150,17 @@ export function recover(): Promise<void> | null {
   }
   const done = next.then(
     (made) => {
-      underway = null;
+      state.underway = null;
       install(engine, made);
     },
     (error: Error) => {
-      underway = null;
+      state.underway = null;
       failures.set(engine, error);
       throw error;
     },
   );
   done.catch(() => undefined);
-  underway = { engine, done };
+  state.underway = { engine, done };
   return done;
 }
 
@@ -187,13 +185,13 @@ function successor(engine: IEngine, lost: DeviceLostError): IEngine | Promise<IE
     } catch {
       return attempt(left - 1);
     }
-    return 'then' in made ? inTime(made, policy.patience).catch(() => attempt(left - 1)) : made;
+    return 'then' in made ? inTime(made, engines.policy.patience).catch(() => attempt(left - 1)) : made;
   };
-  return attempt(trusted ? policy.retry : 0);
+  return attempt(trusted ? engines.policy.retry : 0);
 }
 
 function last(lost: DeviceLostError): IEngine | Promise<IEngine> {
-  if (policy.fallback === 'error') throw lost;
+  if (engines.policy.fallback === 'error') throw lost;
   const cpu = cpuEngine();
   if (cpu === null || (!('then' in cpu) && poolOf(cpu).lost !== null)) {
     throw new DeviceLostError(
@@ -214,16 +212,6 @@ function inTime(made: Promise<IEngine>, milliseconds: number): Promise<IEngine> 
       late = true;
       reject(new Error(`no engine within ${milliseconds} ms`));
     }, milliseconds);
-    made.then(
-      (engine) => {
-        clearTimeout(timer);
-        if (late) engine.dispose();
-        else resolve(engine);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
+    made.finally(() => clearTimeout(timer)).then((engine) => (late ? engine.dispose() : resolve(engine)), reject);
   });
 }

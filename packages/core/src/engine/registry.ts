@@ -9,6 +9,7 @@ import { computesIn } from '../ir/computes.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { EngineMissingError, UnsupportedError } from './errors.ts';
+import type { LostEvent, RecoveryPolicy } from './recovery.ts';
 import { say } from '../shape/shown.ts';
 
 /** What a backend found on this machine. Higher scores are chosen first; 0 or less means: not usable here. */
@@ -35,6 +36,16 @@ export interface BackendProvider {
   create(options?: Readonly<Record<string, unknown>>): Promise<IEngine> | IEngine;
 }
 
+/** What is done where nobody says otherwise: `setRecovery`. */
+export const usualPolicy: RecoveryPolicy = {
+  retry: 1,
+  fallback: 'cpu',
+  outOfMemory: 'error',
+  shadow: false,
+  interval: 1000,
+  patience: 10_000,
+};
+
 interface Registry {
   readonly providers: Map<string, BackendProvider>;
   current: IEngine | null;
@@ -47,13 +58,42 @@ interface Registry {
 const key = Symbol.for('polygrad.registry');
 const globals = globalThis as { [key]?: Registry };
 
+/** Which engine works, and what follows when it is lost (recovery.ts): the engine's part of a runtime (runtime/runtime.ts). */
+export interface Engines {
+  /** Backends and the engines in use; null: those of the program, which all copies of this package share. */
+  readonly registry: Registry | null;
+  policy: RecoveryPolicy;
+  /** Called when a device is lost. */
+  readonly listeners: Set<(event: LostEvent) => void>;
+  /** Devices lost so far. */
+  losses: number;
+  /** A lost engine whose successor is starting. */
+  underway: { readonly engine: IEngine; readonly done: Promise<void> } | null;
+}
+
+const enginesOf = (registry: Registry | null): Engines => ({
+  registry,
+  policy: usualPolicy,
+  listeners: new Set(),
+  losses: 0,
+  underway: null,
+});
+
+/** The part in use. */
+export let engines: Engines = enginesOf(null);
+
+/** Another part takes its place. */
+export function useEngines(next: Engines): void {
+  engines = next;
+}
+
+/** A part in which no engine is set. It knows the same backends as the one in use. */
+export function newEngines(): Engines {
+  return enginesOf({ providers: new Map(registry().providers), current: null });
+}
+
 function registry(): Registry {
-  let found = globals[key];
-  if (!found) {
-    found = { providers: new Map(), current: null };
-    globals[key] = found;
-  }
-  return found;
+  return engines.registry ?? (globals[key] ??= { providers: new Map(), current: null });
 }
 
 /**

@@ -48,6 +48,6 @@ export {
 export { showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../contraction/library.ts';
-export type { Lowering } from '../engine/lowering.ts';
+export type { Lowering } from '../engine/engine.ts';
 export type { TuningStore } from '../engine/engine.ts';
 export { browserStore, defaultStore, diskStore, memoryStore } from '../tuning/store.ts';

@@ -1,7 +1,7 @@
 /**
  * makeNode: the only place nodes come from. Checks a primitive's inputs by its rules and records the node.
  *
- * A new node is floating: it counts nowhere until a handle or another needed node takes it (counting.ts). Whoever
+ * A new node is floating: it counts nowhere until a handle or another needed node takes it (node.ts). Whoever
  * makes nodes must give them an owner before releasing handles they depend on.
  */
 import type { DType } from '../shape/dtype.ts';
@@ -22,16 +22,10 @@ import {
   type AnyDefinition,
 } from './definition.ts';
 import type { EdgeState, GradientSlot, Node, NodeStorage } from './node.ts';
-import { countNode, releasedSlot } from './recorder.ts';
+import { releasedSlot } from './recorder.ts';
 import { opName } from './scope.ts';
+import { graph } from './state.ts';
 import { track } from './tracking.ts';
-
-let nextId = 1;
-
-/** Nodes recorded from now on have this id or a larger one. */
-export function upcomingId(): number {
-  return nextId;
-}
 
 /**
  * Records one node. Throws ShapeError or DTypeError in the name of the operation in progress.
@@ -72,7 +66,7 @@ function checked<P extends PrimitiveName>({ op, infer }: Definition<P>, src: rea
 }
 
 class Recorded<P extends PrimitiveName> implements Node<P> {
-  readonly id: number = nextId++;
+  readonly id: number = ++graph.newest;
   readonly op: P;
   readonly attr: Attrs[P];
   src: readonly Node[];
@@ -119,13 +113,8 @@ export function record<P extends PrimitiveName>(
     pins |= source.pins;
   }
   if (fromLeaf || pins !== 0) track(node, fromLeaf, pins);
-  countNode();
+  graph.pendingNodes++;
   return node;
-}
-
-/** The number of the node recorded last. */
-export function newestNode(): number {
-  return nextId - 1;
 }
 
 /** A leaf around memory that holds its value; takes over one count of the buffer. */

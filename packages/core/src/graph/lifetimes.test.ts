@@ -21,8 +21,8 @@ import {
 } from '../index.ts';
 import { GradientTape } from '../autodiff/tape.ts';
 import { nodesBelow } from './order.ts';
-import { pendingHandles } from './recorder.ts';
 import { verifyGraph } from './verify.ts';
+import { graph } from './state.ts';
 import { counts, data, fakeFlush, pretend } from './fixtures/pretended.ts';
 
 pretend();
@@ -53,7 +53,7 @@ describe('counting', () => {
     x.dispose();
     const inner = nodesBelow([y.node]);
     expect(inner.length).toBe(4);
-    for (const handle of [...pendingHandles]) handle.dispose();
+    for (const handle of [...graph.pending]) handle.dispose();
     expect(counts.buffers).toBe(0);
   });
 

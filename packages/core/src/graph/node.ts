@@ -6,8 +6,11 @@
  * `storage` points at a counted buffer once the node is realised.
  *
  * Two counts say who needs a node. `handles` counts those who may ask for its value later: Tensors, and nodes that keep
- * their history for a gradient. `uses` counts recorded nodes that compute from it and are not realised yet. Both are kept
- * by counting.ts; when both are zero the node is dead, its storage is given back and its own sources are let go.
+ * their history for a gradient. `uses` counts recorded nodes that compute from it and are not realised yet. When both are
+ * zero the node is dead, its storage is given back and its own sources are let go.
+ *
+ * A Tensor holds its node (`retain`, `release`). A node that somebody needs holds its sources, until it is realised without history
+ * (`realise`) or dead.
  */
 import type { DType } from '../shape/dtype.ts';
 import type { Shape, View } from '../shape/view.ts';
@@ -74,7 +77,7 @@ export interface Node<P extends PrimitiveName = PrimitiveName> {
 
 let marks = 0;
 
-/** A number no node has been marked with. */
+/** A number that nothing has been marked with. */
 export function nextMark(): number {
   return ++marks;
 }
@@ -82,4 +85,129 @@ export function nextMark(): number {
 /** True if the node is of this primitive; narrows `attr`. */
 export function isOp<P extends PrimitiveName>(node: Node, op: P): node is Node<P> {
   return node.op === op;
+}
+
+const noNodes: readonly Node[] = [];
+
+/** True if the node must keep its sources after it is realised. A leaf has no history of its own. */
+export function keepsHistory(node: Node): boolean {
+  return node.pins !== 0 || (node.requiresGrad && node.slot === null);
+}
+
+/** One more handle needs the node. */
+export function retain(node: Node): void {
+  node.handles++;
+  if (node.edges === 'floating') own(node);
+  else if (node.edges === 'dead')
+    throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
+}
+
+/** A floating node becomes needed: it counts in its sources from now on, and floating sources become needed too. */
+function own(start: Node): void {
+  let node: Node | undefined = start;
+  let stack: Node[] | null = null;
+  while (node !== undefined) {
+    const { src } = node;
+    const history = keepsHistory(node);
+    node.edges = history ? 'handles' : 'uses';
+    // A leaf brings the count it was made with; a realised view of another node's buffer takes its own.
+    if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
+    for (let i = 0; i < src.length; i++) {
+      const source = src[i] as Node;
+      if (source.edges === 'dead')
+        throw new Error(
+          `[recorder] node ${source.id} (${source.op}) was released while node ${node.id} (${node.op}) needs it`,
+        );
+      if (source.edges === 'floating') {
+        source.edges = 'uses';
+        (stack ??= []).push(source);
+      }
+      if (history) source.handles++;
+      else source.uses++;
+    }
+    node = stack?.pop();
+  }
+}
+
+/** Keeps a node that somebody needs alive, without a name: a reader sees no difference, a flush does not write over it. */
+export function holdUse(node: Node): void {
+  node.uses++;
+}
+
+/** Ends what `holdUse` began. */
+export function dropUse(node: Node): void {
+  if (--node.uses === 0 && node.handles === 0) bury(node);
+}
+
+/** One handle less needs the node. */
+export function release(node: Node): void {
+  if (--node.handles === 0 && node.uses === 0) bury(node);
+}
+
+/** Nobody needs the node: gives its storage back and lets its sources go. */
+function bury(start: Node): void {
+  let node: Node | undefined = start;
+  let stack: Node[] | null = null;
+  while (node !== undefined) {
+    const { edges, src } = node;
+    node.edges = 'dead';
+    if (node.storage !== null) {
+      node.storage.buffer.release();
+      node.storage = null;
+    }
+    if (src.length > 0 && edges !== 'dead') {
+      node.src = noNodes;
+      for (let i = 0; i < src.length; i++) {
+        const source = src[i] as Node;
+        if (edges === 'handles') source.handles--;
+        else source.uses--;
+        if (source.handles === 0 && source.uses === 0) (stack ??= []).push(source);
+      }
+    }
+    node = stack?.pop();
+  }
+}
+
+/**
+ * The runtime calls this for every node whose value is in memory now. Takes over one count of the buffer. The node lets
+ * its sources go unless it keeps its history.
+ */
+export function realise(node: Node, storage: NodeStorage): void {
+  // A result realised just before may have been the last that needed this one.
+  if (node.edges === 'dead') {
+    storage.buffer.release();
+    return;
+  }
+  node.storage = storage;
+  if (!keepsHistory(node)) dropSources(node);
+}
+
+/** Lets the sources of a realised node go. */
+function dropSources(node: Node): void {
+  const { edges, src } = node;
+  node.src = noNodes;
+  if (edges !== 'uses' && edges !== 'handles') return;
+  for (const source of src) {
+    if (edges === 'handles') source.handles--;
+    else source.uses--;
+    if (source.handles === 0 && source.uses === 0) bury(source);
+  }
+}
+
+/**
+ * The node keeps no history any more (its tape ended, or backward() has used it): realised, it lets its sources go;
+ * otherwise they stay for computing only.
+ */
+export function forgetHistory(node: Node): void {
+  if (keepsHistory(node)) return;
+  if (node.storage !== null) {
+    dropSources(node);
+    return;
+  }
+  if (node.edges !== 'handles') return;
+  node.edges = 'uses';
+  for (const source of node.src) {
+    source.handles--;
+    source.uses++;
+  }
 }

@@ -9,6 +9,7 @@ import type { Node } from './node.ts';
 import { nodesBelow } from './order.ts';
 import type { TrackedHandle } from './recorder.ts';
 import { isLocal, scopeSize } from './scope.ts';
+import { graph } from './state.ts';
 
 interface Meaning {
   readonly what: string;
@@ -17,13 +18,11 @@ interface Meaning {
 }
 
 const placeholders = new WeakMap<Node, Meaning>();
-/** For each function that is being run on placeholders: how many handles waited in scopes when it began. */
-const open: number[] = [];
 
 /** A new placeholder; `what` is told to whoever tries to read it. */
 export function placeholder(shape: Shape, dtype: DType, what: string): Node {
   const node = record('buffer', [], { shape, dtype }, shape, dtype);
-  placeholders.set(node, { what, depth: open.length });
+  placeholders.set(node, { what, depth: graph.placeholders?.open.length ?? 0 });
   return node;
 }
 
@@ -32,40 +31,46 @@ export function placeholderText(node: Node): string | undefined {
   return placeholders.get(node)?.what;
 }
 
+/** Functions that are being run on placeholders. Pages carry this only with what runs one. */
+class Running {
+  /** For each: how many handles waited in scopes when it began. */
+  readonly open: number[] = [];
+
+  /** The innermost function whose placeholders a value depends on: its place in `open`, -1 where there is none. */
+  #depthOf(value: Node): number {
+    let depth = -1;
+    for (const node of nodesBelow([value])) depth = Math.max(depth, placeholders.get(node)?.depth ?? -1);
+    return depth;
+  }
+
+  /** True if a value has a placeholder among what it is computed from. */
+  reach(value: Node): boolean {
+    return this.#depthOf(value) >= 0;
+  }
+
+  /**
+   * True if a value depends on a placeholder of a function that is being run, and the handle was made outside of that function: it would name
+   * something that does not exist when the function has returned.
+   */
+  outlive(handle: TrackedHandle, value: Node): boolean {
+    const depth = this.#depthOf(value);
+    const bottom = this.open[depth];
+    return bottom !== undefined && this.#depthOf(handle.node) < depth && !isLocal(handle, bottom);
+  }
+}
+
+export type RunningOnPlaceholders = Running;
+
 /** Runs a user's function on placeholders. */
 export function onPlaceholders<T>(body: () => T): T {
+  const g = graph;
+  g.placeholders ??= new Running();
+  const { open } = g.placeholders;
   open.push(scopeSize());
   try {
     return body();
   } finally {
     open.pop();
+    if (open.length === 0) g.placeholders = null;
   }
-}
-
-/** True while a function is run on placeholders: what is computed on the host now is the same for all of them. */
-export function hasPlaceholders(): boolean {
-  return open.length > 0;
-}
-
-/** The innermost function whose placeholders a value depends on: its place in `open`, -1 where there is none. */
-function depthOf(value: Node): number {
-  let depth = -1;
-  for (const node of nodesBelow([value])) depth = Math.max(depth, placeholders.get(node)?.depth ?? -1);
-  return depth;
-}
-
-/** True if a value has a placeholder among what it is computed from. */
-export function dependsOnPlaceholder(value: Node): boolean {
-  return depthOf(value) >= 0;
-}
-
-/**
- * True if a value depends on a placeholder of a function that is being run, and the handle was made outside of that function: it would name
- * something that does not exist when the function has returned.
- */
-export function outlives(handle: TrackedHandle, value: Node): boolean {
-  if (open.length === 0) return false;
-  const depth = depthOf(value);
-  const bottom = open[depth];
-  return bottom !== undefined && depthOf(handle.node) < depth && !isLocal(handle, bottom);
 }

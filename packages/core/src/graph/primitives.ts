@@ -12,8 +12,7 @@ import { type Shape, type View, isRowMajor } from '../shape/view.ts';
 import type { BinaryOperation, UnaryOperation } from './definition.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import { makeNode, record } from './build.ts';
-import { isOp, type Node } from './node.ts';
-import { keepsHistory } from './counting.ts';
+import { isOp, type Node, keepsHistory } from './node.ts';
 
 // Leaves
 

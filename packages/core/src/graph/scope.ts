@@ -4,15 +4,9 @@
  * Handles made inside a scope wait on one stack. `compose` is the scope of one library operation, `scope` (tensor/scope.ts)
  * the user's, `holding` that of a gradient function. Nothing is allocated per recorded operation but the stack entry.
  */
-import {
-  checkLimits,
-  flushEpoch,
-  pendingHandles,
-  scopeEnded,
-  sweepPending,
-  trackHandle,
-  type TrackedHandle,
-} from './recorder.ts';
+import { checkLimits, scopeEnded, sweepPending, trackHandle, type TrackedHandle } from './recorder.ts';
+import { nextMark } from './node.ts';
+import { graph } from './state.ts';
 import { eachInside } from '../shape/nested.ts';
 import { handleBrand } from '../shape/options.ts';
 import { hasRecordings } from './tracking.ts';
@@ -25,40 +19,27 @@ export interface ScopedResource {
   dispose(): void;
 }
 
-const stack: ScopedResource[] = [];
-/** Scopes of all kinds that are open. */
-let depth = 0;
-/** Scopes of users that are open. */
-let userDepth = 0;
-/** Library operations in progress, one inside the other: numbers are the library's own and errors carry the outermost name. */
-let composing = 0;
-/** Above zero no flush may start: nodes exist that no handle holds yet, or a graph should stay in one piece. */
-let holding = 0;
-/** What the outermost scope of a user, or an operation outside of scopes, hands on until the flush at its end has gone well. */
-const outlived: ScopedResource[] = [];
-let label = '';
-let stamps = 0;
-
 /** Name of the operation the user called, or the given primitive's where none is in progress. */
 export function opName(primitive: string): string {
-  return label === '' ? primitive : label;
+  return graph.label === '' ? primitive : graph.label;
 }
 
 /** Every public operation names itself first; inside a composite the outermost name stays. */
 export function beginOp(name: string): void {
-  if (composing === 0) label = name;
+  if (graph.composing === 0) graph.label = name;
 }
 
 /** How many library operations are in progress, one inside the other. Above zero, JavaScript numbers are the library's own. */
 export function composingDepth(): number {
-  return composing;
+  return graph.composing;
 }
 
 /** Puts a new handle where it will be released and flushed in time. */
 export function adopt(handle: TrackedHandle): void {
-  if (depth !== 0) stack.push(handle);
+  const g = graph;
+  if (g.depth !== 0) g.stack.push(handle);
   trackHandle(handle);
-  if (holding !== 0) return;
+  if (g.holding !== 0) return;
   try {
     checkLimits();
   } catch (error) {
@@ -70,17 +51,17 @@ export function adopt(handle: TrackedHandle): void {
 
 /** Lets the scope in progress, if there is one, end something that is no tensor. */
 export function adoptResource(resource: ScopedResource): void {
-  if (depth !== 0) stack.push(resource);
+  if (graph.depth !== 0) graph.stack.push(resource);
 }
 
 /** Handles and tapes that wait for the end of a scope. */
 export function scopeSize(): number {
-  return stack.length;
+  return graph.stack.length;
 }
 
 /** True if the handle is one of those beyond the first `size`, and ends with its scope. */
 export function isLocal(handle: TrackedHandle, size: number): boolean {
-  return !handle.kept && stack.lastIndexOf(handle) >= size;
+  return !handle.kept && graph.stack.lastIndexOf(handle) >= size;
 }
 
 /** True for Tensors, by their brand: handles of another copy of this library count too. */
@@ -112,36 +93,40 @@ function markSurvivors(value: unknown, stamp: number): void {
 
 /** Releases the handles above `bottom` that do not carry `stamp`; survivors go to the enclosing scope. */
 function close(bottom: number, pendingBottom: number, epoch: number, stamp: number): void {
-  depth--;
+  const g = graph;
+  const { stack } = g;
+  g.depth--;
   let write = bottom;
-  const count = stack.length;
-  for (let read = bottom; read < count; read++) {
+  for (let read = bottom; read < stack.length; read++) {
     const handle = stack[read]!;
     if (handle.disposed || handle.kept) continue;
     if (handle.stamp !== stamp) handle.dispose();
-    else if (depth !== 0) stack[write++] = handle;
-    else if (userDepth !== 0 || composing !== 0) outlived.push(handle);
+    else if (g.depth !== 0) stack[write++] = handle;
+    else if (g.userDepth !== 0 || g.composing !== 0) g.outlived.push(handle);
   }
-  for (let rest = count - write; rest > 0; rest--) stack.pop();
-  if (flushEpoch() === epoch) sweepPending(pendingBottom);
+  while (stack.length > write) stack.pop();
+  if (g.epoch === epoch) sweepPending(pendingBottom);
 }
 
-/** Runs `body` as a scope and returns its result; tensors inside the result survive. */
-function run<T>(body: () => T): T {
-  const bottom = stack.length;
-  const pendingBottom = pendingHandles.length;
-  const epoch = flushEpoch();
-  depth++;
-  let result: T;
+/**
+ * Runs `body` as a scope and returns its result; tensors inside the result survive. For bodies of gradient functions, in which operations are
+ * the user's own, and part of the scopes below.
+ */
+export function traceScope<T>(body: () => T): T {
+  const g = graph;
+  const bottom = g.stack.length;
+  const pendingBottom = g.pending.length;
+  const { epoch } = g;
+  g.depth++;
+  let stamp = -1;
   try {
-    result = body();
-  } catch (error) {
-    close(bottom, pendingBottom, epoch, -1);
-    throw error;
+    const result = body();
+    stamp = nextMark();
+    markSurvivors(result, stamp);
+    return result;
+  } finally {
+    close(bottom, pendingBottom, epoch, stamp);
   }
-  markSurvivors(result, ++stamps);
-  close(bottom, pendingBottom, epoch, stamps);
-  return result;
 }
 
 /**
@@ -149,81 +134,70 @@ function run<T>(body: () => T): T {
  * released, also if it throws; numbers given to operations inside are baked into kernels (see tensor/operand.ts).
  */
 export function compose<T>(name: string, body: () => T): T {
-  const outer = label;
-  if (composing === 0) label = name;
-  composing++;
-  holding++;
+  const g = graph;
+  const outer = g.label;
+  if (g.composing === 0) g.label = name;
+  g.composing++;
+  g.holding++;
   let result: T;
   try {
-    result = run(body);
+    result = traceScope(body);
   } finally {
-    composing--;
-    holding--;
-    label = outer;
+    g.composing--;
+    g.holding--;
+    g.label = outer;
   }
-  try {
-    if (holding === 0) checkLimits();
-  } catch (error) {
-    withdraw(error);
-  } finally {
-    handedOn();
-  }
+  handOn(g.holding === 0 ? checkLimits : null);
   return result;
 }
 
-/** The flush before results are handed on has failed: nobody gets them. */
-function withdraw(error: unknown): never {
-  for (const handle of outlived) handle.dispose();
-  throw error;
-}
-
-function handedOn(): void {
-  while (outlived.length > 0) outlived.pop();
-}
-
-/** Runs the body of a gradient function: a scope in which operations are the user's own. */
-export function traceScope<T>(body: () => T): T {
-  return run(body);
+/** Flushes before results are handed on. Where that fails, nobody gets them. */
+function handOn(flush: (() => void) | null): void {
+  const { outlived } = graph;
+  try {
+    flush?.();
+  } catch (error) {
+    for (const handle of outlived) handle.dispose();
+    throw error;
+  } finally {
+    while (outlived.length > 0) outlived.pop();
+  }
 }
 
 /** Runs `body` with flushes held back: it makes nodes that no handle holds yet. */
 export function holdFlushes<T>(body: () => T): T {
-  holding++;
+  const g = graph;
+  g.holding++;
   try {
     return body();
   } finally {
-    holding--;
+    g.holding--;
   }
 }
 
 /** Runs a user's function inside a library operation as if it were called outside of one. */
 export function callUser<T>(body: () => T): T {
-  const saved = composing;
-  const outer = label;
-  composing = 0;
+  const g = graph;
+  const { composing, label } = g;
+  g.composing = 0;
   try {
     return body();
   } finally {
-    composing = saved;
-    label = outer;
+    g.composing = composing;
+    g.label = label;
   }
 }
 
 /** Runs a user's scope; when the outermost one ends, everything pending is submitted. */
 export function userScope<T>(body: () => T): T {
-  userDepth++;
+  const g = graph;
+  g.userDepth++;
   let result: T;
   try {
-    result = run(body);
+    result = traceScope(body);
   } finally {
-    userDepth--;
+    g.userDepth--;
   }
-  try {
-    if (userDepth === 0 && holding === 0 && !hasRecordings()) scopeEnded();
-  } catch (error) {
-    withdraw(error);
-  } finally {
-    handedOn();
-  }
+  handOn(g.userDepth === 0 && g.holding === 0 && !hasRecordings() ? scopeEnded : null);
   return result;
 }

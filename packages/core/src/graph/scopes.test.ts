@@ -1,14 +1,14 @@
 /** Scopes, with buffers and flushes that are only pretended: what they dispose, what they keep. */
 import { describe, expect, it } from 'vitest';
 import { add, exp, isTensor, keep, noGrad, ones, scope, softmax, type Tensor, tensor, traceOrigins } from '../index.ts';
-import { liveHandles, pendingHandles } from './recorder.ts';
+import { graph } from './state.ts';
 import { counts, data, pretend } from './fixtures/pretended.ts';
 
 pretend();
 
 describe('scopes', () => {
   it('disposes what is not returned, kept or nested in the result', () => {
-    const before = liveHandles();
+    const before = graph.live;
     let saved: Tensor | undefined;
     const result = scope(() => {
       const a = data();
@@ -16,7 +16,7 @@ describe('scopes', () => {
       return { list: [exp(a)], map: new Map([['x', data()]]), text: 'a' };
     });
     expect(counts.flushes).toBe(1);
-    expect(liveHandles() - before).toBe(3);
+    expect(graph.live - before).toBe(3);
     expect(counts.buffers).toBe(3);
     result.list[0]?.dispose();
     result.map.get('x')?.dispose();
@@ -52,22 +52,22 @@ describe('scopes', () => {
 
   it('composites leave nothing behind but their result', () => {
     const x = data();
-    const before = liveHandles();
-    const pending = pendingHandles.length;
+    const before = graph.live;
+    const pending = graph.pending.length;
     const y = softmax(x);
-    expect(liveHandles() - before).toBe(1);
-    expect(pendingHandles.length - pending).toBe(1);
+    expect(graph.live - before).toBe(1);
+    expect(graph.pending.length - pending).toBe(1);
     y.dispose();
     x.dispose();
     expect(counts.buffers).toBe(0);
   });
 
   it('composites that throw leave nothing behind', () => {
-    const before = liveHandles();
+    const before = graph.live;
     const x = tensor([[1, 2]]);
     expect(() => softmax(x, 5)).toThrow(/\[softmax\] axis out of range: 5/);
     x.dispose();
-    expect(liveHandles()).toBe(before);
+    expect(graph.live).toBe(before);
   });
 
   it('says where a disposed tensor was made', () => {

@@ -6,18 +6,9 @@
  */
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
-import type { Node } from './node.ts';
-import { forgetHistory } from './counting.ts';
+import { type Node, forgetHistory } from './node.ts';
+import { graph } from './state.ts';
 import { say } from '../shape/shown.ts';
-
-/** False inside noGrad and inside gradient functions that do not build a graph for requiresGrad leaves. */
-let leavesEnabled = true;
-/** Bits of tapes that record now. */
-let recording = 0;
-/** Bits among them of tapes that watch every requiresGrad leaf by themselves. */
-let watchingLeaves = 0;
-/** Bits of tapes that exist. */
-let taken = 0;
 
 /** One recording. `nodes` are the recorded nodes in creation order; `watched` those named by the user. */
 export interface Recording {
@@ -35,31 +26,32 @@ export interface RecordingOwner {
   origin(): string | null;
 }
 
-/** One bit each, and none for the sign. */
+/** Tapes that may exist: one bit each, and none for the sign. */
 const mostRecordings = 31;
 const allBits = 2 ** mostRecordings - 1;
-const recordings: (Recording | null)[] = new Array<Recording | null>(mostRecordings).fill(null);
 
 /** Recordings that exist. */
 export function openRecordings(): number {
-  return recordings.reduce((count, r) => (r === null ? count : count + 1), 0);
+  return graph.recordings.reduce((count, r) => (r === null ? count : count + 1), 0);
 }
 
 /** True while any tape or gradient function exists: a flush now would cut its graph in two. */
 export function hasRecordings(): boolean {
-  return taken !== 0;
+  return graph.taken !== 0;
 }
 
 /** Starts a recording. `watchLeaves`: it also follows everything that comes from requiresGrad leaves. */
 export function startRecording(op: string, watchLeaves: boolean, owner: RecordingOwner | null = null): Recording {
+  const g = graph;
+  const { recordings } = g;
   // What was collected, but not told of yet, has its place no longer.
-  if (taken === allBits) for (const r of recordings) if (r?.owner?.origin() === null) endRecording(r);
+  if (g.taken === allBits) for (const r of recordings) if (r?.owner?.origin() === null) endRecording(r);
   for (let i = 0; i < mostRecordings; i++) {
     const bit = 1 << i;
-    if ((taken & bit) !== 0) continue;
-    taken |= bit;
-    recording |= bit;
-    if (watchLeaves) watchingLeaves |= bit;
+    if ((g.taken & bit) !== 0) continue;
+    g.taken |= bit;
+    g.recording |= bit;
+    if (watchLeaves) g.watchingLeaves |= bit;
     return (recordings[i] = { op, bit, nodes: [], watched: [], owner });
   }
   const open = new Map<string, number>();
@@ -83,22 +75,24 @@ export function watchNode(recordingOf: Recording, node: Node): void {
 
 /** New nodes are no longer recorded; what was recorded stays. */
 export function pauseRecording({ bit }: Recording): void {
-  recording &= ~bit;
+  graph.recording &= ~bit;
 }
 
 /** Recording goes on after a pause. */
 export function resumeRecording({ bit }: Recording): void {
-  recording |= bit & taken;
+  graph.recording |= bit & graph.taken;
 }
 
 /** Ends a recording, once: its nodes keep their history only if something else needs it. */
 export function endRecording(ended: Recording): void {
   const { bit, nodes, watched } = ended;
-  if (recordings[31 - Math.clz32(bit)] !== ended) return;
-  recording &= ~bit;
-  watchingLeaves &= ~bit;
-  taken &= ~bit;
-  recordings[31 - Math.clz32(bit)] = null;
+  const g = graph;
+  const at = 31 - Math.clz32(bit);
+  if (g.recordings[at] !== ended) return;
+  g.recording &= ~bit;
+  g.watchingLeaves &= ~bit;
+  g.taken &= ~bit;
+  g.recordings[at] = null;
   for (const node of watched) {
     node.pins &= ~bit;
     forgetHistory(node);
@@ -116,28 +110,27 @@ export function endRecording(ended: Recording): void {
 /** Called by makeNode for a node some source of which is tracked. */
 export function track(node: Node, fromLeaf: boolean, pins: number): void {
   if (!isFloat(node.dtype)) return;
-  if (collector !== null) collector(node);
-  let bits = pins & recording;
-  if (fromLeaf) bits |= watchingLeaves & recording;
-  node.requiresGrad = fromLeaf && leavesEnabled;
+  const g = graph;
+  if (g.collector !== null) g.collector(node);
+  let bits = pins & g.recording;
+  if (fromLeaf) bits |= g.watchingLeaves & g.recording;
+  node.requiresGrad = fromLeaf && g.leaves;
   node.pins = bits;
   while (bits !== 0) {
     const index = 31 - Math.clz32(bits);
-    recordings[index]!.nodes.push(node);
+    g.recordings[index]!.nodes.push(node);
     bits &= ~(1 << index);
   }
 }
 
-let collector: ((node: Node) => void) | null = null;
-
 /** Runs a function and tells of every node it records that has a tracked source, whether or not the node is tracked itself. */
 export function collecting<T>(tell: (node: Node) => void, body: () => T): T {
-  const outer = collector;
-  collector = tell;
+  const outer = graph.collector;
+  graph.collector = tell;
   try {
     return body();
   } finally {
-    collector = outer;
+    graph.collector = outer;
   }
 }
 
@@ -149,14 +142,15 @@ export interface TrackingState {
 
 /** Turns requiresGrad propagation off, and all recordings but `keep` too. */
 export function suspendTracking(keep: 'recordings' | 'nothing'): TrackingState {
-  const state = { leaves: leavesEnabled, recording };
-  leavesEnabled = false;
-  if (keep === 'nothing') recording = 0;
+  const { leaves, recording } = graph;
+  const state = { leaves, recording };
+  graph.leaves = false;
+  if (keep === 'nothing') graph.recording = 0;
   return state;
 }
 
 /** Puts the state before a suspension back; recordings that ended meanwhile stay ended. */
 export function restoreTracking(state: TrackingState): void {
-  leavesEnabled = state.leaves;
-  recording = state.recording & taken;
+  graph.leaves = state.leaves;
+  graph.recording = state.recording & graph.taken;
 }

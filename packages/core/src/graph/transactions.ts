@@ -9,9 +9,8 @@
  * itself reads the value, so that its memory may be given to the new one. A flush that fails before it submits has changed nothing, and
  * whoever goes on in parts after that holds again first.
  */
-import type { Node } from './node.ts';
+import { type Node, dropUse, holdUse, release, retain } from './node.ts';
 import { stopGradient } from './primitives.ts';
-import { dropUse, holdUse, release, retain } from './counting.ts';
 import { type TrackedHandle, unwatch } from './recorder.ts';
 
 interface Entry {
@@ -150,8 +149,13 @@ export class TransactionLog {
   }
 }
 
-/** The log of this program. */
-export const transactions: TransactionLog = new TransactionLog();
+/** The log in use: a part of the runtime. */
+export let transactions: TransactionLog = new TransactionLog();
+
+/** Another log takes its place. */
+export function useTransactions(next: TransactionLog): void {
+  transactions = next;
+}
 
 /**
  * Calls a function if the values assigned since the last flush cannot be computed and the tensors go back to what they were: for what

@@ -7,9 +7,8 @@ import { sameShape } from '../shape/broadcast.ts';
 import { OperationError, showShape } from '../shape/errors.ts';
 import type { PrimitiveName } from './attrs.ts';
 import { definitionOf } from './definition.ts';
-import type { Handle, Node } from './node.ts';
+import { type Handle, keepsHistory, type Node } from './node.ts';
 import { nodesBelow, rootNodes } from './order.ts';
-import { keepsHistory } from './counting.ts';
 import { say } from '../shape/shown.ts';
 
 /**

@@ -3,7 +3,7 @@
  * (no-help.ts is it in others). What it puts throws, with what to do instead, where JavaScript would give undefined or say little; or shows values.
  */
 import type { Node } from '../graph/node.ts';
-import { peek } from '../runtime/peek.ts';
+import { peek } from '../runtime/reading.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
 import { sizeOf } from '../shape/view.ts';

@@ -1,5 +1,5 @@
 /**
- * Methods that every Tensor has, whatever a bundle leaves out: those without a function of the same name (reading back, backward), and the
+ * Methods that every Tensor has, whatever a bundle leaves out, beside those of the handle itself (tensor/handle.ts): `backward`, and the
  * four of arithmetic, in which formulas are read best and which hardly any program goes without.
  *
  * Importing this file puts them in place: a side effect (named in package.json). Every entry point does.
@@ -8,16 +8,6 @@ import { putHelp } from '#help';
 import { backward } from '../autodiff/backward.ts';
 import { add, div, mul, sub } from '../ops/elementwise/arithmetic.ts';
 import { TensorHandle } from '../tensor/handle.ts';
-import {
-  deviceOf,
-  printTensor,
-  readArray,
-  readArraySync,
-  readData,
-  readDataSync,
-  readItem,
-  readItemSync,
-} from '../tensor/reading.ts';
 import type { Tensor } from '../tensor/types.ts';
 import type { Operations, OwnOperation, TensorMethods } from './method-types.ts';
 
@@ -46,16 +36,7 @@ type FunctionOf<Method> = Method extends (...rest: infer Rest) => infer Result
   ? (x: Tensor, ...rest: Rest) => Result
   : never;
 
-type Reading = 'data' | 'array' | 'item' | 'dataSync' | 'arraySync' | 'itemSync' | 'print';
-
-const own: { readonly [Name in Reading | 'backward' | OwnOperation]: FunctionOf<Tensor[Name]> } = {
-  data: readData,
-  array: readArray,
-  item: readItem,
-  dataSync: readDataSync,
-  arraySync: readArraySync,
-  itemSync: readItemSync,
-  print: printTensor,
+const own: { readonly [Name in 'backward' | OwnOperation]: FunctionOf<Tensor[Name]> } = {
   backward,
   add,
   sub,
@@ -65,9 +46,3 @@ const own: { readonly [Name in Reading | 'backward' | OwnOperation]: FunctionOf<
 
 putHelp(TensorHandle.prototype);
 putOnTensors(own);
-Object.defineProperty(TensorHandle.prototype, 'device', {
-  get(this: Tensor): string {
-    return deviceOf(this);
-  },
-  configurable: true,
-});

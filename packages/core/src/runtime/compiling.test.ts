@@ -4,7 +4,7 @@ import type { CompiledKernel, IEngine } from '../engine/engine.ts';
 import { CompileError, DeviceLostError, EngineDisposedError } from '../engine/errors.ts';
 import { setEngine } from '../engine/registry.ts';
 import { flush, memory, stats, type Tensor, tensor } from '../index.ts';
-import { pendingHandles } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 
 interface Slow {
@@ -51,7 +51,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 // What a test leaves pending would be computed by the next one's flush.
 afterEach(() => {
-  for (const handle of [...pendingHandles]) handle.dispose();
+  for (const handle of [...graph.pending]) handle.dispose();
 });
 
 describe('reading while kernels are compiled', () => {

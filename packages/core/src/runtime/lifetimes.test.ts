@@ -1,16 +1,17 @@
 /** What flushes keep, give back and write over; what happens when something throws in the middle. */
+import * as p from '../graph/primitives.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/build.ts';
-import type { Node } from '../graph/node.ts';
-import * as p from '../graph/primitives.ts';
-import { release, retain } from '../graph/counting.ts';
+import { type Node, release, retain } from '../graph/node.ts';
 import { trackHandle, type TrackedHandle } from '../graph/recorder.ts';
 import { createReferenceEngine } from '@polygrad/testing';
-import { flush, readNode, readNodeSync, stats, uploadNode } from './runtime.ts';
+import { readNode, readNodeSync } from './reading.ts';
+import { flush, stats } from './runtime.ts';
+import { uploadNode } from './upload.ts';
 import { matmul } from './fixtures/models.ts';
 
 let engine: IEngine;

@@ -2,16 +2,18 @@
  * profile: what kernels a function runs, what they cost, how long each one takes, and their text.
  *
  * Listens where commands are handed to engines, so it sees exactly what runs. Engines that have a clock measure every kernel
- * alone, which takes longer than the same batch does otherwise.
+ * alone, which takes longer than the same batch does otherwise. What is handed out shows figures in JSON and consoles; programs and texts
+ * of kernels are there on request alone.
  */
 import type { Command, CompiledKernel, IEngine, KernelSource } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
 import type { Program } from '../ir/ir.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkNames, checkFunction } from '../shape/options.ts';
-import { kernelRun, showProfile } from './report.ts';
-import { flush, queue, stats } from './runtime.ts';
-import { listenToSubmits } from './submission.ts';
+import { queue } from './queue.ts';
+import { flush, stats } from './runtime.ts';
+import { runs, submit } from './run.ts';
+import { showAs } from '../shape/shown-as.ts';
 
 /** One kernel of a batch, in the order of submission. `program` and `source` are not enumerable. */
 export interface KernelRun {
@@ -58,8 +60,6 @@ interface Batch {
   readonly times: Promise<readonly number[]> | null;
 }
 
-let running = false;
-
 /**
  * Runs a function and reports the kernels that ran meanwhile. What it leaves pending is computed, so that it is counted too.
  *
@@ -78,30 +78,28 @@ let running = false;
 export async function profile<T>(body: () => T | Promise<T>, options: ProfileOptions = {}): Promise<Profile<T>> {
   checkNames('profile', options, 'sources?');
   checkFunction('profile', body);
-  if (running)
+  if (runs.submit !== submit)
     throw new ArgumentError('profile', 'a profile is running already; end it before the next one: they do not nest');
   flush();
   await queue.settlePutOff();
-  running = true;
   const engine = getEngine();
   const misses = stats(engine).planMisses;
   const batches: Batch[] = [];
   const start = performance.now();
   let value: T;
-  const before = listenToSubmits((on, commands) => {
+  runs.submit = (on, commands) => {
     const timed = on.submitTimed?.(commands) ?? null;
     // A device that is lost meanwhile is reported below; nobody may wait for that.
     timed?.catch(() => {});
     if (timed === null) on.submit(commands);
     batches.push({ engine: on, commands, times: timed });
-  });
+  };
   try {
     value = await body();
     flush();
     await queue.settlePutOff();
   } finally {
-    listenToSubmits(before);
-    running = false;
+    runs.submit = submit;
   }
   const newPlans = stats(engine).planMisses - misses;
   const times = await Promise.all(batches.map((batch) => batch.times));
@@ -142,4 +140,82 @@ function runOf(
     milliseconds: nanoseconds === undefined || Number.isNaN(nanoseconds) ? null : nanoseconds / 1e6,
   };
   return kernelRun(figures, program, source);
+}
+
+/** The figures of a kernel, which everybody may enumerate; the program and its text are behind getters. */
+type Figures = Omit<KernelRun, 'program' | 'source'>;
+
+class Run {
+  readonly #program: Program;
+  readonly #source: KernelSource | null;
+
+  constructor(figures: Figures, program: Program, source: KernelSource | null) {
+    Object.assign(this, figures);
+    this.#program = program;
+    this.#source = source;
+  }
+
+  get program(): Program {
+    return this.#program;
+  }
+
+  get source(): KernelSource | null {
+    return this.#source;
+  }
+}
+
+/** A kernel of a profile. */
+export function kernelRun(figures: Figures, program: Program, source: KernelSource | null): KernelRun {
+  return new Run(figures, program, source) as unknown as KernelRun;
+}
+
+/** Most kernels that the console shows. */
+const mostRows = 40;
+
+/** Few digits: times and sizes side by side are read, not computed with. */
+function short(value: number): string {
+  return value >= 1000 ? value.toFixed(0) : value.toPrecision(3);
+}
+
+function plural(count: number, word: string, end: string): string {
+  return `${count} ${word}${count === 1 ? '' : end}`;
+}
+
+/** A profile as lines of text: what was done in all, and a row for each kernel. */
+function tableOf({ kernels, submits, newPlans, milliseconds }: Profile<unknown>): string {
+  const head = `Profile: ${plural(kernels.length, 'kernel', 's')} in ${plural(submits, 'batch', 'es')}, ${plural(newPlans, 'new plan', 's')}, ${short(milliseconds)} ms`;
+  if (kernels.length === 0) return head;
+  const rows = kernels
+    .slice(0, mostRows)
+    .map((k) => [
+      k.milliseconds === null ? '-' : short(k.milliseconds),
+      short(k.flops / 1e6),
+      short(k.bytes / 1e6),
+      String(k.submit),
+      k.engine,
+      k.name,
+    ]);
+  const table = [['ms', 'Mflop', 'MB', 'batch', 'engine', 'kernel'], ...rows];
+  const widths = (table[0] as string[]).map((_, i) => Math.max(...table.map((row) => (row[i] as string).length)));
+  const lines = table.map((row) =>
+    row.map((text, i) => (i < 4 ? text.padStart(widths[i] as number) : text.padEnd(widths[i] as number))).join('  '),
+  );
+  const left = kernels.length - rows.length;
+  return [head, ...lines, ...(left > 0 ? [`... and ${left} more in .kernels`] : [])]
+    .map((line) => line.trimEnd())
+    .join('\n  ');
+}
+
+/** A profile whose JSON has the figures, and the texts that were asked for; what the function returned is not in it. */
+export function showProfile<T>(profile: Profile<T>): Profile<T> {
+  return showAs(
+    profile,
+    ({ kernels, submits, newPlans, milliseconds }) => ({
+      kernels: kernels.map((run) => (run.source === null ? run : { ...run, source: run.source })),
+      submits,
+      newPlans,
+      milliseconds,
+    }),
+    tableOf,
+  );
 }

@@ -1,19 +1,18 @@
 /** A queue of its own, made for each test: what state an entry has, and what follows from what happens to it. */
+import * as p from '../graph/primitives.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { poolOf } from '../engine/pool.ts';
 import { setEngine } from '../engine/registry.ts';
-import { release, retain } from '../graph/counting.ts';
-import type { Node } from '../graph/node.ts';
-import * as p from '../graph/primitives.ts';
+import { release, retain, type Node } from '../graph/node.ts';
 import type { TrackedHandle } from '../graph/recorder.ts';
 import { TransactionLog } from '../graph/transactions.ts';
 import { forget, gpu, start } from '../tensor/fixtures/placement.ts';
 import { type Late, lateEngine } from '../tensor/fixtures/late-engine.ts';
 import { limited } from '../tensor/fixtures/limited.ts';
 import { createReferenceEngine } from '@polygrad/testing';
-import { FlushQueue } from './queue.ts';
-import { queue as queueOfProgram, uploadNode } from './runtime.ts';
+import { FlushQueue, queue as queueOfProgram } from './queue.ts';
+import { uploadNode } from './upload.ts';
 
 let log: TransactionLog;
 let queue: FlushQueue;

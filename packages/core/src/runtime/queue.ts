@@ -1,7 +1,13 @@
 /**
- * The queue of flushes. Each entry has a state, and each attempt to compute it an outcome; `transitions` says what follows.
+ * How nodes get computed: one attempt (`realise`), and the queue of flushes that wait for something before the next one.
  *
- * A flush is tried as soon as it begins. Where something is missing it stays in the queue:
+ * An attempt needs one engine, as a rule. What a lost device needs first is done here too: another engine, and copies of what was protected. All
+ * else is the business of multi-engine.ts. It is loaded before a second engine is set, and with an engine that needs the CPU engine
+ * beside it where that is there at once, so that reading at once stays possible; where nothing is there at once anyway, by the first
+ * flush that needs it, which waits for it as it waits for data.
+ *
+ * Each entry of the queue has a state, and each attempt an outcome; `transitions` says what follows. A flush is tried as soon as it begins.
+ * Where something is missing it stays in the queue:
  *
  * - `memory`: the device has not said yet whether it has the memory. It is put off with its assignments, and flushes behind it wait, so that
  *   one that fails for want of memory has changed nothing, where the device says so late as well as where it says so at once. A program
@@ -11,16 +17,17 @@
  * - `split`: it failed as a whole and is done in parts that share no node still to be computed. Tensors assigned since the flush before make
  *   one part, so that a step of training is either done or not begun.
  */
-import { hintCollector } from '../engine/collector.ts';
+import { hintCollector } from '../engine/pool.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
-import { getEngine } from '../engine/registry.ts';
+import { getEngine, beforeOthers, cpuEngine, engines } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
-import { pendingHandles, setAside } from '../graph/recorder.ts';
-import type { Transaction, TransactionLog } from '../graph/transactions.ts';
-import { componentsOf } from './components.ts';
-import { stateOf } from './engine-state.ts';
-import { type Attempt, arrivals, isWord, open, realise } from './realise.ts';
-import type { Patience } from './run.ts';
+import { setAside } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
+import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
+import { componentsOf } from './placement.ts';
+import { stateOf, type Patience, run } from './run.ts';
+import { recover } from '../engine/recovery.ts';
+import { restoreLost } from './shadow.ts';
 
 /** What an entry is. */
 export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'failed';
@@ -276,7 +283,7 @@ export class FlushQueue {
     if (error instanceof DeviceLostError) return error;
     const transaction = this.#log.current;
     const roots = new Set([node]);
-    for (const { disposed, node: pending } of pendingHandles)
+    for (const { disposed, node: pending } of graph.pending)
       if (!disposed && pending.storage === null) roots.add(pending);
     const together = transaction.nodes();
     const part = new Set(componentsOf([...roots], together).find((nodes) => nodes.includes(node)));
@@ -318,4 +325,101 @@ export class FlushQueue {
     }
     await arrivals();
   }
+}
+
+/** Flushes that are not finished: a part of the runtime. */
+export let queue: FlushQueue = new FlushQueue(transactions);
+
+/** Another queue takes its place. */
+export function useQueue(next: FlushQueue): void {
+  queue = next;
+}
+
+/**
+ * What an attempt is for: `everything` that is pending, by a flush, or a part. Only a reader is `told` of nodes that cannot be computed;
+ * otherwise they are left as they are, so that other work goes on.
+ */
+export interface Attempt {
+  readonly everything?: boolean;
+  readonly told?: boolean;
+  /** What it waits for rather than going on at once, beside data. */
+  readonly patience: Patience;
+  /** Assignments whose old values nothing may overwrite before all of it is submitted. */
+  readonly transaction: Transaction;
+}
+
+let multiEngine: typeof import('./multi-engine.ts') | null = null;
+const load = async (): Promise<void> => {
+  multiEngine = await import('./multi-engine.ts');
+};
+beforeOthers(load);
+
+/** Those that are not in memory by now. */
+export function open(nodes: readonly Node[]): readonly Node[] {
+  return nodes.filter((node) => node.storage === null);
+}
+
+/**
+ * Realises nodes on the engines that hold them, as far as that is possible now.
+ *
+ * @returns null if all is done; otherwise what to wait for before trying again. Data that is missing is under way.
+ */
+export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void> | null {
+  let wanted = nodes;
+  // One engine first, then several. What does not fit the current one goes to the CPU engine.
+  let on: 'one' | 'several' | 'cpu' = 'one';
+  while (wanted.length > 0) {
+    const current = stateOf(getEngine());
+    const { engine, pool } = current;
+    if (pool.lost !== null) {
+      const underway = recover();
+      if (underway !== null) return underway;
+      restoreLost();
+      wanted = open(wanted);
+      on = 'one';
+      continue;
+    }
+    const several = multiEngine;
+    if (on !== 'one') {
+      if (several === null) return quiet(load());
+      // What came back from a copy need not be computed.
+      const restored = restoreLost();
+      wanted = open(wanted);
+      if (restored) {
+        on = 'one';
+        continue;
+      }
+    }
+    try {
+      const done =
+        on === 'one' || several === null
+          ? run(current, wanted, attempt.everything ? current.global : current.partial, attempt.patience)
+          : several.realiseApart(wanted, current, on === 'cpu', attempt);
+      if (done !== false) return done === true ? null : done;
+      on = 'several';
+    } catch (error) {
+      if (pool.lost !== null) continue;
+      const full = error instanceof OutOfMemoryError && engines.policy.outOfMemory === 'cpu' && on !== 'cpu';
+      if (!full || (multiEngine === null ? engine.name === 'cpu' : cpuEngine() === engine)) throw error;
+      on = 'cpu';
+    }
+  }
+  return null;
+}
+
+/** True for the promise of the current engine to say whether it has the memory that was asked for. */
+export function isWord(promise: Promise<void>): boolean {
+  return promise === getEngine().confirming?.();
+}
+
+/** Resolves when all transfers between engines that are under way now have arrived or failed. */
+export async function arrivals(): Promise<void> {
+  await multiEngine?.landed();
+}
+
+/** A promise that may fail without anybody listening. */
+export function quiet(promise: Promise<unknown>): Promise<void> {
+  const result = promise.then(() => undefined);
+  result.catch(() => undefined);
+  return result;
 }

@@ -1,16 +1,152 @@
-/** Copies of values in memory to the host, row-major, on whatever engine they are. */
+/**
+ * What a reader gets: `readNode` computes a node if need be, brings it to row-major order and copies it to the host.
+ *
+ * The way goes straight down: a value in memory needs this file and engine/pool.ts, one that must be computed also queue.ts, run.ts and
+ * the planner. docs/architecture.md says which files `await t.data()` visits, and tooling/read-path.test.mjs counts them.
+ */
 import type { IEngine } from '../engine/engine.ts';
-import { UnsupportedError } from '../engine/errors.ts';
-import type { PoolBuffer } from '../engine/pool.ts';
-import { noticed } from '../engine/recovery.ts';
-import type { Node, NodeStorage } from '../graph/node.ts';
+import { OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
+import { type PoolBuffer, fromDevice, storageBytes, hints } from '../engine/pool.ts';
+import { noticed, recover } from '../engine/recovery.ts';
+import { type Node, type NodeStorage, isOp, release, retain } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
-import { release, retain } from '../graph/counting.ts';
+import { graph } from '../graph/state.ts';
+import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '../shape/dtype.ts';
-import { isRowMajor, sizeOf } from '../shape/view.ts';
-import { stateOf } from './engine-state.ts';
-import { fromDevice, storageBytes } from './host-data.ts';
-import { missingCode, mostWaits, run } from './run.ts';
+import { isRowMajor, sizeOf, type Shape, type View } from '../shape/view.ts';
+import { hostArray, hostArrays, setElement } from '../shape/host.ts';
+import { goneError, isGone, placeOfNode } from './placement.ts';
+import { queue, realise } from './queue.ts';
+import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';
+import { restoreLost } from './shadow.ts';
+
+/**
+ * The node's elements in row-major order in a new host array; computes them first if need be. Where kernels must be compiled for that,
+ * the program goes on meanwhile. Afterwards the event loop has a turn where one is due.
+ */
+export async function readNode(node: Node): Promise<TypedArray> {
+  if (node.shape.includes(0)) return hostArray(node.dtype, 0);
+  const data = await download(node, beginRead());
+  await turn();
+  return data;
+}
+
+/**
+ * The same for a node with elements, without a turn; `before` is the newest node of the read before. Of a node in memory, the read is in the
+ * device's order before this returns, unless a kernel that brings it to row-major order must be compiled: then as soon as that is done,
+ * and nobody changes the node until then.
+ */
+export async function download(node: Node, before: number = 0): Promise<TypedArray> {
+  let read = readable(node, before, 'kernels');
+  if ('then' in read) {
+    retain(node);
+    try {
+      for (let waits = 1; 'then' in read; read = readable(node, before, waits++ < mostWaits ? 'kernels' : 'none'))
+        await read;
+    } finally {
+      release(node);
+    }
+  }
+  const { engine, binding, done } = read;
+  try {
+    return arrived(node, engine, await engine.download(binding, new Uint8Array(binding.bytes)));
+  } catch (error) {
+    throw noticed(engine, error);
+  } finally {
+    done();
+  }
+}
+
+/**
+ * The same without waiting for a task turn.
+ *
+ * @throws UnsupportedError where the engine cannot
+ */
+export function readNodeSync(node: Node): TypedArray {
+  if (node.shape.includes(0)) return hostArray(node.dtype, 0);
+  const read = readable(node, beginRead(), 'none');
+  if ('then' in read) {
+    throw (
+      missingCode(read) ??
+      new UnsupportedError(
+        'dataSync',
+        `a value on engine '${placeOfNode(node)}' needs data of another engine, which answers later; use await t.data()`,
+      )
+    );
+  }
+  const { engine, binding, done } = read;
+  try {
+    if (engine.downloadSync === undefined) {
+      throw new UnsupportedError(
+        'dataSync',
+        `engine '${engine.name}' cannot read at once: its device answers later; use await t.data()`,
+      );
+    }
+    return arrived(node, engine, engine.downloadSync(binding, new Uint8Array(binding.bytes)));
+  } catch (error) {
+    throw noticed(engine, error);
+  } finally {
+    done();
+  }
+}
+
+function arrived(node: Node, engine: IEngine, bytes: Uint8Array): TypedArray {
+  return fromDevice(engine, node.dtype, bytes, sizeOf(node.shape));
+}
+
+/** Computes a node and prepares to copy it, as far as that is possible now; else a promise of when to try again. */
+function readable(node: Node, before: number, patience: Patience): Read | Promise<void> {
+  return tried(node, before, patience) ?? prepareRead(node, patience);
+}
+
+/**
+ * The same as `attempt` for a reader; `before` is the newest node of the read before. Where it fails, what is pending beside the node is not
+ * left to fail again.
+ */
+function tried(node: Node, before: number, patience: Patience): Promise<void> | null {
+  try {
+    runs.old = before;
+    return attempt(node, patience);
+  } catch (error) {
+    // What is kept for later reads may be what there is no room for.
+    if (error instanceof OutOfMemoryError && before > 0) return tried(node, 0, patience);
+    // What a flush said of it that was put off says more.
+    const late = error instanceof OutOfMemoryError ? queue.takeLate() : null;
+    throw queue.giveUp(node, late === null ? error : late.error);
+  } finally {
+    runs.old = 0;
+  }
+}
+
+/**
+ * Computes a node as far as that is possible now; null if it is in memory. Throws DeviceLostError if it was and is gone.
+ */
+function attempt(node: Node, patience: Patience): Promise<void> | null {
+  if (node.storage !== null) {
+    if ((node.storage.buffer as PoolBuffer).pool.lost === null || !isGone(node)) return null;
+    // What is protected comes back with another engine.
+    const underway = recover();
+    if (underway !== null) return underway;
+    restoreLost();
+    if (isGone(node)) throw goneError(node);
+    return null;
+  }
+  queue.advance(patience === 'none' ? patience : 'memory');
+  if (queue.isPutOff) return queue.settlePutOff();
+  return node.storage === null ? realise([node], { told: true, patience, transaction: transactions.current }) : null;
+}
+
+/**
+ * Something is read: returns the newest node there was at the read before. Reads between which nothing is recorded count as one.
+ */
+function beginRead(): number {
+  const { newest } = graph;
+  if (newest !== runs.lastRead) {
+    runs.readBefore = runs.lastRead;
+    runs.lastRead = newest;
+  }
+  return runs.readBefore;
+}
 
 interface Read {
   readonly engine: IEngine;
@@ -20,63 +156,17 @@ interface Read {
 }
 
 /**
- * The elements of a node in memory. The read is in the device's order before this returns, unless a kernel that brings it to row-major
- * order must be compiled: then as soon as that is done, and nobody changes the node until then.
+ * Brings the value of a node in memory to row-major order, on the engine that has it, and holds it there. If it is to wait for kernels, a
+ * promise of when to try again where the one for that is still being compiled.
  */
-export async function download(node: Node): Promise<TypedArray> {
-  let read = prepareRead(node, true);
-  if ('then' in read) {
-    retain(node);
-    try {
-      for (let waits = 1; 'then' in read; read = prepareRead(node, waits++ < mostWaits)) await read;
-    } finally {
-      release(node);
-    }
-  }
-  const { engine, binding, done } = read;
-  try {
-    const bytes = await engine.download(binding, new Uint8Array(binding.bytes));
-    return fromDevice(engine, node.dtype, bytes, sizeOf(node.shape));
-  } catch (error) {
-    throw noticed(engine, error);
-  } finally {
-    done();
-  }
-}
-
-/** The same at once. Throws UnsupportedError where the engine cannot. */
-export function downloadSync(node: Node): TypedArray {
-  const read = prepareRead(node, false);
-  if ('then' in read) throw missingCode(read);
-  const { engine, binding, done } = read;
-  try {
-    if (engine.downloadSync === undefined) {
-      throw new UnsupportedError(
-        'dataSync',
-        `engine '${engine.name}' cannot read at once: its device answers later; use await t.data()`,
-      );
-    }
-    const bytes = engine.downloadSync(binding, new Uint8Array(binding.bytes));
-    return fromDevice(engine, node.dtype, bytes, sizeOf(node.shape));
-  } catch (error) {
-    throw noticed(engine, error);
-  } finally {
-    done();
-  }
-}
-
-/**
- * Brings the value of a node in memory to row-major order, on the engine that has it, and holds it there. If `patient`, a promise of when to
- * try again where a kernel for that is still being compiled.
- */
-function prepareRead(node: Node, patient: boolean): Read | Promise<void> {
+function prepareRead(node: Node, patience: Patience): Read | Promise<void> {
   let source = node;
   if (!isRowMajor(node.shape, (node.storage as NodeStorage).view)) {
     source = contiguous(node);
     retain(source);
     try {
       const state = stateOf(((node.storage as NodeStorage).buffer as PoolBuffer).pool.engine);
-      const done = run(state, [source], state.partial, patient ? 'kernels' : 'none');
+      const done = run(state, [source], state.partial, patience);
       if (typeof done !== 'boolean') {
         release(source);
         return done;
@@ -96,4 +186,91 @@ function prepareRead(node: Node, patient: boolean): Read | Promise<void> {
     binding: { buffer: memory, offset: view.offset * element, bytes: sizeOf(node.shape) * element },
     done: () => buffer.release(),
   };
+}
+
+/*
+ * Turns of the event loop. A promise that is settled already resumes its loop before any timer, message, signal, frame of a page or
+ * collected handle is looked at: a loop that only ever awaits such promises keeps all of them waiting, and the memory of every Tensor
+ * it forgot. Where the engine has computed before a read returns, reads see to it that they get their turn.
+ */
+
+/** Longest time in milliseconds that a loop of reads keeps the event loop to itself. */
+const longestHold = 50;
+
+interface Host {
+  setImmediate?(callback: () => void): unknown;
+  setTimeout(callback: () => void, milliseconds: number): unknown;
+}
+
+// What tests put in the place of timers later is not asked: they would stop it.
+const { setImmediate, setTimeout } = globalThis as unknown as Host;
+
+/** A collector that was told to look for forgotten Tensors needs about so many turns until it gives their memory back. */
+const turnsOfHint = 8;
+
+/** A promise of after what is due in the event loop, or null where that had its turn a moment ago. */
+export function turn(): Promise<void> | null {
+  const now = performance.now();
+  const r = runs;
+  if (hints !== r.known) {
+    r.known = hints;
+    r.owed = turnsOfHint;
+  }
+  if (now - r.since < longestHold && r.owed === 0) return null;
+  r.since = now;
+  if (r.owed > 0) r.owed--;
+  return new Promise((resolve) => {
+    if (setImmediate !== undefined) setImmediate(resolve);
+    else if (typeof MessageChannel === 'undefined') setTimeout(resolve, 0);
+    else {
+      // Timers of pages wait: four milliseconds always, a second or a minute while nobody looks at the page.
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => {
+        port1.close();
+        resolve();
+      };
+      port2.postMessage(null);
+    }
+  });
+}
+
+/** Most bytes that are copied for a few elements far apart. */
+const mostBytes = 1 << 20;
+
+/** Where each element lies, row-major, counted in elements of the buffer. */
+function places(shape: Shape, { strides, offset }: View): number[] {
+  let found = [offset];
+  for (const [axis, extent] of shape.entries())
+    found = found.flatMap((at) => Array.from({ length: extent }, (_, i) => at + i * (strides[axis] as number)));
+  return found;
+}
+
+/** The elements of a node, row-major; null where they would have to be computed, waited for, or fetched from a device. */
+export function peek(node: Node): TypedArray | null {
+  const size = sizeOf(node.shape);
+  if (size === 0) return new hostArrays[node.dtype](0);
+  if (node.storage === null) {
+    if (!isOp(node, 'constant')) return null;
+    const values = new hostArrays[node.dtype](size);
+    for (let i = 0; i < size; i++) setElement(values, node.dtype, i, node.attr.value);
+    return values;
+  }
+  const { pool, memory } = node.storage.buffer as PoolBuffer;
+  const { engine } = pool;
+  if (engine.downloadSync === undefined || engine.inHostMemory !== true) return null;
+  try {
+    const at = places(node.shape, node.storage.view);
+    const [least, most] = [Math.min(...at), Math.max(...at)];
+    const element = storageBytes(engine, node.dtype);
+    const bytes = (most - least + 1) * element;
+    if (bytes > mostBytes) return null;
+    const binding = { buffer: memory, offset: least * element, bytes };
+    const all = fromDevice(engine, node.dtype, engine.downloadSync(binding, new Uint8Array(bytes)), most - least + 1);
+    const values = new hostArrays[node.dtype](size) as Int32Array;
+    for (const [i, place] of at.entries()) values[i] = (all as Int32Array)[place - least] as number;
+    return values;
+  } catch {
+    // An engine that is gone has no values.
+    return null;
+  }
 }

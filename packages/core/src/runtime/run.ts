@@ -1,14 +1,124 @@
 /**
- * One run: the plan of the nodes asked for, found or made, and executed on one engine.
+ * One run: the plan of the nodes asked for, found or made, and executed on one engine; and what is kept from run to run: of each engine
+ * its plans, kernels and counts, of reads how old the graph was.
  */
-import type { UnsupportedError } from '../engine/errors.ts';
-import { noticed } from '../engine/recovery.ts';
-import type { Node } from '../graph/node.ts';
-import { PolygradError } from '../shape/errors.ts';
+import type { Command, IEngine, Binding } from '../engine/engine.ts';
+import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
+import { watchEngine, noticed } from '../engine/recovery.ts';
+import { type Node, type NodeStorage, realise } from '../graph/node.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
-import type { EngineState } from './engine-state.ts';
-import { execute } from './execute.ts';
-import { makePlan, type Plan } from '../planner/plan.ts';
+import { KernelCache } from '../planner/lowering/kernel-cache.ts';
+import { type Plan, makePlan, type BindingPlan, type DispatchPlan, type OutputPlan } from '../planner/plan.ts';
+import { definitionOf } from '../graph/definition.ts';
+import { PolygradError } from '../shape/errors.ts';
+import type { UnsupportedError } from '../engine/errors.ts';
+import type { Attrs } from '../graph/attrs.ts';
+
+/** Everything kept for one engine. */
+export interface EngineState {
+  readonly engine: IEngine;
+  readonly pool: BufferPool;
+  readonly plans: PlanCache<Plan>;
+  readonly kernelCache: KernelCache;
+  readonly elementBytes: readonly number[];
+  readonly global: ConeOptions;
+  readonly partial: ConeOptions;
+  flushes: number;
+  planHits: number;
+  planMisses: number;
+  kernels: number;
+  /** Submissions since the device was last known to be idle. */
+  inFlight: number;
+  idling: Promise<void> | null;
+}
+
+/** Plans kept per engine. */
+const planLimit = 512;
+
+/** Has an engine start a batch. */
+export function submit(engine: IEngine, commands: readonly Command[]): void {
+  engine.submit(commands);
+}
+
+/** The runtime's own part of a runtime (runtime.ts), but for the queue of flushes and copies. */
+export class RunState {
+  readonly cone: Cone = new Cone();
+  readonly engines: WeakMap<IEngine, EngineState> = new WeakMap();
+  /** That of the engine used last. */
+  last: EngineState | null = null;
+  /** Starts a batch: the one place where a plan's commands go to an engine, and where a profile listens. */
+  submit: typeof submit = submit;
+  /** Transfers between engines that are under way. */
+  readonly transfers: Set<Promise<void>> = new Set();
+  /** The newest node when something was read last, that of the round of reads before, and the one that counts for the run being planned. */
+  lastRead: number = 0;
+  readBefore: number = 0;
+  old: number = 0;
+  /** When the last turn of the event loop was asked for; hints to the collector that are known here, and turns it is still to have (`turn`). */
+  since: number = 0;
+  known: number = 0;
+  owed: number = 0;
+}
+
+/** The part in use. */
+export let runs: RunState = new RunState();
+
+/** Another part takes its place. */
+export function useRuns(next: RunState): void {
+  runs = next;
+}
+
+/** The state of an engine; made on first use. */
+export function stateOf(engine: IEngine): EngineState {
+  const { last } = runs;
+  if (last !== null && last.engine === engine) return last;
+  let state = runs.engines.get(engine);
+  if (state === undefined) {
+    const pool = poolOf(engine);
+    const elementBytes: number[] = [];
+    for (const [dtype, { id }] of Object.entries(dtypeInfo)) elementBytes[id] = storageBytes(engine, dtype as DType);
+    const { bindAlign, dtypes } = engine.caps;
+    const options = { pool, dtypes, elementBytes, bindAlign, keep: isDear };
+    const kernelCache = new KernelCache(engine);
+    const plans = new PlanCache<Plan>(planLimit, (plan) => kernelCache.drop(plan.kernels));
+    state = {
+      engine,
+      pool,
+      plans,
+      kernelCache,
+      elementBytes,
+      global: { ...options, donate: true },
+      partial: { ...options, donate: false, keep: isDearOrOld },
+      flushes: 0,
+      planHits: 0,
+      planMisses: 0,
+      kernels: 0,
+      inFlight: 0,
+      idling: null,
+    };
+    runs.engines.set(engine, state);
+    engine.caps.lowering.start?.(engine, () => plans.clear());
+    watchEngine(engine);
+  }
+  runs.last = state;
+  return state;
+}
+
+/**
+ * Cheap work that was there at the read before is wanted for the second time: it is not computed a third. A loop that replaces its
+ * values and reads one in every round would else be computed from its beginning each time, by a new plan.
+ */
+function isDearOrOld(node: Node): boolean {
+  return isDear(node) || (node.id <= runs.old && node.src.length > 0 && definitionOf(node.op).work > 0);
+}
+
+/** Too dear to compute twice: kept in memory if somebody may ask for it later. */
+function isDear(node: Node): boolean {
+  const { role } = definitionOf(node.op);
+  return role === 'contraction' || role === 'reduce' || role === 'program';
+}
 
 /** Kernels kept per engine: compiled code takes tens of kilobytes. */
 const kernelLimit = 4096;
@@ -21,8 +131,6 @@ export const mostWaits = 3;
  * being compiled.
  */
 export type Patience = 'none' | 'memory' | 'kernels';
-
-const cone = new Cone();
 
 /** What readers that cannot wait are told, by what there is to wait for. */
 const missing = new WeakMap<Promise<void>, UnsupportedError>();
@@ -43,7 +151,7 @@ function codeOnItsWay(error: unknown, { engine }: EngineState): Promise<void> {
 
 /**
  * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
- * realise.ts decides.
+ * queue.ts decides.
  *
  * A run that is put off, or lacks code that is loaded when first used, returns a promise of when to try again.
  */
@@ -53,9 +161,10 @@ export function run(
   options: ConeOptions,
   patience: Patience = 'none',
 ): boolean | Promise<void> {
+  const { cone } = runs;
   try {
     if (!cone.collect(wanted, options)) return false;
-    const plan = planOf(state);
+    const plan = planOf(state, cone);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
@@ -77,8 +186,9 @@ export function run(
 
 /** Makes the plan that `run` would run, if one engine suffices. Returns what to wait for where code for it is on its way. */
 export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): Promise<void> | null {
+  const { cone } = runs;
   try {
-    if (cone.collect(wanted, options)) planOf(state);
+    if (cone.collect(wanted, options)) planOf(state, cone);
     return null;
   } catch (error) {
     return codeOnItsWay(error, state);
@@ -88,7 +198,7 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
 }
 
 /** The plan of what the cone holds. */
-function planOf(state: EngineState): Plan {
+function planOf(state: EngineState, cone: Cone): Plan {
   const { hash, key } = cone;
   let plan = state.plans.find(hash, key);
   if (plan !== undefined) {
@@ -104,4 +214,106 @@ function planOf(state: EngineState): Plan {
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   return plan;
+}
+
+/**
+ * Binds a plan's slots to this flush's buffers, submits its commands once, hands the results to the nodes.
+ *
+ * If anything throws before the commands are submitted, every buffer made here goes back and no node has changed: they are
+ * still pending and the flush can be tried again. So they do where a patient caller must wait for the device's word on new memory.
+ *
+ * @returns null when it is done, else, with nothing done, a promise of when to try again
+ */
+function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Promise<void> | null {
+  const nodes = cone.nodes as readonly Node[];
+  // Buffers of outputs, then blocks for temporaries.
+  const taken = new Array<PoolBuffer>(plan.buffers.length + plan.blocks.length);
+  let count = 0;
+  try {
+    for (const { bytes, sizeClass, donor } of plan.buffers) {
+      if (donor < 0) taken[count] = pool.alloc(bytes, sizeClass);
+      else {
+        const buffer = bufferOf(nodes[donor] as Node);
+        buffer.retain();
+        buffer.dropCopies();
+        taken[count] = buffer;
+      }
+      count++;
+    }
+    for (const { bytes, sizeClass } of plan.blocks) {
+      taken[count] = pool.alloc(bytes, sizeClass);
+      count++;
+    }
+    if (pool.engine.confirming !== undefined) {
+      const unsure = patient ? pool.engine.confirming() : null;
+      if (unsure !== null) {
+        for (const buffer of taken) buffer.release();
+        return unsure;
+      }
+      checkLeaves(cone);
+    }
+    if (plan.dispatches.length > 0) runs.submit(pool.engine, commandsOf(plan, cone, taken));
+  } catch (error) {
+    while (count > 0) (taken[--count] as PoolBuffer).release();
+    throw error;
+  }
+  if (plan.outputs.length === 1) {
+    realise(nodes[cone.outputs.data[0] as number] as Node, storageOf(plan.outputs[0] as OutputPlan, cone, taken));
+  } else {
+    // Storages first: letting sources go may give leaves back.
+    const storages = plan.outputs.map((output) => storageOf(output, cone, taken));
+    for (let i = 0; i < storages.length; i++) {
+      realise(nodes[cone.outputs.data[i] as number] as Node, storages[i] as NodeStorage);
+    }
+  }
+  for (let i = 0; i < taken.length; i++) (taken[i] as PoolBuffer).release();
+  return null;
+}
+
+/** Throws for leaves that the device had no memory for: they have no data to compute from. */
+function checkLeaves(cone: Cone): void {
+  for (let i = 0; i < cone.leaves.length; i++) {
+    const { refused } = (cone.storageOf(cone.nodes[cone.leaves.data[i] as number] as Node).buffer as PoolBuffer).memory;
+    if (refused != null) throw refused;
+  }
+}
+
+function bufferOf(node: Node): PoolBuffer {
+  return (node.storage as NodeStorage).buffer as PoolBuffer;
+}
+
+/** Storage of an output, with one count of its buffer. */
+function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly PoolBuffer[]): NodeStorage {
+  if (!leaf) {
+    const buffer = buffers[at] as PoolBuffer;
+    buffer.retain();
+    return { buffer, view };
+  }
+  const { buffer, view: base } = cone.storageOf(cone.nodes[at] as Node);
+  buffer.retain();
+  return { buffer, view: { strides: view.strides, offset: base.offset + view.offset } };
+}
+
+const noScalars: readonly (number | bigint)[] = [];
+
+function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
+  const { dispatches } = plan;
+  const commands = new Array<Command>(dispatches.length);
+  for (let at = 0; at < dispatches.length; at++) {
+    const { kernel, bindings, scalars } = dispatches[at] as DispatchPlan;
+    const bound = new Array<Binding>(bindings.length);
+    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i] as BindingPlan, cone, taken);
+    const values =
+      scalars.length === 0
+        ? noScalars
+        : scalars.map((local) => ((cone.nodes[local] as Node).attr as Attrs['scalar']).value);
+    commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values };
+  }
+  return commands;
+}
+
+function bind({ kind, at, unit, offset, bytes }: BindingPlan, cone: Cone, taken: readonly PoolBuffer[]): Binding {
+  if (kind === 'taken') return { buffer: (taken[at] as PoolBuffer).memory, offset, bytes };
+  const { buffer, view } = cone.storageOf(cone.nodes[at] as Node);
+  return { buffer: (buffer as PoolBuffer).memory, offset: view.offset * unit - offset, bytes };
 }

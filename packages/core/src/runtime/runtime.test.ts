@@ -1,12 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/build.ts';
-import type { Node } from '../graph/node.ts';
+import { type Node, release, retain } from '../graph/node.ts';
 import { add, binary, constant, expand, mul, permute, reduce, reshape, scalar, unary } from '../graph/primitives.ts';
-import { release, retain } from '../graph/counting.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from './fixtures/flush-nodes.ts';
-import { readNode, stats, uploadNode } from './runtime.ts';
+import { readNode } from './reading.ts';
+import { stats } from './runtime.ts';
+import { uploadNode } from './upload.ts';
 
 function leaf(values: readonly number[], shape: readonly number[]): Node {
   const node = uploadNode(Float32Array.from(values), shape, 'float32');

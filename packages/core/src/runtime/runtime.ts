@@ -1,33 +1,24 @@
 /**
- * What the rest of the library calls: flushes, reading and uploading, statistics. Connects recorder, plans and engines.
+ * The runtime: all that changes while a program records and runs, and what the rest of the library asks of it beside reading (reading.ts)
+ * and uploading (upload.ts): flushes, waiting, statistics.
  *
  * A flush finds or makes the plan of what is pending and submits it once; it never waits for the device. What needs data of
  * another engine that cannot be read at once stays pending and goes on by itself (queue.ts). Nothing here is re-entrant, and
  * nothing needs to be: engines call nobody back.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
-import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
+import type { PoolBuffer } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
-import { checkEngine, getEngine } from '../engine/registry.ts';
-import { bufferNode } from '../graph/build.ts';
+import { checkEngine, type Engines, engines, getEngine, newEngines, useEngines } from '../engine/registry.ts';
 import { type Node, nextMark } from '../graph/node.ts';
-import { release, retain } from '../graph/counting.ts';
-import { finishFlush, pendingHandles, setFlushHooks } from '../graph/recorder.ts';
-import { isRehearsing, transactions } from '../graph/transactions.ts';
-import type { DType, TypedArray } from '../shape/dtype.ts';
-import { hostArray } from '../shape/host.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
-import { beginRead, stateOf, takeForOld } from './engine-state.ts';
-import { goneError, isGone } from './lost.ts';
-import { placeOfNode } from './holding.ts';
-import { FlushQueue, type Failure } from './queue.ts';
-import { realise } from './realise.ts';
-import { download, downloadSync } from './reading.ts';
-import { restoreLost, shadow } from './shadow.ts';
-import { missingCode, mostWaits, type Patience } from './run.ts';
-import { turn } from './turn.ts';
-import { upload } from './upload.ts';
+import { finishFlush } from '../graph/recorder.ts';
+import { GraphState, graph, useGraph } from '../graph/state.ts';
+import { TransactionLog, transactions, useTransactions } from '../graph/transactions.ts';
+import { RunState, runs, stateOf, useRuns } from './run.ts';
+import { placeOfNode } from './placement.ts';
+import { type Failure, FlushQueue, queue, useQueue } from './queue.ts';
+import { download, turn } from './reading.ts';
+import { Copies, copies, shadow, useCopies } from './shadow.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {
@@ -41,17 +32,66 @@ export interface ScheduleStats {
   readonly bytes: number;
 }
 
-/** Flushes that are not finished. */
-export const queue: FlushQueue = new FlushQueue(transactions);
+/**
+ * All that changes while a program records and runs, in parts: a room defines what its functions need. One runtime is in use; tests make
+ * others. Left out is what is known of one object by its identity (the memory of an engine, its loss), numbers that are merely unique,
+ * code that was loaded late, and hints to the garbage collector, of which a program has one.
+ */
+export interface Runtime {
+  /** What is recorded and pending, scopes, tapes, and the generator of random keys. */
+  readonly graph: GraphState;
+  /** What was assigned. */
+  readonly transactions: TransactionLog;
+  /** Which engine works. */
+  readonly engines: Engines;
+  /** Plans and counts of engines. */
+  readonly runs: RunState;
+  /** Flushes that are not finished. */
+  readonly queue: FlushQueue;
+  /** Copies of tensors that survive a lost device. */
+  readonly copies: Copies;
+}
+
+/** A runtime with nothing in it: nothing is recorded, and no engine is set. It knows the backends that the program has imported. */
+export function createRuntime(): Runtime {
+  const log = new TransactionLog();
+  const fresh = new GraphState();
+  fresh.flush = flushPending;
+  return {
+    graph: fresh,
+    transactions: log,
+    engines: newEngines(),
+    runs: new RunState(),
+    queue: new FlushQueue(log),
+    copies: new Copies(),
+  };
+}
+
+/**
+ * Another runtime is in use from now on; returns the one before. Tensors belong to the runtime they were made in, and so does what is on its way:
+ * `await idle()` first.
+ */
+export function useRuntime(next: Runtime): Runtime {
+  const before = { graph, transactions, engines, runs, queue, copies };
+  if (queue.states.length > 0 || runs.transfers.size > 0 || engines.underway !== null)
+    throw new Error('[useRuntime] flushes of the runtime in use are not finished; await idle() first');
+  useGraph(next.graph);
+  useTransactions(next.transactions);
+  useEngines(next.engines);
+  useRuns(next.runs);
+  useQueue(next.queue);
+  useCopies(next.copies);
+  return before;
+}
 
 /** Flushes that may wait in the device before `throttle` waits for them. */
 const mostInFlight = 16;
-setFlushHooks({
-  onLimit: () => {
-    if (!isRehearsing()) flush();
-  },
-  onScopeEnd: flush,
-});
+graph.flush = flushPending;
+
+/** What recording asks for: `GraphState.flush`. */
+function flushPending(atLimit: boolean): void {
+  if (!atLimit || transactions.rehearsal === null) flush();
+}
 
 /**
  * Realises every pending handle's node and submits the work. What nobody holds any more is not computed. What cannot be computed is told
@@ -76,7 +116,7 @@ export function flush(): void {
   finishFlush();
   failure ??= queue.takeLate();
   if (failure !== null) throw failure.error;
-  shadow();
+  shadow(download);
 }
 
 const none: readonly Node[] = [];
@@ -85,7 +125,7 @@ const none: readonly Node[] = [];
 function pendingNodes(): readonly Node[] {
   const mark = nextMark();
   let wanted: Node[] | null = null;
-  for (const { node, disposed } of pendingHandles) {
+  for (const { node, disposed } of graph.pending) {
     if (disposed || node.storage !== null || node.mark === mark) continue;
     node.mark = mark;
     // Often there is one: its list is no longer than that.
@@ -134,107 +174,6 @@ export async function idle(): Promise<void> {
   } catch (error) {
     throw noticed(engine, error);
   }
-}
-
-/**
- * The node's elements in row-major order in a new host array; computes them first if need be. Where kernels must be compiled for that,
- * the program goes on meanwhile.
- */
-export async function readNode(node: Node): Promise<TypedArray> {
-  const size = sizeOf(node.shape);
-  if (size === 0) return hostArray(node.dtype, 0);
-  const before = beginRead();
-  const arrival = tried(node, before, 'kernels');
-  if (arrival === null) return inTurn(node);
-  retain(node);
-  try {
-    let waits = 1;
-    for (
-      let next: Promise<void> | null = arrival;
-      next !== null;
-      next = tried(node, before, waits++ < mostWaits ? 'kernels' : 'none')
-    )
-      await next;
-    return await inTurn(node);
-  } finally {
-    release(node);
-  }
-}
-
-/** The elements of a node in memory, after a turn of the event loop where one is due. */
-async function inTurn(node: Node): Promise<TypedArray> {
-  const data = await download(node);
-  await turn();
-  return data;
-}
-
-/**
- * The same as `attempt` for a reader; `before` is the newest node of the read before. Where it fails, what is pending beside the node is not
- * left to fail again.
- */
-function tried(node: Node, before: number, patience: Patience = 'none'): Promise<void> | null {
-  try {
-    takeForOld(before);
-    return attempt(node, patience);
-  } catch (error) {
-    // What is kept for later reads may be what there is no room for.
-    if (error instanceof OutOfMemoryError && before > 0) return tried(node, 0, patience);
-    // What a flush said of it that was put off says more.
-    const late = error instanceof OutOfMemoryError ? queue.takeLate() : null;
-    throw queue.giveUp(node, late === null ? error : late.error);
-  } finally {
-    takeForOld(0);
-  }
-}
-
-/**
- * Computes a node as far as that is possible now; null if it is in memory. Throws DeviceLostError if it was and is gone.
- */
-function attempt(node: Node, patience: Patience): Promise<void> | null {
-  if (node.storage !== null) {
-    if ((node.storage.buffer as PoolBuffer).pool.lost === null || !isGone(node)) return null;
-    // What is protected comes back with another engine.
-    const underway = recover();
-    if (underway !== null) return underway;
-    restoreLost();
-    if (isGone(node)) throw goneError(node);
-    return null;
-  }
-  queue.advance(patience === 'none' ? patience : 'memory');
-  if (queue.isPutOff) return queue.settlePutOff();
-  return node.storage === null ? realise([node], { told: true, patience, transaction: transactions.current }) : null;
-}
-
-/**
- * The same without waiting for a task turn.
- *
- * @throws UnsupportedError where the engine cannot
- */
-export function readNodeSync(node: Node): TypedArray {
-  const size = sizeOf(node.shape);
-  if (size === 0) return hostArray(node.dtype, 0);
-  const arrival = tried(node, beginRead());
-  if (arrival !== null) {
-    throw (
-      missingCode(arrival) ??
-      new UnsupportedError(
-        'dataSync',
-        `a value on engine '${placeOfNode(node)}' needs data of another engine, which answers later; use await t.data()`,
-      )
-    );
-  }
-  return downloadSync(node);
-}
-
-/** A new leaf with a copy of host data, on the engine that holds its dtype. */
-export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
-  return bufferNode(upload(data, shape, dtype, makeRoom), shape, dtype);
-}
-
-/** Pending work is done, so that what it needs can go. */
-function makeRoom(pool: BufferPool): void {
-  if (pendingHandles.length > 0) flush();
-  pool.trim(0);
 }
 
 /** Name of the engine that holds, or would hold, the node's value. */

@@ -6,14 +6,11 @@
  * arrived. After a loss, what lived on the lost device gets the values of the last complete copy.
  */
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
-import { onLost, recoveryPolicy } from '../engine/recovery.ts';
-import { getEngine } from '../engine/registry.ts';
-import type { Node, NodeStorage } from '../graph/node.ts';
+import { engines, getEngine } from '../engine/registry.ts';
+import { type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { nodesBelow } from '../graph/order.ts';
-import { realise } from '../graph/counting.ts';
 import type { TypedArray } from '../shape/dtype.ts';
-import { download } from './reading.ts';
-import { isGone } from './lost.ts';
+import { isGone } from './placement.ts';
 import { upload } from './upload.ts';
 
 /** A tensor as far as copies go. */
@@ -43,14 +40,9 @@ class WeakList {
   }
 
   alive(): Protectable[] {
-    const found: Protectable[] = [];
-    this.#refs = this.#refs.filter((ref) => {
-      const tensor = ref.deref();
-      if (tensor === undefined || tensor.disposed) return false;
-      found.push(tensor);
-      return true;
-    });
-    return found;
+    // What one look finds, the next one finds too, until this turn of the event loop ends.
+    this.#refs = this.#refs.filter((ref) => ref.deref()?.disposed === false);
+    return this.#refs.map((ref) => ref.deref() as Protectable);
   }
 
   get size(): number {
@@ -58,34 +50,51 @@ class WeakList {
   }
 }
 
-const named = new WeakList();
-const states = new WeakList();
-let copies = new WeakMap<Protectable, TypedArray>();
-let reading: Promise<void> | null = null;
-let last = Number.NEGATIVE_INFINITY;
+/** What has copies, and the copies: a part of the runtime. */
+export class Copies {
+  /** Those given to protect(). */
+  readonly named: WeakList = new WeakList();
+  /** Those that belong to the state of a training. */
+  readonly states: WeakList = new WeakList();
+  values: WeakMap<Protectable, TypedArray> = new WeakMap();
+  /** The round of reads under way, and when it began. */
+  reading: Promise<void> | null = null;
+  last: number = Number.NEGATIVE_INFINITY;
+  /** Losses after which tensors have been brought back. */
+  losses: number = 0;
+}
+
+/** The copies in use. */
+export let copies: Copies = new Copies();
+
+/** Other copies take their place. */
+export function useCopies(next: Copies): void {
+  copies = next;
+}
 
 /** Adds tensors to those with copies. */
 export function protectHandles(tensors: readonly Protectable[]): void {
-  for (const tensor of tensors) named.add(tensor);
-  last = Number.NEGATIVE_INFINITY;
+  for (const tensor of tensors) copies.named.add(tensor);
+  copies.last = Number.NEGATIVE_INFINITY;
 }
 
 /** Takes tensors out again and forgets their copies. */
 export function unprotectHandles(tensors: readonly Protectable[]): void {
   for (const tensor of tensors) {
-    named.delete(tensor);
-    copies.delete(tensor);
+    copies.named.delete(tensor);
+    copies.values.delete(tensor);
   }
 }
 
 /** A tensor that belongs to the state of a training: copied if the policy says `shadow`. */
 export function addState(tensor: Protectable): void {
-  states.add(tensor);
+  copies.states.add(tensor);
 }
 
 function covered(): readonly Protectable[] {
-  const all = named.size > 0 ? named.alive() : [];
-  return recoveryPolicy().shadow ? [...new Set([...all, ...states.alive()])] : all;
+  const { named, states } = copies;
+  const all = named.alive();
+  return engines.policy.shadow ? [...new Set([...all, ...states.alive()])] : all;
 }
 
 /** True if the value is gone, or would be computed from one that is. */
@@ -97,51 +106,47 @@ const isFar = ({ engine, lost }: BufferPool): boolean => engine.name !== 'cpu' &
 const poolOfNode = (node: Node): PoolBuffer['pool'] => ((node.storage as NodeStorage).buffer as PoolBuffer).pool;
 
 /** Called at the end of every global flush: starts a round of reads if it is time for one. */
-export function shadow(): void {
-  if ((named.size === 0 && !recoveryPolicy().shadow) || reading !== null) return;
+export function shadow(read: (node: Node) => Promise<TypedArray>): void {
+  const c = copies;
+  if ((c.named.size === 0 && !engines.policy.shadow) || c.reading !== null) return;
   restoreLost();
   const now = performance.now();
-  if (now - last < recoveryPolicy().interval) return;
+  if (now - c.last < engines.policy.interval) return;
   const tensors = covered();
   // Half a step is no state: wait until all of it is in memory, but for what is lost already.
   if (tensors.some(({ node }) => node.storage === null && !needsLost(node))) return;
   const far = tensors.filter(({ node }) => node.storage !== null && isFar(poolOfNode(node)) && !node.shape.includes(0));
   if (far.length === 0) return;
-  last = now;
-  reading = Promise.all(far.map(({ node }) => download(node))).then(
+  c.last = now;
+  c.reading = Promise.all(far.map(({ node }) => read(node))).then(
     (values) => {
-      copies = new WeakMap(far.map((tensor, i) => [tensor, values[i] as TypedArray]));
-      reading = null;
+      c.values = new WeakMap(far.map((tensor, i) => [tensor, values[i] as TypedArray]));
+      c.reading = null;
     },
     () => {
       // The last complete copy stays.
-      reading = null;
+      c.reading = null;
     },
   );
 }
 
 /** Resolves when no copy is being made. For tests, and before a program ends with what it has. */
 export async function shadowed(): Promise<void> {
-  await reading;
+  await copies.reading;
 }
-
-/** A loss whose tensors have not been brought back yet. */
-let owed = false;
-onLost(() => {
-  owed = true;
-});
 
 /**
  * Once after a loss, as soon as another engine works: gives protected tensors that lived on the lost device the values of the last
  * complete copy. True if it did something.
  */
 export function restoreLost(): boolean {
-  if (!owed || poolOf(getEngine()).lost !== null) return false;
-  owed = false;
+  const { losses } = engines;
+  if (copies.losses === losses || poolOf(getEngine()).lost !== null) return false;
+  copies.losses = losses;
   let found = false;
   for (const tensor of covered()) {
     const { node } = tensor;
-    const values = copies.get(tensor);
+    const values = copies.values.get(tensor);
     if (values === undefined || !needsLost(node)) continue;
     const storage = upload(values, node.shape, node.dtype, () => undefined);
     if (node.storage === null) realise(node, storage);

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { hintCollector } from '../engine/collector.ts';
+import { hintCollector } from '../engine/pool.ts';
 import { setEngine } from '../engine/registry.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { memory, ones, tensor, throttle } from '../index.ts';

@@ -1,15 +1,27 @@
 /** Host data becomes leaves: on the engine that holds the dtype, or where there is room and a device. */
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
-import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
-import { noticed, recover, recoveryPolicy } from '../engine/recovery.ts';
-import { cpuEngine, getEngine } from '../engine/registry.ts';
-import type { NodeStorage } from '../graph/node.ts';
+import { type BufferPool, type PoolBuffer, storageBytes, toDevice } from '../engine/pool.ts';
+import { noticed, recover } from '../engine/recovery.ts';
+import { cpuEngine, engines, getEngine } from '../engine/registry.ts';
+import { bufferNode } from '../graph/build.ts';
+import type { Node, NodeStorage } from '../graph/node.ts';
+import { graph } from '../graph/state.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
-import { stateOf } from './engine-state.ts';
-import { storageBytes, toDevice } from './host-data.ts';
-import { engineFor } from './holding.ts';
+import { stateOf } from './run.ts';
+import { engineFor } from './placement.ts';
+
+/** A new leaf with a copy of host data, on the engine that holds its dtype. */
+export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
+  return bufferNode(upload(data, shape, dtype, makeRoom), shape, dtype);
+}
+
+/** Pending work is done, so that what it needs can go. */
+function makeRoom(pool: BufferPool): void {
+  if (graph.pending.length > 0) graph.flush(false);
+  pool.trim(0);
+}
 
 /** Memory with a copy of host data. `makeRoom` is called where there is none left. */
 export function upload(
@@ -26,7 +38,7 @@ export function upload(
     noticed(engine, error);
     if (error instanceof DeviceLostError) return on(working(dtype));
     const cpu = cpuEngine();
-    const other = error instanceof OutOfMemoryError && recoveryPolicy().outOfMemory === 'cpu' && cpu !== engine;
+    const other = error instanceof OutOfMemoryError && engines.policy.outOfMemory === 'cpu' && cpu !== engine;
     if (!other || cpu === null || 'then' in cpu) throw error;
     return on(cpu);
   }

@@ -7,7 +7,7 @@ import { reduceColumns } from '../codegen/linearize/columns.ts';
 import { acrossThreads } from '../codegen/linearize/group.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
-import type { Lowering } from '../engine/lowering.ts';
+import type { Lowering } from '../engine/engine.ts';
 import { threadLowering } from './threads.ts';
 import { vectorLowering } from './vectors.ts';
 import { lowerContraction } from '../contraction/select.ts';

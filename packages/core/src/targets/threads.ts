@@ -3,7 +3,7 @@ import { shapeSimt } from '../codegen/loops/simt.ts';
 import { acrossThreads } from '../codegen/linearize/group.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
-import type { Lowering } from '../engine/lowering.ts';
+import type { Lowering } from '../engine/engine.ts';
 import { threadContraction } from '../contraction/select-threads.ts';
 import { candidateTiles } from '../contraction/simt/choose.ts';
 import { lowerSimt } from '../contraction/simt/gemm.ts';

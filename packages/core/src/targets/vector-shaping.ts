@@ -8,7 +8,7 @@ import { reduceColumns } from '../codegen/linearize/columns.ts';
 import { lowerTiled } from '../contraction/gemm.ts';
 import { byTiles } from '../contraction/names.ts';
 import { vectorContraction } from '../contraction/select-vectors.ts';
-import type { Lowering } from '../engine/lowering.ts';
+import type { Lowering } from '../engine/engine.ts';
 
 /** For engines where a group is one thread, with vectors, which add `legalize` themselves where they do not compute in every dtype they hold. */
 export const vectorShaping: Lowering = {

@@ -1,7 +1,7 @@
 /** Tensors assigned in a flush that fails keep the values they had, all of one step. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OutOfMemoryError } from '../engine/errors.ts';
-import { pendingHandles } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
 import {
   flush,
   full,
@@ -27,7 +27,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   engine.limit = 1e9;
-  for (const handle of [...pendingHandles]) handle.dispose();
+  for (const handle of [...graph.pending]) handle.dispose();
   await setEngine(createReferenceEngine());
 });
 

@@ -1,7 +1,7 @@
 /** Flushes and reads that fail: what else is pending is computed, what failed is told once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OutOfMemoryError } from '../engine/errors.ts';
-import { pendingHandles } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
 import { flush, memory, pad, rand, scope, setEngine, sin, tensor, tile } from '../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { limited } from './fixtures/limited.ts';
@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   engine.limit = 1e9;
-  for (const handle of [...pendingHandles]) handle.dispose();
+  for (const handle of [...graph.pending]) handle.dispose();
   await setEngine(createReferenceEngine());
 });
 
@@ -51,7 +51,7 @@ describe('a flush that fails', () => {
     const sum = big.sum();
     const after = tensor([1, 2]).mul(5);
     expect(() => flush()).toThrow(OutOfMemoryError);
-    expect(pendingHandles).toEqual([]);
+    expect(graph.pending).toEqual([]);
     const { bytes } = memory();
     expect(await before.array()).toEqual([3, 6]);
     expect(await after.array()).toEqual([5, 10]);

@@ -1,25 +1,27 @@
 /**
  * TensorHandle: the object behind every Tensor - a counted name for a node - and `wrap`, which makes one.
  *
- * Only lifetime and what concerns the handle itself is here. The operations that Tensors have as methods are put on this class's prototype by
+ * Lifetime, assignment and reading are here. The operations that Tensors have as methods are put on this class's prototype by
  * methods/methods.ts, so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import type { GradientSlot, Node } from '../graph/node.ts';
-import { release, retain } from '../graph/counting.ts';
-import { countHandle, type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
+import { type GradientSlot, type Node, release, retain } from '../graph/node.ts';
+import { type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
 import { transactions } from '../graph/transactions.ts';
-import { hasPlaceholders, outlives } from '../graph/placeholder.ts';
+import { graph } from '../graph/state.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
 import { bringCommon } from '../primitives/common.ts';
 import { sameShape } from '../shape/broadcast.ts';
-import { type DType, isFloat } from '../shape/dtype.ts';
+import { readNode, readNodeSync } from '../runtime/reading.ts';
+import { deviceOf } from '../runtime/runtime.ts';
+import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
 import { handleBrand, shown } from '../shape/options.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
-import type { Tensor } from './types.ts';
+import { alone, element, nest } from './reading.ts';
+import type { NestedValues, Tensor } from './types.ts';
 
 // Nodes are recorded to be held by handles.
 bringCommon();
@@ -49,6 +51,7 @@ export class DisposedError extends OperationError {
   }
 }
 
+/** A switch for debugging, of the program: no part of a runtime. */
 let withOrigins = false;
 
 /**
@@ -170,7 +173,7 @@ export class TensorHandle implements TrackedHandle {
         [target.dtype, node.dtype],
       );
     }
-    if (hasPlaceholders() && outlives(this, node)) {
+    if (graph.placeholders?.outlive(this, node)) {
       throw new OperationError(
         composingDepth() > 0 ? opName('assign') : 'assign',
         say`a value that depends on an example inside vmap was to be assigned to a ${target.dtype} ${showShape(target.shape)} from outside, which has one value for all examples; return the value from the function and assign after vmap, or leave running statistics as they are (eval(), training: false)`,
@@ -184,10 +187,50 @@ export class TensorHandle implements TrackedHandle {
     return this as unknown as Tensor;
   }
 
+  get device(): string {
+    return deviceOf(nodeOf(this as unknown as Tensor, 'device'));
+  }
+
+  // Reading: the only operations of tensors that wait for the engine.
+
+  async data(): Promise<TypedArray> {
+    return readNode(nodeOf(this as unknown as Tensor, 'data'));
+  }
+
+  dataSync(): TypedArray {
+    return readNodeSync(nodeOf(this as unknown as Tensor, 'dataSync'));
+  }
+
+  async array(): Promise<NestedValues> {
+    const node = nodeOf(this as unknown as Tensor, 'array');
+    return nest(await readNode(node), node);
+  }
+
+  arraySync(): NestedValues {
+    const node = nodeOf(this as unknown as Tensor, 'arraySync');
+    return nest(readNodeSync(node), node);
+  }
+
+  async item<T extends number | bigint = number>(): Promise<T> {
+    const node = alone('item', nodeOf(this as unknown as Tensor, 'item'));
+    return element<T>(await readNode(node), node);
+  }
+
+  itemSync<T extends number | bigint = number>(): T {
+    const node = alone('itemSync', nodeOf(this as unknown as Tensor, 'itemSync'));
+    return element<T>(readNodeSync(node), node);
+  }
+
+  async print(): Promise<void> {
+    const node = nodeOf(this as unknown as Tensor, 'print');
+    const [data, { print }] = await Promise.all([readNode(node), import('./printed.ts')]);
+    print(data, node.shape, node.dtype);
+  }
+
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
-    countHandle(-1);
+    graph.live--;
     unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
@@ -224,7 +267,7 @@ Object.defineProperty(TensorHandle.prototype, handleBrand, { value: true });
 /** A new Tensor on a node. It lives until its scope ends, it is disposed, or JavaScript forgets it. */
 export function wrap(node: Node): Tensor {
   retain(node);
-  countHandle(1);
+  graph.live++;
   const handle = new TensorHandle(node);
   adopt(handle);
   return handle as unknown as Tensor;

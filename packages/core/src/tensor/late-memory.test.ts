@@ -1,7 +1,7 @@
 /** Devices that say late that they have no memory: flushes wait for their word, and what fails has changed nothing. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OutOfMemoryError } from '../engine/errors.ts';
-import { pendingHandles, usualLimits } from '../graph/recorder.ts';
+import { graph, usualLimits } from '../graph/state.ts';
 import {
   flush,
   getEngine,
@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   engine.limit = 1e9;
-  for (const handle of [...pendingHandles]) handle.dispose();
+  for (const handle of [...graph.pending]) handle.dispose();
   await idle().catch(() => {});
   await setEngine(createReferenceEngine());
 });

@@ -5,6 +5,7 @@
  * generator that `seed` starts, in the order of the calls.
  */
 import { opName } from '../graph/scope.ts';
+import { graph } from '../graph/state.ts';
 import { checkCount, mostParts } from '../shape/axes.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
@@ -78,8 +79,6 @@ export function splitKey(key: RandomKey, count: number = 2): RandomKey[] {
   return keys;
 }
 
-let root: RandomKey = [0, 0];
-let calls = 0;
 /** Keys taken from the generator, and those split from them. */
 const drawn = new WeakSet<RandomKey>();
 
@@ -98,8 +97,8 @@ export function isDrawn(key: RandomKey): boolean {
  * const b = rand([3]); // equal to a
  */
 export function seed(value: number): void {
-  root = keyOfSeed('seed', value);
-  calls = 0;
+  graph.root = keyOfSeed('seed', value);
+  graph.calls = 0;
 }
 
 /** Key of an option: given, made of a seed, or the generator's next. */
@@ -109,8 +108,8 @@ export function resolveKey(key: RandomKey | number | undefined): RandomKey {
     checkKey(opName('key'), key);
     return key;
   }
-  const n = calls++;
-  const next = threefry(root, [n >>> 0, (Math.floor(n / 2 ** 32) | 0x80000000) >>> 0]);
+  const n = graph.calls++;
+  const next = threefry(graph.root, [n >>> 0, (Math.floor(n / 2 ** 32) | 0x80000000) >>> 0]);
   drawn.add(next);
   return next;
 }
@@ -123,16 +122,17 @@ export interface GeneratorState {
 
 /** Where the generator stands now. */
 export function generatorState(): GeneratorState {
+  const { root, calls } = graph;
   return { root, calls };
 }
 
 /** Runs a function with the generator put back to a state; afterwards it goes on from where it stood. */
 export function withGenerator<T>(state: GeneratorState, body: () => T): T {
   const saved = generatorState();
-  ({ root, calls } = state);
+  Object.assign(graph, state);
   try {
     return body();
   } finally {
-    ({ root, calls } = saved);
+    Object.assign(graph, saved);
   }
 }

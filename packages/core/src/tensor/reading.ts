@@ -1,24 +1,19 @@
-/** Reading values back: the only operations of tensors that wait for the engine. */
+/** Host data on its way in and out: uploading, and elements as nested arrays or one number. Reading itself is in handle.ts. */
 import { ShapeError, showShape } from '../shape/errors.ts';
 import { getElement } from '../shape/host.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import type { Node } from '../graph/node.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
-import { runtime } from './device.ts';
-import { nodeOf } from './handle.ts';
 import { say } from '../shape/shown.ts';
-import type { NestedValues, Tensor } from './types.ts';
+import type { NestedValues } from './types.ts';
 
-export async function readData(t: Tensor): Promise<TypedArray> {
-  return runtime().readNode(nodeOf(t, 'data'));
-}
-
-export function readDataSync(t: Tensor): TypedArray {
-  return runtime().readNodeSync(nodeOf(t, 'dataSync'));
-}
+export { uploadNode } from '../runtime/upload.ts';
 
 /** Elements as nested arrays; the element itself for shape []. */
-function nest(data: TypedArray, shape: Shape, dtype: DType): NestedValues {
+export function nest(
+  data: TypedArray,
+  { shape, dtype }: { readonly shape: Shape; readonly dtype: DType },
+): NestedValues {
   let at = 0;
   const build = (axis: number): NestedValues => {
     if (axis === shape.length) return getElement(data, dtype, at++);
@@ -27,17 +22,8 @@ function nest(data: TypedArray, shape: Shape, dtype: DType): NestedValues {
   return build(0);
 }
 
-export async function readArray(t: Tensor): Promise<NestedValues> {
-  const { shape, dtype } = nodeOf(t, 'array');
-  return nest(await readData(t), shape, dtype);
-}
-
-export function readArraySync(t: Tensor): NestedValues {
-  const { shape, dtype } = nodeOf(t, 'arraySync');
-  return nest(readDataSync(t), shape, dtype);
-}
-
-function onlyElement(op: string, node: Node): void {
+/** The node. Throws ShapeError unless it has one element. */
+export function alone(op: string, node: Node): Node {
   if (sizeOf(node.shape) !== 1) {
     throw new ShapeError(
       op,
@@ -45,34 +31,11 @@ function onlyElement(op: string, node: Node): void {
       [node.shape],
     );
   }
+  return node;
 }
 
 /** The element as item() gives it. */
-function element<T extends number | bigint>(data: TypedArray, dtype: DType): T {
+export function element<T extends number | bigint>(data: TypedArray, { dtype }: { readonly dtype: DType }): T {
   const value = getElement(data, dtype, 0);
   return (typeof value === 'boolean' ? Number(value) : value) as T;
-}
-
-export async function readItem<T extends number | bigint = number>(t: Tensor): Promise<T> {
-  const node = nodeOf(t, 'item');
-  onlyElement('item', node);
-  const { dtype } = node;
-  return element<T>(await readData(t), dtype);
-}
-
-export function readItemSync<T extends number | bigint = number>(t: Tensor): T {
-  const node = nodeOf(t, 'itemSync');
-  onlyElement('itemSync', node);
-  const { dtype } = node;
-  return element<T>(readDataSync(t), dtype);
-}
-
-export async function printTensor(t: Tensor): Promise<void> {
-  const { shape, dtype } = nodeOf(t, 'print');
-  const [data, { print }] = await Promise.all([readData(t), import('./printed.ts')]);
-  print(data, shape, dtype);
-}
-
-export function deviceOf(t: Tensor): string {
-  return runtime().deviceOf(nodeOf(t, 'device'));
 }

@@ -1,12 +1,16 @@
-/** Scopes for users: what is made inside and not returned is given back at the end. */
-import { dependsOnPlaceholder, hasPlaceholders } from '../graph/placeholder.ts';
-import { beginOp, markAll, userScope } from '../graph/scope.ts';
+/** How long tensors live: scopes of users, what is held now, and copies that survive a lost device. */
+import { beginOp, markAll, userScope, isHandle } from '../graph/scope.ts';
 import { ArgumentError, OperationError, showShape } from '../shape/errors.ts';
-import { checkFunction } from '../shape/options.ts';
-import { nodeOf, type TensorHandle } from './handle.ts';
+import { checkFunction, shown } from '../shape/options.ts';
+import { nodeOf, type TensorHandle, isTensor } from './handle.ts';
 import { say } from '../shape/shown.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { Tensor } from './types.ts';
+import type { IEngine } from '../engine/engine.ts';
+import { poolOf } from '../engine/pool.ts';
+import { getEngine } from '../engine/registry.ts';
+import { graph } from '../graph/state.ts';
+import { addState, protectHandles, unprotectHandles } from '../runtime/shadow.ts';
 
 /**
  * Runs a function; tensors made inside are disposed when it returns or throws, except those it returns (also inside arrays, Maps and
@@ -60,7 +64,7 @@ export function keep<D extends DType>(t: Tensor<D>): Tensor<D> {
   beginOp('keep');
   const node = nodeOf(t);
   const handle = t as unknown as TensorHandle;
-  if (hasPlaceholders() && dependsOnPlaceholder(node)) {
+  if (graph.placeholders?.reach(node)) {
     throw new OperationError(
       'keep',
       say`the ${node.dtype} ${showShape(node.shape)} depends on an example inside vmap, which exists only until the function returns; return it from the function`,
@@ -78,4 +82,89 @@ export function keep<D extends DType>(t: Tensor<D>): Tensor<D> {
  */
 export function dispose(value: unknown): void {
   markAll(value, (handle) => handle.dispose());
+}
+
+/** Figures of one engine, but `numTensors`, which counts Tensors of all engines. */
+export interface MemoryInfo {
+  /** Tensors that exist and are not disposed. */
+  readonly numTensors: number;
+  /** Buffers in use. */
+  readonly numBuffers: number;
+  /** Bytes of those buffers. */
+  readonly bytes: number;
+  /** Most bytes in use at any time. */
+  readonly peakBytes: number;
+  /** Bytes kept for reuse. */
+  readonly pooledBytes: number;
+}
+
+/**
+ * What is held now. Values that are recorded but not computed hold nothing yet.
+ *
+ * @param engine the current one unless given
+ * @throws ArgumentError if it is no engine
+ *
+ * @example
+ * memory().bytes; // bytes of all computed tensors
+ */
+export function memory(engine: IEngine = getEngine()): MemoryInfo {
+  if (typeof engine?.submit !== 'function')
+    throw new ArgumentError('memory', say`not an engine: ${shown(engine)}; give one, or leave it out`);
+  const { numBuffers, bytes, peakBytes, pooledBytes } = poolOf(engine).memory();
+  return { numTensors: graph.live, numBuffers, bytes, peakBytes, pooledBytes };
+}
+
+/**
+ * Keeps copies of tensors in host memory, so that they survive a lost device: afterwards they have the values of the last copy that was
+ * complete. Copies are made behind flushes, at most one per `interval` of `setRecovery`, of all protected tensors at one point of
+ * the work; nobody waits for them. Holds the tensors weakly: disposing one ends it, as `unprotect` does.
+ *
+ * @param tensors any shapes and dtypes; what belongs together (parameters and the optimizer's state) should be protected together
+ * @throws DisposedError if one is disposed
+ *
+ * @example
+ * const weights = zeros([2, 3]);
+ * protect([weights]);
+ */
+export function protect(tensors: Iterable<Tensor>): void {
+  const handles = listed('protect', tensors);
+  for (const t of handles) nodeOf(t, 'protect');
+  protectHandles(handles as unknown as TensorHandle[]);
+}
+
+function listed(op: string, tensors: Iterable<Tensor>): Tensor[] {
+  if (typeof (tensors as Partial<Iterable<Tensor>> | null)?.[Symbol.iterator] !== 'function' || isHandle(tensors))
+    throw new ArgumentError(op, say`bad tensors: ${shown(tensors)}; must be a list of tensors, such as [weights]`);
+  const list: Tensor[] = [];
+  // An endless or sparse list ends with the first entry that is no tensor.
+  for (const t of tensors) {
+    if (!isTensor(t)) throw new ArgumentError(op, say`bad tensors: ${t} is among them; must be a list of tensors`);
+    list.push(t);
+  }
+  return list;
+}
+
+/**
+ * Ends the protection of tensors and forgets their copies.
+ *
+ * @example
+ * const weights = zeros([2, 3]);
+ * protect([weights]);
+ * unprotect([weights]);
+ */
+export function unprotect(tensors: Iterable<Tensor>): void {
+  unprotectHandles(listed('unprotect', tensors) as unknown as TensorHandle[]);
+}
+
+/**
+ * Says that a tensor belongs to the state of a training, for layers and optimizers of your own: with `setRecovery({ shadow: true })`
+ * it is protected. Parameters, buffers and optimizers of `@polygrad/nn` do so. Returns the tensor.
+ *
+ * @example
+ * const velocity = registerState(zeros([2, 3]));
+ */
+export function registerState(t: Tensor): Tensor {
+  nodeOf(t, 'registerState');
+  addState(t as unknown as TensorHandle);
+  return t;
 }

@@ -6,14 +6,13 @@
  */
 import type { ReadyProgress } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
-import { pendingHandles } from '../graph/recorder.ts';
+import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
 import { generatorState, withGenerator } from './random-key.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, checkNames } from '../shape/options.ts';
 import { called } from './scope.ts';
-import { stateOf } from '../runtime/engine-state.ts';
-import { prepare } from '../runtime/run.ts';
+import { stateOf, prepare } from '../runtime/run.ts';
 import { flush } from '../runtime/runtime.ts';
 
 export interface WarmupOptions {
@@ -64,7 +63,7 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
     const bound = new Set(rehearsal.entries.keys());
     transactions.rollBack(rehearsal);
     transactions.rehearsal = null;
-    for (const handle of [...pendingHandles]) if (!bound.has(handle) && !handle.kept) handle.dispose();
+    for (const handle of [...graph.pending]) if (!bound.has(handle) && !handle.kept) handle.dispose();
   }
   flush();
   // What is loaded now is compiled by the first step.

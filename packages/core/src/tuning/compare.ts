@@ -5,11 +5,9 @@
  */
 import type { IEngine } from '../engine/engine.ts';
 import { bufferNode, makeNode } from '../graph/build.ts';
-import type { Node } from '../graph/node.ts';
-import { release, retain } from '../graph/counting.ts';
+import { type Node, release, retain } from '../graph/node.ts';
 import { matmulNode } from '../ops/products/matrix-product.ts';
-import { type EngineState, stateOf } from '../runtime/engine-state.ts';
-import { prepare, run } from '../runtime/run.ts';
+import { type EngineState, stateOf, prepare, run } from '../runtime/run.ts';
 import { rowMajorStrides, sizeOf } from '../shape/view.ts';
 
 /** What is measured: a product of matrices, elementwise work that memory bounds, and a chain of small kernels. */

@@ -7,7 +7,7 @@ import { broadcastsTo } from '../../shape/broadcast.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
-import { runtime } from '../../tensor/device.ts';
+import { uploadNode } from '../../tensor/reading.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand } from '../../tensor/operand.ts';
 import { say } from '../../shape/shown.ts';
@@ -114,6 +114,6 @@ function angles(
   } else at = p.add(p.cast(p.iota(lead[lead.length - 1]!), dtype), p.scalar(offset, dtype));
   // Frequencies from the host: a power in float32 would lose digits that large positions multiply.
   const values = Float64Array.from({ length: pairs }, (_, k) => base ** (-k / pairs));
-  const frequency = runtime().uploadNode(dtype === 'float64' ? values : Float32Array.from(values), [pairs], dtype);
+  const frequency = uploadNode(dtype === 'float64' ? values : Float32Array.from(values), [pairs], dtype);
   return p.mul(p.insertAxes(at, [at.shape.length]), frequency);
 }

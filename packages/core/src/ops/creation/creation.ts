@@ -10,7 +10,7 @@ import { eachNested, nestedShape } from '../../shape/nested.ts';
 import { checkRange, checkWeak } from '../../shape/promotion.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
 import { checkNames, shown } from '../../shape/options.ts';
-import { runtime } from '../../tensor/device.ts';
+import { uploadNode } from '../../tensor/reading.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { weakDefault } from '../../tensor/operand.ts';
 import { say } from '../../shape/shown.ts';
@@ -160,7 +160,7 @@ export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
     }
     shape = [...options.shape];
   }
-  return leaf('tensor', wrap(runtime().uploadNode(host, shape, dtype)), options);
+  return leaf('tensor', wrap(uploadNode(host, shape, dtype)), options);
 }
 
 /** Throws ArgumentError unless options are those of functions that make tensors. */

@@ -4,7 +4,7 @@
  */
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
-import { hasPlaceholders } from '../../graph/placeholder.ts';
+import { graph } from '../../graph/state.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { cosPrimitive } from '../../primitives/trigonometric.ts';
@@ -14,7 +14,7 @@ import { ArgumentError } from '../../shape/errors.ts';
 import { normalize } from '../../shape/rounding.ts';
 import type { Shape } from '../../shape/view.ts';
 import { checkNames } from '../../shape/options.ts';
-import { runtime } from '../../tensor/device.ts';
+import { uploadNode } from '../../tensor/reading.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { CreationOptions, NamedDType, PlainDType, Tensor, TensorLike } from '../../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
@@ -187,7 +187,7 @@ export function permutation(
     const axis = typeof of === 'number' ? 0 : normalizeAxis('permutation', options.axis ?? 0, nodeOf(of).shape.length);
     const n = typeof of === 'number' ? of : of.shape[axis]!;
     checkCount('permutation', 'length', n, 0, mostOnHost);
-    if (options.key === undefined && hasPlaceholders()) {
+    if (options.key === undefined && graph.placeholders !== null) {
       throw new ArgumentError(
         'permutation',
         'no key inside vmap: the order is worked out once, on the host; give { key } to use one order for all examples, or take argSort() of rand([n]) for one each',
@@ -203,7 +203,7 @@ export function permutation(
       order[i] = order[j]!;
       order[j] = swapped;
     }
-    const indices = wrap(runtime().uploadNode(order, [n], 'int32'));
+    const indices = wrap(uploadNode(order, [n], 'int32'));
     return typeof of === 'number' ? indices : take(of, indices, axis);
   });
 }

@@ -1,16 +1,15 @@
 /** Plan keys: equal for equal structures, different for different ones. */
 import fc from 'fast-check';
+import * as p from '../../graph/primitives.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { poolOf } from '../../engine/pool.ts';
 import { getEngine, setEngine } from '../../engine/registry.ts';
-import type { Node } from '../../graph/node.ts';
-import * as p from '../../graph/primitives.ts';
-import { retain } from '../../graph/counting.ts';
+import { type Node, retain } from '../../graph/node.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import { createNullEngine } from '@polygrad/testing';
 import { Cone } from './cone.ts';
 import { growGraph } from '../../runtime/fixtures/random-graph.ts';
-import { uploadNode } from '../../runtime/runtime.ts';
+import { uploadNode } from '../../runtime/upload.ts';
 import { draws } from '../../fixtures/draws.ts';
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** Copies of leaves that transfers (runtime/transfer.ts) have left on other engines. */
+/** Copies of leaves that transfers (runtime/multi-engine.ts) have left on other engines. */
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
 import type { Node, NodeStorage } from '../../graph/node.ts';
 import { viewBase, viewSpan } from './extent.ts';

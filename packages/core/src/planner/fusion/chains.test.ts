@@ -2,14 +2,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { setEngine } from '../../engine/registry.ts';
 import { makeNode } from '../../graph/build.ts';
-import type { Node } from '../../graph/node.ts';
+import { type Node, release, retain } from '../../graph/node.ts';
 import { add, mul, scalar } from '../../graph/primitives.ts';
-import { release, retain } from '../../graph/counting.ts';
 import type { Program } from '../../ir/ir.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { mostValues } from './order.ts';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';
-import { readNode, stats, uploadNode } from '../../runtime/runtime.ts';
+import { readNode } from '../../runtime/reading.ts';
+import { stats } from '../../runtime/runtime.ts';
+import { uploadNode } from '../../runtime/upload.ts';
 
 let scalars: number[] = [];
 const nodes: Node[] = [];

@@ -1,17 +1,17 @@
 /** How many kernels things take: the promises of the planner, pinned on an engine without a device. */
+import * as p from '../../graph/primitives.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { poolOf } from '../../engine/pool.ts';
 import { setEngine } from '../../engine/registry.ts';
-import type { Handle, Node } from '../../graph/node.ts';
-import * as p from '../../graph/primitives.ts';
+import { type Handle, type Node, release, retain } from '../../graph/node.ts';
 import { tanhPrimitive } from '../../primitives/exponential.ts';
-import { release, retain } from '../../graph/counting.ts';
 import { trackHandle, type TrackedHandle } from '../../graph/recorder.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { hostArray } from '../../shape/host.ts';
 import { sizeOf } from '../../shape/view.ts';
 import { createNullEngine, type NullEngine } from '@polygrad/testing';
-import { flush, stats, uploadNode } from '../../runtime/runtime.ts';
+import { flush, stats } from '../../runtime/runtime.ts';
+import { uploadNode } from '../../runtime/upload.ts';
 import {
   adam,
   type AdamState,

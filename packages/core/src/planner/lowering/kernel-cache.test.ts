@@ -1,14 +1,15 @@
+import * as p from '../../graph/primitives.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IEngine } from '../../engine/engine.ts';
 import { setEngine } from '../../engine/registry.ts';
 import { makeNode } from '../../graph/build.ts';
-import type { Node } from '../../graph/node.ts';
-import * as p from '../../graph/primitives.ts';
-import { retain } from '../../graph/counting.ts';
+import { type Node, retain } from '../../graph/node.ts';
 import { gatherPrimitive } from '../../primitives/indexing.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';
-import { clearPlans, readNode, stats, uploadNode } from '../../runtime/runtime.ts';
+import { readNode } from '../../runtime/reading.ts';
+import { clearPlans, stats } from '../../runtime/runtime.ts';
+import { uploadNode } from '../../runtime/upload.ts';
 
 let compiled = 0;
 let released = 0;

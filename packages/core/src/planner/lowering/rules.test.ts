@@ -1,17 +1,18 @@
 /** Values of whole models, fused, against their definition in float64. */
+import * as p from '../../graph/primitives.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { EngineCaps, IEngine } from '../../engine/engine.ts';
 import { getEngine, setEngine } from '../../engine/registry.ts';
-import type { Node } from '../../graph/node.ts';
-import * as p from '../../graph/primitives.ts';
-import { release, retain } from '../../graph/counting.ts';
+import { type Node, release, retain } from '../../graph/node.ts';
 import { trackHandle } from '../../graph/recorder.ts';
 import { scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { sizeOf } from '../../shape/view.ts';
 import { type Values, valuesOf } from '../../graph/fixtures/graph-values.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';
-import { flush, readNode, stats, uploadNode } from '../../runtime/runtime.ts';
+import { readNode } from '../../runtime/reading.ts';
+import { flush, stats } from '../../runtime/runtime.ts';
+import { uploadNode } from '../../runtime/upload.ts';
 import { adam, type AdamState, cnnLoss, gradients, layerNorm, softmax } from '../../runtime/fixtures/models.ts';
 
 const leaves = new Map<Node, Values>();

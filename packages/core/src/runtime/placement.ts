@@ -1,0 +1,126 @@
+/**
+ * Where work and values are: which engine holds which dtypes, which parts of pending work can be done alone, and what becomes of values
+ * that lived on a device that is lost.
+ */
+import type { IEngine } from '../engine/engine.ts';
+import { EngineMissingError, UnsupportedError, DeviceLostError } from '../engine/errors.ts';
+import { cpuEngine, getEngine } from '../engine/registry.ts';
+import type { Node, NodeStorage } from '../graph/node.ts';
+import type { DType } from '../shape/dtype.ts';
+import type { PoolBuffer } from '../engine/pool.ts';
+import { showShape } from '../shape/errors.ts';
+import { storageIn } from '../planner/capture/copies.ts';
+
+/** True if the engine holds a node's dtype and those of all it is computed from. */
+export function holds(engine: IEngine, node: Node): boolean {
+  const { dtypes } = engine.caps;
+  return dtypes.has(node.dtype) && node.src.every((source) => dtypes.has(source.dtype));
+}
+
+/** Numbers and positions: part of whatever kernel uses them. */
+export function isFree(node: Node): boolean {
+  return node.src.length === 0 && node.op !== 'buffer';
+}
+
+/** The engine that holds a dtype: the current one, or the CPU engine. Throws where there is none, or none yet. */
+export function engineFor(where: string, dtype: DType): IEngine {
+  const current = getEngine();
+  if (current.caps.dtypes.has(dtype)) return current;
+  const cpu = cpuEngine();
+  if (cpu !== null && 'then' in cpu) {
+    throw new EngineMissingError(
+      where,
+      `engine '${current.name}' does not hold ${dtype}, and the cpu engine, which does, is still starting; call await setEngine('cpu') once before setEngine('${current.name}')`,
+    );
+  }
+  if (cpu === null) throw noCpu(where, dtype, current);
+  if (!cpu.caps.dtypes.has(dtype)) throw heldByNobody(where, dtype, current, cpu);
+  return cpu;
+}
+
+export function noCpu(where: string, dtype: DType, current: IEngine): EngineMissingError {
+  return new EngineMissingError(
+    where,
+    `engine '${current.name}' does not hold ${dtype}, only ${[...current.caps.dtypes].join(', ')}, and no cpu engine is there to hold it; ` +
+      `import '@polygrad/backend-cpu', or cast to a dtype that '${current.name}' holds`,
+  );
+}
+
+export function heldByNobody(where: string, dtype: DType, current: IEngine, cpu: IEngine): UnsupportedError {
+  const names = [...new Set([current.name, cpu.name])].map((name) => `'${name}'`).join(' nor ');
+  return new UnsupportedError(where, `no engine here holds ${dtype}: neither ${names}; cast to another dtype`);
+}
+
+/** Name of the engine that will compute the node. */
+export function placeOfNode(node: Node): string {
+  const current = getEngine();
+  return holds(current, node) ? current.name : 'cpu';
+}
+
+/** Roots in groups that share no node still to be computed; those of `together` are in one group. In the order of their first roots. */
+export function componentsOf(roots: readonly Node[], together: ReadonlySet<Node>): Node[][] {
+  const parent = roots.map((_, i) => i);
+  const top = (i: number): number => {
+    let at = i;
+    while (parent[at] !== at) at = parent[at] = parent[parent[at] as number] as number;
+    return at;
+  };
+  const owner = new Map<Node, number>();
+  let first = -1;
+  const join = (i: number, j: number): void => {
+    const [a, b] = [top(i), top(j)];
+    parent[Math.max(a, b)] = Math.min(a, b);
+  };
+  roots.forEach((root, i) => {
+    if (together.has(root)) {
+      if (first >= 0) join(first, i);
+      else first = i;
+    }
+    const stack = [root];
+    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+      if (node.storage !== null || (isFree(node) && node !== root)) continue;
+      const other = owner.get(node);
+      if (other !== undefined) {
+        join(other, i);
+        continue;
+      }
+      owner.set(node, i);
+      stack.push(...node.src);
+    }
+  });
+  const parts = new Map<number, Node[]>();
+  roots.forEach((root, i) => {
+    const part = parts.get(top(i));
+    if (part === undefined) parts.set(top(i), [root]);
+    else part.push(root);
+  });
+  return [...parts.values()];
+}
+
+/** True if a leaf's value is gone. One that another engine has a copy of lives there from now on. */
+export function isGone(leaf: Node): boolean {
+  const { buffer: counted } = leaf.storage as NodeStorage;
+  const buffer = counted as PoolBuffer;
+  if (buffer.pool.lost === null || leaf.shape.includes(0)) return false;
+  for (const { buffer: copy } of buffer.copies ?? []) {
+    const there = copy.pool.lost === null ? storageIn(leaf, copy.pool) : null;
+    if (there === null) continue;
+    there.buffer.retain();
+    leaf.storage = there;
+    buffer.release();
+    return false;
+  }
+  return true;
+}
+
+/** The error for whoever asks for a value that is gone. */
+export function goneError({ shape, dtype, op, storage }: Node): DeviceLostError {
+  const lost = ((storage as NodeStorage).buffer as PoolBuffer).pool.lost as DeviceLostError;
+  const made = op === 'buffer' ? 'made from data' : `made by '${op}'`;
+  return new DeviceLostError(
+    lost.engine,
+    lost.device,
+    `${lost.reason}; ${dtype} ${showShape(shape)} ${made} lived only there`,
+    { cause: lost },
+  );
+}
