@@ -150,7 +150,7 @@ function* operations(dtype: DType): Generator<readonly [string, readonly DType[]
   if (isFloat(dtype)) {
     for (const op of floats) yield [op, one, (e, [x]) => e.unary(op, x!)];
     yield ['DIV', two, (e, x) => e.div(...(x as Two))];
-    yield ['EQ itself', one, (e, [x]) => e.intern('EQ', 'bool', x?.lanes!, [x!, x!])];
+    yield ['EQ itself', one, (e, [x]) => e.intern('EQ', 'bool', x!.lanes, [x!, x!])];
     for (const c of [0, -0, 1.5, -1, Infinity, -Infinity]) {
       const text = Object.is(c, -0) ? '-0' : `${c}`;
       const constant = (e: Exprs, x: readonly KNode[]): Two => [x[0]!, e.constant(dtype, c, x[0]!.lanes)];
