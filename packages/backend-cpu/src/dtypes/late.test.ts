@@ -1,5 +1,5 @@
 /** In pages the code of small dtypes and 64-bit integers comes with their first use: who awaits it waits, who cannot is told. */
-import { clearPlans, flush, idle, setEngine, tensor, warmup } from '@polygrad/core';
+import { clearPlans, flush, idle, scope, setEngine, stats, tensor, warmup } from '@polygrad/core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createCpuEngine } from '../engine.ts';
 import { bringDtypes } from './late.ts';
@@ -99,6 +99,23 @@ describe('dtypes whose code is loaded when first used', () => {
       flush();
     }
     expect(await w.array()).toEqual([5, 5]);
+  });
+
+  it('hold up no other result of their flush, which is read at once', async () => {
+    using x = half([1, 2]).add(0.25);
+    using y = tensor([1, 2]).mul(3);
+    flush();
+    expect(y.arraySync()).toEqual([3, 6]);
+    expect(await x.array()).toEqual([1.25, 2.25]);
+  });
+
+  it('are not planned for again and again by a loop that awaits nothing', async () => {
+    const before = stats();
+    using w = half([0, 0]);
+    for (let i = 0; i < 300; i++) scope(() => w.assign(w.mul(0.5).add(1)));
+    expect(await w.array()).toEqual([2, 2]);
+    const { planMisses } = stats();
+    expect(planMisses - before.planMisses).toBeLessThan(5);
   });
 
   it('are loaded by a warmup', async () => {

@@ -393,7 +393,13 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
     try {
       const done =
         on === 'one' || several === null
-          ? run(current, wanted, attempt.everything ? current.global : current.partial, attempt.patience)
+          ? run(
+              current,
+              wanted,
+              attempt.everything ? current.global : current.partial,
+              attempt.patience,
+              attempt.told === true,
+            )
           : several.realiseApart(wanted, current, on === 'cpu', attempt);
       if (done !== false) return done === true ? null : done;
       on = 'several';

@@ -50,6 +50,8 @@ export class RunState {
   last: EngineState | null = null;
   /** Starts a batch: the one place where a plan's commands go to an engine, and where a profile listens. */
   submit: typeof submit = submit;
+  /** Code on its way, and what waits for it: flushes of work that builds on that are not planned before. */
+  awaited: { readonly until: Promise<void>; readonly nodes: WeakSet<Node> } | null = null;
   /** Transfers between engines that are under way. */
   readonly transfers: Set<Promise<void>> = new Set();
   /** The newest node when something was read last, that of the round of reads before, and the one that counts for the run being planned. */
@@ -141,29 +143,52 @@ export function missingCode(arrival: Promise<void>): UnsupportedError | undefine
 }
 
 /** When to try again, where an engine lacks code that is on its way. Throws any other error. */
-function codeOnItsWay(error: unknown, { engine }: EngineState): Promise<void> {
+function codeOnItsWay(error: unknown, { engine }: EngineState, wanted: readonly Node[]): Promise<void> {
   // The engine may know another copy of this package.
   const { until } = (error instanceof PolygradError ? error : {}) as Partial<UnsupportedError>;
   if (until === undefined) throw noticed(engine, error);
   missing.set(until, error as UnsupportedError);
+  const here = runs;
+  if (here.awaited?.until !== until) {
+    const started = { until, nodes: new WeakSet<Node>() };
+    here.awaited = started;
+    const over = (): void => {
+      if (here.awaited === started) here.awaited = null;
+    };
+    until.then(over, over);
+  }
+  for (const node of wanted) here.awaited.nodes.add(node);
   return until;
+}
+
+/** True if the cone builds on what waits for code. Loops that never await would else plan ever more steps in vain. */
+function buildsOnAwaited(cone: Cone, nodes: WeakSet<Node>): boolean {
+  for (let i = 0; i < cone.count; i++) if (nodes.has(cone.nodes[i]!)) return true;
+  return false;
 }
 
 /**
  * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
  * queue.ts decides.
  *
- * A run that is put off, or lacks code that is loaded when first used, returns a promise of when to try again.
+ * A run that is put off, or lacks code that is loaded when first used, returns a promise of when to try again. One that nobody is `told` of is
+ * not tried before.
  */
 export function run(
   state: EngineState,
   wanted: readonly Node[],
   options: ConeOptions,
   patience: Patience = 'none',
+  told = true,
 ): boolean | Promise<void> {
   const { cone } = runs;
   try {
     if (!cone.collect(wanted, options)) return false;
+    const { awaited } = runs;
+    if (awaited !== null && !told && buildsOnAwaited(cone, awaited.nodes)) {
+      for (const node of wanted) awaited.nodes.add(node);
+      return awaited.until;
+    }
     const plan = planOf(state, cone);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
@@ -178,7 +203,7 @@ export function run(
     state.pool.age();
     return true;
   } catch (error) {
-    return codeOnItsWay(error, state);
+    return codeOnItsWay(error, state, wanted);
   } finally {
     cone.clear();
   }
@@ -191,7 +216,7 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
     if (cone.collect(wanted, options)) planOf(state, cone);
     return null;
   } catch (error) {
-    return codeOnItsWay(error, state);
+    return codeOnItsWay(error, state, []);
   } finally {
     cone.clear();
   }
