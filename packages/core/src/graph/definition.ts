@@ -78,10 +78,13 @@ export interface Definition<P extends PrimitiveName> extends Facts<P> {
 
 let count = 0;
 
-/** The definition made of facts. All have one layout, since recording and planning look into them for every node. */
-export function define<P extends PrimitiveName>(op: P, facts: Facts<P>): Definition<P> {
-  const blank = { op, id: ++count, infer: null, role: null, work: 0, encode: null, kernelOp: null };
-  return Object.assign(blank, facts);
+/** What a definition has that is handed over by whoever records it: its gradient too. */
+export type Whole<P extends PrimitiveName> = Facts<P> & Required<Pick<Facts<P>, 'gradient'>>;
+
+/** The definition made of facts. What recording and planning look at for every node stands in front, in one order. */
+export function define<P extends PrimitiveName>(op: P, facts: Whole<P>): Definition<P> {
+  const front = { op, id: ++count, infer: null, role: null, work: 0, encode: null, kernelOp: null };
+  return Object.assign(front, facts);
 }
 
 const known = new Map<PrimitiveName, unknown>();

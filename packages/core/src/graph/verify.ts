@@ -5,7 +5,6 @@
  */
 import { sameShape } from '../shape/broadcast.ts';
 import { OperationError, showShape } from '../shape/errors.ts';
-import type { PrimitiveName } from './attrs.ts';
 import { definitionOf } from './definition.ts';
 import { type Handle, keepsHistory, type Node } from './node.ts';
 import { nodesBelow, rootNodes } from './order.ts';
@@ -28,8 +27,6 @@ export class GraphInvariantError extends OperationError {
   }
 }
 
-const leaves: ReadonlySet<PrimitiveName> = new Set<PrimitiveName>(['buffer', 'scalar', 'constant', 'iota']);
-
 function verifyNode(node: Node): void {
   if (node.edges === 'dead') throw new GraphInvariantError(node, 'dead, but still reachable');
   if (node.storage !== null) {
@@ -40,9 +37,9 @@ function verifyNode(node: Node): void {
     return;
   }
   if (node.op === 'buffer') throw new GraphInvariantError(node, 'a leaf without storage');
-  if (node.src.length === 0 && !leaves.has(node.op) && node.op !== 'concat')
+  const { op, role, infer } = definitionOf(node.op);
+  if (node.src.length === 0 && role !== 'leaf' && role !== 'generate' && op !== 'concat')
     throw new GraphInvariantError(node, 'has lost its sources');
-  const { op, infer } = definitionOf(node.op);
   const shape = infer.shape(node.src, node.attr, op);
   const dtype = infer.dtype(node.src, node.attr, op);
   if (!sameShape(shape, node.shape) || dtype !== node.dtype)

@@ -1,5 +1,12 @@
 /** Primitives that every program carries, by family. */
-import { bring, type AnyDefinition, type CommonPrimitive, define, type Facts } from '../graph/definition.ts';
+import {
+  bring,
+  type AnyDefinition,
+  type CommonPrimitive,
+  define,
+  type Facts,
+  type Whole,
+} from '../graph/definition.ts';
 import { barriers } from './barriers.ts';
 import { contractions } from './contraction.ts';
 import { elementwise } from './elementwise.ts';
@@ -21,6 +28,6 @@ export function bringCommon(): void {
   };
   for (const op in common) {
     const name = op as CommonPrimitive;
-    bring(define(name, common[name] as Facts<typeof name>) as AnyDefinition);
+    bring(define(name, common[name] as Whole<CommonPrimitive>) as AnyDefinition);
   }
 }
