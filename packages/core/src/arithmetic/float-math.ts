@@ -1,7 +1,7 @@
 /**
  * A notation for decompositions: arithmetic on kernel expressions in one floating-point dtype. Numbers stand for constants.
  *
- * What depends on the format (powers of two, signs, cutting numbers into parts) is in float-math32.ts and float-math64.ts, so that
+ * What depends on the format (powers of two, signs, cutting numbers into parts) is in a class for each, so that
  * a function is written once and differs between dtypes in its coefficients only. Functions stay close to half a unit in the
  * last place by keeping what sums lose (T. J. Dekker, "A floating-point technique for extending the available precision", Numerische
  * Mathematik 18, 1971): for s = a + b with |a| >= |b|, (a - s) + b is exactly what was lost.
@@ -134,5 +134,153 @@ export abstract class FloatMath extends Exprs {
   /** True for negative numbers and for -0. The sign survives the way to float32. */
   isNegative(a: KNode): KNode {
     return this.lt(this.bitcast(this.cast(a, 'float32'), 'int32'), 0);
+  }
+}
+
+/** float64, without 64-bit integers: exponents go through the bits of a float32. */
+export class Math64 extends FloatMath {
+  constructor(e: Exprs, caps: DecomposeCaps) {
+    super(e, 'float64', caps);
+  }
+
+  whole(a: KNode): Whole {
+    const value = this.nearest(a);
+    return { value, bits: value, bias: 0 };
+  }
+  power(n: Whole, plus = 0): KNode {
+    const { rest, part } = this.#powers(plus === 0 ? n.value : this.add(n.value, plus));
+    return this.mul(rest, part);
+  }
+  inverseSquare(n: Whole): KNode {
+    return this.#smallPower(this.mul(this.min(n.value, 60), -2));
+  }
+  scale(a: KNode, n: Whole): KNode {
+    const { rest, part } = this.#powers(n.value);
+    return this.mul(this.mul(a, rest), part);
+  }
+
+  /** 2^n as rest * part, n in [-1134, 1135]: part a power of 2^16 within the normal numbers. */
+  #powers(n: KNode): { readonly rest: KNode; readonly part: KNode } {
+    const sixteenths = this.clamp(this.floor(this.mul(n, 1 / 16)), -63, 63);
+    let part = this.#smallPower(sixteenths);
+    for (let i = 0; i < 4; i++) part = this.mul(part, part);
+    return { rest: this.#smallPower(this.sub(n, this.mul(sixteenths, 16))), part };
+  }
+  /** 2^n for n in [-126, 127]. */
+  #smallPower(n: KNode): KNode {
+    const bits = this.shl(this.add(this.cast(n, 'int32'), 127), 23);
+    return this.cast(this.bitcast(bits, 'float32'), 'float64');
+  }
+
+  split(x: KNode, cut: number): { readonly n: KNode; readonly mantissa: KNode } {
+    let scaled = x;
+    let exponent = this.c(0);
+    // Well into float32's range by powers of two, the smallest denormals too.
+    for (const step of [512, 256, 128, 128]) {
+      const small = this.lt(scaled, 2 ** (-step / 2));
+      const large = this.lt(2 ** (step / 2), scaled);
+      scaled = this.mul(scaled, this.where(small, 2 ** step, this.where(large, 2 ** -step, 1)));
+      exponent = this.add(exponent, this.where(small, -step, this.where(large, step, 0)));
+    }
+    const single = this.bitcast(this.cast(this.mul(scaled, 1 / cut), 'float32'), 'int32');
+    const n = this.sub(this.shr(single, 23), 127);
+    const down = this.bitcast(this.shl(this.sub(127, n), 23), 'float32');
+    return { n: this.add(exponent, this.cast(n, 'float64')), mantissa: this.mul(scaled, this.cast(down, 'float64')) };
+  }
+  /** 24 bits, for numbers in float32's range. */
+  head(a: KNode): KNode {
+    return this.cast(this.cast(a, 'float32'), 'float64');
+  }
+  signOf(a: KNode): KNode {
+    return this.isNegative(a);
+  }
+  withSign(a: KNode, sign: KNode): KNode {
+    return this.where(sign, this.neg(a), a);
+  }
+}
+
+/** 1.5 * 2^23: added to a small number, it leaves the number rounded to an integer in the low bits. */
+const SHIFTER = 12582912;
+const SHIFTER_BITS = 0x4b400000;
+
+const bitsOf = new Int32Array(1);
+const floatOf = new Float32Array(bitsOf.buffer);
+
+/** float32: a number's bits are an int32, so exponents and signs are integer arithmetic. */
+export class Math32 extends FloatMath {
+  /** float64 arithmetic, where the engine has it. */
+  readonly wide: Math64 | null;
+
+  constructor(e: Exprs, caps: DecomposeCaps) {
+    super(e, 'float32', caps);
+    this.wide = caps.dtypes.has('float64') ? new Math64(e, caps) : null;
+  }
+
+  bits(a: KNode): KNode {
+    return this.bitcast(a, 'int32');
+  }
+  fromBits(a: KNode): KNode {
+    return this.bitcast(a, 'float32');
+  }
+
+  /** GPUs may reassociate sums, and convert to integers cheaply; elsewhere adding a large constant is the cheapest way. */
+  whole(a: KNode): Whole {
+    if (this.caps.simt) return this.#converted(this.nearest(a));
+    const shifted = this.add(a, SHIFTER);
+    return { value: this.sub(shifted, SHIFTER), bits: this.bits(shifted), bias: SHIFTER_BITS };
+  }
+  override wholeProduct(a: KNode, factor: number, plus = 0): Whole {
+    if (this.caps.simt) return super.wholeProduct(a, factor);
+    const shifted = this.muladd(a, factor, SHIFTER + plus);
+    return { value: this.sub(shifted, SHIFTER + plus), bits: this.bits(shifted), bias: SHIFTER_BITS + plus };
+  }
+  /** An integer-valued float64 of at most 2^22 in size. */
+  wholeOf(wide: KNode): Whole {
+    const value = this.cast(wide, 'float32');
+    if (this.caps.simt) return this.#converted(value);
+    return { value, bits: this.bits(this.add(value, SHIFTER)), bias: SHIFTER_BITS };
+  }
+  #converted(value: KNode): Whole {
+    return { value, bits: this.cast(value, 'int32'), bias: 0 };
+  }
+
+  power(n: Whole, plus = 0): KNode {
+    return this.fromBits(this.shl(this.#moved(n, 127 + plus, 9), 23));
+  }
+  /** n + plus in the lowest `digits` bits. */
+  #moved(n: Whole, plus: number, digits: number): KNode {
+    const by = plus - n.bias;
+    return by % 2 ** digits === 0 ? n.bits : this.add(n.bits, by);
+  }
+  inverseSquare(n: Whole): KNode {
+    const capped = this.min(this.sub(n.bits, n.bias), 60);
+    return this.fromBits(this.sub(127 << 23, this.shl(capped, 24)));
+  }
+  /** In two steps, n in [-252, 254]. */
+  scale(a: KNode, n: Whole): KNode {
+    const sum = this.#moved(n, 254, 10);
+    const half = this.shr(sum, 1);
+    const one = this.fromBits(this.shl(half, 23));
+    const other = this.fromBits(this.shl(this.sub(sum, half), 23));
+    return this.mul(this.mul(a, one), other);
+  }
+  split(x: KNode, cut: number, denormals = true): { readonly n: KNode; readonly mantissa: KNode } {
+    const tiny = this.lt(x, 2 ** -126);
+    const bits = this.bits(denormals ? this.where(tiny, this.mul(x, 2 ** 24), x) : x);
+    floatOf[0] = cut;
+    const n = this.shr(this.sub(bits, bitsOf[0] as number), 23);
+    const mantissa = this.fromBits(this.sub(bits, this.shl(n, 23)));
+    const exponent = this.cast(n, 'float32');
+    return { n: denormals ? this.add(exponent, this.where(tiny, -24, 0)) : exponent, mantissa };
+  }
+  /** 12 bits. */
+  head(a: KNode): KNode {
+    return this.fromBits(this.and(this.bits(a), 0xfffff000));
+  }
+  signOf(a: KNode): KNode {
+    return this.and(this.bits(a), 0x80000000);
+  }
+  withSign(a: KNode, sign: KNode): KNode {
+    return this.fromBits(this.or(this.bits(a), sign));
   }
 }

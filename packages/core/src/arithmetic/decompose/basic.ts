@@ -4,8 +4,7 @@
  */
 import { type DType, isFloat, isSmallFloat } from '../../shape/dtype.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import type { FloatMath } from '../float-math.ts';
-import { Math32 } from '../float-math32.ts';
+import { type FloatMath, Math32 } from '../float-math.ts';
 import type { KNode } from '../../ir/ir.ts';
 
 /** float32 drops the sign bit; elsewhere max(x, -x), which keeps NaN and makes -0 0. */

@@ -4,8 +4,7 @@
  * The quotient is taken off in steps of a few bits whose products with y are exact. float32 on engines without float64 goes by
  * integers instead: r * 2^8 mod y, as often as the exponents differ.
  */
-import type { FloatMath } from '../float-math.ts';
-import { Math32 } from '../float-math32.ts';
+import { type FloatMath, Math32 } from '../float-math.ts';
 import type { KNode } from '../../ir/ir.ts';
 
 /** Steps: 24 bits of the quotient each; the quotient of two float32 has at most 277. float64 gives up beyond about 2^280. */

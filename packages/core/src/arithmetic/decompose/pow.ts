@@ -5,9 +5,7 @@
  * float64; otherwise log2 |a| is computed in two parts as in fdlibm's e_pow.c (Sun Microsystems, 1993), whose coefficients these are.
  */
 import { exp2Small } from './exp.ts';
-import type { Coefficients, FloatMath } from '../float-math.ts';
-import { Math32 } from '../float-math32.ts';
-import type { Math64 } from '../float-math64.ts';
+import { type Coefficients, type FloatMath, Math32, type Math64 } from '../float-math.ts';
 import type { KNode } from '../../ir/ir.ts';
 
 /** log2((1 + s) / (1 - s)) / s in s^2, |s| <= 0.172, 2^-37; and 2^r, |r| <= 1/2, 2^-34. Minimax fits. */

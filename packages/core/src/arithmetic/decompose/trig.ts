@@ -3,9 +3,7 @@
  * in two parts.
  */
 import { type Angle, angleOf, bySize, reduceDouble, reduceInteger } from './angle.ts';
-import type { Coefficients, FloatMath } from '../float-math.ts';
-import { Math32 } from '../float-math32.ts';
-import type { Math64 } from '../float-math64.ts';
+import { type Coefficients, type FloatMath, Math32, type Math64 } from '../float-math.ts';
 import type { KNode } from '../../ir/ir.ts';
 
 /** (sin r - r) / r^3 in r^2, |r| <= pi/4; minimax to 2^-27, and the Taylor series to 2^-60. */
