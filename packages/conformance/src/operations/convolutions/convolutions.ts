@@ -4,7 +4,6 @@ import type { DType, Tensor } from '@polygrad/core';
 import { convolution, single, transposedCall, transposedWithGroups } from './calls.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { channelsFirst, convolve, convolveTransposed, plusBias, type WindowOptions } from '../../oracle/images.ts';
-import { conv, convTranspose } from '../../oracle/linear.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, OpSpec } from '../../spec.ts';
@@ -52,7 +51,7 @@ const plain: Readonly<Record<1 | 2 | 3, OpSpec>> = {
       },
     ],
     run: ([x, w], o) => pg.conv1d(x as Tensor, w as Tensor, o),
-    oracle: ([x, w], o) => conv(x as NDArray, w as NDArray, o),
+    oracle: ([x, w], o) => convolve(x as NDArray, w as NDArray, o),
     terms: () => 9,
     gradient: { of: [0, 1], order: 2 },
   },
@@ -66,7 +65,7 @@ const plain: Readonly<Record<1 | 2 | 3, OpSpec>> = {
       draw: pair(x, w),
     })),
     run: ([x, w], o) => pg.conv2d(x as Tensor, w as Tensor, o),
-    oracle: ([x, w], o) => conv(x as NDArray, w as NDArray, o),
+    oracle: ([x, w], o) => convolve(x as NDArray, w as NDArray, o),
     terms: ([, w]) => count((w as NDArray).shape.slice(1)),
     gradient: { of: [0, 1], order: 2 },
   },
@@ -82,7 +81,7 @@ const plain: Readonly<Record<1 | 2 | 3, OpSpec>> = {
       },
     ],
     run: ([x, w], o) => pg.conv3d(x as Tensor, w as Tensor, o),
-    oracle: ([x, w], o) => conv(x as NDArray, w as NDArray, o),
+    oracle: ([x, w], o) => convolve(x as NDArray, w as NDArray, o),
     terms: () => 16,
     gradient: { of: [0, 1], order: 1 },
   },
@@ -103,7 +102,7 @@ const plainTransposed: OpSpec = {
     draw: pair(x, w),
   })),
   run: ([x, w], o) => pg.convTranspose2d(x as Tensor, w as Tensor, o),
-  oracle: ([x, w], o) => convTranspose(x as NDArray, w as NDArray, o),
+  oracle: ([x, w], o) => convolveTransposed(x as NDArray, w as NDArray, o),
   terms: ([, w]) => count((w as NDArray).shape),
   gradient: { of: [0, 1], order: 2 },
 };

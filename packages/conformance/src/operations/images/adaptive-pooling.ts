@@ -18,75 +18,77 @@ const tied = integer(-2, 2);
 
 const mean = (taps: readonly Tap[]): number => sumOf(taps) / taps.length;
 
-function adaptivePoolSpecs(): OpSpec[] {
-  const instances: Instance[] = [
-    { x: [1, 2, 4, 6], size: [2, 3], layout: 'nchw' },
-    { x: [2, 1, 5, 4], size: [3, 3], layout: 'nchw' },
-    { x: [1, 5, 3, 2], size: [2, 4], layout: 'nhwc' },
-    { x: [1, 1, 3, 2], size: [1, 2], layout: 'nchw' },
-    { x: [0, 2, 3, 3], size: [2, 2], layout: 'nchw' },
-    { x: [2, 13, 11, 8], size: [6, 5], layout: 'nhwc' },
-  ].map(({ x, ...options }) => ({
-    label: `[${x}] ${JSON.stringify(options)}`,
-    small: count(x) > 0 && count(x) <= 60,
-    options,
-    draw: (r: Random) => [sample(r, x, any)],
-  }));
-  const layout = (o: Options): { layout: 'nchw' | 'nhwc' } => ({ layout: o.layout as 'nchw' | 'nhwc' });
-  const size = (o: Options): number[] => o.size as number[];
-  return [
-    {
-      name: 'adaptiveAvgPool2d',
-      dtypes: floats,
-      instances,
-      run: ([x], o) => pg.adaptiveAvgPool2d(x as Tensor, size(o), layout(o)),
-      oracle: ([x], o) => poolAdaptive(x as NDArray, size(o), o.layout, mean),
-      gradient: { of: [0], order: 2 },
-    },
-    {
-      name: 'adaptiveMaxPool2d',
-      dtypes: floats,
-      instances,
-      run: ([x], o) => pg.adaptiveMaxPool2d(x as Tensor, size(o), layout(o)),
-      oracle: ([x], o) => poolAdaptive(x as NDArray, size(o), o.layout, (taps) => largest(taps).value),
-      gradient: { of: [0], order: 2 },
-    },
-    {
-      name: 'adaptiveMaxPool2d indices',
-      dtypes: [...floats, 'int32'],
-      instances: instances.map((i) => ({ ...i, draw: (r: Random) => i.draw(r).map((a) => sample(r, a.shape, tied)) })),
-      run: ([x], o) => pg.adaptiveMaxPool2d(x as Tensor, size(o), { ...layout(o), returnIndices: true })[1],
-      oracle: ([x], o) => poolAdaptive(x as NDArray, size(o), o.layout, (taps) => largest(taps).position),
-      result: 'int32',
-    },
-    {
-      name: 'adaptiveAvgPool1d',
-      dtypes: floats,
-      instances: [1, 3, 7, 8].map((n) => ({
-        label: `7 to ${n}`,
-        small: true,
-        options: { size: [n] },
-        draw: (r: Random) => [sample(r, [2, 2, 7], any)],
-      })),
-      run: ([x], o) => pg.adaptiveAvgPool1d(x as Tensor, size(o)),
-      oracle: ([x], o) => poolAdaptive(x as NDArray, size(o), 'nchw', mean),
-      gradient: { of: [0], order: 2 },
-    },
-    {
-      name: 'globalAvgPool2d',
-      dtypes: floats,
-      instances: ['nchw', 'nhwc'].map((order) => ({
-        label: order,
-        small: true,
-        options: { layout: order },
-        draw: (r: Random) => [sample(r, [2, 3, 4, 2], any)],
-      })),
-      run: ([x], o) => pg.globalAvgPool2d(x as Tensor, { ...layout(o), keepDims: true }),
-      oracle: ([x], o) => poolAdaptive(x as NDArray, [1, 1], o.layout, mean),
-      gradient: { of: [0], order: 2 },
-    },
-  ];
-}
+const instances: readonly Instance[] = [
+  { x: [1, 2, 4, 6], size: [2, 3], layout: 'nchw' },
+  { x: [2, 1, 5, 4], size: [3, 3], layout: 'nchw' },
+  { x: [1, 5, 3, 2], size: [2, 4], layout: 'nhwc' },
+  { x: [1, 1, 3, 2], size: [1, 2], layout: 'nchw' },
+  { x: [0, 2, 3, 3], size: [2, 2], layout: 'nchw' },
+  { x: [2, 13, 11, 8], size: [6, 5], layout: 'nhwc' },
+].map(({ x, ...options }) => ({
+  label: `[${x}] ${JSON.stringify(options)}`,
+  small: count(x) > 0 && count(x) <= 60,
+  options,
+  draw: (r: Random) => [sample(r, x, any)],
+}));
+const layoutOf = (o: Options): { layout: 'nchw' | 'nhwc' } => ({ layout: o.layout as 'nchw' | 'nhwc' });
+const sizeOf = (o: Options): number[] => o.size as number[];
+
+const meanSpec: OpSpec = {
+  name: 'adaptiveAvgPool2d',
+  dtypes: floats,
+  instances,
+  run: ([x], o) => pg.adaptiveAvgPool2d(x as Tensor, sizeOf(o), layoutOf(o)),
+  oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, mean),
+  gradient: { of: [0], order: 2 },
+};
+
+const maxSpecs: readonly OpSpec[] = [
+  {
+    name: 'adaptiveMaxPool2d',
+    dtypes: floats,
+    instances,
+    run: ([x], o) => pg.adaptiveMaxPool2d(x as Tensor, sizeOf(o), layoutOf(o)),
+    oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, (taps) => largest(taps).value),
+    gradient: { of: [0], order: 2 },
+  },
+  {
+    name: 'adaptiveMaxPool2d indices',
+    dtypes: [...floats, 'int32'],
+    instances: instances.map((i) => ({ ...i, draw: (r: Random) => i.draw(r).map((a) => sample(r, a.shape, tied)) })),
+    run: ([x], o) => pg.adaptiveMaxPool2d(x as Tensor, sizeOf(o), { ...layoutOf(o), returnIndices: true })[1],
+    oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, (taps) => largest(taps).position),
+    result: 'int32',
+  },
+];
+
+const lineSpec: OpSpec = {
+  name: 'adaptiveAvgPool1d',
+  dtypes: floats,
+  instances: [1, 3, 7, 8].map((n) => ({
+    label: `7 to ${n}`,
+    small: true,
+    options: { size: [n] },
+    draw: (r: Random) => [sample(r, [2, 2, 7], any)],
+  })),
+  run: ([x], o) => pg.adaptiveAvgPool1d(x as Tensor, sizeOf(o)),
+  oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), 'nchw', mean),
+  gradient: { of: [0], order: 2 },
+};
+
+const globalSpec: OpSpec = {
+  name: 'globalAvgPool2d',
+  dtypes: floats,
+  instances: ['nchw', 'nhwc'].map((order) => ({
+    label: order,
+    small: true,
+    options: { layout: order },
+    draw: (r: Random) => [sample(r, [2, 3, 4, 2], any)],
+  })),
+  run: ([x], o) => pg.globalAvgPool2d(x as Tensor, { ...layoutOf(o), keepDims: true }),
+  oracle: ([x], o) => poolAdaptive(x as NDArray, [1, 1], o.layout, mean),
+  gradient: { of: [0], order: 2 },
+};
 
 const adaptive =
   (kind: 'avg' | 'max', rank: number) =>
@@ -115,11 +117,9 @@ function globalMean(pool: Pool): Made | null {
   };
 }
 
-const specsOf = (name: string): OpSpec[] => adaptivePoolSpecs().filter((spec) => spec.name.split(' ')[0] === name);
-
 export const adaptivePoolingRows: readonly OperationRow[] = [
-  { name: 'adaptiveAvgPool1d', specs: specsOf('adaptiveAvgPool1d'), calls: smooth(adaptive('avg', 1)) },
-  { name: 'adaptiveAvgPool2d', specs: specsOf('adaptiveAvgPool2d'), calls: smooth(adaptive('avg', 2)) },
-  { name: 'adaptiveMaxPool2d', specs: specsOf('adaptiveMaxPool2d'), calls: smooth(adaptive('max', 2)) },
-  { name: 'globalAvgPool2d', specs: specsOf('globalAvgPool2d'), calls: smooth(globalMean) },
+  { name: 'adaptiveAvgPool1d', specs: [lineSpec], calls: smooth(adaptive('avg', 1)) },
+  { name: 'adaptiveAvgPool2d', specs: [meanSpec], calls: smooth(adaptive('avg', 2)) },
+  { name: 'adaptiveMaxPool2d', specs: maxSpecs, calls: smooth(adaptive('max', 2)) },
+  { name: 'globalAvgPool2d', specs: [globalSpec], calls: smooth(globalMean) },
 ];

@@ -7,7 +7,6 @@ import type { Arg } from '../../programs/program.ts';
 import { fresh, image, wholeOptions, windowFor } from './image.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { largest, poolWindows, sumOf, type Tap, unpool, type WindowOptions } from '../../oracle/images.ts';
-import { pool as poolOf } from '../../oracle/linear.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, OpSpec, Options } from '../../spec.ts';
@@ -53,161 +52,88 @@ function settings({ size: _, ...rest }: Options): Options {
   return rest;
 }
 
-function plainSpecs(): OpSpec[] {
-  const geometries = [
+/** Four images with three windows each. */
+const plain: readonly Instance[] = [
+  [1, 1, 4, 4],
+  [1, 2, 5, 4],
+  [2, 3, 14, 14],
+  [2, 3, 9, 11],
+].flatMap((shape) =>
+  [
     { size: 2, stride: 2, padding: 0 },
     { size: 3, stride: 2, padding: 1 },
     { size: 3, stride: 1, padding: 0 },
-  ];
-  const instances = (shapes: readonly (readonly number[])[]) =>
-    shapes.flatMap((shape) =>
-      geometries.map((options) => ({
-        label: `[${shape}] ${JSON.stringify(options)}`,
-        small: count(shape) <= 40,
-        options,
-        draw: (r: Random) => [sample(r, shape, any)],
-      })),
-    );
-  const shapes = [
-    [1, 1, 4, 4],
-    [1, 2, 5, 4],
-    [2, 3, 14, 14],
-    [2, 3, 9, 11],
-  ];
-  const window = (o: Readonly<Record<string, unknown>>) => ({
-    stride: o.stride as number,
-    padding: o.padding as number,
-  });
-  return [
-    {
-      name: 'maxPool2d',
-      dtypes: floats,
-      instances: instances(shapes),
-      run: ([x], o) => pg.maxPool2d(x as Tensor, o.size as number, window(o)),
-      oracle: ([x], o) => poolOf(x as NDArray, o.size as number, window(o), (v) => Math.max(...v)),
-      gradient: { of: [0], order: 2 },
-    },
-    {
-      name: 'avgPool2d',
-      dtypes: floats,
-      instances: instances(shapes),
-      run: ([x], o) => pg.avgPool2d(x as Tensor, o.size as number, window(o)),
-      oracle: ([x], o) => poolOf(x as NDArray, o.size as number, window(o), (v, n) => v.reduce((a, b) => a + b, 0) / n),
-      gradient: { of: [0], order: 2 },
-    },
-  ];
-}
+  ].map((options) => ({
+    label: `[${shape}] ${JSON.stringify(options)}`,
+    small: count(shape) <= 40,
+    options,
+    draw: (r: Random) => [sample(r, shape, any)],
+  })),
+);
 
-function poolSpecs(): OpSpec[] {
-  const dilated = [{ x: [1, 1, 6, 5], size: 2, stride: 1, dilation: [3, 2] }];
-  const uncounted = [
-    { x: [1, 2, 4, 4], size: 3, stride: 2, padding: 1, countIncludePad: false },
-    {
-      x: [1, 5, 5, 1],
-      size: 3,
-      stride: 2,
-      padding: 1,
-      countIncludePad: false,
-      ceilMode: true,
-      layout: 'nhwc' as const,
-    },
-  ];
-  const window = (o: Options): number | number[] => o.size as number | number[];
+const dilated = [{ x: [1, 1, 6, 5], size: 2, stride: 1, dilation: [3, 2] }];
+const uncounted = [
+  { x: [1, 2, 4, 4], size: 3, stride: 2, padding: 1, countIncludePad: false },
+  { x: [1, 5, 5, 1], size: 3, stride: 2, padding: 1, countIncludePad: false, ceilMode: true, layout: 'nhwc' as const },
+];
+
+/** Images of one or of three axes. */
+const otherRank = (rank: 1 | 3): Instance[] =>
+  [
+    { x: rank === 1 ? [2, 3, 7] : [1, 2, 3, 4, 3], o: { size: 2, ceilMode: true } },
+    { x: rank === 1 ? [2, 7, 3] : [1, 3, 4, 3, 2], o: { size: 3, stride: 1, padding: 1, layout: 'nhwc' } },
+  ].map(({ x, o }) => ({
+    label: `[${x}] ${JSON.stringify(o)}`,
+    small: true,
+    options: o,
+    draw: (r: Random) => [sample(r, x, any)],
+  }));
+
+/** A number from the elements of a window, of which there are so many with the padding. */
+type Fold = (taps: readonly Tap[], padded: number, o: Options) => number;
+const top: Fold = (taps) => largest(taps as Tap[]).value;
+const placeOfTop: Fold = (taps) => largest(taps as Tap[]).position;
+const mean: Fold = (taps, padded, o) => sumOf(taps) / (o.countIncludePad === false ? taps.length : padded);
+const norm =
+  (order: number): Fold =>
+  (taps) =>
+    taps.reduce((s, t) => s + Math.abs(t.value) ** order, 0) ** (1 / order);
+
+const windowOf = (o: Options): number | number[] => o.size as number | number[];
+const twice: Partial<OpSpec> = { gradient: { of: [0], order: 2 } };
+
+const windowSpec = (
+  name: string,
+  run: (x: Tensor, window: number | number[], o: Options) => Tensor,
+  instances: readonly Instance[],
+  f: Fold,
+  more = twice,
+): OpSpec => ({
+  name,
+  dtypes: floats,
+  instances,
+  run: ([x], o) => run(x as Tensor, windowOf(o), settings(o)),
+  oracle: ([x], o) => poolWindows(x as NDArray, windowOf(o), o, (taps, padded) => f(taps, padded, o)),
+  ...more,
+});
+
+/** Maxima and where they lie, of images of one or of three axes. */
+const maxSpecs = (rank: 1 | 3): OpSpec[] => {
+  const max = rank === 1 ? pg.maxPool1d : pg.maxPool3d;
   return [
-    {
-      name: 'maxPool2d, every option',
-      dtypes: floats,
-      instances: poolInstances(dilated),
-      run: ([x], o) => pg.maxPool2d(x as Tensor, window(o), settings(o)),
-      oracle: ([x], o) => poolWindows(x as NDArray, window(o), o, (taps) => largest(taps).value),
-      gradient: { of: [0], order: 2 },
-    },
-    {
-      name: 'maxPool2d of ties',
-      dtypes: ['int32', 'float32'],
-      instances: poolInstances(dilated, tied),
-      run: ([x], o) => pg.maxPool2d(x as Tensor, window(o), settings(o)),
-      oracle: ([x], o) => poolWindows(x as NDArray, window(o), o, (taps) => largest(taps).value),
-    },
-    {
-      name: 'maxPool2d indices',
-      dtypes: [...floats, 'int32'],
-      instances: poolInstances(dilated, tied),
-      run: ([x], o) => pg.maxPool2d(x as Tensor, window(o), { ...settings(o), returnIndices: true })[1],
-      oracle: ([x], o) => poolWindows(x as NDArray, window(o), o, (taps) => largest(taps).position),
-      result: 'int32',
-    },
-    {
-      name: 'avgPool2d, every option',
-      dtypes: floats,
-      instances: poolInstances(uncounted),
-      run: ([x], o) => pg.avgPool2d(x as Tensor, window(o), settings(o)),
-      oracle: ([x], o) =>
-        poolWindows(
-          x as NDArray,
-          window(o),
-          o,
-          (taps, padded) => sumOf(taps) / (o.countIncludePad === false ? taps.length : padded),
-        ),
-      gradient: { of: [0], order: 2 },
-    },
-    ...[1, 2, 3].map(
-      (order): OpSpec => ({
-        name: `lpPool2d of order ${order}`,
-        dtypes: floats,
-        instances: poolInstances(dilated),
-        run: ([x], o) => pg.lpPool2d(x as Tensor, order, window(o), settings(o)),
-        oracle: ([x], o) =>
-          poolWindows(
-            x as NDArray,
-            window(o),
-            o,
-            (taps) => taps.reduce((s, t) => s + Math.abs(t.value) ** order, 0) ** (1 / order),
-          ),
-        gradient: { of: [0], order: 2 },
-      }),
+    windowSpec(`maxPool${rank}d`, (x, window, o) => max(x, window, o), otherRank(rank), top),
+    windowSpec(
+      `maxPool${rank}d indices`,
+      (x, window, o) => max(x, window, { ...o, returnIndices: true })[1],
+      otherRank(rank),
+      placeOfTop,
+      { result: 'int32' },
     ),
-    ...([1, 3] as const).flatMap((rank): OpSpec[] => {
-      const instances: Instance[] = [
-        { x: rank === 1 ? [2, 3, 7] : [1, 2, 3, 4, 3], o: { size: 2, ceilMode: true } },
-        { x: rank === 1 ? [2, 7, 3] : [1, 3, 4, 3, 2], o: { size: 3, stride: 1, padding: 1, layout: 'nhwc' } },
-      ].map(({ x, o }) => ({
-        label: `[${x}] ${JSON.stringify(o)}`,
-        small: true,
-        options: o,
-        draw: (r: Random) => [sample(r, x, any)],
-      }));
-      const max = rank === 1 ? pg.maxPool1d : pg.maxPool3d;
-      const mean = rank === 1 ? pg.avgPool1d : pg.avgPool3d;
-      return [
-        {
-          name: `maxPool${rank}d`,
-          dtypes: floats,
-          instances,
-          run: ([x], o) => max(x as Tensor, window(o), settings(o)),
-          oracle: ([x], o) => poolWindows(x as NDArray, window(o), o, (taps) => largest(taps).value),
-          gradient: { of: [0], order: 2 },
-        },
-        {
-          name: `maxPool${rank}d indices`,
-          dtypes: floats,
-          instances,
-          run: ([x], o) => max(x as Tensor, window(o), { ...settings(o), returnIndices: true })[1],
-          oracle: ([x], o) => poolWindows(x as NDArray, window(o), o, (taps) => largest(taps).position),
-          result: 'int32',
-        },
-        {
-          name: `avgPool${rank}d`,
-          dtypes: floats,
-          instances,
-          run: ([x], o) => mean(x as Tensor, window(o), settings(o)),
-          oracle: ([x], o) => poolWindows(x as NDArray, window(o), o, (taps, padded) => sumOf(taps) / padded),
-          gradient: { of: [0], order: 2 },
-        },
-      ];
-    }),
   ];
-}
+};
+
+const avgSpec = (rank: 1 | 3): OpSpec =>
+  windowSpec(`avgPool${rank}d`, rank === 1 ? pg.avgPool1d : pg.avgPool3d, otherRank(rank), mean);
 
 /** Pooled with overlapping windows, so that positions repeat, and put back. */
 function unpoolSpec(): OpSpec {
@@ -336,17 +262,48 @@ function maxUnpool2d(pool: Pool): Made | null {
   };
 }
 
-/** Of their specs, those of one function. */
-const specsOf = (name: string): OpSpec[] =>
-  [...plainSpecs(), ...poolSpecs()].filter((spec) => spec.name.split(/[ ,]/)[0] === name);
+const maxPool2d = (x: Tensor, window: number | number[], o: Options): Tensor => pg.maxPool2d(x, window, o);
 
 export const poolingRows: readonly OperationRow[] = [
-  { name: 'maxPool1d', specs: specsOf('maxPool1d'), calls: smooth(pooled('max', 1)) },
-  { name: 'maxPool2d', specs: specsOf('maxPool2d'), calls: smooth(pooled('max', 2), pooling('max', 2)) },
-  { name: 'maxPool3d', specs: specsOf('maxPool3d'), calls: smooth(pooling('max', 3)) },
-  { name: 'avgPool1d', specs: specsOf('avgPool1d'), calls: smooth(pooled('avg', 1)) },
-  { name: 'avgPool2d', specs: specsOf('avgPool2d'), calls: smooth(pooled('avg', 2), pooling('avg', 2)) },
-  { name: 'avgPool3d', specs: specsOf('avgPool3d'), calls: smooth(pooling('avg', 3)) },
-  { name: 'lpPool2d', specs: specsOf('lpPool2d'), calls: smooth(pooling('lp', 2)) },
+  { name: 'maxPool1d', specs: maxSpecs(1), calls: smooth(pooled('max', 1)) },
+  {
+    name: 'maxPool2d',
+    specs: [
+      windowSpec('maxPool2d', maxPool2d, plain, top),
+      windowSpec('maxPool2d, every option', maxPool2d, poolInstances(dilated), top),
+      windowSpec('maxPool2d of ties', maxPool2d, poolInstances(dilated, tied), top, { dtypes: ['int32', 'float32'] }),
+      windowSpec(
+        'maxPool2d indices',
+        (x, window, o) => pg.maxPool2d(x, window, { ...o, returnIndices: true })[1],
+        poolInstances(dilated, tied),
+        placeOfTop,
+        { dtypes: [...floats, 'int32'], result: 'int32' },
+      ),
+    ],
+    calls: smooth(pooled('max', 2), pooling('max', 2)),
+  },
+  { name: 'maxPool3d', specs: maxSpecs(3), calls: smooth(pooling('max', 3)) },
+  { name: 'avgPool1d', specs: [avgSpec(1)], calls: smooth(pooled('avg', 1)) },
+  {
+    name: 'avgPool2d',
+    specs: [
+      windowSpec('avgPool2d', pg.avgPool2d, plain, mean),
+      windowSpec('avgPool2d, every option', pg.avgPool2d, poolInstances(uncounted), mean),
+    ],
+    calls: smooth(pooled('avg', 2), pooling('avg', 2)),
+  },
+  { name: 'avgPool3d', specs: [avgSpec(3)], calls: smooth(pooling('avg', 3)) },
+  {
+    name: 'lpPool2d',
+    specs: [1, 2, 3].map((order) =>
+      windowSpec(
+        `lpPool2d of order ${order}`,
+        (x, window, o) => pg.lpPool2d(x, order, window, o),
+        poolInstances(dilated),
+        norm(order),
+      ),
+    ),
+    calls: smooth(pooling('lp', 2)),
+  },
   { name: 'maxUnpool2d', specs: [unpoolSpec()], calls: smooth(maxUnpool2d) },
 ];

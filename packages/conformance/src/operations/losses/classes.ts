@@ -34,81 +34,78 @@ function lossesOfClasses(logs: NDArray, target: NDArray, weight: NDArray | undef
   };
 }
 
-const classLosses: readonly Loss[] = [
-  ...[pg.nllLoss, pg.crossEntropy].flatMap((loss): Loss[] =>
-    [
-      [4, 3],
-      [2, 3, 2],
-      [2, 3, 1, 2],
-    ].map((shape) => ({
-      name: `${loss.name} of [${shape}]`,
-      options: [
-        {},
-        { weighted: true },
-        { ignoreIndex: 1 },
-        { weighted: true, ignoreIndex: 1 },
-        ...(loss === pg.crossEntropy
-          ? [{ labelSmoothing: 0.2 }, { labelSmoothing: 0.2, weighted: true, ignoreIndex: 1 }]
-          : []),
-      ],
-      draw: (r) => [
-        sample(r, shape, any),
-        nd(
-          [shape[0] as number, ...shape.slice(2)],
-          Array.from({ length: count(shape) / 3 }, (_, i) => (i * 5 + 2) % 3),
+/** Of class numbers, with weights, a class that does not count, and smoothing where there is any. */
+const ofClasses = (loss: typeof pg.crossEntropy | typeof pg.nllLoss): Loss[] =>
+  [
+    [4, 3],
+    [2, 3, 2],
+    [2, 3, 1, 2],
+  ].map((shape) => ({
+    name: `${loss.name} of [${shape}]`,
+    options: [
+      {},
+      { weighted: true },
+      { ignoreIndex: 1 },
+      { weighted: true, ignoreIndex: 1 },
+      ...(loss === pg.crossEntropy
+        ? [{ labelSmoothing: 0.2 }, { labelSmoothing: 0.2, weighted: true, ignoreIndex: 1 }]
+        : []),
+    ],
+    draw: (r) => [
+      sample(r, shape, any),
+      nd(
+        [shape[0] as number, ...shape.slice(2)],
+        Array.from({ length: count(shape) / 3 }, (_, i) => (i * 5 + 2) % 3),
+      ),
+      sample(r, [3], uniform(0.5, 2)),
+    ],
+    inputDTypes: { 1: 'int32' as const },
+    run: ([x, t, w], { weighted, ...o }) =>
+      loss(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
+    losses: ([x, t, w], o) =>
+      lossesOfClasses(
+        loss === pg.crossEntropy ? logSoftmax(x as NDArray, 1) : (x as NDArray),
+        t as NDArray,
+        o.weighted ? (w as NDArray) : undefined,
+        o,
+      ),
+    of: [0],
+  }));
+
+const ofProbabilities: readonly Loss[] = [[3, 4], [2, 3, 2], [3]].map(
+  (shape): Loss => ({
+    name: `crossEntropy of probabilities [${shape}]`,
+    options: [{}, { weighted: true }, { labelSmoothing: 0.3 }],
+    draw: (r) => [
+      sample(r, shape, any),
+      sample(r, shape, chance),
+      sample(r, [shape[shape.length > 1 ? 1 : 0] as number], uniform(0.5, 2)),
+    ],
+    run: ([x, t, w], { weighted, ...o }) =>
+      pg.crossEntropy(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
+    losses: ([x, t, w], o) => {
+      const axis = shape.length > 1 ? 1 : 0;
+      const classes = shape[axis] as number;
+      const smoothing = (o.labelSmoothing as number | undefined) ?? 0;
+      const weight = broadcastTo(
+        reshape(
+          w as NDArray,
+          shape.map((n, i) => (i === axis ? n : 1)),
         ),
-        sample(r, [3], uniform(0.5, 2)),
-      ],
-      inputDTypes: { 1: 'int32' as const },
-      run: ([x, t, w], { weighted, ...o }) =>
-        loss(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
-      losses: ([x, t, w], o) =>
-        lossesOfClasses(
-          loss === pg.crossEntropy ? logSoftmax(x as NDArray, 1) : (x as NDArray),
-          t as NDArray,
-          o.weighted ? (w as NDArray) : undefined,
-          o,
-        ),
-      of: [0],
-    })),
-  ),
-  ...[[3, 4], [2, 3, 2], [3]].map(
-    (shape): Loss => ({
-      name: `crossEntropy of probabilities [${shape}]`,
-      options: [{}, { weighted: true }, { labelSmoothing: 0.3 }],
-      draw: (r) => [
-        sample(r, shape, any),
-        sample(r, shape, chance),
-        sample(r, [shape[shape.length > 1 ? 1 : 0] as number], uniform(0.5, 2)),
-      ],
-      run: ([x, t, w], { weighted, ...o }) =>
-        pg.crossEntropy(x as Tensor, t as Tensor, weighted ? { ...o, weight: w as Tensor } : o),
-      losses: ([x, t, w], o) => {
-        const axis = shape.length > 1 ? 1 : 0;
-        const classes = shape[axis] as number;
-        const smoothing = (o.labelSmoothing as number | undefined) ?? 0;
-        const weight = broadcastTo(
-          reshape(
-            w as NDArray,
-            shape.map((n, i) => (i === axis ? n : 1)),
-          ),
-          shape,
-        );
-        const terms = zip(
-          (log, y, v) =>
-            -(o.weighted ? (v as number) : 1) *
-            ((1 - smoothing) * (y as number) + smoothing / classes) *
-            (log as number),
-          logSoftmax(x as NDArray, axis),
-          t as NDArray,
-          weight,
-        );
-        return reduce(terms, [axis], total);
-      },
-      of: [0, 1],
-    }),
-  ),
-];
+        shape,
+      );
+      const terms = zip(
+        (log, y, v) =>
+          -(o.weighted ? (v as number) : 1) * ((1 - smoothing) * (y as number) + smoothing / classes) * (log as number),
+        logSoftmax(x as NDArray, axis),
+        t as NDArray,
+        weight,
+      );
+      return reduce(terms, [axis], total);
+    },
+    of: [0, 1],
+  }),
+);
 
 const plainSpec: OpSpec = {
   name: 'crossEntropy',
@@ -172,10 +169,11 @@ const classLoss =
       ...sums(x.dtype),
     };
   };
-const specsOf = (name: string): OpSpec[] =>
-  classLosses.filter((loss) => loss.name.startsWith(`${name} `)).map(lossSpec);
-
 export const classLossRows: readonly OperationRow[] = [
-  { name: 'crossEntropy', specs: [plainSpec, ...specsOf('crossEntropy')], calls: smooth(classLoss('crossEntropy')) },
-  { name: 'nllLoss', specs: specsOf('nllLoss'), calls: smooth(classLoss('nllLoss')) },
+  {
+    name: 'crossEntropy',
+    specs: [plainSpec, ...[...ofClasses(pg.crossEntropy), ...ofProbabilities].map(lossSpec)],
+    calls: smooth(classLoss('crossEntropy')),
+  },
+  { name: 'nllLoss', specs: ofClasses(pg.nllLoss).map(lossSpec), calls: smooth(classLoss('nllLoss')) },
 ];
