@@ -4,12 +4,38 @@ import type { DType, Tensor } from '@polygrad/core';
 import { small, sums } from '../../programs/operands.ts';
 import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { at, build, count, indices as positions, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { at, build, count, indices, nd, type NDArray, ravel } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
 
 const numbers: readonly DType[] = ['float32', 'float64', 'int32'];
 const whole = integer(-4, 4);
+
+/** The coordinates in every row of an index. */
+function rowsOf(index: NDArray): number[][] {
+  const depth = index.shape.at(-1) as number;
+  return Array.from({ length: count(index.shape.slice(0, -1)) }, (_, r) =>
+    index.data.slice(r * depth, (r + 1) * depth),
+  );
+}
+
+function gathered(x: NDArray, index: NDArray): NDArray {
+  const rest = x.shape.slice(index.shape.at(-1));
+  const data = rowsOf(index).flatMap((row) => [...indices(rest)].map((place) => at(x, [...row, ...place])));
+  return nd([...index.shape.slice(0, -1), ...rest], data);
+}
+
+/** What is put at one place is added. */
+function scattered(index: NDArray, updates: NDArray, shape: readonly number[]): NDArray {
+  const depth = index.shape.at(-1) as number;
+  const width = count(shape.slice(depth));
+  const data = new Array<number>(count(shape)).fill(0);
+  for (const [r, row] of rowsOf(index).entries()) {
+    const to = ravel(row, shape.slice(0, depth)) * width;
+    for (let k = 0; k < width; k++) data[to + k] = (data[to + k] as number) + (updates.data[r * width + k] as number);
+  }
+  return nd(shape, data);
+}
 
 function coordinateSpecs(): [OpSpec, OpSpec] {
   const draws: readonly { shape: readonly number[]; lead: readonly number[]; depth: number }[] = [
@@ -20,8 +46,6 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
   ];
   const coordinates = (r: Random, shape: readonly number[], lead: readonly number[], depth: number): NDArray =>
     build([...lead, depth], (index) => Math.floor(r() * (shape[index.at(-1) as number] as number)));
-  const row = (index: NDArray, lead: readonly number[], depth: number): number[] =>
-    Array.from({ length: depth }, (_, k) => at(index, [...lead, k]));
   return [
     {
       name: 'gatherNd',
@@ -33,13 +57,7 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
         draw: (r) => [sample(r, shape, whole), coordinates(r, shape, lead, depth)],
       })),
       run: ([x, i]) => pg.gatherNd(x as Tensor, i as Tensor),
-      oracle: ([x, index]) => {
-        const lead = (index as NDArray).shape.slice(0, -1);
-        const depth = (index as NDArray).shape.at(-1) as number;
-        return build([...lead, ...(x as NDArray).shape.slice(depth)], (place) =>
-          at(x as NDArray, [...row(index as NDArray, place.slice(0, lead.length), depth), ...place.slice(lead.length)]),
-        );
-      },
+      oracle: ([x, index]) => gathered(x as NDArray, index as NDArray),
       gradient: { of: [0], order: 2 },
     },
     {
@@ -53,19 +71,7 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
         draw: (r) => [coordinates(r, shape, lead, depth), sample(r, [...lead, ...shape.slice(depth)], whole)],
       })),
       run: ([i, u], o) => pg.scatterNd(i as Tensor, u as Tensor, o.shape as number[]),
-      oracle: ([index, updates], o) => {
-        const shape = o.shape as number[];
-        const lead = (index as NDArray).shape.slice(0, -1);
-        const depth = (index as NDArray).shape.at(-1) as number;
-        return build(shape, (place) => {
-          let sum = 0;
-          for (const from of positions(lead)) {
-            if (row(index as NDArray, from, depth).some((v, k) => v !== place[k])) continue;
-            sum += at(updates as NDArray, [...from, ...place.slice(depth)]);
-          }
-          return sum;
-        });
-      },
+      oracle: ([index, updates], o) => scattered(index as NDArray, updates as NDArray, o.shape as number[]),
       gradient: { of: [1], order: 2 },
     },
   ];
@@ -81,10 +87,7 @@ function gatherNd(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index)],
     dtype: x.dtype,
-    formula: (a, i) =>
-      build([rows, ...x.shape.slice(depth)], ([row, ...rest]) =>
-        at(a as NDArray, [...Array.from({ length: depth }, (_, k) => at(i as NDArray, [row as number, k])), ...rest]),
-      ),
+    formula: (a, i) => gathered(a as NDArray, i as NDArray),
   };
 }
 
@@ -99,18 +102,7 @@ function scatterNd(pool: Pool): Made | null {
   return {
     args: [ref(index), ref(updates), shape],
     dtype: updates.dtype,
-    formula: (i, u) => {
-      const [data, width] = [new Array<number>(count(shape)).fill(0), count(rest)];
-      for (let r = 0; r < rows; r++) {
-        const to = Array.from({ length: depth }, (_, k) => at(i as NDArray, [r, k])).reduce(
-          (flat, k, axis) => flat * (shape[axis] as number) + k,
-          0,
-        );
-        for (let k = 0; k < width; k++)
-          data[to * width + k] = (data[to * width + k] as number) + ((u as NDArray).data[r * width + k] as number);
-      }
-      return nd(shape, data);
-    },
+    formula: (i, u) => scattered(i as NDArray, u as NDArray, shape),
     ...sums(updates.dtype),
   };
 }

@@ -116,20 +116,7 @@ function quantile(pool: Pool): Made | null {
   return {
     args: [ref(x), q, { axis: written, ...(interpolation === 'linear' ? {} : { interpolation }) }],
     dtype: x.dtype,
-    formula: (a) =>
-      reduce(
-        a as NDArray,
-        [axis],
-        (line) => {
-          const s = [...line].sort((u, v) => u - v);
-          const at = q * (s.length - 1);
-          const [low, high] = [s[Math.floor(at)] as number, s[Math.ceil(at)] as number];
-          if (interpolation === 'lower') return low;
-          if (interpolation === 'higher') return high;
-          return interpolation === 'midpoint' ? (low + high) / 2 : low + (high - low) * (at - Math.floor(at));
-        },
-        false,
-      ),
+    formula: (a) => reduce(a as NDArray, [axis], (line) => quantileOf(line, q, interpolation)),
     noise: 'all',
     ordered: false,
   };

@@ -5,7 +5,7 @@ import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { any, floats } from './lines.ts';
 import type { OperationRow } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
-import { at, build, count, map, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { at, build, count, map, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
 import type { Instance, Options } from '../../spec.ts';
 
@@ -13,9 +13,18 @@ function sortedSample(r: Random, shape: readonly number[], draw: (r: Random) => 
   return alongLines(sample(r, shape, draw), shape.length - 1, (line) => [...line].sort((a, b) => a - b));
 }
 
-/** How many of the sorted are before the value. */
-function placeOf(sorted: number[], value: number, right: boolean): number {
-  return sorted.filter((s) => (right ? s <= value : s < value)).length;
+/** How many of the sorted are before the value; all are before NaN. */
+function placeOf(sorted: readonly number[], value: number, right: boolean): number {
+  return sorted.filter((s) => Number.isNaN(value) || (right ? s <= value : s < value)).length;
+}
+
+/** How many numbers lie between even edges; those on the last one count. */
+function countsOf(x: NDArray, bins: number, low: number, high: number): NDArray {
+  const edges = Array.from({ length: bins + 1 }, (_, i) => low + ((high - low) * i) / bins);
+  return build([bins], ([i]) => {
+    const [from, to] = [edges[i as number] as number, edges[(i as number) + 1] as number];
+    return x.data.filter((v) => v >= from && (v < to || (i === bins - 1 && v === to))).length;
+  });
 }
 
 const rights: readonly Options[] = [{}, { right: true }];
@@ -31,8 +40,7 @@ function searchCall(pool: Pool): Made | null {
   return {
     args: [ref(sorted), ref(v), { right }],
     dtype: 'int32',
-    formula: (s, x) =>
-      map(x as NDArray, (y) => (s as NDArray).data.filter((e) => Number.isNaN(y) || (right ? e <= y : e < y)).length),
+    formula: (s, x) => map(x as NDArray, (y) => placeOf((s as NDArray).data, y, right)),
   };
 }
 
@@ -49,14 +57,7 @@ function histogram(pool: Pool): Made | null {
   return {
     args: [ref(x), { bins, range: [low, high] }],
     dtype: isFloat(x.dtype) ? x.dtype : 'float32',
-    formula: (a) => {
-      const counts = new Array<number>(bins).fill(0);
-      for (const v of (a as NDArray).data) {
-        const bin = Math.floor(((v - low) / (high - low)) * bins);
-        if (v >= low && v <= high) counts[bin] = (counts[bin] as number) + 1;
-      }
-      return nd([bins], counts);
-    },
+    formula: (a) => countsOf(a as NDArray, bins, low, high),
   };
 }
 
@@ -73,10 +74,7 @@ function bucketize(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(edges), ...(right ? [{ right }] : [])],
     dtype: 'int32',
-    formula: (a, e) =>
-      map(a as NDArray, (v) =>
-        Number.isNaN(v) ? n : (e as NDArray).data.filter((b) => (right ? b <= v : b < v)).length,
-      ),
+    formula: (a, e) => map(a as NDArray, (v) => placeOf((e as NDArray).data, v, right)),
   };
 }
 
@@ -99,7 +97,7 @@ export const searchingRows: readonly OperationRow[] = [
           ]),
         ],
         run: ([s, v], o) => pg.searchSorted(s as Tensor, v as Tensor, o),
-        oracle: ([s, v], o) => map(v as NDArray, (x) => placeOf([...(s as NDArray).data], x, o.right === true)),
+        oracle: ([s, v], o) => map(v as NDArray, (x) => placeOf((s as NDArray).data, x, o.right === true)),
       },
       {
         name: 'searchSorted line by line',
@@ -126,7 +124,7 @@ export const searchingRows: readonly OperationRow[] = [
         result: 'int32',
         instances: both('[3,5] by [4]', (r) => [sample(r, [3, 5], whole), sortedSample(r, [4], whole)]),
         run: ([v, s], o) => pg.bucketize(v as Tensor, s as Tensor, o),
-        oracle: ([v, s], o) => map(v as NDArray, (x) => placeOf([...(s as NDArray).data], x, o.right === true)),
+        oracle: ([v, s], o) => map(v as NDArray, (x) => placeOf((s as NDArray).data, x, o.right === true)),
       },
     ],
     calls: [{ make: bucketize }],
@@ -146,15 +144,7 @@ export const searchingRows: readonly OperationRow[] = [
           },
         ],
         run: ([x], o) => pg.histogram(x as Tensor, o),
-        oracle: ([x], o) => {
-          const [low, high] = o.range as [number, number];
-          const bins = o.bins as number;
-          const edges = Array.from({ length: bins + 1 }, (_, i) => low + ((high - low) * i) / bins);
-          return build([bins], ([i]) => {
-            const [from, to] = [edges[i as number] as number, edges[(i as number) + 1] as number];
-            return (x as NDArray).data.filter((v) => v >= from && (v < to || (i === bins - 1 && v === to))).length;
-          });
-        },
+        oracle: ([x], o) => countsOf(x as NDArray, o.bins as number, ...(o.range as [number, number])),
       },
       {
         name: 'histogram with weights',

@@ -70,23 +70,24 @@ export const lineCall =
     };
   };
 
+/** The first half along an axis, times the logistic function of the second. */
+function gated(x: NDArray, axis: number): NDArray {
+  const half = (x.shape[axis] as number) / 2;
+  const shape = x.shape.map((n, i) => (i === axis ? half : n));
+  return build(shape, (index) => {
+    const gate = index.map((v, i) => (i === axis ? v + half : v));
+    return at(x, index) * logistic(at(x, gate));
+  });
+}
+
 function glu(pool: Pool): Made | null {
   const x = vectors(pool, 1, 4, (v) => v.shape.some((n) => n % 2 === 0));
   if (x === null) return null;
   const axis = pool.c.pick(x.shape.flatMap((n, i) => (n % 2 === 0 ? [i] : [])));
-  const half = (x.shape[axis] as number) / 2;
-  const shape = x.shape.map((n, i) => (i === axis ? half : n));
   return {
     args: [ref(x), { axis }],
     dtype: x.dtype,
-    formula: (a) =>
-      build(shape, (index) => {
-        const gate = at(
-          a as NDArray,
-          index.map((k, i) => (i === axis ? k + half : k)),
-        );
-        return at(a as NDArray, index) / (1 + Math.exp(-gate));
-      }),
+    formula: (a) => gated(a as NDArray, axis),
     ...sums(x.dtype),
   };
 }
@@ -113,21 +114,7 @@ export const softmaxRows: readonly OperationRow[] = [
           draw: (r: Random) => [sample(r, [4, 6], uniform(-3, 3))],
         })),
         run: ([x], o) => pg.glu(x as Tensor, { axis: o.axis as number }),
-        oracle: ([x], o) => {
-          const axis = o.axis as number;
-          const half = ((x as NDArray).shape[axis] as number) / 2;
-          return build(
-            (x as NDArray).shape.map((n, i) => (i === axis ? half : n)),
-            (index) =>
-              at(x as NDArray, index) *
-              logistic(
-                at(
-                  x as NDArray,
-                  index.map((v, i) => (i === axis ? v + half : v)),
-                ),
-              ),
-          );
-        },
+        oracle: ([x], o) => gated(x as NDArray, o.axis as number),
         gradient: { of: [0], order: 2 },
       },
     ],

@@ -28,30 +28,7 @@ function joinSpec(name: 'concat' | 'stack'): OpSpec {
     })),
     run: (xs, o) =>
       name === 'concat' ? pg.concat(xs, { axis: o.axis as number }) : pg.stack(xs, { axis: o.axis as number }),
-    oracle: ([a, b], o) => {
-      const [x, y] = [a as NDArray, b as NDArray];
-      const axis = o.axis as number;
-      if (name === 'stack') {
-        const shape = [...x.shape];
-        shape.splice(axis, 0, 2);
-        return build(shape, (i) =>
-          at(
-            i[axis] === 0 ? x : y,
-            i.filter((_, q) => q !== axis),
-          ),
-        );
-      }
-      const first = x.shape[axis] as number;
-      const shape = x.shape.map((n, q) => (q === axis ? n + (y.shape[axis] as number) : n));
-      return build(shape, (i) =>
-        (i[axis] as number) < first
-          ? at(x, i)
-          : at(
-              y,
-              i.map((v, q) => (q === axis ? v - first : v)),
-            ),
-      );
-    },
+    oracle: (xs, o) => (name === 'concat' ? concatenated : stacked)(xs, o.axis as number),
     gradient: { of: [0, 1], order: 2 },
   };
 }
@@ -81,6 +58,12 @@ const concatenated = (xs: readonly NDArray[], axis: number): NDArray => {
     },
   );
 };
+
+const stacked = (xs: readonly NDArray[], axis: number): NDArray =>
+  concatenated(
+    xs.map((x) => reshape(x, inserted(x.shape, axis, 1))),
+    axis,
+  );
 
 /** Parts of the same value joined again: what was cut may be read where it lies. */
 function rejoined(pool: Pool): Made | null {
@@ -151,11 +134,7 @@ export const joinRows: readonly OperationRow[] = [
       return {
         args: [xs.map(ref), written],
         dtype: x.dtype,
-        formula: (...as) =>
-          concatenated(
-            as.map((a) => reshape(a, inserted(a.shape, axis, 1))),
-            axis,
-          ),
+        formula: (...as) => stacked(as, axis),
       };
     },
   }),

@@ -1,4 +1,5 @@
 /** Lengths, angles and distances of vectors, by their definitions written out, and the kernel of distances. */
+import { alongLines } from '../../oracle/lines.ts';
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { away, drawn, operand, parts, sums, vectors } from '../../programs/operands.ts';
@@ -7,7 +8,7 @@ import type { Value } from '../../programs/program.ts';
 import { lineCall } from '../lines/softmax.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { radialBasis } from '../../oracle/attention.ts';
-import { broadcastTo, build, count, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
+import { broadcastTo, count, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { length, normOrders, total } from '../../oracle/sums.ts';
 import type { OpSpec } from '../../spec.ts';
@@ -15,6 +16,37 @@ import type { OpSpec } from '../../spec.ts';
 const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 type Shape = readonly number[];
+
+/** Of every row of the one to every row of the other. */
+function distances(a: NDArray, b: NDArray, p: number): NDArray {
+  const difference = zip(
+    (x, y) => (x as number) - (y as number),
+    reshape(a, [...a.shape.slice(0, -1), 1, a.shape.at(-1) as number]),
+    reshape(b, [...b.shape.slice(0, -2), 1, ...b.shape.slice(-2)]),
+  );
+  return reduce(difference, [difference.shape.length - 1], (v) => length(v, p));
+}
+
+function cosines(a: NDArray, b: NDArray, along: number): NDArray {
+  const product = zip((x, y) => (x as number) * (y as number), a, b);
+  const rank = product.shape.length;
+  const axis = (along + rank) % rank;
+  const size = (x: NDArray): NDArray => reduce(broadcastTo(x, product.shape), [axis], (v) => length(v, 2));
+  return zip(
+    (p, m, n) => (p as number) / ((m as number) * (n as number)),
+    reduce(product, [axis], total),
+    size(a),
+    size(b),
+  );
+}
+
+/** A line divided by its length. */
+const normalized =
+  (p: number) =>
+  (v: number[]): number[] => {
+    const norm = length(v, p);
+    return v.map((x) => x / norm);
+  };
 
 const cdistSpec: OpSpec = {
   name: 'cdist',
@@ -41,14 +73,7 @@ const cdistSpec: OpSpec = {
     })),
   ),
   run: ([a, b], o) => pg.cdist(a as Tensor, b as Tensor, { p: o.p as number }),
-  oracle: ([a, b], o) => {
-    const difference = zip(
-      (x, y) => (x as number) - (y as number),
-      reshape(a as NDArray, [...(a as NDArray).shape.slice(0, -1), 1, (a as NDArray).shape.at(-1) as number]),
-      reshape(b as NDArray, [...(b as NDArray).shape.slice(0, -2), 1, ...(b as NDArray).shape.slice(-2)]),
-    );
-    return reduce(difference, [difference.shape.length - 1], (v) => length(v, o.p as number));
-  },
+  oracle: ([a, b], o) => distances(a as NDArray, b as NDArray, o.p as number),
   gradient: { of: [0, 1], order: 2 },
 };
 
@@ -68,12 +93,7 @@ const normalizeSpec: OpSpec = {
     })),
   ),
   run: ([x], o) => pg.normalize(x as Tensor, o),
-  oracle: ([x], o) =>
-    zip(
-      (v, n) => (v as number) / (n as number),
-      x as NDArray,
-      reduce(x as NDArray, [o.axis as number], (v) => length(v, o.p as number), true),
-    ),
+  oracle: ([x], o) => alongLines(x as NDArray, o.axis as number, normalized(o.p as number)),
   gradient: { of: [0], order: 2 },
 };
 
@@ -93,18 +113,7 @@ const cosineSpec: OpSpec = {
     draw: (r: Random) => [sample(r, a, any), sample(r, b, any)],
   })),
   run: ([a, b], o) => pg.cosineSimilarity(a as Tensor, b as Tensor, { axis: o.axis as number }),
-  oracle: ([a, b], o) => {
-    const product = zip((x, y) => (x as number) * (y as number), a as NDArray, b as NDArray);
-    const rank = product.shape.length;
-    const axis = ((o.axis as number) + rank) % rank;
-    const size = (x: NDArray): NDArray => reduce(broadcastTo(x, product.shape), [axis], (v) => length(v, 2));
-    return zip(
-      (p, m, n) => (p as number) / ((m as number) * (n as number)),
-      reduce(product, [axis], total),
-      size(a as NDArray),
-      size(b as NDArray),
-    );
-  },
+  oracle: ([a, b], o) => cosines(a as NDArray, b as NDArray, o.axis as number),
   gradient: { of: [0, 1], order: 2 },
 };
 
@@ -141,17 +150,7 @@ function cdist(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(b), { p: 1 }],
     dtype: a.dtype,
-    formula: (x, y) =>
-      build([a.shape[0] as number, b.shape[0] as number], ([i, j]) => {
-        const n = a.shape[1] as number;
-        let sum = 0;
-        for (let q = 0; q < n; q++)
-          sum += Math.abs(
-            ((x as NDArray).data[(i as number) * n + q] as number) -
-              ((y as NDArray).data[(j as number) * n + q] as number),
-          );
-        return sum;
-      }),
+    formula: (x, y) => distances(x as NDArray, y as NDArray, 1),
     ...sums(a.dtype),
   };
 }
@@ -164,17 +163,7 @@ function cosineSimilarity(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), { axis: written }],
     dtype: x.dtype,
-    formula: (a, b) => {
-      const sum = (t: NDArray): NDArray => reduce(t, [axis], total, false);
-      const product = (p: NDArray, q: NDArray): NDArray => sum(zip((v, w) => (v as number) * (w as number), p, q));
-      const [p, q] = [a as NDArray, b as NDArray];
-      return zip(
-        (d, m, n) => (d as number) / Math.sqrt((m as number) * (n as number)),
-        product(p, q),
-        product(p, p),
-        product(q, q),
-      );
-    },
+    formula: (a, b) => cosines(a as NDArray, b as NDArray, axis),
     ...sums(x.dtype),
   };
 }
@@ -191,16 +180,11 @@ function rbfKernel(pool: Pool): Made | null {
   };
 }
 
-const normalized = (v: number[]): number[] => {
-  const norm = Math.max(Math.sqrt(total(v.map((x) => x * x))), 1e-12);
-  return v.map((x) => x / norm);
-};
-
 const noZero = (v: Value): boolean => v.data.every((x) => Math.abs(x) > 1e-3);
 
 export const distanceRows: readonly OperationRow[] = [
   { name: 'cdist', specs: [cdistSpec], calls: smooth(cdist) },
-  { name: 'normalize', specs: [normalizeSpec], calls: smooth(lineCall(normalized, { fits: noZero })) },
+  { name: 'normalize', specs: [normalizeSpec], calls: smooth(lineCall(normalized(2), { fits: noZero })) },
   { name: 'cosineSimilarity', specs: [cosineSpec], calls: smooth(cosineSimilarity) },
   {
     name: 'rbfKernel',

@@ -98,14 +98,19 @@ const gemmSpec: OpSpec = {
     })),
   ),
   run: ([a, b, c], o) => pg.gemm(a as Tensor, b as Tensor, { ...o, alpha: 0.5, beta: 2, c: c as Tensor }),
-  oracle: ([a, b, c], o) => {
-    const left = o.transA ? permute(a as NDArray, [1, 0]) : (a as NDArray);
-    const right = o.transB ? permute(b as NDArray, [1, 0]) : (b as NDArray);
-    return zip((p, q) => 0.5 * (p as number) + 2 * (q as number), matmul(left, right), c as NDArray);
-  },
+  oracle: ([a, b, c], o) =>
+    combined(0.5, matmul(turnedIf(o.transA, a as NDArray), turnedIf(o.transB, b as NDArray)), 2, c),
   terms: () => 6,
   gradient: { of: [0, 1, 2], order: 2 },
 };
+
+const turnedIf = (transposed: unknown, a: NDArray): NDArray => (transposed ? turned(a) : a);
+
+/** alpha * product + beta * addend, where there is one. */
+const combined = (alpha: number, product: NDArray, beta: number, addend?: NDArray): NDArray =>
+  addend === undefined || beta === 0
+    ? map(product, (x) => alpha * x)
+    : zip((x, y) => alpha * (x as number) + beta * (y as number), product, addend);
 
 function product(pool: Pool): Made | null {
   const a = operand(pool, 1);
@@ -161,14 +166,8 @@ function gemm(pool: Pool): Made | null {
       },
     ],
     dtype: a.dtype,
-    formula: (x, y, z) => {
-      const product = matmul(
-        transA ? turned(x as NDArray) : (x as NDArray),
-        transB ? turned(y as NDArray) : (y as NDArray),
-      );
-      const scaled = map(product, (v) => alpha * v);
-      return z === undefined || beta === 0 ? scaled : zip((v, w) => (v as number) + beta * (w as number), scaled, z);
-    },
+    formula: (x, y, z) =>
+      combined(alpha, matmul(turnedIf(transA, x as NDArray), turnedIf(transB, y as NDArray)), beta, z),
     ...sums(a.dtype),
   };
 }
@@ -182,10 +181,7 @@ function gemv(pool: Pool): Made | null {
   return {
     args: [ref(a), ref(x), { alpha: 2, ...(transA ? { transA } : {}), ...(y ? { y: ref(y), beta: 0.5 } : {}) }],
     dtype: a.dtype,
-    formula: (p, q, r) => {
-      const product = map(matmul(transA ? turned(p as NDArray) : (p as NDArray), q as NDArray), (v) => 2 * v);
-      return r === undefined ? product : zip((v, w) => (v as number) + 0.5 * (w as number), product, r);
-    },
+    formula: (p, q, r) => combined(2, matmul(turnedIf(transA, p as NDArray), q as NDArray), 0.5, r),
     ...sums(a.dtype),
   };
 }
@@ -246,15 +242,14 @@ export const matrixRows: readonly OperationRow[] = [
           [[33, 17], [17], [33]],
         ],
         run: ([a, x, y]) => pg.gemv(a as Tensor, x as Tensor, { alpha: 2, beta: -0.5, y: y as Tensor }),
-        f: ([a, x, y]) =>
-          zip((p, q) => 2 * (p as number) - 0.5 * (q as number), matmul(a as NDArray, x as NDArray), y as NDArray),
+        f: ([a, x, y]) => combined(2, matmul(a as NDArray, x as NDArray), -0.5, y),
         terms: ([, x]) => 2 * count((x as NDArray).shape) + 2,
       },
       {
         name: 'gemv of a transpose',
         shapes: [[[4, 3], [4]]],
         run: ([a, x]) => pg.gemv(a as Tensor, x as Tensor, { transA: true }),
-        f: ([a, x]) => matmul(permute(a as NDArray, [1, 0]), x as NDArray),
+        f: ([a, x]) => matmul(turned(a as NDArray), x as NDArray),
         terms: () => 4,
       },
     ]),

@@ -85,6 +85,17 @@ function crossCall(pool: Pool): Made | null {
   };
 }
 
+function bilinearOf(x: NDArray, y: NDArray, weight: NDArray, bias?: NDArray): NDArray {
+  const [o, m, n] = weight.shape as [number, number, number];
+  return build([...x.shape.slice(0, -1), o], (index) => {
+    const [row, k] = [index.slice(0, -1), index[index.length - 1] as number];
+    let sum = bias === undefined ? 0 : at(bias, [k]);
+    for (let i = 0; i < m; i++)
+      for (let j = 0; j < n; j++) sum += at(x, [...row, i]) * at(weight, [k, i, j]) * at(y, [...row, j]);
+    return sum;
+  });
+}
+
 function bilinear(pool: Pool): Made | null {
   const x = operand(pool, 1, 3, (v) => plain(v) && v.data.length < 200 && !v.shape.includes(0));
   if (x === null) return null;
@@ -96,20 +107,7 @@ function bilinear(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(y), ref(w), ...(bias ? [ref(bias)] : [])],
     dtype: x.dtype,
-    formula: (p, q, r, b) => {
-      const rows = count(lead);
-      const result = build([rows, o], ([row, k]) => {
-        let sum = b === undefined ? 0 : (b.data[k as number] as number);
-        for (let i = 0; i < m; i++)
-          for (let j = 0; j < n; j++)
-            sum +=
-              ((p as NDArray).data[(row as number) * m + i] as number) *
-              ((q as NDArray).data[(row as number) * n + j] as number) *
-              ((r as NDArray).data[((k as number) * m + i) * n + j] as number);
-        return sum;
-      });
-      return reshape(result, [...lead, o]);
-    },
+    formula: (p, q, r, b) => bilinearOf(p as NDArray, q as NDArray, r as NDArray, b),
     ...sums(x.dtype),
   };
 }
@@ -191,17 +189,7 @@ export const vectorRows: readonly OperationRow[] = [
           [[2, 2, 3], [2, 2, 2], [1, 3, 2], [1]],
         ],
         run: ([a, b, w, bias]) => pg.bilinear(a as Tensor, b as Tensor, w as Tensor, bias),
-        f: ([a, b, w, bias]) => {
-          const [x, y, weight, c] = [a, b, w, bias] as [NDArray, NDArray, NDArray, NDArray];
-          return build([...x.shape.slice(0, -1), weight.shape[0] as number], (index) => {
-            const [row, o] = [index.slice(0, -1), index[index.length - 1] as number];
-            let sum = at(c, [o]);
-            for (let i = 0; i < (weight.shape[1] as number); i++)
-              for (let j = 0; j < (weight.shape[2] as number); j++)
-                sum += at(x, [...row, i]) * at(weight, [o, i, j]) * at(y, [...row, j]);
-            return sum;
-          });
-        },
+        f: ([a, b, w, bias]) => bilinearOf(a as NDArray, b as NDArray, w as NDArray, bias),
         terms: ([a, b]) => ((a as NDArray).shape.at(-1) as number) * ((b as NDArray).shape.at(-1) as number) + 1,
       },
     ]),
