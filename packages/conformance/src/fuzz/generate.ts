@@ -143,11 +143,11 @@ class Builder {
   }
 
   #add(name: string, made: Made): Value | null {
-    const { args, dtype, formula, op = name, part, noise = 'none', ordered = true } = made;
+    const { args, dtype, formula, part, noise = 'none', ordered = true } = made;
     const step: Step = {
       kind: 'call',
       id: this.#ids,
-      op,
+      op: name,
       args,
       dtype,
       formula,

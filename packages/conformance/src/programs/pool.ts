@@ -9,7 +9,6 @@ export interface Made {
   readonly args: readonly Arg[];
   readonly dtype: DType;
   readonly formula: (...inputs: NDArray[]) => NDArray;
-  readonly op?: string;
   readonly part?: number;
   readonly noise?: Noise;
   readonly ordered?: boolean;

@@ -51,6 +51,30 @@ function instancesOf(
   );
 }
 
+type Combine = (old: number, update: number) => number;
+const theLast: Combine = (_, update) => update;
+const theSum: Combine = (old, update) => old + update;
+
+/**
+ * Updates at their own position, but for one axis, where an index says where: one for every update, or for every whole slice. What
+ * arrives at one place is combined one after the other.
+ */
+function put(x: NDArray, index: NDArray, updates: NDArray, axis: number, combine: Combine): NDArray {
+  const slices = index.shape.length < updates.shape.length;
+  const data = [...x.data];
+  updates.data.forEach((value, flat) => {
+    const position = unravel(flat, updates.shape);
+    position[axis] = index.data[slices ? (position[axis] as number) : flat] as number;
+    const to = ravel(position, x.shape);
+    data[to] = combine(data[to] as number, value);
+  });
+  return nd(x.shape, data);
+}
+
+/** One value in all the slices that an index names. */
+const filled = (x: NDArray, index: NDArray, value: number, axis: number): NDArray =>
+  build(x.shape, (place) => (index.data.includes(place[axis] as number) ? value : at(x, place)));
+
 /** All updates of each element of x, in order. */
 function arriving(x: NDArray, index: NDArray, updates: NDArray, axis: number): number[][] {
   const lists: number[][] = x.data.map(() => []);
@@ -120,13 +144,7 @@ const scatterSpec: OpSpec = {
   inputDTypes: { 1: 'int32' },
   instances: instancesOf(elementwise, whole, sameAsIndex),
   run: ([x, i, u], o) => pg.scatter(x as Tensor, i as Tensor, u as Tensor, { axis: o.axis as number }),
-  oracle: ([x, index, updates], o) => {
-    const lists = arriving(x as NDArray, index as NDArray, updates as NDArray, o.axis as number);
-    return nd(
-      (x as NDArray).shape,
-      (x as NDArray).data.map((own, i) => (lists[i] as number[]).at(-1) ?? own),
-    );
-  },
+  oracle: ([x, i, u], o) => put(x as NDArray, i as NDArray, u as NDArray, o.axis as number, theLast),
   gradient: { of: [0, 2], order: 2 },
 };
 
@@ -139,8 +157,6 @@ function sliceSpecs(): [OpSpec, OpSpec] {
     { shape: [2, 3, 4], index: [4], axis: 1 },
   ];
   const placed = (c: Case): readonly number[] => c.shape.map((n, i) => (i === c.axis ? (c.index[0] as number) : n));
-  /** Which update an element of x gets, or -1. */
-  const last = (index: NDArray, place: number): number => index.data.lastIndexOf(place);
   return [
     {
       name: 'indexCopy',
@@ -148,16 +164,7 @@ function sliceSpecs(): [OpSpec, OpSpec] {
       inputDTypes: { 1: 'int32' },
       instances: instancesOf(slices, whole, placed),
       run: ([x, i, u], o) => pg.indexCopy(x as Tensor, i as Tensor, u as Tensor, { axis: o.axis as number }),
-      oracle: ([x, index, updates], o) =>
-        build((x as NDArray).shape, (place) => {
-          const axis = o.axis as number;
-          const from = last(index as NDArray, place[axis] as number);
-          if (from < 0) return at(x as NDArray, place);
-          return at(
-            updates as NDArray,
-            place.map((i, a) => (a === axis ? from : i)),
-          );
-        }),
+      oracle: ([x, i, u], o) => put(x as NDArray, i as NDArray, u as NDArray, o.axis as number, theLast),
       gradient: { of: [0, 2], order: 2 },
     },
     {
@@ -166,12 +173,7 @@ function sliceSpecs(): [OpSpec, OpSpec] {
       inputDTypes: { 1: 'int32' },
       instances: instancesOf(slices, whole, () => []),
       run: ([x, i, v], o) => pg.indexFill(x as Tensor, i as Tensor, v as Tensor, { axis: o.axis as number }),
-      oracle: ([x, index, value], o) =>
-        build((x as NDArray).shape, (place) =>
-          last(index as NDArray, place[o.axis as number] as number) < 0
-            ? at(x as NDArray, place)
-            : ((value as NDArray).data[0] as number),
-        ),
+      oracle: ([x, i, v], o) => filled(x as NDArray, i as NDArray, (v as NDArray).data[0] as number, o.axis as number),
       gradient: { of: [0, 2], order: 2 },
     },
   ];
@@ -189,15 +191,10 @@ const addSpec: OpSpec = {
     },
   ],
   run: ([x, index, updates]) => pg.scatterAdd(x as Tensor, index as Tensor, updates as Tensor, { axis: 0 }),
-  oracle: ([x, index, updates]) =>
-    build([4, 3], ([i, j]) => {
-      let sum = at(x as NDArray, [i as number, j as number]);
-      for (let u = 0; u < 5 && (j as number) < 2; u++)
-        if (at(index as NDArray, [u, j as number]) === i) sum += at(updates as NDArray, [u, j as number]);
-      return sum;
-    }),
+  oracle: ([x, i, u]) => put(x as NDArray, i as NDArray, u as NDArray, 0, theSum),
   gradient: { of: [0, 2], order: 2 },
 };
+
 const indexAddSpec: OpSpec = {
   name: 'indexAdd',
   dtypes: numbers,
@@ -210,14 +207,7 @@ const indexAddSpec: OpSpec = {
     },
   ],
   run: ([x, i, u]) => pg.indexAdd(x as Tensor, i as Tensor, u as Tensor, { axis: 0 }),
-  oracle: ([x, i, u]) =>
-    build([5, 3], ([a, b]) => {
-      let value = at(x as NDArray, [a as number, b as number]);
-      (i as NDArray).data.forEach((target, row) => {
-        if (target === a) value += at(u as NDArray, [row, b as number]);
-      });
-      return value;
-    }),
+  oracle: ([x, i, u]) => put(x as NDArray, i as NDArray, u as NDArray, 0, theSum),
   gradient: { of: [0, 2], order: 2 },
 };
 
@@ -231,12 +221,7 @@ function alike(pool: Pool, x: Value, axis: number): Value | null {
   );
 }
 
-type Combine = (old: number, update: number) => number;
-
-/**
- * Updates at their own position, but for one axis, where an index says where: one for every update, or for every whole slice
- * (`slices`). `mode` goes before the axis, which is an option then.
- */
+/** A random call, of updates one by one or of whole slices. `mode` goes before the axis, which is an option then. */
 function scatter(
   combine: Combine,
   {
@@ -256,16 +241,7 @@ function scatter(
     return {
       args: [ref(x), ref(index), ref(updates), ...place],
       dtype: x.dtype,
-      formula: (a, i, u) => {
-        const data = [...(a as NDArray).data];
-        (u as NDArray).data.forEach((value, flat) => {
-          const position = unravel(flat, updates.shape);
-          position[axis] = (i as NDArray).data[slices ? (position[axis] as number) : flat] as number;
-          const to = ravel(position, x.shape);
-          data[to] = combine(data[to] as number, value);
-        });
-        return nd(x.shape, data);
-      },
+      formula: (a, i, u) => put(a as NDArray, i as NDArray, u as NDArray, axis, combine),
       noise: sums ? 'all' : 'none',
       ordered: !(sums && isFloat(x.dtype)),
     };
@@ -281,8 +257,7 @@ function indexFill(pool: Pool): Made | null {
   return {
     args: [ref(x), ref(index), value, written],
     dtype: x.dtype,
-    formula: (a, i) =>
-      build(x.shape, (p) => ((i as NDArray).data.includes(p[axis] as number) ? value : at(a as NDArray, p))),
+    formula: (a, i) => filled(a as NDArray, i as NDArray, value, axis),
   };
 }
 
@@ -300,7 +275,7 @@ function oneHot(pool: Pool): Made | null {
 const [copySpec, fillSpec] = sliceSpecs();
 
 export const scatteringRows: readonly OperationRow[] = [
-  { name: 'scatter', specs: [scatterSpec], calls: smooth(scatter((_, b) => b, {})) },
+  { name: 'scatter', specs: [scatterSpec], calls: smooth(scatter(theLast, {})) },
   {
     name: 'scatterReduce',
     specs: [
@@ -314,9 +289,9 @@ export const scatteringRows: readonly OperationRow[] = [
     ],
     calls: smooth(scatter(Math.max, { mode: 'max' })),
   },
-  { name: 'scatterAdd', specs: [addSpec], calls: smooth(scatter((a, b) => a + b, { sums: true })) },
-  { name: 'indexAdd', specs: [indexAddSpec], calls: smooth(scatter((a, b) => a + b, { slices: true, sums: true })) },
-  { name: 'indexCopy', specs: [copySpec], calls: smooth(scatter((_, b) => b, { slices: true })) },
+  { name: 'scatterAdd', specs: [addSpec], calls: smooth(scatter(theSum, { sums: true })) },
+  { name: 'indexAdd', specs: [indexAddSpec], calls: smooth(scatter(theSum, { slices: true, sums: true })) },
+  { name: 'indexCopy', specs: [copySpec], calls: smooth(scatter(theLast, { slices: true })) },
   { name: 'indexFill', specs: [fillSpec], calls: smooth(indexFill) },
   { name: 'oneHot', specs: [], calls: [{ make: oneHot }], notes: { orders: 'none: indices in' } },
 ];

@@ -12,7 +12,7 @@ function swapped(pool: Pool): Made | null {
   if (x === null) return null;
   const [[i, first], [j, second]] = [pool.axis(x.shape.length), pool.axis(x.shape.length)];
   const axes = x.shape.map((_, k) => (k === i ? j : k === j ? i : k));
-  return { ...moved(x, [first, second], (a) => permute(a, axes)), op: 'transpose' };
+  return moved(x, [first, second], (a) => permute(a, axes));
 }
 
 function rolledFlat(pool: Pool): Made | null {
@@ -20,15 +20,12 @@ function rolledFlat(pool: Pool): Made | null {
   if (x === null) return null;
   const by = pool.c.between(-5, 70);
   const n = x.data.length;
-  return {
-    ...moved(x, [by], (a) =>
-      nd(
-        a.shape,
-        a.data.map((_, i) => a.data[(((i - by) % n) + n) % n] as number),
-      ),
+  return moved(x, [by], (a) =>
+    nd(
+      a.shape,
+      a.data.map((_, i) => a.data[(((i - by) % n) + n) % n] as number),
     ),
-    op: 'roll',
-  };
+  );
 }
 
 export const axisRows: readonly OperationRow[] = [

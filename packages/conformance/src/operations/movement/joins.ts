@@ -72,7 +72,6 @@ function rejoined(pool: Pool): Made | null {
   const { x, axis, written } = found;
   return {
     args: [[ref(x), ref(x), ref(x)], written],
-    op: 'concat',
     dtype: x.dtype,
     formula: (a, b, c) => concatenated([a, b, c] as NDArray[], axis),
   };

@@ -92,8 +92,7 @@ function unevenSplit(pool: Pool): Made | null {
   const sizes = [first, second, n - first - second];
   const part = pool.c.nat(3);
   const from = sizes.slice(0, part).reduce((a, b) => a + b, 0);
-  const made = moved(x, [sizes, written], (a) => along(a, axis, sizes[part] as number, (i) => i + from), part);
-  return { ...made, op: 'split' };
+  return moved(x, [sizes, written], (a) => along(a, axis, sizes[part] as number, (i) => i + from), part);
 }
 
 const atSpec: OpSpec = {

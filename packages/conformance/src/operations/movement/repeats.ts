@@ -29,8 +29,7 @@ function repeatEach(pool: Pool): Made | null {
   const { x, axis, written, n } = found;
   const counts = Array.from({ length: n }, () => pool.c.nat(3));
   const from = counts.flatMap((k, i) => new Array<number>(k).fill(i));
-  const made = moved(x, [counts, { axis: written }], (a) => along(a, axis, from.length, (i) => from[i] as number));
-  return { ...made, op: 'repeatInterleave' };
+  return moved(x, [counts, { axis: written }], (a) => along(a, axis, from.length, (i) => from[i] as number));
 }
 
 /** Axes of one element stretched, the others kept by -1. */

@@ -49,7 +49,7 @@ function flattened(pool: Pool): Made | null {
     number,
   ];
   const shape = [...x.shape.slice(0, start), count(x.shape.slice(start, end + 1)), ...x.shape.slice(end + 1)];
-  return { ...moved(x, [{ start, end }], (a) => reshape(a, shape)), op: 'flatten' };
+  return moved(x, [{ start, end }], (a) => reshape(a, shape));
 }
 
 const contiguousSpec: OpSpec = {
