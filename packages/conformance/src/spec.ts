@@ -7,6 +7,11 @@ import type { DType, Tensor } from '@polygrad/core';
 import type { NDArray } from './oracle/ndarray.ts';
 import type { Random } from './oracle/random.ts';
 
+/** Dtypes that most operations of floats are checked in; others follow (`OpSpec.more`). */
+export const floats: readonly DType[] = ['float32', 'float64'];
+/** The same of operations of all numbers. */
+export const numeric: readonly DType[] = ['float32', 'float64', 'int32'];
+
 export interface OpSpec {
   readonly name: string;
   readonly dtypes: readonly DType[];

@@ -29,7 +29,7 @@ export function together(rows: readonly OperationRow[]): OperationRow[] {
       row.name,
       before === undefined
         ? row
-        : { ...before, specs: [...before.specs, ...row.specs], calls: [...before.calls, ...row.calls] },
+        : { ...row, ...before, specs: [...before.specs, ...row.specs], calls: [...before.calls, ...row.calls] },
     );
   }
   return [...found.values()];

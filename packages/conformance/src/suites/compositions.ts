@@ -1,13 +1,12 @@
 /** Several operations in one kernel: a layer, reductions of reductions, counts that choose an element. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
 import { matmul } from '../oracle/linear.ts';
 import { at, build, count, map, type NDArray, reduce, zip } from '../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../oracle/random.ts';
 import { total } from '../oracle/sums.ts';
-import type { OpSpec } from '../spec.ts';
+import { floats, type OpSpec } from '../spec.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const positives = (v: readonly number[]): number => v.filter((x) => x > 0).length;
 const largest = (v: readonly number[]): number => Math.max(...v);
 

@@ -1,15 +1,14 @@
 /** Rows of tables by index, one by one or in bags, and rows turned by their position. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { sums, vectors } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { bag, rotate, rowsOf } from '../../oracle/attention.ts';
 import { at, build, count, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
-import type { OpSpec } from '../../spec.ts';
+import { sums, vectors } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { floats, type OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 
 function rotarySpecs(): OpSpec[] {

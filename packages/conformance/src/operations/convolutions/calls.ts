@@ -1,9 +1,9 @@
 /** Random convolutions: of values that are images, or new ones, with kernels that fit them. */
+import { convolve, convolveTransposed } from '../../oracle/images.ts';
+import type { NDArray } from '../../oracle/ndarray.ts';
 import { drawn, operand, sums } from '../../programs/operands.ts';
 import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import { fresh, image, windowFor } from '../images/image.ts';
-import { convolve, convolveTransposed } from '../../oracle/images.ts';
-import type { NDArray } from '../../oracle/ndarray.ts';
 
 export function convolution(rank: number) {
   return (pool: Pool): Made | null => {

@@ -1,14 +1,13 @@
 /** Convolutions of every kind in both layouts, with every option: plain, depthwise, transposed and with weights of their own per position. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { convolution, single, transposedCall, transposedWithGroups } from './calls.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { channelsFirst, convolve, convolveTransposed, plusBias, type WindowOptions } from '../../oracle/images.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
-import type { Instance, OpSpec } from '../../spec.ts';
+import { floats, type Instance, type OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { convolution, single, transposedCall, transposedWithGroups } from './calls.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 const pair = (l: readonly number[], r: readonly number[]) => (random: Random) => [
   sample(random, l, any),

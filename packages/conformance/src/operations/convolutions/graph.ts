@@ -1,15 +1,14 @@
 /** Graph convolution in both forms of the graph. */
-import { drawn, parts, sums, vectors } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { denseEdges, graphConvolution } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
-import type { Instance, OpSpec } from '../../spec.ts';
+import { drawn, parts, sums, vectors } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { floats, type Instance, type OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 const positive = uniform(0.5, 2);
 

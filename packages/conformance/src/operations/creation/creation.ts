@@ -1,11 +1,11 @@
 /** Tensors made from nothing or in the likeness of others, in every dtype. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
+import { broadcastTo, build, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { isFloat, isNumber, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
 import type { Arg } from '../../programs/program.ts';
-import type { OperationRow } from '../row.ts';
-import { broadcastTo, build, nd, type NDArray } from '../../oracle/ndarray.ts';
 import type { OpSpec } from '../../spec.ts';
+import type { OperationRow } from '../row.ts';
 
 // biome-ignore format: a list
 const every: readonly DType[] = [

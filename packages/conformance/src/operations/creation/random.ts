@@ -1,8 +1,8 @@
 /** Random tensors. What they hold is a suite of its own ("random"): keys, bits, and what follows from them. */
-import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { type Notes, type OperationRow, smooth } from '../row.ts';
 import { count, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { threefry } from '../../oracle/random.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { type Notes, type OperationRow, smooth } from '../row.ts';
 
 const random: Notes = {
   dtypes: 'see the suite "random"',

@@ -1,4 +1,5 @@
 /** Elementwise operations of two operands, which broadcast. Sources of formulas are in the docstrings of the functions. */
+import { numeric } from '../../spec.ts';
 import type { DType } from '@polygrad/core';
 import { integerFormat } from '../../oracle/formats.ts';
 import { nd, type NDArray } from '../../oracle/ndarray.ts';
@@ -58,7 +59,6 @@ const fractions: readonly Draw[] = [
   (r) => Math.round(any(r) * 8) / 8 + 1 / 16,
   (r) => (r() < 0.5 ? -1 : 1) * (r() < 0.5 ? 0.75 : 1.25),
 ];
-const numeric: readonly DType[] = ['float32', 'float64', 'int32'];
 const words: readonly DType[] = ['int32', 'uint32'];
 
 const wholes = (draw: readonly Draw[], dtypes: readonly DType[], name?: string): readonly RowCase[] =>

@@ -1,9 +1,9 @@
 /** Random casts from any dtype to any other. */
 import type { DType } from '@polygrad/core';
-import { hold } from '../../programs/evaluate.ts';
-import { isFloat, type RandomCall, ref } from '../../programs/pool.ts';
 import { integerFormat } from '../../oracle/formats.ts';
 import { map, type NDArray } from '../../oracle/ndarray.ts';
+import { hold } from '../../programs/evaluate.ts';
+import { isFloat, type RandomCall, ref } from '../../programs/pool.ts';
 
 /** A value of a dtype in any float dtype or integer dtype and back. */
 function castTo(from: DType, to: DType, x: number): number | null {

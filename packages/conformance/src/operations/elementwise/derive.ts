@@ -1,22 +1,21 @@
 /** The rows of elementwise operations: from their tables, what the suite checks and how random programs call them. */
 import type { DType } from '@polygrad/core';
+import { broadcastShapes, count, map, type NDArray, zip } from '../../oracle/ndarray.ts';
+import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { hold } from '../../programs/evaluate.ts';
 import { weak } from '../../programs/operands.ts';
 import { floatOf, isFloat, isInteger, isNumber, type Made, meet, type Pool, ref } from '../../programs/pool.ts';
 import type { Arg, Value } from '../../programs/program.ts';
+import { floats, type OpSpec } from '../../spec.ts';
+import { functionOf, type OperationRow, together } from '../row.ts';
+import { anyShapes, broadcastPairs } from '../shapes.ts';
 import { type BinaryRow, binaryRows } from './binary.ts';
 import { gammaRows } from './gamma.ts';
 import type { Draw, Row, RowCase } from './row.ts';
 import { severalRows } from './several.ts';
 import { type UnaryRow, unaryRows } from './unary.ts';
-import { functionOf, type OperationRow, together } from '../row.ts';
-import { anyShapes, broadcastPairs } from '../shapes.ts';
-import { broadcastShapes, count, map, type NDArray, zip } from '../../oracle/ndarray.ts';
-import { type Random, sample, uniform } from '../../oracle/random.ts';
-import type { OpSpec } from '../../spec.ts';
 
 type Shape = readonly number[];
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-3, 3);
 
 const fewShapes: readonly Shape[] = [[], [7], [2, 3], [67]];

@@ -1,14 +1,13 @@
 /** The gamma and error functions against series that the library does not use, with derivatives, in intervals of their own. */
-import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { functionOf, type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { map, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { polygamma } from '../../oracle/special.ts';
-import type { OpSpec } from '../../spec.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { floats, type OpSpec } from '../../spec.ts';
+import { functionOf, type OperationRow, smooth } from '../row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 type Intervals = readonly (readonly [number, number])[];
 
 /** Where the functions of the gamma family have moderate values: beside the poles 0, -1, -2 ... */

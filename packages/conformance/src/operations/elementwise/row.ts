@@ -1,8 +1,8 @@
 /** How an elementwise operation is described: its formula in float64, which operands it takes, and how cases and random calls draw them. */
-import type { Noise } from '../../programs/program.ts';
 import type { DType } from '@polygrad/core';
-import type { RandomCall } from '../../programs/pool.ts';
 import { type Random, uniform } from '../../oracle/random.ts';
+import type { RandomCall } from '../../programs/pool.ts';
+import type { Noise } from '../../programs/program.ts';
 import type { OpSpec } from '../../spec.ts';
 import type { Notes } from '../row.ts';
 

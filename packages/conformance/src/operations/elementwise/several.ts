@@ -1,20 +1,18 @@
 /** Elementwise operations of three operands, or of others than tensors of one shape: choices, limits, weights, numbers. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
+import { at, broadcastShapes, build, count, map, type NDArray, zip } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
+import { clamp } from '../../oracle/special.ts';
 import { hold } from '../../programs/evaluate.ts';
 import { weak } from '../../programs/operands.ts';
 import { broadcast, isFloat, isNumber, type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { type Draw, off } from './row.ts';
+import { floats, numeric, type OpSpec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { anyShapes } from '../shapes.ts';
-import { at, broadcastShapes, build, count, map, type NDArray, zip } from '../../oracle/ndarray.ts';
-import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
-import { clamp } from '../../oracle/special.ts';
-import type { OpSpec } from '../../spec.ts';
+import { type Draw, off } from './row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
-const numeric: readonly DType[] = ['float32', 'float64', 'int32'];
 const any = uniform(-3, 3);
 const whole = integer(-9, 9);
 

@@ -1,16 +1,15 @@
 /** Pooling to a size that is asked for, down to one value per channel. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { sums } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { image, wholeOptions } from './image.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { largest, poolAdaptive, sumOf, type Tap } from '../../oracle/images.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
-import type { Instance, OpSpec, Options } from '../../spec.ts';
+import { sums } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { image, wholeOptions } from './image.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 
 /** Few different values, so that many windows have several maxima. */

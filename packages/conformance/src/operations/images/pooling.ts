@@ -1,17 +1,16 @@
 /** Pooling by windows in both layouts, with every option, and maxima put back where they were. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { operand, sums } from '../../programs/operands.ts';
-import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import type { Arg } from '../../programs/program.ts';
-import { fresh, image, wholeOptions, windowFor } from './image.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { largest, poolWindows, sumOf, type Tap, unpool, type WindowOptions } from '../../oracle/images.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
-import type { Instance, OpSpec, Options } from '../../spec.ts';
+import { operand, sums } from '../../programs/operands.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Arg } from '../../programs/program.ts';
+import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { fresh, image, wholeOptions, windowFor } from './image.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 
 /** Few different values, so that many windows have several maxima. */

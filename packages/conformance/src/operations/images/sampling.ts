@@ -1,17 +1,16 @@
 /** Images at other sizes and at any positions: interpolation, grid sampling, affine grids. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { drawn, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import type { Arg } from '../../programs/program.ts';
-import { image } from './image.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { count, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { affine, type GridOptions, resize, type ResizeOptions, sampleGrid } from '../../oracle/sampling.ts';
-import type { OpSpec, Options } from '../../spec.ts';
+import { drawn, sums } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Arg } from '../../programs/program.ts';
+import { floats, type OpSpec, type Options } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { image } from './image.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 
 const resizes: readonly (ResizeOptions & { readonly x: readonly number[]; readonly layout?: string })[] = [

@@ -1,14 +1,13 @@
 /** Elements and slices named by coordinates of several axes: picked, and put into zeros. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { small, sums } from '../../programs/operands.ts';
-import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { at, build, count, indices, nd, type NDArray, ravel } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
-import type { OpSpec } from '../../spec.ts';
+import { small, sums } from '../../programs/operands.ts';
+import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { numeric, type OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
-const numbers: readonly DType[] = ['float32', 'float64', 'int32'];
 const whole = integer(-4, 4);
 
 /** The coordinates in every row of an index. */
@@ -49,7 +48,7 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
   return [
     {
       name: 'gatherNd',
-      dtypes: numbers,
+      dtypes: numeric,
       inputDTypes: { 1: 'int32' },
       instances: draws.map(({ shape, lead, depth }) => ({
         label: `[${shape}] by [${lead}] of ${depth}`,
@@ -62,7 +61,7 @@ function coordinateSpecs(): [OpSpec, OpSpec] {
     },
     {
       name: 'scatterNd',
-      dtypes: numbers,
+      dtypes: numeric,
       inputDTypes: { 0: 'int32' },
       instances: draws.map(({ shape, lead, depth }) => ({
         label: `[${lead}] of ${depth} into [${shape}]`,

@@ -1,14 +1,14 @@
 /** Elements and slices picked by index tensors. */
+import { numeric } from '../../spec.ts';
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { withElements } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { along } from '../../oracle/lines.ts';
 import { at, build, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
+import { withElements } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
-const dtypes: readonly DType[] = ['float32', 'float64', 'int32'];
 const whole = integer(-99, 99);
 
 function take(pool: Pool): Made | null {
@@ -75,7 +75,7 @@ export const pickingRows: readonly OperationRow[] = [
     specs: [
       {
         name: 'indexSelect',
-        dtypes,
+        dtypes: numeric,
         inputDTypes: { 1: 'int32' },
         instances: [0, 1].map((axis) => ({
           label: `[4,5] axis ${axis}`,
@@ -92,7 +92,7 @@ export const pickingRows: readonly OperationRow[] = [
       },
       {
         name: 'indexSelect of a transpose',
-        dtypes,
+        dtypes: numeric,
         inputDTypes: { 1: 'int32' },
         instances: [
           {
@@ -113,7 +113,7 @@ export const pickingRows: readonly OperationRow[] = [
     specs: [
       {
         name: 'takeAlongAxis',
-        dtypes,
+        dtypes: numeric,
         inputDTypes: { 1: 'int32' },
         instances: [
           {
@@ -151,7 +151,7 @@ export const pickingRows: readonly OperationRow[] = [
     specs: [
       {
         name: 'gather of fewer rows',
-        dtypes,
+        dtypes: numeric,
         inputDTypes: { 1: 'int32' },
         instances: [
           { label: '[3,4]', small: true, draw: (r) => [sample(r, [3, 4], whole), sample(r, [2, 3], integer(-4, 3))] },

@@ -1,17 +1,15 @@
 /** Elements and slices put by index tensors: scatters of every kind. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { withElements } from '../../programs/operands.ts';
-import { isFloat, isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
-import type { Arg, Value } from '../../programs/program.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { at, build, indices as positions, nd, type NDArray, ravel, unravel } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, total } from '../../oracle/sums.ts';
-import type { Instance, OpSpec, Options } from '../../spec.ts';
+import { withElements } from '../../programs/operands.ts';
+import { isFloat, isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Arg, Value } from '../../programs/program.ts';
+import { floats, type Instance, numeric, type OpSpec, type Options } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
-const numbers: readonly DType[] = ['float32', 'float64', 'int32'];
 const whole = integer(-4, 4);
 const wider = integer(-99, 99);
 
@@ -140,7 +138,7 @@ const reduced = (
 });
 const scatterSpec: OpSpec = {
   name: 'scatter',
-  dtypes: numbers,
+  dtypes: numeric,
   inputDTypes: { 1: 'int32' },
   instances: instancesOf(elementwise, whole, sameAsIndex),
   run: ([x, i, u], o) => pg.scatter(x as Tensor, i as Tensor, u as Tensor, { axis: o.axis as number }),
@@ -160,7 +158,7 @@ function sliceSpecs(): [OpSpec, OpSpec] {
   return [
     {
       name: 'indexCopy',
-      dtypes: numbers,
+      dtypes: numeric,
       inputDTypes: { 1: 'int32' },
       instances: instancesOf(slices, whole, placed),
       run: ([x, i, u], o) => pg.indexCopy(x as Tensor, i as Tensor, u as Tensor, { axis: o.axis as number }),
@@ -169,7 +167,7 @@ function sliceSpecs(): [OpSpec, OpSpec] {
     },
     {
       name: 'indexFill',
-      dtypes: numbers,
+      dtypes: numeric,
       inputDTypes: { 1: 'int32' },
       instances: instancesOf(slices, whole, () => []),
       run: ([x, i, v], o) => pg.indexFill(x as Tensor, i as Tensor, v as Tensor, { axis: o.axis as number }),
@@ -181,7 +179,7 @@ function sliceSpecs(): [OpSpec, OpSpec] {
 
 const addSpec: OpSpec = {
   name: 'scatterAdd, repeated indices',
-  dtypes: numbers,
+  dtypes: numeric,
   inputDTypes: { 1: 'int32' },
   instances: [
     {
@@ -197,7 +195,7 @@ const addSpec: OpSpec = {
 
 const indexAddSpec: OpSpec = {
   name: 'indexAdd',
-  dtypes: numbers,
+  dtypes: numeric,
   inputDTypes: { 1: 'int32' },
   instances: [
     {

@@ -1,10 +1,6 @@
-/** The lines that operations along an axis are tried on: shapes, axes, options, and numbers to fill them with. */
-import type { DType } from '@polygrad/core';
 import { count } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import type { Instance, Options } from '../../spec.ts';
-
-export const floats: readonly DType[] = ['float32', 'float64'];
 
 export const any: (r: Random) => number = uniform(-2, 2);
 

@@ -1,14 +1,14 @@
 /** Quantiles and the median, with every way between two elements. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { isFloat, type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
-import { any, floats } from './lines.ts';
-import { reductionCall } from '../reductions/reductions.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
 import { count, nd, type NDArray, reduce } from '../../oracle/ndarray.ts';
 import { type Random, sample } from '../../oracle/random.ts';
-import type { Instance, OpSpec, Options } from '../../spec.ts';
+import { isFloat, type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
+import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { reductionCall } from '../reductions/reductions.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { any } from './lines.ts';
 
 /** A quantile of some values, by linear interpolation unless told otherwise. */
 function quantileOf(values: number[], q: number, kind: unknown): number {

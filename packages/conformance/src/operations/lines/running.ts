@@ -1,15 +1,15 @@
 /** Running results along an axis, from either end, and differences of neighbours. */
-import type { Noise } from '../../programs/program.ts';
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { isFloat, isNumber, type Made, type Pool, ref, wide } from '../../programs/pool.ts';
-import { any, floats, instancesOf, lineCases } from './lines.ts';
-import { functionOf, type OperationRow, smooth } from '../row.ts';
 import { alongLines, linesOf } from '../../oracle/lines.ts';
 import { count, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { logSum } from '../../oracle/sums.ts';
-import type { OpSpec, Options } from '../../spec.ts';
+import { isFloat, isNumber, type Made, type Pool, ref, wide } from '../../programs/pool.ts';
+import type { Noise } from '../../programs/program.ts';
+import { floats, type OpSpec, type Options } from '../../spec.ts';
+import { functionOf, type OperationRow, smooth } from '../row.ts';
+import { any, instancesOf, lineCases } from './lines.ts';
 
 interface RunningCase {
   /** The operation's name if left out. */

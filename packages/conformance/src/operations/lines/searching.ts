@@ -1,13 +1,13 @@
 /** Places in sorted lines, and how many elements lie between edges. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { any, floats } from './lines.ts';
-import type { OperationRow } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
 import { at, build, count, map, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
-import type { Instance, Options } from '../../spec.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { floats, type Instance, type Options } from '../../spec.ts';
+import type { OperationRow } from '../row.ts';
+import { any } from './lines.ts';
 
 function sortedSample(r: Random, shape: readonly number[], draw: (r: Random) => number): NDArray {
   return alongLines(sample(r, shape, draw), shape.length - 1, (line) => [...line].sort((a, b) => a - b));

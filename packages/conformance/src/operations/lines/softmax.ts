@@ -1,17 +1,17 @@
 /** Softmax and its relatives, whose rows keep their length, and the gate that halves it. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { sums, tame, vectors } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import type { Noise, Value } from '../../programs/program.ts';
-import { any, floats } from './lines.ts';
-import { functionOf, type OperationRow, smooth } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
 import { at, build, count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { logistic } from '../../oracle/special.ts';
 import { logSum } from '../../oracle/sums.ts';
-import type { OpSpec } from '../../spec.ts';
+import { sums, tame, vectors } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Noise, Value } from '../../programs/program.ts';
+import { floats, type OpSpec } from '../../spec.ts';
+import { functionOf, type OperationRow, smooth } from '../row.ts';
+import { any } from './lines.ts';
 
 type Line = (line: number[]) => number[];
 const softmax: Line = (v) => {

@@ -1,13 +1,13 @@
 /** Sorting, positions in sorted order, and the first few of them. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { any, floats, instancesOf } from './lines.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { alongLines, linesOf } from '../../oracle/lines.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
-import type { Instance, OpSpec, Options } from '../../spec.ts';
+import { isNumber, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { any, instancesOf } from './lines.ts';
 
 type Line = (line: number[]) => number[];
 

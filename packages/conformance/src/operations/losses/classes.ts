@@ -1,15 +1,15 @@
 /** Losses of class numbers and of probabilities of classes, from the formulas of PyTorch 1.13's documentation. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { parts, sums, vectors } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { any, chance, type Loss, lossSpec } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { alongLines } from '../../oracle/lines.ts';
 import { at, broadcastTo, build, count, map, nd, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, logSum, total } from '../../oracle/sums.ts';
+import { parts, sums, vectors } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { OpSpec, Options } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { any, chance, type Loss, lossSpec } from './row.ts';
 
 function logSoftmax(x: NDArray, axis: number): NDArray {
   const logSum = reduce(x, [axis], (v) => Math.log(total(v.map(Math.exp))), true);

@@ -1,12 +1,12 @@
 /** The likelihood of targets under normal distributions whose variances broadcast. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { parts, sums, vectors } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { any, drawnReduction, type Loss, lossSpec, mate, pairOf } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { type NDArray, reshape, zip } from '../../oracle/ndarray.ts';
 import { sample, uniform } from '../../oracle/random.ts';
+import { parts, sums, vectors } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { any, drawnReduction, type Loss, lossSpec, mate, pairOf } from './row.ts';
 
 const gaussian = (m = 0, y = 0, s = 0): number => 0.5 * (Math.log(s) + (m - y) ** 2 / s);
 const variance = uniform(0.3, 2);

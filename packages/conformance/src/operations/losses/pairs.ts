@@ -1,16 +1,16 @@
 /** Losses of predictions and targets, element by element, from the formulas of PyTorch 1.13's documentation. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { parts, sums, vectors } from '../../programs/operands.ts';
-import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import type { Arg } from '../../programs/program.ts';
-import { any, chance, drawnReduction, lossSpec, mate, pairOf } from './row.ts';
-import { functionOf, type OperationRow, smooth } from '../row.ts';
 import { nd, type NDArray, zip } from '../../oracle/ndarray.ts';
 import { awayFromZero, integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { softplus } from '../../oracle/special.ts';
 import { average } from '../../oracle/sums.ts';
+import { parts, sums, vectors } from '../../programs/operands.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Arg } from '../../programs/program.ts';
 import type { OpSpec, Options } from '../../spec.ts';
+import { functionOf, type OperationRow, smooth } from '../row.ts';
+import { any, chance, drawnReduction, lossSpec, mate, pairOf } from './row.ts';
 
 type Formula = (x: number, y: number, o: Options, ...more: number[]) => number;
 

@@ -1,14 +1,13 @@
 /** How a loss with its options and reductions is described, its specs, and what its random calls have in common. */
 import type { DType, Tensor } from '@polygrad/core';
-import { drawn, plain } from '../../programs/operands.ts';
-import type { Pool } from '../../programs/pool.ts';
-import type { Value } from '../../programs/program.ts';
 import { nd, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, total } from '../../oracle/sums.ts';
-import type { OpSpec, Options } from '../../spec.ts';
+import { drawn, plain } from '../../programs/operands.ts';
+import type { Pool } from '../../programs/pool.ts';
+import type { Value } from '../../programs/program.ts';
+import { floats, type OpSpec, type Options } from '../../spec.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 type Draw = (r: Random) => number;
 export const any: Draw = uniform(-2, 2);
 export const chance: Draw = uniform(0.05, 0.95);

@@ -1,13 +1,13 @@
 /** Losses that compare whole rows by their angle or their distance, from the formulas of PyTorch 1.13's documentation. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { away, drawn, parts, sums, vectors } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { any, drawnReduction, type Loss, lossSpec } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { build, nd, type NDArray, reduce, zip } from '../../oracle/ndarray.ts';
 import { sample } from '../../oracle/random.ts';
 import { total } from '../../oracle/sums.ts';
+import { away, drawn, parts, sums, vectors } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { any, drawnReduction, type Loss, lossSpec } from './row.ts';
 
 const distance = (a: NDArray, b: NDArray, p: number, eps: number): NDArray =>
   reduce(

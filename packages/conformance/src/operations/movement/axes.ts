@@ -1,10 +1,10 @@
 /** The same elements with their axes in another order, or turned around. */
 import * as pg from '@polygrad/core';
-import type { Made, Pool } from '../../programs/pool.ts';
-import { type Move, moved, movementRow, part } from './row.ts';
-import type { OperationRow } from '../row.ts';
 import { along } from '../../oracle/lines.ts';
 import { at, build, flip, nd, permute, reshape } from '../../oracle/ndarray.ts';
+import type { Made, Pool } from '../../programs/pool.ts';
+import type { OperationRow } from '../row.ts';
+import { type Move, moved, movementRow, part } from './row.ts';
 
 /** Axes swapped, or rolled as a flat list. */
 function swapped(pool: Pool): Made | null {

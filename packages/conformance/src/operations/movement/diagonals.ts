@@ -1,14 +1,14 @@
 /** Triangles and diagonals of matrices, taken and put. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
+import { at, build, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { integer, sample } from '../../oracle/random.ts';
 import { operand, sums } from '../../programs/operands.ts';
 import { isFloat, type Made, type Pool } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { type Move, moved, movementRow, moveSpec, part } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
-import { at, build, nd, type NDArray } from '../../oracle/ndarray.ts';
-import { integer, sample } from '../../oracle/random.ts';
 import type { OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { type Move, moved, movementRow, moveSpec, part } from './row.ts';
 
 function diag(pool: Pool): Made | null {
   const x = pool.pick((v) => (v.shape.length === 1 || v.shape.length === 2) && v.data.length < 100);

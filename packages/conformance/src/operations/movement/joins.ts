@@ -1,22 +1,20 @@
 /** Tensors put together along an axis, or as the axes of a grid. */
 import * as pg from '@polygrad/core';
-import type { DType } from '@polygrad/core';
+import { at, build, count, type NDArray, reshape } from '../../oracle/ndarray.ts';
+import { integer, type Random, sample } from '../../oracle/random.ts';
 import { withAxis } from '../../programs/operands.ts';
 import { type Made, type Pool, ref } from '../../programs/pool.ts';
 import type { Value } from '../../programs/program.ts';
-import { inserted, type Move, movementRow, moveSpec } from './row.ts';
+import { numeric, type OpSpec } from '../../spec.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { at, build, count, type NDArray, reshape } from '../../oracle/ndarray.ts';
-import { integer, type Random, sample } from '../../oracle/random.ts';
-import type { OpSpec } from '../../spec.ts';
+import { inserted, type Move, movementRow, moveSpec } from './row.ts';
 
-const dtypes: readonly DType[] = ['float32', 'float64', 'int32'];
 const whole = integer(-99, 99);
 
 function joinSpec(name: 'concat' | 'stack'): OpSpec {
   return {
     name,
-    dtypes,
+    dtypes: numeric,
     instances: [0, 1].map((axis) => ({
       label: `axis ${axis}`,
       small: true,

@@ -1,11 +1,11 @@
 /** Borders around a tensor, of every kind; negative ones cut. */
 import * as pg from '@polygrad/core';
-import type { Made, Pool } from '../../programs/pool.ts';
-import type { Arg, Value } from '../../programs/program.ts';
-import { type Move, moved, movementRow } from './row.ts';
-import type { OperationRow } from '../row.ts';
 import { along } from '../../oracle/lines.ts';
 import { at, build } from '../../oracle/ndarray.ts';
+import type { Made, Pool } from '../../programs/pool.ts';
+import type { Arg, Value } from '../../programs/program.ts';
+import type { OperationRow } from '../row.ts';
+import { type Move, moved, movementRow } from './row.ts';
 
 /** Position in an axis of n that a position beyond its ends stands for; null outside. */
 function bordered(mode: string, i: number, n: number): number | null {

@@ -1,15 +1,15 @@
 /** Parts of a tensor by position, and a tensor taken apart along an axis. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { withAxis } from '../../programs/operands.ts';
-import type { Made, Pool } from '../../programs/pool.ts';
-import type { Arg, Value } from '../../programs/program.ts';
-import { moved, movementRow, moveSpec, part, without } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { along } from '../../oracle/lines.ts';
 import { at, build, type NDArray, reshape } from '../../oracle/ndarray.ts';
 import { integer, sample } from '../../oracle/random.ts';
+import { withAxis } from '../../programs/operands.ts';
+import type { Made, Pool } from '../../programs/pool.ts';
+import type { Arg, Value } from '../../programs/program.ts';
 import type { OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { moved, movementRow, moveSpec, part, without } from './row.ts';
 
 /** Python's meaning of a range: positions it takes. */
 function positions(n: number, start: number | null, stop: number | null, step: number): number[] {

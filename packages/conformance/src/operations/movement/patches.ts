@@ -1,10 +1,10 @@
 /** Images as columns of patches and back, and channels exchanged with resolution. */
 import * as pg from '@polygrad/core';
+import { at, build, count, indices, nd, type NDArray, ravel } from '../../oracle/ndarray.ts';
 import { drawn, operand, sums } from '../../programs/operands.ts';
 import { isFloat, type Made, type Pool } from '../../programs/pool.ts';
-import { type Move, moved, moveSpec } from './row.ts';
 import { type OperationRow, smooth } from '../row.ts';
-import { at, build, count, indices, nd, type NDArray, ravel } from '../../oracle/ndarray.ts';
+import { type Move, moved, moveSpec } from './row.ts';
 
 type Index = readonly number[];
 const i = (index: Index, axis: number): number => index[axis] as number;

@@ -1,11 +1,11 @@
 /** Elements repeated: stretched axes, tiles, each one several times. */
 import * as pg from '@polygrad/core';
-import { withAxis } from '../../programs/operands.ts';
-import type { Made, Pool } from '../../programs/pool.ts';
-import { moved, movementRow, part } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { along } from '../../oracle/lines.ts';
 import { at, broadcastTo, build, reshape } from '../../oracle/ndarray.ts';
+import { withAxis } from '../../programs/operands.ts';
+import type { Made, Pool } from '../../programs/pool.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { moved, movementRow, part } from './row.ts';
 
 function repeat(pool: Pool): Made | null {
   const x = pool.pick((v) => v.shape.length < 6 && v.data.length < 1000);

@@ -1,13 +1,13 @@
 /** Other shapes for the same elements in the same order. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { withAxis } from '../../programs/operands.ts';
-import type { Made, Pool } from '../../programs/pool.ts';
-import { inserted, moved, movementRow, moveSpec, part } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { count, type NDArray, reshape } from '../../oracle/ndarray.ts';
 import { integer, sample } from '../../oracle/random.ts';
+import { withAxis } from '../../programs/operands.ts';
+import type { Made, Pool } from '../../programs/pool.ts';
 import type { OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { inserted, moved, movementRow, moveSpec, part } from './row.ts';
 
 /** Factors of a size in some order, as a shape. */
 function factors(pool: Pool, size: number): number[] {

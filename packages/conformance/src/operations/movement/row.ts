@@ -1,13 +1,11 @@
 /** How an operation that moves elements is described: what moves where, exactly, in every dtype; and its specs and random calls. */
-import type { DType, Tensor } from '@polygrad/core';
-import { type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
-import type { Arg, Value } from '../../programs/program.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { at, build, count, type NDArray } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample } from '../../oracle/random.ts';
-import type { OpSpec } from '../../spec.ts';
-
-const dtypes: readonly DType[] = ['float32', 'float64', 'int32'];
+import { type Made, type Pool, type RandomCall, ref } from '../../programs/pool.ts';
+import type { Arg, Value } from '../../programs/program.ts';
+import { numeric, type OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
 /** A movement of one shape, as the suite checks it: values are exact, gradients the reverse movement. */
 export interface Move {
@@ -34,7 +32,7 @@ export const part = ({ shapeOf, from, ...move }: Part): Move => ({
 
 export const moveSpec = ({ name, shape, run, f }: Move): OpSpec => ({
   name,
-  dtypes,
+  dtypes: numeric,
   instances: [
     { label: `[${shape}]`, small: count(shape) <= 24, draw: (r: Random) => [sample(r, shape, integer(-99, 99))] },
   ],

@@ -1,16 +1,15 @@
 /** Normalisation over channels of images, groups of them and batches, in both layouts with every option. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { drawn, parts, sums } from '../../programs/operands.ts';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { image } from '../images/image.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { build, count, nd, type NDArray } from '../../oracle/ndarray.ts';
 import { localResponse, normalizeBy, perChannel } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
-import type { Instance, OpSpec, Options } from '../../spec.ts';
+import { drawn, parts, sums } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { image } from '../images/image.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 const positive = uniform(0.5, 2);
 const eps = 1e-3;

@@ -1,17 +1,16 @@
 /** Normalisation over the last axes. */
-import { tame } from '../../programs/operands.ts';
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { type Made, type Pool, ref } from '../../programs/pool.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { alongLines } from '../../oracle/lines.ts';
 import { at, build, count, type NDArray, reshape } from '../../oracle/ndarray.ts';
 import { normalizeBy } from '../../oracle/normalization.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, spread } from '../../oracle/sums.ts';
-import type { Instance, OpSpec, Options } from '../../spec.ts';
+import { tame } from '../../programs/operands.ts';
+import { type Made, type Pool, ref } from '../../programs/pool.ts';
+import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 const positive = uniform(0.5, 2);
 const eps = 1e-3;

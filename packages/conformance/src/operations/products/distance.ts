@@ -1,19 +1,18 @@
 /** Lengths, angles and distances of vectors, by their definitions written out, and the kernel of distances. */
-import { alongLines } from '../../oracle/lines.ts';
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { away, drawn, operand, parts, sums, vectors } from '../../programs/operands.ts';
-import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import type { Value } from '../../programs/program.ts';
-import { lineCall } from '../lines/softmax.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { radialBasis } from '../../oracle/attention.ts';
+import { alongLines } from '../../oracle/lines.ts';
 import { broadcastTo, count, type NDArray, reduce, reshape, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { length, normOrders, total } from '../../oracle/sums.ts';
-import type { OpSpec } from '../../spec.ts';
+import { away, drawn, operand, parts, sums, vectors } from '../../programs/operands.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Value } from '../../programs/program.ts';
+import { floats, type OpSpec } from '../../spec.ts';
+import { lineCall } from '../lines/softmax.ts';
+import { type OperationRow, smooth } from '../row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 type Shape = readonly number[];
 

@@ -1,13 +1,13 @@
 /** Sums of products by equations: traces, batches, repeated letters, "...". */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { drawn, operand, small, sums } from '../../programs/operands.ts';
-import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { productSpecs, type Shape } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { einsum } from '../../oracle/linear.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { total } from '../../oracle/sums.ts';
+import { drawn, operand, small, sums } from '../../programs/operands.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { productSpecs, type Shape } from './row.ts';
 
 /** Equation for the library; the same with '...' written out, for the oracle. */
 const equations: readonly {

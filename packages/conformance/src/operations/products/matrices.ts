@@ -1,17 +1,16 @@
 /** Matrix products in their usual forms, by their definitions written out. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
-import { drawn, operand, small, sums } from '../../programs/operands.ts';
-import { broadcast, isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import type { Value } from '../../programs/program.ts';
-import { productSpecs } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
+import type { Tensor } from '@polygrad/core';
 import { einsum, matmul } from '../../oracle/linear.ts';
 import { count, map, nd, type NDArray, permute, reshape, zip } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
-import type { OpSpec } from '../../spec.ts';
+import { drawn, operand, small, sums } from '../../programs/operands.ts';
+import { broadcast, isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import type { Value } from '../../programs/program.ts';
+import { floats, type OpSpec } from '../../spec.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { productSpecs } from './row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 
 const products: readonly (readonly [readonly number[], readonly number[]])[] = [

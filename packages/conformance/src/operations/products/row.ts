@@ -1,11 +1,10 @@
 /** How products of vectors and matrices are described, and their specs. */
-import type { DType, Tensor } from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { total } from '../../oracle/sums.ts';
-import type { OpSpec } from '../../spec.ts';
+import { floats, type OpSpec } from '../../spec.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-1, 1);
 export type Shape = readonly number[];
 

@@ -1,12 +1,12 @@
 /** Products other than the matrix product: of vectors, of blocks, over axes that are named. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-import { drawn, operand, plain, sums } from '../../programs/operands.ts';
-import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
-import { productSpecs } from './row.ts';
-import { type OperationRow, smooth } from '../row.ts';
 import { einsum, matmul } from '../../oracle/linear.ts';
 import { at, broadcastTo, build, count, type NDArray, reshape, zip } from '../../oracle/ndarray.ts';
+import { drawn, operand, plain, sums } from '../../programs/operands.ts';
+import { isFloat, type Made, type Pool, ref } from '../../programs/pool.ts';
+import { type OperationRow, smooth } from '../row.ts';
+import { productSpecs } from './row.ts';
 
 function kron(a: NDArray, b: NDArray): NDArray {
   const rank = Math.max(a.shape.length, b.shape.length);

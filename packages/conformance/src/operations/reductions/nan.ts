@@ -1,13 +1,12 @@
 /** Sums and means that leave NaN out: what the suite checks of them. */
 import * as pg from '@polygrad/core';
-import type { DType, Tensor } from '@polygrad/core';
+import type { Tensor } from '@polygrad/core';
 import { at, nd, type NDArray, reduce } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, total } from '../../oracle/sums.ts';
-import type { OpSpec } from '../../spec.ts';
+import { floats, type OpSpec } from '../../spec.ts';
 import { functionOf } from '../row.ts';
 
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-3, 3);
 
 const holed =

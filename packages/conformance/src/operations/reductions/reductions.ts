@@ -1,18 +1,17 @@
 /** Reductions: one row each, with the fold of a list of numbers that the suite and the random programs share. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { floatOf, isFloat, isNumber, type Made, type Pool, type RandomCall, ref, wide } from '../../programs/pool.ts';
-import type { Arg, Noise } from '../../programs/program.ts';
-import { gaps, nanMeanSpec, nanSumSpec } from './nan.ts';
-import { functionOf, type OperationRow, together } from '../row.ts';
-import { reductionCases } from '../shapes.ts';
 import { count, map, type NDArray, reduce } from '../../oracle/ndarray.ts';
 import { integer, type Random, sample, uniform } from '../../oracle/random.ts';
 import { average, length, logSum, normOrders, spread, total } from '../../oracle/sums.ts';
-import type { OpSpec } from '../../spec.ts';
+import { floatOf, isFloat, isNumber, type Made, type Pool, type RandomCall, ref, wide } from '../../programs/pool.ts';
+import type { Arg, Noise } from '../../programs/program.ts';
+import { floats, type OpSpec } from '../../spec.ts';
+import { functionOf, type OperationRow, together } from '../row.ts';
+import { reductionCases } from '../shapes.ts';
+import { gaps, nanMeanSpec, nanSumSpec } from './nan.ts';
 
 type Fold = (values: number[]) => number;
-const floats: readonly DType[] = ['float32', 'float64'];
 const any = uniform(-2, 2);
 
 /** What the suite checks in all shapes and axes: one spec. */
