@@ -66,13 +66,14 @@ class Legalizer {
   }
 
   run(): Program {
-    const { name, grid, group, cost, params, scalars, body } = this.#program;
+    const { name, grid, group, cost, transforms, params, scalars, body } = this.#program;
     this.#walk(0, body.length);
     return this.#b.build({
       name,
       grid,
       group,
       cost,
+      transforms,
       params: params.map((p) => this.#memory(p) as KNodeOf<'PARAM'>),
       scalars: scalars.map((dtype) => (computesIn(this.#caps, dtype) ? dtype : wideDtype(dtype))),
     });

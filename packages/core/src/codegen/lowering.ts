@@ -6,7 +6,7 @@
 import type { legalize } from '../arithmetic/legalize.ts';
 import type { ProgramBuilder } from '../ir/builder/builder.ts';
 import type { Exprs } from '../ir/expr.ts';
-import type { LoopStore, Program } from '../ir/ir.ts';
+import type { LoopKernel, Program } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { reduceColumns } from './linearize/columns.ts';
 import type { Parts, State } from './linearize/group.ts';
@@ -25,8 +25,8 @@ export interface Lowered {
 
 /** What one kind of target needs to have loop nests shaped for it. */
 export interface NestLowering {
-  /** Kinds, order and splits of the loops of nests whose loops are merged. */
-  shape(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: CodegenCaps): LoopStore[];
+  /** A kernel whose loops are merged, with their kinds, order and splits chosen. */
+  shape(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel;
   /** The parts that the threads of a group have of a reduction as one. Left out where no threads reduce together. */
   acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State;
   /** Reductions with a result for every column, in group memory. Left out where `shape` makes no columns. */

@@ -43,9 +43,6 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
     const depth = sizeOf(c.k);
     // Where groups copy columns there are four rows or more, so tiles of two vectors.
     const fits = depth * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
-    const consider = (choice: Choice): void => {
-      if (best === null || choice.cost < best.cost) best = choice;
-    };
     for (const column of [...c.factors[side].own, ...c.batch]) {
       const shared = c.batch.includes(column);
       for (const row of rowRanges.length === 0 ? [null] : rowRanges) {
@@ -66,7 +63,8 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
           const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? 0.7 : 0;
           const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1));
           const compute = computeCost(c, shape, row, column) * slower * (1 + streams + misses);
-          consider({ ...roles, shape, along, columnWay, rowWay, cost: compute + rowWay.copy + columnWay.copy + rest });
+          const cost = compute + rowWay.copy + columnWay.copy + rest;
+          if (best === null || cost < best.cost) best = { ...roles, shape, along, columnWay, rowWay, cost };
         };
         if (shared) {
           if (column.arg.extent < lanes || lanes === 1) continue;

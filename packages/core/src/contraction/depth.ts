@@ -1,6 +1,7 @@
 /**
  * The loops of a sum: merged where both factors walk them as one, ordered, or replaced by one loop over a table.
  */
+import { inChunks } from '../codegen/transforms/loops.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
@@ -142,8 +143,8 @@ export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoop
   };
   const whole = Math.floor(extent / lanes);
   if (whole > 0) {
-    const [step, lane] = [e.range(whole, 'reduce'), e.range(lanes, 'vector')];
-    add(e.add(e.mul(step, lanes), lane), [step, lane]);
+    const { value, ranges } = inChunks(e, whole * lanes, lanes, 'reduce', 'vector');
+    add(value, ranges);
   }
   if (whole * lanes < extent) {
     const rest = e.range(extent - whole * lanes, 'reduce');

@@ -2,7 +2,7 @@
  * Walks over tiles: the part of a loop that a group takes, and the ranges that run through it.
  */
 import type { Exprs } from '../ir/expr.ts';
-import { assumeBounds } from '../ir/node.ts';
+import { inChunks } from '../codegen/transforms/loops.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, RangeKind } from '../ir/ir.ts';
 
@@ -27,14 +27,9 @@ export interface Run {
 }
 
 export function run(e: Exprs, { extent, chunk, grid }: Cut): Run {
-  const start = grid === null ? e.i32(0) : e.mul(grid, chunk);
-  if (chunk === 1 || extent === 1) return { value: start, ranges: [] };
-  const limit = grid === null || extent % chunk === 0 ? undefined : e.min(e.sub(extent, start), chunk);
-  if (limit !== undefined) assumeBounds(limit, 1, chunk);
-  const loop = e.range(Math.min(extent, chunk), 'serial', limit);
-  const value = e.add(start, loop);
-  assumeBounds(value, 0, extent - 1);
-  return { value, ranges: [loop] };
+  if (extent === 1) return { value: e.i32(0), ranges: [] };
+  const change = inChunks(e, extent, grid === null ? extent : chunk, 'grid', 'serial', grid);
+  return { value: change.value, ranges: change.ranges.filter((r) => r !== grid) };
 }
 
 /** Where a value of the tile stands: which tiles, which row and column in them. */

@@ -1,5 +1,6 @@
 /** Entry point @polygrad/core/internals: what `@polygrad/testing` and `@polygrad/numbers` need of core. It may change in any release. */
-export { combined, isArg } from '../codegen/linearize/combine.ts';
+export { combined } from '../codegen/linearize/combine.ts';
+export { isArg } from '../ir/arithmetic.ts';
 export { type State, acrossThreads, oneSubgroup } from '../codegen/linearize/group.ts';
 export { usualLimits } from '../graph/state.ts';
 export { compileProgram } from '../interpreter/compile.ts';

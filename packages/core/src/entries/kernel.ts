@@ -5,5 +5,6 @@ export { decompose, linearize } from './all-functions.ts';
 export { legalize } from '../arithmetic/legalize.ts';
 export { verifyLoopKernel } from '../ir/verify/nest.ts';
 export { isUniform, verifyProgram } from '../ir/verify/verify.ts';
+export { printTransforms } from '../ir/print.ts';
 export { interpret } from '../interpreter/interpret.ts';
 export { evaluateNest } from '../interpreter/evaluate-nest.ts';

@@ -1,5 +1,5 @@
 /** The operations that are arithmetic on values, by number of operands, and what they take; ir.ts says what they mean. */
-import type { KArgs, KOp, ValueOp } from './ir.ts';
+import type { KArgs, KNode, KOp, ReduceOp, ValueOp } from './ir.ts';
 
 /** Kinds of operand and result a unary operation takes: see verify/verify.ts. */
 // biome-ignore format: a table of operations reads better grouped
@@ -33,4 +33,14 @@ const others: Readonly<Record<keyof KArgs, true>> = {
 /** True for operations that compute a value from values (conversions not counted). */
 export function isArithmetic(op: KOp): op is ValueOp {
   return !(op in others);
+}
+
+/** True for reductions to a position. */
+export function isArg(op: ReduceOp): op is 'argmax' | 'argmin' {
+  return op === 'argmax' || op === 'argmin';
+}
+
+/** True for a reduction to a position. */
+export function isPosition(n: KNode): boolean {
+  return n.op === 'REDUCE' && isArg(n.arg.op);
 }

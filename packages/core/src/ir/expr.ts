@@ -6,6 +6,7 @@
  * scalar, which is then splat. Statements (STORE, LOOP ...) are written by ProgramBuilder, not here.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
+import { isArg } from './arithmetic.ts';
 import type {
   BinaryOp,
   KArg,
@@ -119,7 +120,7 @@ export class Exprs {
   // --- stage A
 
   reduce(op: ReduceOp, value: KNode, ranges: readonly Range[]): KNode {
-    const arg = op === 'argmax' || op === 'argmin';
+    const arg = isArg(op);
     if (ranges.length === 0) return arg ? this.i32(0) : value;
     return this.intern('REDUCE', arg ? 'int32' : value.dtype, 1, [value, ...ranges], op, { op });
   }

@@ -195,12 +195,23 @@ export interface LoopStore {
   readonly ranges: readonly KNodeOf<'RANGE'>[];
 }
 
+/** One step of shaping loops (codegen/transforms/): what was done, to which loops, how. `printTransforms` (print.ts) shows a list of them. */
+export interface Transform {
+  readonly name: string;
+  /** Numbers of the loops, and of those that stand for them now. */
+  readonly loops: readonly number[];
+  readonly made: readonly number[];
+  readonly args: readonly (string | number)[];
+}
+
 /** Stage A: what the planner hands over. Stores with the same leading RANGE objects share those loops. */
 export interface LoopKernel {
   readonly name: string;
   readonly params: readonly KNodeOf<'PARAM'>[];
   readonly scalars: readonly DType[];
   readonly stores: readonly LoopStore[];
+  /** What was done to its loops so far. */
+  readonly transforms?: readonly Transform[] | undefined;
 }
 
 /** Stage B: what emitters take. `grid` counts groups, `group` threads in a group ([1,1,1] without SIMT). */
@@ -214,6 +225,8 @@ export interface Program {
   readonly body: readonly ProgramNode[];
   /** Rough cost of one group in arithmetic operations and bytes moved, for placement, work splitting and profiles. */
   readonly cost: { readonly flops: number; readonly bytes: number };
+  /** How the loops of its nest were shaped. */
+  readonly transforms?: readonly Transform[] | undefined;
   /** What it computes, if that is a product of matrices which a library may compute instead (contraction/product-library.ts). */
   readonly product?: MatrixProduct;
 }

@@ -3,7 +3,7 @@
  *
  * Nodes are numbered %0, %1 ... in order of appearance, so the text of equal kernels is equal.
  */
-import type { KNode, LoopKernel, Program } from './ir.ts';
+import type { KNode, LoopKernel, Program, Transform } from './ir.ts';
 import { sourcesFirst } from './traverse.ts';
 
 type Names = Map<KNode, string>;
@@ -105,6 +105,27 @@ export function printLoopKernel(k: LoopKernel): string {
     );
   }
   return lines.join('\n');
+}
+
+/**
+ * What was done to the loops of a kernel, step by step: `split i0 64 grid vector` is followed by steps for `i0.0` and `i0.1`.
+ *
+ * @example
+ * const split = { name: 'split', loops: [7], made: [8, 9], args: [64, 'grid', 'vector'] };
+ * printTransforms([split, { name: 'unroll', loops: [9], made: [], args: [] }]); // ['split i0 64 grid vector', 'unroll i0.1']
+ */
+export function printTransforms(steps: readonly Transform[]): string[] {
+  const names = new Map<number, string>();
+  let fresh = 0;
+  return steps.map(({ name, loops, made, args }) => {
+    const known = loops.map((id) => {
+      const own = names.get(id) ?? `i${fresh++}`;
+      names.set(id, own);
+      return own;
+    });
+    for (const [i, id] of made.entries()) names.set(id, made.length > 1 ? `${known[0]}.${i}` : (known[0] as string));
+    return [name, ...known, ...args].join(' ');
+  });
 }
 
 /**

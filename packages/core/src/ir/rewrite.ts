@@ -4,6 +4,7 @@
  * Each replaced range has a value (what stands for it in expressions) and a list (what stands for it where it is bound:
  * the loops of a store, the ranges of REDUCE and STAGE). Everything is simplified again on the way.
  */
+import { isArg } from './arithmetic.ts';
 import type { Exprs } from './expr.ts';
 import { type FreeRanges, ownRanges, type Range } from './free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, ReduceOp } from './ir.ts';
@@ -60,7 +61,7 @@ export class Rewriter {
 
   /** A list of bound ranges with all ranges replaced. */
   list(ranges: readonly Range[]): Range[] {
-    return ranges.flatMap((r) => this.#ranges.get(r)?.ranges ?? [r]);
+    return ranges.flatMap((r) => this.#ranges.get(r)?.ranges ?? (r.src.length === 0 ? r : (this.node(r) as Range)));
   }
 
   store({ store, ranges }: LoopStore): LoopStore {
@@ -76,7 +77,11 @@ export class Rewriter {
     const at = (i: number): KNode => this.#done.get(n.src[i]!)!;
     switch (n.op) {
       case 'RANGE':
-        return this.#ranges.get(n)?.value ?? n;
+        // A loop that ends early is another one where that is said in other terms.
+        return (
+          this.#ranges.get(n)?.value ??
+          (n.src.length === 0 || at(0) === n.src[0] ? n : this.e.range(n.arg.extent, n.arg.kind, at(0)))
+        );
       case 'REDUCE':
         return remake(this.e, n, [at(0), ...vectorLast(n.arg.op, this.list(ownRanges(n)))]);
       case 'STAGE':
@@ -95,6 +100,6 @@ export class Rewriter {
 
 /** Vector ranges innermost, where the order of a reduction's ranges does not matter. */
 function vectorLast(op: ReduceOp, ranges: Range[]): Range[] {
-  if (op === 'argmax' || op === 'argmin') return ranges;
+  if (isArg(op)) return ranges;
   return ranges.sort((a, b) => Number(a.arg.kind === 'vector') - Number(b.arg.kind === 'vector'));
 }

@@ -39,6 +39,14 @@ describe('profile', () => {
     for (const t of [earlier, value, later]) t.dispose();
   });
 
+  it('says how the loops of a kernel were shaped', async () => {
+    const x = ones([64, 32]);
+    flush();
+    const { kernels, value } = await profile(() => x.add(1));
+    expect(kernels[0]!.transforms).toEqual(['merge i0 i1', 'vector i0']);
+    for (const t of [x, value]) t.dispose();
+  });
+
   it('counts operations of all groups', async () => {
     const [a, b] = [ones([64, 32]), ones([32, 48])];
     flush();

@@ -5,6 +5,7 @@
  * alone, which takes longer than the same batch does otherwise. What is handed out shows figures in JSON and consoles; programs and texts
  * of kernels are there on request alone.
  */
+import { printTransforms } from '../ir/print.ts';
 import type { Command, CompiledKernel, IEngine, KernelSource } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
 import type { Program } from '../ir/ir.ts';
@@ -15,7 +16,7 @@ import { flush, stats } from './runtime.ts';
 import { runs, submit } from './run.ts';
 import { showAs } from '../shape/shown-as.ts';
 
-/** One kernel of a batch, in the order of submission. `program` and `source` are not enumerable. */
+/** One kernel of a batch, in the order of submission. `program`, `transforms` and `source` are not enumerable. */
 export interface KernelRun {
   readonly name: string;
   /** Engine that ran it. */
@@ -30,6 +31,8 @@ export interface KernelRun {
   readonly bytes: number;
   /** Time on the device; null where the engine cannot tell. */
   readonly milliseconds: number | null;
+  /** What was done to the loops of the kernel, step by step, such as `split i0 64 grid vector`. */
+  readonly transforms: readonly string[];
   /** The kernel itself; `printProgram` of `@polygrad/core/kernel` shows it. */
   readonly program: Program;
   /** What the device was given; null unless asked for, and where the engine has no text. */
@@ -143,7 +146,7 @@ function runOf(
 }
 
 /** The figures of a kernel, which everybody may enumerate; the program and its text are behind getters. */
-type Figures = Omit<KernelRun, 'program' | 'source'>;
+type Figures = Omit<KernelRun, 'program' | 'transforms' | 'source'>;
 
 class Run {
   readonly #program: Program;
@@ -157,6 +160,10 @@ class Run {
 
   get program(): Program {
     return this.#program;
+  }
+
+  get transforms(): readonly string[] {
+    return printTransforms(this.#program.transforms ?? []);
   }
 
   get source(): KernelSource | null {

@@ -16,7 +16,7 @@ const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLow
 
 /** For engines that are one or the other by `caps.simt`, and for those with a library. */
 export const anyLowering: Lowering = {
-  shape: (nests, e, caps) => of(caps).shape(nests, e, caps),
+  shape: (kernel, e, caps) => of(caps).shape(kernel, e, caps),
   acrossThreads,
   columns: reduceColumns,
   legalize,

@@ -10,7 +10,8 @@
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import { type Extremum, extendExtremum, goesByParts, noExtremum, wholeExtremum } from './extrema.ts';
-import { accumulatorDtype, identityOf, isArg, takesPlace } from './combine.ts';
+import { isArg } from '../../ir/arithmetic.ts';
+import { accumulatorDtype, identityOf, takesPlace } from './combine.ts';
 import { accumulate, positionIn } from './reduce.ts';
 import { copiesOf } from './scope.ts';
 import type { Values } from './values.ts';
@@ -68,7 +69,7 @@ export function reduceColumns(
         const { op } = n.arg;
         if (!parts && position === null) return [accumulate(values, n, old[0] as KNode, muladd)];
         const x = e.cast(values.lower(n.src[0]), dtype);
-        if (position === null || (op !== 'argmax' && op !== 'argmin')) return extendExtremum(e, op, old as Extremum, x);
+        if (position === null || !isArg(op)) return extendExtremum(e, op, old as Extremum, x);
         const take = takesPlace(e, op, old[0] as KNode, x, simt);
         return [e.where(take, x, old[0] as KNode), e.where(take, values.lower(position), old[1] as KNode)];
       });

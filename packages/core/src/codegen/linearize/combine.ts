@@ -13,10 +13,6 @@ export function accumulatorDtype(dtype: DType): DType {
   return kind === 'float' ? 'float32' : 'int32';
 }
 
-export function isArg(op: ReduceOp): boolean {
-  return op === 'argmax' || op === 'argmin';
-}
-
 /** What a reduction of nothing gives. */
 export function identityOf(e: Exprs, op: ReduceOp, dtype: DType): KNode {
   return e.constant(dtype, neutral(op === 'argmax' ? 'max' : op === 'argmin' ? 'min' : op, dtype));

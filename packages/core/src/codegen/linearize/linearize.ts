@@ -14,7 +14,7 @@ import { assumeBounds } from '../../ir/node.ts';
 import { FreeRanges, type Range, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
 import { Nest } from './nest.ts';
-import { Scope } from './scope.ts';
+import { refuse, Scope } from './scope.ts';
 import { Values } from './values.ts';
 import { vectorLanes } from './vector.ts';
 import { reduceRanges, splitNests } from '../../ir/nests.ts';
@@ -79,6 +79,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
     group: [threads, 1, 1],
     params: kernel.params,
     scalars: kernel.scalars,
+    transforms: kernel.transforms,
   });
   return programOf({ ...program, cost: costOf(program.body, shares, threads) });
 }
@@ -94,7 +95,7 @@ function gridOf(nest: readonly LoopStore[]): readonly Range[] {
   const lists = nest.map(({ ranges }) => ranges.filter((r) => r.arg.kind === 'grid'));
   const [list] = lists as [Range[]];
   if (lists.some((l) => !sameRanges(l, list))) {
-    throw new Error('[linearize] stores that share loops must have the same grid ranges');
+    refuse((nest[0] as LoopStore).store, 'shares loops with a store of other grid ranges');
   }
   return list;
 }

@@ -11,7 +11,7 @@ import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { mayEnterTwice } from './combine.ts';
 import { Reduction } from './reduce.ts';
-import { copiesOf, lanesOf, type Scope } from './scope.ts';
+import { copiesOf, lanesOf, refuse, type Scope } from './scope.ts';
 import type { Values } from './values.ts';
 import { isFixed, type Mode, runModes, vectorModes } from './vector.ts';
 import { nodesOf, sourcesFirst } from '../../ir/traverse.ts';
@@ -120,7 +120,7 @@ export class Nest {
         return;
       case 'unroll':
       case 'turn':
-        if (!isFixed(extent)) throw new Error('[linearize] an unrolled range needs a constant extent');
+        if (!isFixed(extent)) refuse(range, 'needs a constant extent');
         if (range.arg.extent > 0) scope.withTile(range, b.e.i32(0), range.arg.extent, 1, inside);
         return;
       case 'vector':
@@ -140,7 +140,8 @@ export class Nest {
         return;
       }
       case 'grid':
-        throw new Error('[linearize] a grid range cannot be bound inside a nest');
+        refuse(range, 'cannot be bound inside a nest');
+        break;
       default:
         range.arg.kind satisfies never;
     }
@@ -205,8 +206,7 @@ export class Nest {
     const [row] = ownRanges(first);
     const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => this.#columnOf(n) === column && ownRanges(n)[0] === row;
     const reduceColumns = this.#options.caps.lowering.columns;
-    if (reduceColumns === undefined)
-      throw new Error('[linearize] columns: the engine needs a lowering for vectors, see caps.lowering');
+    if (reduceColumns === undefined) refuse(column, 'needs caps.lowering.columns');
     const nodes = wave.filter(isAlike);
     const repeatable = nodes.every(mayEnterTwice);
     reduceColumns(nodes, column, this.#values, this.#options, (range, roots, run) => {
@@ -312,9 +312,7 @@ export class Nest {
     if (known !== undefined && known.length >= length) return known.node;
     const bytes = length * dtypeInfo[stage.dtype as DType].bytes;
     if (bytes > this.#options.caps.sharedBytes) {
-      throw new Error(
-        `[linearize] STAGE of ${bytes} bytes: the engine has ${this.#options.caps.sharedBytes} bytes of group memory`,
-      );
+      refuse(stage, `of ${bytes} bytes: the engine has ${this.#options.caps.sharedBytes} bytes of group memory`);
     }
     const node = this.#values.b.shared(`stage${this.#memory.size}`, stage.dtype as DType, length);
     this.#memory.set(stage, { node, length });

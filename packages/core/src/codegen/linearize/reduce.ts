@@ -10,9 +10,10 @@ import { type DType, isFloat } from '../../shape/dtype.ts';
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
-import { accumulatorDtype, combined, identityOf, isArg, takesPlace } from './combine.ts';
+import { isArg } from '../../ir/arithmetic.ts';
+import { accumulatorDtype, combined, identityOf, takesPlace } from './combine.ts';
 import { type Extremum, extendExtremum, goesByParts, noExtremum, pick, wholeExtremum } from './extrema.ts';
-import { copiesOf, copyIndex, lanesOf, type Tile } from './scope.ts';
+import { copiesOf, copyIndex, lanesOf, refuse, type Tile } from './scope.ts';
 import type { State } from './group.ts';
 import type { Values } from './values.ts';
 import type { Mode } from './vector.ts';
@@ -35,7 +36,7 @@ export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNod
   const { op } = node.arg;
   const v = node.src[0];
   const dtype = before.dtype as DType;
-  if (op === 'argmax' || op === 'argmin') throw new Error('[linearize] positions are not accumulated alone');
+  if (isArg(op)) refuse(node, 'is not accumulated alone');
   if (op === 'sum' && v.op === 'MUL' && isFloat(dtype) && muladd) {
     const [x, y] = v.src.map((s) => e.cast(values.lower(s), dtype)) as [KNode, KNode];
     return e.ternary('MULADD', x, y, before);
@@ -153,9 +154,7 @@ export class Reduction {
   finish(threads: number, caps: CodegenCaps): void {
     const local = this.own.find((r) => r.arg.kind === 'local');
     if (local !== undefined && local.arg.extent !== threads) {
-      throw new Error(
-        `[linearize] a reduction by ${local.arg.extent} threads in a group of ${threads}: they must be equal`,
-      );
+      refuse(local, `is not of the ${threads} threads of a group`);
     }
     const { scope, results } = this.#values;
     const { e } = scope;
@@ -194,10 +193,7 @@ export class Reduction {
 
   #acrossThreads(mine: State, threads: number, caps: CodegenCaps): State {
     const { acrossThreads } = caps.lowering;
-    if (acrossThreads === undefined)
-      throw new Error(
-        '[linearize] threads reduce together: the engine needs a lowering for threads, see caps.lowering',
-      );
+    if (acrossThreads === undefined) return refuse(this.node, 'needs caps.lowering.acrossThreads');
     const parts = { op: this.node.arg.op, mine, combine: (x: State, y: State) => this.#combine(x, y, false) };
     return acrossThreads(this.#values.b, parts, threads, caps);
   }

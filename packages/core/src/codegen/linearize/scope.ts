@@ -39,6 +39,11 @@ export function copyIndex(tiles: readonly Tile[]): number {
   return tiles.reduce((n, t) => n * t.count + t.copy, 0);
 }
 
+/** A nest that breaks a rule of stage A. */
+export function refuse({ op, arg }: KNode, what: string): never {
+  throw new Error(`[linearize] ${op} ${JSON.stringify(arg)} ${what}`);
+}
+
 export class Scope {
   readonly e: Exprs;
   readonly free: FreeRanges;
@@ -96,10 +101,7 @@ export class Scope {
   }
 
   #enter(r: Range, level: number): void {
-    if (this.#levels.has(r))
-      throw new Error(
-        `[linearize] range ${r.arg.id} is opened inside itself: nested reductions need ranges of their own`,
-      );
+    if (this.#levels.has(r)) refuse(r, 'is opened inside itself: nested reductions need ranges of their own');
     this.#levels.set(r, level);
   }
 
@@ -160,8 +162,7 @@ export class Scope {
   /** Value of an open range: scalar, or its first lane for the vector tile. */
   valueOf(r: Range): KNode {
     const v = this.#values.get(r);
-    if (v === undefined)
-      throw new Error(`[linearize] range ${r.arg.id} (extent ${r.arg.extent}, ${r.arg.kind}) is used outside its loop`);
+    if (v === undefined) refuse(r, 'is used outside its loop');
     return v;
   }
 

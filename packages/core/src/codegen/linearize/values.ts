@@ -10,7 +10,7 @@ import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import { remake } from '../../ir/remake.ts';
 import { linearOf } from '../../ir/simplify/linear.ts';
-import { copyIndex, type Memo, type Scope, type Tile } from './scope.ts';
+import { copyIndex, type Memo, refuse, type Scope, type Tile } from './scope.ts';
 import { sourcesFirst } from '../../ir/traverse.ts';
 
 /** A finished REDUCE (one value per kept copy, or a cell of memory per column) or STAGE (memory with one section per kept copy). */
@@ -76,7 +76,7 @@ export class Values {
           const lanes = this.scope.isVector([result.column]) ? (this.scope.vector as Tile).lanes : 1;
           return e.cast(this.b.load(result.memory, this.scope.valueOf(result.column), lanes), n.dtype as DType);
         }
-        if (result?.kind !== 'values') throw new Error(`[linearize] REDUCE ${n.arg.op} is used before it is computed`);
+        if (result?.kind !== 'values') refuse(n, 'is used before it is computed');
         const value = result.values[copyIndex(result.tiles)] as KNode;
         return this.scope.lane >= 0 && value.lanes > 1 ? e.lane(value, this.scope.lane) : value;
       }
@@ -133,7 +133,7 @@ export class Values {
 
   #memoryOf(stage: KNode): Extract<Result, { kind: 'memory' }> {
     const result = this.results.get(stage);
-    if (result?.kind !== 'memory') throw new Error('[linearize] STAGE is used before it is computed');
+    if (result?.kind !== 'memory') refuse(stage, 'is used before it is computed');
     return result;
   }
 

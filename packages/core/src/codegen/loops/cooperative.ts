@@ -10,8 +10,10 @@ import type { Binder } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { type Range, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 import { storesWhere } from '../../ir/kept.ts';
-import { identityOf, isArg } from '../linearize/combine.ts';
+import { isPosition } from '../../ir/arithmetic.ts';
+import { identityOf } from '../linearize/combine.ts';
 import { assumeBounds, idOf } from '../../ir/node.ts';
 import { decodeRanges, type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
@@ -20,7 +22,7 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 const heldTurns = { vectors: 4, elements: 8 };
 
 export interface Together {
-  readonly stores: readonly LoopStore[];
+  readonly nest: LoopNest;
   readonly binders: readonly Binder[];
   /** Loops whose every combination is a group. */
   readonly spread: readonly Range[];
@@ -39,17 +41,16 @@ interface Share {
 
 /** The nest for groups of `threads` threads, a power of two, and vectors of `lanes` elements. */
 export function shapeTogether(
-  { stores, binders, spread, byVectors, held }: Together,
-  e: Exprs,
+  { nest, binders, spread, byVectors, held }: Together,
   threads: number,
   lanes: number,
-): LoopStore[] {
+): LoopNest {
+  const { e, stores } = nest;
   const changes = new Map<Range, Replacement>();
   const grid = e.range(sizeOf(spread), 'grid');
   decodeRanges(e, spread, grid, changes);
   const gates = new Map<KNode, KNode>();
   // Positions of argument reductions are row-major over their ranges: only the first may be rounded up to whole turns.
-  const isPosition = (n: KNode): boolean => n.op === 'REDUCE' && isArg(n.arg.op);
   for (const { own, node } of [...binders].sort((x, y) => Number(isPosition(y.node)) - Number(isPosition(x.node)))) {
     const taken = isPosition(node) ? own[0] : own[own.length - 1];
     if (taken === undefined || node.op !== 'REDUCE') continue;
@@ -84,15 +85,16 @@ export function shapeTogether(
     return rewritten(e, group, own, gates, inside, [grid, local, turn, ...(lane === null ? [] : [lane])]);
   });
   // In the order they were given.
-  return stores.map(({ store }) => {
+  const all = stores.map(({ store }) => {
     const at = known.flatMap((k) => k.stores).findIndex((s) => s.store === store);
     return written[at] as LoopStore;
   });
+  return nest.wrote(all, 'share', changes.keys(), [threads]);
 }
 
 /** True if elements past the end can be made not to count. */
 function isHeld(n: KNode): boolean {
-  return n.op === 'REDUCE' && !isArg(n.arg.op) && n.dtype !== 'bool' && dtypeInfo[n.dtype as DType].bytes >= 4;
+  return n.op === 'REDUCE' && !isPosition(n) && n.dtype !== 'bool' && dtypeInfo[n.dtype as DType].bytes >= 4;
 }
 
 /** The stores in terms of the new ranges; reductions of which a part does not exist take what changes nothing instead. */

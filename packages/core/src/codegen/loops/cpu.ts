@@ -6,14 +6,15 @@
  */
 import type { CodegenCaps } from '../lowering.ts';
 import { columnsOf } from './columns.ts';
-import { besideRows, chunked, inTurns, rowsTakeTurns, streamed, turnRows } from './streams.ts';
+import { besideRows, inTurns, rowsTakeTurns, streamed, turnRows } from './streams.ts';
 import { tileTransposes } from './tile.ts';
-import { type Binder, NestWork } from './work.ts';
-import type { Exprs } from '../../ir/expr.ts';
+import { type Binder, type NestWork, workOf } from './work.ts';
 import { type Range, type RangeList, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, LoopStore } from '../../ir/ir.ts';
+import { isPosition } from '../../ir/arithmetic.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { as } from '../transforms/cuts.ts';
+import { reorder, split } from '../transforms/loops.ts';
+import { LoopNest } from '../transforms/nest.ts';
 
 /** Operations in a group: enough to pay for starting it, few enough for threads to share the work. */
 const groupWork = 48 * 1024;
@@ -25,38 +26,25 @@ const repeatable = 2048;
 const vectorChunk = 64;
 
 /** One nest with its loops chosen. */
-export function shapeNest(given: readonly LoopStore[], e: Exprs, caps: CodegenCaps): LoopStore[] {
-  const stores = tileTransposes(given, e);
-  const work = new NestWork(stores);
-  const lanes = vectorLanes(stores, caps);
-  const changes = new Map<Range, Replacement>();
-  const setKind = (r: Range, kind: 'vector' | 'unroll' | 'serial'): void => {
-    const now = e.range(r.arg.extent, kind);
-    changes.set(r, { value: now, ranges: [now] });
-  };
-
+export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
+  let nest = tileTransposes(given);
+  const work = workOf(nest);
+  const lanes = vectorLanes(nest.stores, caps);
   const { along, own } = chooseVectors(work, lanes);
-  for (const r of own) setKind(r, 'vector');
+  for (const r of own) nest = as(nest, r, 'vector');
   for (const binder of work.binders)
-    if (isWindow(binder, work) && !binder.own.some((r) => own.has(r))) for (const r of binder.own) setKind(r, 'unroll');
+    if (isWindow(binder, work) && !binder.own.some((r) => own.has(r)))
+      for (const r of binder.own) nest = as(nest, r, 'unroll');
 
-  for (const [r, rows] of besideRows(work, along, lanes, e)) if (!changes.has(r)) changes.set(r, rows);
+  nest = besideRows(nest, work, along, lanes);
   const order = orderRanges(work, along);
-  cutIntoGroups(work, order, along, columnsOf(work, along, caps), e, changes);
-
-  for (const r of work.binders.flatMap((b) => b.own)) {
-    if (r.src[0] === undefined || changes.has(r)) continue;
-    const now = e.range(r.arg.extent, r.arg.kind, new Rewriter(e, changes).node(r.src[0]));
-    changes.set(r, { value: now, ranges: [now] });
-  }
-  const rewriter = new Rewriter(e, changes);
-  return stores.map(({ store, ranges }) => {
-    const sorted = [...ranges].sort((a, b) => order.indexOf(a) - order.indexOf(b));
-    const written = rewriter.store({ store, ranges: sorted });
-    // The results of columns are there before the columns are opened, so these may be the innermost loop.
-    const isColumn = (r: Range): boolean => r.arg.kind === 'column';
-    return { ...written, ranges: [...written.ranges.filter((r) => !isColumn(r)), ...written.ranges.filter(isColumn)] };
-  });
+  const columns = columnsOf(work, along, caps);
+  nest = cutIntoGroups(nest, work, order, along, columns);
+  nest = reorder(nest, (a, b) => order.indexOf(a) - order.indexOf(b));
+  // The results of columns are there before the columns are opened, so these may be the innermost loop.
+  const isColumn = (r: Range): number => Number(r.arg.kind === 'column');
+  if (columns === null) return nest;
+  return reorder(new LoopNest(nest.e, nest.stores, nest.done), (a, b) => isColumn(a) - isColumn(b));
 }
 
 /** A small fixed window, such as 3 x 3 pooling: written out in full instead of looped over. */
@@ -127,7 +115,7 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, lanes: number): Se
     for (const r of own) decided.add(r);
     let best: Range | null = null;
     let least = work.cost(lanes, (f) => activeRange(f, along, chosen));
-    const ordered = node.op === 'STAGE' || isArg(node);
+    const ordered = node.op === 'STAGE' || isPosition(node);
     for (const r of ordered ? own.slice(-1) : own) {
       if (r.arg.extent < lanes) continue;
       const cost = work.cost(lanes, (f) => activeRange(f, along, new Set([...chosen, r])));
@@ -136,10 +124,6 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, lanes: number): Se
     if (best !== null) chosen.add(best);
   }
   return chosen;
-}
-
-function isArg(n: KNode): boolean {
-  return n.op === 'REDUCE' && (n.arg.op === 'argmax' || n.arg.op === 'argmin');
 }
 
 /** Loops on which expensive reductions depend go outside, the vector range innermost among its kind. */
@@ -156,21 +140,16 @@ function orderRanges(work: NestWork, along: ReadonlySet<Range>): Range[] {
 
 /** Chooses grid ranges and chunks so that a group has about `groupWork` operations. */
 function cutIntoGroups(
+  nest: LoopNest,
   work: NestWork,
   order: readonly Range[],
   along: ReadonlySet<Range>,
   columns: ReturnType<typeof columnsOf>,
-  e: Exprs,
-  changes: Map<Range, Replacement>,
-): void {
+): LoopNest {
   const kindOf = (r: Range, extent: number): 'vector' | 'column' | 'serial' =>
     columns?.range === r && extent <= columns.chunk ? 'column' : along.has(r) ? 'vector' : 'serial';
-  const keep = (r: Range): void => {
-    const limit = r.src[0] === undefined ? undefined : new Rewriter(e, changes).node(r.src[0]);
-    const kind = r.arg.kind === 'unroll' ? 'unroll' : kindOf(r, r.arg.extent);
-    const now = e.range(r.arg.extent, kind, limit);
-    changes.set(r, { value: now, ranges: [now] });
-  };
+  const keep = (r: Range): LoopNest => as(now, r, r.arg.kind === 'unroll' ? 'unroll' : kindOf(r, r.arg.extent));
+  let now = nest;
   let rest = work.total();
   let done = rest <= groupWork;
   for (const r of order) {
@@ -179,14 +158,14 @@ function cutIntoGroups(
     const cheap = work.binders.every((b) => b.free.includes(r) || b.work <= repeatable || isInner(b, work));
     if (done || !shared || !cheap || n === 0 || r.src.length > 0) {
       done = true;
-      keep(r);
+      now = keep(r);
       continue;
     }
     const inner = rest / n;
     rest = inner;
-    const halves = along.has(r) ? streamed(work, r, e) : null;
+    const halves = along.has(r) ? streamed(now, work, r) : null;
     if (halves !== null) {
-      changes.set(r, halves);
+      now = halves;
       done = true;
       continue;
     }
@@ -196,10 +175,10 @@ function cutIntoGroups(
     const groups = Math.ceil(n / (columns?.range === r ? columns.chunk : wanted));
     const chunk = Math.ceil(n / groups / unit) * unit;
     if (inner <= groupWork) done = true;
-    if (chunk >= n) keep(r);
-    else if (turns) changes.set(r, inTurns(e, r, chunk));
-    else changes.set(r, chunked(e, n, chunk, kindOf(r, chunk)));
+    if (chunk >= n) now = keep(r);
+    else now = turns ? inTurns(now, r, chunk) : split(now, r, chunk, 'grid', kindOf(r, chunk));
   }
+  return now;
 }
 
 /** True if a reduction lies inside another one, whose dependence decides. */

@@ -9,6 +9,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import { FreeRanges, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { step } from '../transforms/step.ts';
 
 /** Copies of a stage that vectors of 4-byte elements, unrolled four times, may ask for. */
 function copies(caps: CodegenCaps): number {
@@ -35,7 +36,8 @@ export function inlineStages(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
     const value = new Rewriter(e, changes, new FreeRanges()).node(stage.src[0] as KNode);
     const rewriter = new Rewriter(e, new Map());
     rewriter.set(read, value);
-    now = rewriter.kernel(now);
+    const done = step('inline', ownRanges(stage));
+    now = { ...rewriter.kernel(now), transforms: [...(now.transforms ?? []), done] };
   }
 }
 

@@ -7,19 +7,21 @@
 import type { Binder } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { FreeRanges, ownRanges, type Range } from '../../ir/free-ranges.ts';
-import type { KNodeOf, LoopStore } from '../../ir/ir.ts';
+import type { KNodeOf } from '../../ir/ir.ts';
 import { idOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 
-/** The stores with all reductions but `outer` over ranges that none of `outer` binds; the same list where nothing changes. */
-export function bindApart(stores: readonly LoopStore[], outer: readonly Binder[], e: Exprs): readonly LoopStore[] {
+/** The nest with all reductions but `outer` over ranges that none of `outer` binds; the same nest where nothing changes. */
+export function bindApart(nest: LoopNest, outer: readonly Binder[]): LoopNest {
+  const { e } = nest;
   const taken = new Set(outer.flatMap((b) => b.own));
   const around = new Set(outer.flatMap((b) => b.free));
   const free = new FreeRanges();
   const own = new Map<Range, Replacement>();
-  for (let now = stores; ; ) {
-    const inside = [...nodesOf(now.map((s) => s.store))].filter(
+  for (let now = nest; ; ) {
+    const inside = [...nodesOf(now.stores.map((s) => s.store))].filter(
       (n): n is KNodeOf<'REDUCE'> =>
         n.op === 'REDUCE' && ownRanges(n).some((r) => taken.has(r)) && free.of(n).some((r) => !around.has(r)),
     );
@@ -33,9 +35,8 @@ export function bindApart(stores: readonly LoopStore[], outer: readonly Binder[]
       changes.set(r, own.get(r) as Replacement);
     }
     const inner = new Rewriter(e, changes, free);
-    const rewriter = new Rewriter(e, new Map());
-    rewriter.set(node, e.reduce(node.arg.op, inner.node(node.src[0]), inner.list(ownRanges(node))));
-    now = now.map((s) => rewriter.store(s));
+    const apart = e.reduce(node.arg.op, inner.node(node.src[0]), inner.list(ownRanges(node)));
+    now = now.with(node, apart, 'rename', changes.keys());
   }
 }
 

@@ -7,9 +7,10 @@
 import type { Exprs } from '../../ir/expr.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 import { coefficient, indexForms } from '../../ir/index-forms.ts';
-import type { KNode, LoopKernel } from '../../ir/ir.ts';
+import type { LoopKernel, Transform } from '../../ir/ir.ts';
 import type { Linear } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { flattened, step } from '../transforms/step.ts';
 
 interface Uses {
   /** Linear forms with ranges among their terms, one for each place where a range's value is used. */
@@ -50,30 +51,26 @@ export function mergeRanges(kernel: LoopKernel, e: Exprs): LoopKernel {
     for (const r of list) if (r.arg.extent === 1 && isPlain(r)) dropped.set(r, { value: e.i32(0), ranges: [] });
   }
   let now = kernel;
+  const done: Transform[] = [...(kernel.transforms ?? [])];
   if (dropped.size > 0) {
     now = new Rewriter(e, dropped).kernel(kernel);
     uses = findUses(now);
+    done.push(step('drop', dropped.keys()));
   }
   const changes = new Map<Range, Replacement>();
   for (const list of uses.lists) {
     let from = 0;
     for (let i = 1; i <= list.length; i++) {
       if (i < list.length && mergeable(list[i - 1] as Range, list[i] as Range, uses)) continue;
-      if (i - from > 1 && !changes.has(list[from] as Range)) mergeChain(e, list.slice(from, i), changes);
+      const chain = list.slice(from, i);
+      if (chain.length > 1 && !changes.has(chain[0] as Range)) {
+        const one = e.range(sizeOf(chain), chain[0]?.arg.kind);
+        flattened(e, chain, { value: one, ranges: [one] }, changes);
+        done.push(step('merge', chain, [one]));
+      }
       from = i;
     }
   }
-  return changes.size > 0 || now === kernel ? new Rewriter(e, changes).kernel(now) : now;
-}
-
-function mergeChain(e: Exprs, chain: readonly Range[], changes: Map<Range, Replacement>): void {
-  const first = chain[0] as Range;
-  const merged = e.range(sizeOf(chain), first.arg.kind);
-  let rest: KNode = merged;
-  for (let i = chain.length - 1; i >= 0; i--) {
-    const r = chain[i] as Range;
-    const extent = e.i32(r.arg.extent);
-    changes.set(r, { value: i === 0 ? rest : e.irem(rest, extent), ranges: i === 0 ? [merged] : [] });
-    rest = e.idiv(rest, extent);
-  }
+  if (changes.size > 0 || now === kernel) now = new Rewriter(e, changes).kernel(now);
+  return { ...now, transforms: done };
 }

@@ -5,11 +5,10 @@
  * the kernel does not change; the order in which a reduction adds does.
  */
 import type { CodegenCaps } from '../lowering.ts';
-import { mergeRanges } from './merge.ts';
-import { inlineStages } from './inline-stages.ts';
 import { Exprs } from '../../ir/expr.ts';
+import { inlineStages } from './inline-stages.ts';
+import { mergeRanges } from './merge.ts';
 import type { LoopKernel } from '../../ir/ir.ts';
-import { splitNests } from '../../ir/nests.ts';
 
 /**
  * The kernel with the kinds, order and splits of its ranges chosen for the engine. Ranges must all be undecided.
@@ -26,7 +25,5 @@ import { splitNests } from '../../ir/nests.ts';
  */
 export function optimize(kernel: LoopKernel, caps: CodegenCaps): LoopKernel {
   const e = new Exprs();
-  const merged = mergeRanges(inlineStages(kernel, e, caps), e);
-  const nests = splitNests(merged.stores);
-  return { ...merged, stores: caps.lowering.shape(nests, e, caps) };
+  return caps.lowering.shape(mergeRanges(inlineStages(kernel, e, caps), e), e, caps);
 }

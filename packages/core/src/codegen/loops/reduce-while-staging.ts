@@ -4,20 +4,21 @@
  * Such a REDUCE reads each element of the stage once, in order. In terms of the stage's own range it is a reduction of the staged value,
  * which linearize computes in the same loop; equal expressions there are computed once. For engines without SIMT.
  */
+import { isPosition } from '../../ir/arithmetic.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { FreeRanges, ownRanges, type Range } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 
-/** The stores of a nest with every such REDUCE over the range of its stage. */
-export function reduceWhileStaging(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
-  for (let now = stores; ; ) {
-    const found = findReduce(now, e);
+/** The nest with every such REDUCE over the range of its stage. */
+export function reduceWhileStaging(nest: LoopNest): LoopNest {
+  const { e } = nest;
+  for (let now = nest; ; ) {
+    const found = findReduce(now.stores, e);
     if (found === null) return now;
-    const rewriter = new Rewriter(e, new Map());
-    rewriter.set(found.from, found.to);
-    now = now.map((s) => rewriter.store(s));
+    now = now.with(found.from, found.to, 'fuse', ownRanges(found.from));
   }
 }
 
@@ -26,7 +27,7 @@ function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: 
   if (!nodes.some((n) => n.op === 'STAGE')) return null;
   const free = new FreeRanges();
   for (const n of nodes) {
-    if (n.op !== 'REDUCE' || n.arg.op === 'argmax' || n.arg.op === 'argmin') continue;
+    if (n.op !== 'REDUCE' || isPosition(n)) continue;
     const to = overStage(n, e, free);
     if (to !== null) return { from: n, to };
   }

@@ -4,58 +4,29 @@
  * If an index condition is known to hold from some iteration on, the loop is cut there. In each segment the condition is
  * a constant and disappears, with it the gates of loads, so that the long inner segments run as plain vector code.
  */
-import { NestWork } from './work.ts';
-import type { Exprs } from '../../ir/expr.ts';
+import { type NestWork, workOf } from './work.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
-import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { combine, formBounds, linearOf, selectTerms } from '../../ir/simplify/linear.ts';
 import { nodesOf } from '../../ir/traverse.ts';
+import { cut, innermost } from '../transforms/cuts.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 
 /** A cut pays if the longest segment has this many elements and there are not too many of them. */
 const leastSegment = 4;
 const mostSegments = 5;
 
-/** The stores of a nest, each repeated for the segments of its unit-stride loop where conditions cut that loop. */
-export function cutSegments(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
-  const work = new NestWork(stores);
+/** The nest with its unit-stride loop cut where conditions cut it. */
+export function cutSegments(nest: LoopNest): LoopNest {
+  const { stores } = nest;
+  const work = workOf(nest);
   const along = work.unitRange();
-  if (along === undefined || along.arg.extent < leastSegment || along.src.length > 0) return stores;
-  if (work.binders.some((b) => !b.free.includes(along) && stores[0]?.ranges.length === 1)) return stores;
+  if (along === undefined || along.arg.extent < leastSegment || along.src.length > 0) return nest;
+  if (work.binders.some((b) => !b.free.includes(along) && stores[0]?.ranges.length === 1)) return nest;
   const cuts = findCuts(stores, along, work);
-  if (cuts.length === 0 || cuts.length >= mostSegments) return stores;
-  const edges = [0, ...cuts, along.arg.extent];
-  const lengths = edges.slice(1).map((x, i) => x - (edges[i] as number));
-  if (Math.max(...lengths) < leastSegment) return stores;
-  return cutAt(stores, along, cuts, e);
-}
-
-/** The stores, which have the same ranges, once for each part of `along` between the cuts. */
-export function cutAt(stores: readonly LoopStore[], along: Range, cuts: readonly number[], e: Exprs): LoopStore[] {
-  const list = stores[0]?.ranges ?? [];
-  const edges = [0, ...cuts, along.arg.extent];
-  const lengths = edges.slice(1).map((x, i) => x - (edges[i] as number));
-  const outer = list.filter((r) => r !== along);
-  return lengths.flatMap((n, i) => {
-    const segment = e.range(n, along.arg.kind);
-    const value = e.add(segment, edges[i] as number);
-    const rewriter = new Rewriter(e, new Map([[along, { value, ranges: [segment] }]]));
-    return stores.map(({ store }) => ({
-      store: rewriter.store({ store, ranges: [] }).store,
-      ranges: [...outer, segment],
-    }));
-  });
-}
-
-/** The stores with loops of their own. */
-export function apart(stores: readonly LoopStore[], e: Exprs): LoopStore[] {
-  const changes = new Map<Range, Replacement>();
-  for (const r of stores[0]?.ranges ?? []) {
-    const own = e.range(r.arg.extent, r.arg.kind);
-    changes.set(r, { value: own, ranges: [own] });
-  }
-  const rewriter = new Rewriter(e, changes);
-  return stores.map((s) => rewriter.store(s));
+  if (cuts.length === 0 || cuts.length >= mostSegments) return nest;
+  const lengths = [...cuts, along.arg.extent].map((x, i) => x - (cuts[i - 1] ?? 0));
+  return Math.max(...lengths) < leastSegment ? nest : cut(innermost(nest, along), along, cuts);
 }
 
 /** Iterations before which a condition changes for certain, in order. */

@@ -9,16 +9,18 @@ import type { CodegenCaps } from '../lowering.ts';
 import { bindApart } from './inner-ranges.ts';
 import { findTranspose, shapeTranspose, type Transpose } from './transpose.ts';
 import { shapeTogether } from './cooperative.ts';
-import { type Binder, NestWork } from './work.ts';
+import { type Binder, type NestWork, workOf } from './work.ts';
+import type { LoopKernel } from '../../ir/ir.ts';
 import type { Exprs } from '../../ir/expr.ts';
+import type { Replacement } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import { assumeBounds } from '../../ir/node.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, LoopStore } from '../../ir/ir.ts';
-import { isArg } from '../linearize/combine.ts';
+import { isPosition } from '../../ir/arithmetic.ts';
 import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import { decodeRanges, type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { flatten, inChunks, reorder, split } from '../transforms/loops.ts';
+import { type LoopNest, shaped } from '../transforms/nest.ts';
 
 /** Threads of a group where threads work alone, and at least and at most where they reduce together. */
 const aloneThreads = 64;
@@ -42,7 +44,7 @@ const manyThreads = 2 ** 20;
 const mostTurns = 16;
 
 interface Plan {
-  readonly stores: readonly LoopStore[];
+  readonly nest: LoopNest;
   readonly binders: readonly Binder[];
   /** Ranges taken by groups (together) or by threads (alone); the others are loops inside. */
   readonly spread: readonly Range[];
@@ -58,8 +60,12 @@ interface Plan {
 const none: ReadonlySet<Range> = new Set();
 
 /** All nests of a kernel with their loops spread over groups and threads. */
-export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: CodegenCaps): LoopStore[] {
-  const plans = nests.map((nest) => planNest(nest, e, caps));
+export function shapeSimt(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
+  return shaped(kernel, e, (nests) => spreadNests(nests, caps));
+}
+
+function spreadNests(nests: readonly LoopNest[], caps: CodegenCaps): LoopNest[] {
+  const plans = nests.map((nest) => planNest(nest, caps));
   const elements = plans.reduce((n, p) => Math.max(n, p.together), 0);
   const groups = plans.reduce((n, p) => (p.together > 0 ? n + sizeOf(p.spread) : n), 0);
   const each = elementsEach[groups >= manyGroups ? 'many' : 'few'];
@@ -69,26 +75,21 @@ export function shapeSimt(nests: readonly (readonly LoopStore[])[], e: Exprs, ca
     : Math.max(leastTogether, Math.min(togetherThreads, elements / each));
   const wanted = elements === 0 ? aloneThreads : shared;
   const threads = 2 ** Math.floor(Math.log2(Math.min(wanted, caps.maxGroup)));
-  return plans.flatMap((p) =>
-    p.transpose !== null
-      ? shapeTranspose(p.stores, p.transpose, e, threads)
-      : p.together > 0
-        ? // Devices that emulate groups keep nothing in registers across barriers, and take long to compile what is written out.
-          shapeTogether(
-            { ...p, held: caps.sharedIsMemory !== true || threads === single },
-            e,
-            threads,
-            vectorLanes(p.stores, caps),
-          )
-        : shapeAlone(p, e, threads, vectorLanes(p.stores, caps)),
-  );
+  // Devices that emulate groups keep nothing in registers across barriers, and take long to compile what is written out.
+  const held = caps.sharedIsMemory !== true || threads === single;
+  return plans.map((p) => {
+    if (p.transpose !== null) return shapeTranspose(p.nest, p.transpose, threads);
+    const lanes = vectorLanes(p.nest.stores, caps);
+    return p.together > 0 ? shapeTogether({ ...p, held }, threads, lanes) : shapeAlone(p, threads, lanes);
+  });
 }
 
-function planNest(stores: readonly LoopStore[], e: Exprs, caps: CodegenCaps): Plan {
-  const transpose = findTranspose(stores, caps);
+function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
+  const transpose = findTranspose(nest, caps);
   if (transpose !== null)
-    return { stores, binders: [], spread: [], together: 1024, along: null, byVectors: none, transpose };
-  const work = new NestWork(stores);
+    return { nest, binders: [], spread: [], together: 1024, along: null, byVectors: none, transpose };
+  const { stores } = nest;
+  const work = workOf(nest);
   const shared = (stores[0]?.ranges ?? []).filter((r) => stores.every((s) => s.ranges.includes(r)));
   const outer = work.binders.filter((b) => b.free.every((r) => shared.includes(r)));
   const needed = shared.filter((r) => outer.some((b) => b.free.includes(r)));
@@ -98,16 +99,16 @@ function planNest(stores: readonly LoopStore[], e: Exprs, caps: CodegenCaps): Pl
   const isLong = inRows || (elements >= longReduction && sizeOf(needed) < (alone ? someInstances : manyInstances));
   const lanes = vectorLanes(stores, caps);
   if (isLong) {
-    const apart = bindApart(stores, outer, e);
-    if (apart !== stores) return planNest(apart, e, caps);
+    const apart = bindApart(nest, outer);
+    if (apart !== nest) return planNest(apart, caps);
     const byVectors = vectorLoops(work, needed, lanes);
-    return { stores, binders: outer, spread: needed, together: elements, along: null, byVectors, transpose };
+    return { nest, binders: outer, spread: needed, together: elements, along: null, byVectors, transpose };
   }
   // A range no reduction depends on would have every thread repeat the reductions.
   const spread = outer.length > 0 && needed.length > 0 && needed.length < shared.length ? needed : shared;
   const along = outer.length === 0 ? vectorRange(work, spread, lanes) : null;
   const byVectors = outer.length > 0 ? vectorLoops(work, spread, lanes) : none;
-  return { stores, binders: outer, spread, together: 0, along, byVectors, transpose };
+  return { nest, binders: outer, spread, together: 0, along, byVectors, transpose };
 }
 
 /**
@@ -119,7 +120,7 @@ function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): R
   const ends = new Set<Range>();
   for (const { node, own } of work.binders) {
     const last = own[own.length - 1];
-    if (last !== undefined && node.op === 'REDUCE' && !isArg(node.arg.op)) ends.add(last);
+    if (last !== undefined && node.op === 'REDUCE' && !isPosition(node)) ends.add(last);
   }
   for (const { ranges } of work.stores) {
     const last = ranges[ranges.length - 1];
@@ -132,12 +133,8 @@ function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): R
         !ranges.includes(r) || (ranges[ranges.length - 1] === r && work.strideOf(store.src[1], r) === 1),
     );
   const isLast = (r: Range): boolean =>
-    work.binders.every(({ own, node }) => !own.includes(r) || (own[own.length - 1] === r && !isArgNode(node)));
+    work.binders.every(({ own, node }) => !own.includes(r) || (own[own.length - 1] === r && !isPosition(node)));
   return new Set([...ends].filter((r) => whole(r) && isStored(r) && isLast(r) && (work.accessesAlong(r) ?? 0) > 0));
-}
-
-function isArgNode(n: KNode): boolean {
-  return n.op === 'REDUCE' && isArg(n.arg.op);
 }
 
 /** True if a reduction reads memory along its last range one by one. */
@@ -157,44 +154,32 @@ function vectorRange(work: NestWork, spread: readonly Range[], lanes: number): R
   return work.writes(along, 1) && loads !== null ? along : null;
 }
 
-function shapeAlone({ stores, spread, along, byVectors }: Plan, e: Exprs, threads: number, lanes: number): LoopStore[] {
-  const width = along === null ? 1 : lanes;
-  const total = sizeOf(spread) / width;
-  if (spread.length === 0 || total === 0) return [...stores];
+function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: number, lanes: number): LoopNest {
+  const total = sizeOf(spread) / (along === null ? 1 : lanes);
+  if (spread.length === 0 || total === 0) return given;
+  const inside = (r: Range): number => Number(!spread.includes(r));
+  let nest = reorder(given, (a, b) => inside(a) - inside(b));
+  let loops = spread;
+  if (along !== null) {
+    nest = split(nest, along, lanes, along.arg.kind, 'vector');
+    loops = [...spread.slice(0, -1), nest.loopsOf(along)[0] as Range];
+  }
   const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
+  const change = turns > 1 ? inTurns(nest.e, total, threads, turns) : inChunks(nest.e, total, threads, 'grid', 'local');
+  nest = flatten(nest, loops, change, 'bind', threads, turns);
+  for (const r of byVectors) nest = split(nest, r, lanes, 'serial', 'vector');
+  return nest;
+}
+
+/** Turns of a thread lie as far apart as a group has threads: neighbouring threads always have neighbours. */
+function inTurns(e: Exprs, total: number, threads: number, turns: number): Replacement {
   const grid = e.range(Math.ceil(total / (threads * turns)), 'grid');
   const start = e.mul(grid, threads * turns);
-  const inside: Range[] = [];
-  let flat: KNode;
-  if (turns === 1) {
-    const limit = total % threads === 0 ? undefined : e.min(e.sub(total, start), threads);
-    const local = e.range(threads, 'local', limit);
-    inside.push(local);
-    flat = e.add(start, local);
-  } else {
-    const local = e.range(threads, 'local');
-    const left = e.idiv(e.sub(total + threads - 1, e.add(start, local)), threads);
-    const limit = total % (threads * turns) === 0 ? undefined : e.min(left, turns);
-    const turn = e.range(turns, 'serial', limit);
-    inside.push(local, turn);
-    flat = e.add(e.add(start, e.mul(turn, threads)), local);
-  }
-  assumeBounds(flat, 0, total - 1);
-  const changes = new Map<Range, Replacement>();
-  if (along === null) decodeRanges(e, spread, flat, changes);
-  else {
-    const [block, lane] = [e.range(along.arg.extent / lanes), e.range(lanes, 'vector')];
-    decodeRanges(e, [...spread.slice(0, -1), block], flat, changes);
-    const first = (changes.get(block) as Replacement).value;
-    changes.set(along, { value: e.add(e.mul(first, lanes), lane), ranges: [lane] });
-  }
-  for (const r of byVectors) {
-    const [block, lane] = [e.range(r.arg.extent / lanes, 'serial'), e.range(lanes, 'vector')];
-    changes.set(r, { value: e.add(e.mul(block, lanes), lane), ranges: [block, lane] });
-  }
-  const rewriter = new Rewriter(e, changes);
-  return stores.map((s) => {
-    const { store, ranges } = rewriter.store(s);
-    return { store, ranges: [grid, ...inside, ...ranges] };
-  });
+  const local = e.range(threads, 'local');
+  const left = e.idiv(e.sub(total + threads - 1, e.add(start, local)), threads);
+  const limit = total % (threads * turns) === 0 ? undefined : e.min(left, turns);
+  const turn = e.range(turns, 'serial', limit);
+  const value = e.add(e.add(start, e.mul(turn, threads)), local);
+  assumeBounds(value, 0, total - 1);
+  return { value, ranges: [grid, local, turn] };
 }

@@ -4,28 +4,20 @@
  * A loop over r whose indices take r modulo d has an inner loop of d: r = a * d + b. With both open, b is an index as any other and its
  * stretches of memory are vectors, where r modulo d is a division for every element unless d is a multiple of a vector.
  */
-import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
-import { Rewriter } from '../../ir/rewrite.ts';
 import { literalOf } from '../../ir/simplify/int.ts';
 import { nodesOf } from '../../ir/traverse.ts';
+import { split } from '../transforms/loops.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 
 /** Inner loops shorter than a vector would be worse. */
 const leastInner = 4;
 
-/** The stores with every loop cut that divides evenly by what its index is taken modulo. */
-export function splitRanges(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
-  let now = stores;
-  for (let found = evenDivision(now); found !== null; found = evenDivision(now)) {
-    const { range, by } = found;
-    const outer = e.range(range.arg.extent / by, range.arg.kind);
-    const inner = e.range(by, range.arg.kind);
-    const value = e.add(e.mul(outer, by), inner);
-    const rewriter = new Rewriter(e, new Map([[range, { value, ranges: [outer, inner] }]]));
-    now = now.map((s) => rewriter.store(s));
-  }
-  return now;
+/** The nest with every loop split that divides evenly by what its index is taken modulo. */
+export function splitRanges(nest: LoopNest): LoopNest {
+  const found = evenDivision(nest.stores);
+  return found === null ? nest : splitRanges(split(nest, found.range, found.by));
 }
 
 /** A loop and the largest divisor of its length that its index is divided by. */

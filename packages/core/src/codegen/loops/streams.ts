@@ -6,13 +6,12 @@
  * 20), a chain of five operations over three such arrays 6 % faster. Reductions read four rows, 256 bytes of each in turn: one row
  * alone fills the registers with its accumulators. The order of additions stays as it was.
  */
-import { type Binder, NestWork } from './work.ts';
-import type { Exprs } from '../../ir/expr.ts';
-import { assumeBounds } from '../../ir/node.ts';
+import { type Binder, type NestWork, workOf } from './work.ts';
+import { isPosition } from '../../ir/arithmetic.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { LoopStore } from '../../ir/ir.ts';
-import { cutAt } from './segments.ts';
-import type { Replacement } from '../../ir/rewrite.ts';
+import { cut } from '../transforms/cuts.ts';
+import { split } from '../transforms/loops.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 
 /** Elements of a group of streamed elementwise work; the two streams are its halves, eight pages apart. */
 const streamChunk = 16384;
@@ -32,24 +31,24 @@ function isStreamed(work: NestWork, r: Range): boolean {
   return (work.accessesAlong(r) ?? 0) * n >= leastAccesses;
 }
 
-/** Cuts a rest off streamed loops, so that the first part is whole chunks. */
-export function cutStreams(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
-  const r = stores[0]?.ranges[0];
-  if (r === undefined || stores.some((s) => s.ranges.length !== 1 || s.ranges[0] !== r)) return stores;
-  const rest = r.arg.extent % streamChunk;
-  if (rest === 0 || !isStreamed(new NestWork(stores), r)) return stores;
-  return cutAt(stores, r, [r.arg.extent - rest], e);
+/** Peels a rest off streamed loops, so that the first part is whole chunks. */
+export function cutStreams(nest: LoopNest): LoopNest {
+  const r = onlyLoop(nest);
+  const rest = (r?.arg.extent ?? 0) % streamChunk;
+  return r !== undefined && rest > 0 && isStreamed(workOf(nest), r) ? cut(nest, r, [r.arg.extent - rest]) : nest;
 }
 
-/** `r` in chunks of two streams, if its loop is streamed and made of whole chunks. */
-export function streamed(work: NestWork, r: Range, e: Exprs): Replacement | null {
+/** The loop of all stores, where they have no other. */
+function onlyLoop({ stores }: LoopNest): Range | undefined {
+  const r = stores[0]?.ranges[0];
+  return stores.every((s) => s.ranges.length === 1 && s.ranges[0] === r) ? r : undefined;
+}
+
+/** `r` in chunks of two streams, if its loop is streamed and made of whole chunks; else null. */
+export function streamed(nest: LoopNest, work: NestWork, r: Range): LoopNest | null {
   if (r.arg.extent % streamChunk !== 0 || !isStreamed(work, r)) return null;
-  const half = streamChunk / 2;
-  const grid = e.range(r.arg.extent / streamChunk, 'grid');
-  const inner = e.range(half, 'vector');
-  const stream = e.range(2, 'unroll');
-  const start = e.add(e.mul(grid, streamChunk), e.mul(stream, half));
-  return { value: e.add(start, inner), ranges: [grid, stream, inner] };
+  const chunks = split(nest, r, streamChunk, 'grid', 'vector');
+  return split(chunks, chunks.loopsOf(r)[1] as Range, streamChunk / 2, 'unroll', 'vector');
 }
 
 /** True if the rows `r` of one long reduction are read side by side. */
@@ -62,19 +61,18 @@ export function rowsTakeTurns(work: NestWork, r: Range): boolean {
   return binder.free.includes(r) && work.accessesAlong(along) === 1 && work.total() >= leastAccesses;
 }
 
-/** Cuts a rest off rows that take turns, so that they are so many at every turn. */
-export function cutRows(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
-  const r = stores[0]?.ranges[0];
+/** Peels a rest off rows that take turns, so that they are so many at every turn. */
+export function cutRows(nest: LoopNest): LoopNest {
+  const r = onlyLoop(nest);
   const rest = (r?.arg.extent ?? 0) % turnRows;
-  if (r === undefined || r.src.length > 0 || stores[0]?.ranges.length !== 1 || rest === 0) return stores;
-  return rowsTakeTurns(new NestWork(stores), r) ? cutAt(stores, r, [r.arg.extent - rest], e) : stores;
+  if (r === undefined || r.src.length > 0 || rest === 0 || !rowsTakeTurns(workOf(nest), r)) return nest;
+  return cut(nest, r, [r.arg.extent - rest]);
 }
 
-/** `r` as grid * chunk + inner * turnRows + row, the rows in turns; extent and chunk are multiples of that. */
-export function inTurns(e: Exprs, r: Range, chunk: number): Replacement {
-  const row = e.range(turnRows, 'turn');
-  const { value, ranges } = chunked(e, r.arg.extent / turnRows, chunk / turnRows, 'serial');
-  return { value: e.add(e.mul(value, turnRows), row), ranges: [...ranges, row] };
+/** The rows `r` in groups of `chunk`, within those in turns; extent and chunk are multiples of that. */
+export function inTurns(nest: LoopNest, r: Range, chunk: number): LoopNest {
+  const turns = split(nest, r, turnRows, 'serial', 'turn');
+  return split(turns, turns.loopsOf(r)[0] as Range, chunk / turnRows, 'grid', 'serial');
 }
 
 /** Vectors of sums that are computed side by side at most, and rows that are worth it. */
@@ -82,49 +80,27 @@ const mostSums = 6;
 const leastRows = 16;
 
 /**
- * Rows of few columns side by side: a vector or two of sums alone would wait for each other, row after row. What to put for loops of
+ * Rows of few columns side by side: a vector or two of sums alone would wait for each other, row after row. Unrolls the loops of
  * reductions over rows whose results are a few vectors along `along`.
  */
-export function besideRows(
-  work: NestWork,
-  along: ReadonlySet<Range>,
-  lanes: number,
-  e: Exprs,
-): Map<Range, Replacement> {
-  const changes = new Map<Range, Replacement>();
+export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Range>, lanes: number): LoopNest {
+  let now = nest;
   const rowsOf = ({ node, own, free }: Binder): Range | null => {
-    const op = node.op === 'REDUCE' ? node.arg.op : null;
     const columns = free.find((r) => along.has(r));
-    if (op === null || op === 'argmax' || op === 'argmin' || columns === undefined) return null;
+    if (node.op !== 'REDUCE' || isPosition(node) || columns === undefined) return null;
     if (columns.arg.extent >= 4 * lanes || columns.src.length > 0) return null;
     const row = own.at(-1) as Range;
     return row.arg.extent >= leastRows && row.src.length === 0 ? row : null;
   };
   for (const binder of work.binders) {
     const row = rowsOf(binder);
-    if (row === null || changes.has(row)) continue;
+    if (row === null || now.changes?.has(row)) continue;
     const sharing = work.binders.filter((b) => b.own.includes(row));
     if (sharing.some((b) => rowsOf(b) !== row)) continue;
     const columns = binder.free.find((r) => along.has(r)) as Range;
     const sums = Math.ceil(columns.arg.extent / lanes) * sharing.length;
     const count = [4, 3, 2].find((n) => sums * n <= mostSums && row.arg.extent % n === 0);
-    if (count === undefined) continue;
-    const [outer, beside] = [e.range(row.arg.extent / count, row.arg.kind), e.range(count, 'unroll')];
-    changes.set(row, { value: e.add(e.mul(outer, count), beside), ranges: [outer, beside] });
+    if (count !== undefined) now = split(now, row, count, row.arg.kind, 'unroll');
   }
-  return changes;
-}
-
-/** `n` iterations as grid * chunk + inner; the last chunk may be shorter. */
-export function chunked(e: Exprs, n: number, chunk: number, kind: 'vector' | 'column' | 'serial'): Replacement {
-  const groups = Math.ceil(n / chunk);
-  const grid = e.range(groups, 'grid');
-  if (chunk === 1) return { value: grid, ranges: [grid] };
-  const start = e.mul(grid, chunk);
-  const limit = n % chunk === 0 ? undefined : e.min(e.sub(n, start), chunk);
-  if (limit !== undefined) assumeBounds(limit, 1, chunk);
-  const inner = e.range(chunk, kind, limit);
-  const value = e.add(start, inner);
-  assumeBounds(value, 0, n - 1);
-  return { value, ranges: [grid, inner] };
+  return now;
 }

@@ -11,14 +11,15 @@
  * other out. There larger blocks are first copied to memory near by, transposed, every line read at once.
  */
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { apart, cutAt } from './segments.ts';
-import { NestWork } from './work.ts';
+import { type NestWork, workOf } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { assumeBounds } from '../../ir/node.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, LoopStore } from '../../ir/ir.ts';
+import type { KNode } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
+import { cut, innermost } from '../transforms/cuts.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 
 /** Side of a square: the lanes of a vector of 4-byte numbers. */
 const side = 4;
@@ -31,27 +32,28 @@ const least = { along: 8, across: 4, elements: 256 };
 const crowdedRows = 2048;
 const nearRows = 12;
 
-/** Cuts off what fills no square, as nests of their own, so that all squares are whole. */
-export function cutTransposes(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
-  const found = transposedRanges(stores);
-  if (found === null) return stores;
-  for (const r of [found.along, found.across]) {
-    const rest = r.arg.extent % (r === found.along && found.crowded.size > 0 ? side * squares : side);
-    if (rest === 0) continue;
-    const cut = cutAt(stores, r, [r.arg.extent - rest], e);
-    const [whole, others] = [cut.slice(0, stores.length), cut.slice(stores.length)];
-    return [...cutTransposes(whole, e), ...cutTransposes(apart(others, e), e)];
-  }
-  return stores;
+/** Peels off what fills no square, so that all squares are whole. */
+export function cutTransposes(nest: LoopNest): readonly LoopNest[] {
+  const found = transposedRanges(nest);
+  const ragged = found === null ? undefined : [found.along, found.across].find((r) => restOf(r, found) > 0);
+  if (found === null || ragged === undefined) return [nest];
+  const edge = ragged.arg.extent - restOf(ragged, found);
+  return cut(innermost(nest, ragged), ragged, [edge], true).parts().flatMap(cutTransposes);
 }
 
-/** The stores of a nest with its loops tiled where that helps; reductions are left alone. */
-export function tileTransposes(stores: readonly LoopStore[], e: Exprs): readonly LoopStore[] {
-  const found = transposedRanges(stores);
-  if (found === null) return stores;
+/** Iterations of a loop that fill no square. */
+function restOf(r: Range, { along, crowded }: Transposed): number {
+  return r.arg.extent % (r === along && crowded.size > 0 ? side * squares : side);
+}
+
+/** The nest with its loops tiled where that helps; reductions are left alone. */
+export function tileTransposes(nest: LoopNest): LoopNest {
+  const found = transposedRanges(nest);
+  if (found === null) return nest;
   const { along, across, crowded } = found;
+  const { e, stores } = nest;
   const copied = crowded.size > 0;
-  if (along.arg.extent % (copied ? side * squares : side) !== 0 || across.arg.extent % side !== 0) return stores;
+  if (restOf(along, found) + restOf(across, found) > 0) return nest;
   const wide = stores.some(({ store }) => bytesOf(store.src[0] as KNode) > 4);
   // Squares of 8-byte numbers, of which a vector has two, would need twice the registers, copies of them twice the memory.
   const rows = copied
@@ -70,7 +72,11 @@ export function tileTransposes(stores: readonly LoopStore[], e: Exprs): readonly
   const ranges = copied
     ? [...outer, rows.block, columns.block, ...down.ranges, ...right.ranges]
     : [...outer, rows.block, columns.block, down.ranges[0], right.ranges[0], down.ranges[1], right.ranges[1]];
-  return stores.map(({ store }) => ({ store: rewriter.store({ store, ranges: [] }).store, ranges: ranges as Range[] }));
+  const tiled = stores.map(({ store }) => ({
+    store: rewriter.store({ store, ranges: [] }).store,
+    ranges: ranges as Range[],
+  }));
+  return nest.wrote(tiled, copied ? 'stage' : 'tile', [across, along], [rows.most * side, columns.most * side]);
 }
 
 /** Loops in the order in which a copy is filled: four rows of a block at a time, for each of them all its columns. */
@@ -90,26 +96,26 @@ class Blocks {
   readonly block: Range;
   readonly #range: Range;
   readonly #count: number;
-  readonly #most: number;
+  readonly most: number;
   readonly #sizes: readonly number[];
   readonly #e: Exprs;
 
   constructor(range: Range, most: number, sizes: readonly number[], e: Exprs) {
     this.#range = range;
     this.#count = range.arg.extent / sizes.reduce((n, x) => n * x, 1);
-    this.#most = Math.min(most, this.#count);
+    this.most = Math.min(most, this.#count);
     this.#sizes = sizes;
     this.#e = e;
-    this.block = e.range(Math.ceil(this.#count / this.#most));
+    this.block = e.range(Math.ceil(this.#count / this.most));
   }
 
   /** Loops of their own through a block; `kind` is that of the outermost within a part. */
   open(kind: 'unroll' | 'loop'): Opened {
     const e = this.#e;
-    const start = e.mul(this.block, this.#most);
-    const limit = this.#count % this.#most === 0 ? undefined : e.min(e.sub(this.#count, start), this.#most);
-    if (limit !== undefined) assumeBounds(limit, 1, this.#most);
-    const part = e.range(this.#most, 'loop', limit);
+    const start = e.mul(this.block, this.most);
+    const limit = this.#count % this.most === 0 ? undefined : e.min(e.sub(this.#count, start), this.most);
+    if (limit !== undefined) assumeBounds(limit, 1, this.most);
+    const part = e.range(this.most, 'loop', limit);
     const inner = this.#sizes.map((n, i) => e.range(n, i === 0 ? kind : 'loop'));
     const value = inner.reduce((sum: KNode, r) => e.add(e.mul(sum, r.arg.extent), r), e.add(start, part));
     assumeBounds(value, 0, this.#range.arg.extent - 1);
@@ -130,8 +136,8 @@ interface Transposed {
 }
 
 /** What a nest transposes, where tiles pay. */
-function transposedRanges(stores: readonly LoopStore[]): Transposed | null {
-  const work = new NestWork(stores);
+function transposedRanges(nest: LoopNest): Transposed | null {
+  const work = workOf(nest);
   const along = work.unitRange();
   if (work.binders.length > 0 || along === undefined || along.arg.extent < least.along || along.src.length > 0)
     return null;
@@ -139,7 +145,7 @@ function transposedRanges(stores: readonly LoopStore[]): Transposed | null {
   if (sizeOf(list) < least.elements) return null;
   let across: Range | undefined;
   const crowded = new Set<KNode>();
-  for (const n of nodesOf(stores.map((s) => s.store))) {
+  for (const n of nodesOf(nest.stores.map((s) => s.store))) {
     if (n.op !== 'LOAD') continue;
     const index = n.src[1];
     const stride = work.strideOf(index, along);

@@ -7,14 +7,14 @@
  */
 import type { CodegenCaps } from '../lowering.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { NestWork } from './work.ts';
-import type { Exprs } from '../../ir/expr.ts';
+import { workOf } from './work.ts';
 import { assumeBounds } from '../../ir/node.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { storesWhere } from '../../ir/kept.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 
 /** Side of a tile, and the loops it is used for at least. */
 const side = 32;
@@ -29,9 +29,9 @@ export interface Transpose {
 }
 
 /** What a nest transposes, if anything. */
-export function findTranspose(stores: readonly LoopStore[], caps: CodegenCaps): Transpose | null {
+export function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | null {
   if (caps.sharedIsMemory === true || caps.maxGroup < 2 * side) return null;
-  const work = new NestWork(stores);
+  const work = workOf(nest);
   const along = work.unitRange();
   if (work.binders.length > 0 || along === undefined || along.arg.extent < least) return null;
   const list = work.common() ?? [];
@@ -39,7 +39,7 @@ export function findTranspose(stores: readonly LoopStore[], caps: CodegenCaps): 
   const loads: KNodeOf<'LOAD'>[] = [];
   let across: Range | undefined;
   let bytes = 0;
-  for (const n of nodesOf(stores.map((s) => s.store))) {
+  for (const n of nodesOf(nest.stores.map((s) => s.store))) {
     const memory = n.src[0];
     if (n.op !== 'LOAD' || memory?.op !== 'PARAM' || memory.arg.access !== 'read') continue;
     const index = n.src[1];
@@ -56,12 +56,8 @@ export function findTranspose(stores: readonly LoopStore[], caps: CodegenCaps): 
 }
 
 /** The nest in tiles, for groups of `threads`, a power of two. */
-export function shapeTranspose(
-  stores: readonly LoopStore[],
-  { along, across, loads }: Transpose,
-  e: Exprs,
-  threads: number,
-): LoopStore[] {
+export function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpose, threads: number): LoopNest {
+  const { e, stores } = nest;
   const changes = new Map<Range, Replacement>();
   const grid: Range[] = [];
   const open = (extent: number): Range => {
@@ -107,5 +103,6 @@ export function shapeTranspose(
     { r: along, at: e.add(right, j) },
   ].flatMap(({ r, at }) => (r.arg.extent % side === 0 ? [] : [e.lt(at, r.arg.extent)]));
   const kept = edges.length === 0 ? null : edges.reduce((x, y) => e.and(x, y));
-  return storesWhere(e, stores, rewriter, kept, [...grid, ...out.ranges]);
+  const tiled = storesWhere(e, stores, rewriter, kept, [...grid, ...out.ranges]);
+  return nest.wrote(tiled, 'stage', [across, along], [side, side]);
 }

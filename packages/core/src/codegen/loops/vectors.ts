@@ -7,18 +7,29 @@ import { splitRanges } from './split.ts';
 import { cutRows, cutStreams } from './streams.ts';
 import { cutTransposes } from './tile.ts';
 import { reduceWhileStaging } from './reduce-while-staging.ts';
+import type { LoopKernel } from '../../ir/ir.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import type { LoopStore } from '../../ir/ir.ts';
-import { splitNests } from '../../ir/nests.ts';
+import { type LoopNest, shaped } from '../transforms/nest.ts';
+
+/** Each takes a nest of stores that share loops. What it makes may be several. */
+const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
+  (nest) => cutSegments(splitRanges(reduceWhileStaging(nest))),
+  cutStreams,
+  cutRows,
+  cutNarrow,
+];
 
 /** The shapes of nests for engines where a group is one thread. */
-export function shapeVectors(nests: readonly (readonly LoopStore[])[], e: Exprs, caps: CodegenCaps): LoopStore[] {
-  return nests.flatMap((nest) =>
-    splitNests(cutSegments(splitRanges(reduceWhileStaging(nest, e), e), e))
-      .flatMap((part) => splitNests(cutStreams(part, e)))
-      .flatMap((part) => splitNests(cutRows(part, e)))
-      .flatMap((part) => splitNests(cutNarrow(part, e, caps)))
-      .flatMap((part) => splitNests(cutTransposes(widenNarrow(part, e, caps), e)))
-      .flatMap((part) => shapeNest(part, e, caps)),
+export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
+  return shaped(kernel, e, (nests) =>
+    passes
+      .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
+      .flatMap((nest) => cutTransposes(widenNarrow(nest, caps)))
+      .map((nest) => shapeNest(nest, caps)),
   );
+}
+
+/** What has become of a nest, as nests of stores that share loops. */
+function partsOf(before: LoopNest, after: LoopNest): readonly LoopNest[] {
+  return after === before ? [after] : after.parts();
 }

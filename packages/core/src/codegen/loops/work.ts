@@ -4,9 +4,11 @@
  * Index arithmetic does not count, but reductions in it do. Every value is assumed to be computed once for each combination of
  * the ranges it depends on, which is what linearize does when loops are ordered well.
  */
-import { isArithmetic } from '../../ir/arithmetic.ts';
+import { isArg, isArithmetic } from '../../ir/arithmetic.ts';
+import { operationCost } from '../costs/operations.ts';
 import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
-import { BASE_OPS, type KNode, type KNodeOf, type LoopStore } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import type { LoopNest } from '../transforms/nest.ts';
 import { linearOf } from '../../ir/simplify/linear.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 
@@ -30,16 +32,10 @@ export interface Binder {
   readonly work: number;
 }
 
-/** Operations that targets without them compute in a few others; the rest of those are functions of much code. */
-// biome-ignore format: a list
-const light: ReadonlySet<string> = new Set([
-  'ABS', 'CEIL', 'TRUNC', 'ROUND', 'RSQRT', 'RECIP', 'ROUNDED', 'ISNAN', 'MULHI', 'FMA', 'MULADD',
-]);
-
+/** Operations in three classes: beside what decides about vectors, a nest's work has to be right by its order only. */
 function weightOf(n: KNode): number {
-  if (!BASE_OPS.has(n.op) && isArithmetic(n.op) && !light.has(n.op)) return 16;
-  if (n.op === 'DIV' || n.op === 'SQRT' || n.op === 'RECIP' || n.op === 'RSQRT' || n.op === 'IDIV' || n.op === 'IREM')
-    return 4;
+  const cost = operationCost(n.op);
+  if (cost > 2) return cost < 8 ? 4 : 16;
   return isArithmetic(n.op) || n.op === 'CAST' || n.op === 'LOAD' || n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : 0;
 }
 
@@ -49,7 +45,7 @@ function weightOf(n: KNode): number {
  */
 function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly together: number } {
   const { op } = n.arg;
-  if (op === 'argmax' || op === 'argmin') return { single: 6, together: 40 };
+  if (isArg(op)) return { single: 6, together: 40 };
   if (op === 'sum' || op === 'prod' || !isFloat(n.dtype as DType)) return { single: 1, together: 4 };
   return { single: 6, together: 24 };
 }
@@ -65,6 +61,12 @@ function bindersIn(roots: readonly KNode[], seen: Set<KNode>): KNode[] {
     else stack.push(...n.src);
   }
   return found;
+}
+
+/** What a nest computes, found once. */
+export function workOf(nest: LoopNest): NestWork {
+  nest.work ??= new NestWork(nest.stores);
+  return nest.work;
 }
 
 export class NestWork {

@@ -30,6 +30,7 @@ export interface BuildOptions {
   readonly grid?: readonly [number, number, number];
   readonly group?: readonly [number, number, number];
   readonly cost?: { readonly flops: number; readonly bytes: number };
+  readonly transforms?: Program['transforms'];
   /** All parameters in slot order; by default those the body uses. */
   readonly params?: readonly KNodeOf<'PARAM'>[];
   readonly scalars?: readonly DType[];
@@ -301,13 +302,13 @@ export class ProgramBuilder {
     body.reverse();
     const bySlot = <T>(m: Map<number, T>): T[] => [...m.entries()].sort((a, b) => a[0] - b[0]).map((x) => x[1]);
     return programOf({
-      name: options.name,
-      params: options.params ?? bySlot(this.#params),
-      scalars: options.scalars ?? bySlot(this.#scalars),
-      grid: options.grid ?? [1, 1, 1],
-      group: options.group ?? [1, 1, 1],
+      grid: [1, 1, 1],
+      group: [1, 1, 1],
+      cost: { flops: 0, bytes: 0 },
+      params: bySlot(this.#params),
+      scalars: bySlot(this.#scalars),
+      ...options,
       body,
-      cost: options.cost ?? { flops: 0, bytes: 0 },
     });
   }
 }
