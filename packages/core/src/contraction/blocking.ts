@@ -3,6 +3,17 @@
  *
  * Decided by shapes alone, so that results do not depend on the number of threads.
  */
+import {
+  tileGroupWork,
+  mostGroups,
+  fewGroups,
+  leastWork,
+  cacheBytes,
+  mostCopiedTiles,
+  enoughTiles,
+  stripBytes,
+  partBytes,
+} from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { Block } from './cover.ts';
@@ -13,18 +24,6 @@ export interface GroupPlan {
   readonly rows: number;
   readonly columns: number;
 }
-
-/** Operations that pay for starting a group. */
-const groupWork = 1 << 17;
-const mostGroups = 64;
-/** Products too small for this many groups are cut finer, down to `leastWork` a group, so that threads end together. */
-const fewGroups = 16;
-const leastWork = 1 << 15;
-/** What a group streams through again and again: well inside a common second-level cache. */
-const cacheBytes = 64 * 1024;
-
-/** Most tiles of columns that a group copies. */
-export const mostCopiedTiles = 4;
 
 /** Tiles of columns that a group copies, of so many: whole cache lines, and groups enough. */
 export function copiedTiles(tiles: number): number {
@@ -53,7 +52,7 @@ export function planGroups(
 ): GroupPlan {
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
   const few = Math.min(fewGroups, Math.floor(total / leastWork));
-  const wanted = Math.max(1, few, Math.min(mostGroups, Math.floor(total / groupWork)));
+  const wanted = Math.max(1, few, Math.min(mostGroups, Math.floor(total / tileGroupWork)));
   const most = Math.max(1, Math.floor(cacheBytes / columnBytes));
   let columns = even(columnTiles, Math.ceil(columnTiles / most));
   let groups = Math.ceil(columnTiles / columns);
@@ -97,12 +96,6 @@ export interface Split {
   readonly part: Range;
 }
 
-/** Tiles enough for this many groups need no split for the sake of threads. */
-const enoughTiles = 24;
-/** Bytes of both factors that one tile may read before parts of the sum that stay in a second-level cache are better. */
-const stripBytes = 128 * 1024;
-const partBytes = 160 * 1024;
-
 /** What a split is decided by. */
 export interface SplitFacts {
   /** Tiles of the whole contraction. */
@@ -129,7 +122,7 @@ export function planSplit(
   const [range] = k.filter((r) => r.arg.extent >= 2).sort((x, y) => reach(y) - reach(x));
   if (range === undefined) return null;
   const { extent } = range.arg;
-  const wanted = Math.min(enoughTiles, Math.floor(work / groupWork));
+  const wanted = Math.min(enoughTiles, Math.floor(work / tileGroupWork));
   const forThreads = tiles * 2 > wanted ? 1 : Math.ceil(wanted / tiles);
   // Each part stores its results and they are read again: at most a few hundredths of the time.
   const most = Math.floor(work / (3000 * results));

@@ -1,6 +1,7 @@
 /**
  * How much slower tiles get because their sum walks all over memory: an estimate of first-level cache misses.
  */
+import { safeLines, crowdedLines, overfullLines, worst, lookUpPart } from '../codegen/costs/cpu.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import { collide, linesThatStay } from './cache-sets.ts';
 import { type Depth, lookUps, planDepth } from './depth.ts';
@@ -15,15 +16,6 @@ export interface Walk {
 }
 
 const lineBytes = 64;
-/** Lines that stay in the cache whatever else happens; fewer where they share sets. */
-const safeLines = 32;
-const crowdedLines = 8;
-/** The same where there are more lines than their sets hold. */
-const overfullLines = 16;
-/** The time a tile takes if every product of it misses, as a part of the time it takes otherwise. */
-const worst = 1;
-/** Time of a tile that looks up a position for every product. */
-const lookUpPart = 0.05;
 
 /** The part by which a tile's time grows. */
 export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk): number {

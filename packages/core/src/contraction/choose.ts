@@ -3,11 +3,11 @@
  *
  * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
  */
+import { speed, nearBytes, heightCost, mostCopiedTiles, vectorRegisters } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/linear.ts';
 import type { Contraction } from './contraction.ts';
-import { mostCopiedTiles } from './blocking.ts';
 import { Operand } from './operand.ts';
 import { scatterPart, type Walk } from './cache-misses.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
@@ -29,11 +29,9 @@ export interface Choice {
   readonly cost: number;
 }
 
-/** Operations a nanosecond of a well-fed tile, as the unit of all costs here. */
-const speed = 30;
-
 /** All roles the ranges can take, the cheapest of them. */
-export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes }: CodegenCaps): Choice | null {
+export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice | null {
+  const { sharedBytes, vectorBytes, vectorRegisters: registers = vectorRegisters } = caps;
   let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];
@@ -68,7 +66,7 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
         };
         if (shared) {
           if (column.arg.extent < lanes || lanes === 1) continue;
-          const shape = sharedShape(height, column.arg.extent, lanes);
+          const shape = sharedShape(height, column.arg.extent, lanes, registers);
           const rest = epilogueCost(c, column);
           for (const rowWay of consecutiveWays(rows, row, column)) {
             for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null))
@@ -77,7 +75,7 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
           continue;
         }
         for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 6 * lanes)) {
-          const shape = dotShape(height, column.arg.extent);
+          const shape = dotShape(height, column.arg.extent, registers);
           for (const rowWay of consecutiveWays(rows, row, k)) {
             for (const columnWay of consecutiveWays(columns, column, k)) {
               const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
@@ -86,7 +84,7 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
           }
         }
         if (column.arg.extent < lanes) continue;
-        const shape = tileShape(height, column.arg.extent, lanes);
+        const shape = tileShape(height, column.arg.extent, lanes, registers);
         const epilogue = epilogueCost(c, column);
         const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local)) {
@@ -97,9 +95,6 @@ export function choose(c: Contraction, lanes: number, { sharedBytes, vectorBytes
   }
   return best;
 }
-
-/** Bytes of both factors and the results that stay near the processor. */
-const nearBytes = 768 * 1024;
 
 /**
  * Whether groups may copy the columns they need. Where few rows share a column it saves the copy made before; `order`: what is lost by
@@ -130,9 +125,6 @@ function sharedCost({ rows }: TileShape): number {
 function resultsOf(c: Contraction): number {
   return sizeOf(c.kernel.stores[0]?.ranges ?? []);
 }
-
-/** Slowdown of tiles with fewer than four rows. */
-const heightCost = [0, 2, 1.4, 1.25, 1];
 
 function computeCost(c: Contraction, shape: TileShape, row: Range | null, column: Range): number {
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;

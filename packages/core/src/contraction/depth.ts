@@ -1,6 +1,7 @@
 /**
  * The loops of a sum: merged where both factors walk them as one, ordered, or replaced by one loop over a table.
  */
+import { shortLoop, longestTable } from '../codegen/costs/cpu.ts';
 import { inChunks } from '../codegen/transforms/loops.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
@@ -19,10 +20,6 @@ export interface Depth {
 export type Depths =
   | { readonly kind: 'loops'; readonly loops: readonly Depth[] }
   | { readonly kind: 'table'; readonly loops: readonly Depth[] };
-
-/** Innermost loops of fewer steps cost more than looking up positions. */
-const shortLoop = 32;
-const longestTable = 4096;
 
 /** Merges the loops of the sum where both factors walk two of them as one, and orders them, the best one last. */
 export function planDepth(loops: readonly Depth[]): Depths {

@@ -5,6 +5,7 @@
  * becomes rows, which columns, and how the factors are brought to them is chosen by cost (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
+import { longestDot } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -21,9 +22,6 @@ import { viaMemory } from './partial.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { rowSegment } from './tiles.ts';
 import { layoutsOf } from './ways.ts';
-
-/** Longest sum that one column left over is computed along. */
-const longestDot = 256;
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
 export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {

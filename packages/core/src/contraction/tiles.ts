@@ -28,11 +28,21 @@ export interface TileShape {
   readonly lanes: number;
 }
 
-/** Largest vectors per row for a number of rows: accumulators + loads of one step stay within 15 registers. */
-const vectorsFor = [0, 6, 4, 2, 2];
+/**
+ * Most vectors in each of `rows` rows of a tile: accumulators, and the loads of one step, which come first, leave one register. With 15 these
+ * are 6, 4, 2 and 2.
+ */
+function vectorsFor(rows: number, registers: number): number {
+  return Math.floor((registers - 1 - rows) / (rows + 1));
+}
 
-/** Vectors for a number of rows that are vectors themselves: an accumulator and a load for each result, and loads of the columns. */
-const sharedVectors = [0, 4, 3, 2, 1, 1, 1, 1];
+/**
+ * The same for rows that are vectors themselves: an accumulator and a load for each result, and loads of the columns. More than four
+ * side by side gain nothing: they hide the latency of a step.
+ */
+function sharedVectors(rows: number, registers: number): number {
+  return Math.min(4, Math.floor(registers / (2 * rows + 1)));
+}
 
 /**
  * Rows of a tile one vector wider than 4 x 2: one that is narrower instead takes as long as a whole one, as its few accumulators
@@ -46,27 +56,27 @@ export function widens({ rows, vectors }: TileShape, height: number): boolean {
 }
 
 /** The tile for a contraction with `rows` x `columns` results. */
-export function tileShape(rows: number, columns: number, lanes: number): TileShape {
+export function tileShape(rows: number, columns: number, lanes: number, registers: number): TileShape {
   const r = Math.min(4, rows);
   const most = Math.max(1, Math.floor(columns / lanes));
-  return { rows: r, vectors: Math.min(vectorsFor[r] as number, most), lanes };
+  return { rows: r, vectors: Math.min(vectorsFor(r, registers), most), lanes };
 }
 
 /**
  * The tile where both factors are vectors along the columns, so that each row brings vectors of its own: as many rows as registers
  * allow, or fewer where that leaves less to do twice.
  */
-export function sharedShape(rows: number, columns: number, lanes: number): TileShape {
+export function sharedShape(rows: number, columns: number, lanes: number, registers: number): TileShape {
   let best = 1;
   const cost = (r: number): number => Math.ceil(rows / r) * (r + 1);
-  for (let r = 2; r < sharedVectors.length && r <= rows; r++) if (cost(r) <= cost(best)) best = r;
-  return { rows: best, vectors: Math.min(sharedVectors[best] as number, Math.floor(columns / lanes)), lanes };
+  for (let r = 2; sharedVectors(r, registers) > 0 && r <= rows; r++) if (cost(r) <= cost(best)) best = r;
+  return { rows: best, vectors: Math.min(sharedVectors(best, registers), Math.floor(columns / lanes)), lanes };
 }
 
 /** The tile where the sum runs over vectors: every result is a vector accumulator of its own. */
-export function dotShape(rows: number, columns: number): TileShape {
+export function dotShape(rows: number, columns: number, registers: number): TileShape {
   const r = Math.min(4, rows);
-  return { rows: r, vectors: Math.min(vectorsFor[r] as number, columns), lanes: 1 };
+  return { rows: r, vectors: Math.min(vectorsFor(r, registers), columns), lanes: 1 };
 }
 
 /** Rows: whole tiles, the last one moved back to end at the end. */

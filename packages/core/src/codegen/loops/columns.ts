@@ -1,19 +1,10 @@
 /**
  * Which reductions of columns are accumulated in memory (codegen/linearize/columns.ts): those over much more than a cache holds near.
  */
+import { leastRows, leastCrowded, crowded, leastColumns, leastColumnElements, mostColumns } from '../costs/cpu.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { NestWork } from './work.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-
-/** Rows below which registers do: so many cache lines are still there when the next columns need them; fewer where all share a set. */
-const leastRows = 32;
-const leastCrowded = 8;
-const crowded = 1024;
-const leastColumns = 32;
-/** Elements below which all of the work stays in a second-level cache. */
-const leastElements = 2 ** 16;
-/** Columns of one group: their results stay in the first-level cache, rows of them are long enough to stream. */
-const mostColumns = 4096;
 
 /** The vector range whose reductions are to be accumulated in memory, and how many columns a group takes; or null. */
 export function columnsOf(
@@ -28,7 +19,10 @@ export function columnsOf(
   for (const { node, own, free } of binders) {
     const rows = sizeOf(own);
     if (node.op !== 'REDUCE' || !free.includes(range)) return null;
-    if (rows < (range.arg.extent % crowded === 0 ? leastCrowded : leastRows) || rows * range.arg.extent < leastElements)
+    if (
+      rows < (range.arg.extent % crowded === 0 ? leastCrowded : leastRows) ||
+      rows * range.arg.extent < leastColumnElements
+    )
       return null;
   }
   const fitting = Math.floor(caps.sharedBytes / 2 / (8 * binders.length));

@@ -6,6 +6,7 @@
  * expression as in the next one and in the stores, and stays in registers. What reaches past the end of the row is moved back and
  * does not count. All memory that lies one by one is taken in vectors.
  */
+import { heldTurns } from '../costs/gpu.ts';
 import type { Binder } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { type Range, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
@@ -17,9 +18,6 @@ import { identityOf } from '../linearize/combine.ts';
 import { assumeBounds, idOf } from '../../ir/node.ts';
 import { decodeRanges, type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-
-/** Turns of vectors, or of single elements, that are written out. */
-const heldTurns = { vectors: 4, elements: 8 };
 
 export interface Together {
   readonly nest: LoopNest;

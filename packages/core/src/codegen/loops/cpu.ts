@@ -4,9 +4,10 @@
  * For every nest: which range becomes the vector (by a small cost model), the order of loops, and where the work is cut
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
+import { groupWork, shortRow, repeatable, vectorChunk, turnRows } from '../costs/cpu.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { columnsOf } from './columns.ts';
-import { besideRows, inTurns, rowsTakeTurns, streamed, turnRows } from './streams.ts';
+import { besideRows, inTurns, rowsTakeTurns, streamed } from './streams.ts';
 import { tileTransposes } from './tile.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 import { type Range, type RangeList, sizeOf } from '../../ir/free-ranges.ts';
@@ -15,15 +16,6 @@ import { vectorLanes } from '../linearize/vector.ts';
 import { as } from '../transforms/cuts.ts';
 import { reorder, split } from '../transforms/loops.ts';
 import { LoopNest } from '../transforms/nest.ts';
-
-/** Operations in a group: enough to pay for starting it, few enough for threads to share the work. */
-const groupWork = 48 * 1024;
-/** Rows up to so many elements may lie side by side in vectors, so that none is reduced across lanes; each is stored element by element. */
-const shortRow = 16;
-/** Reductions up to this much work may be repeated in every group. */
-const repeatable = 2048;
-/** Elements of a vector range are handed out in multiples of this, which all lanes and unroll factors divide. */
-const vectorChunk = 64;
 
 /** One nest with its loops chosen. */
 export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {

@@ -4,6 +4,7 @@
  * The innermost loop of such a row holds no vector, and so nothing would be one. Four rows of three elements are three vectors; what
  * belongs to a column, a bias, then repeats every twelve elements and is made into vectors before the loop.
  */
+import { rowsTogether } from '../costs/cpu.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import { workOf } from './work.ts';
@@ -12,13 +13,10 @@ import { cut, innermost, merge } from '../transforms/cuts.ts';
 import { split } from '../transforms/loops.ts';
 import type { LoopNest } from '../transforms/nest.ts';
 
-/** Rows taken at a time. */
-const together = 4;
-
 /** Peels off the last rows, so that the others are whole blocks. */
 export function cutNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = narrowRows(nest, caps);
-  const rest = found === null ? 0 : found.row.arg.extent % together;
+  const rest = found === null ? 0 : found.row.arg.extent % rowsTogether;
   // Columns stay within rows: order decides which loop is cut into groups.
   return found === null || rest === 0
     ? nest
@@ -28,9 +26,9 @@ export function cutNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
 /** The nest with rows and columns as one loop of vectors, where rows are narrow and whole blocks. */
 export function widenNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = narrowRows(nest, caps);
-  if (found === null || found.row.arg.extent % together !== 0) return nest;
+  if (found === null || found.row.arg.extent % rowsTogether !== 0) return nest;
   const { row, column, lanes } = found;
-  const blocks = split(nest, row, together);
+  const blocks = split(nest, row, rowsTogether);
   const inBlock = blocks.loopsOf(row)[1] as Range;
   const flat = merge(blocks, [inBlock, column]);
   return split(flat, flat.loopsOf(column)[0] as Range, lanes, 'unroll', 'loop');
@@ -48,9 +46,9 @@ function narrowRows(nest: LoopNest, caps: CodegenCaps): Narrow | null {
   const list = work.common() ?? [];
   const lanes = vectorLanes(nest.stores, caps);
   const column = list.find((r) => r.src.length === 0 && r.arg.extent < lanes && work.writes(r, 1));
-  if (column === undefined || column.arg.extent < 2 || (together * column.arg.extent) % lanes !== 0) return null;
+  if (column === undefined || column.arg.extent < 2 || (rowsTogether * column.arg.extent) % lanes !== 0) return null;
   const width = column.arg.extent;
-  const row = list.find((r) => r.src.length === 0 && r.arg.extent >= together && work.writes(r, width));
+  const row = list.find((r) => r.src.length === 0 && r.arg.extent >= rowsTogether && work.writes(r, width));
   if (row === undefined) return null;
   if (work.binders.some(({ free }) => free.includes(row) !== free.includes(column))) return null;
   return { row, column, lanes };

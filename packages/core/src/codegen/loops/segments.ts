@@ -4,6 +4,7 @@
  * If an index condition is known to hold from some iteration on, the loop is cut there. In each segment the condition is
  * a constant and disappears, with it the gates of loads, so that the long inner segments run as plain vector code.
  */
+import { leastSegment, mostSegments } from '../costs/cpu.ts';
 import { type NestWork, workOf } from './work.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
@@ -11,10 +12,6 @@ import { combine, formBounds, linearOf, selectTerms } from '../../ir/simplify/li
 import { nodesOf } from '../../ir/traverse.ts';
 import { cut, innermost } from '../transforms/cuts.ts';
 import type { LoopNest } from '../transforms/nest.ts';
-
-/** A cut pays if the longest segment has this many elements and there are not too many of them. */
-const leastSegment = 4;
-const mostSegments = 5;
 
 /** The nest with its unit-stride loop cut where conditions cut it. */
 export function cutSegments(nest: LoopNest): LoopNest {

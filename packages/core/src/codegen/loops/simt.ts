@@ -5,6 +5,21 @@
  * many, in turns where there are very many; its own reductions and loops go along memory by vectors. With long ones, one group
  * computes one instance of the reductions (cooperative.ts).
  */
+import {
+  aloneThreads,
+  leastTogether,
+  togetherThreads,
+  emulatedThreads,
+  elementsEach,
+  manyGroups,
+  longReduction,
+  longRow,
+  manyInstances,
+  someInstances,
+  manyVectors,
+  manyThreads,
+  mostTurns,
+} from '../costs/gpu.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { bindApart } from './inner-ranges.ts';
 import { findTranspose, shapeTranspose, type Transpose } from './transpose.ts';
@@ -21,27 +36,6 @@ import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import { flatten, inChunks, reorder, split } from '../transforms/loops.ts';
 import { type LoopNest, shaped } from '../transforms/nest.ts';
-
-/** Threads of a group where threads work alone, and at least and at most where they reduce together. */
-const aloneThreads = 64;
-const leastTogether = 32;
-const togetherThreads = 256;
-/** Threads that reduce together where those of a group run one after another, but for a few side by side: these, or one subgroup. */
-const emulatedThreads = 8;
-/** Elements of a reduction for one of the threads that share it, where there are few groups and where there are many. */
-const elementsEach = { few: 4, many: 8 };
-const manyGroups = 256;
-/** Reductions over at least this many elements are shared by a group; over this many where these lie side by side in memory. */
-const longReduction = 128;
-const longRow = 32;
-/** With at least this many independent instances, one thread each is parallel enough. */
-const manyInstances = 16384;
-/** The same where threads of a group run one after another. */
-const someInstances = 32;
-/** Vectors from which on each thread takes one; threads from which on each takes several turns, and the most of those. */
-const manyVectors = 16384;
-const manyThreads = 2 ** 20;
-const mostTurns = 16;
 
 interface Plan {
   readonly nest: LoopNest;

@@ -4,15 +4,13 @@
  * A loop over r whose indices take r modulo d has an inner loop of d: r = a * d + b. With both open, b is an index as any other and its
  * stretches of memory are vectors, where r modulo d is a division for every element unless d is a multiple of a vector.
  */
+import { leastInner } from '../costs/cpu.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { literalOf } from '../../ir/simplify/int.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import { split } from '../transforms/loops.ts';
 import type { LoopNest } from '../transforms/nest.ts';
-
-/** Inner loops shorter than a vector would be worse. */
-const leastInner = 4;
 
 /** The nest with every loop split that divides evenly by what its index is taken modulo. */
 export function splitRanges(nest: LoopNest): LoopNest {

@@ -6,23 +6,13 @@
  * 20), a chain of five operations over three such arrays 6 % faster. Reductions read four rows, 256 bytes of each in turn: one row
  * alone fills the registers with its accumulators. The order of additions stays as it was.
  */
+import { streamChunk, leastAccesses, mostWork, leastRow, turnRows, mostSums, leastRowsBeside } from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 import { isPosition } from '../../ir/arithmetic.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 import { cut } from '../transforms/cuts.ts';
 import { split } from '../transforms/loops.ts';
 import type { LoopNest } from '../transforms/nest.ts';
-
-/** Elements of a group of streamed elementwise work; the two streams are its halves, eight pages apart. */
-const streamChunk = 16384;
-/** Accesses of a nest above which its memory is taken for larger than the caches. */
-const leastAccesses = 2 ** 21;
-/** Operations for an element above which arithmetic, not memory, takes the time. */
-const mostWork = 16;
-/** Work of a row worth reading beside its neighbours. */
-const leastRow = 2048;
-/** Rows side by side. */
-export const turnRows = 4;
 
 /** Elementwise work over much memory: every access runs along `r` or does not depend on it. */
 function isStreamed(work: NestWork, r: Range): boolean {
@@ -75,10 +65,6 @@ export function inTurns(nest: LoopNest, r: Range, chunk: number): LoopNest {
   return split(turns, turns.loopsOf(r)[0] as Range, chunk / turnRows, 'grid', 'serial');
 }
 
-/** Vectors of sums that are computed side by side at most, and rows that are worth it. */
-const mostSums = 6;
-const leastRows = 16;
-
 /**
  * Rows of few columns side by side: a vector or two of sums alone would wait for each other, row after row. Unrolls the loops of
  * reductions over rows whose results are a few vectors along `along`.
@@ -90,7 +76,7 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
     if (node.op !== 'REDUCE' || isPosition(node) || columns === undefined) return null;
     if (columns.arg.extent >= 4 * lanes || columns.src.length > 0) return null;
     const row = own.at(-1) as Range;
-    return row.arg.extent >= leastRows && row.src.length === 0 ? row : null;
+    return row.arg.extent >= leastRowsBeside && row.src.length === 0 ? row : null;
   };
   for (const binder of work.binders) {
     const row = rowsOf(binder);

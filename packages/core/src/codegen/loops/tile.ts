@@ -10,6 +10,7 @@
  * Where the rows that are read lie a multiple of 2048 bytes apart, all lines of a block share one or two sets of the cache and drive each
  * other out. There larger blocks are first copied to memory near by, transposed, every line read at once.
  */
+import { side, squares, larger, leastTransposed, crowdedRows, nearRows } from '../costs/cpu.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type NestWork, workOf } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
@@ -20,17 +21,6 @@ import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import { cut, innermost } from '../transforms/cuts.ts';
 import type { LoopNest } from '../transforms/nest.ts';
-
-/** Side of a square: the lanes of a vector of 4-byte numbers. */
-const side = 4;
-/** Squares in a block, each way: a cache line of 4-byte numbers. Blocks that are copied: times as many. */
-const squares = 4;
-const larger = 4;
-/** Extents and elements from which tiles pay. */
-const least = { along: 8, across: 4, elements: 256 };
-/** Rows so many bytes apart lie in two sets of a first-level cache (64 sets of 64 bytes, 8 lines each); how far from that is near. */
-const crowdedRows = 2048;
-const nearRows = 12;
 
 /** Peels off what fills no square, so that all squares are whole. */
 export function cutTransposes(nest: LoopNest): readonly LoopNest[] {
@@ -139,10 +129,15 @@ interface Transposed {
 function transposedRanges(nest: LoopNest): Transposed | null {
   const work = workOf(nest);
   const along = work.unitRange();
-  if (work.binders.length > 0 || along === undefined || along.arg.extent < least.along || along.src.length > 0)
+  if (
+    work.binders.length > 0 ||
+    along === undefined ||
+    along.arg.extent < leastTransposed.along ||
+    along.src.length > 0
+  )
     return null;
   const list = work.common() ?? [];
-  if (sizeOf(list) < least.elements) return null;
+  if (sizeOf(list) < leastTransposed.elements) return null;
   let across: Range | undefined;
   const crowded = new Set<KNode>();
   for (const n of nodesOf(nest.stores.map((s) => s.store))) {
@@ -150,7 +145,9 @@ function transposedRanges(nest: LoopNest): Transposed | null {
     const index = n.src[1];
     const stride = work.strideOf(index, along);
     if (stride === null ? !isLookedUp(index, along, work) : Math.abs(stride) < side) continue;
-    const found = list.find((r) => r !== along && r.arg.extent >= least.across && work.strideOf(index, r) === 1);
+    const found = list.find(
+      (r) => r !== along && r.arg.extent >= leastTransposed.across && work.strideOf(index, r) === 1,
+    );
     if (found === undefined || found.src.length > 0 || (across !== undefined && across !== found)) continue;
     across = found;
     if (stride !== null && isCrowded(stride * bytesOf(n)) && along.arg.extent >= side * squares) crowded.add(n);

@@ -5,6 +5,7 @@
  * the one and reads it along the other. Each line of the tile is turned by its number, so that threads that go down a column of it
  * use different banks.
  */
+import { transposeSide, leastTransposed, leastTransposedElements } from '../costs/gpu.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { workOf } from './work.ts';
@@ -16,11 +17,6 @@ import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import type { LoopNest } from '../transforms/nest.ts';
 
-/** Side of a tile, and the loops it is used for at least. */
-const side = 32;
-const least = 16;
-const leastElements = 4096;
-
 export interface Transpose {
   /** Loops that are written along, and that the loads below are read along. */
   readonly along: Range;
@@ -30,12 +26,12 @@ export interface Transpose {
 
 /** What a nest transposes, if anything. */
 export function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | null {
-  if (caps.sharedIsMemory === true || caps.maxGroup < 2 * side) return null;
+  if (caps.sharedIsMemory === true || caps.maxGroup < 2 * transposeSide) return null;
   const work = workOf(nest);
   const along = work.unitRange();
-  if (work.binders.length > 0 || along === undefined || along.arg.extent < least) return null;
+  if (work.binders.length > 0 || along === undefined || along.arg.extent < leastTransposed) return null;
   const list = work.common() ?? [];
-  if (list.some((r) => r.src.length > 0) || sizeOf(list) < leastElements) return null;
+  if (list.some((r) => r.src.length > 0) || sizeOf(list) < leastTransposedElements) return null;
   const loads: KNodeOf<'LOAD'>[] = [];
   let across: Range | undefined;
   let bytes = 0;
@@ -44,10 +40,10 @@ export function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | nu
     if (n.op !== 'LOAD' || memory?.op !== 'PARAM' || memory.arg.access !== 'read') continue;
     const index = n.src[1];
     const stride = work.strideOf(index, along);
-    if (stride === null || Math.abs(stride) < least) continue;
-    const found = list.find((r) => r !== along && r.arg.extent >= least && work.strideOf(index, r) === 1);
+    if (stride === null || Math.abs(stride) < leastTransposed) continue;
+    const found = list.find((r) => r !== along && r.arg.extent >= leastTransposed && work.strideOf(index, r) === 1);
     if (found === undefined || (across !== undefined && across !== found)) continue;
-    bytes += side * side * Math.max(4, dtypeInfo[n.dtype as DType].bytes);
+    bytes += transposeSide * transposeSide * Math.max(4, dtypeInfo[n.dtype as DType].bytes);
     if (bytes > caps.sharedBytes) continue;
     across = found;
     loads.push(n);
@@ -68,41 +64,43 @@ export function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpo
   for (const r of (stores[0] as LoopStore).ranges) {
     if (r !== along && r !== across) changes.set(r, { value: open(r.arg.extent), ranges: [] });
   }
-  const [down, right] = [across, along].map((r) => e.mul(open(Math.ceil(r.arg.extent / side)), side)) as [KNode, KNode];
+  const [down, right] = [across, along].map((r) =>
+    e.mul(open(Math.ceil(r.arg.extent / transposeSide)), transposeSide),
+  ) as [KNode, KNode];
   const steps = (kind: 'unroll' | 'serial'): { flat: KNode; ranges: Range[] } => {
-    const [turn, local] = [e.range((side * side) / threads, kind), e.range(threads, 'local')];
+    const [turn, local] = [e.range((transposeSide * transposeSide) / threads, kind), e.range(threads, 'local')];
     return { flat: e.add(e.mul(turn, threads), local), ranges: [local, turn] };
   };
   const inside = (start: KNode, within: KNode, { arg }: Range): KNode => {
     const at = e.add(start, within);
-    if (arg.extent % side !== 0) return e.min(at, arg.extent - 1);
+    if (arg.extent % transposeSide !== 0) return e.min(at, arg.extent - 1);
     assumeBounds(at, 0, arg.extent - 1);
     return at;
   };
-  const turned = (line: KNode, at: KNode): KNode => e.irem(e.add(line, at), side);
+  const turned = (line: KNode, at: KNode): KNode => e.irem(e.add(line, at), transposeSide);
 
   const out = steps('serial');
-  const [i, j] = [e.idiv(out.flat, side), e.irem(out.flat, side)];
+  const [i, j] = [e.idiv(out.flat, transposeSide), e.irem(out.flat, transposeSide)];
   const outside = new Map(changes);
   outside.set(across, { value: inside(down, i, across), ranges: [] });
   outside.set(along, { value: inside(right, j, along), ranges: [] });
   const rewriter = new Rewriter(e, outside);
   for (const load of loads) {
     const { flat, ranges } = steps('unroll');
-    const line = e.idiv(flat, side);
+    const line = e.idiv(flat, transposeSide);
     const filling = new Map(changes);
-    const back = turned(e.sub(side, line), e.irem(flat, side));
+    const back = turned(e.sub(transposeSide, line), e.irem(flat, transposeSide));
     filling.set(across, { value: inside(down, back, across), ranges: [] });
     filling.set(along, { value: inside(right, line, along), ranges: [] });
     const [local, turn] = ranges as [Range, Range];
     const tile = e.stage('shared', new Rewriter(e, filling).node(load), [turn, local]);
-    rewriter.set(load, e.load(tile, e.add(e.mul(j, side), turned(j, i))));
+    rewriter.set(load, e.load(tile, e.add(e.mul(j, transposeSide), turned(j, i))));
   }
   const edges = [
     { r: across, at: e.add(down, i) },
     { r: along, at: e.add(right, j) },
-  ].flatMap(({ r, at }) => (r.arg.extent % side === 0 ? [] : [e.lt(at, r.arg.extent)]));
+  ].flatMap(({ r, at }) => (r.arg.extent % transposeSide === 0 ? [] : [e.lt(at, r.arg.extent)]));
   const kept = edges.length === 0 ? null : edges.reduce((x, y) => e.and(x, y));
   const tiled = storesWhere(e, stores, rewriter, kept, [...grid, ...out.ranges]);
-  return nest.wrote(tiled, 'stage', [across, along], [side, side]);
+  return nest.wrote(tiled, 'stage', [across, along], [transposeSide, transposeSide]);
 }

@@ -6,6 +6,21 @@
  * to share: threads read memory themselves, side by side where it is consecutive, else along the sum. Where group memory is
  * ordinary memory (`sharedIsMemory`, drivers that run on a CPU), copying there costs and gains nothing.
  */
+import {
+  enoughGroups,
+  tileThreadsAlone,
+  partings,
+  mostParts,
+  groupsAlone,
+  processorParts,
+  thin,
+  fewResults,
+  leastDot,
+  processorRows,
+  manyRows,
+  manyColumns,
+  emulatedDot,
+} from '../../codegen/costs/gpu.ts';
 import { sizeOf } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { oneSubgroup } from '../../codegen/linearize/group.ts';
@@ -16,29 +31,6 @@ import { gainsByCopy, problemFor, tileFits } from './gemm.ts';
 import { splitAt } from './nest.ts';
 import { flatProblem, lineProblem, type Problem } from './problem.ts';
 import { blockOf, nameOf, type SimtTile, threadsOf } from './tile.ts';
-
-/** Groups that give every unit of a small device some work; threads of a group where each works alone. */
-const enoughGroups = 64;
-const aloneThreads = 64;
-/**
- * Sums in parts: as many parts as make so many groups (`groups`) of each at least so many steps for a thread (`steps`). A few groups are
- * worth short parts; the many that a large device needs, which has a hundred units and more, only parts so long that adding them up is
- * nothing against them.
- */
-const partings = [
-  { groups: enoughGroups, group: 256, thread: 64, dot: 8 },
-  { groups: 512, group: 1024, thread: 256, dot: 16 },
-] as const;
-const mostParts = 512;
-/** Where a thread works alone, groups are worth twice as many. */
-const groupsAlone = 2;
-/** Parts of a processor: groups wanted, steps of each. */
-const processorParts = { groups: 8, steps: 256, most: 64 };
-/** Sides up to this extent are thin; so many results for a group whose threads share the sum. */
-const thin = 4;
-const fewResults = 32;
-/** Shortest sum that the threads of a group share. */
-const leastDot = 64;
 
 function up(n: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(1, n)));
@@ -93,7 +85,7 @@ function inParts(tile: SimtTile, problem: Problem): SimtTile {
   const [groups, threads] = [groupsOf(tile, problem), threadsOf(tile)];
   const alone = tile.kind === 'thread';
   // Small groups of threads that work alone count by their threads.
-  const there = alone ? groups * Math.min(1, threads / aloneThreads) : groups;
+  const there = alone ? groups * Math.min(1, threads / tileThreadsAlone) : groups;
   const parts = partings.map((p) => {
     const steps = tile.kind === 'dot' ? p.dot * threads : p[tile.kind];
     return partsFor(problem.depth, there, p.groups * (alone ? groupsAlone : 1), steps, mostParts);
@@ -176,13 +168,6 @@ function forDevice(c: Contraction, caps: CodegenCaps): SimtTile {
   }
   return inParts(tile, flat);
 }
-
-/** Rows of a tile of a processor that emulates groups; where there are many columns it has fewer, and two vectors of columns. */
-const processorRows = { many: 8, few: 4 };
-const manyRows = 64;
-const manyColumns = 512;
-/** Threads that share a sum there, where there are no subgroups of one size. */
-const emulatedDot = 8;
 
 function forProcessor(c: Contraction, caps: CodegenCaps): SimtTile {
   const lanes = vectorLanes(c.kernel.stores, caps);

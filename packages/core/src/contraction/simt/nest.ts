@@ -5,6 +5,7 @@
  * codegen/linearize/. No thread leaves early. What reaches past an edge is moved back and computed twice with the same
  * bits, and only the results that no other thread has are stored.
  */
+import { longestWindow, mostSteps } from '../../codegen/costs/gpu.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { assumeBounds } from '../../ir/node.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
@@ -14,10 +15,6 @@ import type { DType } from '../../shape/dtype.ts';
 import { storesWhere } from '../../ir/kept.ts';
 import { decodeInto, type Problem, type Side } from './problem.ts';
 import { blockOf, type SimtTile, threadsOf } from './tile.ts';
-
-/** Loops of the sum that threads which read memory themselves write out, such as those of a window, and steps written out in all. */
-const longestWindow = 5;
-const mostSteps = 9;
 
 export interface SimtNest {
   readonly problem: Problem;

@@ -1,0 +1,126 @@
+/**
+ * Thresholds and costs for targets where a group is one thread with vectors, in one place, each with what it rests on.
+ *
+ * Measured with one thread of an AMD EPYC in WebAssembly on V8 where nothing else is said; docs/ and bench/results have the figures. They
+ * choose among kernels that compute the same. Whether a transform pays is asked of these and of extents as hints; whether it is legal, of bounds.
+ */
+
+// --- groups and vectors (loops/cpu.ts)
+
+/** Operations in a group: enough to pay for starting it, few enough for threads to share the work. */
+export const groupWork: number = 48 * 1024;
+/** Rows up to so many elements may lie side by side in vectors, so that none is reduced across lanes; each is stored element by element. */
+export const shortRow = 16;
+/** Reductions up to this much work may be repeated in every group. */
+export const repeatable = 2048;
+/** Elements of a vector range are handed out in multiples of this, which all lanes and unroll factors divide. */
+export const vectorChunk = 64;
+
+// --- several streams (loops/streams.ts)
+
+/** Elements of a group of streamed elementwise work; the two streams are its halves, eight pages apart. */
+export const streamChunk = 16384;
+/** Accesses of a nest above which its memory is taken for larger than the caches. */
+export const leastAccesses: number = 2 ** 21;
+/** Operations for an element above which arithmetic, not memory, takes the time. */
+export const mostWork = 16;
+/** Work of a row worth reading beside its neighbours. */
+export const leastRow = 2048;
+/** Rows side by side. */
+export const turnRows = 4;
+/** Vectors of sums that are computed side by side at most, and rows that are worth it. */
+export const mostSums = 6;
+export const leastRowsBeside = 16;
+
+// --- columns accumulated in memory (loops/columns.ts)
+
+/** Rows below which registers do: so many cache lines are still there when the next columns need them; fewer where all share a set. */
+export const leastRows = 32;
+export const leastCrowded = 8;
+export const crowded = 1024;
+export const leastColumns = 32;
+/** Elements below which all of the work stays in a second-level cache. */
+export const leastColumnElements: number = 2 ** 16;
+/** Columns of one group: their results stay in the first-level cache, rows of them are long enough to stream. */
+export const mostColumns = 4096;
+
+// --- narrow rows (loops/narrow.ts)
+
+/** Rows taken at a time. */
+export const rowsTogether = 4;
+
+// --- segments (loops/segments.ts)
+
+/** A cut pays if the longest segment has this many elements and there are not too many of them. */
+export const leastSegment = 4;
+export const mostSegments = 5;
+
+// --- loops cut in two (loops/split.ts)
+
+/** Inner loops shorter than a vector would be worse. */
+export const leastInner = 4;
+
+// --- transposes (loops/tile.ts)
+
+/** Side of a square: the lanes of a vector of 4-byte numbers. */
+export const side = 4;
+/** Squares in a block, each way: a cache line of 4-byte numbers. Blocks that are copied: times as many. */
+export const squares = 4;
+export const larger = 4;
+/** Extents and elements from which tiles pay. */
+export const leastTransposed = { along: 8, across: 4, elements: 256 };
+/** Rows so many bytes apart lie in two sets of a first-level cache (64 sets of 64 bytes, 8 lines each); how far from that is near. */
+export const crowdedRows = 2048;
+export const nearRows = 12;
+
+// --- contractions: roles and ways (contraction/choose.ts)
+
+/** Operations a nanosecond of a well-fed tile, as the unit of all costs here. */
+export const speed = 30;
+/** Vector registers that a loop body fills without spilling, where the target does not say: V8 leaves 15 of the 16 of x64. */
+export const vectorRegisters = 15;
+/** Bytes of both factors and the results that stay near the processor. */
+export const nearBytes: number = 768 * 1024;
+/** Slowdown of tiles with fewer than four rows, by their number. */
+export const heightCost: readonly number[] = [0, 2, 1.4, 1.25, 1];
+
+// --- contractions: groups and parts (contraction/blocking.ts)
+
+/** Operations that pay for starting a group. */
+export const tileGroupWork: number = 1 << 17;
+export const mostGroups = 64;
+/** Products too small for this many groups are cut finer, down to `leastWork` a group, so that threads end together. */
+export const fewGroups = 16;
+export const leastWork: number = 1 << 15;
+/** What a group streams through again and again: well inside a common second-level cache. */
+export const cacheBytes: number = 64 * 1024;
+/** Most tiles of columns that a group copies. */
+export const mostCopiedTiles = 4;
+/** Tiles enough for this many groups need no split for the sake of threads. */
+export const enoughTiles = 24;
+/** Bytes of both factors that one tile may read before parts of the sum that stay in a second-level cache are better. */
+export const stripBytes: number = 128 * 1024;
+export const partBytes: number = 160 * 1024;
+
+// --- contractions: caches (contraction/cache-misses.ts)
+
+/** Lines that stay in the cache whatever else happens; fewer where they share sets. */
+export const safeLines = 32;
+export const crowdedLines = 8;
+/** The same where there are more lines than their sets hold. */
+export const overfullLines = 16;
+/** The time a tile takes if every product of it misses, as a part of the time it takes otherwise. */
+export const worst = 1;
+/** Time of a tile that looks up a position for every product. */
+export const lookUpPart = 0.05;
+
+// --- contractions: sums (contraction/depth.ts, gemm.ts)
+
+/** Innermost loops of fewer steps cost more than looking up positions. */
+export const shortLoop = 32;
+export const longestTable = 4096;
+
+// --- contractions: sums along one column
+
+/** Longest sum that one column left over is computed along. */
+export const longestDot = 256;
