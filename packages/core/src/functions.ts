@@ -91,7 +91,7 @@ export { isRehearsing, onRollback } from './graph/transactions.ts';
 export { type WarmupOptions, warmup } from './tensor/warmup.ts';
 export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './runtime/runtime.ts';
 export type { Measured } from './tuning/measure.ts';
-export type { ProductShape } from './tuning/product.ts';
+export type { ProductShape } from './tuning/tune.ts';
 export type { TuningStore } from './engine/engine.ts';
 export { browserStore, defaultStore, diskStore, memoryStore } from './tuning/store.ts';
 export { tune, type TuneOptions, type TuneResult } from './tuning/tune.ts';

@@ -3,15 +3,27 @@
  *
  * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
  */
-import { speed, nearBytes, heightCost, mostCopiedTiles, vectorRegisters } from '../codegen/costs/cpu.ts';
+import {
+  crowdedLines,
+  heightCost,
+  lookUpPart,
+  mostCopiedTiles,
+  nearBytes,
+  overfullLines,
+  safeLines,
+  speed,
+  vectorRegisters,
+  worst,
+} from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
+import { collide, linesThatStay } from './staging.ts';
+import type { Contraction } from './contraction.ts';
+import { type Depth, lookUps, planDepth } from './depth.ts';
+import { Operand } from './access.ts';
+import { type TileShape, dotShape, sharedShape, tileShape } from './tiles.ts';
+import { type OwnCopies, type Way, columnWays, consecutiveWays, rowWays, streamsCollide } from './ways.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/linear.ts';
-import type { Contraction } from './contraction.ts';
-import { Operand } from './operand.ts';
-import { scatterPart, type Walk } from './cache-misses.ts';
-import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
-import { columnWays, consecutiveWays, type OwnCopies, rowWays, streamsCollide, type Way } from './ways.ts';
 
 /** One choice of roles. */
 export interface Choice {
@@ -145,4 +157,50 @@ function epilogueCost(c: Contraction, column: Range): number {
     else cost += c.free.has(index, column) ? 2 : 0.05;
   }
   return cost * resultsOf(c);
+}
+
+/**
+ * How much slower tiles get because their sum walks all over memory: an estimate of first-level cache misses.
+ */
+
+/** How one factor is walked. */
+export interface Walk {
+  readonly strides: ReadonlyMap<Range, number>;
+  /** Streams side by side and their distance in elements. */
+  readonly streams: number;
+  readonly apart: number;
+  readonly elementBytes: number;
+}
+
+const lineBytes = 64;
+
+/** The part by which a tile's time grows. */
+export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk): number {
+  const depths = planDepth(
+    k.map((r): Depth => {
+      return { extent: r.arg.extent, row: rows.strides.get(r) ?? 0, column: columns.strides.get(r) ?? 0 };
+    }),
+  );
+  const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk);
+  return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
+}
+
+function missPart(loops: readonly Depth[], which: 'row' | 'column', { streams, apart, elementBytes }: Walk): number {
+  const side = Math.abs(apart) * elementBytes * streams <= lineBytes ? 1 : streams;
+  let lines = side;
+  let touches = side;
+  let safe = safeLines;
+  let products = 1;
+  [...loops].reverse().forEach((d, i) => {
+    const step = Math.abs(d[which]) * elementBytes;
+    const own = step >= lineBytes ? d.extent : Math.max(1, (d.extent * step) / lineBytes);
+    lines *= own;
+    // Lines one after the other are fetched ahead, best where vectors that lie close use all of them.
+    const ahead = step > 1.25 * lineBytes ? 1 : step >= lineBytes / 4 ? 16 : 4;
+    touches *= i > 0 ? d.extent : Math.max(1, own / ahead);
+    if (step >= lineBytes && d.extent > linesThatStay(step)) safe = Math.min(safe, overfullLines);
+    if (step >= lineBytes && collide(step, 2)) safe = crowdedLines;
+    products *= d.extent;
+  });
+  return worst * Math.min(1, touches / products) * Math.min(1, Math.max(0, lines - safe) / (16 * safe));
 }

@@ -4,11 +4,13 @@
  * Found in the loop nest itself after neighbouring loops were merged, so a product of two matrices has one range of each
  * role whatever the ranks of the tensors were.
  */
-import { mergeRanges } from '../codegen/loops/merge.ts';
+import { mergeRanges } from '../codegen/loops/optimize.ts';
+import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { FreeRanges, ownRanges, type Range } from '../ir/free-ranges.ts';
+import { FreeRanges, type Range, ownRanges, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel } from '../ir/ir.ts';
 import { nodesOf } from '../ir/traverse.ts';
+import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 
 /** One factor of the product with the loops that only it has. */
 export interface Factor {
@@ -82,4 +84,21 @@ function onlySum(kernel: LoopKernel): { reduce: KNodeOf<'REDUCE'>; indices: KNod
 
 function hasReduce(root: KNode): boolean {
   return [...nodesOf([root])].some((n) => n.op === 'REDUCE' || n.op === 'STAGE');
+}
+
+/** The contractions that are worth tiles, on engines of either kind. */
+
+/** Sums of fewer products than this are left to the plain loop nest. */
+const smallest = 4096;
+
+/** Tiles of CPUs are for floats; groups of threads do integers of 32 bits as well. */
+function computes(dtype: DType, { simt }: CodegenCaps): boolean {
+  return isFloat(dtype) || (simt && dtypeInfo[dtype].bytes >= 4);
+}
+
+/** The contraction of a kernel, if tiles may be worth it. */
+export function worthwhile(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Contraction | null {
+  const c = findContraction(kernel, e);
+  if (c === null || !computes(c.reduce.dtype as DType, caps)) return null;
+  return sizeOf(c.k) * sizeOf(c.kernel.stores[0]?.ranges ?? []) < smallest ? null : c;
 }

@@ -1,6 +1,6 @@
 /** Blocks of tiles: every result is kept by exactly one tile, and no tile reaches outside. */
 import { describe, expect, it } from 'vitest';
-import { type Block, cover, type CoverFacts } from './cover.ts';
+import { type Block, cover, type CoverFacts } from './blocking.ts';
 import { overlaps, type Segment, tileShape } from './tiles.ts';
 
 const inPlace: CoverFacts = { padded: false, recut: true, inPlace: true, dots: true, sums: false, lanes: 4 };

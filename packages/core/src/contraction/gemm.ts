@@ -6,22 +6,21 @@
  * SIMT, where a group is one thread.
  */
 import { longestDot } from '../codegen/costs/cpu.ts';
-import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
-import type { Exprs } from '../ir/expr.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { LinearAccess } from './access.ts';
-import { Assembly } from './assembly.ts';
-import { copiedTiles, planGroups, planSplit, planTogether } from './blocking.ts';
+import { Assembly, viaMemory } from './assembly.ts';
+import { type Block, copiedTiles, cover, planGroups, planSplit, planTogether } from './blocking.ts';
 import { choose } from './choose.ts';
-import type { Contraction } from './contraction.ts';
-import { type Block, cover } from './cover.ts';
+import type { ContractionTemplate } from './contract.ts';
+import { type Contraction, worthwhile } from './contraction.ts';
 import { type NestSpec, tileNests } from './nest.ts';
-import { viaMemory } from './partial.ts';
-import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
+import { type GroupCopy, type TileLayout, layoutInPlace } from './staging.ts';
 import { rowSegment } from './tiles.ts';
 import { layoutsOf } from './ways.ts';
+import type { Exprs } from '../ir/expr.ts';
+import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
 export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
@@ -101,3 +100,11 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
   memory?.finish();
   return assembly.result();
 }
+
+/** How engines whose groups are one thread lower contractions. */
+
+/** Lowers a kernel around a contraction for one thread with vectors; null where the plain loop nest is as good. */
+export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
+  const c = worthwhile(kernel, e, caps);
+  return c === null ? null : lowerTiled(c, e, caps);
+};

@@ -1,16 +1,14 @@
 /** Products for a library: what is found to be one, that the description says what the program computes, and what is declined. */
 import { describe, expect, it } from 'vitest';
-import type { ProductLibrary } from './product-library.ts';
+import { type ProductLibrary, type TileChoices, byLibrary } from './contract.ts';
 import { interpret } from '../interpreter/interpret.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
 import type { TypedArray } from '../shape/dtype.ts';
-import { byLibrary } from './names.ts';
 import type { Lowered } from '../codegen/lowering.ts';
-import type { TileChoices } from './contract.ts';
 import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { libraryPrograms } from './library.ts';
-import { lowerContraction } from './select.ts';
+import { lowerContraction } from './choice.ts';
 
 const library: ProductLibrary = {
   name: 'blas',

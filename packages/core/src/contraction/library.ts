@@ -11,9 +11,8 @@ import type { KNode, KNodeOf } from '../ir/ir.ts';
 import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
 import type { DType } from '../shape/dtype.ts';
 import { type LinearAccess, linearAccess, linearPosition } from './access.ts';
-import { Assembly } from './assembly.ts';
+import { Assembly, viaMemory } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
-import { viaMemory } from './partial.ts';
 import { flatProblem } from './simt/problem.ts';
 
 /** A contraction as a product. */

@@ -5,11 +5,17 @@
  */
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
-import type { Axis, LinearAccess } from './access.ts';
+import type { Axis, LinearAccess, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import { collide, lineBytes } from './cache-sets.ts';
-import type { Operand } from './operand.ts';
-import { type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
+import {
+  type GroupCopy,
+  type TileLayout,
+  collide,
+  layoutInPlace,
+  lineBytes,
+  stageDomain,
+  stagePanels,
+} from './staging.ts';
 import type { Segment } from './tiles.ts';
 
 /** One way, and how the sum then walks memory. */

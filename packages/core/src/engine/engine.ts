@@ -6,9 +6,8 @@
  */
 import type { Program, LoopKernel } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
-import type { ProductLibrary } from '../contraction/product-library.ts';
 import type { Lowered, NestLowering } from '../codegen/lowering.ts';
-import type { Way } from '../contraction/contract.ts';
+import type { ProductLibrary, Way } from '../contraction/contract.ts';
 import type { Contraction } from '../contraction/contraction.ts';
 import type { Exprs } from '../ir/expr.ts';
 

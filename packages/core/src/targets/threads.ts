@@ -1,11 +1,10 @@
 /** What engines with groups of threads bring along to have kernels shaped for them (`caps.lowering`). */
-import { shapeSimt } from '../codegen/loops/simt.ts';
+import { shapeSimt } from '../codegen/loops/gpu.ts';
 import { acrossThreads } from '../codegen/linearize/group.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import type { Lowering } from '../engine/engine.ts';
-import { threadContraction } from '../contraction/select-threads.ts';
-import { candidateTiles } from '../contraction/simt/choose.ts';
+import { candidateTiles, threadContraction } from '../contraction/simt/choose.ts';
 import { lowerSimt } from '../contraction/simt/gemm.ts';
 import { nameOf } from '../contraction/simt/tile.ts';
 

@@ -2,12 +2,11 @@
  * How loops are shaped where a group is one thread, with vectors: all of `caps.lowering` but what legalizes small dtypes. Pages load that with
  * the first small dtype, and some bundlers load all that a file names together with it.
  */
-import { shapeVectors } from '../codegen/loops/vectors.ts';
+import { shapeVectors } from '../codegen/loops/cpu.ts';
 import { lowerPlain } from '../codegen/plain.ts';
 import { reduceColumns } from '../codegen/linearize/columns.ts';
-import { lowerTiled } from '../contraction/gemm.ts';
-import { byTiles } from '../contraction/names.ts';
-import { vectorContraction } from '../contraction/select-vectors.ts';
+import { lowerTiled, vectorContraction } from '../contraction/gemm.ts';
+import { byTiles } from '../contraction/contract.ts';
 import type { Lowering } from '../engine/engine.ts';
 
 /** For engines where a group is one thread, with vectors, which add `legalize` themselves where they do not compute in every dtype they hold. */

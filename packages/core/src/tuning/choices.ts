@@ -4,10 +4,9 @@
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { LoopKernel } from '../ir/ir.ts';
-import type { TileChoices } from '../contraction/contract.ts';
-import { tilesVersion } from '../contraction/simt/class.ts';
+import type { ProductLibrary, TileChoices } from '../contraction/contract.ts';
+import { tilesVersion } from '../contraction/simt/problem.ts';
 import { isChoice } from '../contraction/choice.ts';
-import type { ProductLibrary } from '../contraction/product-library.ts';
 
 /** A contraction that has been lowered, one for each class. */
 export interface Seen {

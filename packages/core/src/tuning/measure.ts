@@ -6,11 +6,10 @@ import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import type { KNodeOf } from '../ir/ir.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import type { Lowered } from '../codegen/lowering.ts';
-import type { Way } from '../contraction/contract.ts';
+import { type Way, byLibrary } from '../contraction/contract.ts';
 import { type Contraction, findContraction } from '../contraction/contraction.ts';
 import { questionOf } from '../contraction/choice.ts';
-import { legalPrograms } from '../codegen/legal.ts';
-import { byLibrary } from '../contraction/names.ts';
+import { legalPrograms } from '../codegen/plain.ts';
 import type { Seen } from './choices.ts';
 
 export interface Measured {

@@ -5,7 +5,7 @@ import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import { type Tensor, tensor } from '../index.ts';
 import type { Program } from '../ir/ir.ts';
-import { tilesVersion } from '../contraction/simt/class.ts';
+import { tilesVersion } from '../contraction/simt/problem.ts';
 import { tileOf } from '../contraction/simt/tile.ts';
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { choicesOf, storeKey } from './choices.ts';

@@ -32,7 +32,7 @@ export const turnRows = 4;
 export const mostSums = 6;
 export const leastRowsBeside = 16;
 
-// --- columns accumulated in memory (loops/columns.ts)
+// --- columns accumulated in memory (loops/streams.ts)
 
 /** Rows below which registers do: so many cache lines are still there when the next columns need them; fewer where all share a set. */
 export const leastRows = 32;
@@ -55,7 +55,7 @@ export const rowsTogether = 4;
 export const leastSegment = 4;
 export const mostSegments = 5;
 
-// --- loops cut in two (loops/split.ts)
+// --- loops cut in two (loops/segments.ts)
 
 /** Inner loops shorter than a vector would be worse. */
 export const leastInner = 4;
@@ -102,7 +102,7 @@ export const enoughTiles = 24;
 export const stripBytes: number = 128 * 1024;
 export const partBytes: number = 160 * 1024;
 
-// --- contractions: caches (contraction/cache-misses.ts)
+// --- contractions: caches (contraction/choose.ts)
 
 /** Lines that stay in the cache whatever else happens; fewer where they share sets. */
 export const safeLines = 32;

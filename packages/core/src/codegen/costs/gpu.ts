@@ -5,7 +5,7 @@
  * `tune` measures tiles on the device that is there. bench/results has what was measured since.
  */
 
-// --- threads and turns (loops/simt.ts)
+// --- threads and turns (loops/gpu.ts)
 
 /** Threads of a group where threads work alone, and at least and at most where they reduce together. */
 export const aloneThreads = 64;

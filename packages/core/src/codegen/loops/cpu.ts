@@ -4,18 +4,22 @@
  * For every nest: which range becomes the vector (by a small cost model), the order of loops, and where the work is cut
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
-import { groupWork, shortRow, repeatable, vectorChunk, turnRows } from '../costs/cpu.ts';
-import type { CodegenCaps } from '../lowering.ts';
-import { columnsOf } from './columns.ts';
-import { besideRows, inTurns, rowsTakeTurns, streamed } from './streams.ts';
-import { tileTransposes } from './tile.ts';
-import { type Binder, type NestWork, workOf } from './work.ts';
-import { type Range, type RangeList, sizeOf } from '../../ir/free-ranges.ts';
-import { isPosition } from '../../ir/arithmetic.ts';
+import { groupWork, repeatable, shortRow, turnRows, vectorChunk } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
+import { besideRows, columnsOf, cutRows, cutStreams, inTurns, rowsTakeTurns, streamed } from './streams.ts';
+import { cutNarrow, widenNarrow } from './narrow.ts';
+import { reduceWhileStaging } from './reduce-while-staging.ts';
+import { cutSegments, splitRanges } from './segments.ts';
+import { cutTransposes, tileTransposes } from './tile.ts';
+import { type Binder, type NestWork, workOf } from './work.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { as } from '../transforms/cuts.ts';
 import { reorder, split } from '../transforms/loops.ts';
-import { LoopNest } from '../transforms/nest.ts';
+import { LoopNest, shaped } from '../transforms/nest.ts';
+import { isPosition } from '../../ir/arithmetic.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import { type Range, type RangeList, sizeOf } from '../../ir/free-ranges.ts';
+import type { LoopKernel } from '../../ir/ir.ts';
 
 /** One nest with its loops chosen. */
 export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
@@ -176,4 +180,29 @@ function cutIntoGroups(
 /** True if a reduction lies inside another one, whose dependence decides. */
 function isInner(b: Binder, work: NestWork): boolean {
   return work.binders.some((other) => other !== b && other.own.some((r) => b.free.includes(r)));
+}
+
+/** Engines where a group is one thread: the passes that shape loop nests for vectors, one after another. */
+
+/** Each takes a nest of stores that share loops. What it makes may be several. */
+const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
+  (nest) => cutSegments(splitRanges(reduceWhileStaging(nest))),
+  cutStreams,
+  cutRows,
+  cutNarrow,
+];
+
+/** The shapes of nests for engines where a group is one thread. */
+export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
+  return shaped(kernel, e, (nests) =>
+    passes
+      .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
+      .flatMap((nest) => cutTransposes(widenNarrow(nest, caps)))
+      .map((nest) => shapeNest(nest, caps)),
+  );
+}
+
+/** What has become of a nest, as nests of stores that share loops. */
+function partsOf(before: LoopNest, after: LoopNest): readonly LoopNest[] {
+  return after === before ? [after] : after.parts();
 }

@@ -1,14 +1,18 @@
 /**
  * `optimize`: shapes a loop nest for an engine before it is linearized.
  *
- * Merges loops, then lets the engine's kind (`caps.lowering`) choose vectors, order and groups (vectors.ts, simt.ts). The meaning of
+ * Merges loops, then lets the engine's kind (`caps.lowering`) choose vectors, order and groups (cpu.ts, gpu.ts). The meaning of
  * the kernel does not change; the order in which a reduction adds does.
  */
 import type { CodegenCaps } from '../lowering.ts';
+import { flattened, step } from '../transforms/step.ts';
 import { Exprs } from '../../ir/expr.ts';
-import { inlineStages } from './inline-stages.ts';
-import { mergeRanges } from './merge.ts';
-import type { LoopKernel } from '../../ir/ir.ts';
+import { FreeRanges, type Range, ownRanges, sizeOf } from '../../ir/free-ranges.ts';
+import { coefficient, indexForms } from '../../ir/index-forms.ts';
+import type { KNode, LoopKernel, Transform } from '../../ir/ir.ts';
+import type { Linear } from '../../ir/node.ts';
+import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
 /**
  * The kernel with the kinds, order and splits of its ranges chosen for the engine. Ranges must all be undecided.
@@ -26,4 +30,127 @@ import type { LoopKernel } from '../../ir/ir.ts';
 export function optimize(kernel: LoopKernel, caps: CodegenCaps): LoopKernel {
   const e = new Exprs();
   return caps.lowering.shape(mergeRanges(inlineStages(kernel, e, caps), e), e, caps);
+}
+
+/**
+ * STAGEs that an engine cannot hold are computed again where they are read.
+ *
+ * Group memory is small, and on SIMT engines a stage would need threads to cooperate; recomputing is always correct.
+ */
+
+/** Copies of a stage that vectors of 4-byte elements, unrolled four times, may ask for. */
+function copies(caps: CodegenCaps): number {
+  return Math.max(1, caps.vectorBytes / 4) * 4;
+}
+
+function fits(stage: KNode, caps: CodegenCaps): boolean {
+  const length = sizeOf(ownRanges(stage));
+  return !caps.simt && length * dtypeInfo[stage.dtype as DType].bytes * copies(caps) <= caps.sharedBytes;
+}
+
+/** The kernel with every STAGE that does not fit replaced by its value at the place of each read. */
+export function inlineStages(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
+  for (let now = kernel; ; ) {
+    const read = findRead(now, caps);
+    if (read === null) return now;
+    const [stage, index] = read.src;
+    const changes = new Map<Range, Replacement>();
+    let rest = index;
+    for (const r of [...ownRanges(stage)].reverse()) {
+      changes.set(r, { value: e.irem(rest, r.arg.extent), ranges: [r] });
+      rest = e.idiv(rest, r.arg.extent);
+    }
+    const value = new Rewriter(e, changes, new FreeRanges()).node(stage.src[0] as KNode);
+    const rewriter = new Rewriter(e, new Map());
+    rewriter.set(read, value);
+    const done = step('inline', ownRanges(stage));
+    now = { ...rewriter.kernel(now), transforms: [...(now.transforms ?? []), done] };
+  }
+}
+
+/** A read of a stage that does not fit, with no such read inside the stage or the index. */
+function findRead(kernel: LoopKernel, caps: CodegenCaps): KNode | null {
+  const seen = new Set<KNode>();
+  const stack: KNode[] = kernel.stores.map((s) => s.store);
+  let found: KNode | null = null;
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    if (n.op === 'LOAD' && n.src[0]?.op === 'STAGE' && !fits(n.src[0], caps)) {
+      found = n;
+      stack.length = 0;
+    }
+    stack.push(...n.src);
+  }
+  return found;
+}
+
+/**
+ * Fewer, longer loops: ranges of one element vanish, neighbouring ranges that walk memory as one are merged.
+ *
+ * Ranges a (outer) and b (inner) are one range a * |b| + b if every index in which they occur has them in that proportion
+ * and every list that binds one of them binds both, next to each other. Most elementwise kernels become one loop.
+ */
+
+interface Uses {
+  /** Linear forms with ranges among their terms, one for each place where a range's value is used. */
+  readonly forms: readonly Linear[];
+  /** Lists of ranges bound together. */
+  readonly lists: readonly (readonly Range[])[];
+}
+
+function findUses(kernel: LoopKernel): Uses {
+  const lists: (readonly Range[])[] = kernel.stores.map((s) => s.ranges);
+  const forms = indexForms(
+    kernel.stores.map((s) => s.store),
+    (ranges) => lists.push(ranges),
+  );
+  return { forms, lists };
+}
+
+function isPlain(r: Range): boolean {
+  return r.src.length === 0 && (r.arg.kind === 'loop' || r.arg.kind === 'reduce');
+}
+
+/** True if `b` always comes right after `a`, and indices take them as one range. */
+function mergeable(a: Range, b: Range, uses: Uses): boolean {
+  if (!isPlain(a) || !isPlain(b) || a.arg.kind !== b.arg.kind || a.arg.extent * b.arg.extent > 2 ** 30) return false;
+  for (const list of uses.lists) {
+    const i = list.indexOf(a);
+    const j = list.indexOf(b);
+    if (i < 0 ? j >= 0 : j !== i + 1) return false;
+  }
+  return uses.forms.every((f) => coefficient(f, a) === b.arg.extent * coefficient(f, b));
+}
+
+/** The kernel without loops of one element and with mergeable loops merged. */
+export function mergeRanges(kernel: LoopKernel, e: Exprs): LoopKernel {
+  const dropped = new Map<Range, Replacement>();
+  let uses = findUses(kernel);
+  for (const list of uses.lists) {
+    for (const r of list) if (r.arg.extent === 1 && isPlain(r)) dropped.set(r, { value: e.i32(0), ranges: [] });
+  }
+  let now = kernel;
+  const done: Transform[] = [...(kernel.transforms ?? [])];
+  if (dropped.size > 0) {
+    now = new Rewriter(e, dropped).kernel(kernel);
+    uses = findUses(now);
+    done.push(step('drop', dropped.keys()));
+  }
+  const changes = new Map<Range, Replacement>();
+  for (const list of uses.lists) {
+    let from = 0;
+    for (let i = 1; i <= list.length; i++) {
+      if (i < list.length && mergeable(list[i - 1] as Range, list[i] as Range, uses)) continue;
+      const chain = list.slice(from, i);
+      if (chain.length > 1 && !changes.has(chain[0] as Range)) {
+        const one = e.range(sizeOf(chain), chain[0]?.arg.kind);
+        flattened(e, chain, { value: one, ranges: [one] }, changes);
+        done.push(step('merge', chain, [one]));
+      }
+      from = i;
+    }
+  }
+  if (changes.size > 0 || now === kernel) now = new Rewriter(e, changes).kernel(now);
+  return { ...now, transforms: done };
 }

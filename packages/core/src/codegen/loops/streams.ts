@@ -6,13 +6,28 @@
  * 20), a chain of five operations over three such arrays 6 % faster. Reductions read four rows, 256 bytes of each in turn: one row
  * alone fills the registers with its accumulators. The order of additions stays as it was.
  */
-import { streamChunk, leastAccesses, mostWork, leastRow, turnRows, mostSums, leastRowsBeside } from '../costs/cpu.ts';
+import {
+  crowded,
+  leastAccesses,
+  leastColumnElements,
+  leastColumns,
+  leastCrowded,
+  leastRow,
+  leastRows,
+  leastRowsBeside,
+  mostColumns,
+  mostSums,
+  mostWork,
+  streamChunk,
+  turnRows,
+} from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
-import { isPosition } from '../../ir/arithmetic.ts';
-import { type Range, sizeOf } from '../../ir/free-ranges.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { cut } from '../transforms/cuts.ts';
 import { split } from '../transforms/loops.ts';
 import type { LoopNest } from '../transforms/nest.ts';
+import { isPosition } from '../../ir/arithmetic.ts';
+import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 
 /** Elementwise work over much memory: every access runs along `r` or does not depend on it. */
 function isStreamed(work: NestWork, r: Range): boolean {
@@ -89,4 +104,32 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
     if (count !== undefined) now = split(now, row, count, row.arg.kind, 'unroll');
   }
   return now;
+}
+
+/**
+ * Which reductions of columns are accumulated in memory (codegen/linearize/columns.ts): those over much more than a cache holds near.
+ */
+
+/** The vector range whose reductions are to be accumulated in memory, and how many columns a group takes; or null. */
+export function columnsOf(
+  work: NestWork,
+  along: ReadonlySet<Range>,
+  caps: CodegenCaps,
+): { readonly range: Range; readonly chunk: number } | null {
+  const [range] = along;
+  const { binders, stores } = work;
+  if (range === undefined || along.size !== 1 || binders.length === 0 || range.arg.extent < leastColumns) return null;
+  if (range.src.length > 0 || stores.some((s) => !s.ranges.includes(range))) return null;
+  for (const { node, own, free } of binders) {
+    const rows = sizeOf(own);
+    if (node.op !== 'REDUCE' || !free.includes(range)) return null;
+    if (
+      rows < (range.arg.extent % crowded === 0 ? leastCrowded : leastRows) ||
+      rows * range.arg.extent < leastColumnElements
+    )
+      return null;
+  }
+  const fitting = Math.floor(caps.sharedBytes / 2 / (8 * binders.length));
+  const chunk = Math.min(mostColumns, fitting - (fitting % 64));
+  return chunk < leastColumns ? null : { range, chunk };
 }

@@ -7,30 +7,32 @@
  * ordinary memory (`sharedIsMemory`, drivers that run on a CPU), copying there costs and gains nothing.
  */
 import {
-  enoughGroups,
-  tileThreadsAlone,
-  partings,
-  mostParts,
-  groupsAlone,
-  processorParts,
-  thin,
-  fewResults,
-  leastDot,
-  processorRows,
-  manyRows,
-  manyColumns,
   emulatedDot,
+  enoughGroups,
+  fewResults,
+  groupsAlone,
+  leastDot,
+  manyColumns,
+  manyRows,
+  mostParts,
+  partings,
+  processorParts,
+  processorRows,
+  thin,
+  tileThreadsAlone,
 } from '../../codegen/costs/gpu.ts';
-import { sizeOf } from '../../ir/free-ranges.ts';
-import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { oneSubgroup } from '../../codegen/linearize/group.ts';
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
-import type { DType } from '../../shape/dtype.ts';
-import type { Contraction } from '../contraction.ts';
-import { gainsByCopy, problemFor, tileFits } from './gemm.ts';
+import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
+import type { ContractionTemplate } from '../contract.ts';
+import { type Contraction, worthwhile } from '../contraction.ts';
+import { type Problem, classOf, flatProblem, lineProblem } from './problem.ts';
+import { gainsByCopy, lowerSimt, problemFor, tileFits } from './gemm.ts';
 import { splitAt } from './nest.ts';
-import { flatProblem, lineProblem, type Problem } from './problem.ts';
-import { blockOf, nameOf, type SimtTile, threadsOf } from './tile.ts';
+import { type SimtTile, blockOf, nameOf, threadsOf, tileOf } from './tile.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import { sizeOf } from '../../ir/free-ranges.ts';
+import type { DType } from '../../shape/dtype.ts';
 
 function up(n: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(1, n)));
@@ -250,4 +252,27 @@ function useful(tile: SimtTile, c: Contraction): boolean {
   const block = blockOf(tile);
   if (tile.copied && !gainsByCopy(c, columns, tile.lanes > 1) && !gainsByCopy(c, rows, false)) return false;
   return block.rows < 2 * Math.max(16, rows.extent) && block.columns < 2 * Math.max(16, columns.extent);
+}
+
+/** How engines with groups of threads lower contractions: by a measured tile, else by the one their shape calls for. */
+
+/** Lowers a kernel around a contraction for groups of threads; null where the plain loop nest is as good. */
+export const threadContraction: ContractionTemplate = (kernel, e, caps, choices) => {
+  const c = worthwhile(kernel, e, caps);
+  if (c === null) return null;
+  const key = choices === undefined ? '' : classOf(c, caps);
+  choices?.note(key, kernel, e);
+  return byThreads(c, e, caps, choices?.find(key));
+};
+
+/** `chosen`: the name of a measured tile. */
+export function byThreads(c: Contraction, e: Exprs, caps: CodegenCaps, chosen: string | undefined): Lowered | null {
+  const tile = measuredTile(c, caps, chosen) ?? defaultTile(c, caps);
+  return tile === null ? null : lowerSimt(c, e, caps, tile);
+}
+
+/** Measured with other extents of the same class: it need not fit. */
+function measuredTile(c: Contraction, caps: CodegenCaps, name: string | undefined): SimtTile | null {
+  const tile = tileOf(name ?? '');
+  return tile !== null && tileFits(tile, problemFor(c, tile), c.reduce.dtype as DType, caps) ? tile : null;
 }

@@ -51,7 +51,7 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
 }
 
 /**
- * True if the results are columns that a kernel takes many of at a time while it goes down the rows (codegen/loops/columns.ts), so
+ * True if the results are columns that a kernel takes many of at a time while it goes down the rows (codegen/loops/streams.ts), so
  * that there are too few groups of columns for threads to share.
  */
 function fewGroupsOfColumns(x: PlanNode, { axes }: ReduceAttr, size: number): boolean {

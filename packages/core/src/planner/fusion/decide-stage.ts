@@ -3,7 +3,7 @@
  * per row into memory private to the group, instead of once per loop.
  *
  * Softmax is the example: exponentials are summed by one loop and divided by the sum in the next. Engines that cannot
- * hold the row compute it again (codegen/loops/inline-stages.ts); values are the same.
+ * hold the row compute it again (codegen/loops/optimize.ts); values are the same.
  */
 import type { Range } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';

@@ -7,8 +7,7 @@
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
 import { printLoopKernel } from '../../ir/print.ts';
 import type { Lowered, LoweredDispatch } from '../../codegen/lowering.ts';
-import { legalPrograms } from '../../codegen/legal.ts';
-import { lowerPlain } from '../../codegen/plain.ts';
+import { legalPrograms, lowerPlain } from '../../codegen/plain.ts';
 import type { LoweredKernel } from './lower.ts';
 
 /** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */

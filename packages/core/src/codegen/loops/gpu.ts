@@ -7,35 +7,34 @@
  */
 import {
   aloneThreads,
-  leastTogether,
-  togetherThreads,
-  emulatedThreads,
   elementsEach,
-  manyGroups,
+  emulatedThreads,
+  leastTogether,
   longReduction,
   longRow,
+  manyGroups,
   manyInstances,
-  someInstances,
-  manyVectors,
   manyThreads,
+  manyVectors,
   mostTurns,
+  someInstances,
+  togetherThreads,
 } from '../costs/gpu.ts';
-import type { CodegenCaps } from '../lowering.ts';
-import { bindApart } from './inner-ranges.ts';
-import { findTranspose, shapeTranspose, type Transpose } from './transpose.ts';
-import { shapeTogether } from './cooperative.ts';
-import { type Binder, type NestWork, workOf } from './work.ts';
-import type { LoopKernel } from '../../ir/ir.ts';
-import type { Exprs } from '../../ir/expr.ts';
-import type { Replacement } from '../../ir/rewrite.ts';
-import { nodesOf } from '../../ir/traverse.ts';
-import { assumeBounds } from '../../ir/node.ts';
-import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-import { isPosition } from '../../ir/arithmetic.ts';
 import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
+import { bindApart, shapeTogether } from './cooperative.ts';
+import { type Transpose, findTranspose, shapeTranspose } from './transpose.ts';
+import { type Binder, type NestWork, workOf } from './work.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { flatten, inChunks, reorder, split } from '../transforms/loops.ts';
 import { type LoopNest, shaped } from '../transforms/nest.ts';
+import { isPosition } from '../../ir/arithmetic.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import { type Range, sizeOf } from '../../ir/free-ranges.ts';
+import type { LoopKernel } from '../../ir/ir.ts';
+import { assumeBounds } from '../../ir/node.ts';
+import type { Replacement } from '../../ir/rewrite.ts';
+import { nodesOf } from '../../ir/traverse.ts';
 
 interface Plan {
   readonly nest: LoopNest;
