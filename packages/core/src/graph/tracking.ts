@@ -7,12 +7,14 @@
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { type Node, forgetHistory } from './node.ts';
-import { graph } from './state.ts';
+import { type GraphState, graph } from './state.ts';
 import { say } from '../shape/shown.ts';
 
 /** One recording. `nodes` are the recorded nodes in creation order; `watched` those named by the user. */
 export interface Recording {
   readonly op: string;
+  /** Where it records. */
+  readonly graph: GraphState;
   readonly bit: number;
   readonly nodes: Node[];
   readonly watched: Node[];
@@ -52,7 +54,7 @@ export function startRecording(op: string, watchLeaves: boolean, owner: Recordin
     g.taken |= bit;
     g.recording |= bit;
     if (watchLeaves) g.watchingLeaves |= bit;
-    return (recordings[i] = { op, bit, nodes: [], watched: [], owner });
+    return (recordings[i] = { op, graph: g, bit, nodes: [], watched: [], owner });
   }
   const open = new Map<string, number>();
   for (const { op: by, owner: made } of recordings as Recording[]) {
@@ -85,8 +87,8 @@ export function resumeRecording({ bit }: Recording): void {
 
 /** Ends a recording, once: its nodes keep their history only if something else needs it. */
 export function endRecording(ended: Recording): void {
-  const { bit, nodes, watched } = ended;
-  const g = graph;
+  // A tape that JavaScript forgot may end while another runtime is in use.
+  const { bit, nodes, watched, graph: g } = ended;
   const at = 31 - Math.clz32(bit);
   if (g.recordings[at] !== ended) return;
   g.recording &= ~bit;
