@@ -35,7 +35,7 @@ export type {
 } from './tensor/types.ts';
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
-export { allClose } from './checks/all-close.ts';
+export { allClose } from './checks/grad-check.ts';
 export type { CloseOptions } from './ops/elementwise/close.ts';
 export { protect, registerState, unprotect } from './tensor/scope.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
@@ -78,10 +78,10 @@ export {
   valueAndGrad,
 } from './autodiff/grad.ts';
 export { hessian, jacobian, type JacobianOf } from './autodiff/jacobian.ts';
-export { detach, noGrad } from './autodiff/no-grad.ts';
+export { detach, noGrad } from './autodiff/custom-gradient.ts';
 export { hvp, jvp, vjp } from './autodiff/products.ts';
 export { type TapeGradientOptions, type TapeOptions, GradientTape } from './autodiff/tape.ts';
-export type { TensorTree } from './autodiff/trees.ts';
+export type { TensorTree } from './autodiff/trace.ts';
 export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/verify.ts';

@@ -1,8 +1,8 @@
 /** Reductions, running results and products of grids: everything that combines many elements into one. */
+import { ArgumentError, type Shape, ShapeError, showShape } from '@polygrad/core/functions';
 import { broadcastShapes, dropAxes, keepAxes, say, sizeOf } from '@polygrad/core/internals';
-import { type Shape, ShapeError, showShape } from '@polygrad/core/functions';
-import { elements, type Grid, grid, permuted, reshaped, stretch } from './grid.ts';
-import type { NumberType } from './number-type.ts';
+import { elements, type Grid, grid, mapGrid, permuted, reshaped, stretch } from './grid.ts';
+import { need, type NumberType } from './number-type.ts';
 
 /** Which axes go, and whether they leave axes of size 1. */
 export interface FoldAxes {
@@ -96,4 +96,26 @@ export function product<T>(op: string, type: NumberType<T>, a: Grid<T>, b: Grid<
   }
   const shape = [...batch, ...(a.shape.length === 1 ? [] : [m]), ...(b.shape.length === 1 ? [] : [n])];
   return grid(shape, out);
+}
+
+// Whole powers of the elements of a grid, by squaring.
+
+/** Each element to a power; negative powers need div. */
+export function powers<T>(x: Grid<T>, type: NumberType<T>, exponent: number | bigint): Grid<T> {
+  if (typeof exponent === 'number' && !Number.isInteger(exponent))
+    throw new ArgumentError('pow', say`exponent is no integer: ${exponent}; number types have whole powers only`);
+  const times = BigInt(exponent);
+  const { mul, one } = type;
+  const raised = mapGrid(x, (a) => {
+    let result = one;
+    let square = a;
+    for (let n = times < 0n ? -times : times; n > 0n; n >>= 1n) {
+      if (n & 1n) result = mul(result, square);
+      if (n > 1n) square = mul(square, square);
+    }
+    return result;
+  });
+  if (times >= 0n) return raised;
+  const div = need('pow', type, 'div');
+  return mapGrid(raised, (a) => div(one, a));
 }

@@ -2,20 +2,22 @@
  * Grids: elements of any kind under a shape, and strided views of them. The same shapes, views and broadcasting as tensors have, on
  * JavaScript arrays.
  */
+import { type Shape, ShapeError, showShape } from '@polygrad/core/functions';
 import {
   broadcastShapes,
   broadcastsTo,
   expandView,
+  formatRows,
   isRowMajor,
   permuteView,
   reshapeView,
   rowMajorStrides,
   sameShape,
   say,
+  shownElements,
   sizeOf,
   type View,
 } from '@polygrad/core/internals';
-import { type Shape, ShapeError, showShape } from '@polygrad/core/functions';
 
 export interface Grid<T> {
   readonly shape: Shape;
@@ -121,4 +123,13 @@ export function joined<T>(parts: readonly Grid<T>[], axis: number): Grid<T> {
     whole,
     order.map((_, i) => order.indexOf(i)),
   );
+}
+
+// Grids as text: rows aligned, long axes shortened, as tensors are printed.
+
+export function formatGrid<T>(x: Grid<T>, toText: (value: T) => string): string {
+  const values = elements(x);
+  const texts = new Map(shownElements(x.shape).map((at) => [at, toText(values[at] as T)]));
+  const width = [...texts.values()].reduce((most, text) => Math.max(most, text.length), 0);
+  return formatRows(x.shape, (at) => texts.get(at)!.padStart(width));
 }

@@ -6,7 +6,7 @@
  */
 import { readAxes, readAxis, say } from '@polygrad/core/internals';
 import type { AxisArgument } from '@polygrad/core/functions';
-import { better, checkNotEmpty, fold, product, scan, winner } from './folding.ts';
+import { better, checkNotEmpty, fold, powers, product, scan, winner } from './folding.ts';
 import { type Grid, grid, mapGrid, zipGrids } from './grid.ts';
 import {
   elementOf,
@@ -17,7 +17,6 @@ import {
   NumberTypeError,
   subtraction,
 } from './number-type.ts';
-import { powers } from './powers.ts';
 import { booleanType, numberType } from './ready-made.ts';
 import { type OneAxis, ShapedNumbers } from './shaped-numbers.ts';
 

@@ -13,9 +13,8 @@ import {
 } from '@polygrad/core/internals';
 import { type Shape, ShapeError, showShape, type SliceSpec } from '@polygrad/core/functions';
 import { showAs } from '@polygrad/core/engine';
-import { elements, type Grid, joined, nested, permuted, reshaped, stretch } from './grid.ts';
+import { elements, formatGrid, type Grid, joined, nested, permuted, reshaped, stretch } from './grid.ts';
 import type { NumberType } from './number-type.ts';
-import { formatGrid } from './printing.ts';
 
 /** One axis, by itself or as { axis }. */
 export type OneAxis = number | { readonly axis?: number };

@@ -6,16 +6,15 @@
  * their dtype where that can be seen: sums, products and bit operations of integers wrap once before they are compared,
  * divided or cast, and storing cuts by itself. What is only moved stays as it is in memory, bit for bit.
  */
-import type { TargetCaps } from '../ir/target.ts';
+import { computesAll, computesIn, type TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
-import { computesAll, computesIn } from '../ir/computes.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
 import { assumeBounds, highOf, lowOf } from '../ir/node.ts';
-import { remake } from '../ir/remake.ts';
+import { remake } from '../ir/rewrite.ts';
 import {
   fromWide,
   type SmallContext,

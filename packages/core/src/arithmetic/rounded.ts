@@ -8,7 +8,7 @@
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
 import type { KNode } from '../ir/ir.ts';
-import { remake } from '../ir/remake.ts';
+import { remake } from '../ir/rewrite.ts';
 import type { KeepRounding } from '../ir/target.ts';
 
 /** What a chain of negations is of. */

@@ -20,7 +20,7 @@ import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
 import { customRules } from '../graph/rules.ts';
-import { noGrad } from './no-grad.ts';
+import { noGrad } from './custom-gradient.ts';
 import { gradientOf, tracing } from './trace.ts';
 import { say } from '../shape/shown.ts';
 

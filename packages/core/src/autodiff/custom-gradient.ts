@@ -5,17 +5,18 @@
  * by node, so that the graph itself stays plain data.
  */
 import { makeNode } from '../graph/build.ts';
-import { customRules } from '../graph/rules.ts';
 import type { Node } from '../graph/node.ts';
-import { callUser, compose } from '../graph/scope.ts';
+import { stopGradient } from '../graph/primitives.ts';
+import { customRules } from '../graph/rules.ts';
+import { beginOp, callUser, compose } from '../graph/scope.ts';
+import { restoreTracking, suspendTracking } from '../graph/tracking.ts';
 import { sameShape } from '../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkFunction } from '../shape/options.ts';
+import { isList, say } from '../shape/shown.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { noGrad } from './no-grad.ts';
-import { say, isList } from '../shape/shown.ts';
 
 /** What a custom backward function is given besides the gradient of the result. */
 export interface CustomContext {
@@ -83,4 +84,38 @@ function runBackward(backward: CustomBackward, grad: Node, node: Node): (Node | 
     }
     return g;
   });
+}
+
+// Switching gradients off: for a stretch of code, or for one tensor.
+
+/**
+ * Runs a function whose operations are constants for every gradient: no tape, no gradient function and no requiresGrad leaf sees them.
+ *
+ * @param body a synchronous function
+ * @returns what the function returns
+ * @throws ArgumentError if it is no function, or returns a promise: gradients would be back on before it settles
+ *
+ * @example
+ * const w = ones([2], { requiresGrad: true });
+ * noGrad(() => w.mul(2)).requiresGrad; // false
+ */
+export function noGrad<T>(body: () => T): T {
+  const state = suspendTracking('nothing');
+  try {
+    return called('noGrad', body);
+  } finally {
+    restoreTracking(state);
+  }
+}
+
+/**
+ * The same value as a constant: no gradient flows through it.
+ *
+ * @example
+ * const x = ones([2], { requiresGrad: true });
+ * detach(x).requiresGrad; // false
+ */
+export function detach(x: Tensor): Tensor {
+  beginOp('detach');
+  return wrap(stopGradient(nodeOf(x)));
 }

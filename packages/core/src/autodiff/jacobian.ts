@@ -14,7 +14,7 @@ import { type Shape, sizeOf } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { batchedAll } from './batch.ts';
+import { batchedAll } from './vmap.ts';
 import {
   type Argnums,
   checkGradOptions,
@@ -25,8 +25,7 @@ import {
   positionsOf,
 } from './grad.ts';
 import { pushForward } from './forward.ts';
-import { type Trace, tracing } from './trace.ts';
-import { leavesOf, mapTree, type TensorTree } from './trees.ts';
+import { leavesOf, mapTree, type TensorTree, type Trace, tracing } from './trace.ts';
 
 /** Per tensor of the result, derivatives in the structure of the arguments. */
 export type JacobianOf<R, G> = R extends Tensor ? G : { -readonly [K in keyof R]: JacobianOf<R[K], G> };

@@ -11,8 +11,7 @@ import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { differentiate } from './grad.ts';
 import { pushForward } from './forward.ts';
-import { type GradientOptions, gradientsOf, type Trace, tracing } from './trace.ts';
-import { leavesOf, type TensorTree } from './trees.ts';
+import { type GradientOptions, gradientsOf, leavesOf, type TensorTree, type Trace, tracing } from './trace.ts';
 import { accumulate, type Gradients } from './walk.ts';
 import { say } from '../shape/shown.ts';
 

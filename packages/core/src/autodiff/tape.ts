@@ -23,8 +23,7 @@ import { showAs } from '#shown-as';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
-import { gradientsOf } from './trace.ts';
-import type { TensorTree } from './trees.ts';
+import { gradientsOf, type TensorTree } from './trace.ts';
 import { type Gradients, walk } from './walk.ts';
 import { say } from '../shape/shown.ts';
 

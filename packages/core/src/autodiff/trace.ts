@@ -4,7 +4,7 @@
  */
 import type { Node } from '../graph/node.ts';
 import { constant, identity } from '../graph/primitives.ts';
-import { beginOp, traceScope } from '../graph/scope.ts';
+import { beginOp, isHandle, traceScope } from '../graph/scope.ts';
 import {
   endRecording,
   pauseRecording,
@@ -15,12 +15,13 @@ import {
   watchNode,
 } from '../graph/tracking.ts';
 import { isFloat } from '../shape/dtype.ts';
-import { DTypeError } from '../shape/errors.ts';
+import { ArgumentError, DTypeError } from '../shape/errors.ts';
+import { mapNested } from '../shape/nested.ts';
+import { shown } from '../shape/options.ts';
+import { say } from '../shape/shown.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { mapTree } from './trees.ts';
 import { type Gradients, walk } from './walk.ts';
-import { say } from '../shape/shown.ts';
 
 /** Options of all gradient functions. */
 export interface GradientOptions {
@@ -107,4 +108,28 @@ export function gradientOf(gradients: Gradients, node: Node): Tensor {
 /** Tensors in the structure of a tree, one per followed tensor. */
 export function gradientsOf(op: string, gradients: Gradients, followed: unknown): unknown {
   return mapTree(op, followed, (t) => gradientOf(gradients, t.node));
+}
+
+// Nested arrays and plain objects of tensors: the form in which functions take parameters and give back gradients.
+
+/** A tensor, or arrays and plain objects of such. */
+export type TensorTree = Tensor | readonly TensorTree[] | { readonly [key: string]: TensorTree };
+
+/** The same structure with every tensor replaced. Order of visits: array order, then key order. Throws for anything else, and for cycles. */
+export function mapTree(op: string, tree: unknown, f: (t: Tensor) => unknown): unknown {
+  const leaf = (item: unknown): unknown => {
+    if (isHandle(item)) return f(item as unknown as Tensor);
+    throw new ArgumentError(
+      op,
+      say`argument holds ${shown(item)}: needs tensors, or arrays and plain objects of tensors`,
+    );
+  };
+  return mapNested(op, tree, null, leaf, () => null);
+}
+
+/** All tensors of a tree, in order. */
+export function leavesOf(op: string, tree: unknown): Tensor[] {
+  const leaves: Tensor[] = [];
+  mapTree(op, tree, (t) => leaves.push(t));
+  return leaves;
 }

@@ -1,16 +1,19 @@
 /** gradCheck: gradients against finite differences. */
-import { scope } from '../tensor/scope.ts';
+import { GradientError } from '../autodiff/backward.ts';
+import { grads } from '../autodiff/grad.ts';
+import { compose } from '../graph/scope.ts';
 import { tensor } from '../ops/creation/creation.ts';
 import { cast } from '../ops/elementwise/arithmetic.ts';
-import { sum } from '../ops/reduction/reduction.ts';
+import { type CloseOptions, tolerancesOf } from '../ops/elementwise/close.ts';
+import { isClose } from '../ops/elementwise/logic.ts';
+import { all, sum } from '../ops/reduction/reduction.ts';
 import { checkList } from '../shape/axes.ts';
 import { getElement } from '../shape/host.ts';
 import { checkFunction, checkNames } from '../shape/options.ts';
-import { nodeOf } from '../tensor/handle.ts';
-import type { Tensor } from '../tensor/types.ts';
-import { GradientError } from '../autodiff/backward.ts';
-import { grads } from '../autodiff/grad.ts';
 import { say } from '../shape/shown.ts';
+import { nodeOf } from '../tensor/handle.ts';
+import { keep, scope } from '../tensor/scope.ts';
+import type { Tensor, TensorLike } from '../tensor/types.ts';
 
 export interface GradCheckOptions {
   /** Step of the central differences. Default 1e-6. */
@@ -81,5 +84,29 @@ export async function gradCheck(
     return true;
   } finally {
     for (const slope of slopes) slope.dispose();
+  }
+}
+
+// allClose: whether two tensors hold the same numbers, within tolerances. The one answer is read back.
+
+/**
+ * True if |a - b| <= atol + rtol * |b| for all elements, or both are the same infinity. Asynchronous, because it depends on data. Source:
+ * NumPy `allclose`, PyTorch `allclose`.
+ *
+ * @param a, b any shapes that broadcast, any dtypes that meet in one
+ * @param options rtol 1e-5, atol 1e-8, equalNaN false
+ * @throws ShapeError, DTypeError where they do not meet
+ *
+ * @example
+ * await allClose(tensor([1, 2]), tensor([1, 2.000001])); // true
+ * await allClose(tensor([1, 2]), tensor([1, 2.1])); // false
+ */
+export async function allClose(a: TensorLike, b: TensorLike, options: CloseOptions = {}): Promise<boolean> {
+  const tolerances = tolerancesOf('allClose', options);
+  const close = compose('allClose', () => keep(all(isClose(a, b, tolerances))));
+  try {
+    return (await close.item()) === 1;
+  } finally {
+    close.dispose();
   }
 }

@@ -10,8 +10,7 @@ import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.
 import type { Contraction } from './contraction.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../ir/ir.ts';
-import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
 import { Rewriter } from '../ir/rewrite.ts';
 import { nodesOf } from '../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';

@@ -2,8 +2,7 @@
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { LibraryPrograms } from './library.ts';
 import type { Exprs } from '../ir/expr.ts';
-import type { LoopKernel } from '../ir/ir.ts';
-import type { MatrixProduct } from '../ir/product.ts';
+import type { LoopKernel, MatrixProduct } from '../ir/ir.ts';
 
 /** What was measured, for engines with groups of threads or a library for products (tuning/). */
 export interface TileChoices {

@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ProductLibrary, type TileChoices, byLibrary } from './contract.ts';
 import { interpret } from '../interpreter/interpret.ts';
-import type { KNode } from '../ir/ir.ts';
-import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
+import type { KNode, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import type { Lowered } from '../codegen/lowering.ts';
 import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';

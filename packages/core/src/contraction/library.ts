@@ -7,8 +7,7 @@
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
-import type { KNode, KNodeOf } from '../ir/ir.ts';
-import type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
+import type { KNode, KNodeOf, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
 import type { DType } from '../shape/dtype.ts';
 import { type LinearAccess, linearAccess, linearPosition } from './access.ts';
 import { Assembly, viaMemory } from './assembly.ts';

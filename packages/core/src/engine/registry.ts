@@ -5,7 +5,7 @@
  * this package in one program meet in one place. Nothing here imports a backend.
  */
 import type { IEngine } from './engine.ts';
-import { computesIn } from '../ir/computes.ts';
+import { computesIn } from '../ir/target.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { EngineMissingError, UnsupportedError } from './errors.ts';

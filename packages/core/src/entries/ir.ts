@@ -5,7 +5,7 @@
 export type { DType } from '../shape/dtype.ts';
 export { PolygradError } from '../shape/errors.ts';
 export * from '../ir/ir.ts';
-export type { MatrixOperand, MatrixProduct } from '../ir/product.ts';
+export type { MatrixOperand, MatrixProduct } from '../ir/ir.ts';
 export { Exprs, uniqueNode, withSources } from '../ir/expr.ts';
 export { highOf, idOf, lowOf } from '../ir/node.ts';
 export { linearOf } from '../ir/simplify/linear.ts';
@@ -14,5 +14,5 @@ export { type PackedProgram, packProgram, sameCode, unpackProgram } from '../ir/
 export { endsOf } from '../ir/block-ends.ts';
 export { blocksOf } from '../ir/blocks.ts';
 export { type Operands, type Use, type Uses, usesOf } from '../ir/uses.ts';
-export { computesAll, computesIn } from '../ir/computes.ts';
+export { computesAll, computesIn } from '../ir/target.ts';
 export { printLoopKernel, printNode, printProgram } from '../ir/print.ts';

@@ -1,6 +1,6 @@
 /**
  * Placeholders: nodes that stand for a value still to come. A function is run once on placeholders, and what it recorded is then made
- * again for the values (autodiff/batch.ts). A placeholder cannot be computed, so nothing that depends on one can be read.
+ * again for the values (autodiff/vmap.ts). A placeholder cannot be computed, so nothing that depends on one can be read.
  */
 import type { DType } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';

@@ -7,7 +7,7 @@
 import { sameShape } from '../shape/broadcast.ts';
 import { type DType, isSmallFloat } from '../shape/dtype.ts';
 import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
-import { normalize } from '../shape/rounding.ts';
+import { normalize } from '../shape/host.ts';
 import { type Shape, type View, isRowMajor } from '../shape/view.ts';
 import type { BinaryOperation, UnaryOperation } from './definition.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';

@@ -9,7 +9,7 @@ import { isArithmetic } from '../ir/arithmetic.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { blocksOf } from '../ir/blocks.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
-import { reinterpretFunction } from './reinterpret.ts';
+import { reinterpretFunction } from './missing-functions.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
 
 /** What a thread has to itself. */

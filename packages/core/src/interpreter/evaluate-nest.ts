@@ -5,8 +5,7 @@
  * integers) rounded to their dtype after every operation; float reductions run in float64 and round once, at the end.
  */
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
-import { getElement, setElement } from '../shape/host.ts';
-import { type Literal, normalize } from '../shape/rounding.ts';
+import { getElement, type Literal, normalize, setElement } from '../shape/host.ts';
 import { dtypeRange, foldBinary, foldCast, foldUnary } from '../ir/simplify/fold.ts';
 import { FreeRanges, ownRanges, type Range } from '../ir/free-ranges.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';

@@ -5,10 +5,9 @@
  * dtype, so float32 arithmetic rounds once per operation. Functions go through float64 and are then rounded.
  */
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { erf } from './erf.ts';
-import { fma32, fma64 } from './exact-fma.ts';
+import { erf, fma32, fma64 } from './missing-functions.ts';
 import type { BinaryOp, TernaryOp, UnaryOp } from '../ir/ir.ts';
-import { normalize } from '../shape/rounding.ts';
+import { normalize } from '../shape/host.ts';
 import { foldCast } from '../ir/simplify/fold.ts';
 
 export type Value = number | bigint;

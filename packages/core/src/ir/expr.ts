@@ -23,7 +23,7 @@ import type {
 import { type ArgKey, assumeBounds, freshId, InternTable, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify/simplify.ts';
 import { setBounds } from './simplify/bounds.ts';
-import { type Literal, normalize } from '../shape/rounding.ts';
+import { type Literal, normalize } from '../shape/host.ts';
 import { foldBitcast, foldCast } from './simplify/fold.ts';
 
 export type Range = KNodeOf<'RANGE'>;

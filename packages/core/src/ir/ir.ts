@@ -13,9 +13,8 @@
  * contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
  * 32 bits only get programs without such operations (arithmetic/legalize.ts).
  */
-import type { binaryOps, ternaryOps, unaryOps } from './arithmetic.ts';
-import type { MatrixProduct } from './product.ts';
 import type { DType } from '../shape/dtype.ts';
+import type { binaryOps, ternaryOps, unaryOps } from './arithmetic.ts';
 
 /** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
 export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'turn' | 'reduce';
@@ -229,4 +228,33 @@ export interface Program {
   readonly transforms?: readonly Transform[] | undefined;
   /** What it computes, if that is a product of matrices which a library may compute instead (contraction/contract.ts). */
   readonly product?: MatrixProduct;
+}
+
+// What a program computes, where that is a product of matrices and nothing else: enough for a library of the device to run in its
+// place. The program stays the definition, and is what runs where there is no such library.
+
+/** Matrices in memory, row-major. Offset, stride and distance count elements. */
+export interface MatrixOperand {
+  /** PARAM slot of the program. */
+  readonly slot: number;
+  /** The first element. */
+  readonly offset: number;
+  /** From one row to the next as they lie in memory. */
+  readonly stride: number;
+  /** From one matrix of the batch to the next. */
+  readonly distance: number;
+  /** Rows in memory are columns of the matrix. */
+  readonly transposed: boolean;
+}
+
+/** c = a b for `batch` pairs: a is m x k, b is k x n, and c, which is overwritten, m x n and never transposed. */
+export interface MatrixProduct {
+  readonly dtype: DType;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly batch: number;
+  readonly a: MatrixOperand;
+  readonly b: MatrixOperand;
+  readonly c: MatrixOperand;
 }

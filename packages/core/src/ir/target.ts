@@ -1,7 +1,7 @@
 /** What a compiler must know of the machine that its programs are for. */
-import type { DType } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
-import type { KNode, KOp } from './ir.ts';
+import type { KNode, KOp, Program } from './ir.ts';
 
 /** The node, its sources ROUNDED where needed (arithmetic/rounded.ts). */
 export type KeepRounding = (e: Exprs, n: KNode) => KNode;
@@ -49,4 +49,28 @@ export interface TargetCaps {
   /** Parallel workers that take groups (CPU threads, compute units): a hint for choosing grid sizes, never for results. */
   readonly parallelism: number;
   readonly atomics: ReadonlySet<'add' | 'max' | 'min' | 'or'>;
+}
+
+// Which dtypes an engine computes in, of those that it holds.
+
+/**
+ * True if the engine computes in the dtype: it says so, or elements have four bytes or more.
+ *
+ * @example
+ * computesIn(createReferenceEngine().caps, 'float32'); // true
+ */
+export function computesIn(caps: Pick<TargetCaps, 'computes'>, dtype: DType): boolean {
+  return caps.computes?.has(dtype) ?? (dtype === 'bool' || dtypeInfo[dtype].bytes >= 4);
+}
+
+/**
+ * True if the engine computes in all dtypes of a program, so that nothing is left to legalize.
+ *
+ * @example
+ * const { program } = randomProgram(1);
+ * computesAll(createReferenceEngine().caps, program); // true
+ */
+export function computesAll(caps: Pick<TargetCaps, 'computes'>, { body, params }: Program): boolean {
+  const fits = ({ dtype }: KNode): boolean => dtype === 'void' || computesIn(caps, dtype);
+  return body.every(fits) && params.every(fits);
 }

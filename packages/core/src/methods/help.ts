@@ -4,11 +4,10 @@
  */
 import type { Node } from '../graph/node.ts';
 import { peek } from '../runtime/reading.ts';
-import { ArgumentError } from '../shape/errors.ts';
+import { ArgumentError, OperationError } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
 import { sizeOf } from '../shape/view.ts';
 import { formatArray } from '../tensor/format.ts';
-import { putMissing } from './missing-methods.ts';
 
 /** Most elements that the console shows: of a tensor by itself, and of one inside something else. */
 const [mostAlone, mostInside] = [1000, 16];
@@ -55,4 +54,42 @@ export function putHelp(prototype: object): void {
     put(String(i), {
       get: refuse(`no element [${i}]`, `select(t, 0, ${i}) is a row, (await t.array())[${i}] its values`),
     });
+}
+
+// Methods that say what to do where there are none (help.ts says where). methods.ts puts the real ones over them.
+
+/** The operations that methods.ts makes methods, but for the four that all Tensors have. */
+const names: readonly string[] = [
+  'abs acos acosh adaptiveAvgPool1d adaptiveAvgPool2d adaptiveMaxPool2d addcdiv addcmul affineGrid all any argMax',
+  'argMin argSort asin asinh at atan atan2 atanh avgPool1d avgPool2d avgPool3d batchNorm bilinear binaryCrossEntropy',
+  'binaryCrossEntropyWithLogits bitwiseAnd bitwiseNot bitwiseOr bitwiseXor broadcastTo bucketize cast cbrt cdist ceil',
+  'celu chunk clip contiguous conv1d conv2d conv3d convTranspose1d convTranspose2d convTranspose3d copysign cos cosh',
+  'cosineEmbeddingLoss cosineSimilarity countNonZero cross crossEntropy cumMax cumMin cumProd cumSum depthwiseConv2d',
+  'detach diag diagEmbed diagonal diff digamma dot dropout elu embedding embeddingBag equal erf erfc erfinv exp exp2',
+  'expand expm1 flatten flip floor floorDivide fma fmod fold frac gather gatherNd gaussianNllLoss gelu gemm gemv',
+  'globalAvgPool2d glu graphConv greater greaterEqual gridSample groupNorm hardShrink hardSigmoid hardSwish hardTanh',
+  'heaviside hingeLoss histogram huberLoss hypot indexAdd indexCopy indexFill indexSelect inner instanceNorm',
+  'interpolate isClose isFinite isInf isNaN klDiv kron l1Loss layerNorm leakyRelu leftShift lerp less lessEqual lgamma',
+  'localResponseNorm locallyConnectedConv2d log log10 log1p log2 logAddExp logCumSumExp logSigmoid logSoftmax',
+  'logSumExp logicalAnd logicalNot logicalOr logicalXor lpPool2d maskedFill maskedSelect matmul max maxPool1d',
+  'maxPool2d maxPool3d maxUnpool2d maximum mean median min minimum mish moveAxis mseLoss nanMean nanSum nanToNum',
+  'narrow neg nllLoss nonZero norm normalize notEqual oneHot outer pad permute pixelShuffle pixelUnshuffle polygamma',
+  'pow prelu prod quantile rbfKernel reciprocal relu relu6 remainder repeat repeatInterleave reshape rightShift',
+  'rmsNorm roll rot90 rotaryEmbedding round rsqrt scaledDotProductAttention scatter scatterAdd scatterReduce',
+  'searchSorted select selu sigmoid sign silu sin sinc sinh slice smoothL1Loss softShrink softmax softmin softplus',
+  'softsign sort split sqrt square squeeze std sum take takeAlongAxis tan tanh tanhShrink tensordot threshold tile',
+  'topK trace transpose tril tripletMarginLoss triu trunc unbind unflatten unfold unique unsqueeze variance vdot xlogy',
+].flatMap((line) => line.split(' '));
+
+/** Puts methods that throw on an object. */
+export function putMissing(prototype: object): void {
+  for (const name of names) {
+    const value = (): never => {
+      throw new OperationError(
+        name,
+        say`no method ${name}: this program imports '@polygrad/core/functions' alone, whose tensors have none; call ${name}(x, ...), or import '@polygrad/core' for methods`,
+      );
+    };
+    Object.defineProperty(prototype, name, { value, configurable: true, writable: true });
+  }
 }

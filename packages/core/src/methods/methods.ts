@@ -4,7 +4,7 @@
  *
  * Operations import `wrap` from handle.ts and know nothing of methods, so there is no cycle. A new operation of a family becomes a method by itself.
  */
-import { detach } from '../autodiff/no-grad.ts';
+import { detach } from '../autodiff/custom-gradient.ts';
 import * as operations from '../ops/operations.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { putOnTensors } from './own-methods.ts';

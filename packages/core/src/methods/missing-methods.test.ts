@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { add, linspace, ones } from '../functions.ts';
 import { OperationError } from '../shape/errors.ts';
 import { TensorHandle } from '../tensor/handle.ts';
-import { putMissing } from './missing-methods.ts';
+import { putMissing } from './help.ts';
 
 it('says which import to add, until methods are there', async () => {
   const t = linspace(0, 1, 4);

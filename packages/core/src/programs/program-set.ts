@@ -6,12 +6,11 @@
  */
 import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
-import { costOf } from '../ir/cost.ts';
+import { costOf, programOf } from '../ir/program.ts';
 import { Exprs } from '../ir/expr.ts';
 import { assumeBounds } from '../ir/node.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';
 import { gridLimit } from '../codegen/linearize/linearize.ts';
-import { programOf } from '../ir/program.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 
 /** Threads of a group of a SIMT engine where each works alone. */

@@ -2,8 +2,7 @@
 import { checkShape } from '../shape/axes.ts';
 import { checkDType, type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { getElement } from '../shape/host.ts';
-import { normalize } from '../shape/rounding.ts';
+import { getElement, normalize } from '../shape/host.ts';
 import { formatRows, shownElements } from '../shape/rows.ts';
 import { type Shape, sizeOf } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';

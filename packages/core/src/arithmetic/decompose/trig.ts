@@ -2,9 +2,9 @@
  * sin, cos, tan in arithmetic: the angle is reduced (angle.ts), then polynomials of fdlibm's form (k_sin.c, k_cos.c) on a rest
  * in two parts.
  */
-import { type Angle, angleOf, bySize, reduceDouble, reduceInteger } from './angle.ts';
-import { type Coefficients, type FloatMath, Math32, type Math64 } from '../float-math.ts';
 import type { KNode } from '../../ir/ir.ts';
+import { type Coefficients, type FloatMath, Math32, type Math64 } from '../float-math.ts';
+import { type Angle, angleOf, bySize, reduceDouble, reduceInteger } from './angle.ts';
 
 /** (sin r - r) / r^3 in r^2, |r| <= pi/4; minimax to 2^-27, and the Taylor series to 2^-60. */
 const SIN: Coefficients = {
@@ -109,4 +109,113 @@ function tanWide(m: Math32, w: Math64, a: KNode): KNode {
     const c = w.poly(square, COS_WIDE);
     return m.e.cast(quotient(w, hasBit(m, m.wholeOf(quarter).bits, 1), s, c), 'float32');
   });
+}
+
+// atan, atan2, asin, acos in arithmetic: the reductions of fdlibm's s_atan.c, e_asin.c and e_acos.c (Sun Microsystems, 1993), its
+// coefficients for float64, minimax fits for float32.
+
+/** (atan t - t) / t^3 in t^2, |t| <= 7/16; 2^-29 for float32. */
+const ATAN: Coefficients = {
+  float32: [-0.333333045, 0.199977785, -0.142300919, 0.104934365, -0.0582386963],
+  float64: [
+    -0.3333333333333293, 0.19999999999876483, -0.14285714272503466, 0.11111110405462356, -0.09090887133436507,
+    0.0769187620504483, -0.06661073137387531, 0.058335701337905735, -0.049768779946159324, 0.036531572744216916,
+    -0.016285820115365782,
+  ],
+};
+/** (asin s - s) / s^3 in s^2, |s| <= 1/2; 2^-27 and 2^-57 (interpolated at Chebyshev points). */
+const ASIN: Coefficients = {
+  float32: [0.166667521, 0.0749530643, 0.0454697721, 0.0241807755, 0.0421664044],
+  float64: [
+    0.16666666666666669, 0.07499999999998433, 0.04464285714635543, 0.030381944138531247, 0.02237217294214989,
+    0.017352392720869973, 0.013971212973552933, 0.011479177415184906, 0.01032281435018578, 0.005457506718640358,
+    0.01740087944269402, -0.014851887071247204, 0.028757851367421566,
+  ],
+};
+
+/** pi, pi/2, atan 1/2 and atan 3/2 to 70 bits, as sums of two float64. */
+const PI: readonly [number, number] = [Math.PI, 1.2246467991473532e-16];
+const HALF_PI: readonly [number, number] = [Math.PI / 2, 6.123233995736766e-17];
+const CENTRES: readonly (readonly [number, number])[] = [
+  [0, 0],
+  [0.4636476090008061, 2.2698777452961687e-17],
+  [Math.PI / 4, 3.061616997868383e-17],
+  [0.982793723247329, 1.3903311031230998e-17],
+  HALF_PI,
+];
+
+/** A number in two parts of the dtype. */
+function parts(m: FloatMath, [high, low]: readonly [number, number]): readonly [number, number] {
+  if (m.t === 'float64') return [high, low];
+  const single = Math.fround(high);
+  return [single, high - single];
+}
+
+/** atan a = high + low for a >= 0: around the centre c = 0, 1/2, 1, 3/2 or infinity, atan a = atan c + atan((a - c) / (1 + a c)). */
+function atanParts(m: FloatMath, a: KNode): { readonly high: KNode; readonly low: KNode } {
+  const tests = [7 / 16, 11 / 16, 19 / 16, 39 / 16].map((limit) => m.lt(a, limit));
+  const centre = m.choose(tests.slice(0, 3), [0, 0.5, 1, 1.5]);
+  const finite = tests[3]!;
+  const p = m.where(finite, m.sub(a, centre), -1);
+  const q = m.where(finite, m.add(m.mul(centre, a), 1), a);
+  const t = m.div(p, q);
+  const square = m.mul(t, t);
+  const bend = m.mul(m.mul(t, square), m.poly(square, m.pick(ATAN)));
+  const base = (i: 0 | 1): KNode =>
+    m.choose(
+      tests,
+      CENTRES.map((c) => parts(m, c)[i]),
+    );
+  return { high: base(0), low: m.add(t, m.add(base(1), bend)) };
+}
+
+export function atan(m: FloatMath, x: KNode): KNode {
+  const { high, low } = atanParts(m, m.abs(x));
+  return m.withSign(m.add(high, low), m.signOf(x));
+}
+
+export function atan2(m: FloatMath, y: KNode, x: KNode): KNode {
+  const { e } = m;
+  const [a, b] = [m.abs(y), m.abs(x)];
+  const zero = m.eq(a, 0);
+  // 0/0 means 0 here and inf/inf means 1.
+  const same = e.and(m.eq(a, b), e.or(zero, m.eq(a, Number.POSITIVE_INFINITY)));
+  const { high, low } = atanParts(m, m.where(same, m.where(zero, 0, 1), m.div(a, b)));
+  const [piHigh, piLow] = parts(m, PI);
+  const left = m.sub(piHigh, m.sub(high, m.sub(piLow, low)));
+  return m.withSign(m.where(m.isNegative(x), left, m.add(high, low)), m.signOf(y));
+}
+
+/**
+ * Below 1/2 asin a = a + a bend. Above, asin a = pi/2 - 2 asin(root) with root = sqrt((1 - a) / 2) = head + rest, and
+ * asin(root) = root + root bend.
+ */
+function arc(m: FloatMath, a: KNode): { near: KNode; root: KNode; bend: KNode; head: KNode; rest: KNode } {
+  const near = m.lt(a, 0.5);
+  const square = m.where(near, m.mul(a, a), m.mul(m.sub(1, a), 0.5));
+  const root = m.sqrt(square);
+  const head = m.head(root);
+  // The addend only keeps 0/0 away.
+  const rest = m.div(m.sub(square, m.mul(head, head)), m.add(m.add(root, head), 2 ** -100));
+  return { near, root, bend: m.mul(square, m.poly(square, m.pick(ASIN))), head, rest };
+}
+
+export function asin(m: FloatMath, x: KNode): KNode {
+  const a = m.abs(x);
+  const { near, root, bend, head, rest } = arc(m, a);
+  const [high, low] = parts(m, HALF_PI);
+  const small = m.sub(m.mul(m.add(root, root), bend), m.sub(low, m.add(rest, rest)));
+  const far = m.sub(high / 2, m.sub(small, m.sub(high / 2, m.add(head, head))));
+  return m.withSign(m.where(near, m.add(a, m.mul(a, bend)), far), m.signOf(x));
+}
+
+export function acos(m: FloatMath, x: KNode): KNode {
+  const { near, root, bend, head, rest } = arc(m, m.abs(x));
+  const [high, low] = parts(m, HALF_PI);
+  const middle = m.sub(high, m.sub(x, m.sub(low, m.mul(x, bend))));
+  const product = m.mul(root, bend);
+  const right = m.add(head, m.add(product, rest));
+  const left = m.sub(high, m.add(root, m.sub(product, low)));
+  const half = m.where(m.lt(0, x), right, left);
+  return m.where(near, middle, m.add(half, half));
 }

@@ -7,7 +7,7 @@
  */
 import type { CodegenCaps } from '../lowering.ts';
 import { ProgramBuilder } from '../../ir/builder/builder.ts';
-import { costOf } from '../../ir/cost.ts';
+import { costOf, programOf } from '../../ir/program.ts';
 import { decompose } from '../../arithmetic/decompose/decompose.ts';
 import { Exprs } from '../../ir/expr.ts';
 import { assumeBounds } from '../../ir/node.ts';
@@ -18,7 +18,6 @@ import { refuse, Scope } from './scope.ts';
 import { Values } from './values.ts';
 import { vectorLanes } from './vector.ts';
 import { reduceRanges, splitNests } from '../../ir/nests.ts';
-import { programOf } from '../../ir/program.ts';
 
 /** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
 export const gridLimit = 65535;

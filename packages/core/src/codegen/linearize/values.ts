@@ -8,7 +8,7 @@ import type { DType } from '../../shape/dtype.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Range } from '../../ir/free-ranges.ts';
-import { remake } from '../../ir/remake.ts';
+import { remake } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/linear.ts';
 import { copyIndex, type Memo, refuse, type Scope, type Tile } from './scope.ts';
 import { sourcesFirst } from '../../ir/traverse.ts';

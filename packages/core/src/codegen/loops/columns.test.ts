@@ -6,8 +6,7 @@ import { interpret } from '../../interpreter/interpret.ts';
 import type { LoopKernel, Program, ReduceOp } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { layerNorm, reduction, simdCaps, softmax } from '../fixtures/nests.ts';
-import { verifyProgram } from '../../ir/verify/verify.ts';
-import { verifyLoopKernel } from '../../ir/verify/nest.ts';
+import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
 
 /** Inputs are eighths, so that sums of thousands of them, and of their squares, are exact in any order. */
 function check(k: LoopKernel, tolerance = 0): Program {

@@ -14,8 +14,7 @@ import { legalize } from '../../arithmetic/legalize.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { flat, simdCaps } from '../fixtures/nests.ts';
 import { printLoopKernel, printProgram } from '../../ir/print.ts';
-import { verifyProgram } from '../../ir/verify/verify.ts';
-import { verifyLoopKernel } from '../../ir/verify/nest.ts';
+import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
 import { draws } from '../../fixtures/draws.ts';
 
 const base: EngineCaps = {

@@ -6,8 +6,7 @@ import { interpret } from '../../interpreter/interpret.ts';
 import type { KNode, LoopKernel, Program } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { simdCaps, softmax } from '../fixtures/nests.ts';
-import { verifyProgram } from '../../ir/verify/verify.ts';
-import { verifyLoopKernel } from '../../ir/verify/nest.ts';
+import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
 
 function lowered(kernel: LoopKernel): Program {
   const shaped = optimize(kernel, simdCaps);

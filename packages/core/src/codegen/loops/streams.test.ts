@@ -5,8 +5,7 @@ import { interpret } from '../../interpreter/interpret.ts';
 import type { LoopKernel, ReduceOp } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { elementwise, reduction, simdCaps } from '../fixtures/nests.ts';
-import { verifyProgram } from '../../ir/verify/verify.ts';
-import { verifyLoopKernel } from '../../ir/verify/nest.ts';
+import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
 
 function run(
   kernel: LoopKernel,

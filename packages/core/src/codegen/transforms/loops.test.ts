@@ -7,7 +7,7 @@ import { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, RangeKind } from '../../ir/ir.ts';
 import { printLoopKernel, printTransforms } from '../../ir/print.ts';
-import { verifyLoopKernel } from '../../ir/verify/nest.ts';
+import { verifyLoopKernel } from '../../ir/verify/verify.ts';
 import { flat } from '../fixtures/nests.ts';
 import { as, cut, innermost, merge } from './cuts.ts';
 import { flatten, inChunks, reorder, split } from './loops.ts';

@@ -8,8 +8,7 @@
  * IF or a loop that may run zero times: its index and its gate may rest on what holds there.
  */
 import type { DType } from '../../shape/dtype.ts';
-import { type Block, newBlock, writeBlock } from './blocks.ts';
-import { depthOrdered, sumTerms } from './order.ts';
+import { type Block, depthOrdered, newBlock, sumTerms, writeBlock } from './blocks.ts';
 import { Exprs, uniqueNode, withSources } from '../expr.ts';
 import type { KArgs, KNode, KNodeOf, Program, ProgramNode } from '../ir.ts';
 import { inner, lowOf } from '../node.ts';

@@ -5,7 +5,7 @@
  * to the engine, whose own rounding a fold would not reproduce. `undefined` means "not folded".
  */
 import { type DType, dtypeInfo, highest, lowest } from '../../shape/dtype.ts';
-import { type Literal, normalize } from '../../shape/rounding.ts';
+import { type Literal, normalize } from '../../shape/host.ts';
 import type { BinaryOp, UnaryOp } from '../ir.ts';
 
 const f64 = new Float64Array(1);

@@ -4,8 +4,7 @@ import { Exprs, uniqueNode } from '../expr.ts';
 import type { KNode, LoopKernel, Program } from '../ir.ts';
 import { reduction } from '../../codegen/fixtures/nests.ts';
 import { printLoopKernel, printProgram } from '../print.ts';
-import { verifyProgram } from './verify.ts';
-import { verifyLoopKernel } from './nest.ts';
+import { verifyLoopKernel, verifyProgram } from './verify.ts';
 
 function program(body: readonly KNode[]): Program {
   return {

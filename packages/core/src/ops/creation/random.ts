@@ -11,7 +11,7 @@ import { cosPrimitive } from '../../primitives/trigonometric.ts';
 import { checkCount, checkShape, mostOnHost, normalizeAxis } from '../../shape/axes.ts';
 import { type DType, isInteger, isSmallFloat } from '../../shape/dtype.ts';
 import { ArgumentError } from '../../shape/errors.ts';
-import { normalize } from '../../shape/rounding.ts';
+import { normalize } from '../../shape/host.ts';
 import type { Shape } from '../../shape/view.ts';
 import { checkNames } from '../../shape/options.ts';
 import { uploadNode } from '../../tensor/reading.ts';

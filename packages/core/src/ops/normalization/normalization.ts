@@ -4,7 +4,7 @@
  * Variances are taken in two passes from the mean (no cancellation). Written as reductions and arithmetic over whole rows, so
  * that layer norms are one kernel.
  */
-import { noGrad } from '../../autodiff/no-grad.ts';
+import { noGrad } from '../../autodiff/custom-gradient.ts';
 import { compose } from '../../graph/scope.ts';
 import { checkList, normalizeAxis } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';

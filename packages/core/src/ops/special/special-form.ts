@@ -5,7 +5,7 @@
  * order are accurate.
  */
 import { customRules, elementwiseCustom } from '../../graph/rules.ts';
-import { noGrad } from '../../autodiff/no-grad.ts';
+import { noGrad } from '../../autodiff/custom-gradient.ts';
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';

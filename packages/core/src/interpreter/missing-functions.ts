@@ -1,4 +1,6 @@
 /** a * b + c rounded once, in software: the meaning of FMA for the reference interpreter. */
+import type { DType } from '../shape/dtype.ts';
+import { getElement, hostArrays, setElement } from '../shape/host.ts';
 
 const view = new DataView(new ArrayBuffer(8));
 
@@ -67,4 +69,44 @@ function roundToDouble(value: bigint, exponent: number): number {
   // Two steps, so that the power of two itself neither overflows nor underflows.
   const first = Math.max(-1000, Math.min(1000, exponent));
   return sign * Number(magnitude) * 2 ** first * 2 ** (exponent - first);
+}
+
+/**
+ * Error function in float64, for the reference interpreter.
+ *
+ * Kummer's series erf(x) = 2x/sqrt(pi) exp(-x^2) sum (2x^2)^n / (1*3*...*(2n+1)) below 3 (all terms positive, so no
+ * cancellation), the continued fraction of erfc above (Abramowitz and Stegun 7.1.6 and 7.1.14).
+ */
+export function erf(x: number): number {
+  if (Number.isNaN(x) || x === 0) return x;
+  const z = Math.abs(x);
+  const sign = Math.sign(x);
+  if (z > 6) return sign;
+  if (z < 3) {
+    let term = 1;
+    let sum = 1;
+    for (let n = 1; n < 120; n++) {
+      term *= (2 * z * z) / (2 * n + 1);
+      sum += term;
+      if (term < 1e-18 * sum) break;
+    }
+    return (sign * 2 * z * Math.exp(-z * z) * sum) / Math.sqrt(Math.PI);
+  }
+  let fraction = z;
+  for (let n = 80; n >= 1; n--) fraction = z + n / 2 / fraction;
+  return sign * (1 - Math.exp(-z * z) / (fraction * Math.sqrt(Math.PI)));
+}
+
+// The same bits as another dtype: BITCAST of the reference interpreter.
+
+/** The function from an `x` of dtype `from` to its bits read as dtype `to` of the same size. */
+export function reinterpretFunction(from: DType, to: DType): (x: number | bigint) => number | bigint {
+  const bytes = new ArrayBuffer(8);
+  const written = new hostArrays[from](bytes, 0, 1);
+  const seen = new hostArrays[to](bytes, 0, 1);
+  return (x) => {
+    setElement(written, from, 0, x);
+    const read = getElement(seen, to, 0);
+    return typeof read === 'boolean' ? Number(read) : read;
+  };
 }
