@@ -61,7 +61,7 @@ export type { Reduction } from './ops/losses/loss-forms.ts';
 export type { PoolOptions, PoolSettings, PoolWindow } from './ops/pooling/pool-window.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './tensor/random-key.ts';
 export { bernoulli, permutation, rand, randint, randn, type RandomOptions } from './ops/creation/random.ts';
-export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/ranges.ts';
+export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/creation.ts';
 export { scatterNd } from './ops/indexing/scatter-nd.ts';
 export type { SliceRange, SliceSpec } from './shape/slices.ts';
 export { GradientError } from './autodiff/backward.ts';

@@ -6,7 +6,7 @@
  */
 import type * as operations from '../ops/operations.ts';
 import type { AdaptiveSettings, AdaptiveSize } from '../ops/pooling/adaptive-pooling.ts';
-import type { WithIndices } from '../ops/pooling/max-pooling.ts';
+import type { WithIndices } from '../ops/pooling/pooling.ts';
 import type { PoolSettings, PoolWindow } from '../ops/pooling/pool-window.ts';
 import type { HistogramEdges, HistogramOptions } from '../ops/order/searching.ts';
 import type { UniqueOptions, UniqueResult } from '../ops/order/selecting.ts';

@@ -3,15 +3,20 @@
  *
  * Input is [N, C, ...spatial] ('nchw') or [N, ...spatial, C] ('nhwc'); kernels are [O, C / groups, ...] in both layouts.
  */
+import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/build.ts';
-import { dilated, perAxis } from '../../shape/axes.ts';
 import { compose } from '../../graph/scope.ts';
+import { dilated, perAxis } from '../../shape/axes.ts';
+import { ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames } from '../../shape/options.ts';
+import { promoteTypes } from '../../shape/promotion.ts';
+import { say } from '../../shape/shown.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import {
   checkFits,
+  checkImage,
   fromChannelsFirst,
   type Layout,
   type Padding,
@@ -137,4 +142,94 @@ export function depthwiseConv2d(x: Tensor, kernel: Tensor, options: Omit<ConvOpt
   checkNames('depthwiseConv2d', options, namesWithoutGroups);
   const channels = nodeOf(x, 'depthwiseConv2d').shape[options.layout === 'nhwc' ? 3 : 1] ?? 1;
   return convolution('depthwiseConv2d', 2, x, kernel, { ...options, groups: Math.max(1, channels) });
+}
+
+// Convolution with a kernel of its own at every position: nothing is shared between places of the image.
+
+export interface LocalConvOptions extends Omit<ConvOptions, 'bias'> {
+  /** Added per output feature, [O], or per feature and position, [O, H', W']. */
+  readonly bias?: Tensor | null;
+}
+
+/**
+ * A convolution whose kernel differs from place to place. Source: Keras `LocallyConnected2D`; Taigman et al., "DeepFace" (2014).
+ *
+ * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
+ * @param kernel shape [O, C / groups, H', W', kh, kw] in both layouts: a kernel for each of the H' x W' positions of the result
+ * @param options bias ([O] or [O, H', W']), stride, padding, dilation, groups, layout
+ * @returns shape [N, O, H', W'] or [N, H', W', O], sizes as in conv2d
+ * @throws ShapeError where channels, groups, positions or sizes do not fit
+ *
+ * @example
+ * // Two positions: the first sums its window, the second doubles the sum.
+ * const kernel = tensor([1, 1, 2, 2], { shape: [1, 1, 1, 2, 1, 2] });
+ * locallyConnectedConv2d(tensor([[[[1, 2, 3]]]]), kernel); // [[[[3, 10]]]]
+ */
+export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: LocalConvOptions = {}): Tensor {
+  checkNames('locallyConnectedConv2d', options, 'bias stride padding dilation groups layout');
+  const op = 'locallyConnectedConv2d';
+  return compose(op, () => {
+    const [input, weight] = operands(x, kernel);
+    checkImage(op, input, 2);
+    const layout = readLayout(op, options.layout);
+    const groups = readGroups(op, options.groups);
+    const image = toChannelsFirst(input, layout);
+    if (weight.shape.length !== 6)
+      throw new ShapeError(
+        op,
+        say`kernel ${showShape(weight.shape)} has ${weight.shape.length} axes: needs 6, [O, C / groups, H', W', kh, kw]`,
+        [weight.shape],
+      );
+    const [features, depth, rows, columns, ...size] = weight.shape as [number, number, number, number, number, number];
+    const [batch, channels] = image.shape as [number, number];
+    const stride = perAxis(op, 'stride', options.stride ?? 1, 2, 1);
+    const dilation = perAxis(op, 'dilation', options.dilation ?? 1, 2, 1);
+    const { low, high } = readPadding(op, options.padding ?? 0, image.shape.slice(2), size, stride, dilation);
+    if (channels !== depth * groups || features % groups !== 0) {
+      throw new ShapeError(
+        op,
+        say`channels do not fit: input ${showShape(input.shape)} has ${channels}, kernel ${showShape(weight.shape)} with ${groups} groups needs ${depth * groups}, and groups must divide its ${features} features`,
+        [input.shape, weight.shape],
+      );
+    }
+    checkFits(
+      op,
+      'kernel',
+      image.shape,
+      size.map((n, i) => dilated(n, dilation[i]!)),
+      low,
+      high,
+    );
+    const windows = makeNode('window', [p.pad(image, [0, 0, ...low], [0, 0, ...high])], { size, stride, dilation });
+    const [height, width] = windows.shape.slice(2) as [number, number];
+    if (height !== rows || width !== columns) {
+      throw new ShapeError(
+        op,
+        say`positions differ: kernel ${showShape(weight.shape)} is made for ${rows} x ${columns}, the result has ${height} x ${width}; axes 2 and 3 of the kernel must be these`,
+        [input.shape, weight.shape],
+      );
+    }
+    // Per position and group a product of [N, C / g * taps] and [O / g, C / g * taps].
+    const lhs = p.reshape(windows, [batch, groups, depth, ...windows.shape.slice(2)]);
+    const rhs = p.reshape(weight, [groups, features / groups, ...weight.shape.slice(1)]);
+    const product = makeNode('dotGeneral', [beforeBias(lhs, options.bias), beforeBias(rhs, options.bias)], {
+      lhsBatch: [1, 3, 4],
+      rhsBatch: [0, 3, 4],
+      lhsContract: [2, 5, 6],
+      rhsContract: [2, 5, 6],
+    });
+    const result = p.reshape(p.permute(product, [3, 0, 4, 1, 2]), [batch, features, height, width]);
+    if (!options.bias) return wrap(fromChannelsFirst(result, layout));
+    const [sum, bias] = operands(wrap(result), options.bias);
+    const shape = bias.shape.join();
+    if (shape !== `${features}` && shape !== `${features},${height},${width}`)
+      throw new ShapeError(
+        op,
+        say`bias has shape ${showShape(bias.shape)}: needs [${features}] or [${features}, ${height}, ${width}]`,
+        [bias.shape],
+      );
+    const lifted = bias.shape.length === 1 ? p.reshape(bias, [features, 1, 1]) : bias;
+    const added = p.cast(p.add(sum, lifted), promoteTypes(op, input.dtype, options.bias.dtype));
+    return wrap(fromChannelsFirst(added, layout));
+  });
 }

@@ -4,20 +4,23 @@
  * Those made of pieces of lines are in piecewise.ts. Softmax and its relatives work along an axis and are in softmax.ts.
  */
 import * as p from '../../graph/primitives.ts';
+import { compose } from '../../graph/scope.ts';
 import { normalizeAxis } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
+import { say } from '../../shape/shown.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import { given } from '../../tensor/operand.ts';
+import { floatOperand, given } from '../../tensor/operand.ts';
+import { type RandomKey, resolveKey } from '../../tensor/random-key.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
+import { bits } from '../creation/random.ts';
+import { specialFunction } from '../special/special-form.ts';
 import { abs, add, div, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
 import { exp, expm1, log1p } from './exponential.ts';
 import { greater, less } from './logic.ts';
-import { where } from './where.ts';
 import { activation } from './recording.ts';
-import { specialFunction } from '../special/special-form.ts';
 import { erf, tanh } from './trigonometric.ts';
-import { say } from '../../shape/shown.ts';
+import { where } from './where.ts';
 
 /**
  * x above zero, alpha * (exp(x) - 1) below. Source: PyTorch `elu`.
@@ -215,5 +218,36 @@ export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor
         ),
       );
     return mul(part(0), logistic(part(half)));
+  });
+}
+
+// Dropout: elements set to 0 at random.
+
+/**
+ * Elements set to 0 at random, the others scaled up so that the mean stays; x itself unless training. Source: Srivastava et al. (2014);
+ * PyTorch `dropout`.
+ *
+ * @param options p: probability of 0 (0.5); training (true); key
+ *
+ * @example
+ * dropout(ones([4]), { p: 0.5, key: 1 }); // zeros and twos
+ */
+export function dropout(
+  x: Tensor,
+  options: { readonly p?: number; readonly training?: boolean; readonly key?: RandomKey | number } = {},
+): Tensor {
+  checkNames('dropout', options, 'p# training? key');
+  return compose('dropout', () => {
+    const { p: rate = 0.5, training = true } = options;
+    if (typeof rate !== 'number' || !(rate >= 0 && rate <= 1))
+      throw new ArgumentError('dropout', say`bad probability: ${rate}; must be from 0 to 1`);
+    const t = wrap(floatOperand(x));
+    if (!training || rate === 0) return t;
+    if (rate === 1) return wrap(p.mul(nodeOf(t), p.like(nodeOf(t), 0)));
+    // Kept where the bits are below (1 - p) 2^32: one comparison of integers.
+    const limit = p.scalar(Math.min(2 ** 32 - 1, Math.round((1 - rate) * 2 ** 32)), 'uint32');
+    const keep = p.lt(bits(resolveKey(options.key), t.shape), limit);
+    const scale = nodeOf(given(1 / (1 - rate), t));
+    return wrap(p.where(keep, p.mul(nodeOf(t), scale), p.like(nodeOf(t), 0)));
   });
 }

@@ -17,8 +17,7 @@ import { checkNames, shown } from '../../shape/options.ts';
 import { wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
-import { cubicWeights } from './cubic.ts';
-import { type Layout, readLayout, toChannelsFirst } from './image.ts';
+import { cubicWeights, type Layout, readLayout, toChannelsFirst } from './image.ts';
 import { widened } from '../elementwise/recording.ts';
 import { say } from '../../shape/shown.ts';
 

@@ -4,12 +4,12 @@
  * Inside, images are [N, C, ...spatial]; for 'nhwc' the axes are permuted on the way in and out, which is index arithmetic and
  * moves no element.
  */
-import { checkList, dilated, mostAxes, perAxis } from '../../shape/axes.ts';
-import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
+import type { Node } from '../../graph/node.ts';
+import { checkList, dilated, mostAxes, perAxis } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { shown } from '../../shape/options.ts';
-import { say, isList } from '../../shape/shown.ts';
+import { isList, say } from '../../shape/shown.ts';
 
 /** Order of the axes of images. */
 export type Layout = 'nchw' | 'nhwc';
@@ -107,4 +107,19 @@ export function toChannelsFirst(x: Node, layout: Layout): Node {
 export function fromChannelsFirst(x: Node, layout: Layout): Node {
   const rank = x.shape.length;
   return layout === 'nhwc' ? p.permute(x, [0, ...Array.from({ length: rank - 2 }, (_, i) => i + 2), 1]) : x;
+}
+
+// Weights of cubic convolution (Keys, 1981), with the slope -3/4 that image libraries use.
+
+const slope = -0.75;
+
+/** Weights of the neighbours at -1, 0, 1 and 2 for a position at `part` (0 .. 1) behind neighbour 0. They add up to 1. */
+export function cubicWeights(part: Node): Node[] {
+  const number = (value: number): Node => p.like(part, value);
+  const polynomial = (t: Node, ...coefficients: readonly number[]): Node =>
+    coefficients.slice(1).reduce((sum, c) => p.add(p.mul(sum, t), number(c)), number(coefficients[0]!));
+  const near = (t: Node): Node => polynomial(t, slope + 2, -(slope + 3), 0, 1);
+  const far = (t: Node): Node => polynomial(t, slope, -5 * slope, 8 * slope, -4 * slope);
+  const rest = p.sub(number(1), part);
+  return [far(p.add(part, number(1))), near(part), near(rest), far(p.add(rest, number(1)))];
 }

@@ -16,8 +16,7 @@ import { checkNames, shown } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
-import { cubicWeights } from './cubic.ts';
-import { type Layout, readLayout } from './image.ts';
+import { cubicWeights, type Layout, readLayout } from './image.ts';
 import { say } from '../../shape/shown.ts';
 
 export type InterpolateMode = 'nearest' | 'nearestExact' | 'linear' | 'bilinear' | 'trilinear' | 'bicubic';

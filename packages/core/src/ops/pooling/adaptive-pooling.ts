@@ -17,7 +17,7 @@ import { floatOperand } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { checkImage, fromChannelsFirst, type Layout, readLayout, toChannelsFirst } from '../images/image.ts';
 import { say } from '../../shape/shown.ts';
-import type { WithIndices } from './max-pooling.ts';
+import type { WithIndices } from './pooling.ts';
 
 /** Size of the result: a number for all spatial axes, or one per axis; null keeps the input's. */
 export type AdaptiveSize = number | readonly (number | null)[];

@@ -1,21 +1,23 @@
 /** Lengths, angles and distances of vectors. Gradients where a length is 0 are 0, as those of norm are. Integers become float32. */
+import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { broadcastShapes } from '../../shape/broadcast.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
-import { wrap } from '../../tensor/handle.ts';
-import { floatOperand, given } from '../../tensor/operand.ts';
-import type { Tensor } from '../../tensor/types.ts';
-import { div, mul, sub } from '../elementwise/arithmetic.ts';
-import { floatPair, inFloat32 } from '../elementwise/recording.ts';
-import { readAxis } from '../reduction/axis-argument.ts';
+import { say } from '../../shape/shown.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { floatOperand, floatOperands, given } from '../../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../../tensor/types.ts';
+import { div, mul, neg, square, sub } from '../elementwise/arithmetic.ts';
+import { exp } from '../elementwise/exponential.ts';
 import { less } from '../elementwise/logic.ts';
+import { floatPair, inFloat32, widened } from '../elementwise/recording.ts';
 import { where } from '../elementwise/where.ts';
-import { sum } from '../reduction/reduction.ts';
 import { expand } from '../movement/repeating.ts';
 import { unsqueeze } from '../movement/shape.ts';
+import { readAxis } from '../reduction/axis-argument.ts';
+import { sum } from '../reduction/reduction.ts';
 import { norm } from '../reduction/statistics.ts';
-import { say } from '../../shape/shown.ts';
 
 /** Axis of the components where none is named: 1, as PyTorch has it, and the only one of a vector. */
 const usual = (t: Tensor): number => (t.ndim > 1 ? 1 : 0);
@@ -141,4 +143,42 @@ export function cdist(a: Tensor, b: Tensor, options: { readonly p?: number } = {
       return norm(difference, { axis: -1, p: order });
     }),
   );
+}
+
+// The radial basis function kernel.
+
+/**
+ * exp(-gamma |x - y|^2) for every pair of vectors. Source: scikit-learn `rbf_kernel`; Broomhead and Lowe (1988).
+ *
+ * Distances are summed from differences, so that near vectors far from the origin keep their digits and equal ones give exactly 1.
+ *
+ * @param x vectors, shape [..., n, d]
+ * @param y vectors, shape [..., m, d]; leading axes broadcast
+ * @param options gamma: a number or tensor, 1 / d if left out
+ * @returns shape [..., n, m]
+ * @throws ShapeError where the lengths of the vectors differ
+ *
+ * @example
+ * rbfKernel(tensor([[0, 0]]), tensor([[0, 0], [1, 1]]), { gamma: 0.5 }); // about [[1, 0.36788]]
+ */
+export function rbfKernel(x: Tensor, y: Tensor, options: { readonly gamma?: TensorLike } = {}): Tensor {
+  checkNames('rbfKernel', options, 'gamma');
+  return compose('rbfKernel', () => {
+    const [a, b] = floatOperands(x, y);
+    const [ra, rb] = [a.shape.length, b.shape.length];
+    if (ra < 2 || rb < 2 || a.shape[ra - 1] !== b.shape[rb - 1])
+      throw new ShapeError(
+        'rbfKernel',
+        say`vectors do not fit: ${showShape(a.shape)} and ${showShape(b.shape)}; need [..., n, d] and [..., m, d] with equal d`,
+        [a.shape, b.shape],
+      );
+    const { gamma } = options;
+    if (typeof gamma === 'number' && !Number.isFinite(gamma))
+      throw new ArgumentError('rbfKernel', say`bad gamma: ${gamma}; must be a finite number`);
+    const difference = p.sub(p.insertAxes(widened(a), [ra - 1]), p.insertAxes(widened(b), [rb - 2]));
+    const squares = nodeOf(square(wrap(difference)));
+    const distance = wrap(p.reduce(squares, 'sum', [squares.shape.length - 1]));
+    const kernel = exp(neg(mul(distance, given(gamma ?? 1 / Math.max(1, a.shape[ra - 1]!), distance))));
+    return wrap(p.cast(nodeOf(kernel), a.dtype));
+  });
 }

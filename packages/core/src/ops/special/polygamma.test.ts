@@ -3,7 +3,7 @@ import { beforeAll, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { polygammaValues } from '../fixtures/polygamma-values.ts';
-import { polygammaPlan } from './polygamma-plan.ts';
+import { polygammaPlan } from './special-form.ts';
 
 beforeAll(() => pg.setEngine(createReferenceEngine()));
 
