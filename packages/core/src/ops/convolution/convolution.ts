@@ -42,10 +42,8 @@ export interface ConvOptions {
   readonly layout?: Layout;
 }
 
-const namesWithoutGroups = 'bias stride padding dilation layout';
-
 function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, options: ConvOptions): Tensor {
-  checkNames(op, options, `${namesWithoutGroups} groups`);
+  checkNames(op, options, 'bias stride padding dilation groups layout');
   return compose(op, () => {
     const [input, weight] = operands(x, kernel);
     checkRank(op, input, weight, rank);
@@ -139,7 +137,7 @@ export function conv3d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  * depthwiseConv2d(ones([1, 2, 2, 2]), ones([2, 1, 2, 2])).shape; // [1, 2, 1, 1]
  */
 export function depthwiseConv2d(x: Tensor, kernel: Tensor, options: Omit<ConvOptions, 'groups'> = {}): Tensor {
-  checkNames('depthwiseConv2d', options, namesWithoutGroups);
+  checkNames('depthwiseConv2d', options, 'bias stride padding dilation layout');
   const channels = nodeOf(x, 'depthwiseConv2d').shape[options.layout === 'nhwc' ? 3 : 1] ?? 1;
   return convolution('depthwiseConv2d', 2, x, kernel, { ...options, groups: Math.max(1, channels) });
 }

@@ -197,7 +197,7 @@ export function leaf(op: string, t: Tensor, options: CreationOptions): Tensor {
 
 function filled(op: string, shape: Shape, value: number | bigint, usual: DType, options: CreationOptions): Tensor {
   beginOp(op);
-  checkCreation(op, options);
+  checkNames(op, options, 'dtype% requiresGrad?');
   const dtype = options.dtype ?? usual;
   checkShape(op, shape);
   return leaf(op, wrap(constant(value, dtype, [...shape])), options);
@@ -281,7 +281,7 @@ function filledBy(
     throw new ArgumentError(op, say`bad value: ${value}; must be a number, boolean or bigint`);
   const number = typeof value === 'bigint' ? value : Number(value);
   if (composingDepth() > 0) return filled(op, shape, number, usual, options);
-  checkCreation(op, options);
+  checkNames(op, options, 'dtype% requiresGrad?');
   const dtype = options.dtype ?? usual;
   return compose(op, () => {
     checkShape(op, shape);

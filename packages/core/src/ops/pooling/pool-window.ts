@@ -56,23 +56,16 @@ export interface Geometry {
   readonly over: readonly number[];
   /** The input as [N, C, ...spatial]. */
   readonly image: Node;
-  readonly options: PoolSettings;
+  readonly options: Partial<PoolOptions>;
 }
 
-/** Reads the arguments of a pooling, `more` of which are options; throws in the name of `op`. */
-export function geometry(
-  op: string,
-  rank: number,
-  x: Node,
-  window: PoolWindow,
-  settings: PoolSettings,
-  more: '' | ' returnIndices?' = '',
-): Geometry {
+/** Reads the arguments of a pooling; throws in the name of `op`. */
+export function geometry(op: string, rank: number, x: Node, window: PoolWindow, settings: PoolSettings): Geometry {
   const given = typeof window === 'object' && window !== null && 'kernelSize' in window;
   const options: Partial<PoolOptions> & { readonly returnIndices?: true } = given
     ? { ...window, ...settings }
     : settings;
-  checkNames(op, options, `kernelSize stride padding dilation ceilMode? countIncludePad? layout${more}`);
+  checkNames(op, options, 'kernelSize stride padding dilation ceilMode? countIncludePad? layout returnIndices?');
   const layout = readLayout(op, options.layout);
   checkImage(op, x, rank);
   const image = toChannelsFirst(x, layout);

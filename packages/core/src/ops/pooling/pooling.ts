@@ -1,4 +1,4 @@
-/** Means and p-norms of sliding windows. */
+/** Means, p-norms and largest values of sliding windows. */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
@@ -26,10 +26,17 @@ import {
 import { safeIndex } from '../indexing/index-argument.ts';
 import { type Geometry, geometry, type PoolSettings, type PoolWindow, windowAxes, windows } from './pool-window.ts';
 
+/** What `geometry` reads, for means, which are at no position. */
+function geometryOfMeans(op: string, rank: number, x: Node, window: PoolWindow, settings: PoolSettings): Geometry {
+  const g = geometry(op, rank, x, window, settings);
+  checkNames(op, g.options, 'kernelSize stride padding dilation ceilMode? countIncludePad? layout');
+  return g;
+}
+
 function averagePool(op: string, rank: number, x: Tensor, window: PoolWindow, settings: PoolSettings): Tensor {
   return compose(op, () => {
     const node = floatOperand(x);
-    const g = geometry(op, rank, node, window, settings);
+    const g = geometryOfMeans(op, rank, node, window, settings);
     const total = p.reduce(windows(g.image, g, 0), 'sum', windowAxes(rank));
     const includePad = g.options.countIncludePad ?? true;
     const whole = g.over.every((n) => n === 0) && (includePad || [...g.low, ...g.high].every((n) => n === 0));
@@ -106,7 +113,7 @@ export function lpPool2d(x: Tensor, order: number, window: PoolWindow, settings:
         'lpPool2d',
         say`bad order: ${order}; must be a number of at least 1; use maxPool2d of abs() for infinity`,
       );
-    const g = geometry('lpPool2d', 2, nodeOf(t), window, settings);
+    const g = geometryOfMeans('lpPool2d', 2, nodeOf(t), window, settings);
     const view = wrap(windows(g.image, g, 0));
     const exponent = given(order, t);
     const powers = order === 1 ? abs(view) : order === 2 ? square(view) : pow(abs(view), exponent);
@@ -135,7 +142,7 @@ function maxPool(
 ): Tensor | [Tensor, Tensor] {
   return compose(op, () => {
     const node = nodeOf(x);
-    const g = geometry(op, rank, node, window, settings, ' returnIndices?');
+    const g = geometry(op, rank, node, window, settings);
     const view = windows(g.image, g, Number(lowest(node.dtype)));
     const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), 'first'), g.layout));
     const wanted =
