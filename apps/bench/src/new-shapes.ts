@@ -1,0 +1,86 @@
+/**
+ * `node apps/bench/dist/new-shapes.js [--other CHECKOUT] [--rounds N] [--filter TEXT] [--rooms | --bytes]`: what a size costs that was not
+ * met before, on the CPU engine with one thread.
+ *
+ * Training steps, a language model and token-by-token generation meet new sizes in processes whose code is warm. Figures are milliseconds of
+ * processor time of a whole process, compiler and garbage collector included, less what the same use costs once its size is known. Processes
+ * of this checkout and of another (built) one take turns. `--rooms` says where the time goes, `--bytes` whether both checkouts emit the same.
+ */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import type { Measured } from './new-shape-child.ts';
+import { uses } from './new-shape-uses.ts';
+
+const execute = promisify(execFile);
+const here = fileURLToPath(new URL('../../..', import.meta.url));
+
+async function measure(checkout: string, use: string, ...mode: readonly string[]): Promise<Measured> {
+  const child = join(here, 'apps/bench/dist/new-shape-child.js');
+  const { stdout } = await execute(process.execPath, [child, checkout, use, ...mode]);
+  return JSON.parse(stdout) as Measured;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1
+    ? (sorted[middle] as number)
+    : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2;
+}
+
+const text = { type: 'string' } as const;
+const flag = { type: 'boolean', default: false } as const;
+const { values } = parseArgs({
+  options: { other: text, rounds: { ...text, default: '7' }, filter: text, rooms: flag, bytes: flag },
+});
+const names = Object.keys(uses).filter((name) => values.filter === undefined || name.includes(values.filter));
+const sides = values.other === undefined ? [here] : [values.other, here];
+if (values.rooms) {
+  for (const name of names) {
+    const { rooms = {}, steps = {} } = await measure(here, name, 'rooms');
+    const list = (parts: Readonly<Record<string, number>>): string =>
+      Object.entries(parts)
+        .filter(([, part]) => part >= 0.5)
+        .map(([key, part]) => `${key} ${part}`)
+        .join(', ');
+    process.stdout.write(`${name}, percent by folder: ${list(rooms)}\n${name}, percent by step: ${list(steps)}\n`);
+  }
+} else if (values.bytes) {
+  for (const name of names) {
+    const hashes = new Set<string | undefined>();
+    for (const side of sides) hashes.add((await measure(side, name, 'bytes')).bytes);
+    if (hashes.size > 1) process.exitCode = 1;
+    process.stdout.write(
+      `${name}: ${hashes.size > 1 ? 'DIFFERENT modules' : 'the same modules'} ${[...hashes].join(' ')}\n`,
+    );
+  }
+} else {
+  process.stdout.write(
+    'use       side   new size, ms (least)   known size, ms   first use, ms   others over this, new and first\n',
+  );
+  for (const name of names) {
+    const found = sides.map((): Measured[] => []);
+    for (let round = 0; round < Number(values.rounds); round++) {
+      // Who goes first changes, for a machine that gets busier or calmer.
+      const order = round % 2 === 0 ? [...sides.keys()] : [...sides.keys()].reverse();
+      for (const i of order) (found[i] as Measured[]).push(await measure(sides[i] as string, name));
+    }
+    const own = found.at(-1) as Measured[];
+    found.forEach((list, i) => {
+      const of = (part: 'cold' | 'fresh' | 'known', from = list): number[] => from.map((m) => m[part]);
+      const ratio = (part: 'cold' | 'fresh'): string =>
+        median(of(part).map((ms, round) => ms / (own[round] as Measured)[part])).toFixed(2);
+      const cells = [
+        name.padEnd(9),
+        (i === sides.length - 1 ? 'this' : 'other').padEnd(6),
+        `${median(of('fresh')).toFixed(1)} (${Math.min(...of('fresh')).toFixed(1)})`.padEnd(22),
+        median(of('known')).toFixed(1).padEnd(16),
+        median(of('cold')).toFixed(0).padEnd(15),
+        `${ratio('fresh')}, ${ratio('cold')}`,
+      ];
+      process.stdout.write(`${cells.join(' ')}\n`);
+    });
+  }
+}
