@@ -16,6 +16,9 @@ export function endsOf(program: Program): Int32Array {
   const around = blocksOf(program);
   const ends = new Int32Array(around.length);
   // What comes last in a block is its end.
-  for (const [at, open] of around.entries()) ends[open] = at;
+  for (let at = 0; at < around.length; at++) {
+    const open = around[at] as number;
+    if (open >= 0) ends[open] = at;
+  }
   return ends;
 }

@@ -31,6 +31,8 @@ export type Memory = KNode;
 /** What arithmetic takes: a node, or a literal of the other operand's dtype. */
 export type Operand = KNode | Literal;
 
+const noSources: readonly KNode[] = [];
+
 function isTrue(gate: KNode): boolean {
   return gate.op === 'CONST' && gate.arg.value !== 0;
 }
@@ -72,11 +74,11 @@ export class Exprs {
   /** A literal, rounded or wrapped to the dtype. */
   constant(dtype: DType, value: Literal | boolean, lanes = 1): KNodeOf<'CONST'> {
     const v = normalize(dtype, typeof value === 'boolean' ? Number(value) : value);
-    return this.intern('CONST', dtype, lanes, [], v, { value: v });
+    return this.intern('CONST', dtype, lanes, noSources, v) as KNodeOf<'CONST'>;
   }
 
   i32(value: number): KNodeOf<'CONST'> {
-    return this.constant('int32', value);
+    return this.intern('CONST', 'int32', 1, noSources, value | 0) as KNodeOf<'CONST'>;
   }
 
   f32(value: number): KNodeOf<'CONST'> {
@@ -164,7 +166,17 @@ export class Exprs {
     const y = typeof right === 'object' ? right : this.#literal(right, x);
     if (x.dtype !== y.dtype)
       fail('binary', `${op} needs operands of one dtype: got ${x.dtype} and ${y.dtype}; cast one of them`);
-    const [a, b] = x.lanes === y.lanes ? [x, y] : this.#match(op, x, y);
+    if (x.lanes !== y.lanes) {
+      if (x.lanes !== 1 && y.lanes !== 1)
+        fail('binary', `${op} needs operands of equal lanes: got ${x.lanes} and ${y.lanes}`);
+      return x.lanes === 1
+        ? this.#equalLanes(op, this.splat(x, y.lanes), y)
+        : this.#equalLanes(op, x, this.splat(y, x.lanes));
+    }
+    return this.#equalLanes(op, x, y);
+  }
+
+  #equalLanes(op: BinaryOp, a: KNode, b: KNode): KNode {
     const simpler = simplifyBinary(this, op, a, b);
     if (simpler !== null) return simpler;
     return this.intern(op, op === 'LT' || op === 'LE' || op === 'EQ' ? 'bool' : a.dtype, a.lanes, [a, b]);
@@ -186,12 +198,6 @@ export class Exprs {
 
   #literal(x: Literal, { dtype, lanes }: KNode): KNode {
     return this.constant(dtype as DType, x, lanes);
-  }
-
-  #match(op: string, a: KNode, b: KNode): [KNode, KNode] {
-    if (a.lanes !== 1 && b.lanes !== 1)
-      fail('binary', `${op} needs operands of equal lanes: got ${a.lanes} and ${b.lanes}`);
-    return a.lanes === 1 ? [this.splat(a, b.lanes), b] : [a, this.splat(b, a.lanes)];
   }
 
   cast(x: KNode, dtype: DType): KNode {

@@ -5,7 +5,7 @@
  * nodes with equal lists.
  */
 import type { KNode, KNodeOf } from './ir.ts';
-import { idOf, inner } from './node.ts';
+import { idOf, type Known } from './node.ts';
 import { sourcesFirst } from './traverse.ts';
 
 export type Range = KNodeOf<'RANGE'>;
@@ -51,14 +51,14 @@ export function ownRanges(n: KNode): RangeList {
   return n.src.slice(1) as readonly KNode[] as RangeList;
 }
 
-const isKnown = (n: KNode): boolean => inner(n).free !== null;
+const isKnown = (n: KNode): boolean => (n as Known).free !== null;
 const sources = (n: KNode): readonly KNode[] => (n.op === 'RANGE' ? none : n.src);
 const remember = (n: KNode): void => {
-  inner(n).free = compute(n);
+  (n as Known).free = compute(n);
 };
 
 function known(n: KNode): RangeList {
-  return inner(n).free! as RangeList;
+  return (n as Known).free as RangeList;
 }
 
 function compute(n: KNode): RangeList {
@@ -75,12 +75,14 @@ function compute(n: KNode): RangeList {
 /** Computes free ranges; every node remembers its own. */
 export class FreeRanges {
   of(root: KNode): RangeList {
-    if (inner(root).free === null) sourcesFirst(root, isKnown, sources, remember);
-    return known(root);
+    if ((root as Known).free === null) sourcesFirst(root, isKnown, sources, remember);
+    return (root as Known).free as RangeList;
   }
 
   /** True if the expression depends on the range. */
   has(n: KNode, range: Range): boolean {
-    return this.of(n).includes(range);
+    const list = ((n as Known).free as RangeList | null) ?? this.of(n);
+    for (let i = 0; i < list.length; i++) if (list[i] === range) return true;
+    return false;
   }
 }

@@ -2,7 +2,7 @@
  * The concrete node class behind KNode and the table that makes equal pure nodes identical.
  *
  * Besides what the IR shows, a node remembers its number, its hash and, for integers and bool, bounds of its value.
- * Nothing outside this folder needs to know this class: use `idOf`, `lowOf` and `highOf`.
+ * Nothing outside this folder needs to know this class: use `idOf`, `lowOf` and `highOf`. Walks may use `Known` for their marks.
  */
 import type { DType } from '../shape/dtype.ts';
 import { showAs } from '#shown-as';
@@ -25,6 +25,13 @@ export function freshId(): number {
   return ++counter;
 }
 
+let marks = 0;
+
+/** A number that no walk has had before: a node with this mark has been met in this walk. Walks with marks must not be nested. */
+export function newMark(): number {
+  return ++marks;
+}
+
 export class NodeObject {
   readonly op: KOp;
   readonly dtype: DType | 'void';
@@ -40,6 +47,10 @@ export class NodeObject {
   linear: Linear | null = null;
   /** The ranges it depends on (free-ranges.ts). */
   free: readonly KNode[] | null = null;
+  /** What the last walk that met it left here: a number that no other walk gives (newMark). */
+  mark = 0;
+  /** Where a builder has placed it (builder/builder.ts). */
+  placed: object | null = null;
 
   constructor(
     op: KOp,
@@ -64,10 +75,19 @@ export class NodeObject {
 // A node leads to all it computes from, by every way: written out as a tree that is more than memory holds.
 showAs(NodeObject.prototype, ({ op, dtype, lanes, id }) => `${op} ${dtype}${lanes > 1 ? `x${lanes}` : ''} #${id}`);
 
-/** The hidden part of a node. Every node is made by this folder's factories, so the cast holds. */
-export function inner(n: KNode): NodeObject {
-  return n as unknown as NodeObject;
+/** What a node hides. `n as Known` is how this folder gets at it: every node is made by its factories. */
+interface Hidden {
+  readonly id: number;
+  readonly hash: number;
+  lo: number;
+  hi: number;
+  linear: Linear | null;
+  free: readonly KNode[] | null;
+  mark: number;
+  placed: object | null;
 }
+
+export type Known = KNode & Hidden;
 
 /**
  * A number unique to the node in this process; later nodes have larger numbers than their sources.
@@ -78,7 +98,7 @@ export function inner(n: KNode): NodeObject {
  * idOf(e.mul(x, 2)) > idOf(x); // true
  */
 export function idOf(n: KNode): number {
-  return inner(n).id;
+  return (n as Known).id;
 }
 
 /**
@@ -89,7 +109,7 @@ export function idOf(n: KNode): number {
  * lowOf(e.add(e.range(8), 3)); // 3
  */
 export function lowOf(n: KNode): number {
-  return inner(n).lo;
+  return (n as Known).lo;
 }
 
 /**
@@ -100,22 +120,14 @@ export function lowOf(n: KNode): number {
  * highOf(e.add(e.range(8), 3)); // 10
  */
 export function highOf(n: KNode): number {
-  return inner(n).hi;
+  return (n as Known).hi;
 }
 
 /** Tells the factory's rules that an int32 node is known to lie in [lo, hi]. */
 export function assumeBounds(n: KNode, lo: number, hi: number): void {
-  const obj = inner(n);
+  const obj = n as Known;
   obj.lo = Math.max(obj.lo, lo);
   obj.hi = Math.min(obj.hi, hi);
-}
-
-const opCodes = new Map<KOp, number>();
-
-function opCode(op: KOp): number {
-  let code = opCodes.get(op);
-  if (code === undefined) opCodes.set(op, (code = opCodes.size + 1));
-  return code;
 }
 
 const bits = new DataView(new ArrayBuffer(8));
@@ -152,9 +164,12 @@ export class InternTable {
     key: ArgKey,
     arg: KArg<KOp>,
   ): NodeObject {
-    let h = Math.imul(opCode(op), 0x9e3779b1) ^ Math.imul(lanes, 0x85ebca6b) ^ (dtype.length + dtype.charCodeAt(0));
-    for (let i = 0; i < src.length; i++) h = Math.imul(h ^ inner(src[i]!).id, 0x01000193) ^ (h >>> 15);
-    h = Math.imul(h ^ hashKey(key), 0xc2b2ae35);
+    // Letters tell most operations and dtypes apart.
+    const letters =
+      (op.charCodeAt(0) * 31 + op.charCodeAt(op.length - 1)) * 31 + op.charCodeAt(op.length >> 1) + op.length;
+    let h = Math.imul(letters, 0x9e3779b1) ^ Math.imul(lanes, 0x85ebca6b) ^ (dtype.length * 263 + dtype.charCodeAt(0));
+    for (let i = 0; i < src.length; i++) h = Math.imul(h ^ (src[i] as Known).id, 0x01000193) ^ (h >>> 15);
+    h = Math.imul(h ^ (typeof key === 'number' && (key | 0) === key ? key : hashKey(key)), 0xc2b2ae35);
     h ^= h >>> 13;
     const slots = this.#slots;
     let i = h & this.#mask;
@@ -170,7 +185,9 @@ export class InternTable {
         return n;
       }
     }
-    const node = new NodeObject(op, dtype, lanes, src, arg, key, h);
+    // Arguments of constants are made where they are needed: most are known.
+    const own = op === 'CONST' ? { value: key as number | bigint } : arg;
+    const node = new NodeObject(op, dtype, lanes, src, own, key, h);
     slots[i] = node;
     this.#onNew(node);
     if (++this.#count * 2 > this.#mask) this.#grow();

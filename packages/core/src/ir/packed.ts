@@ -6,7 +6,7 @@ import type { DType } from '../shape/dtype.ts';
 import { showAs } from '#shown-as';
 import type { KArg, KNode, KNodeOf, KOp, Program, ProgramNode } from './ir.ts';
 import { uniqueNode } from './expr.ts';
-import { assumeBounds, highOf, lowOf } from './node.ts';
+import { assumeBounds, highOf, type Known, lowOf, newMark } from './node.ts';
 import { programOf } from './program.ts';
 import { sourcesFirst } from './traverse.ts';
 
@@ -76,18 +76,18 @@ export function packProgram(program: Program): PackedProgram {
   const { params, body, ...head } = program;
   const words: number[] = [];
   const args: (object | null)[] = [];
-  const numbers = new Map<KNode, number>();
+  // Marks of nodes follow each other.
+  const before = newMark();
   let hash = mix(mix(params.length, head.grid[0]), head.grid[1] * 65599 + head.grid[2]);
-  let count = 0;
   const write = (n: KNode, place: number): void => {
-    numbers.set(n, count++);
+    (n as Known).mark = newMark();
     words.push(codeOf(n.op) | (codeOf(n.dtype) << 8) | (n.arg === null ? 0 : hasArg) | place | signsOf(n));
     words.push(n.lanes | (n.src.length << 16));
-    for (const s of n.src) words.push(numbers.get(s)!);
+    for (let i = 0; i < n.src.length; i++) words.push((n.src[i] as Known).mark - before - 1);
     if (n.arg !== null) args.push(n.arg);
     if (n.op === 'CONST') hash = mix(hash, Number(n.arg.value));
   };
-  const isKnown = (n: KNode): boolean => numbers.has(n);
+  const isKnown = (n: KNode): boolean => (n as Known).mark > before;
   for (const p of params) write(p, 0);
   for (const n of body) {
     for (const s of n.src)

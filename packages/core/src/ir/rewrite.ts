@@ -109,7 +109,8 @@ function vectorLast(op: ReduceOp, ranges: Range[]): Range[] {
 
 /** The node with other sources; REDUCE and STAGE bind the ranges among them. Memory and scalars stay what they are. */
 export function remake(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
-  const [a, b, c, d] = src as readonly [KNode, KNode, KNode, KNode];
+  const a = src[0]!;
+  const b = src[1]!;
   const dtype = n.dtype as DType;
   switch (n.op) {
     case 'PARAM':
@@ -127,7 +128,7 @@ export function remake(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
     case 'STAGE':
       return e.stage(n.arg.space, a, src.slice(1) as readonly KNode[] as RangeList);
     case 'LOAD':
-      return e.load(a, b, c, d, n.lanes);
+      return e.load(a, b, src[2], src[3], n.lanes);
     case 'CAST':
       return e.cast(a, dtype);
     case 'BITCAST':
@@ -140,6 +141,6 @@ export function remake(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
       if (!isArithmetic(n.op)) throw new Error(`[kernel] ${n.op} cannot be part of a value`);
       if (src.length === 1) return e.unary(n.op as UnaryOp, a);
       if (src.length === 2) return e.binary(n.op as BinaryOp, a, b);
-      return e.ternary(n.op as TernaryOp, a, b, c);
+      return e.ternary(n.op as TernaryOp, a, b, src[2]!);
   }
 }

@@ -15,7 +15,8 @@ export function nodesOf(
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);
-    stack.push(...follow(n));
+    const sources = follow(n);
+    for (let i = 0; i < sources.length; i++) stack.push(sources[i] as KNode);
   }
   return seen;
 }
@@ -37,7 +38,11 @@ export function sourcesFirst(
     const n = stack[stack.length - 1]!;
     if (!isDone(n)) {
       const before = stack.length;
-      for (const s of follow(n)) if (!isDone(s)) stack.push(s);
+      const sources = follow(n);
+      for (let i = 0; i < sources.length; i++) {
+        const s = sources[i] as KNode;
+        if (!isDone(s)) stack.push(s);
+      }
       if (stack.length > before) continue;
       visit(n);
     }

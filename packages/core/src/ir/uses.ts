@@ -38,7 +38,9 @@ export function usesOf(body: Program['body'], operands: Operands): Uses {
     const n = body[at] as KNode;
     // Statements give no value, but for the counter of a LOOP.
     if (n.dtype !== 'void' && n.op !== 'LOOP' && !uses.has(n)) continue;
-    for (const s of operands(n)) {
+    const sources = operands(n);
+    for (let i = 0; i < sources.length; i++) {
+      const s = sources[i] as KNode;
       const use = uses.get(s);
       if (use === undefined) uses.set(s, { count: 1, at });
       else use.count++;

@@ -13,7 +13,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import { type DecomposeCaps, type FloatMath, Math32, Math64 } from '../float-math.ts';
 import { BASE_OPS, type KNode, type ValueOp } from '../../ir/ir.ts';
 import { remake } from '../../ir/rewrite.ts';
-import { sourcesFirst } from '../../ir/traverse.ts';
+import { nodesOf, sourcesFirst } from '../../ir/traverse.ts';
 
 /** The arithmetic of an operation; `y` and `z` are there for operations of two and of three operands. */
 export type FloatFunction = (m: FloatMath, x: KNode, y: KNode, z: KNode) => KNode;
@@ -44,6 +44,7 @@ export function bringFunctions(functions: FloatFunctions): void {
  * @param e factory for the new nodes
  */
 export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps): readonly KNode[] {
+  if (caps.keepRounding === undefined && ![...nodesOf(roots)].some((n) => isMissing(n, caps))) return roots;
   const done = new Map<KNode, KNode>();
   const finish = (root: KNode): void =>
     sourcesFirst(
@@ -64,9 +65,14 @@ export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps
   return roots.map((r) => done.get(r)!);
 }
 
+/** True if the engine has no such operation. */
+function isMissing(n: KNode, caps: DecomposeCaps): boolean {
+  return !BASE_OPS.has(n.op) && !caps.nativeOps.has(n.op);
+}
+
 /** What stands for the node, or null if the engine prints it. */
 function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
-  if (BASE_OPS.has(n.op) || caps.nativeOps.has(n.op)) return null;
+  if (!isMissing(n, caps)) return null;
   const [a, b, c] = n.src;
   switch (n.op as ValueOp) {
     case 'ABS':

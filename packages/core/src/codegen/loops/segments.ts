@@ -12,7 +12,7 @@ import type { LoopNest } from '../transforms/nest.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { literalOf } from '../../ir/simplify/int.ts';
-import { combine, formBounds, linearOf, selectTerms } from '../../ir/simplify/linear.ts';
+import { combine, formHigh, formLow, linearOf, selectTerms } from '../../ir/simplify/linear.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 
 /** The nest with its unit-stride loop cut where conditions cut it. */
@@ -41,7 +41,7 @@ function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): n
     // c * along + rest < 0, with the rest between low and high.
     const c = d.coefs[at] as number;
     const rest = selectTerms(d, (_, i) => i !== at, 1, d.offset);
-    for (const bound of formBounds(rest)) {
+    for (const bound of [formLow(rest), formHigh(rest)]) {
       const cut = c > 0 ? Math.ceil(-bound / c) : Math.floor(bound / -c) + 1;
       if (cut > 0 && cut < along.arg.extent) cuts.add(cut);
     }

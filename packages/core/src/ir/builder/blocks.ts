@@ -3,6 +3,7 @@
  */
 import type { Exprs } from '../expr.ts';
 import type { KNode, ProgramNode } from '../ir.ts';
+import type { Known } from '../node.ts';
 import { fromLinear } from '../simplify/int.ts';
 import { linearOf } from '../simplify/linear.ts';
 
@@ -24,7 +25,7 @@ export function newBlock(parent: Block | null, maybe: boolean): Block {
  * Writes the block backwards into `out`, leaving out values that nothing uses and blocks without effect. Recursion goes
  * as deep as loops are nested.
  */
-export function writeBlock(block: Block, used: Set<KNode>, out: ProgramNode[]): boolean {
+export function writeBlock(block: Block, used: number, out: ProgramNode[]): boolean {
   const start = out.length;
   let effect = false;
   for (let i = block.items.length - 1; i >= 0; i--) {
@@ -40,8 +41,9 @@ export function writeBlock(block: Block, used: Set<KNode>, out: ProgramNode[]): 
         out.length = start;
         return false;
       }
-    } else if (!used.has(item)) continue;
-    for (const s of item.src) used.add(s);
+    } else if ((item as Known).mark !== used) continue;
+    const { src } = item;
+    for (let k = 0; k < src.length; k++) (src[k] as Known).mark = used;
     out.push(item);
   }
   return effect;

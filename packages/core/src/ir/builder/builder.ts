@@ -11,17 +11,17 @@ import type { DType } from '../../shape/dtype.ts';
 import { type Block, depthOrdered, newBlock, sumTerms, writeBlock } from './blocks.ts';
 import { Exprs, uniqueNode, withSources } from '../expr.ts';
 import type { KArgs, KNode, KNodeOf, Program, ProgramNode } from '../ir.ts';
-import { inner, lowOf } from '../node.ts';
+import { type Known, lowOf, newMark } from '../node.ts';
 import { programOf } from '../program.ts';
-import { sourcesFirst } from '../traverse.ts';
 
 /** Where an expression has been placed, and as which node of the body. */
 interface Placed {
+  readonly by: ProgramBuilder;
   readonly block: Block;
   readonly node: ProgramNode;
   /** SHARED that its value was read from, if any, and how many stores there had been anywhere. */
-  readonly reads?: ReadonlySet<KNode> | undefined;
-  readonly stores?: number;
+  readonly reads: ReadonlySet<KNode> | undefined;
+  readonly stores: number;
 }
 
 export interface BuildOptions {
@@ -58,8 +58,6 @@ export class ProgramBuilder {
   readonly e: Exprs;
   #root: Block = newBlock(null, false);
   #block: Block = this.#root;
-  /** Latest placement of every expression. */
-  #placed = new Map<KNode, Placed>();
   #params = new Map<number, KNodeOf<'PARAM'>>();
   #scalars = new Map<number, DType>();
   /** How many stores there have been when SHARED was last stored to. */
@@ -102,7 +100,7 @@ export class ProgramBuilder {
     const block = newBlock(outer, maybe);
     outer.items.push(block);
     block.items.push(opener);
-    this.#placed.set(opener, { block, node: opener });
+    this.#setPlaced(opener, block);
     this.#block = block;
     body();
     this.#block = outer;
@@ -120,7 +118,7 @@ export class ProgramBuilder {
     if (value.op === 'CONST' && (op === 'max' || op === 'min')) return value;
     const n = uniqueNode('SUBGROUP', value.dtype, 1, [this.place(value)], { op });
     this.#block.items.push(n);
-    this.#placed.set(n, { block: this.#block, node: n });
+    this.#setPlaced(n, this.#block);
     return n;
   }
 
@@ -138,7 +136,7 @@ export class ProgramBuilder {
 
   #declare<N extends ProgramNode>(n: N): N {
     this.#insert(this.#root, n);
-    this.#placed.set(n, { block: this.#root, node: n });
+    this.#setPlaced(n, this.#root);
     return n;
   }
 
@@ -155,7 +153,7 @@ export class ProgramBuilder {
       null,
     );
     this.#block.items.push(fresh);
-    this.#placed.set(fresh, { block: this.#block, node: fresh });
+    this.#setPlaced(fresh, this.#block);
     return fresh;
   }
 
@@ -179,30 +177,36 @@ export class ProgramBuilder {
       throw new Error(`[kernel.store] value must have the memory's dtype ${mem.dtype}: got ${value.dtype}`);
     if (gate?.op === 'CONST' && gate.arg.value === 0) return;
     const at = typeof index === 'number' ? this.e.i32(index) : index;
-    const src = [mem, at, value];
-    if (gate !== undefined && gate.op !== 'CONST') src.push(gate);
     if (mem.op === 'SHARED') this.#stored.set(mem, ++this.#stores);
-    const n = uniqueNode(
-      'STORE',
-      'void',
-      1,
-      src.map((s) => this.place(s)),
-      null,
-    );
-    this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg!));
+    const src = [this.place(mem), this.place(at), this.place(value)];
+    if (gate !== undefined && gate.op !== 'CONST') src.push(this.place(gate));
+    const n = uniqueNode('STORE', 'void', 1, src, null);
+    this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg as KArgs['ATOMIC']));
   }
 
   // --- placement of pure expressions
 
   /** Places an expression now and returns the node of the body that holds it; for values that must be computed before what follows. */
   place(x: KNode): ProgramNode {
-    sourcesFirst(
-      x,
-      (n) => this.#visible(n) !== null,
-      (n) => [...(sumTerms(n) ?? n.src)].reverse(),
-      (n) => this.#placed.set(n, sumTerms(n) === null ? this.#placeOne(n) : this.#placeSum(n)),
-    );
-    return this.#visible(x)!.node;
+    const known = this.#visible(x);
+    if (known !== null) return known.node;
+    const stack = [x];
+    while (stack.length > 0) {
+      const n = stack[stack.length - 1] as KNode;
+      if (this.#visible(n) === null) {
+        const terms = sumTerms(n);
+        const sources = terms ?? n.src;
+        const before = stack.length;
+        for (let i = sources.length - 1; i >= 0; i--) {
+          const s = sources[i] as KNode;
+          if (this.#visible(s) === null) stack.push(s);
+        }
+        if (stack.length > before) continue;
+        (n as Known).placed = terms === null ? this.#placeOne(n) : this.#placeSum(n);
+      }
+      stack.pop();
+    }
+    return (this.#visible(x) as Placed).node;
   }
 
   /** Places a sum term by term, outer blocks first; all its terms are placed already. */
@@ -213,15 +217,26 @@ export class ProgramBuilder {
       for (const s of parts[i]!.src) if (this.#visible(s) === null) parts.push(s);
     }
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
-      if (this.#visible(part) === null) this.#placed.set(part, this.#placeOne(part));
+      if (this.#visible(part) === null) (part as Known).placed = this.#placeOne(part);
     }
     return this.#visible(sum)!;
   }
 
+  /** The latest placement of an expression by this builder. */
+  #placementOf(n: KNode): Placed | null {
+    const p = (n as Known).placed as Placed | null;
+    return p !== null && p.by === this ? p : null;
+  }
+
+  #setPlaced(node: ProgramNode, block: Block): void {
+    const placed: Placed = { by: this, block, node, reads: undefined, stores: 0 };
+    (node as Known).placed = placed;
+  }
+
   #visible(n: KNode): Placed | null {
-    const p = this.#placed.get(n);
+    const p = this.#placementOf(n);
     if (!p?.block.open) return null;
-    if (p.reads !== undefined) for (const mem of p.reads) if (this.#stored.get(mem)! > p.stores!) return null;
+    if (p.reads !== undefined) for (const mem of p.reads) if ((this.#stored.get(mem) as number) > p.stores) return null;
     return p;
   }
 
@@ -263,16 +278,16 @@ export class ProgramBuilder {
       case 'SHARED':
         throw new Error(`[kernel.place] ${n.op} of another program or of a loop that has ended`);
     }
-    const again = this.#placed.has(n);
+    const again = this.#placementOf(n) !== null;
     const node = same && !again ? n : withSources(n, src);
     if (node !== n) {
-      const [to, from] = [inner(node), inner(n)];
+      const [to, from] = [node as Known, n as Known];
       to.lo = from.lo;
       to.hi = from.hi;
     }
     this.#insert(block, node);
-    const placed: Placed = { block, node, reads, stores: this.#stores };
-    if (node !== n) this.#placed.set(node, placed);
+    const placed: Placed = { by: this, block, node, reads, stores: this.#stores };
+    if (node !== n) (node as Known).placed = placed;
     return placed;
   }
 
@@ -297,7 +312,7 @@ export class ProgramBuilder {
   build(options: BuildOptions): Program {
     if (this.#block !== this.#root) throw new Error('[kernel.build] a loop or IF is still open');
     const body: ProgramNode[] = [];
-    writeBlock(this.#root, new Set(), body);
+    writeBlock(this.#root, newMark(), body);
     body.reverse();
     const bySlot = <T>(m: Map<number, T>): T[] => [...m.entries()].sort((a, b) => a[0] - b[0]).map((x) => x[1]);
     return programOf({

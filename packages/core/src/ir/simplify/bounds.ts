@@ -4,7 +4,7 @@
  * Called once per node. Anything that might wrap, and anything not listed, has the bounds of its dtype.
  */
 import type { KNode } from '../ir.ts';
-import { inner, type NodeObject } from '../node.ts';
+import type { Known, NodeObject } from '../node.ts';
 import { dtypeRange } from './fold.ts';
 
 type Interval = readonly [number, number];
@@ -23,7 +23,8 @@ export function setBounds(n: NodeObject): void {
 
 function boundsOf(n: KNode): Interval | null {
   const { src } = n;
-  const [a, b] = [src[0], src[1]] as unknown as [NodeObject, NodeObject];
+  const a = src[0] as unknown as NodeObject;
+  const b = src[1] as unknown as NodeObject;
   switch (n.op) {
     case 'CONST':
       return [n.arg.value as number, n.arg.value as number];
@@ -38,10 +39,11 @@ function boundsOf(n: KNode): Interval | null {
     case 'LANE':
       return [a.lo, a.hi];
     case 'VEC': {
-      let [lo, hi] = [a.lo, a.hi];
-      for (const s of n.src) {
-        lo = Math.min(lo, inner(s).lo);
-        hi = Math.max(hi, inner(s).hi);
+      let { lo, hi } = a;
+      for (let i = 1; i < src.length; i++) {
+        const s = src[i] as Known;
+        lo = Math.min(lo, s.lo);
+        hi = Math.max(hi, s.hi);
       }
       return [lo, hi];
     }
@@ -58,7 +60,10 @@ function boundsOf(n: KNode): Interval | null {
     case 'SUB':
       return [a.lo - b.hi, a.hi - b.lo];
     case 'MUL': {
-      const [p, q, r, s] = [a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi];
+      const p = a.lo * b.lo;
+      const q = a.lo * b.hi;
+      const r = a.hi * b.lo;
+      const s = a.hi * b.hi;
       return [Math.min(p, q, r, s), Math.max(p, q, r, s)];
     }
     case 'IDIV': {
@@ -87,7 +92,7 @@ function boundsOf(n: KNode): Interval | null {
     case 'SHL':
       return b.lo === b.hi && b.lo >= 0 && b.lo < 31 ? [a.lo * 2 ** b.lo, a.hi * 2 ** b.lo] : null;
     case 'WHERE': {
-      const c = inner(n.src[2] as KNode);
+      const c = n.src[2] as Known;
       return [Math.min(b.lo, c.lo), Math.max(b.hi, c.hi)];
     }
     case 'REDUCE':

@@ -80,7 +80,8 @@ export function foldBinary(op: BinaryOp, dtype: DType, a: Literal, b: Literal): 
   const { kind, bytes } = dtypeInfo[dtype];
   if ((op === 'IDIV' || op === 'IREM') && Number(b) === 0) return normalize(dtype, 0);
   if ((op === 'SHL' || op === 'SHR') && !(b >= 0 && b < 8 * bytes)) return undefined;
-  const [x, y] = [a as number, b as number];
+  const x = a as number;
+  const y = b as number;
   if (bytes < 8 && kind !== 'float') {
     if (op === 'MUL') return normalize(dtype, Math.imul(x, y));
     if (op === 'SHR' && kind === 'uint') return x >>> y;

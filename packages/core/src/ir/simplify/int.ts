@@ -6,8 +6,8 @@
  */
 import type { Exprs } from '../expr.ts';
 import type { BinaryOp, KNode } from '../ir.ts';
-import { assumeBounds, highOf, idOf, inner, type Linear, lowOf } from '../node.ts';
-import { combine, fitsInt32, formBounds, linearOf, recombine, scale, selectTerms, splitByDivisor } from './linear.ts';
+import { assumeBounds, highOf, idOf, type Known, type Linear, lowOf } from '../node.ts';
+import { combine, formHigh, formLow, linearOf, recombine, scale, selectTerms, splitByDivisor } from './linear.ts';
 
 /** The literal of a constant, else null. */
 export function literalOf(n: KNode): number | bigint | null {
@@ -30,30 +30,47 @@ export function fromLinear(e: Exprs, form: Linear, order?: (i: number, j: number
   const { terms, coefs } = form;
   if (terms.length === 0) return e.i32(form.offset);
   if (terms.length === 1 && coefs[0] === 1 && form.offset === 0) return terms[0] as KNode;
-  // Most sums only add, in the order of their terms.
-  const sorted = order !== undefined || coefs.some(isNegative) ? coefs.map((_, i) => i) : null;
-  sorted?.sort(
-    (i, j) => order?.(i, j) || Number(isNegative(coefs[i] as number)) - Number(isNegative(coefs[j] as number)),
-  );
+  const sorted = orderOf(coefs, order);
   let sum: KNode | null = null;
   let { offset } = form;
   for (let k = 0; k < terms.length; k++) {
     const i = sorted === null ? k : (sorted[k] as number);
     const term = terms[i] as KNode;
     const coef = coefs[i] as number;
-    if (sum === null && coef < 0 && offset !== 0) [sum, offset] = [e.i32(offset), 0];
+    if (sum === null && coef < 0 && offset !== 0) {
+      sum = e.i32(offset);
+      offset = 0;
+    }
     if (sum !== null) sum = e.intern(coef < 0 ? 'SUB' : 'ADD', 'int32', 1, [sum, product(e, term, Math.abs(coef))]);
     else sum = coef === -1 ? e.intern('NEG', 'int32', 1, [term]) : product(e, term, coef);
   }
   if (offset !== 0) sum = e.intern('ADD', 'int32', 1, [sum as KNode, e.i32(offset)]);
   const node = sum as KNode;
-  inner(node).linear = form;
-  const bounds = formBounds(form);
-  if (fitsInt32(bounds)) assumeBounds(node, bounds[0], bounds[1]);
+  (node as Known).linear = form;
+  const low = formLow(form);
+  const high = formHigh(form);
+  if (low >= -2147483648 && high <= 2147483647) assumeBounds(node, low, high);
   return node;
 }
 
-const isNegative = (coef: number): boolean => coef < 0;
+/** The order of the terms of a sum, or null where it is their own: most sums only add, in the order of their terms. */
+function orderOf(coefs: readonly number[], order?: (i: number, j: number) => number): readonly number[] | null {
+  let first = order !== undefined;
+  for (let i = 0; !first && i < coefs.length; i++) first = (coefs[i] as number) < 0;
+  if (!first) return null;
+  const sorted: number[] = [];
+  for (let i = 0; i < coefs.length; i++) {
+    let at = i;
+    for (; at > 0; at--) {
+      const before = sorted[at - 1] as number;
+      const sign = Number((coefs[before] as number) < 0) - Number((coefs[i] as number) < 0);
+      if (((order === undefined ? 0 : order(before, i)) || sign) <= 0) break;
+      sorted[at] = before;
+    }
+    sorted[at] = i;
+  }
+  return sorted;
+}
 
 function product(e: Exprs, term: KNode, k: number): KNode {
   return k === 1 ? term : e.intern('MUL', 'int32', 1, [term, e.i32(k)]);
@@ -74,7 +91,14 @@ export function scaleBy(e: Exprs, x: KNode, k: number): KNode {
 /** The greatest common divisor of a number and the coefficients of a form. */
 function commonDivisor(first: number, { coefs }: Linear): number {
   let x = first;
-  for (let y of coefs) while (y !== 0) [x, y] = [y, x % y];
+  for (let i = 0; i < coefs.length; i++) {
+    let y = coefs[i] as number;
+    while (y !== 0) {
+      const rest = x % y;
+      x = y;
+      y = rest;
+    }
+  }
   return Math.abs(x);
 }
 
@@ -85,7 +109,8 @@ export function divideByConstant(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: num
   const form = linearOf(x);
   if (isExact(form)) {
     const { quotient, rest } = splitByDivisor(form, c);
-    const [low, high] = formBounds(rest);
+    const low = formLow(rest);
+    const high = formHigh(rest);
     const changed = quotient.terms.length > 0 || quotient.offset !== 0;
     if (low >= 0 && high <= 2147483647 && changed && isExact(quotient)) {
       const r = fromLinear(e, rest);
@@ -127,8 +152,9 @@ export function lessThan(e: Exprs, a: KNode, b: KNode): KNode | null {
   if (!isExact(fa) || !isExact(fb)) return null;
   const d = combine(fa, 1, fb, -1);
   if (d === null) return null;
-  const [low, high] = formBounds(d);
-  if (!fitsInt32([low, high])) return null;
+  const low = formLow(d);
+  const high = formHigh(d);
+  if (low < -2147483648 || high > 2147483647) return null;
   if (high < 0) return e.bool(true);
   if (low >= 0) return e.bool(false);
   return compareToZero(e, d);
@@ -153,7 +179,7 @@ function compareToZero(e: Exprs, d: Linear): KNode | null {
 }
 
 function isExact(f: Linear): boolean {
-  return fitsInt32(formBounds(f));
+  return formLow(f) >= -2147483648 && formHigh(f) <= 2147483647;
 }
 
 /** a == b for integers, by bounds and by the difference of linear forms. */
@@ -167,7 +193,8 @@ export function equal(e: Exprs, a: KNode, b: KNode): KNode | null {
   const d = combine(fa, 1, fb, -1);
   if (d === null) return null;
   if (d.terms.length === 0) return e.bool(d.offset === 0);
-  const [low, high] = formBounds(d);
+  const low = formLow(d);
+  const high = formHigh(d);
   // The difference wraps: where it may reach 2^32, both may be equal without its being 0.
   if (low <= -(2 ** 32) || high >= 2 ** 32) return null;
   return d.offset % commonDivisor(0, d) !== 0 || low > 0 || high < 0 ? e.bool(false) : null;

@@ -6,7 +6,7 @@
  * they fit int32, the form is also the mathematical value ("exact"), which division and comparison rules need.
  */
 import type { KNode } from '../ir.ts';
-import { idOf, inner, type Linear } from '../node.ts';
+import { idOf, type Known, type Linear } from '../node.ts';
 
 /** Sums with more terms stay as they are: rebuilding them would cost more than it saves. */
 export const maxTerms = 10;
@@ -23,14 +23,15 @@ const emptyList: readonly never[] = [];
  * offset; // 3
  */
 export function linearOf(n: KNode): Linear {
-  const obj = inner(n);
+  const obj = n as Known;
   if (obj.linear !== null) return obj.linear;
   return (obj.linear = collect(n) ?? { terms: [n], coefs: [1], offset: 0 });
 }
 
 /** Sums reach this with their operands' forms known already, so the recursion is one level deep. */
 function collect(n: KNode): Linear | null {
-  const [a, b] = n.src;
+  const a = n.src[0] as KNode;
+  const b = n.src[1] as KNode;
   switch (n.op) {
     case 'CONST':
       return { terms: emptyList, coefs: emptyList, offset: n.arg.value as number };
@@ -49,6 +50,11 @@ function collect(n: KNode): Linear | null {
 
 /** `ka * a + kb * b`, or null when it has too many terms. */
 export function combine(a: Linear, ka: number, b: Linear, kb: number): Linear | null {
+  if (b.terms.length === 0 && ka === 1) {
+    if (a.terms.length > maxTerms) return null;
+    const offset = (a.offset + Math.imul(kb, b.offset)) | 0;
+    return offset === a.offset ? a : { terms: a.terms, coefs: a.coefs, offset };
+  }
   const terms: KNode[] = [];
   const coefs: number[] = [];
   let i = 0;
@@ -71,6 +77,7 @@ export function combine(a: Linear, ka: number, b: Linear, kb: number): Linear | 
 /** `k * a`. */
 export function scale(a: Linear, k: number): Linear {
   if (k === 0) return { terms: emptyList, coefs: emptyList, offset: 0 };
+  if (k === 1) return a;
   const terms: KNode[] = [];
   const coefs: number[] = [];
   for (let i = 0; i < a.terms.length; i++) {
@@ -82,22 +89,26 @@ export function scale(a: Linear, k: number): Linear {
   return { terms, coefs, offset: Math.imul(k, a.offset) };
 }
 
-/** Least and largest value of the form as real numbers. */
-export function formBounds(f: Linear): readonly [number, number] {
+/** Least value of the form as a real number. */
+export function formLow(f: Linear): number {
   let low = f.offset;
+  for (let i = 0; i < f.terms.length; i++) {
+    const c = f.coefs[i] as number;
+    const term = f.terms[i] as Known;
+    low += c * (c > 0 ? term.lo : term.hi);
+  }
+  return low;
+}
+
+/** Largest value of the form as a real number. */
+export function formHigh(f: Linear): number {
   let high = f.offset;
   for (let i = 0; i < f.terms.length; i++) {
     const c = f.coefs[i] as number;
-    const { lo, hi } = inner(f.terms[i] as KNode);
-    low += c > 0 ? c * lo : c * hi;
-    high += c > 0 ? c * hi : c * lo;
+    const term = f.terms[i] as Known;
+    high += c * (c > 0 ? term.hi : term.lo);
   }
-  return [low, high];
-}
-
-/** True if the bounds are within int32, so that nothing wraps. */
-export function fitsInt32(bounds: readonly [number, number]): boolean {
-  return bounds[0] >= -2147483648 && bounds[1] <= 2147483647;
+  return high;
 }
 
 /** The terms whose coefficients are wanted, divided by a number, with another offset. */
@@ -132,7 +143,7 @@ export function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Lin
     const rem = f.terms[i] as KNode;
     if (rem.op !== 'IREM') continue;
     const [y, c] = rem.src;
-    if (c.op !== 'CONST' || inner(y).lo < 0) continue;
+    if (c.op !== 'CONST' || (y as Known).lo < 0) continue;
     const want = Math.imul(f.coefs[i] as number, c.arg.value as number);
     if (!f.coefs.includes(want)) continue;
     const quotient = linearOf(divide(y, c));
