@@ -14,7 +14,8 @@ import { Reduction } from './reduce.ts';
 import { copiesOf, lanesOf, refuse, type Scope } from './scope.ts';
 import type { Values } from './values.ts';
 import { isFixed, type Mode, runModes, vectorModes } from './vector.ts';
-import { nodesOf, sourcesFirst } from '../../ir/traverse.ts';
+import { type Known, newMark } from '../../ir/node.ts';
+import { nodesOf } from '../../ir/traverse.ts';
 
 interface Job {
   /** Ranges still to be opened. */
@@ -219,17 +220,22 @@ export class Nest {
     const known = this.#reductions.get(root);
     if (known !== undefined) return known;
     const found: KNode[] = [];
-    const seen = new Set<KNode>();
-    const note = (n: KNode): void => {
-      seen.add(n);
-      if (n.op === 'REDUCE' || n.op === 'STAGE') found.push(n);
-    };
-    sourcesFirst(
-      root,
-      (n) => seen.has(n),
-      (n) => n.src,
-      note,
-    );
+    const seen = newMark();
+    const stack = [root];
+    while (stack.length > 0) {
+      const n = stack[stack.length - 1] as Known;
+      if (n.mark !== seen) {
+        const before = stack.length;
+        for (let i = 0; i < n.src.length; i++) {
+          const s = n.src[i] as Known;
+          if (s.mark !== seen) stack.push(s);
+        }
+        if (stack.length > before) continue;
+        n.mark = seen;
+        if (n.op === 'REDUCE' || n.op === 'STAGE') found.push(n);
+      }
+      stack.pop();
+    }
     this.#reductions.set(root, found);
     return found;
   }

@@ -58,6 +58,9 @@ export class Scope {
   readonly #memos: Memo[] = [new Map()];
   /** Values that depend on a tile: for whole vectors, then one memo a lane. */
   #tileMemos: (Memo | undefined)[] = [];
+  /** The last list of ranges asked for and its memo, while the same ranges are open at the same lane. */
+  #lastRanges: RangeList | null = null;
+  #lastMemo: Memo = new Map();
 
   constructor(e: Exprs, free: FreeRanges) {
     this.e = e;
@@ -82,6 +85,7 @@ export class Scope {
     this.#values.delete(r);
     this.#memos.pop();
     this.#levels.delete(r);
+    this.#lastRanges = null;
   }
 
   /** Runs the body with the range open as a tile, whose copies follow each other unless a step is given. */
@@ -98,11 +102,13 @@ export class Scope {
     body();
     this.tiles.pop();
     this.#levels.delete(r);
+    this.#lastRanges = null;
   }
 
   #enter(r: Range, level: number): void {
     if (this.#levels.has(r)) refuse(r, 'is opened inside itself: nested reductions need ranges of their own');
     this.#levels.set(r, level);
+    this.#lastRanges = null;
   }
 
   /** Runs `fn` for every combination of copies whose turn it is; inside it those tiles have values. */
@@ -120,6 +126,7 @@ export class Scope {
       if (tiles.some((t) => t.only !== null && t.only !== t.copy)) continue;
       this.vector = vector;
       this.#tileMemos = [];
+      this.#lastRanges = null;
       fn();
     }
     this.vector = null;
@@ -152,10 +159,12 @@ export class Scope {
     const before = this.lane;
     const value = this.#values.get(tile.range) as KNode;
     this.lane = lane;
+    this.#lastRanges = null;
     this.#values.set(tile.range, this.e.add(this.#start(tile), lane));
     const result = fn();
     this.#values.set(tile.range, value);
     this.lane = before;
+    this.#lastRanges = null;
     return result;
   }
 
@@ -173,15 +182,15 @@ export class Scope {
 
   /** Where values that depend on these ranges are remembered. */
   memoFor(ranges: RangeList): Memo {
+    if (ranges === this.#lastRanges) return this.#lastMemo;
     let level = 0;
-    for (const r of ranges) {
-      const l = this.#levels.get(r) ?? 0;
-      if (l < 0) {
-        const at = this.lane + 1;
-        return (this.#tileMemos[at] ??= new Map());
-      }
-      if (l > level) level = l;
+    for (let i = 0; i < ranges.length && level >= 0; i++) {
+      const l = this.#levels.get(ranges[i] as Range) ?? 0;
+      if (l < 0 || l > level) level = l;
     }
-    return this.#memos[level] as Memo;
+    const memo = level < 0 ? (this.#tileMemos[this.lane + 1] ??= new Map()) : (this.#memos[level] as Memo);
+    this.#lastRanges = ranges;
+    this.#lastMemo = memo;
+    return memo;
   }
 }

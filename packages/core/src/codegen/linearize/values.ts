@@ -30,6 +30,12 @@ export type Address =
   | { readonly kind: 'same' | 'unit'; readonly base: KNode }
   | { readonly kind: 'lanes'; readonly each: readonly KNode[] };
 
+/** What is lowered before a node: of a LOAD the alternative, since its address and gate are lowered with it. */
+function follow(n: KNode): readonly KNode[] {
+  if (n.op === 'LOAD') return n.src.slice(3);
+  return n.op === 'REDUCE' || n.op === 'RANGE' ? [] : n.src;
+}
+
 export class Values {
   readonly b: ProgramBuilder;
   readonly scope: Scope;
@@ -42,18 +48,12 @@ export class Values {
 
   /** The value under the open loops: a scalar, or a vector if it depends on the vector tile. */
   lower(root: KNode): KNode {
-    const follow = (n: KNode): readonly KNode[] => {
-      if (n.op === 'LOAD') return n.src.slice(3);
-      return n.op === 'REDUCE' || n.op === 'RANGE' ? [] : n.src;
-    };
-    sourcesFirst(
-      root,
-      (n) => this.#memo(n).has(n),
-      follow,
-      (n) => this.#memo(n).set(n, this.#lowerOne(n)),
-    );
+    sourcesFirst(root, this.#isKnown, follow, this.#lowerNow);
     return this.#find(root) as KNode;
   }
+
+  readonly #isKnown = (n: KNode): boolean => this.#memo(n).has(n);
+  readonly #lowerNow = (n: KNode): void => void this.#memo(n).set(n, this.#lowerOne(n));
 
   #memo(n: KNode): Memo {
     return this.scope.memoFor(this.scope.free.of(n));
@@ -82,12 +82,11 @@ export class Values {
       }
       case 'LOAD':
         return this.#load(n);
-      default:
-        return remake(
-          e,
-          n,
-          n.src.map((s) => this.#find(s) as KNode),
-        );
+      default: {
+        const src: KNode[] = [];
+        for (let i = 0; i < n.src.length; i++) src.push(this.#find(n.src[i] as KNode) as KNode);
+        return remake(e, n, src);
+      }
     }
   }
 
