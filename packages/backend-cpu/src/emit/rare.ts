@@ -48,9 +48,11 @@ export function findRareSides(
   let blocks: ReadonlyMap<KNode, number> | null = null;
   for (const n of body) {
     if (n.op !== 'WHERE' || n.dtype === 'bool' || !uses.has(n)) continue;
-    const around = blocksOf(program);
-    blocks ??= new Map(body.map((x, at) => [x, around[at]!]));
     for (const side of [1, 2] as const) {
+      // Most sides are short, whichever blocks their nodes stand in.
+      if (onlyFor(n, side, uses, null).length < leastNodes) continue;
+      const around = blocksOf(program);
+      blocks ??= new Map(body.map((x, at) => [x, around[at]!]));
       // What an inner WHERE defers stays its own.
       const own = new Set(onlyFor(n, side, uses, blocks).filter((x) => !inside.has(x)));
       if (own.size < leastNodes) continue;
@@ -62,16 +64,16 @@ export function findRareSides(
   return { sides, inside };
 }
 
-/** Pure nodes of the same block that nothing needs but this side. */
-function onlyFor(where: KNode, side: 1 | 2, uses: Uses, blocks: ReadonlyMap<KNode, number>): KNode[] {
-  const block = blocks.get(where);
+/** Pure nodes of the same block, or where no blocks are given of any, that nothing needs but this side. */
+function onlyFor(where: KNode, side: 1 | 2, uses: Uses, blocks: ReadonlyMap<KNode, number> | null): KNode[] {
+  const block = blocks?.get(where);
   const found: KNode[] = [];
   const counted = new Map<KNode, number>();
   const stack: KNode[] = [];
   const use = (n: KNode): void => {
     const count = (counted.get(n) ?? 0) + 1;
     counted.set(n, count);
-    if (count < (uses.get(n)?.count ?? 0) || never.has(n.op) || blocks.get(n) !== block) return;
+    if (count < (uses.get(n)?.count ?? 0) || never.has(n.op) || blocks?.get(n) !== block) return;
     found.push(n);
     stack.push(n);
   };
