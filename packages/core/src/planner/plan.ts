@@ -149,7 +149,7 @@ function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Pa
       if (bound.size > maxBindings) {
         relieved = true;
         relieve(kernel, maxBindings, alone, forced);
-      } else if (kernel.demands.size > mostValues) relieved = shorten(kernel, mostValues, alone, forced) || relieved;
+      } else if (kernel.demands.length > mostValues) relieved = shorten(kernel, mostValues, alone, forced) || relieved;
     }
     if (!relieved) return { partition, units: unitsOf(partition, maxBindings) };
     if (attempt > graph.nodes.length)

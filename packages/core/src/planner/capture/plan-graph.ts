@@ -9,6 +9,7 @@ import { definitionOf, type Role } from '../../graph/definition.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
 import { encodeAttr, IntWriter } from './encode.ts';
+import { textOf } from '../lowering/nest-key.ts';
 
 /** Where a leaf's elements are, up to the offset that is bound at each run. */
 export interface LeafInfo {
@@ -101,8 +102,8 @@ export class PlanGraph {
     out.push(dtypeInfo[dtype].id);
     if (attr !== null) encodeAttr(op, attr, out);
     if (src.length === 0) out.list(shape);
-    for (const s of src) out.push(s.index);
-    const key = out.data.subarray(0, out.length).join();
+    for (let i = 0; i < src.length; i++) out.push((src[i] as PlanNode).index);
+    const key = textOf(out);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const node = this.#append(op, attr, src, shape, dtype, null, -1);

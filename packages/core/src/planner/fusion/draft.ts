@@ -31,6 +31,8 @@ export interface Demand {
   ranges: readonly Range[];
   notes: readonly KNode[];
   value: KNode | null;
+  /** Another demand of the kernel with the same hash. */
+  readonly next: Demand | null;
   /** Read from a row kept inside the kernel (decide-stage.ts): computed as `from` over `ranges`, this element at `at`. */
   staged: { readonly from: Demand; readonly ranges: readonly Range[]; readonly at: KNode } | null;
 }
@@ -60,7 +62,9 @@ export class KernelDraft {
   /** The loops of full stores, outermost first. */
   readonly axes: readonly Range[];
   readonly stores: StoreDraft[] = [];
-  readonly demands: Map<string, Demand> = new Map();
+  readonly demands: Demand[] = [];
+  /** Demands by what they ask for. */
+  readonly #known = new Map<number, Demand>();
   /** Kernels that read what this one writes. */
   readonly readers: Set<KernelDraft> = new Set();
   /** Sets of axes over which reductions or smaller stores are computed once, each containing the one before. */
@@ -99,10 +103,12 @@ export class KernelDraft {
     scope: readonly Range[],
     operand: boolean,
   ): { demand: Demand; isNew: boolean } {
-    let key = `${node.index}:${gate === null ? '' : idOf(gate)}`;
-    for (const i of index) key += `,${idOf(i)}`;
-    const known = this.demands.get(key);
-    if (known !== undefined) return { demand: known, isNew: false };
+    let hash = Math.imul(node.index + 1, 0x9e3779b1) ^ (gate === null ? 0 : idOf(gate));
+    for (let i = 0; i < index.length; i++) hash = Math.imul(hash ^ idOf(index[i] as KNode), 0x85ebca6b) ^ (hash >>> 15);
+    const first = this.#known.get(hash) ?? null;
+    for (let known = first; known !== null; known = known.next)
+      if (known.node === node && known.gate === gate && sameIndex(known.index, index))
+        return { demand: known, isNew: false };
     const demand: Demand = {
       node,
       kernel: this,
@@ -115,9 +121,11 @@ export class KernelDraft {
       ranges: [],
       notes: [],
       value: null,
+      next: first,
       staged: null,
     };
-    this.demands.set(key, demand);
+    this.#known.set(hash, demand);
+    this.demands.push(demand);
     return { demand, isNew: true };
   }
 
@@ -151,6 +159,12 @@ export function loopsOver(
     return inner.reduce((at: KNode, extent) => e.add(e.mul(at, extent), loop(extent)), loop(first));
   });
   return { axes, index };
+}
+
+function sameIndex(a: Index, b: Index): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }
 
 /** True if `to` reads, directly or through others, what `from` writes. */

@@ -54,17 +54,17 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
     const before = reached(drafts, (k) => sources.get(k) as Set<KernelDraft>, unitOf);
     const after = reached(drafts, (k) => k.readers, unitOf);
     const home = open.find((unit) => {
-      if (unit.drafts.length >= mostNests || unit.values + kernel.demands.size > mostValues) return false;
+      if (unit.drafts.length >= mostNests || unit.values + kernel.demands.length > mostValues) return false;
       let count = unit.bound.size;
       for (const node of own) if (!unit.bound.has(node)) count++;
       return count <= maxBindings && !before.has(unit.drafts) && !after.has(unit.drafts);
     });
     if (home === undefined) {
-      open.push({ drafts, bound: new Set(own), values: kernel.demands.size });
+      open.push({ drafts, bound: new Set(own), values: kernel.demands.length });
       continue;
     }
     home.drafts.push(kernel);
-    home.values += kernel.demands.size;
+    home.values += kernel.demands.length;
     for (const node of own) home.bound.add(node);
     unitOf.set(kernel, home.drafts);
     units.splice(units.indexOf(drafts), 1);

@@ -157,7 +157,7 @@ export class Partition {
       needInside: (source, index, gate, ranges, operand) =>
         need(source, index, gate, [...around, ...ranges], operand || demand.operand),
       loops: (extents) => loops(extents, placeOf(this.context, demand, this.facts.depth[node.index] as number)),
-      ownLoops: (extents) => loops(extents, `own${node.index}.${kernel.demands.size}`),
+      ownLoops: (extents) => loops(extents, `own${node.index}.${kernel.demands.length}`),
       note: (condition) => notes.push(condition),
       needInMemory: (source) => {
         (this.#readers[source.index] as Set<KernelDraft>).add(kernel);

@@ -30,7 +30,7 @@ export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<Pla
 
 /** True where the next partition shows what has been done for another kernel. */
 function waits(kernel: KernelDraft, forced: ReadonlySet<PlanNode>): boolean {
-  for (const { inline, node } of kernel.demands.values()) if (inline && forced.has(node)) return true;
+  for (const { inline, node } of kernel.demands) if (inline && forced.has(node)) return true;
   return false;
 }
 
@@ -59,8 +59,7 @@ export function shorten(kernel: KernelDraft, most: number, alone: Set<PlanNode>,
   return true;
 }
 
-const inOrder = ({ demands }: KernelDraft): Demand[] =>
-  [...demands.values()].sort((a, b) => a.node.index - b.node.index);
+const inOrder = ({ demands }: KernelDraft): Demand[] => [...demands].sort((a, b) => a.node.index - b.node.index);
 
 const isMovable = ({ inline, node }: Demand): boolean =>
   inline && !node.forced && (node.role !== 'movement' || node.op === 'concat') && node.role !== 'leaf';

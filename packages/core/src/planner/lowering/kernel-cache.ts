@@ -2,13 +2,13 @@
  * Compiled kernels shared by plans: plans that differ a little, such as the first and second step of a training, have
  * most kernels in common, and lowering a kernel is most of what a new plan costs.
  *
- * Kernels are known by their loop nest as text. An entry lives as long as some plan holds it.
+ * Kernels are known by the integers of their loop nest. An entry lives as long as some plan holds it.
  */
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
-import { printLoopKernel } from '../../ir/print.ts';
 import type { Lowered, LoweredDispatch } from '../../codegen/lowering.ts';
 import { legalPrograms, lowerPlain } from '../../codegen/plain.ts';
 import type { LoweredKernel } from './lower.ts';
+import { nestKey } from './nest-key.ts';
 
 /** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
 export interface KernelEntry {
@@ -38,11 +38,7 @@ export class KernelCache {
 
   /** The entry of a loop nest; lowered but not compiled if it is new. */
   find({ loop, isContraction, e }: LoweredKernel): KernelEntry {
-    const text = printLoopKernel(loop);
-    // Slots that no expression uses any more are in the interface all the same. The name on the first line is for people.
-    const slots = loop.params.map((p) => `${p.dtype} ${p.arg.access} ${p.arg.length}`).join();
-    const key = `${isContraction ? 'contraction' : 'loops'} ${slots} ${loop.scalars.join()}${text.slice(text.indexOf('\n'))}`;
-    return this.findOr(key, () => {
+    return this.findOr(nestKey(loop, isContraction ? 'contraction' : 'loops'), () => {
       const { caps } = this.#engine;
       return (isContraction ? caps.lowering.contraction(loop, e, this.#engine) : null) ?? lowerPlain(loop, caps);
     });
