@@ -31,8 +31,6 @@ export type Memory = KNode;
 /** What arithmetic takes: a node, or a literal of the other operand's dtype. */
 export type Operand = KNode | Literal;
 
-const noSources: readonly KNode[] = [];
-
 function isTrue(gate: KNode): boolean {
   return gate.op === 'CONST' && gate.arg.value !== 0;
 }
@@ -74,11 +72,11 @@ export class Exprs {
   /** A literal, rounded or wrapped to the dtype. */
   constant(dtype: DType, value: Literal | boolean, lanes = 1): KNodeOf<'CONST'> {
     const v = normalize(dtype, typeof value === 'boolean' ? Number(value) : value);
-    return this.intern('CONST', dtype, lanes, noSources, v) as KNodeOf<'CONST'>;
+    return this.#table.constant(dtype, lanes, v) as unknown as KNodeOf<'CONST'>;
   }
 
   i32(value: number): KNodeOf<'CONST'> {
-    return this.intern('CONST', 'int32', 1, noSources, value | 0) as KNodeOf<'CONST'>;
+    return this.#table.constant('int32', 1, value | 0) as unknown as KNodeOf<'CONST'>;
   }
 
   f32(value: number): KNodeOf<'CONST'> {

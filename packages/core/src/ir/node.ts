@@ -130,6 +130,9 @@ export function assumeBounds(n: KNode, lo: number, hi: number): void {
   obj.hi = Math.min(obj.hi, hi);
 }
 
+/** Sources of nodes that have none. */
+const noSources: readonly KNode[] = [];
+
 const bits = new DataView(new ArrayBuffer(8));
 
 function hashKey(key: ArgKey): number {
@@ -185,10 +188,26 @@ export class InternTable {
         return n;
       }
     }
-    // Arguments of constants are made where they are needed: most are known.
-    const own = op === 'CONST' ? { value: key as number | bigint } : arg;
-    const node = new NodeObject(op, dtype, lanes, src, own, key, h);
-    slots[i] = node;
+    return this.#insert(i, new NodeObject(op, dtype, lanes, src, arg, key, h));
+  }
+
+  /** The CONST of a value. Most are known, so nothing is made for the question. They are made here alone. */
+  constant(dtype: DType, lanes: number, value: number | bigint): NodeObject {
+    const bits = typeof value === 'number' && (value | 0) === value ? value : hashKey(value);
+    let h = Math.imul(lanes * 4099 + dtype.length * 263 + dtype.charCodeAt(0), 0x9e3779b1) ^ bits;
+    h = Math.imul(h ^ (h >>> 15), 0xc2b2ae35);
+    h ^= h >>> 13;
+    const slots = this.#slots;
+    let i = h & this.#mask;
+    for (let n = slots[i]; n !== undefined; n = slots[(i = (i + 1) & this.#mask)]) {
+      if (n.hash === h && n.op === 'CONST' && n.dtype === dtype && n.lanes === lanes && Object.is(n.key, value))
+        return n;
+    }
+    return this.#insert(i, new NodeObject('CONST', dtype, lanes, noSources, { value }, value, h));
+  }
+
+  #insert(at: number, node: NodeObject): NodeObject {
+    this.#slots[at] = node;
     this.#onNew(node);
     if (++this.#count * 2 > this.#mask) this.#grow();
     return node;

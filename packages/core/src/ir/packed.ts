@@ -74,36 +74,66 @@ function mix(h: number, x: number): number {
  */
 export function packProgram(program: Program): PackedProgram {
   const { params, body, ...head } = program;
-  const words: number[] = [];
-  const args: (object | null)[] = [];
-  // Marks of nodes follow each other.
-  const before = newMark();
-  let hash = mix(mix(params.length, head.grid[0]), head.grid[1] * 65599 + head.grid[2]);
-  const write = (n: KNode, place: number): void => {
-    (n as Known).mark = newMark();
-    words.push(codeOf(n.op) | (codeOf(n.dtype) << 8) | (n.arg === null ? 0 : hasArg) | place | signsOf(n));
-    words.push(n.lanes | (n.src.length << 16));
-    for (let i = 0; i < n.src.length; i++) words.push((n.src[i] as Known).mark - before - 1);
-    if (n.arg !== null) args.push(n.arg);
-    if (n.op === 'CONST') hash = mix(hash, Number(n.arg.value));
-  };
-  const isKnown = (n: KNode): boolean => (n as Known).mark > before;
-  for (const p of params) write(p, 0);
-  for (const n of body) {
-    for (const s of n.src)
-      if (!isKnown(s))
-        sourcesFirst(
-          s,
-          isKnown,
-          (x) => x.src,
-          (x) => write(x, 0),
-        );
-    write(n, isInBody);
-  }
-  for (const word of words) hash = mix(hash, word);
-  const fields: PackedProgram = { head, paramCount: params.length, words: Int32Array.from(words), args, hash };
+  const packer = new Packer();
+  for (let i = 0; i < params.length; i++) packer.write(params[i] as KNode, 0);
+  packer.writeBody(body);
+  const words = Int32Array.from(packer.words);
+  const first = mix(mix(params.length, head.grid[0]), head.grid[1] * 65599 + head.grid[2]);
+  const hash = hashWords(words, hashValues(packer.args, first));
+  const fields: PackedProgram = { head, paramCount: params.length, words, args: packer.args, hash };
   return new Packed(fields) as PackedProgram;
 }
+
+function hashWords(words: Int32Array, first: number): number {
+  let hash = first;
+  for (let i = 0; i < words.length; i++) hash = mix(hash, words[i] as number);
+  return hash;
+}
+
+/** Values of CONSTs, which alone have one. */
+function hashValues(args: readonly object[], first: number): number {
+  let hash = first;
+  for (let i = 0; i < args.length; i++) {
+    const { value } = args[i] as { value?: number | bigint };
+    if (value !== undefined) hash = mix(hash, Number(value));
+  }
+  return hash;
+}
+
+/** Nodes being written, sources first. */
+class Packer {
+  readonly words: number[] = [];
+  readonly args: object[] = [];
+  /** The mark before that of the first node. Marks of nodes follow each other. */
+  readonly #before: number = newMark();
+  readonly #isKnown = (n: KNode): boolean => (n as Known).mark > this.#before;
+  readonly #writeSource = (n: KNode): void => this.write(n, 0);
+
+  writeBody(body: readonly KNode[]): void {
+    for (let at = 0; at < body.length; at++) {
+      const n = body[at] as KNode;
+      const { src } = n;
+      for (let i = 0; i < src.length; i++) {
+        const s = src[i] as KNode;
+        if (!this.#isKnown(s)) sourcesFirst(s, this.#isKnown, sourcesOf, this.#writeSource);
+      }
+      this.write(n, isInBody);
+    }
+  }
+
+  write(n: KNode, place: number): void {
+    const { words } = this;
+    const { src, arg } = n;
+    const first = this.#before + 1;
+    (n as Known).mark = newMark();
+    words.push(codeOf(n.op) | (codeOf(n.dtype) << 8) | (arg === null ? 0 : hasArg) | place | signsOf(n));
+    words.push(n.lanes | (src.length << 16));
+    for (let i = 0; i < src.length; i++) words.push((src[i] as Known).mark - first);
+    if (arg !== null) this.args.push(arg);
+  }
+}
+
+const sourcesOf = (n: KNode): readonly KNode[] => n.src;
 
 /**
  * The program again, of new nodes.

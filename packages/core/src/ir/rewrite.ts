@@ -10,7 +10,6 @@ import type { Exprs } from './expr.ts';
 import { type FreeRanges, ownRanges, type Range, type RangeList } from './free-ranges.ts';
 import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, UnaryOp } from './ir.ts';
 import { highOf } from './node.ts';
-import { sourcesFirst } from './traverse.ts';
 
 export interface Replacement {
   readonly value: KNode;
@@ -49,15 +48,34 @@ export class Rewriter {
 
   /** The expression with all ranges replaced. */
   node(root: KNode): KNode {
-    const isDone = (n: KNode): boolean => {
-      if (this.#done.has(n)) return true;
-      const same = this.#free?.of(n).every((r) => !this.#ranges.has(r)) ?? false;
-      if (same) this.#done.set(n, n);
-      return same;
-    };
-    const follow = (n: KNode): readonly KNode[] => (n.op === 'REDUCE' || n.op === 'STAGE' ? n.src.slice(0, 1) : n.src);
-    sourcesFirst(root, isDone, follow, (n) => this.#done.set(n, this.#one(n)));
-    return this.#done.get(root)!;
+    const done = this.#done;
+    if (this.#isDone(root)) return done.get(root) as KNode;
+    const stack = [root];
+    while (stack.length > 0) {
+      const n = stack[stack.length - 1] as KNode;
+      if (!done.has(n)) {
+        const { src } = n;
+        const count = n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : src.length;
+        const before = stack.length;
+        for (let i = 0; i < count; i++) {
+          const s = src[i] as KNode;
+          if (!this.#isDone(s)) stack.push(s);
+        }
+        if (stack.length > before) continue;
+        done.set(n, this.#one(n));
+      }
+      stack.pop();
+    }
+    return done.get(root) as KNode;
+  }
+
+  #isDone(n: KNode): boolean {
+    if (this.#done.has(n)) return true;
+    if (this.#free === null) return false;
+    const ranges = this.#free.of(n);
+    for (let i = 0; i < ranges.length; i++) if (this.#ranges.has(ranges[i] as Range)) return false;
+    this.#done.set(n, n);
+    return true;
   }
 
   /** A list of bound ranges with all ranges replaced. */
@@ -75,27 +93,26 @@ export class Rewriter {
   }
 
   #one(n: KNode): KNode {
-    const at = (i: number): KNode => this.#done.get(n.src[i]!)!;
+    const done = this.#done;
+    const first = done.get(n.src[0] as KNode) as KNode;
     switch (n.op) {
       case 'RANGE':
         // A loop that ends early is another one where that is said in other terms.
         return (
           this.#ranges.get(n)?.value ??
-          (n.src.length === 0 || at(0) === n.src[0] ? n : this.e.range(n.arg.extent, n.arg.kind, at(0)))
+          (n.src.length === 0 || first === n.src[0] ? n : this.e.range(n.arg.extent, n.arg.kind, first))
         );
       case 'REDUCE':
-        return remake(this.e, n, [at(0), ...vectorLast(n.arg.op, this.list(ownRanges(n)))]);
+        return remake(this.e, n, [first, ...vectorLast(n.arg.op, this.list(ownRanges(n)))]);
       case 'STAGE':
-        return remake(this.e, n, [at(0), ...this.list(ownRanges(n))]);
+        return remake(this.e, n, [first, ...this.list(ownRanges(n))]);
       case 'LOAD':
         // A stage whose ranges have all gone is its value.
-        if (at(0).op === 'STAGE' && at(0).src.length === 1) return at(0).src[0];
+        if (first.op === 'STAGE' && first.src.length === 1) return first.src[0];
     }
-    return remake(
-      this.e,
-      n,
-      n.src.map((_, i) => at(i)),
-    );
+    const src: KNode[] = [];
+    for (let i = 0; i < n.src.length; i++) src.push(done.get(n.src[i] as KNode) as KNode);
+    return remake(this.e, n, src);
   }
 }
 

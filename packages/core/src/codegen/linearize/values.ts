@@ -10,8 +10,7 @@ import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/linear.ts';
-import { copyIndex, type Memo, refuse, type Scope, type Tile } from './scope.ts';
-import { sourcesFirst } from '../../ir/traverse.ts';
+import { copyIndex, refuse, type Scope, type Tile } from './scope.ts';
 
 /** A finished REDUCE (one value per kept copy, or a cell of memory per column) or STAGE (memory with one section per kept copy). */
 export type Result =
@@ -30,12 +29,6 @@ export type Address =
   | { readonly kind: 'same' | 'unit'; readonly base: KNode }
   | { readonly kind: 'lanes'; readonly each: readonly KNode[] };
 
-/** What is lowered before a node: of a LOAD the alternative, since its address and gate are lowered with it. */
-function follow(n: KNode): readonly KNode[] {
-  if (n.op === 'LOAD') return n.src.slice(3);
-  return n.op === 'REDUCE' || n.op === 'RANGE' ? [] : n.src;
-}
-
 export class Values {
   readonly b: ProgramBuilder;
   readonly scope: Scope;
@@ -48,19 +41,33 @@ export class Values {
 
   /** The value under the open loops: a scalar, or a vector if it depends on the vector tile. */
   lower(root: KNode): KNode {
-    sourcesFirst(root, this.#isKnown, follow, this.#lowerNow);
+    const { scope } = this;
+    const { free } = scope;
+    const known = this.#find(root);
+    if (known !== undefined) return known;
+    const stack = [root];
+    while (stack.length > 0) {
+      const n = stack[stack.length - 1] as KNode;
+      const memo = scope.memoFor(free.of(n));
+      if (!memo.has(n)) {
+        // Of a LOAD the alternative; address and gate are lowered with it.
+        const first = n.op === 'LOAD' ? 3 : 0;
+        const end = n.op === 'REDUCE' || n.op === 'RANGE' ? 0 : n.src.length;
+        const before = stack.length;
+        for (let i = first; i < end; i++) {
+          const s = n.src[i] as KNode;
+          if (!scope.memoFor(free.of(s)).has(s)) stack.push(s);
+        }
+        if (stack.length > before) continue;
+        memo.set(n, this.#lowerOne(n));
+      }
+      stack.pop();
+    }
     return this.#find(root) as KNode;
   }
 
-  readonly #isKnown = (n: KNode): boolean => this.#memo(n).has(n);
-  readonly #lowerNow = (n: KNode): void => void this.#memo(n).set(n, this.#lowerOne(n));
-
-  #memo(n: KNode): Memo {
-    return this.scope.memoFor(this.scope.free.of(n));
-  }
-
   #find(n: KNode): KNode | undefined {
-    return this.#memo(n).get(n);
+    return this.scope.memoFor(this.scope.free.of(n)).get(n);
   }
 
   #lowerOne(n: KNode): KNode {
