@@ -47,7 +47,7 @@ const plain = new Set(
     'promoteTypes protect registerBackend registerState scope setEager setEngine setPendingLimits setRecovery showShape throttle',
     'isUniform randomGroups randomKey seed splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup checkFields checkNames numberFrom oneOf',
     'showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
-    'printNode printProgram sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
+    'printNode printProgram printTransforms sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
     'pixelStatistics readWhole sha256 verifySha256 accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',

@@ -77,11 +77,13 @@ export class LoopNest {
    */
   put(put: Changes, name: string, ...args: Transform['args']): LoopNest {
     const changes = new Map(this.changes);
-    const rewriter = new Rewriter(this.e, put);
-    for (const [r, { value, ranges }] of changes) {
-      const now = rewriter.node(value);
-      assumeBounds(now, lowOf(value), highOf(value));
-      changes.set(r, { value: now, ranges: rewriter.list(ranges) });
+    if ([...changes.values()].some(({ ranges }) => ranges.some((r) => put.has(r)))) {
+      const rewriter = new Rewriter(this.e, put);
+      for (const [r, { value, ranges }] of changes) {
+        const now = rewriter.node(value);
+        assumeBounds(now, lowOf(value), highOf(value));
+        changes.set(r, { value: now, ranges: rewriter.list(ranges) });
+      }
     }
     for (const [r, change] of put) changes.set(r, change);
     const made = [...put.values()].flatMap(({ ranges }) => ranges);
