@@ -10,7 +10,7 @@ import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.
 import type { Contraction } from './contraction.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel, LoopStore, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore, MatrixOperand, MatrixProduct, Transform } from '../ir/ir.ts';
 import { Rewriter } from '../ir/rewrite.ts';
 import { nodesOf } from '../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
@@ -42,10 +42,10 @@ export class Assembly {
   }
 
   /**
-   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen; otherwise the default choices are made. `product`: what it computes,
+   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen, by this; null: the default choices are made. `product`: what it computes,
    * with slots of the PARAMs that `stores` have.
    */
-  add(suffix: string, stores: readonly LoopStore[], shaped: boolean, product?: MatrixProduct): void {
+  add(suffix: string, stores: readonly LoopStore[], shaped: Transform | null, product?: MatrixProduct): void {
     const used = paramsOf(stores);
     const rewriter = new Rewriter(this.#e, new Map());
     const params = used.map((p, slot) => {
@@ -59,7 +59,10 @@ export class Assembly {
       scalars: this.#kernel.scalars,
       stores: stores.map((s) => rewriter.store(s)),
     };
-    const linear = linearize(shaped ? kernel : optimize(kernel, this.#caps), this.#caps);
+    const linear = linearize(
+      shaped === null ? optimize(kernel, this.#caps) : { ...kernel, transforms: [shaped] },
+      this.#caps,
+    );
     const program = product === undefined ? linear : { ...linear, product: renumbered(product, used) };
     const first = this.#kernel.params.length;
     const bindings = used.map(({ arg }) => (arg.slot < first ? { param: arg.slot } : { temp: arg.slot - first }));
@@ -120,7 +123,7 @@ export function viaMemory(
       const rewriter = new Rewriter(e, new Map());
       rewriter.set(c.reduce, part === null ? e.load(temp.read, index) : sum);
       const stores = c.kernel.stores.map((s) => rewriter.store(s));
-      assembly.add(part === null ? '_epilogue' : '_combine', stores, false);
+      assembly.add(part === null ? '_epilogue' : '_combine', stores, null);
     },
   };
 }

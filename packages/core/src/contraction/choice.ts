@@ -3,11 +3,9 @@
  * threads, or a library. And the key under which such a choice is kept.
  */
 import type { CodegenCaps } from '../codegen/lowering.ts';
-import { type ContractionTemplate, type ProductLibrary, byLibrary, byTiles } from './contract.ts';
-import { type Contraction, worthwhile } from './contraction.ts';
-import { lowerTiled } from './gemm.ts';
+import { type ProductLibrary, byLibrary, byTiles } from './contract.ts';
+import type { Contraction } from './contraction.ts';
 import type { LibraryProduct } from './library.ts';
-import { byThreads } from './simt/choose.ts';
 import { classOf } from './simt/problem.ts';
 import { tileOf } from './simt/tile.ts';
 
@@ -38,21 +36,3 @@ export function questionOf(
   if (product === null) return caps.simt ? { key: classOf(c, caps), product } : null;
   return { key: `${classOf(c, caps)} ${library?.name}${product.direct ? '' : '+'}`, product };
 }
-
-/**
- * Contractions on engines of either kind and on those with a library: which of the ways lowers a kernel, or none. The planner gets here by
- * `caps.lowering` (targets/any.ts).
- */
-
-/** Lowers a kernel around a contraction by the engine's kind, or by a library where that was measured faster; null where the plain
- * loop nest is as good. */
-export const lowerContraction: ContractionTemplate = (kernel, e, caps, choices) => {
-  const c = worthwhile(kernel, e, caps);
-  if (c === null) return null;
-  const question = choices === undefined ? null : questionOf(c, caps, choices.library);
-  if (question !== null) choices?.note(question.key, kernel, e);
-  const chosen = question === null ? undefined : choices?.find(question.key);
-  if (chosen === byLibrary && question?.product)
-    return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;
-  return caps.simt ? byThreads(c, e, caps, chosen) : lowerTiled(c, e, caps);
-};

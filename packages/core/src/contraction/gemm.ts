@@ -5,6 +5,7 @@
  * becomes rows, which columns, and how the factors are brought to them is chosen by cost (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
+import { step } from '../codegen/transforms/step.ts';
 import { longestDot } from '../codegen/costs/cpu.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
@@ -96,7 +97,8 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
       groups: copied && i < whole.length ? { ...groups, rows: r.count, columns: copiedTiles(s.count) } : groups,
     };
   });
-  assembly.add('', tileNests(e, specs, together === null ? 0 : own), true);
+  const args = [first.rows.width, first.columns.width, rowWay.kind, columnWay.kind];
+  assembly.add('', tileNests(e, specs, together === null ? 0 : own), step('tile', order, [], args));
   memory?.finish();
   return assembly.result();
 }

@@ -7,7 +7,7 @@ import type { TypedArray } from '../shape/dtype.ts';
 import type { Lowered } from '../codegen/lowering.ts';
 import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { libraryPrograms } from './library.ts';
-import { lowerContraction } from './choice.ts';
+import { lowerContraction } from './select.ts';
 
 const library: ProductLibrary = {
   name: 'blas',

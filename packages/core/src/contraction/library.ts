@@ -82,12 +82,12 @@ function ownStore(c: Contraction, batch: Range | undefined, row: Range, column: 
 function lowerForLibrary(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
   if (found.direct) {
-    assembly.add('', c.kernel.stores, false, found.product);
+    assembly.add('', c.kernel.stores, null, found.product);
     return assembly.result();
   }
   const memory = viaMemory(c, e, assembly, found.order, null);
   const { slot } = (memory.store.store.src[0] as KNodeOf<'PARAM'>).arg;
-  assembly.add('', [memory.store], false, { ...found.product, c: { ...found.product.c, slot } });
+  assembly.add('', [memory.store], null, { ...found.product, c: { ...found.product.c, slot } });
   memory.finish();
   return assembly.result();
 }

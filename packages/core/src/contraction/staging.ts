@@ -81,7 +81,7 @@ export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: re
   const temp = assembly.temporary(value.dtype as DType, size);
   const rewriter = new Rewriter(e, replacements(e, copies));
   const store = e.store(temp.write, index, rewriter.node(value));
-  assembly.add('_pad', [{ store, ranges: copies.map((c) => c.loop) }], false);
+  assembly.add('_pad', [{ store, ranges: copies.map((c) => c.loop) }], null);
   return { memory: temp.read, offset, strides };
 }
 
@@ -136,7 +136,7 @@ export function stagePanels(
     stores.push({ store, ranges: [...loops(outside), tile, ...loops(inside), element] });
     return { memory: temp.read, offset, perTile, perElement: 1, strides };
   });
-  assembly.add('_pack', stores, false);
+  assembly.add('_pack', stores, null);
   return layouts;
 }
 

@@ -10,7 +10,7 @@ import { choicesOf } from '../tuning/choices.ts';
 import type { Lowering } from '../engine/engine.ts';
 import { threadLowering } from './threads.ts';
 import { vectorLowering } from './vectors.ts';
-import { lowerContraction } from '../contraction/choice.ts';
+import { lowerContraction } from '../contraction/select.ts';
 
 const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLowering : vectorLowering);
 

@@ -2,6 +2,7 @@
  * Contractions for engines with groups of threads, by a given tile (choose.ts has them).
  */
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
+import { step } from '../../codegen/transforms/step.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
@@ -11,7 +12,7 @@ import { Assembly, viaMemory } from '../assembly.ts';
 import type { Contraction, Factor } from '../contraction.ts';
 import { simtNest } from './nest.ts';
 import { flatProblem, lineProblem, type Problem, type Side } from './problem.ts';
-import { blockOf, type SimtTile, threadsOf } from './tile.ts';
+import { blockOf, type SimtTile, threadsOf, nameOf } from './tile.ts';
 import { stageDomain } from '../staging.ts';
 
 /** The problem as tiles of a kind see it. */
@@ -47,7 +48,11 @@ export function lowerSimt(c: Contraction, e: Exprs, caps: CodegenCaps, tile: Sim
   const order = [...problem.outer, ...problem.rows.ranges, ...problem.columns.ranges];
   const memory = part === null ? null : viaMemory(c, e, assembly, order, part);
   const stores = memory === null ? c.kernel.stores : [memory.store];
-  assembly.add('', simtNest(e, { problem, tile, stores, reduce: c.reduce, part }), true);
+  assembly.add(
+    '',
+    simtNest(e, { problem, tile, stores, reduce: c.reduce, part }),
+    step('tile', order, [], [nameOf(tile)]),
+  );
   memory?.finish();
   return assembly.result();
 }
