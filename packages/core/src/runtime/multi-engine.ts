@@ -11,14 +11,13 @@ import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';
 import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
-import { storageIn } from '../planner/capture/copies.ts';
+import { storageIn, viewBase, viewSpan } from '../planner/capture/extent.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
 import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { type Attempt, open, quiet } from './queue.ts';
 import { DeviceLostError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
-import { viewBase, viewSpan } from '../planner/capture/extent.ts';
 
 /**
  * `realise` where the current engine works, but alone does not do.

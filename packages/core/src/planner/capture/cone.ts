@@ -13,8 +13,7 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { OperationError } from '../../shape/errors.ts';
 import { sizeOf } from '../../shape/view.ts';
 import { IntWriter, intsPerAxis } from './encode.ts';
-import { viewBase } from './extent.ts';
-import { storageIn } from './copies.ts';
+import { storageIn, viewBase } from './extent.ts';
 
 /** What a collection needs to know besides the outputs. */
 export interface ConeOptions {

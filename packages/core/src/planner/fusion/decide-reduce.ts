@@ -4,13 +4,14 @@
  * This is what makes softmax, layer norm and losses one kernel: the reduction's index depends only on the outer loops of
  * the kernel, so it runs between them and the inner loops.
  */
-import { isBelow } from './reach.ts';
 import type { Range } from '../../ir/expr.ts';
+import { sizeOf } from '../../ir/free-ranges.ts';
+import type { PlanNode } from '../capture/plan-graph.ts';
 import { mostReductions, smallWork } from './cost.ts';
 import type { Demand, KernelDraft } from './draft.ts';
 import type { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
-import type { PlanNode } from '../capture/plan-graph.ts';
+import { isBelow } from './reach.ts';
 
 /** A place where a reduction may be computed: all loops of the kernel, its outer ones, or inside another reduction. */
 interface Place {
@@ -87,4 +88,39 @@ function placeFor(p: Partition, demand: Demand): Place | null {
 /** True if computing `node` needs `other`. */
 function dependsOn(node: PlanNode, other: PlanNode): boolean {
   return isBelow(node, other, ({ src }) => src.filter((s) => s.index >= other.index));
+}
+
+// Contractions: their loops are those of a kernel that uses every result once (that kernel is then their epilogue), or
+// their own.
+
+export function decideContraction(p: Partition, node: PlanNode): void {
+  const home = p.alone.has(node) ? null : epilogueFor(p, node);
+  if (home === null) {
+    const demand = p.storeInNewKernel(node);
+    demand.kernel.contraction = demand;
+    return;
+  }
+  const { kernel } = home;
+  kernel.contraction = home;
+  const others = p.mustStore(node) || p.demandsOf(node).some((d) => d.kernel !== kernel);
+  if (others) p.store(home, kernel.axes);
+  else p.inline(home);
+}
+
+/** A demand by a kernel whose loops are the contraction's, or null. */
+function epilogueFor(p: Partition, node: PlanNode): Demand | null {
+  let best: Demand | null = null;
+  for (const demand of p.demandsOf(node)) {
+    const { kernel } = demand;
+    if (kernel.closed || kernel.reductions > 0 || kernel.contraction !== null || demand.operand || demand.gate !== null)
+      continue;
+    if (best !== null && best.kernel.id > kernel.id) continue;
+    if (sizeOf(kernel.axes) !== node.size || kernel.stores.some((s) => s.ranges.length !== kernel.axes.length))
+      continue;
+    if (p.onlyDemand(kernel, node) !== demand) continue;
+    const ranges = rangesOf(p.context, demand);
+    if (ranges === null || ranges.length !== kernel.axes.length || !p.canServe(kernel, node)) continue;
+    best = demand;
+  }
+  return best;
 }
