@@ -33,9 +33,9 @@ export function linearPosition(memory: KNode, index: KNode): LinearAccess | null
   const { terms, coefs, offset } = linearOf(index);
   const strides = new Map<Range, number>();
   for (let i = 0; i < terms.length; i++) {
-    const t = terms[i] as KNode;
+    const t = terms[i]!;
     if (t.op !== 'RANGE') return null;
-    strides.set(t, coefs[i] as number);
+    strides.set(t, coefs[i]!);
   }
   return { memory, offset, strides };
 }
@@ -73,7 +73,7 @@ export function domainOf(value: KNode, free: FreeRanges): Axis[] {
 
 /** What to put for an axis' member of step 1 or -1 so that the axis stands at `position`; the others are 0. */
 export function representative(axis: Axis): { readonly range: Range; readonly step: number } {
-  return axis.members.find((m) => Math.abs(m.step) === 1) as Axis['members'][number];
+  return axis.members.find((m) => Math.abs(m.step) === 1)!;
 }
 
 /** The load that depends on most ranges: the order of its axes in memory stands for the factor's. */
@@ -86,11 +86,11 @@ function mainLoad(value: KNode, free: FreeRanges): KNodeOf<'LOAD'> | null {
 
 /** True if `r` occurs only together with the group's ranges, in fixed proportion, and both reach common positions. */
 function overlap(group: readonly Range[], r: Range, forms: readonly Linear[]): boolean {
-  const first = group[0] as Range;
+  const first = group[0]!;
   const ratio = ratioOf(first, r, forms);
   if (ratio === null) return false;
   return group.some((g) => {
-    const [p, q] = reduced(ratioOf(g, r, forms) as [number, number]);
+    const [p, q] = reduced(ratioOf(g, r, forms)!);
     // r moves q units where g moves p: the larger step must not jump over what the smaller one spans.
     const [big, small, span] = Math.abs(p) >= Math.abs(q) ? [p, q, r.arg.extent] : [q, p, g.arg.extent];
     return Math.abs(big) <= Math.abs(small) * (span - 1);
@@ -124,10 +124,8 @@ function gcd(a: number, b: number): number {
 function axisOf(group: readonly Range[], forms: readonly Linear[]): Axis[] {
   const single = (r: Range): Axis => ({ members: [{ range: r, step: 1 }], low: 0, extent: r.arg.extent });
   if (group.length === 1) return group.map(single);
-  const first = group[0] as Range;
-  const relative = group.map(
-    (r) => (r === first ? [1, 1] : reduced(ratioOf(first, r, forms) as [number, number])) as [number, number],
-  );
+  const first = group[0]!;
+  const relative = group.map((r) => (r === first ? [1, 1] : reduced(ratioOf(first, r, forms)!)) as [number, number]);
   // Steps over the common denominator; relative[i] is [step of first, step of range i].
   const unit = relative.reduce((m, [p]) => (m * Math.abs(p)) / gcd(m, Math.abs(p)), 1);
   const raw = relative.map(([p, q]) => (q * unit) / p);
@@ -137,11 +135,11 @@ function axisOf(group: readonly Range[], forms: readonly Linear[]): Axis[] {
   let low = 0;
   let high = 0;
   group.forEach((r, i) => {
-    const reach = (steps[i] as number) * (r.arg.extent - 1);
+    const reach = steps[i]! * (r.arg.extent - 1);
     if (reach < 0) low += reach;
     else high += reach;
   });
-  const members = group.map((range, i) => ({ range, step: steps[i] as number }));
+  const members = group.map((range, i) => ({ range, step: steps[i]! }));
   return [{ members, low, extent: high - low + 1 }];
 }
 

@@ -49,7 +49,7 @@ export class Assembly {
     const used = paramsOf(stores);
     const rewriter = new Rewriter(this.#e, new Map());
     const params = used.map((p, slot) => {
-      const own = this.#e.param(slot, p.dtype as DType, p.arg.access, p.arg.length);
+      const own = this.#e.param(slot, p.dtype, p.arg.access, p.arg.length);
       rewriter.set(p, own);
       return own;
     });
@@ -111,7 +111,7 @@ export function viaMemory(
 ): ViaMemory {
   const size = sizeOf(order);
   const parts = part?.arg.extent ?? 1;
-  const temp = assembly.temporary(c.reduce.dtype as DType, parts * size);
+  const temp = assembly.temporary(c.reduce.dtype, parts * size);
   let index: KNode = e.i32(0);
   for (const r of order) index = e.add(e.mul(index, r.arg.extent), r);
   const at = part === null ? index : e.add(e.mul(part, size), index);

@@ -48,8 +48,8 @@ export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];
   for (const side of [0, 1] as const) {
-    const [columns, rows] = [operands[side], operands[1 - side] as Operand];
-    const rowRanges = (c.factors[1 - side] as Contraction['factors'][number]).own;
+    const [columns, rows] = [operands[side], operands[1 - side]!];
+    const rowRanges = c.factors[1 - side]!.own;
     const depth = sizeOf(c.k);
     // Where groups copy columns there are four rows or more, so tiles of two vectors.
     const fits = depth * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
@@ -144,7 +144,7 @@ function computeCost(c: Contraction, shape: TileShape, row: Range | null, column
     padded(row?.arg.extent ?? 1, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? 1.3 : 1;
   const all = sizeOf(c.k) * resultsOf(c);
-  return ((2 * all) / speed) * waste * narrow * (heightCost[Math.min(4, shape.rows)] as number);
+  return ((2 * all) / speed) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }
 
 /** Nanoseconds of the epilogue's memory accesses: vectors only along a range of unit stride. */

@@ -99,6 +99,6 @@ function computes(dtype: DType, { simt }: CodegenCaps): boolean {
 /** The contraction of a kernel, if tiles may be worth it. */
 export function worthwhile(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Contraction | null {
   const c = findContraction(kernel, e);
-  if (c === null || !computes(c.reduce.dtype as DType, caps)) return null;
+  if (c === null || !computes(c.reduce.dtype, caps)) return null;
   return sizeOf(c.k) * sizeOf(c.kernel.stores[0]?.ranges ?? []) < smallest ? null : c;
 }

@@ -34,7 +34,7 @@ export function planDepth(loops: readonly Depth[]): Depths {
   const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
   all.sort((x, y) => reach(y) - reach(x));
   const long = all.filter((d) => d.extent >= 8);
-  const inner = long[long.length - 1] ?? all.reduce((best, d) => (d.extent >= best.extent ? d : best), all[0] as Depth);
+  const inner = long[long.length - 1] ?? all.reduce((best, d) => (d.extent >= best.extent ? d : best), all[0]!);
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
@@ -43,7 +43,7 @@ export function planVectorDepth(loops: readonly Depth[]): Depths {
   const all = merged(loops);
   const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
   all.sort((x, y) => reach(y) - reach(x));
-  const inner = all.findLast((d) => d.row === 1 && d.column === 1) ?? (all[all.length - 1] as Depth);
+  const inner = all.findLast((d) => d.row === 1 && d.column === 1) ?? all[all.length - 1]!;
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
@@ -78,7 +78,7 @@ function merged(loops: readonly Depth[]): Depth[] {
     found = false;
     for (let i = 0; i < all.length && !found; i++) {
       for (let j = 0; j < all.length && !found; j++) {
-        const [x, y] = [all[i] as Depth, all[j] as Depth];
+        const [x, y] = [all[i]!, all[j]!];
         if (
           i === j ||
           x.limit !== undefined ||
@@ -104,7 +104,7 @@ export interface SumLoops {
 }
 
 function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], which: 'row' | 'column'): KNode {
-  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(ranges[i] as KNode, d[which])), e.i32(0));
+  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(ranges[i]!, d[which])), e.i32(0));
 }
 
 /** Makes the loops of a sum. */
@@ -130,7 +130,7 @@ export function sumLoops(e: Exprs, { kind, loops }: Depths): SumLoops {
 export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoops[] {
   const { loops } = depths;
   const outer = loops.slice(0, -1);
-  const { extent } = loops[loops.length - 1] as Depth;
+  const { extent } = loops[loops.length - 1]!;
   const parts: SumLoops[] = [];
   const add = (inner: KNode, own: readonly Range[]): void => {
     const around = outer.map((d) => e.range(d.extent, 'reduce', d.limit));

@@ -9,23 +9,22 @@ import { step } from '../codegen/transforms/step.ts';
 import { longestDot } from '../codegen/costs/cpu.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
-import type { LinearAccess } from './access.ts';
 import { Assembly, viaMemory } from './assembly.ts';
 import { type Block, copiedTiles, cover, planGroups, planSplit, planTogether } from './blocking.ts';
 import { choose } from './choose.ts';
 import type { ContractionTemplate } from './contract.ts';
 import { type Contraction, worthwhile } from './contraction.ts';
 import { type NestSpec, tileNests } from './nest.ts';
-import { type GroupCopy, type TileLayout, layoutInPlace } from './staging.ts';
+import { type TileLayout, layoutInPlace } from './staging.ts';
 import { rowSegment } from './tiles.ts';
 import { layoutsOf } from './ways.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { sizeOf } from '../ir/free-ranges.ts';
+import { dtypeInfo } from '../shape/dtype.ts';
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
 export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  const dtype = c.reduce.dtype as DType;
+  const dtype = c.reduce.dtype;
   const { bytes } = dtypeInfo[dtype];
   const lanes = Math.max(1, Math.floor(caps.vectorBytes / bytes));
   const choice = choose(c, lanes, caps);
@@ -42,7 +41,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
     padded: columnWay.kind === 'panels' && !shared,
     recut: rowWay.kind !== 'panels' && !copied,
     inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
-    dots: c.k.length === 1 && rowWay.strides.get(c.k[0] as Range) === 1 && depth <= longestDot,
+    dots: c.k.length === 1 && rowWay.strides.get(c.k[0]!) === 1 && depth <= longestDot,
     sums: along !== null,
     lanes,
   });
@@ -52,7 +51,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
   const segments = whole.map((b) => b.columns);
   const columnLayouts = [
     ...layoutsOf(assembly, e, columns, columnWay, column, segments),
-    ...edges.map(() => layoutInPlace(columns.access as LinearAccess, column)),
+    ...edges.map(() => layoutInPlace(columns.access!, column)),
   ];
   const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows)])[0] as TileLayout;
 
@@ -89,7 +88,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
       reduce: c.reduce,
       outer,
       rows: { range: row, segment: r, layout: rowLayout },
-      columns: { range: column, segment: s, layout: columnLayouts[i] as TileLayout | GroupCopy },
+      columns: { range: column, segment: s, layout: columnLayouts[i]! },
       lanes: block.lanes,
       sumLanes: block.sumLanes,
       k: c.k,

@@ -8,7 +8,6 @@ import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
-import type { DType } from '../shape/dtype.ts';
 import { type LinearAccess, linearAccess, linearPosition } from './access.ts';
 import { Assembly, viaMemory } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
@@ -37,7 +36,7 @@ function productOf(c: Contraction): LibraryProduct | null {
   const a = operand(rows.factor.value, batch, row, k);
   const b = operand(columns.factor.value, batch, k, column);
   if (a === null || b === null) return null;
-  const dtype = c.reduce.dtype as DType;
+  const dtype = c.reduce.dtype;
   const order = batch === undefined ? [row, column] : [batch, row, column];
   const own = ownStore(c, batch, row, column);
   const [m, n] = [row.arg.extent, column.arg.extent];
@@ -72,7 +71,7 @@ function ownStore(c: Contraction, batch: Range | undefined, row: Range, column: 
   if (value !== c.reduce || gate !== undefined || memory?.op !== 'PARAM' || memory.dtype !== c.reduce.dtype)
     return null;
   if (memory.arg.access !== 'write') return null;
-  const access = linearPosition(memory, index as KNode);
+  const access = linearPosition(memory, index!);
   const matrix = access === null ? null : matrixOf(access, batch, row, column);
   if (matrix === null || matrix.transposed) return null;
   return batch !== undefined && matrix.distance < row.arg.extent * matrix.stride ? null : matrix;

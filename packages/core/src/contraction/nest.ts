@@ -84,11 +84,11 @@ class Nest {
       return c;
     };
     outer.forEach((r, i) => {
-      const { value, ranges } = run(e, open(r.arg.extent, groups.outer[i] as number));
+      const { value, ranges } = run(e, open(r.arg.extent, groups.outer[i]!));
       this.#around.push(...ranges);
       this.#outer.set(r, value);
     });
-    this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part) as KNode, split.chunk);
+    this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
     this.#columnTiles = open(columns.segment.count, groups.columns);
     this.#rowTiles = open(rows.segment.count, groups.rows);
     this.#firstCopied = e.i32(0);
@@ -196,7 +196,7 @@ class Nest {
     const { memory, offset, perTile, perElement, strides } = layout;
     const from = perTile === null ? e.mul(tileStart(e, segment, tile), perElement) : e.mul(tile, perTile);
     let index = e.add(e.add(offset, from), e.mul(element, perElement));
-    for (const r of outer) index = e.add(index, e.mul(this.#outer.get(r) as KNode, strides.get(r) ?? 0));
+    for (const r of outer) index = e.add(index, e.mul(this.#outer.get(r)!, strides.get(r) ?? 0));
     if (split !== null) index = e.add(index, e.mul(this.#first, strides.get(split.range) ?? 0));
     return e.load(memory, e.add(index, depth));
   }

@@ -72,7 +72,7 @@ export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: re
   let size = 1;
   let index: KNode = e.i32(0);
   for (let i = copies.length - 1; i >= 0; i--) {
-    const { axis, loop } = copies[i] as CopyAxis;
+    const { axis, loop } = copies[i]!;
     offset += addAxis(strides, axis, size);
     index = e.add(index, e.mul(loop, size));
     size *= axis.extent;
@@ -112,7 +112,7 @@ export function stagePanels(
     const strides = new Map<Range, number>();
     const [outside, inside] = [copyAxes(e, outer), copyAxes(e, inner)];
     const [tile, element] = [e.range(s.count), e.range(s.width)];
-    let offset = starts[i] as number;
+    let offset = starts[i]!;
     let index = e.add(offset, element);
     let size = s.width;
     const add = ({ axis, loop }: CopyAxis): void => {

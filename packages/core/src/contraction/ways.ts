@@ -140,7 +140,7 @@ export function layoutsOf(
   const inPlaceOf = (access: LinearAccess): TileLayout[] => segments.map(() => layoutInPlace(access, along));
   switch (way.kind) {
     case 'inPlace':
-      return inPlaceOf(x.access as LinearAccess);
+      return inPlaceOf(x.access!);
     case 'domain':
       return inPlaceOf(stageDomain(assembly, e, x.value, way.outside));
     case 'panels':

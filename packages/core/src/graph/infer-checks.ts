@@ -79,8 +79,8 @@ export function checkRank(op: PrimitiveName, what: string, entries: readonly num
 /** Throws unless the axes exist, each once, in ascending order. */
 export function sortedDistinct(op: PrimitiveName, axes: readonly number[], shape: Shape): void {
   for (let i = 0; i < axes.length; i++) {
-    const axis = axes[i] as number;
-    if (axis < 0 || axis >= shape.length || (i > 0 && axis <= (axes[i - 1] as number))) {
+    const axis = axes[i]!;
+    if (axis < 0 || axis >= shape.length || (i > 0 && axis <= axes[i - 1]!)) {
       fail(op, say`bad axes ${showShape(axes)} for shape ${showShape(shape)}; must be distinct and ascending`, shape);
     }
   }

@@ -113,7 +113,7 @@ function own(start: Node): void {
     // A leaf brings the count it was made with; a realised view of another node's buffer takes its own.
     if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
     for (let i = 0; i < src.length; i++) {
-      const source = src[i] as Node;
+      const source = src[i]!;
       if (source.edges === 'dead')
         throw new Error(
           `[recorder] node ${source.id} (${source.op}) was released while node ${node.id} (${node.op}) needs it`,
@@ -158,7 +158,7 @@ function bury(start: Node): void {
     if (src.length > 0 && edges !== 'dead') {
       node.src = noNodes;
       for (let i = 0; i < src.length; i++) {
-        const source = src[i] as Node;
+        const source = src[i]!;
         if (edges === 'handles') source.handles--;
         else source.uses--;
         if (source.handles === 0 && source.uses === 0) (stack ??= []).push(source);

@@ -17,7 +17,7 @@ export function endsOf(program: Program): Int32Array {
   const ends = new Int32Array(around.length);
   // What comes last in a block is its end.
   for (let at = 0; at < around.length; at++) {
-    const open = around[at] as number;
+    const open = around[at]!;
     if (open >= 0) ends[open] = at;
   }
   return ends;

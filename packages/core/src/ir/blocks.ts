@@ -3,7 +3,7 @@
  *
  * Kept with the body of the program, which is what it tells of: programs that share a body share it, and a new body has its own.
  */
-import type { Program, ProgramNode } from './ir.ts';
+import type { Program } from './ir.ts';
 
 const known = new WeakMap<Program['body'], Int32Array>();
 
@@ -26,7 +26,7 @@ export function blocksOf({ body }: Program): Int32Array {
     around = new Int32Array(body.length);
     let open = -1;
     for (let at = 0; at < body.length; at++) {
-      const { op } = body[at] as ProgramNode;
+      const { op } = body[at]!;
       around[at] = open;
       if (op === 'LOOP' || op === 'IF') open = at;
       // What ends without a beginning leaves open what never ends.

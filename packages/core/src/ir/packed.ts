@@ -86,7 +86,7 @@ export function packProgram(program: Program): PackedProgram {
 
 function hashWords(words: Int32Array, first: number): number {
   let hash = first;
-  for (let i = 0; i < words.length; i++) hash = mix(hash, words[i] as number);
+  for (let i = 0; i < words.length; i++) hash = mix(hash, words[i]!);
   return hash;
 }
 
@@ -111,7 +111,7 @@ class Packer {
 
   writeBody(body: readonly KNode[]): void {
     for (let at = 0; at < body.length; at++) {
-      const n = body[at] as KNode;
+      const n = body[at]!;
       const { src } = n;
       for (let i = 0; i < src.length; i++) {
         const s = src[i] as KNode;

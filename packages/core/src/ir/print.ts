@@ -123,7 +123,7 @@ export function printTransforms(steps: readonly Transform[]): string[] {
       names.set(id, own);
       return own;
     });
-    for (const [i, id] of made.entries()) names.set(id, made.length > 1 ? `${known[0]}.${i}` : (known[0] as string));
+    for (const [i, id] of made.entries()) names.set(id, made.length > 1 ? `${known[0]}.${i}` : known[0]!);
     return [name, ...known, ...args].join(' ');
   });
 }

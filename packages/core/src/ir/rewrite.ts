@@ -49,10 +49,10 @@ export class Rewriter {
   /** The expression with all ranges replaced. */
   node(root: KNode): KNode {
     const done = this.#done;
-    if (this.#isDone(root)) return done.get(root) as KNode;
+    if (this.#isDone(root)) return done.get(root)!;
     const stack = [root];
     while (stack.length > 0) {
-      const n = stack[stack.length - 1] as KNode;
+      const n = stack[stack.length - 1]!;
       if (!done.has(n)) {
         const { src } = n;
         const count = n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : src.length;
@@ -66,14 +66,14 @@ export class Rewriter {
       }
       stack.pop();
     }
-    return done.get(root) as KNode;
+    return done.get(root)!;
   }
 
   #isDone(n: KNode): boolean {
     if (this.#done.has(n)) return true;
     if (this.#free === null) return false;
     const ranges = this.#free.of(n);
-    for (let i = 0; i < ranges.length; i++) if (this.#ranges.has(ranges[i] as Range)) return false;
+    for (let i = 0; i < ranges.length; i++) if (this.#ranges.has(ranges[i]!)) return false;
     this.#done.set(n, n);
     return true;
   }
@@ -94,7 +94,7 @@ export class Rewriter {
 
   #one(n: KNode): KNode {
     const done = this.#done;
-    const first = done.get(n.src[0] as KNode) as KNode;
+    const first = done.get(n.src[0] as KNode)!;
     switch (n.op) {
       case 'RANGE':
         // A loop that ends early is another one where that is said in other terms.
@@ -111,7 +111,7 @@ export class Rewriter {
         if (first.op === 'STAGE' && first.src.length === 1) return first.src[0];
     }
     const src: KNode[] = [];
-    for (let i = 0; i < n.src.length; i++) src.push(done.get(n.src[i] as KNode) as KNode);
+    for (let i = 0; i < n.src.length; i++) src.push(done.get(n.src[i] as KNode)!);
     return remake(this.e, n, src);
   }
 }

@@ -16,7 +16,7 @@ export function nodesOf(
     if (seen.has(n)) continue;
     seen.add(n);
     const sources = follow(n);
-    for (let i = 0; i < sources.length; i++) stack.push(sources[i] as KNode);
+    for (let i = 0; i < sources.length; i++) stack.push(sources[i]!);
   }
   return seen;
 }
@@ -40,7 +40,7 @@ export function sourcesFirst(
       const before = stack.length;
       const sources = follow(n);
       for (let i = 0; i < sources.length; i++) {
-        const s = sources[i] as KNode;
+        const s = sources[i]!;
         if (!isDone(s)) stack.push(s);
       }
       if (stack.length > before) continue;

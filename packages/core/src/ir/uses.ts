@@ -40,7 +40,7 @@ export function usesOf(body: Program['body'], operands: Operands): Uses {
     if (n.dtype !== 'void' && n.op !== 'LOOP' && !uses.has(n)) continue;
     const sources = operands(n);
     for (let i = 0; i < sources.length; i++) {
-      const s = sources[i] as KNode;
+      const s = sources[i]!;
       const use = uses.get(s);
       if (use === undefined) uses.set(s, { count: 1, at });
       else use.count++;

@@ -41,7 +41,7 @@ function outputFor(
 ): PlanNode | null {
   const demands = p.demandsOf(leaf);
   let last: Demand | null = null;
-  const at = (kernel: KernelDraft): number => position.get(kernel) as number;
+  const at = (kernel: KernelDraft): number => position.get(kernel)!;
   for (const demand of demands) if (last === null || at(demand.kernel) > at(last.kernel)) last = demand;
   if (last === null) return null;
   const { kernel } = last;
@@ -50,11 +50,11 @@ function outputFor(
   for (const reader of p.readersOf(leaf)) if (at(reader) >= at(kernel)) return null;
   if (last.gate !== null || last.operand || p.onlyDemand(kernel, leaf) !== last) return null;
   const { e } = p.context;
-  const info = leaf.leaf as NonNullable<PlanNode['leaf']>;
+  const info = leaf.leaf!;
   const read = flatten(e, leaf.shape, last.index, info.strides, info.shift);
   // Whoever reads the leaf must do so at the same point of the same loops as the store, where all reads come before all writes.
   // Stores outside all loops are not ordered so.
-  const readers = kernel.stores.filter((store) => needs(store.demand, last as Demand));
+  const readers = kernel.stores.filter((store) => needs(store.demand, last));
   for (const { demand, ranges, target: node, at: place } of kernel.stores) {
     const together = (store: StoreDraft): boolean =>
       store.demand === demand ||

@@ -24,7 +24,7 @@ function overlaps(a: Lifetime, b: Lifetime): boolean {
 }
 
 function largestFirst(items: readonly Lifetime[]): number[] {
-  return items.map((_, i) => i).sort((a, b) => (items[b] as Lifetime).bytes - (items[a] as Lifetime).bytes || a - b);
+  return items.map((_, i) => i).sort((a, b) => items[b]!.bytes - items[a]!.bytes || a - b);
 }
 
 /** All in one block, at aligned offsets. */
@@ -34,7 +34,7 @@ export function placeInArena(items: readonly Lifetime[], align: number): Placeme
   const placed: { readonly item: Lifetime; readonly from: number; readonly to: number }[] = [];
   let size = 0;
   for (const i of largestFirst(items)) {
-    const item = items[i] as Lifetime;
+    const item = items[i]!;
     let offset = 0;
     for (const { item: other, from, to } of placed) {
       if (!overlaps(item, other)) continue;
@@ -54,7 +54,7 @@ export function placeInBlocks(items: readonly Lifetime[]): Placement {
   const blocks: { bytes: number; users: Lifetime[] }[] = [];
   const places = new Array<{ block: number; offset: number }>(items.length);
   for (const i of largestFirst(items)) {
-    const item = items[i] as Lifetime;
+    const item = items[i]!;
     let block = blocks.findIndex(({ users }) => users.every((other) => !overlaps(item, other)));
     if (block < 0) block = blocks.push({ bytes: item.bytes, users: [] }) - 1;
     (blocks[block] as { users: Lifetime[] }).users.push(item);

@@ -9,7 +9,7 @@ import { definitionOf } from '../graph/definition.ts';
 import type { View } from '../shape/view.ts';
 import type { Cone } from './capture/cone.ts';
 import { findDonations } from './donate.ts';
-import type { KernelDraft, StoreDraft } from './fusion/draft.ts';
+import type { KernelDraft } from './fusion/draft.ts';
 import { ingest } from './capture/ingest.ts';
 import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
@@ -94,9 +94,9 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
     entry.bindings.map((bindings, i): DispatchPlan => {
       const bound = bindings.map((b): BindingPlan => {
         if ('temp' in b) return memory.scratch(u, b.temp);
-        return bindSlot(slots[b.param] as Slot);
+        return bindSlot(slots[b.param]!);
       });
-      return { kernel: entry.compiled[i] as CompiledKernel, bindings: bound, scalars };
+      return { kernel: entry.compiled[i]!, bindings: bound, scalars };
     }),
   );
 
@@ -123,7 +123,7 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
     outputs: places.map(({ base, view }): OutputPlan => {
       if (base === null) return { leaf: false, at: bases.size, view };
       if (base.leaf !== null) return { leaf: true, at: base.leaf.local, view };
-      return { leaf: false, at: outputIndex.get(base) as number, view };
+      return { leaf: false, at: outputIndex.get(base)!, view };
     }),
     blocks: memory.blocks.map(sized),
     kernels: entries,
@@ -135,7 +135,7 @@ function sized(bytes: number): { bytes: number; sizeClass: number } {
 }
 
 function elementSize(dtype: DType, elementBytes: readonly number[]): number {
-  return elementBytes[dtypeInfo[dtype].id] as number;
+  return elementBytes[dtypeInfo[dtype].id]!;
 }
 
 /** Partitions so that no kernel binds more than the engine allows or computes too much: where one would, part of it goes to memory. */
@@ -168,7 +168,7 @@ interface Programs {
 function toPrograms(unit: Unit, kernel: LoweredKernel | null, { engine, kernels }: PlanOptions): Programs {
   if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
   const [{ stores }] = unit as readonly [KernelDraft];
-  const { node } = (stores[0] as StoreDraft).demand;
+  const { node } = stores[0]!.demand;
   const programs = definitionOf(node.op).programs;
   if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
   const { slots, key, lower } = programs(node);
@@ -212,7 +212,7 @@ function placeTemporaries(
   };
   return {
     blocks,
-    node: (node) => bind(nodes.get(node) as number),
-    scratch: (unit, temp) => bind((scratch[unit] as number[])[temp] as number),
+    node: (node) => bind(nodes.get(node)!),
+    scratch: (unit, temp) => bind(scratch[unit]![temp]!),
   };
 }

@@ -37,13 +37,13 @@ export const barrierGradients: Gradients<Barrier> = {
 };
 
 export const barrierTangents: Tangents<'after' | 'contiguous'> = {
-  after: ({ src, tangents }) => (tangents[0] == null ? null : p.after(tangents[0], src[1] as Node)),
+  after: ({ src, tangents }) => (tangents[0] == null ? null : p.after(tangents[0], src[1]!)),
   contiguous: linear,
 };
 
 export const barrierBatches: Batches<Barrier> = {
   stopGradient,
-  after: (c) => makeNode('after', [whole(c, 0), c.sources[1] ?? (c.src[1] as Node)], null),
+  after: (c) => makeNode('after', [whole(c, 0), c.sources[1] ?? c.src[1]!], null),
   contiguous: (c) => again(c),
 };
 
@@ -62,12 +62,12 @@ function stopGradient(c: BatchContext<'stopGradient'>): Node {
     const inputs = new Map<Node, Node>([
       [seed, grad],
       [result, self],
-      ...sources.map((s, i): [Node, Node] => [s, self.src[i] as Node]),
+      ...sources.map((s, i): [Node, Node] => [s, self.src[i]!]),
     ]);
     const parts = onPlaceholders(() => rule(seed, result));
     const given = parts.filter((part) => part !== null);
     const many = c.remake(given, inputs);
-    return parts.map((part) => (part === null ? null : (many[given.indexOf(part)] as Node)));
+    return parts.map((part) => (part === null ? null : many[given.indexOf(part)]!));
   });
   return node;
 }

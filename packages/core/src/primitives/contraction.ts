@@ -44,7 +44,7 @@ function writeFree(
 ): number {
   let end = at;
   for (let axis = 0; axis < shape.length; axis++) {
-    if (!has(batch, axis) && !has(contract, axis)) to[end++] = shape[axis] as number;
+    if (!has(batch, axis) && !has(contract, axis)) to[end++] = shape[axis]!;
   }
   return end;
 }
@@ -66,8 +66,8 @@ function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
       rhs,
     );
   }
-  const [batch, channels] = [lhs[0] as number, lhs[1] as number];
-  const [features, depth] = [rhs[0] as number, rhs[1] as number];
+  const [batch, channels] = [lhs[0]!, lhs[1]!];
+  const [features, depth] = [rhs[0]!, rhs[1]!];
   const { groups, batchGroups } = attr;
   if (channels !== depth * groups) {
     fail(
@@ -92,13 +92,10 @@ function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
   }
   const shape = [batch / batchGroups, features];
   for (let i = 0; i < rank; i++) {
-    const size =
-      dilated(lhs[i + 2] as number, attr.lhsDilation[i] as number) +
-      (attr.padLow[i] as number) +
-      (attr.padHigh[i] as number);
-    const extent = dilated(rhs[i + 2] as number, attr.rhsDilation[i] as number);
+    const size = dilated(lhs[i + 2]!, attr.lhsDilation[i]!) + attr.padLow[i]! + attr.padHigh[i]!;
+    const extent = dilated(rhs[i + 2]!, attr.rhsDilation[i]!);
     if (extent === 0) fail('conv', say`empty kernel: ${showShape(rhs)}; spatial sizes must be at least 1`, rhs);
-    shape.push(size < extent ? 0 : Math.floor((size - extent) / (attr.stride[i] as number)) + 1);
+    shape.push(size < extent ? 0 : Math.floor((size - extent) / attr.stride[i]!) + 1);
   }
   return shape;
 }
@@ -118,17 +115,17 @@ export const contractions: Family<Contraction> = {
     infer: {
       shape: (src, attr) => {
         const { lhsBatch, rhsBatch, lhsContract, rhsContract } = attr;
-        const lhs = (src[0] as Node).shape;
-        const rhs = (src[1] as Node).shape;
+        const lhs = src[0]!.shape;
+        const rhs = src[1]!.shape;
         checkPaired(lhs, lhsBatch, rhs, rhsBatch);
         checkPaired(lhs, lhsContract, rhs, rhsContract);
         const batches = lhsBatch.length;
         const shape = new Array<number>(lhs.length + rhs.length - batches - 2 * lhsContract.length);
-        for (let i = 0; i < batches; i++) shape[i] = lhs[lhsBatch[i] as number] as number;
+        for (let i = 0; i < batches; i++) shape[i] = lhs[lhsBatch[i]!]!;
         writeFree(shape, writeFree(shape, batches, lhs, lhsBatch, lhsContract), rhs, rhsBatch, rhsContract);
         return shape;
       },
-      dtype: (src) => common('dotGeneral', 'number', src[0] as Node, src[1] as Node),
+      dtype: (src) => common('dotGeneral', 'number', src[0]!, src[1]!),
     },
     role: 'contraction',
     work: 2,
@@ -141,13 +138,13 @@ export const contractions: Family<Contraction> = {
     sources: (c, node, index) => {
       const [lhs, rhs] = node.src as [PlanNode, PlanNode];
       const { lhsBatch, rhsBatch, lhsContract, rhsContract } = node.attr;
-      const own = c.ownLoops(lhsContract.map((axis) => lhs.shape[axis] as number));
+      const own = c.ownLoops(lhsContract.map((axis) => lhs.shape[axis]!));
       let at = lhsBatch.length;
       const side = (shape: readonly number[], batch: readonly number[], contract: readonly number[]): KNode[] =>
         shape.map((_, axis) => {
-          if (batch.includes(axis)) return index[batch.indexOf(axis)] as KNode;
-          if (contract.includes(axis)) return own[contract.indexOf(axis)] as KNode;
-          return index[at++] as KNode;
+          if (batch.includes(axis)) return index[batch.indexOf(axis)]!;
+          if (contract.includes(axis)) return own[contract.indexOf(axis)]!;
+          return index[at++]!;
         });
       const left = side(lhs.shape, lhsBatch, lhsContract);
       const right = side(rhs.shape, rhsBatch, rhsContract);
@@ -158,8 +155,8 @@ export const contractions: Family<Contraction> = {
   },
   conv: {
     infer: {
-      shape: (src, attr) => convShape((src[0] as Node).shape, (src[1] as Node).shape, attr),
-      dtype: (src) => common('conv', 'number', src[0] as Node, src[1] as Node),
+      shape: (src, attr) => convShape(src[0]!.shape, src[1]!.shape, attr),
+      dtype: (src) => common('conv', 'number', src[0]!, src[1]!),
     },
     role: 'contraction',
     work: 2,
@@ -176,23 +173,23 @@ export const contractions: Family<Contraction> = {
       const { e } = c;
       const { attr } = node;
       const [lhs, rhs] = node.src as [PlanNode, PlanNode];
-      const depth = rhs.shape[1] as number;
-      const features = rhs.shape[0] as number;
+      const depth = rhs.shape[1]!;
+      const features = rhs.shape[0]!;
       const own = c.ownLoops([depth, ...rhs.shape.slice(2)]);
-      const channel = own[0] as KNode;
-      const feature = index[1] as KNode;
-      let image = index[0] as KNode;
+      const channel = own[0]!;
+      const feature = index[1]!;
+      let image = index[0]!;
       let from = channel;
       if (attr.groups > 1) from = e.add(e.mul(e.idiv(feature, features / attr.groups), depth), channel);
       if (attr.batchGroups > 1)
-        image = e.add(e.mul(e.idiv(feature, features / attr.batchGroups), node.shape[0] as number), image);
+        image = e.add(e.mul(e.idiv(feature, features / attr.batchGroups), node.shape[0]!), image);
       let gate: KNode | null = null;
       const spatial = attr.stride.map((stride, i) => {
-        const n = lhs.shape[i + 2] as number;
-        const hole = attr.lhsDilation[i] as number;
-        const k = own[i + 1] as KNode;
-        const start = e.sub(e.mul(index[i + 2] as KNode, stride), attr.padLow[i] as number);
-        const at = e.add(start, e.mul(k, attr.rhsDilation[i] as number));
+        const n = lhs.shape[i + 2]!;
+        const hole = attr.lhsDilation[i]!;
+        const k = own[i + 1]!;
+        const start = e.sub(e.mul(index[i + 2]!, stride), attr.padLow[i]!);
+        const at = e.add(start, e.mul(k, attr.rhsDilation[i]!));
         gate = bothGates(e, gate, within(e, at, 0, (n - 1) * hole + 1));
         if (hole === 1) return at;
         gate = bothGates(e, gate, e.eq(e.irem(at, hole), 0));
@@ -243,7 +240,7 @@ export const contractionGradients: Gradients<Contraction> = {
     const rhsOfGrad = range(batch.length + lhsFree.length, rhsFree.length);
     // What the products below leave over of the other operand: its contracted axes, in its own order.
     const pairedWith = (from: readonly number[], to: readonly number[]): number[] =>
-      [...from].sort((a, b) => a - b).map((axis) => to[from.indexOf(axis)] as number);
+      [...from].sort((a, b) => a - b).map((axis) => to[from.indexOf(axis)]!);
     const arrange = (node: Node, axes: readonly number[]): Node =>
       p.permute(
         node,
@@ -276,19 +273,17 @@ export const contractionGradients: Gradients<Contraction> = {
     const { stride, padLow, lhsDilation, rhsDilation, groups, batchGroups } = attr;
     const rank = stride.length;
     const spatial = range(2, rank);
-    const lhsExtent = spatial.map((axis, i) => dilated(lhs.shape[axis] as number, lhsDilation[i] as number));
-    const rhsExtent = spatial.map((axis, i) => dilated(rhs.shape[axis] as number, rhsDilation[i] as number));
-    const outExtent = spatial.map((axis, i) => dilated(grad.shape[axis] as number, stride[i] as number));
+    const lhsExtent = spatial.map((axis, i) => dilated(lhs.shape[axis]!, lhsDilation[i]!));
+    const rhsExtent = spatial.map((axis, i) => dilated(rhs.shape[axis]!, rhsDilation[i]!));
+    const outExtent = spatial.map((axis, i) => dilated(grad.shape[axis]!, stride[i]!));
     const empty = grad.shape.includes(0);
     let byLhs: Node | null = null;
     if (needs[0]) {
       // Every input element meets the kernel turned around: features become channels, steps become holes.
       const features = groups > 1 ? groups : batchGroups;
       const kernel = p.flip(swapFirst(moveGroups(rhs, features, 0, 1)), spatial);
-      const low = rhsExtent.map((n, i) => n - (padLow[i] as number) - 1);
-      const high = lhsExtent.map(
-        (n, i) => n + (rhsExtent[i] as number) - 1 - (outExtent[i] as number) - (low[i] as number),
-      );
+      const low = rhsExtent.map((n, i) => n - padLow[i]! - 1);
+      const high = lhsExtent.map((n, i) => n + rhsExtent[i]! - 1 - outExtent[i]! - low[i]!);
       const g = empty
         ? p.zerosLike(lhs)
         : makeNode('conv', [grad, kernel], {
@@ -305,9 +300,7 @@ export const contractionGradients: Gradients<Contraction> = {
     let byRhs: Node | null = null;
     if (needs[1]) {
       // The input correlated with the gradient: the batch becomes the axis that is summed.
-      const high = lhsExtent.map(
-        (n, i) => (outExtent[i] as number) - n + (rhsExtent[i] as number) - (padLow[i] as number) - 1,
-      );
+      const high = lhsExtent.map((n, i) => outExtent[i]! - n + rhsExtent[i]! - padLow[i]! - 1);
       const g = empty
         ? p.zerosLike(rhs)
         : makeNode('conv', [swapFirst(lhs), swapFirst(grad)], {
@@ -339,7 +332,7 @@ export const contractionTangents: Tangents<Contraction> = { dotGeneral: bilinear
 /** Axis 0 merged into axis `axis` (counted without axis 0), between its `groups` and what is inside a group. */
 function mergeInto(x: Node, axis: number, groups: number): Node {
   const [size, ...shape] = x.shape as [number, ...number[]];
-  const n = shape[axis] as number;
+  const n = shape[axis]!;
   if (groups === 1) {
     const next = p.permute(x, moved(x.shape.length, 0, axis));
     return p.reshape(next, [...shape.slice(0, axis), size * n, ...shape.slice(axis + 1)]);
@@ -351,7 +344,7 @@ function mergeInto(x: Node, axis: number, groups: number): Node {
 
 /** The reverse. */
 function splitFrom(x: Node, axis: number, size: number, groups: number): Node {
-  const n = (x.shape[axis] as number) / size;
+  const n = x.shape[axis]! / size;
   const split = p.reshape(x, [...x.shape.slice(0, axis), groups, size, n / groups, ...x.shape.slice(axis + 1)]);
   const front = toFront(split, axis + 1);
   return p.reshape(front, [size, ...x.shape.slice(0, axis), n, ...x.shape.slice(axis + 1)]);
@@ -374,7 +367,7 @@ export const contractionBatches: Batches<Contraction> = {
       });
     }
     if (lhs !== null) {
-      const product = makeNode('dotGeneral', [lhs, src[1] as Node], {
+      const product = makeNode('dotGeneral', [lhs, src[1]!], {
         lhsBatch: behind(lhsBatch),
         rhsBatch,
         lhsContract: behind(lhsContract),
@@ -382,13 +375,13 @@ export const contractionBatches: Batches<Contraction> = {
       });
       return toFront(product, lhsBatch.length);
     }
-    const product = makeNode('dotGeneral', [src[0] as Node, rhs as Node], {
+    const product = makeNode('dotGeneral', [src[0]!, rhs!], {
       lhsBatch,
       rhsBatch: behind(rhsBatch),
       lhsContract,
       rhsContract: behind(rhsContract),
     });
-    const lhsFree = (src[0] as Node).shape.length - lhsBatch.length - lhsContract.length;
+    const lhsFree = src[0]!.shape.length - lhsBatch.length - lhsContract.length;
     return toFront(product, lhsBatch.length + lhsFree);
   },
   conv: (c) => {
@@ -409,12 +402,12 @@ export const contractionBatches: Batches<Contraction> = {
     }
     if (lhs !== null) {
       // More images; those of one group of the batch stay together.
-      const result = makeNode('conv', [mergeInto(lhs, 0, batchGroups), src[1] as Node], attr);
+      const result = makeNode('conv', [mergeInto(lhs, 0, batchGroups), src[1]!], attr);
       return splitFrom(result, 0, size, 1);
     }
     // More features, inside each group.
     const parts = Math.max(groups, batchGroups);
-    const result = makeNode('conv', [src[0] as Node, mergeInto(rhs as Node, 0, parts)], attr);
+    const result = makeNode('conv', [src[0]!, mergeInto(rhs!, 0, parts)], attr);
     return splitFrom(result, 1, size, parts);
   },
 };

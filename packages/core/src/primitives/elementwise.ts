@@ -26,9 +26,9 @@ import { cast, div, eq, like, lt, mul, neg, sub, unary as recordUnary, where } f
 function unary<P extends PrimitiveName>(takes: Accepts, kernelOp: UnaryOp | null, work = 1, result?: DType): Facts<P> {
   return {
     infer: {
-      shape: (src) => (src[0] as Node).shape,
+      shape: (src) => src[0]!.shape,
       dtype: (src, _, op) => {
-        const { dtype } = src[0] as Node;
+        const { dtype } = src[0]!;
         checkDType(takes, op, dtype);
         return result ?? dtype;
       },
@@ -43,9 +43,9 @@ function unary<P extends PrimitiveName>(takes: Accepts, kernelOp: UnaryOp | null
 function binary<P extends PrimitiveName>(takes: Accepts, kernelOp: BinaryOp, work = 1, result?: DType): Facts<P> {
   return {
     infer: {
-      shape: (src, _, op) => broadcastShapes(opName(op), (src[0] as Node).shape, (src[1] as Node).shape),
+      shape: (src, _, op) => broadcastShapes(opName(op), src[0]!.shape, src[1]!.shape),
       dtype: (src, _, op) => {
-        const dtype = common(op, takes, src[0] as Node, src[1] as Node);
+        const dtype = common(op, takes, src[0]!, src[1]!);
         return result ?? dtype;
       },
     },
@@ -114,7 +114,7 @@ export const elementwise: Family<Common> = {
     value: ({ e }, demand) => e.where(part(demand, 0), part(demand, 1), part(demand, 2)),
   },
   cast: {
-    infer: { shape: (src) => (src[0] as Node).shape, dtype: (_, attr) => attr.dtype },
+    infer: { shape: (src) => src[0]!.shape, dtype: (_, attr) => attr.dtype },
     role: 'elementwise',
     work: 1,
     encode: (a, out) => out.push(dtypeInfo[a.dtype].id),
@@ -122,9 +122,9 @@ export const elementwise: Family<Common> = {
   },
   bitcast: {
     infer: {
-      shape: (src) => (src[0] as Node).shape,
+      shape: (src) => src[0]!.shape,
       dtype: (src, { dtype: to }) => {
-        const { dtype: from } = src[0] as Node;
+        const { dtype: from } = src[0]!;
         if (dtypeInfo[from].bytes !== dtypeInfo[to].bytes || from === 'bool' || to === 'bool') {
           throw new DTypeError(
             opName('bitcast'),
@@ -178,7 +178,7 @@ export const fromOne = (x: Node): Node => sub(like(x, 1), mul(x, x));
 
 /** `x` is the source, `y` the result, `g` the gradient of the result. */
 function slope<P extends PrimitiveName>(rule: (g: Node, x: Node, y: Node) => Node | null): GradientRule<P> {
-  return ({ grad, src, node }) => [rule(grad, src[0] as Node, node)];
+  return ({ grad, src, node }) => [rule(grad, src[0]!, node)];
 }
 
 /** Steps and tests have slope zero wherever they have one. */
@@ -208,12 +208,9 @@ export const elementwiseGradients: Gradients<Common> = {
 
   add: ({ grad }) => [grad, grad],
   sub: ({ grad, needs }) => [grad, needs[1] ? neg(grad) : null],
-  mul: ({ grad, src, needs }) => [
-    needs[0] ? mul(grad, src[1] as Node) : null,
-    needs[1] ? mul(grad, src[0] as Node) : null,
-  ],
+  mul: ({ grad, src, needs }) => [needs[0] ? mul(grad, src[1]!) : null, needs[1] ? mul(grad, src[0]!) : null],
   div: ({ grad, src, node, needs }) => {
-    const b = src[1] as Node;
+    const b = src[1]!;
     const quotient = div(grad, b);
     return [needs[0] ? quotient : null, needs[1] ? neg(mul(quotient, node)) : null];
   },
@@ -231,12 +228,12 @@ export const elementwiseGradients: Gradients<Common> = {
   eq: none,
 
   where: ({ grad, src, needs }) => {
-    const condition = src[0] as Node;
+    const condition = src[0]!;
     const zero = like(grad, 0);
     return [null, needs[1] ? where(condition, grad, zero) : null, needs[2] ? where(condition, zero, grad) : null];
   },
   cast: ({ grad, src }) => {
-    const { dtype } = src[0] as Node;
+    const { dtype } = src[0]!;
     return [isFloat(dtype) ? cast(grad, dtype) : null];
   },
   bitcast: none,
@@ -247,5 +244,5 @@ export const elementwiseTangents: Tangents<'where' | 'cast'> = {
     const [condition, a, b] = src as [Node, Node, Node];
     return where(condition, tangents[1] ?? like(a, 0), tangents[2] ?? like(b, 0));
   },
-  cast: ({ attr, tangents }) => cast(tangents[0] as Node, attr.dtype),
+  cast: ({ attr, tangents }) => cast(tangents[0]!, attr.dtype),
 };

@@ -6,7 +6,6 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import type { BatchContext, BatchRule, GradientRule } from '../graph/rules.ts';
 import { opName } from '../graph/scope.ts';
-import type { KNode } from '../ir/ir.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import type { Index } from '../planner/lowering/index-map.ts';
 import { programsOf } from '../planner/lowering/programs.ts';
@@ -41,7 +40,7 @@ function joined(x: Node, axis: number): Node {
   const [size, ...shape] = x.shape as [number, ...number[]];
   return p.reshape(p.permute(x, moved(x.shape.length, 0, axis)), [
     ...shape.slice(0, axis),
-    size * (shape[axis] as number),
+    size * shape[axis]!,
     ...shape.slice(axis + 1),
   ]);
 }
@@ -56,9 +55,9 @@ function shifted(index: Node, count: number): Node {
 const gatherBatch: BatchRule<'gather'> = ({ node, src, attr, sources }) => {
   const [x, index] = sources as [Node | null, Node | null];
   const { axis } = attr;
-  if (index === null) return makeAgain(node, [x as Node, src[1] as Node], { axis: axis + 1 });
-  if (x === null) return toFront(makeAgain(node, [src[0] as Node, index], { axis }), axis);
-  const at = shifted(index, (src[0] as Node).shape[axis] as number);
+  if (index === null) return makeAgain(node, [x!, src[1]!], { axis: axis + 1 });
+  if (x === null) return toFront(makeAgain(node, [src[0]!, index], { axis }), axis);
+  const at = shifted(index, src[0]!.shape[axis]!);
   return toFront(makeAgain(node, [joined(x, axis), at], { axis }), axis);
 };
 
@@ -70,25 +69,25 @@ function scatterBatch<P extends 'scatterAdd' | 'scatter'>(c: BatchContext<P>): N
   const base = whole(c, 0);
   const updates = whole(c, 2);
   const index = sources[1] ?? null;
-  if (index === null) return made([base, src[1] as Node, updates], axis + 1);
-  const count = (src[0] as Node).shape[axis] as number;
+  if (index === null) return made([base, src[1]!, updates], axis + 1);
+  const count = src[0]!.shape[axis]!;
   const moving = p.permute(updates, moved(updates.shape.length, 0, axis));
   const result = made([joined(base, axis), shifted(index, count), moving], axis);
-  const shape = (src[0] as Node).shape;
+  const shape = src[0]!.shape;
   return toFront(p.reshape(result, [...shape.slice(0, axis), c.size, ...shape.slice(axis)]), axis);
 }
 
 export const gatherPrimitive: Definition<'gather'> = /* @__PURE__ */ define('gather', {
   infer: {
     shape: (src, attr) => {
-      const { shape } = src[0] as Node;
+      const { shape } = src[0]!;
       if (attr.axis < 0 || attr.axis >= shape.length)
         fail('gather', say`no axis ${attr.axis} in shape ${showShape(shape)}`, shape);
-      return spliced(shape, attr.axis, (src[1] as Node).shape);
+      return spliced(shape, attr.axis, src[1]!.shape);
     },
     dtype: (src) => {
-      checkIndex('gather', src[1] as Node);
-      return (src[0] as Node).dtype;
+      checkIndex('gather', src[1]!);
+      return src[0]!.dtype;
     },
   },
   role: 'gather',
@@ -101,7 +100,7 @@ export const gatherPrimitive: Definition<'gather'> = /* @__PURE__ */ define('gat
       null,
     ];
   },
-  tangent: ({ node, src, attr, tangents }) => makeAgain(node, [tangents[0] as Node, src[1] as Node], attr),
+  tangent: ({ node, src, attr, tangents }) => makeAgain(node, [tangents[0]!, src[1]!], attr),
   batch: gatherBatch,
   sources: (c, node, index) => {
     const [x, which] = node.src as [PlanNode, PlanNode];
@@ -119,8 +118,7 @@ export const gatherPrimitive: Definition<'gather'> = /* @__PURE__ */ define('gat
     if (base.op === 'scalar') return part(demand, 1);
     let index: Index = [...demand.index.slice(0, axis), part(demand), ...demand.index.slice(axis + which.shape.length)];
     index = index.map((at, i) => (x.shape[i] === 1 ? c.e.i32(0) : at));
-    for (let at = x; at !== base; at = at.src[0] as PlanNode)
-      index = definitionOf(at.op).move?.(c.e, at, index) ?? index;
+    for (let at = x; at !== base; at = at.src[0]!) index = definitionOf(at.op).move?.(c.e, at, index) ?? index;
     return c.load(demand, base, index, demand.gate);
   },
 });
@@ -133,7 +131,7 @@ const smallScatter = 1 << 22;
 export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ define('scatterAdd', {
   infer: {
     shape: (src, attr) => {
-      const [base, index, updates] = [(src[0] as Node).shape, (src[1] as Node).shape, (src[2] as Node).shape];
+      const [base, index, updates] = [src[0]!.shape, src[1]!.shape, src[2]!.shape];
       const expected = spliced(base, attr.axis, index);
       if (updates.length !== expected.length || updates.some((n, i) => n !== expected[i])) {
         fail(
@@ -146,8 +144,8 @@ export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ def
       return base;
     },
     dtype: (src) => {
-      checkIndex('scatterAdd', src[1] as Node);
-      return common('scatterAdd', 'number', src[0] as Node, src[2] as Node);
+      checkIndex('scatterAdd', src[1]!);
+      return common('scatterAdd', 'number', src[0]!, src[2]!);
     },
   },
   role: 'program',
@@ -158,7 +156,7 @@ export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ def
   gradient: ({ grad, src, attr, needs }) => [
     grad,
     null,
-    needs[2] ? makeNode(gatherPrimitive, [grad, src[1] as Node], { axis: attr.axis }) : null,
+    needs[2] ? makeNode(gatherPrimitive, [grad, src[1]!], { axis: attr.axis }) : null,
   ],
   tangent: ({ node, src, attr, tangents }) => {
     const [base, index] = src as [Node, Node];
@@ -178,7 +176,7 @@ export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ def
   value: ({ e }, demand, node) => {
     const [base, which, update] = [part(demand, 0), part(demand, 1), part(demand, 2)];
     const wide = widened(node.dtype);
-    const here = e.eq(which, demand.index[node.attr.axis] as KNode);
+    const here = e.eq(which, demand.index[node.attr.axis]!);
     const added = e.where(here, e.cast(update, wide), e.constant(wide, 0));
     return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
   },
@@ -214,7 +212,7 @@ const scatterRule: GradientRule<'scatter'> = (context) => {
 const setRule: GradientRule<'scatter'> = ({ node, grad, src, attr }) => {
   const { axis } = attr;
   const [base, index] = src as [Node, Node];
-  const n = base.shape[axis] as number;
+  const n = base.shape[axis]!;
   const count = sizeOf(index.shape);
   const flat = p.reshape(index, [count]);
   const none = p.constant(-1, 'int32', [n]);
@@ -251,7 +249,7 @@ const extremeRule: GradientRule<'scatter'> = ({ grad, node, src, attr }) => {
 const productRule: GradientRule<'scatter'> = ({ grad, src, attr }) => {
   const { axis } = attr;
   const [base, index, updates] = src as [Node, Node, Node];
-  const n = base.shape[axis] as number;
+  const n = base.shape[axis]!;
   const count = sizeOf(index.shape);
   const flatShape = base.shape.map((size, i) => (i === axis ? count : size));
   const factors = p.concat([base, p.reshape(updates, flatShape)], axis);

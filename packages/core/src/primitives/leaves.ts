@@ -31,8 +31,8 @@ export function threefry(e: Exprs, key0: KNode, key1: KNode, low: KNode): KNode 
       x0 = e.add(x0, x1);
       x1 = e.xor(rotate(x1, by), x0);
     }
-    x0 = e.add(x0, keys[(group + 1) % 3] as KNode);
-    x1 = e.add(e.add(x1, keys[(group + 2) % 3] as KNode), u32(group + 1));
+    x0 = e.add(x0, keys[(group + 1) % 3]!);
+    x1 = e.add(e.add(x1, keys[(group + 2) % 3]!), u32(group + 1));
   }
   return x0;
 }
@@ -69,7 +69,7 @@ export const leaves: Family<'buffer' | 'scalar' | 'constant' | 'iota' | 'randomB
     work: 1,
     encode: (a, out) => out.push(a.length),
     sources: nothing,
-    value: (_, demand) => demand.index[0] as KNode,
+    value: (_, demand) => demand.index[0]!,
   },
   randomBits: {
     infer: {

@@ -4,7 +4,6 @@ import type { Batches, Family, Gradients, Tangents } from '../graph/definition.t
 import { checkRank, common, fail, sortedDistinct, spliced } from '../graph/infer-checks.ts';
 import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
-import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import { bothGates, broadcastIndex, reshapeIndex, within } from '../planner/lowering/index-map.ts';
 import { gated, part } from '../planner/lowering/rules.ts';
 import { showShape } from '../shape/errors.ts';
@@ -13,7 +12,7 @@ import { say } from '../shape/shown.ts';
 import { again, behind, dtypeOfFirst, everySource, linear } from './rules.ts';
 import * as p from '../graph/primitives.ts';
 
-const first = (src: readonly Node[]): Node => src[0] as Node;
+const first = (src: readonly Node[]): Node => src[0]!;
 
 type Movement = 'reshape' | 'permute' | 'expand' | 'slice' | 'pad' | 'concat';
 
@@ -37,7 +36,7 @@ export const movements: Family<Movement> = {
     role: 'movement',
     work: 0,
     encode: (a, out) => out.list(a.shape),
-    move: (e, node, index) => reshapeIndex(e, node.shape, (node.src[0] as PlanNode).shape, index),
+    move: (e, node, index) => reshapeIndex(e, node.shape, node.src[0]!.shape, index),
   },
   permute: {
     infer: {
@@ -49,7 +48,7 @@ export const movements: Family<Movement> = {
           [...attr.axes].sort((a, b) => a - b),
           shape,
         );
-        return attr.axes.map((axis) => shape[axis] as number);
+        return attr.axes.map((axis) => shape[axis]!);
       },
       dtype: dtypeOfFirst,
     },
@@ -59,7 +58,7 @@ export const movements: Family<Movement> = {
     move: (_, { attr, shape }, index) => {
       const result = new Array<KNode>(shape.length);
       attr.axes.forEach((axis, i) => {
-        result[axis] = index[i] as KNode;
+        result[axis] = index[i]!;
       });
       return result;
     },
@@ -83,7 +82,7 @@ export const movements: Family<Movement> = {
     role: 'movement',
     work: 0,
     encode: (a, out) => out.list(a.shape),
-    move: (e, node, index) => broadcastIndex(e, (node.src[0] as PlanNode).shape, index.length, index),
+    move: (e, node, index) => broadcastIndex(e, node.src[0]!.shape, index.length, index),
   },
   slice: {
     infer: {
@@ -91,14 +90,14 @@ export const movements: Family<Movement> = {
         const { shape } = first(src);
         checkRank('slice', 'ranges', attr.length, shape);
         for (let i = 0; i < shape.length; i++) {
-          const n = attr.length[i] as number;
-          const start = attr.start[i] as number;
-          const last = start + (n - 1) * (attr.step[i] as number);
-          const inside = (at: number): boolean => at >= 0 && at < (shape[i] as number);
+          const n = attr.length[i]!;
+          const start = attr.start[i]!;
+          const last = start + (n - 1) * attr.step[i]!;
+          const inside = (at: number): boolean => at >= 0 && at < shape[i]!;
           if (n < 0 || (n > 0 && !(inside(start) && inside(last)))) {
             fail(
               'slice',
-              say`range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${(shape[i] as number) - 1}`,
+              say`range ${start} .. ${last} lies outside axis ${i} of shape ${showShape(shape)}; stay within 0 .. ${shape[i]! - 1}`,
               shape,
             );
           }
@@ -114,8 +113,7 @@ export const movements: Family<Movement> = {
       out.list(a.length);
       out.list(a.step);
     },
-    move: (e, { attr: { start, step } }, index) =>
-      index.map((x, i) => e.add(e.mul(x, e.i32(step[i] as number)), start[i] as number)),
+    move: (e, { attr: { start, step } }, index) => index.map((x, i) => e.add(e.mul(x, e.i32(step[i]!)), start[i]!)),
   },
   pad: {
     infer: {
@@ -123,7 +121,7 @@ export const movements: Family<Movement> = {
         const { shape } = first(src);
         checkRank('pad', 'pad widths', attr.low, shape);
         checkRank('pad', 'pad widths', attr.high, shape);
-        const result = shape.map((n, i) => n + (attr.low[i] as number) + (attr.high[i] as number));
+        const result = shape.map((n, i) => n + attr.low[i]! + attr.high[i]!);
         if (attr.low.some((n) => n < 0) || attr.high.some((n) => n < 0))
           fail('pad', say`negative width: low ${showShape(attr.low)}, high ${showShape(attr.high)}`, shape);
         return result;
@@ -139,11 +137,11 @@ export const movements: Family<Movement> = {
     },
     sources: (c, node, index) => {
       const { e } = c;
-      const x = node.src[0] as PlanNode;
+      const x = node.src[0]!;
       let gate: KNode | null = null;
       const inner = index.map((at, axis) => {
-        const n = x.shape[axis] as number;
-        const moved = e.sub(at, node.attr.low[axis] as number);
+        const n = x.shape[axis]!;
+        const moved = e.sub(at, node.attr.low[axis]!);
         gate = bothGates(e, gate, within(e, moved, 0, n));
         return n === 1 ? e.i32(0) : moved;
       });
@@ -166,7 +164,7 @@ export const movements: Family<Movement> = {
               part.shape,
             );
           }
-          total += part.shape[attr.axis] as number;
+          total += part.shape[attr.axis]!;
         }
         return spliced(shape, attr.axis, [total]);
       },
@@ -181,10 +179,10 @@ export const movements: Family<Movement> = {
     sources: (c, node, index) => {
       const { e } = c;
       const { axis } = node.attr;
-      const at = index[axis] as KNode;
+      const at = index[axis]!;
       let start = 0;
       for (const part of node.src) {
-        const n = part.shape[axis] as number;
+        const n = part.shape[axis]!;
         const gate = within(e, at, start, start + n);
         c.note(gate);
         const inner = index.slice();
@@ -195,8 +193,7 @@ export const movements: Family<Movement> = {
     },
     value: ({ e }, demand) => {
       let value = part(demand, demand.parts.length - 1);
-      for (let i = demand.parts.length - 2; i >= 0; i--)
-        value = e.where(demand.notes[i] as KNode, part(demand, i), value);
+      for (let i = demand.parts.length - 2; i >= 0; i--) value = e.where(demand.notes[i]!, part(demand, i), value);
       return value;
     },
   },
@@ -204,7 +201,7 @@ export const movements: Family<Movement> = {
 
 /** Zeros between the elements of an axis: each element becomes one of a group of `stride`, and the last group is cut. */
 function spread(g: Node, axis: number, stride: number): Node {
-  const n = g.shape[axis] as number;
+  const n = g.shape[axis]!;
   const lifted = p.insertAxes(g, [axis + 1]);
   const none = lifted.shape.map(() => 0);
   const padded = p.pad(
@@ -225,17 +222,17 @@ function spread(g: Node, axis: number, stride: number): Node {
 }
 
 export const movementGradients: Gradients<Movement> = {
-  reshape: ({ grad, src }) => [p.reshape(grad, (src[0] as Node).shape)],
+  reshape: ({ grad, src }) => [p.reshape(grad, src[0]!.shape)],
   permute: ({ grad, attr }) => [
     p.permute(
       grad,
       attr.axes.map((_, i) => attr.axes.indexOf(i)),
     ),
   ],
-  expand: ({ grad, src }) => [p.sumTo(grad, (src[0] as Node).shape)],
+  expand: ({ grad, src }) => [p.sumTo(grad, src[0]!.shape)],
   slice: ({ grad, src, attr }) => {
-    const x = src[0] as Node;
-    const backwards = attr.step.map((step, i) => step < 0 && (attr.length[i] as number) > 1);
+    const x = src[0]!;
+    const backwards = attr.step.map((step, i) => step < 0 && attr.length[i]! > 1);
     let g = p.flip(
       grad,
       backwards.flatMap((is, i) => (is ? [i] : [])),
@@ -243,9 +240,9 @@ export const movementGradients: Gradients<Movement> = {
     const low: number[] = [];
     const high: number[] = [];
     x.shape.forEach((n, axis) => {
-      const length = attr.length[axis] as number;
-      const start = attr.start[axis] as number;
-      const step = length > 1 ? (attr.step[axis] as number) : 1;
+      const length = attr.length[axis]!;
+      const start = attr.start[axis]!;
+      const step = length > 1 ? attr.step[axis]! : 1;
       const first = step < 0 ? start + (length - 1) * step : start;
       const stride = Math.abs(step);
       if (stride > 1) g = spread(g, axis, stride);
@@ -256,7 +253,7 @@ export const movementGradients: Gradients<Movement> = {
     return [p.pad(g, low, high)];
   },
   pad: ({ grad, src, attr }) => {
-    const { shape } = src[0] as Node;
+    const { shape } = src[0]!;
     // An empty axis has no first element to start from.
     const start = attr.low.map((n, i) => (shape[i] === 0 ? 0 : n));
     return [
@@ -271,7 +268,7 @@ export const movementGradients: Gradients<Movement> = {
   concat: ({ grad, src, attr, needs }) => {
     let from = 0;
     return src.map((part, i) => {
-      const n = part.shape[attr.axis] as number;
+      const n = part.shape[attr.axis]!;
       const start = part.shape.map((_, axis) => (axis === attr.axis && n > 0 ? from : 0));
       from += n;
       return needs[i]
@@ -291,10 +288,10 @@ export const movementTangents: Tangents<Movement> = {
   permute: linear,
   expand: linear,
   slice: linear,
-  pad: ({ attr, tangents }) => p.pad(tangents[0] as Node, attr.low, attr.high),
+  pad: ({ attr, tangents }) => p.pad(tangents[0]!, attr.low, attr.high),
   concat: ({ src, attr, tangents }) =>
     p.concat(
-      tangents.map((tangent, i) => tangent ?? p.zerosLike(src[i] as Node)),
+      tangents.map((tangent, i) => tangent ?? p.zerosLike(src[i]!)),
       attr.axis,
     ),
 };

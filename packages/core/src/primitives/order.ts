@@ -37,7 +37,7 @@ const scanOps = { sum: 0, prod: 1, max: 2, min: 3, linear: 4 } as const;
  */
 const scanRule: GradientRule<'scan'> = ({ grad, src, node, attr, needs }) => {
   const { op, axis, reverse } = attr;
-  const x = src[0] as Node;
+  const x = src[0]!;
   switch (op) {
     case 'sum':
       return [makeAgain(node, [grad], { op, axis, reverse: !reverse })];
@@ -47,7 +47,7 @@ const scanRule: GradientRule<'scan'> = ({ grad, src, node, attr, needs }) => {
       return [p.mul(slope, p.previous(node, axis, reverse, 1))];
     }
     case 'linear': {
-      const slope = back(node, grad, src[1] as Node, axis, reverse);
+      const slope = back(node, grad, src[1]!, axis, reverse);
       return [slope, needs[1] ? p.mul(slope, p.previous(node, axis, reverse, 0)) : null];
     }
     case 'max':
@@ -71,7 +71,7 @@ function back(scan: Node<'scan'>, grad: Node, factor: Node, axis: number, revers
 export const scanPrimitive: Definition<'scan'> = /* @__PURE__ */ define('scan', {
   infer: {
     shape: (src, attr) => {
-      const { shape } = src[0] as Node;
+      const { shape } = src[0]!;
       checkAxis('scan', attr.axis, shape);
       if (src.length !== (attr.op === 'linear' ? 2 : 1))
         fail('scan', say`wrong number of sources: ${src.length}`, shape);
@@ -81,8 +81,8 @@ export const scanPrimitive: Definition<'scan'> = /* @__PURE__ */ define('scan', 
       return shape;
     },
     dtype: (src) => {
-      checkDType('number', 'scan', (src[0] as Node).dtype);
-      return common('scan', 'number', src[0] as Node, src[src.length - 1] as Node);
+      checkDType('number', 'scan', src[0]!.dtype);
+      return common('scan', 'number', src[0]!, src[src.length - 1]!);
     },
   },
   role: 'program',
@@ -92,7 +92,7 @@ export const scanPrimitive: Definition<'scan'> = /* @__PURE__ */ define('scan', 
     out.push(scanOps[a.op] * 2 + Number(a.reverse));
   },
   gradient: scanRule,
-  tangent: ({ node, attr, tangents }) => (attr.op === 'sum' ? makeAgain(node, [tangents[0] as Node], attr) : undefined),
+  tangent: ({ node, attr, tangents }) => (attr.op === 'sum' ? makeAgain(node, [tangents[0]!], attr) : undefined),
   batch: (c) => makeAgain(c.node, everySource(c), { ...c.attr, axis: c.attr.axis + 1 }),
   programs: (node) =>
     programsOf(node, ({ out, slot }, caps) => {
@@ -104,9 +104,9 @@ export const scanPrimitive: Definition<'scan'> = /* @__PURE__ */ define('scan', 
 export const argSortPrimitive: Definition<'argSort'> = /* @__PURE__ */ define('argSort', {
   infer: {
     shape: (src, attr) => {
-      const { shape } = src[0] as Node;
+      const { shape } = src[0]!;
       checkAxis('argSort', attr.axis, shape);
-      const n = shape[attr.axis] as number;
+      const n = shape[attr.axis]!;
       if (!Number.isInteger(attr.count) || attr.count < 0 || attr.count > n)
         fail('argSort', say`cannot give ${attr.count} of ${n} positions; must be from 0 to ${n}`, shape);
       return shape.map((size, axis) => (axis === attr.axis ? attr.count : size));

@@ -32,14 +32,14 @@ function insertAxes(rank: number, axes: readonly number[], index: Index, own: re
   let kept = 0;
   for (let axis = 0; axis < rank; axis++) {
     const at = axes.indexOf(axis);
-    result[axis] = (at >= 0 ? own[at] : index[kept++]) as KNode;
+    result[axis] = (at >= 0 ? own[at] : index[kept++])!;
   }
   return result;
 }
 
 function sources(c: SourceContext, node: PlanNode<'reduce'> | PlanNode<'argReduce'>, index: Index): void {
-  const x = node.src[0] as PlanNode;
-  const own = c.loops(node.attr.axes.map((axis) => x.shape[axis] as number));
+  const x = node.src[0]!;
+  const own = c.loops(node.attr.axes.map((axis) => x.shape[axis]!));
   c.needInside(x, insertAxes(x.shape.length, node.attr.axes, index, own), null, ranges(own), false);
 }
 
@@ -52,13 +52,13 @@ export const reductions: Family<Reduction> = {
   reduce: {
     infer: {
       shape: (src, attr) => {
-        const { shape } = src[0] as Node;
+        const { shape } = src[0]!;
         sortedDistinct('reduce', attr.axes, shape);
         if (attr.op === 'max' || attr.op === 'min') checkNotEmpty('reduce', shape, attr.axes);
         return dropAxes(shape, attr.axes);
       },
       dtype: (src) => {
-        const { dtype } = src[0] as Node;
+        const { dtype } = src[0]!;
         checkDType('number', 'reduce', dtype);
         return dtype;
       },
@@ -78,13 +78,13 @@ export const reductions: Family<Reduction> = {
   argReduce: {
     infer: {
       shape: (src, attr) => {
-        const { shape } = src[0] as Node;
+        const { shape } = src[0]!;
         sortedDistinct('argReduce', attr.axes, shape);
         checkNotEmpty('argReduce', shape, attr.axes);
         return dropAxes(shape, attr.axes);
       },
       dtype: (src) => {
-        checkDType('number', 'argReduce', (src[0] as Node).dtype);
+        checkDType('number', 'argReduce', src[0]!.dtype);
         return 'int32';
       },
     },
@@ -106,8 +106,8 @@ function firstWinner(x: Node, op: 'max' | 'min', axes: readonly number[]): Node 
   let position: Node | null = null;
   let step = 1;
   for (let i = axes.length - 1; i >= 0; i--) {
-    const axis = axes[i] as number;
-    const n = x.shape[axis] as number;
+    const axis = axes[i]!;
+    const n = x.shape[axis]!;
     const along = p.reshape(
       p.iota(n),
       x.shape.map((_, at) => (at === axis ? n : 1)),
@@ -116,7 +116,7 @@ function firstWinner(x: Node, op: 'max' | 'min', axes: readonly number[]): Node 
     position = position === null ? scaled : p.add(position, scaled);
     step *= n;
   }
-  return p.eq(position as Node, winner);
+  return p.eq(position!, winner);
 }
 
 /**
@@ -127,8 +127,8 @@ function productOfOthers(x: Node, axes: readonly number[]): Node {
   const rest = x.shape.map((_, i) => i).filter((i) => !axes.includes(i));
   const order = [...rest, ...axes];
   const moved = p.permute(x, order);
-  const count = axes.reduce((n, axis) => n * (x.shape[axis] as number), 1);
-  const flat = p.reshape(moved, [...rest.map((i) => x.shape[i] as number), count]);
+  const count = axes.reduce((n, axis) => n * x.shape[axis]!, 1);
+  const flat = p.reshape(moved, [...rest.map((i) => x.shape[i]!), count]);
   const others = p.mul(
     productBefore(flat, count),
     p.flip(productBefore(p.flip(flat, [rest.length]), count), [rest.length]),
@@ -164,7 +164,7 @@ function shifted(x: Node, by: number, count: number): Node {
 
 export const reductionGradients: Gradients<Reduction> = {
   reduce: ({ grad, src, node, attr }) => {
-    const x = src[0] as Node;
+    const x = src[0]!;
     const kept = keepAxes(x.shape, attr.axes);
     const g = p.reshape(grad, kept);
     switch (attr.op) {

@@ -73,8 +73,8 @@ export const fmaPrimitive: Definition<'fma'> = /* @__PURE__ */ define('fma', {
     },
   },
   gradient: ({ grad, src, needs }) => [
-    needs[0] ? mul(grad, src[1] as Node) : null,
-    needs[1] ? mul(grad, src[0] as Node) : null,
+    needs[0] ? mul(grad, src[1]!) : null,
+    needs[1] ? mul(grad, src[0]!) : null,
     grad,
   ],
   role: 'elementwise',

@@ -6,18 +6,18 @@ import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import type { BatchContext, TangentContext } from '../graph/rules.ts';
 
-export const dtypeOfFirst = (src: readonly Node[]): Node['dtype'] => (src[0] as Node).dtype;
+export const dtypeOfFirst = (src: readonly Node[]): Node['dtype'] => src[0]!.dtype;
 
-export const inferSame: InferRule<PrimitiveName> = { shape: (src) => (src[0] as Node).shape, dtype: dtypeOfFirst };
+export const inferSame: InferRule<PrimitiveName> = { shape: (src) => src[0]!.shape, dtype: dtypeOfFirst };
 
 /** The tangent of primitives that are linear in their first source and have no other. */
 export function linear<P extends PrimitiveName>({ node, attr, tangents }: TangentContext<P>): Node {
-  return makeAgain(node, [tangents[0] as Node], attr);
+  return makeAgain(node, [tangents[0]!], attr);
 }
 
 /** The source with the batch in front, stretched over it if all elements share it. */
 export function whole(c: BatchContext<PrimitiveName>, i: number): Node {
-  const source = c.src[i] as Node;
+  const source = c.src[i]!;
   return c.sources[i] ?? p.broadcastTo(source, [c.size, ...source.shape]);
 }
 
@@ -50,7 +50,7 @@ export function toFront(x: Node, axis: number): Node {
 export function elementwiseBatch<P extends PrimitiveName>(c: BatchContext<P>): Node {
   const rank = c.node.shape.length;
   const sources = c.sources.map((source, i) => {
-    if (source === null) return c.src[i] as Node;
+    if (source === null) return c.src[i]!;
     const [, ...shape] = source.shape;
     return p.reshape(source, [c.size, ...new Array<number>(rank - shape.length).fill(1), ...shape]);
   });

@@ -3,9 +3,7 @@ import type { Attrs } from '../graph/attrs.ts';
 import { makeNode } from '../graph/build.ts';
 import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
 import { fail } from '../graph/infer-checks.ts';
-import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
-import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import { bothGates, within } from '../planner/lowering/index-map.ts';
 import { gated, part, ranges, sum, widened } from '../planner/lowering/rules.ts';
 import { dilated } from '../shape/axes.ts';
@@ -20,9 +18,9 @@ function windowShape(shape: Shape, attr: Attrs['window']): Shape {
   const lead = shape.length - rank;
   if (lead < 0) fail('window', say`too few axes: ${showShape(shape)} for ${rank} window axes`, shape);
   const counts = attr.size.map((size, i) => {
-    const n = shape[lead + i] as number;
-    const extent = dilated(size, attr.dilation[i] as number);
-    return n < extent ? 0 : Math.floor((n - extent) / (attr.stride[i] as number)) + 1;
+    const n = shape[lead + i]!;
+    const extent = dilated(size, attr.dilation[i]!);
+    return n < extent ? 0 : Math.floor((n - extent) / attr.stride[i]!) + 1;
   });
   return [...shape.slice(0, lead), ...counts, ...attr.size];
 }
@@ -44,14 +42,14 @@ function foldShape(shape: Shape, attr: Attrs['fold']): Shape {
 
 /** True if no two windows overlap: then `fold` is an index map. */
 function isMovement(attr: Attrs['fold']): boolean {
-  return attr.size.every((n, i) => n === 1 || ((attr.dilation[i] as number) === 1 && n <= (attr.stride[i] as number)));
+  return attr.size.every((n, i) => n === 1 || (attr.dilation[i]! === 1 && n <= attr.stride[i]!));
 }
 
 type Windowed = 'window' | 'fold';
 
 export const windows: Family<Windowed> = {
   window: {
-    infer: { shape: (src, attr) => windowShape((src[0] as Node).shape, attr), dtype: dtypeOfFirst },
+    infer: { shape: (src, attr) => windowShape(src[0]!.shape, attr), dtype: dtypeOfFirst },
     role: 'movement',
     work: 0,
     encode: (a, out) => {
@@ -66,14 +64,14 @@ export const windows: Family<Windowed> = {
       const lead = index.length - 2 * rank;
       const inner = index.slice(0, lead);
       for (let i = 0; i < rank; i++) {
-        const start = e.mul(index[lead + i] as KNode, stride[i] as number);
-        inner.push(e.add(start, e.mul(index[lead + rank + i] as KNode, dilation[i] as number)));
+        const start = e.mul(index[lead + i]!, stride[i]!);
+        inner.push(e.add(start, e.mul(index[lead + rank + i]!, dilation[i]!)));
       }
-      c.need(node.src[0] as PlanNode, inner);
+      c.need(node.src[0]!, inner);
     },
   },
   fold: {
-    infer: { shape: (src, attr) => foldShape((src[0] as Node).shape, attr), dtype: dtypeOfFirst },
+    infer: { shape: (src, attr) => foldShape(src[0]!.shape, attr), dtype: dtypeOfFirst },
     role: 'reduce',
     roleOf: (attr) => (isMovement(attr) ? 'movement' : 'reduce'),
     work: 2,
@@ -86,34 +84,30 @@ export const windows: Family<Windowed> = {
     sources: (c, node, index) => {
       const { e } = c;
       const { size, stride, dilation } = node.attr;
-      const x = node.src[0] as PlanNode;
+      const x = node.src[0]!;
       const rank = size.length;
       const lead = node.shape.length - rank;
-      const counts = size.map((n, i) => (dilation[i] === 1 || n === 1 ? Math.ceil(n / (stride[i] as number)) : n));
+      const counts = size.map((n, i) => (dilation[i] === 1 || n === 1 ? Math.ceil(n / stride[i]!) : n));
       const own = c.loops(counts);
       let gate: KNode | null = null;
       const starts: KNode[] = [];
       const offsets: KNode[] = [];
       for (let i = 0; i < rank; i++) {
-        const at = index[lead + i] as KNode;
-        const windows = x.shape[lead + i] as number;
-        const step = e.i32(stride[i] as number);
-        const k = own[i] as KNode;
+        const at = index[lead + i]!;
+        const windows = x.shape[lead + i]!;
+        const step = e.i32(stride[i]!);
+        const k = own[i]!;
         if (dilation[i] === 1 || size[i] === 1) {
           // The k-th window back from the last one that starts at or before this element.
           const start = e.sub(e.idiv(at, step), k);
           const offset = e.add(e.irem(at, step), e.mul(k, step));
-          gate = bothGates(e, gate, e.and(within(e, start, 0, windows), e.lt(offset, size[i] as number)));
+          gate = bothGates(e, gate, e.and(within(e, start, 0, windows), e.lt(offset, size[i]!)));
           starts.push(start);
           offsets.push(offset);
         } else {
-          const from = e.sub(at, e.mul(k, dilation[i] as number));
+          const from = e.sub(at, e.mul(k, dilation[i]!));
           const start = e.idiv(from, step);
-          gate = bothGates(
-            e,
-            gate,
-            e.and(within(e, from, 0, windows * (stride[i] as number)), e.eq(e.irem(from, step), 0)),
-          );
+          gate = bothGates(e, gate, e.and(within(e, from, 0, windows * stride[i]!), e.eq(e.irem(from, step), 0)));
           starts.push(start);
           offsets.push(k);
         }
@@ -131,7 +125,7 @@ export const windows: Family<Windowed> = {
 
 export const windowGradients: Gradients<Windowed> = {
   window: ({ grad, src, attr }) => {
-    const x = src[0] as Node;
+    const x = src[0]!;
     return [makeNode('fold', [grad], { ...attr, spatial: x.shape.slice(x.shape.length - attr.size.length) })];
   },
   fold: ({ grad, attr }) => {

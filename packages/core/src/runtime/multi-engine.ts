@@ -9,7 +9,7 @@
  */
 import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';
-import { type Node, nextMark, type NodeStorage } from '../graph/node.ts';
+import { type Node, nextMark } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import { storageIn, viewBase, viewSpan } from '../planner/capture/extent.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
@@ -43,7 +43,7 @@ function fallback(node: Node, current: IEngine): EngineState | Error {
   const lacks = ({ caps }: IEngine): DType | undefined =>
     [node, ...node.src].map((n) => n.dtype).find((d) => !caps.dtypes.has(d));
   const engine = cpuEngine();
-  if (engine === null) return noCpu('flush', lacks(current) as DType, current);
+  if (engine === null) return noCpu('flush', lacks(current)!, current);
   if ('then' in engine) throw new Starting(engine);
   const missing = lacks(engine);
   return missing === undefined ? stateOf(engine) : heldByNobody('flush', missing, current, engine);
@@ -92,7 +92,7 @@ function below(wanted: readonly Node[]): readonly Node[] {
     if (root.mark === mark) continue;
     stack.push({ node: root, at: 0 });
     while (stack.length > 0) {
-      const top = stack[stack.length - 1] as { readonly node: Node; at: number };
+      const top = stack[stack.length - 1]!;
       const { node } = top;
       const source = node.storage === null ? node.src[top.at++] : undefined;
       if (source === undefined) {
@@ -134,21 +134,21 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
         if (isGone(source)) {
           if (told) throw goneError(source);
           waits[i] = missing.ever;
-        } else if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i] as number, missing.data);
+        } else if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i]!, missing.data);
       } else if (computed(source)) {
         const from = where[s];
-        stage[i] = Math.max(stage[i] as number, (stage[s] as number) + Number(from !== place));
-        waits[i] = Math.max(waits[i] as number, waits[s] as number);
+        stage[i] = Math.max(stage[i]!, stage[s]! + Number(from !== place));
+        waits[i] = Math.max(waits[i]!, waits[s]!);
         if (from && from !== place && from.engine.downloadSync === undefined && !source.shape.includes(0))
-          waits[i] = Math.max(waits[i] as number, missing.data);
+          waits[i] = Math.max(waits[i], missing.data);
       }
     }
   });
 
   const groups = new Map<number, Group>();
   const groupOf = (i: number): Group => {
-    const state = where[i] as EngineState;
-    const key = (stage[i] as number) * 2 + Number(state !== current);
+    const state = where[i]!;
+    const key = stage[i]! * 2 + Number(state !== current);
     let group = groups.get(key);
     if (group === undefined) groups.set(key, (group = { state, wanted: [], needs: [] }));
     return group;
@@ -165,12 +165,12 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
       const s = source.index;
       if (source.storage !== null) {
         if (isGone(source)) continue;
-        readers[s] = (readers[s] as number) | (to === current ? 1 : 2);
+        readers[s] = readers[s]! | (to === current ? 1 : 2);
         if (storageIn(source, to.pool) !== null) continue;
         if (ready) groupOf(i).needs.push({ node: source, to });
         else if (!isWithinReach(source, to.pool)) transfers.push({ node: source, to });
       } else if (computed(source) && waits[s] === missing.nothing) {
-        const from = where[s] as EngineState;
+        const from = where[s]!;
         if (from !== to || stage[s] !== stage[i] || !ready) needed[s] = 1;
         if (from === to) continue;
         if (ready) groupOf(i).needs.push({ node: source, to });
@@ -255,7 +255,7 @@ export async function landed(): Promise<void> {
 
 /** True if a leaf's value can be had in this pool's engine without waiting. */
 function isWithinReach(node: Node, pool: BufferPool): boolean {
-  const { engine } = ((node.storage as NodeStorage).buffer as PoolBuffer).pool;
+  const { engine } = (node.storage!.buffer as PoolBuffer).pool;
   return engine.downloadSync !== undefined || storageIn(node, pool) !== null;
 }
 
@@ -266,7 +266,7 @@ function isWithinReach(node: Node, pool: BufferPool): boolean {
  */
 function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | null {
   if (storageIn(node, pool) !== null) return null;
-  const { buffer: counted, view } = node.storage as NodeStorage;
+  const { buffer: counted, view } = node.storage!;
   const buffer = counted as PoolBuffer;
   const from = viewBase(node.shape, view.strides, view.offset);
   const to = from + viewSpan(node.shape, view.strides);
@@ -298,7 +298,7 @@ function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | nul
     } finally {
       flights.set(
         buffer,
-        (flights.get(buffer) as Flight[]).filter((f) => f !== flight),
+        flights.get(buffer)!.filter((f) => f !== flight),
       );
       buffer.release();
     }

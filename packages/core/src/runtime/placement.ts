@@ -5,7 +5,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { EngineMissingError, UnsupportedError, DeviceLostError } from '../engine/errors.ts';
 import { cpuEngine, getEngine } from '../engine/registry.ts';
-import type { Node, NodeStorage } from '../graph/node.ts';
+import type { Node } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { showShape } from '../shape/errors.ts';
@@ -62,7 +62,7 @@ export function componentsOf(roots: readonly Node[], together: ReadonlySet<Node>
   const parent = roots.map((_, i) => i);
   const top = (i: number): number => {
     let at = i;
-    while (parent[at] !== at) at = parent[at] = parent[parent[at] as number] as number;
+    while (parent[at] !== at) at = parent[at] = parent[parent[at]!]!;
     return at;
   };
   const owner = new Map<Node, number>();
@@ -99,7 +99,7 @@ export function componentsOf(roots: readonly Node[], together: ReadonlySet<Node>
 
 /** True if a leaf's value is gone. One that another engine has a copy of lives there from now on. */
 export function isGone(leaf: Node): boolean {
-  const { buffer: counted } = leaf.storage as NodeStorage;
+  const { buffer: counted } = leaf.storage!;
   const buffer = counted as PoolBuffer;
   if (buffer.pool.lost === null || leaf.shape.includes(0)) return false;
   for (const { buffer: copy } of buffer.copies ?? []) {
@@ -115,7 +115,7 @@ export function isGone(leaf: Node): boolean {
 
 /** The error for whoever asks for a value that is gone. */
 export function goneError({ shape, dtype, op, storage }: Node): DeviceLostError {
-  const lost = ((storage as NodeStorage).buffer as PoolBuffer).pool.lost as DeviceLostError;
+  const lost = (storage!.buffer as PoolBuffer).pool.lost!;
   const made = op === 'buffer' ? 'made from data' : `made by '${op}'`;
   return new DeviceLostError(
     lost.engine,

@@ -203,9 +203,9 @@ function tableOf({ kernels, submits, newPlans, milliseconds }: Profile<unknown>)
       k.name,
     ]);
   const table = [['ms', 'Mflop', 'MB', 'batch', 'engine', 'kernel'], ...rows];
-  const widths = (table[0] as string[]).map((_, i) => Math.max(...table.map((row) => (row[i] as string).length)));
+  const widths = table[0]!.map((_, i) => Math.max(...table.map((row) => row[i]!.length)));
   const lines = table.map((row) =>
-    row.map((text, i) => (i < 4 ? text.padStart(widths[i] as number) : text.padEnd(widths[i] as number))).join('  '),
+    row.map((text, i) => (i < 4 ? text.padStart(widths[i]!) : text.padEnd(widths[i]!))).join('  '),
   );
   const left = kernels.length - rows.length;
   return [head, ...lines, ...(left > 0 ? [`... and ${left} more in .kernels`] : [])]

@@ -8,7 +8,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import { type PoolBuffer, fromDevice, storageBytes, hints } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
-import { type Node, type NodeStorage, isOp, release, retain } from '../graph/node.ts';
+import { type Node, isOp, release, retain } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
@@ -161,11 +161,11 @@ interface Read {
  */
 function prepareRead(node: Node, patience: Patience): Read | Promise<void> {
   let source = node;
-  if (!isRowMajor(node.shape, (node.storage as NodeStorage).view)) {
+  if (!isRowMajor(node.shape, node.storage!.view)) {
     source = contiguous(node);
     retain(source);
     try {
-      const state = stateOf(((node.storage as NodeStorage).buffer as PoolBuffer).pool.engine);
+      const state = stateOf((node.storage!.buffer as PoolBuffer).pool.engine);
       const done = run(state, [source], state.partial, patience);
       if (typeof done !== 'boolean') {
         release(source);
@@ -176,7 +176,7 @@ function prepareRead(node: Node, patience: Patience): Read | Promise<void> {
       throw error;
     }
   }
-  const { buffer, view } = source.storage as NodeStorage;
+  const { buffer, view } = source.storage!;
   const { pool, memory } = buffer as PoolBuffer;
   const element = storageBytes(pool.engine, node.dtype);
   buffer.retain();
@@ -241,7 +241,7 @@ const mostBytes = 1 << 20;
 function places(shape: Shape, { strides, offset }: View): number[] {
   let found = [offset];
   for (const [axis, extent] of shape.entries())
-    found = found.flatMap((at) => Array.from({ length: extent }, (_, i) => at + i * (strides[axis] as number)));
+    found = found.flatMap((at) => Array.from({ length: extent }, (_, i) => at + i * strides[axis]!));
   return found;
 }
 
@@ -267,7 +267,7 @@ export function peek(node: Node): TypedArray | null {
     const binding = { buffer: memory, offset: least * element, bytes };
     const all = fromDevice(engine, node.dtype, engine.downloadSync(binding, new Uint8Array(bytes)), most - least + 1);
     const values = new hostArrays[node.dtype](size) as Int32Array;
-    for (const [i, place] of at.entries()) values[i] = (all as Int32Array)[place - least] as number;
+    for (const [i, place] of at.entries()) values[i] = (all as Int32Array)[place - least]!;
     return values;
   } catch {
     // An engine that is gone has no values.

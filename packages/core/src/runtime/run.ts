@@ -10,7 +10,7 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
-import { type Plan, makePlan, type BindingPlan, type DispatchPlan, type OutputPlan } from '../planner/plan.ts';
+import { type Plan, makePlan, type BindingPlan, type OutputPlan } from '../planner/plan.ts';
 import { definitionOf } from '../graph/definition.ts';
 import { PolygradError } from '../shape/errors.ts';
 import type { UnsupportedError } from '../engine/errors.ts';
@@ -258,7 +258,7 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
     for (const { bytes, sizeClass, donor } of plan.buffers) {
       if (donor < 0) taken[count] = pool.alloc(bytes, sizeClass);
       else {
-        const buffer = bufferOf(nodes[donor] as Node);
+        const buffer = bufferOf(nodes[donor]!);
         buffer.retain();
         buffer.dropCopies();
         taken[count] = buffer;
@@ -279,42 +279,42 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
     }
     if (plan.dispatches.length > 0) runs.submit(pool.engine, commandsOf(plan, cone, taken));
   } catch (error) {
-    while (count > 0) (taken[--count] as PoolBuffer).release();
+    while (count > 0) taken[--count]!.release();
     throw error;
   }
   if (plan.outputs.length === 1) {
-    realise(nodes[cone.outputs.data[0] as number] as Node, storageOf(plan.outputs[0] as OutputPlan, cone, taken));
+    realise(nodes[cone.outputs.data[0]!]!, storageOf(plan.outputs[0]!, cone, taken));
   } else {
     // Storages first: letting sources go may give leaves back.
     const storages = plan.outputs.map((output) => storageOf(output, cone, taken));
     for (let i = 0; i < storages.length; i++) {
-      realise(nodes[cone.outputs.data[i] as number] as Node, storages[i] as NodeStorage);
+      realise(nodes[cone.outputs.data[i]!]!, storages[i]!);
     }
   }
-  for (let i = 0; i < taken.length; i++) (taken[i] as PoolBuffer).release();
+  for (let i = 0; i < taken.length; i++) taken[i]!.release();
   return null;
 }
 
 /** Throws for leaves that the device had no memory for: they have no data to compute from. */
 function checkLeaves(cone: Cone): void {
   for (let i = 0; i < cone.leaves.length; i++) {
-    const { refused } = (cone.storageOf(cone.nodes[cone.leaves.data[i] as number] as Node).buffer as PoolBuffer).memory;
+    const { refused } = (cone.storageOf(cone.nodes[cone.leaves.data[i]!]!).buffer as PoolBuffer).memory;
     if (refused != null) throw refused;
   }
 }
 
 function bufferOf(node: Node): PoolBuffer {
-  return (node.storage as NodeStorage).buffer as PoolBuffer;
+  return node.storage!.buffer as PoolBuffer;
 }
 
 /** Storage of an output, with one count of its buffer. */
 function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly PoolBuffer[]): NodeStorage {
   if (!leaf) {
-    const buffer = buffers[at] as PoolBuffer;
+    const buffer = buffers[at]!;
     buffer.retain();
     return { buffer, view };
   }
-  const { buffer, view: base } = cone.storageOf(cone.nodes[at] as Node);
+  const { buffer, view: base } = cone.storageOf(cone.nodes[at]!);
   buffer.retain();
   return { buffer, view: { strides: view.strides, offset: base.offset + view.offset } };
 }
@@ -325,20 +325,18 @@ function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Comma
   const { dispatches } = plan;
   const commands = new Array<Command>(dispatches.length);
   for (let at = 0; at < dispatches.length; at++) {
-    const { kernel, bindings, scalars } = dispatches[at] as DispatchPlan;
+    const { kernel, bindings, scalars } = dispatches[at]!;
     const bound = new Array<Binding>(bindings.length);
-    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i] as BindingPlan, cone, taken);
+    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i]!, cone, taken);
     const values =
-      scalars.length === 0
-        ? noScalars
-        : scalars.map((local) => ((cone.nodes[local] as Node).attr as Attrs['scalar']).value);
+      scalars.length === 0 ? noScalars : scalars.map((local) => (cone.nodes[local]!.attr as Attrs['scalar']).value);
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values };
   }
   return commands;
 }
 
 function bind({ kind, at, unit, offset, bytes }: BindingPlan, cone: Cone, taken: readonly PoolBuffer[]): Binding {
-  if (kind === 'taken') return { buffer: (taken[at] as PoolBuffer).memory, offset, bytes };
-  const { buffer, view } = cone.storageOf(cone.nodes[at] as Node);
+  if (kind === 'taken') return { buffer: taken[at]!.memory, offset, bytes };
+  const { buffer, view } = cone.storageOf(cone.nodes[at]!);
   return { buffer: (buffer as PoolBuffer).memory, offset: view.offset * unit - offset, bytes };
 }

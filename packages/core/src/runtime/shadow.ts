@@ -7,7 +7,7 @@
  */
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { engines, getEngine } from '../engine/registry.ts';
-import { type Node, type NodeStorage, realise } from '../graph/node.ts';
+import { type Node, realise } from '../graph/node.ts';
 import { nodesBelow } from '../graph/order.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { isGone } from './placement.ts';
@@ -42,7 +42,7 @@ class WeakList {
   alive(): Protectable[] {
     // What one look finds, the next one finds too, until this turn of the event loop ends.
     this.#refs = this.#refs.filter((ref) => ref.deref()?.disposed === false);
-    return this.#refs.map((ref) => ref.deref() as Protectable);
+    return this.#refs.map((ref) => ref.deref()!);
   }
 
   get size(): number {
@@ -103,7 +103,7 @@ function needsLost(node: Node): boolean {
 }
 
 const isFar = ({ engine, lost }: BufferPool): boolean => engine.name !== 'cpu' && lost === null;
-const poolOfNode = (node: Node): PoolBuffer['pool'] => ((node.storage as NodeStorage).buffer as PoolBuffer).pool;
+const poolOfNode = (node: Node): PoolBuffer['pool'] => (node.storage!.buffer as PoolBuffer).pool;
 
 /** Called at the end of every global flush: starts a round of reads if it is time for one. */
 export function shadow(read: (node: Node) => Promise<TypedArray>): void {
@@ -120,7 +120,7 @@ export function shadow(read: (node: Node) => Promise<TypedArray>): void {
   c.last = now;
   c.reading = Promise.all(far.map(({ node }) => read(node))).then(
     (values) => {
-      c.values = new WeakMap(far.map((tensor, i) => [tensor, values[i] as TypedArray]));
+      c.values = new WeakMap(far.map((tensor, i) => [tensor, values[i]!]));
       c.reading = null;
     },
     () => {

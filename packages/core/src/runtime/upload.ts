@@ -50,7 +50,7 @@ function working(dtype: DType): IEngine {
   if (underway === null) return engineFor('tensor', dtype);
   const cpu = cpuEngine();
   if (cpu !== null && !('then' in cpu)) return cpu;
-  const lost = stateOf(getEngine()).pool.lost as DeviceLostError;
+  const lost = stateOf(getEngine()).pool.lost!;
   throw new DeviceLostError(
     lost.engine,
     lost.device,

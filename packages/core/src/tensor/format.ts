@@ -15,7 +15,7 @@ const safeDigits: Partial<Readonly<Record<DType, number>>> = { float16: 3, bfloa
 /** toFixed or toExponential to the nearest, ties to even; their own ties go away from zero. */
 function rounded(size: number, form: 'toFixed' | 'toExponential', places: number): string {
   const [digits = '', exponent] = size[form](places).split('e');
-  const rest = (size[form](60).split('e')[0] as string).slice(digits.length);
+  const rest = size[form](60).split('e')[0]!.slice(digits.length);
   const last = Number(digits.at(-1));
   const tie = /^\.?50*$/.test(rest) && last % 2 === 1;
   return `${tie ? digits.slice(0, -1) + (last - 1) : digits}${exponent ? `e${exponent}` : ''}`;
@@ -72,8 +72,7 @@ function floatFormatter(values: readonly number[], dtype: DType, alone: boolean)
     smallest < (alone ? 1e-4 : (normalize(dtype, 1e-4) as number)) ||
     (normalize(dtype, largest / smallest) as number) > 1000;
   const parts = finite.map((value) => digitsOf(Math.abs(value), dtype, exponential, alone ? 60 : precision));
-  const longest = (part: number): number =>
-    parts.reduce((most, texts) => Math.max(most, (texts[part] as string).length), 0);
+  const longest = (part: number): number => parts.reduce((most, texts) => Math.max(most, texts[part]!.length), 0);
   const [places, powerWidth] = [longest(1), longest(2) - 2];
   return (value) => {
     if (Number.isNaN(value)) return 'nan';

@@ -29,8 +29,8 @@ export function threefry(key: RandomKey, counter: RandomKey): [number, number] {
     x1 = (((x1 << r) | (x1 >>> (32 - r))) ^ x0) >>> 0;
     if (round % 4 === 3) {
       const s = (round + 1) / 4;
-      x0 = (x0 + (schedule[s % 3] as number)) >>> 0;
-      x1 = (x1 + (schedule[(s + 1) % 3] as number) + s) >>> 0;
+      x0 = (x0 + schedule[s % 3]!) >>> 0;
+      x1 = (x1 + schedule[(s + 1) % 3]! + s) >>> 0;
     }
   }
   return [x0, x1];

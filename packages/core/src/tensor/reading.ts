@@ -17,7 +17,7 @@ export function nest(
   let at = 0;
   const build = (axis: number): NestedValues => {
     if (axis === shape.length) return getElement(data, dtype, at++);
-    return Array.from({ length: shape[axis] as number }, () => build(axis + 1));
+    return Array.from({ length: shape[axis]! }, () => build(axis + 1));
   };
   return build(0);
 }

@@ -36,7 +36,7 @@ export function reduceColumns(
   const own = ownRanges(nodes[0] as KNode);
   const rows = sizeOf(own);
   const cells = nodes.map((n) => {
-    const dtype = accumulatorDtype(n.dtype as DType);
+    const dtype = accumulatorDtype(n.dtype);
     const parts = !simt && goesByParts(n.arg.op, dtype, rows, 2);
     const position = isArg(n.arg.op) ? positionIn(e, own) : null;
     const first = [identityOf(e, n.arg.op, dtype), ...(position === null ? [] : [e.i32(0)])];
@@ -50,7 +50,7 @@ export function reduceColumns(
   overColumns(column, [], () => {
     scope.forEach(scope.tiles, () => {
       for (const { start, memory } of cells) {
-        for (const [i, m] of memory.entries()) b.store(m, scope.valueOf(column), e.splat(start[i] as KNode, lanesOf()));
+        for (const [i, m] of memory.entries()) b.store(m, scope.valueOf(column), e.splat(start[i]!, lanesOf()));
       }
     });
   });
@@ -65,18 +65,18 @@ export function reduceColumns(
       const at = scope.valueOf(column);
       if (row === 0) before = cells.map(({ memory }) => memory.map((m) => b.load(m, at, lanesOf())));
       before = cells.map(({ n, dtype, parts, position }, i) => {
-        const old = before[i] as readonly KNode[];
+        const old = before[i]!;
         const { op } = n.arg;
-        if (!parts && position === null) return [accumulate(values, n, old[0] as KNode, muladd)];
+        if (!parts && position === null) return [accumulate(values, n, old[0]!, muladd)];
         const x = e.cast(values.lower(n.src[0]), dtype);
         if (position === null || !isArg(op)) return extendExtremum(e, op, old as Extremum, x);
-        const take = takesPlace(e, op, old[0] as KNode, x, simt);
-        return [e.where(take, x, old[0] as KNode), e.where(take, values.lower(position), old[1] as KNode)];
+        const take = takesPlace(e, op, old[0]!, x, simt);
+        return [e.where(take, x, old[0]!), e.where(take, values.lower(position), old[1]!)];
       });
       if (row === last) {
         for (const [i, { memory }] of cells.entries()) {
-          const now = before[i] as readonly KNode[];
-          for (const [k, m] of memory.entries()) b.store(m, at, e.splat(now[k] as KNode, lanesOf()));
+          const now = before[i]!;
+          for (const [k, m] of memory.entries()) b.store(m, at, e.splat(now[k]!, lanesOf()));
         }
       }
       row = row === last ? 0 : row + 1;

@@ -50,7 +50,7 @@ function byHalves(b: ProgramBuilder, { mine, combine }: Parts, threads: number):
   const cells = mine.map((x) => b.shared('partial', x.dtype as DType, threads));
   const read = (at: KNode): State => cells.map((c) => b.load(c, at));
   const write = (s: State): void => {
-    for (const [i, c] of cells.entries()) b.store(c, thread, s[i] as KNode);
+    for (const [i, c] of cells.entries()) b.store(c, thread, s[i]!);
   };
   write(mine);
   b.barrier();
@@ -73,12 +73,12 @@ function bySubgroups(b: ProgramBuilder, parts: Parts, threads: number): State {
   const cells = own.map((x) => b.shared('partial', x.dtype as DType, threads));
   const read = (at: KNode): State => cells.map((c) => b.load(c, at));
   b.ifThen(e.eq(e.special('leader', 0, 2), 1), () => {
-    for (const [i, c] of cells.entries()) b.store(c, e.special('subgroup', 0, threads), own[i] as KNode);
+    for (const [i, c] of cells.entries()) b.store(c, e.special('subgroup', 0, threads), own[i]!);
   });
   b.barrier();
   const whole = own.map((x) => b.reg('whole', x.dtype as DType));
   const keep = (s: State): void => {
-    for (const [i, r] of whole.entries()) b.store(r, 0, s[i] as KNode);
+    for (const [i, r] of whole.entries()) b.store(r, 0, s[i]!);
   };
   const kept = (): State => whole.map((r) => b.load(r, 0));
   keep(read(e.i32(0)));

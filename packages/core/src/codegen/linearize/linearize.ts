@@ -48,7 +48,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
   const shares = new Map<KNode, number>();
   let first = 0;
   nests.forEach((nest, i) => {
-    const count = counts[i] as number;
+    const count = counts[i]!;
     const write = (): void => {
       const scope = new Scope(e, new FreeRanges());
       const values = new Values(b, scope);
@@ -61,7 +61,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
         caps,
         threads,
       };
-      openGrid(scope, grids[i] as readonly Range[], index, () => new Nest(values, options).writeStores(nest));
+      openGrid(scope, grids[i]!, index, () => new Nest(values, options).writeStores(nest));
     };
     if (count === 0) return;
     if (!onGrid || (nests.length === 1 && columns * rows === total)) write();
@@ -94,7 +94,7 @@ function gridOf(nest: readonly LoopStore[]): readonly Range[] {
   const lists = nest.map(({ ranges }) => ranges.filter((r) => r.arg.kind === 'grid'));
   const [list] = lists as [Range[]];
   if (lists.some((l) => !sameRanges(l, list))) {
-    refuse((nest[0] as LoopStore).store, 'shares loops with a store of other grid ranges');
+    refuse(nest[0]!.store, 'shares loops with a store of other grid ranges');
   }
   return list;
 }

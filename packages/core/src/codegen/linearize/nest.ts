@@ -6,7 +6,7 @@
  * point where it can be. Reductions over the same ranges at the same point become jobs that share loops again.
  */
 import type { CodegenCaps } from '../lowering.ts';
-import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { dtypeInfo } from '../../shape/dtype.ts';
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { mayEnterTwice } from './combine.ts';
@@ -203,7 +203,7 @@ export class Nest {
 
   /** Computes a reduction for all its columns, and with it those of the same wave that run over the same rows. */
   #computeColumns(first: KNode, wave: readonly KNode[]): void {
-    const column = this.#columnOf(first) as Range;
+    const column = this.#columnOf(first)!;
     const [row] = ownRanges(first);
     const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => this.#columnOf(n) === column && ownRanges(n)[0] === row;
     const reduceColumns = this.#options.caps.lowering.columns;
@@ -242,7 +242,7 @@ export class Nest {
 
   #computeTogether(nodes: readonly KNode[]): void {
     const { lanes, threads, caps } = this.#options;
-    const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r) as readonly Mode[];
+    const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r)!;
     const own = new Set(nodes.flatMap((n) => ownRanges(n)));
     const again = !this.#options.simt && nodes.every(mayEnterTwice);
     for (const r of own) {
@@ -316,11 +316,11 @@ export class Nest {
   #memoryFor(stage: KNodeOf<'STAGE'>, length: number): KNode {
     const known = this.#memory.get(stage);
     if (known !== undefined && known.length >= length) return known.node;
-    const bytes = length * dtypeInfo[stage.dtype as DType].bytes;
+    const bytes = length * dtypeInfo[stage.dtype].bytes;
     if (bytes > this.#options.caps.sharedBytes) {
       refuse(stage, `of ${bytes} bytes: the engine has ${this.#options.caps.sharedBytes} bytes of group memory`);
     }
-    const node = this.#values.b.shared(`stage${this.#memory.size}`, stage.dtype as DType, length);
+    const node = this.#values.b.shared(`stage${this.#memory.size}`, stage.dtype, length);
     this.#memory.set(stage, { node, length });
     return node;
   }

@@ -85,7 +85,7 @@ export class Reduction {
     const free = scope.free.of(node);
     this.#kept = scope.tiles.filter((t) => free.includes(t.range));
     this.#keptLanes = lanesOf(this.#kept);
-    this.#dtype = accumulatorDtype(this.value.dtype as DType);
+    this.#dtype = accumulatorDtype(this.value.dtype);
     this.#position = isArg(node.arg.op) ? positionIn(e, this.own) : null;
     this.#direct = this.own.every((r) => r.arg.kind === 'unroll');
     if (this.#direct) return;
@@ -136,16 +136,16 @@ export class Reduction {
       });
       return;
     }
-    const group = this.#groups.find((g) => g.lanes === lanes) as Group;
+    const group = this.#groups.find((g) => g.lanes === lanes)!;
     const apart = this.#inTurn ? ownTiles.filter((t) => t.range.arg.kind !== 'unroll') : ownTiles;
     scope.forEach([...this.#kept, ...ownTiles], () => {
       const kept = copyIndex(this.#kept);
       const slot = kept * group.copies + copyIndex(apart);
       const slots = group.regs.map((_, i) => (group.parts && i > 0 ? kept : slot));
-      const before = group.regs.map((r, i) => b.load(r, slots[i] as number));
+      const before = group.regs.map((r, i) => b.load(r, slots[i]!));
       const after = group.parts ? this.#extended(before) : this.#step(before);
       group.regs.forEach((r, i) => {
-        b.store(r, slots[i] as number, e.splat(after[i] as KNode, lanes));
+        b.store(r, slots[i]!, e.splat(after[i]!, lanes));
       });
     });
   }
@@ -171,7 +171,7 @@ export class Reduction {
       }
       let all = parts.reduce((x, y) => this.#combine(x, y, false));
       if (local !== undefined) all = this.#acrossThreads(all, threads, caps);
-      values.push(this.#position !== null ? (all[1] as KNode) : e.cast(all[0] as KNode, this.node.dtype as DType));
+      values.push(this.#position !== null ? all[1]! : e.cast(all[0]!, this.node.dtype));
     }
     results.set(this.node, { kind: 'values', tiles: this.#kept, values });
   }
@@ -209,7 +209,7 @@ export class Reduction {
         return other === undefined ? x : this.#combine(x, other, false);
       });
     }
-    return all[0] as State;
+    return all[0]!;
   }
 
   /** The state of one element. */
@@ -221,20 +221,20 @@ export class Reduction {
 
   #extended(before: State): State {
     const { e } = this.#values.scope;
-    return extendExtremum(e, this.node.arg.op, before as Extremum, this.#state()[0] as KNode);
+    return extendExtremum(e, this.node.arg.op, before as Extremum, this.#state()[0]!);
   }
 
   /** The state after the current element. */
   #step(before: State): State {
     if (this.#position !== null) return this.#combine(before, this.#state(), true);
-    return [accumulate(this.#values, this.node, before[0] as KNode, this.#muladd)];
+    return [accumulate(this.#values, this.node, before[0]!, this.#muladd)];
   }
 
   /** Two states into one. `later`: every position of `y` comes after those of `x`, so that ties stay with `x`. */
   #combine(x: State, y: State, later: boolean): State {
     const { e } = this.#values.scope;
     const { op } = this.node.arg;
-    const [a, b] = [x[0] as KNode, y[0] as KNode];
+    const [a, b] = [x[0]!, y[0]!];
     switch (op) {
       case 'sum':
       case 'prod':
@@ -243,7 +243,7 @@ export class Reduction {
         return [combined(e, op, a, b)];
       case 'argmax':
       case 'argmin': {
-        const [ia, ib] = [x[1] as KNode, y[1] as KNode];
+        const [ia, ib] = [x[1]!, y[1]!];
         let take = takesPlace(e, op, a, b, this.#simt);
         if (!later) {
           const same = e.eq(a, b);

@@ -118,7 +118,7 @@ export class Scope {
     for (let k = 0; k < total; k++) {
       let rest = k;
       for (let i = tiles.length - 1; i >= 0; i--) {
-        const t = tiles[i] as Tile;
+        const t = tiles[i]!;
         t.copy = rest % t.count;
         rest = (rest - t.copy) / t.count;
         this.#values.set(t.range, this.#start(t));
@@ -155,9 +155,9 @@ export class Scope {
 
   /** Runs `fn` with the vector tile standing at one of its lanes. */
   atLane<T>(lane: number, fn: () => T): T {
-    const tile = this.vector as Tile;
+    const tile = this.vector!;
     const before = this.lane;
-    const value = this.#values.get(tile.range) as KNode;
+    const value = this.#values.get(tile.range)!;
     this.lane = lane;
     this.#lastRanges = null;
     this.#values.set(tile.range, this.e.add(this.#start(tile), lane));
@@ -185,10 +185,10 @@ export class Scope {
     if (ranges === this.#lastRanges) return this.#lastMemo;
     let level = 0;
     for (let i = 0; i < ranges.length && level >= 0; i++) {
-      const l = this.#levels.get(ranges[i] as Range) ?? 0;
+      const l = this.#levels.get(ranges[i]!) ?? 0;
       if (l < 0 || l > level) level = l;
     }
-    const memo = level < 0 ? (this.#tileMemos[this.lane + 1] ??= new Map()) : (this.#memos[level] as Memo);
+    const memo = level < 0 ? (this.#tileMemos[this.lane + 1] ??= new Map()) : this.#memos[level]!;
     this.#lastRanges = ranges;
     this.#lastMemo = memo;
     return memo;

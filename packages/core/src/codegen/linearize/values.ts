@@ -1,10 +1,3 @@
-/**
- * Lowering of expressions under open loops: stage A nodes in, stage B nodes out.
- *
- * Ranges become loop variables. Under a vector tile, values that depend on it become vectors: a load whose index advances
- * by one per lane is one vector load, one that does not move is a scalar, any other is a VEC of scalar loads.
- */
-import type { DType } from '../../shape/dtype.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Range } from '../../ir/free-ranges.ts';
@@ -47,7 +40,7 @@ export class Values {
     if (known !== undefined) return known;
     const stack = [root];
     while (stack.length > 0) {
-      const n = stack[stack.length - 1] as KNode;
+      const n = stack[stack.length - 1]!;
       const memo = scope.memoFor(free.of(n));
       if (!memo.has(n)) {
         // Of a LOAD the alternative; address and gate are lowered with it.
@@ -63,7 +56,7 @@ export class Values {
       }
       stack.pop();
     }
-    return this.#find(root) as KNode;
+    return this.#find(root)!;
   }
 
   #find(n: KNode): KNode | undefined {
@@ -75,23 +68,23 @@ export class Values {
     switch (n.op) {
       case 'RANGE': {
         const value = this.scope.valueOf(n);
-        return this.scope.isVector([n]) ? e.add(value, e.iota((this.scope.vector as Tile).lanes)) : value;
+        return this.scope.isVector([n]) ? e.add(value, e.iota(this.scope.vector!.lanes)) : value;
       }
       case 'REDUCE': {
         const result = this.results.get(n);
         if (result?.kind === 'columns') {
-          const lanes = this.scope.isVector([result.column]) ? (this.scope.vector as Tile).lanes : 1;
-          return e.cast(this.b.load(result.memory, this.scope.valueOf(result.column), lanes), n.dtype as DType);
+          const lanes = this.scope.isVector([result.column]) ? this.scope.vector!.lanes : 1;
+          return e.cast(this.b.load(result.memory, this.scope.valueOf(result.column), lanes), n.dtype);
         }
         if (result?.kind !== 'values') refuse(n, 'is used before it is computed');
-        const value = result.values[copyIndex(result.tiles)] as KNode;
+        const value = result.values[copyIndex(result.tiles)]!;
         return this.scope.lane >= 0 && value.lanes > 1 ? e.lane(value, this.scope.lane) : value;
       }
       case 'LOAD':
         return this.#load(n);
       default: {
         const src: KNode[] = [];
-        for (let i = 0; i < n.src.length; i++) src.push(this.#find(n.src[i] as KNode) as KNode);
+        for (let i = 0; i < n.src.length; i++) src.push(this.#find(n.src[i] as KNode)!);
         return remake(e, n, src);
       }
     }
@@ -116,7 +109,7 @@ export class Values {
     const address = this.address(index);
     const gates = gate === undefined ? undefined : this.#gates(gate);
     const uniform = gates === undefined || gates.every((g) => g === gates[0]);
-    const lanes = (scope.vector as Tile).lanes;
+    const lanes = scope.vector!.lanes;
     if (uniform && address.kind === (width === 1 ? 'unit' : 'same')) {
       return e.load(memory, place(address.base, 0), gates?.[0], alt, lanes);
     }
@@ -145,7 +138,7 @@ export class Values {
 
   #gates(gate: KNode): KNode[] {
     const { scope } = this;
-    const lanes = (scope.vector as Tile).lanes;
+    const lanes = scope.vector!.lanes;
     if (!scope.isVector(scope.free.of(gate))) return new Array<KNode>(lanes).fill(this.lower(gate));
     return Array.from({ length: lanes }, (_, k) => scope.atLane(k, () => this.lower(gate)));
   }
@@ -154,18 +147,18 @@ export class Values {
   address(index: KNode): Address {
     const { scope } = this;
     const { e } = scope;
-    const { range, lanes } = scope.vector as Tile;
+    const { range, lanes } = scope.vector!;
     if (!scope.free.has(index, range)) return { kind: 'same', base: this.lower(index) };
     const form = linearOf(index);
     const at = form.terms.indexOf(range);
     if (at >= 0 && form.terms.every((t, i) => i === at || !scope.free.has(t, range))) {
       const base = scope.atLane(0, () => this.lower(index));
-      const stride = form.coefs[at] as number;
+      const stride = form.coefs[at]!;
       if (stride === 1) return { kind: 'unit', base };
       return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, k * stride)) };
     }
     const each = Array.from({ length: lanes }, (_, k) => scope.atLane(k, () => this.lower(index)));
-    const base = each[0] as KNode;
+    const base = each[0]!;
     if (each.every((x) => x === base)) return { kind: 'same', base };
     if (each.every((x, k) => x === e.add(base, k))) return { kind: 'unit', base };
     return { kind: 'lanes', each };
@@ -196,6 +189,6 @@ export class Values {
 }
 
 function laneOf(e: Scope['e'], address: Address, k: number): KNode {
-  if (address.kind === 'lanes') return address.each[k] as KNode;
+  if (address.kind === 'lanes') return address.each[k]!;
   return address.kind === 'same' ? address.base : e.add(address.base, k);
 }

@@ -117,7 +117,7 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
     const [mem, index, value] = store.src;
     stack.push(value);
     indices.push(index);
-    count(mem.dtype as DType, false);
+    count(mem.dtype, false);
   }
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;

@@ -78,7 +78,7 @@ export function shapeTogether(
     const { value, ranges, inside } = shareOf(e, count, threads, 1, held, 'serial', width > 1);
     decodeRanges(e, [...inner.slice(0, -1), blocks], value, own);
     const lane = width > 1 ? e.range(width, 'vector') : null;
-    const first = (own.get(blocks) as Replacement).value;
+    const first = own.get(blocks)!.value;
     own.set(last, { value: lane === null ? first : e.add(e.mul(first, width), lane), ranges: [] });
     const [turn, local] = ranges as [Range, Range];
     return rewritten(e, group, own, gates, inside, [grid, local, turn, ...(lane === null ? [] : [lane])]);
@@ -86,7 +86,7 @@ export function shapeTogether(
   // In the order they were given.
   const all = stores.map(({ store }) => {
     const at = known.flatMap((k) => k.stores).findIndex((s) => s.store === store);
-    return written[at] as LoopStore;
+    return written[at]!;
   });
   return nest.wrote(all, 'share', changes.keys(), [threads]);
 }
@@ -110,7 +110,7 @@ function rewritten(
   for (const node of [...gates.keys()].sort((x, y) => idOf(x) - idOf(y)) as KNodeOf<'REDUCE'>[]) {
     const { op } = node.arg;
     const value = rewriter.node(node.src[0]);
-    const gated = e.where(gates.get(node) as KNode, value, identityOf(e, op, value.dtype as DType));
+    const gated = e.where(gates.get(node)!, value, identityOf(e, op, value.dtype as DType));
     rewriter.set(node, e.reduce(op, gated, rewriter.list(node.src.slice(1) as Range[])));
   }
   return storesWhere(e, stores, rewriter, inside, ranges);
@@ -172,7 +172,7 @@ export function bindApart(nest: LoopNest, outer: readonly Binder[]): LoopNest {
     for (const r of ownRanges(node)) {
       if (!taken.has(r)) continue;
       if (!own.has(r)) own.set(r, renamed(r, e));
-      changes.set(r, own.get(r) as Replacement);
+      changes.set(r, own.get(r)!);
     }
     const inner = new Rewriter(e, changes, free);
     const apart = e.reduce(node.arg.op, inner.node(node.src[0]), inner.list(ownRanges(node)));

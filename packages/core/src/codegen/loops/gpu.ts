@@ -132,7 +132,7 @@ function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): R
 
 /** True if a reduction reads memory along its last range one by one. */
 function isRow({ node, own }: Binder, work: NestWork): boolean {
-  const r = own[own.length - 1] as Range;
+  const r = own[own.length - 1]!;
   if (r.arg.extent < longRow) return false;
   for (const n of nodesOf([node])) if (n.op === 'LOAD' && Math.abs(work.strideOf(n.src[1], r) ?? 0) === 1) return true;
   return false;
@@ -155,7 +155,7 @@ function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: nu
   let loops = spread;
   if (along !== null) {
     nest = split(nest, along, lanes, along.arg.kind, 'vector');
-    loops = [...spread.slice(0, -1), nest.loopsOf(along)[0] as Range];
+    loops = [...spread.slice(0, -1), nest.loopsOf(along)[0]!];
   }
   const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
   const change = turns > 1 ? inTurns(nest.e, total, threads, turns) : inChunks(nest.e, total, threads, 'grid', 'local');

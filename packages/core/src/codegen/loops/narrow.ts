@@ -29,9 +29,9 @@ export function widenNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   if (found === null || found.row.arg.extent % rowsTogether !== 0) return nest;
   const { row, column, lanes } = found;
   const blocks = split(nest, row, rowsTogether);
-  const inBlock = blocks.loopsOf(row)[1] as Range;
+  const inBlock = blocks.loopsOf(row)[1]!;
   const flat = merge(blocks, [inBlock, column]);
-  return split(flat, flat.loopsOf(column)[0] as Range, lanes, 'unroll', 'loop');
+  return split(flat, flat.loopsOf(column)[0]!, lanes, 'unroll', 'loop');
 }
 
 interface Narrow {

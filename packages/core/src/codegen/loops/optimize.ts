@@ -141,9 +141,9 @@ export function mergeRanges(kernel: LoopKernel, e: Exprs): LoopKernel {
   for (const list of uses.lists) {
     let from = 0;
     for (let i = 1; i <= list.length; i++) {
-      if (i < list.length && mergeable(list[i - 1] as Range, list[i] as Range, uses)) continue;
+      if (i < list.length && mergeable(list[i - 1]!, list[i]!, uses)) continue;
       const chain = list.slice(from, i);
-      if (chain.length > 1 && !changes.has(chain[0] as Range)) {
+      if (chain.length > 1 && !changes.has(chain[0]!)) {
         const one = e.range(sizeOf(chain), chain[0]?.arg.kind);
         flattened(e, chain, { value: one, ranges: [one] }, changes);
         done.push(step('merge', chain, [one]));

@@ -39,7 +39,7 @@ function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): n
     const at = d === null ? -1 : d.terms.indexOf(along);
     if (d === null || at < 0 || d.terms.some((t, i) => i !== at && work.free.has(t, along))) continue;
     // c * along + rest < 0, with the rest between low and high.
-    const c = d.coefs[at] as number;
+    const c = d.coefs[at]!;
     const rest = selectTerms(d, (_, i) => i !== at, 1, d.offset);
     for (const bound of [formLow(rest), formHigh(rest)]) {
       const cut = c > 0 ? Math.ceil(-bound / c) : Math.floor(bound / -c) + 1;

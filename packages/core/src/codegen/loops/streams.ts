@@ -53,7 +53,7 @@ function onlyLoop({ stores }: LoopNest): Range | undefined {
 export function streamed(nest: LoopNest, work: NestWork, r: Range): LoopNest | null {
   if (r.arg.extent % streamChunk !== 0 || !isStreamed(work, r)) return null;
   const chunks = split(nest, r, streamChunk, 'grid', 'vector');
-  return split(chunks, chunks.loopsOf(r)[1] as Range, streamChunk / 2, 'unroll', 'vector');
+  return split(chunks, chunks.loopsOf(r)[1]!, streamChunk / 2, 'unroll', 'vector');
 }
 
 /** True if the rows `r` of one long reduction are read side by side. */
@@ -62,7 +62,7 @@ export function rowsTakeTurns(work: NestWork, r: Range): boolean {
   if (binder === undefined || others.length > 0 || work.stores.length !== 1 || r.arg.extent < turnRows) return false;
   const n = sizeOf(binder.own);
   if (binder.node.op !== 'REDUCE' || binder.work < leastRow || binder.work > n * 4) return false;
-  const along = binder.own.at(-1) as Range;
+  const along = binder.own.at(-1)!;
   return binder.free.includes(r) && work.accessesAlong(along) === 1 && work.total() >= leastAccesses;
 }
 
@@ -77,7 +77,7 @@ export function cutRows(nest: LoopNest): LoopNest {
 /** The rows `r` in groups of `chunk`, within those in turns; extent and chunk are multiples of that. */
 export function inTurns(nest: LoopNest, r: Range, chunk: number): LoopNest {
   const turns = split(nest, r, turnRows, 'serial', 'turn');
-  return split(turns, turns.loopsOf(r)[0] as Range, chunk / turnRows, 'grid', 'serial');
+  return split(turns, turns.loopsOf(r)[0]!, chunk / turnRows, 'grid', 'serial');
 }
 
 /**
@@ -90,7 +90,7 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
     const columns = free.find((r) => along.has(r));
     if (node.op !== 'REDUCE' || isPosition(node) || columns === undefined) return null;
     if (columns.arg.extent >= 4 * lanes || columns.src.length > 0) return null;
-    const row = own.at(-1) as Range;
+    const row = own.at(-1)!;
     return row.arg.extent >= leastRowsBeside && row.src.length === 0 ? row : null;
   };
   for (const binder of work.binders) {
@@ -98,7 +98,7 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
     if (row === null || now.changes?.has(row)) continue;
     const sharing = work.binders.filter((b) => b.own.includes(row));
     if (sharing.some((b) => rowsOf(b) !== row)) continue;
-    const columns = binder.free.find((r) => along.has(r)) as Range;
+    const columns = binder.free.find((r) => along.has(r))!;
     const sums = Math.ceil(columns.arg.extent / lanes) * sharing.length;
     const count = [4, 3, 2].find((n) => sums * n <= mostSums && row.arg.extent % n === 0);
     if (count !== undefined) now = split(now, row, count, row.arg.kind, 'unroll');

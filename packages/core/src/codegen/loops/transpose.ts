@@ -7,11 +7,11 @@
  */
 import { transposeSide, leastTransposed, leastTransposedElements } from '../costs/gpu.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { dtypeInfo } from '../../shape/dtype.ts';
 import { workOf } from './work.ts';
 import { assumeBounds } from '../../ir/node.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import { storesWhere } from '../../ir/kept.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
@@ -43,7 +43,7 @@ export function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | nu
     if (stride === null || Math.abs(stride) < leastTransposed) continue;
     const found = list.find((r) => r !== along && r.arg.extent >= leastTransposed && work.strideOf(index, r) === 1);
     if (found === undefined || (across !== undefined && across !== found)) continue;
-    bytes += transposeSide * transposeSide * Math.max(4, dtypeInfo[n.dtype as DType].bytes);
+    bytes += transposeSide * transposeSide * Math.max(4, dtypeInfo[n.dtype].bytes);
     if (bytes > caps.sharedBytes) continue;
     across = found;
     loads.push(n);
@@ -61,7 +61,7 @@ export function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpo
     grid.push(r);
     return r;
   };
-  for (const r of (stores[0] as LoopStore).ranges) {
+  for (const r of stores[0]!.ranges) {
     if (r !== along && r !== across) changes.set(r, { value: open(r.arg.extent), ranges: [] });
   }
   const [down, right] = [across, along].map((r) =>

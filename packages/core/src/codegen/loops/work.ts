@@ -10,7 +10,7 @@ import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf }
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import type { LoopNest } from '../transforms/nest.ts';
 import { linearOf } from '../../ir/simplify/linear.ts';
-import { type DType, isFloat } from '../../shape/dtype.ts';
+import { isFloat } from '../../shape/dtype.ts';
 
 /** A load, an operation or a store. */
 interface Item {
@@ -46,7 +46,7 @@ function weightOf(n: KNode): number {
 function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly together: number } {
   const { op } = n.arg;
   if (isArg(op)) return { single: 6, together: 40 };
-  if (op === 'sum' || op === 'prod' || !isFloat(n.dtype as DType)) return { single: 1, together: 4 };
+  if (op === 'sum' || op === 'prod' || !isFloat(n.dtype)) return { single: 1, together: 4 };
   return { single: 6, together: 24 };
 }
 
@@ -187,6 +187,6 @@ export class NestWork {
     const form = linearOf(index);
     const at = form.terms.indexOf(r);
     if (at < 0 || form.terms.some((t, i) => i !== at && this.free.has(t, r))) return null;
-    return form.coefs[at] as number;
+    return form.coefs[at]!;
   }
 }

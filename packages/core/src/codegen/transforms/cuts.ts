@@ -27,7 +27,7 @@ export function cut(nest: LoopNest, r: Range, at: readonly number[], apart = fal
   const { e, stores } = nest;
   const edges = [0, ...at, r.arg.extent];
   const all = edges.slice(1).flatMap((end, i) => {
-    const start = edges[i] as number;
+    const start = edges[i]!;
     const changes = new Map<Range, Replacement>();
     for (const x of stores[0]?.ranges ?? []) {
       // A loop that ends early is made again with the loops it depends on.

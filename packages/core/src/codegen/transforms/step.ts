@@ -26,7 +26,7 @@ export function flattened(
   changes: Map<Range, Replacement>,
 ): Map<Range, Replacement> {
   decodeRanges(e, loops, flat, changes);
-  const last = loops.at(-1) as Range;
-  const { value } = changes.get(last) as Replacement;
+  const last = loops.at(-1)!;
+  const { value } = changes.get(last)!;
   return changes.set(last, { value, ranges });
 }

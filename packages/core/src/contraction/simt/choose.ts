@@ -32,7 +32,6 @@ import { splitAt } from './nest.ts';
 import { type SimtTile, blockOf, nameOf, threadsOf, tileOf } from './tile.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { sizeOf } from '../../ir/free-ranges.ts';
-import type { DType } from '../../shape/dtype.ts';
 
 function up(n: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(1, n)));
@@ -136,7 +135,7 @@ function dotTile({ rows, columns, depth }: Problem, most: number): SimtTile {
 
 /** The tile without measurement. */
 export function defaultTile(c: Contraction, caps: CodegenCaps): SimtTile | null {
-  const dtype = c.reduce.dtype as DType;
+  const dtype = c.reduce.dtype;
   const tile = caps.sharedIsMemory === true ? forProcessor(c, caps) : forDevice(c, caps);
   const ways = [tile, { ...tile, parts: 1 }, threadTile(lineProblem(c, 1), 1, 1, 1, Math.min(64, caps.maxGroup))];
   return ways.find((t) => tileFits(t, problemFor(c, t), dtype, caps)) ?? null;
@@ -197,7 +196,7 @@ function forProcessor(c: Contraction, caps: CodegenCaps): SimtTile {
 
 /** Tiles worth measuring for the contraction, the default first. */
 export function candidateTiles(c: Contraction, caps: CodegenCaps): SimtTile[] {
-  const dtype = c.reduce.dtype as DType;
+  const dtype = c.reduce.dtype;
   const first = defaultTile(c, caps);
   if (first === null) return [];
   const flat = flatProblem(c);
@@ -274,5 +273,5 @@ export function byThreads(c: Contraction, e: Exprs, caps: CodegenCaps, chosen: s
 /** Measured with other extents of the same class: it need not fit. */
 function measuredTile(c: Contraction, caps: CodegenCaps, name: string | undefined): SimtTile | null {
   const tile = tileOf(name ?? '');
-  return tile !== null && tileFits(tile, problemFor(c, tile), c.reduce.dtype as DType, caps) ? tile : null;
+  return tile !== null && tileFits(tile, problemFor(c, tile), c.reduce.dtype, caps) ? tile : null;
 }

@@ -4,7 +4,6 @@
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import { step } from '../../codegen/transforms/step.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { Operand, representative } from '../access.ts';
@@ -70,7 +69,7 @@ function withCopies(c: Contraction, e: Exprs, assembly: Assembly, problem: Probl
   const copy = (side: Side, vectors: boolean): Side => {
     if (!gainsByCopy(c, side, vectors)) return side;
     const operand = new Operand(side.factor.value, c.k, c.free);
-    const last = vectors ? operand.axisOf(side.ranges[side.ranges.length - 1] as Range) : null;
+    const last = vectors ? operand.axisOf(side.ranges[side.ranges.length - 1]!) : null;
     const axes = last === null ? operand.axes : [...operand.axes.filter((a) => a !== last), last];
     if (axes.some((a) => representative(a) === undefined)) return side;
     const { memory, offset, strides } = stageDomain(assembly, e, side.factor.value, axes);

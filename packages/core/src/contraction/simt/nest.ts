@@ -185,7 +185,7 @@ class SimtTiles {
     const ranges = problem.k
       .map((_, i) => problem.k.length - 1 - i)
       .map((at) => {
-        const r = problem.k[at] as Range;
+        const r = problem.k[at]!;
         const { extent } = r.arg;
         if (at !== cut) {
           const inFull = extent <= longestWindow && unrolled * extent <= mostSteps;
@@ -194,7 +194,7 @@ class SimtTiles {
           changes.set(r, { value: loop, ranges: [] });
           return loop;
         }
-        const chunk = Math.ceil(extent / (part as Range).arg.extent);
+        const chunk = Math.ceil(extent / part!.arg.extent);
         const first = e.mul(this.#part, chunk);
         const limit = e.max(0, e.min(e.sub(extent, first), chunk));
         const loop = e.range(

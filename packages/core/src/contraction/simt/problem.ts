@@ -95,7 +95,7 @@ export function flatProblem(c: Contraction): Problem {
       .map((r, i) => ({ r, i, far: storeStride(c, r) ?? Number.POSITIVE_INFINITY }))
       .sort((x, y) => (x.far === y.far ? x.i - y.i : y.far - x.far))
       .map((x) => x.r);
-  const [columns, rows] = [c.factors[at], c.factors[1 - at] as Factor];
+  const [columns, rows] = [c.factors[at], c.factors[1 - at]!];
   return {
     columns: side(columns, ordered(columns), k),
     rows: side(rows, ordered(rows), k),

@@ -50,12 +50,12 @@ export function tileOf(name: string): SimtTile | null {
   if (all.some((n) => !(n >= 1 && n <= 4096))) return null;
   return {
     kind: kind as SimtTile['kind'],
-    threads: [all[0] as number, all[1] as number, all[2] as number],
-    rows: all[3] as number,
-    vectors: all[4] as number,
-    lanes: all[5] as number,
-    depth: all[6] as number,
-    parts: all[7] as number,
+    threads: [all[0]!, all[1]!, all[2]!],
+    rows: all[3]!,
+    vectors: all[4]!,
+    lanes: all[5]!,
+    depth: all[6]!,
+    parts: all[7]!,
     copied: copied === '+',
   };
 }

@@ -181,7 +181,7 @@ export class ProgramBuilder {
     const src = [this.place(mem), this.place(at), this.place(value)];
     if (gate !== undefined && gate.op !== 'CONST') src.push(this.place(gate));
     const n = uniqueNode('STORE', 'void', 1, src, null);
-    this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg as KArgs['ATOMIC']));
+    this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg!));
   }
 
   // --- placement of pure expressions
@@ -192,13 +192,13 @@ export class ProgramBuilder {
     if (known !== null) return known.node;
     const stack = [x];
     while (stack.length > 0) {
-      const n = stack[stack.length - 1] as KNode;
+      const n = stack[stack.length - 1]!;
       if (this.#visible(n) === null) {
         const terms = sumTerms(n);
         const sources = terms ?? n.src;
         const before = stack.length;
         for (let i = sources.length - 1; i >= 0; i--) {
-          const s = sources[i] as KNode;
+          const s = sources[i]!;
           if (this.#visible(s) === null) stack.push(s);
         }
         if (stack.length > before) continue;
@@ -206,7 +206,7 @@ export class ProgramBuilder {
       }
       stack.pop();
     }
-    return (this.#visible(x) as Placed).node;
+    return this.#visible(x)!.node;
   }
 
   /** Places a sum term by term, outer blocks first; all its terms are placed already. */
@@ -236,7 +236,7 @@ export class ProgramBuilder {
   #visible(n: KNode): Placed | null {
     const p = this.#placementOf(n);
     if (!p?.block.open) return null;
-    if (p.reads !== undefined) for (const mem of p.reads) if ((this.#stored.get(mem) as number) > p.stores) return null;
+    if (p.reads !== undefined) for (const mem of p.reads) if (this.#stored.get(mem)! > p.stores) return null;
     return p;
   }
 

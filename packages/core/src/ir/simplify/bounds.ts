@@ -114,7 +114,7 @@ function boundsOf(n: KNode): Interval | null {
 function rangesSize(src: readonly KNode[]): number {
   let size = 1;
   for (let i = 1; i < src.length; i++) {
-    const r = src[i] as KNode;
+    const r = src[i]!;
     if (r.op === 'RANGE') size *= r.arg.extent;
   }
   return size;

@@ -29,14 +29,14 @@ export function isLiteral(n: KNode, value: number): boolean {
 export function fromLinear(e: Exprs, form: Linear, order?: (i: number, j: number) => number): KNode {
   const { terms, coefs } = form;
   if (terms.length === 0) return e.i32(form.offset);
-  if (terms.length === 1 && coefs[0] === 1 && form.offset === 0) return terms[0] as KNode;
+  if (terms.length === 1 && coefs[0] === 1 && form.offset === 0) return terms[0]!;
   const sorted = orderOf(coefs, order);
   let sum: KNode | null = null;
   let { offset } = form;
   for (let k = 0; k < terms.length; k++) {
-    const i = sorted === null ? k : (sorted[k] as number);
-    const term = terms[i] as KNode;
-    const coef = coefs[i] as number;
+    const i = sorted === null ? k : sorted[k]!;
+    const term = terms[i]!;
+    const coef = coefs[i]!;
     if (sum === null && coef < 0 && offset !== 0) {
       sum = e.i32(offset);
       offset = 0;
@@ -44,8 +44,8 @@ export function fromLinear(e: Exprs, form: Linear, order?: (i: number, j: number
     if (sum !== null) sum = e.intern(coef < 0 ? 'SUB' : 'ADD', 'int32', 1, [sum, product(e, term, Math.abs(coef))]);
     else sum = coef === -1 ? e.intern('NEG', 'int32', 1, [term]) : product(e, term, coef);
   }
-  if (offset !== 0) sum = e.intern('ADD', 'int32', 1, [sum as KNode, e.i32(offset)]);
-  const node = sum as KNode;
+  if (offset !== 0) sum = e.intern('ADD', 'int32', 1, [sum!, e.i32(offset)]);
+  const node = sum!;
   (node as Known).linear = form;
   const low = formLow(form);
   const high = formHigh(form);
@@ -56,14 +56,14 @@ export function fromLinear(e: Exprs, form: Linear, order?: (i: number, j: number
 /** The order of the terms of a sum, or null where it is their own: most sums only add, in the order of their terms. */
 function orderOf(coefs: readonly number[], order?: (i: number, j: number) => number): readonly number[] | null {
   let first = order !== undefined;
-  for (let i = 0; !first && i < coefs.length; i++) first = (coefs[i] as number) < 0;
+  for (let i = 0; !first && i < coefs.length; i++) first = coefs[i]! < 0;
   if (!first) return null;
   const sorted: number[] = [];
   for (let i = 0; i < coefs.length; i++) {
     let at = i;
     for (; at > 0; at--) {
-      const before = sorted[at - 1] as number;
-      const sign = Number((coefs[before] as number) < 0) - Number((coefs[i] as number) < 0);
+      const before = sorted[at - 1]!;
+      const sign = Number(coefs[before]! < 0) - Number(coefs[i]! < 0);
       if (((order === undefined ? 0 : order(before, i)) || sign) <= 0) break;
       sorted[at] = before;
     }
@@ -92,7 +92,7 @@ export function scaleBy(e: Exprs, x: KNode, k: number): KNode {
 function commonDivisor(first: number, { coefs }: Linear): number {
   let x = first;
   for (let i = 0; i < coefs.length; i++) {
-    let y = coefs[i] as number;
+    let y = coefs[i]!;
     while (y !== 0) {
       const rest = x % y;
       x = y;

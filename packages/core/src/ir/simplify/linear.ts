@@ -64,10 +64,10 @@ export function combine(a: Linear, ka: number, b: Linear, kb: number): Linear | 
     const y = b.terms[j];
     const order = x === undefined ? 1 : y === undefined ? -1 : idOf(x) - idOf(y);
     let coef = 0;
-    if (order <= 0) coef = Math.imul(ka, a.coefs[i++] as number);
-    if (order >= 0) coef = (coef + Math.imul(kb, b.coefs[j++] as number)) | 0;
+    if (order <= 0) coef = Math.imul(ka, a.coefs[i++]!);
+    if (order >= 0) coef = (coef + Math.imul(kb, b.coefs[j++]!)) | 0;
     if (coef === 0) continue;
-    terms.push((order <= 0 ? x : y) as KNode);
+    terms.push((order <= 0 ? x : y)!);
     coefs.push(coef);
   }
   if (terms.length > maxTerms) return null;
@@ -81,9 +81,9 @@ export function scale(a: Linear, k: number): Linear {
   const terms: KNode[] = [];
   const coefs: number[] = [];
   for (let i = 0; i < a.terms.length; i++) {
-    const coef = Math.imul(k, a.coefs[i] as number);
+    const coef = Math.imul(k, a.coefs[i]!);
     if (coef === 0) continue;
-    terms.push(a.terms[i] as KNode);
+    terms.push(a.terms[i]!);
     coefs.push(coef);
   }
   return { terms, coefs, offset: Math.imul(k, a.offset) };
@@ -93,7 +93,7 @@ export function scale(a: Linear, k: number): Linear {
 export function formLow(f: Linear): number {
   let low = f.offset;
   for (let i = 0; i < f.terms.length; i++) {
-    const c = f.coefs[i] as number;
+    const c = f.coefs[i]!;
     const term = f.terms[i] as Known;
     low += c * (c > 0 ? term.lo : term.hi);
   }
@@ -104,7 +104,7 @@ export function formLow(f: Linear): number {
 export function formHigh(f: Linear): number {
   let high = f.offset;
   for (let i = 0; i < f.terms.length; i++) {
-    const c = f.coefs[i] as number;
+    const c = f.coefs[i]!;
     const term = f.terms[i] as Known;
     high += c * (c > 0 ? term.hi : term.lo);
   }
@@ -119,7 +119,7 @@ export function selectTerms(
   offset: number,
 ): Linear {
   return {
-    terms: f.terms.filter((_, i) => wanted(f.coefs[i] as number, i)),
+    terms: f.terms.filter((_, i) => wanted(f.coefs[i]!, i)),
     coefs: f.coefs.filter(wanted).map((c) => c / by),
     offset,
   };
@@ -140,17 +140,17 @@ export function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; 
  */
 export function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
   for (let i = 0; i < f.terms.length; i++) {
-    const rem = f.terms[i] as KNode;
+    const rem = f.terms[i]!;
     if (rem.op !== 'IREM') continue;
     const [y, c] = rem.src;
     if (c.op !== 'CONST' || (y as Known).lo < 0) continue;
-    const want = Math.imul(f.coefs[i] as number, c.arg.value as number);
+    const want = Math.imul(f.coefs[i]!, c.arg.value as number);
     if (!f.coefs.includes(want)) continue;
     const quotient = linearOf(divide(y, c));
-    const at = quotient.terms.length === 1 ? f.terms.indexOf(quotient.terms[0] as KNode) : -1;
-    if (at < 0 || quotient.offset !== 0 || f.coefs[at] !== Math.imul(want, quotient.coefs[0] as number)) continue;
+    const at = quotient.terms.length === 1 ? f.terms.indexOf(quotient.terms[0]!) : -1;
+    if (at < 0 || quotient.offset !== 0 || f.coefs[at] !== Math.imul(want, quotient.coefs[0]!)) continue;
     const rest = selectTerms(f, (_, k) => k !== i && k !== at, 1, f.offset);
-    const merged = combine(rest, 1, linearOf(y), f.coefs[i] as number);
+    const merged = combine(rest, 1, linearOf(y), f.coefs[i]!);
     if (merged !== null) return recombine(merged, divide);
   }
   return f;

@@ -24,7 +24,7 @@ export function simplifyUnary(e: Exprs, op: UnaryOp, x: KNode): KNode | null {
       return dtype === 'int32' && x.lanes === 1 ? scaleBy(e, x, -1) : null;
     case 'NOT':
       if (x.op === 'NOT') return x.src[0];
-      if (x.op === 'LT' && !isFloat(x.src[0]?.dtype as DType)) return e.le(x.src[1], x.src[0]);
+      if (x.op === 'LT' && !isFloat(x.src[0]?.dtype)) return e.le(x.src[1], x.src[0]);
       return null;
     case 'ABS':
       if (!isFloat(dtype) && lowOf(x) >= 0) return x;
@@ -144,7 +144,7 @@ function isNegation(a: KNode, b: KNode): boolean {
   if ((a.op === 'NOT' && a.src[0] === b) || (b.op === 'NOT' && b.src[0] === a)) return true;
   if (!((a.op === 'LT' && b.op === 'LE') || (a.op === 'LE' && b.op === 'LT'))) return false;
   // NaN is neither less nor greater.
-  return !isFloat(a.src[0]?.dtype as DType) && a.src[0] === b.src[1] && a.src[1] === b.src[0];
+  return !isFloat(a.src[0]?.dtype) && a.src[0] === b.src[1] && a.src[1] === b.src[0];
 }
 
 /** A simpler node for a ternary operation, or null. */

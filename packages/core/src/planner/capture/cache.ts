@@ -64,7 +64,7 @@ export class PlanCache<T> {
   #evict(): void {
     const all = [...this.#entries.values()].flat().sort((a, b) => a.lastUse - b.lastUse);
     for (const entry of all.slice(0, Math.max(1, this.#size >> 3))) {
-      const bucket = (this.#entries.get(entry.hash) as Entry<T>[]).filter((other) => other !== entry);
+      const bucket = this.#entries.get(entry.hash)!.filter((other) => other !== entry);
       if (bucket.length === 0) this.#entries.delete(entry.hash);
       else this.#entries.set(entry.hash, bucket);
       this.#size--;

@@ -95,7 +95,7 @@ export class Cone {
 
   /** A leaf's data on the engine of this walk. */
   storageOf(leaf: Node): NodeStorage {
-    return (this.foreign === null ? null : this.foreign.get(leaf)) ?? (leaf.storage as NodeStorage);
+    return (this.foreign === null ? null : this.foreign.get(leaf)) ?? leaf.storage!;
   }
 
   /** Lets go of all nodes. */
@@ -120,10 +120,10 @@ export class Cone {
     stack[0] = root;
     cursor[0] = 0;
     walk: while (top >= 0) {
-      const node = stack[top] as Node;
+      const node = stack[top]!;
       const { src } = node;
-      for (let at = cursor[top] as number; at < src.length; at++) {
-        const source = src[at] as Node;
+      for (let at = cursor[top]!; at < src.length; at++) {
+        const source = src[at]!;
         if (source.mark === mark) continue;
         if (source.storage === null) {
           cursor[top] = at + 1;
@@ -190,14 +190,14 @@ export class Cone {
     }
     const edges = this.#edges;
     for (let i = 0; i < sources; i++) {
-      const { index } = src[i] as Node;
-      edges[index] = (edges[index] as number) + 1;
+      const { index } = src[i]!;
+      edges[index] = edges[index]! + 1;
       key.push(index);
     }
   }
 
   #writeLeaf(node: Node, options: ConeOptions): void {
-    let storage = node.storage as NodeStorage;
+    let storage = node.storage!;
     if ((storage.buffer as PoolBuffer).pool !== options.pool) {
       const here = storageIn(node, options.pool);
       if (here === null) {
@@ -215,13 +215,13 @@ export class Cone {
     const typeId = node.dtype === this.#dtype ? this.#dtypeId : dtypeInfo[node.dtype].id;
     key.push(leafKind | typeId);
     key.list(shape);
-    for (let axis = 0; axis < shape.length; axis++) key.push(strides[axis] as number);
+    for (let axis = 0; axis < shape.length; axis++) key.push(strides[axis]!);
     if (buffer.mark !== this.#mark) {
       buffer.mark = this.#mark;
       buffer.index = this.#bufferCount++;
     }
     key.push(buffer.index);
-    const base = viewBase(shape, strides, offset) * (options.elementBytes[typeId] as number);
+    const base = viewBase(shape, strides, offset) * options.elementBytes[typeId]!;
     key.push(base % options.bindAlign);
   }
 
@@ -230,7 +230,7 @@ export class Cone {
     let heldBehind = false;
     const asked = new Set(this.outputs.data.subarray(0, this.outputs.length));
     for (let i = 0; i < this.count; i++) {
-      const node = this.nodes[i] as Node;
+      const node = this.nodes[i]!;
       if ((node.handles === 0 && node.pins === 0) || node.storage !== null || asked.has(i)) continue;
       if (options.keep(node)) {
         this.outputs.reserve(1);
@@ -246,8 +246,8 @@ export class Cone {
    */
   #isNeededElsewhere(): boolean {
     for (let i = 0; i < this.count; i++) {
-      const node = this.nodes[i] as Node;
-      if (node.storage !== null || node.uses <= (this.#edges[i] as number)) continue;
+      const node = this.nodes[i]!;
+      if (node.storage !== null || node.uses <= this.#edges[i]!) continue;
       if (!this.outputs.data.subarray(0, this.outputs.length).includes(i)) return true;
     }
     return false;
@@ -256,14 +256,14 @@ export class Cone {
   /** Leaves that nobody can name, whose users are all in this cone, and that have a buffer all to themselves. */
   #findDonatable(elementBytes: readonly number[]): void {
     for (let i = 0; i < this.leaves.length; i++) {
-      const local = this.leaves.data[i] as number;
-      const node = this.nodes[local] as Node;
+      const local = this.leaves.data[i]!;
+      const node = this.nodes[local]!;
       // Most leaves have a name: asked first.
       if (node.handles !== 0 || node.pins !== 0 || node.uses !== this.#edges[local]) continue;
-      const { buffer: counted, view } = node.storage as NodeStorage;
+      const { buffer: counted, view } = node.storage!;
       const buffer = counted as PoolBuffer;
       if (buffer.refs !== 1 || buffer.pool !== this.#pool) continue;
-      const bytes = sizeOf(node.shape) * (elementBytes[dtypeInfo[node.dtype].id] as number);
+      const bytes = sizeOf(node.shape) * elementBytes[dtypeInfo[node.dtype].id]!;
       if (view.offset !== 0 || buffer.bytes !== bytes) continue;
       if (this.donatable.length === 0 && this.#isNeededElsewhere()) return;
       this.donatable.reserve(1);
@@ -277,11 +277,11 @@ function hashInts(data: Int32Array, length: number): number {
   let a = 0x2545f491;
   let b = length;
   for (let i = 1; i < length; i += 2) {
-    a = Math.imul(a ^ (data[i - 1] as number), 0x9e3779b1);
-    b = Math.imul(b ^ (data[i] as number), 0x85ebca6b);
+    a = Math.imul(a ^ data[i - 1]!, 0x9e3779b1);
+    b = Math.imul(b ^ data[i]!, 0x85ebca6b);
     a ^= b >>> 15;
   }
-  if ((length & 1) === 1) b ^= data[length - 1] as number;
+  if ((length & 1) === 1) b ^= data[length - 1]!;
   a = Math.imul(a ^ (b >>> 13), 0xc2b2ae35) ^ b;
   return a ^ (a >>> 15);
 }

@@ -26,7 +26,7 @@ export class IntWriter {
     const { data } = this;
     let at = this.length;
     data[at++] = values.length;
-    for (let i = 0; i < values.length; i++) data[at++] = values[i] as number;
+    for (let i = 0; i < values.length; i++) data[at++] = values[i]!;
     this.length = at;
   }
 
@@ -38,7 +38,7 @@ export class IntWriter {
   /** All integers of another writer, their number first. */
   append({ data, length }: IntWriter): void {
     this.push(length);
-    for (let i = 0; i < length; i++) this.data[this.length + i] = data[i] as number;
+    for (let i = 0; i < length; i++) this.data[this.length + i] = data[i]!;
     this.length += length;
   }
 
@@ -47,8 +47,8 @@ export class IntWriter {
     this.data[this.length++] = typeof value === 'bigint' ? 1 : 0;
     if (typeof value === 'bigint') bigBits[0] = BigInt.asIntN(64, value);
     else floatBits[0] = value;
-    this.data[this.length++] = intBits[0] as number;
-    this.data[this.length++] = intBits[1] as number;
+    this.data[this.length++] = intBits[0]!;
+    this.data[this.length++] = intBits[1]!;
   }
 }
 

@@ -6,8 +6,8 @@ import type { Node, NodeStorage } from '../../graph/node.ts';
 export function viewBase(shape: readonly number[], strides: readonly number[], offset: number): number {
   let base = offset;
   for (let axis = 0; axis < shape.length; axis++) {
-    const stride = strides[axis] as number;
-    if (stride < 0) base += stride * ((shape[axis] as number) - 1);
+    const stride = strides[axis]!;
+    if (stride < 0) base += stride * (shape[axis]! - 1);
   }
   return base;
 }
@@ -16,9 +16,9 @@ export function viewBase(shape: readonly number[], strides: readonly number[], o
 export function viewSpan(shape: readonly number[], strides: readonly number[]): number {
   let span = 1;
   for (let axis = 0; axis < shape.length; axis++) {
-    const n = shape[axis] as number;
+    const n = shape[axis]!;
     if (n === 0) return 0;
-    span += Math.abs(strides[axis] as number) * (n - 1);
+    span += Math.abs(strides[axis]!) * (n - 1);
   }
   return span;
 }
@@ -27,7 +27,7 @@ export function viewSpan(shape: readonly number[], strides: readonly number[]): 
 
 /** Where a leaf's value is in this pool's engine, or null if it is not there. */
 export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {
-  const storage = node.storage as NodeStorage;
+  const storage = node.storage!;
   const buffer = storage.buffer as PoolBuffer;
   if (buffer.pool === pool || node.shape.includes(0)) return storage;
   if (buffer.copies === null) return null;

@@ -40,7 +40,7 @@ export function ingest(cone: Cone, options: IngestOptions): Ingested {
   for (let local = 0; local < cone.count; local++) {
     made.push(ingestNode(graph, cone, local, made, donatable.has(local), uses, options));
   }
-  const outputs = cone.outputs.values().map((local) => made[local] as PlanNode);
+  const outputs = cone.outputs.values().map((local) => made[local]!);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
   const places = outputs.map((node) => place(graph, node));
   graph.finish();
@@ -52,7 +52,7 @@ function usesOf(cone: Cone): Uint32Array {
   const uses = new Uint32Array(cone.count);
   for (const local of cone.outputs.values()) uses[local]!++;
   for (let local = 0; local < cone.count; local++) {
-    const node = cone.nodes[local] as Node;
+    const node = cone.nodes[local]!;
     if (node.storage === null) for (const source of node.src) uses[source.index]!++;
   }
   return uses;
@@ -61,7 +61,7 @@ function usesOf(cone: Cone): Uint32Array {
 /** True if nobody else needs a node, nor what it only rearranges. */
 function neededOnce(node: Node, uses: Uint32Array): boolean {
   let at = node;
-  while (uses[at.index] === 1 && at.op === 'permute' && at.storage === null) at = at.src[0] as Node;
+  while (uses[at.index] === 1 && at.op === 'permute' && at.storage === null) at = at.src[0]!;
   return uses[at.index] === 1;
 }
 
@@ -74,19 +74,19 @@ function ingestNode(
   uses: Uint32Array,
   options: IngestOptions,
 ): PlanNode {
-  const node = cone.nodes[local] as Node;
+  const node = cone.nodes[local]!;
   const { op, attr, shape, dtype } = node;
   if (node.storage !== null) return leaf(graph, node, local, cone.storageOf(node), donatable, options);
   if (op === 'scalar') return graph.scalar(dtype, local);
   if (op === 'add' && node.src.every((source) => neededOnce(source, uses))) {
-    const [x, y] = node.src.map((source) => made[source.index] as PlanNode) as [PlanNode, PlanNode];
+    const [x, y] = node.src.map((source) => made[source.index]!) as [PlanNode, PlanNode];
     const sum = sumOfProducts(graph, x, y);
     if (sum !== null) return sum;
   }
   return graph.make(
     op,
     attr,
-    node.src.map((source) => made[source.index] as PlanNode),
+    node.src.map((source) => made[source.index]!),
     shape,
     dtype,
   );
@@ -104,9 +104,9 @@ function leaf(
   if (shape.includes(0)) return graph.constant(0, shape, dtype);
   const { strides, offset } = storage.view;
   const base = viewBase(shape, strides, offset);
-  const bytes = options.elementBytes[dtypeInfo[dtype].id] as number;
+  const bytes = options.elementBytes[dtypeInfo[dtype].id]!;
   const aligned = ((base * bytes) % options.bindAlign) / bytes;
-  const span = shape.reduce((sum, n, axis) => sum + Math.abs(strides[axis] as number) * (n - 1), 1);
+  const span = shape.reduce((sum, n, axis) => sum + Math.abs(strides[axis]!) * (n - 1), 1);
   const buffer = storage.buffer as PoolBuffer;
   return graph.leaf(shape, dtype, {
     local,
@@ -130,14 +130,14 @@ function place(graph: PlanGraph, node: PlanNode): OutputPlace {
   let base = node;
   while (base.role === 'movement' && base.src.length === 1) {
     path.push(base);
-    base = base.src[0] as PlanNode;
+    base = base.src[0]!;
   }
   if (base.forced || base.leaf !== null) {
     let view: View | null = { strides: base.leaf?.strides ?? rowMajorStrides(base.shape), offset: 0 };
     let shape: Shape = base.shape;
     for (let i = path.length - 1; i >= 0 && view !== null; i--) {
-      view = moved(path[i] as PlanNode, shape, view);
-      shape = (path[i] as PlanNode).shape;
+      view = moved(path[i]!, shape, view);
+      shape = path[i]!.shape;
     }
     if (view !== null) return { base, view };
   }
@@ -167,23 +167,21 @@ const worthCopying = (result: number): number => 2 * result + 2048;
 export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanNode | null {
   if (isPlanOp(x, 'permute') && isPlanOp(y, 'permute')) {
     if (x.attr.axes.join() !== y.attr.axes.join()) return null;
-    const sum = sumOfProducts(graph, x.src[0] as PlanNode, y.src[0] as PlanNode);
+    const sum = sumOfProducts(graph, x.src[0]!, y.src[0]!);
     return sum && graph.make('permute', x.attr, [sum], x.shape, x.dtype);
   }
   if (!isPlanOp(x, 'dotGeneral') || !isPlanOp(y, 'dotGeneral') || isSmallFloat(x.dtype)) return null;
   if (x.shape.join() !== y.shape.join() || JSON.stringify(x.attr) !== JSON.stringify(y.attr)) return null;
   const { lhsContract, rhsContract } = x.attr;
-  const axes = [lhsContract[0] as number, rhsContract[0] as number];
+  const axes = [lhsContract[0]!, rhsContract[0]!];
   const same = (a: PlanNode, b: PlanNode, axis: number): boolean =>
     a.dtype === b.dtype && a.shape.every((n, i) => i === axis || n === b.shape[i]);
-  if (!x.src.every((s, i) => same(s, y.src[i] as PlanNode, axes[i] as number))) return null;
+  if (!x.src.every((s, i) => same(s, y.src[i]!, axes[i]!))) return null;
   if (y.src.reduce((n, s) => n + s.size, 0) > worthCopying(y.size)) return null;
   const src = x.src.map((s, i) => {
-    const axis = axes[i] as number;
-    const parts = [s, y.src[i] as PlanNode].flatMap((t) =>
-      isPlanOp(t, 'concat') && t.attr.axis === axis ? t.src : [t],
-    );
-    const shape = s.shape.map((n, k) => (k === axis ? n + ((y.src[i] as PlanNode).shape[k] as number) : n));
+    const axis = axes[i]!;
+    const parts = [s, y.src[i]!].flatMap((t) => (isPlanOp(t, 'concat') && t.attr.axis === axis ? t.src : [t]));
+    const shape = s.shape.map((n, k) => (k === axis ? n + y.src[i]!.shape[k]! : n));
     return graph.make('concat', { axis }, parts, shape, s.dtype);
   });
   return graph.make('dotGeneral', x.attr, src, x.shape, x.dtype);

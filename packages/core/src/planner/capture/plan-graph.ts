@@ -102,7 +102,7 @@ export class PlanGraph {
     out.push(dtypeInfo[dtype].id);
     if (attr !== null) encodeAttr(op, attr, out);
     if (src.length === 0) out.list(shape);
-    for (let i = 0; i < src.length; i++) out.push((src[i] as PlanNode).index);
+    for (let i = 0; i < src.length; i++) out.push(src[i]!.index);
     const key = textOf(out);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
@@ -123,7 +123,7 @@ export class PlanGraph {
   finish(): void {
     const needed = new Set<PlanNode>();
     for (let i = this.nodes.length - 1; i >= 0; i--) {
-      const node = this.nodes[i] as PlanNode;
+      const node = this.nodes[i]!;
       if (node.forced) needed.add(node);
       if (!needed.has(node)) continue;
       for (const s of new Set(node.src)) {

@@ -18,7 +18,7 @@ type Rule<P extends PrimitiveName> = (
   dtype: DType,
 ) => PlanNode | null;
 
-const first = (src: readonly PlanNode[]): PlanNode => src[0] as PlanNode;
+const first = (src: readonly PlanNode[]): PlanNode => src[0]!;
 
 function isConstant(node: PlanNode, value: number): boolean {
   return isPlanOp(node, 'constant') && Object.is(node.attr.value, value);
@@ -59,7 +59,7 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     const x = first(src);
     if (attr.axes.every((axis, i) => axis === i)) return x;
     if (isPlanOp(x, 'permute')) {
-      const axes = attr.axes.map((axis) => x.attr.axes[axis] as number);
+      const axes = attr.axes.map((axis) => x.attr.axes[axis]!);
       return graph.make('permute', { axes }, x.src, shape, dtype);
     }
     return still(graph, x, shape);
@@ -102,8 +102,8 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     if (isConstant(b, 1)) return standIn(a, shape);
     return isConstant(a, 1) ? standIn(b, shape) : null;
   },
-  div: (_, __, src, shape) => (isConstant(src[1] as PlanNode, 1) ? standIn(first(src), shape) : null),
-  sub: (_, __, src, shape) => (isConstant(src[1] as PlanNode, 0) ? standIn(first(src), shape) : null),
+  div: (_, __, src, shape) => (isConstant(src[1]!, 1) ? standIn(first(src), shape) : null),
+  sub: (_, __, src, shape) => (isConstant(src[1]!, 0) ? standIn(first(src), shape) : null),
   where: (_, __, src, shape) => {
     const [condition, a, b] = src as [PlanNode, PlanNode, PlanNode];
     if (a === b) return standIn(a, shape);
@@ -129,12 +129,12 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
 
   scan: (_, attr, src, shape) => (shape[attr.axis] === 1 ? first(src) : null),
   argSort: (graph, attr, src, shape) => (first(src).shape[attr.axis] === 1 ? graph.constant(0, shape, 'int32') : null),
-  scatter: (_, __, src) => ((src[2] as PlanNode).size === 0 ? first(src) : null),
+  scatter: (_, __, src) => (src[2]!.size === 0 ? first(src) : null),
 
   dotGeneral: (graph, attr, src, shape, dtype) => {
     const [lhs, rhs] = src as [PlanNode, PlanNode];
     if (lhs.size === 0 || rhs.size === 0) return graph.constant(0, shape, dtype);
-    const extent = (axes: readonly number[]): number => axes.reduce((n, axis) => n * (lhs.shape[axis] as number), 1);
+    const extent = (axes: readonly number[]): number => axes.reduce((n, axis) => n * lhs.shape[axis]!, 1);
     const batch = extent(attr.lhsBatch);
     const depth = extent(attr.lhsContract);
     const thin = lhs.size === batch * depth || rhs.size === batch * depth || depth === 1;
@@ -181,7 +181,7 @@ function dotAsReduce(
     contract: readonly number[],
   ): PlanNode {
     const axes = [...batch, ...own, ...contract];
-    const sizes = (list: readonly number[]): number[] => list.map((axis) => x.shape[axis] as number);
+    const sizes = (list: readonly number[]): number[] => list.map((axis) => x.shape[axis]!);
     const moved = graph.make('permute', { axes }, [x], sizes(axes), x.dtype);
     const ones = (count: number): number[] => new Array<number>(count).fill(1);
     const spread = graph.reshape(moved, [
@@ -196,7 +196,7 @@ function dotAsReduce(
 
   const a = arrange(lhs, attr.lhsBatch, 0, lhsFree, rhsFree.length, attr.lhsContract);
   const b = arrange(rhs, attr.rhsBatch, lhsFree.length, rhsFree, 0, attr.rhsContract);
-  const deep = attr.lhsContract.map((axis) => lhs.shape[axis] as number);
+  const deep = attr.lhsContract.map((axis) => lhs.shape[axis]!);
   const product = graph.make('mul', null, [a, b], [...shape, ...deep], wide);
   const axes = deep.map((_, i) => shape.length + i);
   const sum = graph.make('reduce', { op: 'sum', axes, ties: 'share' }, [product], shape, wide);

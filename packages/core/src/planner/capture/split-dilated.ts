@@ -26,7 +26,7 @@ export function splitDilated(
   dtype: DType,
 ): PlanNode | null {
   const axes = attr.lhsDilation.flatMap((hole, i) => (hole > 1 && attr.stride[i] === 1 ? [i] : []));
-  const phases = axes.reduce((n, i) => n * (attr.lhsDilation[i] as number), 1);
+  const phases = axes.reduce((n, i) => n * attr.lhsDilation[i]!, 1);
   const taps = sizeOf(rhs.shape.slice(1));
   if (phases === 1 || phases > mostPhases || sizeOf(shape) * taps * (1 - 1 / phases) < worthSplitting) return null;
   return phasesOf(graph, attr, lhs, rhs, shape, dtype, axes);
@@ -43,16 +43,16 @@ function phasesOf(
   [i, ...others]: readonly number[],
 ): PlanNode {
   if (i === undefined) return graph.make('conv', attr, [lhs, rhs], shape, dtype);
-  const hole = attr.lhsDilation[i] as number;
+  const hole = attr.lhsDilation[i]!;
   const axis = i + 2;
   const at = (list: Shape, value: number): number[] => list.map((n, k) => (k === axis ? value : n));
-  const count = Math.ceil((shape[axis] as number) / hole);
+  const count = Math.ceil(shape[axis]! / hole);
   const partShape = at(shape, count);
   const none = shape.map(() => 0);
   const ones = shape.map(() => 1);
   const apart = [...partShape.slice(0, axis + 1), 1, ...partShape.slice(axis + 1)];
   const parts = Array.from({ length: hole }, (_, phase) => {
-    const cut = phaseOf(attr, i, phase, lhs.shape[axis] as number, rhs.shape[axis] as number, count);
+    const cut = phaseOf(attr, i, phase, lhs.shape[axis]!, rhs.shape[axis]!, count);
     if (cut === null) return graph.constant(0, apart, dtype);
     const length = at(rhs.shape, cut.taps);
     const taken = { start: at(none, cut.first), length, step: at(ones, cut.step) };
@@ -74,9 +74,9 @@ interface Cut {
 }
 
 function phaseOf(attr: ConvAttr, i: number, phase: number, n: number, taps: number, count: number): Cut | null {
-  const hole = attr.lhsDilation[i] as number;
-  const apart = attr.rhsDilation[i] as number;
-  const low = attr.padLow[i] as number;
+  const hole = attr.lhsDilation[i]!;
+  const apart = attr.rhsDilation[i]!;
+  const low = attr.padLow[i]!;
   // Position `phase + first * apart - low` of the input with holes is an element of it, `step` elements later the next.
   const meets = (k: number): boolean => (phase + k * apart - low) % hole === 0;
   let first = 0;

@@ -42,7 +42,7 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
   const runs: Run[] = [];
   for (const axis of axes) {
     const previous = runs.at(-1);
-    const n = shape[axis] as number;
+    const n = shape[axis]!;
     if (previous !== undefined && previous.last === axis - 1)
       runs[runs.length - 1] = { first: previous.first, last: axis, extent: previous.extent * n };
     else runs.push({ first: axis, last: axis, extent: n });
@@ -56,10 +56,10 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
  */
 function fewGroupsOfColumns(x: PlanNode, { axes }: ReduceAttr, size: number): boolean {
   const last = x.shape.length - 1;
-  const width = x.shape[last] as number;
+  const width = x.shape[last]!;
   if (axes.includes(last) || width < leastWidth || x.size < 4 * columnChunk) return false;
   const groups = (size / width) * Math.ceil(width / widest);
-  return groups < enoughGroups && (x.shape[axes[0] as number] as number) >= leastWidth && runsAlong(x, last);
+  return groups < enoughGroups && x.shape[axes[0]!]! >= leastWidth && runsAlong(x, last);
 }
 
 /** False if the axis is known not to be the one along which memory runs. */
@@ -85,7 +85,7 @@ export function splitReduce(
     ? Math.min(mostColumnChunks, Math.floor(x.size / columnChunk))
     : Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size)));
   const runs = runsOf(x.shape, attr.axes);
-  const outer = runs[0] as Run;
+  const outer = runs[0]!;
   const whole = !columns && outer.extent >= 8 && outer.extent <= 2 * target && runs.length > 1;
   const run = whole || columns ? outer : runs.reduce((a, b) => (b.extent > a.extent ? b : a));
   const chunks = whole ? run.extent : chunkCount(run.extent, target);
@@ -113,7 +113,7 @@ function inChunks(
   if (missing > 0) {
     const high = merged.map((_, axis) => (axis === run.first ? missing : 0));
     const low = merged.map(() => 0);
-    const filled = merged.map((n, axis) => n + (high[axis] as number));
+    const filled = merged.map((n, axis) => n + high[axis]!);
     value = graph.make('pad', { low, high, value: neutral(attr.op, x.dtype) }, [value], filled, x.dtype);
   }
   value = graph.reshape(value, [...x.shape.slice(0, run.first), chunks, length, ...x.shape.slice(run.last + 1)]);
@@ -143,7 +143,7 @@ export function splitArgReduce(
 ): PlanNode | null {
   const total = x.size / Math.max(1, size);
   if (size === 0 || size >= manyResults || total < splitPositionsLeast) return null;
-  const run = runsOf(x.shape, reduced)[0] as Run;
+  const run = runsOf(x.shape, reduced)[0]!;
   const chunks = chunkCount(
     run.extent,
     Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size))),

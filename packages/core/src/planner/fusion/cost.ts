@@ -64,16 +64,16 @@ export function factsOf(graph: PlanGraph): Facts {
     let below = 0;
     let sum = work;
     for (const s of node.role === 'pass' ? node.src.slice(0, 1) : node.src) {
-      below = Math.max(below, depth[s.index] as number);
+      below = Math.max(below, depth[s.index]!);
       // A smaller source is computed once for many elements.
-      sum += (surelyInMemory(s) ? loadCost : (cost[s.index] as number)) * Math.min(1, s.size / node.size);
+      sum += (surelyInMemory(s) ? loadCost : cost[s.index]!) * Math.min(1, s.size / node.size);
     }
     const reduces = node.role === 'reduce' || node.role === 'contraction';
     depth[i] = below + (reduces ? 1 : 0);
     if (reduces) reduced[i] = elementsPerResult(node);
     cost[i] = Math.min(
       costLimit,
-      node.role === 'reduce' ? sum * (reduced[i] as number) : node.role === 'contraction' ? costLimit : sum,
+      node.role === 'reduce' ? sum * reduced[i]! : node.role === 'contraction' ? costLimit : sum,
     );
     anchor.push(anchorOf(node, anchor, (s) => s.users === 1 && !s.forced));
     origin.push(anchorOf(node, origin, () => true));
@@ -86,17 +86,15 @@ export function factsOf(graph: PlanGraph): Facts {
 }
 
 function elementsPerResult(node: PlanNode): number {
-  if (isPlanOp(node, 'reduce') || isPlanOp(node, 'argReduce'))
-    return (node.src[0] as PlanNode).size / Math.max(1, node.size);
+  if (isPlanOp(node, 'reduce') || isPlanOp(node, 'argReduce')) return node.src[0]!.size / Math.max(1, node.size);
   if (isPlanOp(node, 'fold'))
     return node.attr.size.reduce(
-      (n, size, i) => n * (node.attr.dilation[i] === 1 ? Math.ceil(size / (node.attr.stride[i] as number)) : size),
+      (n, size, i) => n * (node.attr.dilation[i] === 1 ? Math.ceil(size / node.attr.stride[i]!) : size),
       1,
     );
-  if (isPlanOp(node, 'scatterAdd')) return (node.src[1] as PlanNode).size;
-  if (isPlanOp(node, 'dotGeneral'))
-    return node.attr.lhsContract.reduce((n, axis) => n * ((node.src[0] as PlanNode).shape[axis] as number), 1);
-  if (isPlanOp(node, 'conv')) return (node.src[1] as PlanNode).size / ((node.src[1] as PlanNode).shape[0] as number);
+  if (isPlanOp(node, 'scatterAdd')) return node.src[1]!.size;
+  if (isPlanOp(node, 'dotGeneral')) return node.attr.lhsContract.reduce((n, axis) => n * node.src[0]!.shape[axis]!, 1);
+  if (isPlanOp(node, 'conv')) return node.src[1]!.size / node.src[1]!.shape[0]!;
   return 1;
 }
 
@@ -119,9 +117,9 @@ function anchorOf(
 
 function find(parent: Int32Array, i: number): number {
   let root = i;
-  while (parent[root] !== root) root = parent[root] as number;
+  while (parent[root] !== root) root = parent[root]!;
   for (let at = i; at !== root; ) {
-    const next = parent[at] as number;
+    const next = parent[at]!;
     parent[at] = root;
     at = next;
   }

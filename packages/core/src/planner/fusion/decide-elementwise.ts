@@ -1,10 +1,3 @@
-/**
- * Nodes computed element by element: in place by every kernel that needs them, or once, in memory?
- *
- * In place wins where recomputing is cheaper than writing and reading, or where memory would cut a kernel in two. A node
- * that must be in memory is stored by a kernel that runs through its elements anyway, if there is one.
- */
-import type { Range } from '../../ir/expr.ts';
 import { kernelCost, loadCost, operandReads, storeCost } from './cost.ts';
 import { keepRow } from './decide-stage.ts';
 import type { Demand } from './draft.ts';
@@ -36,7 +29,7 @@ export function decideElementwise(p: Partition, node: PlanNode): void {
 
 /** Views, constants and numbers made of bound numbers cost nothing wherever they are needed. */
 function isFree(p: Partition, node: PlanNode): boolean {
-  const cost = p.facts.cost[node.index] as number;
+  const cost = p.facts.cost[node.index]!;
   if (node.role === 'pass' || (node.role === 'movement' && node.src.length === 1)) return true;
   if (node.role === 'generate') return cost <= 1;
   return cost <= (node.size === 1 ? 64 : 8) && madeOfNumbers(node);
@@ -46,7 +39,7 @@ function isFree(p: Partition, node: PlanNode): boolean {
 function madeOfNumbers(node: PlanNode): boolean {
   const stack = [node];
   for (let count = 0; stack.length > 0; count++) {
-    const at = stack.pop() as PlanNode;
+    const at = stack.pop()!;
     if (
       at.leaf !== null ||
       at.role === 'reduce' ||
@@ -62,7 +55,7 @@ function madeOfNumbers(node: PlanNode): boolean {
 }
 
 function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
-  const cost = p.facts.cost[node.index] as number;
+  const cost = p.facts.cost[node.index]!;
   let again = 0;
   let reads = 0;
   const kernels = new Set(demands.map((d) => d.kernel));
@@ -73,7 +66,7 @@ function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]
     again += turns * cost;
     reads += turns * loadCost;
   }
-  if (demands.length === 1 && again <= 2 * node.size * cost && !(demands[0] as Demand).operand) return true;
+  if (demands.length === 1 && again <= 2 * node.size * cost && !demands[0]!.operand) return true;
   const alreadyOnce = node.size * cost;
   const anchored = p.facts.anchor[node.index] !== null;
   const launch = anchored || demands.some((d) => p.mayStoreAt(d)) ? 0 : kernelCost;
@@ -86,9 +79,9 @@ function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]
 /** True if one kernel may compute the node for all these demands of its own. */
 function mayRepeat(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
   if (demands.length === 1) return true;
-  const { kernel } = demands[0] as Demand;
+  const { kernel } = demands[0]!;
   if (kernel.contraction !== null || kernel.anchor !== null || demands.length > fewTimes) return false;
-  if (demands.some((d) => d.operand) || (p.facts.cost[node.index] as number) > cheapAgain) return false;
+  if (demands.some((d) => d.operand) || p.facts.cost[node.index]! > cheapAgain) return false;
   return demands.every((d) => evaluations(p.context, d) <= node.size);
 }
 
@@ -103,7 +96,7 @@ function storeSomewhere(p: Partition, node: PlanNode): void {
     for (const demand of [...p.demandsOf(node)].sort((a, b) => b.kernel.id - a.kernel.id)) {
       const same = p.demandsOf(node).filter((d) => d.kernel === demand.kernel);
       if (!p.runsThrough(demand) || !mayRepeat(p, node, same) || !p.canServe(demand.kernel, node)) continue;
-      const ranges = rangesOf(p.context, demand) as readonly Range[];
+      const ranges = rangesOf(p.context, demand)!;
       addRow(demand.kernel, ranges);
       keepRow(p, node, same);
       p.store(demand, ranges);

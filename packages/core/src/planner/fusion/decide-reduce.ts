@@ -45,23 +45,23 @@ export function decideReduce(p: Partition, node: PlanNode): void {
       return;
     }
   }
-  let source = node.src[0] as PlanNode;
-  while (source.op === 'reshape') source = source.src[0] as PlanNode;
+  let source = node.src[0]!;
+  while (source.op === 'reshape') source = source.src[0]!;
   const key = `reduce ${node.shape.join()} of ${source.shape.join()} ${p.facts.component[source.index]}`;
   const fits = (kernel: KernelDraft): boolean => kernel.contraction === null && hasRoom(kernel);
   const { kernel } = p.storeWithKin(node, key, fits);
   kernel.reductions++;
-  kernel.reduced += node.size * (p.facts.reduced[node.index] as number);
+  kernel.reduced += node.size * p.facts.reduced[node.index]!;
 }
 
 function workOf(p: Partition, node: PlanNode): number {
-  return node.size * (p.facts.cost[node.index] as number);
+  return node.size * p.facts.cost[node.index]!;
 }
 
 function take(p: Partition, place: Place): void {
   const { kernel, node } = place.demand;
   kernel.reductions++;
-  kernel.reduced += evaluations(p.context, place.demand) * (p.facts.reduced[node.index] as number);
+  kernel.reduced += evaluations(p.context, place.demand) * p.facts.reduced[node.index]!;
   if (place.ranges !== null) addRow(kernel, place.ranges);
   p.inline(place.demand);
 }
@@ -82,7 +82,7 @@ function placeFor(p: Partition, demand: Demand): Place | null {
   }
   if (kernel.anchor !== null && !dependsOn(node, kernel.anchor)) return null;
   if (ranges.length === kernel.axes.length) return { demand, ranges };
-  return rowFits(kernel, ranges, p.facts.reduced[node.index] as number) ? { demand, ranges } : null;
+  return rowFits(kernel, ranges, p.facts.reduced[node.index]!) ? { demand, ranges } : null;
 }
 
 /** True if computing `node` needs `other`. */

@@ -19,7 +19,7 @@ const worthKeeping = 8;
 /** Computes demands on the node by way of a row, if they are of that kind; false if not, and nothing has changed. */
 export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
   const [first] = demands;
-  if (first === undefined || demands.length < 2 || (p.facts.cost[node.index] as number) < worthKeeping) return false;
+  if (first === undefined || demands.length < 2 || p.facts.cost[node.index]! < worthKeeping) return false;
   const { kernel } = first;
   if (kernel.contraction !== null || kernel.closed) return false;
   if (demands.some((d) => d.kernel !== kernel || d.operand || d.gate !== null)) return false;
@@ -31,7 +31,7 @@ export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]
     if (!demands.every((d) => whole(d.index[axis]))) return false;
     inner.push(axis);
   }
-  const extents = inner.map((axis) => node.shape[axis] as number);
+  const extents = inner.map((axis) => node.shape[axis]!);
   if (inner.length === 0 || extents.reduce((a, b) => a * b, 1) > longestRow) return false;
 
   const { e, free } = p.context;
@@ -52,7 +52,7 @@ export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]
     const at = flatten(
       e,
       extents,
-      inner.map((axis) => demand.index[axis] as KNode),
+      inner.map((axis) => demand.index[axis]!),
     );
     demand.inline = true;
     demand.staged = { from, ranges: loops, at };

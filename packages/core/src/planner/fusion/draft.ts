@@ -104,7 +104,7 @@ export class KernelDraft {
     operand: boolean,
   ): { demand: Demand; isNew: boolean } {
     let hash = Math.imul(node.index + 1, 0x9e3779b1) ^ (gate === null ? 0 : idOf(gate));
-    for (let i = 0; i < index.length; i++) hash = Math.imul(hash ^ idOf(index[i] as KNode), 0x85ebca6b) ^ (hash >>> 15);
+    for (let i = 0; i < index.length; i++) hash = Math.imul(hash ^ idOf(index[i]!), 0x85ebca6b) ^ (hash >>> 15);
     const first = this.#known.get(hash) ?? null;
     for (let known = first; known !== null; known = known.next)
       if (known.node === node && known.gate === gate && sameIndex(known.index, index))

@@ -49,9 +49,9 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
   }
   for (const drafts of [...units]) {
     const [kernel] = drafts as [KernelDraft];
-    const own = bindings.get(kernel) as Set<PlanNode>;
+    const own = bindings.get(kernel)!;
     if (kernel.handwritten || kernel.contraction !== null || workOf(p, kernel) > smallKernel) continue;
-    const before = reached(drafts, (k) => sources.get(k) as Set<KernelDraft>, unitOf);
+    const before = reached(drafts, (k) => sources.get(k)!, unitOf);
     const after = reached(drafts, (k) => k.readers, unitOf);
     const home = open.find((unit) => {
       if (unit.drafts.length >= mostNests || unit.values + kernel.demands.length > mostValues) return false;
@@ -73,10 +73,7 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
 }
 
 function workOf(p: Partition, kernel: KernelDraft): number {
-  return kernel.stores.reduce(
-    (sum, s) => sum + sizeOf(s.ranges) * (1 + (p.facts.cost[s.demand.node.index] as number)),
-    0,
-  );
+  return kernel.stores.reduce((sum, s) => sum + sizeOf(s.ranges) * (1 + p.facts.cost[s.demand.node.index]!), 0);
 }
 
 /** The other units that a unit leads to, or that lead to it, by the kernels after or before each. */
@@ -90,7 +87,7 @@ function reached(
   for (let unit = stack.pop(); unit !== undefined; unit = stack.pop()) {
     for (const kernel of unit) {
       for (const neighbour of next(kernel)) {
-        const other = unitOf.get(neighbour) as Unit;
+        const other = unitOf.get(neighbour)!;
         if (seen.has(other)) continue;
         seen.add(other);
         stack.push(other);
@@ -105,14 +102,10 @@ function order(units: readonly Unit[]): Unit[] {
   const unitOf = new Map<KernelDraft, Unit>();
   for (const unit of units) for (const kernel of unit) unitOf.set(kernel, unit);
   const readers = new Map(
-    units.map((unit) => [
-      unit,
-      new Set(unit.flatMap((kernel) => [...kernel.readers].map((r) => unitOf.get(r) as Unit))),
-    ]),
+    units.map((unit) => [unit, new Set(unit.flatMap((kernel) => [...kernel.readers].map((r) => unitOf.get(r)!)))]),
   );
   const waiting = new Map(units.map((unit) => [unit, 0]));
-  for (const unit of units)
-    for (const reader of readers.get(unit) as Set<Unit>) waiting.set(reader, (waiting.get(reader) as number) + 1);
+  for (const unit of units) for (const reader of readers.get(unit)!) waiting.set(reader, waiting.get(reader)! + 1);
   const rank = new Map(
     units.map((unit) => [unit, Math.min(...unit.flatMap((kernel) => kernel.stores.map((s) => s.target.index)))]),
   );
@@ -120,14 +113,13 @@ function order(units: readonly Unit[]): Unit[] {
   const result: Unit[] = [];
   while (ready.length > 0) {
     let best = 0;
-    for (let i = 1; i < ready.length; i++)
-      if ((rank.get(ready[i] as Unit) as number) < (rank.get(ready[best] as Unit) as number)) best = i;
-    const unit = ready[best] as Unit;
-    ready[best] = ready[ready.length - 1] as Unit;
+    for (let i = 1; i < ready.length; i++) if (rank.get(ready[i]!)! < rank.get(ready[best]!)!) best = i;
+    const unit = ready[best]!;
+    ready[best] = ready[ready.length - 1]!;
     ready.pop();
     result.push(unit);
-    for (const reader of readers.get(unit) as Set<Unit>) {
-      const left = (waiting.get(reader) as number) - 1;
+    for (const reader of readers.get(unit)!) {
+      const left = waiting.get(reader)! - 1;
       waiting.set(reader, left);
       if (left === 0) ready.push(reader);
     }

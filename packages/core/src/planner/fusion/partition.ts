@@ -49,7 +49,7 @@ export class Partition {
     this.demands = graph.nodes.map(() => []);
     this.homes = graph.nodes.map(() => null);
     this.#readers = graph.nodes.map(() => new Set());
-    for (let i = graph.nodes.length - 1; i >= 0; i--) this.#decide(graph.nodes[i] as PlanNode);
+    for (let i = graph.nodes.length - 1; i >= 0; i--) this.#decide(graph.nodes[i]!);
   }
 
   #decide(node: PlanNode): void {
@@ -80,16 +80,16 @@ export class Partition {
 
   /** True if the node must be in memory whatever its rule would choose. */
   mustStore(node: PlanNode): boolean {
-    return node.forced || (this.#readers[node.index] as Set<KernelDraft>).size > 0;
+    return node.forced || this.#readers[node.index]!.size > 0;
   }
 
   /** Kernels that read the node from memory at indices known only to them. */
   readersOf(node: PlanNode): ReadonlySet<KernelDraft> {
-    return this.#readers[node.index] as Set<KernelDraft>;
+    return this.#readers[node.index]!;
   }
 
   demandsOf(node: PlanNode): readonly Demand[] {
-    return this.demands[node.index] as Demand[];
+    return this.demands[node.index]!;
   }
 
   /** The kernel's only demand on the node, or null if it has several or none. */
@@ -107,15 +107,14 @@ export class Partition {
   canServe(kernel: KernelDraft, node: PlanNode): boolean {
     for (const demand of this.demandsOf(node))
       if (demand.kernel !== kernel && reaches(demand.kernel, kernel)) return false;
-    for (const reader of this.#readers[node.index] as Set<KernelDraft>)
-      if (reader === kernel || reaches(reader, kernel)) return false;
+    for (const reader of this.#readers[node.index]!) if (reader === kernel || reaches(reader, kernel)) return false;
     return true;
   }
 
   /** A demand of the kernel on an element that no rule has asked for. */
   demand(kernel: KernelDraft, node: PlanNode, index: Index, scope: readonly Range[]): Demand {
     const made = kernel.demand(node, index, null, scope, false);
-    if (made.isNew) (this.demands[node.index] as Demand[]).push(made.demand);
+    if (made.isNew) this.demands[node.index]!.push(made.demand);
     return made.demand;
   }
 
@@ -137,7 +136,7 @@ export class Partition {
       operand: boolean,
     ): void => {
       const made = kernel.demand(source, index, bothGates(e, demand.gate, gate), scope, operand);
-      if (made.isNew) (this.demands[source.index] as Demand[]).push(made.demand);
+      if (made.isNew) this.demands[source.index]!.push(made.demand);
       parts.push(made.demand);
     };
     const loops = (extents: readonly number[], place: string): readonly KNode[] => {
@@ -155,11 +154,11 @@ export class Partition {
       need: (source, index, gate = null) => need(source, index, gate, demand.scope, demand.operand),
       needInside: (source, index, gate, ranges, operand) =>
         need(source, index, gate, [...around, ...ranges], operand || demand.operand),
-      loops: (extents) => loops(extents, placeOf(this.context, demand, this.facts.depth[node.index] as number)),
+      loops: (extents) => loops(extents, placeOf(this.context, demand, this.facts.depth[node.index]!)),
       ownLoops: (extents) => loops(extents, `own${node.index}.${kernel.demands.length}`),
       note: (condition) => notes.push(condition),
       needInMemory: (source) => {
-        (this.#readers[source.index] as Set<KernelDraft>).add(kernel);
+        this.#readers[source.index]!.add(kernel);
       },
     });
     demand.parts = parts;
@@ -185,7 +184,7 @@ export class Partition {
   /** Everyone who needs the node reads what this kernel writes. */
   #addReaders(kernel: KernelDraft, node: PlanNode): void {
     for (const other of this.demandsOf(node)) if (other.kernel !== kernel) kernel.readBy(other.kernel);
-    for (const reader of this.#readers[node.index] as Set<KernelDraft>) kernel.readBy(reader);
+    for (const reader of this.#readers[node.index]!) kernel.readBy(reader);
   }
 
   /** Stores a concatenation part by part, side by side: no element looks at parts it does not come from. */
@@ -201,7 +200,7 @@ export class Partition {
         const demand = this.demand(kernel, part, index, axes);
         const at = index.map((i, k) => (k === axis ? e.add(i, start) : i));
         kernel.stores.push({ demand, ranges: axes, target: node, at });
-        start += part.shape[axis] as number;
+        start += part.shape[axis]!;
       }
       this.#addReaders(kernel, node);
     }
@@ -226,8 +225,7 @@ export class Partition {
     kernel.handwritten = true;
     this.kernels.push(kernel);
     const { demand } = kernel.demand(node, index, null, axes, false);
-    for (const source of node.src)
-      if (!isBakedIn(node, source)) (this.#readers[source.index] as Set<KernelDraft>).add(kernel);
+    for (const source of node.src) if (!isBakedIn(node, source)) this.#readers[source.index]!.add(kernel);
     demand.inline = true;
     this.store(demand, axes);
   }

@@ -65,7 +65,7 @@ export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: 
   const rows = sizeOf(ranges);
   const size = sizeOf(kernel.axes);
   if (size + kernel.reduced + rows * reduced <= smallWork) return true;
-  const innermost = kernel.axes[kernel.axes.length - 1] as Range;
+  const innermost = kernel.axes[kernel.axes.length - 1]!;
   // What a row has inside runs by itself once something comes before it: chunks of a few long sums would lose what they were cut for.
   if (rows < manyRows && (size + kernel.reduced) / rows > longestWork) return false;
   return rows >= fewestRows && size / rows <= longestRow && reduced <= longestRow && !inside.has(innermost);

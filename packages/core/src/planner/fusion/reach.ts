@@ -18,18 +18,18 @@ export class Reach {
 
   /** True if `from` is before `to`. */
   leads(from: number, to: number): boolean {
-    return (((this.#after[from] as Int32Array)[to >>> 5] ?? 0) & (1 << to)) !== 0;
+    return ((this.#after[from]![to >>> 5] ?? 0) & (1 << to)) !== 0;
   }
 
   /** From now on, `from` is before `to`, and so is everything before `from`. */
   connect(from: number, to: number): void {
-    (this.#before[to] as number[]).push(from);
-    const added = this.#after[to] as Int32Array;
+    this.#before[to]!.push(from);
+    const added = this.#after[to]!;
     const stack = [from];
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
       // What is before `to` already is before everything after it too, and so is what comes before that.
       if (this.leads(at, to)) continue;
-      let own = this.#after[at] as Int32Array;
+      let own = this.#after[at]!;
       const least = Math.max((to >>> 5) + 1, added.length);
       if (own.length < least) {
         const short = own;
@@ -37,10 +37,10 @@ export class Reach {
         own.set(short);
       }
       added.forEach((word, i) => {
-        (own[i] as number) |= word;
+        own[i]! |= word;
       });
-      (own[to >>> 5] as number) |= 1 << to;
-      stack.push(...(this.#before[at] as number[]));
+      own[to >>> 5]! |= 1 << to;
+      stack.push(...this.#before[at]!);
     }
   }
 }

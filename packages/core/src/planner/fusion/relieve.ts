@@ -3,7 +3,7 @@
  *
  * Of what binds too much, first the kernel's further outputs are stored elsewhere; then part of what it computes is forced into memory.
  */
-import type { Demand, KernelDraft, StoreDraft } from './draft.ts';
+import type { Demand, KernelDraft } from './draft.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';
 
 /**
@@ -19,7 +19,7 @@ export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<Pla
   if (waits(kernel, forced)) return;
   const part = largestPart(kernel, maxBindings);
   if (part === null) {
-    const node = (kernel.stores[0] as StoreDraft).target;
+    const node = kernel.stores[0]!.target;
     throw new Error(
       `[plan] ${node.op} needs more tensors at once than the ${maxBindings} this engine can bind; join or split in steps`,
     );

@@ -26,7 +26,7 @@ export function anchorLoops(facts: Facts, node: PlanNode): number[][] {
   let { shape } = anchor;
   for (let at = way.pop(); at !== undefined; shape = at.shape, at = way.pop()) {
     const from = axes;
-    if (isPlanOp(at, 'permute')) axes = at.attr.axes.map((axis) => from[axis] as number[]);
+    if (isPlanOp(at, 'permute')) axes = at.attr.axes.map((axis) => from[axis]!);
     else if (at.op === 'reshape') axes = regrouped(from.flat(), at.shape);
     else if (at.shape.join() !== shape.join()) return [];
     if (axes.length === 0) return [];
@@ -41,7 +41,7 @@ function regrouped(loops: readonly number[], shape: Shape): number[][] {
   for (let missing of shape) {
     const axis: number[] = [];
     while (missing > 1) {
-      const extent = left.pop() as number;
+      const extent = left.pop()!;
       const part = Math.min(extent, missing);
       if (missing % part !== 0 || extent % part !== 0) return [];
       if (part > 1) axis.push(part);

@@ -19,14 +19,14 @@ export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRang
   const usual = rowMajorStrides(shape);
   const axes = shape.flatMap((n, axis) => (n === 1 ? [] : [axis]));
   if (axes.length < leastRank) return usual;
-  const loops = axes.map((axis) => at[axis] as KNode);
+  const loops = axes.map((axis) => at[axis]!);
   if (!loops.every((x): x is Range => x.op === 'RANGE')) return usual;
   const reads = loadsOf(value).map((load) => stepsOf(load.src[1], loops, free));
   const whole = reads.filter((steps) => steps.every((step) => step > 0));
   if (whole.length === 0) return usual;
   const orders = whole.map((steps) =>
     axes
-      .map((axis, i) => ({ axis, step: steps[i] as number }))
+      .map((axis, i) => ({ axis, step: steps[i]! }))
       .sort((x, y) => y.step - x.step || x.axis - y.axis)
       .map((x) => x.axis),
   );
@@ -37,7 +37,7 @@ export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRang
   let step = 1;
   for (const axis of [...order].reverse()) {
     strides[axis] = step;
-    step *= shape[axis] as number;
+    step *= shape[axis]!;
   }
   return strides;
 }
@@ -46,7 +46,7 @@ export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRang
 function stepsOf(index: KNode, loops: readonly Range[], free: FreeRanges): number[] {
   const { terms, coefs } = linearOf(index);
   return loops.map((loop) =>
-    terms.reduce((most, t, i) => (free.has(t, loop) ? Math.max(most, Math.abs(coefs[i] as number)) : most), 0),
+    terms.reduce((most, t, i) => (free.has(t, loop) ? Math.max(most, Math.abs(coefs[i]!)) : most), 0),
   );
 }
 

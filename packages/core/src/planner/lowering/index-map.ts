@@ -16,9 +16,9 @@ export function flatten(e: Exprs, shape: Shape, index: Index, strides?: readonly
   let flat: KNode = e.i32(offset);
   let step = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const n = shape[axis] as number;
-    const stride = strides === undefined ? step : (strides[axis] as number);
-    if (n !== 1 && stride !== 0) flat = e.add(flat, e.mul(index[axis] as KNode, stride));
+    const n = shape[axis]!;
+    const stride = strides === undefined ? step : strides[axis]!;
+    if (n !== 1 && stride !== 0) flat = e.add(flat, e.mul(index[axis]!, stride));
     step *= n;
   }
   return flat;
@@ -31,7 +31,7 @@ export function unflatten(e: Exprs, shape: Shape, flat: KNode): KNode[] {
   let outermost = shape.findIndex((n) => n !== 1);
   if (outermost < 0) outermost = 0;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const n = shape[axis] as number;
+    const n = shape[axis]!;
     if (n === 1) index[axis] = e.i32(0);
     else if (axis === outermost) index[axis] = rest;
     else {
@@ -50,11 +50,11 @@ export function reshapeIndex(e: Exprs, from: Shape, to: Shape, index: Index): KN
   while (axis < to.length) {
     const start = axis;
     const first = at;
-    let want = to[axis++] as number;
+    let want = to[axis++]!;
     let have = 1;
     while (have !== want) {
-      if (have < want) have *= from[at++] as number;
-      else want *= to[axis++] as number;
+      if (have < want) have *= from[at++]!;
+      else want *= to[axis++]!;
     }
     const flat = flatten(e, from.slice(first, at), index.slice(first, at));
     result.push(...unflatten(e, to.slice(start, axis), flat));
@@ -65,7 +65,7 @@ export function reshapeIndex(e: Exprs, from: Shape, to: Shape, index: Index): KN
 /** Index into a source of an elementwise node: leading axes that it lacks are dropped, axes of size 1 stay at 0. */
 export function broadcastIndex(e: Exprs, source: Shape, rank: number, index: Index): KNode[] {
   const missing = rank - source.length;
-  return source.map((n, axis) => (n === 1 ? e.i32(0) : (index[axis + missing] as KNode)));
+  return source.map((n, axis) => (n === 1 ? e.i32(0) : index[axis + missing]!));
 }
 
 /** `low <= x < high`, leaving out what bounds already prove (the factory folds such comparisons). */
@@ -91,9 +91,9 @@ export function injectiveRanges(flat: KNode): (KNode & { op: 'RANGE' })[] | null
   const { terms, coefs } = linearOf(flat);
   const digits: { range: KNode & { op: 'RANGE' }; step: number }[] = [];
   for (let i = 0; i < terms.length; i++) {
-    const range = terms[i] as KNode;
+    const range = terms[i]!;
     if (range.op !== 'RANGE') return null;
-    digits.push({ range, step: Math.abs(coefs[i] as number) });
+    digits.push({ range, step: Math.abs(coefs[i]!) });
   }
   digits.sort((a, b) => a.step - b.step);
   let reach = 0;

@@ -59,7 +59,7 @@ export class KernelCache {
   take(entries: readonly KernelEntry[]): void {
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
-    const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered as Lowered, caps));
+    const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered!, caps));
     const compiled = this.#engine.compile(programs);
     let at = 0;
     for (const entry of fresh) {

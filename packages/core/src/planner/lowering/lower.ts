@@ -92,16 +92,15 @@ export function lowerKernels(
     const shared = new Slots(e);
     for (const kernel of unit) slots.set(kernel, shared);
   }
-  for (const [output, leaf] of donations) slots.get((p.homes[output.index] as Demand).kernel)?.inPlace(output, leaf);
+  for (const [output, leaf] of donations) slots.get(p.homes[output.index]!.kernel)?.inPlace(output, leaf);
 
   const arranged = new Map<PlanNode, readonly number[]>();
   const load = (demand: Demand, node: PlanNode, index: Index, gate: KNode | null): KNode => {
-    const param = (slots.get(demand.kernel) as Slots).of(node, 'read');
+    const param = slots.get(demand.kernel)!.of(node, 'read');
     const at = flatten(e, node.shape, index, node.leaf?.strides ?? arranged.get(node), node.leaf?.shift);
     return e.load(param, at, gate ?? undefined);
   };
-  const scalar = (demand: Demand): KNode =>
-    (slots.get(demand.kernel) as Slots).scalar(demand.node.scalar, demand.node.dtype);
+  const scalar = (demand: Demand): KNode => slots.get(demand.kernel)!.scalar(demand.node.scalar, demand.node.dtype);
   const context = { e, load, scalar };
   for (const node of p.graph.nodes) {
     // What is stored comes first: where it lies is decided by what it is made of, and its readers must know.
@@ -118,13 +117,11 @@ export function lowerKernels(
     for (const demand of p.demandsOf(node)) {
       if (demand.staged === null) continue;
       const { from, ranges, at } = demand.staged;
-      demand.value = e.load(e.stage('shared', from.value as KNode, ranges), at);
+      demand.value = e.load(e.stage('shared', from.value!, ranges), at);
     }
   }
   return units.map((unit) =>
-    unit.some((kernel) => kernel.handwritten)
-      ? null
-      : finish(e, unit, slots.get(unit[0] as KernelDraft) as Slots, arranged, options),
+    unit.some((kernel) => kernel.handwritten) ? null : finish(e, unit, slots.get(unit[0]!)!, arranged, options),
   );
 }
 
@@ -147,14 +144,14 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   const { scalars } = slots;
   const rebased = rebase(loop, e, options);
   if (rebased === null) return { unit, e, loop, isContraction: contracts, slots: slots.slots, scalars };
-  const moved = slots.slots.map((slot, i) => ({ ...slot, shift: rebased.shifts[i] as number }));
+  const moved = slots.slots.map((slot, i) => ({ ...slot, shift: rebased.shifts[i]! }));
   return { unit, e, loop: rebased.loop, isContraction: contracts, slots: moved, scalars };
 }
 
 /** True for a kernel around a sum of products in which every loop belongs to one of the factors, or to both. */
 function isContraction({ contraction, axes, context }: KernelDraft): boolean {
   if (contraction === null) return false;
-  let sum = contraction.value as KNode;
+  let sum = contraction.value!;
   // Below a conversion back to 16 bits.
   if (sum.op === 'CAST') sum = sum.src[0];
   if (sum.op !== 'REDUCE' || sum.src.length !== contraction.ranges.length + 1) return false;
@@ -165,11 +162,7 @@ function isContraction({ contraction, axes, context }: KernelDraft): boolean {
 function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopStore[] {
   const axes = orderedAxes(kernel);
   const stores = kernel.stores.map(({ demand, ranges, target, at }): LoopStore => {
-    const store = e.store(
-      slots.of(target, 'write'),
-      flatten(e, target.shape, at, arranged.get(target)),
-      demand.value as KNode,
-    );
+    const store = e.store(slots.of(target, 'write'), flatten(e, target.shape, at, arranged.get(target)), demand.value!);
     return { store, ranges: kernel.rows.length === 0 ? ranges : axes.filter((axis) => ranges.includes(axis)) };
   });
   // Outer stores first, as they run.

@@ -18,7 +18,7 @@ function push(value: string | number | bigint): void {
   if (typeof value !== 'string') out.number(value);
   else {
     if (!codes.has(value)) codes.set(value, codes.size);
-    out.push(codes.get(value) as number);
+    out.push(codes.get(value)!);
   }
 }
 
@@ -36,7 +36,7 @@ function describe(n: KNode): void {
   push(n.lanes);
   pushNodes(n.src);
   // Every RANGE has an id of its own.
-  for (const name in n.arg) if (name !== 'id') push((n.arg as Record<string, never>)[name] as never);
+  for (const name in n.arg) if (name !== 'id') push((n.arg as Record<string, never>)[name]!);
 }
 
 /** The integers of a nest and of how it is to be lowered, two letters each. */
@@ -57,6 +57,6 @@ export function nestKey({ params, scalars, stores }: LoopKernel, way: string): s
 /** Integers as a key of a Map. */
 export function textOf({ data, length }: IntWriter): string {
   let text = '';
-  for (let i = 0; i < length; i++) text += String.fromCharCode(data[i] as number, (data[i] as number) >>> 16);
+  for (let i = 0; i < length; i++) text += String.fromCharCode(data[i]!, data[i]! >>> 16);
   return text;
 }

@@ -41,7 +41,7 @@ export function programsOf(node: PlanNode, rule: ProgramRule): ProgramUnit {
     isBakedIn(node, n) ? { constant: String((n as PlanNode<'constant'>).attr.value), sign: signOf(n) } : viewOf(n),
   );
   const key = `${node.op} ${JSON.stringify(node.attr)} ${JSON.stringify(described)} ${node.src.map(slotOf).join()}`;
-  const source = (i: number): PlanNode => node.src[i] as PlanNode;
+  const source = (i: number): PlanNode => node.src[i]!;
   const slot = (i: number): SlotView => ({ slot: slotOf(source(i)), view: viewOf(source(i)) });
   const operand = (i: number): ScatterOperand =>
     isBakedIn(node, source(i)) ? { constant: (source(i) as PlanNode<'constant'>).attr.value } : slot(i);

@@ -7,7 +7,7 @@ import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
 import { highOf, idOf, lowOf } from '../../ir/node.ts';
 import { Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
-import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { dtypeInfo } from '../../shape/dtype.ts';
 
 /** What an engine allows. */
 export interface RebaseOptions {
@@ -44,22 +44,22 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
   const shifts = loop.params.map((param) => {
     const { access, length } = param.arg;
     const first = access === 'readwrite' ? 0 : (reaches.get(param)?.first ?? 0);
-    const bytes = elementBytes[dtypeInfo[param.dtype as DType].id] as number;
+    const bytes = elementBytes[dtypeInfo[param.dtype].id]!;
     const unit = bindAlign > bytes ? bindAlign / bytes : 1;
     return first > 0 && first < length ? first - (first % unit) : 0;
   });
   if (shifts.every((shift) => shift === 0)) return null;
   const rewriter = new Rewriter(e, new Map());
   const params = loop.params.map((param, slot) => {
-    const shift = shifts[slot] as number;
+    const shift = shifts[slot]!;
     const { access, length } = param.arg;
     if (shift === 0) return param;
-    const { last } = reaches.get(param) as Reach;
-    return e.param(slot, param.dtype as DType, access, Math.min(length, last + 1) - shift);
+    const { last } = reaches.get(param)!;
+    return e.param(slot, param.dtype, access, Math.min(length, last + 1) - shift);
   });
   const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
     const { slot } = param.arg;
-    return [params[slot] as KNode, e.sub(rewriter.node(index), shifts[slot] as number)];
+    return [params[slot] as KNode, e.sub(rewriter.node(index), shifts[slot]!)];
   };
   // Sources first: where one reads may depend on what another has read.
   for (const n of loads.sort((x, y) => idOf(x) - idOf(y))) {

@@ -61,7 +61,7 @@ export type SourceRule<P extends PrimitiveName> = (c: SourceContext, node: PlanN
 /** The node whose memory plain movements lead to. */
 export function movedFrom(node: PlanNode): PlanNode {
   let base = node;
-  while (definitionOf(base.op).move !== undefined && !base.forced) base = base.src[0] as PlanNode;
+  while (definitionOf(base.op).move !== undefined && !base.forced) base = base.src[0]!;
   return base;
 }
 
@@ -75,7 +75,7 @@ export function needSources(c: SourceContext): void {
   const { node, index } = c.demand;
   const { sources, move } = definitionOf(node.op);
   if (sources !== undefined) sources(c, node, index);
-  else if (move !== undefined) c.need(node.src[0] as PlanNode, move(c.e, node, index));
+  else if (move !== undefined) c.need(node.src[0]!, move(c.e, node, index));
   else for (const s of node.src) c.need(s, broadcastIndex(c.e, s.shape, index.length, index));
 }
 
@@ -90,7 +90,7 @@ export interface ValueContext {
 export type ValueRule<P extends PrimitiveName> = (c: ValueContext, demand: Demand, node: PlanNode<P>) => KNode;
 
 /** The value of a source. */
-export const part = (demand: Demand, i = 0): KNode => (demand.parts[i] as Demand).value as KNode;
+export const part = (demand: Demand, i = 0): KNode => demand.parts[i]!.value!;
 
 /** `value` where the gate holds, else `other`; a gated load takes the other value in without a selection. */
 export function gated(
