@@ -56,7 +56,9 @@ function entriesFor(document, entries) {
   const nearest = own.filter(
     ({ specifier }) => specifier.endsWith(`/${place}`) || specifier.endsWith(`/${place}`.replace('.ts', '')),
   );
-  const users = ['core', 'nn', 'data', 'auto-detect'].flatMap((other) => entries.get(other) ?? []);
+  const users = ['core', 'nn', 'data', 'auto-detect', 'numbers', 'testing'].flatMap(
+    (other) => entries.get(other) ?? [],
+  );
   return [...nearest, ...own, ...users];
 }
 
@@ -77,7 +79,11 @@ async function writeExamples() {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
   // An example uses what core has for its tests alone.
-  symlinkSync(join(root, 'packages/core/node_modules/decimal.js'), join(folder, 'node_modules/decimal.js'), 'junction');
+  symlinkSync(
+    join(root, 'packages/numbers/node_modules/decimal.js'),
+    join(folder, 'node_modules/decimal.js'),
+    'junction',
+  );
   const entries = allEntries();
   const files = filesBelow();
   const problems = [...(await withoutExample(entries)), ...wrongPlaces(root, files.filter(isDocument), files)];

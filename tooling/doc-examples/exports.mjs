@@ -50,7 +50,8 @@ export function entriesOf(folder) {
   const { name, exports = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   return Object.entries(exports).flatMap(([path, { types }]) => {
     const file = types === undefined ? undefined : join(folder, types);
-    return file !== undefined && existsSync(file)
+    // What packages of this repository alone import has no examples.
+    return path !== './internals' && file !== undefined && existsSync(file)
       ? [{ specifier: `${name}${path.slice(1)}`, exports: exportsOf(file) }]
       : [];
   });

@@ -37,7 +37,12 @@ const isClass = (value: unknown): boolean =>
 export const functionsOf = (exported: Exported): string[] =>
   Object.keys(exported).filter((name) => typeof exported[name] === 'function' && !isClass(exported[name]));
 
-/** Names of the functions that tests call: all but those of engines. */
+/**
+ * Names of the functions that tests call: all but those of engines.
+ *
+ * @example
+ * callable({ exp, setEngine, limit: 3 }); // ['exp']
+ */
 export const callable = (exported: Exported): string[] =>
   functionsOf(exported).filter((name) => !Object.hasOwn(withEngines, name));
 
@@ -48,7 +53,15 @@ function kept(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, kept(item)]));
 }
 
-/** A function of the user's that adds what it throws to `errors`; other values, and classes, as they are. */
+/**
+ * A function of the user's that adds what it throws to `errors`; other values, and classes, as they are.
+ *
+ * @example
+ * const errors = new Set();
+ * const f = noting(() => JSON.parse('{'), errors) as () => unknown;
+ * f(); // throws SyntaxError
+ * errors.size; // 1
+ */
 export function noting(value: unknown, errors: Set<unknown>): unknown {
   if (typeof value !== 'function' || value.prototype !== undefined) return value;
   return (...args: unknown[]) => {
@@ -114,7 +127,13 @@ const somethingRead = async (): Promise<void> => {
   dispose([x, y]);
 };
 
-/** Runs the examples of public functions on the current engine and notes the first call of each. Their tensors are never released. */
+/**
+ * Runs the examples of public functions on the current engine and notes the first call of each. Their tensors are never released.
+ *
+ * @example no-run: runs all examples of the library, which takes seconds
+ * const calls = await rightCalls({ exp });
+ * calls.get('exp')?.args.length; // 1
+ */
 export async function rightCalls(exported: Exported): Promise<Map<string, RightCall>> {
   // Their examples import something, or call a global function of the same name.
   const numbers = keep(tensor([1, Number.NaN, Number.POSITIVE_INFINITY]));

@@ -38,7 +38,12 @@ export const oddValues: Named = [
   ['a function', () => 1],
 ];
 
-/** Names of the options that a function takes at a place, as its error for an unknown one lists them. */
+/**
+ * Names of the options that a function takes at a place, as its error for an unknown one lists them.
+ *
+ * @example
+ * await optionsAt(ones, [[2], undefined], 1); // ['dtype', 'requiresGrad']
+ */
 export async function optionsAt(
   f: (...args: never[]) => unknown,
   args: readonly unknown[],

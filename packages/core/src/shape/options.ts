@@ -161,7 +161,8 @@ const byNames = new Map<string, Readonly<Record<string, OptionRule>>>();
  *
  * @example
  * checkNames('resize', { axis: 1, keepDims: true }, 'axis keepDims?');
- * checkNames('resize', { axes: 1 }, 'axis keepDims?'); // throws ArgumentError
+ * const misspelt = { axes: 1 } as { axis?: number };
+ * checkNames('resize', misspelt, 'axis'); // throws ArgumentError
  */
 export function checkNames<Options, const Text extends string>(
   op: string,
