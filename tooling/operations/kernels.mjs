@@ -8,7 +8,7 @@ const load = (file) => import(pathToFileURL(join(root, file)).href);
 /** By operation: 'value / value and gradients', the second only where the suite differentiates. */
 export async function measureKernels(coverage) {
   const core = await load('packages/core/dist/index.js');
-  const { createNullEngine } = await load('packages/core/dist/testing/null-engine.js');
+  const { createNullEngine } = await load('packages/testing/dist/null-engine.js');
   const { callGolden, goldenArguments } = await load('packages/conformance/dist/suites/goldens.js');
   const { draw } = await load('packages/conformance/dist/expand.js');
   const { makeTensor } = await load('packages/conformance/dist/layouts.js');
