@@ -1,5 +1,6 @@
 /**
- * Convolutions of one, two and three spatial axes (cross-correlation, as everywhere in machine learning).
+ * Convolutions of one, two and three spatial axes (cross-correlation, as everywhere in machine learning), and those with a kernel of their
+ * own at every position.
  *
  * Input is [N, C, ...spatial] ('nchw') or [N, ...spatial, C] ('nhwc'); kernels are [O, C / groups, ...] in both layouts.
  */

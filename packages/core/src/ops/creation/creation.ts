@@ -1,4 +1,4 @@
-/** Tensors from data and from a single value. Ranges and matrices of a pattern are in ranges.ts, random numbers in random.ts. */
+/** Tensors from data, from a single value, and of a pattern: ranges, identity, grids. Random numbers are in random.ts. */
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { broadcastTo, constant, scalar } from '../../graph/primitives.ts';

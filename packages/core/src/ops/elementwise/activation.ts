@@ -1,5 +1,5 @@
 /**
- * Activation functions, element by element. Integer operands become float32; NaN stays NaN.
+ * Activation functions, element by element, and dropout. Integer operands become float32; NaN stays NaN.
  *
  * Those made of pieces of lines are in piecewise.ts. Softmax and its relatives work along an axis and are in softmax.ts.
  */

@@ -1,5 +1,5 @@
 /**
- * Comparisons and logic. Results of comparisons are bool; operands broadcast and meet in their common dtype. Numbers that an integer
+ * Comparisons, logic, and operations on bits. Results of comparisons are bool; operands broadcast and meet in their common dtype. Numbers that an integer
  * dtype does not hold - too large, fractions, infinite, NaN - compare as mathematics says, as in NumPy 2.
  *
  * Nothing here has a gradient but `nanToNum`, which passes it where a number stays.

@@ -1,5 +1,5 @@
 /**
- * Piecewise activation functions, element by element. Integer operands become float32; NaN stays NaN.
+ * Rounding, and activation functions made of pieces of lines. Integer operands become float32; NaN stays NaN.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/build.ts';

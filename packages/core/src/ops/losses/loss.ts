@@ -1,5 +1,5 @@
 /**
- * Losses: how far predictions are from targets, as a number to minimise.
+ * Losses: how far predictions are from targets, as a number to minimise; those that a margin satisfies too.
  *
  * Losses of classification by class numbers are in class-loss.ts. All take `reduction`: 'mean' (default) over all elements, 'sum', or 'none' for the loss of each element.
  */

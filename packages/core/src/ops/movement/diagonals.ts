@@ -1,4 +1,4 @@
-/** Diagonals of matrices: read, summed, and made into matrices; and quarter turns. */
+/** Diagonals of matrices: read, summed, and made into matrices; triangles, one-hot rows and quarter turns. */
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';

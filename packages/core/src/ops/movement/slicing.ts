@@ -1,4 +1,4 @@
-/** Parts of a tensor by position: slices, single indices, reversed and rolled axes. Tensors in memory give views without a copy. */
+/** Parts of a tensor by position: slices, single indices, equal parts, reversed and rolled axes. Tensors in memory give views without a copy. */
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp } from '../../graph/scope.ts';

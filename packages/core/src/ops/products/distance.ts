@@ -1,4 +1,4 @@
-/** Lengths, angles and distances of vectors. Gradients where a length is 0 are 0, as those of norm are. Integers become float32. */
+/** Lengths, angles and distances of vectors, and the radial basis function kernel. Gradients where a length is 0 are 0, as those of norm are. Integers become float32. */
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { broadcastShapes } from '../../shape/broadcast.ts';

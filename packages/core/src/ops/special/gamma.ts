@@ -1,5 +1,5 @@
 /**
- * The logarithm of the gamma function and its derivatives of all orders.
+ * The logarithm of the gamma function and its derivatives of all orders, and relatives of the error function.
  *
  * Positive arguments: polynomials around 1 and 2, recurrence up to them, Stirling's series beyond. Negative ones: reflection (Abramowitz and
  * Stegun, 6.1.17, 6.3.7 and 6.4.7), accurate relative to its terms, so near a zero of the function not relative to the result.
