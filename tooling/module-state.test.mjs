@@ -9,6 +9,7 @@ const parts = ['graph', 'transactions', 'engines', 'runs', 'queue', 'copies'];
 
 /** What a program has once, with the reason. */
 const once = {
+  count: 'numbers of the definitions of primitives, which are facts',
   marks: 'numbers that nothing else is marked with',
   nextId: 'numbers of buffers',
   hints: 'the garbage collector is the one of the program',

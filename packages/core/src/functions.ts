@@ -84,7 +84,7 @@ export { type TapeGradientOptions, type TapeOptions, GradientTape } from './auto
 export type { TensorTree } from './autodiff/trace.ts';
 export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { printGraph } from './graph/print.ts';
-export { GraphInvariantError, verifyGraph } from './graph/verify.ts';
+export { GraphInvariantError, verifyGraph } from './graph/print.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
 export { type KernelRun, type Profile, type ProfileOptions, profile } from './runtime/profile.ts';
 export { isRehearsing, onRollback } from './graph/transactions.ts';

@@ -7,10 +7,10 @@
 import { makeNode } from '../graph/build.ts';
 import type { Node } from '../graph/node.ts';
 import { stopGradient } from '../graph/primitives.ts';
-import { customRules } from '../graph/rules.ts';
+import { customRules } from '../graph/definition.ts';
 import { beginOp, callUser, compose } from '../graph/scope.ts';
 import { restoreTracking, suspendTracking } from '../graph/tracking.ts';
-import { sameShape } from '../shape/broadcast.ts';
+import { sameShape } from '../shape/view.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkFunction } from '../shape/options.ts';
 import { isList, say } from '../shape/shown.ts';

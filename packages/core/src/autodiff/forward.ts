@@ -6,19 +6,19 @@
  * turned around: that rule is linear in the gradient, and the gradient of a linear map is its transpose. Tangents are graph nodes,
  * so they can be differentiated in turn, in either direction.
  */
-import type { PrimitiveName } from '../graph/attrs.ts';
-import { isOp, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { definitionOf } from '../graph/definition.ts';
-import type { GradientRule, TangentRule } from '../graph/rules.ts';
-import { barrierTangents } from '../primitives/barriers.ts';
+import type { PrimitiveName } from '../graph/attrs.ts';
+import { definitionOf, type GradientRule, type TangentRule } from '../graph/definition.ts';
+import { isOp, type Node } from '../graph/node.ts';
+import { opName } from '../graph/scope.ts';
+import { endRecording, pauseRecording, startRecording, watchNode } from '../graph/tracking.ts';
+import { barrierTangents } from '../primitives/leaves.ts';
 import { contractionTangents } from '../primitives/contraction.ts';
 import { elementwiseTangents } from '../primitives/elementwise.ts';
 import { movementTangents } from '../primitives/movement.ts';
 import { reductionTangents } from '../primitives/reduction.ts';
 import { windowTangents } from '../primitives/windows.ts';
-import { transposed } from './transpose.ts';
-import { gradientRuleOf } from './walk.ts';
+import { accumulate, applyRule, fitted, gradientRuleOf, type Gradients, walk } from './walk.ts';
 
 /** Slope times tangent, source by source: what the gradient rule does with a gradient. */
 function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P> {
@@ -70,4 +70,35 @@ export function pushForward(nodes: readonly Node[], tangents: Map<Node, Node>): 
     if (tangent !== null) tangents.set(node, p.broadcastTo(p.cast(tangent, node.dtype), node.shape));
   }
   return tangents;
+}
+
+// A node's tangent from its gradient rule: the rule is linear in the gradient, so the gradient of that linear map is its transpose.
+
+/**
+ * The change of a node's result for changes of its sources (null for none).
+ *
+ * Right for every primitive whose gradient rule can be differentiated, and the only way for gradients given by the user. The
+ * rule sees a gradient of zeros; nothing of it is left in the result.
+ */
+export function transposed(node: Node, tangents: readonly (Node | null)[]): Node | null {
+  const recording = startRecording(opName('jvp'), false);
+  try {
+    const probe = p.identity(p.zerosLike(node));
+    watchNode(recording, probe);
+    const needs = tangents.map((tangent) => tangent !== null);
+    const parts = applyRule(node, probe, needs);
+    pauseRecording(recording);
+    const seeds: Gradients = new Map();
+    parts.forEach((part, i) => {
+      const tangent = tangents[i] ?? null;
+      if (part === null || tangent === null) return;
+      const fit = fitted(part, node.src[i]!);
+      if ((fit.pins & recording.bit) !== 0) accumulate(seeds, fit, tangent);
+    });
+    const { bit, nodes } = recording;
+    walk(nodes, nodes.length, seeds, (source) => (source.pins & bit) !== 0);
+    return seeds.get(probe) ?? null;
+  } finally {
+    endRecording(recording);
+  }
 }

@@ -2,7 +2,7 @@
 import * as p from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { checkList } from '../shape/axes.ts';
-import { sameShape } from '../shape/broadcast.ts';
+import { sameShape } from '../shape/view.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';

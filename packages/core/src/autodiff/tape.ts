@@ -15,7 +15,7 @@ import {
   watchNode,
 } from '../graph/tracking.ts';
 import { hintCollector } from '../engine/pool.ts';
-import { sameShape } from '../shape/broadcast.ts';
+import { sameShape } from '../shape/view.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkNames } from '../shape/options.ts';

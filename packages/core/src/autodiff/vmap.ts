@@ -1,15 +1,19 @@
 /** vmap: a function of one example as a function of a batch of them. */
 import * as p from '../graph/primitives.ts';
 import type { PrimitiveName } from '../graph/attrs.ts';
-import { type Batches, type CommonPrimitive, definitionOf } from '../graph/definition.ts';
+import {
+  type BatchContext,
+  type Batches,
+  type BatchRule,
+  type CommonPrimitive,
+  definitionOf,
+} from '../graph/definition.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
-import type { BatchContext, BatchRule } from '../graph/rules.ts';
 import { beginOp, holdFlushes, isHandle, traceScope } from '../graph/scope.ts';
-import { barrierBatches } from '../primitives/barriers.ts';
+import { barrierBatches, leafBatches } from '../primitives/leaves.ts';
 import { contractionBatches } from '../primitives/contraction.ts';
 import type { elementwise } from '../primitives/elementwise.ts';
-import { leafBatches } from '../primitives/leaves.ts';
 import { movementBatches } from '../primitives/movement.ts';
 import { reductionBatches } from '../primitives/reduction.ts';
 import { elementwiseBatch, moved } from '../primitives/rules.ts';

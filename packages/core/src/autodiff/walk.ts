@@ -7,15 +7,20 @@
 import * as p from '../graph/primitives.ts';
 import type { PrimitiveName } from '../graph/attrs.ts';
 import { isOp, type Node } from '../graph/node.ts';
-import { customRules, elementwiseCustom, type GradientRule } from '../graph/rules.ts';
-import { barrierGradients } from '../primitives/barriers.ts';
+import {
+  type CommonPrimitive,
+  customRules,
+  definitionOf,
+  elementwiseCustom,
+  type GradientRule,
+  type Gradients as Rules,
+} from '../graph/definition.ts';
+import { barrierGradients, type leaves } from '../primitives/leaves.ts';
 import { contractionGradients } from '../primitives/contraction.ts';
 import { elementwiseGradients } from '../primitives/elementwise.ts';
-import type { leaves } from '../primitives/leaves.ts';
 import { movementGradients } from '../primitives/movement.ts';
 import { reductionGradients } from '../primitives/reduction.ts';
 import { windowGradients } from '../primitives/windows.ts';
-import { type CommonPrimitive, definitionOf, type Gradients as Rules } from '../graph/definition.ts';
 
 /** Gradients by node. */
 export type Gradients = Map<Node, Node>;

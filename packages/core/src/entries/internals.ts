@@ -19,10 +19,10 @@ export {
   normalizeAxis,
   resolveShape,
 } from '../shape/axes.ts';
-export { broadcastShapes, broadcastsTo, sameShape } from '../shape/broadcast.ts';
+export { broadcastShapes, broadcastsTo, sameShape } from '../shape/view.ts';
 export { dtypeInfo, isFloat, isInteger } from '../shape/dtype.ts';
 export { getElement, hostArrays } from '../shape/host.ts';
-export { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
+export { expandView, permuteView, reshapeView, sliceView } from '../shape/view.ts';
 export { eachNested, nestedShape } from '../shape/nested.ts';
 export { checkFunction } from '../shape/options.ts';
 export { checkRange } from '../shape/promotion.ts';

@@ -1,13 +1,176 @@
 /**
- * The form of a primitive: one definition holds everything that is known of it, and one registry finds it by its name.
+ * The form of a primitive and of its rules: one definition holds everything that is known of it, and one registry finds it by its name.
  *
  * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). All others are handed to
  * `makeNode` by whoever records them, so that bundlers leave out what nobody records.
  */
 import { bringFunctions, type FloatFunctions } from '../arithmetic/decompose/decompose.ts';
-import type { BinaryAttrs, CommonAttrs, PrimitiveName, UnaryAttrs } from './attrs.ts';
-import type { InferRule } from './infer-checks.ts';
-import type { BatchRule, GradientRule, TangentRule } from './rules.ts';
+import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
+import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
+import type { Shape } from '../shape/view.ts';
+import type { Attrs, BinaryAttrs, CommonAttrs, PrimitiveName, UnaryAttrs } from './attrs.ts';
+import type { Node } from './node.ts';
+import { opName } from './scope.ts';
+
+// Checks that shape and dtype rules share, and the errors they throw.
+
+/** Computes shape and dtype of a node from its sources; throws ShapeError or DTypeError. */
+export interface InferRule<P extends PrimitiveName> {
+  shape(src: readonly Node[], attr: Attrs[P], op: P): Shape;
+  dtype(src: readonly Node[], attr: Attrs[P], op: P): DType;
+}
+
+/** Families of dtypes. */
+export type Accepts = 'float' | 'number' | 'integer' | 'bits' | 'any';
+
+function accepted(kind: Accepts, dtype: DType): boolean {
+  switch (kind) {
+    case 'float':
+      return isFloat(dtype);
+    case 'number':
+      return dtype !== 'bool';
+    case 'integer':
+      return isInteger(dtype);
+    case 'bits':
+      return !isFloat(dtype);
+    case 'any':
+      return true;
+    default:
+      return kind satisfies never;
+  }
+}
+
+const wanted: Readonly<Record<Accepts, string>> = {
+  float: 'a floating-point dtype',
+  number: 'numbers, not bool',
+  integer: 'an integer dtype',
+  bits: 'integers or bool',
+  any: 'any dtype',
+};
+
+/** Throws DTypeError unless the primitive takes the dtype. */
+export function checkDType(kind: Accepts, primitive: PrimitiveName, dtype: DType): void {
+  if (!accepted(kind, dtype)) {
+    throw new DTypeError(
+      opName(primitive),
+      say`dtype not accepted: ${dtype}; needs ${wanted[kind]}; convert with cast()`,
+      [dtype],
+    );
+  }
+}
+
+/** Dtype shared by both operands. */
+export function common(primitive: PrimitiveName, kind: Accepts, a: Node, b: Node): DType {
+  if (a.dtype !== b.dtype) {
+    throw new DTypeError(opName(primitive), say`dtypes differ: ${a.dtype} and ${b.dtype}; convert one with cast()`, [
+      a.dtype,
+      b.dtype,
+    ]);
+  }
+  checkDType(kind, primitive, a.dtype);
+  return a.dtype;
+}
+
+/** Throws a ShapeError in the name of the operation in progress. */
+export function fail(op: PrimitiveName, message: string, ...shapes: Shape[]): never {
+  throw new ShapeError(opName(op), message, shapes);
+}
+
+/** Throws unless there are `rank` integer entries. */
+export function checkRank(op: PrimitiveName, what: string, entries: readonly number[], shape: Shape): void {
+  if (entries.length !== shape.length) {
+    fail(op, say`wrong number of ${what}: ${entries.length} for shape ${showShape(shape)}; give one per axis`, shape);
+  }
+}
+
+/** Throws unless the axes exist, each once, in ascending order. */
+export function sortedDistinct(op: PrimitiveName, axes: readonly number[], shape: Shape): void {
+  for (let i = 0; i < axes.length; i++) {
+    const axis = axes[i]!;
+    if (axis < 0 || axis >= shape.length || (i > 0 && axis <= axes[i - 1]!)) {
+      fail(op, say`bad axes ${showShape(axes)} for shape ${showShape(shape)}; must be distinct and ascending`, shape);
+    }
+  }
+}
+
+/** The shape with one axis replaced by others. */
+export function spliced(shape: Shape, axis: number, middle: Shape): number[] {
+  return [...shape.slice(0, axis), ...middle, ...shape.slice(axis + 1)];
+}
+
+/** Throws DTypeError unless the node is int32. */
+export function checkIndex(op: PrimitiveName, index: Node): void {
+  if (index.dtype !== 'int32')
+    throw new DTypeError(opName(op), say`index dtype is ${index.dtype}: needs int32; convert with cast()`, [
+      index.dtype,
+    ]);
+}
+
+/** Throws unless the axis exists. */
+export function checkAxis(op: PrimitiveName, axis: number, shape: Shape): void {
+  if (axis < 0 || axis >= shape.length) fail(op, say`no axis ${axis} in shape ${showShape(shape)}`, shape);
+}
+
+// The forms of a primitive's rules: shapes are inferred, gradients go from the result to the sources, tangents from the
+// sources to the result, and a batch of nodes becomes one. All record nodes, so what they make can be differentiated in turn.
+
+/** What a gradient rule is given. */
+export interface GradientContext<P extends PrimitiveName> {
+  /** The node itself: its value is the output. */
+  readonly node: Node<P>;
+  readonly src: readonly Node[];
+  readonly attr: Attrs[P];
+  /** Gradient of the output: same shape and dtype. */
+  readonly grad: Node;
+  /** Which sources a gradient is wanted for. */
+  readonly needs: readonly boolean[];
+}
+
+/**
+ * Returns one gradient per source; null means zero. A gradient of an elementwise rule may have the broadcast shape and any float dtype: the walk
+ * sums and casts it to the source's. Rules record nodes, so gradients can be differentiated in turn.
+ */
+export type GradientRule<P extends PrimitiveName> = (context: GradientContext<P>) => readonly (Node | null)[];
+
+/** What a tangent rule is given: the node and, per source, its tangent (its shape and dtype) or null for no change; at least one is not null. */
+export interface TangentContext<P extends PrimitiveName> {
+  readonly node: Node<P>;
+  readonly src: readonly Node[];
+  readonly attr: Attrs[P];
+  readonly tangents: readonly (Node | null)[];
+}
+
+/**
+ * Returns the tangent of the result, or null for no change. It may have a shape that broadcasts to the result's. Undefined: the gradient rule is to
+ * be turned around.
+ */
+export type TangentRule<P extends PrimitiveName> = (context: TangentContext<P>) => Node | null | undefined;
+
+/** What a batching rule is given. */
+export interface BatchContext<P extends PrimitiveName> {
+  readonly node: Node<P>;
+  /** The sources for one element of the batch. */
+  readonly src: readonly Node[];
+  readonly attr: Attrs[P];
+  /** The sources with the batch in front; null where all elements share the source. At least one is not null, but for random bits. */
+  readonly sources: readonly (Node | null)[];
+  readonly size: number;
+  /** Makes a graph recorded on other placeholders again for the whole batch (batch.ts). */
+  readonly remake: (roots: readonly Node[], inputs: ReadonlyMap<Node, Node>) => Node[];
+}
+
+/** Returns a node of shape [size, ...node.shape]. */
+export type BatchRule<P extends PrimitiveName> = (context: BatchContext<P>) => Node;
+
+// Gradients given by users (autodiff/custom-gradient.ts), by the node they belong to: kept beside the graph, so that the graph itself stays plain
+// data.
+
+/** Rules by node: the gradients of src, from the gradient of the result. */
+export const customRules: WeakMap<Node, (grad: Node, node: Node) => readonly (Node | null)[]> = new WeakMap();
+
+/** Of these, the ones whose value and gradient belong to one element: masks of `where` pass by them as by elementwise primitives. */
+export const elementwiseCustom: WeakSet<Node> = new WeakSet();
 
 /** Primitives whose definitions every program carries. */
 export type CommonPrimitive = keyof CommonAttrs;
@@ -53,7 +216,7 @@ export interface Facts<P extends PrimitiveName> extends LoweringRules<P> {
   readonly work: number;
   /** None: its gradient is zero. Common primitives have their rules in `Gradients`, `Tangents` and `Batches` of their family. */
   readonly gradient?: GradientRule<P>;
-  /** None: slopes of elementwise primitives serve in both directions; of others the gradient rule is turned around (autodiff/transpose.ts). */
+  /** None: slopes of elementwise primitives serve in both directions; of others the gradient rule is turned around (autodiff/forward.ts). */
   readonly tangent?: TangentRule<P>;
   /** Elementwise primitives need none. */
   readonly batch?: BatchRule<P>;

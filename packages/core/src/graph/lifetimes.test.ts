@@ -21,7 +21,7 @@ import {
 } from '../index.ts';
 import { GradientTape } from '../autodiff/tape.ts';
 import { nodesBelow } from './order.ts';
-import { verifyGraph } from './verify.ts';
+import { verifyGraph } from './print.ts';
 import { graph } from './state.ts';
 import { counts, data, fakeFlush, pretend } from './fixtures/pretended.ts';
 

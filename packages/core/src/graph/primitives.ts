@@ -4,11 +4,18 @@
  * They leave out nodes that change nothing, and give realised sources a realised view of the same buffer where strides
  * express the movement. Operands broadcast as attrs.ts says; dtypes must already agree.
  */
-import { sameShape } from '../shape/broadcast.ts';
+import {
+  expandView,
+  isRowMajor,
+  permuteView,
+  reshapeView,
+  sameShape,
+  type Shape,
+  sliceView,
+  type View,
+} from '../shape/view.ts';
 import { type DType, isSmallFloat } from '../shape/dtype.ts';
-import { expandView, permuteView, reshapeView, sliceView } from '../shape/movement.ts';
 import { normalize } from '../shape/host.ts';
-import { type Shape, type View, isRowMajor } from '../shape/view.ts';
 import type { BinaryOperation, UnaryOperation } from './definition.ts';
 import type { Attrs, PrimitiveName } from './attrs.ts';
 import { makeNode, record } from './build.ts';

@@ -1,11 +1,10 @@
 /** The verifier of graphs and their printer. */
 import { describe, expect, it } from 'vitest';
 import { exp } from '../index.ts';
-import { sameShape } from '../shape/broadcast.ts';
+import { sameShape } from '../shape/view.ts';
 import { wrap } from '../tensor/handle.ts';
 import type { Node } from './node.ts';
-import { printGraph } from './print.ts';
-import { GraphInvariantError, verifyGraph } from './verify.ts';
+import { GraphInvariantError, printGraph, verifyGraph } from './print.ts';
 import { data, pretend } from './fixtures/pretended.ts';
 
 pretend();

@@ -7,10 +7,9 @@ import {
   type Facts,
   type Whole,
 } from '../graph/definition.ts';
-import { barriers } from './barriers.ts';
+import { barriers, leaves } from './leaves.ts';
 import { contractions } from './contraction.ts';
 import { elementwise } from './elementwise.ts';
-import { leaves } from './leaves.ts';
 import { movements } from './movement.ts';
 import { reductions } from './reduction.ts';
 import { windows } from './windows.ts';

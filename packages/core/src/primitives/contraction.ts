@@ -1,8 +1,15 @@
 /** Sums of products of two sources: products of matrices, and convolutions. */
 import type { ConvAttr } from '../graph/attrs.ts';
 import { makeAgain, makeNode } from '../graph/build.ts';
-import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
-import { common, fail } from '../graph/infer-checks.ts';
+import {
+  type Batches,
+  common,
+  fail,
+  type Family,
+  type Gradients,
+  type TangentContext,
+  type Tangents,
+} from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { Demand } from '../planner/fusion/draft.ts';
@@ -14,7 +21,6 @@ import { showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
 import * as p from '../graph/primitives.ts';
-import type { TangentContext } from '../graph/rules.ts';
 import { behind, moved, toFront } from './rules.ts';
 
 /** Throws unless axes that belong together have one size. */

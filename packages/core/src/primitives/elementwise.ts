@@ -1,22 +1,24 @@
 /** Functions element by element that every program carries, and how all others are defined: by their arithmetic and their slope. */
 import type { PrimitiveName, UnaryAttrs, BinaryAttrs } from '../graph/attrs.ts';
 import {
+  type Accepts,
+  checkDType,
+  common,
   type CommonPrimitive,
-  type Definition,
   define,
+  type Definition,
   type Facts,
   type Family,
+  type GradientRule,
   type Gradients,
   type Tangents,
 } from '../graph/definition.ts';
-import { type Accepts, checkDType, common } from '../graph/infer-checks.ts';
 import type { Node } from '../graph/node.ts';
-import type { GradientRule } from '../graph/rules.ts';
 import { opName } from '../graph/scope.ts';
 import type { FloatFunctions } from '../arithmetic/decompose/decompose.ts';
 import type { BinaryOp, KNode, UnaryOp } from '../ir/ir.ts';
 import { part } from '../planner/lowering/rules.ts';
-import { broadcastShapes } from '../shape/broadcast.ts';
+import { broadcastShapes } from '../shape/view.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { DTypeError } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';

@@ -1,21 +1,30 @@
 /** Elements picked by indices, and values put into places given by indices. Picking and adding are each other's gradient. */
 import { makeAgain, makeNode } from '../graph/build.ts';
-import { type Definition, define, definitionOf } from '../graph/definition.ts';
-import { checkAxis, checkIndex, common, fail, spliced } from '../graph/infer-checks.ts';
+import {
+  type BatchContext,
+  type BatchRule,
+  checkAxis,
+  checkIndex,
+  common,
+  define,
+  type Definition,
+  definitionOf,
+  fail,
+  type GradientRule,
+  spliced,
+} from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import type { BatchContext, BatchRule, GradientRule } from '../graph/rules.ts';
 import { opName } from '../graph/scope.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import type { Index } from '../planner/lowering/index-map.ts';
 import { programsOf } from '../planner/lowering/programs.ts';
 import { movedFrom, part, ranges, sum, widened } from '../planner/lowering/rules.ts';
 import { lowerScatter } from '../programs/scatter/update.ts';
-import { sameShape } from '../shape/broadcast.ts';
+import { sameShape, type Shape, sizeOf } from '../shape/view.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { DTypeError, showShape } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
 import { moved, toFront, whole } from './rules.ts';
 import { argSortPrimitive, scanPrimitive } from './order.ts';
 

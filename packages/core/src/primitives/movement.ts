@@ -1,7 +1,16 @@
 /** Index maps: every element of the result is an element of the source, or of one of them, or padding. */
 import { makeAgain } from '../graph/build.ts';
-import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
-import { checkRank, common, fail, sortedDistinct, spliced } from '../graph/infer-checks.ts';
+import {
+  type Batches,
+  checkRank,
+  common,
+  fail,
+  type Family,
+  type Gradients,
+  sortedDistinct,
+  spliced,
+  type Tangents,
+} from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
 import { bothGates, broadcastIndex, reshapeIndex, within } from '../planner/lowering/index-map.ts';

@@ -1,14 +1,20 @@
 /** Running results along an axis, and positions in sorted order. */
 import { makeAgain } from '../graph/build.ts';
-import { type Definition, define } from '../graph/definition.ts';
-import { checkAxis, checkDType, common, fail } from '../graph/infer-checks.ts';
+import {
+  checkAxis,
+  checkDType,
+  common,
+  define,
+  type Definition,
+  fail,
+  type GradientRule,
+} from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import type { GradientRule } from '../graph/rules.ts';
 import { programsOf } from '../planner/lowering/programs.ts';
 import { lowerScan } from '../programs/scan/scan.ts';
 import { lowerSort } from '../programs/sort/sort.ts';
-import { sameShape } from '../shape/broadcast.ts';
+import { sameShape } from '../shape/view.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { showShape } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';

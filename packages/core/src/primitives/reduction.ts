@@ -1,7 +1,14 @@
 /** One result from many elements along axes. */
 import type { PrimitiveName } from '../graph/attrs.ts';
-import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
-import { checkDType, fail, sortedDistinct } from '../graph/infer-checks.ts';
+import {
+  type Batches,
+  checkDType,
+  fail,
+  type Family,
+  type Gradients,
+  sortedDistinct,
+  type Tangents,
+} from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';

@@ -1,12 +1,11 @@
 /** Rounding to integers, remainders, and sums of products rounded once. */
 import { ceil, fma, round, trunc } from '../arithmetic/decompose/basic.ts';
 import { frem } from '../arithmetic/decompose/frem.ts';
-import { type Definition, define } from '../graph/definition.ts';
-import { common } from '../graph/infer-checks.ts';
+import { common, define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import { div, mul, neg, sub, unary } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
-import { broadcastShapes } from '../shape/broadcast.ts';
+import { broadcastShapes } from '../shape/view.ts';
 import { binaryFunction, unaryFunction } from './elementwise.ts';
 
 declare module '../graph/attrs.ts' {

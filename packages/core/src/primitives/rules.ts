@@ -1,10 +1,9 @@
 /** What the rules of many primitives are made of. For batches, a node is made again for a whole batch: axis 0 of its sources and of its result. */
 import type { Attrs, PrimitiveName } from '../graph/attrs.ts';
 import { makeAgain } from '../graph/build.ts';
-import type { InferRule } from '../graph/infer-checks.ts';
+import type { BatchContext, InferRule, TangentContext } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import type { BatchContext, TangentContext } from '../graph/rules.ts';
 
 export const dtypeOfFirst = (src: readonly Node[]): Node['dtype'] => src[0]!.dtype;
 

@@ -1,8 +1,7 @@
 /** Sliding windows over the last axes, and sums of windows back to where they come from: each is the transpose of the other. */
 import type { Attrs } from '../graph/attrs.ts';
 import { makeNode } from '../graph/build.ts';
-import type { Batches, Family, Gradients, Tangents } from '../graph/definition.ts';
-import { fail } from '../graph/infer-checks.ts';
+import { type Batches, fail, type Family, type Gradients, type Tangents } from '../graph/definition.ts';
 import type { KNode } from '../ir/ir.ts';
 import { bothGates, within } from '../planner/lowering/index-map.ts';
 import { gated, part, ranges, sum, widened } from '../planner/lowering/rules.ts';

@@ -19,7 +19,7 @@ import {
   GradientTape,
   tensor,
 } from '../index.ts';
-import { verifyGraph } from '../graph/verify.ts';
+import { verifyGraph } from '../graph/print.ts';
 import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { createRuntime, type Runtime, useRuntime } from './runtime.ts';
 

@@ -2,12 +2,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { normalizeAxes, normalizeAxis } from './axes.ts';
-import { broadcastShapes } from './broadcast.ts';
+import {
+  broadcastShapes,
+  permuteView,
+  reshapeView,
+  rowMajorStrides,
+  type Shape,
+  sizeOf,
+  sliceView,
+  type View,
+} from './view.ts';
 import { type DType, dtypeInfo } from './dtype.ts';
 import { fromBFloat16, fromFloat16, getElement, hostArray, setElement, toBFloat16, toFloat16 } from './host.ts';
-import { permuteView, reshapeView, sliceView } from './movement.ts';
 import { checkWeak, promoteOrNull, promoteTypes } from './promotion.ts';
-import { rowMajorStrides, type Shape, sizeOf, type View } from './view.ts';
 import { draws } from '../fixtures/draws.ts';
 
 /** Buffer positions of all elements, in row-major order of the shape. */

@@ -1,9 +1,11 @@
 /**
- * Shapes and strided views: how an index of a tensor maps to an element of a buffer.
+ * Shapes, strided views, their movements and broadcasting: how an index of a tensor maps to an element of a buffer.
  *
  * Pure arithmetic on number arrays. A View is strides and an offset in elements; stride 0 is a broadcast axis, negative
  * strides are flips. Nothing here knows buffers, dtypes or devices.
  */
+import { ShapeError, showShape } from './errors.ts';
+import { say } from './shown.ts';
 
 /** Sizes of the axes; [] is a scalar. */
 export type Shape = readonly number[];
@@ -41,6 +43,109 @@ export function isRowMajor(shape: Shape, view: View): boolean {
       if (n !== 0 && view.strides[axis] !== step) return false;
       step *= n;
     }
+  }
+  return true;
+}
+
+// Movement of strided views: what reshape, permute, expand and slice do to strides and offset.
+//
+// Used to give a realised tensor another shape without a kernel. A null answer means: strides cannot express it.
+
+/** View of the same elements in row-major order under another shape, or null. */
+export function reshapeView(from: Shape, view: View, to: Shape): View | null {
+  if (sizeOf(from) === 0) return { strides: new Array<number>(to.length).fill(0), offset: view.offset };
+  // Axes of size 1 do not matter; the others are matched in groups of equal products.
+  const sizes: number[] = [];
+  const steps: number[] = [];
+  for (let i = 0; i < from.length; i++) {
+    if (from[i] === 1) continue;
+    sizes.push(from[i]!);
+    steps.push(view.strides[i]!);
+  }
+  const strides = new Array<number>(to.length).fill(0);
+  let low = 0;
+  let axis = 0;
+  while (low < sizes.length) {
+    let high = low + 1;
+    let have = sizes[low]!;
+    const start = axis;
+    let want = 1;
+    while (want !== have) {
+      if (want < have) want *= to[axis++]!;
+      else have *= sizes[high++]!;
+    }
+    for (let i = low; i + 1 < high; i++) {
+      if (steps[i] !== steps[i + 1]! * sizes[i + 1]!) return null;
+    }
+    let step = steps[high - 1]!;
+    for (let i = axis - 1; i >= start; i--) {
+      strides[i] = step;
+      step *= to[i]!;
+    }
+    low = high;
+  }
+  return { strides, offset: view.offset };
+}
+
+/** View with reordered axes: result axis i is source axis axes[i]. */
+export function permuteView(view: View, axes: readonly number[]): View {
+  return { strides: axes.map((axis) => view.strides[axis]!), offset: view.offset };
+}
+
+/** View with axes of size 1 stretched to `to` (same rank). */
+export function expandView(from: Shape, view: View, to: Shape): View {
+  return { strides: view.strides.map((step, i) => (from[i] === to[i] ? step : 0)), offset: view.offset };
+}
+
+/** View of start, start + step, ... along every axis. */
+export function sliceView(view: View, start: readonly number[], step: readonly number[]): View {
+  let offset = view.offset;
+  for (let i = 0; i < start.length; i++) offset += start[i]! * view.strides[i]!;
+  return { strides: view.strides.map((s, i) => s * step[i]!), offset };
+}
+
+// Broadcasting of shapes by NumPy's rule: trailing axes are aligned, axes of size 1 stretch.
+
+/** True if both shapes have the same sizes. */
+export function sameShape(a: Shape, b: Shape): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/**
+ * Shape that both operands stretch to. Returns one of the arguments where it already is the result.
+ * Throws ShapeError in the name of `op`.
+ */
+export function broadcastShapes(op: string, a: Shape, b: Shape): Shape {
+  if (a === b || b.length === 0) return a;
+  if (a.length === 0) return b;
+  if (sameShape(a, b)) return a;
+  const rank = Math.max(a.length, b.length);
+  const shape = new Array<number>(rank);
+  for (let i = 1; i <= rank; i++) {
+    const m = i <= a.length ? a[a.length - i]! : 1;
+    const n = i <= b.length ? b[b.length - i]! : 1;
+    if (m !== n && m !== 1 && n !== 1) {
+      throw new ShapeError(
+        op,
+        say`shapes do not broadcast: ${showShape(a)} and ${showShape(b)} differ at axis -${i} (${m} and ${n}); ` +
+          'sizes must be equal or 1, counted from the last axis',
+        [a, b],
+      );
+    }
+    shape[rank - i] = m === 1 ? n : m;
+  }
+  return shape;
+}
+
+/** True if `from` stretches to `to` without changing `to`. */
+export function broadcastsTo(from: Shape, to: Shape): boolean {
+  if (from.length > to.length) return false;
+  for (let i = 1; i <= from.length; i++) {
+    const n = from[from.length - i];
+    if (n !== 1 && n !== to[to.length - i]) return false;
   }
   return true;
 }

@@ -9,9 +9,17 @@
  */
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
-import { type Extremum, extendExtremum, goesByParts, noExtremum, wholeExtremum } from './extrema.ts';
+import {
+  accumulatorDtype,
+  extendExtremum,
+  type Extremum,
+  goesByParts,
+  identityOf,
+  noExtremum,
+  takesPlace,
+  wholeExtremum,
+} from './combine.ts';
 import { isArg } from '../../ir/arithmetic.ts';
-import { accumulatorDtype, identityOf, takesPlace } from './combine.ts';
 import { accumulate, positionIn } from './reduce.ts';
 import { copiesOf } from './scope.ts';
 import type { Values } from './values.ts';

@@ -11,8 +11,18 @@ import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import { isArg } from '../../ir/arithmetic.ts';
-import { accumulatorDtype, combined, identityOf, takesPlace } from './combine.ts';
-import { type Extremum, extendExtremum, goesByParts, noExtremum, pick, wholeExtremum } from './extrema.ts';
+import {
+  accumulatorDtype,
+  combined,
+  extendExtremum,
+  type Extremum,
+  goesByParts,
+  identityOf,
+  noExtremum,
+  pick,
+  takesPlace,
+  wholeExtremum,
+} from './combine.ts';
 import { copiesOf, copyIndex, lanesOf, refuse, type Tile } from './scope.ts';
 import type { State } from './group.ts';
 import type { Values } from './values.ts';

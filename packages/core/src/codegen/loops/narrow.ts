@@ -9,8 +9,7 @@ import type { CodegenCaps } from '../lowering.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import { workOf } from './work.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import { cut, innermost, merge } from '../transforms/cuts.ts';
-import { split } from '../transforms/loops.ts';
+import { cut, innermost, merge, split } from '../transforms/loops.ts';
 import type { LoopNest } from '../transforms/nest.ts';
 
 /** Peels off the last rows, so that the others are whole blocks. */

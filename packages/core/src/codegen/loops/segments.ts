@@ -6,8 +6,7 @@
  */
 import { leastInner, leastSegment, mostSegments } from '../costs/cpu.ts';
 import { type NestWork, workOf } from './work.ts';
-import { cut, innermost } from '../transforms/cuts.ts';
-import { split } from '../transforms/loops.ts';
+import { cut, innermost, split } from '../transforms/loops.ts';
 import type { LoopNest } from '../transforms/nest.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';

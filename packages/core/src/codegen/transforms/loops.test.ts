@@ -9,8 +9,7 @@ import type { KNode, LoopKernel, LoopStore, RangeKind } from '../../ir/ir.ts';
 import { printLoopKernel, printTransforms } from '../../ir/print.ts';
 import { verifyLoopKernel } from '../../ir/verify/verify.ts';
 import { flat } from '../fixtures/nests.ts';
-import { as, cut, innermost, merge } from './cuts.ts';
-import { flatten, inChunks, reorder, split } from './loops.ts';
+import { as, cut, flatten, inChunks, innermost, merge, reorder, split } from './loops.ts';
 import { workOf } from '../loops/work.ts';
 import { LoopNest } from './nest.ts';
 

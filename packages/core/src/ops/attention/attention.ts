@@ -7,7 +7,7 @@
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { broadcastShapes, broadcastsTo } from '../../shape/broadcast.ts';
+import { broadcastShapes, broadcastsTo } from '../../shape/view.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 import { checkList } from '../../shape/axes.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';

@@ -3,7 +3,7 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { cosPrimitive, sinPrimitive } from '../../primitives/trigonometric.ts';
-import { broadcastsTo } from '../../shape/broadcast.ts';
+import { broadcastsTo } from '../../shape/view.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';

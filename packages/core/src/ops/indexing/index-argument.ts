@@ -13,13 +13,12 @@ import { normalizeAxis } from '../../shape/axes.ts';
 import { dtypeInfo, isInteger } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { eachNested, nestedShape } from '../../shape/nested.ts';
-import { sizeOf } from '../../shape/view.ts';
+import { broadcastsTo, sizeOf } from '../../shape/view.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { nodeOf } from '../../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../../tensor/types.ts';
 import { tensor } from '../creation/creation.ts';
 import { say } from '../../shape/shown.ts';
-import { broadcastsTo } from '../../shape/broadcast.ts';
 
 /** Integers of any shape: a tensor of an integer dtype, or numbers whose range is checked at once. */
 export type IndexLike = Tensor | number | readonly NestedInput[];

@@ -6,7 +6,7 @@
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { sameShape } from '../../shape/broadcast.ts';
+import { sameShape } from '../../shape/view.ts';
 import { isFloat, isInteger } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames } from '../../shape/options.ts';

@@ -1,6 +1,6 @@
 /** What losses have in common: how those of elements become one number, and how prediction and target meet. */
 import { compose } from '../../graph/scope.ts';
-import { sameShape } from '../../shape/broadcast.ts';
+import { sameShape } from '../../shape/view.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';

@@ -3,7 +3,7 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { beginOp } from '../../graph/scope.ts';
 import { checkList, normalizeAxis } from '../../shape/axes.ts';
-import { sameShape } from '../../shape/broadcast.ts';
+import { sameShape } from '../../shape/view.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { promoteTypes } from '../../shape/promotion.ts';

@@ -1,7 +1,7 @@
 /** Lengths, angles and distances of vectors, and the radial basis function kernel. Gradients where a length is 0 are 0, as those of norm are. Integers become float32. */
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { broadcastShapes } from '../../shape/broadcast.ts';
+import { broadcastShapes } from '../../shape/view.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';

@@ -4,7 +4,7 @@ import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/build.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { checkList, normalizeAxes, normalizeAxis } from '../../shape/axes.ts';
-import { broadcastsTo } from '../../shape/broadcast.ts';
+import { broadcastsTo } from '../../shape/view.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { promoteTypes } from '../../shape/promotion.ts';
 import { checkNames } from '../../shape/options.ts';

@@ -2,7 +2,7 @@
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { broadcastShapes } from '../../shape/broadcast.ts';
+import { broadcastShapes } from '../../shape/view.ts';
 import { ShapeError, showShape } from '../../shape/errors.ts';
 import { say } from '../../shape/shown.ts';
 

@@ -4,7 +4,7 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { normalizeAxis } from '../../shape/axes.ts';
-import { broadcastShapes, sameShape } from '../../shape/broadcast.ts';
+import { broadcastShapes, sameShape } from '../../shape/view.ts';
 import { ShapeError, showShape } from '../../shape/errors.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operands } from '../../tensor/operand.ts';

@@ -7,7 +7,7 @@
 import { noGrad } from '../../autodiff/custom-gradient.ts';
 import { makeNode } from '../../graph/build.ts';
 import type { Node } from '../../graph/node.ts';
-import { customRules, elementwiseCustom } from '../../graph/rules.ts';
+import { customRules, elementwiseCustom } from '../../graph/definition.ts';
 import { compose } from '../../graph/scope.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand } from '../../tensor/operand.ts';

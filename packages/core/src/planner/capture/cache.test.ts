@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PlanCache } from './cache.ts';
-import { IntWriter } from './encode.ts';
+import { IntWriter, PlanCache } from './cache.ts';
 
 function key(...values: number[]): IntWriter {
   const writer = new IntWriter();

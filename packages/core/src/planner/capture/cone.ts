@@ -12,7 +12,7 @@ import { placeholderText } from '../../graph/placeholder.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { OperationError } from '../../shape/errors.ts';
 import { sizeOf } from '../../shape/view.ts';
-import { IntWriter, intsPerAxis } from './encode.ts';
+import { IntWriter, intsPerAxis } from './cache.ts';
 import { storageIn, viewBase } from './extent.ts';
 
 /** What a collection needs to know besides the outputs. */

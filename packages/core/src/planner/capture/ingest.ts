@@ -6,8 +6,15 @@
 import type { PoolBuffer } from '../../engine/pool.ts';
 import type { Node, NodeStorage } from '../../graph/node.ts';
 import { dtypeInfo, isSmallFloat } from '../../shape/dtype.ts';
-import { expandView, permuteView, reshapeView, sliceView } from '../../shape/movement.ts';
-import { rowMajorStrides, type Shape, type View } from '../../shape/view.ts';
+import {
+  expandView,
+  permuteView,
+  reshapeView,
+  rowMajorStrides,
+  type Shape,
+  sliceView,
+  type View,
+} from '../../shape/view.ts';
 import type { Cone } from './cone.ts';
 import { viewBase } from './extent.ts';
 import { isPlanOp, PlanGraph, type PlanNode } from './plan-graph.ts';

@@ -8,8 +8,8 @@ import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
 import { definitionOf, type Role } from '../../graph/definition.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
-import { encodeAttr, IntWriter } from './encode.ts';
-import { textOf } from '../lowering/nest-key.ts';
+import { encodeAttr, IntWriter } from './cache.ts';
+import { textOf } from '../lowering/kernel-cache.ts';
 
 /** Where a leaf's elements are, up to the offset that is bound at each run. */
 export interface LeafInfo {

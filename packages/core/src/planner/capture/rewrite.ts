@@ -2,13 +2,11 @@
  * Simplifications of the planner's graph, tried when a node is made. Every rule keeps the value of every element, bit
  * for bit except that sums may be taken in another fixed order; nothing here knows kernels.
  */
-import { sameShape } from '../../shape/broadcast.ts';
+import { isRowMajor, sameShape, type Shape, sizeOf } from '../../shape/view.ts';
 import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
 import { type DType, isSmallFloat, widenedFloat, neutral } from '../../shape/dtype.ts';
-import { isRowMajor, type Shape, sizeOf } from '../../shape/view.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
-import { splitDilated } from './split-dilated.ts';
-import { splitArgReduce, splitReduce } from './split-reduce.ts';
+import { splitArgReduce, splitDilated, splitReduce } from './split.ts';
 
 type Rule<P extends PrimitiveName> = (
   graph: PlanGraph,

@@ -15,7 +15,7 @@ import {
   tensor,
 } from '../../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
-import { splitPositionsLeast as least } from './split-reduce.ts';
+import { splitPositionsLeast as least } from './split.ts';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Exprs } from '../../ir/expr.ts';
 import { FreeRanges } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { stridesFor } from './arrange.ts';
+import { stridesFor } from './lower.ts';
 
 const shape = [2, 5, 3, 4];
 

@@ -5,18 +5,146 @@
  * memory each PARAM is, scalars which number is bound.
  */
 import type { Exprs, Range } from '../../ir/expr.ts';
+import type { FreeRanges } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
-import type { DType } from '../../shape/dtype.ts';
-
-import { stridesFor } from './arrange.ts';
-import type { Donations } from '../donate.ts';
+import { highOf, idOf, lowOf } from '../../ir/node.ts';
+import { Rewriter } from '../../ir/rewrite.ts';
+import { linearOf } from '../../ir/simplify/linear.ts';
+import { nodesOf } from '../../ir/traverse.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { rowMajorStrides, type Shape } from '../../shape/view.ts';
+import type { PlanNode } from '../capture/plan-graph.ts';
 import type { Demand, KernelDraft } from '../fusion/draft.ts';
-import { flatten, type Index } from './index-map.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
-import type { PlanNode } from '../capture/plan-graph.ts';
-import { rebase, type RebaseOptions } from './rebase.ts';
+import type { Donations } from '../memory.ts';
+import { flatten, type Index } from './index-map.ts';
 import { makeValue } from './rules.ts';
+
+// Reads and writes that begin late in a tensor, bound from where they begin: the steps of a loop that was written out read one
+// tensor at one place after another, and with the place in the binding they are one kernel.
+
+/** What an engine allows. */
+export interface RebaseOptions {
+  readonly elementBytes: readonly number[];
+  readonly bindAlign: number;
+}
+
+/** A kernel whose PARAMs are bound `shifts` elements later, and what became of its expressions. */
+export interface Rebased {
+  readonly loop: LoopKernel;
+  /** One per PARAM. */
+  readonly shifts: readonly number[];
+}
+
+/** Which elements of a PARAM are touched, first and last. */
+interface Reach {
+  first: number;
+  last: number;
+}
+
+/** The kernel with every PARAM that is only read or only written beginning at the first such element, or null where all do so already. */
+export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: RebaseOptions): Rebased | null {
+  const loads: KNodeOf<'LOAD'>[] = [];
+  const reaches = new Map<KNode, Reach>();
+  for (const n of nodesOf(loop.stores.map(({ store }) => store))) {
+    if ((n.op !== 'LOAD' && n.op !== 'STORE') || n.src[0]?.op !== 'PARAM') continue;
+    const [param, index] = n.src as readonly [KNodeOf<'PARAM'>, KNode];
+    if (n.op === 'LOAD') loads.push(n);
+    const reach = reaches.get(param) ?? { first: param.arg.length, last: 0 };
+    reach.first = Math.min(reach.first, lowOf(index));
+    reach.last = Math.max(reach.last, highOf(index));
+    reaches.set(param, reach);
+  }
+  const shifts = loop.params.map((param) => {
+    const { access, length } = param.arg;
+    const first = access === 'readwrite' ? 0 : (reaches.get(param)?.first ?? 0);
+    const bytes = elementBytes[dtypeInfo[param.dtype].id]!;
+    const unit = bindAlign > bytes ? bindAlign / bytes : 1;
+    return first > 0 && first < length ? first - (first % unit) : 0;
+  });
+  if (shifts.every((shift) => shift === 0)) return null;
+  const rewriter = new Rewriter(e, new Map());
+  const params = loop.params.map((param, slot) => {
+    const shift = shifts[slot]!;
+    const { access, length } = param.arg;
+    if (shift === 0) return param;
+    const { last } = reaches.get(param)!;
+    return e.param(slot, param.dtype, access, Math.min(length, last + 1) - shift);
+  });
+  const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
+    const { slot } = param.arg;
+    return [params[slot] as KNode, e.sub(rewriter.node(index), shifts[slot]!)];
+  };
+  // Sources first: where one reads may depend on what another has read.
+  for (const n of loads.sort((x, y) => idOf(x) - idOf(y))) {
+    const [param, index, gate, alt] = n.src as readonly [KNodeOf<'PARAM'>, KNode, KNode?, KNode?];
+    const rest = [gate, alt].map((x) => x && rewriter.node(x));
+    rewriter.set(n, e.load(...place(param, index), ...(rest as [KNode?, KNode?]), n.lanes));
+  }
+  const stores = loop.stores.map(({ store, ranges }) => {
+    const [param, index, value, gate] = store.src as readonly [KNodeOf<'PARAM'>, KNode, KNode, KNode?];
+    return { store: e.store(...place(param, index), rewriter.node(value), gate && rewriter.node(gate)), ranges };
+  });
+  return { loop: { ...loop, params, stores }, shifts };
+}
+
+// In which order the axes of a temporary lie in memory: that of what it is computed from.
+//
+// Images with their channels last are computed on as [N, C, ...spatial] views. A temporary stored in the order of its axes would be written
+// and read across the direction in which everything around it runs. What must be row-major (outputs, operands of programs) is.
+
+/** Fewer axes have no order of their own that many kernels share. */
+const leastRank = 3;
+
+/** Strides of a temporary of this shape whose element at `at` is `value`; row-major where nothing speaks for another order. */
+export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRanges): readonly number[] {
+  const usual = rowMajorStrides(shape);
+  const axes = shape.flatMap((n, axis) => (n === 1 ? [] : [axis]));
+  if (axes.length < leastRank) return usual;
+  const loops = axes.map((axis) => at[axis]!);
+  if (!loops.every((x): x is Range => x.op === 'RANGE')) return usual;
+  const reads = loadsOf(value).map((load) => stepsOf(load.src[1], loops, free));
+  const whole = reads.filter((steps) => steps.every((step) => step > 0));
+  if (whole.length === 0) return usual;
+  const orders = whole.map((steps) =>
+    axes
+      .map((axis, i) => ({ axis, step: steps[i]! }))
+      .sort((x, y) => y.step - x.step || x.axis - y.axis)
+      .map((x) => x.axis),
+  );
+  const [order] = orders as [number[]];
+  // Sources that disagree: somebody is read across in any order.
+  if (orders.some((other) => other.join() !== order.join())) return usual;
+  const strides = [...usual];
+  let step = 1;
+  for (const axis of [...order].reverse()) {
+    strides[axis] = step;
+    step *= shape[axis]!;
+  }
+  return strides;
+}
+
+/** How far apart in memory neighbours along each loop are, about; 0 where the index does not depend on it. */
+function stepsOf(index: KNode, loops: readonly Range[], free: FreeRanges): number[] {
+  const { terms, coefs } = linearOf(index);
+  return loops.map((loop) =>
+    terms.reduce((most, t, i) => (free.has(t, loop) ? Math.max(most, Math.abs(coefs[i]!)) : most), 0),
+  );
+}
+
+function loadsOf(value: KNode): KNode[] {
+  const found: KNode[] = [];
+  const seen = new Set<KNode>();
+  const stack: KNode[] = [value];
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    if (n.op === 'LOAD' && n.src[0]?.op === 'PARAM') found.push(n);
+    stack.push(...n.src);
+  }
+  return found;
+}
 
 /** What a PARAM stands for: memory of a node that is read, written, or written over a leaf that is read. */
 export interface Slot {

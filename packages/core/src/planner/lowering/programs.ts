@@ -6,8 +6,8 @@ import type { EngineCaps } from '../../engine/engine.ts';
 import { rowMajorStrides } from '../../shape/view.ts';
 import type { Lowered } from '../../codegen/lowering.ts';
 import type { TensorView } from '../../programs/lines.ts';
-import type { SlotView } from '../../programs/scan/parts.ts';
-import type { ScatterOperand } from '../../programs/scatter/parts.ts';
+import type { SlotView } from '../../programs/scan/scan.ts';
+import type { ScatterOperand } from '../../programs/scatter/update.ts';
 import type { Slot } from './lower.ts';
 import { isBakedIn, type PlanNode } from '../capture/plan-graph.ts';
 

@@ -3,7 +3,7 @@ import { Exprs } from '../../ir/expr.ts';
 import type { KNode, LoopKernel } from '../../ir/ir.ts';
 import { printLoopKernel } from '../../ir/print.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import { rebase } from './rebase.ts';
+import { rebase } from './lower.ts';
 
 const elementBytes: number[] = [];
 for (const { id, bytes } of Object.values(dtypeInfo)) elementBytes[id] = bytes;

@@ -12,7 +12,7 @@ import type { Exprs, Range } from '../../ir/expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import type { Shape } from '../../shape/view.ts';
-import type { IntWriter } from '../capture/encode.ts';
+import type { IntWriter } from '../capture/cache.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';
 import type { Demand } from '../fusion/draft.ts';
 import { bothGates, broadcastIndex, type Index } from './index-map.ts';

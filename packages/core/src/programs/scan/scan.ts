@@ -6,14 +6,282 @@
  * segments, a scan of the totals, then every segment from where the one before it ends. The cuts depend on the shape alone.
  * On engines with groups of threads a group scans a line together (groups.ts), or each of its threads has a line.
  */
+import { combined } from '../../codegen/linearize/combine.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { dtypeInfo } from '../../shape/dtype.ts';
-import { lineStart, linesOf, narrowed, type TensorView, without } from '../lines.ts';
-import { ProgramSet } from '../program-set.ts';
-import { scanGroups, scanThreads, strideOf } from './groups.ts';
-import { carryOn, inSegments, lines } from './lines.ts';
-import { memoryOf, placed, runningValue, scanIdentity, type ScanSpec, type SlotView } from './parts.ts';
+import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
+import { linesOf, lineStart, narrowed, type TensorView, without } from '../lines.ts';
+import { ProgramSet, type ProgramWriter, type Temp } from '../program-set.ts';
+
+// What all ways of scanning share: the description of a scan, its arithmetic, where elements are.
+
+export type ScanOp = 'sum' | 'prod' | 'max' | 'min' | 'linear';
+
+/** A tensor that the kernel is given in a slot. */
+export interface SlotView {
+  readonly slot: number;
+  readonly view: TensorView;
+}
+
+export interface ScanSpec {
+  readonly op: ScanOp;
+  readonly axis: number;
+  readonly reverse: boolean;
+  /** Slot 0, row-major. */
+  readonly out: TensorView;
+  readonly x: SlotView;
+  /** Coefficients of 'linear'. */
+  readonly factor: SlotView | null;
+}
+
+/** What a scan starts from; the next element combined with it is that element. */
+export function scanIdentity(op: ScanOp, dtype: DType): number | bigint {
+  if (op === 'linear') return 0;
+  return op === 'sum' && isFloat(dtype) ? -0 : neutral(op, dtype);
+}
+
+/** The running value after an element. */
+export function runningValue({ e }: ProgramWriter, op: ScanOp, running: KNode, x: KNode, factor: KNode | null): KNode {
+  return op === 'linear' ? e.add(e.mul(factor!, running), x) : combined(e, op, running, x);
+}
+
+/** The tensors of a scan in a program. */
+export interface Memory {
+  readonly out: KNode;
+  readonly x: KNode;
+  readonly factor: KNode | null;
+}
+
+/** Declares the memory of a scan; `access` null: without the result. */
+export function memoryOf(w: ProgramWriter, { out, x, factor }: ScanSpec, access: 'write' | 'readwrite' | null): Memory {
+  return {
+    out: access === null ? w.e.i32(0) : w.param(0, out.dtype, access, out.span),
+    x: w.param(x.slot, x.view.dtype, 'read', x.view.span),
+    factor: factor && w.param(factor.slot, factor.view.dtype, 'read', factor.view.span),
+  };
+}
+
+/** Where an element of a line is: the p-th in the order of the scan. */
+export function placed(
+  w: ProgramWriter,
+  view: TensorView,
+  axis: number,
+  start: KNode,
+  p: KNode,
+  reverse: boolean,
+): KNode {
+  const { e } = w;
+  const n = view.shape[axis]!;
+  const at = reverse ? e.sub(n - 1, p) : p;
+  return e.add(start, e.mul(at, view.strides[axis]!));
+}
+
+// Scans line by line: several lines, or segments of lines, interleaved by one thread.
+
+/** Lines done side by side without vectors. */
+const sideBySide = 4;
+/** Elements a group should have at least. */
+const groupElements = 4096;
+
+/** What segments hand on: the running value at their end, and for recurrences the product of their coefficients. */
+export interface Totals {
+  readonly end: Temp;
+  readonly scale: Temp | null;
+}
+
+/**
+ * Lines, or segments of lines, several side by side. With `from` every segment starts at the value kept there; with `to` only the
+ * totals of segments are computed.
+ */
+export function lines(
+  set: ProgramSet,
+  spec: ScanSpec,
+  suffix: string,
+  segments: number,
+  from: Totals | null,
+  to: Totals | null = null,
+  most: number = sideBySide,
+): void {
+  const { op, axis, reverse, out, x, factor } = spec;
+  const n = out.shape[axis]!;
+  const length = Math.floor(n / segments);
+  const tail = n - length * segments;
+  const total = linesOf(out.shape, axis) * segments;
+  const side = Math.min(most, total);
+  const turns =
+    side === 1 ? 1 : Math.max(1, Math.min(Math.floor(groupElements / (length * side)), Math.ceil(total / side)));
+  const groups = Math.ceil(total / (side * turns));
+  set.add(suffix, groups, (w) => {
+    const { b, e, group } = w;
+    const memory = memoryOf(w, spec, to === null ? 'write' : null);
+    const ends = from && w.temp(from.end, 'read');
+    const target = to && w.temp(to.end, 'write');
+    const scales = to?.scale ? w.temp(to.scale, 'write') : null;
+    const running = b.reg('running', out.dtype, 1, side);
+    const product = scales === null ? null : b.reg('product', out.dtype, 1, side);
+    const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
+    b.loop(turns, (turn) => {
+      // Past the end the last line is done again, by the same group.
+      const first = e.mul(e.add(e.mul(group, turns), turn), side);
+      const which = Array.from({ length: side }, (_, u) => {
+        const at = e.add(first, u);
+        return total % (side * turns) === 0 ? at : e.min(at, total - 1);
+      });
+      const own = which.map((at) => {
+        const line = segments === 1 ? at : e.idiv(at, segments);
+        const segment = e.irem(at, segments);
+        const start = (view: TensorView): KNode => lineStart(e, view, axis, line);
+        const offset = e.mul(segment, length);
+        return { at, segment, offset, out: start(out), x: start(x.view), factor: factor && start(factor.view) };
+      });
+      own.forEach(({ at }, u) => {
+        b.store(running, u, ends === null ? identity : b.load(ends, at));
+        if (product !== null) b.store(product, u, e.constant(out.dtype, 1));
+      });
+      const step = (u: number, i: KNode): void => {
+        const line = own[u]!;
+        const p = e.add(line.offset, i);
+        const value = b.load(memory.x, placed(w, x.view, axis, line.x, p, reverse));
+        const scale = factor && b.load(memory.factor!, placed(w, factor.view, axis, line.factor!, p, reverse));
+        const next = b.place(runningValue(w, op, b.load(running, u), value, scale));
+        b.store(running, u, next);
+        if (product !== null) b.store(product, u, e.mul(b.load(product, u), scale!));
+        if (to === null) b.store(memory.out, placed(w, out, axis, line.out, p, reverse), next);
+      };
+      b.loop(length, (i) => {
+        for (let u = 0; u < side; u++) step(u, i);
+      });
+      if (tail > 0 && to === null) {
+        own.forEach(({ segment }, u) => {
+          b.ifThen(e.eq(segment, segments - 1), () => {
+            b.loop(tail, (i) => step(u, e.add(i, length)));
+          });
+        });
+      }
+      own.forEach(({ at }, u) => {
+        if (target !== null) b.store(target, at, b.load(running, u));
+        if (scales !== null) b.store(scales, at, b.load(product as KNode, u));
+      });
+    });
+  });
+}
+
+/** Few long lines: three programs, the second one short. */
+export function inSegments(set: ProgramSet, spec: ScanSpec, segments: number, side: number = sideBySide): void {
+  const { op, axis, out } = spec;
+  const count = linesOf(out.shape, axis);
+  const totals: Totals = {
+    end: set.temp(out.dtype, count * segments),
+    scale: op === 'linear' ? set.temp(out.dtype, count * segments) : null,
+  };
+  lines(set, spec, '_totals', segments, null, totals, side);
+  carryOn(set, spec, count, segments, totals);
+  lines(set, spec, '_segments', segments, totals, null, side);
+}
+
+/** Totals of segments become the values that segments start from. */
+export function carryOn(set: ProgramSet, { op, out }: ScanSpec, count: number, segments: number, totals: Totals): void {
+  set.add('_carry', count, (w) => {
+    const { b, e, group } = w;
+    const ends = w.temp(totals.end, 'readwrite');
+    const scales = totals.scale && w.temp(totals.scale, 'read');
+    const carry = b.reg('carry', out.dtype);
+    b.store(carry, 0, e.constant(out.dtype, scanIdentity(op, out.dtype)));
+    b.loop(segments, (s) => {
+      const at = e.add(e.mul(group, segments), s);
+      const before = b.load(carry, 0);
+      const end = b.load(ends, at);
+      b.store(ends, at, before);
+      b.store(carry, 0, runningValue(w, op, before, end, scales && b.load(scales, at)));
+    });
+  });
+}
+
+// Scans by groups of threads: each group runs through a line, or a segment of one, in strides of as many elements as it has
+// threads, times a few.
+//
+// A thread scans its few neighbours, the group scans the totals of its threads in group memory (Hillis and Steele, log2 steps), and
+// carries the total on. Linear recurrences are not done this way: products of their coefficients may overflow where the
+// recurrence does not.
+
+/** Neighbours a thread scans by itself. */
+const own = 4;
+
+/** Elements of one stride of a group. */
+export function strideOf(threads: number): number {
+  return threads * own;
+}
+
+/** Threads that suit lines of `n` elements. */
+export function scanThreads(n: number, most: number): number {
+  return Math.min(2 ** Math.floor(Math.log2(most)), 256, Math.max(32, 2 ** Math.ceil(Math.log2(n / own))));
+}
+
+/**
+ * One program over all lines in `segments` each. With `from` a segment starts at the value kept there; with `to` only its total is
+ * stored. Segments are whole strides, but for the last.
+ */
+export function scanGroups(
+  set: ProgramSet,
+  spec: ScanSpec,
+  suffix: string,
+  threads: number,
+  segments: number,
+  from: Temp | null,
+  to: Temp | null,
+): void {
+  const { op, axis, reverse, out, x } = spec;
+  const n = out.shape[axis]!;
+  const stride = strideOf(threads);
+  const strides = Math.ceil(n / segments / stride);
+  set.addGroups(suffix, linesOf(out.shape, axis) * segments, threads, (w, thread) => {
+    const { b, e, group } = w;
+    const memory = memoryOf(w, spec, to === null ? 'write' : null);
+    const totals = b.shared('totals', out.dtype, threads);
+    const carry = b.reg('carry', out.dtype);
+    const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
+    const both = (before: KNode, after: KNode): KNode => runningValue(w, op, before, after, null);
+    const line = segments === 1 ? group : e.idiv(group, segments);
+    const first = e.mul(e.irem(group, segments), strides * stride);
+    const [start, target] = [lineStart(e, x.view, axis, line), lineStart(e, out, axis, line)];
+    b.store(carry, 0, from === null ? identity : b.load(w.temp(from, 'read'), group));
+    b.loop(strides, (step) => {
+      const base = e.add(e.add(first, e.mul(step, stride)), e.mul(thread, own));
+      const states: KNode[] = [];
+      const inside: KNode[] = [];
+      for (let u = 0; u < own; u++) {
+        const p = e.add(base, u);
+        const gate = e.lt(p, n);
+        const value = b.load(memory.x, placed(w, x.view, axis, start, p, reverse), 1, gate, identity);
+        states.push(b.place(u === 0 ? value : both(states[u - 1]!, value)));
+        inside.push(gate);
+      }
+      b.store(totals, thread, states[own - 1]!);
+      b.barrier();
+      b.loop(Math.log2(threads), (doubling) => {
+        const distance = e.shl(1, doubling);
+        const mine = b.load(totals, thread);
+        const before = b.load(totals, e.max(e.sub(thread, distance), 0));
+        const sum = b.place(e.where(e.lt(thread, distance), mine, both(before, mine)));
+        b.barrier();
+        b.store(totals, thread, sum);
+        b.barrier();
+      });
+      const so = b.load(carry, 0);
+      const previous = b.load(totals, e.max(e.sub(thread, 1), 0));
+      const begin = b.place(both(so, e.where(e.lt(thread, 1), identity, previous)));
+      b.store(carry, 0, both(so, b.load(totals, threads - 1)));
+      if (to === null) {
+        states.forEach((state, u) => {
+          const p = e.add(base, u);
+          b.store(memory.out, placed(w, out, axis, target, p, reverse), both(begin, state), inside[u]);
+        });
+      }
+      b.barrier();
+    });
+    if (to !== null) b.ifThen(e.lt(thread, 1), () => b.store(w.temp(to, 'write'), group, b.load(carry, 0)));
+  });
+}
 
 /** Elements next to each other that one group does, at least and at most. */
 const leastAcross = 128;

@@ -5,8 +5,7 @@ import { threadCaps } from '../../contraction/fixtures/cases.ts';
 import { runOn } from '../fixtures/programs.ts';
 import { rowMajor } from '../lines.ts';
 import { ProgramSet } from '../program-set.ts';
-import { manyByDigits } from '../scatter/sorted.ts';
-import { lowerScatter } from '../scatter/update.ts';
+import { lowerScatter, manyByDigits } from '../scatter/update.ts';
 import { canSortDigits, digitSort } from './digits.ts';
 
 const engine = createReferenceEngine({ simt: true });

@@ -6,7 +6,7 @@
 import type { KNode } from '../../ir/ir.ts';
 import { lineStart } from '../lines.ts';
 import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
-import { elementAt, type LineSort, storeRank } from './line.ts';
+import { elementAt, type LineSort, storeRank } from './keys.ts';
 
 /** Bits of a digit. */
 const digitBits = 8;

@@ -6,7 +6,7 @@ import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { lineStart } from '../lines.ts';
 import type { ProgramSet, ProgramWriter } from '../program-set.ts';
-import { elementAt, type LineSort } from './line.ts';
+import { elementAt, type LineSort } from './keys.ts';
 import { type Best, bestMemory, takeBest } from './lists.ts';
 
 /** Elements per place of the list, at least: where most of the elements would enter it, sorting them all is faster. */

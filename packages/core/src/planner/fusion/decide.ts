@@ -1,0 +1,286 @@
+/**
+ * Where a node is computed, by its role: rows that are staged, reductions and contractions, elementwise nodes.
+ *
+ * Rows kept inside a kernel: a value that several loops of one kernel need for every element of a row is computed once
+ * per row into memory private to the group, instead of once per loop.
+ *
+ * Softmax is the example: exponentials are summed by one loop and divided by the sum in the next. Engines that cannot
+ * hold the row compute it again (codegen/loops/optimize.ts); values are the same.
+ */
+import type { Range } from '../../ir/expr.ts';
+import { sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
+import { flatten } from '../lowering/index-map.ts';
+import { kernelCost, loadCost, longestRow, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
+import type { Demand, KernelDraft } from './draft.ts';
+import type { Partition } from './partition.ts';
+import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
+import { isBelow } from './reach.ts';
+
+/** Cheaper elements are computed again as fast as they are read. */
+const worthKeeping = 8;
+
+/** Computes demands on the node by way of a row, if they are of that kind; false if not, and nothing has changed. */
+export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
+  const [first] = demands;
+  if (first === undefined || demands.length < 2 || p.facts.cost[node.index]! < worthKeeping) return false;
+  const { kernel } = first;
+  if (kernel.contraction !== null || kernel.closed) return false;
+  if (demands.some((d) => d.kernel !== kernel || d.operand || d.gate !== null)) return false;
+
+  const inner: number[] = [];
+  for (let axis = 0; axis < node.shape.length; axis++) {
+    if (demands.every((d) => d.index[axis] === first.index[axis])) continue;
+    const whole = (at: KNode | undefined): boolean => at?.op === 'RANGE' && at.arg.extent === node.shape[axis];
+    if (!demands.every((d) => whole(d.index[axis]))) return false;
+    inner.push(axis);
+  }
+  const extents = inner.map((axis) => node.shape[axis]!);
+  if (inner.length === 0 || extents.reduce((a, b) => a * b, 1) > longestRow) return false;
+
+  const { e, free } = p.context;
+  const around = new Set<Range>();
+  first.index.forEach((at, axis) => {
+    if (!inner.includes(axis)) for (const range of free.of(at)) around.add(range);
+  });
+  const isRow = kernel.rows.some((row) => row.size === around.size && [...around].every((range) => row.has(range)));
+  if (!isRow) return false;
+
+  const loops = extents.map((n) => e.range(n, 'reduce'));
+  const index = first.index.map((at, axis) => (inner.includes(axis) ? (loops[inner.indexOf(axis)] as KNode) : at));
+  const scope = [...kernel.axes.filter((axis) => around.has(axis)), ...loops];
+  const from = p.demand(kernel, node, index, scope);
+  p.inline(from);
+  for (const demand of demands) {
+    if (demand === from) continue;
+    const at = flatten(
+      e,
+      extents,
+      inner.map((axis) => demand.index[axis]!),
+    );
+    demand.inline = true;
+    demand.staged = { from, ranges: loops, at };
+  }
+  return true;
+}
+
+// Reductions: inside the kernel that uses the result, if that computes each result once, else in a kernel of their own.
+//
+// This is what makes softmax, layer norm and losses one kernel: the reduction's index depends only on the outer loops of
+// the kernel, so it runs between them and the inner loops.
+
+/** A place where a reduction may be computed: all loops of the kernel, its outer ones, or inside another reduction. */
+interface Place {
+  readonly demand: Demand;
+  /** Loops of the kernel around it, or null inside another reduction. */
+  readonly ranges: readonly Range[] | null;
+}
+
+export function decideReduce(p: Partition, node: PlanNode): void {
+  const demands = p.demandsOf(node);
+  const kernels = new Set(demands.map((d) => d.kernel));
+  const places: Place[] = [];
+  for (const kernel of kernels) {
+    const demand = p.onlyDemand(kernel, node);
+    const place = demand === null ? null : placeFor(p, demand);
+    if (place !== null) places.push(place);
+  }
+  const everywhere = places.length === kernels.size;
+  const stored = p.mustStore(node);
+  if (!stored && everywhere && (kernels.size === 1 || kernels.size * workOf(p, node) <= smallWork)) {
+    for (const place of places) take(p, place);
+    return;
+  }
+  if (!p.alone.has(node)) {
+    // Kernels made later in the sweep run earlier.
+    places.sort((a, b) => b.demand.kernel.id - a.demand.kernel.id);
+    for (const place of places) {
+      if (place.ranges === null || !p.mayStoreAt(place.demand) || !p.canServe(place.demand.kernel, node)) continue;
+      take(p, place);
+      p.store(place.demand, place.ranges);
+      return;
+    }
+  }
+  let source = node.src[0]!;
+  while (source.op === 'reshape') source = source.src[0]!;
+  const key = `reduce ${node.shape.join()} of ${source.shape.join()} ${p.facts.component[source.index]}`;
+  const fits = (kernel: KernelDraft): boolean => kernel.contraction === null && hasRoom(kernel);
+  const { kernel } = p.storeWithKin(node, key, fits);
+  kernel.reductions++;
+  kernel.reduced += node.size * p.facts.reduced[node.index]!;
+}
+
+function workOf(p: Partition, node: PlanNode): number {
+  return node.size * p.facts.cost[node.index]!;
+}
+
+function take(p: Partition, place: Place): void {
+  const { kernel, node } = place.demand;
+  kernel.reductions++;
+  kernel.reduced += evaluations(p.context, place.demand) * p.facts.reduced[node.index]!;
+  if (place.ranges !== null) addRow(kernel, place.ranges);
+  p.inline(place.demand);
+}
+
+/** Kernels of very many reductions take long to lower and gain nothing more. */
+function hasRoom(kernel: KernelDraft): boolean {
+  return !kernel.closed && kernel.reductions < mostReductions;
+}
+
+function placeFor(p: Partition, demand: Demand): Place | null {
+  const { kernel, node } = demand;
+  if (kernel.contraction !== null || demand.operand || !hasRoom(kernel)) return null;
+  const ranges = rangesOf(p.context, demand);
+  if (ranges === null) return null;
+  if (!ranges.every((range) => kernel.axes.includes(range))) {
+    const once = evaluations(p.context, demand) <= node.size;
+    return once && workOf(p, node) <= smallWork ? { demand, ranges: null } : null;
+  }
+  if (kernel.anchor !== null && !dependsOn(node, kernel.anchor)) return null;
+  if (ranges.length === kernel.axes.length) return { demand, ranges };
+  return rowFits(kernel, ranges, p.facts.reduced[node.index]!) ? { demand, ranges } : null;
+}
+
+/** True if computing `node` needs `other`. */
+function dependsOn(node: PlanNode, other: PlanNode): boolean {
+  return isBelow(node, other, ({ src }) => src.filter((s) => s.index >= other.index));
+}
+
+// Contractions: their loops are those of a kernel that uses every result once (that kernel is then their epilogue), or
+// their own.
+
+export function decideContraction(p: Partition, node: PlanNode): void {
+  const home = p.alone.has(node) ? null : epilogueFor(p, node);
+  if (home === null) {
+    const demand = p.storeInNewKernel(node);
+    demand.kernel.contraction = demand;
+    return;
+  }
+  const { kernel } = home;
+  kernel.contraction = home;
+  const others = p.mustStore(node) || p.demandsOf(node).some((d) => d.kernel !== kernel);
+  if (others) p.store(home, kernel.axes);
+  else p.inline(home);
+}
+
+/** A demand by a kernel whose loops are the contraction's, or null. */
+function epilogueFor(p: Partition, node: PlanNode): Demand | null {
+  let best: Demand | null = null;
+  for (const demand of p.demandsOf(node)) {
+    const { kernel } = demand;
+    if (kernel.closed || kernel.reductions > 0 || kernel.contraction !== null || demand.operand || demand.gate !== null)
+      continue;
+    if (best !== null && best.kernel.id > kernel.id) continue;
+    if (sizeOf(kernel.axes) !== node.size || kernel.stores.some((s) => s.ranges.length !== kernel.axes.length))
+      continue;
+    if (p.onlyDemand(kernel, node) !== demand) continue;
+    const ranges = rangesOf(p.context, demand);
+    if (ranges === null || ranges.length !== kernel.axes.length || !p.canServe(kernel, node)) continue;
+    best = demand;
+  }
+  return best;
+}
+
+/** Work per element that one kernel may do a few times over rather than be cut in two. */
+const cheapAgain = 64;
+/** How many times. */
+const fewTimes = 4;
+/** Parts of a concatenation that an element may be chosen from where it is needed. */
+const mostChoices = 3;
+
+export function decideElementwise(p: Partition, node: PlanNode): void {
+  const demands = p.demandsOf(node);
+  const free = isFree(p, node);
+  if (!p.mustStore(node)) {
+    if (free) p.inlineAll(node);
+    else if (node.role === 'movement' && node.src.length > mostChoices) storeSomewhere(p, node);
+    else if (keepRow(p, node, [...demands])) return;
+    else if (cheaperInPlace(p, node, demands)) p.inlineAll(node);
+    else storeSomewhere(p, node);
+    return;
+  }
+  storeSomewhere(p, node);
+  if (free) p.inlineAll(node);
+}
+
+/** Views, constants and numbers made of bound numbers cost nothing wherever they are needed. */
+function isFree(p: Partition, node: PlanNode): boolean {
+  const cost = p.facts.cost[node.index]!;
+  if (node.role === 'pass' || (node.role === 'movement' && node.src.length === 1)) return true;
+  if (node.role === 'generate') return cost <= 1;
+  return cost <= (node.size === 1 ? 64 : 8) && madeOfNumbers(node);
+}
+
+/** True if only numbers and positions are behind the node, nothing in memory; such chains are short. */
+function madeOfNumbers(node: PlanNode): boolean {
+  const stack = [node];
+  for (let count = 0; stack.length > 0; count++) {
+    const at = stack.pop()!;
+    if (
+      at.leaf !== null ||
+      at.role === 'reduce' ||
+      at.role === 'contraction' ||
+      at.role === 'gather' ||
+      at.forced ||
+      count > 64
+    )
+      return false;
+    stack.push(...at.src);
+  }
+  return true;
+}
+
+function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
+  const cost = p.facts.cost[node.index]!;
+  let again = 0;
+  let reads = 0;
+  const kernels = new Set(demands.map((d) => d.kernel));
+  for (const demand of demands) {
+    const turns = demand.operand
+      ? Math.min(evaluations(p.context, demand), operandReads * node.size)
+      : evaluations(p.context, demand);
+    again += turns * cost;
+    reads += turns * loadCost;
+  }
+  if (demands.length === 1 && again <= 2 * node.size * cost && !demands[0]!.operand) return true;
+  const alreadyOnce = node.size * cost;
+  const anchored = p.facts.anchor[node.index] !== null;
+  const launch = anchored || demands.some((d) => p.mayStoreAt(d)) ? 0 : kernelCost;
+  const write = anchored ? 0 : node.size * storeCost;
+  if (again <= alreadyOnce + write + reads + launch) return true;
+  if (anchored || kernels.size > 1 || demands.some((d) => d.operand)) return false;
+  return demands.length <= fewTimes && cost <= cheapAgain && again <= fewTimes * alreadyOnce;
+}
+
+/** True if one kernel may compute the node for all these demands of its own. */
+function mayRepeat(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
+  if (demands.length === 1) return true;
+  const { kernel } = demands[0]!;
+  if (kernel.contraction !== null || kernel.anchor !== null || demands.length > fewTimes) return false;
+  if (demands.some((d) => d.operand) || p.facts.cost[node.index]! > cheapAgain) return false;
+  return demands.every((d) => evaluations(p.context, d) <= node.size);
+}
+
+/** Stores the node in a kernel that runs through its elements anyway, beside its like, or in a kernel of its own. */
+function storeSomewhere(p: Partition, node: PlanNode): void {
+  if (isPlanOp(node, 'concat')) {
+    p.storeParts(node, node.attr.axis);
+    return;
+  }
+  if (!p.alone.has(node)) {
+    // Kernels made later in the sweep run earlier: what they compute need not wait, nor keep its sources, for the others.
+    for (const demand of [...p.demandsOf(node)].sort((a, b) => b.kernel.id - a.kernel.id)) {
+      const same = p.demandsOf(node).filter((d) => d.kernel === demand.kernel);
+      if (!p.runsThrough(demand) || !mayRepeat(p, node, same) || !p.canServe(demand.kernel, node)) continue;
+      const ranges = rangesOf(p.context, demand)!;
+      addRow(demand.kernel, ranges);
+      keepRow(p, node, same);
+      p.store(demand, ranges);
+      for (const other of same) p.inline(other);
+      return;
+    }
+  }
+  const key = `each ${node.shape.join()} ${p.facts.component[node.index]}`;
+  p.storeWithKin(node, key, (kernel) => !kernel.closed);
+}
