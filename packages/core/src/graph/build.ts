@@ -48,7 +48,8 @@ export function makeAgain<P extends PrimitiveName>(node: Node<P>, src: readonly 
   return checked(definitionOf(node.op), src, attr);
 }
 
-function checked<P extends PrimitiveName>({ op, infer }: Definition<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
+function checked<P extends PrimitiveName>(definition: Definition<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
+  const { op, infer } = definition;
   const dtype = infer.dtype(src, attr, op);
   const shape = infer.shape(src, attr, op);
   // What is fused away may be larger than any tensor, but not its axes, and not than numbers can count.
@@ -62,11 +63,12 @@ function checked<P extends PrimitiveName>({ op, infer }: Definition<P>, src: rea
     throw new ShapeError(opName(op), say`too many elements: ${size} in ${showShape(shape)}; make sizes smaller`, [
       shape,
     ]);
-  return record(op, src, attr, shape, dtype);
+  return made(definition.id, op, src, attr, shape, dtype);
 }
 
 class Recorded<P extends PrimitiveName> implements Node<P> {
   readonly id: number = ++graph.newest;
+  readonly kind: number;
   readonly op: P;
   readonly attr: Attrs[P];
   src: readonly Node[];
@@ -82,7 +84,8 @@ class Recorded<P extends PrimitiveName> implements Node<P> {
   mark: number = 0;
   index: number = 0;
 
-  constructor(op: P, src: readonly Node[], attr: Attrs[P], shape: Shape, dtype: DType) {
+  constructor(kind: number, op: P, src: readonly Node[], attr: Attrs[P], shape: Shape, dtype: DType) {
+    this.kind = kind;
     this.op = op;
     this.attr = attr;
     this.src = src;
@@ -102,7 +105,18 @@ export function record<P extends PrimitiveName>(
   shape: Shape,
   dtype: DType,
 ): Node<P> {
-  const node = new Recorded(op, src, attr, shape, dtype);
+  return made(definitionOf(op).id, op, src, attr, shape, dtype);
+}
+
+function made<P extends PrimitiveName>(
+  kind: number,
+  op: P,
+  src: readonly Node[],
+  attr: Attrs[P],
+  shape: Shape,
+  dtype: DType,
+): Node<P> {
+  const node = new Recorded(kind, op, src, attr, shape, dtype);
   let fromLeaf = false;
   let pins = 0;
   // The value behind a stopGradient is no source of gradients; a custom gradient's inputs follow it.

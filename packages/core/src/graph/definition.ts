@@ -251,12 +251,19 @@ export function define<P extends PrimitiveName>(op: P, facts: Whole<P>): Definit
 }
 
 const known = new Map<PrimitiveName, unknown>();
+const numbered: AnyDefinition[] = [];
 
 /** From now on nodes of this primitive may exist. */
 export function bring(definition: AnyDefinition): void {
   if (known.has(definition.op)) return;
   known.set(definition.op, definition);
+  numbered[definition.id] = definition;
   if (definition.functions !== undefined) bringFunctions(definition.functions);
+}
+
+/** The definition of a node's primitive, by its number (`Node.kind`): found faster than by name. */
+export function definitionAt(kind: number): AnyDefinition {
+  return numbered[kind]!;
 }
 
 /** The definition of a primitive of which there is a node. */

@@ -52,6 +52,8 @@ export type EdgeState = 'floating' | 'uses' | 'handles' | 'dead';
 export interface Node<P extends PrimitiveName = PrimitiveName> {
   readonly id: number;
   readonly op: P;
+  /** The number of its primitive's definition (definition.ts). */
+  readonly kind: number;
   readonly attr: Attrs[P];
   /** Inputs. Emptied when the node is realised, unless it keeps its history (`requiresGrad`, or `pins` not zero). */
   src: readonly Node[];

@@ -11,7 +11,7 @@ import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
 import { type Plan, makePlan, type BindingPlan, type OutputPlan } from '../planner/plan.ts';
-import { definitionOf } from '../graph/definition.ts';
+import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '../shape/errors.ts';
 import type { UnsupportedError } from '../engine/errors.ts';
 import type { Attrs } from '../graph/attrs.ts';
@@ -113,12 +113,12 @@ export function stateOf(engine: IEngine): EngineState {
  * values and reads one in every round would else be computed from its beginning each time, by a new plan.
  */
 function isDearOrOld(node: Node): boolean {
-  return isDear(node) || (node.id <= runs.old && node.src.length > 0 && definitionOf(node.op).work > 0);
+  return isDear(node) || (node.id <= runs.old && node.src.length > 0 && definitionAt(node.kind).work > 0);
 }
 
 /** Too dear to compute twice: kept in memory if somebody may ask for it later. */
 function isDear(node: Node): boolean {
-  const { role } = definitionOf(node.op);
+  const { role } = definitionAt(node.kind);
   return role === 'contraction' || role === 'reduce' || role === 'program';
 }
 

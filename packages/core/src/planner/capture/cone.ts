@@ -6,7 +6,7 @@
  * nodes only between `collect` and `clear`.
  */
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
-import { definitionOf } from '../../graph/definition.ts';
+import { definitionAt } from '../../graph/definition.ts';
 import { type Node, nextMark, type NodeStorage } from '../../graph/node.ts';
 import { placeholderText } from '../../graph/placeholder.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
@@ -169,9 +169,9 @@ export class Cone {
       this.#dtype = node.dtype;
       this.#dtypeId = dtypeInfo[node.dtype].id;
     }
-    const { id, encode } = definitionOf(op);
-    key.push(id | (this.#dtypeId << 8) | (sources << 12));
-    if (encode != null) encode(attr, key);
+    const { encode } = definitionAt(node.kind);
+    key.push(node.kind | (this.#dtypeId << 8) | (sources << 12));
+    if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(attr, key);
     if (sources === 0) {
       if (op === 'buffer') {
         const text = placeholderText(node);
