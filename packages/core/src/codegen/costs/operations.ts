@@ -1,6 +1,6 @@
 /**
- * What operations cost, in units of one addition on one element: the one table for the planner's cost of primitives and for the work of
- * loop nests.
+ * What operations of loop nests cost, in units of one addition on one element. The planner reads the same costs from the definitions of
+ * primitives, which this room cannot see; primitives/costs.test.ts holds the two together.
  *
  * The numbers are counts of the instructions that decomposed functions take on vectors (arithmetic/decompose/), rounded; divisions and
  * roots by their reciprocal throughput beside additions on x86-64 cores since Skylake (3 to 6 times). Only choices between kernels that
