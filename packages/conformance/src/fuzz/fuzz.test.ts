@@ -6,6 +6,8 @@ import { type CallEntry, createReferenceEngine } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
 import { check, leavingNothing } from './check.ts';
 import type { NDArray } from '../oracle/ndarray.ts';
+import { makeRandom } from '../oracle/random.ts';
+import { evaluate, sensitivity } from '../programs/evaluate.ts';
 import { fuzz } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
 import { printProgram, type Program, Ref } from '../programs/program.ts';
@@ -54,6 +56,27 @@ describe('the check itself', () => {
       /t1: element 1 of \[2\] float32 is 4 where 4.5 is expected/,
     );
     expect(printProgram(program(4))).toContain('const t1 = pg.square(t0);\nt0.dispose();');
+  });
+
+  it('knows that terms may cancel: a test for 0 of what is rounding alone may go either way', () => {
+    const of = (terms: readonly number[]): number[] => {
+      const sum = (x: NDArray | undefined): NDArray => ({ shape: [], data: [x!.data.reduce((a, b) => a + b, 0)] });
+      const nonZero = (x: NDArray | undefined): NDArray => ({ shape: [], data: [Number(x!.data[0] !== 0)] });
+      const call = { kind: 'call', args: [new Ref(0)], ordered: true } as const;
+      const summed: Program = {
+        steps: [
+          { kind: 'input', id: 0, dtype: 'float32', shape: [3], data: terms },
+          { ...call, id: 1, op: 'sum', dtype: 'float32', formula: sum, noise: 'all' },
+          { ...call, id: 2, op: 'any', args: [new Ref(1)], dtype: 'bool', formula: nonZero, noise: 'none' },
+        ],
+        outputs: [2],
+        scoped: false,
+      };
+      return sensitivity(summed, evaluate(summed), makeRandom(1), 20).get(2)!.data as number[];
+    };
+    // 5.6e-17 in float64, 0 or 1e-8 in float32 as the order is.
+    expect(of([0.1, 0.2, -0.3])).toEqual([1]);
+    expect(of([0.1, 0.2, -0.2])).toEqual([0]);
   });
 
   it('finds a tensor that is left', async () => {

@@ -44,8 +44,17 @@ export function holdAll(dtype: DType, a: NDArray): NDArray | null {
   return data.includes(null) ? null : { shape: a.shape, data: data as number[] };
 }
 
-/** Every value of the program, by number. `random` moves each result within its rounding, `scale` times over. */
-export function evaluate(program: Program, random?: Random, scale = 1): Map<number, NDArray> {
+/**
+ * Every value of the program, by number. `random` moves each result within its rounding, `scale` times over.
+ *
+ * @param base the values without `random`: a result that differs from them by as much as it is has no digit that is sure, and may be 0
+ */
+export function evaluate(
+  program: Program,
+  random?: Random,
+  scale = 1,
+  base?: ReadonlyMap<number, NDArray>,
+): Map<number, NDArray> {
   const values = new Map<number, NDArray>();
   const dtypes = new Map<number, DType>();
   const get = (id: number): NDArray => values.get(id) as NDArray;
@@ -65,6 +74,7 @@ export function evaluate(program: Program, random?: Random, scale = 1): Map<numb
       let result = step.formula(...inputs);
       if (random && step.noise !== 'none') result = shaken(result, unit(step.dtype) * 2 * scale, random);
       if (random && step.noise === 'steps') result = drifted(result, unit(step.dtype) * scale, random);
+      if (random && base && step.noise !== 'none') result = cancelled(result, base.get(step.id) as NDArray, random);
       values.set(step.id, holdAll(step.dtype, result) ?? result);
       dtypes.set(step.id, step.dtype);
     }
@@ -83,6 +93,14 @@ function drifted(a: NDArray, by: number, random: Random): NDArray {
   return map(a, (x) => (Number.isFinite(x) ? x + far * (2 * random() - 1) : x));
 }
 
+/** Every other one of the elements of which nothing is left but rounding is 0: terms that differ in rounding alone may cancel. */
+function cancelled(a: NDArray, base: NDArray, random: Random): NDArray {
+  const data = a.data.map((x, i) =>
+    Math.abs(x - (base.data[i] as number)) >= Math.abs(x) / 2 && random() < 0.5 ? 0 : x,
+  );
+  return { shape: a.shape, data };
+}
+
 /** Per value and element how far it moves; Infinity where it is not finite in some runs only. */
 export function sensitivity(
   program: Program,
@@ -95,7 +113,7 @@ export function sensitivity(
     observed(program).map((id) => [id, (base.get(id) as NDArray).data.map(() => 0)]),
   );
   for (let run = 0; run < runs; run++) {
-    const other = evaluate(program, random, scale);
+    const other = evaluate(program, random, scale, base);
     for (const id of moved.keys()) {
       const [a, b] = [base.get(id) as NDArray, other.get(id) as NDArray];
       const worst = moved.get(id) as number[];

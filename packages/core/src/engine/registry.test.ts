@@ -3,7 +3,15 @@ import { threadLowering } from '../targets/threads.ts';
 import { createNullEngine } from '@polygrad/testing';
 import { PolygradError } from '../shape/errors.ts';
 import { EngineMissingError, OutOfMemoryError } from './errors.ts';
-import { type BackendProvider, getBackend, getEngine, listBackends, registerBackend, setEngine } from './registry.ts';
+import {
+  type BackendProvider,
+  cpuEngine,
+  getBackend,
+  getEngine,
+  listBackends,
+  registerBackend,
+  setEngine,
+} from './registry.ts';
 
 const key = Symbol.for('polygrad.registry');
 const globals = globalThis as { [key]?: unknown };
@@ -95,6 +103,14 @@ describe('registry', () => {
     expect(() => getEngine()).toThrow(/await setEngine\('cpu'\)/);
     await Promise.resolve();
     expect(dispose).toHaveBeenCalledTimes(1);
+  });
+
+  it('refuses a cpu backend whose engine has another name, which nobody would ever find', async () => {
+    registerBackend(provider('cpu'));
+    expect(() => cpuEngine()).toThrow(/backend 'cpu' made an engine named 'null'; give the engine the name/);
+    globals[key] = undefined;
+    registerBackend(provider('cpu', async () => createNullEngine()));
+    await expect(cpuEngine()).rejects.toThrow(/made an engine named 'null'/);
   });
 
   it('is one for two copies of this package', async () => {

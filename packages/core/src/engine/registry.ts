@@ -218,6 +218,15 @@ export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string
   return (registry().current = remembered(engine));
 }
 
+/** The engine of the 'cpu' backend; whoever waits for the CPU engine would wait for ever for one of another name. */
+function namedCpu(engine: IEngine): IEngine {
+  if (engine.name === 'cpu') return engine;
+  throw new UnsupportedError(
+    'cpuEngine',
+    say`backend 'cpu' made an engine named '${engine.name}'; give the engine the name of its backend`,
+  );
+}
+
 /** Keeps a CPU engine in mind for what other engines cannot hold, as long as it lives. */
 function remembered(engine: IEngine): IEngine {
   const state = registry();
@@ -243,10 +252,10 @@ export function cpuEngine(): IEngine | Promise<IEngine> | null {
   const provider = state.providers.get('cpu');
   if (!provider) return null;
   const made = provider.create();
-  if (!('then' in made)) return remembered(made);
+  if (!('then' in made)) return remembered(namedCpu(made));
   return (state.cpu = made
     .then(async (engine) => {
-      await beside('cpu', engine);
+      await beside('cpu', namedCpu(engine));
       return remembered(engine);
     })
     .catch((error: unknown) => {

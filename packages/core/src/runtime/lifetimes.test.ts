@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { type PoolBuffer, poolOf } from '../engine/pool.ts';
-import { getEngine, setEngine } from '../engine/registry.ts';
+import { getEngine, registerBackend, setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/build.ts';
 import { type Node, release, retain } from '../graph/node.ts';
 import { trackHandle, type TrackedHandle } from '../graph/recorder.ts';
@@ -285,5 +285,34 @@ describe('several engines', () => {
     expect(bufferOf(y.node).pool.engine).toBe(other);
     for (const h of [x, turned, y]) h.dispose();
     expect(live()).toBe(0);
+  });
+
+  it('go on at once with a view of what both of them have', async () => {
+    // Cannot read at once, and holds no float64: that is computed on the CPU engine.
+    const { downloadSync, ...rest } = engine;
+    const { caps } = rest as IEngine;
+    const here = {
+      ...rest,
+      caps: { ...caps, dtypes: new Set([...caps.dtypes].filter((d) => d !== 'float64')) },
+    } as IEngine;
+    registerBackend({
+      name: 'cpu',
+      probe: async () => ({ score: 1, reason: 'for tests', device: 'none' }),
+      create: () => ({ ...createReferenceEngine(), name: 'cpu' }),
+    });
+    await setEngine(here);
+    const a = leaf(
+      Array.from({ length: 1024 }, (_, i) => i % 3),
+      [32, 32],
+    );
+    const asked = hold(p.eq(a.node, number(1)));
+    const wide = (node: Node): TrackedHandle => hold(p.mul(p.cast(node, 'float64'), p.cast(number(3), 'float64')));
+    const view = p.reshape(asked.node, [1024]);
+    const first = wide(asked.node);
+    const expected = Array.from({ length: 1024 }, (_, i) => (i % 3 === 1 ? 3 : 0));
+    expect(await values(first.node)).toEqual(expected);
+    // The data of `asked` has been brought over; what reads a view of it, made in this flush, needs to wait for nothing.
+    const second = wide(view);
+    expect(await values(second.node)).toEqual(expected);
   });
 });

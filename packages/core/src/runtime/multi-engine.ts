@@ -31,7 +31,10 @@ export function realiseApart(
   attempt: Attempt,
 ): Promise<void> | null {
   try {
-    return runGroups(cut(wanted, current, attempt.told === true, full), current, attempt);
+    for (let left = wanted; ; left = open(wanted)) {
+      const missing = runGroups(cut(left, current, attempt.told === true, full), current, attempt);
+      if (missing !== 'here') return missing;
+    }
   } catch (error) {
     if (error instanceof Starting) return quiet(error.engine);
     throw error;
@@ -191,18 +194,22 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
   };
 }
 
+/** Null: all is done; a promise: what to wait for; `here`: what the nodes left waited for is in memory by now. */
 function runGroups(
   { groups, transfers, shared, waiting }: Cut,
   current: EngineState,
   { everything, patience, transaction }: Attempt,
-): Promise<void> | null {
+): Promise<void> | null | 'here' {
   const underway = new Map<Crossing, Promise<void>>();
+  const here = new Set<Crossing>();
   const startTransfers = (): void => {
     for (const crossing of transfers) {
       const { node, to } = crossing;
       if (node.storage === null || underway.has(crossing)) continue;
+      // A view of data that was copied earlier is on both engines as soon as it is made.
       const arrival = bring(node, to.pool, shared.has(node));
-      if (arrival !== null) underway.set(crossing, arrival);
+      if (arrival === null) here.add(crossing);
+      else underway.set(crossing, arrival);
     }
   };
   startTransfers();
@@ -223,6 +230,7 @@ function runGroups(
     }
     startTransfers();
   }
+  if (waiting && underway.size === 0 && here.size > 0) return 'here';
   if (waiting && underway.size === 0) throw new Error('[flush] nodes wait for data that nothing brings');
   return underway.size === 0 ? null : quiet(Promise.all(underway.values()));
 }
