@@ -218,19 +218,10 @@ export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string
   return (registry().current = remembered(engine));
 }
 
-/** The engine of the 'cpu' backend; whoever waits for the CPU engine would wait for ever for one of another name. */
-function namedCpu(engine: IEngine): IEngine {
-  if (engine.name === 'cpu') return engine;
-  throw new UnsupportedError(
-    'cpuEngine',
-    say`backend 'cpu' made an engine named '${engine.name}'; give the engine the name of its backend`,
-  );
-}
-
-/** Keeps a CPU engine in mind for what other engines cannot hold, as long as it lives. */
-function remembered(engine: IEngine): IEngine {
+/** Keeps a CPU engine in mind for what other engines cannot hold, as long as it lives; that of the 'cpu' backend whatever it calls itself. */
+function remembered(engine: IEngine, backend: string = engine.name): IEngine {
   const state = registry();
-  if (engine.name !== 'cpu' || state.cpu === engine) return engine;
+  if (backend !== 'cpu' || state.cpu === engine) return engine;
   state.cpu = engine;
   void engine.lost.then(() => {
     if (state.cpu === engine) state.cpu = null;
@@ -252,11 +243,11 @@ export function cpuEngine(): IEngine | Promise<IEngine> | null {
   const provider = state.providers.get('cpu');
   if (!provider) return null;
   const made = provider.create();
-  if (!('then' in made)) return remembered(namedCpu(made));
+  if (!('then' in made)) return remembered(made, 'cpu');
   return (state.cpu = made
     .then(async (engine) => {
-      await beside('cpu', namedCpu(engine));
-      return remembered(engine);
+      await beside('cpu', engine);
+      return remembered(engine, 'cpu');
     })
     .catch((error: unknown) => {
       state.cpu = null;
