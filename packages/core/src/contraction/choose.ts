@@ -23,7 +23,7 @@ import { Operand } from './access.ts';
 import { type TileShape, dotShape, sharedShape, tileShape } from './tiles.ts';
 import { type OwnCopies, type Way, columnWays, consecutiveWays, rowWays, streamsCollide } from './ways.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
-import { linearOf } from '../ir/simplify/linear.ts';
+import { linearOf } from '../ir/simplify/integers.ts';
 
 /** One choice of roles. */
 export interface Choice {

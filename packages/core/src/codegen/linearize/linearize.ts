@@ -11,13 +11,12 @@ import { costOf, programOf } from '../../ir/program.ts';
 import { decompose } from '../../arithmetic/decompose/decompose.ts';
 import { Exprs } from '../../ir/expr.ts';
 import { assumeBounds } from '../../ir/node.ts';
-import { FreeRanges, type Range, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
+import { FreeRanges, type Range, reduceRanges, sameRanges, sizeOf, splitNests } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
 import { Nest } from './nest.ts';
 import { refuse, Scope } from './scope.ts';
 import { Values } from './values.ts';
 import { vectorLanes } from './vector.ts';
-import { reduceRanges, splitNests } from '../../ir/nests.ts';
 
 /** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
 export const gridLimit = 65535;

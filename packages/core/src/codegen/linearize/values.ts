@@ -2,7 +2,7 @@ import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import { remake } from '../../ir/rewrite.ts';
-import { linearOf } from '../../ir/simplify/linear.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
 import { copyIndex, refuse, type Scope, type Tile } from './scope.ts';
 
 /** A finished REDUCE (one value per kept copy, or a cell of memory per column) or STAGE (memory with one section per kept copy). */

@@ -10,8 +10,7 @@ import { cut, innermost, split } from '../transforms/loops.ts';
 import type { LoopNest } from '../transforms/nest.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
-import { literalOf } from '../../ir/simplify/int.ts';
-import { combine, formHigh, formLow, linearOf, selectTerms } from '../../ir/simplify/linear.ts';
+import { combine, formHigh, formLow, linearOf, literalOf, selectTerms } from '../../ir/simplify/integers.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 
 /** The nest with its unit-stride loop cut where conditions cut it. */

@@ -9,7 +9,7 @@ import { operationCost } from '../costs/operations.ts';
 import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import type { LoopNest } from '../transforms/nest.ts';
-import { linearOf } from '../../ir/simplify/linear.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';
 
 /** A load, an operation or a store. */

@@ -5,10 +5,9 @@
  * somebody asks for the stores: what rewrites and simplifies expressions is most of the time that shaping takes.
  */
 import type { Exprs } from '../../ir/expr.ts';
-import type { Range } from '../../ir/free-ranges.ts';
+import { type Range, splitNests } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Transform } from '../../ir/ir.ts';
 import { assumeBounds, highOf, lowOf } from '../../ir/node.ts';
-import { splitNests } from '../../ir/nests.ts';
 import type { NestWork } from '../loops/work.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { step } from './step.ts';

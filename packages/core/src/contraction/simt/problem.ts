@@ -10,12 +10,11 @@ import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { linearAccess } from '../access.ts';
 import type { Contraction, Factor } from '../contraction.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-import { coefficient, indexForms } from '../../ir/index-forms.ts';
+import { coefficient, indexForms, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { assumeBounds } from '../../ir/node.ts';
 import { type Replacement, decodeRanges } from '../../ir/rewrite.ts';
-import { linearOf } from '../../ir/simplify/linear.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
 
 /** Rows or columns: the factor that has them, and its loops, the one that varies fastest last. */
 export interface Side {

@@ -9,7 +9,7 @@ import type { Exprs } from '../expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../ir.ts';
 import { highOf, lowOf } from '../node.ts';
 import { foldBinary, foldUnary } from './fold.ts';
-import { addScaled, divideByConstant, equal, isLiteral, lessThan, literalOf, mustSwap, scaleBy } from './int.ts';
+import { addScaled, divideByConstant, equal, isLiteral, lessThan, literalOf, mustSwap, scaleBy } from './integers.ts';
 
 /** A simpler node for a unary operation, or null. */
 export function simplifyUnary(e: Exprs, op: UnaryOp, x: KNode): KNode | null {
