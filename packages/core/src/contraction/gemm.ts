@@ -5,7 +5,7 @@
  * becomes rows, which columns, and how the factors are brought to them is chosen by cost (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
-import { step } from '../codegen/transforms/step.ts';
+import { step } from '../ir/rewrite.ts';
 import { longestDot } from '../codegen/costs/cpu.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';

@@ -6,7 +6,7 @@
  * tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
  * tensors is touched.
  */
-import { inChunks } from '../codegen/transforms/loops.ts';
+import { inChunks, storesWhere } from '../codegen/loops/transforms.ts';
 import type { GroupPlan, Split } from './blocking.ts';
 import { type Depth, type SumLoops, planDepth, planVectorDepth, sumLoops, vectorSumLoops } from './depth.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
@@ -14,7 +14,6 @@ import { type Segment, overlaps, tileStart } from './tiles.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind } from '../ir/ir.ts';
-import { storesWhere } from '../ir/kept.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter } from '../ir/rewrite.ts';
 

@@ -194,7 +194,7 @@ export interface LoopStore {
   readonly ranges: readonly KNodeOf<'RANGE'>[];
 }
 
-/** One step of shaping loops (codegen/transforms/): what was done, to which loops, how. `printTransforms` (print.ts) shows a list of them. */
+/** One step of shaping loops (codegen/loops/transforms.ts): what was done, to which loops, how. `printTransforms` (print.ts) shows a list of them. */
 export interface Transform {
   readonly name: string;
   /** Numbers of the loops, and of those that stand for them now. */

@@ -33,7 +33,7 @@ export const mostTurns = 16;
 /** Turns of vectors, or of single elements, that are written out. */
 export const heldTurns = { vectors: 4, elements: 8 };
 
-// --- transposes (loops/transpose.ts)
+// --- transposes (loops/gpu.ts)
 
 /** Side of a tile, and the loops it is used for at least. */
 export const transposeSide = 32;

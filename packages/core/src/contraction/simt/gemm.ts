@@ -2,7 +2,7 @@
  * Contractions for engines with groups of threads, by a given tile (choose.ts has them).
  */
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
-import { step } from '../../codegen/transforms/step.ts';
+import { step } from '../../ir/rewrite.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';

@@ -12,7 +12,7 @@ import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import type { DType } from '../../shape/dtype.ts';
-import { storesWhere } from '../../ir/kept.ts';
+import { storesWhere } from '../../codegen/loops/transforms.ts';
 import { decodeInto, type Problem, type Side } from './problem.ts';
 import { blockOf, type SimtTile, threadsOf } from './tile.ts';
 
