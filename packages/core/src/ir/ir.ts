@@ -226,7 +226,7 @@ export interface Program {
   readonly cost: { readonly flops: number; readonly bytes: number };
   /** How the loops of its nest were shaped. */
   readonly transforms?: readonly Transform[] | undefined;
-  /** What it computes, if that is a product of matrices which a library may compute instead (contraction/contract.ts). */
+  /** What it computes, if that is a product of matrices which a library may compute instead (contraction/contraction.ts). */
   readonly product?: MatrixProduct;
 }
 

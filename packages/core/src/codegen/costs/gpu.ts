@@ -72,7 +72,7 @@ export const manyColumns = 512;
 /** Threads that share a sum there, where there are no subgroups of one size. */
 export const emulatedDot = 8;
 
-// --- contractions: sums of threads (contraction/simt/nest.ts)
+// --- contractions: sums of threads (contraction/simt/gemm.ts)
 
 /** Loops of the sum that threads which read memory themselves write out, such as those of a window, and steps written out in all. */
 export const longestWindow = 5;
