@@ -1,7 +1,7 @@
 /**
  * The rules applied while a node is made: one function per arity, tried after constant folding.
  *
- * Integers and bool are simplified fully (int.ts has the arithmetic). Floats only where the result has the same
+ * Integers and bool are simplified fully (integers.ts has the arithmetic). Floats only where the result has the same
  * bits for every input, NaN, infinities and signed zeros included: x * 1, x / 1, -(-x), constants.
  */
 import { type DType, isFloat } from '../../shape/dtype.ts';

@@ -32,7 +32,7 @@ export interface Demand {
   value: KNode | null;
   /** Another demand of the kernel with the same hash. */
   readonly next: Demand | null;
-  /** Read from a row kept inside the kernel (decide-stage.ts): computed as `from` over `ranges`, this element at `at`. */
+  /** Read from a row kept inside the kernel (decide.ts): computed as `from` over `ranges`, this element at `at`. */
   staged: { readonly from: Demand; readonly ranges: readonly Range[]; readonly at: KNode } | null;
 }
 
