@@ -30,7 +30,7 @@ it.each([
   ['float64', 60],
 ] as const)('%s, 2^%s', async (dtype, spread) => {
   const Data = dtype === 'float32' ? Float32Array : Float64Array;
-  // float64 gives up beyond quotients of about 2^280 (arithmetic/decompose/frem.ts of core).
+  // float64 gives up beyond quotients of about 2^280 (arithmetic/decompose/basic.ts of core).
   const within = (a: number, b: number): boolean =>
     dtype === 'float32' || !(b !== 0 && Math.abs(a / b) > 2 ** 250 && Number.isFinite(a));
   const pairs = edges.flatMap((a) => edges.filter((b) => within(a, b)).map((b) => [a, b] as const));

@@ -1,5 +1,5 @@
 /**
- * What lowering gives, and what a kind of target brings to have loops shaped for it.
+ * What lowering gives, what a kind of target brings to have loops shaped for it, and the way of a nest as it stands.
  *
  * Work is always described as a plain loop nest (LoopKernel), which is complete and correct by itself.
  */
@@ -10,6 +10,8 @@ import type { LoopKernel, Program } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { reduceColumns } from './linearize/columns.ts';
 import type { Parts, State } from './linearize/group.ts';
+import { linearize } from './linearize/linearize.ts';
+import { optimize } from './loops/optimize.ts';
 
 /** One dispatch of a lowered kernel. Binding i of the program is the LoopKernel's PARAM slot, or a temporary. */
 export interface LoweredDispatch {
@@ -38,4 +40,15 @@ export interface NestLowering {
 /** A target, and how loops are shaped for it. */
 export interface CodegenCaps extends TargetCaps {
   readonly lowering: NestLowering;
+}
+
+/** A loop nest as it stands, lowered with the default choices: one dispatch. */
+export function lowerPlain(loop: LoopKernel, caps: CodegenCaps): Lowered {
+  const program = linearize(optimize(loop, caps), caps);
+  return { dispatches: [{ program, bindings: loop.params.map((_, param) => ({ param })) }], temps: [] };
+}
+
+/** The programs of a lowered kernel as an engine takes them. */
+export function legalPrograms({ dispatches }: Lowered, caps: CodegenCaps): readonly Program[] {
+  return dispatches.map(({ program }) => caps.lowering.legalize?.(program, caps) ?? program);
 }

@@ -5,11 +5,10 @@
  * values a factor really has. Ranges that occur only as a sum (output position + kernel position) share an axis of the
  * domain: a factor stored over its domain is as large as a padded tensor, not as the product of its ranges.
  */
-import type { FreeRanges, Range } from '../ir/free-ranges.ts';
-import { coefficient, indexForms } from '../ir/index-forms.ts';
+import { coefficient, type FreeRanges, indexForms, type Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';
 import type { Linear } from '../ir/node.ts';
-import { linearOf } from '../ir/simplify/linear.ts';
+import { linearOf } from '../ir/simplify/integers.ts';
 import { nodesOf } from '../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 

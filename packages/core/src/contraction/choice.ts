@@ -1,13 +1,11 @@
 /**
- * What may be chosen for a contraction by measurement, by name: a tile of threads (simt/tile.ts), the tiles of an engine without
+ * What may be chosen for a contraction by measurement, by name: a tile of threads (simt/problem.ts), the tiles of an engine without
  * threads, or a library. And the key under which such a choice is kept.
  */
 import type { CodegenCaps } from '../codegen/lowering.ts';
-import { type ProductLibrary, byLibrary, byTiles } from './contract.ts';
-import type { Contraction } from './contraction.ts';
+import { byLibrary, byTiles, type Contraction, type ProductLibrary } from './contraction.ts';
 import type { LibraryProduct } from './library.ts';
-import { classOf } from './simt/problem.ts';
-import { tileOf } from './simt/tile.ts';
+import { classOf, tileOf } from './simt/problem.ts';
 
 /** A contraction of which something is to be chosen. */
 export interface Question {

@@ -5,7 +5,7 @@ import { overlaps, type Segment, tileShape } from './tiles.ts';
 
 const inPlace: CoverFacts = { padded: false, recut: true, inPlace: true, dots: true, sums: false, lanes: 4 };
 
-/** Adds one to every position that the tiles of a segment keep, as nest.ts writes them. */
+/** Adds one to every position that the tiles of a segment keep, as gemm.ts writes them. */
 function keptBy(s: Segment, extent: number): number[] {
   const times = new Array<number>(extent).fill(0);
   for (let tile = 0; tile < s.count; tile++) {

@@ -2,7 +2,7 @@
  * The loops of a sum: merged where both factors walk them as one, ordered, or replaced by one loop over a table.
  */
 import { shortLoop, longestTable } from '../codegen/costs/cpu.ts';
-import { inChunks } from '../codegen/transforms/loops.ts';
+import { inChunks } from '../codegen/loops/transforms.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KNode } from '../ir/ir.ts';
 import { checkCase, type Making, makeCase, type Parts, vectorCaps } from './fixtures/cases.ts';
-import { lowerContraction } from './select.ts';
+import { lowerContraction } from '../targets/any.ts';
 
 interface Sizes {
   readonly m: number;

@@ -5,22 +5,32 @@
  * becomes rows, which columns, and how the factors are brought to them is chosen by cost (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
-import { step } from '../codegen/transforms/step.ts';
 import { longestDot } from '../codegen/costs/cpu.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
+import { inChunks, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
-import { Assembly, viaMemory } from './assembly.ts';
-import { type Block, copiedTiles, cover, planGroups, planSplit, planTogether } from './blocking.ts';
-import { choose } from './choose.ts';
-import type { ContractionTemplate } from './contract.ts';
-import { type Contraction, worthwhile } from './contraction.ts';
-import { type NestSpec, tileNests } from './nest.ts';
-import { type TileLayout, layoutInPlace } from './staging.ts';
-import { rowSegment } from './tiles.ts';
-import { layoutsOf } from './ways.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { sizeOf } from '../ir/free-ranges.ts';
+import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import type { KNode, LoopStore, RangeKind } from '../ir/ir.ts';
+import { assumeBounds } from '../ir/node.ts';
+import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
+import { Assembly, viaMemory } from './assembly.ts';
+import {
+  type Block,
+  copiedTiles,
+  cover,
+  type GroupPlan,
+  planGroups,
+  planSplit,
+  planTogether,
+  type Split,
+} from './blocking.ts';
+import { choose, layoutsOf } from './choose.ts';
+import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
+import { type Depth, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
+import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
+import { overlaps, rowSegment, type Segment, tileStart } from './tiles.ts';
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
 export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
@@ -109,3 +119,270 @@ export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
   const c = worthwhile(kernel, e, caps);
   return c === null ? null : lowerTiled(c, e, caps);
 };
+
+// Loop nests of register tiles: the stores of a contraction's kernel, with every range split, ordered and given its kind.
+//
+// A nest covers one segment of rows times one segment of columns. Its sum reads both factors through layouts; its
+// epilogue is the kernel's own stores with the sum put in. A tile that overlaps the one before stores only what is new. A
+// tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
+// tensors is touched.
+
+/** Rows or columns of one nest. */
+export interface NestSide {
+  /** The kernel's range that is tiled; null for a factor without ranges of its own. */
+  readonly range: Range | null;
+  readonly segment: Segment;
+  readonly layout: TileLayout;
+}
+
+/** Columns may be copied by the group itself. */
+export type ColumnSide = Omit<NestSide, 'layout'> & { readonly layout: TileLayout | GroupCopy };
+
+export interface NestSpec {
+  readonly stores: readonly LoopStore[];
+  readonly reduce: KNode;
+  /** Ranges around the tiles, outermost first. */
+  readonly outer: readonly Range[];
+  readonly rows: NestSide;
+  readonly columns: ColumnSide;
+  /** Lanes of columns: 1 where the sum itself runs over vectors. */
+  readonly lanes: number;
+  /** Products of the sum side by side in a vector, both factors being consecutive there; else 1. */
+  readonly sumLanes: number;
+  readonly k: readonly Range[];
+  /** The part of the sum that a nest computes; its loop is the first of `groups.outer`. */
+  readonly split: Split | null;
+  readonly groups: GroupPlan;
+}
+
+/**
+ * The stores of some nests. A group computes its part of each of the first `together` nests, which are cut into the same groups; the
+ * others have groups of their own.
+ */
+export function tileNests(e: Exprs, specs: readonly NestSpec[], together: number): LoopStore[] {
+  const grid: Range[] = [];
+  return specs.flatMap((spec, i) => new Nest(e, spec, i < together ? grid : []).stores());
+}
+
+class Nest {
+  readonly #e: Exprs;
+  readonly #spec: NestSpec;
+  readonly #grid: Range[];
+  /** Serial loops around the tiles. */
+  readonly #around: Range[] = [];
+  readonly #outer = new Map<Range, KNode>();
+  /** First product of the part of the sum, along the loop that is split. */
+  readonly #first: KNode;
+  readonly #columnTiles: Cut;
+  readonly #rowTiles: Cut;
+  readonly #columnLayout: TileLayout;
+  /** First tile of columns in the group's own copy. */
+  #firstCopied: KNode;
+
+  /** `grid`: empty, or the ranges of another nest's grid, which this one shares. */
+  constructor(e: Exprs, spec: NestSpec, grid: Range[]) {
+    this.#e = e;
+    this.#grid = grid;
+    this.#spec = spec;
+    const { split, groups, rows, columns } = spec;
+    const outer = split === null ? spec.outer : [split.part, ...spec.outer];
+    let opened = 0;
+    const open = (extent: number, chunk: number): Cut => {
+      const c = cut(e, extent, chunk, grid[opened]);
+      if (c.grid !== null) grid[opened++] = c.grid;
+      return c;
+    };
+    outer.forEach((r, i) => {
+      const { value, ranges } = run(e, open(r.arg.extent, groups.outer[i]!));
+      this.#around.push(...ranges);
+      this.#outer.set(r, value);
+    });
+    this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
+    this.#columnTiles = open(columns.segment.count, groups.columns);
+    this.#rowTiles = open(rows.segment.count, groups.rows);
+    this.#firstCopied = e.i32(0);
+    this.#columnLayout = 'copied' in columns.layout ? this.#groupPanel(columns.layout.copied) : columns.layout;
+  }
+
+  stores(): LoopStore[] {
+    const e = this.#e;
+    const { rows, columns, lanes } = this.#spec;
+    const { from, to, width } = columns.segment;
+    const rowRun = run(e, this.#rowTiles);
+    const columnRun = run(e, this.#columnTiles);
+    const tile = tileRanges(e, rows.segment.width, width / lanes, lanes);
+    const spot: Spot = { rowTile: rowRun.value, columnTile: columnRun.value, row: tile.row, column: tile.column };
+    const sum = this.#sum(spot);
+
+    const loops = [...this.#grid, ...this.#around, ...rowRun.ranges, ...columnRun.ranges];
+    if (to === width) return this.#epilogue(spot, sum, [...loops, ...tile.ranges], from);
+    const stage = e.stage('shared', sum, tile.ranges);
+    const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, 'serial')];
+    const column = e.add(j, from);
+    const value = e.load(stage, e.add(e.mul(i, width), column));
+    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, i, j], 0);
+  }
+
+  /** The kernel's stores at a spot, with the sum put in, for columns of the tile from `from` on and rows not done before. */
+  #epilogue(spot: Spot, sum: KNode, ranges: readonly Range[], from: number): LoopStore[] {
+    const e = this.#e;
+    const { rows, columns } = this.#spec;
+    const changes = new Map<Range, Replacement>();
+    for (const [r, value] of this.#outer) changes.set(r, { value, ranges: [] });
+    const row = e.add(tileStart(e, rows.segment, spot.rowTile), spot.row);
+    const column = e.add(tileStart(e, columns.segment, spot.columnTile), spot.column);
+    if (rows.range !== null) changes.set(rows.range, { value: row, ranges: [] });
+    if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
+    const rewriter = new Rewriter(e, changes);
+    rewriter.set(this.#spec.reduce, sum);
+    const gates: KNode[] = [];
+    if (from > 0) gates.push(e.le(from, spot.column));
+    if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, rows.segment.width), row));
+    const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
+    return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
+  }
+
+  /** The group's own copy of what its tiles of columns read: their elements for one product after another. */
+  #groupPanel(value: KNode): TileLayout {
+    const e = this.#e;
+    const { k, lanes, columns } = this.#spec;
+    const { width } = columns.segment;
+    const { chunk, extent } = this.#columnTiles;
+    const tiles = run(e, this.#columnTiles);
+    const tile = tileRanges(e, 1, width / lanes, lanes);
+    const changes = new Map<Range, Replacement>();
+    for (const [r, at] of this.#outer) changes.set(r, { value: at, ranges: [] });
+    const column = e.add(tileStart(e, columns.segment, tiles.value), tile.column);
+    if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
+    const loops = k.map((r) => e.range(r.arg.extent, 'serial'));
+    const strides = new Map<Range, number>();
+    let size = width * Math.min(chunk, extent);
+    for (let i = k.length - 1; i >= 0; i--) {
+      const [from, to] = [k[i], loops[i]] as [Range, Range];
+      changes.set(from, { value: to, ranges: [] });
+      strides.set(from, size);
+      size *= from.arg.extent;
+    }
+    const own = [...loops, ...tiles.ranges, ...tile.ranges];
+    const memory = e.stage('shared', new Rewriter(e, changes).node(value), own);
+    const { grid } = this.#columnTiles;
+    if (grid !== null) this.#firstCopied = e.mul(grid, chunk);
+    return { memory, offset: 0, perTile: width, perElement: 1, strides };
+  }
+
+  /** The sum at a spot. */
+  #sum(spot: Spot): KNode {
+    const e = this.#e;
+    const { sumLanes } = this.#spec;
+    const depths = this.#depths();
+    const parts =
+      sumLanes > 1 ? vectorSumLoops(e, planVectorDepth(depths), sumLanes) : [sumLoops(e, planDepth(depths))];
+    return parts.map((k) => this.#products(spot, k)).reduce((x, y) => e.add(x, y));
+  }
+
+  /** Sum of products at a spot over some loops. */
+  #products(spot: Spot, k: SumLoops): KNode {
+    const e = this.#e;
+    const { rows, columns } = this.#spec;
+    const a = this.#load(rows.layout, rows.segment, spot.rowTile, spot.row, e.add(k.row, this.#shared(spot)));
+    const columnTile = e.sub(spot.columnTile, this.#firstCopied);
+    const b = this.#load(this.#columnLayout, columns.segment, columnTile, spot.column, k.column);
+    return e.reduce('sum', e.mul(a, b), k.ranges);
+  }
+
+  /** Where the rows' factor is read along a range of columns that it has too. */
+  #shared(spot: Spot): KNode {
+    const e = this.#e;
+    const { rows, columns } = this.#spec;
+    const stride = columns.range === null ? 0 : (rows.layout.strides.get(columns.range) ?? 0);
+    if (stride === 0) return e.i32(0);
+    return e.mul(e.add(tileStart(e, columns.segment, spot.columnTile), spot.column), stride);
+  }
+
+  #load(layout: TileLayout, segment: Segment, tile: KNode, element: KNode, depth: KNode): KNode {
+    const e = this.#e;
+    const { outer, split } = this.#spec;
+    const { memory, offset, perTile, perElement, strides } = layout;
+    const from = perTile === null ? e.mul(tileStart(e, segment, tile), perElement) : e.mul(tile, perTile);
+    let index = e.add(e.add(offset, from), e.mul(element, perElement));
+    for (const r of outer) index = e.add(index, e.mul(this.#outer.get(r)!, strides.get(r) ?? 0));
+    if (split !== null) index = e.add(index, e.mul(this.#first, strides.get(split.range) ?? 0));
+    return e.load(memory, e.add(index, depth));
+  }
+
+  /** The loops of the nest's part of the sum. */
+  #depths(): Depth[] {
+    const e = this.#e;
+    const { k, split, rows } = this.#spec;
+    return k.map((r): Depth => {
+      const row = rows.layout.strides.get(r) ?? 0;
+      const column = this.#columnLayout.strides.get(r) ?? 0;
+      const { extent } = r.arg;
+      if (r !== split?.range) return { extent, row, column };
+      if (extent % split.chunk === 0) return { extent: split.chunk, row, column };
+      const limit = e.min(e.sub(extent, this.#first), split.chunk);
+      assumeBounds(limit, 1, split.chunk);
+      return { extent: split.chunk, row, column, limit };
+    });
+  }
+}
+
+/**
+ * Walks over tiles: the part of a loop that a group takes, and the ranges that run through it.
+ */
+
+/** A loop cut into groups of `chunk` iterations, the last of which may be shorter. */
+export interface Cut {
+  readonly extent: number;
+  readonly chunk: number;
+  readonly grid: Range | null;
+}
+
+/** `grid`: a range that counts the same groups already. */
+export function cut(e: Exprs, extent: number, chunk: number, grid?: Range): Cut {
+  const groups = Math.ceil(extent / chunk);
+  return { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null };
+}
+
+/** A fresh run through a group's part of a loop. */
+export interface Run {
+  /** Iteration of the whole loop. */
+  readonly value: KNode;
+  readonly ranges: readonly Range[];
+}
+
+export function run(e: Exprs, { extent, chunk, grid }: Cut): Run {
+  if (extent === 1) return { value: e.i32(0), ranges: [] };
+  const change = inChunks(e, extent, grid === null ? extent : chunk, 'grid', 'serial', grid);
+  return { value: change.value, ranges: change.ranges.filter((r) => r !== grid) };
+}
+
+/** Where a value of the tile stands: which tiles, which row and column in them. */
+export interface Spot {
+  readonly rowTile: KNode;
+  readonly columnTile: KNode;
+  readonly row: KNode;
+  readonly column: KNode;
+}
+
+/** The ranges of one register tile. */
+export interface TileRanges {
+  readonly ranges: readonly Range[];
+  readonly row: KNode;
+  readonly column: KNode;
+}
+
+/** Fresh ranges of a tile of `rows` rows by `vectors` vectors of `lanes`. */
+export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: number): TileRanges {
+  const ranges: Range[] = [];
+  const range = (extent: number, kind: RangeKind): KNode => {
+    if (extent === 1) return e.i32(0);
+    const r = e.range(extent, kind);
+    ranges.push(r);
+    return r;
+  };
+  const row = range(rows, 'unroll');
+  const vector = range(vectors, 'unroll');
+  const lane = range(lanes, 'vector');
+  return { ranges, row, column: e.add(e.mul(vector, lanes), lane) };
+}

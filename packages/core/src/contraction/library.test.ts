@@ -1,13 +1,13 @@
 /** Products for a library: what is found to be one, that the description says what the program computes, and what is declined. */
 import { describe, expect, it } from 'vitest';
-import { type ProductLibrary, type TileChoices, byLibrary } from './contract.ts';
+import { type ProductLibrary, type TileChoices, byLibrary } from './contraction.ts';
 import { interpret } from '../interpreter/interpret.ts';
 import type { KNode, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import type { Lowered } from '../codegen/lowering.ts';
 import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { libraryPrograms } from './library.ts';
-import { lowerContraction } from './select.ts';
+import { lowerContraction } from '../targets/any.ts';
 
 const library: ProductLibrary = {
   name: 'blas',

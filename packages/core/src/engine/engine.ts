@@ -7,8 +7,7 @@
 import type { Program, LoopKernel } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { Lowered, NestLowering } from '../codegen/lowering.ts';
-import type { ProductLibrary, Way } from '../contraction/contract.ts';
-import type { Contraction } from '../contraction/contraction.ts';
+import type { Contraction, ProductLibrary, Way } from '../contraction/contraction.ts';
 import type { Exprs } from '../ir/expr.ts';
 
 /** Static facts about an engine, read by the planner and by kernel lowering. */

@@ -13,7 +13,7 @@ export type {
   KernelSource,
 } from '../engine/engine.ts';
 export { showCaps, showEngine, showKernel } from '#inspection';
-export type { ProductLibrary } from '../contraction/contract.ts';
+export type { ProductLibrary } from '../contraction/contraction.ts';
 export {
   CompileError,
   DeviceLostError,

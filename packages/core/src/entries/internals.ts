@@ -1,5 +1,5 @@
 /** Entry point @polygrad/core/internals: what `@polygrad/testing` and `@polygrad/numbers` need of core. It may change in any release. */
-export { combined } from '../codegen/linearize/combine.ts';
+export { combined } from '../codegen/linearize/reduce.ts';
 export { isArg } from '../ir/arithmetic.ts';
 export { type State, acrossThreads, oneSubgroup } from '../codegen/linearize/group.ts';
 export { usualLimits } from '../graph/state.ts';

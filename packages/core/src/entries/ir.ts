@@ -8,7 +8,7 @@ export * from '../ir/ir.ts';
 export type { MatrixOperand, MatrixProduct } from '../ir/ir.ts';
 export { Exprs, uniqueNode, withSources } from '../ir/expr.ts';
 export { highOf, idOf, lowOf } from '../ir/node.ts';
-export { linearOf } from '../ir/simplify/linear.ts';
+export { linearOf } from '../ir/simplify/integers.ts';
 export { type BuildOptions, ProgramBuilder } from '../ir/builder/builder.ts';
 export { type PackedProgram, packProgram, sameCode, unpackProgram } from '../ir/packed.ts';
 export { endsOf } from '../ir/block-ends.ts';

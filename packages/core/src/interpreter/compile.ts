@@ -4,12 +4,19 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { Accessor, Cells } from './memory.ts';
-import { binaryFunction, castFunction, ternaryFunction, toDType, unaryFunction, type Value } from './values.ts';
+import {
+  binaryFunction,
+  castFunction,
+  reinterpretFunction,
+  ternaryFunction,
+  toDType,
+  unaryFunction,
+  type Value,
+} from './values.ts';
 import { isArithmetic } from '../ir/arithmetic.ts';
 import { blocksOf } from '../ir/blocks.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
-import { reinterpretFunction } from './missing-functions.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
 
 /** What a thread has to itself. */

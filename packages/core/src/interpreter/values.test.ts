@@ -2,8 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { binaryOps, unaryOps } from '../ir/arithmetic.ts';
-import { erf, fma32, fma64 } from './missing-functions.ts';
-import { evalBinary, evalCast, evalTernary, evalUnary } from './values.ts';
+import { erf, evalBinary, evalCast, evalTernary, evalUnary, fma32, fma64 } from './values.ts';
 import type { BinaryOp, UnaryOp } from '../ir/ir.ts';
 import { foldBinary, foldCast, foldUnary } from '../ir/simplify/fold.ts';
 

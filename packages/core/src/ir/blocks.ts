@@ -1,5 +1,5 @@
 /**
- * Which block of a program each node stands in. Where blocks end is in block-ends.ts, the blocks of the builder in builder/blocks.ts.
+ * Which block of a program each node stands in. Where blocks end is in block-ends.ts, the blocks of the builder in builder/builder.ts.
  *
  * Kept with the body of the program, which is what it tells of: programs that share a body share it, and a new body has its own.
  */

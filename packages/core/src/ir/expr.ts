@@ -22,9 +22,8 @@ import type {
 } from './ir.ts';
 import { type ArgKey, assumeBounds, freshId, InternTable, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify/simplify.ts';
-import { setBounds } from './simplify/bounds.ts';
+import { foldBitcast, foldCast, setBounds } from './simplify/fold.ts';
 import { type Literal, normalize } from '../shape/host.ts';
-import { foldBitcast, foldCast } from './simplify/fold.ts';
 
 export type Range = KNodeOf<'RANGE'>;
 export type Memory = KNode;

@@ -1,12 +1,13 @@
 /**
- * Which loop variables an expression of stage A depends on.
+ * Which loop variables an expression of stage A depends on, through which linear forms, and which stores share them.
  *
  * REDUCE and STAGE bind their own ranges, so these are not free in them. Lists are sorted by node number and shared between
  * nodes with equal lists.
  */
-import type { KNode, KNodeOf } from './ir.ts';
-import { idOf, type Known } from './node.ts';
-import { sourcesFirst } from './traverse.ts';
+import type { KNode, KNodeOf, LoopStore } from './ir.ts';
+import { idOf, type Known, type Linear } from './node.ts';
+import { linearOf } from './simplify/integers.ts';
+import { nodesOf, sourcesFirst } from './traverse.ts';
 
 export type Range = KNodeOf<'RANGE'>;
 export type RangeList = readonly Range[];
@@ -85,4 +86,77 @@ export class FreeRanges {
     for (let i = 0; i < list.length; i++) if (list[i] === range) return true;
     return false;
   }
+}
+
+// The linear forms through which expressions depend on ranges: one for each place where an index is used.
+//
+// Two ranges that stand in one proportion in all of them can be treated as one: merged where they walk memory without gaps,
+// or seen as a window that slides.
+
+function isIndex(n: KNode): boolean {
+  return n.dtype === 'int32' && n.lanes === 1;
+}
+
+/** True for a node that is only a part of a larger linear form. */
+function isLinearPart(n: KNode): boolean {
+  if (!isIndex(n)) return false;
+  return n.op === 'ADD' || n.op === 'SUB' || n.op === 'NEG' || n.op === 'MUL' ? !linearOf(n).terms.includes(n) : false;
+}
+
+/** All forms with ranges among their terms; `onBound` gets the ranges of every REDUCE and STAGE on the way. */
+export function indexForms(roots: readonly KNode[], onBound?: (ranges: RangeList) => void): readonly Linear[] {
+  const forms = new Set<Linear>();
+  const seen = new Set<KNode>();
+  const stack: KNode[] = [];
+  const visit = (n: KNode, part: boolean): void => {
+    stack.push(n);
+    if (part || !isIndex(n)) return;
+    const form = linearOf(n);
+    if (form.terms.some((t) => t.op === 'RANGE')) forms.add(form);
+  };
+  for (const root of roots) visit(root, false);
+  for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+    if (seen.has(n)) continue;
+    seen.add(n);
+    const binds = n.op === 'REDUCE' || n.op === 'STAGE';
+    if (binds) onBound?.(ownRanges(n));
+    const part = isLinearPart(n);
+    for (let i = 0; i < (binds ? 1 : n.src.length); i++) visit(n.src[i]!, part);
+  }
+  return [...forms];
+}
+
+/** Coefficient of a node in a form. */
+export function coefficient(f: Linear, n: KNode): number {
+  const i = f.terms.indexOf(n);
+  return i < 0 ? 0 : f.coefs[i]!;
+}
+
+// Which stores of a kernel belong together.
+//
+// Stores are of one nest if they share a loop, or if they are outside all loops and share a reduction's ranges. Nests
+// are independent of each other and may run in different groups at the same time.
+
+/** The stores of a kernel by nest, in order of first appearance. */
+export function splitNests(stores: readonly LoopStore[]): LoopStore[][] {
+  const nests: { keys: Set<Range>; stores: LoopStore[] }[] = [];
+  for (const s of stores) {
+    const keys = s.ranges.length > 0 ? [s.ranges[0] as Range] : reduceRanges(s.store);
+    const same = nests.filter((n) => keys.some((k) => n.keys.has(k)));
+    const target = same[0] ?? { keys: new Set<Range>(), stores: [] };
+    if (same.length === 0) nests.push(target);
+    for (const other of same.slice(1)) {
+      for (const k of other.keys) target.keys.add(k);
+      target.stores.push(...other.stores);
+      nests.splice(nests.indexOf(other), 1);
+    }
+    for (const k of keys) target.keys.add(k);
+    target.stores.push(s);
+  }
+  return nests.map((n) => n.stores);
+}
+
+/** Ranges bound by the reductions of a store. */
+export function reduceRanges(store: KNode): Range[] {
+  return [...nodesOf([store])].flatMap((n) => (n.op === 'REDUCE' ? ownRanges(n) : []));
 }

@@ -194,7 +194,7 @@ export interface LoopStore {
   readonly ranges: readonly KNodeOf<'RANGE'>[];
 }
 
-/** One step of shaping loops (codegen/transforms/): what was done, to which loops, how. `printTransforms` (print.ts) shows a list of them. */
+/** One step of shaping loops (codegen/loops/transforms.ts): what was done, to which loops, how. `printTransforms` (print.ts) shows a list of them. */
 export interface Transform {
   readonly name: string;
   /** Numbers of the loops, and of those that stand for them now. */
@@ -226,7 +226,7 @@ export interface Program {
   readonly cost: { readonly flops: number; readonly bytes: number };
   /** How the loops of its nest were shaped. */
   readonly transforms?: readonly Transform[] | undefined;
-  /** What it computes, if that is a product of matrices which a library may compute instead (contraction/contract.ts). */
+  /** What it computes, if that is a product of matrices which a library may compute instead (contraction/contraction.ts). */
   readonly product?: MatrixProduct;
 }
 

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { Exprs } from './expr.ts';
 import type { KNode } from './ir.ts';
-import { splitNests } from './nests.ts';
+import { splitNests } from './free-ranges.ts';
 
 test('stores outside all loops share a nest with those that reduce over the same ranges, also by way of a later one', () => {
   const e = new Exprs();

@@ -8,7 +8,7 @@ import type { DType } from '../shape/dtype.ts';
 import { isArg, isArithmetic } from './arithmetic.ts';
 import type { Exprs } from './expr.ts';
 import { type FreeRanges, ownRanges, type Range, type RangeList } from './free-ranges.ts';
-import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, UnaryOp } from './ir.ts';
+import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, Transform, UnaryOp } from './ir.ts';
 import { highOf } from './node.ts';
 
 export interface Replacement {
@@ -160,4 +160,33 @@ export function remake(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
       if (src.length === 2) return e.binary(n.op as BinaryOp, a, b);
       return e.ternary(n.op as TernaryOp, a, b, src[2]!);
   }
+}
+
+// What every transform of loops is made of: loops put in place of others, and the entry that says so.
+
+/** An entry of the list of what was done: to which loops, and which stand for them now. */
+export function step(
+  name: string,
+  loops: Iterable<Range>,
+  made: readonly Range[] = [],
+  args: Transform['args'] = [],
+): Transform {
+  return { name, loops: Array.from(loops, idOf), made: made.map(idOf), args };
+}
+
+function idOf({ arg }: Range): number {
+  return arg.id;
+}
+
+/** Puts one loop, or loops that count as one, in place of neighbouring loops: where the last of them is. */
+export function flattened(
+  e: Exprs,
+  loops: readonly Range[],
+  { value: flat, ranges }: Replacement,
+  changes: Map<Range, Replacement>,
+): Map<Range, Replacement> {
+  decodeRanges(e, loops, flat, changes);
+  const last = loops.at(-1)!;
+  const { value } = changes.get(last)!;
+  return changes.set(last, { value, ranges });
 }

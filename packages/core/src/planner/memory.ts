@@ -7,10 +7,9 @@
  * in practice. Engines that cannot bind parts of one buffer side by side get whole blocks, shared one after the other.
  */
 import type { PlanNode } from './capture/plan-graph.ts';
-import type { Demand, KernelDraft, StoreDraft } from './fusion/draft.ts';
+import { type Demand, isBelow, type KernelDraft, type StoreDraft } from './fusion/draft.ts';
 import type { Unit } from './fusion/order.ts';
 import type { Partition } from './fusion/partition.ts';
-import { isBelow } from './fusion/reach.ts';
 import { flatten } from './lowering/index-map.ts';
 
 /** Something that needs `bytes` bytes from dispatch `first` to dispatch `last`. */

@@ -14,9 +14,8 @@ import { ingest } from './capture/ingest.ts';
 import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
-import { Partition } from './fusion/partition.ts';
+import { Partition, relieve, shorten } from './fusion/partition.ts';
 import type { PlanGraph, PlanNode } from './capture/plan-graph.ts';
-import { relieve, shorten } from './fusion/relieve.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its

@@ -1,11 +1,7 @@
 /** Exponentials and logarithms beyond `exp` and `log`, powers, hyperbolic functions, the error function. */
 import { add, binary, div, eq, like, lt, mul, neg, not, sub, unary, where } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
-import { erf } from '../arithmetic/decompose/erf.ts';
-import { exp2, expm1 } from '../arithmetic/decompose/exp.ts';
-import { cosh, sinh, tanh } from '../arithmetic/decompose/hyperbolic.ts';
-import { log10, log1p, log2 } from '../arithmetic/decompose/log.ts';
-import { pow } from '../arithmetic/decompose/pow.ts';
+import { cosh, erf, exp2, expm1, log10, log1p, log2, pow, sinh, tanh } from '../arithmetic/decompose/exponential.ts';
 import type { Definition } from '../graph/definition.ts';
 import { binaryFunction, fromOne, times, unaryFunction } from './elementwise.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
-import { programsOf } from '../planner/lowering/programs.ts';
+import { programsOf } from '../planner/lowering/rules.ts';
 import { lowerScan } from '../programs/scan/scan.ts';
 import { lowerSort } from '../programs/sort/sort.ts';
 import { sameShape } from '../shape/view.ts';

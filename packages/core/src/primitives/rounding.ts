@@ -1,6 +1,5 @@
 /** Rounding to integers, remainders, and sums of products rounded once. */
-import { ceil, fma, round, trunc } from '../arithmetic/decompose/basic.ts';
-import { frem } from '../arithmetic/decompose/frem.ts';
+import { ceil, fma, frem, round, trunc } from '../arithmetic/decompose/basic.ts';
 import { common, define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import { div, mul, neg, sub, unary } from '../graph/primitives.ts';

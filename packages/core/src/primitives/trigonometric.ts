@@ -1,7 +1,7 @@
 /** Functions of angles, and angles of numbers. */
 import { add, binary, div, like, lt, mul, neg, stopGradient, sub, unary, where } from '../graph/primitives.ts';
 import type { Node } from '../graph/node.ts';
-import { acos, asin, atan, atan2, cos, sin, tan } from '../arithmetic/decompose/trig.ts';
+import { acos, asin, atan, atan2, cos, sin, tan } from '../arithmetic/decompose/trigonometric.ts';
 import { mulHigh } from '../arithmetic/decompose/basic.ts';
 import type { Definition } from '../graph/definition.ts';
 import { binaryFunction, unaryFunction } from './elementwise.ts';

@@ -9,7 +9,7 @@ import type { Node } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { showShape } from '../shape/errors.ts';
-import { storageIn } from '../planner/capture/extent.ts';
+import { storageIn } from '../planner/capture/cone.ts';
 
 /** True if the engine holds a node's dtype and those of all it is computed from. */
 export function holds(engine: IEngine, node: Node): boolean {

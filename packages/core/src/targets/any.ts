@@ -5,14 +5,32 @@
 import { legalize } from '../arithmetic/legalize.ts';
 import { reduceColumns } from '../codegen/linearize/columns.ts';
 import { acrossThreads } from '../codegen/linearize/group.ts';
+import { questionOf } from '../contraction/choice.ts';
+import { byLibrary, type ContractionTemplate, worthwhile } from '../contraction/contraction.ts';
+import { lowerTiled } from '../contraction/gemm.ts';
+import { byThreads } from '../contraction/simt/choose.ts';
+import type { Lowering } from '../engine/engine.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
-import type { Lowering } from '../engine/engine.ts';
 import { threadLowering } from './threads.ts';
 import { vectorLowering } from './vectors.ts';
-import { lowerContraction } from '../contraction/select.ts';
 
 const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLowering : vectorLowering);
+
+/**
+ * Lowers a kernel around a contraction by the engine's kind, or by a library where that was measured faster; null where the plain loop nest is
+ * as good.
+ */
+export const lowerContraction: ContractionTemplate = (kernel, e, caps, choices) => {
+  const c = worthwhile(kernel, e, caps);
+  if (c === null) return null;
+  const question = choices === undefined ? null : questionOf(c, caps, choices.library);
+  if (question !== null) choices?.note(question.key, kernel, e);
+  const chosen = question === null ? undefined : choices?.find(question.key);
+  if (chosen === byLibrary && question?.product)
+    return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;
+  return caps.simt ? byThreads(c, e, caps, chosen) : lowerTiled(c, e, caps);
+};
 
 /** For engines that are one or the other by `caps.simt`, and for those with a library. */
 export const anyLowering: Lowering = {

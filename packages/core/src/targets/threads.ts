@@ -6,7 +6,7 @@ import { choicesOf } from '../tuning/choices.ts';
 import type { Lowering } from '../engine/engine.ts';
 import { candidateTiles, threadContraction } from '../contraction/simt/choose.ts';
 import { lowerSimt } from '../contraction/simt/gemm.ts';
-import { nameOf } from '../contraction/simt/tile.ts';
+import { nameOf } from '../contraction/simt/problem.ts';
 
 /** For engines with groups of threads, workgroup memory and barriers, that compute in every dtype they hold. */
 export const threadLowering: Lowering = {

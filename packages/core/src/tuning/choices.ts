@@ -4,7 +4,7 @@
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { LoopKernel } from '../ir/ir.ts';
-import type { ProductLibrary, TileChoices } from '../contraction/contract.ts';
+import type { ProductLibrary, TileChoices } from '../contraction/contraction.ts';
 import { tilesVersion } from '../contraction/simt/problem.ts';
 import { isChoice } from '../contraction/choice.ts';
 

@@ -5,11 +5,9 @@ import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '..
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import type { KNodeOf } from '../ir/ir.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import type { Lowered } from '../codegen/lowering.ts';
-import { type Way, byLibrary } from '../contraction/contract.ts';
-import { type Contraction, findContraction } from '../contraction/contraction.ts';
+import { legalPrograms, type Lowered } from '../codegen/lowering.ts';
+import { byLibrary, type Contraction, findContraction, type Way } from '../contraction/contraction.ts';
 import { questionOf } from '../contraction/choice.ts';
-import { legalPrograms } from '../codegen/plain.ts';
 import type { Seen } from './choices.ts';
 
 export interface Measured {

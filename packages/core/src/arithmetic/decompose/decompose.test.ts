@@ -15,7 +15,7 @@ import {
   worst,
 } from '../fixtures/accuracy.ts';
 import { decompose } from '../../entries/all-functions.ts';
-import { fma32 } from '../../interpreter/missing-functions.ts';
+import { fma32 } from '../../interpreter/values.ts';
 import { Exprs } from '../../ir/expr.ts';
 import { BASE_OPS, type KNode } from '../../ir/ir.ts';
 import { nodesOf } from '../../ir/traverse.ts';
@@ -221,7 +221,7 @@ describe('accuracy in float32', () => {
 });
 
 describe('accuracy in float64', () => {
-  // interpreter/missing-functions.ts itself is good to a few units only.
+  // interpreter/values.ts itself is good to a few units only.
   it.each(functions)('$op to a few units', ({ op, exact }) => {
     const g = unary(op, 'float64');
     const wide = [1e-300, -1e-300, 5e-324, 1e22, -1e155, 1.7e308, 709.7, -745, 2 ** 900 + 2 ** 850];

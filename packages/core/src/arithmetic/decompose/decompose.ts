@@ -7,8 +7,7 @@
  */
 import { type DType, isFloat } from '../../shape/dtype.ts';
 import { abs, nanTest } from './basic.ts';
-import { exp } from './exp.ts';
-import { log } from './log.ts';
+import { exp, log } from './exponential.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { type DecomposeCaps, type FloatMath, Math32, Math64 } from '../float-math.ts';
 import { BASE_OPS, type KNode, type ValueOp } from '../../ir/ir.ts';

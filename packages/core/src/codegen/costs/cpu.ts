@@ -44,18 +44,18 @@ export const leastColumnElements: number = 2 ** 16;
 /** Columns of one group: their results stay in the first-level cache, rows of them are long enough to stream. */
 export const mostColumns = 4096;
 
-// --- narrow rows (loops/narrow.ts)
+// --- narrow rows (loops/cuts.ts)
 
 /** Rows taken at a time. */
 export const rowsTogether = 4;
 
-// --- segments (loops/segments.ts)
+// --- segments (loops/cuts.ts)
 
 /** A cut pays if the longest segment has this many elements and there are not too many of them. */
 export const leastSegment = 4;
 export const mostSegments = 5;
 
-// --- loops cut in two (loops/segments.ts)
+// --- loops cut in two (loops/cuts.ts)
 
 /** Inner loops shorter than a vector would be worse. */
 export const leastInner = 4;

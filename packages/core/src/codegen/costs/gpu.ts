@@ -33,7 +33,7 @@ export const mostTurns = 16;
 /** Turns of vectors, or of single elements, that are written out. */
 export const heldTurns = { vectors: 4, elements: 8 };
 
-// --- transposes (loops/transpose.ts)
+// --- transposes (loops/gpu.ts)
 
 /** Side of a tile, and the loops it is used for at least. */
 export const transposeSide = 32;
@@ -72,7 +72,7 @@ export const manyColumns = 512;
 /** Threads that share a sum there, where there are no subgroups of one size. */
 export const emulatedDot = 8;
 
-// --- contractions: sums of threads (contraction/simt/nest.ts)
+// --- contractions: sums of threads (contraction/simt/gemm.ts)
 
 /** Loops of the sum that threads which read memory themselves write out, such as those of a window, and steps written out in all. */
 export const longestWindow = 5;

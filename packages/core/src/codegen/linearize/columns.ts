@@ -10,19 +10,19 @@
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import {
+  accumulate,
   accumulatorDtype,
   extendExtremum,
   type Extremum,
   goesByParts,
   identityOf,
   noExtremum,
+  positionIn,
   takesPlace,
   wholeExtremum,
-} from './combine.ts';
+} from './reduce.ts';
 import { isArg } from '../../ir/arithmetic.ts';
-import { accumulate, positionIn } from './reduce.ts';
-import { copiesOf } from './scope.ts';
-import type { Values } from './values.ts';
+import { copiesOf, type Values } from './scope.ts';
 import type { DType } from '../../shape/dtype.ts';
 
 /** Rows read side by side, a part of all rows from each other. */

@@ -9,7 +9,7 @@ import type { CodegenCaps } from '../lowering.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { highOf, lowOf } from '../../ir/node.ts';
-import { linearOf } from '../../ir/simplify/linear.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
 
 /** One way of running through a stretch of the range. */
 export interface Mode {

@@ -7,14 +7,13 @@
  * does not count. All memory that lies one by one is taken in vectors.
  */
 import { heldTurns } from '../costs/gpu.ts';
-import { identityOf } from '../linearize/combine.ts';
+import { identityOf } from '../linearize/reduce.ts';
 import type { Binder } from './work.ts';
-import type { LoopNest } from '../transforms/nest.ts';
+import { type LoopNest, storesWhere } from './transforms.ts';
 import { isPosition } from '../../ir/arithmetic.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { FreeRanges, type Range, ownRanges, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
-import { storesWhere } from '../../ir/kept.ts';
 import { assumeBounds, idOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter, decodeRanges } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';

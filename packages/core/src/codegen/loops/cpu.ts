@@ -4,21 +4,20 @@
  * For every nest: which range becomes the vector (by a small cost model), the order of loops, and where the work is cut
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
-import { groupWork, repeatable, shortRow, turnRows, vectorChunk } from '../costs/cpu.ts';
-import { vectorLanes } from '../linearize/vector.ts';
-import { besideRows, columnsOf, cutRows, cutStreams, inTurns, rowsTakeTurns, streamed } from './streams.ts';
-import { cutNarrow, widenNarrow } from './narrow.ts';
-import { reduceWhileStaging } from './reduce-while-staging.ts';
-import { cutSegments, splitRanges } from './segments.ts';
-import { cutTransposes, tileTransposes } from './tile.ts';
-import { type Binder, type NestWork, workOf } from './work.ts';
-import type { CodegenCaps } from '../lowering.ts';
-import { as, reorder, split } from '../transforms/loops.ts';
-import { LoopNest, shaped } from '../transforms/nest.ts';
 import { isPosition } from '../../ir/arithmetic.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { type Range, type RangeList, sizeOf } from '../../ir/free-ranges.ts';
-import type { LoopKernel } from '../../ir/ir.ts';
+import { FreeRanges, ownRanges, type Range, type RangeList, sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
+import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { nodesOf } from '../../ir/traverse.ts';
+import { groupWork, repeatable, shortRow, turnRows, vectorChunk } from '../costs/cpu.ts';
+import { vectorLanes } from '../linearize/vector.ts';
+import type { CodegenCaps } from '../lowering.ts';
+import { cutNarrow, cutSegments, splitRanges, widenNarrow } from './cuts.ts';
+import { besideRows, columnsOf, cutRows, cutStreams, inTurns, rowsTakeTurns, streamed } from './streams.ts';
+import { cutTransposes, tileTransposes } from './tile.ts';
+import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
+import { type Binder, type NestWork, workOf } from './work.ts';
 
 /** One nest with its loops chosen. */
 export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
@@ -204,4 +203,60 @@ export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
 /** What has become of a nest, as nests of stores that share loops. */
 function partsOf(before: LoopNest, after: LoopNest): readonly LoopNest[] {
   return after === before ? [after] : after.parts();
+}
+
+// Reductions over what a STAGE holds run while it is filled: softmax adds up its exponentials as it writes them down.
+//
+// Such a REDUCE reads each element of the stage once, in order. In terms of the stage's own range it is a reduction of the staged value,
+// which linearize computes in the same loop; equal expressions there are computed once. For engines without SIMT.
+
+/** The nest with every such REDUCE over the range of its stage. */
+export function reduceWhileStaging(nest: LoopNest): LoopNest {
+  const { e } = nest;
+  for (let now = nest; ; ) {
+    const found = findReduce(now.stores, e);
+    if (found === null) return now;
+    now = now.with(found.from, found.to, 'fuse', ownRanges(found.from));
+  }
+}
+
+function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: KNode } | null {
+  const nodes = [...nodesOf(stores.map((s) => s.store))];
+  if (!nodes.some((n) => n.op === 'STAGE')) return null;
+  const free = new FreeRanges();
+  for (const n of nodes) {
+    if (n.op !== 'REDUCE' || isPosition(n)) continue;
+    const to = overStage(n, e, free);
+    if (to !== null) return { from: n, to };
+  }
+  return null;
+}
+
+/** The reduction over the range of the stage that it reads element by element; null if it is none. */
+function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | null {
+  const [r, ...others] = ownRanges(n);
+  const value = n.src[0];
+  if (r === undefined || others.length > 0) return null;
+  const read = [...nodesOf([value])].find((x) => x.op === 'LOAD' && x.src[0]?.op === 'STAGE' && x.src[1] === r);
+  if (read === undefined || read.src.length > 2) return null;
+  const stage = read.src[0];
+  const [own, ...more] = ownRanges(stage);
+  if (own === undefined || more.length > 0 || own.arg.extent !== r.arg.extent) return null;
+  if (own.src.length > 0 || r.src.length > 0) return null;
+  if (captures(value, r, own, free)) return null;
+  const rewriter = new Rewriter(e, new Map<Range, Replacement>([[r, { value: own, ranges: [own] }]]), free);
+  rewriter.set(read, stage.src[0]);
+  const staged = rewriter.node(value);
+  // Whoever reads another place of the stage waits until it is full.
+  if (nodesOf([staged]).has(stage)) return null;
+  return e.reduce(n.arg.op, staged, [own]);
+}
+
+/** True if `own` in the place of `r` would be another loop's: an outer one's, or one inside that has its name. */
+function captures(value: KNode, r: Range, own: Range, free: FreeRanges): boolean {
+  if (own === r) return false;
+  if (free.has(value, own)) return true;
+  return [...nodesOf([value])].some(
+    (n) => (n.op === 'REDUCE' || n.op === 'STAGE') && ownRanges(n).includes(own) && free.has(n, r),
+  );
 }

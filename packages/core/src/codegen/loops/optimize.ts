@@ -5,13 +5,11 @@
  * the kernel does not change; the order in which a reduction adds does.
  */
 import type { CodegenCaps } from '../lowering.ts';
-import { flattened, step } from '../transforms/step.ts';
+import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { Exprs } from '../../ir/expr.ts';
-import { FreeRanges, type Range, ownRanges, sizeOf } from '../../ir/free-ranges.ts';
-import { coefficient, indexForms } from '../../ir/index-forms.ts';
+import { coefficient, FreeRanges, indexForms, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, Transform } from '../../ir/ir.ts';
 import type { Linear } from '../../ir/node.ts';
-import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
 /**

@@ -23,8 +23,7 @@ import {
 } from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cut, split } from '../transforms/loops.ts';
-import type { LoopNest } from '../transforms/nest.ts';
+import { cut, type LoopNest, split } from './transforms.ts';
 import { isPosition } from '../../ir/arithmetic.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 

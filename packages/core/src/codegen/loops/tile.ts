@@ -19,8 +19,7 @@ import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
-import { cut, innermost } from '../transforms/loops.ts';
-import type { LoopNest } from '../transforms/nest.ts';
+import { cut, innermost, type LoopNest } from './transforms.ts';
 
 /** Peels off what fills no square, so that all squares are whole. */
 export function cutTransposes(nest: LoopNest): readonly LoopNest[] {

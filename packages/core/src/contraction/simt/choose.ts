@@ -24,12 +24,19 @@ import {
 import { oneSubgroup } from '../../codegen/linearize/group.ts';
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
-import type { ContractionTemplate } from '../contract.ts';
-import { type Contraction, worthwhile } from '../contraction.ts';
-import { type Problem, classOf, flatProblem, lineProblem } from './problem.ts';
-import { gainsByCopy, lowerSimt, problemFor, tileFits } from './gemm.ts';
-import { splitAt } from './nest.ts';
-import { type SimtTile, blockOf, nameOf, threadsOf, tileOf } from './tile.ts';
+import { type Contraction, type ContractionTemplate, worthwhile } from '../contraction.ts';
+import {
+  blockOf,
+  classOf,
+  flatProblem,
+  lineProblem,
+  nameOf,
+  type Problem,
+  type SimtTile,
+  threadsOf,
+  tileOf,
+} from './problem.ts';
+import { gainsByCopy, lowerSimt, problemFor, splitAt, tileFits } from './gemm.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { sizeOf } from '../../ir/free-ranges.ts';
 

@@ -1,18 +1,28 @@
-/**
- * Contractions for engines with groups of threads, by a given tile (choose.ts has them).
- */
+/** Contractions for engines with groups of threads, by a given tile (choose.ts has them): the dispatches, and their loop nests. */
+import { longestWindow, mostSteps } from '../../codegen/costs/gpu.ts';
+import { storesWhere } from '../../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
-import { step } from '../../codegen/transforms/step.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import type { KNode } from '../../ir/ir.ts';
+import { type Range, sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode, LoopStore, RangeKind } from '../../ir/ir.ts';
+import { assumeBounds } from '../../ir/node.ts';
+import { type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { Operand, representative } from '../access.ts';
 import { Assembly, viaMemory } from '../assembly.ts';
 import type { Contraction, Factor } from '../contraction.ts';
-import { simtNest } from './nest.ts';
-import { flatProblem, lineProblem, type Problem, type Side } from './problem.ts';
-import { blockOf, type SimtTile, threadsOf, nameOf } from './tile.ts';
 import { stageDomain } from '../staging.ts';
+import {
+  blockOf,
+  decodeInto,
+  flatProblem,
+  lineProblem,
+  nameOf,
+  type Problem,
+  type Side,
+  type SimtTile,
+  threadsOf,
+} from './problem.ts';
 
 /** The problem as tiles of a kind see it. */
 export function problemFor(c: Contraction, tile: SimtTile): Problem {
@@ -83,4 +93,308 @@ function withCopies(c: Contraction, e: Exprs, assembly: Assembly, problem: Probl
     rows: copy(problem.rows, false),
     columns: copy(problem.columns, problem.columns.ranges.length > 0),
   };
+}
+
+// Loop nests of contractions for groups of threads: every range split, ordered and given its kind.
+//
+// As on CPUs they are ordinary loop nests: registers, vectors, epilogues, group memory and barriers come from
+// codegen/linearize/. No thread leaves early. What reaches past an edge is moved back and computed twice with the same
+// bits, and only the results that no other thread has are stored.
+
+export interface SimtNest {
+  readonly problem: Problem;
+  readonly tile: SimtTile;
+  readonly stores: readonly LoopStore[];
+  readonly reduce: KNode;
+  /** Which part of the sum, where it is taken in parts. */
+  readonly part: Range | null;
+}
+
+/** A position along a side, or among the loops around, with the condition for its results to be stored (null: always). */
+interface Place {
+  readonly at: KNode;
+  readonly kept: KNode | null;
+}
+
+/** The stores of the nest. */
+export function simtNest(e: Exprs, nest: SimtNest): LoopStore[] {
+  return new SimtTiles(e, nest).stores();
+}
+
+class SimtTiles {
+  readonly #e: Exprs;
+  readonly #nest: SimtNest;
+  readonly #grid: Range[] = [];
+  readonly #tile: Range[] = [];
+  readonly #part: KNode;
+  /** Threads of the group that are not along the sum. */
+  readonly #local: Range | null;
+
+  constructor(e: Exprs, nest: SimtNest) {
+    this.#e = e;
+    this.#nest = nest;
+    this.#part = nest.part === null ? e.i32(0) : this.#open(nest.part.arg.extent, 'grid', this.#grid);
+    this.#local = nest.tile.kind === 'dot' ? null : e.range(threadsOf(nest.tile), 'local');
+  }
+
+  stores(): LoopStore[] {
+    const e = this.#e;
+    const { problem, tile, stores, reduce, part } = this.#nest;
+    const { rows, columns, outer } = problem;
+    const [across, down, around] = tile.kind === 'dot' ? [1, 1, 1] : tile.threads;
+    const block = blockOf(tile);
+    const local = this.#local ?? e.i32(0);
+    const [tx, ty] = [e.irem(local, across), e.irem(e.idiv(local, across), down)];
+    const tz = e.idiv(local, across * down);
+
+    const total = sizeOf(outer);
+    const group = e.mul(this.#open(Math.ceil(total / around), 'grid', this.#grid), around);
+    const rowBlock = this.#blockStart(rows, block.rows);
+    const columnBlock = this.#blockStart(columns, block.columns);
+
+    const changes = new Map<Range, Replacement>();
+    if (part !== null) changes.set(part, { value: this.#part, ranges: [] });
+    const place = this.#inside(e.add(group, tz), total, total % around === 0, null);
+    decodeInto(changes, e, outer, place.at);
+    const factorChanges = new Map(changes);
+
+    const i = this.#open(tile.rows, 'unroll', this.#tile);
+    const row = this.#element(rows, rowBlock, block.rows, e.add(e.mul(ty, tile.rows), i), null);
+    const v = this.#open(tile.vectors, 'unroll', this.#tile);
+    const first = e.mul(e.add(e.mul(v, across), tx), tile.lanes);
+    const lane = tile.lanes === 1 ? null : this.#open(tile.lanes, 'vector', this.#tile);
+    const column = this.#element(columns, columnBlock, block.columns, first, lane);
+
+    decodeInto(changes, e, rows.ranges, row.at);
+    decodeInto(changes, e, columns.ranges, column.at);
+    let sum: KNode;
+    if (tile.kind === 'group') {
+      const { value, ranges } = this.#staged(factorChanges, rowBlock.start, columnBlock.start, row.at, column.at);
+      sum = e.reduce('sum', value, ranges);
+    } else {
+      const { ranges, inside } = tile.kind === 'dot' ? this.#alongSum(changes) : this.#loopsOfSum(changes);
+      const factors = new Rewriter(e, changes);
+      const [x, y] = [rows, columns].map(({ factor }) => factors.node(factor.value)) as [KNode, KNode];
+      sum = e.reduce('sum', this.#orZero(e.mul(x, y), inside), ranges);
+    }
+    const rewriter = new Rewriter(e, changes);
+    rewriter.set(reduce, sum);
+    const kept = [place, row, column].reduce<KNode | null>(
+      (all, { kept: one }) => (one === null ? all : all === null ? one : e.and(all, one)),
+      null,
+    );
+    const ranges = [...this.#grid, ...(this.#local === null ? [] : [this.#local]), ...this.#tile];
+    return storesWhere(e, stores, rewriter, kept, ranges);
+  }
+
+  /** A range, put into a list, or the number 0. */
+  #open(extent: number, kind: RangeKind, list: Range[]): KNode {
+    if (extent === 1) return this.#e.i32(0);
+    const r = this.#e.range(extent, kind);
+    list.push(r);
+    return r;
+  }
+
+  /** First element of the group along a side: blocks as they come, and where they really start. */
+  #blockStart({ extent }: Side, size: number): { readonly nominal: KNode; readonly start: KNode } {
+    const e = this.#e;
+    const count = Math.ceil(extent / size);
+    const nominal = e.mul(this.#open(count, 'grid', this.#grid), size);
+    const movedBack = this.#nest.tile.kind === 'group' && extent >= size && extent % size !== 0;
+    return { nominal, start: movedBack ? e.min(nominal, extent - size) : nominal };
+  }
+
+  /** Position `within` of the block, which starts `lanes` neighbours with `lane`. */
+  #element(
+    { extent }: Side,
+    { nominal, start }: { readonly nominal: KNode; readonly start: KNode },
+    size: number,
+    within: KNode,
+    lane: KNode | null,
+  ): Place {
+    const e = this.#e;
+    if (start !== nominal) {
+      const at = e.add(e.add(start, within), lane ?? e.i32(0));
+      assumeBounds(at, 0, extent - 1);
+      return { at, kept: e.le(nominal, at) };
+    }
+    return this.#inside(e.add(nominal, within), extent, extent % size === 0, lane);
+  }
+
+  /** An index, or `lanes` neighbours from it, moved back inside 0 .. extent-1; kept where no other has moved there. */
+  #inside(nominal: KNode, extent: number, exact: boolean, lane: KNode | null): Place {
+    const e = this.#e;
+    const lanes = lane === null ? 1 : this.#nest.tile.lanes;
+    if (exact) {
+      const at = e.add(nominal, lane ?? e.i32(0));
+      assumeBounds(at, 0, extent - 1);
+      return { at, kept: null };
+    }
+    const first = e.min(nominal, extent - lanes);
+    assumeBounds(first, 0, extent - lanes);
+    const at = e.add(first, lane ?? e.i32(0));
+    // Whole vectors are moved only if they are outside altogether.
+    return { at, kept: extent % lanes === 0 ? e.lt(nominal, extent) : e.le(nominal, at) };
+  }
+
+  /** The value, or zero where the sum has ended. */
+  #orZero(value: KNode, inside: KNode | null): KNode {
+    if (inside === null) return value;
+    const e = this.#e;
+    const dtype = value.dtype as DType;
+    return e.where(inside, value, e.constant(dtype, 0));
+  }
+
+  /** Steps of one part of the sum, a multiple of `unit` but for the last part. */
+  #chunk(unit: number): number {
+    const { problem, part } = this.#nest;
+    const parts = part?.arg.extent ?? 1;
+    return Math.ceil(problem.depth / parts / unit) * unit;
+  }
+
+  /** True if every part of the sum is a whole chunk. */
+  #isWhole(chunk: number): boolean {
+    const { problem, part } = this.#nest;
+    return chunk * (part?.arg.extent ?? 1) === problem.depth;
+  }
+
+  // --- threads that read memory themselves
+
+  /** The loops of the sum one inside the other, the outermost cut where the sum is taken in parts. */
+  #loopsOfSum(changes: Map<Range, Replacement>): { ranges: Range[]; inside: null } {
+    const e = this.#e;
+    const { problem, part } = this.#nest;
+    const cut = part === null ? -1 : splitAt(problem.k);
+    let unrolled = 1;
+    // From the inside out.
+    const ranges = problem.k
+      .map((_, i) => problem.k.length - 1 - i)
+      .map((at) => {
+        const r = problem.k[at]!;
+        const { extent } = r.arg;
+        if (at !== cut) {
+          const inFull = extent <= longestWindow && unrolled * extent <= mostSteps;
+          if (inFull) unrolled *= extent;
+          const loop = e.range(extent, inFull ? 'unroll' : 'reduce');
+          changes.set(r, { value: loop, ranges: [] });
+          return loop;
+        }
+        const chunk = Math.ceil(extent / part!.arg.extent);
+        const first = e.mul(this.#part, chunk);
+        const limit = e.max(0, e.min(e.sub(extent, first), chunk));
+        const loop = e.range(
+          chunk,
+          'reduce',
+          extent % chunk === 0 && extent / chunk === part?.arg.extent ? undefined : limit,
+        );
+        const value = e.add(first, loop);
+        assumeBounds(value, 0, extent - 1);
+        changes.set(r, { value, ranges: [] });
+        return [loop];
+      });
+    return { ranges: ranges.reverse().flat(), inside: null };
+  }
+
+  /** The sum spread over the threads of the group. */
+  #alongSum(changes: Map<Range, Replacement>): { ranges: Range[]; inside: KNode | null } {
+    const e = this.#e;
+    const { problem, tile } = this.#nest;
+    const threads = threadsOf(tile);
+    const chunk = this.#chunk(tile.depth);
+    const turns = Math.ceil(chunk / (threads * tile.depth));
+    const ranges = [e.range(turns, 'reduce'), e.range(threads, 'local')] as [Range, Range, Range?];
+    const [turn, local] = ranges;
+    const vector = tile.depth === 1 ? e.i32(0) : e.range(tile.depth, 'vector');
+    if (vector.op === 'RANGE') ranges.push(vector);
+    const step = e.mul(e.add(e.mul(turn, threads), local), tile.depth);
+    const first = e.mul(this.#part, chunk);
+    const end = e.min(chunk, e.sub(problem.depth, first));
+    const exact = chunk % (threads * tile.depth) === 0 && this.#isWhole(chunk);
+    const nominal = e.add(first, step);
+    // The chunk and the whole are multiples of a vector: vectors are inside or outside as a whole.
+    const start = exact ? nominal : e.min(nominal, problem.depth - tile.depth);
+    assumeBounds(start, 0, problem.depth - tile.depth);
+    decodeInto(changes, e, problem.k, e.add(start, vector));
+    return { ranges: ranges as Range[], inside: exact ? null : e.lt(step, end) };
+  }
+
+  // --- tiles in group memory
+
+  /** The sum over panels in group memory; `row` and `column` are elements of blocks that start at the first two. */
+  #staged(
+    changes: ReadonlyMap<Range, Replacement>,
+    rowStart: KNode,
+    columnStart: KNode,
+    row: KNode,
+    column: KNode,
+  ): { value: KNode; ranges: Range[] } {
+    const e = this.#e;
+    const { problem, tile } = this.#nest;
+    const block = blockOf(tile);
+    const chunk = this.#chunk(tile.depth);
+    const [step, inner] = [e.range(chunk / tile.depth, 'reduce'), e.range(tile.depth, 'reduce')];
+    const first = e.add(e.mul(this.#part, chunk), e.mul(step, tile.depth));
+    const exact = this.#isWhole(chunk);
+    const rows = this.#panel(problem.rows, rowStart, block.rows, tile.rows, first, exact, changes);
+    const columns = this.#panel(problem.columns, columnStart, block.columns, tile.lanes, first, exact, changes);
+    const value = e.mul(rows(e.sub(row, rowStart), inner), columns(e.sub(column, columnStart), inner));
+    return { value, ranges: [step, inner] };
+  }
+
+  /**
+   * The part of a factor that the group needs for `depth` steps from `first` on, in group memory. Returns how an element is read.
+   * Threads read memory in the order in which the factor lies there. Where that is along the sum, each line of the panel is turned by
+   * its number, so that threads which read a column of it use different banks.
+   */
+  #panel(
+    side: Side,
+    start: KNode,
+    size: number,
+    together: number,
+    first: KNode,
+    exact: boolean,
+    changes: ReadonlyMap<Range, Replacement>,
+  ): (element: KNode, inner: KNode) => KNode {
+    const e = this.#e;
+    const { problem, tile } = this.#nest;
+    const threads = threadsOf(tile);
+    const { depth } = tile;
+    const turned = side.alongSum && !side.consecutive;
+    const inSide = side.extent >= size;
+    const lanes =
+      !turned && side.consecutive && inSide && (size * depth) % (threads * tile.lanes) === 0 ? tile.lanes : 1;
+    const turns = Math.ceil((size * depth) / (threads * lanes));
+    const own = [e.range(turns, turns <= 4 ? 'unroll' : 'serial'), e.range(threads, 'local')] as Range[];
+    const vector = lanes === 1 ? e.i32(0) : e.range(lanes, 'vector');
+    if (vector.op === 'RANGE') own.push(vector);
+    const [turn, local] = own as [Range, Range];
+    let flat: KNode = e.add(e.mul(turn, threads), local);
+    const whole = turns * threads * lanes === size * depth;
+    if (!whole) flat = e.min(flat, size * depth - 1);
+    const position = e.add(e.mul(flat, lanes), vector);
+    const mask = (x: KNode): KNode => e.irem(x, e.i32(depth));
+    const spin = (element: KNode): KNode => e.idiv(element, together);
+    const element = turned ? e.idiv(position, depth) : e.irem(position, size);
+    const inner = turned ? mask(e.add(e.sub(position, spin(element)), depth * size)) : e.idiv(position, size);
+    const along = e.add(start, element);
+    const at = inSide ? along : e.min(along, side.extent - 1);
+    const nominal = e.add(first, inner);
+    const k = exact ? nominal : e.min(nominal, problem.depth - 1);
+    const inside = new Map(changes);
+    decodeInto(inside, e, side.ranges, at);
+    decodeInto(inside, e, problem.k, k);
+    const value = new Rewriter(e, inside).node(side.factor.value);
+    const panel = e.stage('shared', this.#orZero(value, exact ? null : e.lt(nominal, problem.depth)), own);
+    return (wanted, step) =>
+      e.load(
+        panel,
+        turned ? e.add(e.mul(wanted, depth), mask(e.add(step, spin(wanted)))) : e.add(e.mul(step, size), wanted),
+      );
+  }
+}
+
+/** The loop of the sum that is cut into parts: the outermost long one. */
+export function splitAt(k: readonly Range[]): number {
+  const longest = k.reduce((n, r) => Math.max(n, r.arg.extent), 0);
+  return k.findIndex((r) => r.arg.extent * 4 >= longest);
 }

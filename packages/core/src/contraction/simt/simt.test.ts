@@ -5,12 +5,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KNode, Program } from '../../ir/ir.ts';
-import { findContraction } from '../contraction.ts';
-import type { ContractionTemplate } from '../contract.ts';
+import { type ContractionTemplate, findContraction } from '../contraction.ts';
 import { checkCase, makeCase, type Making, type Parts, processorCaps, threadCaps } from '../fixtures/cases.ts';
 import { candidateTiles, defaultTile } from './choose.ts';
 import { lowerSimt, problemFor, tileFits } from './gemm.ts';
-import { nameOf, tileOf, type SimtTile } from './tile.ts';
+import { nameOf, tileOf, type SimtTile } from './problem.ts';
 
 interface Sizes {
   readonly m: number;

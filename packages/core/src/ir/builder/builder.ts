@@ -12,8 +12,7 @@ import { Exprs, uniqueNode, withSources } from '../expr.ts';
 import type { KArgs, KNode, KNodeOf, Program, ProgramNode } from '../ir.ts';
 import { type Known, lowOf, newMark } from '../node.ts';
 import { programOf } from '../program.ts';
-import { fromLinear } from '../simplify/int.ts';
-import { linearOf } from '../simplify/linear.ts';
+import { fromLinear, linearOf } from '../simplify/integers.ts';
 
 // Blocks of a program being written: the body, loops and IFs, as a tree until the program is built.
 

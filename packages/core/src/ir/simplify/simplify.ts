@@ -1,7 +1,7 @@
 /**
  * The rules applied while a node is made: one function per arity, tried after constant folding.
  *
- * Integers and bool are simplified fully (int.ts has the arithmetic). Floats only where the result has the same
+ * Integers and bool are simplified fully (integers.ts has the arithmetic). Floats only where the result has the same
  * bits for every input, NaN, infinities and signed zeros included: x * 1, x / 1, -(-x), constants.
  */
 import { type DType, isFloat } from '../../shape/dtype.ts';
@@ -9,7 +9,7 @@ import type { Exprs } from '../expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../ir.ts';
 import { highOf, lowOf } from '../node.ts';
 import { foldBinary, foldUnary } from './fold.ts';
-import { addScaled, divideByConstant, equal, isLiteral, lessThan, literalOf, mustSwap, scaleBy } from './int.ts';
+import { addScaled, divideByConstant, equal, isLiteral, lessThan, literalOf, mustSwap, scaleBy } from './integers.ts';
 
 /** A simpler node for a unary operation, or null. */
 export function simplifyUnary(e: Exprs, op: UnaryOp, x: KNode): KNode | null {

@@ -3,17 +3,16 @@
  *
  * One iterative walk numbers the nodes (sources before users), names buffers by first appearance, so that aliasing is part of
  * the key and buffers are not, and writes the key of the plan cache. A Cone is reused from flush to flush; it holds
- * nodes only between `collect` and `clear`.
+ * nodes only between `collect` and `clear`. Below stands which elements of a buffer a view touches.
  */
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
 import { definitionAt } from '../../graph/definition.ts';
-import { type Node, nextMark, type NodeStorage } from '../../graph/node.ts';
+import { nextMark, type Node, type NodeStorage } from '../../graph/node.ts';
 import { placeholderText } from '../../graph/placeholder.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { OperationError } from '../../shape/errors.ts';
 import { sizeOf } from '../../shape/view.ts';
-import { IntWriter, intsPerAxis } from './cache.ts';
-import { storageIn, viewBase } from './extent.ts';
+import { intsPerAxis, IntWriter } from './cache.ts';
 
 /** What a collection needs to know besides the outputs. */
 export interface ConeOptions {
@@ -284,4 +283,42 @@ function hashInts(data: Int32Array, length: number): number {
   if ((length & 1) === 1) b ^= data[length - 1]!;
   a = Math.imul(a ^ (b >>> 13), 0xc2b2ae35) ^ b;
   return a ^ (a >>> 15);
+}
+
+// Which elements of a buffer a strided view touches.
+
+/** First element of the buffer that a view of this shape touches. */
+export function viewBase(shape: readonly number[], strides: readonly number[], offset: number): number {
+  let base = offset;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const stride = strides[axis]!;
+    if (stride < 0) base += stride * (shape[axis]! - 1);
+  }
+  return base;
+}
+
+/** Elements from the first to the last one that a view of this shape touches; 0 for shapes without elements. */
+export function viewSpan(shape: readonly number[], strides: readonly number[]): number {
+  let span = 1;
+  for (let axis = 0; axis < shape.length; axis++) {
+    const n = shape[axis]!;
+    if (n === 0) return 0;
+    span += Math.abs(strides[axis]!) * (n - 1);
+  }
+  return span;
+}
+
+// Copies of leaves that transfers (runtime/multi-engine.ts) have left on other engines.
+
+/** Where a leaf's value is in this pool's engine, or null if it is not there. */
+export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {
+  const storage = node.storage!;
+  const buffer = storage.buffer as PoolBuffer;
+  if (buffer.pool === pool || node.shape.includes(0)) return storage;
+  if (buffer.copies === null) return null;
+  const { strides, offset } = storage.view;
+  const from = viewBase(node.shape, strides, offset);
+  const to = from + viewSpan(node.shape, strides);
+  const copy = buffer.copies.find((c) => c.buffer.pool === pool && pool.lost === null && c.from <= from && c.to >= to);
+  return copy === undefined ? null : { buffer: copy.buffer, view: { strides, offset: offset - copy.from } };
 }

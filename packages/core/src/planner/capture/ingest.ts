@@ -15,8 +15,7 @@ import {
   sliceView,
   type View,
 } from '../../shape/view.ts';
-import type { Cone } from './cone.ts';
-import { viewBase } from './extent.ts';
+import { type Cone, viewBase } from './cone.ts';
 import { isPlanOp, PlanGraph, type PlanNode } from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';
 

@@ -48,7 +48,7 @@ export function isPlanOp<P extends PrimitiveName>(node: PlanNode, op: P): node i
   return node.op === op;
 }
 
-/** True for sources that the programs (planner/lowering/programs.ts) of a node do not read: numbers that are written into them. */
+/** True for sources that the programs (planner/lowering/rules.ts) of a node do not read: numbers that are written into them. */
 export function isBakedIn(node: PlanNode, source: PlanNode): boolean {
   return source.op === 'constant' && (node.op === 'scatter' || node.op === 'scatterAdd') && source !== node.src[1];
 }

@@ -13,10 +13,9 @@ import type { KNode } from '../../ir/ir.ts';
 import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
 import { flatten } from '../lowering/index-map.ts';
 import { kernelCost, loadCost, longestRow, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
-import type { Demand, KernelDraft } from './draft.ts';
+import { type Demand, isBelow, type KernelDraft } from './draft.ts';
 import type { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
-import { isBelow } from './reach.ts';
 
 /** Cheaper elements are computed again as fast as they are read. */
 const worthKeeping = 8;

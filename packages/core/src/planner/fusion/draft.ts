@@ -1,5 +1,5 @@
 /**
- * Kernels while they are being decided: which nodes they store, and at which indices they need which others.
+ * Kernels while they are being decided: which nodes they store, at which indices they need which others, and which have to run first.
  *
  * A Demand is "kernel K needs node N at index I (where gate G holds)". Equal demands are one object. A demand is either
  * computed in place, from demands on the node's sources, or loaded from memory that another kernel (or nobody) wrote.
@@ -9,9 +9,8 @@ import type { FreeRanges } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { idOf } from '../../ir/node.ts';
 import type { Shape } from '../../shape/view.ts';
-import type { Index } from '../lowering/index-map.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';
-import type { Reach } from './reach.ts';
+import type { Index } from '../lowering/index-map.ts';
 
 export interface Demand {
   readonly node: PlanNode;
@@ -33,7 +32,7 @@ export interface Demand {
   value: KNode | null;
   /** Another demand of the kernel with the same hash. */
   readonly next: Demand | null;
-  /** Read from a row kept inside the kernel (decide-stage.ts): computed as `from` over `ranges`, this element at `at`. */
+  /** Read from a row kept inside the kernel (decide.ts): computed as `from` over `ranges`, this element at `at`. */
   staged: { readonly from: Demand; readonly ranges: readonly Range[]; readonly at: KNode } | null;
 }
 
@@ -78,7 +77,7 @@ export class KernelDraft {
   anchor: PlanNode | null = null;
   /** True for kernels that other nodes may not be stored by and that compute no reductions. */
   closed = false;
-  /** True for kernels that are written by hand instead of being lowered from demands (planner/lowering/programs.ts). */
+  /** True for kernels that are written by hand instead of being lowered from demands (planner/lowering/rules.ts). */
   handwritten = false;
   /** Reduction loops by extents and place. */
   readonly loops: Map<string, readonly Range[]> = new Map();
@@ -170,4 +169,62 @@ function sameIndex(a: Index, b: Index): boolean {
 /** True if `to` reads, directly or through others, what `from` writes. */
 export function reaches(from: KernelDraft, to: KernelDraft): boolean {
   return from === to || from.context.reach.leads(from.id, to.id);
+}
+
+/**
+ * Which kernels of a partition have to run before which others, directly or through others.
+ *
+ * A set of bits per kernel, brought up to date at each new edge. The partition asks for almost every pair of kernels, so a walk for each
+ * question would make plans of long chains (a recurrent network's) cost the cube of their length.
+ */
+export class Reach {
+  /** Kernels after each kernel, a bit each. */
+  readonly #after: Int32Array[] = [];
+  /** Kernels right before each kernel. */
+  readonly #before: number[][] = [];
+
+  /** Another kernel; its number. */
+  join(): number {
+    this.#before.push([]);
+    return this.#after.push(new Int32Array(0)) - 1;
+  }
+
+  /** True if `from` is before `to`. */
+  leads(from: number, to: number): boolean {
+    return ((this.#after[from]![to >>> 5] ?? 0) & (1 << to)) !== 0;
+  }
+
+  /** From now on, `from` is before `to`, and so is everything before `from`. */
+  connect(from: number, to: number): void {
+    this.#before[to]!.push(from);
+    const added = this.#after[to]!;
+    const stack = [from];
+    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+      // What is before `to` already is before everything after it too, and so is what comes before that.
+      if (this.leads(at, to)) continue;
+      let own = this.#after[at]!;
+      const least = Math.max((to >>> 5) + 1, added.length);
+      if (own.length < least) {
+        const short = own;
+        own = this.#after[at] = new Int32Array(least);
+        own.set(short);
+      }
+      added.forEach((word, i) => {
+        own[i]! |= word;
+      });
+      own[to >>> 5]! |= 1 << to;
+      stack.push(...this.#before[at]!);
+    }
+  }
+}
+
+/** True if `to` is `from`, or among what its sources lead to. */
+export function isBelow<T>(from: T, to: T, sourcesOf: (at: T) => readonly T[]): boolean {
+  const seen = new Set([from]);
+  // A Set visits what is added while it is walked.
+  for (const at of seen) {
+    if (at === to) return true;
+    for (const source of sourcesOf(at)) seen.add(source);
+  }
+  return false;
 }

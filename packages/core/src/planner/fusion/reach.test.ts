@@ -1,6 +1,6 @@
 /** Reach, compared with walks over the edges. */
 import { describe, expect, it } from 'vitest';
-import { Reach } from './reach.ts';
+import { Reach } from './draft.ts';
 
 /** Everything after `from`, by walking. */
 function after(edges: readonly ReadonlySet<number>[], from: number): Set<number> {

@@ -6,7 +6,7 @@
  */
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { linearOf } from '../../ir/simplify/linear.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
 import type { Shape } from '../../shape/view.ts';
 
 export type Index = readonly KNode[];

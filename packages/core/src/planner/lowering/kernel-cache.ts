@@ -4,8 +4,7 @@
  *
  * Kernels are known by the integers of their loop nest. An entry lives as long as some plan holds it.
  */
-import type { Lowered, LoweredDispatch } from '../../codegen/lowering.ts';
-import { legalPrograms, lowerPlain } from '../../codegen/plain.ts';
+import { legalPrograms, type Lowered, type LoweredDispatch, lowerPlain } from '../../codegen/lowering.ts';
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
 import type { KNode, LoopKernel } from '../../ir/ir.ts';
 import { type Known, newMark } from '../../ir/node.ts';

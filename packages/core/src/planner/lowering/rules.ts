@@ -6,17 +6,22 @@
  * they were asked for, `notes` the conditions left for this half. It runs sources first. Where a demand's gate is false its value may be
  * anything, so only padding and sums look at gates.
  */
+import type { Lowered } from '../../codegen/lowering.ts';
+import type { EngineCaps } from '../../engine/engine.ts';
 import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Exprs, Range } from '../../ir/expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../../ir/ir.ts';
+import type { TensorView } from '../../programs/lines.ts';
+import type { SlotView } from '../../programs/scan/scan.ts';
+import type { ScatterOperand } from '../../programs/scatter/update.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import type { Shape } from '../../shape/view.ts';
+import { rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { IntWriter } from '../capture/cache.ts';
-import type { PlanNode } from '../capture/plan-graph.ts';
+import { isBakedIn, type PlanNode } from '../capture/plan-graph.ts';
 import type { Demand } from '../fusion/draft.ts';
 import { bothGates, broadcastIndex, type Index } from './index-map.ts';
-import type { ProgramUnit } from './programs.ts';
+import type { Slot } from './lower.ts';
 
 declare module '../../graph/definition.ts' {
   interface LoweringRules<P extends PrimitiveName> {
@@ -134,4 +139,60 @@ export function makeValue(c: ValueContext, demand: Demand): KNode {
   if (demand.parts.length === 3)
     return e.ternary(kernelOp as Parameters<Exprs['ternary']>[0], part(demand, 0), part(demand, 1), part(demand, 2));
   return e.binary(kernelOp as Parameters<Exprs['binary']>[0], part(demand, 0), part(demand, 1));
+}
+
+// Nodes that become programs written with the builder: scatters, scans and sorts (programs/). Their sources are in memory. Comes with the definitions of
+// those primitives.
+
+/** What the rule of a primitive makes programs from. */
+export interface ProgramContext {
+  readonly out: TensorView;
+  /** A source in memory. */
+  slot(i: number): SlotView;
+  /** A source in memory, or a number that is written into the programs. */
+  operand(i: number): ScatterOperand;
+}
+
+export type ProgramRule = (context: ProgramContext, caps: EngineCaps) => Lowered;
+
+/** A node's programs, made when its key is new, and what they bind. */
+export interface ProgramUnit {
+  readonly slots: readonly Slot[];
+  readonly key: string;
+  readonly lower: (caps: EngineCaps) => Lowered;
+}
+
+/** The programs that a primitive's rule writes for a node. */
+export function programsOf(node: PlanNode, rule: ProgramRule): ProgramUnit {
+  const read: Slot[] = [];
+  for (const source of node.src)
+    if (!isBakedIn(node, source) && !read.some((slot) => slot.node === source))
+      read.push({ node: source, access: 'read', shift: 0 });
+  const slots: Slot[] = [{ node, access: 'write', shift: 0 }, ...read];
+  const slotOf = (source: PlanNode): number => slots.findIndex((slot) => slot.node === source);
+  const described = [node, ...node.src].map((n) =>
+    isBakedIn(node, n) ? { constant: String((n as PlanNode<'constant'>).attr.value), sign: signOf(n) } : viewOf(n),
+  );
+  const key = `${node.op} ${JSON.stringify(node.attr)} ${JSON.stringify(described)} ${node.src.map(slotOf).join()}`;
+  const source = (i: number): PlanNode => node.src[i]!;
+  const slot = (i: number): SlotView => ({ slot: slotOf(source(i)), view: viewOf(source(i)) });
+  const operand = (i: number): ScatterOperand =>
+    isBakedIn(node, source(i)) ? { constant: (source(i) as PlanNode<'constant'>).attr.value } : slot(i);
+  return { slots, key, lower: (caps) => rule({ out: viewOf(node), slot, operand }, caps) };
+}
+
+/** JSON has no -0. */
+function signOf(node: PlanNode): boolean {
+  return Object.is((node as PlanNode<'constant'>).attr.value, -0);
+}
+
+function viewOf(node: PlanNode): TensorView {
+  const { dtype, shape, leaf } = node;
+  return {
+    dtype,
+    shape,
+    strides: leaf?.strides ?? rowMajorStrides(shape),
+    shift: leaf?.shift ?? 0,
+    span: leaf?.span ?? node.size,
+  };
 }

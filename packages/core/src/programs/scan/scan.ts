@@ -6,7 +6,7 @@
  * segments, a scan of the totals, then every segment from where the one before it ends. The cuts depend on the shape alone.
  * On engines with groups of threads a group scans a line together (groups.ts), or each of its threads has a line.
  */
-import { combined } from '../../codegen/linearize/combine.ts';
+import { combined } from '../../codegen/linearize/reduce.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';

@@ -5,7 +5,7 @@
  * reductions over all updates and never come here. Engines with groups of threads take an element of a slice to a thread, and sort
  * many updates first.
  */
-import { combined } from '../../codegen/linearize/combine.ts';
+import { combined } from '../../codegen/linearize/reduce.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';

@@ -1,18 +1,18 @@
 /**
- * Loops cut where conditions change: borders of padding, joints of concatenation.
+ * Loops cut where conditions change (borders of padding, joints of concatenation), and rows shorter than a vector taken together.
  *
  * If an index condition is known to hold from some iteration on, the loop is cut there. In each segment the condition is
  * a constant and disappears, with it the gates of loads, so that the long inner segments run as plain vector code.
  */
-import { leastInner, leastSegment, mostSegments } from '../costs/cpu.ts';
-import { type NestWork, workOf } from './work.ts';
-import { cut, innermost, split } from '../transforms/loops.ts';
-import type { LoopNest } from '../transforms/nest.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
-import { literalOf } from '../../ir/simplify/int.ts';
-import { combine, formHigh, formLow, linearOf, selectTerms } from '../../ir/simplify/linear.ts';
+import { combine, formHigh, formLow, linearOf, literalOf, selectTerms } from '../../ir/simplify/integers.ts';
 import { nodesOf } from '../../ir/traverse.ts';
+import { leastInner, leastSegment, mostSegments, rowsTogether } from '../costs/cpu.ts';
+import { vectorLanes } from '../linearize/vector.ts';
+import type { CodegenCaps } from '../lowering.ts';
+import { cut, innermost, type LoopNest, merge, split } from './transforms.ts';
+import { type NestWork, workOf } from './work.ts';
 
 /** The nest with its unit-stride loop cut where conditions cut it. */
 export function cutSegments(nest: LoopNest): LoopNest {
@@ -72,4 +72,50 @@ function evenDivision(stores: readonly LoopStore[]): { readonly range: Range; re
     if (found === null || by > found.by) found = { range, by };
   }
   return found;
+}
+
+// Rows shorter than a vector, such as colours of pixels: several rows at a time as one stretch of memory.
+//
+// The innermost loop of such a row holds no vector, and so nothing would be one. Four rows of three elements are three vectors; what
+// belongs to a column, a bias, then repeats every twelve elements and is made into vectors before the loop.
+
+/** Peels off the last rows, so that the others are whole blocks. */
+export function cutNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
+  const found = narrowRows(nest, caps);
+  const rest = found === null ? 0 : found.row.arg.extent % rowsTogether;
+  // Columns stay within rows: order decides which loop is cut into groups.
+  return found === null || rest === 0
+    ? nest
+    : cut(innermost(nest, found.column), found.row, [found.row.arg.extent - rest], true);
+}
+
+/** The nest with rows and columns as one loop of vectors, where rows are narrow and whole blocks. */
+export function widenNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
+  const found = narrowRows(nest, caps);
+  if (found === null || found.row.arg.extent % rowsTogether !== 0) return nest;
+  const { row, column, lanes } = found;
+  const blocks = split(nest, row, rowsTogether);
+  const inBlock = blocks.loopsOf(row)[1]!;
+  const flat = merge(blocks, [inBlock, column]);
+  return split(flat, flat.loopsOf(column)[0]!, lanes, 'unroll', 'loop');
+}
+
+interface Narrow {
+  readonly row: Range;
+  readonly column: Range;
+  readonly lanes: number;
+}
+
+/** The loops of narrow rows that follow each other in the memory that all stores write, if nothing is reduced for a row or a column alone. */
+function narrowRows(nest: LoopNest, caps: CodegenCaps): Narrow | null {
+  const work = workOf(nest);
+  const list = work.common() ?? [];
+  const lanes = vectorLanes(nest.stores, caps);
+  const column = list.find((r) => r.src.length === 0 && r.arg.extent < lanes && work.writes(r, 1));
+  if (column === undefined || column.arg.extent < 2 || (rowsTogether * column.arg.extent) % lanes !== 0) return null;
+  const width = column.arg.extent;
+  const row = list.find((r) => r.src.length === 0 && r.arg.extent >= rowsTogether && work.writes(r, width));
+  if (row === undefined) return null;
+  if (work.binders.some(({ free }) => free.includes(row) !== free.includes(column))) return null;
+  return { row, column, lanes };
 }

@@ -9,9 +9,8 @@ import type { KNode, LoopKernel, LoopStore, RangeKind } from '../../ir/ir.ts';
 import { printLoopKernel, printTransforms } from '../../ir/print.ts';
 import { verifyLoopKernel } from '../../ir/verify/verify.ts';
 import { flat } from '../fixtures/nests.ts';
-import { as, cut, flatten, inChunks, innermost, merge, reorder, split } from './loops.ts';
-import { workOf } from '../loops/work.ts';
-import { LoopNest } from './nest.ts';
+import { as, cut, flatten, inChunks, innermost, LoopNest, merge, reorder, split } from './transforms.ts';
+import { workOf } from './work.ts';
 
 interface Drawn {
   readonly nest: LoopNest;

@@ -1,0 +1,241 @@
+/**
+ * `LoopNest`: some stores, what is to stand for their loops, and a list of what was done to them.
+ *
+ * Transforms (below) are functions from nest to nest. Replacements of loops are collected and put into expressions together, once, when
+ * somebody asks for the stores: what rewrites and simplifies expressions is most of the time that shaping takes.
+ */
+import type { Exprs } from '../../ir/expr.ts';
+import { type Range, sameRanges, sizeOf, splitNests } from '../../ir/free-ranges.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore, RangeKind, Transform } from '../../ir/ir.ts';
+import { assumeBounds, highOf, lowOf } from '../../ir/node.ts';
+import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
+import { nodesOf } from '../../ir/traverse.ts';
+import type { NestWork } from './work.ts';
+
+/** What stands for loops. */
+export type Changes = ReadonlyMap<Range, Replacement>;
+
+export class LoopNest {
+  readonly e: Exprs;
+  /** What was done so far, first things first. */
+  readonly done: readonly Transform[];
+  /** Stores that do not have the changes in them yet, and the changes; null if nothing is to be written anew. */
+  base: readonly LoopStore[];
+  changes: Changes | null;
+  /** What it computes, once somebody asked (codegen/loops/work.ts). */
+  work: NestWork | undefined;
+
+  constructor(e: Exprs, base: readonly LoopStore[], done: readonly Transform[] = [], changes: Changes | null = null) {
+    this.e = e;
+    this.base = base;
+    this.done = done;
+    this.changes = changes;
+  }
+
+  /** The stores with all changes in them. */
+  get stores(): readonly LoopStore[] {
+    if (this.changes !== null) {
+      const rewriter = new Rewriter(this.e, this.changes);
+      this.base = this.base.map((s) => rewriter.store(s));
+      this.changes = null;
+    }
+    return this.base;
+  }
+
+  /** The loops that stand for one. */
+  loopsOf(r: Range): readonly Range[] {
+    return this.changes?.get(r)?.ranges ?? [r];
+  }
+
+  /** The nest with other stores of the same meaning, which `name` made of these; `changes` are still to be put in. */
+  wrote(
+    stores: readonly LoopStore[],
+    name: string,
+    loops: Iterable<Range>,
+    args: Transform['args'] = [],
+    made: readonly Range[] = [],
+    changes: Changes | null = null,
+  ): LoopNest {
+    return new LoopNest(this.e, stores, [...this.done, step(name, loops, made, args)], changes);
+  }
+
+  /** The nest with one node, of which `name` is said, computed in another way. */
+  with(from: KNode, to: KNode, name: string, loops: Iterable<Range>): LoopNest {
+    const rewriter = new Rewriter(this.e, new Map());
+    rewriter.set(from, to);
+    return this.wrote(
+      this.stores.map((s) => rewriter.store(s)),
+      name,
+      loops,
+    );
+  }
+
+  /**
+   * The nest with other loops in place of some, which `name` did. Those may be in the stores, or made by a transform before: then they are
+   * replaced in what it put there.
+   */
+  put(put: Changes, name: string, ...args: Transform['args']): LoopNest {
+    const changes = new Map(this.changes);
+    if ([...changes.values()].some(({ ranges }) => ranges.some((r) => put.has(r)))) {
+      const rewriter = new Rewriter(this.e, put);
+      for (const [r, { value, ranges }] of changes) {
+        const now = rewriter.node(value);
+        assumeBounds(now, lowOf(value), highOf(value));
+        changes.set(r, { value: now, ranges: rewriter.list(ranges) });
+      }
+    }
+    for (const [r, change] of put) changes.set(r, change);
+    const made = [...put.values()].flatMap(({ ranges }) => ranges);
+    return this.wrote(this.base, name, put.keys(), args, made, changes);
+  }
+
+  /** The stores that share loops, as nests of their own. The first of them keeps the list of what was done. */
+  parts(): readonly LoopNest[] {
+    return splitNests(this.stores).map((stores, i) => new LoopNest(this.e, stores, i === 0 ? this.done : []));
+  }
+}
+
+/** A kernel as a policy shapes its nests. */
+export function shaped(
+  kernel: LoopKernel,
+  e: Exprs,
+  policy: (nests: readonly LoopNest[]) => readonly LoopNest[],
+): LoopKernel {
+  const nests = policy(new LoopNest(e, kernel.stores, kernel.transforms).parts());
+  return { ...kernel, stores: nests.flatMap((n) => n.stores), transforms: nests.flatMap((n) => n.done) };
+}
+
+// Transforms of loops that all policies use: functions from nest to nest that keep what the nest means, and add themselves to its list.
+//
+// Which of them a nest gets is the policy's choice (codegen/loops/).
+
+/** `n` iterations as outer * by + inner; the last stretch may be shorter. With `outer` null they are one stretch. */
+export function inChunks(
+  e: Exprs,
+  n: number,
+  by: number,
+  outerKind: RangeKind,
+  innerKind: RangeKind,
+  outer: Range | null = e.range(Math.ceil(n / by), outerKind),
+): Replacement {
+  if (by === 1 && outer !== null) return { value: outer, ranges: [outer] };
+  const start = outer === null ? e.i32(0) : e.mul(outer, by);
+  const limit = n % by === 0 ? undefined : e.min(e.sub(n, start), by);
+  if (limit !== undefined) assumeBounds(limit, 1, by);
+  const inner = e.range(by, innerKind, limit);
+  const value = e.add(start, inner);
+  assumeBounds(value, 0, n - 1);
+  return { value, ranges: outer === null ? [inner] : [outer, inner] };
+}
+
+/** A loop as two: `by` iterations inside. */
+export function split(
+  nest: LoopNest,
+  r: Range,
+  by: number,
+  outer: RangeKind = r.arg.kind,
+  inner: RangeKind = r.arg.kind,
+): LoopNest {
+  return nest.put(new Map([[r, inChunks(nest.e, r.arg.extent, by, outer, inner)]]), 'split', by, outer, inner);
+}
+
+/** Loops as one that is itself loops: groups and their threads, for example. */
+export function flatten(
+  nest: LoopNest,
+  loops: readonly Range[],
+  change: Replacement,
+  name: string,
+  ...args: Transform['args']
+): LoopNest {
+  return nest.put(flattened(nest.e, loops, change, new Map()), name, ...args);
+}
+
+/** The loops of each store in another order, those that compare alike as they were. */
+export function reorder(nest: LoopNest, compare: (a: Range, b: Range) => number): LoopNest {
+  let loops: readonly Range[] | null = null;
+  const base = nest.base.map(({ store, ranges }) => {
+    const sorted = [...ranges].sort(compare);
+    if (!sameRanges(ranges, sorted)) loops ??= sorted;
+    return { store, ranges: sorted };
+  });
+  return loops === null ? nest : nest.wrote(base, 'reorder', loops, [], [], nest.changes);
+}
+
+// Transforms of loops where a group is one thread: kinds of single loops, and loops cut in stretches.
+
+/** A loop of another kind. */
+export function as(nest: LoopNest, r: Range, kind: RangeKind): LoopNest {
+  const { e, changes } = nest;
+  const [limit] = r.src;
+  const now = e.range(r.arg.extent, kind, limit && new Rewriter(e, changes ?? new Map()).node(limit));
+  return nest.put(new Map([[r, { value: now, ranges: [now] }]]), kind);
+}
+
+/** Neighbouring loops as one, in the place of the last. All lists that have one of them have all. */
+export function merge(nest: LoopNest, loops: readonly Range[]): LoopNest {
+  const one = nest.e.range(sizeOf(loops), loops[0]?.arg.kind);
+  return flatten(nest, loops, { value: one, ranges: [one] }, 'merge');
+}
+
+/**
+ * The stores, which have the same loops, once for each stretch of one of them. With `apart` the stretches after the first are nests of their
+ * own, which share no loop with the others.
+ */
+export function cut(nest: LoopNest, r: Range, at: readonly number[], apart = false): LoopNest {
+  const { e, stores } = nest;
+  const edges = [0, ...at, r.arg.extent];
+  const all = edges.slice(1).flatMap((end, i) => {
+    const start = edges[i]!;
+    const changes = new Map<Range, Replacement>();
+    for (const x of stores[0]?.ranges ?? []) {
+      // A loop that ends early is made again with the loops it depends on.
+      if (x !== r && (!apart || i === 0 || x.src.length > 0)) continue;
+      const own = e.range(x === r ? end - start : x.arg.extent, x.arg.kind);
+      changes.set(x, { value: x === r ? e.add(own, start) : own, ranges: [own] });
+    }
+    const rewriter = new Rewriter(e, changes);
+    return stores.map((s) => rewriter.store(s));
+  });
+  return nest.wrote(all, apart ? 'peel' : 'cut', [r], at);
+}
+
+/** The nest with one loop inside all others of its stores. */
+export function innermost(nest: LoopNest, r: Range): LoopNest {
+  return reorder(nest, (a, b) => Number(a === r) - Number(b === r));
+}
+
+// The stores of a kernel where only some of the results computed may be kept.
+
+/** The stores rewritten, over `ranges`, done where `kept` holds (null: everywhere). */
+export function storesWhere(
+  e: Exprs,
+  stores: readonly LoopStore[],
+  rewriter: Rewriter,
+  kept: KNode | null,
+  ranges: readonly Range[],
+): LoopStore[] {
+  if (kept === null) return stores.map((s) => ({ store: rewriter.store(s).store, ranges }));
+  const gated = (gate: KNode | undefined): KNode => (gate === undefined ? kept : e.and(gate, kept));
+  // What is updated in place must not even be read where another group may have written it.
+  for (const load of mutableLoads(stores)) {
+    const [memory, index, gate, alt] = load.src.map((s) => rewriter.node(s)) as [KNode, KNode, KNode?, KNode?];
+    rewriter.set(load, e.load(memory, index, gated(gate), alt));
+  }
+  return stores.map((s) => {
+    const { store } = rewriter.store(s);
+    const [memory, index, value, gate] = store.src;
+    return { store: e.store(memory, index, value, gated(gate)), ranges };
+  });
+}
+
+/** Reads of tensors that the stores write, outside the sum. */
+function mutableLoads(stores: readonly LoopStore[]): KNodeOf<'LOAD'>[] {
+  const outside = nodesOf(
+    stores.map((s) => s.store),
+    (n) => (n.op === 'REDUCE' ? [] : n.src),
+  );
+  return [...outside].filter((n): n is KNodeOf<'LOAD'> => {
+    const memory = n.src[0];
+    return n.op === 'LOAD' && memory?.op === 'PARAM' && memory.arg.access === 'readwrite';
+  });
+}
