@@ -36,7 +36,6 @@ export type {
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
 export { allClose } from './checks/grad-check.ts';
-export type { CloseOptions } from './ops/elementwise/close.ts';
 export { protect, registerState, unprotect } from './tensor/scope.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
 export { type MemoryInfo, memory } from './tensor/scope.ts';
@@ -56,13 +55,12 @@ export {
 export { einsum } from './ops/products/einsum.ts';
 export type { IndexAxis, IndexLike } from './ops/indexing/index-argument.ts';
 export { concat, type JoinAxis, stack } from './ops/movement/joining.ts';
-export { where } from './ops/elementwise/where.ts';
+export { type CloseOptions, where } from './ops/elementwise/recording.ts';
 export type { Reduction } from './ops/losses/loss-forms.ts';
-export type { PoolOptions, PoolSettings, PoolWindow } from './ops/pooling/pool-window.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './tensor/random-key.ts';
 export { bernoulli, permutation, rand, randint, randn, type RandomOptions } from './ops/creation/random.ts';
 export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/creation.ts';
-export { scatterNd } from './ops/indexing/scatter-nd.ts';
+export { scatterNd } from './ops/indexing/index-argument.ts';
 export type { SliceRange, SliceSpec } from './shape/slices.ts';
 export { GradientError } from './autodiff/backward.ts';
 export { checkpoint } from './autodiff/checkpoint.ts';

@@ -1,6 +1,6 @@
 /** Values of two tensors side by side: how many differ by more than is allowed, and which of them most. */
 import { UnsupportedError } from '../engine/errors.ts';
-import { type Arithmetic, closeness, type Tolerances } from '../ops/elementwise/close.ts';
+import { type Arithmetic, closeness, type Tolerances } from '../ops/elementwise/recording.ts';
 import { sameShape, type Shape } from '../shape/view.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { showShape } from '../shape/errors.ts';

@@ -1,12 +1,12 @@
 /** Entry point @polygrad/core/matchers: comparisons of tensors for `expect` of vitest and jest. */
-import { type CloseOptions, type Tolerances, tolerancesOf } from '../ops/elementwise/close.ts';
+import { type CloseOptions, type Tolerances, tolerancesOf } from '../ops/elementwise/recording.ts';
 import { tensor } from '../ops/creation/creation.ts';
 import { say } from '../shape/shown.ts';
 import { isTensor } from '../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../tensor/types.ts';
 import { differenceOf, type Values, valuesOf } from './compare.ts';
 
-export type { CloseOptions } from '../ops/elementwise/close.ts';
+export type { CloseOptions } from '../ops/elementwise/recording.ts';
 
 /** What a matcher tells the test runner. */
 export interface MatcherResult {

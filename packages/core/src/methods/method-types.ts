@@ -6,10 +6,8 @@
  */
 import type * as operations from '../ops/operations.ts';
 import type { AdaptiveSettings, AdaptiveSize } from '../ops/pooling/adaptive-pooling.ts';
-import type { WithIndices } from '../ops/pooling/pooling.ts';
-import type { PoolSettings, PoolWindow } from '../ops/pooling/pool-window.ts';
-import type { HistogramEdges, HistogramOptions } from '../ops/order/searching.ts';
-import type { UniqueOptions, UniqueResult } from '../ops/order/selecting.ts';
+import type { PoolSettings, PoolWindow, WithIndices } from '../ops/pooling/pooling.ts';
+import type { HistogramEdges, HistogramOptions, UniqueOptions, UniqueResult } from '../ops/order/searching.ts';
 import type { SortIndices, SortOptions } from '../ops/order/sorting.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { NamedDType, PlainDType, Tensor } from '../tensor/types.ts';

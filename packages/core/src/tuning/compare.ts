@@ -6,7 +6,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { bufferNode, makeNode } from '../graph/build.ts';
 import { type Node, release, retain } from '../graph/node.ts';
-import { matmulNode } from '../ops/products/matrix-product.ts';
+import { matmulNode } from '../ops/products/matrices.ts';
 import { type EngineState, stateOf, prepare, run } from '../runtime/run.ts';
 import { rowMajorStrides, sizeOf } from '../shape/view.ts';
 

@@ -25,7 +25,7 @@ import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { weak, weakDefault } from '../../tensor/operand.ts';
 import { uploadNode } from '../../tensor/reading.ts';
 import type { CreationOptions, NamedDType, NestedInput, PlainDType, Tensor } from '../../tensor/types.ts';
-import { checkDiagonal, offsets } from '../movement/matrix-diagonals.ts';
+import { checkDiagonal, offsets } from '../products/matrices.ts';
 
 export interface TensorOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Shape to give flat data, or to check nested data against. */

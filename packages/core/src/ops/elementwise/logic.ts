@@ -13,9 +13,16 @@ import { checkNames } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operand, operands, sideOf, weak } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
-import { type Arithmetic, closeness, type CloseOptions, tolerancesOf } from './close.ts';
-import { binaryOp, unaryOp } from './recording.ts';
-import { truthOf, where } from './where.ts';
+import {
+  type Arithmetic,
+  binaryOp,
+  closeness,
+  type CloseOptions,
+  tolerancesOf,
+  truthOf,
+  unaryOp,
+  where,
+} from './recording.ts';
 
 /** Integers for bool, so that they can be ordered. */
 function orderable(node: Node): Node {

@@ -20,6 +20,7 @@ import {
   axisOf,
   checkElementwise,
   checkSource,
+  coordinates,
   flatPositions,
   type IndexAxis,
   type IndexLike,
@@ -28,7 +29,6 @@ import {
   updatesFor,
 } from './index-argument.ts';
 import { say } from '../../shape/shown.ts';
-import { coordinates } from './scatter-nd.ts';
 
 /** How updates meet what is at their place. 'amax' and 'amin' are PyTorch's names of 'max' and 'min'. */
 export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'max' | 'min' | 'amax' | 'amin';

@@ -8,7 +8,7 @@ import { widenedFloat } from '../../shape/dtype.ts';
 import { promoteTypes } from '../../shape/promotion.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor } from '../../tensor/types.ts';
-import { diagonalNode } from '../movement/matrix-diagonals.ts';
+import { diagonalNode } from './matrices.ts';
 import { say } from '../../shape/shown.ts';
 
 /** A tensor whose axes have names; names are single characters. */
