@@ -9,7 +9,7 @@
  */
 import * as p from '../../graph/primitives.ts';
 import { customGradient } from '../../autodiff/custom-gradient.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { sizeOf } from '../../shape/view.ts';

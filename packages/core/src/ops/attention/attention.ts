@@ -8,17 +8,16 @@
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { cosPrimitive, sinPrimitive } from '../../primitives/trigonometric.ts';
+import { cosPrimitive, sinPrimitive } from '../../primitives/elementary.ts';
 import { checkList } from '../../shape/axes.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
 import { broadcastShapes, broadcastsTo } from '../../shape/view.ts';
-import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import { type RandomKey, resolveKey } from '../../tensor/random-key.ts';
-import { uploadNode } from '../../tensor/reading.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import {
   alongLast,

@@ -4,10 +4,10 @@
  * Softmax and its relatives work along an axis and are in normalization.ts.
  */
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { UnaryOperation } from '../../graph/definition.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { ceilPrimitive, roundPrimitive, truncPrimitive } from '../../primitives/rounding.ts';
+import { ceilPrimitive, roundPrimitive, truncPrimitive } from '../../primitives/elementary.ts';
 import { normalizeAxis } from '../../shape/axes.ts';
 import { isFloat } from '../../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';

@@ -5,12 +5,10 @@
  * Array API; JavaScript numbers take the dtype of the tensor they meet. All functions here throw ShapeError where shapes do not
  * broadcast and DTypeError where dtypes have no common one.
  */
-import { makeNode } from '../../graph/build.ts';
+import { cast as castNode, makeNode, stopGradient } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
-import { cast as castNode, stopGradient } from '../../graph/primitives.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { powPrimitive } from '../../primitives/exponential.ts';
-import { fmaPrimitive, fmodPrimitive } from '../../primitives/rounding.ts';
+import { fmaPrimitive, fmodPrimitive, powPrimitive } from '../../primitives/elementary.ts';
 import { checkDType, type DType, isFloat, isInteger } from '../../shape/dtype.ts';
 import { checkNames } from '../../shape/options.ts';
 import { promoteTypes } from '../../shape/promotion.ts';

@@ -4,9 +4,8 @@
  *
  * Nothing here has a gradient but `nanToNum`, which passes it where a number stays.
  */
-import { makeNode } from '../../graph/build.ts';
+import { binary, cast, constant, eq, makeNode, not } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
-import { binary, cast, constant, eq, not } from '../../graph/primitives.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { type DType, isFloat, isInteger } from '../../shape/dtype.ts';
 import { checkNames } from '../../shape/options.ts';

@@ -4,10 +4,9 @@
  *
  * Every public elementwise operation is one call of these, or a composite of such. Composites of 16-bit floats compute in float32.
  */
-import { makeNode } from '../../graph/build.ts';
+import { cast, constant, eq, makeNode, not, where as whereNode } from '../../graph/primitives.ts';
 import type { BinaryOperation, UnaryOperation } from '../../graph/definition.ts';
 import type { Node } from '../../graph/node.ts';
-import { cast, constant, eq, not, where as whereNode } from '../../graph/primitives.ts';
 import { beginOp, compose, opName } from '../../graph/scope.ts';
 import { type DType, dtypeInfo, isSmallFloat } from '../../shape/dtype.ts';
 import { checkNames } from '../../shape/options.ts';

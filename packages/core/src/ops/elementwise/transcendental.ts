@@ -4,7 +4,12 @@
  */
 import { compose } from '../../graph/scope.ts';
 import {
+  acosPrimitive,
+  asinPrimitive,
+  atan2Primitive,
+  atanPrimitive,
   coshPrimitive,
+  cosPrimitive,
   erfPrimitive,
   exp2Primitive,
   expm1Primitive,
@@ -12,17 +17,10 @@ import {
   log1pPrimitive,
   log2Primitive,
   sinhPrimitive,
-  tanhPrimitive,
-} from '../../primitives/exponential.ts';
-import {
-  acosPrimitive,
-  asinPrimitive,
-  atan2Primitive,
-  atanPrimitive,
-  cosPrimitive,
   sinPrimitive,
+  tanhPrimitive,
   tanPrimitive,
-} from '../../primitives/trigonometric.ts';
+} from '../../primitives/elementary.ts';
 import { wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';

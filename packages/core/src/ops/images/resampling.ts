@@ -6,11 +6,11 @@
  * 1 / scaleFactor where that is given.
  */
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { gatherPrimitive } from '../../primitives/indexing.ts';
-import { fmodPrimitive, roundPrimitive } from '../../primitives/rounding.ts';
+import { fmodPrimitive, roundPrimitive } from '../../primitives/elementary.ts';
 import { checkList, checkOptions, checkShape, mostOnHost } from '../../shape/axes.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';

@@ -6,11 +6,10 @@
  * cannot throw from inside a kernel: what lies outside is moved to the nearest end.
  */
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import { isOp, type Node } from '../../graph/node.ts';
 import { compose, isHandle } from '../../graph/scope.ts';
-import { gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
-import { argSortPrimitive } from '../../primitives/order.ts';
+import { argSortPrimitive, gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { checkShape, normalizeAxis } from '../../shape/axes.ts';
 import { type DType, dtypeInfo, isInteger } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';

@@ -4,7 +4,7 @@
  * Indices are as in indexing.ts: integers, negative ones from the end, those of tensors moved to the nearest end where they lie outside.
  * Where places repeat, the last update wins unless updates are combined. Gradients flow to x and to the updates.
  */
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';

@@ -3,7 +3,7 @@
  * memory already none is copied where strides can express the result.
  */
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { gatherPrimitive } from '../../primitives/indexing.ts';

@@ -5,12 +5,21 @@
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { checkCount, checkList, checkShape, mostParts, normalizeAxes, normalizeAxis } from '../../shape/axes.ts';
+import {
+  checkCount,
+  checkList,
+  checkShape,
+  mostParts,
+  normalizeAxes,
+  normalizeAxis,
+  resolveSlices,
+  type SliceRange,
+  type SliceSpec,
+} from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { checkWeak } from '../../shape/promotion.ts';
 import { say } from '../../shape/shown.ts';
-import { resolveSlices, type SliceRange, type SliceSpec } from '../../shape/slices.ts';
 import type { Shape } from '../../shape/view.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor } from '../../tensor/types.ts';

@@ -7,7 +7,7 @@
  */
 import * as p from '../../graph/primitives.ts';
 import { noGrad } from '../../autodiff/custom-gradient.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { checkList, checkOptions, keepAxes, normalizeAxis } from '../../shape/axes.ts';

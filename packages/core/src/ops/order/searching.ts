@@ -3,11 +3,10 @@
  * greater than every number, as in sorting.ts.
  */
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { gatherPrimitive, scatterAddPrimitive, scatterPrimitive } from '../../primitives/indexing.ts';
-import { scanPrimitive } from '../../primitives/order.ts';
+import { gatherPrimitive, scanPrimitive, scatterAddPrimitive, scatterPrimitive } from '../../primitives/indexing.ts';
 import { checkList } from '../../shape/axes.ts';
 import { isFloat } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';

@@ -1,7 +1,7 @@
 /** Einstein summation: products of tensors over named axes. Operands are contracted two at a time, from the left. */
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { widenedFloat } from '../../shape/dtype.ts';

@@ -3,7 +3,7 @@
  * Integers are multiplied as integers.
  */
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { checkList, normalizeAxes, normalizeAxis } from '../../shape/axes.ts';

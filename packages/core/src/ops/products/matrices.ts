@@ -1,6 +1,6 @@
 /** Matrices as nodes: their product, as one `dotGeneral`, and their diagonals. */
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { say } from '../../shape/shown.ts';

@@ -6,7 +6,7 @@
  * they were asked for, `notes` the conditions left for this half. It runs sources first. Where a demand's gate is false its value may be
  * anything, so only padding and sums look at gates.
  */
-import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Exprs, Range } from '../../ir/expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../../ir/ir.ts';
