@@ -116,14 +116,14 @@ export function extendExpect(expect: Expectations): void {
 // Values of two tensors side by side: how many differ by more than is allowed, and which of them most.
 
 /** What is compared: elements on the host. */
-export interface Values {
+interface Values {
   readonly data: TypedArray;
   readonly shape: Shape;
   readonly dtype: DType;
 }
 
 /** The elements of tensors: at once where their engines can, else later. */
-export function valuesOf(tensors: readonly Tensor[]): readonly Values[] | Promise<readonly Values[]> {
+function valuesOf(tensors: readonly Tensor[]): readonly Values[] | Promise<readonly Values[]> {
   const withData = ({ shape, dtype }: Tensor, data: TypedArray): Values => ({ data, shape, dtype });
   try {
     return tensors.map((t) => withData(t, t.dataSync()));
@@ -168,7 +168,7 @@ const onHost: Arithmetic<number> = {
 };
 
 /** Null where all is as close as allowed, else what is not, in words. */
-export function differenceOf(a: Values, b: Values, tolerances: Tolerances): string | null {
+function differenceOf(a: Values, b: Values, tolerances: Tolerances): string | null {
   if (!sameShape(a.shape, b.shape))
     return `shapes differ: received ${showShape(a.shape)}, expected ${showShape(b.shape)}`;
   const at = (values: Values, i: number): Element => getElement(values.data, values.dtype, i);
