@@ -19,8 +19,8 @@ const budget = {
   add: { rolldown: [63_800, 67_500], vite: [64_500, 68_200], esbuild: [69_200, 71_600] },
   'cnn-cpu': { rolldown: [114_100, 127_700], esbuild: [122_300, 134_700] },
   cnn: {
-    rolldown: [116_000, 160_100],
-    vite: [116_900, 161_000],
+    rolldown: [116_200, 160_100],
+    vite: [117_000, 161_000],
     rollup: [121_800, 167_800],
     esbuild: [124_500, 168_500],
   },
@@ -29,14 +29,14 @@ const budget = {
 
 /** The same for visitors of `cnn-late`, who load one engine: with WebGPU, and without. */
 const engines = {
-  rolldown: { 'packages/backend-webgpu/src/engine.ts': 116_000, 'packages/backend-cpu/src/engine.ts': 118_900 },
+  rolldown: { 'packages/backend-webgpu/src/engine.ts': 116_200, 'packages/backend-cpu/src/engine.ts': 118_900 },
   esbuild: { 'packages/backend-webgpu/src/engine.ts': 126_700, 'packages/backend-cpu/src/engine.ts': 129_900 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
 const ofNetwork =
-  'activation arithmetic axis-argument class-loss conv-operands convolution creation exponential image loss-forms matmul matrix-product ' +
-  'pooling pool-window random recording reduction shape softmax piecewise';
+  'activation arithmetic axis-argument class-loss convolution creation image loss-forms matmul matrices normalization pooling random recording ' +
+  'reduction shape transcendental';
 const operations = {
   add: 'arithmetic creation recording',
   'cnn-cpu': ofNetwork,
@@ -99,6 +99,7 @@ it.each(Object.keys(engines))('page cnn-late bundled by %s loads one engine', as
 });
 
 it('knows most operations by files that the pages leave out', () => {
-  const files = new Set(publicOperations().map(({ file }) => file));
-  expect(files.size).toBeGreaterThan(2 * ofNetwork.split(' ').length);
+  const files = [...new Set(publicOperations().map(({ file }) => file.slice(file.lastIndexOf('/') + 1, -3)))];
+  const held = files.filter((name) => ofNetwork.split(' ').includes(name));
+  expect(files.length).toBeGreaterThan(2 * held.length);
 });

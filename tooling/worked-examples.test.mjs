@@ -24,7 +24,7 @@ const engines = `
 /** Forward, gradient, batches and tangents of exp10, by each engine. */
 const ofPrimitive = `
   import { grad, jvp, setEngine, sum, tensor, vmap } from '@polygrad/core';
-  import { exp10Primitive } from './packages/core/src/primitives/exponential.ts';
+  import { exp10Primitive } from './packages/core/src/primitives/elementary.ts';
   import { floatUnaryOp } from './packages/core/src/ops/elementwise/recording.ts';
   import { engines } from './engines.ts';
   const exp10 = (x) => floatUnaryOp('exp10', exp10Primitive, x);

@@ -36,7 +36,6 @@ export type {
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
 export { allClose } from './checks/grad-check.ts';
-export type { CloseOptions } from './ops/elementwise/close.ts';
 export { protect, registerState, unprotect } from './tensor/scope.ts';
 export { dispose, keep, scope } from './tensor/scope.ts';
 export { type MemoryInfo, memory } from './tensor/scope.ts';
@@ -56,16 +55,15 @@ export {
 export { einsum } from './ops/products/einsum.ts';
 export type { IndexAxis, IndexLike } from './ops/indexing/index-argument.ts';
 export { concat, type JoinAxis, stack } from './ops/movement/joining.ts';
-export { where } from './ops/elementwise/where.ts';
+export { type CloseOptions, where } from './ops/elementwise/recording.ts';
 export type { Reduction } from './ops/losses/loss-forms.ts';
-export type { PoolOptions, PoolSettings, PoolWindow } from './ops/pooling/pool-window.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './tensor/random-key.ts';
 export { bernoulli, permutation, rand, randint, randn, type RandomOptions } from './ops/creation/random.ts';
 export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/creation.ts';
-export { scatterNd } from './ops/indexing/scatter-nd.ts';
-export type { SliceRange, SliceSpec } from './shape/slices.ts';
+export { scatterNd } from './ops/indexing/index-argument.ts';
+export type { SliceRange, SliceSpec } from './shape/axes.ts';
 export { GradientError } from './autodiff/backward.ts';
-export { checkpoint } from './autodiff/checkpoint.ts';
+export { checkpoint } from './autodiff/custom-gradient.ts';
 export { type CustomBackward, type CustomContext, customGradient } from './autodiff/custom-gradient.ts';
 export { type GradCheckOptions, gradCheck } from './checks/grad-check.ts';
 export {
@@ -77,18 +75,18 @@ export {
   grads,
   valueAndGrad,
 } from './autodiff/grad.ts';
-export { hessian, jacobian, type JacobianOf } from './autodiff/jacobian.ts';
+export { hessian, jacobian, type JacobianOf } from './autodiff/derivatives.ts';
 export { detach, noGrad } from './autodiff/custom-gradient.ts';
-export { hvp, jvp, vjp } from './autodiff/products.ts';
+export { hvp, jvp, vjp } from './autodiff/derivatives.ts';
 export { type TapeGradientOptions, type TapeOptions, GradientTape } from './autodiff/tape.ts';
-export type { TensorTree } from './autodiff/trace.ts';
+export type { TensorTree } from './autodiff/walk.ts';
 export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/print.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
 export { type KernelRun, type Profile, type ProfileOptions, profile } from './runtime/profile.ts';
 export { isRehearsing, onRollback } from './graph/transactions.ts';
-export { type WarmupOptions, warmup } from './tensor/warmup.ts';
+export { type WarmupOptions, warmup } from './tensor/scope.ts';
 export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './runtime/runtime.ts';
 export type { Measured } from './tuning/measure.ts';
 export type { ProductShape } from './tuning/tune.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { around, decomposed, floats, functions, singleCaps, ulps, worst } from './fixtures/accuracy.ts';
 import { toJsFunction } from '../ir/fixtures/js-function.ts';
-import { decompose } from '../entries/all-functions.ts';
+import { decompose } from '../entries/kernel.ts';
 import { fma32 } from '../interpreter/values.ts';
 import { Exprs } from '../ir/expr.ts';
 import type { KNode, UnaryOp } from '../ir/ir.ts';

@@ -10,7 +10,7 @@ import { sizeOf } from '../shape/view.ts';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called, refusePromise } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { type GradientOptions, gradientsOf, tracing } from './trace.ts';
+import { type GradientOptions, gradientsOf, tracing } from './walk.ts';
 import { say, isList } from '../shape/shown.ts';
 
 /** Position of an argument, or of several. */

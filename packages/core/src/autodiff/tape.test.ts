@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { hasRecordings } from '../graph/tracking.ts';
+import { hasRecordings } from '../graph/scope.ts';
 import {
   add,
   flush,

@@ -1,9 +1,10 @@
 /** GradientTape: records what happens to watched tensors while ordinary code runs, and gives gradients afterwards. */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { constant, cast } from '../graph/primitives.ts';
-import { adoptResource, holdFlushes, traceScope } from '../graph/scope.ts';
 import {
+  adoptResource,
   endRecording,
+  holdFlushes,
   openRecordings,
   pauseRecording,
   type Recording,
@@ -12,8 +13,9 @@ import {
   resumeRecording,
   startRecording,
   suspendTracking,
+  traceScope,
   watchNode,
-} from '../graph/tracking.ts';
+} from '../graph/scope.ts';
 import { hintCollector } from '../engine/pool.ts';
 import { sameShape } from '../shape/view.ts';
 import { isFloat } from '../shape/dtype.ts';
@@ -23,8 +25,7 @@ import { showAs } from '#shown-as';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
-import { gradientsOf, type TensorTree } from './trace.ts';
-import { type Gradients, walk } from './walk.ts';
+import { type Gradients, gradientsOf, type TensorTree, walk } from './walk.ts';
 import { say } from '../shape/shown.ts';
 
 export interface TapeOptions {

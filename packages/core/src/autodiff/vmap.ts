@@ -1,6 +1,6 @@
 /** vmap: a function of one example as a function of a batch of them. */
 import * as p from '../graph/primitives.ts';
-import type { PrimitiveName } from '../graph/attrs.ts';
+import { isOp, type Node, type PrimitiveName } from '../graph/node.ts';
 import {
   type BatchContext,
   type Batches,
@@ -8,16 +8,13 @@ import {
   type CommonPrimitive,
   definitionOf,
 } from '../graph/definition.ts';
-import { isOp, type Node } from '../graph/node.ts';
 import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
 import { beginOp, holdFlushes, isHandle, traceScope } from '../graph/scope.ts';
 import { barrierBatches, leafBatches } from '../primitives/leaves.ts';
 import { contractionBatches } from '../primitives/contraction.ts';
-import type { elementwise } from '../primitives/elementwise.ts';
-import { movementBatches } from '../primitives/movement.ts';
+import { type elementwise, elementwiseBatch, moved } from '../primitives/elementwise.ts';
+import { movementBatches, windowBatches } from '../primitives/movement.ts';
 import { reductionBatches } from '../primitives/reduction.ts';
-import { elementwiseBatch, moved } from '../primitives/rules.ts';
-import { windowBatches } from '../primitives/windows.ts';
 import { normalizeAxis } from '../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { mapNested } from '../shape/nested.ts';

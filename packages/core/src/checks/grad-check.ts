@@ -4,7 +4,7 @@ import { grads } from '../autodiff/grad.ts';
 import { compose } from '../graph/scope.ts';
 import { tensor } from '../ops/creation/creation.ts';
 import { cast } from '../ops/elementwise/arithmetic.ts';
-import { type CloseOptions, tolerancesOf } from '../ops/elementwise/close.ts';
+import { type CloseOptions, tolerancesOf } from '../ops/elementwise/recording.ts';
 import { isClose } from '../ops/elementwise/logic.ts';
 import { all, sum } from '../ops/reduction/reduction.ts';
 import { checkList } from '../shape/axes.ts';

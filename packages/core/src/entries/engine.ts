@@ -33,7 +33,7 @@ export {
   setEngine,
 } from '../engine/registry.ts';
 
-export { checkAttached } from '../shape/attached.ts';
+export { checkAttached } from '../shape/options.ts';
 export { ArgumentError, PolygradError, type PolygradErrorCode } from '../shape/errors.ts';
 export {
   checkFields,

@@ -26,9 +26,9 @@ export { expandView, permuteView, reshapeView, sliceView } from '../shape/view.t
 export { eachNested, nestedShape } from '../shape/nested.ts';
 export { checkFunction } from '../shape/options.ts';
 export { checkRange } from '../shape/promotion.ts';
-export { formatRows, shownElements } from '../shape/rows.ts';
+export { formatRows, shownElements } from '../tensor/format.ts';
 export { isList, isPlain, say } from '../shape/shown.ts';
-export { resolveSlices } from '../shape/slices.ts';
+export { resolveSlices } from '../shape/axes.ts';
 export { type View, isRowMajor, rowMajorStrides, sizeOf } from '../shape/view.ts';
 export { anyLowering } from '../targets/any.ts';
 export { nodeOf } from '../tensor/handle.ts';

@@ -9,8 +9,7 @@ import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
 import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
 import type { Shape } from '../shape/view.ts';
-import type { Attrs, BinaryAttrs, CommonAttrs, PrimitiveName, UnaryAttrs } from './attrs.ts';
-import type { Node } from './node.ts';
+import type { Attrs, BinaryAttrs, CommonAttrs, Node, PrimitiveName, UnaryAttrs } from './node.ts';
 import { opName } from './scope.ts';
 
 // Checks that shape and dtype rules share, and the errors they throw.
@@ -216,7 +215,7 @@ export interface Facts<P extends PrimitiveName> extends LoweringRules<P> {
   readonly work: number;
   /** None: its gradient is zero. Common primitives have their rules in `Gradients`, `Tangents` and `Batches` of their family. */
   readonly gradient?: GradientRule<P>;
-  /** None: slopes of elementwise primitives serve in both directions; of others the gradient rule is turned around (autodiff/forward.ts). */
+  /** None: slopes of elementwise primitives serve in both directions; of others the gradient rule is turned around (autodiff/derivatives.ts). */
   readonly tangent?: TangentRule<P>;
   /** Elementwise primitives need none. */
   readonly batch?: BatchRule<P>;

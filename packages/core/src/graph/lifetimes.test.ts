@@ -20,8 +20,7 @@ import {
   zeros,
 } from '../index.ts';
 import { GradientTape } from '../autodiff/tape.ts';
-import { nodesBelow } from './order.ts';
-import { verifyGraph } from './print.ts';
+import { nodesBelow, verifyGraph } from './print.ts';
 import { graph } from './state.ts';
 import { counts, data, fakeFlush, pretend } from './fixtures/pretended.ts';
 

@@ -4,9 +4,9 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { Shape } from '../shape/view.ts';
-import { record } from './build.ts';
+import { record } from './primitives.ts';
 import type { Node } from './node.ts';
-import { nodesBelow } from './order.ts';
+import { nodesBelow } from './print.ts';
 import type { TrackedHandle } from './recorder.ts';
 import { isLocal, scopeSize } from './scope.ts';
 import { graph } from './state.ts';

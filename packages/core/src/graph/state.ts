@@ -8,8 +8,7 @@
 import { release, type Node } from './node.ts';
 import type { RunningOnPlaceholders } from './placeholder.ts';
 import type { TrackedHandle } from './recorder.ts';
-import type { ScopedResource } from './scope.ts';
-import type { Recording } from './tracking.ts';
+import type { Recording, ScopedResource } from './scope.ts';
 
 /** What may wait where nobody says otherwise. */
 export interface PendingLimits {
@@ -68,7 +67,7 @@ export class GraphState {
   /** While a function is run on placeholders (placeholder.ts): what is computed on the host now is the same for all of them. */
   placeholders: RunningOnPlaceholders | null = null;
 
-  // What is differentiated: tracking.ts.
+  // What is differentiated: scope.ts.
 
   /** False inside noGrad and inside gradient functions that do not build a graph for requiresGrad leaves. */
   leaves: boolean = true;

@@ -32,7 +32,7 @@ beforeAll(() => {
   api = new API({ cwd: folder });
   const [project] = api.updateSnapshot({ openProjects: [`${folder}tsconfig.json`] }).getProjects();
   checker = project!.checker;
-  const operations = checker.getAliasedSymbol(named('methods/method-types.ts', 'import type * as operations'));
+  const operations = checker.getAliasedSymbol(named('methods/own-methods.ts', 'import type * as operations'));
   const [variable, func] = [2, 16];
   functions = byName(checker.getExportsOfModule(operations).filter(({ flags }) => (flags & (variable | func)) !== 0));
   members = byName(

@@ -9,7 +9,7 @@ import * as operations from '../ops/operations.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { putOnTensors } from './own-methods.ts';
 
-declare module './method-types.ts' {
+declare module './own-methods.ts' {
   interface LoadedMethods {
     readonly all: TensorMethods;
   }

@@ -10,9 +10,8 @@ import {
 import { barriers, leaves } from './leaves.ts';
 import { contractions } from './contraction.ts';
 import { elementwise } from './elementwise.ts';
-import { movements } from './movement.ts';
+import { movements, windows } from './movement.ts';
 import { reductions } from './reduction.ts';
-import { windows } from './windows.ts';
 
 /** From now on nodes of these primitives may exist: called by whoever makes the first Tensor. */
 export function bringCommon(): void {

@@ -1,6 +1,6 @@
 /** Sums of products of two sources: products of matrices, and convolutions. */
-import type { ConvAttr } from '../graph/attrs.ts';
-import { makeAgain, makeNode } from '../graph/build.ts';
+import type { ConvAttr, Node } from '../graph/node.ts';
+import { makeAgain, makeNode } from '../graph/primitives.ts';
 import {
   type Batches,
   common,
@@ -10,7 +10,6 @@ import {
   type TangentContext,
   type Tangents,
 } from '../graph/definition.ts';
-import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { Demand } from '../planner/fusion/draft.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
@@ -21,7 +20,7 @@ import { showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
 import * as p from '../graph/primitives.ts';
-import { behind, moved, toFront } from './rules.ts';
+import { behind, moved, toFront } from './elementwise.ts';
 
 /** Throws unless axes that belong together have one size. */
 function checkPaired(lhs: Shape, lhsAxes: readonly number[], rhs: Shape, rhsAxes: readonly number[]): void {

@@ -1,7 +1,7 @@
 /** The cost of an operation stands in its primitive's definition, and in the table for loop nests: they must agree. */
 import { expect, it } from 'vitest';
 import { operationCost } from '../codegen/loops/work.ts';
-import type { PrimitiveName } from '../graph/attrs.ts';
+import type { PrimitiveName } from '../graph/node.ts';
 import { definitionOf } from '../graph/definition.ts';
 import { definitions } from './all.ts';
 import { bringCommon } from './common.ts';

@@ -1,7 +1,12 @@
-/** Functions element by element that every program carries, and how all others are defined: by their arithmetic and their slope. */
-import type { PrimitiveName, UnaryAttrs, BinaryAttrs } from '../graph/attrs.ts';
+/**
+ * Functions element by element that every program carries, and how all others are defined: by their arithmetic and their slope. Before them,
+ * what the rules of many primitives are made of.
+ */
+import * as p from '../graph/primitives.ts';
+import type { FloatFunctions } from '../arithmetic/decompose/decompose.ts';
 import {
   type Accepts,
+  type BatchContext,
   checkDType,
   common,
   type CommonPrimitive,
@@ -11,18 +16,72 @@ import {
   type Family,
   type GradientRule,
   type Gradients,
+  type InferRule,
+  type TangentContext,
   type Tangents,
 } from '../graph/definition.ts';
-import type { Node } from '../graph/node.ts';
+import type { Attrs, BinaryAttrs, Node, PrimitiveName, UnaryAttrs } from '../graph/node.ts';
+import { cast, div, eq, like, lt, makeAgain, mul, neg, sub, unary as recordUnary, where } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
-import type { FloatFunctions } from '../arithmetic/decompose/decompose.ts';
 import type { BinaryOp, KNode, UnaryOp } from '../ir/ir.ts';
 import { part } from '../planner/lowering/rules.ts';
-import { broadcastShapes } from '../shape/view.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { DTypeError } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
-import { cast, div, eq, like, lt, mul, neg, sub, unary as recordUnary, where } from '../graph/primitives.ts';
+import { broadcastShapes } from '../shape/view.ts';
+
+// What the rules of many primitives are made of. For batches, a node is made again for a whole batch: axis 0 of its sources and of its result.
+
+export const dtypeOfFirst = (src: readonly Node[]): Node['dtype'] => src[0]!.dtype;
+
+export const inferSame: InferRule<PrimitiveName> = { shape: (src) => src[0]!.shape, dtype: dtypeOfFirst };
+
+/** The tangent of primitives that are linear in their first source and have no other. */
+export function linear<P extends PrimitiveName>({ node, attr, tangents }: TangentContext<P>): Node {
+  return makeAgain(node, [tangents[0]!], attr);
+}
+
+/** The source with the batch in front, stretched over it if all elements share it. */
+export function whole(c: BatchContext<PrimitiveName>, i: number): Node {
+  const source = c.src[i]!;
+  return c.sources[i] ?? p.broadcastTo(source, [c.size, ...source.shape]);
+}
+
+/** All sources with the batch in front. */
+export function everySource(c: BatchContext<PrimitiveName>): Node[] {
+  return c.src.map((_, i) => whole(c, i));
+}
+
+/** For primitives with one source, given the attributes that leave the first axis alone. */
+export function again<P extends PrimitiveName>(c: BatchContext<P>, attr: Attrs[P] = c.attr): Node {
+  return makeAgain(c.node, [whole(c, 0)], attr);
+}
+
+/** Axes one further back. */
+export const behind = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
+
+/** The order of axes that moves one axis of `rank` to another place. */
+export function moved(rank: number, from: number, to: number): number[] {
+  const axes = Array.from({ length: rank }, (_, i) => i).filter((axis) => axis !== from);
+  axes.splice(to, 0, from);
+  return axes;
+}
+
+/** One axis moved to the front. */
+export function toFront(x: Node, axis: number): Node {
+  return p.permute(x, moved(x.shape.length, axis, 0));
+}
+
+/** Operands align at the trailing axes, so smaller ones get axes of size 1 behind the batch; shared ones fit as they are. */
+export function elementwiseBatch<P extends PrimitiveName>(c: BatchContext<P>): Node {
+  const rank = c.node.shape.length;
+  const sources = c.sources.map((source, i) => {
+    if (source === null) return c.src[i]!;
+    const [, ...shape] = source.shape;
+    return p.reshape(source, [c.size, ...new Array<number>(rank - shape.length).fill(1), ...shape]);
+  });
+  return makeAgain(c.node, sources, c.attr);
+}
 
 /** One source; `result`: the dtype of the result, if it is another. */
 function unary<P extends PrimitiveName>(takes: Accepts, kernelOp: UnaryOp | null, work = 1, result?: DType): Facts<P> {

@@ -1,6 +1,6 @@
 /** Where graphs begin: data and numbers from outside, numbers in kernels, positions, random bits. */
 import * as p from '../graph/primitives.ts';
-import { makeNode } from '../graph/build.ts';
+import { makeNode } from '../graph/primitives.ts';
 import {
   type BatchContext,
   type Batches,
@@ -20,7 +20,7 @@ import { flatten } from '../planner/lowering/index-map.ts';
 import { movedFrom, part } from '../planner/lowering/rules.ts';
 import { showShape } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
-import { again, everySource, inferSame, linear, whole } from './rules.ts';
+import { again, everySource, inferSame, linear, whole } from './elementwise.ts';
 
 const rotations = [
   [13, 15, 26, 6],

@@ -1,5 +1,5 @@
 /** One result from many elements along axes. */
-import type { PrimitiveName } from '../graph/attrs.ts';
+import type { Node, PrimitiveName } from '../graph/node.ts';
 import {
   type Batches,
   checkDType,
@@ -9,7 +9,6 @@ import {
   sortedDistinct,
   type Tangents,
 } from '../graph/definition.ts';
-import type { Node } from '../graph/node.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import type { Index } from '../planner/lowering/index-map.ts';
@@ -19,7 +18,7 @@ import { showShape } from '../shape/errors.ts';
 import type { Shape } from '../shape/view.ts';
 import { say } from '../shape/shown.ts';
 import * as p from '../graph/primitives.ts';
-import { again, behind, linear } from './rules.ts';
+import { again, behind, linear } from './elementwise.ts';
 
 function checkNotEmpty(op: PrimitiveName, shape: Shape, axes: readonly number[]): void {
   for (const axis of axes) {

@@ -3,13 +3,11 @@
  * kernels, no engine takes part.
  */
 import { describe, expect, it } from 'vitest';
-import type { ConvAttr, UnaryAttrs } from '../graph/attrs.ts';
-import { makeNode } from '../graph/build.ts';
-import type { Node } from '../graph/node.ts';
+import type { ConvAttr, Node, UnaryAttrs } from '../graph/node.ts';
+import { makeNode } from '../graph/primitives.ts';
 import * as p from '../graph/primitives.ts';
-import { fmaPrimitive } from './rounding.ts';
-import { gatherPrimitive, scatterAddPrimitive, scatterPrimitive } from './indexing.ts';
-import { scanPrimitive } from './order.ts';
+import { fmaPrimitive } from './elementary.ts';
+import { gatherPrimitive, scanPrimitive, scatterAddPrimitive, scatterPrimitive } from './indexing.ts';
 import type { Shape } from '../shape/view.ts';
 import { check, checkBatch, gradientsOf, type Leaves, leaf, only } from '../autodiff/fixtures/rule-checks.ts';
 import { unaryOps } from '../ir/arithmetic.ts';

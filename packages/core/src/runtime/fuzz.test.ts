@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
 import { setEngine } from '../engine/registry.ts';
-import { makeNode } from '../graph/build.ts';
+import { makeNode } from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
 import { type TrackedHandle, trackHandle } from '../graph/recorder.ts';
 import { rowMajorStrides, sizeOf } from '../shape/view.ts';

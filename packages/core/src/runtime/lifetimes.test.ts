@@ -5,7 +5,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { getEngine, registerBackend, setEngine } from '../engine/registry.ts';
-import { makeNode } from '../graph/build.ts';
+import { makeNode } from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
 import { trackHandle, type TrackedHandle } from '../graph/recorder.ts';
 import { createReferenceEngine } from '@polygrad/testing';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ones, tensor } from '../ops/creation/creation.ts';
 import { matmul } from '../ops/products/matmul.ts';
-import { relu } from '../ops/elementwise/piecewise.ts';
+import { relu } from '../ops/elementwise/activation.ts';
 import { sum } from '../ops/reduction/reduction.ts';
 import { DeviceLostError } from '../engine/errors.ts';
 import { setEngine } from '../engine/registry.ts';

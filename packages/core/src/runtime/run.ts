@@ -5,7 +5,7 @@
 import type { Command, IEngine, Binding } from '../engine/engine.ts';
 import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { watchEngine, noticed } from '../engine/recovery.ts';
-import { type Node, type NodeStorage, realise } from '../graph/node.ts';
+import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
@@ -14,7 +14,6 @@ import { type Plan, makePlan, type BindingPlan, type OutputPlan } from '../plann
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '../shape/errors.ts';
 import type { UnsupportedError } from '../engine/errors.ts';
-import type { Attrs } from '../graph/attrs.ts';
 
 /** Everything kept for one engine. */
 export interface EngineState {

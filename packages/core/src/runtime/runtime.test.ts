@@ -1,8 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { setEngine } from '../engine/registry.ts';
-import { makeNode } from '../graph/build.ts';
+import {
+  add,
+  binary,
+  constant,
+  expand,
+  makeNode,
+  mul,
+  permute,
+  reduce,
+  reshape,
+  scalar,
+  unary,
+} from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
-import { add, binary, constant, expand, mul, permute, reduce, reshape, scalar, unary } from '../graph/primitives.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from './fixtures/flush-nodes.ts';
 import { readNode } from './reading.ts';

@@ -8,7 +8,7 @@
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { engines, getEngine } from '../engine/registry.ts';
 import { type Node, realise } from '../graph/node.ts';
-import { nodesBelow } from '../graph/order.ts';
+import { nodesBelow } from '../graph/print.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { isGone } from './placement.ts';
 import { upload } from './upload.ts';

@@ -4,7 +4,7 @@ import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, storageBytes, toDevice } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
 import { cpuEngine, engines, getEngine } from '../engine/registry.ts';
-import { bufferNode } from '../graph/build.ts';
+import { bufferNode } from '../graph/primitives.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';

@@ -2,7 +2,7 @@
  * Nested values, walked without recursion: lists of lists as data, and trees of lists and plain objects. A list that holds itself, or that
  * is nested or branches without an end, is refused before it costs anything.
  */
-import { checkAttached } from './attached.ts';
+import { checkAttached } from './options.ts';
 import { checkShape, mostAxes, mostParts } from './axes.ts';
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
 import { isList, isPlain, shown, say } from './shown.ts';

@@ -1,7 +1,7 @@
 /** Options checked against a table: names that nobody reads and values that do not fit are refused, with what would fit. */
 import { type DType, dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
-import { isPlain, shown, say } from './shown.ts';
+import { isPlain, say, shown } from './shown.ts';
 
 export { shown };
 
@@ -182,4 +182,31 @@ export function checkNames<Options, const Text extends string>(
 /** Throws ArgumentError in the name of `op` unless an argument is a function. */
 export function checkFunction(op: string, f: unknown): void {
   if (typeof f !== 'function') throw new ArgumentError(op, say`bad function: ${shown(f)}; must be a function`);
+}
+
+// Views whose memory is gone: after a transfer to a worker, growth of WebAssembly memory, or shrinking of a resizable buffer.
+//
+// Such a view says that it has no elements, as an empty one does, and would become an empty tensor.
+
+/**
+ * Throws unless the memory of a view is there.
+ *
+ * @param op who asks
+ * @param name what the view is, for the error
+ * @throws ArgumentError where its ArrayBuffer was detached or shrunk
+ * @example
+ * const data = new Float32Array(4);
+ * structuredClone(data.buffer, { transfer: [data.buffer] });
+ * checkAttached('upload', 'data', data); // throws ArgumentError
+ */
+export function checkAttached(op: string, name: string, view: ArrayBufferView): void {
+  try {
+    // Methods ask for the memory, the length does not.
+    if (view.byteLength === 0 && !(view instanceof DataView)) Uint8Array.prototype.keys.call(view as Uint8Array);
+  } catch {
+    throw new ArgumentError(
+      op,
+      `${name} has lost its memory: 0 elements are left of a view whose ArrayBuffer was detached or shrunk; copy it before that, or make it anew`,
+    );
+  }
 }

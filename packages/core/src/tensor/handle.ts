@@ -1,25 +1,25 @@
 /**
  * TensorHandle: the object behind every Tensor - a counted name for a node - and `wrap`, which makes one.
  *
- * Lifetime, assignment and reading are here. The operations that Tensors have as methods are put on this class's prototype by
+ * Lifetime, assignment and reading are here, and what host data needs on its way in and out. The operations that Tensors have as methods are put on this class's prototype by
  * methods/methods.ts, so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type GradientSlot, type Node, release, retain } from '../graph/node.ts';
-import { type TrackedHandle, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
-import { transactions } from '../graph/transactions.ts';
-import { graph } from '../graph/state.ts';
-import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
+import { releasedSlot, type TrackedHandle, trackHandle, unwatch } from '../graph/recorder.ts';
+import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
+import { graph } from '../graph/state.ts';
+import { transactions } from '../graph/transactions.ts';
 import { bringCommon } from '../primitives/common.ts';
-import { sameShape, type Shape, sizeOf } from '../shape/view.ts';
 import { readNode, readNodeSync } from '../runtime/reading.ts';
 import { deviceOf } from '../runtime/runtime.ts';
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
+import { getElement } from '../shape/host.ts';
 import { handleBrand, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
-import { alone, element, nest } from './reading.ts';
+import { sameShape, type Shape, sizeOf } from '../shape/view.ts';
 import type { NestedValues, Tensor } from './types.ts';
 
 // Nodes are recorded to be held by handles.
@@ -294,4 +294,37 @@ export function nodeOf(tensor: Tensor, op: string = ''): Node {
  */
 export function isTensor(value: unknown): value is Tensor {
   return isHandle(value);
+}
+
+export { uploadNode } from '../runtime/upload.ts';
+
+/** Elements as nested arrays; the element itself for shape []. */
+export function nest(
+  data: TypedArray,
+  { shape, dtype }: { readonly shape: Shape; readonly dtype: DType },
+): NestedValues {
+  let at = 0;
+  const build = (axis: number): NestedValues => {
+    if (axis === shape.length) return getElement(data, dtype, at++);
+    return Array.from({ length: shape[axis]! }, () => build(axis + 1));
+  };
+  return build(0);
+}
+
+/** The node. Throws ShapeError unless it has one element. */
+export function alone(op: string, node: Node): Node {
+  if (sizeOf(node.shape) !== 1) {
+    throw new ShapeError(
+      op,
+      say`not one element: ${showShape(node.shape)} has ${sizeOf(node.shape)}; use data() or array()`,
+      [node.shape],
+    );
+  }
+  return node;
+}
+
+/** The element as item() gives it. */
+export function element<T extends number | bigint>(data: TypedArray, { dtype }: { readonly dtype: DType }): T {
+  const value = getElement(data, dtype, 0);
+  return (typeof value === 'boolean' ? Number(value) : value) as T;
 }

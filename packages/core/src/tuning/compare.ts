@@ -4,9 +4,9 @@
  * Nothing here is the current engine's: nodes have no handles, so no flush of the program sees them, and other work goes on.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { bufferNode, makeNode } from '../graph/build.ts';
+import { bufferNode, makeNode } from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
-import { matmulNode } from '../ops/products/matrix-product.ts';
+import { matmulNode } from '../ops/products/matrices.ts';
 import { type EngineState, stateOf, prepare, run } from '../runtime/run.ts';
 import { rowMajorStrides, sizeOf } from '../shape/view.ts';
 

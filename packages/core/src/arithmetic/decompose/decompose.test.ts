@@ -14,7 +14,7 @@ import {
   unary,
   worst,
 } from '../fixtures/accuracy.ts';
-import { decompose } from '../../entries/all-functions.ts';
+import { decompose } from '../../entries/kernel.ts';
 import { fma32 } from '../../interpreter/values.ts';
 import { Exprs } from '../../ir/expr.ts';
 import { BASE_OPS, type KNode } from '../../ir/ir.ts';

@@ -22,7 +22,7 @@ export type FloatFunctions = Readonly<Partial<Record<ValueOp, FloatFunction>>>;
 
 /**
  * What kernels may hold: functions that nearly every program has, and those that somebody brought. Others take much code and come with whoever
- * records them (primitives/), or all at once (entries/all-functions.ts).
+ * records them (primitives/), or all at once (entries/kernel.ts).
  */
 const known: Partial<Record<ValueOp, FloatFunction>> = {
   EXP: exp,

@@ -3,7 +3,7 @@ import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { broadcastTo, constant, scalar } from '../../graph/primitives.ts';
 import { beginOp, compose, composingDepth, opName } from '../../graph/scope.ts';
-import { checkAttached } from '../../shape/attached.ts';
+import { checkAttached, checkNames, shown } from '../../shape/options.ts';
 import { checkCount, checkList, checkShape } from '../../shape/axes.ts';
 import {
   checkDType,
@@ -17,15 +17,13 @@ import {
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { hostArray, hostArrays, setElement } from '../../shape/host.ts';
 import { eachNested, nestedShape } from '../../shape/nested.ts';
-import { checkNames, shown } from '../../shape/options.ts';
 import { checkRange, checkWeak } from '../../shape/promotion.ts';
 import { say } from '../../shape/shown.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
-import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { weak, weakDefault } from '../../tensor/operand.ts';
-import { uploadNode } from '../../tensor/reading.ts';
 import type { CreationOptions, NamedDType, NestedInput, PlainDType, Tensor } from '../../tensor/types.ts';
-import { checkDiagonal, offsets } from '../movement/matrix-diagonals.ts';
+import { checkDiagonal, offsets } from '../products/matrices.ts';
 
 export interface TensorOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Shape to give flat data, or to check nested data against. */

@@ -2,20 +2,19 @@
  * Random tensors. Bits come from a counter-based generator (tensor/random-key.ts) and are computed where they are used; the key is a
  * number bound at each run, so repeated calls share one plan.
  */
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { graph } from '../../graph/state.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { cosPrimitive } from '../../primitives/trigonometric.ts';
+import { cosPrimitive } from '../../primitives/elementary.ts';
 import { checkCount, checkShape, mostOnHost, normalizeAxis } from '../../shape/axes.ts';
 import { type DType, isInteger, isSmallFloat } from '../../shape/dtype.ts';
 import { ArgumentError } from '../../shape/errors.ts';
 import { normalize } from '../../shape/host.ts';
 import type { Shape } from '../../shape/view.ts';
 import { checkNames } from '../../shape/options.ts';
-import { uploadNode } from '../../tensor/reading.ts';
-import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import type { CreationOptions, NamedDType, PlainDType, Tensor, TensorLike } from '../../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../../tensor/operand.ts';

@@ -4,18 +4,24 @@
  *
  * Nothing here has a gradient but `nanToNum`, which passes it where a number stays.
  */
-import { makeNode } from '../../graph/build.ts';
+import { binary, cast, constant, eq, makeNode, not } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
-import { binary, cast, constant, eq, not } from '../../graph/primitives.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { type DType, isFloat, isInteger } from '../../shape/dtype.ts';
 import { checkNames } from '../../shape/options.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operand, operands, sideOf, weak } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
-import { type Arithmetic, closeness, type CloseOptions, tolerancesOf } from './close.ts';
-import { binaryOp, unaryOp } from './recording.ts';
-import { truthOf, where } from './where.ts';
+import {
+  type Arithmetic,
+  binaryOp,
+  closeness,
+  type CloseOptions,
+  tolerancesOf,
+  truthOf,
+  unaryOp,
+  where,
+} from './recording.ts';
 
 /** Integers for bool, so that they can be ordered. */
 function orderable(node: Node): Node {

@@ -1,17 +1,18 @@
 /**
- * The forms in which an elementwise operation is recorded: one operand, two operands, two floating-point operands, an activation.
+ * The choice between two tensors by a condition, and the forms in which elementwise operations are recorded: one operand, two operands, two
+ * floating-point operands, an activation.
  *
  * Every public elementwise operation is one call of these, or a composite of such. Composites of 16-bit floats compute in float32.
  */
-import { makeNode } from '../../graph/build.ts';
-import type { Node } from '../../graph/node.ts';
-import { cast } from '../../graph/primitives.ts';
-import { beginOp, compose, opName } from '../../graph/scope.ts';
+import { cast, constant, eq, makeNode, not, where as whereNode } from '../../graph/primitives.ts';
 import type { BinaryOperation, UnaryOperation } from '../../graph/definition.ts';
+import type { Node } from '../../graph/node.ts';
+import { beginOp, compose, opName } from '../../graph/scope.ts';
 import { type DType, dtypeInfo, isSmallFloat } from '../../shape/dtype.ts';
+import { checkNames } from '../../shape/options.ts';
 import { promoteTypes } from '../../shape/promotion.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import { floatOperand, floatOperands, given, operand, operands } from '../../tensor/operand.ts';
+import { floatOperand, floatOperands, given, operand, operands, weak } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 
 /**
@@ -84,4 +85,80 @@ export function floatPair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
     return [wrap(x), wrap(y)];
   }
   return pair(typeof a === 'object' ? wrap(floatOperand(a)) : a, typeof b === 'object' ? wrap(floatOperand(b)) : b);
+}
+
+// The choice between two tensors by a condition. The gradient goes to the side taken.
+
+/** bool: true where the element is not 0. */
+function truth(node: Node): Node {
+  return node.dtype === 'bool' ? node : not(eq(node, constant(0, node.dtype)));
+}
+
+/** Node of an operand as bool. */
+export function truthOf(value: TensorLike): Node {
+  return typeof value === 'object' ? truth(nodeOf(value)) : weak(value !== 0 && value !== false, 'bool');
+}
+
+/**
+ * Elements of a where the condition is true, else of b. Source: Array API `where`. The side not taken leaves no trace, NaN and
+ * infinite gradients included.
+ *
+ * @param condition bool (numbers count as true unless they are 0); broadcasts with a and b
+ * @returns the broadcast shape, the common dtype of a and b
+ *
+ * @example
+ * where(tensor([true, false]), tensor([1, 2]), 0); // [1, 0]
+ */
+export function where(condition: TensorLike, a: TensorLike, b: TensorLike): Tensor {
+  beginOp('where');
+  const [x, y] = operands(a, b);
+  return wrap(whereNode(truthOf(condition), x, y));
+}
+
+// What is close to what: one rule, for `isClose` in graphs and for matchers on the host.
+
+/** Tolerances of `isClose` and `allClose`. */
+export interface CloseOptions {
+  /** Tolerance times the magnitude of the second operand. Default 1e-5. */
+  readonly rtol?: number;
+  /** Tolerance whatever the magnitude. Default 1e-8. */
+  readonly atol?: number;
+  /** Whether NaN is close to NaN. Default false. */
+  readonly equalNaN?: boolean;
+}
+
+export type Tolerances = Required<CloseOptions>;
+
+/** The options of the function `op`, checked, with their defaults. */
+export function tolerancesOf(op: string, options: CloseOptions): Tolerances {
+  checkNames(op, options, 'rtol# atol# equalNaN?');
+  const { rtol = 1e-5, atol = 1e-8, equalNaN = false } = options;
+  return { rtol, atol, equalNaN };
+}
+
+/** What the rule is computed with: nodes of a graph, or numbers. Conditions are 1 and 0. */
+export interface Arithmetic<V> {
+  readonly number: (value: number) => V;
+  readonly apply: (op: 'abs' | 'add' | 'mul' | 'lt' | 'le' | 'and' | 'or' | 'isNaN', ...operands: V[]) => V;
+}
+
+/** What is compared: |x - y| and x == y come from the caller, who knows how to compute them exactly. */
+export interface Compared<V> {
+  readonly x: V;
+  readonly y: V;
+  readonly distance: V;
+  readonly same: V;
+}
+
+/** Whether x is close to y, and the largest distance allowed. Source: NumPy `isclose`. */
+export function closeness<V>(
+  { number, apply }: Arithmetic<V>,
+  { x, y, distance, same }: Compared<V>,
+  { rtol, atol, equalNaN }: Tolerances,
+): { readonly close: V; readonly allowed: V } {
+  const size = apply('abs', y);
+  const allowed = apply('add', number(atol), apply('mul', number(rtol), size));
+  const near = apply('and', apply('lt', size, number(Number.POSITIVE_INFINITY)), apply('le', distance, allowed));
+  const close = apply('or', near, same);
+  return { close: equalNaN ? apply('or', close, apply('and', apply('isNaN', x), apply('isNaN', y))) : close, allowed };
 }

@@ -1,7 +1,7 @@
 /** Images as columns of patches and back, and channels exchanged with resolution. Index arithmetic only, but for the sums of fold. */
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { perAxis } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';

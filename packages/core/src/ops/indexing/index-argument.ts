@@ -1,24 +1,25 @@
 /**
- * Index arguments: tensors or host arrays of integers, as int32 nodes in range; and positions in flattened tensors.
+ * Elements put at coordinates into zeros, and what operations by index share: index arguments as int32 nodes in range, positions in flattened
+ * tensors and in sorted order.
  *
  * Negative indices count from the end. Host values are checked at the call; those of a tensor cannot be seen there, and an engine
  * cannot throw from inside a kernel: what lies outside is moved to the nearest end.
  */
-import { makeNode } from '../../graph/build.ts';
-import { isOp, type Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { isHandle } from '../../graph/scope.ts';
-import { gatherPrimitive } from '../../primitives/indexing.ts';
-import { normalizeAxis } from '../../shape/axes.ts';
-import { dtypeInfo, isInteger } from '../../shape/dtype.ts';
+import { makeNode } from '../../graph/primitives.ts';
+import { isOp, type Node } from '../../graph/node.ts';
+import { compose, isHandle } from '../../graph/scope.ts';
+import { argSortPrimitive, gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
+import { checkShape, normalizeAxis } from '../../shape/axes.ts';
+import { type DType, dtypeInfo, isInteger } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { eachNested, nestedShape } from '../../shape/nested.ts';
-import { broadcastsTo, sizeOf } from '../../shape/view.ts';
 import { checkNames, shown } from '../../shape/options.ts';
-import { nodeOf } from '../../tensor/handle.ts';
+import { say } from '../../shape/shown.ts';
+import { broadcastsTo, type Shape, sizeOf } from '../../shape/view.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../../tensor/types.ts';
 import { tensor } from '../creation/creation.ts';
-import { say } from '../../shape/shown.ts';
 
 /** Integers of any shape: a tensor of an integer dtype, or numbers whose range is checked at once. */
 export type IndexLike = Tensor | number | readonly NestedInput[];
@@ -143,4 +144,78 @@ export function updatesFor(op: string, node: Node, updates: Node, shape: readonl
     ]);
   }
   return p.broadcastTo(updates, shape);
+}
+
+// The order of elements along an axis as nodes: their positions, and the elements there.
+
+/** A dtype that keys are made of, in which the order is the same. */
+function sortable(dtype: DType): DType {
+  const { kind, bytes } = dtypeInfo[dtype];
+  if (bytes >= 4) return dtype;
+  return kind === 'float' ? 'float32' : kind === 'int' ? 'int32' : 'uint32';
+}
+
+/** Positions of the first `count` elements in order along an axis; a scalar is one element. */
+export function orderOf(x: Node, axis: number, descending: boolean, count: number = x.shape[axis] ?? 1): Node {
+  if (x.shape.length === 0) return p.constant(0, 'int32');
+  return makeNode(argSortPrimitive, [p.cast(p.stopGradient(x), sortable(x.dtype))], { axis, descending, count });
+}
+
+/** The elements at positions along an axis. */
+export function elementsAt(x: Node, order: Node, axis: number): Node {
+  return x.shape.length === 0 ? p.identity(x) : alongAxis(x, order, axis);
+}
+
+// Elements put at coordinates into zeros, and places of coordinates.
+
+/** Row-major position, in the leading axes of `shape`, of each row of coordinates [..., d]; and d. */
+export function coordinates(op: string, indices: IndexLike, shape: Shape): { places: Node; depth: number } {
+  const index = indexNode(op, indices, null);
+  const rank = index.shape.length;
+  const depth = rank === 0 ? 0 : index.shape[rank - 1]!;
+  if (depth < 1 || depth > shape.length)
+    throw new ShapeError(
+      op,
+      say`coordinates have shape ${showShape(index.shape)}: the last axis must have from 1 to ${shape.length} entries for shape ${showShape(shape)}`,
+      [index.shape, shape],
+    );
+  const lead = index.shape.slice(0, -1);
+  let places: Node | null = null;
+  for (let k = 0; k < depth; k++) {
+    const column = p.slice(
+      index,
+      index.shape.map((_, i) => (i === rank - 1 ? k : 0)),
+      [...lead, 1],
+      index.shape.map(() => 1),
+    );
+    const n = shape[k]!;
+    const at = safeIndex(op, p.reshape(column, lead), n);
+    places = places === null ? at : p.add(p.mul(places, p.constant(n, 'int32')), at);
+  }
+  return { places: places!, depth };
+}
+
+/**
+ * Zeros of a shape with the updates added at coordinates; repeated ones add up. Source: TensorFlow `scatter_nd`.
+ *
+ * @param indices integers of shape [..., d], d from 1 to the rank of the result
+ * @param updates tensor of shape [..., ...shape.slice(d)]
+ * @param shape shape of the result
+ * @returns a tensor of that shape and the dtype of the updates
+ * @throws ShapeError where the shapes do not fit; ArgumentError for a bad shape
+ *
+ * @example
+ * scatterNd([[1], [3], [1]], tensor([5, 6, 7]), [4]); // [0, 12, 0, 6]
+ */
+export function scatterNd(indices: IndexLike, updates: Tensor, shape: Shape): Tensor {
+  return compose('scatterNd', () => {
+    checkShape('scatterNd', shape);
+    const { places, depth } = coordinates('scatterNd', indices, shape);
+    const values = nodeOf(updates);
+    const rest = shape.slice(depth);
+    const base = p.constant(0, values.dtype, [sizeOf(shape.slice(0, depth)), ...rest]);
+    const fitted = updatesFor('scatterNd', base, values, [...places.shape, ...rest]);
+    checkSource('scatterNd', base, 0, places);
+    return wrap(p.reshape(makeNode(scatterAddPrimitive, [base, places, fitted], { axis: 0 }), [...shape]));
+  });
 }

@@ -4,7 +4,7 @@
  * Indices are as in indexing.ts: integers, negative ones from the end, those of tensors moved to the nearest end where they lie outside.
  * Where places repeat, the last update wins unless updates are combined. Gradients flow to x and to the updates.
  */
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
@@ -20,6 +20,7 @@ import {
   axisOf,
   checkElementwise,
   checkSource,
+  coordinates,
   flatPositions,
   type IndexAxis,
   type IndexLike,
@@ -28,7 +29,6 @@ import {
   updatesFor,
 } from './index-argument.ts';
 import { say } from '../../shape/shown.ts';
-import { coordinates } from './scatter-nd.ts';
 
 /** How updates meet what is at their place. 'amax' and 'amin' are PyTorch's names of 'max' and 'min'. */
 export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'max' | 'min' | 'amax' | 'amin';

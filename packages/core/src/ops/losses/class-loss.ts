@@ -18,7 +18,7 @@ import type { LossOptions } from './loss.ts';
 import { finish } from './loss-forms.ts';
 import { inFloat32 } from '../elementwise/recording.ts';
 import { sum } from '../reduction/reduction.ts';
-import { logSoftmax } from '../normalization/softmax.ts';
+import { logSoftmax } from '../normalization/normalization.ts';
 import { say } from '../../shape/shown.ts';
 
 export interface ClassLossOptions extends LossOptions {

@@ -12,16 +12,13 @@ import { say } from '../../shape/shown.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperands, given } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
-import { softplus } from '../elementwise/activation.ts';
+import { relu, softplus } from '../elementwise/activation.ts';
 import { abs, add, div, minimum, mul, neg, square, sub } from '../elementwise/arithmetic.ts';
-import { exp, log, log1p, sqrt, xlogy } from '../elementwise/exponential.ts';
+import { exp, log, log1p, sqrt, xlogy } from '../elementwise/transcendental.ts';
 import { greater, less, lessEqual } from '../elementwise/logic.ts';
-import { relu } from '../elementwise/piecewise.ts';
-import { floatPair, inFloat32 } from '../elementwise/recording.ts';
-import { where } from '../elementwise/where.ts';
+import { floatPair, inFloat32, where } from '../elementwise/recording.ts';
 import { unsqueeze } from '../movement/shape.ts';
-import { sum } from '../reduction/reduction.ts';
-import { norm } from '../reduction/statistics.ts';
+import { norm, sum } from '../reduction/reduction.ts';
 import { between, checkNumber, finish, pair, type Reduction } from './loss-forms.ts';
 
 export interface LossOptions {

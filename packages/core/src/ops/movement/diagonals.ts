@@ -10,7 +10,7 @@ import { say } from '../../shape/shown.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
 import { sum } from '../reduction/reduction.ts';
-import { checkDiagonal, diagonalNode, offsets } from './matrix-diagonals.ts';
+import { checkDiagonal, diagonalNode, offsets } from '../products/matrices.ts';
 
 function checkOffset(op: string, offset: number): number {
   if (!Number.isInteger(offset)) throw new ArgumentError(op, say`bad offset: ${offset}; must be an integer`);

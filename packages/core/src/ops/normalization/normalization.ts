@@ -1,25 +1,150 @@
 /**
- * Normalisation: elements moved to mean 0 and variance 1 over some axes, then scaled and shifted.
+ * Softmax and its relatives, and normalisation over axes and over channels of images. Softmax takes exponentials as parts of their sum; the
+ * others move elements to mean 0 and variance 1 over some axes, then scale and shift them.
  *
  * Variances are taken in two passes from the mean (no cancellation). Written as reductions and arithmetic over whole rows, so
  * that layer norms are one kernel.
  */
+import * as p from '../../graph/primitives.ts';
 import { noGrad } from '../../autodiff/custom-gradient.ts';
-import { compose } from '../../graph/scope.ts';
-import { checkList, normalizeAxis } from '../../shape/axes.ts';
+import { makeNode } from '../../graph/primitives.ts';
+import type { Node } from '../../graph/node.ts';
+import { beginOp, compose } from '../../graph/scope.ts';
+import { checkList, checkOptions, keepAxes, normalizeAxis } from '../../shape/axes.ts';
+import type { DType } from '../../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames } from '../../shape/options.ts';
-import { wrap } from '../../tensor/handle.ts';
-import { floatOperand, given } from '../../tensor/operand.ts';
-import type { Tensor } from '../../tensor/types.ts';
-import { add, cast, div, mul, square, sub } from '../elementwise/arithmetic.ts';
-import { rsqrt } from '../elementwise/exponential.ts';
-import { type Layout, readLayout } from '../images/image.ts';
-import { inFloat32 } from '../elementwise/recording.ts';
-import { sum } from '../reduction/reduction.ts';
-import { reshape } from '../movement/shape.ts';
 import { say } from '../../shape/shown.ts';
-import { type Affine, affine, moments, readEps } from '../reduction/moments.ts';
+import type { Shape } from '../../shape/view.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { floatOperand, given } from '../../tensor/operand.ts';
+import type { Tensor, TensorLike } from '../../tensor/types.ts';
+import { add, cast, div, mul, neg, pow, square, sub } from '../elementwise/arithmetic.ts';
+import { inFloat32, widened } from '../elementwise/recording.ts';
+import { rsqrt } from '../elementwise/transcendental.ts';
+import { type Layout, readLayout } from '../images/image.ts';
+import { moveAxis, reshape } from '../movement/shape.ts';
+import { readAxis } from '../reduction/axis-argument.ts';
+import { sum } from '../reduction/reduction.ts';
+
+// Softmax and its relatives: exponentials normalised along one axis.
+//
+// Written so that a row is one kernel: maximum, shifted exponentials, their sum, division. The maximum cancels, so it carries
+// no gradient. Scalars count as one element.
+
+/** One axis, by itself or in options; the last one if left out. */
+export type OneAxis = number | { readonly axis?: number };
+
+interface Shifted {
+  /** x minus its maximum along the axis; 16-bit floats in float32. */
+  readonly t: Node;
+  /** Of the result. */
+  readonly dtype: DType;
+  /** Sum along the axis, which stays with size 1. */
+  readonly total: (x: Node) => Node;
+}
+
+function shifted(op: string, x: TensorLike, argument: OneAxis | undefined): Shifted {
+  beginOp(op);
+  const operand = floatOperand(x);
+  const node = widened(operand);
+  const { shape } = node;
+  const axis = readAxis(op, argument, -1, shape.length);
+  const axes = shape.length === 0 ? [] : [axis];
+  const kept = keepAxes(shape, axes);
+  const total = (terms: Node): Node => p.reshape(p.reduce(terms, 'sum', axes), kept);
+  // Nothing to subtract where there is nothing.
+  const { dtype } = operand;
+  if (shape.includes(0)) return { t: node, total, dtype };
+  const largest = p.reshape(p.reduce(p.stopGradient(node), 'max', axes), kept);
+  return { t: p.sub(node, largest), total, dtype };
+}
+
+/**
+ * exp(x) / sum(exp(x)) along an axis. Source: PyTorch `softmax`.
+ *
+ * @param axis one axis, or { axis }; -1
+ * @returns the shape of x
+ *
+ * @example
+ * softmax(tensor([0, 0])); // [0.5, 0.5]
+ */
+export function softmax(x: TensorLike, axis?: OneAxis): Tensor {
+  return shares('softmax', x, axis);
+}
+
+function shares(op: string, x: TensorLike, axis: OneAxis | undefined): Tensor {
+  const { t, total, dtype } = shifted(op, x, axis);
+  const e = p.unary('exp', t);
+  return wrap(p.cast(p.div(e, total(e)), dtype));
+}
+
+/**
+ * softmax(-x). Source: PyTorch `softmin`.
+ *
+ * @example
+ * softmin(tensor([0, 0])); // [0.5, 0.5]
+ */
+export function softmin(x: TensorLike, axis?: OneAxis): Tensor {
+  return compose('softmin', () => shares('softmin', neg(x), axis));
+}
+
+/**
+ * log(softmax(x)), without underflow. Source: PyTorch `log_softmax`.
+ *
+ * @param axis one axis, or { axis }; -1
+ * @returns the shape of x
+ *
+ * @example
+ * logSoftmax(tensor([0, 0])); // [-0.6931472, -0.6931472]
+ */
+export function logSoftmax(x: TensorLike, axis?: OneAxis): Tensor {
+  const { t, total, dtype } = shifted('logSoftmax', x, axis);
+  return wrap(p.cast(p.sub(t, p.unary('log', total(p.unary('exp', t)))), dtype));
+}
+
+// What normalisations have in common: mean and variance over axes, and the scale and shift that follow.
+
+/** Scale and shift after normalising. */
+interface Affine {
+  /** Scale after normalising; none if left out. */
+  readonly weight?: Tensor | null;
+  /** Shift after scaling; none if left out. */
+  readonly bias?: Tensor | null;
+  /** Added to the variance. Default 1e-5. */
+  readonly eps?: number;
+}
+
+/** The number added to variances. */
+function readEps(op: string, eps: number | undefined, x: Tensor): Tensor {
+  if (eps !== undefined && (typeof eps !== 'number' || !(eps >= 0)))
+    throw new ArgumentError(op, say`bad eps: ${eps}; must be a number of at least 0`);
+  return given(eps ?? 1e-5, x);
+}
+
+/** Mean and variance over the axes, axes kept. */
+function moments(
+  x: Tensor,
+  axes: readonly number[],
+): { centered: Tensor; mean: Tensor; variance: Tensor; count: number } {
+  const count = axes.reduce((n, axis) => n * x.shape[axis]!, 1);
+  const over = { axis: axes, keepDims: true };
+  const mean = div(sum(x, over), count);
+  const centered = sub(x, mean);
+  return { centered, mean, variance: div(sum(square(centered), over), count), count };
+}
+
+/** Normalised, scaled and shifted; weight and bias are reshaped to `shape`, which broadcasts with x. */
+function affine(normal: Tensor, { weight, bias }: Affine, shape: Shape, op: string): Tensor {
+  const size = shape.reduce((a, b) => a * b, 1);
+  const fit = (t: Tensor, what: string): Tensor => {
+    if (t.size !== size)
+      throw new ShapeError(op, say`${what} has shape ${showShape(t.shape)}: needs ${size} elements`, [t.shape]);
+    return reshape(t, shape);
+  };
+  const scaled = weight ? mul(normal, fit(weight, 'weight')) : normal;
+  return bias ? add(scaled, fit(bias, 'bias')) : scaled;
+}
 
 export interface BatchNormOptions extends Affine {
   /** Use the batch's own statistics (and update the running ones); otherwise the running ones. Default false. */
@@ -155,4 +280,131 @@ export function rmsNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
       return affine(mul(t, rsqrt(add(meanSquare, readEps('rmsNorm', options.eps, t)))), options, shape, 'rmsNorm');
     }),
   );
+}
+
+// Normalisation over channels of images: in groups, one by one, and by neighbouring channels.
+
+export interface ImageNormOptions extends Affine {
+  /** Default 'nchw'. */
+  readonly layout?: Layout;
+}
+
+/** Normalises [N, C, ...] or [N, ..., C] by groups of channels; null takes every channel by itself. */
+function grouped(op: string, x: Tensor, count: number | null, options: ImageNormOptions): Tensor {
+  return compose(op, () =>
+    inFloat32([wrap(floatOperand(x))], (t) => {
+      if (t.ndim < 2)
+        throw new ShapeError(
+          op,
+          say`shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`,
+          [t.shape],
+        );
+      const last = readLayout(op, options.layout) === 'nhwc';
+      const channels = t.shape[last ? t.ndim - 1 : 1]!;
+      const groups = count ?? Math.max(1, channels);
+      if (!Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
+        throw new ShapeError(
+          op,
+          say`groups do not divide: ${channels} channels of ${showShape(t.shape)} in ${groups} groups; choose a divisor`,
+          [t.shape],
+        );
+      }
+      const spatial = last ? t.shape.slice(1, -1) : t.shape.slice(2);
+      const split = [groups, channels / groups];
+      const batch = t.shape[0]!;
+      const shape = last ? [batch, ...spatial, ...split] : [batch, ...split, ...spatial];
+      const group = last ? spatial.length + 1 : 1;
+      const { centered, variance } = moments(
+        reshape(t, shape),
+        shape.map((_, i) => i).filter((i) => i !== 0 && i !== group),
+      );
+      const normal = reshape(mul(centered, rsqrt(add(variance, readEps(op, options.eps, t)))), t.shape);
+      return affine(normal, options, last ? [channels] : [channels, ...spatial.map(() => 1)], op);
+    }),
+  );
+}
+
+/**
+ * Normalises groups of channels of each element of the batch. Source: Wu and He (2018); PyTorch `group_norm`.
+ *
+ * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
+ * @param options groups (divides C), weight and bias [C], eps, layout
+ * @returns the shape of x
+ * @throws ShapeError where groups do not divide the channels
+ *
+ * @example
+ * groupNorm(tensor([[1, 3]]), { groups: 1 }); // about [[-1, 1]]
+ */
+export function groupNorm(x: Tensor, options: ImageNormOptions & { readonly groups: number }): Tensor {
+  checkNames('groupNorm', options, 'groups weight@ bias@ eps layout');
+  return grouped('groupNorm', x, options?.groups ?? Number.NaN, options ?? {});
+}
+
+/**
+ * Normalises every channel of each element of the batch. Source: Ulyanov et al. (2016); PyTorch `instance_norm`.
+ *
+ * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
+ * @param options weight and bias [C], eps, layout
+ * @returns the shape of x
+ *
+ * @example
+ * instanceNorm(tensor([[[1, 3]]])); // about [[[-1, 1]]]
+ */
+export function instanceNorm(x: Tensor, options: ImageNormOptions = {}): Tensor {
+  checkNames('instanceNorm', options, 'weight@ bias@ eps layout');
+  return grouped('instanceNorm', x, null, options);
+}
+
+export interface LocalResponseNormOptions {
+  /** Channels that are looked at together. */
+  readonly size: number;
+  /** Factor of the mean square. Default 1e-4. */
+  readonly alpha?: number;
+  /** Exponent of the divisor. Default 0.75. */
+  readonly beta?: number;
+  /** Added to the mean square. Default 1. */
+  readonly k?: number;
+  /** Default 'nchw'. */
+  readonly layout?: Layout;
+}
+
+/**
+ * Divides by a power of the mean square over neighbouring channels: x / (k + alpha * mean of x^2)^beta, where channels beyond the first and
+ * the last count as 0. Source: Krizhevsky, Sutskever and Hinton (2012); PyTorch `local_response_norm`.
+ *
+ * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
+ * @param options size, alpha (1e-4), beta (0.75), k (1), layout
+ * @returns the shape of x
+ * @throws ArgumentError for a size that is no positive integer
+ *
+ * @example
+ * localResponseNorm(tensor([[[3], [4]]]), { size: 1, alpha: 1, beta: 0.5, k: 0 }); // [[[1], [1]]]
+ */
+export function localResponseNorm(x: Tensor, options: LocalResponseNormOptions): Tensor {
+  checkNames('localResponseNorm', options, 'size alpha# beta# k# layout');
+  const op = 'localResponseNorm';
+  return compose(op, () => {
+    const t = wrap(floatOperand(x));
+    checkOptions(op, options, '{ size: 5 }');
+    const { size, alpha = 1e-4, beta = 0.75, k = 1 } = options;
+    if (t.ndim < 2)
+      throw new ShapeError(
+        op,
+        say`shape ${showShape(t.shape)} has ${t.ndim} axes: needs at least 2, batch and channels`,
+        [t.shape],
+      );
+    if (!Number.isInteger(size) || size < 1)
+      throw new ArgumentError(op, say`bad size: ${size}; must be an integer of at least 1`);
+    const channel = readLayout(op, options.layout) === 'nhwc' ? t.ndim - 1 : 1;
+    const around = (width: number): number[] => t.shape.map((_, i) => (i === channel ? Math.floor(width) : 0));
+    const padded = p.pad(nodeOf(square(t)), around(size / 2), around((size - 1) / 2));
+    const windows = makeNode('window', [nodeOf(moveAxis(wrap(padded), channel, -1))], {
+      size: [size],
+      stride: [1],
+      dilation: [1],
+    });
+    const mean = div(sum(wrap(windows), { axis: -1 }), size);
+    const divisor = pow(add(mul(mean, given(alpha, t)), given(k, t)), given(beta, t));
+    return div(t, moveAxis(divisor, -1, channel));
+  });
 }

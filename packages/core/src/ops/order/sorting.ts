@@ -1,16 +1,21 @@
 /**
- * Sorting along an axis.
+ * Sorting along an axis, median and quantiles.
  *
  * Order: -0 equals 0, NaN is greater than every number (last, or first where `descending`; so the largest element is NaN as `max` has
  * it). Sorts are stable. Positions are int32. Gradients flow to the elements where they came from.
  */
+import * as p from '../../graph/primitives.ts';
+import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
+import { checkList, keepAxes } from '../../shape/axes.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
+import { shown } from '../../shape/options.ts';
+import { isList, say } from '../../shape/shown.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import type { Tensor } from '../../tensor/types.ts';
-import { readAxis } from '../reduction/axis-argument.ts';
-import { say } from '../../shape/shown.ts';
-import { elementsAt, orderOf } from './sort-order.ts';
+import { floatOperand } from '../../tensor/operand.ts';
+import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../../tensor/types.ts';
+import { elementsAt, orderOf } from '../indexing/index-argument.ts';
+import { readAxes, readAxis } from '../reduction/axis-argument.ts';
 
 /** Options of sort and argSort. */
 export interface SortOptions {
@@ -122,4 +127,134 @@ export function topK(x: Tensor, k: number, options: number | TopKOptions = {}): 
     const order = orderOf(node, axis, largest, k);
     return [wrap(elementsAt(node, order, axis)), wrap(order)];
   });
+}
+
+// Median and quantiles: positions in sorted order, between neighbours by interpolation. `axis` and `keepDims` as in reduction.ts.
+
+/** What is taken where a quantile falls between two elements. */
+export type Interpolation = 'linear' | 'lower' | 'higher' | 'midpoint' | 'nearest';
+
+/** Options of quantile and median. */
+export interface QuantileOptions extends AxisOptions {
+  /** Default 'linear'. PyTorch's `median` is 'lower'. */
+  readonly interpolation?: Interpolation;
+}
+
+/** Positions around a quantile among n sorted elements, and the weight of the upper one. */
+function around(op: string, q: number, n: number, interpolation: Interpolation): [number, number, number] {
+  const at = q * (n - 1);
+  const low = Math.floor(at);
+  const high = Math.ceil(at);
+  switch (interpolation) {
+    case 'linear':
+      return [low, high, at - low];
+    case 'lower':
+      return [low, low, 0];
+    case 'higher':
+      return [high, high, 0];
+    case 'midpoint':
+      return [low, high, low === high ? 0 : 0.5];
+    case 'nearest': {
+      // Half way: the even position, as NumPy and PyTorch round.
+      const nearest = at - low === 0.5 ? low + (low % 2) : Math.round(at);
+      return [nearest, nearest, 0];
+    }
+    default:
+      interpolation satisfies never;
+      throw new ArgumentError(
+        op,
+        say`unknown interpolation: ${shown(interpolation)}; must be linear, lower, higher, midpoint or nearest`,
+      );
+  }
+}
+
+/** Quantiles of x over axes: one result per q, each of the reduced shape. */
+function quantiles(
+  op: string,
+  x: TensorLike,
+  qs: readonly number[],
+  argument: QuantileOptions | AxisArgument | undefined,
+): Node[] {
+  const node = floatOperand(x);
+  const { shape } = node;
+  const { axes, keepDims } = readAxes(op, argument, shape.length, 'axis keepDims? interpolation');
+  const options = typeof argument === 'object' && !isList(argument) ? (argument as QuantileOptions) : {};
+  for (const q of qs)
+    if (typeof q !== 'number' || !(q >= 0 && q <= 1))
+      throw new ArgumentError(op, say`bad quantile: ${q}; must be from 0 to 1`);
+  for (const axis of axes)
+    if (shape[axis] === 0)
+      throw new ShapeError(op, say`nothing to choose from: axis ${axis} of shape ${showShape(shape)} is empty`, [
+        shape,
+      ]);
+  const rest = shape.map((_, i) => i).filter((i) => !axes.includes(i));
+  const lead = rest.map((i) => shape[i]!);
+  const n = axes.reduce((product, axis) => product * shape[axis]!, 1);
+  const last = lead.length;
+  const line = p.reshape(p.permute(node, [...rest, ...axes]), [...lead, n]);
+  const sorted = elementsAt(line, orderOf(line, last, false), last);
+  const at = (place: number): Node =>
+    p.reshape(
+      p.slice(
+        sorted,
+        [...lead.map(() => 0), place],
+        [...lead, 1],
+        [...lead, n].map(() => 1),
+      ),
+      lead,
+    );
+  // NaN is last in order, and any makes the result NaN.
+  const greatest = at(n - 1);
+  const spoilt = p.unary('isNaN', greatest);
+  return qs.map((q) => {
+    const [low, high, weight] = around(op, q, n, options.interpolation ?? 'linear');
+    const value =
+      weight === 0 ? at(low) : p.add(p.mul(at(low), p.like(node, 1 - weight)), p.mul(at(high), p.like(node, weight)));
+    const result = p.where(spoilt, greatest, value);
+    return keepDims ? p.reshape(result, keepAxes(shape, axes)) : result;
+  });
+}
+
+/**
+ * The value below which a part q of the elements lies. Integers become float32; NaN if an element is. Source: NumPy `quantile`.
+ *
+ * @param q from 0 to 1, or several: the results lie along a new first axis
+ * @param options axis, keepDims, interpolation ('linear')
+ * @returns shape without the axes; with [q.length] in front for several
+ * @throws ArgumentError for q outside 0 to 1; ShapeError for empty axes
+ *
+ * @example
+ * quantile(tensor([1, 2, 3, 4]), [0, 0.5]); // [1, 2.5]
+ */
+export function quantile(
+  x: TensorLike,
+  q: number | readonly number[],
+  options?: QuantileOptions | AxisArgument,
+): Tensor {
+  return compose('quantile', () => {
+    if (typeof q === 'number') return wrap(quantiles('quantile', x, [q], options)[0]!);
+    checkList('quantile', 'quantiles', q, '[0.25, 0.75]');
+    if (q.length === 0) throw new ArgumentError('quantile', 'no quantiles: 0 given; give at least one');
+    return wrap(
+      p.concat(
+        quantiles('quantile', x, q, options).map((one) => p.insertAxes(one, [0])),
+        0,
+      ),
+    );
+  });
+}
+
+/**
+ * The middle element in order, or the mean of the two middle ones; NaN if an element is. Integers become float32. The gradient goes to the
+ * elements the value is made of. Source: NumPy `median`; PyTorch's takes the lower of the two ({ interpolation: 'lower' }).
+ *
+ * @param options axis, keepDims, interpolation ('linear')
+ * @returns shape without the axes
+ * @throws ShapeError for empty axes
+ *
+ * @example
+ * median(tensor([4, 1, 3])); // 3
+ */
+export function median(x: TensorLike, options?: QuantileOptions | AxisArgument): Tensor {
+  return compose('median', () => wrap(quantiles('median', x, [0.5], options)[0]!));
 }

@@ -3,7 +3,7 @@
  * so they may overlap and differ in size by one. Source: PyTorch `adaptive_avg_pool2d`.
  */
 import { lowest } from '../../shape/dtype.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';

@@ -9,15 +9,12 @@ import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands, given } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { div, mul, neg, square, sub } from '../elementwise/arithmetic.ts';
-import { exp } from '../elementwise/exponential.ts';
+import { exp } from '../elementwise/transcendental.ts';
 import { less } from '../elementwise/logic.ts';
-import { floatPair, inFloat32, widened } from '../elementwise/recording.ts';
-import { where } from '../elementwise/where.ts';
-import { expand } from '../movement/repeating.ts';
-import { unsqueeze } from '../movement/shape.ts';
+import { floatPair, inFloat32, where, widened } from '../elementwise/recording.ts';
+import { expand, unsqueeze } from '../movement/shape.ts';
 import { readAxis } from '../reduction/axis-argument.ts';
-import { sum } from '../reduction/reduction.ts';
-import { norm } from '../reduction/statistics.ts';
+import { norm, sum } from '../reduction/reduction.ts';
 
 /** Axis of the components where none is named: 1, as PyTorch has it, and the only one of a vector. */
 const usual = (t: Tensor): number => (t.ndim > 1 ? 1 : 0);

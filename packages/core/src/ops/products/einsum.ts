@@ -1,14 +1,14 @@
 /** Einstein summation: products of tensors over named axes. Operands are contracted two at a time, from the left. */
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
 import { widenedFloat } from '../../shape/dtype.ts';
 import { promoteTypes } from '../../shape/promotion.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor } from '../../tensor/types.ts';
-import { diagonalNode } from '../movement/matrix-diagonals.ts';
+import { diagonalNode } from './matrices.ts';
 import { say } from '../../shape/shown.ts';
 
 /** A tensor whose axes have names; names are single characters. */

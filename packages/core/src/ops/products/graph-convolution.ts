@@ -3,7 +3,7 @@
  *
  * The adjacency is a dense matrix, or a list of edges; both forms compute the same numbers.
  */
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';

@@ -4,12 +4,11 @@
  * All take one axis, by itself or in options, the last one if left out; `reverse` runs from the end of the axis. Scalars count as one
  * element. bool and small integers are summed and multiplied as int32 or uint32, as in `sum` and `prod`.
  */
-import { makeNode } from '../../graph/build.ts';
-import type { Attrs } from '../../graph/attrs.ts';
-import type { Node } from '../../graph/node.ts';
+import { makeNode } from '../../graph/primitives.ts';
+import type { Attrs, Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { scanPrimitive } from '../../primitives/order.ts';
+import { scanPrimitive } from '../../primitives/indexing.ts';
 import { type DType, dtypeInfo, widenedFloat } from '../../shape/dtype.ts';
 import { checkCount } from '../../shape/axes.ts';
 import { ShapeError, showShape } from '../../shape/errors.ts';

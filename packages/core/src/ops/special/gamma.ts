@@ -7,13 +7,11 @@
 import { compose } from '../../graph/scope.ts';
 import { checkCount } from '../../shape/axes.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
-import { abs, add, div, minimum, mul, neg, reciprocal, square, sub } from '../elementwise/arithmetic.ts';
-import { copysign } from '../elementwise/compound.ts';
-import { exp, log, sqrt } from '../elementwise/exponential.ts';
+import { abs, add, copysign, div, minimum, mul, neg, reciprocal, square, sub } from '../elementwise/arithmetic.ts';
+import { cos, erf, exp, log, sin, sqrt } from '../elementwise/transcendental.ts';
 import { equal, greater, greaterEqual, isInf, less, logicalAnd } from '../elementwise/logic.ts';
-import { round } from '../elementwise/piecewise.ts';
-import { cos, erf, sin } from '../elementwise/trigonometric.ts';
-import { where } from '../elementwise/where.ts';
+import { round } from '../elementwise/activation.ts';
+import { where } from '../elementwise/recording.ts';
 import {
   accurate,
   digammaAtRoot,
@@ -223,7 +221,7 @@ function latticeSum(order: number, place: Tensor, term: (base: Tensor) => Tensor
   return where(less(place, 0), neg(whole), whole);
 }
 
-// Relatives of the error function: what is left of 1, and its inverse. erf itself is a primitive, in trigonometric.ts.
+// Relatives of the error function: what is left of 1, and its inverse. erf itself is a primitive, in transcendental.ts.
 
 /** From here on erfc is 0; and to this part of 1 an argument is rounded so that its square is exact. */
 const ranges = { float32: { last: 10.5, parts: 256 }, float64: { last: 27.5, parts: 2 ** 20 } };

@@ -5,7 +5,7 @@
  * order are accurate.
  */
 import { noGrad } from '../../autodiff/custom-gradient.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { customRules, elementwiseCustom } from '../../graph/definition.ts';
 import { compose } from '../../graph/scope.ts';

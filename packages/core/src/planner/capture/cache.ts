@@ -1,7 +1,7 @@
 /**
  * The plan cache: from the integers of a cone to what was made for them, compared exactly, forgotten by least recent use.
  */
-import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
 
 // Attributes as integers, for plan keys: the list they are written to. What is written is in definitions (`encode`).

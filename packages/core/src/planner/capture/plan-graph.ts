@@ -4,7 +4,7 @@
  * A plan is built from this graph and must not keep user data alive, so nothing here points at a graph Node. Sources
  * come before users in `nodes`. Rules that replace a node by simpler ones are in rewrite.ts.
  */
-import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf, type Role } from '../../graph/definition.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';

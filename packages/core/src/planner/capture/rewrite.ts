@@ -3,7 +3,7 @@
  * for bit except that sums may be taken in another fixed order; nothing here knows kernels.
  */
 import { isRowMajor, sameShape, type Shape, sizeOf } from '../../shape/view.ts';
-import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { type DType, isSmallFloat, widenedFloat, neutral } from '../../shape/dtype.ts';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { splitArgReduce, splitDilated, splitReduce } from './split.ts';

@@ -6,7 +6,7 @@
  * The decomposition depends on shapes alone, never on threads or devices, so results are the same bits whoever computes
  * them. Only the graph changes here: the second step may fuse with whatever uses the result.
  */
-import type { Attrs, ConvAttr } from '../../graph/attrs.ts';
+import type { Attrs, ConvAttr } from '../../graph/node.ts';
 import { dilated, dropAxes } from '../../shape/axes.ts';
 import { type DType, neutral } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';

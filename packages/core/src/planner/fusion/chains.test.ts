@@ -1,9 +1,8 @@
 /** Long chains of operations: kernels stay within what engines hold, and plans are made in reasonable time. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { setEngine } from '../../engine/registry.ts';
-import { makeNode } from '../../graph/build.ts';
+import { add, makeNode, mul, scalar } from '../../graph/primitives.ts';
 import { type Node, release, retain } from '../../graph/node.ts';
-import { add, mul, scalar } from '../../graph/primitives.ts';
 import type { Program } from '../../ir/ir.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { mostValues } from './order.ts';

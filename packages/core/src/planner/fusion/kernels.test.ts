@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { poolOf } from '../../engine/pool.ts';
 import { setEngine } from '../../engine/registry.ts';
 import { type Handle, type Node, release, retain } from '../../graph/node.ts';
-import { tanhPrimitive } from '../../primitives/exponential.ts';
+import { tanhPrimitive } from '../../primitives/elementary.ts';
 import { trackHandle, type TrackedHandle } from '../../graph/recorder.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { hostArray } from '../../shape/host.ts';

@@ -2,7 +2,7 @@ import * as p from '../../graph/primitives.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IEngine } from '../../engine/engine.ts';
 import { setEngine } from '../../engine/registry.ts';
-import { makeNode } from '../../graph/build.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import { type Node, retain } from '../../graph/node.ts';
 import { gatherPrimitive } from '../../primitives/indexing.ts';
 import { createReferenceEngine } from '@polygrad/testing';

@@ -175,7 +175,7 @@ describe.each(engines)('%s', (_, make) => {
     const base = leaf([2, 50, 70]);
     const which = leaf([620], (i) => (i * i) % 50, 'int32');
     const updates = leaf([2, 620, 70]);
-    const { makeNode } = await import('../../graph/build.ts');
+    const { makeNode } = await import('../../graph/primitives.ts');
     await check([makeNode(scatterAddPrimitive, [base, which, updates], { axis: 1 })]);
   });
 });

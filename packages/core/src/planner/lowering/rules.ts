@@ -8,7 +8,7 @@
  */
 import type { Lowered } from '../../codegen/lowering.ts';
 import type { EngineCaps } from '../../engine/engine.ts';
-import type { Attrs, PrimitiveName } from '../../graph/attrs.ts';
+import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Exprs, Range } from '../../ir/expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../../ir/ir.ts';

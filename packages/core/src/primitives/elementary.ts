@@ -1,0 +1,281 @@
+/**
+ * Functions element by element that only programs which record them carry: exponentials and logarithms beyond `exp` and `log`, powers,
+ * hyperbolic functions, the error function; functions of angles; rounding.
+ */
+import { ceil, fma, frem, mulHigh, round, trunc } from '../arithmetic/decompose/basic.ts';
+import { cosh, erf, exp2, expm1, log10, log1p, log2, pow, sinh, tanh } from '../arithmetic/decompose/exponential.ts';
+import { acos, asin, atan, atan2, cos, sin, tan } from '../arithmetic/decompose/trigonometric.ts';
+import { common, define, type Definition } from '../graph/definition.ts';
+import type { Node } from '../graph/node.ts';
+import { add, binary, div, eq, like, lt, mul, neg, not, stopGradient, sub, unary, where } from '../graph/primitives.ts';
+import { opName } from '../graph/scope.ts';
+import { broadcastShapes } from '../shape/view.ts';
+import { binaryFunction, fromOne, times, unaryFunction } from './elementwise.ts';
+
+declare module '../graph/node.ts' {
+  interface UnaryAttrs {
+    exp2: null;
+    expm1: null;
+    log2: null;
+    log10: null;
+    log1p: null;
+    sinh: null;
+    cosh: null;
+    tanh: null;
+    erf: null;
+  }
+  interface BinaryAttrs {
+    pow: null;
+  }
+}
+
+export const exp2Primitive: Definition<'exp2'> = /* @__PURE__ */ unaryFunction(
+  'exp2',
+  'EXP2',
+  9,
+  { EXP2: exp2 },
+  (g, _, y) => mul(times(g, Math.LN2), y),
+);
+
+export const expm1Primitive: Definition<'expm1'> = /* @__PURE__ */ unaryFunction(
+  'expm1',
+  'EXPM1',
+  14,
+  { EXPM1: expm1 },
+  (g, _, y) => mul(g, add(y, like(y, 1))),
+);
+
+export const log2Primitive: Definition<'log2'> = /* @__PURE__ */ unaryFunction(
+  'log2',
+  'LOG2',
+  12,
+  { LOG2: log2 },
+  (g, x) => div(times(g, Math.LOG2E), x),
+);
+
+export const log10Primitive: Definition<'log10'> = /* @__PURE__ */ unaryFunction(
+  'log10',
+  'LOG10',
+  12,
+  { LOG10: log10 },
+  (g, x) => div(times(g, Math.LOG10E), x),
+);
+
+export const log1pPrimitive: Definition<'log1p'> = /* @__PURE__ */ unaryFunction(
+  'log1p',
+  'LOG1P',
+  14,
+  { LOG1P: log1p },
+  (g, x) => div(g, add(x, like(x, 1))),
+);
+
+export const sinhPrimitive: Definition<'sinh'> = /* @__PURE__ */ unaryFunction(
+  'sinh',
+  'SINH',
+  18,
+  { SINH: sinh },
+  (g, x) => mul(g, unary(coshPrimitive, x)),
+);
+
+export const coshPrimitive: Definition<'cosh'> = /* @__PURE__ */ unaryFunction(
+  'cosh',
+  'COSH',
+  18,
+  { COSH: cosh },
+  (g, x) => mul(g, unary(sinhPrimitive, x)),
+);
+
+export const tanhPrimitive: Definition<'tanh'> = /* @__PURE__ */ unaryFunction(
+  'tanh',
+  'TANH',
+  14,
+  { TANH: tanh },
+  (g, _, y) => mul(g, fromOne(y)),
+);
+
+export const erfPrimitive: Definition<'erf'> = /* @__PURE__ */ unaryFunction('erf', 'ERF', 20, { ERF: erf }, (g, x) =>
+  mul(times(g, 2 / Math.sqrt(Math.PI)), unary('exp', neg(mul(x, x)))),
+);
+
+export const powPrimitive: Definition<'pow'> = /* @__PURE__ */ binaryFunction(
+  'pow',
+  'POW',
+  30,
+  { POW: pow },
+  ({ grad, src, node, needs }) => {
+    const [x, y] = src as [Node, Node];
+    const zero = like(grad, 0);
+    let byBase: Node | null = null;
+    if (needs[0]) {
+      // y x^(y-1), but 0 where y is 0, even at x = 0.
+      const slope = mul(y, binary(powPrimitive, x, sub(y, like(y, 1))));
+      byBase = where(eq(y, zero), zero, mul(grad, slope));
+    }
+    let byExponent: Node | null = null;
+    if (needs[1]) {
+      // x^y log(x), but 0 at x = 0 where the power itself is 0 (or 1 at y = 0).
+      const atZero = binary('and', eq(x, zero), not(lt(y, zero)));
+      byExponent = where(atZero, zero, mul(grad, mul(node, unary('log', x))));
+    }
+    return [byBase, byExponent];
+  },
+);
+
+// Functions of angles, and angles of numbers.
+
+declare module '../graph/node.ts' {
+  interface UnaryAttrs {
+    sin: null;
+    cos: null;
+    tan: null;
+    asin: null;
+    acos: null;
+    atan: null;
+  }
+  interface BinaryAttrs {
+    atan2: null;
+  }
+}
+
+export const sinPrimitive: Definition<'sin'> = /* @__PURE__ */ unaryFunction(
+  'sin',
+  'SIN',
+  20,
+  { SIN: sin, MULHI: mulHigh },
+  (g, x) => mul(g, unary(cosPrimitive, x)),
+);
+
+export const cosPrimitive: Definition<'cos'> = /* @__PURE__ */ unaryFunction(
+  'cos',
+  'COS',
+  20,
+  { COS: cos, MULHI: mulHigh },
+  (g, x) => neg(mul(g, unary(sinPrimitive, x))),
+);
+
+export const tanPrimitive: Definition<'tan'> = /* @__PURE__ */ unaryFunction(
+  'tan',
+  'TAN',
+  28,
+  { TAN: tan, MULHI: mulHigh },
+  (g, _, y) => mul(g, add(mul(y, y), like(y, 1))),
+);
+
+// Of the product, which keeps its digits where x is next to 1.
+const circle = (x: Node): Node => unary('rsqrt', mul(sub(like(x, 1), x), add(x, like(x, 1))));
+
+export const asinPrimitive: Definition<'asin'> = /* @__PURE__ */ unaryFunction(
+  'asin',
+  'ASIN',
+  16,
+  { ASIN: asin },
+  (g, x) => mul(g, circle(x)),
+);
+
+export const acosPrimitive: Definition<'acos'> = /* @__PURE__ */ unaryFunction(
+  'acos',
+  'ACOS',
+  16,
+  { ACOS: acos },
+  (g, x) => neg(mul(g, circle(x))),
+);
+
+export const atanPrimitive: Definition<'atan'> = /* @__PURE__ */ unaryFunction(
+  'atan',
+  'ATAN',
+  16,
+  { ATAN: atan },
+  (g, x) => div(g, add(mul(x, x), like(x, 1))),
+);
+
+export const atan2Primitive: Definition<'atan2'> = /* @__PURE__ */ binaryFunction(
+  'atan2',
+  'ATAN2',
+  24,
+  { ATAN2: atan2 },
+  ({ grad, src, needs }) => {
+    const [y, x] = src as [Node, Node];
+    // x / (x^2 + y^2) of numbers whose squares are out of range, too. The scale cancels, so it carries no gradient.
+    const larger = binary('maximum', unary('abs', x), unary('abs', y));
+    const scale = stopGradient(where(lt(larger, like(x, Number.POSITIVE_INFINITY)), larger, like(x, 1)));
+    const [a, b] = [div(x, scale), div(y, scale)];
+    const scaled = div(div(grad, scale), add(mul(a, a), mul(b, b)));
+    return [needs[0] ? mul(scaled, a) : null, needs[1] ? neg(mul(scaled, b)) : null];
+  },
+);
+
+// Rounding to integers, remainders, and sums of products rounded once.
+
+declare module '../graph/node.ts' {
+  interface UnaryAttrs {
+    ceil: null;
+    trunc: null;
+    round: null;
+  }
+  interface BinaryAttrs {
+    /** The remainder of floats, with the sign of the dividend. */
+    fmod: null;
+  }
+  interface Attrs {
+    /** a * b + c, rounded once; floats. */
+    fma: null;
+  }
+}
+
+// Steps: their slope is zero wherever they have one.
+const flat = (): null => null;
+
+export const ceilPrimitive: Definition<'ceil'> = /* @__PURE__ */ unaryFunction('ceil', 'CEIL', 1, { CEIL: ceil }, flat);
+
+export const truncPrimitive: Definition<'trunc'> = /* @__PURE__ */ unaryFunction(
+  'trunc',
+  'TRUNC',
+  1,
+  { TRUNC: trunc },
+  flat,
+);
+
+export const roundPrimitive: Definition<'round'> = /* @__PURE__ */ unaryFunction(
+  'round',
+  'ROUND',
+  2,
+  { ROUND: round },
+  flat,
+);
+
+export const fmodPrimitive: Definition<'fmod'> = /* @__PURE__ */ binaryFunction(
+  'fmod',
+  'FREM',
+  8,
+  { FREM: frem, FMA: fma },
+  ({ grad, src, node, needs }) => {
+    if (!needs[1]) return [grad, null];
+    const [x, y] = src as [Node, Node];
+    // The quotient whose multiple was taken off: x / y may round up to the next one.
+    return [grad, neg(mul(grad, unary(roundPrimitive, div(sub(x, node), y))))];
+  },
+);
+
+export const fmaPrimitive: Definition<'fma'> = /* @__PURE__ */ define('fma', {
+  infer: {
+    shape: (src) => {
+      const op = opName('fma');
+      const [a, b, c] = src as [Node, Node, Node];
+      return broadcastShapes(op, broadcastShapes(op, a.shape, b.shape), c.shape);
+    },
+    dtype: (src) => {
+      const [a, b, c] = src as [Node, Node, Node];
+      common('fma', 'float', a, b);
+      return common('fma', 'float', a, c);
+    },
+  },
+  gradient: ({ grad, src, needs }) => [
+    needs[0] ? mul(grad, src[1]!) : null,
+    needs[1] ? mul(grad, src[0]!) : null,
+    grad,
+  ],
+  role: 'elementwise',
+  work: 2,
+  kernelOp: 'FMA',
+  functions: { FMA: fma },
+});
