@@ -10,7 +10,7 @@ import { constants } from 'node:os';
 import { findChromium } from '../../../tooling/browser/chromium.mjs';
 import { inPage } from '../../../tooling/browser/page.mjs';
 import { isolation } from '../../../tooling/browser/server.mjs';
-import { describeMachine, describeRevision, load } from '../dist/machine.js';
+import { describeMachine, describeRevision, load } from '../dist/reports/machine.js';
 import { fileOf, readArguments, usageOf } from './arguments.mjs';
 import { openBrowser } from './browser.mjs';
 import { casesOf } from './cases.mjs';

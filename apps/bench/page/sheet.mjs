@@ -1,8 +1,8 @@
 /** Rows as figures and as tables: what is right, how fast, against whom. */
-import { metricOf } from '../dist/cases.js';
-import { difference, expectedProbe, lossTolerance } from '../dist/expected.js';
-import { speedRatio, summarize } from '../dist/stats.js';
-import { formatNumber, formatPair, formatTable } from '../dist/table.js';
+import { metricOf } from '../dist/work/cases.js';
+import { difference, expectedProbe, lossTolerance } from '../dist/work/expected.js';
+import { speedRatio, summarize } from '../dist/harness/stats.js';
+import { formatNumber, formatPair, formatTable } from '../dist/reports/table.js';
 
 /** Says of each entry what is wrong with its result, if anything. */
 function check(work, entries) {

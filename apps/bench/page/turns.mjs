@@ -3,7 +3,7 @@
  * by itself. Says what it does before it does it, so that the command (rows.mjs) can end a page that hangs, and tells every figure as soon
  * as there is one, so that none is lost with the page.
  */
-import { measureRound, warmUp } from '../src/sampling.ts';
+import { measureRound, warmUp } from '../src/harness/sampling.ts';
 
 /** A run that takes longer is a sample from its second time on: there is nothing left to warm up. */
 const longMs = 500;

@@ -1,6 +1,6 @@
 /*
  * CLBlast's matrix product on the first OpenCL device: opens both libraries when it runs, so that nothing need be installed to
- * compile it. Takes requests as lines (apps/bench/src/protocol.ts, wordRequest), answers with JSON behind a mark.
+ * compile it. Takes requests as lines (apps/bench/src/peers/protocol.ts, wordRequest), answers with JSON behind a mark.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Inputs of the native programs, in C and in C++. */
 #include <stdint.h>
 
-/* The same sequence as element() in apps/bench/src/inputs.ts. */
+/* The same sequence as element() in apps/bench/src/work/inputs.ts. */
 static float element(uint32_t seed, uint32_t i, double low, double high) {
   uint32_t u = i + seed * 0x9e3779b1u;
   u ^= u >> 16;

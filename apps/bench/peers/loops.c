@@ -1,6 +1,6 @@
 /*
  * Plain C loops as a yardstick of memory bandwidth: `cc -O3 -march=native`, one thread or several.
- * Takes requests as lines (apps/bench/src/protocol.ts, wordRequest), answers with JSON behind a mark.
+ * Takes requests as lines (apps/bench/src/peers/protocol.ts, wordRequest), answers with JSON behind a mark.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
  * Sorting, running results and indexing by the C++ standard library and plain loops: `g++ -O3 -march=native`, one thread.
- * Takes requests as lines (apps/bench/src/protocol.ts, wordRequest), answers with JSON behind a mark.
+ * Takes requests as lines (apps/bench/src/peers/protocol.ts, wordRequest), answers with JSON behind a mark.
  */
 #include <algorithm>
 #include <chrono>

@@ -1,6 +1,6 @@
 /**
  * TensorFlow.js with its WebAssembly backend as a peer: one thread, since its threaded build refuses Node.
- * Loaded by dist/worker.js; the packages come from the folder that src/install.ts filled.
+ * Loaded by dist/harness/worker.js; the packages come from the folder that src/peers/install.ts filled.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

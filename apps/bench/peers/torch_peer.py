@@ -1,4 +1,4 @@
-"""PyTorch as a peer: takes requests as JSON lines (apps/bench/src/protocol.ts), answers with JSON behind a mark.
+"""PyTorch as a peer: takes requests as JSON lines (apps/bench/src/peers/protocol.ts), answers with JSON behind a mark.
 
 Argument: the number of threads.
 """
@@ -21,7 +21,7 @@ class Unsupported(Exception):
 
 
 def fill(seed, n, low, high):
-    """The same sequence as fill() in apps/bench/src/inputs.ts."""
+    """The same sequence as fill() in apps/bench/src/work/inputs.ts."""
     u = np.arange(n, dtype=np.uint32) + np.uint32(seed * 0x9E3779B1 & 0xFFFFFFFF)
     u ^= u >> np.uint32(16)
     u *= np.uint32(0x7FEB352D)

@@ -6,11 +6,11 @@
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ArgumentError, type Options, readArgs, usage } from './args.ts';
-import { describeMachine, describeRevision, load } from './machine.ts';
-import { type Attendance, fullPace, measureCase, openMeeting, type Pace, quickPace } from './measure.ts';
-import { labelOf, openClPeers, participantsOf } from './participants.ts';
-import { attendanceLines, comparisonLines, goalLines, remarks, suiteTables } from './report.ts';
-import type { Goal, Suite, SuiteResult } from './suite.ts';
+import { describeMachine, describeRevision, load } from './reports/machine.ts';
+import { type Attendance, fullPace, measureCase, openMeeting, type Pace, quickPace } from './harness/measure.ts';
+import { labelOf, openClPeers, participantsOf } from './peers/participants.ts';
+import { attendanceLines, comparisonLines, goalLines, remarks, suiteTables } from './reports/report.ts';
+import type { Goal, Suite, SuiteResult } from './harness/suite.ts';
 import { elementwise } from './suites/elementwise.ts';
 import { gemm } from './suites/gemm.ts';
 import { indexing } from './suites/indexing.ts';

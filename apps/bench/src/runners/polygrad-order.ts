@@ -13,8 +13,8 @@ import {
   tensor,
   topK,
 } from '@polygrad/core';
-import type { OrderWork } from '../cases.ts';
-import type { Tools } from '../inputs.ts';
+import type { OrderWork } from '../work/cases.ts';
+import type { Tools } from '../work/inputs.ts';
 import { input } from './polygrad-input.ts';
 
 /** Operands, and the work as a function of them. */

@@ -12,8 +12,8 @@ import {
   Sequential,
   lossAndGrad,
 } from '@polygrad/nn';
-import { learningRate, type TrainWork } from '../cases.ts';
-import type { Tools } from '../inputs.ts';
+import { learningRate, type TrainWork } from '../work/cases.ts';
+import type { Tools } from '../work/inputs.ts';
 import { input, settled } from './polygrad-input.ts';
 import type { Prepared } from './runner.ts';
 

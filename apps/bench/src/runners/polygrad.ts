@@ -23,9 +23,9 @@ import {
   transpose,
 } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
-import { type GemmWork, isOrderWork, type LatencyWork, type LayoutWork, type Work } from '../cases.ts';
-import { longestProbe } from '../expected.ts';
-import type { Tools } from '../inputs.ts';
+import { type GemmWork, isOrderWork, type LatencyWork, type LayoutWork, type Work } from '../work/cases.ts';
+import { longestProbe } from '../work/expected.ts';
+import type { Tools } from '../work/inputs.ts';
 import { input, settled } from './polygrad-input.ts';
 import { orderOperation } from './polygrad-order.ts';
 import { prepareTraining } from './polygrad-training.ts';

@@ -1,6 +1,6 @@
 /** What a participant written in JavaScript provides: it makes work ready and does it a number of times. */
-import type { Work } from '../cases.ts';
-import type { Tools } from '../inputs.ts';
+import type { Work } from '../work/cases.ts';
+import type { Tools } from '../work/inputs.ts';
 
 export interface RunnerOptions {
   readonly threads: number;

@@ -1,6 +1,6 @@
 /** Elementwise work and sums over arrays that no cache holds: against C loops, at the memory's bandwidth. */
-import { speedRatio } from '../stats.ts';
-import { entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../suite.ts';
+import { speedRatio } from '../harness/stats.ts';
+import { entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../harness/suite.ts';
 
 const elements = 2 ** 24;
 /** "At the bandwidth of the C loop", with room for noise. */

@@ -2,9 +2,9 @@
  * float32 matrix products: against the same algorithm in C compiled to WebAssembly, and every size against the next multiple of
  * 64, because a user's sizes are seldom round.
  */
-import type { BenchCase, GemmWork } from '../cases.ts';
-import { geometricMean, speedRatio } from '../stats.ts';
-import { caseOf, entryOf, type Goal, metricRatio, type Suite, type SuiteResult, threadsOf } from '../suite.ts';
+import type { BenchCase, GemmWork } from '../work/cases.ts';
+import { geometricMean, speedRatio } from '../harness/stats.ts';
+import { caseOf, entryOf, type Goal, metricRatio, type Suite, type SuiteResult, threadsOf } from '../harness/suite.ts';
 
 type Size = readonly [m: number, n: number, k: number];
 

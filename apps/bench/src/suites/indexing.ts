@@ -1,7 +1,7 @@
 /** Running results, sorting, selecting and indexing of 1M float32: against the C++ standard library and plain loops, on one thread. */
-import type { OrderWork } from '../cases.ts';
-import { speedRatio } from '../stats.ts';
-import { entryOf, type Goal, type Suite, type SuiteResult } from '../suite.ts';
+import type { OrderWork } from '../work/cases.ts';
+import { speedRatio } from '../harness/stats.ts';
+import { entryOf, type Goal, type Suite, type SuiteResult } from '../harness/suite.ts';
 
 /** Also a square of 1024. */
 const elements = 2 ** 20;

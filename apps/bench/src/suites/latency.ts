@@ -1,6 +1,6 @@
 /** What an operation costs before any arithmetic: recording, finding the plan, starting kernels, reading back. */
 import type { EngineName } from '../args.ts';
-import { caseOf, entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../suite.ts';
+import { caseOf, entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../harness/suite.ts';
 
 const n = 16;
 

@@ -1,7 +1,7 @@
 /** Broadcast, strided and transposed work and reductions over each axis, beyond the caches: against C loops. */
-import { speedRatio } from '../stats.ts';
-import type { LayoutWork } from '../cases.ts';
-import { entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../suite.ts';
+import { speedRatio } from '../harness/stats.ts';
+import type { LayoutWork } from '../work/cases.ts';
+import { entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../harness/suite.ts';
 
 /** A power of 2 and of 8: a square of 4096, a cube of 256. */
 const elements = 2 ** 24;

@@ -1,7 +1,7 @@
 /** Whole training steps: forward, backward, update. */
 import type { SuiteName } from '../args.ts';
-import type { BenchCase } from '../cases.ts';
-import { caseOf, entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../suite.ts';
+import type { BenchCase } from '../work/cases.ts';
+import { caseOf, entryOf, type Goal, type Suite, type SuiteResult, threadsOf } from '../harness/suite.ts';
 
 /** A goal for the case `id`, at the highest thread count measured: the promise is for the whole machine. */
 function stepGoals(result: SuiteResult, id: string, limit: number): Goal[] {

@@ -1,7 +1,7 @@
 /** Tables and remarks of one suite, for people. The JSON file has everything; this has what one looks at. */
-import type { Attendance } from './measure.ts';
-import { labelOf, type Participant } from './participants.ts';
-import { speedRatio } from './stats.ts';
+import type { Attendance } from '../harness/measure.ts';
+import { labelOf, type Participant } from '../peers/participants.ts';
+import { speedRatio } from '../harness/stats.ts';
 import {
   caseOf,
   type CaseResult,
@@ -11,7 +11,7 @@ import {
   metricRatio,
   type Suite,
   type SuiteResult,
-} from './suite.ts';
+} from '../harness/suite.ts';
 import { formatNumber, formatPair, formatTable } from './table.ts';
 
 /** Lines saying who is there, and who is not and why. */

@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
-import { repositoryFolder } from './paths.ts';
+import { repositoryFolder } from '../paths.ts';
 
 export interface Machine {
   readonly cpu: string;

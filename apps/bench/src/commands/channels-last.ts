@@ -1,5 +1,5 @@
 /**
- * `node apps/bench/dist/channels-last.js [--filter TEXT] [--threads N] [--turns N]`: images with channels last beside channels first.
+ * `node apps/bench/dist/commands/channels-last.js [--filter TEXT] [--threads N] [--turns N]`: images with channels last beside channels first.
  *
  * Convolutions, poolings and batch norm, forward and both gradients, of the same numbers in both layouts, taking turns in one process.
  * The ratio is the time of channels last over that of channels first, each the best of its turns.

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { EngineName, PeerName } from './args.ts';
+import type { EngineName, PeerName } from '../args.ts';
 import type { Command } from './child.ts';
 import {
   buildClBlast,
@@ -13,7 +13,7 @@ import {
   installPackages,
   type Made,
 } from './install.ts';
-import { appFolder } from './paths.ts';
+import { appFolder } from '../paths.ts';
 import { jsonRequest, wordRequest } from './protocol.ts';
 
 export interface Participant {
@@ -53,11 +53,17 @@ export function participantsOf(
   );
 }
 
+/** The file of a participant's process. Checkouts from before there were folders have it beside the command. */
+function workerOf(folder: string): string {
+  const path = 'dist/harness/worker.js';
+  return existsSync(join(folder, path)) ? path : 'dist/worker.js';
+}
+
 function node(file: string, engine: EngineName, threads: number, folder: string, from: string = appFolder): Command {
   const url = pathToFileURL(join(from, file)).href;
   return {
     program: process.execPath,
-    args: ['--expose-gc', join(from, 'dist/worker.js'), url, JSON.stringify({ threads, engine, folder })],
+    args: ['--expose-gc', join(from, workerOf(from)), url, JSON.stringify({ threads, engine, folder })],
     encode: jsonRequest,
   };
 }
@@ -77,7 +83,7 @@ export function commandOf(participant: Participant, engine: EngineName): Command
       return { ...node('dist/runners/polygrad.js', engine, threads, ''), env: poclThreads(threads) };
     case 'before': {
       const from = join(participant.folder ?? '', 'apps/bench');
-      if (!existsSync(join(from, 'dist/worker.js')))
+      if (!existsSync(join(from, workerOf(from))))
         return { missing: `${participant.folder} is no built checkout: run npm run setup there` };
       return { ...node('dist/runners/polygrad.js', engine, threads, '', from), env: poclThreads(threads) };
     }

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { appFolder, cacheFolder } from './paths.ts';
+import { appFolder, cacheFolder } from '../paths.ts';
 
 /** A folder or program that is ready, or why it is not. */
 export type Made = { readonly path: string } | { readonly missing: string };

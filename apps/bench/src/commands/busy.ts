@@ -1,5 +1,5 @@
 /**
- * `node apps/bench/dist/busy.js [--busy N] [--rounds N] [--ms N] [--other FILE]`: steps of training on one thread and on two, while other
+ * `node apps/bench/dist/commands/busy.js [--busy N] [--rounds N] [--ms N] [--other FILE]`: steps of training on one thread and on two, while other
  * processes keep the machine busy.
  *
  * All variants are engines of one process and take turns of some milliseconds. `--other` is the entry of another build of

@@ -3,9 +3,9 @@
  * Arguments: the module's URL and RunnerOptions without tools, as JSON.
  */
 import { createInterface } from 'node:readline';
-import { tools } from './inputs.ts';
-import { type FailureReply, mark, type Request } from './protocol.ts';
-import type { Prepared, Runner, RunnerModule, RunnerOptions } from './runners/runner.ts';
+import { tools } from '../work/inputs.ts';
+import { type FailureReply, mark, type Request } from '../peers/protocol.ts';
+import type { Prepared, Runner, RunnerModule, RunnerOptions } from '../runners/runner.ts';
 import { measureRound, warmUp } from './sampling.ts';
 
 function say(reply: object): void {

@@ -1,5 +1,5 @@
 /**
- * `node apps/bench/dist/new-shapes.js [--other CHECKOUT] [--rounds N] [--filter TEXT] [--rooms | --bytes]`: what a size costs that was not
+ * `node apps/bench/dist/commands/new-shapes.js [--other CHECKOUT] [--rounds N] [--filter TEXT] [--rooms | --bytes]`: what a size costs that was not
  * met before, on the CPU engine with one thread.
  *
  * Training steps, a language model and token-by-token generation meet new sizes in processes whose code is warm. Figures are milliseconds of
@@ -14,10 +14,10 @@ import type { Measured } from './new-shape-child.ts';
 import { uses } from './new-shape-uses.ts';
 
 const execute = promisify(execFile);
-const here = fileURLToPath(new URL('../../..', import.meta.url));
+const here = fileURLToPath(new URL('../../../..', import.meta.url));
 
 async function measure(checkout: string, use: string, ...mode: readonly string[]): Promise<Measured> {
-  const child = join(here, 'apps/bench/dist/new-shape-child.js');
+  const child = join(here, 'apps/bench/dist/commands/new-shape-child.js');
   const { stdout } = await execute(process.execPath, [child, checkout, use, ...mode]);
   return JSON.parse(stdout) as Measured;
 }

@@ -1,7 +1,7 @@
 /** What a suite is made of, and what comes out of measuring it. */
-import type { EngineName, PeerName, SuiteName } from './args.ts';
-import type { BenchCase } from './cases.ts';
-import type { Participant } from './participants.ts';
+import type { EngineName, PeerName, SuiteName } from '../args.ts';
+import type { BenchCase } from '../work/cases.ts';
+import type { Participant } from '../peers/participants.ts';
 import type { Ratio, Summary } from './stats.ts';
 
 export interface Suite {

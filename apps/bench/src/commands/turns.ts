@@ -1,6 +1,6 @@
 /** What programs share that compare computations of Polygrad with each other, taking turns in one process. */
 import { flush, getEngine, type Tensor, tensor } from '@polygrad/core';
-import { fill } from './inputs.ts';
+import { fill } from '../work/inputs.ts';
 
 /** A tensor of numbers between -2 and 2, others for every seed. */
 export function numbers(shape: readonly number[], seed: number): Tensor {

@@ -1,5 +1,5 @@
 /**
- * `node apps/bench/dist/new-shape-child.js CHECKOUT USE [rooms | bytes]`: what new sizes cost in a process of its own, as a line of JSON.
+ * `node apps/bench/dist/commands/new-shape-child.js CHECKOUT USE [rooms | bytes]`: what new sizes cost in a process of its own, as a line of JSON.
  *
  * A size is met twice: the first time a plan is made, the second time it is there. With `rooms`, samples of the processor while sizes are
  * new are counted by the folder of the code, and by the step on whose behalf it ran. With `bytes`, modules of WebAssembly are hashed instead.

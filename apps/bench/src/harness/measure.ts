@@ -2,12 +2,12 @@
  * Runs a suite: every participant in its own process, all alive at once, taking turns within each round of each case
  * (A/B/A/B), so that whatever else the machine does hits them alike.
  */
-import type { EngineName } from './args.ts';
-import { type BenchCase, metricOf } from './cases.ts';
-import { type Child, startChild } from './child.ts';
-import { difference, expectedProbe, lossTolerance } from './expected.ts';
-import { commandOf, labelOf, type Participant } from './participants.ts';
-import type { MeasureReply, PrepareReply } from './protocol.ts';
+import type { EngineName } from '../args.ts';
+import { type BenchCase, metricOf } from '../work/cases.ts';
+import { type Child, startChild } from '../peers/child.ts';
+import { difference, expectedProbe, lossTolerance } from '../work/expected.ts';
+import { commandOf, labelOf, type Participant } from '../peers/participants.ts';
+import type { MeasureReply, PrepareReply } from '../peers/protocol.ts';
 import { summarize } from './stats.ts';
 import type { CaseResult, Entry } from './suite.ts';
 

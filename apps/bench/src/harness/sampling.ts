@@ -2,7 +2,7 @@
  * How one participant takes its samples, inside its own process: warm-up, the number of operations per sample, and the
  * samples of one round. The C and Python participants do the same in their languages.
  */
-import type { Prepared } from './runners/runner.ts';
+import type { Prepared } from '../runners/runner.ts';
 
 /** A sample shorter than this would measure the clock. */
 const sampleNs = 200_000;

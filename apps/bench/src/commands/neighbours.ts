@@ -1,5 +1,5 @@
 /**
- * `node apps/bench/dist/neighbours.js [--filter TEXT] [--threads N] [--turns N]`: sizes around powers of two, primes among them, in
+ * `node apps/bench/dist/commands/neighbours.js [--filter TEXT] [--threads N] [--turns N]`: sizes around powers of two, primes among them, in
  * alternation in one process. Lists those more than 25 % below their neighbours.
  *
  * Sizes of a group differ by less than one part in five, and each takes its turn in every round, so a processor that changes its speed

@@ -1,13 +1,13 @@
 /** The harness without any peer: sampling, tables, inputs, expected values, and the processes' protocol. */
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { type Command, startChild } from './child.ts';
-import { difference, expectedProbe } from './expected.ts';
-import { element, fill, probePositions } from './inputs.ts';
-import { jsonRequest, mark, wordRequest } from './protocol.ts';
+import { type Command, startChild } from '../peers/child.ts';
+import { difference, expectedProbe } from '../work/expected.ts';
+import { element, fill, probePositions } from '../work/inputs.ts';
+import { jsonRequest, mark, wordRequest } from '../peers/protocol.ts';
 import { measureRound, warmUp } from './sampling.ts';
-import { gemmCases, roundedUp } from './suites/gemm.ts';
-import { formatNumber, formatTable } from './table.ts';
+import { gemmCases, roundedUp } from '../suites/gemm.ts';
+import { formatNumber, formatTable } from '../reports/table.ts';
 
 describe('inputs', () => {
   it('are the same numbers as ever: C and Python make them too', () => {

@@ -2,7 +2,7 @@
  * What the harness and a participant's process say to each other: one line each way over standard input and output.
  * Answers are JSON behind a mark, so that whatever a library prints itself does no harm.
  */
-import type { Work } from './cases.ts';
+import type { Work } from '../work/cases.ts';
 
 export type Request =
   | { readonly op: 'prepare'; readonly work: Work; readonly warmMs: number }
