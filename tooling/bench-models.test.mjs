@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { byte, data, encode, float, int, ints, list, table, text } from '../apps/bench/page/flatbuffer.mjs';
 import { modelOf, turned } from '../apps/bench/page/tflite.mjs';
-import { tools } from '../apps/bench/src/work/inputs.ts';
+import { tools } from '../apps/bench/src/work/tools.ts';
 
 /** A table of a buffer, by the number of the field: a reader that shares nothing with the writer. */
 function reader(bytes) {

@@ -13,7 +13,7 @@ import { makersOf, trouble } from '../apps/bench/page/fixtures/participants.mjs'
 import { runRows } from '../apps/bench/page/rows.mjs';
 import { judged, sheet } from '../apps/bench/page/sheet.mjs';
 import { runTurns } from '../apps/bench/page/turns.mjs';
-import { tools } from '../apps/bench/src/work/inputs.ts';
+import { tools } from '../apps/bench/src/work/tools.ts';
 import { findChromium } from './browser/chromium.mjs';
 
 const cases = [64, 512, 65].map((n) => ({ id: `gemm ${n}`, work: { kind: 'gemm', m: n, n, k: n } }));

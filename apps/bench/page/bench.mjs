@@ -1,5 +1,5 @@
 /** What the page loads: the participants, and the turns they take (turns.mjs). */
-import { tools } from '../src/work/inputs.ts';
+import { tools } from '../src/work/tools.ts';
 import { countDuring, installCounters } from './counters.mjs';
 import { runTurns } from './turns.mjs';
 

@@ -7,9 +7,10 @@ import json
 import sys
 import time
 
-import numpy as np
 import torch
 import torch.nn.functional as F
+
+from torch_networks import fill, inputs_of, make
 
 LEARNING_RATE = {"sgd": 0.1, "adam": 1e-3}
 SAMPLE_NS = 200_000
@@ -18,18 +19,6 @@ SLOW_NS = 1e9
 
 class Unsupported(Exception):
     pass
-
-
-def fill(seed, n, low, high):
-    """The same sequence as fill() in apps/bench/src/work/inputs.ts."""
-    u = np.arange(n, dtype=np.uint32) + np.uint32(seed * 0x9E3779B1 & 0xFFFFFFFF)
-    u ^= u >> np.uint32(16)
-    u *= np.uint32(0x7FEB352D)
-    u ^= u >> np.uint32(15)
-    u *= np.uint32(0x846CA68B)
-    u ^= u >> np.uint32(16)
-    unit = (u >> np.uint32(8)).astype(np.float64) * 2.0**-24
-    return torch.from_numpy((low + (high - low) * unit).astype(np.float32))
 
 
 def labels(batch):
@@ -148,6 +137,68 @@ def training(work):
     return step, (lambda: [float(step()) for _ in range(4)])
 
 
+def network_step(network):
+    """A training step of a network of torch_networks.py with Adam, as a function of its inputs."""
+    optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE["adam"])
+
+    def step(inputs):
+        optimizer.zero_grad(set_to_none=True)
+        loss = network.loss(*inputs)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def repeated(work):
+    """Training steps at one size."""
+    draw = inputs_of(work["spec"], work["batch"], work["length"])
+    sets = [draw(work["batch"], work["length"], at) for at in range(4)]
+    train = network_step(make(work["spec"]))
+    at = 0
+
+    def step():
+        nonlocal at
+        at += 1
+        return train(sets[(at - 1) % 4])
+
+    return step, (lambda: [float(step()) for _ in range(2)])
+
+
+def trial(work):
+    """Uses at one size after the other: the loop of apps/bench/src/work/trial.ts."""
+    most, spec = max(work["sizes"]), work["spec"]
+    of_batch, training = work["varies"] == "batch", work["use"] == "train"
+    draw = inputs_of(spec, most if of_batch else work["batch"], work["length"] if of_batch else most)
+    torch.set_grad_enabled(training)
+    repeats = set(work["again"])
+    times, again, probe = [], [], []
+    start = time.perf_counter_ns()
+    network = make(spec)
+    train = network_step(network) if training else None
+    if not training:
+        network.eval()
+    made = time.perf_counter_ns() - start
+
+    def use(at, size):
+        begin = time.perf_counter_ns()
+        inputs = draw(size, work["length"], at) if of_batch else draw(work["batch"], size, at)
+        value = float(train(inputs) if training else network.infer(*inputs))
+        return value, time.perf_counter_ns() - begin
+
+    for at, size in enumerate(work["sizes"]):
+        if (time.perf_counter_ns() - start) / 1e6 > work["limitMs"]:
+            break
+        value, ns = use(at, size)
+        times.append(ns)
+        if len(probe) < 4:
+            probe.append(value)
+        if at in repeats:
+            again.append(use(at, size)[1])
+    return {"make": made, "times": times, "again": again, "probe": probe}
+
+
 MAKERS = {
     "gemm": gemm,
     "add": elementwise,
@@ -159,6 +210,7 @@ MAKERS = {
     "plan-hit": latency,
     "mlp": training,
     "cnn": training,
+    "network": repeated,
 }
 
 
@@ -208,7 +260,7 @@ def main():
         try:
             if request["op"] == "prepare":
                 work = request["work"]
-                training_work = work["kind"] in ("mlp", "cnn")
+                training_work = work["kind"] in ("mlp", "cnn", "network")
                 torch.set_grad_enabled(training_work)
                 step, probe = MAKERS.get(work["kind"], layout)(work)
                 probed = probe()
@@ -222,6 +274,8 @@ def main():
                     if time.perf_counter() >= end or len(samples) >= request["maxSamples"]:
                         break
                 say({"samples": samples})
+            elif request["op"] == "trial":
+                say(trial(request["work"]))
             elif request["op"] == "finish":
                 step = probe = None
                 say({})

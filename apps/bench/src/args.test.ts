@@ -12,6 +12,7 @@ describe('command line', () => {
       threads: [1, 2],
       filter: null,
       rounds: null,
+      minutes: 8,
       against: null,
       help: false,
     });
@@ -19,7 +20,7 @@ describe('command line', () => {
 
   it('reads everything', () => {
     const line =
-      '--suite all --engine opencl --quick --json a.json --peers torch,jax-js --threads 2 --filter x --rounds 9 --against ../b';
+      '--suite all --engine opencl --quick --json a.json --peers torch,jax-js --threads 2 --filter x --rounds 9 --minutes 3 --against ../b';
     const options = readArgs(line.split(' '));
     expect(options.suites).toEqual(suiteNames);
     expect(options).toMatchObject({
@@ -29,6 +30,7 @@ describe('command line', () => {
       threads: [2],
       filter: 'x',
       rounds: 9,
+      minutes: 3,
       against: '../b',
     });
     expect(options.peers).toEqual(['torch', 'jax-js']);

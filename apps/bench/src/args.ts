@@ -3,7 +3,17 @@
  */
 import { parseArgs } from 'node:util';
 
-export const suiteNames = ['gemm', 'elementwise', 'layouts', 'indexing', 'latency', 'mlp', 'cnn'] as const;
+export const suiteNames = [
+  'gemm',
+  'elementwise',
+  'layouts',
+  'indexing',
+  'latency',
+  'mlp',
+  'cnn',
+  'networks',
+  'sizes',
+] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
 export const peerNames = [
@@ -34,6 +44,8 @@ export interface Options {
   /** Only cases whose name contains this. */
   readonly filter: string | null;
   readonly rounds: number | null;
+  /** Most minutes for a suite that has such a bound; what is left then is reported as not run. */
+  readonly minutes: number;
   /** Folder of another checkout of this repository, built: it takes turns with this one. */
   readonly against: string | null;
   readonly help: boolean;
@@ -49,6 +61,7 @@ export const usage: string = `usage: npm run bench -- --suite NAME [options]
   --peers LIST     ${peerNames.join(',')}, or none (default: all that the suite knows)
   --threads LIST   thread counts, for example 1 or 1,2 (default 1,2)
   --filter TEXT    only cases whose name contains TEXT
+  --minutes N      bound of the suites networks and sizes (default 8)
   --rounds N       rounds per case; each round measures every participant once
   --against FOLDER another checkout of this repository, built: takes turns as the participant 'before'
   --help           this text`;
@@ -95,6 +108,7 @@ export function readArgs(argv: readonly string[]): Options {
         threads: { type: 'string' },
         filter: { type: 'string' },
         rounds: { type: 'string' },
+        minutes: { type: 'string' },
         against: { type: 'string' },
         help: { type: 'boolean', default: false },
       },
@@ -135,6 +149,7 @@ export function readArgs(argv: readonly string[]): Options {
     threads: words('threads', text('threads') ?? '1,2').map((count) => wholeNumber('threads', count)),
     filter: text('filter'),
     rounds: rounds === null ? null : wholeNumber('rounds', rounds),
+    minutes: wholeNumber('minutes', text('minutes') ?? '8'),
     against,
     help,
   };

@@ -7,18 +7,42 @@ import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ArgumentError, type Options, readArgs, usage } from './args.ts';
 import { describeMachine, describeRevision, load } from './reports/machine.ts';
-import { type Attendance, fullPace, measureCase, openMeeting, type Pace, quickPace } from './harness/measure.ts';
-import { labelOf, openClPeers, participantsOf } from './peers/participants.ts';
-import { attendanceLines, comparisonLines, goalLines, remarks, suiteTables } from './reports/report.ts';
-import type { Goal, Suite, SuiteResult } from './harness/suite.ts';
+import {
+  type Attendance,
+  fullPace,
+  measureCase,
+  notRun,
+  openMeeting,
+  type Pace,
+  quickPace,
+} from './harness/measure.ts';
+import { labelOf, openClPeers, type Participant, participantsOf } from './peers/participants.ts';
+import { attendanceLines, comparisonLines, figureTables, goalLines, remarks, suiteTables } from './reports/report.ts';
+import type { CaseResult, Goal, Suite, SuiteResult } from './harness/suite.ts';
+import { runTrials, type Trials } from './harness/trials.ts';
 import { elementwise } from './suites/elementwise.ts';
 import { gemm } from './suites/gemm.ts';
 import { indexing } from './suites/indexing.ts';
 import { layouts } from './suites/layouts.ts';
 import { latency } from './suites/latency.ts';
+import { networks } from './suites/networks.ts';
+import { sizes } from './suites/sizes.ts';
 import { cnn, mlp } from './suites/training.ts';
 
-const suites: Readonly<Record<Suite['name'], Suite>> = { gemm, elementwise, layouts, indexing, latency, mlp, cnn };
+const suites: Readonly<Record<Suite['name'], Suite>> = {
+  gemm,
+  elementwise,
+  layouts,
+  indexing,
+  latency,
+  mlp,
+  cnn,
+  networks,
+  sizes,
+};
+
+/** Milliseconds of turns that a participant has in a case of a bounded suite. */
+const boundedCaseMs = 12_000;
 
 interface SuiteRecord extends SuiteResult {
   readonly seconds: number;
@@ -31,37 +55,76 @@ function print(...lines: readonly string[]): void {
   for (const line of lines) process.stdout.write(`${line}\n`);
 }
 
+type Measure = (
+  suite: Suite,
+  participants: readonly Participant[],
+  wanted: (one: { readonly id: string }) => boolean,
+  options: Options,
+  pace: Pace,
+) => Promise<Trials>;
+
+function progress(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
+}
+
+/** Everybody at one table for the whole suite. */
+const inTurns: Measure = async (suite, participants, wanted, options, pace) => {
+  const started = performance.now();
+  const cases = suite.cases(options.quick).filter(wanted);
+  const meeting = await openMeeting(participants, options.engine);
+  const attendance = meeting.attendance();
+  print(...attendanceLines(attendance));
+  const results: CaseResult[] = [];
+  try {
+    for (const [at, one] of cases.entries()) {
+      progress(`${suite.name} ${at + 1}/${cases.length} ${one.id}`);
+      const late = suite.bounded === true && performance.now() - started > options.minutes * 60_000;
+      results.push(
+        late
+          ? notRun(one, participants, `not run: ${options.minutes} minutes were over`)
+          : await measureCase(meeting, one, suite.bounded ? { ...pace, caseMs: boundedCaseMs } : pace, options.engine),
+      );
+    }
+  } finally {
+    progress('');
+    await meeting.close();
+  }
+  return { attendance, cases: results };
+};
+
+/** Each piece of work in a process of its own. */
+const inTrials: Measure = async (suite, participants, wanted, options, pace) => {
+  const cases = suite.trials?.(options.quick).filter(wanted) ?? [];
+  const rounds = options.rounds ?? (options.quick ? 1 : pace.rounds);
+  const told = { attendance: (found: readonly Attendance[]) => print(...attendanceLines(found)), progress };
+  try {
+    return await runTrials(participants, cases, rounds, options.engine, options.minutes, told);
+  } finally {
+    progress('');
+  }
+};
+
 async function runSuite(suite: Suite, options: Options, threads: readonly number[], pace: Pace): Promise<SuiteRecord> {
   const started = performance.now();
   const before = load();
-  const cases = suite.cases(options.quick).filter(({ id }) => options.filter === null || id.includes(options.filter));
+  const wanted = ({ id }: { readonly id: string }): boolean => options.filter === null || id.includes(options.filter);
   const peers = suite.peers.filter(
     (peer) => options.peers.includes(peer) && (options.engine === 'opencl' || !openClPeers.has(peer)),
   );
   const participants = participantsOf(
     peers,
-    threads,
+    suite.oneThread ? threads.slice(0, 1) : threads,
     // npm runs scripts in the root folder; what the person typed is relative to where they are.
     options.against === null ? null : resolve(process.env.INIT_CWD ?? '.', options.against),
   );
   print('', `== ${suite.name}: ${suite.title}`);
-  const meeting = await openMeeting(participants, options.engine);
-  const attendance = meeting.attendance();
-  print(...attendanceLines(attendance));
-  const results = [];
-  try {
-    for (const [at, one] of cases.entries()) {
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${suite.name} ${at + 1}/${cases.length} ${one.id}`);
-      results.push(await measureCase(meeting, one, pace, options.engine));
-    }
-  } finally {
-    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
-    await meeting.close();
-  }
+  const measure = suite.trials === undefined ? inTurns : inTrials;
+  const { attendance, cases: results } = await measure(suite, participants, wanted, options, pace);
   const result: SuiteResult = { suite: suite.name, cases: results };
   const goals = suite.goals(result, options.engine);
   const seconds = (performance.now() - started) / 1000;
   for (const table of suiteTables(suite, result, participants)) print('', table);
+  for (const table of figureTables(result)) print('', table);
   const compared = comparisonLines(result, participants);
   if (compared.length > 0) print('', ...compared);
   const remarked = remarks(result);

@@ -26,6 +26,8 @@ export const quickPace: Pace = { rounds: 3, turnMs: 40, warmMs: 150, maxSamples:
 
 const prepareTimeoutMs = 60_000;
 const turnTimeoutMs = 30_000;
+/** Large networks take seconds a step, and plan for seconds before the first. */
+const networkTimes = 3;
 /** Starts of one participant's process in one suite. */
 const maxStarts = 3;
 
@@ -103,6 +105,12 @@ interface Turn {
   readonly most: number;
 }
 
+/** A case that nobody was asked for. */
+export function notRun(one: BenchCase, participants: readonly Participant[], reason: string): CaseResult {
+  const absent = participants.map((participant) => ({ participant, reason }));
+  return { case: one, unit: metricOf(one.work).unit, entries: [], absent };
+}
+
 /** Measures one case with everybody at the table. */
 export async function measureCase(
   meeting: Meeting,
@@ -111,6 +119,7 @@ export async function measureCase(
   engine: EngineName,
 ): Promise<CaseResult> {
   const absent: { participant: Participant; reason: string }[] = [];
+  const patience = one.work.kind === 'network' ? networkTimes : 1;
   const turns: Turn[] = [];
   for (const seat of meeting.seats) {
     const child = await sit(seat, engine);
@@ -120,7 +129,7 @@ export async function measureCase(
     }
     try {
       const request = { op: 'prepare', work: one.work, warmMs: pace.warmMs } as const;
-      const reply = await child.ask<PrepareReply>(request, prepareTimeoutMs);
+      const reply = await child.ask<PrepareReply>(request, prepareTimeoutMs * patience);
       const problem = reply.unsupported ?? reply.error;
       if (problem !== undefined) absent.push({ participant: seat.participant, reason: problem });
       else {
@@ -144,7 +153,7 @@ export async function measureCase(
       if (failed.has(turn) || round >= turn.most) continue;
       try {
         const request = { op: 'measure', budgetMs: pace.turnMs, maxSamples: pace.maxSamples } as const;
-        const reply = await turn.child.ask<MeasureReply>(request, turnTimeoutMs);
+        const reply = await turn.child.ask<MeasureReply>(request, turnTimeoutMs * patience);
         if (reply.error !== undefined) throw new Error(reply.error);
         turn.rounds.push([...reply.samples]);
       } catch (error) {
@@ -162,11 +171,13 @@ export async function measureCase(
   const entries = good.map((turn): Entry => {
     const ns = summarize(turn.rounds.flat());
     const wrong = check(turn);
+    const { peakBytes } = turn.prepared;
     const note = turn.prepared.once ? 'too slow to repeat: the first run' : turn.prepared.note;
     return {
       participant: turn.seat.participant,
       rounds: turn.rounds,
       count: turn.prepared.count,
+      ...(peakBytes === undefined ? {} : { figures: memoryFigures(peakBytes, one.leastBytes) }),
       ns,
       value: { median: metric.value(ns.median), best: metric.value(ns.best) },
       ...(note === undefined ? {} : { note }),
@@ -174,6 +185,13 @@ export async function measureCase(
     };
   });
   return { case: one, unit: metric.unit, entries, absent };
+}
+
+function memoryFigures(peakBytes: number, leastBytes: number | undefined): Readonly<Record<string, number>> {
+  return {
+    'peak MB': peakBytes / 1e6,
+    ...(leastBytes === undefined ? {} : { 'times the least': peakBytes / leastBytes }),
+  };
 }
 
 /** Compares results with what they must be, or with the first participant that is not Polygrad. */

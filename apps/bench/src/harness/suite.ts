@@ -1,6 +1,7 @@
 /** What a suite is made of, and what comes out of measuring it. */
 import type { EngineName, PeerName, SuiteName } from '../args.ts';
-import type { BenchCase } from '../work/cases.ts';
+import type { BenchCase, SizesWork } from '../work/cases.ts';
+import type { TrialReply } from '../work/trial.ts';
 import type { Participant } from '../peers/participants.ts';
 import type { Ratio, Summary } from './stats.ts';
 
@@ -10,6 +11,12 @@ export interface Suite {
   /** Peers that have something to say in this suite, in the order of columns. */
   readonly peers: readonly PeerName[];
   cases(quick: boolean): readonly BenchCase[];
+  /** Measured at the first thread count alone. */
+  readonly oneThread?: boolean;
+  /** Bounded in minutes; a case may take longer than elsewhere. */
+  readonly bounded?: boolean;
+  /** Cases whose work is done once in a process: all that the suite has, if any. */
+  trials?(quick: boolean): readonly TrialCase[];
   /** What the project promises of the results. */
   goals(result: SuiteResult, engine: EngineName): readonly Goal[];
 }
@@ -21,6 +28,8 @@ export interface Entry {
   readonly rounds: readonly (readonly number[])[];
   /** Operations per sample. */
   readonly count: number;
+  /** Other figures of this case, by name, lower is better. */
+  readonly figures?: Readonly<Record<string, number>>;
   readonly ns: Summary;
   /** The metric of the case: at the median and at the best time. */
   readonly value: { readonly median: number; readonly best: number };
@@ -47,6 +56,18 @@ export interface Goal {
   readonly value: number;
   readonly limit: number;
   readonly met: boolean;
+}
+
+/** A case of uses at one size after the other, done once in a process. */
+export interface TrialCase extends BenchCase {
+  readonly work: SizesWork;
+  readonly unit: string;
+  /** The case's figure: of a step, or of all of them (null where they were not all done), in nanoseconds. */
+  ns(reply: TrialReply): number | null;
+  /** In `unit`. */
+  value(ns: number): number;
+  /** Further figures. */
+  figures(reply: TrialReply): Readonly<Record<string, number>>;
 }
 
 /** The entry of a participant, if it gave figures. */

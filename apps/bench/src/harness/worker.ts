@@ -3,7 +3,8 @@
  * Arguments: the module's URL and RunnerOptions without tools, as JSON.
  */
 import { createInterface } from 'node:readline';
-import { tools } from '../work/inputs.ts';
+import { tools } from '../work/tools.ts';
+import { runTrial } from '../work/trial.ts';
 import { type FailureReply, mark, type Request } from '../peers/protocol.ts';
 import type { Prepared, Runner, RunnerModule, RunnerOptions } from '../runners/runner.ts';
 import { measureRound, warmUp } from './sampling.ts';
@@ -39,14 +40,20 @@ async function answer(runner: Runner, request: Exclude<Request, { op: 'quit' }>)
       const probeNs = (performance.now() - start) * 1e6;
       const note = prepared.note === undefined ? {} : { note: prepared.note };
       // What takes seconds is not done again and again: the first run is the figure, compilation included.
-      if (probeNs > onceNs) return { probe, count: 1, opNs: probeNs, once: true, ...note };
+      if (probeNs > onceNs && !prepared.repeats) return { probe, count: 1, opNs: probeNs, once: true, ...note };
       const warm = await warmUp(prepared, request.warmMs);
       count = warm.count;
-      return { probe, ...warm, ...note };
+      const peakBytes = prepared.peakBytes?.();
+      return { probe, ...warm, ...note, ...(peakBytes === undefined ? {} : { peakBytes }) };
     }
     case 'measure':
       if (prepared === null) return { error: 'nothing is prepared' };
       return { samples: await measureRound(prepared, count, request.budgetMs, request.maxSamples) };
+    case 'trial': {
+      const makeSubject = runner.subject?.(request.work);
+      if (makeSubject === undefined) return { unsupported: 'has no such networks' };
+      return runTrial(request.work, makeSubject);
+    }
     case 'finish':
       finish();
       return {};

@@ -2,11 +2,12 @@
  * What the harness and a participant's process say to each other: one line each way over standard input and output.
  * Answers are JSON behind a mark, so that whatever a library prints itself does no harm.
  */
-import type { Work } from '../work/cases.ts';
+import type { SizesWork, Work } from '../work/cases.ts';
 
 export type Request =
   | { readonly op: 'prepare'; readonly work: Work; readonly warmMs: number }
   | { readonly op: 'measure'; readonly budgetMs: number; readonly maxSamples: number }
+  | { readonly op: 'trial'; readonly work: SizesWork }
   | { readonly op: 'finish' }
   | { readonly op: 'quit' };
 
@@ -25,6 +26,8 @@ export interface PrepareReply {
   /** True if the first run was so slow that it is to be the only one: `opNs` is its time. */
   readonly once?: boolean;
   readonly note?: string;
+  /** Most bytes of buffers in use at any time of this work. */
+  readonly peakBytes?: number;
 }
 
 export interface MeasureReply {
@@ -54,6 +57,7 @@ export function wordRequest(request: Request): string {
       ].join(' ');
     case 'measure':
       return `measure ${request.budgetMs} ${request.maxSamples}`;
+    case 'trial':
     case 'finish':
     case 'quit':
       return request.op;

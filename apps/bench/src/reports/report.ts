@@ -66,6 +66,26 @@ export function suiteTables(suite: Suite, result: SuiteResult, participants: rea
   });
 }
 
+/** Tables of what else cases have: memory, plans, what a new size costs beside a known one. One for each of them that any participant has. */
+export function figureTables(result: SuiteResult): string[] {
+  const entries = result.cases.flatMap((one) => one.entries);
+  const names = [...new Set(entries.flatMap(({ figures }) => Object.keys(figures ?? {})))];
+  return names.map((name) => {
+    const having = entries.filter(({ figures }) => figures?.[name] !== undefined);
+    const labels = [...new Set(having.map(({ participant }) => labelOf(participant)))];
+    const rows = result.cases
+      .map((one) => [
+        one.case.id,
+        ...labels.map((label) => {
+          const figure = one.entries.find(({ participant }) => labelOf(participant) === label)?.figures?.[name];
+          return figure === undefined ? '-' : Number.isInteger(figure) ? String(figure) : formatNumber(figure);
+        }),
+      ])
+      .filter((row) => row.slice(1).some((cell) => cell !== '-'));
+    return `${name}\n\n${formatTable(['case', ...labels], rows)}`;
+  });
+}
+
 /** What a suite comes to against another checkout: the geometric mean of the ratios of its cases, and the least of them. */
 export function comparisonLines(result: SuiteResult, participants: readonly Participant[]): string[] {
   return participants.flatMap(({ name, threads }) => {

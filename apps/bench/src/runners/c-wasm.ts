@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import v8 from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { Work } from '../work/cases.ts';
-import type { Tools } from '../work/inputs.ts';
+import type { Tools } from '../work/tools.ts';
 import { type Prepared, type Runner, type RunnerOptions, Unsupported } from './runner.ts';
 
 /** Blocks of gemm.c. */

@@ -1,6 +1,6 @@
 /** Small things that all of Polygrad's work needs: inputs on the device, and waiting for it. */
 import { getEngine, type Tensor, tensor } from '@polygrad/core';
-import type { Tools } from '../work/inputs.ts';
+import type { Tools } from '../work/tools.ts';
 
 /** Waits for what has been submitted. */
 export async function settled(): Promise<void> {

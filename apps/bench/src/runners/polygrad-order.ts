@@ -14,7 +14,7 @@ import {
   topK,
 } from '@polygrad/core';
 import type { OrderWork } from '../work/cases.ts';
-import type { Tools } from '../work/inputs.ts';
+import type { Tools } from '../work/tools.ts';
 import { input } from './polygrad-input.ts';
 
 /** Operands, and the work as a function of them. */

@@ -13,7 +13,7 @@ import {
   lossAndGrad,
 } from '@polygrad/nn';
 import { learningRate, type TrainWork } from '../work/cases.ts';
-import type { Tools } from '../work/inputs.ts';
+import type { Tools } from '../work/tools.ts';
 import { input, settled } from './polygrad-input.ts';
 import type { Prepared } from './runner.ts';
 

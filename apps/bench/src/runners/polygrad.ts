@@ -25,9 +25,10 @@ import {
 import type { IEngine } from '@polygrad/core/engine';
 import { type GemmWork, isOrderWork, type LatencyWork, type LayoutWork, type Work } from '../work/cases.ts';
 import { longestProbe } from '../work/expected.ts';
-import type { Tools } from '../work/inputs.ts';
+import type { Tools } from '../work/tools.ts';
 import { input, settled } from './polygrad-input.ts';
 import { orderOperation } from './polygrad-order.ts';
+import { prepareNetwork, sizesSubject } from './polygrad-network.ts';
 import { prepareTraining } from './polygrad-training.ts';
 import { type Prepared, type Runner, type RunnerOptions, Unsupported } from './runner.ts';
 
@@ -184,6 +185,10 @@ function prepare(tools: Tools, work: Work): Promise<Prepared> | Prepared {
     case 'mlp':
     case 'cnn':
       return prepareTraining(tools, work);
+    case 'network':
+      return prepareNetwork(tools, work);
+    case 'sizes':
+      throw new Unsupported('sizes are not repeated');
     case 'conv': {
       const { batch, channels, side, filters } = work;
       const x = input(tools, 1, -1, 1, batch, channels, side, side);
@@ -211,6 +216,19 @@ async function makeEngine(name: string, threads: number): Promise<IEngine> {
 }
 
 export async function createRunner(options: RunnerOptions): Promise<Runner> {
-  const engine = await setEngine(await makeEngine(options.engine, options.threads));
-  return { version: engine.device, prepare: (work) => prepare(options.tools, work) };
+  const { tools } = options;
+  let engine = await setEngine(await makeEngine(options.engine, options.threads));
+  return {
+    version: engine.device,
+    prepare: async (work) => {
+      if (work.kind === 'network') {
+        // Its memory is counted from nothing.
+        const before = engine;
+        engine = await setEngine(await makeEngine(options.engine, options.threads));
+        before.dispose();
+      }
+      return prepare(tools, work);
+    },
+    subject: (work) => sizesSubject(tools, work),
+  };
 }

@@ -1,6 +1,7 @@
 /** What a participant written in JavaScript provides: it makes work ready and does it a number of times. */
-import type { Work } from '../work/cases.ts';
-import type { Tools } from '../work/inputs.ts';
+import type { SizesWork, Work } from '../work/cases.ts';
+import type { Subject } from '../work/trial.ts';
+import type { Tools } from '../work/tools.ts';
 
 export interface RunnerOptions {
   readonly threads: number;
@@ -21,6 +22,10 @@ export interface Prepared {
   dispose(): void;
   /** Fixed number of operations per sample, where it cannot be chosen freely. */
   readonly count?: number;
+  /** True where the work is repeated however long its results took. */
+  readonly repeats?: boolean;
+  /** Most bytes of buffers in use at any time, asked for after the first runs. */
+  peakBytes?(): number;
   /** A remark on how this work is done, for readers of the result. */
   readonly note?: string;
 }
@@ -31,6 +36,8 @@ export interface Runner {
   readonly note?: string;
   /** Throws Unsupported where the participant has no way to do this work. */
   prepare(work: Work): Promise<Prepared> | Prepared;
+  /** Draws inputs and returns what makes the network: only the latter is timed. */
+  subject?(work: SizesWork): () => Promise<Subject> | Subject;
 }
 
 /** Modules that `worker.ts` loads export this. */

@@ -1,4 +1,5 @@
 /** What is measured: pieces of work that every participant understands, as plain data that travels between processes. */
+import type { NetworkSpec } from './networks.ts';
 
 export interface GemmWork {
   readonly kind: 'gemm';
@@ -91,7 +92,40 @@ export interface TrainWork {
   readonly optimizer: 'sgd' | 'adam';
 }
 
-export type Work = GemmWork | ElementwiseWork | LayoutWork | OrderWork | ConvWork | LatencyWork | TrainWork;
+/** One training step of a network, with Adam. `length` is that of sequences, 1 for networks without. */
+export interface NetworkWork {
+  readonly kind: 'network';
+  readonly spec: NetworkSpec;
+  readonly batch: number;
+  readonly length: number;
+}
+
+/** Uses of a network at one size after the other, each read at its end; done once, from the first call on, in a process of its own. */
+export interface SizesWork {
+  readonly kind: 'sizes';
+  readonly spec: NetworkSpec;
+  readonly use: 'train' | 'infer';
+  /** Which of the two the sizes are; the other stays. */
+  readonly varies: 'batch' | 'length';
+  readonly batch: number;
+  readonly length: number;
+  readonly sizes: readonly number[];
+  /** Positions in `sizes` at which the same size is used a second time, to tell what being new costs. */
+  readonly again: readonly number[];
+  /** No use begins later than this after the first. */
+  readonly limitMs: number;
+}
+
+export type Work =
+  | GemmWork
+  | ElementwiseWork
+  | LayoutWork
+  | OrderWork
+  | ConvWork
+  | LatencyWork
+  | TrainWork
+  | NetworkWork
+  | SizesWork;
 
 /** Learning rates of the training steps. */
 export const learningRate = { sgd: 0.1, adam: 1e-3 } as const;
@@ -102,6 +136,8 @@ export interface BenchCase {
   readonly work: Work;
   /** For sizes that are no multiples of 64: the case that is. */
   readonly rounded?: string;
+  /** The least memory that the work needs, where that is known. */
+  readonly leastBytes?: number;
 }
 
 /** What a figure means to a reader. */
@@ -149,7 +185,10 @@ export function metricOf(work: Work): Metric {
       return { unit: 'ns', value: (ns) => ns };
     case 'mlp':
     case 'cnn':
+    case 'network':
       return { unit: 'ms', value: (ns) => ns / 1e6 };
+    case 'sizes':
+      return { unit: 's', value: (ns) => ns / 1e9 };
     default:
       return { unit: 'GB/s', value: (ns) => (passes[work.kind] * 4 * work.n) / ns };
   }

@@ -68,6 +68,8 @@ export function expectedProbe(work: Work): { readonly values: readonly number[];
     }
     case 'mlp':
     case 'cnn':
+    case 'network':
+    case 'sizes':
       return null;
     default:
       return expectedLayout(work);

@@ -39,13 +39,3 @@ export function label(set: number, i: number): number {
 export function probePositions(n: number): number[] {
   return Array.from({ length: 8 }, (_, j) => Math.floor((j * (n - 1)) / 7));
 }
-
-/** What runners written in plain JavaScript get from the harness. */
-export interface Tools {
-  readonly fill: typeof fill;
-  readonly label: typeof label;
-  readonly labelSets: number;
-  readonly probePositions: typeof probePositions;
-}
-
-export const tools: Tools = { fill, label, labelSets, probePositions };

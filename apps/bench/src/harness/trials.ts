@@ -1,0 +1,160 @@
+/**
+ * Runs a suite whose work is done once in a process: for every case each participant starts anew, in turns, and in further rounds as long as
+ * there is time. Every case has its first round before one has its second.
+ */
+import type { EngineName } from '../args.ts';
+import { type Child, startChild } from '../peers/child.ts';
+import { commandOf, labelOf, type Participant } from '../peers/participants.ts';
+import { difference, lossTolerance } from '../work/expected.ts';
+import type { TrialReply } from '../work/trial.ts';
+import type { Attendance } from './measure.ts';
+import { summarize } from './stats.ts';
+import type { CaseResult, Entry, TrialCase } from './suite.ts';
+
+/** What is gathered of a participant in a case. */
+interface Place {
+  readonly participant: Participant;
+  readonly replies: TrialReply[];
+  reason: string | null;
+}
+
+/** Starting, drawing inputs, ending: what a process may take beside the limit of its work. */
+const besideMs = 60_000;
+
+export interface Trials {
+  readonly attendance: readonly Attendance[];
+  readonly cases: readonly CaseResult[];
+}
+
+/**
+ * @param minutes no round of a case begins that is not expected to end before
+ * @param told called with the attendance, and with a line before each case
+ */
+export async function runTrials(
+  participants: readonly Participant[],
+  cases: readonly TrialCase[],
+  rounds: number,
+  engine: EngineName,
+  minutes: number,
+  told: { attendance(found: readonly Attendance[]): void; progress(line: string): void },
+): Promise<Trials> {
+  const end = performance.now() + minutes * 60_000;
+  const attendance = await roll(participants, engine);
+  told.attendance(attendance);
+  const present = attendance.filter(({ missing }) => missing === undefined).map(({ participant }) => participant);
+  const tables = cases.map((one) => ({
+    one,
+    places: present.map((participant): Place => ({ participant, replies: [], reason: null })),
+    expectedMs: 0,
+  }));
+  for (let round = 0; round < rounds; round++)
+    for (const table of tables) {
+      const { one, places } = table;
+      const start = performance.now();
+      if (start + (round === 0 ? 0 : table.expectedMs) > end) {
+        if (round === 0) for (const place of places) place.reason = `not run: ${minutes} minutes were over`;
+        continue;
+      }
+      told.progress(`round ${round + 1} ${one.id}`);
+      for (const place of places) {
+        if (place.reason === null) await attend(place, one, engine);
+      }
+      table.expectedMs = performance.now() - start;
+    }
+  return { attendance, cases: tables.map(({ one, places }) => resultOf(one, places, attendance)) };
+}
+
+/** Who comes: each is started once. */
+async function roll(participants: readonly Participant[], engine: EngineName): Promise<Attendance[]> {
+  const found: Attendance[] = [];
+  for (const participant of participants) {
+    try {
+      const child = await started(participant, engine);
+      found.push({ participant, ...child.ready });
+      await child.quit();
+    } catch (error) {
+      found.push({ participant, missing: messageOf(error) });
+    }
+  }
+  return found;
+}
+
+async function started(participant: Participant, engine: EngineName): Promise<Child> {
+  const command = commandOf(participant, engine);
+  if ('missing' in command) throw new Error(command.missing);
+  return startChild(command);
+}
+
+/** A turn of a participant, in a process of its own. */
+async function attend(place: Place, one: TrialCase, engine: EngineName): Promise<void> {
+  try {
+    const child = await started(place.participant, engine);
+    try {
+      const request = { op: 'trial', work: one.work } as const;
+      const reply = await child.ask<TrialReply>(request, one.work.limitMs + besideMs);
+      const problem = reply.unsupported ?? reply.error;
+      if (problem !== undefined) place.reason = problem;
+      // A checkout from before there was such work.
+      else if (!Array.isArray(reply.times)) place.reason = 'does not know this work';
+      else if (one.ns(reply) === null) place.reason = stoppedAfter(one, reply);
+      else place.replies.push(reply);
+    } finally {
+      await child.quit();
+    }
+  } catch (error) {
+    place.reason = messageOf(error);
+  }
+}
+
+function stoppedAfter({ work }: TrialCase, { times }: TrialReply): string {
+  return `over ${work.limitMs / 1000} s after ${times.length} of ${work.sizes.length}`;
+}
+
+function resultOf(one: TrialCase, places: readonly Place[], attendance: readonly Attendance[]): CaseResult {
+  const good = places.filter(({ replies }) => replies.length > 0);
+  const reference = good.find(({ participant }) => participant.name === 'torch') ?? good.at(-1);
+  const absent = [
+    ...attendance.flatMap(({ participant, missing }) =>
+      missing === undefined ? [] : [{ participant, reason: missing }],
+    ),
+    ...places.flatMap(({ participant, reason }) => (reason === null ? [] : [{ participant, reason }])),
+  ];
+  return {
+    case: { id: one.id, work: one.work },
+    unit: one.unit,
+    entries: good.map((place) => entryOf(one, place, reference as Place)),
+    absent,
+  };
+}
+
+function entryOf(one: TrialCase, { participant, replies }: Place, reference: Place): Entry {
+  const rounds = replies.map((reply) => [one.ns(reply) as number]);
+  const ns = summarize(rounds.flat());
+  const [first] = replies as [TrialReply];
+  const expected = (reference.replies[0] as TrialReply).probe.slice(0, first.probe.length);
+  const wrong = difference(
+    first.probe.slice(0, expected.length),
+    expected,
+    lossTolerance * Math.max(...expected.map(Math.abs)),
+  );
+  const figures: Record<string, number> = {};
+  const found = replies.map((reply) => one.figures(reply));
+  for (const name of Object.keys(found[0] ?? {}))
+    figures[name] = summarize(found.flatMap((one) => one[name] ?? [])).median;
+  const stopped = replies.find(({ times }) => times.length < one.work.sizes.length);
+  const note = stopped === undefined ? first.note : stoppedAfter(one, stopped);
+  return {
+    participant,
+    rounds,
+    count: one.work.sizes.length,
+    ns,
+    value: { median: one.value(ns.median), best: one.value(ns.best) },
+    figures,
+    ...(note === undefined ? {} : { note }),
+    ...(wrong === null ? {} : { wrong: `value: ${wrong} (as ${labelOf(reference.participant)})` }),
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,107 @@
+/** Networks of Polygrad: training steps as `fit` writes them, repeated at one size or done at one size after the other. */
+import { memory, scope, stats, type Tensor, tensor } from '@polygrad/core';
+import { Adam, lossAndGrad } from '@polygrad/nn';
+import { makeNetwork } from '../networks/make.ts';
+import { learningRate, type NetworkWork, type SizesWork } from '../work/cases.ts';
+import type { HostArray } from '../work/networks.ts';
+import type { Subject } from '../work/trial.ts';
+import { settled } from './polygrad-input.ts';
+import type { Prepared } from './runner.ts';
+import type { Tools } from '../work/tools.ts';
+
+function onDevice(inputs: readonly HostArray[]): Tensor[] {
+  return inputs.map(({ data, shape }) => tensor(data, { shape }));
+}
+
+interface Trained {
+  /** A training step; its loss. */
+  step(inputs: readonly Tensor[]): Tensor;
+  infer(inputs: readonly Tensor[]): Tensor;
+  dispose(): void;
+}
+
+function trained(spec: NetworkWork['spec'], training: boolean): Trained {
+  const network = makeNetwork(spec);
+  const { model } = network;
+  if (!training) model.eval();
+  const optimizer = training ? new Adam(model.parameters(), { lr: learningRate.adam }) : null;
+  return {
+    step: (inputs) =>
+      scope(() => {
+        const { value, grads } = lossAndGrad(model, () => network.loss(...inputs));
+        optimizer?.step(grads);
+        return value;
+      }),
+    infer: (inputs) => scope(() => network.infer(...inputs)),
+    dispose: () => {
+      optimizer?.dispose();
+      model.dispose();
+    },
+  };
+}
+
+/** Losses that are compared: before and after the first update. */
+const losses = 2;
+
+/** A training step at one size. The engine is new: its greatest use of memory is that of this network. */
+export function prepareNetwork(tools: Tools, { spec, batch, length }: NetworkWork): Prepared {
+  const draw = tools.inputsOf(spec, batch, length);
+  const sets = Array.from({ length: tools.labelSets }, (_, set) => onDevice(draw(batch, length, set)));
+  const network = trained(spec, true);
+  let at = 0;
+  const step = (): Tensor => network.step(sets[at++ % sets.length] as Tensor[]);
+  return {
+    repeats: true,
+    run: async (count) => {
+      for (let i = 0; i < count; i++) step().dispose();
+      await settled();
+    },
+    probe: async () => {
+      const found: number[] = [];
+      for (let i = 0; i < losses; i++) {
+        const loss = step();
+        found.push(await loss.item());
+        loss.dispose();
+      }
+      return found;
+    },
+    peakBytes: () => memory().peakBytes,
+    dispose: () => {
+      network.dispose();
+      for (const t of sets.flat()) t.dispose();
+    },
+  };
+}
+
+/** Milliseconds that `stats()` counts for making plans, under whatever names it has them. */
+function planningMs(found: Readonly<Record<string, unknown>>): number | undefined {
+  const parts = Object.entries(found).flatMap(([name, value]) =>
+    /^(plan|compil|bind).*(ms|milliseconds)$/i.test(name) && typeof value === 'number' ? [value] : [],
+  );
+  return parts.length === 0 ? undefined : parts.reduce((a, b) => a + b, 0);
+}
+
+/** A network that is used at one size after the other. */
+export function sizesSubject(tools: Tools, work: SizesWork): () => Subject {
+  const { spec, varies, use } = work;
+  const most = Math.max(...work.sizes);
+  const draw = tools.inputsOf(spec, varies === 'batch' ? most : work.batch, varies === 'length' ? most : work.length);
+  return () => {
+    const network = trained(spec, use === 'train');
+    const before = stats().planMisses;
+    return {
+      use: async (size, at) => {
+        const [batch, length] = varies === 'batch' ? [size, work.length] : [work.batch, size];
+        const inputs = onDevice(draw(batch, length, at));
+        const value = use === 'train' ? network.step(inputs) : network.infer(inputs);
+        const read = await value.item();
+        for (const t of [...inputs, value]) t.dispose();
+        return read;
+      },
+      planning: () => {
+        const ms = planningMs(stats() as unknown as Record<string, unknown>);
+        return { plans: stats().planMisses - before, ...(ms === undefined ? {} : { ms }) };
+      },
+    };
+  };
+}

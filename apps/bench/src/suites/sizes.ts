@@ -1,0 +1,195 @@
+/**
+ * What sizes cost that were not met before: each case goes once through sizes drawn from a fixed seed, from the first call on. Beside its figure
+ * stands how long a use takes whose size is met the first time as a part of one that follows at the same size.
+ */
+import type { Suite, TrialCase } from '../harness/suite.ts';
+import type { SizesWork } from '../work/cases.ts';
+import { element } from '../work/inputs.ts';
+import type { NetworkSpec } from '../work/networks.ts';
+import type { TrialReply } from '../work/trial.ts';
+
+/** Whole numbers from `low` to `high`, both included, in an order that the seed gives. */
+export function drawn(seed: number, count: number, low: number, high: number): number[] {
+  return Array.from({ length: count }, (_, i) => low + Math.floor(element(seed, i, 0, 1) * (high - low + 1)));
+}
+
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => i + 1);
+}
+
+function total(values: readonly number[]): number {
+  return values.reduce((a, b) => a + b, 0);
+}
+
+/** What a case's figure is: the mean of a use behind the first `from`, uses a second, or the whole run. */
+type Figure = 'mean' | 'rate' | 'whole';
+
+interface Form {
+  readonly spec: NetworkSpec;
+  readonly use?: SizesWork['use'];
+  readonly varies?: SizesWork['varies'];
+  readonly batch?: number;
+  readonly length?: number;
+  readonly sizes: readonly number[];
+  readonly figure: Figure;
+  /** Uses before those that are measured. */
+  readonly from?: number;
+  /** Every how many uses one is repeated; 0 for none. */
+  readonly every?: number;
+}
+
+/** Milliseconds after which a participant begins no further use: the rest of its case is not measured. */
+const limitMs = 60_000;
+
+function trialCase(id: string, form: Form): TrialCase {
+  const { spec, use = 'train', varies = 'batch', batch = 1, length = 1, sizes, figure, from = 0, every = 0 } = form;
+  const again = every === 0 ? [] : [...sizes.keys()].filter((at) => at >= from && (at - from) % every === every - 1);
+  const [unit, value] = {
+    mean: ['ms', (ns: number): number => ns / 1e6] as const,
+    rate: ['steps/s', (ns: number): number => 1e9 / ns] as const,
+    whole: ['s', (ns: number): number => ns / 1e9] as const,
+  }[figure];
+  const repeated = ({ times, again: second }: TrialReply): Record<string, number> => {
+    const first = again.slice(0, second.length).map((at) => times[at] as number);
+    return second.length === 0 ? {} : { 'new over known': total(first) / total(second) };
+  };
+  return {
+    id,
+    unit,
+    value,
+    work: { kind: 'sizes', spec, use, varies, batch, length, sizes, again, limitMs },
+    ns: ({ make, times }) => {
+      if (figure === 'whole') return times.length < sizes.length ? null : make + total(times);
+      return times.length <= from ? null : total(times.slice(from)) / (times.length - from);
+    },
+    figures: (reply) => ({ ...repeated(reply), ...planning(reply) }),
+  };
+}
+
+function planning({ plans, planningMs }: TrialReply): Record<string, number> {
+  return {
+    ...(plans === undefined ? {} : { 'plans made': plans }),
+    ...(planningMs === undefined ? {} : { 'planning ms': planningMs }),
+  };
+}
+
+/** Epochs of equal batches, the last of them with a smaller last batch: its time beside that of the epoch before. */
+function lastBatch(
+  id: string,
+  form: Omit<Form, 'sizes' | 'figure'>,
+  batches: number,
+  batch: number,
+  rest: number,
+): TrialCase {
+  const even = Array.from({ length: batches }, () => batch);
+  const sizes = [...even, ...even, ...even.slice(1), rest];
+  const made = trialCase(id, { ...form, sizes, figure: 'mean', from: 2 * batches });
+  return {
+    ...made,
+    figures: (reply) => ({
+      ...made.figures(reply),
+      ...(reply.times.length < sizes.length
+        ? {}
+        : { 'new over known': total(reply.times.slice(2 * batches)) / total(reply.times.slice(batches, 2 * batches)) }),
+    }),
+  };
+}
+
+const mlp: NetworkSpec = { network: 'mlp', inputs: 64, hidden: 128, outputs: 10 };
+const actorCritic: NetworkSpec = { network: 'actor-critic', hidden: 128 };
+const language: NetworkSpec = { network: 'gpt', layers: 4, width: 128, heads: 4, vocabulary: 256, places: 512 };
+const sequences: NetworkSpec = { network: 'lstm', inputs: 32, hidden: 64, outputs: 10 };
+const generation = { spec: language, use: 'infer', varies: 'length' } as const;
+
+/** 56 lengths of episodes from 8 to 200, and which of them an update has. */
+function episodes(updates: number): number[] {
+  const lengths = Array.from({ length: 56 }, (_, i) => 8 + Math.round((i * 192) / 55));
+  return drawn(202, updates, 0, 55).map((i) => lengths[i] as number);
+}
+
+const full: readonly TrialCase[] = [
+  trialCase('mlp', { spec: mlp, sizes: drawn(201, 120, 100, 499), figure: 'rate', from: 20, every: 1 }),
+  trialCase('policy-gradient', { spec: actorCritic, sizes: episodes(200), figure: 'whole' }),
+  trialCase('gpt-train', {
+    spec: language,
+    varies: 'length',
+    batch: 4,
+    sizes: drawn(203, 50, 16, 112),
+    figure: 'mean',
+    from: 20,
+    every: 1,
+  }),
+  trialCase('gpt-generate', { ...generation, sizes: upTo(512), figure: 'mean', every: 16 }),
+  trialCase('lstm', {
+    spec: sequences,
+    varies: 'length',
+    batch: 16,
+    sizes: drawn(205, 60, 5, 40),
+    figure: 'mean',
+    from: 20,
+    every: 1,
+  }),
+  trialCase('whole-mlp', { spec: mlp, sizes: drawn(201, 400, 100, 499), figure: 'whole' }),
+  trialCase('whole-gpt', {
+    spec: language,
+    varies: 'length',
+    batch: 4,
+    sizes: drawn(203, 40, 16, 112),
+    figure: 'whole',
+  }),
+  trialCase('whole-generate', { ...generation, sizes: upTo(128), figure: 'whole' }),
+  trialCase('resnet18-infer', {
+    spec: { network: 'resnet18', width: 64, side: 32 },
+    use: 'infer',
+    sizes: upTo(16),
+    figure: 'mean',
+    every: 1,
+  }),
+  lastBatch('last-batch', { spec: { network: 'mlp', inputs: 784, hidden: 128, outputs: 10 } }, 32, 64, 37),
+];
+
+/** The same cases with small networks and few sizes: that they work, and no figures to compare. */
+const quick: readonly TrialCase[] = (() => {
+  const small: NetworkSpec = { network: 'gpt', layers: 1, width: 16, heads: 2, vocabulary: 32, places: 32 };
+  const train = { spec: small, varies: 'length', batch: 2 } as const;
+  const infer = { spec: small, use: 'infer', varies: 'length' } as const;
+  return [
+    trialCase('mlp', { spec: mlp, sizes: drawn(201, 6, 100, 499), figure: 'rate', from: 2, every: 1 }),
+    trialCase('policy-gradient', { spec: actorCritic, sizes: episodes(6), figure: 'whole' }),
+    trialCase('gpt-train', { ...train, sizes: drawn(203, 4, 4, 12), figure: 'mean', from: 1, every: 1 }),
+    trialCase('gpt-generate', { ...infer, sizes: upTo(8), figure: 'mean', every: 4 }),
+    trialCase('lstm', {
+      spec: { ...sequences, hidden: 8 } as NetworkSpec,
+      varies: 'length',
+      batch: 2,
+      sizes: drawn(205, 3, 2, 4),
+      figure: 'mean',
+      from: 1,
+      every: 1,
+    }),
+    trialCase('whole-mlp', { spec: mlp, sizes: drawn(201, 8, 100, 499), figure: 'whole' }),
+    trialCase('whole-gpt', { ...train, sizes: drawn(203, 3, 4, 12), figure: 'whole' }),
+    trialCase('whole-generate', { ...infer, sizes: upTo(6), figure: 'whole' }),
+    trialCase('resnet18-infer', {
+      spec: { network: 'resnet18', width: 4, side: 8 },
+      use: 'infer',
+      sizes: upTo(3),
+      figure: 'mean',
+      every: 1,
+    }),
+    lastBatch('last-batch', { spec: mlp }, 4, 8, 5),
+  ];
+})();
+
+export const sizeCases = (small: boolean): readonly TrialCase[] => (small ? quick : full);
+
+export const sizes: Suite = {
+  name: 'sizes',
+  title: 'Sizes that were not met before, from the first call on; lower is better but for steps/s',
+  peers: ['tfjs-wasm', 'torch', 'cpu-engine'],
+  oneThread: true,
+  bounded: true,
+  cases: sizeCases,
+  trials: sizeCases,
+  goals: () => [],
+};
