@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { prepareNetwork, subject } from './tfjs_networks.mjs';
 import { prepare } from './tfjs_work.mjs';
 
 class Unsupported extends Error {
@@ -23,5 +24,9 @@ export async function createRunner({ threads, folder, tools }) {
   await tf.setBackend('wasm');
   await tf.ready();
   const { version } = JSON.parse(readFileSync(join(dirname(main), '../package.json'), 'utf8'));
-  return { version, prepare: (work) => prepare(tf, tools, work) };
+  return {
+    version,
+    prepare: (work) => (work.kind === 'network' ? prepareNetwork : prepare)(tf, tools, work),
+    subject: (work) => subject(tf, tools, work),
+  };
 }
