@@ -1,13 +1,21 @@
 /** The harness without any peer: sampling, tables, inputs, expected values, and the processes' protocol. */
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { leastBytes } from '../networks/resnet-memory.ts';
 import { type Command, startChild } from '../peers/child.ts';
+import { jsonRequest, mark, wordRequest } from '../peers/protocol.ts';
+import { formatNumber, formatTable } from '../reports/table.ts';
+import { createRunner } from '../runners/polygrad.ts';
+import { gemmCases, roundedUp } from '../suites/gemm.ts';
+import { networks } from '../suites/networks.ts';
+import { drawn, sizes } from '../suites/sizes.ts';
 import { difference, expectedProbe } from '../work/expected.ts';
 import { element, fill, probePositions } from '../work/inputs.ts';
-import { jsonRequest, mark, wordRequest } from '../peers/protocol.ts';
+import { tools } from '../work/tools.ts';
+import { runTrial, type Subject } from '../work/trial.ts';
 import { measureRound, warmUp } from './sampling.ts';
-import { gemmCases, roundedUp } from '../suites/gemm.ts';
-import { formatNumber, formatTable } from '../reports/table.ts';
+import type { TrialCase } from './suite.ts';
+import { runTrials } from './trials.ts';
 
 describe('inputs', () => {
   it('are the same numbers as ever: C and Python make them too', () => {
@@ -107,6 +115,70 @@ describe('matrix sizes', () => {
     expect(cases.map(({ id }) => id)).toEqual(['128x128x128', '65x65x65']);
     expect(cases[1]?.rounded).toBe('128x128x128');
     expect(cases[0]?.rounded).toBeUndefined();
+  });
+});
+
+describe('networks and sizes', () => {
+  it.each(networks.cases(true).map((one) => [one.id, one] as const))('train %s', async (_, { work }) => {
+    const runner = await createRunner({ threads: 1, engine: 'cpu', folder: '', tools });
+    const prepared = await runner.prepare(work);
+    const [first, second] = (await prepared.probe()) as [number, number];
+    expect(first).toBeGreaterThan(0);
+    expect(second).toBeGreaterThan(0);
+    expect(second).not.toBe(first);
+    await prepared.run(1);
+    expect(prepared.peakBytes?.()).toBeGreaterThan(0);
+    prepared.dispose();
+  });
+
+  it.each((sizes.trials?.(true) ?? []).map((one) => [one.id, one] as const))(
+    'go through the sizes of %s',
+    async (_, one) => {
+      const runner = await createRunner({ threads: 1, engine: 'cpu', folder: '', tools });
+      const reply = await runTrial(one.work, runner.subject?.(one.work) as () => Subject);
+      expect(reply.times).toHaveLength(one.work.sizes.length);
+      expect(reply.again).toHaveLength(one.work.again.length);
+      expect(reply.probe.every(Number.isFinite)).toBe(true);
+      expect(reply.plans).toBeGreaterThan(0);
+      expect(one.value(one.ns(reply) as number)).toBeGreaterThan(0);
+      for (const figure of Object.values(one.figures(reply))) expect(figure).toBeGreaterThan(0);
+    },
+  );
+
+  it('stop at their limit, and then have no whole run', async () => {
+    const [whole] = sizes.trials?.(true).filter(({ id }) => id === 'whole-mlp') ?? [];
+    let uses = 0;
+    const work = { ...(whole as TrialCase).work, limitMs: -1 };
+    const reply = await runTrial(work, () => ({ use: () => ++uses }));
+    expect([uses, reply.times, whole?.ns(reply)]).toEqual([0, [], null]);
+  });
+
+  it('go on without who is missing, and end when their time is over', async () => {
+    const cases = sizes.trials?.(true) ?? [];
+    const participants = [{ name: 'before', threads: 1, folder: 'nothing-there' }] as const;
+    const lines: string[] = [];
+    const told = { attendance: () => undefined, progress: (line: string) => void lines.push(line) };
+    const found = await runTrials(participants, cases, 2, 'cpu', 0, told);
+    expect(found.attendance[0]?.missing).toContain('no built checkout');
+    expect(found.cases.map(({ entries, absent }) => [entries.length, absent.length])).toEqual(cases.map(() => [0, 1]));
+    expect(lines).toEqual([]);
+  });
+
+  it('draw the same sizes as ever', () => {
+    expect(drawn(201, 5, 100, 499)).toEqual([219, 178, 249, 371, 299]);
+    const all = drawn(203, 1000, 16, 112);
+    expect([Math.min(...all), Math.max(...all)]).toEqual([16, 112]);
+  });
+
+  it('know the least memory of ResNet-18', () => {
+    const spec = { network: 'resnet18', width: 64, side: 32 } as const;
+    // Without images: parameters, two moments and gradients.
+    expect(leastBytes(spec, 0)).toBe(16 * 11_173_962);
+    // With many of them a further one adds its pixels, 5 results of convolutions and 5 of ReLUs in the first stage, 5 and 4 in each other,
+    // and the gradients of the last convolution's result and input.
+    const [first, others] = [64 * 32 ** 2, 128 * 16 ** 2 + 256 * 8 ** 2 + 512 * 4 ** 2];
+    const image = 3 * 32 ** 2 + 10 * first + 9 * others + 2 * 512 * 4 ** 2;
+    expect(leastBytes(spec, 10_001) - leastBytes(spec, 10_000)).toBe(4 * image);
   });
 });
 
