@@ -10,7 +10,7 @@ import time
 import torch
 import torch.nn.functional as F
 
-from torch_networks import fill, inputs_of, make
+from torch_networks import bare, fill, inputs_of, make
 
 LEARNING_RATE = {"sgd": 0.1, "adam": 1e-3}
 SAMPLE_NS = 200_000
@@ -92,20 +92,11 @@ def latency(work):
 
 def network(work):
     if work["kind"] == "mlp":
-        model = torch.nn.Sequential(torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
+        model = bare({"network": "mlp", "inputs": 784, "hidden": 128, "outputs": 10})
         weights = {0: (11, 784), 2: (12, 128)}
         x = fill(10, work["batch"] * 784, 0, 1).reshape(work["batch"], 784)
     else:
-        model = torch.nn.Sequential(
-            torch.nn.Conv2d(1, 8, 3, padding=1),
-            torch.nn.ReLU(),
-            torch.nn.MaxPool2d(2),
-            torch.nn.Conv2d(8, 16, 3, padding=1),
-            torch.nn.ReLU(),
-            torch.nn.MaxPool2d(2),
-            torch.nn.Flatten(),
-            torch.nn.Linear(784, 10),
-        )
+        model = bare({"network": "cnn"})
         weights = {0: (21, 9), 3: (22, 72), 7: (23, 784)}
         x = fill(20, work["batch"] * 784, 0, 1).reshape(work["batch"], 1, 28, 28)
     with torch.no_grad():

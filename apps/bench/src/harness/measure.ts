@@ -27,7 +27,7 @@ export const quickPace: Pace = { rounds: 3, turnMs: 40, warmMs: 150, maxSamples:
 const prepareTimeoutMs = 60_000;
 const turnTimeoutMs = 30_000;
 /** Large networks take seconds a step, and plan for seconds before the first. */
-const networkTimes = 3;
+const networkTimes = 2;
 /** Starts of one participant's process in one suite. */
 const maxStarts = 3;
 
@@ -105,11 +105,22 @@ interface Turn {
   readonly most: number;
 }
 
+/** Why there are no figures where a bounded suite ended before. */
+export const timeOver = 'not run: the minutes of this suite were over';
+
 /** A case that nobody was asked for. */
-export function notRun(one: BenchCase, participants: readonly Participant[], reason: string): CaseResult {
-  const absent = participants.map((participant) => ({ participant, reason }));
+export function notRun(one: BenchCase, participants: readonly Participant[]): CaseResult {
+  const absent = participants.map((participant) => ({ participant, reason: timeOver }));
   return { case: one, unit: metricOf(one.work).unit, entries: [], absent };
 }
+
+/** When a case of a bounded suite ends, by the clock of `performance`: no second round begins after its share, nothing at all after the end. */
+export interface Bounds {
+  readonly share: number;
+  readonly end: number;
+}
+
+const unbounded: Bounds = { share: Number.POSITIVE_INFINITY, end: Number.POSITIVE_INFINITY };
 
 /** Measures one case with everybody at the table. */
 export async function measureCase(
@@ -117,11 +128,16 @@ export async function measureCase(
   one: BenchCase,
   pace: Pace,
   engine: EngineName,
+  bounds: Bounds = unbounded,
 ): Promise<CaseResult> {
   const absent: { participant: Participant; reason: string }[] = [];
   const patience = one.work.kind === 'network' ? networkTimes : 1;
   const turns: Turn[] = [];
   for (const seat of meeting.seats) {
+    if (performance.now() > bounds.end) {
+      absent.push({ participant: seat.participant, reason: timeOver });
+      continue;
+    }
     const child = await sit(seat, engine);
     if (child === null) {
       absent.push({ participant: seat.participant, reason: seat.missing ?? 'is not there' });
@@ -148,7 +164,7 @@ export async function measureCase(
     }
   }
   const failed = new Set<Turn>();
-  for (let round = 0; round < pace.rounds; round++) {
+  for (let round = 0; round < pace.rounds && (round === 0 || performance.now() < bounds.share); round++) {
     for (const turn of turns) {
       if (failed.has(turn) || round >= turn.most) continue;
       try {

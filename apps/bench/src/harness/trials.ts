@@ -7,7 +7,7 @@ import { type Child, startChild } from '../peers/child.ts';
 import { commandOf, labelOf, type Participant } from '../peers/participants.ts';
 import { difference, lossTolerance } from '../work/expected.ts';
 import type { TrialReply } from '../work/trial.ts';
-import type { Attendance } from './measure.ts';
+import { type Attendance, timeOver } from './measure.ts';
 import { summarize } from './stats.ts';
 import type { CaseResult, Entry, TrialCase } from './suite.ts';
 
@@ -52,12 +52,14 @@ export async function runTrials(
       const { one, places } = table;
       const start = performance.now();
       if (start + (round === 0 ? 0 : table.expectedMs) > end) {
-        if (round === 0) for (const place of places) place.reason = `not run: ${minutes} minutes were over`;
+        if (round === 0) for (const place of places) place.reason = timeOver;
         continue;
       }
       told.progress(`round ${round + 1} ${one.id}`);
       for (const place of places) {
-        if (place.reason === null) await attend(place, one, engine);
+        if (place.reason !== null) continue;
+        if (round === 0 && performance.now() > end) place.reason = timeOver;
+        else await attend(place, one, engine);
       }
       table.expectedMs = performance.now() - start;
     }

@@ -1,71 +1,42 @@
-/** Training steps of Polygrad: the networks and the step, as the documentation shows them. */
-import { crossEntropy, scope, type Tensor, tensor } from '@polygrad/core';
-import {
-  Adam,
-  Conv2d,
-  Flatten,
-  Linear,
-  MaxPool2d,
-  type Optimizer,
-  ReLU,
-  SGD,
-  Sequential,
-  lossAndGrad,
-} from '@polygrad/nn';
+/** Training steps of the suites `mlp` and `cnn`, as the documentation shows them. */
+import { scope, type Tensor, tensor } from '@polygrad/core';
+import { Adam, lossAndGrad, type Optimizer, SGD } from '@polygrad/nn';
+import { mlp } from '../networks/dense.ts';
+import { cnn } from '../networks/images.ts';
+import type { Network } from '../networks/network.ts';
 import { learningRate, type TrainWork } from '../work/cases.ts';
 import type { Tools } from '../work/tools.ts';
 import { input, settled } from './polygrad-input.ts';
 import type { Prepared } from './runner.ts';
 
-interface Network {
-  readonly model: Sequential;
-  readonly x: Tensor;
+/** Seeds of weights, uniform within 1 / sqrt(fan in); biases are 0. */
+const seeds: Readonly<Record<TrainWork['kind'], Readonly<Record<string, number>>>> = {
+  mlp: { '0.weight': 11, '2.weight': 12 },
+  cnn: { '0.weight': 21, '3.weight': 22, '7.weight': 23 },
+};
+
+function made(tools: Tools, kind: TrainWork['kind']): Network {
+  const network = kind === 'mlp' ? mlp({ network: 'mlp', inputs: 784, hidden: 128, outputs: 10 }) : cnn();
+  const values = network.model.namedParameters().map(([name, { shape }]) => {
+    const size = shape.reduce((product, extent) => product * extent, 1);
+    const bound = (size / (shape[0] as number)) ** -0.5;
+    const seed = seeds[kind][name];
+    const data = seed === undefined ? new Float32Array(size) : tools.fill(seed, size, -bound, bound);
+    return [name, { dtype: 'float32', shape, data }] as const;
+  });
+  network.model.loadStateDict(new Map(values));
+  return network;
 }
 
-/** Uniform within 1 / sqrt(fanIn), from the sequence `seed`. */
-function weightOf(tools: Tools, seed: number, fanIn: number) {
-  return {
-    weightInit: (shape: readonly number[]) => input(tools, seed, -(fanIn ** -0.5), fanIn ** -0.5, ...shape),
-    biasInit: zeros,
-  };
-}
-
-function zeros(shape: readonly number[]): Tensor {
-  return tensor(new Float32Array(shape.reduce((product, extent) => product * extent, 1)), { shape });
-}
-
-function network(tools: Tools, { kind, batch }: TrainWork): Network {
-  switch (kind) {
-    case 'mlp':
-      return {
-        model: new Sequential(
-          new Linear(784, 128, weightOf(tools, 11, 784)),
-          new ReLU(),
-          new Linear(128, 10, weightOf(tools, 12, 128)),
-        ),
-        x: input(tools, 10, 0, 1, batch, 784),
-      };
-    case 'cnn':
-      return {
-        model: new Sequential(
-          new Conv2d(1, 8, 3, { padding: 'same', ...weightOf(tools, 21, 9) }),
-          new ReLU(),
-          new MaxPool2d(2),
-          new Conv2d(8, 16, 3, { padding: 'same', ...weightOf(tools, 22, 72) }),
-          new ReLU(),
-          new MaxPool2d(2),
-          new Flatten(),
-          new Linear(784, 10, weightOf(tools, 23, 784)),
-        ),
-        x: input(tools, 20, 0, 1, batch, 1, 28, 28),
-      };
-  }
-  return kind satisfies never;
+function imagesOf(tools: Tools, { kind, batch }: TrainWork): Tensor {
+  return kind === 'mlp' ? input(tools, 10, 0, 1, batch, 784) : input(tools, 20, 0, 1, batch, 1, 28, 28);
 }
 
 /** A network, an optimizer and label sets on the device. */
 export function prepareTraining(tools: Tools, work: TrainWork): Prepared {
-  const { model, x } = network(tools, work);
+  const network = made(tools, work.kind);
+  const { model } = network;
+  const x = imagesOf(tools, work);
   const lr = learningRate[work.optimizer];
   const optimizer: Optimizer =
     work.optimizer === 'adam' ? new Adam(model.parameters(), { lr }) : new SGD(model.parameters(), { lr });
@@ -76,7 +47,7 @@ export function prepareTraining(tools: Tools, work: TrainWork): Prepared {
   const step = (): Tensor => {
     const target = targets[at++ % targets.length] as Tensor;
     return scope(() => {
-      const { value, grads } = lossAndGrad(model, () => crossEntropy(model.forward(x), target));
+      const { value, grads } = lossAndGrad(model, () => network.loss(x, target));
       optimizer.step(grads);
       return value;
     });
