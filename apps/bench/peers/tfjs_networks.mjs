@@ -264,7 +264,7 @@ function make(tf, tools, spec, training) {
   const tensors = (inputs) =>
     inputs.map(({ data, shape }) => tf.tensor(data, shape, data instanceof Int32Array ? 'int32' : 'float32'));
   return {
-    note: training ? network.note : undefined,
+    note: network.note,
     tensors,
     step: (inputs, wantLoss) => optimizer.minimize(() => network.loss(...inputs), wantLoss, variables.all),
     infer: (inputs) => tf.tidy(() => network.infer(...inputs)),
@@ -310,6 +310,7 @@ export function subject(tf, tools, work) {
   return () => {
     const network = make(tf, tools, spec, use === 'train');
     return {
+      ...(network.note === undefined ? {} : { note: network.note }),
       use(size, at) {
         const [batch, length] = varies === 'batch' ? [size, work.length] : [work.batch, size];
         const inputs = network.tensors(draw(batch, length, at));

@@ -112,9 +112,17 @@ function stoppedAfter({ work }: TrialCase, { times }: TrialReply): string {
   return `over ${work.limitMs / 1000} s after ${times.length} of ${work.sizes.length}`;
 }
 
+/** A reply as if it had ended after so many uses. */
+function upTo(count: number, reply: TrialReply, { work }: TrialCase): TrialReply {
+  const again = work.again.filter((at) => at < count).length;
+  return { ...reply, times: reply.times.slice(0, count), again: reply.again.slice(0, again) };
+}
+
 function resultOf(one: TrialCase, places: readonly Place[], attendance: readonly Attendance[]): CaseResult {
   const good = places.filter(({ replies }) => replies.length > 0);
   const reference = good.find(({ participant }) => participant.name === 'torch') ?? good.at(-1);
+  // Who was stopped met only the first sizes: all are compared by those.
+  const shortest = Math.min(...good.flatMap(({ replies }) => replies.map(({ times }) => times.length)));
   const absent = [
     ...attendance.flatMap(({ participant, missing }) =>
       missing === undefined ? [] : [{ participant, reason: missing }],
@@ -124,12 +132,13 @@ function resultOf(one: TrialCase, places: readonly Place[], attendance: readonly
   return {
     case: { id: one.id, work: one.work },
     unit: one.unit,
-    entries: good.map((place) => entryOf(one, place, reference as Place)),
+    entries: good.map((place) => entryOf(one, place, reference as Place, shortest)),
     absent,
   };
 }
 
-function entryOf(one: TrialCase, { participant, replies }: Place, reference: Place): Entry {
+function entryOf(one: TrialCase, { participant, replies: whole }: Place, reference: Place, shortest: number): Entry {
+  const replies = whole.map((reply) => upTo(shortest, reply, one));
   const rounds = replies.map((reply) => [one.ns(reply) as number]);
   const ns = summarize(rounds.flat());
   const [first] = replies as [TrialReply];
@@ -143,7 +152,7 @@ function entryOf(one: TrialCase, { participant, replies }: Place, reference: Pla
   const found = replies.map((reply) => one.figures(reply));
   for (const name of Object.keys(found[0] ?? {}))
     figures[name] = summarize(found.flatMap((one) => one[name] ?? [])).median;
-  const stopped = replies.find(({ times }) => times.length < one.work.sizes.length);
+  const stopped = whole.find(({ times }) => times.length < one.work.sizes.length);
   const note = stopped === undefined ? first.note : stoppedAfter(one, stopped);
   return {
     participant,

@@ -5,6 +5,8 @@ import type { SizesWork } from './cases.ts';
 export interface Subject {
   /** One use, the `at`-th, and the number that is read at its end. */
   use(size: number, at: number): Promise<number> | number;
+  /** A remark on how it is done, for readers of the result. */
+  readonly note?: string;
   /** Plans made so far, and milliseconds spent making them, where the participant knows. */
   planning?(): { readonly plans: number; readonly ms?: number };
 }
@@ -50,6 +52,7 @@ export async function runTrial(work: SizesWork, makeSubject: () => Promise<Subje
     times,
     again,
     probe,
+    ...(subject.note === undefined ? {} : { note: subject.note }),
     ...(planning === undefined ? {} : { plans: planning.plans }),
     ...(planning?.ms === undefined ? {} : { planningMs: planning.ms }),
   };
