@@ -23,7 +23,7 @@ import { keepRounding } from '@polygrad/core/engine/threads';
 import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
 import type { Found } from './device/adapter.ts';
-import { regroups } from './device/association.ts';
+import { regroups } from './device/arithmetic.ts';
 import { CommandQueue } from './commands/command-queue.ts';
 import { BindGroups } from './kernels/bindings.ts';
 import { capsOf, openDevice, tuningOf } from './device/device.ts';

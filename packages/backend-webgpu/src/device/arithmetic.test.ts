@@ -1,7 +1,7 @@
 /** Compilers that regroup float arithmetic: found out by a probe, kept from it by kernels, both ways forcible. */
 import { atanh, exp, flush, log1p, profile, setEngine, softplus, sub, type Tensor, tensor } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { regroups } from './association.ts';
+import { regroups } from './arithmetic.ts';
 import { openDevice } from './device.ts';
 import { testAdapter, testEngine } from '../fixtures/device.ts';
 
