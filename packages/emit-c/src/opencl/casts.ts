@@ -5,10 +5,14 @@ import { call, expression, operand, type Part } from '../parts.ts';
 import { bytesOf, isFloat, isUnsigned, openClConstant, typeName } from './types.ts';
 import { mask, maskFor, nanTest } from './values.ts';
 
-export function openClCast(c: Context, x: Part, to: DType): Part {
+/** `denormals`: comparisons keep them. */
+export function openClCast(c: Context, x: Part, to: DType, denormals: boolean): Part {
   const { dtype: from, lanes } = x;
   const type = typeName(to, lanes);
   if (to === 'bool') {
+    if (from === 'float32' && !denormals) {
+      return expression(`(as_${typeName('int32', lanes)}(${x.text}) & 0x7fffffff) != 0`, 'bool', lanes);
+    }
     const zero = openClConstant(from, from.endsWith('64') && !isFloat(from) ? 0n : 0, lanes).text;
     return mask(expression(`${operand(x)} != ${zero}`, 'bool', lanes), from);
   }
@@ -16,7 +20,7 @@ export function openClCast(c: Context, x: Part, to: DType): Part {
     if (lanes === 1) return call(`(${type})${operand(x)}`, to);
     return call(to === 'int32' ? `(${operand(x)} & 1)` : `convert_${type}(${operand(x)} & 1)`, to, lanes);
   }
-  if (from === 'float16' && !isFloat(to)) return openClCast(c, openClCast(c, x, 'float32'), to);
+  if (from === 'float16' && !isFloat(to)) return openClCast(c, openClCast(c, x, 'float32', denormals), to, denormals);
   if (isFloat(from) && !isFloat(to)) return call(`${saturating(c, from, to, lanes)}(${x.text})`, to, lanes);
   // Between integers conversions wrap; to floats they round to nearest.
   return lanes === 1 ? call(`(${type})${operand(x)}`, to) : call(`convert_${type}(${x.text})`, to, lanes);
