@@ -71,6 +71,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   const target: Target = {
     holds: (dtype: DType) => engine.caps.dtypes.has(dtype) || cpuCaps()?.dtypes.has(dtype) === true,
     computesDouble: engine.caps.dtypes.has('float64'),
+    flushesDenormals: engine.caps.flushesDenormals === true,
     tolerances: { ...defaultTolerances, ...tolerances },
     eagerly,
   };
