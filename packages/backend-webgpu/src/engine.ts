@@ -80,12 +80,12 @@ export class WebGpuEngine implements Public {
     gpu: GPUDevice,
     { name, software, subgroups }: Omit<Found, 'adapter'>,
     options: WebGpuEngineOptions = {},
-    { regroups, flushes }: DeviceArithmetic = { regroups: true, flushes: true },
+    { regroups = true, flushes = true }: DeviceArithmetic = {},
   ) {
     checkOptions(options);
     this.#gpu = gpu;
     this.reassociates = options.reassociates ?? regroups;
-    this.device = `${name}${this.reassociates ? ', regroups sums' : ''}${flushes ? ', takes denormals for 0' : ''}`;
+    this.device = `${name}${this.reassociates ? ', regroups sums' : ''}${flushes ? ', flushes denormals' : ''}`;
     this.software = software;
     const tuning = tuningOf(options, software);
     if (tuning !== undefined) this.tuning = tuning;

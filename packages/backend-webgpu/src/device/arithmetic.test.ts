@@ -30,10 +30,10 @@ describe.skipIf(found === null)('regrouping', () => {
     expect(found?.caps.keepRounding !== undefined).toBe(found?.reassociates);
   });
 
-  it('takes a lost device for one that does all that is allowed', async () => {
+  it('knows nothing of a lost device', async () => {
     const device = await openDevice(await testAdapter());
     device.destroy();
-    expect(await arithmeticOf(device)).toEqual({ regroups: true, flushes: true });
+    expect(await arithmeticOf(device)).toEqual({});
   });
 
   it('is kept away: small corrections are not lost, NaN stays', async () => {
@@ -54,7 +54,7 @@ describe.skipIf(found === null)('regrouping', () => {
     const device = await openDevice(await testAdapter());
     expect((await arithmeticOf(device)).flushes).toBe(flushes);
     device.destroy();
-    expect(found!.device.includes('denormals')).toBe(flushes);
+    expect(found!.device.includes('flushes')).toBe(flushes);
     if (/llvmpipe|swiftshader/i.test(found!.device)) expect(flushes).toBe(/swiftshader/i.test(found!.device));
     await setEngine(found!);
     const x = single([1e-40, 0, -1e-40]);
