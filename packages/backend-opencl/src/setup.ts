@@ -129,7 +129,6 @@ export function setUp(options: OpenClEngineOptions): Setup {
     printOptions: {
       fp64: facts.fp64,
       int64Atomics: facts.int64Atomics,
-      denormals: facts.denormals,
       fastFma: facts.fastFma,
       unroll: 'none',
       fenceBranches: isPocl,

@@ -1,16 +1,16 @@
-/** CAST and BITCAST in OpenCL C. Floats to integers saturate and NaN gives 0; integers wrap; anything to bool is `!= 0`. */
+/** CAST and BITCAST in OpenCL C. Floats to integers saturate and NaN gives 0; integers wrap; anything to bool is `!= 0`, of float32 by its bits. */
 import type { Context } from '../dialect.ts';
 import type { DType } from '../kernel.ts';
 import { call, expression, operand, type Part } from '../parts.ts';
 import { bytesOf, isFloat, isUnsigned, openClConstant, typeName } from './types.ts';
 import { mask, maskFor, nanTest } from './values.ts';
 
-/** `denormals`: comparisons keep them. */
-export function openClCast(c: Context, x: Part, to: DType, denormals: boolean): Part {
+export function openClCast(c: Context, x: Part, to: DType): Part {
   const { dtype: from, lanes } = x;
   const type = typeName(to, lanes);
   if (to === 'bool') {
-    if (from === 'float32' && !denormals) {
+    if (from === 'float32') {
+      // Devices may compare denormal numbers as 0.
       return expression(`(as_${typeName('int32', lanes)}(${x.text}) & 0x7fffffff) != 0`, 'bool', lanes);
     }
     const zero = openClConstant(from, from.endsWith('64') && !isFloat(from) ? 0n : 0, lanes).text;
@@ -20,7 +20,7 @@ export function openClCast(c: Context, x: Part, to: DType, denormals: boolean): 
     if (lanes === 1) return call(`(${type})${operand(x)}`, to);
     return call(to === 'int32' ? `(${operand(x)} & 1)` : `convert_${type}(${operand(x)} & 1)`, to, lanes);
   }
-  if (from === 'float16' && !isFloat(to)) return openClCast(c, openClCast(c, x, 'float32', denormals), to, denormals);
+  if (from === 'float16' && !isFloat(to)) return openClCast(c, openClCast(c, x, 'float32'), to);
   if (isFloat(from) && !isFloat(to)) return call(`${saturating(c, from, to, lanes)}(${x.text})`, to, lanes);
   // Between integers conversions wrap; to floats they round to nearest.
   return lanes === 1 ? call(`(${type})${operand(x)}`, to) : call(`convert_${type}(${x.text})`, to, lanes);

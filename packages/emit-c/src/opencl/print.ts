@@ -76,7 +76,7 @@ class OpenCl implements Dialect {
     return openClOperation(c, n, args, this.#options.fastFma === true);
   }
   cast(c: Context, _: KNode, x: Part, to: DType): Part {
-    return openClCast(c, x, to, this.#options.denormals !== false);
+    return openClCast(c, x, to);
   }
   bitcast(c: Context, x: Part, to: DType): Part {
     return openClBitcast(c, x, to);

@@ -13,8 +13,6 @@ export interface OpenClOptions {
   readonly int64Atomics?: boolean;
   /** `fma` is fast: MULADD is printed as one. Otherwise as a product and a sum. Default false. */
   readonly fastFma?: boolean;
-  /** float32 arithmetic keeps denormal numbers (CL_FP_DENORM); otherwise casts to bool look at bits. Default true. */
-  readonly denormals?: boolean;
   /** Every buffer comes with its offset in elements as a further argument, for devices without sub-buffers there. Default false. */
   readonly offsets?: boolean;
   /** No two buffers of a dispatch overlap where one is written: pointers are `restrict`. Default false; outputs may take an input's memory. */
