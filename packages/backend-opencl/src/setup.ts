@@ -155,11 +155,13 @@ function tuningOf(options: OpenClEngineOptions, isProcessor: boolean): EngineTun
 interface Facts {
   readonly fp64: boolean;
   readonly int64Atomics: boolean;
+  readonly denormals: boolean;
   readonly fastFma: boolean;
   readonly exactDivision: boolean;
 }
 
 /** Bits of CL_DEVICE_SINGLE_FP_CONFIG. */
+const denormalsBit = 1 << 0;
 const fmaBit = 1 << 5;
 const exactDivisionBit = 1 << 7;
 
@@ -168,6 +170,7 @@ function factsOf(record: DeviceRecord): Facts {
   return {
     fp64: extensions.has('cl_khr_fp64'),
     int64Atomics: extensions.has('cl_khr_int64_base_atomics') && extensions.has('cl_khr_int64_extended_atomics'),
+    denormals: (record.floatConfig & denormalsBit) !== 0,
     fastFma: (record.floatConfig & fmaBit) !== 0,
     exactDivision: (record.floatConfig & exactDivisionBit) !== 0,
   };
@@ -187,6 +190,7 @@ function capsOf(record: DeviceRecord, facts: Facts, simt: boolean, asked: boolea
   return showCaps({
     dtypes: new Set<DType>(facts.fp64 ? [...everywhere, 'float64'] : everywhere),
     nativeOps,
+    flushesDenormals: !facts.denormals,
     simt,
     lowering: anyLowering,
     // Wider vectors than the processor's own need more registers than it has.

@@ -23,7 +23,7 @@ import { keepRounding } from '@polygrad/core/engine/threads';
 import type { Program } from '@polygrad/core/kernel';
 import { host } from '#host';
 import type { Found } from './device/adapter.ts';
-import { regroups } from './device/association.ts';
+import { arithmeticOf, type DeviceArithmetic } from './device/arithmetic.ts';
 import { CommandQueue } from './commands/command-queue.ts';
 import { BindGroups } from './kernels/bindings.ts';
 import { capsOf, openDevice, tuningOf } from './device/device.ts';
@@ -72,19 +72,20 @@ export class WebGpuEngine implements Public {
   /** An engine on a device of the adapter. */
   static async open(found: Found, options: WebGpuEngineOptions): Promise<WebGpuEngine> {
     const gpu = await openDevice(found);
-    return new WebGpuEngine(gpu, found, { ...options, reassociates: options.reassociates ?? (await regroups(gpu)) });
+    return new WebGpuEngine(gpu, found, options, await arithmeticOf(gpu));
   }
 
-  /** Takes over a device and everything made with it. Unless told, its compiler is taken to regroup float arithmetic. */
+  /** Takes over a device and everything made with it. Unless told, its arithmetic is taken to do all that WGSL allows. */
   constructor(
     gpu: GPUDevice,
     { name, software, subgroups }: Omit<Found, 'adapter'>,
     options: WebGpuEngineOptions = {},
+    { regroups = true, flushes = true }: DeviceArithmetic = {},
   ) {
     checkOptions(options);
     this.#gpu = gpu;
-    this.reassociates = options.reassociates ?? true;
-    this.device = this.reassociates ? `${name}, regroups sums` : name;
+    this.reassociates = options.reassociates ?? regroups;
+    this.device = `${name}${this.reassociates ? ', regroups sums' : ''}${flushes ? ', flushes denormals' : ''}`;
     this.software = software;
     const tuning = tuningOf(options, software);
     if (tuning !== undefined) this.tuning = tuning;
@@ -94,6 +95,7 @@ export class WebGpuEngine implements Public {
       ...capsOf(gpu, options.maxBindings),
       subgroups: own,
       sharedIsMemory: software,
+      flushesDenormals: flushes,
       keepRounding: this.reassociates ? keepRounding : undefined,
     });
     this.#state = new EngineState(gpu, name);

@@ -1,17 +1,5 @@
-/** Engines that take numbers below the normal ones for zero, as WGSL and OpenCL let devices do, and results that this may change. */
-import * as pg from '@polygrad/core';
+/** Results that change where an engine takes numbers below the normal ones for 0, as WGSL and OpenCL let devices do. */
 import { type FloatType, isDenormal } from './oracle/units.ts';
-
-/** Whether the engine takes numbers below the normal ones for zero. */
-export async function flushesDenormals(type: FloatType): Promise<boolean> {
-  const small = type === 'float32' ? 2 ** -130 : 2 ** -1030;
-  const product = pg.scope(() =>
-    pg.mul(pg.tensor([small, 2 * small], { dtype: type }), pg.tensor([1, 1], { dtype: type })),
-  );
-  const [first] = await product.data();
-  product.dispose();
-  return first !== small;
-}
 
 /** An operand: its shape and its values. */
 export interface Operand {

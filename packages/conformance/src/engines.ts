@@ -4,7 +4,7 @@
  */
 import { ArgumentError } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
-import type { Skip } from './run.ts';
+import type { Skip } from './case-runner.ts';
 
 export interface EngineChoice {
   readonly engine: IEngine;

@@ -15,6 +15,8 @@ export interface Target {
   readonly holds: (dtype: DType) => boolean;
   /** The engine itself has float64: its float32 functions are more accurate then. */
   readonly computesDouble: boolean;
+  /** The engine says that arithmetic on float32 may take denormal numbers for 0. */
+  readonly flushesDenormals: boolean;
   readonly tolerances: Tolerances;
   /** Runs `f` with every operation flushed at once. */
   readonly eagerly: <T>(f: () => Promise<T>) => Promise<T>;

@@ -1,21 +1,12 @@
-/**
- * runConformance: every case on one engine, with the outcome of each.
- *
- * After every case the live buffers must be back where they were: a case that leaks fails even if its values are right.
- */
-import { type DType, flush, getEngine, idle, memory, setEager, setEngine } from '@polygrad/core';
+/** runConformance: every case on one engine, with the outcome of each. */
+import { type DType, setEager, setEngine } from '@polygrad/core';
 import { cpuEngine, type EngineCaps, type IEngine } from '@polygrad/core/engine';
-import type { CaseResult, ConformanceCase } from './case.ts';
+import type { CaseResult } from './case.ts';
+import { CaseRunner, type Skip } from './case-runner.ts';
 import { defaultTolerances, type Tolerances } from './compare.ts';
 import type { Target } from './expand.ts';
 import { packagedGoldens, readGoldens } from './goldens/file.ts';
 import { allCases } from './suites/all.ts';
-
-/** Tests an engine cannot pass, with the reason that is reported. `tests` match by substring or pattern. */
-export interface Skip {
-  readonly reason: string;
-  readonly tests: readonly (string | RegExp)[];
-}
 
 export interface ConformanceOptions {
   readonly engine: IEngine;
@@ -71,9 +62,11 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   const target: Target = {
     holds: (dtype: DType) => engine.caps.dtypes.has(dtype) || cpuCaps()?.dtypes.has(dtype) === true,
     computesDouble: engine.caps.dtypes.has('float64'),
+    flushesDenormals: engine.caps.flushesDenormals === true,
     tolerances: { ...defaultTolerances, ...tolerances },
     eagerly,
   };
+  const runner = new CaseRunner(skip);
   const results: CaseResult[] = [];
   let seen = 0;
   for (const item of allCases(target, goldens === null ? null : await readGoldens(goldens), long)) {
@@ -83,7 +76,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
       continue;
     }
     seen++;
-    const result = await runCase(item, skip);
+    const result = await runner.run(item);
     results.push(result);
     onResult?.(result);
   }
@@ -128,47 +121,12 @@ function cpuCaps(): EngineCaps | undefined {
   return cpu === null || 'then' in cpu ? undefined : cpu.caps;
 }
 
-/** Live buffers of the engine under test and of the CPU engine beside it. */
-function buffers(): number {
-  const cpu = cpuEngine();
-  const beside = cpu === null || 'then' in cpu || cpu === getEngine() ? 0 : memory(cpu).numBuffers;
-  return memory().numBuffers + beside;
-}
-
 async function eagerly<T>(run: () => Promise<T>): Promise<T> {
   setEager(true);
   try {
     return await run();
   } finally {
     setEager(false);
-  }
-}
-
-async function runCase(item: ConformanceCase, skip: readonly Skip[]): Promise<CaseResult> {
-  const skipped = skip.find(({ tests }) =>
-    tests.some((t) => (typeof t === 'string' ? item.name.includes(t) : t.test(item.name))),
-  );
-  if (skipped) return { name: item.name, outcome: 'skipped', detail: skipped.reason, milliseconds: 0 };
-  const start = performance.now();
-  const finish = (outcome: CaseResult['outcome'], detail: string): CaseResult => ({
-    name: item.name,
-    outcome,
-    detail,
-    milliseconds: performance.now() - start,
-  });
-  const before = buffers();
-  try {
-    const reason = await item.run();
-    if (reason) return finish('skipped', reason.skip);
-    // Gives back what was disposed while work was pending or under way to another engine.
-    flush();
-    await idle();
-    const left = buffers() - before;
-    if (left !== 0)
-      return finish('failed', `${left} buffers were left behind (${before} before, ${before + left} after)`);
-    return finish('passed', '');
-  } catch (error) {
-    return finish('failed', error instanceof Error ? error.message : String(error));
   }
 }
 

@@ -259,6 +259,17 @@ describe('bindings', () => {
     for (const text of [source('float32', 1, 1), source('int32', 0, 1)]) expect(text).not.toContain('scalars');
   });
 
+  it('look at bits in casts of floats to bool: devices may compare denormal numbers as 0', () => {
+    const cast = (lanes: number): Program => {
+      const b = new ProgramBuilder();
+      const x = b.e.param(0, 'float32', 'read', lanes);
+      b.store(b.e.param(1, 'bool', 'write', lanes), 0, b.e.cast(b.load(x, 0, lanes), 'bool'));
+      return b.build({ name: 'truth' });
+    };
+    expect(printOpenCl(cast(1)).source).toContain('(as_int(p0[0]) & 0x7fffffff) != 0');
+    expect(printOpenCl(cast(4)).source).toMatch(/\(as_int4\(.*\) & 0x7fffffff\) != 0/);
+    expect(printWgsl(cast(1)).source).toContain('(bitcast<u32>(p0[0i]) & 0x7fffffffu) != 0u');
+  });
   it('of an output in the memory of an input are one', () => {
     const { source, params } = printWgsl(elementwise(), { same: new Map([[0, 1]]) });
     expect(params.map((p) => p.binding)).toEqual([-1, 0]);

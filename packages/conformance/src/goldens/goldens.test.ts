@@ -11,6 +11,7 @@ import { type CaseNumbers, type GoldenCase, packagedGoldens, readGoldens } from 
 const target: Target = {
   holds: () => true,
   computesDouble: true,
+  flushesDenormals: false,
   tolerances: defaultTolerances,
   eagerly: (f) => f(),
 };

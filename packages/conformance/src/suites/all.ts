@@ -6,6 +6,7 @@ import type { GoldenCase } from '../goldens/file.ts';
 import { operations } from '../operations/registry.ts';
 import { accuracyCases } from './accuracy.ts';
 import { compositionSpecs } from './compositions.ts';
+import { denormalCases } from './denormals.ts';
 import { checkCasts } from './dtypes/casts.ts';
 import { checkGiven, checkRefusals } from './dtypes/given.ts';
 import { checkArithmetic, checkReductions } from './dtypes/integers.ts';
@@ -77,6 +78,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...accuracyCases(target),
     ...dtypeCases(target),
     ...specialCases(target),
+    ...denormalCases(target),
     ...exactCases(target),
     ...orderCases(target),
     ...errorCases(),

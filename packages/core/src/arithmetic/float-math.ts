@@ -11,7 +11,7 @@ import { Exprs, type Operand } from '../ir/expr.ts';
 import type { KNode } from '../ir/ir.ts';
 
 /** What decompositions ask of an engine. */
-export type DecomposeCaps = Pick<TargetCaps, 'dtypes' | 'nativeOps' | 'simt' | 'keepRounding'>;
+export type DecomposeCaps = Pick<TargetCaps, 'dtypes' | 'nativeOps' | 'simt' | 'keepRounding' | 'flushesDenormals'>;
 
 /** The dtypes functions are written for; others are computed in float32. */
 export type FloatType = 'float32' | 'float64';

@@ -202,7 +202,7 @@ export class Exprs {
     if (x.op === 'CONST') return this.constant(dtype, foldCast(x.dtype, dtype, x.arg.value), x.lanes);
     if (dtype === 'bool') {
       if (x.op === 'CAST' && x.src[0]?.dtype === 'bool') return x.src[0];
-      return this.ne(x, this.constant(x.dtype as DType, 0));
+      if (!isFloat(x.dtype as DType)) return this.ne(x, 0);
     }
     return this.intern('CAST', dtype, x.lanes, [x]);
   }

@@ -9,8 +9,8 @@
  * them (hash-consed for pure values), `verify/verify.ts` checks them, `print.ts` shows them.
  *
  * Numeric meaning (docs/numerics.md): MAX and MIN propagate NaN; IDIV and IREM truncate, x / 0 gives 0,
- * INT_MIN / -1 wraps; float to integer CAST saturates and NaN gives 0; FMA rounds once; nothing
- * contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
+ * INT_MIN / -1 wraps; float to integer CAST saturates and NaN gives 0; float to bool CAST is true for all but zeros, denormal
+ * numbers too, where targets compare those as 0; FMA rounds once; nothing contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
  * 32 bits only get programs without such operations (arithmetic/legalize.ts).
  */
 import type { DType } from '../shape/dtype.ts';

@@ -24,6 +24,11 @@ export interface TargetCaps {
    * (`keepRounding` of `engine/threads`).
    */
   readonly keepRounding?: KeepRounding | undefined;
+  /**
+   * True where arithmetic on float32 may take denormal numbers, those below the normal ones, for 0. What is moved keeps its bits. Casts of floats
+   * to bool reach the emitter, which looks at bits; for other targets they become comparisons with 0.
+   */
+  readonly flushesDenormals?: boolean;
   /** True where a group has several threads, workgroup memory and barriers. */
   readonly simt: boolean;
   /** Bytes of one hardware vector the emitter handles (16 for SIMD128), or the element size for scalar engines. */

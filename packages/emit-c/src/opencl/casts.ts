@@ -1,4 +1,4 @@
-/** CAST and BITCAST in OpenCL C. Floats to integers saturate and NaN gives 0; integers wrap; anything to bool is `!= 0`. */
+/** CAST and BITCAST in OpenCL C. Floats to integers saturate and NaN gives 0; integers wrap; anything to bool is `!= 0`, of float32 by its bits. */
 import type { Context } from '../dialect.ts';
 import type { DType } from '../kernel.ts';
 import { call, expression, operand, type Part } from '../parts.ts';
@@ -9,6 +9,10 @@ export function openClCast(c: Context, x: Part, to: DType): Part {
   const { dtype: from, lanes } = x;
   const type = typeName(to, lanes);
   if (to === 'bool') {
+    if (from === 'float32') {
+      // Devices may compare denormal numbers as 0.
+      return expression(`(as_${typeName('int32', lanes)}(${x.text}) & 0x7fffffff) != 0`, 'bool', lanes);
+    }
     const zero = openClConstant(from, from.endsWith('64') && !isFloat(from) ? 0n : 0, lanes).text;
     return mask(expression(`${operand(x)} != ${zero}`, 'bool', lanes), from);
   }

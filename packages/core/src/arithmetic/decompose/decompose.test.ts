@@ -282,6 +282,15 @@ describe('rewriting', () => {
     expect(decompose([root], e, { ...plainCaps, nativeOps: new Set(['EXP']) })).toEqual([root]);
   });
 
+  it('makes casts of floats to bool comparisons, but where those take denormal numbers for 0', () => {
+    const e = new Exprs();
+    const x = e.scalar(0, 'float32');
+    const cast = e.cast(x, 'bool');
+    expect(cast.op).toBe('CAST');
+    expect(decompose([cast, e.not(cast)], e, plainCaps)).toEqual([e.ne(x, 0), e.eq(x, 0)]);
+    expect(decompose([cast], e, { ...plainCaps, flushesDenormals: true })).toEqual([cast]);
+    expect(e.cast(e.scalar(0, 'int32'), 'bool')).toBe(e.ne(e.scalar(0, 'int32'), 0));
+  });
   it('goes into reductions, stages, loads and vectors', () => {
     const e = new Exprs();
     const [i, j] = [e.range(4), e.range(3, 'reduce')];

@@ -73,7 +73,7 @@ function isMissing(n: KNode, caps: DecomposeCaps): boolean {
 function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
   if (!isMissing(n, caps)) return null;
   const [a, b, c] = n.src;
-  switch (n.op as ValueOp) {
+  switch (n.op as ValueOp | 'CAST') {
     case 'ABS':
       return abs(e, a);
     case 'ISNAN':
@@ -82,6 +82,9 @@ function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
       return a;
     case 'MULADD':
       return e.add(e.mul(a, b), c);
+    case 'CAST':
+      // Floats to bool are a comparison where those see every number.
+      return n.dtype === 'bool' && !caps.flushesDenormals ? e.ne(a, 0) : null;
     default:
       return broughtFunction(e, n, caps);
   }

@@ -35,6 +35,8 @@ export interface Binder {
 function weightOf(n: KNode): number {
   const cost = operationCost(n.op);
   if (cost > 2) return cost < 8 ? 4 : 16;
+  // A comparison, negated.
+  if (n.op === 'CAST' && n.dtype === 'bool') return 2;
   return isArithmetic(n.op) || n.op === 'CAST' || n.op === 'LOAD' || n.op === 'REDUCE' || n.op === 'STAGE' ? 1 : 0;
 }
 

@@ -4,7 +4,7 @@
  *
  * Every public elementwise operation is one call of these, or a composite of such. Composites of 16-bit floats compute in float32.
  */
-import { cast, constant, eq, makeNode, not, where as whereNode } from '../../graph/primitives.ts';
+import { cast, makeNode, where as whereNode } from '../../graph/primitives.ts';
 import type { BinaryOperation, UnaryOperation } from '../../graph/definition.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose, opName } from '../../graph/scope.ts';
@@ -89,14 +89,9 @@ export function floatPair(a: TensorLike, b: TensorLike): [Tensor, Tensor] {
 
 // The choice between two tensors by a condition. The gradient goes to the side taken.
 
-/** bool: true where the element is not 0. */
-function truth(node: Node): Node {
-  return node.dtype === 'bool' ? node : not(eq(node, constant(0, node.dtype)));
-}
-
-/** Node of an operand as bool. */
+/** Node of an operand as bool: true where the element is not 0. */
 export function truthOf(value: TensorLike): Node {
-  return typeof value === 'object' ? truth(nodeOf(value)) : weak(value !== 0 && value !== false, 'bool');
+  return typeof value === 'object' ? cast(nodeOf(value), 'bool') : weak(value !== 0 && value !== false, 'bool');
 }
 
 /**

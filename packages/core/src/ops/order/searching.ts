@@ -276,10 +276,6 @@ function held(x: Node): Tensor {
   return keep(wrap(p.identity(x)));
 }
 
-function flagsOf(x: Node): Node {
-  return x.dtype === 'bool' ? x : p.not(p.eq(x, p.constant(0, x.dtype)));
-}
-
 /**
  * Coordinates of the elements that are not 0, in row-major order. Asynchronous, because their number depends on data. Source: PyTorch `nonzero`.
  *
@@ -290,7 +286,7 @@ function flagsOf(x: Node): Node {
  * await nonZero(tensor([0, 3, 4])); // [[1], [2]]
  */
 export async function nonZero(x: Tensor): Promise<Tensor> {
-  const flags = compose('nonZero', () => held(flagsOf(nodeOf(x))));
+  const flags = compose('nonZero', () => held(p.cast(nodeOf(x), 'bool')));
   const { shape } = flags;
   const positions = await positionsOf('nonZero', flags);
   const result = compose('nonZero', () => {

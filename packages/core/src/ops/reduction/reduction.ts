@@ -5,16 +5,7 @@
  * `sum(x, [0, 1])`, `sum(x, { axis: 0, keepDims: true })`. Wrong axes throw ShapeError.
  */
 import type { Node } from '../../graph/node.ts';
-import {
-  argReduce as argReduceNode,
-  cast,
-  constant,
-  eq,
-  not,
-  reduce,
-  reshape,
-  stopGradient,
-} from '../../graph/primitives.ts';
+import { argReduce as argReduceNode, cast, constant, reduce, reshape, stopGradient } from '../../graph/primitives.ts';
 import { beginOp, compose, opName } from '../../graph/scope.ts';
 import { keepAxes } from '../../shape/axes.ts';
 import { isFloat } from '../../shape/dtype.ts';
@@ -25,14 +16,7 @@ import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, operand } from '../../tensor/operand.ts';
 import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../../tensor/types.ts';
 import { abs, add, cast as castTo, div, mul, pow, square, sub } from '../elementwise/arithmetic.ts';
-import {
-  equal,
-  isFinite as areFinite,
-  isNaN as areNaN,
-  logicalAnd,
-  logicalNot,
-  notEqual,
-} from '../elementwise/logic.ts';
+import { equal, isFinite as areFinite, isNaN as areNaN, logicalAnd, logicalNot } from '../elementwise/logic.ts';
 import { inFloat32, sumDType, where } from '../elementwise/recording.ts';
 import { exp, log, sqrt } from '../elementwise/transcendental.ts';
 import { type Axes, readAxes } from './axis-argument.ts';
@@ -153,8 +137,7 @@ export function argMin(x: TensorLike, axis?: AxisArgument): Tensor {
 
 /** Elements that are not 0, as int32 0 and 1. */
 function truthBits(x: TensorLike): Node {
-  const node = operand(x);
-  return cast(node.dtype === 'bool' ? node : not(eq(node, constant(0, node.dtype))), 'int32');
+  return cast(cast(operand(x), 'bool'), 'int32');
 }
 
 /**
@@ -341,7 +324,7 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
         case 2:
           return rootOrZero(sum(square(t), over));
         case 0:
-          return sum(where(notEqual(t, 0), 1, mul(t, 0)), over);
+          return sum(where(t, 1, mul(t, 0)), over);
         case Number.POSITIVE_INFINITY:
           return max(abs(t), over);
         case Number.NEGATIVE_INFINITY:

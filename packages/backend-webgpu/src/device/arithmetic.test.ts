@@ -1,7 +1,7 @@
-/** Compilers that regroup float arithmetic: found out by a probe, kept from it by kernels, both ways forcible. */
-import { atanh, exp, flush, log1p, profile, setEngine, softplus, sub, type Tensor, tensor } from '@polygrad/core';
+/** Float arithmetic that WGSL leaves open: found out by a probe, told, and regrouping kept away by kernels, both ways forcible. */
+import { atanh, cast, exp, flush, log1p, profile, setEngine, softplus, sub, type Tensor, tensor } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
-import { regroups } from './association.ts';
+import { arithmeticOf } from './arithmetic.ts';
 import { openDevice } from './device.ts';
 import { testAdapter, testEngine } from '../fixtures/device.ts';
 
@@ -22,7 +22,7 @@ const close = (got: number | undefined, want: number): void =>
 describe.skipIf(found === null)('regrouping', () => {
   it('is found out when an engine is made, and told', async () => {
     const device = await openDevice(await testAdapter());
-    expect(await regroups(device)).toBe(found?.reassociates);
+    expect((await arithmeticOf(device)).regroups).toBe(found?.reassociates);
     device.destroy();
     // Both do: Mesa's compiler, and the one of SPIRV-Tools.
     if (/llvmpipe|swiftshader/i.test(found?.device ?? '')) expect(found?.reassociates).toBe(true);
@@ -30,10 +30,10 @@ describe.skipIf(found === null)('regrouping', () => {
     expect(found?.caps.keepRounding !== undefined).toBe(found?.reassociates);
   });
 
-  it('takes a lost device for one that regroups', async () => {
+  it('knows nothing of a lost device', async () => {
     const device = await openDevice(await testAdapter());
     device.destroy();
-    expect(await regroups(device)).toBe(true);
+    expect(await arithmeticOf(device)).toEqual({});
   });
 
   it('is kept away: small corrections are not lost, NaN stays', async () => {
@@ -47,6 +47,21 @@ describe.skipIf(found === null)('regrouping', () => {
     if (!found!.caps.dtypes.has('float16')) return;
     const half = x.cast('float16');
     expect(await values(sub(half, half).cast('float32'))).toEqual([Number.NaN, Number.NaN, 0]);
+  });
+
+  it('tells whether denormal numbers are taken for 0, and finds them in casts to bool', async () => {
+    const flushes = found!.caps.flushesDenormals;
+    const device = await openDevice(await testAdapter());
+    expect((await arithmeticOf(device)).flushes).toBe(flushes);
+    device.destroy();
+    expect(found!.device.includes('flushes')).toBe(flushes);
+    if (/llvmpipe|swiftshader/i.test(found!.device)) expect(flushes).toBe(/swiftshader/i.test(found!.device));
+    await setEngine(found!);
+    const x = single([1e-40, 0, -1e-40]);
+    expect(await values(x.mul(single([1, 1, 1])))).toEqual(
+      flushes ? [0, 0, -0] : Array.from(Float32Array.of(1e-40, 0, -1e-40)),
+    );
+    expect(await values(cast(x, 'bool'))).toEqual([1, 0, 1]);
   });
 
   it('costs nothing where it is not asked for', async () => {
