@@ -1,8 +1,8 @@
 /**
  * Collects programs written with the builder that together are one kernel of a plan, and the temporaries between them.
  *
- * Most are written for one thread, which does one of `count` units: a group on CPUs; SIMT engines take many units to a group. Others
- * are written for groups of threads that work together.
+ * A program does `count` units. A thread does one by itself: a group on CPUs; SIMT engines take many units to a group. Or the threads
+ * of a group do one together, by what groups.ts offers.
  */
 import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
@@ -29,14 +29,20 @@ export interface Temp {
 export interface ProgramWriter {
   readonly b: ProgramBuilder;
   readonly e: Exprs;
-  /** Index of the unit that a thread does, or of the running group where threads work together. */
+  /** Index of the unit. */
   readonly group: KNode;
+  /** Threads that do a unit together, a power of two, and which of them this one is. */
+  readonly threads: number;
+  readonly thread: KNode;
   /** Memory that the kernel is given: `slot` counts the kernel's own parameters. */
   param(slot: number, dtype: DType, access: Access, length: number): KNode;
   temp(temp: Temp, access: Access): KNode;
   /** Places a condition or a count that depends on data, and says for the estimate what it is on average. */
   typical(value: KNode, average: number): KNode;
 }
+
+/** A program before it is known which unit it does. */
+type Bound = Omit<ProgramWriter, 'group' | 'threads' | 'thread'>;
 
 export class ProgramSet {
   readonly #name: string;
@@ -54,31 +60,25 @@ export class ProgramSet {
     return { at: this.#temps.push(length * bytes) - 1, dtype, length };
   }
 
-  /** Adds a program that does `count` units, each by one thread. It must not use group memory on SIMT engines. */
-  add(suffix: string, count: number, write: (w: ProgramWriter) => void): void {
+  /**
+   * Adds a program that does `count` units, each by so many threads together, a power of two. One by itself must not use group memory on
+   * SIMT engines.
+   */
+  add(suffix: string, count: number, write: (w: ProgramWriter) => void, threads: number = 1): void {
     const { simt, maxGroup } = this.#caps;
-    const threads = simt ? Math.min(aloneThreads, maxGroup) : 1;
-    this.#write(suffix, Math.ceil(count / threads), threads, (w, group) => {
+    const side = simt && threads === 1 ? Math.min(aloneThreads, maxGroup) : 1;
+    this.#write(suffix, Math.ceil(count / side), side * threads, (w, group) => {
       const { b, e } = w;
-      if (threads === 1) return write({ ...w, group });
-      const unit = e.add(e.mul(group, threads), e.special('local', 0, threads));
-      const inside = count % threads === 0 ? e.bool(true) : e.lt(unit, count);
+      const local = e.special('local', 0, side * threads);
+      if (side === 1) return write({ ...w, group, threads, thread: threads === 1 ? e.i32(0) : local });
+      const unit = e.add(e.mul(group, side), local);
+      const inside = count % side === 0 ? e.bool(true) : e.lt(unit, count);
       assumeBounds(unit, 0, Math.max(0, count - 1));
-      b.ifThen(inside, () => write({ ...w, group: unit }));
+      b.ifThen(inside, () => write({ ...w, group: unit, threads, thread: e.i32(0) }));
     });
   }
 
-  /** Adds a program of `groups` groups of `threads` threads, a power of two. `thread`: number of the thread in its group. */
-  addGroups(suffix: string, groups: number, threads: number, write: (w: ProgramWriter, thread: KNode) => void): void {
-    this.#write(suffix, groups, threads, (w, group) => write({ ...w, group }, w.e.special('local', 0, threads)));
-  }
-
-  #write(
-    suffix: string,
-    groups: number,
-    threads: number,
-    write: (w: Omit<ProgramWriter, 'group'>, group: KNode) => void,
-  ): void {
+  #write(suffix: string, groups: number, threads: number, write: (w: Bound, group: KNode) => void): void {
     const e = new Exprs();
     const b = new ProgramBuilder(e);
     const params: KNodeOf<'PARAM'>[] = [];
@@ -95,7 +95,7 @@ export class ProgramSet {
       return param;
     };
     const averages = new Map<KNode, number>();
-    const w: Omit<ProgramWriter, 'group'> = {
+    const w: Bound = {
       b,
       e,
       param: (slot, dtype, access, length) => bound({ param: slot }, dtype, access, length),

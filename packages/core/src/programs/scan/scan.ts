@@ -10,6 +10,7 @@ import { combined } from '../../codegen/linearize/reduce.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
+import { groupReduce, groupScan, scanList } from '../groups.ts';
 import { linesOf, lineStart, narrowed, type TensorView, without } from '../lines.ts';
 import { ProgramSet, type ProgramWriter, type Temp } from '../program-set.ts';
 
@@ -76,6 +77,55 @@ export function placed(
   return e.add(start, e.mul(at, view.strides[axis]!));
 }
 
+/** What segments hand on: the running value at their end, and for recurrences the product of their coefficients. */
+export interface Totals {
+  readonly end: Temp;
+  readonly scale: Temp | null;
+}
+
+/** A pass over all lines, in `segments` each. With `from` a segment starts at the value kept there; with `to` only totals are computed. */
+interface Pass {
+  readonly suffix: string;
+  readonly segments: number;
+  readonly from: Totals | null;
+  readonly to: Totals | null;
+}
+
+/** All lines in one pass; few long ones, cut into segments, in two, with a short program between them. */
+function inSegments(
+  set: ProgramSet,
+  { op, axis, out }: ScanSpec,
+  segments: number,
+  suffix: string,
+  pass: (one: Pass) => void,
+): void {
+  if (segments <= 1) {
+    pass({ suffix, segments: 1, from: null, to: null });
+    return;
+  }
+  const count = linesOf(out.shape, axis);
+  const totals: Totals = {
+    end: set.temp(out.dtype, count * segments),
+    scale: op === 'linear' ? set.temp(out.dtype, count * segments) : null,
+  };
+  pass({ suffix: '_totals', segments, from: null, to: totals });
+  // Totals of segments become the values that segments start from.
+  set.add('_carry', count, (w) => {
+    const { b, e, group } = w;
+    const scales = totals.scale && w.temp(totals.scale, 'read');
+    const at = (segment: KNode): KNode => e.add(e.mul(group, segments), segment);
+    scanList(
+      w,
+      { memory: w.temp(totals.end, 'readwrite'), length: segments, at },
+      {
+        identity: e.constant(out.dtype, scanIdentity(op, out.dtype)),
+        both: (before, end, i) => runningValue(w, op, before, end, scales && b.load(scales, at(i!))),
+      },
+    );
+  });
+  pass({ suffix: '_segments', segments, from: totals, to: null });
+}
+
 // Scans line by line: several lines, or segments of lines, interleaved by one thread.
 
 /** Lines done side by side without vectors. */
@@ -83,25 +133,8 @@ const sideBySide = 4;
 /** Elements a group should have at least. */
 const groupElements = 4096;
 
-/** What segments hand on: the running value at their end, and for recurrences the product of their coefficients. */
-export interface Totals {
-  readonly end: Temp;
-  readonly scale: Temp | null;
-}
-
-/**
- * Lines, or segments of lines, several side by side. With `from` every segment starts at the value kept there; with `to` only the
- * totals of segments are computed.
- */
-export function lines(
-  set: ProgramSet,
-  spec: ScanSpec,
-  suffix: string,
-  segments: number,
-  from: Totals | null,
-  to: Totals | null = null,
-  most: number = sideBySide,
-): void {
+/** Lines, or segments of lines, `most` of them side by side. */
+function lines(set: ProgramSet, spec: ScanSpec, most: number, { suffix, segments, from, to }: Pass): void {
   const { op, axis, reverse, out, x, factor } = spec;
   const n = out.shape[axis]!;
   const length = Math.floor(n / segments);
@@ -166,37 +199,6 @@ export function lines(
   });
 }
 
-/** Few long lines: three programs, the second one short. */
-export function inSegments(set: ProgramSet, spec: ScanSpec, segments: number, side: number = sideBySide): void {
-  const { op, axis, out } = spec;
-  const count = linesOf(out.shape, axis);
-  const totals: Totals = {
-    end: set.temp(out.dtype, count * segments),
-    scale: op === 'linear' ? set.temp(out.dtype, count * segments) : null,
-  };
-  lines(set, spec, '_totals', segments, null, totals, side);
-  carryOn(set, spec, count, segments, totals);
-  lines(set, spec, '_segments', segments, totals, null, side);
-}
-
-/** Totals of segments become the values that segments start from. */
-export function carryOn(set: ProgramSet, { op, out }: ScanSpec, count: number, segments: number, totals: Totals): void {
-  set.add('_carry', count, (w) => {
-    const { b, e, group } = w;
-    const ends = w.temp(totals.end, 'readwrite');
-    const scales = totals.scale && w.temp(totals.scale, 'read');
-    const carry = b.reg('carry', out.dtype);
-    b.store(carry, 0, e.constant(out.dtype, scanIdentity(op, out.dtype)));
-    b.loop(segments, (s) => {
-      const at = e.add(e.mul(group, segments), s);
-      const before = b.load(carry, 0);
-      const end = b.load(ends, at);
-      b.store(ends, at, before);
-      b.store(carry, 0, runningValue(w, op, before, end, scales && b.load(scales, at)));
-    });
-  });
-}
-
 // Scans by groups of threads: each group runs through a line, or a segment of one, in strides of as many elements as it has
 // threads, times a few.
 //
@@ -207,44 +209,27 @@ export function carryOn(set: ProgramSet, { op, out }: ScanSpec, count: number, s
 /** Neighbours a thread scans by itself. */
 const own = 4;
 
-/** Elements of one stride of a group. */
-export function strideOf(threads: number): number {
-  return threads * own;
-}
-
 /** Threads that suit lines of `n` elements. */
-export function scanThreads(n: number, most: number): number {
+function scanThreads(n: number, most: number): number {
   return Math.min(2 ** Math.floor(Math.log2(most)), 256, Math.max(32, 2 ** Math.ceil(Math.log2(n / own))));
 }
 
-/**
- * One program over all lines in `segments` each. With `from` a segment starts at the value kept there; with `to` only its total is
- * stored. Segments are whole strides, but for the last.
- */
-export function scanGroups(
-  set: ProgramSet,
-  spec: ScanSpec,
-  suffix: string,
-  threads: number,
-  segments: number,
-  from: Temp | null,
-  to: Temp | null,
-): void {
+/** Lines, or segments of lines, a group to each. Segments are whole strides, but for the last. */
+function groups(set: ProgramSet, spec: ScanSpec, threads: number, { suffix, segments, from, to }: Pass): void {
   const { op, axis, reverse, out, x } = spec;
   const n = out.shape[axis]!;
-  const stride = strideOf(threads);
+  const stride = threads * own;
   const strides = Math.ceil(n / segments / stride);
-  set.addGroups(suffix, linesOf(out.shape, axis) * segments, threads, (w, thread) => {
-    const { b, e, group } = w;
+  const write = (w: ProgramWriter): void => {
+    const { b, e, group, thread } = w;
     const memory = memoryOf(w, spec, to === null ? 'write' : null);
-    const totals = b.shared('totals', out.dtype, threads);
     const carry = b.reg('carry', out.dtype);
     const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
     const both = (before: KNode, after: KNode): KNode => runningValue(w, op, before, after, null);
     const line = segments === 1 ? group : e.idiv(group, segments);
     const first = e.mul(e.irem(group, segments), strides * stride);
     const [start, target] = [lineStart(e, x.view, axis, line), lineStart(e, out, axis, line)];
-    b.store(carry, 0, from === null ? identity : b.load(w.temp(from, 'read'), group));
+    b.store(carry, 0, from === null ? identity : b.load(w.temp(from.end, 'read'), group));
     b.loop(strides, (step) => {
       const base = e.add(e.add(first, e.mul(step, stride)), e.mul(thread, own));
       const states: KNode[] = [];
@@ -256,22 +241,12 @@ export function scanGroups(
         states.push(b.place(u === 0 ? value : both(states[u - 1]!, value)));
         inside.push(gate);
       }
-      b.store(totals, thread, states[own - 1]!);
-      b.barrier();
-      b.loop(Math.log2(threads), (doubling) => {
-        const distance = e.shl(1, doubling);
-        const mine = b.load(totals, thread);
-        const before = b.load(totals, e.max(e.sub(thread, distance), 0));
-        const sum = b.place(e.where(e.lt(thread, distance), mine, both(before, mine)));
-        b.barrier();
-        b.store(totals, thread, sum);
-        b.barrier();
-      });
       const so = b.load(carry, 0);
-      const previous = b.load(totals, e.max(e.sub(thread, 1), 0));
-      const begin = b.place(both(so, e.where(e.lt(thread, 1), identity, previous)));
-      b.store(carry, 0, both(so, b.load(totals, threads - 1)));
-      if (to === null) {
+      if (to !== null) b.store(carry, 0, both(so, groupReduce(w, states[own - 1]!, { identity, both })));
+      else {
+        const { before, whole } = groupScan(w, states[own - 1]!, { identity, both });
+        const begin = b.place(both(so, before));
+        b.store(carry, 0, both(so, whole));
         states.forEach((state, u) => {
           const p = e.add(base, u);
           b.store(memory.out, placed(w, out, axis, target, p, reverse), both(begin, state), inside[u]);
@@ -279,8 +254,9 @@ export function scanGroups(
       }
       b.barrier();
     });
-    if (to !== null) b.ifThen(e.lt(thread, 1), () => b.store(w.temp(to, 'write'), group, b.load(carry, 0)));
-  });
+    if (to !== null) b.ifThen(e.lt(thread, 1), () => b.store(w.temp(to.end, 'write'), group, b.load(carry, 0)));
+  };
+  set.add(suffix, linesOf(out.shape, axis) * segments, write, threads);
 }
 
 /** Elements next to each other that one group does, at least and at most. */
@@ -301,7 +277,8 @@ export function lowerScan(spec: ScanSpec, caps: CodegenCaps): Lowered {
     return set.result();
   }
   if (linesOf(out.shape, axis) < fewLines && n >= longLine) {
-    inSegments(set, spec, Math.min(mostSegments, Math.floor(n / segmentElements)));
+    const segments = Math.min(mostSegments, Math.floor(n / segmentElements));
+    inSegments(set, spec, segments, '_lines', (pass) => lines(set, spec, sideBySide, pass));
     return set.result();
   }
   const last = out.shape.length - 1;
@@ -317,7 +294,7 @@ export function lowerScan(spec: ScanSpec, caps: CodegenCaps): Lowered {
   }
   if (whole < across || axis === last) {
     const rest = whole === 0 ? spec : part(spec, last, whole, across - whole);
-    lines(set, rest, '_lines', 1, null);
+    inSegments(set, rest, 1, '_lines', (pass) => lines(set, rest, sideBySide, pass));
   }
   return set.result();
 }
@@ -341,29 +318,18 @@ function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }
   const n = out.shape[axis]!;
   const count = linesOf(out.shape, axis);
   const apart = Math.abs(x.view.strides[axis]!) !== 1;
-  if (op === 'linear' || sharedIsMemory === true) {
-    const segments = segmentsOf(count, n, sharedIsMemory === true);
-    if (segments > 1) inSegments(set, spec, segments, 1);
-    else lines(set, spec, '_lines', 1, null, null, 1);
-    return;
-  }
-  if (n < groupLine || (apart && count >= manyLines)) {
-    lines(set, spec, '_lines', 1, null, null, 1);
+  const alone = op === 'linear' || sharedIsMemory === true;
+  if (alone || n < groupLine || (apart && count >= manyLines)) {
+    const segments = alone ? segmentsOf(count, n, sharedIsMemory === true) : 1;
+    inSegments(set, spec, segments, '_lines', (pass) => lines(set, spec, 1, pass));
     return;
   }
   const threads = scanThreads(n, maxGroup);
-  const stride = strideOf(threads);
+  const stride = threads * own;
   const most = count < enoughGroups ? Math.ceil(wantedGroups / count) : 1;
   const wanted = Math.min(most, Math.floor(n / (leastStrides * stride)));
   const segments = Math.ceil(n / (Math.ceil(n / Math.max(1, wanted) / stride) * stride));
-  if (segments === 1) {
-    scanGroups(set, spec, '_groups', threads, 1, null, null);
-    return;
-  }
-  const ends = set.temp(out.dtype, count * segments);
-  scanGroups(set, spec, '_totals', threads, segments, null, ends);
-  carryOn(set, spec, count, segments, { end: ends, scale: null });
-  scanGroups(set, spec, '_segments', threads, segments, ends, null);
+  inSegments(set, spec, segments, '_groups', (pass) => groups(set, spec, threads, pass));
 }
 
 /**

@@ -11,9 +11,9 @@ import type { KNode } from '../../ir/ir.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../../shape/view.ts';
 import { positionOf, type TensorView } from '../lines.ts';
-import { ProgramSet, type ProgramWriter, type Temp } from '../program-set.ts';
-import { canSortDigits, digitSort } from '../sort/digits.ts';
-import { mergeSort } from '../sort/merge.ts';
+import { ProgramSet, type ProgramWriter } from '../program-set.ts';
+import { bisect } from '../groups.ts';
+import { sortByGroups } from '../sort/sort.ts';
 
 // What all ways of scattering share.
 
@@ -54,63 +54,31 @@ export function combineUpdate({ e }: ProgramWriter, op: Exclude<ScatterOp, 'set'
 /** Updates that are combined first where all of them go to one place. */
 export const blockLength = 512;
 
-/** Updates from which on they are sorted by digits: fewer are sorted in fewer steps by comparison. */
-export const manyByDigits: number = 2 ** 15;
-
-/** Places that updates go to, in order, and which update it is. */
-function sortUpdates(
-  set: ProgramSet,
-  { axis, index, out }: ScatterSpec,
-  keys: Temp,
-  order: Temp,
-  caps: CodegenCaps,
-): void {
+export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCaps): void {
+  const { op, axis, out, index, updates } = spec;
   const many = sizeOf(index.view.shape);
-  const open = (w: ProgramWriter) => {
-    const memory = w.param(index.slot, 'int32', 'read', index.view.span);
-    return (i: KNode) => w.e.bitcast(w.b.load(memory, positionOf(w.e, index.view, i)), 'uint32');
-  };
-  if (many >= manyByDigits && caps.sharedIsMemory !== true && canSortDigits(caps.maxGroup)) {
-    const bits = Math.ceil(Math.log2(out.shape[axis]!));
-    digitSort(set, { n: many, bits, open, to: { keys, order } }, caps.maxGroup);
-    return;
-  }
-  mergeSort(
+  const rank = index.view.shape.length;
+  // Places that updates go to, in order, and which update it is.
+  const {
+    keys: [keys],
+    order,
+  } = sortByGroups(
     set,
     {
       lines: 1,
       n: many,
       count: many,
       words: 1,
+      bits: Math.ceil(Math.log2(out.shape[axis]!)),
+      adjacent: false,
       open: (w) => {
-        const { b, e } = w;
         const memory = w.param(index.slot, 'int32', 'read', index.view.span);
-        return (_line, i, _word, inside) => {
-          const at = positionOf(e, index.view, e.where(inside, i, 0));
-          return e.where(inside, e.bitcast(b.load(memory, at), 'uint32'), e.constant('uint32', 0xffff_ffff));
-        };
+        return (_line, i) => w.e.bitcast(w.b.load(memory, positionOf(w.e, index.view, i)), 'uint32');
       },
-      result: (w) => {
-        const { b } = w;
-        const [toKeys, toOrder] = [w.temp(keys, 'write'), w.temp(order, 'write')];
-        return (_line, at, key, position, gate) => {
-          b.store(toKeys, at, key[0]!, gate);
-          b.store(toOrder, at, position, gate);
-        };
-      },
+      result: null,
     },
-    caps.sharedBytes,
-    caps.maxGroup,
-  );
-}
-
-export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCaps): void {
-  const { op, axis, out, index, updates } = spec;
-  const many = sizeOf(index.view.shape);
-  const rank = index.view.shape.length;
-  const keys = set.temp('uint32', many);
-  const order = set.temp('int32', many);
-  sortUpdates(set, spec, keys, order, caps);
+    caps,
+  )!;
   const inner = sizeOf(out.shape.slice(axis + 1));
   const before = sizeOf(out.shape.slice(0, axis));
   const size = out.shape[axis]!;
@@ -137,7 +105,7 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCa
   if (op !== 'set' && parts !== null) {
     set.add('_blocks', before * blocks * inner, (w) => {
       const { b, e, group } = w;
-      const sorted = w.temp(keys, 'read');
+      const sorted = w.temp(keys!, 'read');
       const row = e.idiv(group, inner);
       const first = b.place(e.mul(e.irem(row, blocks), blockLength));
       const last = e.add(first, blockLength - 1);
@@ -156,7 +124,7 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCa
   set.add('_sorted', before * many * inner, (w) => {
     const { b, e, group } = w;
     const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
-    const sorted = w.temp(keys, 'read');
+    const sorted = w.temp(keys!, 'read');
     const column = e.irem(group, inner);
     const row = e.idiv(group, inner);
     const [lead, at] = [e.idiv(row, many), e.irem(row, many)];
@@ -172,19 +140,7 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCa
       return;
     }
     b.ifThen(differs(e.sub(at, 1), e.lt(0, at)), () => {
-      const [low, high] = [b.reg('low', 'int32'), b.reg('high', 'int32')];
-      b.store(low, 0, at);
-      b.store(high, 0, e.i32(many));
-      // The first element behind this one with another key.
-      b.loop(Math.ceil(Math.log2(many + 1)) + 1, () => {
-        const [l, h] = [b.load(low, 0), b.load(high, 0)];
-        b.ifThen(e.lt(l, h), () => {
-          const middle = b.place(e.add(l, e.shr(e.sub(h, l), 1)));
-          const same = b.place(e.eq(b.load(sorted, middle), key));
-          b.store(low, 0, e.where(same, e.add(middle, 1), l));
-          b.store(high, 0, e.where(same, h, middle));
-        });
-      });
+      const end = b.place(bisect(w, at, e.i32(many), many, (i) => e.eq(b.load(sorted, i), key)));
       const sum = b.reg('sum', out.dtype);
       b.store(sum, 0, b.load(target, to));
       const combine = (from: KNode, count: KNode, average: number, value: (i: KNode) => KNode): void => {
@@ -192,7 +148,6 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCa
           b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), value(e.add(from, i)))),
         );
       };
-      const end = b.place(b.load(low, 0));
       const each = many / kinds;
       if (parts === null) {
         combine(at, e.sub(end, at), each, updateAt);

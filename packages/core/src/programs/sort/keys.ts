@@ -6,8 +6,8 @@
  */
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import type { TensorView } from '../lines.ts';
-import type { ProgramWriter } from '../program-set.ts';
+import { linesOf, lineStart, type TensorView } from '../lines.ts';
+import type { ProgramWriter, Temp } from '../program-set.ts';
 
 export interface SortKeys {
   /** Words of a key, 1 or 2. Word 0 is the least significant. */
@@ -66,7 +66,7 @@ export function keysOf(view: TensorView, descending: boolean): SortKeys {
   };
 }
 
-// What the ways of sorting lines share.
+// What all ways of sorting share.
 
 export interface SortSpec {
   readonly axis: number;
@@ -77,22 +77,52 @@ export interface SortSpec {
   readonly x: TensorView;
 }
 
-/** A sort with what follows from its shapes. */
-export interface LineSort extends SortSpec {
-  readonly n: number;
-  readonly count: number;
+/** Lines to sort by keys: how these are read, and where positions in order go. */
+export interface LineSort {
   readonly lines: number;
-  readonly keys: SortKeys;
+  readonly n: number;
+  /** How many are wanted, the first in order. */
+  readonly count: number;
+  readonly words: 1 | 2;
+  /** Bits that a word has. */
+  readonly bits: number;
+  /** True where elements of a line lie next to each other. */
+  readonly adjacent: boolean;
+  /** Opens the elements in a program: word `word` of the key of element i of a line, or of `lanes` from the i-th on. */
+  open(w: ProgramWriter): (line: KNode, i: KNode, word: number, lanes?: number) => KNode;
+  /** Opens the result: stores the position of the element of a rank; with `cut` only if it is among those wanted. Null: temporaries are the result. */
+  readonly result: ((w: ProgramWriter, cut: boolean) => (line: KNode, rank: KNode, position: KNode) => void) | null;
 }
 
-/** Writes position `value` as the one of rank `rank`, if it is among those wanted. */
-export function storeRank(w: ProgramWriter, sort: LineSort, out: KNode, start: KNode, rank: KNode, value: KNode): void {
-  const { b, e } = w;
-  const at = e.add(start, e.mul(rank, sort.out.strides[sort.axis]!));
-  b.store(out, at, value, sort.count < sort.n ? e.lt(rank, sort.count) : undefined);
+/** Where sorted elements are: words of keys, and where each was. */
+export interface Sorted {
+  readonly keys: readonly Temp[];
+  readonly order: Temp;
 }
 
-/** Memory position of element i of a line that starts at `start`. */
-export function elementAt({ e }: ProgramWriter, { x, axis }: LineSort, start: KNode, i: KNode): KNode {
-  return e.add(start, e.mul(i, x.strides[axis]!));
+export function lineSort({ axis, descending, out, x }: SortSpec): LineSort {
+  const keys = keysOf(x, descending);
+  const [n, count] = [x.shape[axis]!, out.shape[axis]!];
+  return {
+    lines: linesOf(x.shape, axis),
+    n,
+    count,
+    words: keys.words,
+    bits: 32,
+    adjacent: x.strides[axis] === 1,
+    open: (w) => {
+      const { e } = w;
+      const source = keys.open(w, 1);
+      return (line, i, word, lanes) =>
+        keys.key(w, source, e.add(lineStart(e, x, axis, line), e.mul(i, x.strides[axis]!)), word, lanes);
+    },
+    result: (w, cut) => {
+      const { b, e } = w;
+      const target = w.param(0, 'int32', 'write', out.span);
+      return (line, rank, position) => {
+        const at = e.add(lineStart(e, out, axis, line), e.mul(rank, out.strides[axis]!));
+        b.store(target, at, position, cut && count < n ? e.lt(rank, count) : undefined);
+      };
+    },
+  };
 }

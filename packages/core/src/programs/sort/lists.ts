@@ -5,7 +5,7 @@
  */
 import type { KNode } from '../../ir/ir.ts';
 import type { ProgramWriter } from '../program-set.ts';
-import { digits, passesPerWord, radixInMemory } from './radix.ts';
+import { memoryFor, radixInMemory, radixMemory } from './radix.ts';
 
 /** Elements of a line: how many, and key and position of the k-th. */
 export interface Offered {
@@ -38,7 +38,7 @@ function room(count: number): number {
 
 /** Bytes of group memory that `takeBest` needs. */
 export function bestMemory(count: number): number {
-  return count <= longestOrdered ? 8 * count : 16 * (room(count) + slack) + 4 * digits * passesPerWord;
+  return count <= longestOrdered ? 8 * count : radixMemory(room(count) + slack);
 }
 
 /** The `count` first in order among the elements offered, of which there are at least so many. */
@@ -119,27 +119,25 @@ function inOrder(w: ProgramWriter, count: number, offered: Offered, lanes: numbe
 function collected(w: ProgramWriter, count: number, offered: Offered, lanes: number): Best {
   const { b, e } = w;
   const full = room(count);
-  const length = full + slack;
-  const keys = [b.shared('key0', 'uint32', length), b.shared('key1', 'uint32', length)] as const;
-  const order = [b.shared('order0', 'int32', length), b.shared('order1', 'int32', length)] as const;
-  const places = b.shared('places', 'int32', digits * passesPerWord);
+  const memory = memoryFor(w, full + slack);
+  const [[keys], [order]] = [memory.keys, memory.order];
   const filled = b.reg('filled', 'int32');
   const limit = b.reg('limit', 'uint32');
   /** Sorts what was collected and keeps the first; sorting is stable and what came later lies behind. */
   const cut = (): void => {
-    radixInMemory(w, { keys, order, places, many: b.load(filled, 0) });
+    radixInMemory(w, memory, b.load(filled, 0));
     b.store(filled, 0, e.i32(count));
-    b.store(limit, 0, b.load(keys[0], count - 1));
+    b.store(limit, 0, b.load(keys, count - 1));
   };
   const append = (k: KNode, value: KNode): void => {
     const at = b.load(filled, 0);
-    b.store(keys[0], at, value);
-    b.store(order[0], at, offered.position(k));
+    b.store(keys, at, value);
+    b.store(order, at, offered.position(k));
     b.store(filled, 0, e.add(at, 1));
   };
   b.loop(count, (k) => {
-    b.store(keys[0], k, offered.key(k));
-    b.store(order[0], k, offered.position(k));
+    b.store(keys, k, offered.key(k));
+    b.store(order, k, offered.position(k));
   });
   b.store(filled, 0, e.i32(count));
   // Nothing is above the largest key, and equal ones come too late.
@@ -148,5 +146,5 @@ function collected(w: ProgramWriter, count: number, offered: Offered, lanes: num
     b.ifThen(e.le(full, b.load(filled, 0)), cut);
   });
   cut();
-  return { key: keys[0], at: order[0] };
+  return { key: keys, at: order };
 }

@@ -6,33 +6,20 @@
  * the first `count` of a line are wanted, runs are cut to that length at every step.
  */
 import type { KNode } from '../../ir/ir.ts';
-import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
+import { bisect } from '../groups.ts';
+import type { ProgramSet, ProgramWriter } from '../program-set.ts';
+import type { LineSort, Sorted } from './keys.ts';
 
 /** Results that one thread merges. */
 const each = 8;
 /** Elements of a chunk, at most. */
 const longestChunk = 2048;
 
-/** A sort of lines of 32-bit words, given by how keys are read and where results go. */
-export interface MergeSort {
-  readonly lines: number;
-  readonly n: number;
-  readonly count: number;
-  /** Words of a key. */
-  readonly words: 1 | 2;
-  /** Opens the elements in a program: key word of element `i` of a line, where `inside` holds. */
-  open(w: ProgramWriter): (line: KNode, i: KNode, word: number, inside: KNode) => KNode;
-  /** Opens the result: takes the position of the element of each rank, and with `keys` its key. */
-  result(w: ProgramWriter): (line: KNode, rank: KNode, key: readonly KNode[], position: KNode, gate: KNode) => void;
-}
-
 /** Runs of `capacity` elements, the last one of a line of `last`. */
-interface Runs {
+interface Runs extends Sorted {
   readonly many: number;
   readonly capacity: number;
   readonly last: number;
-  readonly keys: readonly Temp[];
-  readonly order: Temp;
 }
 
 /** Elements of a chunk that fit into group memory. */
@@ -41,30 +28,31 @@ export function chunkOf(n: number, words: number, sharedBytes: number): number {
   return Math.max(2, Math.min(longestChunk, fits, 2 ** Math.ceil(Math.log2(Math.max(2, n)))));
 }
 
-export function mergeSort(set: ProgramSet, sort: MergeSort, sharedBytes: number, maxGroup: number): void {
+/** Gives where the elements are unless the sort stores them. */
+export function mergeSort(set: ProgramSet, sort: LineSort, sharedBytes: number, maxGroup: number): Sorted | null {
   const { lines, n, count, words } = sort;
   const chunk = chunkOf(n, words, sharedBytes);
-  const runsOf = (many: number, capacity: number, last: number): Runs => ({
-    many,
-    capacity,
-    last,
-    keys: Array.from({ length: words }, () => set.temp('uint32', lines * many * capacity)),
-    order: set.temp('int32', lines * many * capacity),
-  });
-  const many = Math.ceil(n / chunk);
-  const rest = n - (many - 1) * chunk;
-  let runs = many === 1 ? null : runsOf(many, Math.min(chunk, count), Math.min(rest, count));
+  const runsOf = (many: number, capacity: number, last: number): Runs | null =>
+    many === 1 && sort.result !== null
+      ? null
+      : {
+          many,
+          capacity,
+          last,
+          keys: Array.from({ length: words }, () => set.temp('uint32', lines * many * capacity)),
+          order: set.temp('int32', lines * many * capacity),
+        };
+  const chunks = Math.ceil(n / chunk);
+  let runs = runsOf(chunks, Math.min(chunk, count), Math.min(n - (chunks - 1) * chunk, count));
   sortChunks(set, sort, chunk, Math.min(256, 2 ** Math.floor(Math.log2(maxGroup)), chunk / 2), runs);
-  for (let step = 0; runs !== null; step++) {
-    const { capacity, last } = runs;
-    const pairs = Math.ceil(runs.many / 2);
-    const next =
-      pairs === 1
-        ? null
-        : runsOf(pairs, Math.min(2 * capacity, count), Math.min(count, runs.many % 2 === 0 ? capacity + last : last));
+  for (let step = 0; runs !== null && runs.many > 1; step++) {
+    const { many, capacity, last }: Runs = runs;
+    const length = Math.min(2 * capacity, count);
+    const next = runsOf(Math.ceil(many / 2), length, Math.min(count, many % 2 === 0 ? capacity + last : last));
     mergePairs(set, sort, step, runs, next);
     runs = next;
   }
+  return runs;
 }
 
 /** True if one (key, position) comes before another. */
@@ -78,11 +66,11 @@ function before({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[]):
   return less;
 }
 
-function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: number, runs: Runs | null): void {
+function sortChunks(set: ProgramSet, sort: LineSort, chunk: number, threads: number, runs: Runs | null): void {
   const { lines, n, count, words } = sort;
   const chunks = runs?.many ?? 1;
-  set.addGroups('_chunks', lines * chunks, threads, (w, thread) => {
-    const { b, e, group } = w;
+  const write = (w: ProgramWriter): void => {
+    const { b, e, group, thread } = w;
     const key = sort.open(w);
     const [line, which] = [e.idiv(group, chunks), e.irem(group, chunks)];
     const first = e.mul(which, chunk);
@@ -94,7 +82,11 @@ function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: nu
       const at = e.add(e.mul(turn, threads), thread);
       const i = e.add(first, at);
       const inside = n % chunk === 0 ? e.bool(true) : e.lt(i, n);
-      for (let word = 0; word < words; word++) b.store(cells[word] as KNode, at, key(line, i, word, inside));
+      const read = e.where(inside, i, 0);
+      for (let word = 0; word < words; word++) {
+        const value = e.where(inside, key(line, read, word), e.constant('uint32', 0xffff_ffff));
+        b.store(cells[word] as KNode, at, value);
+      }
       // What fills the last chunk goes behind every element, also behind equal keys.
       b.store(cells[words] as KNode, at, e.where(inside, i, 0x7fff_ffff));
     });
@@ -120,45 +112,45 @@ function sortChunks(set: ProgramSet, sort: MergeSort, chunk: number, threads: nu
         b.barrier();
       });
     });
-    const store = runs === null ? sort.result(w) : runWriter(w, runs);
+    const store = writerOf(w, sort, runs);
     const length = runs === null ? e.i32(count) : lengthOf(w, runs, which);
     b.loop(chunk / threads, (turn) => {
       const at = e.add(e.mul(turn, threads), thread);
       const inside = b.place(e.lt(at, length));
       const values = cells.map((c) => b.load(c, at));
-      store(runs === null ? line : group, at, values.slice(0, words), values[words]!, inside);
+      b.ifThen(inside, () => store(runs === null ? line : group, at, values));
     });
-  });
+  };
+  set.add('_chunks', lines * chunks, write, threads);
 }
 
 function lengthOf({ e }: ProgramWriter, { many, capacity, last }: Runs, which: KNode): KNode {
   return last === capacity ? e.i32(capacity) : e.where(e.eq(which, many - 1), e.i32(last), e.i32(capacity));
 }
 
-/** Writes elements of runs; the first argument is the number of the run among those of all lines. */
-function runWriter(w: ProgramWriter, runs: Runs): ReturnType<MergeSort['result']> {
+/** Stores elements of runs: those of the result by line and rank; else the run is one among those of all lines. */
+function writerOf(w: ProgramWriter, sort: LineSort, runs: Runs | null) {
   const { b, e } = w;
-  const keys = runs.keys.map((t) => w.temp(t, 'write'));
-  const order = w.temp(runs.order, 'write');
-  return (run, at, key, position, gate) => {
+  if (runs === null) {
+    const store = sort.result!(w, false);
+    return (line: KNode, rank: KNode, parts: readonly KNode[]): void => store(line, rank, parts[sort.words]!);
+  }
+  const memories = [...runs.keys, runs.order].map((t) => w.temp(t, 'write'));
+  return (run: KNode, at: KNode, parts: readonly KNode[]): void => {
     const place = e.add(e.mul(run, runs.capacity), at);
-    keys.forEach((memory, word) => {
-      b.store(memory, place, key[word]!, gate);
-    });
-    b.store(order, place, position, gate);
+    for (const [i, memory] of memories.entries()) b.store(memory, place, parts[i]!);
   };
 }
 
-function mergePairs(set: ProgramSet, sort: MergeSort, step: number, from: Runs, to: Runs | null): void {
+function mergePairs(set: ProgramSet, sort: LineSort, step: number, from: Runs, to: Runs | null): void {
   const { lines, count } = sort;
   const pairs = Math.ceil(from.many / 2);
   const capacity = to?.capacity ?? count;
   const blocks = Math.ceil(capacity / each);
   set.add(`_merge${step}`, lines * pairs * blocks, (w) => {
     const { b, e, group } = w;
-    const keys = from.keys.map((t) => w.temp(t, 'read'));
-    const order = w.temp(from.order, 'read');
-    const store = to === null ? sort.result(w) : runWriter(w, to);
+    const memories = [...from.keys, from.order].map((t) => w.temp(t, 'read'));
+    const store = writerOf(w, sort, to);
     const pair = e.idiv(group, blocks);
     const [line, which] = [e.idiv(pair, pairs), e.irem(pair, pairs)];
     const first = e.mul(which, 2);
@@ -171,24 +163,15 @@ function mergePairs(set: ProgramSet, sort: MergeSort, step: number, from: Runs, 
     const total = e.min(e.add(lengthA, lengthB), capacity);
     const diagonal = e.mul(e.irem(group, blocks), each);
     const element = (start: KNode, at: KNode, inside: KNode): KNode[] =>
-      [...keys, order].map((memory) => b.load(memory, e.add(start, at), 1, inside));
+      memories.map((memory) => b.load(memory, e.add(start, at), 1, inside));
     // Positions in A are smaller than in B: with them equal keys of A come first.
-    const [low, high] = [b.reg('low', 'int32'), b.reg('high', 'int32')];
-    b.store(low, 0, e.max(0, e.sub(diagonal, lengthB)));
-    b.store(high, 0, e.min(diagonal, lengthA));
-    b.loop(Math.ceil(Math.log2(from.capacity + 1)) + 1, () => {
-      const [l, h] = [b.load(low, 0), b.load(high, 0)];
-      b.ifThen(e.lt(l, h), () => {
-        const middle = b.place(e.shr(e.add(l, h), 1));
-        const a = element(startA, middle, e.bool(true));
-        const c = element(startB, e.sub(e.sub(diagonal, 1), middle), e.bool(true));
-        const forward = before(w, a, c);
-        b.store(low, 0, e.where(forward, e.add(middle, 1), l));
-        b.store(high, 0, e.where(forward, h, middle));
-      });
+    const least = e.max(0, e.sub(diagonal, lengthB));
+    const taken = bisect(w, least, e.min(diagonal, lengthA), from.capacity, (middle) => {
+      const other = e.sub(e.sub(diagonal, 1), middle);
+      return before(w, element(startA, middle, e.bool(true)), element(startB, other, e.bool(true)));
     });
     const next = b.reg('next', 'int32');
-    b.store(next, 0, b.load(low, 0));
+    b.store(next, 0, taken);
     b.loop(each, (u) => {
       const rank = e.add(diagonal, u);
       b.ifThen(e.lt(rank, total), () => {
@@ -197,9 +180,9 @@ function mergePairs(set: ProgramSet, sort: MergeSort, step: number, from: Runs, 
         const [hasA, hasB] = [e.lt(a, lengthA), e.lt(c, lengthB)].map((x) => b.place(x)) as [KNode, KNode];
         const [x, y] = [element(startA, a, hasA), element(startB, c, hasB)];
         const takeA = b.place(e.and(hasA, e.or(e.not(hasB), before(w, x, y))));
-        const taken = x.map((part, i) => e.where(takeA, part, y[i]!));
         b.store(next, 0, e.where(takeA, e.add(a, 1), a));
-        store(to === null ? line : pair, rank, taken.slice(0, -1), taken[taken.length - 1]!, e.bool(true));
+        const parts = x.map((part, i) => e.where(takeA, part, y[i]!));
+        store(to === null ? line : pair, rank, parts);
       });
     });
   });

@@ -1,248 +1,329 @@
 /**
  * Radix sort of lines, least significant digit first: each pass moves elements to the places of their digit, in order.
  *
- * Keys of two words are sorted by the low word, then by the high one, which is read anew in the order found so far.
+ * Lines that fit into the memory of a group are sorted there. Of longer ones groups take a part each: they count its digits, learn where
+ * their elements of each digit go, and move them. So do threads by themselves with digits of eight bits, and groups of threads with
+ * digits of four, for which there is room for counters of every thread. Keys of two words are sorted by the low word, then by the high
+ * one, which is read anew in the order found so far.
  */
 import type { KNode } from '../../ir/ir.ts';
-import { lineStart } from '../lines.ts';
+import {
+  type Counters,
+  counters,
+  counting,
+  countOf,
+  eachDigit,
+  meet,
+  placeCounters,
+  scanList,
+  setCounters,
+  take,
+} from '../groups.ts';
 import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
-import { elementAt, type LineSort, storeRank } from './keys.ts';
+import type { LineSort, Sorted } from './keys.ts';
 
-/** Bits of a digit. */
+/** The digit of `bits` bits that a pass sorts by. */
+function digitOf({ e }: ProgramWriter, key: KNode, pass: number, bits: number): KNode {
+  const shifted = e.shr(key, e.constant('uint32', pass * bits));
+  return e.bitcast(e.and(shifted, e.constant('uint32', 2 ** bits - 1)), 'int32');
+}
+
+// In the memory of a group of one thread.
+
+/** Bits of a digit there, and passes over a word. */
 const digitBits = 8;
-export const digits: number = 1 << digitBits;
-export const passesPerWord: number = 32 / digitBits;
-/** Elements a group sorts at least where several do one line, and most groups to a line. */
-const blockElements = 1 << 14;
-const mostBlocks = 64;
+const digits = 1 << digitBits;
+const passesPerWord = 32 / digitBits;
 /** Elements a group should have at least where it sorts lines by itself. */
 const groupElements = 2048;
 
-/** Bytes of group memory that `radixInGroup` takes. */
+/** Elements in the memory of a group: keys and where they were, twice as much of both as there are elements, and places of digits of all passes. */
+export interface InMemory {
+  readonly keys: readonly [KNode, KNode];
+  readonly order: readonly [KNode, KNode];
+  readonly places: Counters;
+}
+
+/** Bytes of group memory for so many elements. */
 export function radixMemory(n: number): number {
   return 4 * (4 * n + digits * passesPerWord);
 }
 
-function digitOf({ e }: ProgramWriter, key: KNode, pass: number): KNode {
-  const shifted = e.shr(key, e.constant('uint32', pass * digitBits));
-  return e.bitcast(e.and(shifted, e.constant('uint32', digits - 1)), 'int32');
+export function memoryFor(w: ProgramWriter, n: number): InMemory {
+  const { b } = w;
+  return {
+    keys: [b.shared('key0', 'uint32', n), b.shared('key1', 'uint32', n)],
+    order: [b.shared('order0', 'int32', n), b.shared('order1', 'int32', n)],
+    places: counters(w, digits * passesPerWord),
+  };
 }
 
-/** Where the next element of a digit goes; and the one after that is next. */
-function take({ b, e }: ProgramWriter, places: KNode, digit: KNode): KNode {
-  const place = b.load(places, digit);
-  b.store(places, digit, e.add(place, 1));
-  return place;
+/** What a sort in memory does otherwise than to sort keys[0] and order[0] by one word. */
+export interface InMemoryChange {
+  /** Keys that are yet to be put into memory. */
+  readonly key: (i: KNode) => KNode;
+  /** Where elements were. */
+  readonly order: (i: KNode) => KNode;
+  /** Takes elements in order. */
+  readonly result: (rank: KNode, position: KNode) => void;
 }
 
-/** Whole lines, in the memory of one group. */
-export function radixInGroup(set: ProgramSet, sort: LineSort): void {
-  const { n, lines, keys, axis, x, out } = sort;
-  const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
-  set.add('_radix', Math.ceil(lines / turns), (w) => {
-    const { b, e, group } = w;
-    const target = w.param(0, 'int32', 'write', out.span);
-    const source = keys.open(w, 1);
-    const key = [b.shared('key0', 'uint32', n), b.shared('key1', 'uint32', n)] as const;
-    const order = [b.shared('order0', 'int32', n), b.shared('order1', 'int32', n)] as const;
-    const places = b.shared('places', 'int32', digits * passesPerWord);
-    const running = b.reg('running', 'int32');
-    b.loop(turns, (turn) => {
-      const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
-      const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
-      for (let word = 0; word < keys.words; word++) {
-        const last = word === keys.words - 1;
-        b.loop(digits * passesPerWord, (d) => b.store(places, d, e.i32(0)));
-        b.loop(n, (i) => {
-          const at = word === 0 ? i : b.load(order[0], i);
-          const value = b.place(keys.key(w, source, elementAt(w, sort, from, at), word));
-          b.store(key[0], i, value);
-          for (let pass = 0; pass < passesPerWord; pass++) take(w, places, ofPass(w, digitOf(w, value, pass), pass));
-        });
-        for (let pass = 0; pass < passesPerWord; pass++) startsOf(w, places, running, pass * digits);
-        for (let pass = 0; pass < passesPerWord; pass++) {
-          const [read, write] = pass % 2 === 0 ? [0, 1] : [1, 0];
-          b.loop(n, (i) => {
-            const value = b.load(key[read as 0 | 1], i);
-            const at = word === 0 && pass === 0 ? i : b.load(order[read as 0 | 1], i);
-            const place = take(w, places, ofPass(w, digitOf(w, value, pass), pass));
-            if (last && pass === passesPerWord - 1) storeRank(w, sort, target, to, place, at);
-            else {
-              if (pass < passesPerWord - 1) b.store(key[write as 0 | 1], place, value);
-              b.store(order[write as 0 | 1], place, at);
-            }
-          });
-        }
-      }
-    });
-  });
-}
-
-/** Elements in the memory of a group: keys and their order, twice as much of both as there are elements, and places of digits. */
-export interface InMemory {
-  readonly keys: readonly [KNode, KNode];
-  readonly order: readonly [KNode, KNode];
-  readonly places: KNode;
-  readonly many: KNode;
-}
-
-/** Sorts keys[0] and order[0] by the keys, of one word. */
-export function radixInMemory(w: ProgramWriter, { keys, order, places, many }: InMemory): void {
+export function radixInMemory(w: ProgramWriter, memory: InMemory, many: KNode | number, change?: InMemoryChange): void {
   const { b, e } = w;
-  const running = b.reg('running', 'int32');
-  b.loop(digits * passesPerWord, (d) => b.store(places, d, e.i32(0)));
+  const { keys, order, places } = memory;
+  const placeOf = (key: KNode, pass: number): KNode =>
+    take(w, places, e.add(digitOf(w, key, pass, digitBits), pass * digits));
+  setCounters(w, places);
   b.loop(many, (i) => {
-    const value = b.load(keys[0], i);
-    for (let pass = 0; pass < passesPerWord; pass++) take(w, places, ofPass(w, digitOf(w, value, pass), pass));
+    const value = change === undefined ? b.load(keys[0], i) : b.place(change.key(i));
+    if (change !== undefined) b.store(keys[0], i, value);
+    for (let pass = 0; pass < passesPerWord; pass++) placeOf(value, pass);
   });
-  for (let pass = 0; pass < passesPerWord; pass++) startsOf(w, places, running, pass * digits);
+  for (let pass = 0; pass < passesPerWord; pass++) placeCounters(w, places, pass * digits, digits);
   for (let pass = 0; pass < passesPerWord; pass++) {
     const [read, write] = pass % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);
+    const last = pass === passesPerWord - 1;
     b.loop(many, (i) => {
       const value = b.load(keys[read], i);
-      const at = b.load(order[read], i);
-      const place = take(w, places, ofPass(w, digitOf(w, value, pass), pass));
+      const at = pass === 0 && change !== undefined ? change.order(i) : b.load(order[read], i);
+      const place = placeOf(value, pass);
+      if (last && change !== undefined) return change.result(place, at);
       b.store(keys[write], place, value);
       b.store(order[write], place, at);
     });
   }
 }
 
-/** The place of a digit in the table of all passes. */
-function ofPass({ e }: ProgramWriter, digit: KNode, pass: number): KNode {
-  return e.add(digit, pass * digits);
-}
-
-/** Counts of digits become the places of their first elements. */
-function startsOf({ b, e }: ProgramWriter, places: KNode, running: KNode, offset: number): void {
-  b.store(running, 0, e.i32(0));
-  b.loop(digits, (d) => {
-    const at = e.add(d, offset);
-    const many = b.load(places, at);
-    const start = b.load(running, 0);
-    b.store(places, at, start);
-    b.store(running, 0, e.add(start, many));
+/** Whole lines, in the memory of one group. */
+export function radixInGroup(set: ProgramSet, sort: LineSort): void {
+  const { n, lines, words } = sort;
+  const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
+  set.add('_radix', Math.ceil(lines / turns), (w) => {
+    const { b, e, group } = w;
+    const store = sort.result!(w, true);
+    const key = sort.open(w);
+    const memory = memoryFor(w, n);
+    const [order] = memory.order;
+    b.loop(turns, (turn) => {
+      const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
+      for (let word = 0; word < words; word++) {
+        const before = (i: KNode): KNode => (word === 0 ? i : b.load(order, i));
+        radixInMemory(w, memory, n, {
+          key: (i) => key(line, before(i), word),
+          order: before,
+          result: (rank, position) =>
+            word === words - 1 ? store(line, rank, position) : b.store(order, rank, position),
+        });
+      }
+    });
   });
 }
 
-/** One pass over lines that several groups share: keys and order come from `read` (null: as the elements lie) and go to `write`. */
+// In parts, a group to each.
+
+/** How lines are cut into parts, each for a group. */
+export interface Parts {
+  /** Bits of a digit. */
+  readonly digitBits: number;
+  /** Threads of a group: one, or at least as many as there are digits. */
+  readonly threads: number;
+  /** Neighbouring elements that a thread has in a tile of its group; and tiles that the group takes in turns. */
+  readonly each: number;
+  readonly turns: number;
+  /** Parts of a line. */
+  readonly many: number;
+}
+
+/** Elements a thread has at least where it takes a part by itself, and most parts of a line. */
+const partElements = 1 << 14;
+const mostParts = 64;
+
+/** Parts for threads by themselves. */
+export function partsOfThreads(n: number): Parts {
+  const each = Math.ceil(n / Math.min(mostParts, Math.ceil(n / partElements)));
+  return { digitBits, threads: 1, each, turns: 1, many: Math.ceil(n / each) };
+}
+
+/** The same for groups of threads. A thread has as many elements of a tile as there are digits: so many counters it scans. */
+const groupDigitBits = 4;
+const groupDigits = 1 << groupDigitBits;
+const mostThreads = 128;
+/** Groups that keep a device busy; each moves several tiles of elements where there are more. */
+const mostGroups = 1024;
+
+/** Parts for groups of threads; null on devices whose groups are too small to have a thread for each digit. */
+export function partsOfGroups(n: number, maxGroup: number, most: number = mostGroups): Parts | null {
+  if (maxGroup < groupDigits) return null;
+  const threads = Math.min(mostThreads, 2 ** Math.floor(Math.log2(maxGroup)));
+  const tiles = Math.ceil(n / (threads * groupDigits));
+  const turns = Math.ceil(tiles / most);
+  return { digitBits: groupDigitBits, threads, each: groupDigits, turns, many: Math.ceil(tiles / turns) };
+}
+
+/** Passes over a word of so many bits. */
+export function passesOf(bits: number, parts: Parts): number {
+  return Math.max(1, Math.ceil(bits / parts.digitBits));
+}
+
+/** One pass: where elements come from and go to. */
 interface Pass {
-  readonly word: number;
+  readonly sort: LineSort;
+  readonly parts: Parts;
+  /** Counted over all words; the pass over a word, and the word. */
+  readonly step: number;
   readonly pass: number;
-  /** Keys as the pass before left them; null where they are read from the elements. */
-  readonly keys: Temp | null;
-  readonly order: Temp | null;
-  readonly toKeys: Temp | null;
+  readonly word: number;
+  /** Where elements are; null for those of the sort. */
+  readonly from: Sorted | null;
   /** Null for the result. */
-  readonly toOrder: Temp | null;
+  readonly to: Sorted | null;
+  /** False where the keys are of no use any more. */
+  readonly keepsKeys: boolean;
+  /** By line, digit and part: how many there are, then where they begin. */
+  readonly counts: Temp;
 }
 
-/** Long lines: counting, places, moving, for every digit. */
-export function radixByGroups(set: ProgramSet, sort: LineSort): void {
-  const { n, lines } = sort;
-  const blocks = Math.min(mostBlocks, Math.ceil(n / blockElements));
-  const counts = set.temp('int32', lines * blocks * digits);
-  const keys = [set.temp('uint32', lines * n), set.temp('uint32', lines * n)] as const;
-  const order = [set.temp('int32', lines * n), set.temp('int32', lines * n)] as const;
-  const total = sort.keys.words * passesPerWord;
+/** Long lines: counting, places, moving, for every digit. Gives where the elements are unless the sort stores them. */
+export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sorted | null {
+  const { n, lines, words, result } = sort;
+  const counts = set.temp('int32', lines * 2 ** parts.digitBits * parts.many);
+  const perWord = passesOf(sort.bits, parts);
+  const total = words * perWord;
+  const between = Array.from({ length: Math.min(2, result === null ? total : total - 1) }, () => ({
+    keys: [set.temp('uint32', lines * n)],
+    order: set.temp('int32', lines * n),
+  }));
+  let from: Sorted | null = null;
   for (let step = 0; step < total; step++) {
-    const pass = step % passesPerWord;
-    const [read, write] = step % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const);
-    const one: Pass = {
-      word: Math.floor(step / passesPerWord),
-      pass,
-      keys: pass === 0 ? null : keys[read],
-      order: step === 0 ? null : order[read],
-      toKeys: pass === passesPerWord - 1 ? null : keys[write],
-      toOrder: step === total - 1 ? null : order[write],
-    };
-    countDigits(set, sort, one, blocks, counts, step);
-    findPlaces(set, sort, blocks, counts, step);
-    move(set, sort, one, blocks, counts, step);
+    const [pass, last] = [step % perWord, step === total - 1];
+    const to: Sorted | null = last && result !== null ? null : between[step % 2]!;
+    const keepsKeys = pass < perWord - 1 || (last && result === null);
+    const one = { sort, parts, step, pass, word: Math.floor(step / perWord), from, to, keepsKeys, counts };
+    countDigits(set, one);
+    findPlaces(set, one);
+    move(set, one);
+    from = to;
   }
+  return from;
 }
 
-/** Runs `body` with every element of the group's block: its place in the line, and its key. */
-function eachOfBlock(
-  w: ProgramWriter,
-  sort: LineSort,
-  one: Pass,
-  blocks: number,
-  body: (key: KNode, order: () => KNode) => void,
-): KNode {
-  const { b, e, group } = w;
-  const { n, x, axis } = sort;
-  const line = e.idiv(group, blocks);
-  const block = e.irem(group, blocks);
-  const length = Math.floor(n / blocks);
-  const rest = n - length * blocks;
-  // The first `rest` blocks have one element more.
-  const first = e.add(e.mul(block, length), e.min(block, rest));
-  const many = rest === 0 ? e.i32(length) : e.add(length, e.cast(e.lt(block, rest), 'int32'));
-  const from = lineStart(e, x, axis, line);
-  const source = one.keys === null ? sort.keys.open(w, 1) : w.temp(one.keys, 'read');
-  const order = one.order && w.temp(one.order, 'read');
-  b.loop(many, (k) => {
-    const i = e.add(first, k);
-    const inLine = e.add(e.mul(line, n), i);
-    const at = (): KNode => (order === null ? i : b.load(order, inLine));
-    const key =
-      one.keys === null ? sort.keys.key(w, source, elementAt(w, sort, from, at()), one.word) : b.load(source, inLine);
-    body(key, at);
-  });
-  return line;
-}
-
-function countDigits(set: ProgramSet, sort: LineSort, one: Pass, blocks: number, counts: Temp, step: number): void {
-  set.add(`_count${step}`, sort.lines * blocks, (w) => {
-    const { b, e, group } = w;
-    const own = b.shared('own', 'int32', digits);
-    b.loop(digits, (d) => b.store(own, d, e.i32(0)));
-    eachOfBlock(w, sort, one, blocks, (key) => {
-      take(w, own, digitOf(w, key, one.pass));
-    });
-    const target = w.temp(counts, 'write');
-    b.loop(digits, (d) => b.store(target, e.add(e.mul(group, digits), d), b.load(own, d)));
-  });
-}
-
-/** Places of the first element of every digit in every block: smaller digits first, then earlier blocks. */
-function findPlaces(set: ProgramSet, sort: LineSort, blocks: number, counts: Temp, step: number): void {
-  set.add(`_places${step}`, sort.lines, (w) => {
-    const { b, e, group } = w;
-    const memory = w.temp(counts, 'readwrite');
-    const running = b.reg('running', 'int32');
-    b.store(running, 0, e.i32(0));
-    b.loop(digits, (d) => {
-      b.loop(blocks, (block) => {
-        const row = e.add(e.mul(group, blocks), block);
-        const at = e.add(e.mul(row, digits), d);
-        const many = b.load(memory, at);
-        const start = b.load(running, 0);
-        b.store(memory, at, start);
-        b.store(running, 0, e.add(start, many));
+/** The elements of a pass in a program: opens their memory, and then runs a body for every element of a thread in one tile of its group. */
+function opened(w: ProgramWriter, { sort, parts, from, word, pass }: Pass, withOrder: boolean) {
+  const { b, e, group, threads, thread } = w;
+  const { n } = sort;
+  const { each, turns, many } = parts;
+  const line = e.idiv(group, many);
+  const isRead = pass === 0;
+  const keys = isRead ? null : w.temp(from!.keys[0]!, 'read');
+  const order = from !== null && (withOrder || isRead) ? w.temp(from.order, 'read') : null;
+  const read = isRead ? sort.open(w) : null;
+  return {
+    line,
+    elements(turn: KNode, body: (key: KNode, digit: KNode, order: () => KNode) => void): void {
+      const tile = e.add(e.mul(e.irem(group, many), turns), turn);
+      const first = e.mul(e.add(e.mul(tile, threads), thread), each);
+      const left = n % (each * turns * threads) === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
+      b.loop(threads === 1 ? left : each, (u) => {
+        const i = e.add(first, u);
+        b.ifThen(threads === 1 ? e.bool(true) : e.lt(i, n), () => {
+          const at = e.add(e.mul(line, n), i);
+          const was = (): KNode => (order === null ? i : b.load(order, at));
+          const key = b.place(read === null ? b.load(keys!, at) : read(line, was(), word));
+          body(key, b.place(digitOf(w, key, pass, parts.digitBits)), was);
+        });
       });
-    });
-  });
+    },
+  };
 }
 
-function move(set: ProgramSet, sort: LineSort, one: Pass, blocks: number, counts: Temp, step: number): void {
-  const { n, axis, out } = sort;
-  set.add(`_move${step}`, sort.lines * blocks, (w) => {
-    const { b, e, group } = w;
-    const places = b.shared('places', 'int32', digits);
-    const starts = w.temp(counts, 'read');
-    const target = one.toOrder === null ? w.param(0, 'int32', 'write', out.span) : w.temp(one.toOrder, 'write');
-    const toKeys = one.toKeys && w.temp(one.toKeys, 'write');
-    b.loop(digits, (d) => b.store(places, d, b.load(starts, e.add(e.mul(group, digits), d))));
-    const line = e.idiv(group, blocks);
-    const to = one.toOrder === null ? lineStart(e, out, axis, line) : e.mul(line, n);
-    eachOfBlock(w, sort, one, blocks, (key, order) => {
-      const place = take(w, places, digitOf(w, key, one.pass));
-      const at = order();
-      if (toKeys !== null) b.store(toKeys, e.add(e.mul(line, n), place), key);
-      if (one.toOrder === null) storeRank(w, sort, target, to, place, at);
-      else b.store(target, e.add(to, place), at);
+/** Where in `counts` a digit of the running part is. */
+function countAt({ e, group }: ProgramWriter, { many, digitBits }: Parts, digit: KNode): KNode {
+  const row = e.add(e.mul(e.idiv(group, many), 2 ** digitBits), digit);
+  return e.add(e.mul(row, many), e.irem(group, many));
+}
+
+function countDigits(set: ProgramSet, one: Pass): void {
+  const { sort, parts, counts, step } = one;
+  const write = (w: ProgramWriter): void => {
+    const { b } = w;
+    const own = counters(w, 2 ** parts.digitBits);
+    const target = w.temp(counts, 'write');
+    const source = opened(w, one, false);
+    setCounters(w, own);
+    b.loop(parts.turns, (turn) =>
+      source.elements(turn, (_key, digit) => {
+        take(w, own, digit);
+      }),
+    );
+    meet(w);
+    eachDigit(w, own.digits, (d) => b.store(target, countAt(w, parts, d), countOf(w, own, d)));
+  };
+  set.add(`_count${step}`, sort.lines * parts.many, write, parts.threads);
+}
+
+/** Places of the first element of every digit in every part: smaller digits first, then earlier parts. */
+function findPlaces(set: ProgramSet, { sort, parts, counts, step }: Pass): void {
+  const length = 2 ** parts.digitBits * parts.many;
+  const write = (w: ProgramWriter): void => {
+    const { e, group } = w;
+    scanList(
+      w,
+      { memory: w.temp(counts, 'readwrite'), length, at: (i) => e.add(e.mul(group, length), i) },
+      counting(w),
+    );
+  };
+  set.add(`_places${step}`, sort.lines, write, parts.threads);
+}
+
+function move(set: ProgramSet, one: Pass): void {
+  const { sort, parts, counts, step, to, keepsKeys } = one;
+  const write = (w: ProgramWriter): void => {
+    const { b, e, threads } = w;
+    const places = w.temp(counts, 'read');
+    const { line, elements } = opened(w, one, true);
+    const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
+    const toOrder = to && w.temp(to.order, 'write');
+    const store = to === null ? sort.result!(w, true) : null;
+    const own = counters(w, 2 ** parts.digitBits);
+    /** Moves an element. */
+    const put = (place: KNode, key: KNode, order: KNode): void => {
+      const at = e.add(e.mul(line, sort.n), place);
+      if (toKeys !== null) b.store(toKeys, at, key);
+      if (store !== null) store(line, place, order);
+      else b.store(toOrder!, at, order);
+    };
+    if (threads === 1) {
+      setCounters(w, own, (d) => b.load(places, countAt(w, parts, d)));
+      elements(e.i32(0), (key, digit, order) => put(take(w, own, digit), key, order()));
+      return;
+    }
+    const next = b.shared('next', 'int32', own.digits);
+    const shift = b.shared('shift', 'int32', own.digits);
+    eachDigit(w, own.digits, (d) => b.store(next, d, b.load(places, countAt(w, parts, d))));
+    b.loop(parts.turns, (turn) => {
+      setCounters(w, own);
+      elements(turn, (_key, digit) => {
+        take(w, own, digit);
+      });
+      b.barrier();
+      // Now each counter is the place in the tile, sorted, of the next element it counts.
+      const all = placeCounters(w, own);
+      b.barrier();
+      eachDigit(w, own.digits, (d) => {
+        const start = b.place(b.load(own.cells, e.mul(d, threads)));
+        const isLast = e.eq(d, own.digits - 1);
+        const after = e.min(e.add(d, 1), own.digits - 1);
+        const end = e.where(isLast, all, b.load(own.cells, e.mul(after, threads)));
+        const base = b.place(b.load(next, d));
+        b.store(shift, d, e.sub(base, start));
+        b.store(next, d, e.sub(e.add(base, end), start));
+      });
+      b.barrier();
+      elements(turn, (key, digit, order) => {
+        put(e.add(take(w, own, digit), b.load(shift, digit)), key, order());
+      });
+      b.barrier();
     });
-  });
+  };
+  set.add(`_move${step}`, sort.lines * parts.many, write, parts.threads);
 }

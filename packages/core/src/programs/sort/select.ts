@@ -4,9 +4,8 @@
  */
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { lineStart } from '../lines.ts';
 import type { ProgramSet, ProgramWriter } from '../program-set.ts';
-import { elementAt, type LineSort } from './keys.ts';
+import type { LineSort } from './keys.ts';
 import { type Best, bestMemory, takeBest } from './lists.ts';
 
 /** Elements per place of the list, at least: where most of the elements would enter it, sorting them all is faster. */
@@ -17,13 +16,13 @@ const blockShare = 256;
 const mostBlocks = 64;
 
 /** True if a sort is of this kind. */
-export function maySelect({ n, count, keys }: LineSort, caps: CodegenCaps): boolean {
-  return keys.words === 1 && count * leastShare <= n && bestMemory(count) <= caps.sharedBytes;
+export function maySelect({ n, count, words }: LineSort, caps: CodegenCaps): boolean {
+  return words === 1 && count * leastShare <= n && bestMemory(count) <= caps.sharedBytes;
 }
 
 export function select(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
   const lanes = Math.max(1, caps.vectorBytes / 4);
-  const { n, count, lines, keys, axis, x } = sort;
+  const { n, count, lines, adjacent } = sort;
   const block = Math.max(blockElements, blockShare * count);
   const blocks = Math.min(mostBlocks, Math.max(1, Math.floor(n / block)));
   const length = Math.floor(n / blocks);
@@ -34,20 +33,17 @@ export function select(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void
       : { key: set.temp('uint32', lines * blocks * count), at: set.temp('int32', lines * blocks * count) };
   set.add('_select', lines * blocks, (w) => {
     const { b, e, group } = w;
-    const source = keys.open(w, 1);
+    const open = sort.open(w);
     const line = e.idiv(group, blocks);
     const which = e.irem(group, blocks);
     const first = e.mul(which, length);
     // The last block has what is left over.
     const last = e.eq(which, blocks - 1);
     const many = rest === 0 ? e.i32(length) : e.where(last, e.i32(length + rest), e.i32(length));
-    const from = lineStart(e, x, axis, line);
     const position = (k: KNode): KNode => e.add(first, k);
-    const key = (k: KNode): KNode => keys.key(w, source, elementAt(w, sort, from, position(k)), 0);
-    const inRow = x.strides[axis] === 1;
-    const several = (k: KNode, width: number): KNode =>
-      keys.key(w, source, elementAt(w, sort, from, position(k)), 0, width);
-    const best = takeBest(w, count, { many, key, keys: inRow ? several : null, position }, lanes);
+    const key = (k: KNode): KNode => open(line, position(k), 0);
+    const several = (k: KNode, width: number): KNode => open(line, position(k), 0, width);
+    const best = takeBest(w, count, { many, key, keys: adjacent ? several : null, position }, lanes);
     if (found === null) {
       storeResult(w, sort, line, best);
       return;
@@ -75,10 +71,7 @@ export function select(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void
   });
 }
 
-function storeResult(w: ProgramWriter, { out, axis, count }: LineSort, line: KNode, best: Best): void {
-  const { b, e } = w;
-  const target = w.param(0, 'int32', 'write', out.span);
-  const to = lineStart(e, out, axis, line);
-  const stride = e.i32(out.strides[axis]!);
-  b.loop(count, (j) => b.store(target, e.add(to, e.mul(j, stride)), b.load(best.at, j)));
+function storeResult(w: ProgramWriter, { result, count }: LineSort, line: KNode, best: Best): void {
+  const store = result!(w, false);
+  w.b.loop(count, (j) => store(line, j, w.b.load(best.at, j)));
 }

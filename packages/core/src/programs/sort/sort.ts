@@ -8,11 +8,10 @@
  */
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { lineStart, linesOf } from '../lines.ts';
 import { ProgramSet, type ProgramWriter } from '../program-set.ts';
-import { elementAt, keysOf, type LineSort, type SortSpec, storeRank } from './keys.ts';
+import { type LineSort, lineSort, type Sorted, type SortSpec } from './keys.ts';
 import { mergeSort } from './merge.ts';
-import { radixByGroups, radixInGroup, radixMemory } from './radix.ts';
+import { partsOfGroups, partsOfThreads, passesOf, radixInGroup, radixInParts, radixMemory } from './radix.ts';
 import { maySelect, select } from './select.ts';
 
 /** Lines up to this length are sorted by counting. */
@@ -24,37 +23,41 @@ const groupLine = 1 << 13;
 /** Elements a group should have at least. */
 const groupElements = 2048;
 
+/** A line of so many elements is sorted by digits on engines with groups of threads, in at most so many passes: else comparison takes fewer steps. */
+export const manyByDigits: number = 2 ** 15;
+const mostPasses = 7;
+
 export function lowerSort(spec: SortSpec, caps: CodegenCaps): Lowered {
-  const { axis, x } = spec;
-  const n = x.shape[axis]!;
-  const set = new ProgramSet(`argSort_${x.shape.join('x')}`, caps);
-  const sort: LineSort = {
-    ...spec,
-    n,
-    count: spec.out.shape[axis]!,
-    lines: linesOf(x.shape, axis),
-    keys: keysOf(x, spec.descending),
-  };
+  const set = new ProgramSet(`argSort_${spec.x.shape.join('x')}`, caps);
+  const sort = lineSort(spec);
+  const { n } = sort;
   if (caps.simt && n <= shortLine) byThreads(set, sort);
-  else if (caps.simt) byMerging(set, sort, caps);
+  else if (caps.simt) sortByGroups(set, sort, caps);
   else if (n <= shortLine || (n <= countedLine && !maySelect(sort, caps))) byCounting(set, sort, caps);
   else if (maySelect(sort, caps)) select(set, sort, caps);
   else if (n <= groupLine && radixMemory(n) <= caps.sharedBytes) radixInGroup(set, sort);
-  else radixByGroups(set, sort);
+  else radixInParts(set, sort, partsOfThreads(n));
   return set.result();
+}
+
+/** Long lines by groups of threads; gives where the elements are unless the sort stores them. */
+export function sortByGroups(set: ProgramSet, sort: LineSort, caps: CodegenCaps): Sorted | null {
+  const parts = partsOfGroups(sort.n, caps.maxGroup);
+  const byDigits = sort.lines === 1 && sort.count === sort.n && sort.n >= manyByDigits && caps.sharedIsMemory !== true;
+  if (parts !== null && byDigits && sort.words * passesOf(sort.bits, parts) <= mostPasses)
+    return radixInParts(set, sort, parts);
+  return mergeSort(set, sort, caps.sharedBytes, caps.maxGroup);
 }
 
 /** Short lines on engines with groups of threads: every element has a thread that counts those before it. */
 function byThreads(set: ProgramSet, sort: LineSort): void {
-  const { n, lines, keys, axis, x, out } = sort;
+  const { n, lines, words } = sort;
   set.add('_counting', lines * n, (w) => {
     const { b, e, group } = w;
-    const target = w.param(0, 'int32', 'write', out.span);
-    const source = keys.open(w, 1);
+    const store = sort.result!(w, true);
+    const key = sort.open(w);
     const [line, i] = [e.idiv(group, n), e.irem(group, n)];
-    const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
-    const keyOf = (at: KNode): KNode[] =>
-      Array.from({ length: keys.words }, (_, word) => keys.key(w, source, elementAt(w, sort, from, at), word));
+    const keyOf = (at: KNode): KNode[] => Array.from({ length: words }, (_, word) => key(line, at, word));
     const own = keyOf(i).map((word) => b.place(word));
     const rank = b.reg('rank', 'int32');
     b.store(rank, 0, e.i32(0));
@@ -62,39 +65,8 @@ function byThreads(set: ProgramSet, sort: LineSort): void {
       const earlier = precedes(w, keyOf(j), own, e.lt(j, i));
       b.store(rank, 0, e.add(b.load(rank, 0), e.cast(earlier, 'int32')));
     });
-    storeRank(w, sort, target, to, b.load(rank, 0), i);
+    store(line, b.load(rank, 0), i);
   });
-}
-
-/** Long ones: sorted chunks, merged two by two. */
-function byMerging(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
-  const { n, count, lines, keys, axis, x, out } = sort;
-  mergeSort(
-    set,
-    {
-      lines,
-      n,
-      count,
-      words: keys.words,
-      open: (w) => {
-        const { e } = w;
-        const source = keys.open(w, 1);
-        return (line, i, word, inside) => {
-          const at = elementAt(w, sort, lineStart(e, x, axis, line), e.where(inside, i, 0));
-          return e.where(inside, keys.key(w, source, at, word), e.constant('uint32', 0xffff_ffff));
-        };
-      },
-      result: (w) => {
-        const { b, e } = w;
-        const target = w.param(0, 'int32', 'write', out.span);
-        const stride = e.i32(out.strides[axis]!);
-        return (line, rank, _key, position, gate) =>
-          b.store(target, e.add(lineStart(e, out, axis, line), e.mul(rank, stride)), position, gate);
-      },
-    },
-    caps.sharedBytes,
-    caps.maxGroup,
-  );
 }
 
 /** True if a key is smaller, or equal and `first` holds. */
@@ -110,25 +82,25 @@ function precedes({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[]
  * it is equal, what lies behind them does not; only among themselves it depends on the lane.
  */
 function byCounting(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
-  const { n, lines, keys, axis, x, out } = sort;
+  const { n, lines } = sort;
   const lanes = Math.max(1, Math.floor(caps.vectorBytes / 4));
   const rest = n % lanes;
   const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
   set.add('_counting', Math.ceil(lines / turns), (w) => {
     const { b, e, group } = w;
-    const target = w.param(0, 'int32', 'write', out.span);
-    const source = keys.open(w, 1);
+    const store = sort.result!(w, true);
+    const key = sort.open(w);
     // Keys as signed numbers, which vectors compare in one instruction; what is behind the last one is before none.
-    const signed = (key: KNode): KNode => e.bitcast(e.xor(key, e.constant('uint32', 0x8000_0000)), 'int32');
+    const signed = (x: KNode): KNode => e.bitcast(e.xor(x, e.constant('uint32', 0x8000_0000)), 'int32');
     const room = Math.ceil(n / lanes) * lanes;
-    const words = Array.from({ length: keys.words }, (_, word) => b.shared(`keys${word}`, 'int32', room));
+    const words = Array.from({ length: sort.words }, (_, word) => b.shared(`keys${word}`, 'int32', room));
     for (const memory of words) for (let i = n; i < room; i++) b.store(memory, i, e.i32(2 ** 31 - 1));
     const rank = b.reg('rank', 'int32', lanes);
     const never = e.bool(false, lanes);
     const count = (earlier: KNode, one: number): void =>
       b.store(rank, 0, e.add(b.load(rank, 0), e.where(earlier, e.i32(one), e.i32(0))));
     const at = (j: KNode | number): KNode[] => words.map((memory) => e.splat(b.load(memory, j), lanes));
-    const several = (to: KNode, first: KNode, stored: number): void => {
+    const several = (line: KNode, first: KNode, stored: number): void => {
       const own = words.map((memory) => b.load(memory, first, lanes));
       b.store(rank, 0, e.splat(first, lanes));
       b.loop(first, (j) => count(precedes(w, own, at(j), never), -1));
@@ -139,18 +111,15 @@ function byCounting(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
       const next = e.add(first, lanes);
       b.loop(e.sub(room, next), (j) => count(precedes(w, at(e.add(next, j)), own, never), 1));
       const ranks = b.place(b.load(rank, 0));
-      for (let k = 0; k < stored; k++) storeRank(w, sort, target, to, e.lane(ranks, k), e.add(first, k));
+      for (let k = 0; k < stored; k++) store(line, e.lane(ranks, k), e.add(first, k));
     };
     b.loop(turns, (turn) => {
       const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
-      const [from, to] = [lineStart(e, x, axis, line), lineStart(e, out, axis, line)];
       b.loop(n, (i) => {
-        words.forEach((memory, word) => {
-          b.store(memory, i, signed(keys.key(w, source, elementAt(w, sort, from, i), word)));
-        });
+        for (const [word, memory] of words.entries()) b.store(memory, i, signed(key(line, i, word)));
       });
-      b.loop((n - rest) / lanes, (block) => several(to, e.mul(block, lanes), lanes));
-      if (rest > 0) several(to, e.i32(n - rest), rest);
+      b.loop((n - rest) / lanes, (block) => several(line, e.mul(block, lanes), lanes));
+      if (rest > 0) several(line, e.i32(n - rest), rest);
     });
   });
 }

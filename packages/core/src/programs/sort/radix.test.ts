@@ -5,8 +5,9 @@ import { threadCaps } from '../../contraction/fixtures/cases.ts';
 import { runOn } from '../fixtures/programs.ts';
 import { rowMajor } from '../lines.ts';
 import { ProgramSet } from '../program-set.ts';
-import { lowerScatter, manyByDigits } from '../scatter/update.ts';
-import { canSortDigits, digitSort } from './digits.ts';
+import { lowerScatter } from '../scatter/update.ts';
+import { partsOfGroups, radixInParts } from './radix.ts';
+import { manyByDigits } from './sort.ts';
 
 const engine = createReferenceEngine({ simt: true });
 afterAll(() => engine.dispose());
@@ -42,23 +43,25 @@ describe('sorting by digits', () => {
       engine,
       (caps) => {
         const set = new ProgramSet('digits', caps);
-        const to = { keys: set.temp('uint32', n), order: set.temp('int32', n) };
-        digitSort(
+        const to = radixInParts(
           set,
           {
+            lines: 1,
             n,
+            count: n,
+            words: 1,
             bits,
-            to,
+            adjacent: true,
             open: (w) => {
               const memory = w.param(0, 'int32', 'read', n);
-              return (i) => w.e.bitcast(w.b.load(memory, i), 'uint32');
+              return (_line, i) => w.e.bitcast(w.b.load(memory, i), 'uint32');
             },
+            result: null,
           },
-          maxGroup,
-          groups,
-        );
+          partsOfGroups(n, maxGroup, groups)!,
+        )!;
         set.add('_result', n, (w) => {
-          const [key, at] = [w.temp(to.keys, 'read'), w.temp(to.order, 'read')];
+          const [key, at] = [w.temp(to.keys[0]!, 'read'), w.temp(to.order, 'read')];
           w.b.store(w.param(1, 'int32', 'write', n), w.group, w.e.bitcast(w.b.load(key, w.group), 'int32'));
           w.b.store(w.param(2, 'int32', 'write', n), w.group, w.b.load(at, w.group));
         });
@@ -95,7 +98,7 @@ describe('sorting by digits', () => {
       lower(manyByDigits, { maxGroup: 8 }),
     ])
       expect(names.some((name) => /count|move/.test(name))).toBe(false);
-    expect([16, 15].map(canSortDigits)).toEqual([true, false]);
+    expect([16, 15].map((most) => partsOfGroups(300, most) !== null)).toEqual([true, false]);
   });
 
   it.each(['add', 'set', 'max'] as const)('scatters by %s, the updates of an element in their order', (op) => {

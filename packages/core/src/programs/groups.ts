@@ -1,0 +1,201 @@
+/**
+ * What the threads of a group do together: what comes before each and what all make, counts of digits, lists of numbers scanned. Scans,
+ * sorts and scatters for both kinds of machine are made of these. A thread by itself is a group of one, without barriers.
+ *
+ * Values are combined in the order of the threads, so results do not depend on the machine. All threads get to a call. Between two
+ * calls at one place of a program, in a loop, the caller puts a barrier.
+ */
+import type { KNode } from '../ir/ir.ts';
+import type { DType } from '../shape/dtype.ts';
+import type { ProgramWriter } from './program-set.ts';
+
+/** A barrier, where there is more than one thread. */
+export function meet({ b, threads }: ProgramWriter): void {
+  if (threads > 1) b.barrier();
+}
+
+// Scans and reductions of one value for each thread.
+
+/** How values become one. */
+export interface Combining {
+  /** What none make. */
+  readonly identity: KNode;
+  /** What a value makes with those before it. `i`: which value of a list, for one thread (`scanList`). */
+  both(before: KNode, value: KNode, i?: KNode): KNode;
+}
+
+/** Sums of whole numbers. */
+export function counting({ e }: ProgramWriter): Combining {
+  return { identity: e.i32(0), both: (before, value) => e.add(before, value) };
+}
+
+/** What the values of the threads before this one make, and what those of all make: log2 steps over distances that double (Hillis and Steele). */
+export function groupScan(
+  { b, e, threads, thread }: ProgramWriter,
+  value: KNode,
+  { identity, both }: Combining,
+): { readonly before: KNode; readonly whole: KNode } {
+  if (threads === 1) return { before: identity, whole: value };
+  const cells = b.shared('totals', value.dtype as DType, threads);
+  b.store(cells, thread, value);
+  b.barrier();
+  // A loop, not its steps one after another: drivers that emulate groups take long to compile every barrier.
+  b.loop(Math.log2(threads), (doubling) => {
+    const distance = e.shl(1, doubling);
+    const mine = b.load(cells, thread);
+    const other = b.load(cells, e.max(e.sub(thread, distance), 0));
+    const made = b.place(e.where(e.lt(thread, distance), mine, both(other, mine)));
+    b.barrier();
+    b.store(cells, thread, made);
+    b.barrier();
+  });
+  const previous = b.load(cells, e.max(e.sub(thread, 1), 0));
+  return { before: e.where(e.lt(thread, 1), identity, previous), whole: b.load(cells, threads - 1) };
+}
+
+/** What the values of all threads make: the same bits as by `groupScan`, with half of its barriers and less work at every step. */
+export function groupReduce({ b, e, threads, thread }: ProgramWriter, value: KNode, { both }: Combining): KNode {
+  if (threads === 1) return value;
+  const cells = b.shared('totals', value.dtype as DType, threads);
+  b.store(cells, thread, value);
+  b.barrier();
+  b.loop(Math.log2(threads), (doubling) => {
+    const distance = e.shl(1, doubling);
+    // The last of two neighbouring parts gets what both make.
+    const last = b.place(e.sub(e.shl(e.add(thread, 1), e.add(doubling, 1)), 1));
+    b.ifThen(e.lt(last, threads), () => {
+      b.store(cells, last, both(b.load(cells, e.sub(last, distance)), b.load(cells, last)));
+    });
+    b.barrier();
+  });
+  return b.load(cells, threads - 1);
+}
+
+// Lists of numbers in memory.
+
+/** Numbers in memory: the i-th is at `at(i)`. */
+export interface Listed {
+  readonly memory: KNode;
+  readonly length: number;
+  at(i: KNode): KNode;
+}
+
+/** Puts in place of each number of a list what those before it make; gives what all make. Every thread has neighbours. */
+export function scanList(w: ProgramWriter, { memory, length, at }: Listed, combining: Combining): KNode {
+  const { b, e, threads, thread } = w;
+  const own = Math.ceil(length / threads);
+  const running = b.reg('running', memory.dtype as DType);
+  /** Takes in the numbers of the thread. */
+  const takeIn = (write: boolean): void =>
+    b.loop(own, (u) => {
+      const i = e.add(e.mul(thread, own), u);
+      b.ifThen(own * threads === length ? e.bool(true) : e.lt(i, length), () => {
+        const place = at(i);
+        const value = b.load(memory, place);
+        const before = b.load(running, 0);
+        if (write) b.store(memory, place, before);
+        b.store(running, 0, combining.both(before, value, i));
+      });
+    });
+  b.store(running, 0, combining.identity);
+  let whole: KNode | null = null;
+  if (threads > 1) {
+    takeIn(false);
+    const found = groupScan(w, b.load(running, 0), combining);
+    b.store(running, 0, found.before);
+    whole = found.whole;
+  }
+  takeIn(true);
+  return whole ?? b.load(running, 0);
+}
+
+// Histograms: how many elements there are of each digit, and where the elements of each go.
+
+/**
+ * Counters of a group, in its memory: every thread has one for each digit. No two threads write to one place, and elements stay in
+ * order among equals where each thread takes neighbours.
+ */
+export interface Counters {
+  readonly cells: KNode;
+  readonly digits: number;
+}
+
+/** Declares counters. */
+export function counters({ b, threads }: ProgramWriter, digits: number): Counters {
+  return { cells: b.shared('counters', 'int32', digits * threads), digits };
+}
+
+/** Where the counter of a thread for a digit is. */
+function cellOf({ e, threads }: ProgramWriter, digit: KNode, thread: KNode): KNode {
+  return e.add(e.mul(digit, threads), thread);
+}
+
+/** Sets the thread's counters, to zero or to what `start` says. */
+export function setCounters(w: ProgramWriter, { cells, digits }: Counters, start?: (digit: KNode) => KNode): void {
+  w.b.loop(digits, (d) => w.b.store(cells, cellOf(w, d, w.thread), start === undefined ? w.e.i32(0) : start(d)));
+}
+
+/** One more of a digit; what its counter was before: how many the thread has had, or, after `placeCounters`, where this one goes. */
+export function take(w: ProgramWriter, { cells }: Counters, digit: KNode): KNode {
+  const { b, e } = w;
+  const at = cellOf(w, digit, w.thread);
+  const before = b.load(cells, at);
+  b.store(cells, at, e.add(before, 1));
+  return before;
+}
+
+/** Runs `body` for every digit, each by one thread; there are no fewer threads than digits, or there is one. */
+export function eachDigit({ b, e, threads, thread }: ProgramWriter, digits: number, body: (d: KNode) => void): void {
+  if (threads === 1) b.loop(digits, body);
+  else b.ifThen(e.lt(thread, digits), () => body(thread));
+}
+
+/** How many elements of a digit the group has, after a barrier; for `eachDigit`. */
+export function countOf(w: ProgramWriter, { cells }: Counters, digit: KNode): KNode {
+  const { b, e, threads } = w;
+  if (threads === 1) return b.load(cells, digit);
+  const sum = b.reg('sum', 'int32');
+  b.store(sum, 0, e.i32(0));
+  b.loop(threads, (t) => {
+    // Each digit begins somewhere else: neighbours in group memory are read side by side.
+    const other = e.irem(e.add(t, digit), threads);
+    b.store(sum, 0, e.add(b.load(sum, 0), b.load(cells, cellOf(w, digit, other))));
+  });
+  return b.load(sum, 0);
+}
+
+/** Counts of `length` digits from `first` on become places in order: smaller digits first, then earlier threads. Gives how many there are. */
+export function placeCounters(
+  w: ProgramWriter,
+  { cells, digits }: Counters,
+  first: number = 0,
+  length: number = digits,
+): KNode {
+  const at = (i: KNode): KNode => w.e.add(i, first * w.threads);
+  return scanList(w, { memory: cells, length: length * w.threads, at }, counting(w));
+}
+
+// Searching.
+
+/** The first of `from` .. `to`-1 that `below`, true up to some place and false from there on, does not hold for; else `to`. At most `most` are searched. */
+export function bisect(
+  { b, e }: ProgramWriter,
+  from: KNode,
+  to: KNode,
+  most: number,
+  below: (i: KNode) => KNode,
+): KNode {
+  const [low, high] = [b.reg('low', 'int32'), b.reg('high', 'int32')];
+  b.store(low, 0, from);
+  b.store(high, 0, to);
+  b.loop(Math.ceil(Math.log2(most + 1)) + 1, () => {
+    const [l, h] = [b.load(low, 0), b.load(high, 0)];
+    b.ifThen(e.lt(l, h), () => {
+      const middle = b.place(e.add(l, e.shr(e.sub(h, l), 1)));
+      const behind = b.place(below(middle));
+      b.store(low, 0, e.where(behind, e.add(middle, 1), l));
+      b.store(high, 0, e.where(behind, h, middle));
+    });
+  });
+  return b.load(low, 0);
+}
