@@ -191,7 +191,8 @@ export function bisect(
   b.loop(Math.ceil(Math.log2(most + 1)) + 1, () => {
     const [l, h] = [b.load(low, 0), b.load(high, 0)];
     b.ifThen(e.lt(l, h), () => {
-      const middle = b.place(e.add(l, e.shr(e.sub(h, l), 1)));
+      // Unsigned: the sum may go past the largest int32.
+      const middle = b.place(e.bitcast(e.shr(e.bitcast(e.add(l, h), 'uint32'), e.constant('uint32', 1)), 'int32'));
       const behind = b.place(below(middle));
       b.store(low, 0, e.where(behind, e.add(middle, 1), l));
       b.store(high, 0, e.where(behind, h, middle));
