@@ -9,7 +9,7 @@
 import { combined } from '../../codegen/linearize/reduce.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
+import { dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
 import { groupReduce, groupScan, scanList } from '../groups.ts';
 import { linesOf, lineStart, narrowed, type TensorView, without } from '../lines.ts';
 import { ProgramSet, type ProgramWriter, type Temp } from '../program-set.ts';
@@ -35,46 +35,43 @@ export interface ScanSpec {
   readonly factor: SlotView | null;
 }
 
-/** What a scan starts from; the next element combined with it is that element. */
-export function scanIdentity(op: ScanOp, dtype: DType): number | bigint {
-  if (op === 'linear') return 0;
-  return op === 'sum' && isFloat(dtype) ? -0 : neutral(op, dtype);
+/** What values of a scan make; `factor`: the coefficient of a recurrence. */
+interface ScanCombining {
+  readonly identity: KNode;
+  both(before: KNode, value: KNode, factor?: KNode | null): KNode;
 }
 
-/** The running value after an element. */
-export function runningValue({ e }: ProgramWriter, op: ScanOp, running: KNode, x: KNode, factor: KNode | null): KNode {
-  return op === 'linear' ? e.add(e.mul(factor!, running), x) : combined(e, op, running, x);
-}
-
-/** The tensors of a scan in a program. */
-export interface Memory {
-  readonly out: KNode;
-  readonly x: KNode;
-  readonly factor: KNode | null;
-}
-
-/** Declares the memory of a scan; `access` null: without the result. */
-export function memoryOf(w: ProgramWriter, { out, x, factor }: ScanSpec, access: 'write' | 'readwrite' | null): Memory {
+function combiningOf({ e }: ProgramWriter, { op, out: { dtype } }: ScanSpec): ScanCombining {
+  const none = op === 'linear' ? 0 : op === 'sum' && isFloat(dtype) ? -0 : neutral(op, dtype);
   return {
-    out: access === null ? w.e.i32(0) : w.param(0, out.dtype, access, out.span),
-    x: w.param(x.slot, x.view.dtype, 'read', x.view.span),
-    factor: factor && w.param(factor.slot, factor.view.dtype, 'read', factor.view.span),
+    identity: e.constant(dtype, none),
+    both: (before, value, factor) =>
+      op === 'linear' ? e.add(e.mul(factor!, before), value) : combined(e, op, before, value),
   };
 }
 
-/** Where an element of a line is: the p-th in the order of the scan. */
-export function placed(
-  w: ProgramWriter,
-  view: TensorView,
-  axis: number,
-  start: KNode,
-  p: KNode,
-  reverse: boolean,
-): KNode {
-  const { e } = w;
-  const n = view.shape[axis]!;
-  const at = reverse ? e.sub(n - 1, p) : p;
-  return e.add(start, e.mul(at, view.strides[axis]!));
+/** A tensor of a scan in a program. */
+interface Opened {
+  readonly memory: KNode;
+  readonly view: TensorView;
+  /** Where a line begins. */
+  start(line: KNode): KNode;
+  /** Where the p-th element in the order of the scan is. */
+  at(start: KNode, p: KNode): KNode;
+}
+
+function opened(
+  { e, ...w }: ProgramWriter,
+  { axis, reverse }: ScanSpec,
+  { slot, view }: SlotView,
+  access: 'read' | 'write' | 'readwrite' = 'read',
+): Opened {
+  return {
+    memory: w.param(slot, view.dtype, access, view.span),
+    view,
+    start: (line) => lineStart(e, view, axis, line),
+    at: (start, p) => e.add(start, e.mul(reverse ? e.sub(view.shape[axis]! - 1, p) : p, view.strides[axis]!)),
+  };
 }
 
 /** What segments hand on: the running value at their end, and for recurrences the product of their coefficients. */
@@ -94,7 +91,7 @@ interface Pass {
 /** All lines in one pass; few long ones, cut into segments, in two, with a short program between them. */
 function inSegments(
   set: ProgramSet,
-  { op, axis, out }: ScanSpec,
+  spec: ScanSpec,
   segments: number,
   suffix: string,
   pass: (one: Pass) => void,
@@ -103,27 +100,21 @@ function inSegments(
     pass({ suffix, segments: 1, from: null, to: null });
     return;
   }
-  const count = linesOf(out.shape, axis);
-  const totals: Totals = {
-    end: set.temp(out.dtype, count * segments),
-    scale: op === 'linear' ? set.temp(out.dtype, count * segments) : null,
-  };
-  pass({ suffix: '_totals', segments, from: null, to: totals });
+  const { dtype, shape } = spec.out;
+  const count = linesOf(shape, spec.axis);
+  const end = set.temp(dtype, count * segments);
+  const scale = spec.op === 'linear' ? set.temp(dtype, count * segments) : null;
+  pass({ suffix: '_totals', segments, from: null, to: { end, scale } });
   // Totals of segments become the values that segments start from.
   set.add('_carry', count, (w) => {
     const { b, e, group } = w;
-    const scales = totals.scale && w.temp(totals.scale, 'read');
+    const scales = scale && w.temp(scale, 'read');
+    const { identity, both } = combiningOf(w, spec);
     const at = (segment: KNode): KNode => e.add(e.mul(group, segments), segment);
-    scanList(
-      w,
-      { memory: w.temp(totals.end, 'readwrite'), length: segments, at },
-      {
-        identity: e.constant(out.dtype, scanIdentity(op, out.dtype)),
-        both: (before, end, i) => runningValue(w, op, before, end, scales && b.load(scales, at(i!))),
-      },
-    );
+    const list = { memory: w.temp(end, 'readwrite'), length: segments, at };
+    scanList(w, list, { identity, both: (x, y, i) => both(x, y, scales && b.load(scales, at(i!))) });
   });
-  pass({ suffix: '_segments', segments, from: totals, to: null });
+  pass({ suffix: '_segments', segments, from: { end, scale }, to: null });
 }
 
 // Scans line by line: several lines, or segments of lines, interleaved by one thread.
@@ -135,65 +126,53 @@ const groupElements = 4096;
 
 /** Lines, or segments of lines, `most` of them side by side. */
 function lines(set: ProgramSet, spec: ScanSpec, most: number, { suffix, segments, from, to }: Pass): void {
-  const { op, axis, reverse, out, x, factor } = spec;
-  const n = out.shape[axis]!;
+  const { shape, dtype } = spec.out;
+  const n = shape[spec.axis]!;
   const length = Math.floor(n / segments);
   const tail = n - length * segments;
-  const total = linesOf(out.shape, axis) * segments;
+  const total = linesOf(shape, spec.axis) * segments;
   const side = Math.min(most, total);
   const turns =
     side === 1 ? 1 : Math.max(1, Math.min(Math.floor(groupElements / (length * side)), Math.ceil(total / side)));
-  const groups = Math.ceil(total / (side * turns));
-  set.add(suffix, groups, (w) => {
+  set.add(suffix, Math.ceil(total / (side * turns)), (w) => {
     const { b, e, group } = w;
-    const memory = memoryOf(w, spec, to === null ? 'write' : null);
-    const ends = from && w.temp(from.end, 'read');
-    const target = to && w.temp(to.end, 'write');
+    const out = to === null ? opened(w, spec, { slot: 0, view: spec.out }, 'write') : null;
+    const x = opened(w, spec, spec.x);
+    const factor = spec.factor && opened(w, spec, spec.factor);
+    const { identity, both } = combiningOf(w, spec);
+    const starts = from && w.temp(from.end, 'read');
+    const ends = to && w.temp(to.end, 'write');
     const scales = to?.scale ? w.temp(to.scale, 'write') : null;
-    const running = b.reg('running', out.dtype, 1, side);
-    const product = scales === null ? null : b.reg('product', out.dtype, 1, side);
-    const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
+    const running = b.reg('running', dtype, 1, side);
+    const product = scales && b.reg('product', dtype, 1, side);
     b.loop(turns, (turn) => {
-      // Past the end the last line is done again, by the same group.
       const first = e.mul(e.add(e.mul(group, turns), turn), side);
-      const which = Array.from({ length: side }, (_, u) => {
-        const at = e.add(first, u);
-        return total % (side * turns) === 0 ? at : e.min(at, total - 1);
-      });
-      const own = which.map((at) => {
+      const own = Array.from({ length: side }, (_, u) => {
+        // Past the end the last line is done again, by the same group.
+        const at = total % (side * turns) === 0 ? e.add(first, u) : e.min(e.add(first, u), total - 1);
         const line = segments === 1 ? at : e.idiv(at, segments);
-        const segment = e.irem(at, segments);
-        const start = (view: TensorView): KNode => lineStart(e, view, axis, line);
-        const offset = e.mul(segment, length);
-        return { at, segment, offset, out: start(out), x: start(x.view), factor: factor && start(factor.view) };
-      });
-      own.forEach(({ at }, u) => {
-        b.store(running, u, ends === null ? identity : b.load(ends, at));
-        if (product !== null) b.store(product, u, e.constant(out.dtype, 1));
+        b.store(running, u, starts === null ? identity : b.load(starts, at));
+        if (product !== null) b.store(product, u, e.constant(dtype, 1));
+        return { at, segment: e.irem(at, segments), lines: [out, x, factor].map((t) => t?.start(line)) };
       });
       const step = (u: number, i: KNode): void => {
-        const line = own[u]!;
-        const p = e.add(line.offset, i);
-        const value = b.load(memory.x, placed(w, x.view, axis, line.x, p, reverse));
-        const scale = factor && b.load(memory.factor!, placed(w, factor.view, axis, line.factor!, p, reverse));
-        const next = b.place(runningValue(w, op, b.load(running, u), value, scale));
+        const { segment, lines } = own[u]!;
+        const p = e.add(e.mul(segment, length), i);
+        const [target, value, scale] = [out, x, factor].map((t, k) => t?.at(lines[k]!, p));
+        const coefficient = factor && b.load(factor.memory, scale!);
+        const next = b.place(both(b.load(running, u), b.load(x.memory, value!), coefficient));
         b.store(running, u, next);
-        if (product !== null) b.store(product, u, e.mul(b.load(product, u), scale!));
-        if (to === null) b.store(memory.out, placed(w, out, axis, line.out, p, reverse), next);
+        if (product !== null) b.store(product, u, e.mul(b.load(product, u), coefficient!));
+        if (out !== null) b.store(out.memory, target!, next);
       };
       b.loop(length, (i) => {
         for (let u = 0; u < side; u++) step(u, i);
       });
-      if (tail > 0 && to === null) {
-        own.forEach(({ segment }, u) => {
-          b.ifThen(e.eq(segment, segments - 1), () => {
-            b.loop(tail, (i) => step(u, e.add(i, length)));
-          });
-        });
-      }
-      own.forEach(({ at }, u) => {
-        if (target !== null) b.store(target, at, b.load(running, u));
-        if (scales !== null) b.store(scales, at, b.load(product as KNode, u));
+      own.forEach(({ at, segment }, u) => {
+        if (tail > 0 && to === null)
+          b.ifThen(e.eq(segment, segments - 1), () => b.loop(tail, (i) => step(u, e.add(i, length))));
+        if (ends !== null) b.store(ends, at, b.load(running, u));
+        if (scales !== null) b.store(scales, at, b.load(product!, u));
       });
     });
   });
@@ -216,47 +195,43 @@ function scanThreads(n: number, most: number): number {
 
 /** Lines, or segments of lines, a group to each. Segments are whole strides, but for the last. */
 function groups(set: ProgramSet, spec: ScanSpec, threads: number, { suffix, segments, from, to }: Pass): void {
-  const { op, axis, reverse, out, x } = spec;
-  const n = out.shape[axis]!;
+  const { shape, dtype } = spec.out;
+  const n = shape[spec.axis]!;
   const stride = threads * own;
   const strides = Math.ceil(n / segments / stride);
   const write = (w: ProgramWriter): void => {
     const { b, e, group, thread } = w;
-    const memory = memoryOf(w, spec, to === null ? 'write' : null);
-    const carry = b.reg('carry', out.dtype);
-    const identity = e.constant(out.dtype, scanIdentity(op, out.dtype));
-    const both = (before: KNode, after: KNode): KNode => runningValue(w, op, before, after, null);
+    const out = to === null ? opened(w, spec, { slot: 0, view: spec.out }, 'write') : null;
+    const x = opened(w, spec, spec.x);
+    const combining = combiningOf(w, spec);
+    const { identity, both } = combining;
+    const carry = b.reg('carry', dtype);
     const line = segments === 1 ? group : e.idiv(group, segments);
     const first = e.mul(e.irem(group, segments), strides * stride);
-    const [start, target] = [lineStart(e, x.view, axis, line), lineStart(e, out, axis, line)];
     b.store(carry, 0, from === null ? identity : b.load(w.temp(from.end, 'read'), group));
     b.loop(strides, (step) => {
       const base = e.add(e.add(first, e.mul(step, stride)), e.mul(thread, own));
+      const places = Array.from({ length: own }, (_, u) => e.add(base, u));
       const states: KNode[] = [];
-      const inside: KNode[] = [];
-      for (let u = 0; u < own; u++) {
-        const p = e.add(base, u);
-        const gate = e.lt(p, n);
-        const value = b.load(memory.x, placed(w, x.view, axis, start, p, reverse), 1, gate, identity);
+      for (const [u, p] of places.entries()) {
+        const value = b.load(x.memory, x.at(x.start(line), p), 1, e.lt(p, n), identity);
         states.push(b.place(u === 0 ? value : both(states[u - 1]!, value)));
-        inside.push(gate);
       }
+      const mine = states[own - 1]!;
       const so = b.load(carry, 0);
-      if (to !== null) b.store(carry, 0, both(so, groupReduce(w, states[own - 1]!, { identity, both })));
+      if (out === null) b.store(carry, 0, both(so, groupReduce(w, mine, combining)));
       else {
-        const { before, whole } = groupScan(w, states[own - 1]!, { identity, both });
+        const { before, whole } = groupScan(w, mine, combining);
         const begin = b.place(both(so, before));
         b.store(carry, 0, both(so, whole));
-        states.forEach((state, u) => {
-          const p = e.add(base, u);
-          b.store(memory.out, placed(w, out, axis, target, p, reverse), both(begin, state), inside[u]);
-        });
+        for (const [u, p] of places.entries())
+          b.store(out.memory, out.at(out.start(line), p), both(begin, states[u]!), e.lt(p, n));
       }
       b.barrier();
     });
     if (to !== null) b.ifThen(e.lt(thread, 1), () => b.store(w.temp(to.end, 'write'), group, b.load(carry, 0)));
   };
-  set.add(suffix, linesOf(out.shape, axis) * segments, write, threads);
+  set.add(suffix, linesOf(shape, spec.axis) * segments, write, threads);
 }
 
 /** Elements next to each other that one group does, at least and at most. */
@@ -353,34 +328,36 @@ function part(spec: ScanSpec, axis: number, start: number, length: number): Scan
  * by row and not column by column.
  */
 function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number): void {
-  const { op, axis, reverse, out, x, factor } = spec;
+  const { axis, out } = spec;
   const last = out.shape.length - 1;
-  const n = out.shape[axis]!;
-  const across = out.shape[last]!;
+  const [n, across] = [out.shape[axis]!, out.shape[last]!];
   const blocks = Math.ceil(across / width);
   const others = linesOf(without(out, axis).shape, last - 1);
   set.add('_vectors', others * blocks, (w) => {
     const { b, e, group } = w;
-    const memory = memoryOf(w, spec, 'readwrite');
+    const tensors = [
+      opened(w, spec, { slot: 0, view: out }, 'readwrite'),
+      opened(w, spec, spec.x),
+      spec.factor && opened(w, spec, spec.factor),
+    ] as const;
+    const [target] = tensors;
+    const { identity, both } = combiningOf(w, spec);
     const line = e.idiv(group, blocks);
     const column = e.mul(e.irem(group, blocks), width);
-    const start = (view: TensorView): KNode => e.add(lineStart(e, without(view, axis), last - 1, line), column);
-    const starts = { out: start(out), x: start(x.view), factor: factor && start(factor.view) };
+    const starts = tensors.map((t) => t && e.add(lineStart(e, without(t.view, axis), last - 1, line), column));
     const left = e.idiv(e.sub(across, column), lanes);
     const vectorsHere = across % width === 0 ? e.i32(width / lanes) : e.min(width / lanes, left);
-    const row = (p: KNode, before: (shift: KNode) => KNode): void => {
+    /** Row p, each vector from where the row before has it. */
+    const row = (p: KNode, before: KNode | null): void => {
       b.loop(vectorsHere, (v) => {
         const shift = e.mul(v, lanes);
-        const at = (view: TensorView, from: KNode): KNode => e.add(placed(w, view, axis, from, p, reverse), shift);
-        const value = b.load(memory.x, at(x.view, starts.x), lanes);
-        const scale = factor && b.load(memory.factor!, at(factor.view, starts.factor!), lanes);
-        b.store(memory.out, at(out, starts.out), runningValue(w, op, before(shift), value, scale));
+        const [to, x, factor] = tensors.map((t, i) => t && e.add(t.at(starts[i]!, p), shift));
+        const so = before === null ? e.splat(identity, lanes) : b.load(target.memory, e.add(before, shift), lanes);
+        const [value, scale] = [x!, factor].map((at, i) => at && b.load(tensors[i + 1]!.memory, at, lanes));
+        b.store(target.memory, to!, both(so, value!, scale));
       });
     };
-    row(e.i32(0), () => e.constant(out.dtype, scanIdentity(op, out.dtype), lanes));
-    b.loop(n - 1, (p) => {
-      const at = placed(w, out, axis, starts.out, p, reverse);
-      row(e.add(p, 1), (shift) => b.load(memory.out, e.add(at, shift), lanes));
-    });
+    row(e.i32(0), null);
+    b.loop(n - 1, (p) => row(e.add(p, 1), target.at(starts[0]!, p)));
   });
 }
