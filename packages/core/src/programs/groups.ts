@@ -29,44 +29,52 @@ export function counting({ e }: ProgramWriter): Combining {
   return { identity: e.i32(0), both: (before, value) => e.add(before, value) };
 }
 
-/** What the values of the threads before this one make, and what those of all make: log2 steps over distances that double (Hillis and Steele). */
-export function groupScan(
+/** Group memory that the values of all threads go into, and go on from by steps over distances that double. */
+function inSteps(
   { b, e, threads, thread }: ProgramWriter,
   value: KNode,
-  { identity, both }: Combining,
-): { readonly before: KNode; readonly whole: KNode } {
-  if (threads === 1) return { before: identity, whole: value };
+  step: (cells: KNode, distance: KNode) => void,
+) {
   const cells = b.shared('totals', value.dtype as DType, threads);
   b.store(cells, thread, value);
   b.barrier();
   // A loop, not its steps one after another: drivers that emulate groups take long to compile every barrier.
   b.loop(Math.log2(threads), (doubling) => {
-    const distance = e.shl(1, doubling);
-    const mine = b.load(cells, thread);
-    const other = b.load(cells, e.max(e.sub(thread, distance), 0));
+    step(cells, e.shl(1, doubling));
+    b.barrier();
+  });
+  return cells;
+}
+
+/** What the values of the threads before this one make, and what those of all make (Hillis and Steele). */
+export function groupScan(
+  w: ProgramWriter,
+  value: KNode,
+  { identity, both }: Combining,
+): { readonly before: KNode; readonly whole: KNode } {
+  const { b, e, threads, thread } = w;
+  if (threads === 1) return { before: identity, whole: value };
+  const cells = inSteps(w, value, (totals, distance) => {
+    const mine = b.load(totals, thread);
+    const other = b.load(totals, e.max(e.sub(thread, distance), 0));
     const made = b.place(e.where(e.lt(thread, distance), mine, both(other, mine)));
     b.barrier();
-    b.store(cells, thread, made);
-    b.barrier();
+    b.store(totals, thread, made);
   });
   const previous = b.load(cells, e.max(e.sub(thread, 1), 0));
   return { before: e.where(e.lt(thread, 1), identity, previous), whole: b.load(cells, threads - 1) };
 }
 
 /** What the values of all threads make: the same bits as by `groupScan`, with half of its barriers and less work at every step. */
-export function groupReduce({ b, e, threads, thread }: ProgramWriter, value: KNode, { both }: Combining): KNode {
+export function groupReduce(w: ProgramWriter, value: KNode, { both }: Combining): KNode {
+  const { b, e, threads, thread } = w;
   if (threads === 1) return value;
-  const cells = b.shared('totals', value.dtype as DType, threads);
-  b.store(cells, thread, value);
-  b.barrier();
-  b.loop(Math.log2(threads), (doubling) => {
-    const distance = e.shl(1, doubling);
+  const cells = inSteps(w, value, (totals, distance) => {
     // The last of two neighbouring parts gets what both make.
-    const last = b.place(e.sub(e.shl(e.add(thread, 1), e.add(doubling, 1)), 1));
-    b.ifThen(e.lt(last, threads), () => {
-      b.store(cells, last, both(b.load(cells, e.sub(last, distance)), b.load(cells, last)));
-    });
-    b.barrier();
+    const last = b.place(e.sub(e.mul(e.mul(e.add(thread, 1), distance), 2), 1));
+    b.ifThen(e.lt(last, threads), () =>
+      b.store(totals, last, both(b.load(totals, e.sub(last, distance)), b.load(totals, last))),
+    );
   });
   return b.load(cells, threads - 1);
 }

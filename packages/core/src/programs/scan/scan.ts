@@ -38,7 +38,7 @@ export interface ScanSpec {
 /** What values of a scan make; `factor`: the coefficient of a recurrence. */
 interface ScanCombining {
   readonly identity: KNode;
-  both(before: KNode, value: KNode, factor?: KNode | null): KNode;
+  both(before: KNode, value: KNode, factor?: KNode): KNode;
 }
 
 function combiningOf({ e }: ProgramWriter, { op, out: { dtype } }: ScanSpec): ScanCombining {
@@ -74,47 +74,48 @@ function opened(
   };
 }
 
-/** What segments hand on: the running value at their end, and for recurrences the product of their coefficients. */
-export interface Totals {
-  readonly end: Temp;
-  readonly scale: Temp | null;
-}
-
-/** A pass over all lines, in `segments` each. With `from` a segment starts at the value kept there; with `to` only totals are computed. */
-interface Pass {
-  readonly suffix: string;
-  readonly segments: number;
-  readonly from: Totals | null;
-  readonly to: Totals | null;
-}
-
-/** All lines in one pass; few long ones, cut into segments, in two, with a short program between them. */
-function inSegments(
-  set: ProgramSet,
+/** The result, unless `access` is null, the elements, and the coefficients of a recurrence. */
+function tensorsOf(
+  w: ProgramWriter,
   spec: ScanSpec,
-  segments: number,
-  suffix: string,
-  pass: (one: Pass) => void,
-): void {
-  if (segments <= 1) {
-    pass({ suffix, segments: 1, from: null, to: null });
+  access: 'write' | 'readwrite' | null,
+): readonly [Opened | null, Opened, Opened | null] {
+  return [
+    access && opened(w, spec, { slot: 0, view: spec.out }, access),
+    opened(w, spec, spec.x),
+    spec.factor && opened(w, spec, spec.factor),
+  ];
+}
+
+/** What segments hand on: the running value at their end, and for recurrences the product of their coefficients. */
+type Totals = readonly Temp[];
+
+/** A pass over all lines. With `from` a segment starts at the value kept there; with `to` only totals are computed. */
+type Pass = (suffix: string, from: Totals | null, to: Totals | null) => void;
+
+/** Lines in one pass; few long ones, cut into segments, in two, with a short program between them. */
+function inPasses(set: ProgramSet, spec: ScanSpec, segments: number, suffix: string, pass: Pass): void {
+  if (segments === 1) {
+    pass(suffix, null, null);
     return;
   }
   const { dtype, shape } = spec.out;
   const count = linesOf(shape, spec.axis);
-  const end = set.temp(dtype, count * segments);
-  const scale = spec.op === 'linear' ? set.temp(dtype, count * segments) : null;
-  pass({ suffix: '_totals', segments, from: null, to: { end, scale } });
+  const totals = (spec.op === 'linear' ? [0, 1] : [0]).map(() => set.temp(dtype, count * segments));
+  pass('_totals', null, totals);
   // Totals of segments become the values that segments start from.
   set.add('_carry', count, (w) => {
     const { b, e, group } = w;
-    const scales = scale && w.temp(scale, 'read');
+    const [memory, scales] = totals.map((t, i) => w.temp(t, i === 0 ? 'readwrite' : 'read'));
     const { identity, both } = combiningOf(w, spec);
     const at = (segment: KNode): KNode => e.add(e.mul(group, segments), segment);
-    const list = { memory: w.temp(end, 'readwrite'), length: segments, at };
-    scanList(w, list, { identity, both: (x, y, i) => both(x, y, scales && b.load(scales, at(i!))) });
+    scanList(
+      w,
+      { memory: memory!, length: segments, at },
+      { identity, both: (x, y, i) => both(x, y, scales && b.load(scales, at(i!))) },
+    );
   });
-  pass({ suffix: '_segments', segments, from: { end, scale }, to: null });
+  pass('_segments', totals, null);
 }
 
 // Scans line by line: several lines, or segments of lines, interleaved by one thread.
@@ -125,7 +126,13 @@ const sideBySide = 4;
 const groupElements = 4096;
 
 /** Lines, or segments of lines, `most` of them side by side. */
-function lines(set: ProgramSet, spec: ScanSpec, most: number, { suffix, segments, from, to }: Pass): void {
+function lines(
+  set: ProgramSet,
+  spec: ScanSpec,
+  most: number,
+  segments: number,
+  ...[suffix, from, to]: Parameters<Pass>
+): void {
   const { shape, dtype } = spec.out;
   const n = shape[spec.axis]!;
   const length = Math.floor(n / segments);
@@ -136,30 +143,28 @@ function lines(set: ProgramSet, spec: ScanSpec, most: number, { suffix, segments
     side === 1 ? 1 : Math.max(1, Math.min(Math.floor(groupElements / (length * side)), Math.ceil(total / side)));
   set.add(suffix, Math.ceil(total / (side * turns)), (w) => {
     const { b, e, group } = w;
-    const out = to === null ? opened(w, spec, { slot: 0, view: spec.out }, 'write') : null;
-    const x = opened(w, spec, spec.x);
-    const factor = spec.factor && opened(w, spec, spec.factor);
+    const tensors = tensorsOf(w, spec, to === null ? 'write' : null);
+    const [out, x, factor] = tensors;
     const { identity, both } = combiningOf(w, spec);
-    const starts = from && w.temp(from.end, 'read');
-    const ends = to && w.temp(to.end, 'write');
-    const scales = to?.scale ? w.temp(to.scale, 'write') : null;
+    const start = from && w.temp(from[0]!, 'read');
+    const totals = (to ?? []).map((t) => w.temp(t, 'write'));
     const running = b.reg('running', dtype, 1, side);
-    const product = scales && b.reg('product', dtype, 1, side);
+    const product = totals.length < 2 ? null : b.reg('product', dtype, 1, side);
     b.loop(turns, (turn) => {
       const first = e.mul(e.add(e.mul(group, turns), turn), side);
       const own = Array.from({ length: side }, (_, u) => {
         // Past the end the last line is done again, by the same group.
         const at = total % (side * turns) === 0 ? e.add(first, u) : e.min(e.add(first, u), total - 1);
         const line = segments === 1 ? at : e.idiv(at, segments);
-        b.store(running, u, starts === null ? identity : b.load(starts, at));
+        b.store(running, u, start === null ? identity : b.load(start, at));
         if (product !== null) b.store(product, u, e.constant(dtype, 1));
-        return { at, segment: e.irem(at, segments), lines: [out, x, factor].map((t) => t?.start(line)) };
+        return { at, segment: e.irem(at, segments), lines: tensors.map((t) => t?.start(line)) };
       });
       const step = (u: number, i: KNode): void => {
         const { segment, lines } = own[u]!;
         const p = e.add(e.mul(segment, length), i);
-        const [target, value, scale] = [out, x, factor].map((t, k) => t?.at(lines[k]!, p));
-        const coefficient = factor && b.load(factor.memory, scale!);
+        const [target, value, scale] = tensors.map((t, k) => t?.at(lines[k]!, p));
+        const coefficient = scale && b.load(factor!.memory, scale);
         const next = b.place(both(b.load(running, u), b.load(x.memory, value!), coefficient));
         b.store(running, u, next);
         if (product !== null) b.store(product, u, e.mul(b.load(product, u), coefficient!));
@@ -171,8 +176,7 @@ function lines(set: ProgramSet, spec: ScanSpec, most: number, { suffix, segments
       own.forEach(({ at, segment }, u) => {
         if (tail > 0 && to === null)
           b.ifThen(e.eq(segment, segments - 1), () => b.loop(tail, (i) => step(u, e.add(i, length))));
-        if (ends !== null) b.store(ends, at, b.load(running, u));
-        if (scales !== null) b.store(scales, at, b.load(product!, u));
+        for (const [k, memory] of totals.entries()) b.store(memory, at, b.load([running, product!][k]!, u));
       });
     });
   });
@@ -194,21 +198,26 @@ function scanThreads(n: number, most: number): number {
 }
 
 /** Lines, or segments of lines, a group to each. Segments are whole strides, but for the last. */
-function groups(set: ProgramSet, spec: ScanSpec, threads: number, { suffix, segments, from, to }: Pass): void {
+function groups(
+  set: ProgramSet,
+  spec: ScanSpec,
+  threads: number,
+  segments: number,
+  ...[suffix, from, to]: Parameters<Pass>
+): void {
   const { shape, dtype } = spec.out;
   const n = shape[spec.axis]!;
   const stride = threads * own;
   const strides = Math.ceil(n / segments / stride);
   const write = (w: ProgramWriter): void => {
     const { b, e, group, thread } = w;
-    const out = to === null ? opened(w, spec, { slot: 0, view: spec.out }, 'write') : null;
-    const x = opened(w, spec, spec.x);
+    const [out, x] = tensorsOf(w, spec, to === null ? 'write' : null);
     const combining = combiningOf(w, spec);
     const { identity, both } = combining;
     const carry = b.reg('carry', dtype);
     const line = segments === 1 ? group : e.idiv(group, segments);
     const first = e.mul(e.irem(group, segments), strides * stride);
-    b.store(carry, 0, from === null ? identity : b.load(w.temp(from.end, 'read'), group));
+    b.store(carry, 0, from === null ? identity : b.load(w.temp(from[0]!, 'read'), group));
     b.loop(strides, (step) => {
       const base = e.add(e.add(first, e.mul(step, stride)), e.mul(thread, own));
       const places = Array.from({ length: own }, (_, u) => e.add(base, u));
@@ -229,7 +238,7 @@ function groups(set: ProgramSet, spec: ScanSpec, threads: number, { suffix, segm
       }
       b.barrier();
     });
-    if (to !== null) b.ifThen(e.lt(thread, 1), () => b.store(w.temp(to.end, 'write'), group, b.load(carry, 0)));
+    if (to !== null) b.ifThen(e.lt(thread, 1), () => b.store(w.temp(to[0]!, 'write'), group, b.load(carry, 0)));
   };
   set.add(suffix, linesOf(shape, spec.axis) * segments, write, threads);
 }
@@ -253,7 +262,7 @@ export function lowerScan(spec: ScanSpec, caps: CodegenCaps): Lowered {
   }
   if (linesOf(out.shape, axis) < fewLines && n >= longLine) {
     const segments = Math.min(mostSegments, Math.floor(n / segmentElements));
-    inSegments(set, spec, segments, '_lines', (pass) => lines(set, spec, sideBySide, pass));
+    inPasses(set, spec, segments, '_lines', lines.bind(null, set, spec, sideBySide, segments));
     return set.result();
   }
   const last = out.shape.length - 1;
@@ -269,7 +278,7 @@ export function lowerScan(spec: ScanSpec, caps: CodegenCaps): Lowered {
   }
   if (whole < across || axis === last) {
     const rest = whole === 0 ? spec : part(spec, last, whole, across - whole);
-    inSegments(set, rest, 1, '_lines', (pass) => lines(set, rest, sideBySide, pass));
+    lines(set, rest, sideBySide, 1, '_lines', null, null);
   }
   return set.result();
 }
@@ -296,7 +305,7 @@ function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }
   const alone = op === 'linear' || sharedIsMemory === true;
   if (alone || n < groupLine || (apart && count >= manyLines)) {
     const segments = alone ? segmentsOf(count, n, sharedIsMemory === true) : 1;
-    inSegments(set, spec, segments, '_lines', (pass) => lines(set, spec, 1, pass));
+    inPasses(set, spec, segments, '_lines', lines.bind(null, set, spec, 1, segments));
     return;
   }
   const threads = scanThreads(n, maxGroup);
@@ -304,7 +313,7 @@ function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }
   const most = count < enoughGroups ? Math.ceil(wantedGroups / count) : 1;
   const wanted = Math.min(most, Math.floor(n / (leastStrides * stride)));
   const segments = Math.ceil(n / (Math.ceil(n / Math.max(1, wanted) / stride) * stride));
-  inSegments(set, spec, segments, '_groups', (pass) => groups(set, spec, threads, pass));
+  inPasses(set, spec, segments, '_groups', groups.bind(null, set, spec, threads, segments));
 }
 
 /**
@@ -314,7 +323,7 @@ function byThreads(set: ProgramSet, spec: ScanSpec, { maxGroup, sharedIsMemory }
 function segmentsOf(count: number, n: number, sharedIsMemory: boolean): number {
   if (count >= enoughGroups) return 1;
   const most = sharedIsMemory ? mostEmulated : Math.max(mostEmulated, Math.ceil(Math.sqrt(2 * n)));
-  return Math.min(most, Math.floor(n / leastSegment));
+  return Math.max(1, Math.min(most, Math.floor(n / leastSegment)));
 }
 
 function part(spec: ScanSpec, axis: number, start: number, length: number): ScanSpec {
@@ -335,12 +344,8 @@ function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number):
   const others = linesOf(without(out, axis).shape, last - 1);
   set.add('_vectors', others * blocks, (w) => {
     const { b, e, group } = w;
-    const tensors = [
-      opened(w, spec, { slot: 0, view: out }, 'readwrite'),
-      opened(w, spec, spec.x),
-      spec.factor && opened(w, spec, spec.factor),
-    ] as const;
-    const [target] = tensors;
+    const tensors = tensorsOf(w, spec, 'readwrite');
+    const target = tensors[0]!;
     const { identity, both } = combiningOf(w, spec);
     const line = e.idiv(group, blocks);
     const column = e.mul(e.irem(group, blocks), width);
@@ -353,8 +358,8 @@ function vectors(set: ProgramSet, spec: ScanSpec, width: number, lanes: number):
         const shift = e.mul(v, lanes);
         const [to, x, factor] = tensors.map((t, i) => t && e.add(t.at(starts[i]!, p), shift));
         const so = before === null ? e.splat(identity, lanes) : b.load(target.memory, e.add(before, shift), lanes);
-        const [value, scale] = [x!, factor].map((at, i) => at && b.load(tensors[i + 1]!.memory, at, lanes));
-        b.store(target.memory, to!, both(so, value!, scale));
+        const [value, scale] = [x, factor].map((at, i) => at && b.load(tensors[i + 1]!.memory, at, lanes));
+        b.store(target.memory, to!, both(so, value!, scale!));
       });
     };
     row(e.i32(0), null);

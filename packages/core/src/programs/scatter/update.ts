@@ -8,7 +8,7 @@
 import { combined } from '../../codegen/linearize/reduce.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { dtypeInfo } from '../../shape/dtype.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../../shape/view.ts';
 import { positionOf, type TensorView } from '../lines.ts';
 import { ProgramSet, type ProgramWriter } from '../program-set.ts';
@@ -35,13 +35,48 @@ export interface ScatterSpec {
   readonly updates: ScatterOperand;
 }
 
+/** Rows of slices before the axis, elements of a slice, and updates of each row. */
+function sizesOf({ axis, out, index }: ScatterSpec): { readonly before: number; readonly inner: number; many: number } {
+  const { shape } = out;
+  return { before: sizeOf(shape.slice(0, axis)), inner: sizeOf(shape.slice(axis + 1)), many: sizeOf(index.view.shape) };
+}
+
+/** Axes of updates behind those of the axis and of the index. */
+function cutsOf({ axis, index }: ScatterSpec): readonly [number, number] {
+  return [axis, axis + index.view.shape.length];
+}
+
 /** Some axes of a view, by themselves. */
-export function axesOf(view: TensorView, from: number, to: number): TensorView {
+function axesOf(view: TensorView, from: number, to: number = view.shape.length): TensorView {
   return { ...view, shape: view.shape.slice(from, to), strides: view.strides.slice(from, to), shift: 0 };
 }
 
+/** Opens an operand: reads the element at row-major positions, one of the axes before each cut and one of those behind the last, or `lanes` from there on. */
+function opened(
+  { b, e, ...w }: ProgramWriter,
+  operand: ScatterOperand,
+  dtype: DType,
+  cuts: readonly number[],
+): (at: readonly KNode[], lanes?: number) => KNode {
+  if ('constant' in operand) return (_at, lanes) => e.constant(dtype, operand.constant, lanes);
+  const { slot, view } = operand;
+  const memory = w.param(slot, dtype, 'read', view.span);
+  const parts = [0, ...cuts].map((from, i) => axesOf(view, from, cuts[i]));
+  return (at, lanes) => {
+    const place = at.reduce((sum, x, i) => e.add(sum, positionOf(e, parts[i]!, x)), e.i32(view.shift) as KNode);
+    return b.load(memory, place, lanes);
+  };
+}
+
+/** Lanes of vectors that an operand can be read in, by its axes from `from` on. */
+function lanesOf(operand: ScatterOperand, from: number, lanes: number): number {
+  if ('constant' in operand) return lanes;
+  const { shape, strides } = axesOf(operand.view, from);
+  return isRowMajor(shape, { strides, offset: 0 }) ? lanes : 1;
+}
+
 /** What an element becomes by an update. */
-export function combineUpdate({ e }: ProgramWriter, op: Exclude<ScatterOp, 'set'>, there: KNode, value: KNode): KNode {
+function combineUpdate({ e }: ProgramWriter, op: Exclude<ScatterOp, 'set'>, there: KNode, value: KNode): KNode {
   return combined(e, op === 'add' ? 'sum' : op, there, value);
 }
 
@@ -56,8 +91,7 @@ export const blockLength = 512;
 
 export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCaps): void {
   const { op, axis, out, index, updates } = spec;
-  const many = sizeOf(index.view.shape);
-  const rank = index.view.shape.length;
+  const { before, inner, many } = sizesOf(spec);
   // Places that updates go to, in order, and which update it is.
   const {
     keys: [keys],
@@ -79,25 +113,13 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCa
     },
     caps,
   )!;
-  const inner = sizeOf(out.shape.slice(axis + 1));
-  const before = sizeOf(out.shape.slice(0, axis));
   const size = out.shape[axis]!;
   /** Reads an update by its place among the sorted ones, for the rows of `lead` and a column of them. */
-  const readerOf = ({ b, e, ...w }: ProgramWriter, lead: KNode, column: KNode): ((sortedAt: KNode) => KNode) => {
-    if ('constant' in updates) return () => e.constant(out.dtype, updates.constant);
-    const { slot, view } = updates;
-    const from = w.param(slot, out.dtype, 'read', view.span);
+  const readerOf = (w: ProgramWriter, lead: KNode, column: KNode): ((sortedAt: KNode) => KNode) => {
+    const read = opened(w, updates, out.dtype, cutsOf(spec));
+    if ('constant' in updates) return () => read([]);
     const positions = w.temp(order, 'read');
-    return (sortedAt) => {
-      const which = b.load(positions, sortedAt);
-      const place = [
-        e.i32(view.shift),
-        positionOf(e, axesOf(view, 0, axis), lead),
-        positionOf(e, axesOf(view, axis, axis + rank), which),
-        positionOf(e, axesOf(view, axis + rank, view.shape.length), column),
-      ].reduce((x, y) => e.add(x, y));
-      return b.load(from, place);
-    };
+    return (sortedAt) => read([lead, w.b.load(positions, sortedAt), column]);
   };
   const kinds = Math.min(many, size);
   const blocks = op === 'set' || caps.maxBindings < 5 || many < 4 * blockLength ? 0 : Math.floor(many / blockLength);
@@ -207,68 +229,44 @@ function strips(w: ProgramWriter, length: KNode, lanes: number, body: (from: KNo
   b.loop(e.irem(length, lanes), (i) => body(e.add(e.mul(whole, lanes), i), 1));
 }
 
-function contiguous({ shape, strides }: TensorView): boolean {
-  return isRowMajor(shape, { strides, offset: 0 });
-}
-
 function copyBase(set: ProgramSet, { out, base }: ScatterSpec, lanes: number, each: number): void {
   const total = sizeOf(out.shape);
   const groups = Math.ceil(total / each);
   set.add('_base', groups, (w) => {
     const { b, e, group } = w;
     const target = w.param(0, out.dtype, 'write', out.span);
-    const source = 'constant' in base ? null : w.param(base.slot, out.dtype, 'read', base.view.span);
-    const vector = 'constant' in base || contiguous(base.view) ? lanes : 1;
+    const read = opened(w, base, out.dtype, []);
     const start = e.mul(group, each);
     const length = total % each === 0 ? e.i32(each) : e.min(each, e.sub(total, start));
-    strips(w, length, vector, (from, width) => {
+    strips(w, length, lanesOf(base, 0, lanes), (from, width) => {
       const at = e.add(start, from);
-      const value =
-        'constant' in base
-          ? e.constant(out.dtype, base.constant, width)
-          : b.load(source!, positionOf(e, base.view, at), width);
-      b.store(target, e.add(at, out.shift), value);
+      b.store(target, e.add(at, out.shift), read([at], width));
     });
   });
 }
 
 function update(set: ProgramSet, spec: ScatterSpec, lanes: number, most: number): void {
   const { op, axis, out, index, updates } = spec;
-  const rank = index.view.shape.length;
-  const inner = sizeOf(out.shape.slice(axis + 1));
+  const { before, inner, many } = sizesOf(spec);
   const width = Math.min(inner, most);
   const pieces = Math.ceil(inner / width);
-  const before = sizeOf(out.shape.slice(0, axis));
+  const cuts = cutsOf(spec);
   set.add('_updates', before * pieces, (w) => {
     const { b, e, group } = w;
     const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
     const which = w.param(index.slot, 'int32', 'read', index.view.span);
-    const from = 'constant' in updates ? null : w.param(updates.slot, out.dtype, 'read', updates.view.span);
+    const read = opened(w, updates, out.dtype, cuts);
     const lead = e.idiv(group, pieces);
     const start = e.mul(e.irem(group, pieces), width);
     const length = inner % width === 0 ? e.i32(width) : e.min(width, e.sub(inner, start));
-    const size = out.shape[axis]!;
-    const slice = e.add(out.shift, e.add(e.mul(lead, size * inner), start));
-    const parts =
-      'constant' in updates
-        ? null
-        : {
-            lead: positionOf(e, axesOf(updates.view, 0, axis), lead),
-            middle: axesOf(updates.view, axis, axis + rank),
-            tail: axesOf(updates.view, axis + rank, updates.view.shape.length),
-            shift: e.i32(updates.view.shift),
-          };
-    const vector = width >= lanes && (parts === null || contiguous(parts.tail)) ? lanes : 1;
-    b.loop(sizeOf(index.view.shape), (t) => {
+    const slice = e.add(out.shift, e.add(e.mul(lead, out.shape[axis]! * inner), start));
+    const vector = width >= lanes ? lanesOf(updates, cuts[1], lanes) : 1;
+    b.loop(many, (t) => {
       const row = b.place(e.mul(b.load(which, positionOf(e, index.view, t)), inner));
-      const begin = parts && e.add(e.add(parts.shift, parts.lead), positionOf(e, parts.middle, t));
-      strips(w, length, vector, (j, many) => {
+      strips(w, length, vector, (j, side) => {
         const at = e.add(e.add(slice, row), j);
-        const value =
-          parts === null
-            ? e.constant(out.dtype, (updates as { constant: number | bigint }).constant, many)
-            : b.load(from!, e.add(begin!, positionOf(e, parts.tail, e.add(start, j))), many);
-        b.store(target, at, op === 'set' ? value : combineUpdate(w, op, b.load(target, at, many), value));
+        const value = read([lead, t, e.add(start, j)], side);
+        b.store(target, at, op === 'set' ? value : combineUpdate(w, op, b.load(target, at, side), value));
       });
     });
   });
