@@ -120,17 +120,11 @@ export function scanList(w: ProgramWriter, { memory, length, at }: Listed, combi
 // Histograms: how many elements there are of each digit, and where the elements of each go.
 
 /**
- * Counters of a group, in its memory: every thread has one for each digit. No two threads write to one place, and elements stay in
- * order among equals where each thread takes neighbours.
+ * Declares counters of a group, in its memory: every thread has one for each digit. No two threads write to one place, and elements stay
+ * in order among equals where each thread takes neighbours.
  */
-export interface Counters {
-  readonly cells: KNode;
-  readonly digits: number;
-}
-
-/** Declares counters. */
-export function counters({ b, threads }: ProgramWriter, digits: number): Counters {
-  return { cells: b.shared('counters', 'int32', digits * threads), digits };
+export function counters({ b, threads }: ProgramWriter, digits: number): KNode {
+  return b.shared('counters', 'int32', digits * threads);
 }
 
 /** Where the counter of a thread for a digit is. */
@@ -138,30 +132,34 @@ function cellOf({ e, threads }: ProgramWriter, digit: KNode, thread: KNode): KNo
   return e.add(e.mul(digit, threads), thread);
 }
 
-/** Sets the thread's counters, to zero or to what `start` says. */
-export function setCounters(w: ProgramWriter, { cells, digits }: Counters, start?: (digit: KNode) => KNode): void {
-  w.b.loop(digits, (d) => w.b.store(cells, cellOf(w, d, w.thread), start === undefined ? w.e.i32(0) : start(d)));
+/** Sets the thread's counters to zero. */
+export function clearCounters(w: ProgramWriter, cells: KNode, digits: number): void {
+  w.b.loop(digits, (digit) => w.b.store(cells, cellOf(w, digit, w.thread), w.e.i32(0)));
 }
 
 /** One more of a digit; what its counter was before: how many the thread has had, or, after `placeCounters`, where this one goes. */
-export function take(w: ProgramWriter, { cells }: Counters, digit: KNode): KNode {
-  const { b, e } = w;
+export function take(w: ProgramWriter, cells: KNode, digit: KNode): KNode {
   const at = cellOf(w, digit, w.thread);
-  const before = b.load(cells, at);
-  b.store(cells, at, e.add(before, 1));
+  const before = w.b.load(cells, at);
+  w.b.store(cells, at, w.e.add(before, 1));
   return before;
 }
 
-/** Runs `body` for every digit, each by one thread; there are no fewer threads than digits, or there is one. */
-export function eachDigit({ b, e, threads, thread }: ProgramWriter, digits: number, body: (d: KNode) => void): void {
-  if (threads === 1) b.loop(digits, body);
-  else b.ifThen(e.lt(thread, digits), () => body(thread));
+/** Runs `body` for every digit, each by one thread. */
+export function eachDigit(
+  { b, e, threads, thread }: ProgramWriter,
+  digits: number,
+  body: (digit: KNode) => void,
+): void {
+  b.loop(Math.ceil(digits / threads), (turn) => {
+    const digit = e.add(e.mul(turn, threads), thread);
+    b.ifThen(e.lt(digit, digits), () => body(digit));
+  });
 }
 
-/** How many elements of a digit the group has, after a barrier; for `eachDigit`. */
-export function countOf(w: ProgramWriter, { cells }: Counters, digit: KNode): KNode {
+/** How many elements of a digit the group has, after a barrier. */
+export function countOf(w: ProgramWriter, cells: KNode, digit: KNode): KNode {
   const { b, e, threads } = w;
-  if (threads === 1) return b.load(cells, digit);
   const sum = b.reg('sum', 'int32');
   b.store(sum, 0, e.i32(0));
   b.loop(threads, (t) => {
@@ -173,14 +171,9 @@ export function countOf(w: ProgramWriter, { cells }: Counters, digit: KNode): KN
 }
 
 /** Counts of `length` digits from `first` on become places in order: smaller digits first, then earlier threads. Gives how many there are. */
-export function placeCounters(
-  w: ProgramWriter,
-  { cells, digits }: Counters,
-  first: number = 0,
-  length: number = digits,
-): KNode {
-  const at = (i: KNode): KNode => w.e.add(i, first * w.threads);
-  return scanList(w, { memory: cells, length: length * w.threads, at }, counting(w));
+export function placeCounters(w: ProgramWriter, memory: KNode, first: number, length: number): KNode {
+  const { e, threads } = w;
+  return scanList(w, { memory, length: length * threads, at: (i) => e.add(i, first * threads) }, counting(w));
 }
 
 // Searching.

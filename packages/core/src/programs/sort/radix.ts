@@ -8,7 +8,6 @@
  */
 import type { KNode } from '../../ir/ir.ts';
 import {
-  type Counters,
   counters,
   counting,
   countOf,
@@ -16,7 +15,7 @@ import {
   meet,
   placeCounters,
   scanList,
-  setCounters,
+  clearCounters,
   take,
 } from '../groups.ts';
 import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
@@ -41,7 +40,7 @@ const groupElements = 2048;
 export interface InMemory {
   readonly keys: readonly [KNode, KNode];
   readonly order: readonly [KNode, KNode];
-  readonly places: Counters;
+  readonly places: KNode;
 }
 
 /** Bytes of group memory for so many elements. */
@@ -73,7 +72,7 @@ export function radixInMemory(w: ProgramWriter, memory: InMemory, many: KNode | 
   const { keys, order, places } = memory;
   const placeOf = (key: KNode, pass: number): KNode =>
     take(w, places, e.add(digitOf(w, key, pass, digitBits), pass * digits));
-  setCounters(w, places);
+  clearCounters(w, places, digits * passesPerWord);
   b.loop(many, (i) => {
     const value = change === undefined ? b.load(keys[0], i) : b.place(change.key(i));
     if (change !== undefined) b.store(keys[0], i, value);
@@ -125,7 +124,7 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
 export interface Parts {
   /** Bits of a digit. */
   readonly digitBits: number;
-  /** Threads of a group: one, or at least as many as there are digits. */
+  /** Threads of a group. */
   readonly threads: number;
   /** Neighbouring elements that a thread has in a tile of its group; and tiles that the group takes in turns. */
   readonly each: number;
@@ -151,9 +150,8 @@ const mostThreads = 128;
 /** Groups that keep a device busy; each moves several tiles of elements where there are more. */
 const mostGroups = 1024;
 
-/** Parts for groups of threads; null on devices whose groups are too small to have a thread for each digit. */
-export function partsOfGroups(n: number, maxGroup: number, most: number = mostGroups): Parts | null {
-  if (maxGroup < groupDigits) return null;
+/** Parts for groups of threads. */
+export function partsOfGroups(n: number, maxGroup: number, most: number = mostGroups): Parts {
   const threads = Math.min(mostThreads, 2 ** Math.floor(Math.log2(maxGroup)));
   const tiles = Math.ceil(n / (threads * groupDigits));
   const turns = Math.ceil(tiles / most);
@@ -167,8 +165,6 @@ export function passesOf(bits: number, parts: Parts): number {
 
 /** One pass: where elements come from and go to. */
 interface Pass {
-  readonly sort: LineSort;
-  readonly parts: Parts;
   /** Counted over all words; the pass over a word, and the word. */
   readonly step: number;
   readonly pass: number;
@@ -179,8 +175,6 @@ interface Pass {
   readonly to: Sorted | null;
   /** False where the keys are of no use any more. */
   readonly keepsKeys: boolean;
-  /** By line, digit and part: how many there are, then where they begin. */
-  readonly counts: Temp;
 }
 
 /** Long lines: counting, places, moving, for every digit. Gives where the elements are unless the sort stores them. */
@@ -198,132 +192,110 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sor
     const [pass, last] = [step % perWord, step === total - 1];
     const to: Sorted | null = last && result !== null ? null : between[step % 2]!;
     const keepsKeys = pass < perWord - 1 || (last && result === null);
-    const one = { sort, parts, step, pass, word: Math.floor(step / perWord), from, to, keepsKeys, counts };
-    countDigits(set, one);
-    findPlaces(set, one);
-    move(set, one);
+    sortByDigit(set, sort, parts, counts, { step, pass, word: Math.floor(step / perWord), from, to, keepsKeys });
     from = to;
   }
   return from;
 }
 
-/** The elements of a pass in a program: opens their memory, and then runs a body for every element of a thread in one tile of its group. */
-function opened(w: ProgramWriter, { sort, parts, from, word, pass }: Pass, withOrder: boolean) {
-  const { b, e, group, threads, thread } = w;
-  const { n } = sort;
-  const { each, turns, many } = parts;
-  const line = e.idiv(group, many);
-  const isRead = pass === 0;
-  const keys = isRead ? null : w.temp(from!.keys[0]!, 'read');
-  const order = from !== null && (withOrder || isRead) ? w.temp(from.order, 'read') : null;
-  const read = isRead ? sort.open(w) : null;
-  return {
-    line,
-    elements(turn: KNode, body: (key: KNode, digit: KNode, order: () => KNode) => void): void {
+/** `counts`: by line, digit and part, how many elements there are, then where they begin. */
+function sortByDigit(
+  set: ProgramSet,
+  { n, lines, open, result }: LineSort,
+  { digitBits: bits, threads, each, turns, many }: Parts,
+  counts: Temp,
+  { step, pass, word, from, to, keepsKeys }: Pass,
+): void {
+  const some = 2 ** bits;
+  /** Opens the elements in a program; runs a body for every element that a thread has in a tile of its group. */
+  const opened = (w: ProgramWriter, withOrder: boolean) => {
+    const { b, e, group, thread } = w;
+    const line = e.idiv(group, many);
+    const key = pass === 0 ? open(w) : null;
+    const keys = pass === 0 ? null : w.temp(from!.keys[0]!, 'read');
+    const order = from !== null && (withOrder || pass === 0) ? w.temp(from.order, 'read') : null;
+    return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void): void => {
       const tile = e.add(e.mul(e.irem(group, many), turns), turn);
       const first = e.mul(e.add(e.mul(tile, threads), thread), each);
-      const left = n % (each * turns * threads) === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
+      const left = n % each === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
       b.loop(threads === 1 ? left : each, (u) => {
         const i = e.add(first, u);
         b.ifThen(threads === 1 ? e.bool(true) : e.lt(i, n), () => {
           const at = e.add(e.mul(line, n), i);
           const was = (): KNode => (order === null ? i : b.load(order, at));
-          const key = b.place(read === null ? b.load(keys!, at) : read(line, was(), word));
-          body(key, b.place(digitOf(w, key, pass, parts.digitBits)), was);
+          const value = b.place(key === null ? b.load(keys!, at) : key(line, was(), word));
+          body(b.place(digitOf(w, value, pass, bits)), value, was);
         });
       });
-    },
+    };
   };
-}
-
-/** Where in `counts` a digit of the running part is. */
-function countAt({ e, group }: ProgramWriter, { many, digitBits }: Parts, digit: KNode): KNode {
-  const row = e.add(e.mul(e.idiv(group, many), 2 ** digitBits), digit);
-  return e.add(e.mul(row, many), e.irem(group, many));
-}
-
-function countDigits(set: ProgramSet, one: Pass): void {
-  const { sort, parts, counts, step } = one;
-  const write = (w: ProgramWriter): void => {
+  /** Where in the counts a digit of the group's part is. */
+  const countAt = ({ e, group }: ProgramWriter, digit: KNode): KNode =>
+    e.add(e.mul(e.add(e.mul(e.idiv(group, many), some), digit), many), e.irem(group, many));
+  const count = (w: ProgramWriter): void => {
     const { b } = w;
-    const own = counters(w, 2 ** parts.digitBits);
+    const own = counters(w, some);
     const target = w.temp(counts, 'write');
-    const source = opened(w, one, false);
-    setCounters(w, own);
-    b.loop(parts.turns, (turn) =>
-      source.elements(turn, (_key, digit) => {
-        take(w, own, digit);
-      }),
-    );
+    const elements = opened(w, false);
+    clearCounters(w, own, some);
+    b.loop(turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
     meet(w);
-    eachDigit(w, own.digits, (d) => b.store(target, countAt(w, parts, d), countOf(w, own, d)));
+    eachDigit(w, some, (digit) => b.store(target, countAt(w, digit), countOf(w, own, digit)));
   };
-  set.add(`_count${step}`, sort.lines * parts.many, write, parts.threads);
-}
-
-/** Places of the first element of every digit in every part: smaller digits first, then earlier parts. */
-function findPlaces(set: ProgramSet, { sort, parts, counts, step }: Pass): void {
-  const length = 2 ** parts.digitBits * parts.many;
-  const write = (w: ProgramWriter): void => {
+  /** Smaller digits first, then earlier parts. */
+  const place = (w: ProgramWriter): void => {
     const { e, group } = w;
+    const length = some * many;
     scanList(
       w,
       { memory: w.temp(counts, 'readwrite'), length, at: (i) => e.add(e.mul(group, length), i) },
       counting(w),
     );
   };
-  set.add(`_places${step}`, sort.lines, write, parts.threads);
-}
-
-function move(set: ProgramSet, one: Pass): void {
-  const { sort, parts, counts, step, to, keepsKeys } = one;
-  const write = (w: ProgramWriter): void => {
-    const { b, e, threads } = w;
+  const move = (w: ProgramWriter): void => {
+    const { b, e, group } = w;
     const places = w.temp(counts, 'read');
-    const { line, elements } = opened(w, one, true);
+    const elements = opened(w, true);
     const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
     const toOrder = to && w.temp(to.order, 'write');
-    const store = to === null ? sort.result!(w, true) : null;
-    const own = counters(w, 2 ** parts.digitBits);
-    /** Moves an element. */
-    const put = (place: KNode, key: KNode, order: KNode): void => {
-      const at = e.add(e.mul(line, sort.n), place);
+    const store = to === null ? result!(w, true) : null;
+    const line = e.idiv(group, many);
+    const put = (rank: KNode, key: KNode, order: KNode): void => {
+      const at = e.add(e.mul(line, n), rank);
       if (toKeys !== null) b.store(toKeys, at, key);
-      if (store !== null) store(line, place, order);
+      if (store !== null) store(line, rank, order);
       else b.store(toOrder!, at, order);
     };
+    const own = counters(w, some);
+    // Where the next element of each digit goes. A thread by itself counts on there.
+    const next = threads === 1 ? own : b.shared('next', 'int32', some);
+    eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, digit))));
     if (threads === 1) {
-      setCounters(w, own, (d) => b.load(places, countAt(w, parts, d)));
-      elements(e.i32(0), (key, digit, order) => put(take(w, own, digit), key, order()));
+      elements(e.i32(0), (digit, key, order) => put(take(w, own, digit), key, order()));
       return;
     }
-    const next = b.shared('next', 'int32', own.digits);
-    const shift = b.shared('shift', 'int32', own.digits);
-    eachDigit(w, own.digits, (d) => b.store(next, d, b.load(places, countAt(w, parts, d))));
-    b.loop(parts.turns, (turn) => {
-      setCounters(w, own);
-      elements(turn, (_key, digit) => {
-        take(w, own, digit);
-      });
+    const shift = b.shared('shift', 'int32', some);
+    b.loop(turns, (turn) => {
+      clearCounters(w, own, some);
+      elements(turn, (digit) => take(w, own, digit));
       b.barrier();
       // Now each counter is the place in the tile, sorted, of the next element it counts.
-      const all = placeCounters(w, own);
+      const all = placeCounters(w, own, 0, some);
       b.barrier();
-      eachDigit(w, own.digits, (d) => {
-        const start = b.place(b.load(own.cells, e.mul(d, threads)));
-        const isLast = e.eq(d, own.digits - 1);
-        const after = e.min(e.add(d, 1), own.digits - 1);
-        const end = e.where(isLast, all, b.load(own.cells, e.mul(after, threads)));
-        const base = b.place(b.load(next, d));
-        b.store(shift, d, e.sub(base, start));
-        b.store(next, d, e.sub(e.add(base, end), start));
+      eachDigit(w, some, (digit) => {
+        const start = b.place(b.load(own, e.mul(digit, threads)));
+        const after = b.load(own, e.mul(e.min(e.add(digit, 1), some - 1), threads));
+        const end = e.where(e.eq(digit, some - 1), all, after);
+        const base = b.place(b.load(next, digit));
+        b.store(shift, digit, e.sub(base, start));
+        b.store(next, digit, e.sub(e.add(base, end), start));
       });
       b.barrier();
-      elements(turn, (key, digit, order) => {
-        put(e.add(take(w, own, digit), b.load(shift, digit)), key, order());
-      });
+      elements(turn, (digit, key, order) => put(e.add(take(w, own, digit), b.load(shift, digit)), key, order()));
       b.barrier();
     });
   };
-  set.add(`_move${step}`, sort.lines * parts.many, write, parts.threads);
+  set.add(`_count${step}`, lines * many, count, threads);
+  set.add(`_places${step}`, lines, place, threads);
+  set.add(`_move${step}`, lines * many, move, threads);
 }

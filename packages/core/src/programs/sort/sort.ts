@@ -44,8 +44,7 @@ export function lowerSort(spec: SortSpec, caps: CodegenCaps): Lowered {
 export function sortByGroups(set: ProgramSet, sort: LineSort, caps: CodegenCaps): Sorted | null {
   const parts = partsOfGroups(sort.n, caps.maxGroup);
   const byDigits = sort.lines === 1 && sort.count === sort.n && sort.n >= manyByDigits && caps.sharedIsMemory !== true;
-  if (parts !== null && byDigits && sort.words * passesOf(sort.bits, parts) <= mostPasses)
-    return radixInParts(set, sort, parts);
+  if (byDigits && sort.words * passesOf(sort.bits, parts) <= mostPasses) return radixInParts(set, sort, parts);
   return mergeSort(set, sort, caps.sharedBytes, caps.maxGroup);
 }
 
