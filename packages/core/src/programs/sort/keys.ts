@@ -90,8 +90,13 @@ export interface LineSort {
   readonly adjacent: boolean;
   /** Opens the elements in a program: word `word` of the key of element i of a line, or of `lanes` from the i-th on. */
   open(w: ProgramWriter): (line: KNode, i: KNode, word: number, lanes?: number) => KNode;
-  /** Opens the result: stores the position of the element of a rank; with `cut` only if it is among those wanted. Null: temporaries are the result. */
-  readonly result: ((w: ProgramWriter, cut: boolean) => (line: KNode, rank: KNode, position: KNode) => void) | null;
+  /** Opens the result: stores the position of the element of a rank. Null: temporaries are the result. */
+  readonly result: ((w: ProgramWriter) => (line: KNode, rank: KNode, position: KNode, gate?: KNode) => void) | null;
+}
+
+/** Holds for ranks that are wanted; undefined where all are. */
+export function wanted({ e }: ProgramWriter, { n, count }: LineSort, rank: KNode): KNode | undefined {
+  return count < n ? e.lt(rank, count) : undefined;
 }
 
 /** Where sorted elements are: words of keys, and where each was. */
@@ -116,12 +121,12 @@ export function lineSort({ axis, descending, out, x }: SortSpec): LineSort {
       return (line, i, word, lanes) =>
         keys.key(w, source, e.add(lineStart(e, x, axis, line), e.mul(i, x.strides[axis]!)), word, lanes);
     },
-    result: (w, cut) => {
+    result: (w) => {
       const { b, e } = w;
       const target = w.param(0, 'int32', 'write', out.span);
-      return (line, rank, position) => {
+      return (line, rank, position, gate) => {
         const at = e.add(lineStart(e, out, axis, line), e.mul(rank, out.strides[axis]!));
-        b.store(target, at, position, cut && count < n ? e.lt(rank, count) : undefined);
+        b.store(target, at, position, gate);
       };
     },
   };

@@ -118,7 +118,7 @@ function sortChunks(set: ProgramSet, sort: LineSort, chunk: number, threads: num
       const at = e.add(e.mul(turn, threads), thread);
       const inside = b.place(e.lt(at, length));
       const values = cells.map((c) => b.load(c, at));
-      b.ifThen(inside, () => store(runs === null ? line : group, at, values));
+      store(runs === null ? line : group, at, values, inside);
     });
   };
   set.add('_chunks', lines * chunks, write, threads);
@@ -132,13 +132,14 @@ function lengthOf({ e }: ProgramWriter, { many, capacity, last }: Runs, which: K
 function writerOf(w: ProgramWriter, sort: LineSort, runs: Runs | null) {
   const { b, e } = w;
   if (runs === null) {
-    const store = sort.result!(w, false);
-    return (line: KNode, rank: KNode, parts: readonly KNode[]): void => store(line, rank, parts[sort.words]!);
+    const store = sort.result!(w);
+    return (line: KNode, rank: KNode, parts: readonly KNode[], gate?: KNode): void =>
+      store(line, rank, parts[sort.words]!, gate);
   }
   const memories = [...runs.keys, runs.order].map((t) => w.temp(t, 'write'));
-  return (run: KNode, at: KNode, parts: readonly KNode[]): void => {
+  return (run: KNode, at: KNode, parts: readonly KNode[], gate?: KNode): void => {
     const place = e.add(e.mul(run, runs.capacity), at);
-    for (const [i, memory] of memories.entries()) b.store(memory, place, parts[i]!);
+    for (const [i, memory] of memories.entries()) b.store(memory, place, parts[i]!, gate);
   };
 }
 

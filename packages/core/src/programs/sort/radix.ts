@@ -19,7 +19,7 @@ import {
   take,
 } from '../groups.ts';
 import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
-import type { LineSort, Sorted } from './keys.ts';
+import { type LineSort, type Sorted, wanted } from './keys.ts';
 
 /** The digit of `bits` bits that a pass sorts by. */
 function digitOf({ e }: ProgramWriter, key: KNode, pass: number, bits: number): KNode {
@@ -99,7 +99,7 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
   const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
   set.add('_radix', Math.ceil(lines / turns), (w) => {
     const { b, e, group } = w;
-    const store = sort.result!(w, true);
+    const store = sort.result!(w);
     const key = sort.open(w);
     const memory = memoryFor(w, n);
     const [order] = memory.order;
@@ -111,7 +111,7 @@ export function radixInGroup(set: ProgramSet, sort: LineSort): void {
           key: (i) => key(line, before(i), word),
           order: before,
           result: (rank, position) =>
-            word === words - 1 ? store(line, rank, position) : b.store(order, rank, position),
+            word === words - 1 ? store(line, rank, position, wanted(w, sort, rank)) : b.store(order, rank, position),
         });
       }
     });
@@ -201,11 +201,12 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sor
 /** `counts`: by line, digit and part, how many elements there are, then where they begin. */
 function sortByDigit(
   set: ProgramSet,
-  { n, lines, open, result }: LineSort,
+  sort: LineSort,
   { digitBits: bits, threads, each, turns, many }: Parts,
   counts: Temp,
   { step, pass, word, from, to, keepsKeys }: Pass,
 ): void {
+  const { n, lines, open, result } = sort;
   const some = 2 ** bits;
   /** Opens the elements in a program; runs a body for every element that a thread has in a tile of its group. */
   const opened = (w: ProgramWriter, withOrder: boolean) => {
@@ -258,12 +259,12 @@ function sortByDigit(
     const elements = opened(w, true);
     const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
     const toOrder = to && w.temp(to.order, 'write');
-    const store = to === null ? result!(w, true) : null;
+    const store = to === null ? result!(w) : null;
     const line = e.idiv(group, many);
     const put = (rank: KNode, key: KNode, order: KNode): void => {
       const at = e.add(e.mul(line, n), rank);
       if (toKeys !== null) b.store(toKeys, at, key);
-      if (store !== null) store(line, rank, order);
+      if (store !== null) store(line, rank, order, wanted(w, sort, rank));
       else b.store(toOrder!, at, order);
     };
     const own = counters(w, some);

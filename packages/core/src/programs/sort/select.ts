@@ -72,6 +72,6 @@ export function select(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void
 }
 
 function storeResult(w: ProgramWriter, { result, count }: LineSort, line: KNode, best: Best): void {
-  const store = result!(w, false);
+  const store = result!(w);
   w.b.loop(count, (j) => store(line, j, w.b.load(best.at, j)));
 }

@@ -9,7 +9,7 @@
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { ProgramSet, type ProgramWriter } from '../program-set.ts';
-import { type LineSort, lineSort, type Sorted, type SortSpec } from './keys.ts';
+import { type LineSort, lineSort, type Sorted, type SortSpec, wanted } from './keys.ts';
 import { mergeSort } from './merge.ts';
 import { partsOfGroups, partsOfThreads, passesOf, radixInGroup, radixInParts, radixMemory } from './radix.ts';
 import { maySelect, select } from './select.ts';
@@ -53,7 +53,7 @@ function byThreads(set: ProgramSet, sort: LineSort): void {
   const { n, lines, words } = sort;
   set.add('_counting', lines * n, (w) => {
     const { b, e, group } = w;
-    const store = sort.result!(w, true);
+    const store = sort.result!(w);
     const key = sort.open(w);
     const [line, i] = [e.idiv(group, n), e.irem(group, n)];
     const keyOf = (at: KNode): KNode[] => Array.from({ length: words }, (_, word) => key(line, at, word));
@@ -64,7 +64,8 @@ function byThreads(set: ProgramSet, sort: LineSort): void {
       const earlier = precedes(w, keyOf(j), own, e.lt(j, i));
       b.store(rank, 0, e.add(b.load(rank, 0), e.cast(earlier, 'int32')));
     });
-    store(line, b.load(rank, 0), i);
+    const found = b.load(rank, 0);
+    store(line, found, i, wanted(w, sort, found));
   });
 }
 
@@ -87,7 +88,7 @@ function byCounting(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
   const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
   set.add('_counting', Math.ceil(lines / turns), (w) => {
     const { b, e, group } = w;
-    const store = sort.result!(w, true);
+    const store = sort.result!(w);
     const key = sort.open(w);
     // Keys as signed numbers, which vectors compare in one instruction; what is behind the last one is before none.
     const signed = (x: KNode): KNode => e.bitcast(e.xor(x, e.constant('uint32', 0x8000_0000)), 'int32');
@@ -110,7 +111,10 @@ function byCounting(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
       const next = e.add(first, lanes);
       b.loop(e.sub(room, next), (j) => count(precedes(w, at(e.add(next, j)), own, never), 1));
       const ranks = b.place(b.load(rank, 0));
-      for (let k = 0; k < stored; k++) store(line, e.lane(ranks, k), e.add(first, k));
+      for (let k = 0; k < stored; k++) {
+        const found = e.lane(ranks, k);
+        store(line, found, e.add(first, k), wanted(w, sort, found));
+      }
     };
     b.loop(turns, (turn) => {
       const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
