@@ -7,7 +7,7 @@
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { linesOf, lineStart, type TensorView } from '../lines.ts';
-import type { ProgramWriter, Temp } from '../program-set.ts';
+import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
 
 export interface SortKeys {
   /** Words of a key, 1 or 2. Word 0 is the least significant. */
@@ -130,4 +130,31 @@ export function lineSort({ axis, descending, out, x }: SortSpec): LineSort {
       };
     },
   };
+}
+
+/** True if a key is smaller, or equal and `first` holds. */
+export function precedes({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[], first: KNode): KNode {
+  return x.reduce((earlier, a, word) => {
+    const c = y[word]!;
+    return e.or(e.lt(a, c), e.and(e.eq(a, c), earlier));
+  }, first);
+}
+
+/** Elements a group should have at least. */
+const groupElements = 2048;
+
+/** Adds a program that does line after line, each by a thread by itself. A group takes several short ones. */
+export function addLines(
+  set: ProgramSet,
+  suffix: string,
+  { lines, n }: LineSort,
+  open: (w: ProgramWriter) => (line: KNode) => void,
+): void {
+  const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
+  set.add(suffix, Math.ceil(lines / turns), (w) => {
+    const { b, e, group } = w;
+    const sortLine = open(w);
+    // Past the end the last line is done again, by the same group.
+    b.loop(turns, (turn) => sortLine(e.min(e.add(e.mul(group, turns), turn), lines - 1)));
+  });
 }

@@ -8,7 +8,7 @@
 import type { KNode } from '../../ir/ir.ts';
 import { bisect } from '../groups.ts';
 import type { ProgramSet, ProgramWriter } from '../program-set.ts';
-import type { LineSort, Sorted } from './keys.ts';
+import { type LineSort, precedes, type Sorted } from './keys.ts';
 
 /** Results that one thread merges. */
 const each = 8;
@@ -56,14 +56,8 @@ export function mergeSort(set: ProgramSet, sort: LineSort, sharedBytes: number, 
 }
 
 /** True if one (key, position) comes before another. */
-function before({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[]): KNode {
-  // Word 0 is the least significant, the position comes last of all.
-  let less = e.lt(x[x.length - 1]!, y[y.length - 1]!);
-  for (let word = 0; word < x.length - 1; word++) {
-    const [a, c] = [x[word]!, y[word]!];
-    less = e.or(e.lt(a, c), e.and(e.eq(a, c), less));
-  }
-  return less;
+function before(w: ProgramWriter, x: readonly KNode[], y: readonly KNode[]): KNode {
+  return precedes(w, x.slice(0, -1), y.slice(0, -1), w.e.lt(x[x.length - 1]!, y[y.length - 1]!));
 }
 
 function sortChunks(set: ProgramSet, sort: LineSort, chunk: number, threads: number, runs: Runs | null): void {

@@ -19,7 +19,7 @@ import {
   take,
 } from '../groups.ts';
 import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
-import { type LineSort, type Sorted, wanted } from './keys.ts';
+import { addLines, type LineSort, type Sorted, wanted } from './keys.ts';
 
 /** The digit of `bits` bits that a pass sorts by. */
 function digitOf({ e }: ProgramWriter, key: KNode, pass: number, bits: number): KNode {
@@ -33,9 +33,6 @@ function digitOf({ e }: ProgramWriter, key: KNode, pass: number, bits: number): 
 const digitBits = 8;
 const digits = 1 << digitBits;
 const passesPerWord = 32 / digitBits;
-/** Elements a group should have at least where it sorts lines by itself. */
-const groupElements = 2048;
-
 /** Elements in the memory of a group: keys and where they were, twice as much of both as there are elements, and places of digits of all passes. */
 export interface InMemory {
   readonly keys: readonly [KNode, KNode];
@@ -95,26 +92,23 @@ export function radixInMemory(w: ProgramWriter, memory: InMemory, many: KNode | 
 
 /** Whole lines, in the memory of one group. */
 export function radixInGroup(set: ProgramSet, sort: LineSort): void {
-  const { n, lines, words } = sort;
-  const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
-  set.add('_radix', Math.ceil(lines / turns), (w) => {
-    const { b, e, group } = w;
+  const { n, words } = sort;
+  addLines(set, '_radix', sort, (w) => {
+    const { b } = w;
     const store = sort.result!(w);
     const key = sort.open(w);
     const memory = memoryFor(w, n);
     const [order] = memory.order;
-    b.loop(turns, (turn) => {
-      const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
+    return (line) => {
       for (let word = 0; word < words; word++) {
         const before = (i: KNode): KNode => (word === 0 ? i : b.load(order, i));
-        radixInMemory(w, memory, n, {
-          key: (i) => key(line, before(i), word),
-          order: before,
-          result: (rank, position) =>
-            word === words - 1 ? store(line, rank, position, wanted(w, sort, rank)) : b.store(order, rank, position),
-        });
+        const result = (rank: KNode, position: KNode): void => {
+          if (word === words - 1) store(line, rank, position, wanted(w, sort, rank));
+          else b.store(order, rank, position);
+        };
+        radixInMemory(w, memory, n, { key: (i) => key(line, before(i), word), order: before, result });
       }
-    });
+    };
   });
 }
 

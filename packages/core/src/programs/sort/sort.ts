@@ -1,15 +1,14 @@
 /**
  * Positions of the elements of lines in sorted order: stable, by keys (keys.ts), and the same whatever way is chosen.
  *
- * Short lines: every element counts those before it, several elements side by side. The few first of a long line: selection (select.ts). Everything else is a
- * radix sort, least significant digit first: lines that fit into a group's memory one by one, longer ones by several groups, which
- * count their digits, learn where their elements go, and move them (radix.ts). Engines with groups of threads count as well, a
- * thread to an element, and else sort chunks in group memory and merge them (merge.ts).
+ * Short lines: every element counts those before it, several elements side by side, or a thread to each. Of long ones threads by
+ * themselves select the few first (select.ts), and else sort by digits (radix.ts). Groups of threads sort chunks in their memory and merge
+ * them (merge.ts), or sort by digits where there are many elements and few digits.
  */
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { ProgramSet, type ProgramWriter } from '../program-set.ts';
-import { type LineSort, lineSort, type Sorted, type SortSpec, wanted } from './keys.ts';
+import { ProgramSet } from '../program-set.ts';
+import { addLines, type LineSort, lineSort, precedes, type Sorted, type SortSpec, wanted } from './keys.ts';
 import { mergeSort } from './merge.ts';
 import { partsOfGroups, partsOfThreads, passesOf, radixInGroup, radixInParts, radixMemory } from './radix.ts';
 import { maySelect, select } from './select.ts';
@@ -20,10 +19,7 @@ const shortLine = 40;
 const countedLine = 80;
 /** Lines up to this length are sorted by one group. */
 const groupLine = 1 << 13;
-/** Elements a group should have at least. */
-const groupElements = 2048;
-
-/** A line of so many elements is sorted by digits on engines with groups of threads, in at most so many passes: else comparison takes fewer steps. */
+/** Elements of a line from which on groups of threads sort it by digits, and passes up to which: else comparison takes fewer steps. */
 export const manyByDigits: number = 2 ** 15;
 const mostPasses = 7;
 
@@ -69,25 +65,16 @@ function byThreads(set: ProgramSet, sort: LineSort): void {
   });
 }
 
-/** True if a key is smaller, or equal and `first` holds. */
-function precedes({ e }: ProgramWriter, x: readonly KNode[], y: readonly KNode[], first: KNode): KNode {
-  return x.reduce((earlier, a, word) => {
-    const c = y[word]!;
-    return e.or(e.lt(a, c), e.and(e.eq(a, c), earlier));
-  }, first);
-}
-
 /**
  * Short lines, a thread to a line: places of a few neighbours are counted side by side, in a vector. What lies before them also counts where
  * it is equal, what lies behind them does not; only among themselves it depends on the lane.
  */
 function byCounting(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
-  const { n, lines } = sort;
+  const { n } = sort;
   const lanes = Math.max(1, Math.floor(caps.vectorBytes / 4));
   const rest = n % lanes;
-  const turns = Math.max(1, Math.min(lines, Math.floor(groupElements / n)));
-  set.add('_counting', Math.ceil(lines / turns), (w) => {
-    const { b, e, group } = w;
+  addLines(set, '_counting', sort, (w) => {
+    const { b, e } = w;
     const store = sort.result!(w);
     const key = sort.open(w);
     // Keys as signed numbers, which vectors compare in one instruction; what is behind the last one is before none.
@@ -116,13 +103,12 @@ function byCounting(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
         store(line, found, e.add(first, k), wanted(w, sort, found));
       }
     };
-    b.loop(turns, (turn) => {
-      const line = e.min(e.add(e.mul(group, turns), turn), lines - 1);
+    return (line) => {
       b.loop(n, (i) => {
         for (const [word, memory] of words.entries()) b.store(memory, i, signed(key(line, i, word)));
       });
       b.loop((n - rest) / lanes, (block) => several(line, e.mul(block, lanes), lanes));
       if (rest > 0) several(line, e.i32(n - rest), rest);
-    });
+    };
   });
 }
