@@ -1,9 +1,9 @@
 /**
- * What the threads of a group do together: what comes before each and what all make, counts of digits, lists of numbers scanned. Scans,
- * sorts and scatters for both kinds of machine are made of these. A thread by itself is a group of one, without barriers.
+ * What the threads of a group do together: scans and reductions of a value each, scans of lists, counts and places of digits. Scans, sorts
+ * and scatters for both kinds of machine are made of these. A thread by itself is a group of one, without barriers.
  *
- * Values are combined in the order of the threads, so results do not depend on the machine. All threads get to a call. Between two
- * calls at one place of a program, in a loop, the caller puts a barrier.
+ * Values are combined in the order of the threads, so that results are the same bits on every device. All threads of a group get to
+ * a call. Between two calls at one place of a program, in a loop, the caller puts a barrier.
  */
 import type { KNode } from '../ir/ir.ts';
 import type { DType } from '../shape/dtype.ts';
@@ -170,7 +170,10 @@ export function countOf(w: ProgramWriter, cells: KNode, digit: KNode): KNode {
   return b.load(sum, 0);
 }
 
-/** Counts of `length` digits from `first` on become places in order: smaller digits first, then earlier threads. Gives how many there are. */
+/**
+ * Counts of `length` digits from `first` on become places in order: smaller digits first, then earlier threads. Gives how many elements
+ * there are.
+ */
 export function placeCounters(w: ProgramWriter, memory: KNode, first: number, length: number): KNode {
   const { e, threads } = w;
   return scanList(w, { memory, length: length * threads, at: (i) => e.add(i, first * threads) }, counting(w));
@@ -178,7 +181,7 @@ export function placeCounters(w: ProgramWriter, memory: KNode, first: number, le
 
 // Searching.
 
-/** The first of `from` .. `to`-1 that `below`, true up to some place and false from there on, does not hold for; else `to`. At most `most` are searched. */
+/** The first of `from` .. `to`-1, at most `most` numbers, for which `below` does not hold, nor for any after it; else `to`. */
 export function bisect(
   { b, e }: ProgramWriter,
   from: KNode,

@@ -51,7 +51,10 @@ function axesOf(view: TensorView, from: number, to: number = view.shape.length):
   return { ...view, shape: view.shape.slice(from, to), strides: view.strides.slice(from, to), shift: 0 };
 }
 
-/** Opens an operand: reads the element at row-major positions, one of the axes before each cut and one of those behind the last, or `lanes` from there on. */
+/**
+ * Opens an operand: reads an element, or `lanes` of them. It is given by row-major positions: one among the axes before each cut, and one
+ * among those behind the last.
+ */
 function opened(
   { b, e, ...w }: ProgramWriter,
   operand: ScatterOperand,

@@ -94,7 +94,7 @@ export interface LineSort {
   readonly result: ((w: ProgramWriter) => (line: KNode, rank: KNode, position: KNode, gate?: KNode) => void) | null;
 }
 
-/** Holds for ranks that are wanted; undefined where all are. */
+/** Holds for ranks that are wanted: a gate of `result`. Undefined where all are. */
 export function wanted({ e }: ProgramWriter, { n, count }: LineSort, rank: KNode): KNode | undefined {
   return count < n ? e.lt(rank, count) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Sorting small numbers by digits: stable, for lengths around tiles, one tile of a group and several, on the interpreter, which finds races. */
+/** Groups of threads sort small numbers: lengths around tiles, one tile of a group and several, on the interpreter, which finds races. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { createReferenceEngine } from '@polygrad/testing';
 import { threadCaps } from '../../contraction/fixtures/cases.ts';

@@ -33,7 +33,7 @@ function digitOf({ e }: ProgramWriter, key: KNode, pass: number, bits: number): 
 const digitBits = 8;
 const digits = 1 << digitBits;
 const passesPerWord = 32 / digitBits;
-/** Elements in the memory of a group: keys and where they were, twice as much of both as there are elements, and places of digits of all passes. */
+/** Elements in the memory of a group: keys and where they were, both with room for a pass to move them to; places of digits of all passes. */
 export interface InMemory {
   readonly keys: readonly [KNode, KNode];
   readonly order: readonly [KNode, KNode];
@@ -171,7 +171,7 @@ interface Pass {
   readonly keepsKeys: boolean;
 }
 
-/** Long lines: counting, places, moving, for every digit. Gives where the elements are unless the sort stores them. */
+/** Long lines, digit by digit. Gives where the elements are unless the sort stores them. */
 export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sorted | null {
   const { n, lines, words, result } = sort;
   const counts = set.temp('int32', lines * 2 ** parts.digitBits * parts.many);
@@ -192,7 +192,10 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sor
   return from;
 }
 
-/** `counts`: by line, digit and part, how many elements there are, then where they begin. */
+/**
+ * Three programs for a digit: groups count the elements of their parts, places are found, groups move the elements. `counts`: by line,
+ * digit and part, how many elements there are, then where they go.
+ */
 function sortByDigit(
   set: ProgramSet,
   sort: LineSort,
