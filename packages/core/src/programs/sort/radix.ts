@@ -177,14 +177,13 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sor
   const counts = set.temp('int32', lines * 2 ** parts.digitBits * parts.many);
   const perWord = passesOf(sort.bits, parts);
   const total = words * perWord;
-  const between = Array.from({ length: Math.min(2, result === null ? total : total - 1) }, () => ({
-    keys: [set.temp('uint32', lines * n)],
-    order: set.temp('int32', lines * n),
-  }));
+  const stored = Array.from({ length: Math.min(2, result === null ? total : total - 1) });
+  const keys = stored.map(() => [set.temp('uint32', lines * n)]);
+  const order = stored.map(() => set.temp('int32', lines * n));
   let from: Sorted | null = null;
   for (let step = 0; step < total; step++) {
     const [pass, last] = [step % perWord, step === total - 1];
-    const to: Sorted | null = last && result !== null ? null : between[step % 2]!;
+    const to = last && result !== null ? null : { keys: keys[step % 2]!, order: order[step % 2]! };
     const keepsKeys = pass < perWord - 1 || (last && result === null);
     sortByDigit(set, sort, parts, counts, { step, pass, word: Math.floor(step / perWord), from, to, keepsKeys });
     from = to;
@@ -227,9 +226,11 @@ function sortByDigit(
       });
     };
   };
-  /** Where in the counts a digit of the group's part is. */
-  const countAt = ({ e, group }: ProgramWriter, digit: KNode): KNode =>
-    e.add(e.mul(e.add(e.mul(e.idiv(group, many), some), digit), many), e.irem(group, many));
+  /** Where in the counts a digit of a part is, counted over all lines. Digits lie side by side for threads by themselves, parts for groups. */
+  const countAt = ({ e }: ProgramWriter, part: KNode, digit: KNode): KNode =>
+    threads === 1
+      ? e.add(e.mul(part, some), digit)
+      : e.add(e.mul(e.add(e.mul(e.idiv(part, many), some), digit), many), e.irem(part, many));
   const count = (w: ProgramWriter): void => {
     const { b } = w;
     const own = counters(w, some);
@@ -238,17 +239,13 @@ function sortByDigit(
     clearCounters(w, own, some);
     b.loop(turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
     meet(w);
-    eachDigit(w, some, (digit) => b.store(target, countAt(w, digit), countOf(w, own, digit)));
+    eachDigit(w, some, (digit) => b.store(target, countAt(w, w.group, digit), countOf(w, own, digit)));
   };
   /** Smaller digits first, then earlier parts. */
   const place = (w: ProgramWriter): void => {
     const { e, group } = w;
-    const length = some * many;
-    scanList(
-      w,
-      { memory: w.temp(counts, 'readwrite'), length, at: (i) => e.add(e.mul(group, length), i) },
-      counting(w),
-    );
+    const at = (i: KNode): KNode => countAt(w, e.add(e.mul(group, many), e.irem(i, many)), e.idiv(i, many));
+    scanList(w, { memory: w.temp(counts, 'readwrite'), length: some * many, at }, counting(w));
   };
   const move = (w: ProgramWriter): void => {
     const { b, e, group } = w;
@@ -267,7 +264,7 @@ function sortByDigit(
     const own = counters(w, some);
     // Where the next element of each digit goes. A thread by itself counts on there.
     const next = threads === 1 ? own : b.shared('next', 'int32', some);
-    eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, digit))));
+    eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, group, digit))));
     if (threads === 1) {
       elements(e.i32(0), (digit, key, order) => put(take(w, own, digit), key, order()));
       return;
