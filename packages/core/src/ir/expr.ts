@@ -94,8 +94,12 @@ export class Exprs {
     });
   }
 
-  scalar(slot: number, dtype: DType): KNodeOf<'SCALAR'> {
-    return this.intern('SCALAR', dtype, 1, [], slot, { slot });
+  /** A number given at dispatch; an integer between `low` and `high`, where these are told. */
+  scalar(slot: number, dtype: DType, low?: number, high?: number): KNodeOf<'SCALAR'> {
+    if (low === undefined || high === undefined) return this.intern('SCALAR', dtype, 1, [], slot, { slot });
+    const n = this.intern('SCALAR', dtype, 1, [], `${slot} ${low} ${high}`, { slot, low, high });
+    assumeBounds(n, low, high);
+    return n;
   }
 
   /** Index of the group or thread, or what is asked of subgroups. `extent` (how many values there are) lets index arithmetic simplify; it is no part of the node. */
@@ -106,8 +110,8 @@ export class Exprs {
   }
 
   /**
-   * A new loop variable; never the same node twice. `limit`, an int32 expression of outer ranges, lets the range end
-   * before its extent (the last chunk of a split range).
+   * A new loop variable; never the same node twice. `limit`, an int32 expression of outer ranges and scalars, lets the range end
+   * before its extent: the last chunk of a split range, or a size that is given at dispatch (`sizeLimit` in free-ranges.ts).
    */
   range(extent: number, kind: RangeKind = 'loop', limit?: KNode): Range {
     if (!Number.isInteger(extent) || extent < 0)

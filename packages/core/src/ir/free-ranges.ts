@@ -42,6 +42,17 @@ export function sizeOf(ranges: Iterable<Range>): number {
   return product;
 }
 
+/**
+ * Where a loop ends whose length is only known at dispatch: an int32 expression of scalars, at most the extent of the loop. Null for
+ * loops of fixed length, and for those whose end depends on other loops (the last chunk of a loop that was split).
+ */
+export function sizeLimit(r: Range): KNode | null {
+  const [limit] = r.src;
+  if (limit === undefined) return null;
+  for (const n of nodesOf([limit])) if (n.op === 'RANGE') return null;
+  return limit;
+}
+
 /** True if both lists are of the same loops in the same order. */
 export function sameRanges(a: RangeList, b: RangeList): boolean {
   return a.length === b.length && a.every((r, i) => r === b[i]);

@@ -63,8 +63,8 @@ export interface KArgs {
   // --- declarations
   /** A tensor in device memory. `length` is the number of elements the kernel may touch. */
   PARAM: { readonly slot: number; readonly access: 'read' | 'write' | 'readwrite'; readonly length: number };
-  /** A number given at dispatch; never baked into the kernel. */
-  SCALAR: { readonly slot: number };
+  /** A number given at dispatch; never baked into the kernel. `low` and `high` say between which integers it is, where that is known. */
+  SCALAR: { readonly slot: number; readonly low?: number; readonly high?: number };
   /** Memory private to one group: workgroup memory on GPUs, a scratch region of the thread on CPUs. Uninitialised. */
   SHARED: SharedArg;
   /** `length` mutable registers of this dtype and lanes, read with LOAD and written with STORE at constant indices. Uninitialised. */

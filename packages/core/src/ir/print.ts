@@ -17,7 +17,7 @@ function argText(n: KNode): string {
     case 'PARAM':
       return `slot ${n.arg.slot} ${n.arg.access} [${n.arg.length}]`;
     case 'SCALAR':
-      return `slot ${n.arg.slot}`;
+      return n.arg.low === undefined ? `slot ${n.arg.slot}` : `slot ${n.arg.slot} ${n.arg.low}..${n.arg.high}`;
     case 'SHARED':
     case 'REG':
       return `${n.arg.name}[${n.arg.length}]`;

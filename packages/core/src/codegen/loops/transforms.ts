@@ -109,7 +109,10 @@ export function shaped(
 //
 // Which of them a nest gets is the policy's choice (codegen/loops/).
 
-/** `n` iterations as outer * by + inner; the last stretch may be shorter. With `outer` null they are one stretch. */
+/**
+ * `n` iterations as outer * by + inner; the last stretch may be shorter. With `outer` null they are one stretch. `end`: where they end, if
+ * that is known only at dispatch; then a loop over stretches ends early, and of groups, which are as many as ever, some have nothing to do.
+ */
 export function inChunks(
   e: Exprs,
   n: number,
@@ -117,7 +120,9 @@ export function inChunks(
   outerKind: RangeKind,
   innerKind: RangeKind,
   outer: Range | null = e.range(Math.ceil(n / by), outerKind),
+  end: KNode | null = null,
 ): Replacement {
+  if (end !== null) return inChunksTo(e, n, by, end, innerKind, outer);
   if (by === 1 && outer !== null) return { value: outer, ranges: [outer] };
   const start = outer === null ? e.i32(0) : e.mul(outer, by);
   const limit = n % by === 0 ? undefined : e.min(e.sub(n, start), by);
@@ -126,6 +131,31 @@ export function inChunks(
   const value = e.add(start, inner);
   assumeBounds(value, 0, n - 1);
   return { value, ranges: outer === null ? [inner] : [outer, inner] };
+}
+
+function inChunksTo(
+  e: Exprs,
+  n: number,
+  by: number,
+  end: KNode,
+  innerKind: RangeKind,
+  outer: Range | null,
+): Replacement {
+  if (outer === null) {
+    const inner = e.range(by, innerKind, end);
+    return { value: inner, ranges: [inner] };
+  }
+  const { extent, kind } = outer.arg;
+  const isGrid = kind === 'grid' || kind === 'local';
+  const stretches = isGrid ? outer : e.range(extent, kind, e.idiv(e.add(end, by - 1), by));
+  if (by === 1 && !isGrid) return { value: stretches, ranges: [stretches] };
+  const start = e.mul(stretches, by);
+  const limit = e.max(e.min(e.sub(end, start), by), 0);
+  assumeBounds(limit, isGrid ? 0 : 1, by);
+  const inner = e.range(by, innerKind, limit);
+  const value = e.add(start, inner);
+  assumeBounds(value, 0, n - 1);
+  return { value, ranges: [stretches, inner] };
 }
 
 /** A loop as two: `by` iterations inside. */
