@@ -87,7 +87,7 @@ export { setEager, setPendingLimits } from './graph/recorder.ts';
 export { type KernelRun, type Profile, type ProfileOptions, profile } from './runtime/profile.ts';
 export { isRehearsing, onRollback } from './graph/transactions.ts';
 export { type WarmupOptions, warmup } from './tensor/scope.ts';
-export { clearPlans, flush, idle, type ScheduleStats, stats, throttle } from './runtime/runtime.ts';
+export { clearPlans, flush, idle, setDynamicSizes, type ScheduleStats, stats, throttle } from './runtime/runtime.ts';
 export type { Measured } from './tuning/measure.ts';
 export type { ProductShape } from './tuning/tune.ts';
 export type { TuningStore } from './engine/engine.ts';

@@ -163,6 +163,8 @@ export interface IEngine {
 export interface Lowering extends NestLowering {
   /** Dispatches of a kernel around a contraction; null where the plain loop nest is as good. */
   contraction(kernel: LoopKernel, e: Exprs, engine: IEngine): Lowered | null;
+  /** Loops may end at sizes that are bound, so that several sizes share a plan. */
+  readonly sizes?: boolean;
   /** What may be measured for a contraction, the default first. */
   ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
   /** The engine is used for the first time; `forget` when kernels should be lowered anew. */

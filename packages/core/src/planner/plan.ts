@@ -15,7 +15,7 @@ import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
-import type { PlanGraph, PlanNode } from './capture/plan-graph.ts';
+import { type PlanGraph, type PlanNode, type SizedCone, sizeFactor } from './capture/plan-graph.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
@@ -28,12 +28,14 @@ export interface BindingPlan {
   readonly unit: number;
   readonly offset: number;
   readonly bytes: number;
+  /** Of these bytes, so many for each unit of the plan's size. */
+  readonly perSize: number;
 }
 
 export interface DispatchPlan {
   readonly kernel: CompiledKernel;
   readonly bindings: readonly BindingPlan[];
-  /** Positions in the cone of scalar nodes. */
+  /** Positions in the cone of scalar nodes; -1: the plan's size. */
   readonly scalars: readonly number[];
 }
 
@@ -42,6 +44,8 @@ export interface BufferPlan {
   readonly bytes: number;
   readonly sizeClass: number;
   readonly donor: number;
+  /** Of these bytes, so many for each unit of the plan's size. */
+  readonly perSize: number;
 }
 
 /** Where an output's value is: a view of an output buffer, or of a leaf; then offsets count from the leaf's own. */
@@ -60,6 +64,8 @@ export interface Plan {
   readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
   /** What the plan holds in the kernel cache. */
   readonly kernels: readonly KernelEntry[];
+  /** The size it is bound to, where it is one of a family; in a plan for a class, the capacity. */
+  readonly size: number;
 }
 
 export interface PlanOptions {
@@ -69,10 +75,19 @@ export interface PlanOptions {
 }
 
 /** Makes the plan of a cone. Throws CompileError where the engine refuses a kernel; nothing is kept then. */
-export function makePlan(cone: Cone, options: PlanOptions): Plan {
+export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone | null = null): Plan {
   const { engine, elementBytes } = options;
   const { caps } = engine;
-  const { graph, places } = ingest(cone, { elementBytes, bindAlign: caps.bindAlign });
+  const { graph, places } = ingest(cone, { elementBytes, bindAlign: caps.bindAlign }, sizedCone);
+  const { size } = graph;
+  /** Bytes of a node in memory for each unit of the size. */
+  const perSize = ({ shape, size: elements, leaf, dtype }: PlanNode): number => {
+    const bytes = elementSize(dtype, elementBytes);
+    const axis = shape.findIndex((n) => sizeFactor(size, n) > 0);
+    if (axis < 0) return 0;
+    const factor = sizeFactor(size, shape[axis]!);
+    return leaf === null ? (elements / size!.capacity) * bytes : Math.abs(leaf.strides[axis]!) * factor * bytes;
+  };
   const bytesOf = (node: PlanNode): number => (node.leaf?.span ?? node.size) * elementSize(node.dtype, elementBytes);
 
   const bases = new Set<PlanNode>();
@@ -103,18 +118,21 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
     const unit = elementSize(node.dtype, elementBytes);
     const start = shift * unit;
     const bytes = bytesOf(node) - start;
-    if (leaf !== null) return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes };
+    const each = leaf === null && !outputIndex.has(node) ? 0 : perSize(node);
+    if (leaf !== null)
+      return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes, perSize: each };
     const buffer = outputIndex.get(node);
-    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes };
+    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes, perSize: each };
     const place = memory.node(node);
     return { ...place, offset: place.offset + start, bytes };
   }
 
   const buffers: BufferPlan[] = [...bases].map((node) => ({
-    ...sized(bytesOf(node)),
+    ...block(bytesOf(node)),
     donor: donations.get(node)?.leaf?.local ?? -1,
+    perSize: perSize(node),
   }));
-  if (hasEmpty) buffers.push({ ...sized(0), donor: -1 });
+  if (hasEmpty) buffers.push({ ...block(0), donor: -1, perSize: 0 });
   return {
     dispatches,
     buffers,
@@ -123,12 +141,35 @@ export function makePlan(cone: Cone, options: PlanOptions): Plan {
       if (base.leaf !== null) return { leaf: true, at: base.leaf.local, view };
       return { leaf: false, at: outputIndex.get(base)!, view };
     }),
-    blocks: memory.blocks.map(sized),
+    blocks: memory.blocks.map(block),
     kernels: entries,
+    size: size?.capacity ?? 0,
   };
 }
 
-function sized(bytes: number): { bytes: number; sizeClass: number } {
+/** The plan of a class of sizes, bound to one of them. */
+export function sized(plan: Plan, size: number): Plan {
+  const less = plan.size - size;
+  const fit = <T extends { readonly bytes: number; readonly perSize: number }>(x: T): T =>
+    x.perSize === 0 ? x : { ...x, bytes: x.bytes - x.perSize * less };
+  const stride = (x: number): number => (x % plan.size === 0 ? (x / plan.size) * size : x);
+  return {
+    ...plan,
+    size,
+    dispatches: plan.dispatches.map((d) => ({ ...d, bindings: d.bindings.map(fit) })),
+    buffers: plan.buffers.map((buffer) =>
+      buffer.perSize === 0 ? buffer : { ...fit(buffer), ...block(fit(buffer).bytes) },
+    ),
+    outputs: plan.outputs.map((output) => {
+      const { strides, offset } = output.view;
+      return strides.some((x) => x !== 0 && x % plan.size === 0)
+        ? { ...output, view: { strides: strides.map(stride), offset } }
+        : output;
+    }),
+  };
+}
+
+function block(bytes: number): { bytes: number; sizeClass: number } {
   return { bytes, sizeClass: sizeClass(bytes) };
 }
 
@@ -206,7 +247,14 @@ function placeTemporaries(
   const { blocks, places } = fits ? arena : placeInBlocks(items);
   const bind = (item: number): BindingPlan => {
     const { block, offset } = places[item] as { block: number; offset: number };
-    return { kind: 'taken', at: firstBlock + block, unit: 1, offset, bytes: (items[item] as Lifetime).bytes };
+    return {
+      kind: 'taken',
+      at: firstBlock + block,
+      unit: 1,
+      offset,
+      bytes: (items[item] as Lifetime).bytes,
+      perSize: 0,
+    };
   };
   return {
     blocks,

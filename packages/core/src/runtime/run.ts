@@ -9,8 +9,9 @@ import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
+import type { PlanFamilies } from '../planner/families/families.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
-import { type Plan, makePlan, type BindingPlan, type OutputPlan } from '../planner/plan.ts';
+import { type Plan, makePlan, type PlanOptions, type BindingPlan, type OutputPlan } from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '../shape/errors.ts';
 import type { UnsupportedError } from '../engine/errors.ts';
@@ -21,12 +22,16 @@ export interface EngineState {
   readonly pool: BufferPool;
   readonly plans: PlanCache<Plan>;
   readonly kernelCache: KernelCache;
+  /** Plans for classes of sizes; null while there are none. */
+  families: PlanFamilies | null;
   readonly elementBytes: readonly number[];
   readonly global: ConeOptions;
   readonly partial: ConeOptions;
   flushes: number;
   planHits: number;
   planMisses: number;
+  /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
+  planning: number;
   kernels: number;
   /** Submissions since the device was last known to be idle. */
   inFlight: number;
@@ -61,6 +66,8 @@ export class RunState {
   since: number = 0;
   known: number = 0;
   owed: number = 0;
+  /** Whether sizes share plans. */
+  dynamicSizes: 'automatic' | 'never' = 'automatic';
 }
 
 /** The part in use. */
@@ -89,18 +96,21 @@ export function stateOf(engine: IEngine): EngineState {
       pool,
       plans,
       kernelCache,
+      families: null,
       elementBytes,
       global: { ...options, donate: true },
       partial: { ...options, donate: false, keep: isDearOrOld },
       flushes: 0,
       planHits: 0,
       planMisses: 0,
+      planning: 0,
       kernels: 0,
       inFlight: 0,
       idling: null,
     };
     runs.engines.set(engine, state);
-    engine.caps.lowering.start?.(engine, () => plans.clear());
+    const made = state;
+    engine.caps.lowering.start?.(engine, () => forgetPlans(made));
     watchEngine(engine);
   }
   runs.last = state;
@@ -221,6 +231,23 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
   }
 }
 
+/** Forgets all plans and lets their kernels go. */
+export function forgetPlans(state: EngineState): void {
+  state.plans.clear();
+  state.families?.clear(optionsOf(state));
+}
+
+const optionsOf = ({ engine, kernelCache, elementBytes }: EngineState): PlanOptions => {
+  return { engine, kernels: kernelCache, elementBytes };
+};
+
+let planFamilies: typeof import('../planner/families/families.ts') | null = null;
+
+/** Loads what makes one plan for several sizes: pages of fixed sizes do without. */
+export async function loadFamilies(): Promise<void> {
+  planFamilies = await import('../planner/families/families.ts');
+}
+
 /** The plan of what the cone holds. */
 function planOf(state: EngineState, cone: Cone): Plan {
   const { hash, key } = cone;
@@ -230,13 +257,17 @@ function planOf(state: EngineState, cone: Cone): Plan {
     return plan;
   }
   state.planMisses++;
-  plan = makePlan(cone, {
-    engine: state.engine,
-    kernels: state.kernelCache,
-    elementBytes: state.elementBytes,
-  });
+  const started = performance.now();
+  const { dynamicSizes } = runs;
+  if (dynamicSizes !== 'never' && state.engine.caps.lowering.sizes) {
+    if (planFamilies !== null) state.families ??= new planFamilies.PlanFamilies();
+    else if (state.planMisses > 1) void loadFamilies().catch(() => undefined);
+  }
+  const options = optionsOf(state);
+  plan = (dynamicSizes === 'never' ? null : state.families?.find(cone, options)) ?? makePlan(cone, options);
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
+  state.planning += performance.now() - started;
   return plan;
 }
 
@@ -328,7 +359,9 @@ function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Comma
     const bound = new Array<Binding>(bindings.length);
     for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i]!, cone, taken);
     const values =
-      scalars.length === 0 ? noScalars : scalars.map((local) => (cone.nodes[local]!.attr as Attrs['scalar']).value);
+      scalars.length === 0
+        ? noScalars
+        : scalars.map((local) => (local < 0 ? plan.size : (cone.nodes[local]!.attr as Attrs['scalar']).value));
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values };
   }
   return commands;

@@ -14,10 +14,13 @@ import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush } from '../graph/recorder.ts';
 import { GraphState, graph, useGraph } from '../graph/state.ts';
 import { TransactionLog, transactions, useTransactions } from '../graph/transactions.ts';
-import { RunState, runs, stateOf, useRuns } from './run.ts';
+import { forgetPlans, RunState, runs, stateOf, useRuns } from './run.ts';
 import { placeOfNode } from './placement.ts';
 import { type Failure, FlushQueue, queue, useQueue } from './queue.ts';
 import { download, turn } from './reading.ts';
+import { ArgumentError } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
+import { say } from '../shape/shown.ts';
 import { Copies, copies, shadow, useCopies } from './shadow.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
@@ -27,6 +30,11 @@ export interface ScheduleStats {
   readonly planMisses: number;
   /** Plans held now. */
   readonly plans: number;
+  /** Plans made for all sizes of a class, and how often one was bound to a size that is new. */
+  readonly families: number;
+  readonly binds: number;
+  /** Milliseconds that plans and their kernels have taken to make. */
+  readonly planning: number;
   /** Kernels dispatched. */
   readonly kernels: number;
   readonly bytes: number;
@@ -191,8 +199,28 @@ export function deviceOf(node: Node): string {
  */
 export function stats(engine: IEngine = getEngine()): ScheduleStats {
   checkEngine('stats', engine);
-  const { flushes, planHits, planMisses, kernels, plans, pool } = stateOf(engine);
-  return { flushes, planHits, planMisses, plans: plans.size, kernels, bytes: pool.memory().bytes };
+  const { flushes, planHits, planMisses, kernels, plans, pool, families, planning } = stateOf(engine);
+  const { size = 0, binds = 0 } = families ?? {};
+  const { bytes } = pool.memory();
+  return { flushes, planHits, planMisses, plans: plans.size, families: size, binds, planning, kernels, bytes };
+}
+
+/**
+ * Whether sizes share plans. `automatic`: when a computation comes again with another size, one plan is made for all sizes of a class, from a
+ * power of two to the next, and a new size of the class is only bound to it. `never`: every size has a plan of its own, made for it alone.
+ *
+ * The bits of a result may differ between the two, as those of sums in another order do; a size has the same plan as long as it is kept.
+ *
+ * @throws ArgumentError for anything else
+ *
+ * @example
+ * setDynamicSizes('never'); // a benchmark of one size after the other
+ * setDynamicSizes('automatic');
+ */
+export function setDynamicSizes(mode: 'automatic' | 'never'): void {
+  if (mode !== 'automatic' && mode !== 'never')
+    throw new ArgumentError('setDynamicSizes', say`the mode is 'automatic' or 'never'; got ${shown(mode)}`);
+  runs.dynamicSizes = mode;
 }
 
 /**
@@ -203,5 +231,5 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
  */
 export function clearPlans(engine: IEngine = getEngine()): void {
   checkEngine('clearPlans', engine);
-  stateOf(engine).plans.clear();
+  forgetPlans(stateOf(engine));
 }

@@ -13,6 +13,7 @@ import type { Lowering } from '../engine/engine.ts';
 export const vectorShaping: Lowering = {
   shape: shapeVectors,
   columns: reduceColumns,
+  sizes: true,
   contraction: (kernel, e, { caps }) => vectorContraction(kernel, e, caps),
   ways: (c, kernel, e, caps) => [[byTiles, () => lowerTiled(c, e, caps) ?? lowerPlain(kernel, caps)]],
 };

@@ -214,7 +214,8 @@ export class Cone {
     const typeId = node.dtype === this.#dtype ? this.#dtypeId : dtypeInfo[node.dtype].id;
     key.push(leafKind | typeId);
     key.list(shape);
-    for (let axis = 0; axis < shape.length; axis++) key.push(strides[axis]!);
+    // Nobody takes a step along an axis of one element.
+    for (let axis = 0; axis < shape.length; axis++) key.push(shape[axis] === 1 ? 0 : strides[axis]!);
     if (buffer.mark !== this.#mark) {
       buffer.mark = this.#mark;
       buffer.index = this.#bufferCount++;

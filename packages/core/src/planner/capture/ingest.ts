@@ -16,7 +16,7 @@ import {
   type View,
 } from '../../shape/view.ts';
 import { type Cone, viewBase } from './cone.ts';
-import { isPlanOp, PlanGraph, type PlanNode } from './plan-graph.ts';
+import { isPlanOp, PlanGraph, type PlanNode, type SizedCone, sizeFactor, SizesRefused } from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';
 
 /** Where an output's value is: a view of a node in memory (offset counts from that node's first element), or nothing at all. */
@@ -38,19 +38,35 @@ export interface IngestOptions {
   readonly bindAlign: number;
 }
 
-export function ingest(cone: Cone, options: IngestOptions): Ingested {
-  const graph = new PlanGraph(rewriteNode);
+/** @param sized the cone at the capacity of a class of sizes, for a plan that is bound to each of them */
+export function ingest(cone: Cone, options: IngestOptions, sized: SizedCone | null = null): Ingested {
+  const graph = new PlanGraph(rewriteNode, sized?.size);
   const made: PlanNode[] = [];
   const donatable = new Set(cone.donatable.values());
   const uses = usesOf(cone);
   for (let local = 0; local < cone.count; local++) {
-    made.push(ingestNode(graph, cone, local, made, donatable.has(local), uses, options));
+    made.push(ingestNode(graph, cone, local, made, donatable.has(local), uses, options, sized));
   }
   const outputs = cone.outputs.values().map((local) => made[local]!);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
   const places = outputs.map((node) => place(graph, node));
+  for (const [i, at] of places.entries()) checkPlace(graph, outputs[i]!.shape, at);
   graph.finish();
   return { graph, places };
+}
+
+/** What is handed out is row-major at the size that is bound, not at the capacity: there the two must be the same. */
+function checkPlace({ size }: PlanGraph, shape: Shape, { base, view }: OutputPlace): void {
+  if (size === null || base === null) return;
+  const isWrong = (of: Shape) => (stride: number, axis: number) =>
+    of[axis] !== 1 && stride !== 0 && sizeFactor(size, stride) > 0;
+  const own = base.leaf === null ? rowMajorStrides(base.shape) : [];
+  if (
+    own.some(isWrong(base.shape)) ||
+    view.strides.some(isWrong(shape)) ||
+    (view.offset !== 0 && sizeFactor(size, view.offset) > 0)
+  )
+    throw new SizesRefused(`an output of shape [${shape}]`);
 }
 
 /** How often each node of a cone is used, being asked for included. */
@@ -79,11 +95,21 @@ function ingestNode(
   donatable: boolean,
   uses: Uint32Array,
   options: IngestOptions,
+  sized: SizedCone | null,
 ): PlanNode {
   const node = cone.nodes[local]!;
-  const { op, attr, shape, dtype } = node;
-  if (node.storage !== null) return leaf(graph, node, local, cone.storageOf(node), donatable, options);
+  const { op, dtype } = node;
+  const shape = sized === null ? node.shape : sized.shapeOf(local);
+  const attr = sized === null ? node.attr : (sized.attrOf(local) as Node['attr']);
+  if (node.storage !== null) return leaf(graph, node, shape, local, cone.storageOf(node), donatable, options);
   if (op === 'scalar') return graph.scalar(dtype, local);
+  if (sized?.isBound(local)) {
+    const one = graph.reshape(
+      graph.scalar(dtype, local),
+      shape.map(() => 1),
+    );
+    return graph.make('expand', { shape }, [one], shape, dtype);
+  }
   if (op === 'add' && node.src.every((source) => neededOnce(source, uses))) {
     const [x, y] = node.src.map((source) => made[source.index]!) as [PlanNode, PlanNode];
     const sum = sumOfProducts(graph, x, y);
@@ -101,12 +127,13 @@ function ingestNode(
 function leaf(
   graph: PlanGraph,
   node: Node,
+  shape: Shape,
   local: number,
   storage: NodeStorage,
   donatable: boolean,
   options: IngestOptions,
 ): PlanNode {
-  const { shape, dtype } = node;
+  const { dtype } = node;
   if (shape.includes(0)) return graph.constant(0, shape, dtype);
   const { strides, offset } = storage.view;
   const base = viewBase(shape, strides, offset);
@@ -180,6 +207,7 @@ export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanN
   if (x.shape.join() !== y.shape.join() || JSON.stringify(x.attr) !== JSON.stringify(y.attr)) return null;
   const { lhsContract, rhsContract } = x.attr;
   const axes = [lhsContract[0]!, rhsContract[0]!];
+  if (x.src.some((s, i) => graph.sizedAmong(s.shape, [axes[i]!]))) return null;
   const same = (a: PlanNode, b: PlanNode, axis: number): boolean =>
     a.dtype === b.dtype && a.shape.every((n, i) => i === axis || n === b.shape[i]);
   if (!x.src.every((s, i) => same(s, y.src[i]!, axes[i]!))) return null;

@@ -43,6 +43,30 @@ export interface PlanNode<P extends PrimitiveName = PrimitiveName> {
   users: number;
 }
 
+/** The size that a plan is bound to: between `low` and `high`. In shapes stands the capacity, a prime that divides no other number of them. */
+export interface PlanSize {
+  readonly capacity: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** A cone at the capacity of a class of sizes (planner/families/). */
+export interface SizedCone {
+  readonly size: PlanSize;
+  shapeOf(local: number): Shape;
+  attrOf(local: number): unknown;
+  /** A constant whose value is bound at each run. */
+  isBound(local: number): boolean;
+}
+
+/** What cannot be computed alike for all sizes of a class. */
+export class SizesRefused extends Error {}
+
+/** How often the size of a plan is in a number; 0 for numbers that do not depend on it. */
+export function sizeFactor(size: PlanSize | null, n: number): number {
+  return size !== null && n % size.capacity === 0 ? n / size.capacity : 0;
+}
+
 /** True if the node is of this primitive; narrows `attr`. */
 export function isPlanOp<P extends PrimitiveName>(node: PlanNode, op: P): node is PlanNode<P> {
   return node.op === op;
@@ -68,9 +92,17 @@ export class PlanGraph {
   readonly #rewrite: Rewrite;
   readonly #known = new Map<string, PlanNode>();
   readonly #writer = new IntWriter();
+  /** The size in its shapes; null for a plan of one size. */
+  readonly size: PlanSize | null;
 
-  constructor(rewrite: Rewrite) {
+  constructor(rewrite: Rewrite, size: PlanSize | null = null) {
     this.#rewrite = rewrite;
+    this.size = size;
+  }
+
+  /** How often the size is in the product of some axes. */
+  sizedAmong(shape: Shape, axes: readonly number[]): boolean {
+    return this.size !== null && axes.some((axis) => sizeFactor(this.size, shape[axis]!) > 0);
   }
 
   leaf(shape: Shape, dtype: DType, info: LeafInfo): PlanNode {
@@ -140,6 +172,15 @@ export class PlanGraph {
     this.#known.clear();
   }
 
+  /** An extent that a sum made a multiple of the capacity is no size. */
+  #checkSizes(op: PrimitiveName, src: readonly PlanNode[], shape: Shape): void {
+    if (op === 'reshape' || src.length === 0) return;
+    for (const n of shape) {
+      if (n === 0 || sizeFactor(this.size, n) === 0 || src.some((s) => s.shape.includes(n))) continue;
+      if (op !== 'expand') throw new SizesRefused(`${op} of shape [${shape}]`);
+    }
+  }
+
   #append(
     op: PrimitiveName,
     attr: Attrs[PrimitiveName],
@@ -149,6 +190,7 @@ export class PlanGraph {
     leaf: LeafInfo | null,
     scalar: number,
   ): PlanNode {
+    if (this.size !== null) this.#checkSizes(op, src, shape);
     const definition = definitionOf(op);
     const role = definition.roleOf?.(attr, src) ?? definition.role;
     const node = {

@@ -80,7 +80,7 @@ export function splitReduce(
   size: number,
 ): PlanNode | null {
   const total = x.size / Math.max(1, size);
-  if (size === 0) return null;
+  if (size === 0 || graph.sizedAmong(x.shape, attr.axes)) return null;
   const columns = size >= manyResults;
   if (columns ? !fewGroupsOfColumns(x, attr, size) : total < splitLeast) return null;
   const target = columns
@@ -145,6 +145,7 @@ export function splitArgReduce(
 ): PlanNode | null {
   const total = x.size / Math.max(1, size);
   if (size === 0 || size >= manyResults || total < splitPositionsLeast) return null;
+  if (graph.sizedAmong(x.shape, reduced)) return null;
   const run = runsOf(x.shape, reduced)[0]!;
   const chunks = chunkCount(
     run.extent,

@@ -13,7 +13,7 @@ import type { KNode } from '../../ir/ir.ts';
 import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
 import { flatten } from '../lowering/index-map.ts';
 import { kernelCost, loadCost, longestRow, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
-import { type Demand, isBelow, type KernelDraft } from './draft.ts';
+import { type Demand, isBelow, type KernelDraft, loop } from './draft.ts';
 import type { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
 
@@ -46,7 +46,7 @@ export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]
   const isRow = kernel.rows.some((row) => row.size === around.size && [...around].every((range) => row.has(range)));
   if (!isRow) return false;
 
-  const loops = extents.map((n) => e.range(n, 'reduce'));
+  const loops = extents.map((n) => loop(p.context, n, 'reduce'));
   const index = first.index.map((at, axis) => (inner.includes(axis) ? (loops[inner.indexOf(axis)] as KNode) : at));
   const scope = [...kernel.axes.filter((axis) => around.has(axis)), ...loops];
   const from = p.demand(kernel, node, index, scope);

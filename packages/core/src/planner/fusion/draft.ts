@@ -6,10 +6,10 @@
  */
 import type { Exprs, Range } from '../../ir/expr.ts';
 import type { FreeRanges } from '../../ir/free-ranges.ts';
-import type { KNode } from '../../ir/ir.ts';
+import type { KNode, RangeKind } from '../../ir/ir.ts';
 import { idOf } from '../../ir/node.ts';
 import type { Shape } from '../../shape/view.ts';
-import type { PlanNode } from '../capture/plan-graph.ts';
+import { type PlanNode, type PlanSize, sizeFactor, SizesRefused } from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
 
 export interface Demand {
@@ -50,6 +50,8 @@ export interface StoreDraft {
 /** What all kernels of one plan share. */
 export interface DraftContext {
   readonly e: Exprs;
+  /** The size of the plan, if it is bound at each run. */
+  readonly size: PlanSize | null;
   readonly free: FreeRanges;
   readonly reach: Reach;
 }
@@ -132,9 +134,19 @@ export class KernelDraft {
   reductionLoops(extents: readonly number[], place: string): readonly Range[] {
     const key = `${place}|${extents.join()}`;
     let loops = this.loops.get(key);
-    if (loops === undefined) this.loops.set(key, (loops = extents.map((n) => this.context.e.range(n, 'reduce'))));
+    if (loops === undefined) this.loops.set(key, (loops = extents.map((n) => loop(this.context, n, 'reduce'))));
     return loops;
   }
+}
+
+/** Where SCALARs that are the plan's size have their slot, until the kernel is lowered. */
+export const sizeSlot: number = 2 ** 20;
+
+/** A loop over an axis: of a sized one it ends at the size. */
+export function loop({ e, size }: DraftContext, n: number, kind: RangeKind = 'loop'): Range {
+  const factor = sizeFactor(size, n);
+  if (size === null || factor === 0) return e.range(n, kind);
+  return e.range(n, kind, e.mul(e.scalar(sizeSlot, 'int32', size.low, size.high), factor));
 }
 
 /**
@@ -142,20 +154,22 @@ export class KernelDraft {
  * loops that this axis is cut into, outermost first.
  */
 export function loopsOver(
-  e: Exprs,
+  context: DraftContext,
   shape: Shape,
   parts: readonly (readonly number[])[] = [],
 ): { axes: Range[]; index: KNode[] } {
   const axes: Range[] = [];
-  const loop = (n: number): KNode => {
+  const { e, size } = context;
+  const open = (n: number): KNode => {
     if (n === 1) return e.i32(0);
-    const range = e.range(n);
+    const range = loop(context, n);
     axes.push(range);
     return range;
   };
   const index = shape.map((n, axis): KNode => {
     const [first = n, ...inner] = parts[axis] ?? [];
-    return inner.reduce((at: KNode, extent) => e.add(e.mul(at, extent), loop(extent)), loop(first));
+    if (inner.some((extent) => sizeFactor(size, extent) > 0)) throw new SizesRefused(`loops ${first}, ${inner}`);
+    return inner.reduce((at: KNode, extent) => e.add(e.mul(at, extent), open(extent)), open(first));
   });
   return { axes, index };
 }

@@ -26,7 +26,7 @@ export class Partition {
   readonly #mostParts: number;
   readonly graph: PlanGraph;
   readonly facts: Facts;
-  readonly context: DraftContext = { e: new Exprs(), free: new FreeRanges(), reach: new Reach() };
+  readonly context: DraftContext;
   readonly kernels: KernelDraft[] = [];
   /** Demands on each node, by its index. */
   readonly demands: readonly Demand[][];
@@ -41,6 +41,7 @@ export class Partition {
 
   constructor(graph: PlanGraph, alone: ReadonlySet<PlanNode> = new Set(), maxBindings: number = mostParts + 1) {
     this.graph = graph;
+    this.context = { e: new Exprs(), size: graph.size, free: new FreeRanges(), reach: new Reach() };
     this.#mostParts = Math.min(mostParts, maxBindings - 1);
     this.alone = alone;
     this.facts = factsOf(graph);
@@ -194,7 +195,7 @@ export class Partition {
       kernel.closed = true;
       this.kernels.push(kernel);
       for (const part of node.src.slice(first, first + this.#mostParts)) {
-        const { axes, index } = loopsOver(e, part.shape);
+        const { axes, index } = loopsOver(this.context, part.shape);
         const demand = this.demand(kernel, part, index, axes);
         const at = index.map((i, k) => (k === axis ? e.add(i, start) : i));
         kernel.stores.push({ demand, ranges: axes, target: node, at });
@@ -207,7 +208,7 @@ export class Partition {
   /** Stores the node in a kernel of its own. */
   storeInNewKernel(node: PlanNode): Demand {
     const anchor = this.facts.anchor[node.index] as PlanNode | null;
-    const { axes, index } = loopsOver(this.context.e, node.shape, anchorLoops(this.facts, node));
+    const { axes, index } = loopsOver(this.context, node.shape, anchorLoops(this.facts, node));
     const kernel = new KernelDraft(this.context, axes);
     this.kernels.push(kernel);
     kernel.anchor = anchor;
@@ -217,7 +218,7 @@ export class Partition {
 
   /** What is written with the builder (planner/lowering/rules.ts) is a kernel by itself: its operands are in memory. */
   #storeProgram(node: PlanNode): void {
-    const { axes, index } = loopsOver(this.context.e, node.shape);
+    const { axes, index } = loopsOver(this.context, node.shape);
     const kernel = new KernelDraft(this.context, axes);
     kernel.closed = true;
     kernel.handwritten = true;

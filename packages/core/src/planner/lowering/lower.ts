@@ -14,7 +14,7 @@ import { nodesOf } from '../../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';
-import type { Demand, KernelDraft } from '../fusion/draft.ts';
+import { type Demand, type KernelDraft, sizeSlot } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
 import type { Donations } from '../memory.ts';
@@ -173,16 +173,16 @@ class Slots {
   readonly scalars: number[] = [];
   readonly scalarTypes: DType[] = [];
   readonly #known = new Map<PlanNode, KNodeOf<'PARAM'>>();
-  readonly #e: Exprs;
+  readonly e: Exprs;
 
   constructor(e: Exprs) {
-    this.#e = e;
+    this.e = e;
   }
 
   of(node: PlanNode, access: Slot['access']): KNodeOf<'PARAM'> {
     let param = this.#known.get(node);
     if (param === undefined) {
-      param = this.#e.param(this.params.length, node.dtype, access, node.leaf?.span ?? node.size);
+      param = this.e.param(this.params.length, node.dtype, access, node.leaf?.span ?? node.size);
       this.#known.set(node, param);
       this.params.push(param);
       this.slots.push({ node, access, shift: 0 });
@@ -203,7 +203,14 @@ class Slots {
       this.scalars.push(local);
       this.scalarTypes.push(dtype);
     }
-    return this.#e.scalar(slot, dtype);
+    return this.e.scalar(slot, dtype);
+  }
+
+  /** The size of the plan. */
+  size(low: number, high: number): KNode {
+    const slot = this.scalars.push(-1) - 1;
+    this.scalarTypes.push('int32');
+    return this.e.scalar(slot, 'int32', low, high);
   }
 }
 
@@ -271,9 +278,21 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   const contracts = unit.length === 1 && isContraction(kernel);
   const { scalars } = slots;
   const rebased = rebase(loop, e, options);
-  if (rebased === null) return { unit, e, loop, isContraction: contracts, slots: slots.slots, scalars };
+  const bound = { unit, e, isContraction: contracts, scalars };
+  if (rebased === null) return { ...bound, loop: withSize(loop, slots), slots: slots.slots };
   const moved = slots.slots.map((slot, i) => ({ ...slot, shift: rebased.shifts[i]! }));
-  return { unit, e, loop: rebased.loop, isContraction: contracts, slots: moved, scalars };
+  return { ...bound, loop: withSize(rebased.loop, slots), slots: moved };
+}
+
+/** The kernel with the size of the plan, if it has that, as its last scalar. */
+function withSize(loop: LoopKernel, slots: Slots): LoopKernel {
+  for (const n of nodesOf(loop.stores.flatMap(({ store, ranges }) => [store, ...ranges]))) {
+    if (n.op !== 'SCALAR' || n.arg.slot !== sizeSlot) continue;
+    const rewriter = new Rewriter(slots.e, new Map());
+    rewriter.set(n, slots.size(n.arg.low!, n.arg.high!));
+    return { ...rewriter.kernel(loop), scalars: slots.scalarTypes };
+  }
+  return loop;
 }
 
 /** True for a kernel around a sum of products in which every loop belongs to one of the factors, or to both. */

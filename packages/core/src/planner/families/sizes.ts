@@ -1,0 +1,175 @@
+/**
+ * How two flushes of one form differ: in a size, and in what follows from it.
+ *
+ * Shapes are plain numbers, so sizes are not traced: they are found by comparing the keys of two cones (`sizesOf`), and what was found is
+ * compared with every later key (`matches`), and with the shape of every node. A wrong guess costs a plan, never a result. Only one size may
+ * change. It is written `n` below; every number that depends on it must be c * n, but for numbers of constants, which are bound.
+ */
+import { definitionAt } from '../../graph/definition.ts';
+import type { Node } from '../../graph/node.ts';
+import type { Shape } from '../../shape/view.ts';
+import { intsPerAxis, IntWriter } from '../capture/cache.ts';
+import type { Cone } from '../capture/cone.ts';
+
+/** What is kept of a cone to compare others with. Nothing of it holds data. */
+export interface Sample {
+  readonly key: Int32Array;
+  /** Where each node begins in the key; one more for the end of the last. */
+  readonly starts: Int32Array;
+  readonly shapes: readonly Shape[];
+  readonly attrs: readonly unknown[];
+}
+
+/** What of two samples is one size. */
+export interface Sizes {
+  /** The later sample, and its size. */
+  readonly sample: Sample;
+  readonly n: number;
+  /** Positions in the key that differ, ascending, and for each its factor c; 0: half of a constant's value. */
+  readonly holes: readonly number[];
+  readonly factors: readonly number[];
+  /** Factors of each node's axes, 0 for fixed ones; null where all are fixed. */
+  readonly axes: readonly (readonly number[] | null)[];
+  /** Constants that differ: they are bound as they stand. */
+  readonly bound: ReadonlySet<number>;
+}
+
+const scratch = new IntWriter();
+
+/** How many integers a computed node's attributes are in a key. */
+function attrLength({ kind, attr, shape }: Node): number {
+  const { encode } = definitionAt(kind);
+  scratch.length = 0;
+  scratch.reserve(shape.length * intsPerAxis + 64);
+  if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(attr, scratch);
+  return scratch.length;
+}
+
+/** Takes a sample of what a cone holds. */
+export function sampleOf(cone: Cone): Sample {
+  const { count } = cone;
+  const starts = new Int32Array(count + 1);
+  const shapes = new Array<Shape>(count);
+  const attrs = new Array<unknown>(count);
+  let at = 0;
+  for (let i = 0; i < count; i++) {
+    const node = cone.nodes[i]!;
+    const rank = node.shape.length;
+    starts[i] = at;
+    shapes[i] = node.shape;
+    attrs[i] = node.storage === null ? node.attr : null;
+    if (node.storage !== null) at += 4 + 2 * rank;
+    else at += 1 + attrLength(node) + (node.src.length === 0 ? 1 + rank : node.src.length);
+  }
+  starts[count] = at;
+  return { key: cone.key.data.slice(0, cone.key.length), starts, shapes, attrs };
+}
+
+/** Where in the key a node's integers may be sizes: from, and up to. */
+function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, number] {
+  const node = cone.nodes[i]!;
+  const start = starts[i]!;
+  // A leaf: what it is, its shape with the length before, strides, buffer, alignment.
+  if (node.storage !== null) return [start + 2, start + 2 + node.shape.length];
+  return [start + 1, node.src.length === 0 ? starts[i + 1]! : starts[i + 1]! - node.src.length];
+}
+
+/**
+ * The size in which a cone differs from a sample of the same form; null where that is not all. A size of 0 or 1 is a form of its own.
+ */
+export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
+  const { key, starts, shapes } = now;
+  if (before.key.length !== key.length || before.starts.length !== starts.length) return null;
+  const [p, n] = changedSize(before, now, cone) ?? [0, 0];
+  if (p < 2 || n < 2) return null;
+  const factor = (a: number, b: number): number => (a * n === b * p && a % p === 0 ? a / p : 0);
+
+  const axes: (readonly number[] | null)[] = [];
+  for (let i = 0; i < shapes.length; i++) {
+    const [a, b] = [before.shapes[i]!, shapes[i]!];
+    if (a.length !== b.length) return null;
+    if (a.every((x, axis) => x === b[axis])) {
+      axes.push(null);
+      continue;
+    }
+    const factors = a.map((x, axis) => (x === b[axis] ? 0 : factor(x, b[axis]!)));
+    if (factors.some((c, axis) => c === 0 && a[axis] !== b[axis])) return null;
+    axes.push(factors);
+  }
+
+  const holes: number[] = [];
+  const factors: number[] = [];
+  const bound = new Set<number>();
+  for (let i = 0; i < shapes.length; i++) {
+    const [from, to] = sizeSpan(cone, now, i);
+    for (let at = starts[i]!; at < starts[i + 1]!; at++) {
+      const [a, b] = [before.key[at]!, key[at]!];
+      if (a === b) continue;
+      if (at < from || at >= to) return null;
+      let c = factor(a, b);
+      if (cone.nodes[i]!.op === 'constant' && at < from + 3) {
+        c = 0;
+        bound.add(i);
+      } else if (c === 0) return null;
+      holes.push(at);
+      factors.push(c);
+    }
+  }
+  // Outputs and donations.
+  for (let at = starts[shapes.length]!; at < key.length; at++) if (before.key[at] !== key[at]) return null;
+  return { sample: now, n, holes, factors, axes, bound };
+}
+
+/** The smallest size of a leaf that differs, before and now. */
+function changedSize(before: Sample, now: Sample, cone: Cone): readonly [number, number] | null {
+  let least: readonly [number, number] | null = null;
+  for (let i = 0; i < now.shapes.length; i++) {
+    if (cone.nodes[i]!.storage === null) continue;
+    const b = now.shapes[i]!;
+    before.shapes[i]!.forEach((a, axis) => {
+      if (a !== b[axis] && (least === null || a < least[0])) least = [a, b[axis]!];
+    });
+  }
+  return least;
+}
+
+/** The size of a cone that differs from the sample in nothing else; -1 where it does. */
+export function matches({ sample, holes, factors, axes }: Sizes, cone: Cone): number {
+  const { data, length } = cone.key;
+  const { key, shapes } = sample;
+  if (length !== key.length || cone.count !== shapes.length) return -1;
+  const first = factors.findIndex((c) => c > 0);
+  const n = data[holes[first]!]! / factors[first]!;
+  if (!Number.isInteger(n) || n < 2) return -1;
+  let hole = 0;
+  for (let at = 0; at < length; at++) {
+    if (at !== holes[hole]) {
+      if (data[at] !== key[at]) return -1;
+      continue;
+    }
+    const c = factors[hole++]!;
+    if (c > 0 && data[at] !== c * n) return -1;
+  }
+  for (let i = 0; i < shapes.length; i++) {
+    const { shape } = cone.nodes[i]!;
+    const expected = shapes[i]!;
+    const own = axes[i];
+    if (shape.length !== expected.length) return -1;
+    for (let axis = 0; axis < shape.length; axis++) {
+      const c = own == null ? 0 : own[axis]!;
+      if (shape[axis] !== (c === 0 ? expected[axis] : c * n)) return -1;
+    }
+  }
+  return n;
+}
+
+/** Attributes with another size in place of `n`: numbers of `before` and `now` that differ are multiples of it. */
+export function resized(before: unknown, now: unknown, n: number, size: number): unknown {
+  if (before === now || before === null || now === null) return now;
+  if (typeof now === 'number') return (now / n) * size;
+  if (Array.isArray(now)) return now.map((x, i) => resized((before as unknown[])[i], x, n, size));
+  if (typeof now !== 'object') return now;
+  return Object.fromEntries(
+    Object.entries(now).map(([name, x]) => [name, resized((before as Record<string, unknown>)[name], x, n, size)]),
+  );
+}

@@ -1,0 +1,86 @@
+/**
+ * Which nodes one plan computes for every size of a class: those of which an element does not depend on how long the sized axes are.
+ *
+ * In a plan for several sizes a sized axis has the length of the greatest of them, its capacity; loops over it end at the size. So whatever counts
+ * from the end of a sized axis, or steps over it, would count wrong: a flip, padding, a joint, a reshape that has a sized axis inside.
+ */
+import type { Attrs, PrimitiveName } from '../../graph/node.ts';
+import { definitionOf } from '../../graph/definition.ts';
+import type { Shape } from '../../shape/view.ts';
+
+/** A node as far as sizes go: its shape at capacity, and the factors of its axes (sizes.ts). */
+export interface SizedShape {
+  readonly shape: Shape;
+  readonly axes: readonly number[] | null;
+}
+
+const isSized = ({ axes }: SizedShape, axis: number): boolean => axes !== null && axes[axis]! > 0;
+
+/** The sized axis comes first among some, but for axes of one element. */
+function comesFirst(x: SizedShape, among: readonly number[]): boolean {
+  const longer = among.filter((axis) => x.shape[axis] !== 1);
+  return longer.every((axis, i) => i === 0 || !isSized(x, axis));
+}
+
+const all = ({ shape }: SizedShape): number[] => shape.map((_, axis) => axis);
+
+/** True if elements follow from elements of the sources whatever the size is. */
+export function isUniform(op: PrimitiveName, attr: unknown, node: SizedShape, src: readonly SizedShape[]): boolean {
+  if (node.axes === null && src.every(({ axes }) => axes === null)) return true;
+  const [x] = src;
+  const rule = rules[op] as Rule<PrimitiveName> | undefined;
+  if (rule !== undefined) return rule(attr as never, node, x!, src);
+  const { role } = definitionOf(op);
+  return role === 'elementwise' || role === 'pass' || role === 'materialize';
+}
+
+type Rule<P extends PrimitiveName> = (
+  attr: Attrs[P],
+  node: SizedShape,
+  x: SizedShape,
+  src: readonly SizedShape[],
+) => boolean;
+
+const yes = (): boolean => true;
+
+const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
+  constant: yes,
+  scalar: yes,
+  iota: yes,
+  randomBits: (_, node) => comesFirst(node, all(node)),
+  permute: yes,
+  expand: yes,
+  reshape: (_, node, x) => reshapes(x, node),
+  slice: ({ start, step }, node, x) =>
+    all(x).every((axis) => !isSized(x, axis) || (start[axis] === 0 && step[axis] === 1 && isSized(node, axis))),
+  pad: ({ low, high }, _, x) => all(x).every((axis) => !isSized(x, axis) || (low[axis] === 0 && high[axis] === 0)),
+  concat: ({ axis }, node, _, src) => !isSized(node, axis) && src.every((s) => !isSized(s, axis)),
+  reduce: yes,
+  argReduce: ({ axes }, _, x) => comesFirst(x, axes),
+  gather: ({ axis }, _, x) => !isSized(x, axis),
+  dotGeneral: yes,
+  // The batch, or channels that are summed over, as the batch is in the gradient by the kernel.
+  conv: ({ groups, batchGroups }, node, _, src) =>
+    groups === 1 &&
+    batchGroups === 1 &&
+    [node, ...src].every((s) => s.shape.every((_, axis) => axis < 2 || !isSized(s, axis))),
+};
+
+/** Every group of axes that a reshape makes of others has its sized axis first, on both sides. */
+function reshapes(x: SizedShape, y: SizedShape): boolean {
+  const [from, to] = [x.shape, y.shape];
+  let at = 0;
+  let axis = 0;
+  while (axis < to.length) {
+    const [start, first] = [axis, at];
+    let want = to[axis++]!;
+    let have = 1;
+    while (have !== want) {
+      if (have < want) have *= from[at++]!;
+      else want *= to[axis++]!;
+    }
+    const range = (low: number, high: number): number[] => Array.from({ length: high - low }, (_, i) => low + i);
+    if (!comesFirst(x, range(first, at)) || !comesFirst(y, range(start, axis))) return false;
+  }
+  return true;
+}
