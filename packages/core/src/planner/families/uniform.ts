@@ -58,6 +58,8 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   reduce: yes,
   argReduce: ({ axes }, _, x) => comesFirst(x, axes),
   gather: ({ axis }, _, x) => !isSized(x, axis),
+  window: ({ size }, _, x) => outside(x, size.length),
+  fold: ({ size }, _, x) => outside(x, 2 * size.length),
   dotGeneral: yes,
   // The batch, or channels that are summed over, as the batch is in the gradient by the kernel.
   conv: ({ groups, batchGroups }, node, _, src) =>
@@ -65,6 +67,10 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     batchGroups === 1 &&
     [node, ...src].every((s) => s.shape.every((_, axis) => axis < 2 || !isSized(s, axis))),
 };
+
+/** No sized axis is among the last ones. */
+const outside = (x: SizedShape, last: number): boolean =>
+  all(x).every((axis) => !isSized(x, axis) || axis < x.shape.length - last);
 
 /** Every group of axes that a reshape makes of others has its sized axis first, on both sides. */
 function reshapes(x: SizedShape, y: SizedShape): boolean {
