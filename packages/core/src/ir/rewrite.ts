@@ -7,7 +7,7 @@
 import type { DType } from '../shape/dtype.ts';
 import { isArg, isArithmetic } from './arithmetic.ts';
 import type { Exprs } from './expr.ts';
-import { type FreeRanges, ownRanges, type Range, type RangeList } from './free-ranges.ts';
+import { type FreeRanges, ownRanges, type Range, type RangeList, sizeLimit } from './free-ranges.ts';
 import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, Transform, UnaryOp } from './ir.ts';
 import { highOf } from './node.ts';
 
@@ -100,7 +100,9 @@ export class Rewriter {
         // A loop that ends early is another one where that is said in other terms.
         return (
           this.#ranges.get(n)?.value ??
-          (n.src.length === 0 || first === n.src[0] ? n : this.e.range(n.arg.extent, n.arg.kind, first))
+          (n.src.length === 0 || first === n.src[0] || sizeLimit(n) !== null
+            ? n
+            : this.e.range(n.arg.extent, n.arg.kind, first))
         );
       case 'REDUCE':
         return remake(this.e, n, [first, ...vectorLast(n.arg.op, this.list(ownRanges(n)))]);

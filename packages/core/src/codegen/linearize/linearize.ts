@@ -17,10 +17,11 @@ import {
   splitNests,
 } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
-import { assumeBounds, type Known, newMark } from '../../ir/node.ts';
+import { assumeBounds, highOf, type Known, lowOf, newMark } from '../../ir/node.ts';
 import { costOf, programOf } from '../../ir/program.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
+import { countOf, isSizedEnd } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { mayEnterTwice, Reduction } from './reduce.ts';
 import { copiesOf, lanesOf, refuse, Scope, Values } from './scope.ts';
@@ -68,7 +69,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
         caps,
         threads,
       };
-      openGrid(scope, grids[i]!, index, () => new Nest(values, options).writeStores(nest));
+      openGrid(values, grids[i]!, index, () => new Nest(values, options).writeStores(nest));
     };
     if (count === 0) return;
     if (!onGrid || (nests.length === 1 && columns * rows === total)) write();
@@ -116,18 +117,22 @@ function threadsOf(stores: readonly LoopStore[]): number {
   return threads;
 }
 
-/** Opens the grid ranges as parts of one flat index, the last varying fastest. */
-function openGrid(scope: Scope, ranges: readonly Range[], index: KNode, body: () => void): void {
+/** Opens the grid ranges as parts of one flat index, the last varying fastest. Groups beyond the end of a range that ends at a size do nothing. */
+function openGrid(values: Values, ranges: readonly Range[], index: KNode, body: () => void): void {
   const last = ranges[ranges.length - 1];
   if (last === undefined) {
     body();
     return;
   }
+  const { scope, b } = values;
   const { e } = scope;
   const extent = e.i32(last.arg.extent);
   const outer = ranges.slice(0, -1);
   const value = outer.length === 0 ? index : e.irem(index, extent);
-  scope.withLoop(last, value, () => openGrid(scope, outer, e.idiv(index, extent), body));
+  const [limit] = last.src;
+  const open = (): void => scope.withLoop(last, value, () => openGrid(values, outer, e.idiv(index, extent), body));
+  if (limit === undefined) open();
+  else b.ifThen(e.lt(value, values.lower(limit)), open);
 }
 
 // Loops of a kernel: which statement runs in which loop, and where reductions are computed.
@@ -226,6 +231,8 @@ export class Nest {
     const scope = this.#scope;
     const limit = range.src[0];
     const extent = limit === undefined ? b.e.i32(range.arg.extent) : this.#values.lower(limit);
+    // What the limit was known to be holds under the loops it depends on, where these are open.
+    if (limit !== undefined && isSizedEnd(limit)) assumeBounds(extent, lowOf(limit), highOf(limit));
     const inside = (): void => this.#emit(jobs);
     const repeated = (): void => {
       this.#loops++;
@@ -271,7 +278,7 @@ export class Nest {
   #modesOf(range: Range, jobs: readonly Job[]): readonly Mode[] {
     const fixed = this.#modes.get(range);
     if (fixed !== undefined) return fixed;
-    if (this.#scope.tiles.some((t) => t.lanes > 1)) return vectorModes(range.arg.extent, range.src.length === 0, 1, 1);
+    if (this.#scope.tiles.some((t) => t.lanes > 1)) return vectorModes(countOf(range), 1, 1);
     const depends = (n: KNode): boolean => this.#scope.free.has(n, range);
     const roots = jobs.flatMap((j) => j.roots).filter(depends);
     const within = [...nodesOf(roots, (n) => n.src.filter(depends))];
@@ -280,7 +287,7 @@ export class Nest {
     const unroll = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
     const together = !reduces ? null : this.#options.simt ? 'elements' : 'all';
     const again = jobs.every((j) => j.repeatable);
-    return vectorModes(range.arg.extent, range.src.length === 0, this.#options.lanes, unroll, together, again);
+    return vectorModes(countOf(range), this.#options.lanes, unroll, together, again);
   }
 
   // --- reductions and stages
@@ -368,8 +375,7 @@ export class Nest {
       if (r.arg.kind !== 'vector') continue;
       const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
-      const exact = r.src.length === 0;
-      this.#modes.set(r, vectorModes(r.arg.extent, exact, blocked ? 1 : lanes, unroll, 'elements', again));
+      this.#modes.set(r, vectorModes(countOf(r), blocked ? 1 : lanes, unroll, 'elements', again));
     }
     // Threads fill a stage together: none may still read what was there, and all wait until it is full.
     const filled = threads > 1 && nodes.some((n) => n.op === 'STAGE');

@@ -11,6 +11,7 @@ import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, ReduceOp } from '../../ir/ir.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
+import { lengthOf } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { State } from './group.ts';
 import { copiesOf, copyIndex, lanesOf, refuse, type Tile, type Values } from './scope.ts';
@@ -42,9 +43,9 @@ export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNod
   return combined(e, op, before, e.cast(values.lower(v), dtype));
 }
 
-/** Position among all elements of ranges, as a stage A expression. */
+/** Position among all elements of ranges, as a stage A expression. Those of a loop that ends at a size are as many as that says. */
 export function positionIn(e: Exprs, ranges: readonly Range[]): KNode {
-  return ranges.reduce((position: KNode, r) => e.add(e.mul(position, r.arg.extent), r), e.i32(0));
+  return ranges.reduce((position: KNode, r) => e.add(e.mul(position, lengthOf(e, r)), r), e.i32(0));
 }
 
 export class Reduction {

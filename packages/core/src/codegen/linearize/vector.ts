@@ -5,6 +5,7 @@
  * side by side, then single vectors, then one element at a time.
  */
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { type Count, greatestDivisor } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
@@ -22,26 +23,33 @@ export interface Mode {
 const scalarMode: Mode = { count: 1, lanes: 1 };
 
 /**
- * The modes a vector range of at most `extent` elements goes through, widest first. `exact`: always `extent` elements; then `together`
- * takes the last elements that fill no vector side by side, or `all` that is left over, whole vectors too: a reduction over each alone would
- * wait for its own sums. With `again`, elements may be computed twice: what fills no vector is the end of a last one.
+ * The modes a vector range goes through, widest first. Of a length that is always the same, `together` takes the last elements that fill no
+ * vector side by side, or `all` that is left over, whole vectors too: a reduction over each alone would wait for its own sums. With
+ * `again`, elements may be computed twice: what fills no vector is the end of a last one.
  */
 export function vectorModes(
-  extent: number,
-  exact: boolean,
+  length: Count,
   lanes: number,
   unroll: number,
   together: 'elements' | 'all' | null = null,
   again = false,
 ): readonly Mode[] {
-  if (lanes <= 1) return extent > 0 ? [scalarMode] : [];
+  const { most, least } = length;
+  if (lanes <= 1) return most > 0 ? [scalarMode] : [];
+  const exact = most === least;
   const modes: Mode[] = [];
   const wide = lanes * unroll;
-  if (unroll > 1 && extent >= wide) modes.push({ count: unroll, lanes });
-  const rest = modes.length === 0 ? extent : exact ? extent % wide : wide - 1;
-  const tail = exact ? extent % lanes : lanes - 1;
+  const isWide = unroll > 1 && most >= wide;
+  if (isWide) modes.push({ count: unroll, lanes });
+  const rest = isWide ? restOf(length, wide) : most;
+  const tail = restOf(length, lanes);
+  if (!exact && again && tail > 0 && least >= lanes) {
+    if (isWide && together === 'all' && least >= wide) return [...modes, { count: unroll, lanes, again }];
+    if (rest >= lanes) modes.push({ count: 1, lanes });
+    return [...modes, { count: 1, lanes, again }];
+  }
   const all = Math.ceil(rest / lanes);
-  if (again && exact && tail > 0 && together === 'all' && all * lanes <= extent) {
+  if (again && exact && tail > 0 && together === 'all' && all * lanes <= most) {
     modes.push({ count: all, lanes, again });
     return modes;
   }
@@ -50,6 +58,13 @@ export function vectorModes(
     modes.push({ count: 1, lanes, again });
   else if (tail > 0) modes.push(exact && together !== null && tail < 4 ? { count: tail, lanes: 1 } : scalarMode);
   return modes;
+}
+
+/** Elements that are left over at most after stretches of `by`. */
+function restOf({ most, least, step }: Count, by: number): number {
+  if (most === least) return most % by;
+  const unit = greatestDivisor(step, by);
+  return Math.min(most, by - unit);
 }
 
 /** Steps of a vector loop before it is the next one's turn: 256 bytes of float32. */
@@ -70,7 +85,10 @@ export function runModes(
   let done: KNode = e.i32(0);
   for (const mode of modes) {
     if (mode.again) {
-      body(mode, e.sub(total, mode.count * mode.lanes));
+      // Where the length is not always the same there may be nothing left.
+      const last = (): void => body(mode, e.sub(total, mode.count * mode.lanes));
+      if (isFixed(total)) last();
+      else b.ifThen(e.lt(done, total), last);
       continue;
     }
     const step = e.i32(mode.count * mode.lanes);

@@ -12,6 +12,7 @@ import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import { groupWork, repeatable, shortRow, turnRows, vectorChunk } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
+import { endsAlone, isMultiple } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, columnsOf, cutRows, cutStreams, inTurns, rowsTakeTurns, streamed } from './streams.ts';
@@ -150,7 +151,7 @@ function cutIntoGroups(
     const n = r.arg.extent;
     const shared = work.stores.every((s) => s.ranges.includes(r));
     const cheap = work.binders.every((b) => b.free.includes(r) || b.work <= repeatable || isInner(b, work));
-    if (done || !shared || !cheap || n === 0 || r.src.length > 0) {
+    if (done || !shared || !cheap || n === 0 || !endsAlone(r)) {
       done = true;
       now = keep(r);
       continue;
@@ -163,7 +164,7 @@ function cutIntoGroups(
       done = true;
       continue;
     }
-    const turns = along.size === 0 && n % turnRows === 0 && rowsTakeTurns(work, r);
+    const turns = along.size === 0 && isMultiple(r, turnRows) && rowsTakeTurns(work, r);
     const unit = along.has(r) ? vectorChunk : turns ? turnRows : 1;
     const wanted = Math.max(unit, Math.ceil(groupWork / Math.max(1, inner) / unit) * unit);
     const groups = Math.ceil(n / (columns?.range === r ? columns.chunk : wanted));
@@ -242,7 +243,7 @@ function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | nu
   const stage = read.src[0];
   const [own, ...more] = ownRanges(stage);
   if (own === undefined || more.length > 0 || own.arg.extent !== r.arg.extent) return null;
-  if (own.src.length > 0 || r.src.length > 0) return null;
+  if (!endsAlone(own) || own.src[0] !== r.src[0]) return null;
   if (captures(value, r, own, free)) return null;
   const rewriter = new Rewriter(e, new Map<Range, Replacement>([[r, { value: own, ranges: [own] }]]), free);
   rewriter.set(read, stage.src[0]);

@@ -10,8 +10,9 @@ import { combine, formHigh, formLow, linearOf, literalOf, selectTerms } from '..
 import { nodesOf } from '../../ir/traverse.ts';
 import { leastInner, leastSegment, mostSegments, rowsTogether } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
+import { endsAlone, isMultiple } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cut, innermost, type LoopNest, merge, split } from './transforms.ts';
+import { cut, cutRest, innermost, type LoopNest, merge, split } from './transforms.ts';
 import { type NestWork, workOf } from './work.ts';
 
 /** The nest with its unit-stride loop cut where conditions cut it. */
@@ -68,7 +69,7 @@ function evenDivision(stores: readonly LoopStore[]): { readonly range: Range; re
     if ((n.op !== 'IREM' && n.op !== 'IDIV') || n.src[0]?.op !== 'RANGE') continue;
     const range = n.src[0];
     const by = literalOf(n.src[1] as KNode) as number | null;
-    if (by === null || by < leastInner || range.arg.extent % by !== 0 || range.src.length > 0) continue;
+    if (by === null || by < leastInner || !endsAlone(range) || !isMultiple(range, by)) continue;
     if (found === null || by > found.by) found = { range, by };
   }
   return found;
@@ -82,17 +83,16 @@ function evenDivision(stores: readonly LoopStore[]): { readonly range: Range; re
 /** Peels off the last rows, so that the others are whole blocks. */
 export function cutNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = narrowRows(nest, caps);
-  const rest = found === null ? 0 : found.row.arg.extent % rowsTogether;
   // Columns stay within rows: order decides which loop is cut into groups.
-  return found === null || rest === 0
+  return found === null || isMultiple(found.row, rowsTogether)
     ? nest
-    : cut(innermost(nest, found.column), found.row, [found.row.arg.extent - rest], true);
+    : cutRest(innermost(nest, found.column), found.row, rowsTogether, true);
 }
 
 /** The nest with rows and columns as one loop of vectors, where rows are narrow and whole blocks. */
 export function widenNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = narrowRows(nest, caps);
-  if (found === null || found.row.arg.extent % rowsTogether !== 0) return nest;
+  if (found === null || !isMultiple(found.row, rowsTogether)) return nest;
   const { row, column, lanes } = found;
   const blocks = split(nest, row, rowsTogether);
   const inBlock = blocks.loopsOf(row)[1]!;
@@ -114,7 +114,7 @@ function narrowRows(nest: LoopNest, caps: CodegenCaps): Narrow | null {
   const column = list.find((r) => r.src.length === 0 && r.arg.extent < lanes && work.writes(r, 1));
   if (column === undefined || column.arg.extent < 2 || (rowsTogether * column.arg.extent) % lanes !== 0) return null;
   const width = column.arg.extent;
-  const row = list.find((r) => r.src.length === 0 && r.arg.extent >= rowsTogether && work.writes(r, width));
+  const row = list.find((r) => endsAlone(r) && r.arg.extent >= rowsTogether && work.writes(r, width));
   if (row === undefined) return null;
   if (work.binders.some(({ free }) => free.includes(row) !== free.includes(column))) return null;
   return { row, column, lanes };

@@ -9,7 +9,7 @@ import { evaluateNest } from '../../interpreter/evaluate-nest.ts';
 import { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import { interpret } from '../../interpreter/interpret.ts';
-import type { KNode, LoopKernel, LoopStore, ReduceOp } from '../../ir/ir.ts';
+import type { KNode, LoopKernel, LoopStore, Program, ReduceOp } from '../../ir/ir.ts';
 import { legalize } from '../../arithmetic/legalize.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { flat, simdCaps } from '../fixtures/nests.ts';
@@ -54,6 +54,13 @@ interface Recipe {
   /** Dtype of the inputs, which are computed with as they are or after a cast to float32, and of the first output. */
   readonly dtype: DType;
   readonly widen: boolean;
+}
+
+/** An axis whose length is `times` a number given at dispatch, from `low` to what the shape says. */
+interface Sized {
+  readonly axis: number;
+  readonly low: number;
+  readonly times: number;
 }
 
 const extent = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(7, 9, 16, 17, 21, 33, 70));
@@ -111,12 +118,17 @@ function read(e: Exprs, slot: number, at: readonly KNode[], shape: readonly numb
 /** Of a table that a reduction is the index of. */
 const tableLength = 50;
 
-function build(r: Recipe): LoopKernel {
+function build(r: Recipe, sized: Sized | null = null): LoopKernel {
   const e = new Exprs();
   const { shape } = r;
   const axes = shape.map((_, i) => i);
-  const outer = shape.map((n) => e.range(n));
-  const own = shape.map((n) => e.range(n, 'reduce'));
+  const axis = (i: number, kind: 'loop' | 'reduce'): Range => {
+    const n = shape[i] as number;
+    if (sized?.axis !== i) return e.range(n, kind);
+    return e.range(n, kind, e.mul(e.scalar(0, 'int32', sized.low, n / sized.times), sized.times));
+  };
+  const outer = axes.map((i) => axis(i, 'loop'));
+  const own = axes.map((i) => axis(i, 'reduce'));
   const isOwn = (i: number): boolean => r.reduced[i] === true;
   const value = (at: readonly KNode[]): KNode => {
     const [x, y] = [read(e, 1, at, shape, r.views[0], r), read(e, 2, at, shape, r.views[1], r)];
@@ -148,12 +160,12 @@ function build(r: Recipe): LoopKernel {
   else if (r.use === 'row') {
     // The first of two axes stays a loop around the row.
     const row = kept.slice(kept.length > 1 ? 1 : 0);
-    const along = row.map((q) => e.range(q.arg.extent, 'reduce'));
+    const along = row.map((q) => axis(outer.indexOf(q), 'reduce'));
     const at = (q: KNode): KNode => along[row.indexOf(q as Range)] ?? q;
     const element = asFloat(e.reduce(r.op, value(inside.map(at)), bound));
     const stage = e.stage('shared', element, along);
     const sizes = row.map((q) => q.arg.extent);
-    const again = row.map((q) => e.range(q.arg.extent, 'reduce'));
+    const again = row.map((q) => axis(outer.indexOf(q), 'reduce'));
     const total = asFloat(e.reduce(r.second, e.load(stage, flat(e, again, sizes)), again));
     write(0, kept, e.add(e.load(stage, flat(e, row, sizes)), total));
   } else if (r.use === 'index') {
@@ -177,7 +189,12 @@ function build(r: Recipe): LoopKernel {
     if (n.op === 'PARAM') params.set(n.arg.slot, n);
     stack.push(...n.src);
   }
-  return { name: 'fuzz', params: [...params.values()].sort((a, b) => a.arg.slot - b.arg.slot), scalars: [], stores };
+  return {
+    name: 'fuzz',
+    params: [...params.values()].sort((a, b) => a.arg.slot - b.arg.slot),
+    scalars: sized === null ? [] : ['int32'],
+    stores,
+  };
 }
 
 /** Few distinct values, so that ties and exact sums and products are common. */
@@ -201,15 +218,24 @@ function data(k: LoopKernel): TypedArray[] {
 /** Sums may be rounded in another order: by about one place of the dtype. */
 const slack: Partial<Record<DType, number>> = { float32: 1e-4, float16: 2 ** -9, bfloat16: 2 ** -6 };
 
-function check(k: LoopKernel, caps: EngineCaps): void {
+function lowered(k: LoopKernel, caps: EngineCaps): Program {
   verifyLoopKernel(k);
   const shaped = optimize(k, caps);
   verifyLoopKernel(shaped);
   const program = legalize(linearize(shaped, caps), caps);
   verifyProgram(program);
+  return program;
+}
+
+function check(k: LoopKernel, caps: EngineCaps): void {
+  const program = lowered(k, caps);
   const [want, got] = [data(k), data(k)];
   evaluateNest(k, want);
   interpret(program, got);
+  compare(k, program, want, got);
+}
+
+function compare(k: LoopKernel, program: Program, want: readonly TypedArray[], got: readonly TypedArray[]): void {
   for (const { arg, dtype } of k.params) {
     const [a, b] = [want[arg.slot] as TypedArray, got[arg.slot] as TypedArray];
     for (let i = 0; i < a.length; i++) {
@@ -218,6 +244,63 @@ function check(k: LoopKernel, caps: EngineCaps): void {
         continue;
       throw new Error(`slot ${arg.slot}[${i}]: want ${x}, got ${y}\n${printLoopKernel(k)}\n${printProgram(program)}`);
     }
+  }
+}
+
+/** Memory that notes which of its elements are read or written. */
+function watched(data: TypedArray, touched: Set<number>): TypedArray {
+  const note = (key: string | symbol): void => {
+    if (typeof key === 'string' && /^\d+$/.test(key)) touched.add(Number(key));
+  };
+  return new Proxy(data, {
+    get: (target, key) => {
+      note(key);
+      return Reflect.get(target, key);
+    },
+    set: (target, key, value) => {
+      note(key);
+      return Reflect.set(target, key, value);
+    },
+  });
+}
+
+/** The same program for several sizes. What a size has no use for is poisoned, and out of bounds where nothing of use follows. */
+function checkSizes(r: Recipe, { axis: at, low: least, times }: Sized, caps: EngineCaps): void {
+  const axis = at % r.shape.length;
+  const high = r.shape[axis] as number;
+  if (high < 2) return;
+  const low = Math.min(least, high);
+  const shape = r.shape.map((n, i) => (i === axis ? n * times : n));
+  const k = build({ ...r, shape }, { axis, low, times });
+  const program = lowered(k, caps);
+  for (const n of new Set([low, Math.min(high, low + 1), Math.max(low, (high >> 1) | 1), high - 1, high])) {
+    if (n < low) continue;
+    const want = data(k);
+    const touched = want.map(() => new Set<number>());
+    evaluateNest(
+      k,
+      want.map((a, i) => watched(a, touched[i]!)),
+      [n],
+    );
+    const got = data(k);
+    const params = program.params.map((p) => {
+      const { slot, access } = p.arg;
+      const used = touched[slot]!;
+      if (access === 'read') {
+        for (const all of [want, got]) {
+          const array = all[slot]!;
+          for (let i = 0; i < array.length; i++)
+            if (!used.has(i)) setElement(array, p.dtype, i, isFloat(p.dtype) ? Number.NaN : 99);
+        }
+      }
+      return { ...p, arg: { ...p.arg, length: Math.max(0, ...used) + 1 } } as typeof p;
+    });
+    try {
+      interpret({ ...program, params }, got, [n]);
+    } catch (error) {
+      throw new Error(`n = ${n}: ${error}\n${printLoopKernel(k)}\n${printProgram(program)}`);
+    }
+    compare(k, program, want, got);
   }
 }
 
@@ -258,6 +341,26 @@ describe('random loop nests keep their meaning', () => {
         fc.property(recipe, (r) => check(build(r), caps)),
         {
           examples: [[stagedForCopies], [rowOfSums], [countAsIndex]],
+          numRuns: Number(process.env.FUZZ_RUNS ?? 120),
+          ...draws,
+        },
+      );
+    });
+  }
+});
+
+const sized: fc.Arbitrary<Sized> = fc.record({
+  axis: fc.nat(2),
+  low: fc.constantFrom(1, 1, 2, 4, 8, 20),
+  times: fc.constantFrom(1, 1, 1, 4, 12),
+});
+
+describe('random loop nests of sizes given at dispatch keep their meaning', () => {
+  for (const name of ['simd', 'wide'] as const) {
+    test(`${name} engine`, () => {
+      fc.assert(
+        fc.property(recipe, sized, (r, s) => checkSizes(r, s, engines[name] as EngineCaps)),
+        {
           numRuns: Number(process.env.FUZZ_RUNS ?? 120),
           ...draws,
         },

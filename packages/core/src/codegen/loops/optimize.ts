@@ -5,6 +5,7 @@
  * the kernel does not change; the order in which a reduction adds does.
  */
 import type { CodegenCaps } from '../lowering.ts';
+import { endsAlone, limitOf } from '../limits.ts';
 import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { Exprs } from '../../ir/expr.ts';
 import { coefficient, FreeRanges, indexForms, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
@@ -106,13 +107,21 @@ function findUses(kernel: LoopKernel): Uses {
   return { forms, lists };
 }
 
+/** A loop whose kind is not chosen yet, and that ends alone. */
 function isPlain(r: Range): boolean {
-  return r.src.length === 0 && (r.arg.kind === 'loop' || r.arg.kind === 'reduce');
+  return endsAlone(r) && (r.arg.kind === 'loop' || r.arg.kind === 'reduce');
 }
 
-/** True if `b` always comes right after `a`, and indices take them as one range. */
+/** True if `b`, of fixed length, always comes right after `a`, and indices take them as one range. */
 function mergeable(a: Range, b: Range, uses: Uses): boolean {
-  if (!isPlain(a) || !isPlain(b) || a.arg.kind !== b.arg.kind || a.arg.extent * b.arg.extent > 2 ** 30) return false;
+  if (
+    b.src.length > 0 ||
+    !isPlain(a) ||
+    !isPlain(b) ||
+    a.arg.kind !== b.arg.kind ||
+    a.arg.extent * b.arg.extent > 2 ** 30
+  )
+    return false;
   for (const list of uses.lists) {
     const i = list.indexOf(a);
     const j = list.indexOf(b);
@@ -126,7 +135,8 @@ export function mergeRanges(kernel: LoopKernel, e: Exprs): LoopKernel {
   const dropped = new Map<Range, Replacement>();
   let uses = findUses(kernel);
   for (const list of uses.lists) {
-    for (const r of list) if (r.arg.extent === 1 && isPlain(r)) dropped.set(r, { value: e.i32(0), ranges: [] });
+    for (const r of list)
+      if (r.arg.extent === 1 && r.src.length === 0 && isPlain(r)) dropped.set(r, { value: e.i32(0), ranges: [] });
   }
   let now = kernel;
   const done: Transform[] = [...(kernel.transforms ?? [])];
@@ -142,7 +152,7 @@ export function mergeRanges(kernel: LoopKernel, e: Exprs): LoopKernel {
       if (i < list.length && mergeable(list[i - 1]!, list[i]!, uses)) continue;
       const chain = list.slice(from, i);
       if (chain.length > 1 && !changes.has(chain[0]!)) {
-        const one = e.range(sizeOf(chain), chain[0]?.arg.kind);
+        const one = e.range(sizeOf(chain), chain[0]?.arg.kind, limitOf(e, chain));
         flattened(e, chain, { value: one, ranges: [one] }, changes);
         done.push(step('merge', chain, [one]));
       }

@@ -22,23 +22,24 @@ import {
   turnRows,
 } from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
+import { endsAlone, isMultiple } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cut, type LoopNest, split } from './transforms.ts';
+import { cutRest, type LoopNest, split } from './transforms.ts';
 import { isPosition } from '../../ir/arithmetic.ts';
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 
 /** Elementwise work over much memory: every access runs along `r` or does not depend on it. */
 function isStreamed(work: NestWork, r: Range): boolean {
   const n = r.arg.extent;
-  if (n < 2 * streamChunk || work.binders.length > 0 || r.src.length > 0 || work.total() > n * mostWork) return false;
+  if (n < 2 * streamChunk || work.binders.length > 0 || !endsAlone(r) || work.total() > n * mostWork) return false;
   return (work.accessesAlong(r) ?? 0) * n >= leastAccesses;
 }
 
 /** Peels a rest off streamed loops, so that the first part is whole chunks. */
 export function cutStreams(nest: LoopNest): LoopNest {
   const r = onlyLoop(nest);
-  const rest = (r?.arg.extent ?? 0) % streamChunk;
-  return r !== undefined && rest > 0 && isStreamed(workOf(nest), r) ? cut(nest, r, [r.arg.extent - rest]) : nest;
+  const ragged = r !== undefined && !isMultiple(r, streamChunk);
+  return ragged && isStreamed(workOf(nest), r) ? cutRest(nest, r, streamChunk) : nest;
 }
 
 /** The loop of all stores, where they have no other. */
@@ -49,7 +50,7 @@ function onlyLoop({ stores }: LoopNest): Range | undefined {
 
 /** `r` in chunks of two streams, if its loop is streamed and made of whole chunks; else null. */
 export function streamed(nest: LoopNest, work: NestWork, r: Range): LoopNest | null {
-  if (r.arg.extent % streamChunk !== 0 || !isStreamed(work, r)) return null;
+  if (!isMultiple(r, streamChunk) || !isStreamed(work, r)) return null;
   const chunks = split(nest, r, streamChunk, 'grid', 'vector');
   return split(chunks, chunks.loopsOf(r)[1]!, streamChunk / 2, 'unroll', 'vector');
 }
@@ -67,9 +68,8 @@ export function rowsTakeTurns(work: NestWork, r: Range): boolean {
 /** Peels a rest off rows that take turns, so that they are so many at every turn. */
 export function cutRows(nest: LoopNest): LoopNest {
   const r = onlyLoop(nest);
-  const rest = (r?.arg.extent ?? 0) % turnRows;
-  if (r === undefined || r.src.length > 0 || rest === 0 || !rowsTakeTurns(workOf(nest), r)) return nest;
-  return cut(nest, r, [r.arg.extent - rest]);
+  if (r === undefined || !endsAlone(r) || isMultiple(r, turnRows) || !rowsTakeTurns(workOf(nest), r)) return nest;
+  return cutRest(nest, r, turnRows);
 }
 
 /** The rows `r` in groups of `chunk`, within those in turns; extent and chunk are multiples of that. */
@@ -117,7 +117,7 @@ export function columnsOf(
   const [range] = along;
   const { binders, stores } = work;
   if (range === undefined || along.size !== 1 || binders.length === 0 || range.arg.extent < leastColumns) return null;
-  if (range.src.length > 0 || stores.some((s) => !s.ranges.includes(range))) return null;
+  if (!endsAlone(range) || stores.some((s) => !s.ranges.includes(range))) return null;
   for (const { node, own, free } of binders) {
     const rows = sizeOf(own);
     if (node.op !== 'REDUCE' || !free.includes(range)) return null;

@@ -5,11 +5,12 @@
  * somebody asks for the stores: what rewrites and simplifies expressions is most of the time that shaping takes.
  */
 import type { Exprs } from '../../ir/expr.ts';
-import { type Range, sameRanges, sizeOf, splitNests } from '../../ir/free-ranges.ts';
+import { type Range, sameRanges, sizeLimit, sizeOf, splitNests } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, RangeKind, Transform } from '../../ir/ir.ts';
 import { assumeBounds, highOf, lowOf } from '../../ir/node.ts';
 import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
+import { divisorOf, endsAlone, limitOf } from '../limits.ts';
 import type { NestWork } from './work.ts';
 
 /** What stands for loops. */
@@ -146,19 +147,33 @@ function inChunksTo(
     return { value: inner, ranges: [inner] };
   }
   const { extent, kind } = outer.arg;
-  const isGrid = kind === 'grid' || kind === 'local';
-  const stretches = isGrid ? outer : e.range(extent, kind, e.idiv(e.add(end, by - 1), by));
-  if (by === 1 && !isGrid) return { value: stretches, ranges: [stretches] };
+  const isGroup = kind === 'grid' || kind === 'local';
+  // Groups that others share are as many as ever: some of them have nothing to do here.
+  const idle = isGroup && outer.src.length === 0;
+  const stretches = isGroup ? outer : e.range(extent, kind, stretchesOf(e, end, by));
+  if (by === 1 && !idle) return { value: stretches, ranges: [stretches] };
   const start = e.mul(stretches, by);
-  const limit = e.max(e.min(e.sub(end, start), by), 0);
-  assumeBounds(limit, isGrid ? 0 : 1, by);
-  const inner = e.range(by, innerKind, limit);
+  const inner = e.range(by, innerKind, limitWithin(e, end, start, by, idle));
   const value = e.add(start, inner);
   assumeBounds(value, 0, n - 1);
   return { value, ranges: [stretches, inner] };
 }
 
-/** A loop as two: `by` iterations inside. */
+/** How many stretches of `by` iterations there are. */
+function stretchesOf(e: Exprs, end: KNode, by: number): KNode {
+  return divisorOf(end) % by === 0 ? e.idiv(end, by) : e.idiv(e.add(end, by - 1), by);
+}
+
+/** Where the stretch from `start` on ends, unless all are whole; `idle`: there may be nothing left for it. */
+function limitWithin(e: Exprs, end: KNode, start: KNode, by: number, idle: boolean): KNode | undefined {
+  if (!idle && divisorOf(end) % by === 0) return undefined;
+  const limit = e.min(e.sub(end, start), by);
+  if (idle) return e.max(limit, 0);
+  assumeBounds(limit, 1, by);
+  return limit;
+}
+
+/** A loop as two: `by` iterations inside. Groups of a loop that ends at a size end with it. */
 export function split(
   nest: LoopNest,
   r: Range,
@@ -166,7 +181,11 @@ export function split(
   outer: RangeKind = r.arg.kind,
   inner: RangeKind = r.arg.kind,
 ): LoopNest {
-  return nest.put(new Map([[r, inChunks(nest.e, r.arg.extent, by, outer, inner)]]), 'split', by, outer, inner);
+  const { e } = nest;
+  const n = r.arg.extent;
+  const end = sizeLimit(r);
+  const stretches = e.range(Math.ceil(n / by), outer, end === null ? undefined : stretchesOf(e, end, by));
+  return nest.put(new Map([[r, inChunks(e, n, by, outer, inner, stretches, end)]]), 'split', by, outer, inner);
 }
 
 /** Loops as one that is itself loops: groups and their threads, for example. */
@@ -203,7 +222,7 @@ export function as(nest: LoopNest, r: Range, kind: RangeKind): LoopNest {
 
 /** Neighbouring loops as one, in the place of the last. All lists that have one of them have all. */
 export function merge(nest: LoopNest, loops: readonly Range[]): LoopNest {
-  const one = nest.e.range(sizeOf(loops), loops[0]?.arg.kind);
+  const one = nest.e.range(sizeOf(loops), loops[0]?.arg.kind, limitOf(nest.e, loops));
   return flatten(nest, loops, { value: one, ranges: [one] }, 'merge');
 }
 
@@ -212,16 +231,49 @@ export function merge(nest: LoopNest, loops: readonly Range[]): LoopNest {
  * own, which share no loop with the others.
  */
 export function cut(nest: LoopNest, r: Range, at: readonly number[], apart = false): LoopNest {
-  const { e, stores } = nest;
   const edges = [0, ...at, r.arg.extent];
-  const all = edges.slice(1).flatMap((end, i) => {
-    const start = edges[i]!;
+  const parts = edges.slice(1).map((end, i): Stretch => ({ start: edges[i]!, extent: end - edges[i]! }));
+  return inStretches(nest, r, parts, at, apart);
+}
+
+/** The stores once for the whole multiples of `by` iterations of a loop that ends alone, and once for the rest. */
+export function cutRest(nest: LoopNest, r: Range, by: number, apart = false): LoopNest {
+  const { e } = nest;
+  const { extent } = r.arg;
+  const rest = extent % by;
+  const end = sizeLimit(r);
+  if (end === null) return cut(nest, r, [extent - rest], apart);
+  const whole = e.mul(e.idiv(end, by), by);
+  const parts: readonly Stretch[] = [
+    { start: 0, extent: extent - rest, limit: whole },
+    { start: whole, extent: Math.min(by - 1, extent), limit: e.irem(end, by) },
+  ];
+  return inStretches(nest, r, parts, [by], apart);
+}
+
+interface Stretch {
+  readonly start: number | KNode;
+  readonly extent: number;
+  readonly limit?: KNode;
+}
+
+function inStretches(
+  nest: LoopNest,
+  r: Range,
+  parts: readonly Stretch[],
+  at: readonly number[],
+  apart: boolean,
+): LoopNest {
+  const { e, stores } = nest;
+  const all = parts.flatMap(({ start, extent, limit }, i) => {
     const changes = new Map<Range, Replacement>();
     for (const x of stores[0]?.ranges ?? []) {
       // A loop that ends early is made again with the loops it depends on.
-      if (x !== r && (!apart || i === 0 || x.src.length > 0)) continue;
-      const own = e.range(x === r ? end - start : x.arg.extent, x.arg.kind);
-      changes.set(x, { value: x === r ? e.add(own, start) : own, ranges: [own] });
+      if (x !== r && (!apart || i === 0 || !endsAlone(x))) continue;
+      const own = x === r ? e.range(extent, x.arg.kind, limit) : e.range(x.arg.extent, x.arg.kind, x.src[0]);
+      const value = x === r ? e.add(own, start) : own;
+      if (limit !== undefined && x === r) assumeBounds(value, 0, r.arg.extent - 1);
+      changes.set(x, { value, ranges: [own] });
     }
     const rewriter = new Rewriter(e, changes);
     return stores.map((s) => rewriter.store(s));
