@@ -271,7 +271,9 @@ function checkSizes(r: Recipe, { axis: at, low: least, times }: Sized, caps: Eng
   if (high < 2) return;
   const low = Math.min(least, high);
   const shape = r.shape.map((n, i) => (i === axis ? n * times : n));
-  const k = build({ ...r, shape }, { axis, low, times });
+  // Stages are taken for smaller than they are where vectors have more than four numbers, which narrow dtypes make them have.
+  const dtype = r.use === 'staged' || r.use === 'row' ? 'float32' : r.dtype;
+  const k = build({ ...r, shape, dtype }, { axis, low, times });
   const program = lowered(k, caps);
   for (const n of new Set([low, Math.min(high, low + 1), Math.max(low, (high >> 1) | 1), high - 1, high])) {
     if (n < low) continue;
